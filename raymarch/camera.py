@@ -1,0 +1,134 @@
+"""Pinhole cameras: pixel column u, row v, centres at +0.5; camera axes x right, y up, looking along -z."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from raymarch.errors import RaymarchError
+from raymarch.pose import look_at, require_rigid
+from raymarch.rays import Rays
+
+
+@dataclass(frozen=True, eq=False)
+class Camera:
+    """A pinhole camera: where it is, how it projects and how many pixels it has.
+
+    Attributes:
+        world_from_camera: (4, 4) rigid transform, translation in world units.
+        focal: (horizontal, vertical) focal length [pixel], positive.
+        principal: (u, v) of the principal point [pixel], the image's corner being (0, 0).
+        width, height: size of the image [pixel].
+
+    Raises RaymarchError for a pose that is not rigid or not finite, a focal that is not positive, an empty image.
+
+    Example:
+        >>> camera = Camera.look_at(eye=(0, -4, 0), width=64, height=48, fov=0.7)
+        >>> camera.rays().direction.shape
+        (3072, 3)
+    """
+
+    world_from_camera: np.ndarray
+    focal: tuple[float, float]
+    principal: tuple[float, float]
+    width: int
+    height: int
+
+    def __post_init__(self):
+        pose = require_rigid(self.world_from_camera)
+        pose.setflags(write=False)
+        focal, principal = tuple(float(f) for f in self.focal), tuple(float(p) for p in self.principal)
+        if len(focal) != 2 or not all(np.isfinite(f) and f > 0 for f in focal):
+            raise RaymarchError(f"focal is {focal} pixels, want two positive numbers")
+        if len(principal) != 2 or not np.isfinite(principal).all():
+            raise RaymarchError(f"principal point is {principal}, want two finite numbers")
+        if not (int(self.width) > 0 and int(self.height) > 0):
+            raise RaymarchError(f"image is {self.width} x {self.height} pixels, want at least 1 x 1")
+        for name, value in [("world_from_camera", pose), ("focal", focal), ("principal", principal)]:
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "width", int(self.width))
+        object.__setattr__(self, "height", int(self.height))
+
+    @classmethod
+    def from_fov(cls, world_from_camera, fov: float, width: int, height: int) -> Camera:
+        """Camera of a horizontal field of view [radian, between 0 and pi] with its principal point in the middle."""
+        if not (np.isfinite(fov) and 0 < fov < np.pi):
+            raise RaymarchError(f"field of view is {fov} rad, want between 0 and pi; the focal would not be positive")
+        focal = 0.5 * width / np.tan(0.5 * fov)
+        return cls(world_from_camera, (focal, focal), (width / 2, height / 2), width, height)
+
+    @classmethod
+    def look_at(cls, eye, target=(0, 0, 0), up=(0, 0, 1), *, fov=0.7, width=256, height=256) -> Camera:
+        """Camera at `eye` that looks at `target` (world units) with a horizontal field of view `fov` [radian]."""
+        return cls.from_fov(look_at(eye, target, up), fov, width, height)
+
+    @property
+    def position(self) -> np.ndarray:
+        """Centre of projection (3,) in the world."""
+        return self.world_from_camera[:3, 3]
+
+    def scaled(self, factor: float) -> Camera:
+        """The same camera with `factor` times as many pixels a side."""
+        width, height = round(self.width * factor), round(self.height * factor)
+        if width < 1 or height < 1:
+            raise RaymarchError(f"camera scaled by {factor} has {width} x {height} pixels; choose a larger factor")
+        sx, sy = width / self.width, height / self.height
+        return replace(
+            self,
+            focal=(self.focal[0] * sx, self.focal[1] * sy),
+            principal=(self.principal[0] * sx, self.principal[1] * sy),
+            width=width,
+            height=height,
+        )
+
+    def moved(self, world_from_world) -> Camera:
+        """The camera carried along by a rigid motion (4, 4) of the world."""
+        return replace(self, world_from_camera=np.asarray(world_from_world, float) @ self.world_from_camera)
+
+    def rays(self) -> Rays:
+        """One ray per pixel centre, row by row, (height * width) of them; directions are unit vectors."""
+        v, u = np.meshgrid(np.arange(self.height) + 0.5, np.arange(self.width) + 0.5, indexing="ij")
+        x = (u - self.principal[0]) / self.focal[0]
+        y = -(v - self.principal[1]) / self.focal[1]
+        direction = np.stack([x, y, -np.ones_like(x)], axis=-1).reshape(-1, 3) @ self.world_from_camera[:3, :3].T
+        return Rays(np.broadcast_to(self.position, direction.shape), direction)
+
+
+def orbit(target, radius: float, count: int, *, elevation: float = 25.0, like: Camera) -> list[Camera]:
+    """`count` cameras on a circle about the z axis through `target`, `radius` [world unit] away, `elevation` [degree].
+
+    Raises RaymarchError for an elevation beyond 89 degrees either way.
+
+    Example:
+        >>> len(orbit((0, 0, 0), 4.0, 60, like=Camera.look_at((4, 0, 0))))
+        60
+    """
+    if not abs(elevation) <= 89:
+        raise RaymarchError(f"elevation is {elevation} degrees, want -89 to 89")
+    target, up = np.asarray(target, float), np.deg2rad(elevation)
+    cameras = []
+    for angle in 2 * np.pi * np.arange(count) / count:
+        ring = [np.cos(angle) * np.cos(up), np.sin(angle) * np.cos(up), np.sin(up)]
+        cameras.append(replace(like, world_from_camera=look_at(target + radius * np.array(ring), target)))
+    return cameras
+
+
+def orbit_of_volume(box, count: int, *, elevation: float = 25.0, size: int = 512, fov: float = 0.7) -> list[Camera]:
+    """`count` square cameras of `size` pixels around a box (2, 3), `elevation` in degrees, far enough to see it whole.
+
+    Raises RaymarchError for an elevation beyond 89 degrees either way.
+
+    Example:
+        >>> len(orbit_of_volume([(-1, -1, -1), (1, 1, 1)], 12))
+        12
+    """
+    lower, upper = np.asarray(box, float)
+    corners = np.stack(np.meshgrid(*zip(lower, upper, strict=True), indexing="ij"), -1).reshape(-1, 3)
+    corners = corners - (lower + upper) / 2
+    like = Camera.look_at((1, 0, 0), fov=fov, width=size, height=size)
+    radius = 0.0
+    for camera in orbit((0, 0, 0), 1.0, count, elevation=elevation, like=like):
+        x, y, z = (corners @ camera.world_from_camera[:3, :3]).T
+        radius = max(radius, float((z + np.maximum(abs(x), abs(y)) / np.tan(fov / 2)).max()))
+    return orbit((lower + upper) / 2, 1.02 * radius, count, elevation=elevation, like=like)

@@ -1,0 +1,51 @@
+"""`raymarch evaluate`: a volume against views it has not seen."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from raymarch.cli import options
+
+
+@click.command(epilog="Example: raymarch evaluate tower.h5 scenes/tower --split test --json")
+@click.argument("run", metavar="VOLUME")
+@click.argument("data")
+@click.option("--split", default="test", show_default=True, help="Which views to compare with.")
+@click.option("--images", type=click.Path(), help="Folder to write rendered | true | error pictures to.")
+@options.background
+@options.arch
+@options.as_json
+def evaluate(run, data, split, images, background, arch, as_json):
+    """PSNR and SSIM of VOLUME against the views of DATA."""
+    from raymarch import evaluation, runtime
+    from raymarch.io.image_set import load_views
+    from raymarch.io.picture import make_folder, write_comparison
+    from raymarch.io.volume_hdf5 import load
+
+    volume = load(run)
+    views = load_views(data, split, background=background or volume.background)
+    runtime.start(arch)
+    folder = make_folder(images, data) if images else None
+
+    from raymarch.cli.progress import CountProgress
+
+    with CountProgress("evaluate", len(views)) as progress:
+
+        def seen(i, image):
+            progress.advance()
+            if folder is not None:
+                write_comparison(Path(folder) / f"{views.names[i]}.png", image, views.rgb(i))
+
+        result = evaluation.evaluate(volume, views, seen=seen)
+    if as_json:
+        options.print_json(asdict(result))
+        return
+    width = max(len(v.name) for v in result.views)
+    for view in result.views:
+        similarity = f"  SSIM {view.ssim:.4f}" if view.ssim is not None else ""
+        click.echo(f"{view.name:{width}}  PSNR {view.psnr:6.2f} dB{similarity}")
+    similarity = f"  SSIM {result.ssim:.4f}" if result.ssim is not None else ""
+    click.echo(f"{'mean':{width}}  PSNR {result.psnr:6.2f} dB{similarity}  {result.seconds_per_image:.2f} s an image")

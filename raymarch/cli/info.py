@@ -1,0 +1,38 @@
+"""`raymarch info`: what a file holds."""
+
+from __future__ import annotations
+
+import click
+
+from raymarch.cli import options
+
+
+@click.command(epilog="Example: raymarch info tower.h5")
+@click.argument("file")
+@options.as_json
+def info(file, as_json):
+    """Shape, box, activations, size and history of the volume FILE."""
+    from raymarch.io.volume_hdf5 import describe
+
+    record = describe(file).record()
+    if as_json:
+        options.print_json(record)
+        return
+    provenance = record.pop("provenance")
+    for name in ("bytes_on_disk", "bytes_in_memory"):
+        record[name] = f"{record[name]:,}"
+    for name, value in [*record.items(), *provenance.items()]:
+        rows = value.items() if isinstance(value, dict) else [("", value)]
+        for i, (part, one) in enumerate(rows):
+            click.echo(f"{_short(name) if i == 0 else '':16} {_short(part):14} {_short(one)}".rstrip())
+
+
+def _short(value) -> str:
+    """A value for people: four figures, no brackets around the outermost list."""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, (list, tuple)):
+        return "  ".join("(" + _short(v) + ")" if isinstance(v, (list, tuple)) else _short(v) for v in value)
+    if isinstance(value, dict):
+        return "  ".join(f"{name}={_short(v)}" for name, v in value.items())
+    return "-" if value is None else str(value).encode("unicode_escape").decode()

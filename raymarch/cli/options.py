@@ -1,0 +1,59 @@
+"""Options that several verbs share, and how results are printed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import time
+
+import click
+
+STARTED = time.perf_counter()  # as near to the start of the command as Python lets us
+
+arch = click.option(
+    "--arch",
+    type=click.Choice(["auto", "cpu", "cuda"]),
+    default="auto",
+    show_default=True,
+    help="Device to compute on.",
+)
+as_json = click.option("--json", "as_json", is_flag=True, help="Print the result as one line of JSON.")
+background = click.option("--background", help="Colour behind the object: white, black or r,g,b in 0..1.")
+
+
+class Box(click.ParamType):
+    """Six numbers, the box's lower corner and its upper."""
+
+    name = "x0,y0,z0,x1,y1,z1"
+
+    def convert(self, value, param, ctx):
+        try:
+            numbers = [float(part) for part in value.split(",")]
+        except ValueError:
+            numbers = []
+        if len(numbers) != 6:
+            self.fail(f"{value!r}: want six numbers x0,y0,z0,x1,y1,z1", param, ctx)
+        return [numbers[:3], numbers[3:]]
+
+
+def plain(value):
+    """Numbers that JSON cannot hold become null, tuples lists."""
+    if isinstance(value, dict):
+        return {k: plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(v) for v in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def print_json(record: dict) -> None:
+    """One line of JSON on stdout."""
+    click.echo(json.dumps(plain(record), allow_nan=False))
+
+
+def note(text: str) -> None:
+    """A line on stderr; where that is gone, nothing: the work goes on."""
+    with contextlib.suppress(OSError):
+        click.echo(text, err=True)

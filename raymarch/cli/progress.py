@@ -1,0 +1,82 @@
+"""A live progress bar on stderr; plain lines now and then where stderr is no terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
+from rich.table import Column
+
+WIDE = 110  # columns from which there is room for a bar
+LINE_EVERY = 10.0  # seconds between plain lines
+
+
+class FitProgress:
+    """Shows each report of a fit: step, loss, PSNR, rays a second, resolution, time left."""
+
+    def __init__(self):
+        console = Console(stderr=True)
+        columns: list[str | ProgressColumn] = [
+            "fit",
+            *([BarColumn(bar_width=16)] if console.width >= WIDE else []),
+            "{task.percentage:3.0f}%",
+            TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis")),
+        ]
+        self._live, self._wide = Progress(*columns, console=console), console.width >= WIDE
+        self._terminal = console.is_terminal
+        self._task = self._live.add_task("starting: compiling, finding the box", total=1.0)
+        self._last = 0.0
+
+    def __enter__(self) -> FitProgress:
+        if self._terminal:
+            self._live.start()
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._terminal:
+            self._live.stop()
+
+    def __call__(self, report) -> None:
+        size = "x".join(str(n) for n in report.shape)
+        text = (
+            f"step {report.step}  loss {report.loss:.1e}  {report.psnr:.2f} dB (rays)  "
+            f"{report.rays_per_second / 1e3:.0f} krays/s  {size}  {report.seconds_left:.0f} s left"
+        )
+        if self._terminal:
+            if not self._wide:
+                text = text.replace("  loss ", "  ").replace(" (rays)", "")
+            self._live.update(self._task, completed=report.progress, description=text)
+        elif time.monotonic() - self._last > LINE_EVERY or report.progress >= 1:
+            self._last = time.monotonic()
+            with contextlib.suppress(OSError):  # nobody reads any more: the fit goes on
+                print(f"{100 * report.progress:3.0f}%  {text}", file=sys.stderr, flush=True)
+
+
+class CountProgress:
+    """Shows how many of a number of images are done."""
+
+    def __init__(self, what: str, total: int):
+        console = Console(stderr=True)
+        columns: list[str | ProgressColumn] = [
+            what,
+            BarColumn(bar_width=24),
+            "{task.completed}/{task.total}",
+            TimeElapsedColumn(),
+        ]
+        self._live = Progress(*columns, console=console, disable=not console.is_terminal)
+        self._task = self._live.add_task(what, total=total)
+
+    def __enter__(self) -> CountProgress:
+        self._live.start()
+        return self
+
+    def __exit__(self, *_) -> None:
+        self._live.stop()
+
+    def advance(self) -> None:
+        """One more is done."""
+        self._live.advance(self._task)

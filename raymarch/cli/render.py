@@ -1,0 +1,68 @@
+"""`raymarch render`: images of a volume."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from raymarch.cli import options
+
+
+@click.command(epilog="Example: raymarch render tower.h5 --orbit 60 --out orbit")
+@click.argument("run", metavar="VOLUME")
+@click.option("--views", "data", help="Image set whose cameras to render from.")
+@click.option("--split", default="test", show_default=True, help="Which of its views.")
+@click.option("--orbit", type=click.IntRange(1, 10000), help="So many cameras on a circle about the z axis.")
+@click.option("--elevation", type=float, default=25.0, show_default=True, help="Of the orbit [degree].")
+@click.option(
+    "--size", type=click.IntRange(1, 16384), default=512, show_default=True, help="Of an orbit's images [pixel]."
+)
+@click.option("--out", required=True, help="Folder for the PNG files.")
+@click.option("--extras", is_flag=True, help="Write depth and opacity too.")
+@options.background
+@options.arch
+def render(run, data, split, orbit, elevation, size, out, extras, background, arch):
+    """Render VOLUME from the cameras of an image set or on an orbit, to PNG files."""
+    if (data is None) == (orbit is None):
+        raise click.UsageError("say where to look from: either --views DATA or --orbit COUNT")
+    import numpy as np
+
+    from raymarch import runtime
+    from raymarch.camera import orbit_of_volume
+    from raymarch.errors import RaymarchError
+    from raymarch.io.image_set import load_views
+    from raymarch.io.picture import make_folder, write_depth, write_png
+    from raymarch.io.volume_hdf5 import load
+    from raymarch.renderer import Renderer
+    from raymarch.view import require_colour
+
+    if Path(out).suffix.lower() in (".mp4", ".gif", ".webm", ".mov", ".avi", ".mkv"):
+        raise RaymarchError(f"{out}: clips are not written yet; give a folder for PNG files")
+    volume = load(run)
+    background = require_colour(background or volume.background)
+    if data is not None:
+        views = load_views(data, split, background=background)
+        named = list(zip(views.names, views.cameras, strict=True))
+    else:
+        cameras = orbit_of_volume(volume.box, orbit, elevation=elevation, size=size)
+        named = [(f"{i:04d}", camera) for i, camera in enumerate(cameras)]
+    runtime.start(arch)
+    folder = Path(make_folder(out, data))
+
+    from raymarch.cli.progress import CountProgress
+
+    eyes = np.linalg.norm(np.stack([c.position for _, c in named]) - volume.box.mean(0), axis=1)
+    half = 0.5 * float(np.linalg.norm(volume.box[1] - volume.box[0]))
+    reach = max(float(eyes.min()) - half, 0.0), float(eyes.max()) + half
+    with CountProgress("render", len(named)) as progress, Renderer(volume) as renderer:
+        for name, camera in named:
+            seen = renderer.render(camera, background, depth=extras)
+            write_png(folder / f"{name}.png", seen.image)
+            if extras:
+                write_png(folder / f"{name}_opacity.png", seen.opacity[..., None])
+                write_depth(folder / f"{name}_depth.png", seen.depth, *reach)
+            progress.advance()
+    if extras:
+        options.note(f"depth: white at {reach[0]:.4g}, dark at {reach[1]:.4g} world units, black where nothing is met")
+    click.echo(f"{folder}: {len(named)} images")

@@ -1,0 +1,116 @@
+"""Are the gradients right? Dot tests and directional differences on a user's own volume and camera, as a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from raymarch import runtime
+from raymarch.errors import RaymarchError
+from raymarch.linearised import Linearised
+from raymarch.parameters import GROUPS, SHAPES, Parameters
+
+DOT = {"f64": 1e-12, "f32": 1e-5}
+DIFFERENCE = 1e-7
+WIDTHS = 10.0 ** np.arange(-7, -2)
+PAIRS = 5
+ELEMENTS = 8
+SMOOTH = 1e-6  # rays whose differences at two widths disagree by more, of the largest, cross a kink
+
+
+@dataclass(frozen=True)
+class GradientRow:
+    """What was found for one group of parameters.
+
+    Attributes:
+        parameter, mode, precision: what was checked, how rays are composited, "f64" or "f32".
+        dot: worst |<Jv, w> - <v, J'w>| / (|Jv| |w|) over random pairs.
+        difference: |difference - tangent| / |difference| along a random direction, both weighted by the tangent, the
+            best over step widths; None in f32, where differences mean nothing. The adjoint is held by `dot`.
+        worst: the same along single numbers of the group, the worst of them; None in f32.
+        kinks: share of the rays that crossed a kink within the difference and were left out.
+        good: whether dot and difference are as small as the precision lets them be.
+    """
+
+    parameter: str
+    mode: str
+    precision: str
+    dot: float
+    difference: float | None
+    worst: float | None
+    kinks: float
+    good: bool
+
+
+def check_rows(seen: Linearised, parameters=GROUPS, seed: int = 0, pairs: int = PAIRS) -> list[GradientRow]:
+    """A row for each group, in the precision that runs; RaymarchError for a group that does not exist."""
+    unknown = [name for name in parameters if name not in GROUPS]
+    if unknown:
+        raise RaymarchError(f"parameter {unknown[0]!r}: want some of {', '.join(GROUPS)}")
+    rng = np.random.default_rng(seed)
+    tried = []
+    for _ in range(pairs):
+        w = rng.normal(size=(len(seen.rays), 4))
+        tried.append((w, seen.adjoint(w)))
+    return [_row(seen, name, tried, rng) for name in parameters]
+
+
+def _row(seen: Linearised, name: str, pairs, rng) -> GradientRow:
+    precision = "f32" if runtime.single_precision() else "f64"
+    shape = {"density": seen.volume.density.shape, "colour": seen.volume.features.shape, **SHAPES}[name]
+    unit = _unit(seen, name)
+    dot = 0.0
+    for w, gradient in pairs:
+        direction = Parameters(**{name: unit * rng.normal(size=shape)})
+        along = seen.tangent(direction)
+        scale = np.linalg.norm(along) * np.linalg.norm(w)
+        dot = max(dot, abs(float((along * w).sum()) - gradient.dot(direction)) / scale if scale > 0 else 0.0)
+    if precision == "f32":
+        return GradientRow(name, "emission-absorption", precision, dot, None, None, 0.0, dot <= DOT["f32"])
+    direction = Parameters(**{name: unit * rng.normal(size=shape)})
+    difference, kinks = _difference(seen, direction)
+    worst = max(
+        _difference(seen, Parameters(**{name: one}))[0] for one in _singles(pairs[0][1], name, shape, unit, rng)
+    )
+    good = dot <= DOT["f64"] and difference <= DIFFERENCE
+    return GradientRow(name, "emission-absorption", precision, dot, difference, worst, kinks, good)
+
+
+def _unit(seen: Linearised, name: str) -> float:
+    """A length on which a group's numbers act alike: pixels for the lens, voxels over the distance for the rest."""
+    if name in ("focal", "principal_point"):
+        return 1.0
+    if name == "pose":
+        return seen.projection.voxel
+    return 0.01 * seen.projection.voxel if name == "box" else 1.0
+
+
+def _singles(gradient: Parameters, name: str, shape, unit: float, rng) -> list[np.ndarray]:
+    """Directions of single numbers: all of a small group, some with a gradient of a large one."""
+    flat = np.abs(np.asarray(getattr(gradient, name))).reshape(-1)
+    there = np.flatnonzero(flat > 1e-3 * flat.max()) if flat.max() > 0 else np.arange(flat.size)
+    chosen = there if there.size <= ELEMENTS else rng.choice(there, ELEMENTS, replace=False)
+    out = []
+    for i in chosen:
+        one = np.zeros(flat.size)
+        one[i] = unit
+        out.append(one.reshape(shape))
+    return out
+
+
+def _difference(seen: Linearised, direction: Parameters, widths=WIDTHS) -> tuple[float, float]:
+    """Relative error of the tangent's norm-weighted sum against central differences, and the share of rays at kinks."""
+    along = seen.tangent(direction)
+    best, kinks = np.inf, 1.0
+    w = along  # <image, w> along the direction then is |Jv|^2: no cancellation in the comparison
+    whole = float((along * w).sum())
+    for h in widths:
+        full = (seen.shifted(direction, h) - seen.shifted(direction, -h)) / (2 * h)
+        half = (seen.shifted(direction, h / 2) - seen.shifted(direction, -h / 2)) / h
+        smooth = np.abs(full - half).max(1) <= SMOOTH * max(float(np.abs(half).max()), 1e-300)
+        found, wanted = float((half * w)[smooth].sum()), float((along * w)[smooth].sum())
+        error = abs(found - wanted) / abs(found) if found else abs(wanted)
+        if error < best and wanted >= 0.5 * whole:  # not if what is left out is most of it
+            best, kinks = error, 1.0 - float(smooth.mean())
+    return best, kinks

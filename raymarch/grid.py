@@ -1,0 +1,260 @@
+"""The volume on the device: the only owner of its SNode tree. Uploads, downloads, refines, and closes."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+import numpy as np
+import taichi as ti
+
+from raymarch import runtime
+from raymarch.errors import RaymarchError
+from raymarch.kernels import occupancy, transfer
+from raymarch.kernels.fold import fold
+from raymarch.memory import grid_bytes, require_memory
+from raymarch.owner import Owner
+from raymarch.volume import Activation, Volume
+
+log = logging.getLogger(__name__)
+
+FAR = 1e5  # voxels from the origin beyond which single precision shows in the image
+CELL = 4  # voxels a side of an occupancy cell, at the finest shape
+BLOCKS = (1, 2, 4, 8)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a march must know as it compiles."""
+
+    density: str
+    colour: str
+
+
+@dataclass(frozen=True, eq=False)
+class Fields:
+    """A grid's fields as kernels see them; gradients and their slots lie on dense branches of their own."""
+
+    density: ti.Field
+    features: ti.Field
+    degree: int
+    block: int
+    slots: int
+    d_density: ti.Field | None
+    d_features: ti.Field | None
+    m_density: ti.Field | None
+    m_features: ti.Field | None
+    v_density: ti.Field | None
+    v_features: ti.Field | None
+    touched: ti.Field
+    dirty: ti.Field
+    alive: ti.Field
+    leap: ti.Field
+    line: ti.Field
+    allowed: ti.Field
+    index_from_world: ti.Field
+    top: ti.Field
+    cells_per_index: ti.Field
+    shift: ti.Field
+    per_scale: ti.Field
+    broken: ti.Field
+
+
+class Grid(Owner[Fields]):
+    """Density and colour features on the device, dense in blocks of `block`^3, allocated once at the finest shape.
+
+    Args:
+        shape: the finest count of samples (x, y, z); coarser levels use a part of the same memory.
+        degree: of the spherical harmonics, 0 to 3.
+        slots: gradient buffers that are written side by side without atomics; 0 for a grid that is only read.
+        moments: whether Adam's moments are there.
+        block: edge of a block in voxels, 1 (flat), 2, 4 or 8.
+
+    Raises RaymarchError before allocating where memory does not suffice, and on use after `close`.
+
+    Example:
+        >>> with Grid((16, 16, 16), degree=0) as grid:
+        ...     grid.shape
+        (16, 16, 16)
+    """
+
+    name = "this grid"
+
+    def __init__(self, shape, degree: int, *, slots: int = 0, moments: bool = False, block: int = 4):
+        shape = tuple(int(n) for n in shape)
+        if len(shape) != 3 or min(shape) < 2:
+            raise RaymarchError(f"grid shape is {shape}, want three counts of at least 2")
+        if block not in BLOCKS:
+            raise RaymarchError(f"block is {block}, want one of {BLOCKS}")
+        runtime.start()
+        runtime.require_owner()
+        width = 4 if runtime.single_precision() else 8
+        channels = 3 * (degree + 1) ** 2
+        needed = grid_bytes(shape, degree, slots=slots, moments=moments, width=width)
+        require_memory(shape, needed, max(slots, 1) * channels, "lower the resolution or the SH degree")
+        self.finest, self.degree, self.slots, self.moments, self.block = shape, degree, slots, moments, block
+        self.cells = tuple(-(-(n - 1) // CELL) for n in shape)
+        self._build(channels)
+        self.activation = Activation()
+        self.world_from_index = np.eye(4)
+        self.fields.allowed.fill(1)
+        self.set_level(shape, np.eye(4))
+
+    def _build(self, channels: int) -> None:
+        tree = ti.FieldsBuilder()
+        blocks = tuple(-(-n // self.block) for n in self.finest)
+        marks = tuple(n + 1 for n in blocks)  # a block past the end, so that shifted blocks may mark it
+
+        def dense(place, leading=0):
+            node = tree.dense(ti.i, leading) if leading else tree
+            axes = ti.jkl if leading else ti.ijk
+            node = node.dense(axes, blocks)
+            (node.dense(axes, self.block) if self.block > 1 else node).place(place)
+            return place
+
+        def flat(dtype, shape):
+            f = ti.field(dtype)
+            tree.dense(ti.ijk, shape).place(f)
+            return f
+
+        def single(f):
+            tree.place(f)
+            return f
+
+        fit = self.slots > 0
+        density = ti.field(float, needs_grad=fit)
+        features = ti.Vector.field(channels, float, needs_grad=fit)
+        for value in (density, features):
+            dense(value)
+        if fit:
+            for value in (density, features):
+                dense(value.grad)  # on a branch of its own, or lazy_grad would interleave it with its primal
+        moments: list = [None] * 4
+        if self.moments:
+            moments = [dense(ti.field(float) if n == 1 else ti.Vector.field(n, float)) for n in (1, channels) * 2]
+        fields = Fields(
+            density=density,
+            features=features,
+            degree=self.degree,
+            block=self.block,
+            slots=self.slots,
+            d_density=dense(ti.field(float), self.slots) if fit else None,
+            d_features=dense(ti.Vector.field(channels, float), self.slots) if fit else None,
+            m_density=moments[0],
+            m_features=moments[1],
+            v_density=moments[2],
+            v_features=moments[3],
+            touched=flat(ti.u8, marks),
+            dirty=flat(ti.u8, marks),
+            alive=flat(ti.u8, marks),
+            leap=flat(ti.u8, self.cells),
+            line=flat(ti.u8, self.cells),
+            allowed=flat(ti.u8, self.cells),
+            index_from_world=single(ti.Matrix.field(3, 4, float)),
+            top=single(ti.Vector.field(3, float)),
+            cells_per_index=single(ti.Vector.field(3, float)),
+            shift=single(ti.field(float)),
+            per_scale=single(ti.field(float)),
+            broken=single(ti.field(ti.i32)),
+        )
+        tree.lazy_grad()
+        self._own(tree.finalize(), fields)
+
+    @property
+    def reading(self) -> Reading:
+        """The compile-time part of the activation."""
+        return Reading(self.activation.density, self.activation.colour)
+
+    @property
+    def voxel(self) -> float:
+        """The level's shortest voxel edge [world unit]."""
+        return float(np.linalg.norm(self.world_from_index[:3, :3], axis=0).min())
+
+    @property
+    def blocks(self) -> ti.Vector:
+        """Blocks of the layout that the level's samples lie in."""
+        return ti.Vector([-(-n // self.block) for n in self.shape])
+
+    def set_level(self, shape, world_from_index) -> None:
+        """Say which part of the memory is in use: `shape` samples, placed in the world by the affine (4, 4)."""
+        shape = tuple(int(n) for n in shape)
+        if min(shape) < 2 or any(n > m for n, m in zip(shape, self.finest, strict=True)):
+            raise RaymarchError(f"level shape {shape} does not fit a grid of {self.finest}")
+        self.shape = shape
+        self.world_from_index = np.array(world_from_index, float)
+        far = np.abs(self.world_from_index[:3, 3]).max() / self.voxel
+        if far > FAR and runtime.single_precision():
+            log.warning("the volume lies %.0e voxels from the world's origin; subtract its centre from all poses", far)
+        fields, top = self.fields, np.array(shape) - 1.0
+        fields.index_from_world[None] = np.linalg.inv(self.world_from_index)[:3].tolist()
+        fields.top[None] = top.tolist()
+        fields.cells_per_index[None] = (np.array(self.cells) / top).tolist()
+
+    def set_activation(self, activation: Activation) -> None:
+        """Say how the raw numbers are read."""
+        self.activation = activation
+        self.fields.shift[None], self.fields.per_scale[None] = activation.shift, 1 / activation.scale
+
+    def upload(self, volume: Volume) -> None:
+        """Put a volume on the device as the current level, its activation with it; every cell counts as occupied."""
+        if volume.degree != self.degree:
+            raise RaymarchError(f"volume has SH degree {volume.degree}, the grid {self.degree}; make it alike")
+        self.set_level(volume.shape, volume.world_from_index)
+        self.set_activation(volume.activation)
+        arrays = (np.array(a, runtime.dtype(), order="C") for a in (volume.density, volume.features))
+        transfer.upload(*arrays, self.fields)
+        self.fields.leap.fill(0)
+
+    def download(self) -> tuple[np.ndarray, np.ndarray]:
+        """Raw density (x, y, z) and features (x, y, z, channel) of the level."""
+        return self._arrays(transfer.download)
+
+    def download_gradient(self) -> tuple[np.ndarray, np.ndarray]:
+        """Gradient with respect to density and features, shaped like `download`."""
+        return self._arrays(transfer.download_gradient)
+
+    def _arrays(self, kernel) -> tuple[np.ndarray, np.ndarray]:
+        dtype = runtime.dtype()
+        density = np.empty(self.shape, dtype)
+        features = np.empty((*self.shape, 3 * (self.degree + 1) ** 2), dtype)
+        kernel(self.fields, density, features)
+        return density, features
+
+    def refine(self, shape) -> None:
+        """Resample the values to a finer level over the same box; moments and gradients start from zero."""
+        if not self.moments:
+            raise RaymarchError("this grid has no moments, whose memory refining needs; make it with moments=True")
+        extent = self.world_from_index.copy()
+        extent[:3, :3] *= (np.array(self.shape) - 1.0) / (np.array(shape) - 1.0)
+        transfer.stash(self.fields, *self.shape)
+        old_top = ti.Vector([n - 1.0 for n in self.shape])
+        self.set_level(shape, extent)
+        transfer.refine(self.fields, old_top, *self.shape)
+        transfer.clear_moments(self.fields)
+        transfer.clear_gradients(self.fields)
+
+    def fold(self) -> None:
+        """Finish a gradient: add up what the slots hold."""
+        fold(self.fields, self.blocks)
+
+    def refresh_occupancy(self, least: float, margin: int = 0) -> float:
+        """Mark cells with sigma over `least` [1/world unit] (`margin` voxels wider); returns the share occupied."""
+        occupancy.mark_occupied(self.fields, float(self.activation.raw(least)), margin, *self.shape)
+        return self.measure_occupancy()
+
+    def measure_occupancy(self) -> float:
+        """Leap distances and blocks alive from the cells marked so far; returns the share of cells occupied."""
+        for axis in range(3):
+            occupancy.spread(self.fields, axis)
+        return float(occupancy.occupied_blocks(self.fields) / np.prod(self.cells))
+
+    def download_carved(self) -> tuple[np.ndarray, np.ndarray]:
+        """As `download`, with the samples that no occupied cell reads made empty.
+
+        Then a reader that skips nothing sees what the march saw, within the opacity that counted as empty; but in the
+        one layer of cells that the visual hull forbids beside cells it allows, samples that both read keep their value.
+        """
+        density, features = self.download()
+        empty = -self.activation.shift - (0.0 if self.activation.density == "relu" else 25.0)
+        transfer.carve(self.fields, density, empty)
+        return density, features

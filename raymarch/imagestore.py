@@ -1,0 +1,78 @@
+"""A set of views on the device: 8-bit images, poses, lenses, and the list of tiles worth drawing."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import taichi as ti
+
+from raymarch import runtime
+from raymarch.kernels import transfer
+from raymarch.memory import require_memory
+from raymarch.owner import Owner
+from raymarch.view import Views
+
+TILE = 4
+
+
+@dataclass(frozen=True, eq=False)
+class StoreFields:
+    """The store's fields as kernels see them; `tile` pixels a side, `tiles` of them, the last ones moved inside."""
+
+    pixels: ti.Field
+    pose: ti.Field
+    lens: ti.Field
+    list: ti.Field
+    hit: ti.Field
+    views: int
+    width: int
+    height: int
+    tile: int
+    rows: int
+    columns: int
+    tiles: int
+
+
+class ImageStore(Owner[StoreFields]):
+    """Views on the device, freed by `close`; images without alpha are opaque."""
+
+    name = "this image store"
+
+    def __init__(self, views: Views, tile: int = TILE):
+        runtime.start()
+        runtime.require_owner()
+        count, height, width, channels = views.images.shape
+        require_memory((count, height, width), count * height * width * 4, 4, "use fewer or smaller images")
+        tile = min(tile, width, height)
+        rows, columns = math.ceil(height / tile), math.ceil(width / tile)
+        tree = ti.FieldsBuilder()
+        f = StoreFields(
+            pixels=ti.Vector.field(4, ti.u8),
+            pose=ti.Matrix.field(3, 4, float),
+            lens=ti.Vector.field(4, float),
+            list=ti.field(ti.i32),
+            hit=ti.field(ti.u8),
+            views=count,
+            width=width,
+            height=height,
+            tile=tile,
+            rows=rows,
+            columns=columns,
+            tiles=count * rows * columns,
+        )
+        tree.dense(ti.ijk, (count, height, width)).place(f.pixels)
+        tree.dense(ti.i, count).place(f.pose, f.lens)
+        tree.dense(ti.i, f.tiles).place(f.list)
+        tree.dense(ti.i, f.tiles).place(f.hit)
+        self._own(tree.finalize(), f)
+        images = views.images
+        if channels == 3:
+            images = np.concatenate([images, np.full_like(images[..., :1], 255)], axis=-1)
+        transfer.images_in(np.ascontiguousarray(images), f)
+        for i, camera in enumerate(views.cameras):
+            f.pose[i] = camera.world_from_camera[:3].tolist()
+            f.lens[i] = [*camera.focal, *camera.principal]
+        f.list.from_numpy(np.arange(f.tiles, dtype=np.int32))
+        self.listed = f.tiles

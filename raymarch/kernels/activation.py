@@ -1,0 +1,57 @@
+"""Raw numbers to physics, after interpolation, with the derivative beside each.
+
+`reading` is a compile-time record: `reading.density`, `reading.colour` (names) and `reading.degree`.
+"""
+
+import taichi as ti
+
+from raymarch.kernels.numeric import exp, log1p_unit
+from raymarch.volume import MAX_EXPONENT
+
+
+@ti.func
+def density(reading: ti.template(), x):
+    """sigma times scale, of raw + shift."""
+    y = ti.max(x, 0.0)
+    if ti.static(reading.density == "softplus"):
+        y += log1p_unit(exp(-ti.abs(x)))
+    elif ti.static(reading.density == "exponential"):
+        y = exp(ti.min(x, MAX_EXPONENT))
+    return y
+
+
+@ti.func
+def density_slope(reading: ti.template(), x):
+    """d density / d x; at the kinks the slope from below: 0 for relu at x = 0, e^15 for exponential at its bound."""
+    y = ti.cast(0.0, float)
+    if ti.static(reading.density == "softplus"):
+        y = 1.0 / (1.0 + exp(-x))
+    elif ti.static(reading.density == "exponential"):
+        y = ti.select(x <= MAX_EXPONENT, exp(ti.min(x, MAX_EXPONENT)), 0.0)
+    else:
+        y = ti.select(x > 0, 1.0, 0.0)
+    return y
+
+
+@ti.func
+def colour(reading: ti.template(), x):
+    """Colour of the sum over harmonics."""
+    y = x
+    for c in ti.static(range(3)):
+        if ti.static(reading.colour == "sigmoid"):
+            y[c] = 1.0 / (1.0 + exp(-x[c]))
+        else:
+            y[c] = ti.max(x[c] + 0.5, 0.0)
+    return y
+
+
+@ti.func
+def colour_slope(reading: ti.template(), y):
+    """d colour / d sum, of the colour itself; 0 where "clamped" is at its clamp."""
+    s = y
+    for c in ti.static(range(3)):
+        if ti.static(reading.colour == "sigmoid"):
+            s[c] = y[c] * (1.0 - y[c])
+        else:
+            s[c] = ti.select(y[c] > 0, 1.0, 0.0)
+    return s

@@ -1,0 +1,55 @@
+"""Which cells of a box could hold anything, by the images' alpha: the visual hull (Laurentini 1994).
+
+Conservative but for the faintest pixels: alpha up to 2 of 255 counts as empty.
+"""
+
+import taichi as ti
+
+ALPHA = 2  # of 255: a pixel above it shows something
+
+
+@ti.func
+def shows(store: ti.template(), view, u0, u1, v0, v1):
+    """Whether any pixel of the rectangle, bounds included, has alpha."""
+    found = False
+    v = v0
+    while v <= v1 and not found:
+        for u in range(u0, u1 + 1):
+            found = found or store.pixels[view, v, u][3] > ALPHA
+        v += 1
+    return found
+
+
+@ti.kernel
+def visual_hull(
+    store: ti.template(), lower: ti.math.vec3, cell: ti.math.vec3, seen: ti.types.ndarray(dtype=ti.i32, ndim=3)
+):
+    """seen = how many views see the cell wholly, or -1 where one of them sees only empty pixels there, or none looks.
+
+    A cell is taken as the ball around it.
+    """
+    for i, j, k in ti.ndrange(seen.shape[0], seen.shape[1], seen.shape[2]):
+        centre = lower + (ti.Vector([i, j, k]) + 0.5) * cell
+        radius = 0.5 * cell.norm()
+        count, partly, carved = 0, False, False
+        view = 0
+        while view < store.views and not carved:
+            pose, lens = store.pose[view], store.lens[view]
+            w = centre - ti.Vector([pose[0, 3], pose[1, 3], pose[2, 3]])
+            local = ti.Vector.zero(float, 3)
+            for a in ti.static(range(3)):
+                local[a] = pose[0, a] * w[0] + pose[1, a] * w[1] + pose[2, a] * w[2]
+            depth = -local[2]
+            slant = ti.sqrt(1.0 + (local[0] ** 2 + local[1] ** 2) / (depth * depth))
+            if depth > 2.0 * radius * slant:
+                u = lens[2] + lens[0] * local[0] / depth
+                v = lens[3] - lens[1] * local[1] / depth
+                reach = radius * slant / (depth - radius * slant) * ti.max(lens[0], lens[1]) * slant + 1.0
+                u0, u1 = ti.floor(u - reach, ti.i32), ti.floor(u + reach, ti.i32)
+                v0, v1 = ti.floor(v - reach, ti.i32), ti.floor(v + reach, ti.i32)
+                partly = partly or (u1 >= 0 and v1 >= 0 and u0 < store.width and v0 < store.height)
+                if u0 >= 0 and v0 >= 0 and u1 < store.width and v1 < store.height:
+                    count += 1
+                    carved = not shows(store, view, u0, u1, v0, v1)
+            view += 1
+        seen[i, j, k] = -1 if carved or not partly else count

@@ -1,0 +1,65 @@
+"""Exponential and logarithm good to 1e-7 near zero: on the CPU in f32 polynomials, elsewhere the device's own."""
+
+import taichi as ti
+
+from raymarch import runtime
+
+LOG2_E = 1.4426950408889634
+
+
+@ti.func
+def exp(x):
+    """e^x; in f32 on the CPU 2^n times a polynomial of degree 6 in the remainder, relative error 2e-7 (1 + |x|)."""
+    y = ti.cast(0.0, float)
+    if ti.static(runtime.single_precision() and runtime.on_cpu()):
+        scaled = ti.min(ti.max(x * LOG2_E, -126.0), 126.0)
+        n = ti.cast(scaled + 127.5, ti.i32)
+        f = scaled - (n - 127)
+        p = 0.0013333558 + f * 0.00015403530
+        p = 0.24022651 + f * (0.055504109 + f * (0.0096181291 + f * p))
+        y = (1.0 + f * (0.69314718 + f * p)) * ti.bit_cast(n << 23, ti.f32)
+    else:
+        y = ti.exp(x)
+    return y
+
+
+@ti.func
+def log1p_unit(u):
+    """ln(1 + u) for u in 0..1; in f32 by the series of 2 atanh(u / (2 + u)), relative error under 3e-7."""
+    y = ti.cast(0.0, float)
+    if ti.static(runtime.single_precision()):
+        s = u / (2.0 + u)
+        q = s * s
+        y = 2.0 * s * (1.0 + q * (1 / 3 + q * (1 / 5 + q * (1 / 7 + q * (1 / 9 + q * (1 / 11 + q * (1 / 13)))))))
+    else:
+        y = ti.select(u < 1e-4, u * (1.0 - u * (1 / 2 - u * (1 / 3 - u / 4))), ti.log(1.0 + u))
+    return y
+
+
+@ti.func
+def finite(x):
+    """Whether x is neither infinite nor NaN; read off its bits, which fast math respects."""
+    good = False
+    if ti.static(runtime.single_precision()):
+        good = (ti.bit_cast(ti.cast(x, ti.f32), ti.i32) & 0x7F800000) != 0x7F800000
+    else:
+        good = (ti.bit_cast(ti.cast(x, ti.f64), ti.i64) >> 52) & 0x7FF != 0x7FF
+    return good
+
+
+@ti.func
+def hash_u32(a, b, c):
+    """32 random bits of three integers (a counter-based generator: PCG hash rounds, Jarzynski and Olano 2020)."""
+    x = ti.cast(a, ti.u32) * ti.u32(1664525) + ti.u32(1013904223)
+    y = ti.cast(b, ti.u32) * ti.u32(1664525) + ti.u32(1013904223)
+    z = ti.cast(c, ti.u32) * ti.u32(1664525) + ti.u32(1013904223)
+    x += y * z
+    y += z * x
+    z += x * y
+    x ^= x >> ti.u32(16)
+    y ^= y >> ti.u32(16)
+    z ^= z >> ti.u32(16)
+    x += y * z
+    y += z * x
+    z += x * y
+    return x ^ (z >> ti.u32(7))

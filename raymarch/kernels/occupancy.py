@@ -1,0 +1,74 @@
+"""Which cells hold anything, and how far each is from the nearest that does."""
+
+import taichi as ti
+
+FULL = 255
+
+
+@ti.kernel
+def mark_occupied(grid: ti.template(), least: float, margin: int, nx: int, ny: int, nz: int):
+    """leap = 0 where a sample that the cell reads, or one `margin` samples off, has raw density over `least`; else 255.
+
+    Cells that `allowed` rules out stay empty.
+    """
+    for I in ti.grouped(grid.leap):
+        per_index = grid.cells_per_index[None]
+        low, high = ti.cast(I, float) / per_index, ti.cast(I + 1, float) / per_index
+        first = ti.max(ti.cast(low, ti.i32) - margin, 0)
+        last = ti.min(ti.cast(ti.ceil(high), ti.i32) + margin, ti.Vector([nx, ny, nz]) - 1)
+        found = False
+        if grid.allowed[I]:
+            i = first[0]
+            while i <= last[0] and not found:
+                for j in range(first[1], last[1] + 1):
+                    for k in range(first[2], last[2] + 1):
+                        found = found or grid.density[i, j, k] > least
+                i += 1
+        grid.leap[I] = ti.u8(0) if found else ti.u8(FULL)
+
+
+@ti.kernel
+def spread(grid: ti.template(), axis: ti.template()):
+    """leap = min over the cells y of a line of max(|x - y|, leap_y): three axes in turn: chessboard distance."""
+    n = grid.leap.shape[axis]
+    others = ti.static([a for a in range(3) if a != axis])
+    for u, v in ti.ndrange(grid.leap.shape[others[0]], grid.leap.shape[others[1]]):
+        at = ti.Vector([0, 0, 0])
+        at[others[0]], at[others[1]] = u, v
+        for x in range(n):
+            at[axis] = x
+            best = ti.cast(grid.leap[at], ti.i32)
+            r = 1
+            while r < best and (x - r >= 0 or x + r < n):
+                if x - r >= 0:
+                    at[axis] = x - r
+                    best = ti.min(best, ti.max(r, ti.cast(grid.leap[at], ti.i32)))
+                if x + r < n:
+                    at[axis] = x + r
+                    best = ti.min(best, ti.max(r, ti.cast(grid.leap[at], ti.i32)))
+                r += 1
+            at[axis] = x
+            grid.line[at] = ti.cast(best, ti.u8)
+    for I in ti.grouped(grid.leap):
+        grid.leap[I] = grid.line[I]
+
+
+@ti.kernel
+def occupied_blocks(grid: ti.template()) -> int:
+    """alive = 1 for blocks of the layout that an occupied cell reaches into; returns the count of occupied cells."""
+    for B in ti.grouped(grid.alive):
+        per_index = grid.cells_per_index[None]
+        low, high = ti.cast(B * grid.block - 1, float) * per_index, ti.cast((B + 1) * grid.block, float) * per_index
+        first, last = ti.cast(ti.max(low, 0.0), ti.i32), ti.cast(high, ti.i32)
+        for a in ti.static(range(3)):
+            last[a] = ti.min(last[a], grid.leap.shape[a] - 1)
+        found = False
+        for i in range(first[0], last[0] + 1):
+            for j in range(first[1], last[1] + 1):
+                for k in range(first[2], last[2] + 1):
+                    found = found or grid.leap[i, j, k] == 0
+        grid.alive[B] = ti.u8(1) if found else ti.u8(0)
+    count = 0
+    for I in ti.grouped(grid.leap):
+        count += ti.cast(grid.leap[I] == 0, ti.i32)
+    return count

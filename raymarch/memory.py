@@ -1,0 +1,51 @@
+"""How many bytes a grid takes and how many there are: asked before anything is allocated."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import os
+import sys
+from pathlib import Path
+
+from raymarch.errors import RaymarchError
+
+MAX_CELLS = 2**31 - 1  # beyond that Taichi writes into other fields
+
+
+def grid_bytes(shape, degree: int, *, slots: int = 0, moments: bool = False, width: int = 4) -> int:
+    """Bytes of a device grid: density and colour; with slots a gradient and its parts; with moments Adam's two.
+
+    Example:
+        >>> grid_bytes((64, 64, 64), 0)  # four f32 a voxel
+        4194304
+    """
+    copies = 1 + (slots + 1 if slots else 0) + (2 if moments else 0)
+    return math.prod(shape) * (1 + 3 * (degree + 1) ** 2) * copies * width
+
+
+def available_bytes() -> int:
+    """Memory this process can still take [byte]; where the system does not tell, 4 GiB."""
+    meminfo = Path("/proc/meminfo")
+    if meminfo.exists():
+        rows = dict(line.split(":", 1) for line in meminfo.read_text().splitlines())
+        return int(rows["MemAvailable"].split()[0]) * 1024
+    if sys.platform == "win32":
+        status = (ctypes.c_ulonglong * 8)(64)
+        ctypes.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status))
+        return int(status[2])
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    except (ValueError, OSError, AttributeError):
+        return 4 << 30
+
+
+def require_memory(shape, needed: int, channels: int, cure: str) -> None:
+    """RaymarchError, with the bytes, where a grid of `shape` would not fit; nothing is allocated before this passes."""
+    size = " x ".join(str(n) for n in shape)
+    free = available_bytes()
+    if needed > 0.9 * free:
+        raise RaymarchError(f"a grid of {size} needs {needed:,} bytes but {free:,} are free; {cure}")
+    if math.prod(shape) * channels > MAX_CELLS:
+        limit = f"{needed:,} bytes, {channels} numbers a voxel where Taichi can index {MAX_CELLS} in all"
+        raise RaymarchError(f"a grid of {size} needs {limit}; {cure}")

@@ -1,0 +1,55 @@
+"""How near an image is to the true one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from raymarch.errors import RaymarchError
+
+
+def _pair(image, truth) -> tuple[np.ndarray, np.ndarray]:
+    image, truth = np.asarray(image, float), np.asarray(truth, float)
+    if image.shape != truth.shape:
+        raise RaymarchError(f"images are {image.shape} and {truth.shape}, want one shape; resize one of them")
+    if image.size == 0 or not (np.isfinite(image).all() and np.isfinite(truth).all()):
+        raise RaymarchError("an image is empty or not finite; there is nothing to compare")
+    return np.clip(image, 0, 1), truth
+
+
+def psnr(image, truth) -> float:
+    """Peak signal to noise ratio [dB]: `-10 log10(mean squared error)`, the image clipped to 0..1.
+
+    Example:
+        >>> round(psnr(np.full((4, 4, 3), 0.6), np.full((4, 4, 3), 0.5)), 6)
+        20.0
+    """
+    image, truth = _pair(image, truth)
+    error = float(np.mean((image - truth) ** 2))
+    return float("inf") if error == 0 else -10 * float(np.log10(error))
+
+
+def ssim(image, truth) -> float:
+    """Structural similarity: 11x11 Gaussian of sigma 1.5, valid part, data range 1, mean over channels.
+
+    Wang, Bovik, Sheikh and Simoncelli 2004. Raises RaymarchError for images under 11 pixels a side.
+
+    Example:
+        >>> ssim(np.eye(16), np.eye(16))
+        1.0
+    """
+    image, truth = _pair(image, truth)
+    if min(image.shape[:2]) < 11:
+        raise RaymarchError(f"image is {image.shape[:2]}, want at least 11 x 11 pixels for SSIM")
+    x = np.arange(11) - 5.0
+    window = np.exp(-(x**2) / (2 * 1.5**2))
+    window /= window.sum()
+
+    def blur(a):
+        for axis in (0, 1):
+            a = np.lib.stride_tricks.sliding_window_view(a, 11, axis=axis) @ window
+        return a
+
+    a, b = blur(image), blur(truth)
+    aa, bb, ab = blur(image * image) - a * a, blur(truth * truth) - b * b, blur(image * truth) - a * b
+    c1, c2 = 0.01**2, 0.03**2
+    return float(np.mean((2 * a * b + c1) * (2 * ab + c2) / ((a * a + b * b + c1) * (aa + bb + c2))))

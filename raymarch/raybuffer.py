@@ -1,0 +1,85 @@
+"""Rays on the device with what is computed of them: origin, direction, image and its gradient, target, depth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import taichi as ti
+
+from raymarch import runtime
+from raymarch.errors import RaymarchError
+from raymarch.kernels import transfer
+from raymarch.memory import require_memory
+from raymarch.owner import Owner
+from raymarch.rays import Rays
+
+
+@dataclass(frozen=True, eq=False)
+class RayFields:
+    """The buffer's fields as kernels see them; `image` and `target` are (red, green, blue, T) and (.., alpha)."""
+
+    origin: ti.Field
+    direction: ti.Field
+    image: ti.Field
+    target: ti.Field
+    depth: ti.Field
+    loss: ti.Field
+
+
+class RayBuffer(Owner[RayFields]):
+    """Room for `capacity` rays; made in the process's Taichi thread, freed by `close`."""
+
+    name = "this ray buffer"
+
+    def __init__(self, capacity: int):
+        runtime.start()
+        runtime.require_owner()
+        self.capacity = int(capacity)
+        require_memory((self.capacity,), self.capacity * 24 * 8, 24, "take fewer rays at once")
+        tree = ti.FieldsBuilder()
+        f = RayFields(
+            origin=ti.Vector.field(3, float),
+            direction=ti.Vector.field(3, float),
+            image=ti.Vector.field(4, float, needs_grad=True),
+            target=ti.Vector.field(4, float),
+            depth=ti.field(float),
+            loss=ti.field(ti.f64, needs_grad=True),
+        )
+        for each in (f.origin, f.direction, f.image, f.image.grad, f.target, f.depth):
+            tree.dense(ti.i, self.capacity).place(each)
+        tree.place(f.loss, f.loss.grad)
+        tree.lazy_grad()
+        self._own(tree.finalize(), f)
+
+    def _require_room(self, count: int) -> None:
+        if count > self.capacity:
+            raise RaymarchError(f"{count} rays do not fit a buffer of {self.capacity}; make it larger")
+
+    def upload(self, rays: Rays) -> None:
+        """Put rays at the front of the buffer."""
+        self._require_room(len(rays))
+        if len(rays):
+            transfer.vectors_in(np.ascontiguousarray(rays.origin), self.fields.origin)
+            transfer.vectors_in(np.ascontiguousarray(rays.direction), self.fields.direction)
+
+    def set_image_gradient(self, d_image: np.ndarray) -> None:
+        """Set d_image (ray, 4): the gradient of a loss by colour and transmittance."""
+        if d_image.ndim != 2 or d_image.shape[1] != 4:
+            raise RaymarchError(f"image gradient has shape {d_image.shape}, want (ray, 4)")
+        self._require_room(len(d_image))
+        transfer.vectors_in(np.ascontiguousarray(d_image, np.float64), self.fields.image.grad)
+
+    def image(self, count: int) -> np.ndarray:
+        """Colour and transmittance (ray, 4) of the first `count` rays."""
+        self._require_room(count)
+        out = np.empty((count, 4), runtime.dtype())
+        transfer.vectors_out(self.fields.image, out)
+        return out
+
+    def depth(self, count: int) -> np.ndarray:
+        """Mean distance (ray,) [world unit] of what the first `count` rays meet; infinite for an opacity under 1 %."""
+        self._require_room(count)
+        out = np.empty(count, runtime.dtype())
+        transfer.scalars_out(self.fields.depth, out)
+        return out

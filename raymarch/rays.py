@@ -1,0 +1,45 @@
+"""Rays: half lines in the world."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from raymarch.errors import RaymarchError
+
+
+@dataclass(frozen=True, eq=False)
+class Rays:
+    """Half lines `origin + t * direction`, t >= 0; directions are made unit vectors, so t is a distance in the world.
+
+    Attributes:
+        origin: (ray, 3) in world units.
+        direction: (ray, 3) unit vectors.
+
+    Raises RaymarchError for other shapes, non-finite numbers or a direction of length zero.
+
+    Example:
+        >>> Rays([[0, 0, -2]], [[0, 0, 3]]).direction.tolist()
+        [[0.0, 0.0, 1.0]]
+    """
+
+    origin: np.ndarray
+    direction: np.ndarray
+
+    def __post_init__(self):
+        origin, direction = np.array(self.origin, float), np.array(self.direction, float)
+        if origin.ndim != 2 or origin.shape[1] != 3 or origin.shape != direction.shape:
+            raise RaymarchError(
+                f"rays have origins {origin.shape} and directions {direction.shape}, want (ray, 3) twice"
+            )
+        length = np.linalg.norm(direction, axis=1, keepdims=True)
+        bad = ~(np.isfinite(origin).all(1) & np.isfinite(length[:, 0]) & (length[:, 0] > 0))
+        if bad.any():
+            raise RaymarchError(f"ray {int(np.argmax(bad))} is not finite or has a direction of length 0")
+        for name, value in (("origin", origin), ("direction", direction / length)):
+            value.setflags(write=False)
+            object.__setattr__(self, name, value)
+
+    def __len__(self) -> int:
+        return len(self.origin)

@@ -1,0 +1,150 @@
+"""Images of volumes: whole cameras, any rays; the same whatever the batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import taichi as ti
+
+from raymarch import runtime
+from raymarch.camera import Camera
+from raymarch.errors import RaymarchError
+from raymarch.grid import Grid
+from raymarch.kernels.batch import rays_of_pixels
+from raymarch.kernels.march import march, march_depth
+from raymarch.raybuffer import RayBuffer
+from raymarch.rays import Rays
+from raymarch.view import require_colour
+from raymarch.volume import Volume
+
+INVISIBLE = 1e-6  # optical depth over the whole box below which a cell counts as empty
+
+
+@dataclass(frozen=True)
+class March:
+    """How a ray is sampled.
+
+    Attributes:
+        step: length of a step in voxels.
+        stop: transmittance below which a ray ends; what it hides is at most that much of the image.
+        least: weight below which a sample's colour is taken as black: a ray loses at most this times its samples.
+        batch: rays a launch; no effect on the image.
+    """
+
+    step: float = 0.5
+    stop: float = 1e-4
+    least: float = 1e-6
+    batch: int = 1 << 16
+
+    def __post_init__(self):
+        if not 1e-3 <= self.step <= 1e6:
+            raise RaymarchError(f"step is {self.step} voxels, want a number from 1e-3 such as 0.5")
+        if not isinstance(self.batch, (int, np.integer)) or self.batch > 1 << 26:
+            raise RaymarchError(f"batch is {self.batch}, want a whole number up to {1 << 26}")
+        if not (0 <= self.stop < 1 and 0 <= self.least < 1 and self.batch >= 1):
+            raise RaymarchError(f"stop {self.stop}, least {self.least}, batch {self.batch}: want 0..1, 0..1, 1 or more")
+
+
+@dataclass(frozen=True, eq=False)
+class Rendering:
+    """What a camera sees.
+
+    Attributes:
+        image: (height, width, 3) float32, background included; in 0..1 where colours are.
+        opacity: (height, width) float32 in 0..1, one less the transmittance.
+        depth: (height, width) float32, mean distance from the camera [world unit], infinite under 1 % opacity.
+    """
+
+    image: np.ndarray
+    opacity: np.ndarray
+    depth: np.ndarray
+
+
+class Renderer:
+    """A volume on the device, ready for many images; `close` it, or use it in a `with`.
+
+    Example:
+        >>> ball = Volume.from_function(lambda p: 9.0 * (np.linalg.norm(p, axis=-1) < 0.5), shape=(32, 32, 32))
+        >>> with Renderer(ball) as renderer:
+        ...     renderer.render(Camera.look_at((0, -4, 0), width=64, height=64)).image.shape
+        (64, 64, 3)
+    """
+
+    def __init__(self, volume: Volume, settings: March = March()):
+        runtime.start()
+        self.background = volume.background
+        self.settings = settings
+        self.grid = Grid(volume.shape, volume.degree)
+        self.grid.upload(volume)
+        self.grid.refresh_occupancy(INVISIBLE / float(np.linalg.norm(volume.box[1] - volume.box[0])))
+        self.buffer = RayBuffer(settings.batch)
+
+    def __enter__(self) -> Renderer:
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Free the device memory."""
+        self.grid.close()
+        self.buffer.close()
+
+    def render(self, camera: Camera, background=None, *, depth: bool = True) -> Rendering:
+        """What `camera` sees, over `background` or the volume's own."""
+        behind = self.background if background is None else background
+        return see(self.grid, self.buffer, camera, behind, self.settings, depth)
+
+    def trace(self, rays: Rays, background=None, *, depth: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """Colour and transmittance (ray, 4) and depth (ray,) along rays."""
+
+        def fill(first: int, count: int) -> None:
+            self.buffer.upload(Rays(rays.origin[first : first + count], rays.direction[first : first + count]))
+
+        behind = self.background if background is None else background
+        return _march(self.grid, self.buffer, len(rays), fill, behind, self.settings, depth)
+
+
+def see(grid: Grid, buffer: RayBuffer, camera: Camera, background, settings: March, depth: bool) -> Rendering:
+    """What `camera` sees of a grid, in batches of the buffer's size; without `depth`, all distances are infinite."""
+    pose, lens = ti.Matrix(camera.world_from_camera.tolist()), ti.Vector([*camera.focal, *camera.principal])
+
+    def fill(first: int, count: int) -> None:
+        rays_of_pixels(buffer.fields, pose, lens, camera.width, first, count)
+
+    image, distance = _march(grid, buffer, camera.width * camera.height, fill, background, settings, depth)
+    size = (camera.height, camera.width)
+    return Rendering(image[:, :3].reshape(*size, 3), 1 - image[:, 3].reshape(size), distance.reshape(size))
+
+
+def _march(grid: Grid, buffer: RayBuffer, total: int, fill: Callable[[int, int], None], background, s: March, depth):
+    """Colour and transmittance (ray, 4) and depth (ray,) of rays that `fill` puts into the buffer batch by batch."""
+    colour, dt = ti.Vector(list(require_colour(background))), s.step * grid.voxel
+    image, distance = np.empty((total, 4), np.float32), np.full(total, np.inf, np.float32)
+    for first in range(0, total, buffer.capacity):
+        count = min(buffer.capacity, total - first)
+        fill(first, count)
+        march(grid.fields, buffer.fields, grid.reading, count, dt, s.stop, s.least, colour)
+        image[first : first + count] = buffer.image(count)
+        if depth:
+            march_depth(grid.fields, buffer.fields, grid.reading, count, dt, s.stop)
+            distance[first : first + count] = buffer.depth(count)
+    return image, distance
+
+
+def render(volume: Volume, camera: Camera, *, background=None, march: March = March(), extras: bool = False):
+    """Image (height, width, 3) float32 that `camera` sees of `volume`; with `extras` a `Rendering`.
+
+    The background is the volume's own unless given ("white", "black" or three numbers in 0..1). For many images of
+    one volume make a `Renderer` once.
+
+    Example:
+        >>> fog = Volume.from_function(lambda p: np.full(p.shape[:-1], 0.5), shape=(8, 8, 8))
+        >>> render(fog, Camera.look_at((0, -4, 0), width=32, height=32)).shape
+        (32, 32, 3)
+    """
+    with Renderer(volume, march) as renderer:
+        seen = renderer.render(camera, background, depth=extras)
+    return seen if extras else seen.image

@@ -1,0 +1,124 @@
+"""The only `ti.init` of the package: one device, one precision, one thread count a process."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import tempfile
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import taichi as ti
+
+from raymarch.errors import RaymarchError
+
+ARCHES = ("auto", "cpu", "cuda")
+PRECISIONS = ("f32", "f64")
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """What runs: `arch` "cpu" or "cuda", `precision` "f32" or "f64", `threads` (None: as many as cores)."""
+
+    arch: str
+    precision: str
+    threads: int | None
+
+
+_running: Runtime | None = None
+_owner: tuple[int, int] | None = None  # process and thread
+
+
+def start(arch: str = "auto", precision: str | None = None, threads: int | None = None) -> Runtime:
+    """Start Taichi once; later calls that ask for the same, or leave it open, return what runs.
+
+    Called by the first thing that needs the device; call it yourself to choose. Arch "auto" takes CUDA where there is
+    one, precision None is "f32", threads None one a core.
+
+    Raises RaymarchError where CUDA is asked for and absent, and where another arch, precision or thread count already
+    runs: that needs a process of its own.
+
+    Example:
+        >>> start("cpu").arch
+        'cpu'
+    """
+    global _running, _owner
+    if arch not in ARCHES or precision not in (None, *PRECISIONS):
+        raise RaymarchError(f"arch {arch!r}, precision {precision!r}: want one of {ARCHES} and one of {PRECISIONS}")
+    if threads is not None and not 1 <= threads <= 1024:
+        raise RaymarchError(f"threads is {threads}, want 1 to 1024, or None for one a core")
+    if _running is None:
+        _running, _owner = _init(_choose(arch), precision or "f32", threads), (os.getpid(), threading.get_ident())
+    wanted = {"arch": None if arch == "auto" else arch, "precision": precision, "threads": threads}
+    for name, want in wanted.items():
+        if want is not None and want != getattr(_running, name):
+            raise RaymarchError(
+                f"{name} {want} asked for but this process runs {getattr(_running, name)}; start another process"
+            )
+    return _running
+
+
+def _init(arch: str, precision: str, threads: int | None) -> Runtime:
+    with contextlib.redirect_stdout(io.StringIO()):  # Taichi announces itself on stdout, which is for results
+        ti.init(
+            arch=ti.cuda if arch == "cuda" else ti.cpu,
+            default_fp=ti.f64 if precision == "f64" else ti.f32,
+            enable_fallback=False,
+            offline_cache=True,
+            log_level=ti.ERROR,
+            unrolling_limit=0,  # channels are unrolled, up to 48 of them
+            **({} if threads is None else {"cpu_max_num_threads": threads}),
+            **_cache(),
+        )
+    return Runtime(arch, precision, threads)
+
+
+def _cache() -> dict[str, str]:
+    """Where compiled kernels are kept, if not where Taichi would: it crashes at exit where it may not write."""
+    if os.environ.get("TI_OFFLINE_CACHE_FILE_PATH"):
+        folder = Path(os.environ["TI_OFFLINE_CACHE_FILE_PATH"])
+    else:
+        folder = Path.home() / ".cache" / "taichi" if os.name == "posix" else Path.home()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return {}
+    except OSError:
+        os.environ.pop("TI_OFFLINE_CACHE_FILE_PATH", None)
+        # Private, not a known name in a shared folder: what lies in a cache is run.
+        return {"offline_cache_file_path": tempfile.mkdtemp(prefix="raymarch-")}
+
+
+def require_owner() -> None:
+    """RaymarchError unless called from the thread and process that started Taichi: it crashes or errs in others."""
+    if _owner is not None and threading.get_ident() != _owner[1]:
+        raise RaymarchError("called from another thread than the one that started raymarch; use that one")
+    if _owner is not None and os.getpid() != _owner[0]:
+        raise RaymarchError('called from a fork of the process that started raymarch; start processes by "spawn"')
+
+
+def single_precision() -> bool:
+    """Whether `float` in kernels means f32; kernels ask this as they compile."""
+    return _running is None or _running.precision == "f32"
+
+
+def dtype() -> type[np.floating]:
+    """NumPy's name for `float` in kernels."""
+    return np.float32 if single_precision() else np.float64
+
+
+def on_cpu() -> bool:
+    """Whether kernels run on the CPU; kernels ask this as they compile."""
+    return _running is None or _running.arch == "cpu"
+
+
+def _choose(arch: str) -> str:
+    ti.set_logging_level(ti.ERROR)
+    with contextlib.redirect_stdout(io.StringIO()):
+        cuda = arch != "cpu" and ti._lib.core.with_cuda()
+    if arch == "cuda" and not cuda:
+        raise RaymarchError("CUDA asked for but no CUDA device was found; use --arch cpu, or mend the driver")
+    return "cuda" if cuda else "cpu"

@@ -1,0 +1,47 @@
+"""f64 in this process, f32 in one worker: a process has one precision."""
+
+from __future__ import annotations
+
+import multiprocessing
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import pytest
+
+with warnings.catch_warnings():  # Taichi 1.7.4 calls locale.getdefaultlocale as it is imported
+    warnings.simplefilter("ignore", DeprecationWarning)
+    import single as worker
+
+    from raymarch import runtime
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session", autouse=True)
+def double():
+    """Taichi in f64 on the CPU."""
+    return runtime.start("cpu", "f64")
+
+
+@pytest.fixture(scope="session")
+def single():
+    """`single(function, *arguments)` runs a function of tests/single.py in f32 and returns its arrays."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(max_workers=1, mp_context=context, initializer=worker.start) as pool:
+        yield lambda function, *arguments: pool.submit(function, *arguments).result()
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The repository."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder with real data beside the repository."""
+    folder = ROOT.parent / "shared"
+    if not folder.is_dir():
+        pytest.skip(f"{folder} is not there")
+    return folder

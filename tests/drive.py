@@ -1,0 +1,123 @@
+"""Drive the device as the package does; grids and buffers are kept, so that kernels compile once a process."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import taichi as ti
+from cases import BACKGROUND, FINEST
+
+from raymarch.camera import Camera, orbit
+from raymarch.grid import Grid
+from raymarch.kernels.march import march, march_adjoint, march_depth
+from raymarch.raybuffer import RayBuffer
+from raymarch.renderer import Renderer
+from raymarch.view import Views
+from raymarch.volume import Volume
+
+
+@cache
+def grid_of(degree=1, block=4, slots=2) -> Grid:
+    """The one grid of its kind, at the finest shape of the tests."""
+    return Grid(FINEST, degree, slots=slots, block=block)
+
+
+@cache
+def ray_buffer() -> RayBuffer:
+    """The one buffer."""
+    return RayBuffer(512)
+
+
+def image(volume, rays, step, background=BACKGROUND, stop=0.0, least=0.0, *, block=4, slots=2):
+    """Colour and transmittance (ray, 4), nothing skipped; `step` in world units."""
+    grid, buffer = grid_of(volume.degree, block, slots), ray_buffer()
+    grid.upload(volume)
+    return image_on(grid, buffer, rays, step, background, stop, least)
+
+
+def image_on(grid, buffer, rays, step, background=BACKGROUND, stop=0.0, least=0.0):
+    """The same of a grid as it is."""
+    buffer.upload(rays)
+    march(grid.fields, buffer.fields, grid.reading, len(rays), step, stop, least, ti.Vector(list(background)))
+    return buffer.image(len(rays))
+
+
+def depth(volume, rays, step, stop=0.0):
+    """Mean distance (ray,)."""
+    grid, buffer = grid_of(volume.degree), ray_buffer()
+    grid.upload(volume)
+    buffer.upload(rays)
+    march_depth(grid.fields, buffer.fields, grid.reading, len(rays), step, stop)
+    return buffer.depth(len(rays))
+
+
+def gradient(volume, rays, d_image, step, background=BACKGROUND, stop=0.0, least=0.0, *, block=4, slots=2, times=1):
+    """(d_density, d_features) of sum(image * d_image), accumulated `times` times."""
+    grid, buffer = grid_of(volume.degree, block, slots), ray_buffer()
+    for gradients in (grid.fields.density.grad, grid.fields.features.grad):
+        gradients.fill(0)
+    image(volume, rays, step, background, stop, least, block=block, slots=slots)
+    buffer.set_image_gradient(np.asarray(d_image))
+    for _ in range(times):
+        march_adjoint(
+            grid.fields, buffer.fields, grid.reading, len(rays), step, stop, least, ti.Vector(list(background))
+        )
+        grid.fold()
+    return grid.download_gradient()
+
+
+@cache
+def adam_grid(degree=0) -> Grid:
+    """The one grid with Adam's moments, for what steps."""
+    return Grid((8, 6, 5), degree, slots=1, moments=True)
+
+
+def set_gradient(grid, d_density, d_features):
+    """Put a gradient on a grid at its finest shape as if a fold had left it, every block dirty."""
+    for field, values in ((grid.fields.density.grad, d_density), (grid.fields.features.grad, d_features)):
+        padded = np.zeros(field.to_numpy().shape)
+        padded[tuple(slice(n) for n in values.shape)] = values
+        field.from_numpy(padded)
+    grid.fields.dirty.fill(1)
+
+
+def set_rays(image, target):
+    """Put images and targets (ray, 4) at the front of the buffer, the loss at 0."""
+    buffer = ray_buffer()
+    for field, values in ((buffer.fields.image, image), (buffer.fields.target, target)):
+        padded = np.zeros((buffer.capacity, 4))
+        padded[: len(values)] = values
+        field.from_numpy(padded)
+    buffer.fields.loss[None] = 0
+    return buffer
+
+
+@cache
+def listing_grid() -> Grid:
+    """The one grid with many occupancy cells, the last one of an axis cut."""
+    return Grid((17, 14, 11), 0)
+
+
+BALL_BOX = ((-0.8, -0.8, -0.8), (0.8, 0.8, 0.8))
+
+
+def ball_cameras(size=24):
+    """Three rings of cameras around BALL_BOX."""
+    like = Camera.look_at((1, 0, 0), fov=0.45, width=size, height=size)
+    return [c for angle in (0.6, -0.5, 0.1) for c in orbit((0, 0, 0), 4, 5, elevation=np.rad2deg(angle), like=like)]
+
+
+@cache
+def ball_views() -> Views:
+    """RGBA images of a soft ball whose colour changes from place to place."""
+    ball = Volume.from_function(
+        lambda p: 12 * np.clip(5 - 8 * np.linalg.norm(p, axis=-1), 0, 1), lambda p: 0.5 + 0.6 * p, shape=(24, 24, 24)
+    )
+    images = []
+    with Renderer(ball) as renderer:
+        for camera in ball_cameras():
+            seen = renderer.render(camera, "black", depth=False)
+            alpha = seen.opacity[..., None]
+            images.append(np.concatenate([seen.image / np.maximum(alpha, 1e-6), alpha], axis=-1))
+    return Views(ball_cameras(), np.round(np.clip(images, 0, 1) * 255).astype(np.uint8))

@@ -1,0 +1,168 @@
+"""The slow twin that defines the answer: NumPy loops in f64, written from the formulas and not from the kernels.
+
+Letters: p position in index space, x raw density after interpolation and shift, sigma extinction [1/world unit],
+T transmittance, alpha = 1 - exp(-sigma width), weight = T alpha, t distance; gradients are d_ + name.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.polynomial import Polynomial
+
+
+def corners(p, shape):
+    """(index, weight) of the eight samples around p, 0 <= p <= shape - 1: a product of hat functions."""
+    low = [min(max(math.floor(x), 0), n - 2) for x, n in zip(p, shape, strict=True)]
+    for offset in itertools.product((0, 1), repeat=3):
+        index = tuple(l + o for l, o in zip(low, offset, strict=True))
+        yield index, math.prod(1 - abs(x - i) for x, i in zip(p, index, strict=True))
+
+
+def gather(values, p):
+    """Trilinear interpolation of `values` (x, y, z, ...) at p."""
+    return sum(weight * values[index] for index, weight in corners(p, values.shape[:3]))
+
+
+def scatter(values, p, value):
+    """Transpose of `gather`: add `value` to the samples around p, in place."""
+    for index, weight in corners(p, values.shape[:3]):
+        values[index] += weight * value
+
+
+def clip(origin, direction, volume):
+    """(near, far) [world unit] where the half line is inside the box; far < near for a miss."""
+    index_from_world = np.linalg.inv(volume.world_from_index)
+    o = index_from_world[:3, :3] @ origin + index_from_world[:3, 3]
+    d = index_from_world[:3, :3] @ direction
+    near, far = 0.0, math.inf
+    for a in range(3):
+        if abs(d[a]) < 1e-12:
+            if not 0 <= o[a] <= volume.shape[a] - 1:
+                return 0.0, -1.0
+            continue
+        hits = sorted([(0 - o[a]) / d[a], (volume.shape[a] - 1 - o[a]) / d[a]])
+        near, far = max(near, hits[0]), min(far, hits[1])
+    return near, far
+
+
+def harmonics(degree, direction):
+    """Real spherical harmonics (l = 0.., m = -l..l) from Rodrigues' formula, with the Condon-Shortley sign."""
+    x, y, z = direction
+    phi = math.atan2(y, x)
+    values = []
+    for l, m in [(k, m) for k in range(degree + 1) for m in range(-k, k + 1)]:
+        legendre = (Polynomial([-1, 0, 1]) ** l).deriv(l + abs(m))(z) / (2**l * math.factorial(l))
+        legendre *= (-1) ** m * max(1 - z * z, 0) ** (abs(m) / 2)
+        scale = (2 * l + 1) / (4 * math.pi) * math.factorial(l - abs(m)) / math.factorial(l + abs(m))
+        angular = 1 if m == 0 else math.sqrt(2) * (math.cos(m * phi) if m > 0 else math.sin(-m * phi))
+        values.append(math.sqrt(scale) * angular * legendre)
+    return np.array(values)
+
+
+def density(activation, x):
+    """(sigma, d sigma / d x)."""
+    if activation.density == "softplus":
+        y, slope = np.logaddexp(0, x), 1 / (1 + np.exp(-x))
+    elif activation.density == "relu":
+        y, slope = max(x, 0.0), float(x > 0)
+    else:
+        y, slope = math.exp(min(x, 15.0)), math.exp(x) if x <= 15 else 0.0
+    return y / activation.scale, slope / activation.scale
+
+
+def colour(activation, total):
+    """(colour, d colour / d total), both (3,)."""
+    if activation.colour == "sigmoid":
+        y = 1 / (1 + np.exp(-total))
+        return y, y * (1 - y)
+    return np.maximum(total + 0.5, 0), (total + 0.5 > 0).astype(float)
+
+
+@dataclass
+class Sample:
+    """All that one sample of one ray is, kept for the gradient."""
+
+    p: np.ndarray
+    t: float
+    width: float
+    slope: float
+    T: float
+    alpha: float
+    weight: float
+    colour: np.ndarray
+    colour_slope: np.ndarray
+    seen: bool
+
+
+def samples(volume, origin, direction, step, stop, least):
+    """(samples of a ray, transmittance behind them): midpoints of steps and of one shorter last step."""
+    near, far = clip(origin, direction, volume)
+    index_from_world = np.linalg.inv(volume.world_from_index)
+    Y = harmonics(volume.degree, direction)
+    kept, T = [], 1.0
+    n = math.floor((far - near) / step) if far > near else 0
+    widths = [step] * n + [far - near - n * step]
+    for k, width in enumerate(widths):
+        if not width > 0 or not T > stop:
+            continue
+        t = near + k * step + width / 2
+        p = (index_from_world @ [*(origin + t * direction), 1])[:3].clip(0, np.array(volume.shape) - 1.0)
+        sigma, slope = density(volume.activation, gather(volume.density, p) + volume.activation.shift)
+        total = Y @ gather(volume.features, p).reshape(-1, 3)
+        alpha = -math.expm1(-sigma * width)
+        kept.append(
+            Sample(p, t, width, slope, T, alpha, T * alpha, *colour(volume.activation, total), T * alpha > least)
+        )
+        T *= 1 - alpha
+    return kept, T
+
+
+def march(volume, rays, step, background, stop=0.0, least=0.0):
+    """Colour and transmittance (ray, 4): sum of weight * colour where weight > least, and the background behind."""
+    image = []
+    for origin, direction in zip(rays.origin, rays.direction, strict=True):
+        kept, T = samples(volume, origin, direction, step, stop, least)
+        total = sum((s.weight * s.colour for s in kept if s.seen), np.zeros(3)) + T * np.asarray(background)
+        image.append([*total, T])
+    return np.array(image)
+
+
+def depth(volume, rays, step, stop=0.0):
+    """Mean distance (ray,) [world unit] of what is met, infinite for an opacity under 1 %."""
+    out = []
+    for origin, direction in zip(rays.origin, rays.direction, strict=True):
+        kept, _ = samples(volume, origin, direction, step, stop, 0.0)
+        met = sum(s.weight for s in kept)
+        out.append(sum(s.weight * s.t for s in kept) / met if met >= 0.01 else math.inf)
+    return np.array(out)
+
+
+def march_gradient(volume, rays, step, background, d_image, stop=0.0, least=0.0):
+    """(d_density, d_features) of sum(image * d_image), by the chain rule from the last sample to the first."""
+    d_density, d_features = np.zeros(volume.density.shape), np.zeros(volume.features.shape)
+    for origin, direction, d in zip(rays.origin, rays.direction, d_image, strict=True):
+        kept, _ = samples(volume, origin, direction, step, stop, least)
+        Y = harmonics(volume.degree, direction)
+        d_T = d[3] + np.dot(background, d[:3])  # of the transmittance behind the sample at hand
+        for s in reversed(kept):
+            d_weight = np.dot(s.colour, d[:3]) if s.seen else 0.0
+            if s.seen:
+                scatter(d_features, s.p, np.outer(Y, s.weight * d[:3] * s.colour_slope).reshape(-1))
+            d_alpha = s.T * (d_weight - d_T)
+            scatter(d_density, s.p, d_alpha * (1 - s.alpha) * s.width * s.slope)
+            d_T = s.alpha * d_weight + (1 - s.alpha) * d_T
+    return d_density, d_features
+
+
+def chessboard(occupied):
+    """Distance (x, y, z) of each cell to the nearest occupied one, the largest of the three offsets; 255 if none."""
+    there = np.argwhere(occupied)
+    out = np.full(occupied.shape, 255)
+    for cell in np.ndindex(occupied.shape):
+        if len(there):
+            out[cell] = min(255, np.abs(there - cell).max(1).min())
+    return out

@@ -1,0 +1,145 @@
+"""What runs in the f32 worker process, and small kernels that run in either; plain functions, arrays in and out."""
+
+import hashlib
+
+import cases
+import drive
+import numpy as np
+import taichi as ti
+
+from raymarch import runtime
+from raymarch.fitter import fit
+from raymarch.grid import Reading
+from raymarch.hull import find_box
+from raymarch.imagestore import ImageStore
+from raymarch.kernels import activation, numeric
+from raymarch.kernels.batch import shuffled
+from raymarch.kernels.gather import cell_of, gather, scatter
+from raymarch.kernels.harmonics import basis
+from raymarch.settings import preset
+from raymarch.view import Views
+
+POINTS = ti.types.ndarray(ndim=2)
+NUMBERS = ti.types.ndarray(ndim=1)
+
+
+def start():
+    """The worker's initializer."""
+    runtime.start("cpu", "f32")
+
+
+def image(place, degree, density, colour):
+    """`drive.image` of a case."""
+    v = cases.volume(place, degree, density, colour)
+    return drive.image(v, cases.rays(v), 0.5 * v.voxel)
+
+
+def gradient(place, degree, density, colour):
+    """`drive.gradient` of a case, for a cotangent from a seed."""
+    v = cases.volume(place, degree, density, colour)
+    r = cases.rays(v)
+    return drive.gradient(v, r, np.random.default_rng(1).normal(size=(len(r), 4)), 0.5 * v.voxel)
+
+
+@ti.kernel
+def exp_of(x: NUMBERS, y: NUMBERS):
+    for i in range(x.shape[0]):
+        y[i] = numeric.exp(x[i])
+
+
+@ti.kernel
+def log1p_unit_of(x: NUMBERS, y: NUMBERS):
+    for i in range(x.shape[0]):
+        y[i] = numeric.log1p_unit(x[i])
+
+
+@ti.kernel
+def density_of(reading: ti.template(), x: NUMBERS, y: NUMBERS):
+    for i in range(x.shape[0]):
+        y[i] = activation.density(reading, x[i])
+
+
+@ti.kernel
+def density_slope_of(reading: ti.template(), x: NUMBERS, y: NUMBERS):
+    for i in range(x.shape[0]):
+        y[i] = activation.density_slope(reading, x[i])
+
+
+@ti.kernel
+def harmonics_of(degree: ti.template(), directions: POINTS, y: POINTS):
+    for r in range(directions.shape[0]):
+        b = basis(degree, ti.Vector([directions[r, 0], directions[r, 1], directions[r, 2]]))
+        for k in ti.static(range((degree + 1) ** 2)):
+            y[r, k] = b[k]
+
+
+@ti.kernel
+def cells_of(grid: ti.template(), points: POINTS, cells: POINTS):
+    for r in range(points.shape[0]):
+        cell = cell_of(ti.Vector([points[r, 0], points[r, 1], points[r, 2]]), grid.top[None])
+        for a in ti.static(range(3)):
+            cells[r, a] = cell[a]
+
+
+@ti.kernel
+def gather_of(grid: ti.template(), points: POINTS, y: NUMBERS):
+    for r in range(points.shape[0]):
+        p = ti.Vector([points[r, 0], points[r, 1], points[r, 2]])
+        cell = cell_of(p, grid.top[None])
+        y[r] = gather(grid.density, cell, p - cell)
+
+
+@ti.kernel
+def scatter_of(grid: ti.template(), points: POINTS, w: NUMBERS):
+    ti.loop_config(serialize=True)
+    for r in range(points.shape[0]):
+        p = ti.Vector([points[r, 0], points[r, 1], points[r, 2]])
+        cell = cell_of(p, grid.top[None])
+        scatter(grid.d_density, 0, cell, p - cell, w[r])
+
+
+def numbers(kernel, x, *before):
+    """A kernel's values at `x`, in the process's precision."""
+    x = np.ascontiguousarray(x, runtime.dtype())
+    y = np.empty_like(x)
+    kernel(*before, x, y)
+    return y
+
+
+def exp(x):
+    return numbers(exp_of, x)
+
+
+def log1p_unit(x):
+    return numbers(log1p_unit_of, x)
+
+
+def density(name, x):
+    return numbers(density_of, x, Reading(name, "sigmoid"))
+
+
+def density_slope(name, x):
+    return numbers(density_slope_of, x, Reading(name, "sigmoid"))
+
+
+@ti.kernel
+def order_of(n: int, key: int, out: ti.types.ndarray(dtype=ti.i32, ndim=1)):
+    for i in range(n):
+        out[i] = shuffled(i, n, key)
+
+
+def box(cameras, images):
+    """`find_box` of RGBA images."""
+    views = Views(cameras, images)
+    with ImageStore(views) as store:
+        return find_box(views, store)
+
+
+def print_fit(images, threads):
+    """Print the hash of a fit to images in a file, on so many threads; for a process of its own."""
+    runtime.start("cpu", "f32", threads)
+    seen = np.load(images)["arr_0"]
+    views = Views(drive.ball_cameras()[: len(seen)], seen)
+    settings = preset("quick", resolution=16, steps=30, rays=512, sh_degree=0, levels=((0, 1),), tv_density=1e-3)
+    volume = fit(views, settings, box=drive.BALL_BOX).volume
+    print(hashlib.sha256(volume.density.tobytes() + volume.features.tobytes()).hexdigest())

@@ -1,0 +1,198 @@
+"""Law: what is drawn are the views' own rays and pixels, each listed tile once a round, and no tile that matters is
+left off the list."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import cases
+import drive
+import numpy as np
+import pytest
+import reference
+import single as worker
+
+from raymarch.camera import Camera
+from raymarch.errors import RaymarchError
+from raymarch.imagestore import ImageStore
+from raymarch.kernels.batch import draw_tiles, list_tiles
+from raymarch.pose import look_at
+from raymarch.view import Views
+from raymarch.volume import Volume
+
+WIDTH, HEIGHT, TILE = 11, 6, 4  # no multiples of a tile
+SIZES = [1, 2, 3, 4, 5, 16, 17, 64, 100, 1000]
+
+
+def make_views(channels=4, count=3):
+    """Random images; every camera differs in place, focal and centre."""
+    rng = np.random.default_rng(0)
+    cameras = []
+    for _ in range(count):
+        eye = rng.normal(size=3)
+        pose = look_at(3 * eye / np.linalg.norm(eye), rng.normal(0, 0.2, 3))
+        cameras.append(Camera(pose, rng.uniform(8, 14, 2), (WIDTH / 2, HEIGHT / 2) + rng.normal(size=2), WIDTH, HEIGHT))
+    return Views(cameras, rng.integers(0, 256, (count, HEIGHT, WIDTH, channels), np.uint8))
+
+
+VIEWS = make_views()
+
+
+@pytest.fixture(scope="module")
+def store():
+    with ImageStore(VIEWS) as store:
+        yield store
+
+
+def tiles():
+    """(view, row, column) of the first pixel of each tile, in order; the last of a row and column moved inside."""
+    rows = [min(r, HEIGHT - TILE) for r in range(0, HEIGHT, TILE)]
+    columns = [min(c, WIDTH - TILE) for c in range(0, WIDTH, TILE)]
+    return [(v, r, c) for v in range(len(VIEWS)) for r in rows for c in columns]
+
+
+def pixels_of(tile):
+    """The tile's pixels as numbers over all views, row by row."""
+    view, row, column = tile
+    inside = (row + np.arange(TILE))[:, None] * WIDTH + column + np.arange(TILE)
+    return (view * WIDTH * HEIGHT + inside).reshape(-1)
+
+
+ORIGIN = np.concatenate([camera.rays().origin for camera in VIEWS.cameras])
+DIRECTION = np.concatenate([camera.rays().direction for camera in VIEWS.cameras])
+COLOUR = VIEWS.images.reshape(-1, 4) / 255
+
+
+def drawn(store, count, step, seed=0, listed=None):
+    """Numbers of the tiles drawn in a step, by their colours."""
+    buffer = drive.ray_buffer()
+    draw_tiles(buffer.fields, store.fields, listed or store.listed, count, step, seed)
+    target = buffer.fields.target.to_numpy()[: count * TILE**2].reshape(count, -1)
+    every = np.array([COLOUR[pixels_of(tile)].reshape(-1) for tile in tiles()])
+    return np.abs(target[:, None] - every).max(-1).argmin(1)
+
+
+def test_the_tiles_cover_every_pixel_and_stay_inside(store):
+    assert store.fields.tiles == len(tiles()) == 18
+    assert set(np.concatenate([pixels_of(tile) for tile in tiles()])) == set(range(len(COLOUR)))
+
+
+def test_rays_and_colours_are_those_of_the_cameras_and_images(store):
+    count = 24  # more than a round
+    which = drawn(store, count, 5)
+    pixel = np.concatenate([pixels_of(tiles()[tile]) for tile in which])
+    fields = drive.ray_buffer().fields
+    np.testing.assert_allclose(fields.origin.to_numpy()[: len(pixel)], ORIGIN[pixel], rtol=0, atol=1e-15)
+    np.testing.assert_allclose(fields.direction.to_numpy()[: len(pixel)], DIRECTION[pixel], rtol=0, atol=1e-14)
+    np.testing.assert_allclose(fields.target.to_numpy()[: len(pixel)], COLOUR[pixel], rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("count", [1, 5, 18, 25])
+def test_each_tile_comes_once_a_round(store, count):
+    """Whatever is drawn in a step: three rounds are cut out of the steps laid end to end."""
+    order = np.concatenate([drawn(store, count, step) for step in range(-(-54 // count))])
+    rounds = [order[18 * i : 18 * (i + 1)] for i in range(3)]
+    for one in rounds:
+        assert sorted(one) == list(range(18))
+    assert not np.array_equal(rounds[0], rounds[1])
+
+
+def test_only_listed_tiles_are_drawn(store):
+    store.fields.list.from_numpy(np.array([3, 7, 8, 11, 16] + [0] * 13, np.int32))
+    assert sorted(drawn(store, 5, 2, listed=5)) == [3, 7, 8, 11, 16]
+    store.fields.list.from_numpy(np.arange(18, dtype=np.int32))
+
+
+def test_the_draw_follows_from_seed_and_step(store):
+    first = [drawn(store, 18, 0, seed) for seed in range(8)]
+    assert np.array_equal(first[3], drawn(store, 18, 0, 3))
+    assert len({tuple(order) for order in first}) == 8
+
+
+def test_images_without_alpha_are_opaque():
+    views = make_views(3, 1)
+    with ImageStore(views) as opaque:
+        np.testing.assert_array_equal(opaque.fields.pixels.to_numpy()[..., :3], views.images)
+        assert (opaque.fields.pixels.to_numpy()[..., 3] == 255).all()
+
+
+def test_a_closed_store_says_so():
+    closed = ImageStore(make_views(4, 1))
+    closed.close()
+    closed.close()
+    with pytest.raises(RaymarchError, match="store is closed"):
+        _ = closed.fields
+
+
+def test_shuffling_is_a_permutation():
+    for n in SIZES:
+        orders = []
+        for key in range(5):
+            out = np.empty(n, np.int32)
+            worker.order_of(n, key, out)
+            assert sorted(out) == list(range(n))
+            orders.append(tuple(out))
+        assert n < 5 or len(set(orders)) == 5
+
+
+# Which tiles are listed
+
+
+def fitted(seed=0):
+    """A grid over a box that only part of the pixels see, some cells of it occupied."""
+    grid = drive.listing_grid()
+    rng = np.random.default_rng(seed)
+    world_from_index = cases.motion((1, 2, -1), 0.5, (-0.5, -0.4, -0.3)) @ np.diag([0.06, 0.07, 0.08, 1])
+    grid.upload(Volume(rng.normal(size=grid.finest), np.zeros((*grid.finest, 3)), world_from_index))
+    occupied = rng.uniform(size=grid.cells) < [0.02, 0.1, 0.3, 1.0][seed % 4]
+    grid.fields.leap.from_numpy(np.where(occupied, 0, 255).astype(np.uint8))
+    grid.measure_occupancy()
+    return grid, occupied
+
+
+def cells_met(grid, occupied, at):
+    """Whether any of the points (n, 3) of the world lies in an occupied cell."""
+    index = at @ np.linalg.inv(grid.world_from_index)[:3, :3].T + np.linalg.inv(grid.world_from_index)[:3, 3]
+    cell = np.floor(index * np.array(grid.cells) / (np.array(grid.shape) - 1)).astype(int)
+    return occupied[tuple(cell.clip(0, np.array(grid.cells) - 1).T)].any()
+
+
+def samples_meet(grid, occupied, ray, dt):
+    """Whether the march takes a sample of the ray in an occupied cell."""
+    near, far = reference.clip(ORIGIN[ray], DIRECTION[ray], grid_box(grid))
+    n = int((far - near) / dt) if far > near else -1
+    if n < 0:
+        return False
+    t = np.append(near + (np.arange(n) + 0.5) * dt, near + n * dt + (far - near - n * dt) / 2)
+    return cells_met(grid, occupied, ORIGIN[ray] + t[:, None] * DIRECTION[ray])
+
+
+def line_meets(grid, occupied, ray):
+    """Whether the ray meets an occupied cell at all, by walking it finely."""
+    near, far = reference.clip(ORIGIN[ray], DIRECTION[ray], grid_box(grid))
+    t = np.linspace(near, far, 4000)[:, None] if far > near else np.empty((0, 1))
+    return cells_met(grid, occupied, ORIGIN[ray] + t * DIRECTION[ray])
+
+
+def grid_box(grid):
+    """What `reference.clip` asks of a volume."""
+    return replace(cases.constant(0.0, shape=grid.shape, degree=0), world_from_index=grid.world_from_index)
+
+
+@pytest.mark.parametrize(
+    ("seed", "step"),
+    [(seed, step) for seed in range(4) for step in (0.5, 1.0)] + [(0, 3.3), (1, 3.3), (2, 3.3), (3, 3.3)],
+)
+def test_tiles_whose_samples_meet_something_are_listed_and_others_are_not(store, seed, step):
+    grid, occupied = fitted(seed)
+    dt = step * grid.voxel
+    found = list_tiles(store.fields, grid.fields, dt)
+    listed = store.fields.list.to_numpy()[:found]
+    assert list(listed) == sorted(set(listed)) and 0 < found
+    for number, tile in enumerate(tiles()):
+        rays = pixels_of(tile)
+        if any(samples_meet(grid, occupied, ray, dt) for ray in rays):
+            assert number in listed
+        elif not any(line_meets(grid, occupied, ray) for ray in rays):
+            assert number not in listed
+    store.fields.list.from_numpy(np.arange(18, dtype=np.int32))

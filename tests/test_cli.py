@@ -1,0 +1,401 @@
+"""Laws of the command line: results on stdout, the rest on stderr; 0 done, 1 could not, 2 wrong usage; no traceback.
+
+Every command is a process of its own, in a folder that holds a volume, a few views and things that are neither.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from raymarch import runtime
+from raymarch.io.volume_hdf5 import load
+
+VERBS = ("fit", "evaluate", "render", "info")
+TINY = "--preset quick --steps 30 --resolution 24 --sh-degree 0"
+FIT_KEYS = {"out", "steps", "seconds", "rays_psnr", "shape", "sh_degree", "box", "ended"}
+INFO_KEYS = {"shape", "degree", "box", "activation", "bytes_on_disk", "bytes_in_memory", "provenance"}
+FEW = 3
+posix = pytest.mark.skipif(os.name != "posix", reason="signals and shells of POSIX")
+
+
+def words(line: str) -> list[str]:
+    return [sys.executable, "-m", "raymarch", *shlex.split(line)]
+
+
+def raymarch(line: str, folder: Path) -> subprocess.CompletedProcess:
+    """Run `raymarch LINE` in a folder."""
+    return subprocess.run(words(line), cwd=folder, capture_output=True, text=True, check=False, timeout=120)
+
+
+def done(line: str, folder: Path) -> str:
+    """What `raymarch LINE` prints; it must succeed."""
+    run = raymarch(line, folder)
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+def few_views(source: Path, target: Path) -> None:
+    """Every 20th training view of an image set as its splits train and test."""
+    document = json.loads((source / "transforms_train.json").read_text())
+    document["frames"] = document["frames"][::20][:FEW]
+    (target / "train").mkdir(parents=True)
+    for frame in document["frames"]:
+        shutil.copy(source / f"{frame['file_path']}.png".replace(".png.png", ".png"), target / "train")
+    for split in ("train", "test"):
+        (target / f"transforms_{split}.json").write_text(json.dumps(document))
+
+
+@pytest.fixture(scope="module")
+def first(root, tmp_path_factory):
+    """A folder with a tiny fit of the tower, volume.h5, and the process that made it."""
+    folder = tmp_path_factory.mktemp("cli")
+    few_views(root / "scenes" / "tower", folder / "few")
+    (folder / "folder").mkdir()
+    (folder / "folder.h5").mkdir()
+    (folder / "text.h5").write_text("no volume")
+    tower = shlex.quote(str(root / "scenes" / "tower"))
+    return folder, raymarch(f"fit {tower} {TINY} --out volume.h5", folder)
+
+
+@pytest.fixture
+def here(first):
+    """That folder."""
+    return first[0]
+
+
+def picture(path: Path) -> np.ndarray:
+    with Image.open(path) as image:
+        return np.asarray(image)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(file.name for file in folder.iterdir())
+
+
+def frames(folder: Path) -> list[str]:
+    document = json.loads((folder / "few" / "transforms_test.json").read_text())
+    return [Path(frame["file_path"]).stem for frame in document["frames"]]
+
+
+def contents(folder: Path) -> dict[Path, bytes | None]:
+    """Every file with its bytes, every folder."""
+    return {path: path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+
+
+# What is asked for comes.
+
+
+def test_fit_says_one_line_and_shows_progress(first):
+    folder, run = first
+    assert run.returncode == 0, run.stderr
+    assert len(run.stdout.splitlines()) == 1
+    assert run.stdout.startswith("volume.h5: ") and "samples" in run.stdout
+    assert "100%  step 30 " in run.stderr and "64 views" in run.stderr and "--box" in run.stderr
+    volume = load(folder / "volume.h5")
+    assert max(volume.shape) == 24 and volume.degree == 0
+    assert volume.provenance["ended"] == "done" and volume.provenance["steps"] == 30
+
+
+def test_fit_as_json(here, tmp_path):
+    out = tmp_path / "json.hdf5"
+    text = done(f"fit few {TINY} --set steps=3 --out {shlex.quote(str(out))} --json", here)
+    record = json.loads(text)
+    assert text.count("\n") == 1 and set(record) == FIT_KEYS
+    assert (record["out"], record["steps"], record["sh_degree"], record["ended"]) == (str(out), 3, 0, "done")
+    assert record["shape"] == list(load(out).shape) and np.shape(record["box"]) == (2, 3)
+
+
+def test_evaluate_as_json_with_pictures(here, tmp_path):
+    pictures = tmp_path / "pictures"
+    text = done(f"evaluate volume.h5 few --split test --json --images {shlex.quote(str(pictures))}", here)
+    record = json.loads(text)
+    assert text.count("\n") == 1 and set(record) == {"psnr", "ssim", "views", "seconds_per_image"}
+    assert all(set(view) == {"name", "psnr", "ssim"} for view in record["views"])
+    assert [view["name"] for view in record["views"]] == frames(here)
+    for mean in ("psnr", "ssim"):
+        assert record[mean] == pytest.approx(np.mean([view[mean] for view in record["views"]]))
+    assert names(pictures) == sorted(f"{name}.png" for name in frames(here))
+    height, width, _ = picture(here / "few" / "train" / f"{frames(here)[0]}.png").shape
+    assert all(picture(file).shape == (height, 3 * width, 3) for file in pictures.iterdir())
+
+
+def test_evaluate_as_text(here):
+    """A line a view and one for the mean, nothing else."""
+    lines = done("evaluate volume.h5 few", here).splitlines()
+    assert [line.split()[0] for line in lines] == [*frames(here), "mean"]
+    assert all("PSNR" in line and "SSIM" in line for line in lines)
+
+
+def test_orbit_with_extras_is_the_same_twice(here, tmp_path):
+    for out in ("one", "two"):
+        folder = shlex.quote(str(tmp_path / out))
+        assert done(f"render volume.h5 --orbit 3 --size 40 --extras --out {folder}", here).count("\n") == 1
+    kinds = ("", "_depth", "_opacity")
+    assert names(tmp_path / "one") == sorted(f"{i:04d}{kind}.png" for i in range(3) for kind in kinds)
+    for name in names(tmp_path / "one"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+        shape = picture(tmp_path / "one" / name).shape
+        assert shape == ((40, 40) if "_" in name else (40, 40, 3))
+    assert picture(tmp_path / "one" / "0000_opacity.png").max() > 100
+
+
+def test_views_are_rendered_under_their_names(here, tmp_path):
+    done(f"render volume.h5 --views few --background black --out {shlex.quote(str(tmp_path / 'seen'))}", here)
+    assert names(tmp_path / "seen") == sorted(f"{name}.png" for name in frames(here))
+    for name in frames(here):
+        truth = picture(here / "few" / "train" / f"{name}.png")
+        assert picture(tmp_path / "seen" / f"{name}.png").shape == (*truth.shape[:2], 3)
+
+
+def test_info(here):
+    text, record = done("info volume.h5", here), json.loads(done("info volume.h5 --json", here))
+    assert set(record) == INFO_KEYS
+    assert record["shape"] == list(load(here / "volume.h5").shape)
+    assert record["provenance"]["settings"]["resolution"] == 24
+    for word in ("shape", "bytes_on_disk", "settings", "versions"):
+        assert any(line.startswith(word) for line in text.splitlines())
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_help_shows_an_example(verb, tmp_path):
+    text = done(f"{verb} --help", tmp_path)
+    assert f"Example: raymarch {verb} " in text
+
+
+def test_help_and_version(tmp_path):
+    assert all(verb in done("--help", tmp_path) for verb in VERBS)
+    assert done("--version", tmp_path).startswith("raymarch, version 0.")
+
+
+# What cannot be is said in one line, and nothing is written.
+
+MISTAKES = {
+    "fit missing --out new.h5": "no such folder",
+    "fit text.h5 --out new.h5": "is a file",
+    "fit few --seconds 1e-6 --out volume.h5": "nothing was fitted: the time was over before the first step",
+    "fit folder --out new.h5": "no known image set",
+    "fit few --split val --out new.h5": "it has the splits test, train",
+    "fit few --out nowhere/new.h5": "there is no folder",
+    "fit few --out new.npz": "end the name in .h5",
+    "fit few --out folder.h5": "is a folder",
+    "fit few --out text.h5": "is no volume of raymarch's and would be lost",
+    "render volume.h5 --views few --out few/test": "lies in the image set few",
+    "evaluate volume.h5 few --images few": "lies in the image set few",
+    "fit few --out volume.h5 --box=0,0,0,1e300,1,1": "too large or too thin",
+    "fit few --out volume.h5 --set step=1e-9": "step is 1e-09 voxels",
+    "fit few --out volume.h5 --set speed=1": "unknown setting speed",
+    "fit few --out volume.h5 --set resolution=many": "resolution",
+    "fit few --out volume.h5 --set levels=3": "levels",
+    "fit few --out volume.h5 --set optimiser=3": "optimiser",
+    "fit few --out volume.h5 --set tv_density=-1": "tv_density is -1",
+    "fit few --out volume.h5 --set tv_density=nan": "tv_density is nan",
+    "fit few --out volume.h5 --set name=quick": "unknown setting name",
+    "fit few --out volume.h5 --set block=3": "block is 3",
+    "fit few --out volume.h5 --seconds -1": "seconds is -1",
+    "fit few --out volume.h5 --seconds nan": "seconds is nan",
+    "fit few --out volume.h5 --seconds inf": "seconds is inf",
+    "fit few --out volume.h5 --steps 0": "steps is 0",
+    "fit few --out volume.h5 --resolution 0": "resolution is 0",
+    "fit few --out volume.h5 --resolution 100000": "resolution is 100000",
+    "fit few --out volume.h5 --resolution 1200": "bytes",
+    "fit few --out volume.h5 --box 0,0,0,1,1,0": "is empty",
+    "fit few --out volume.h5 --box 0,0,0,1,1,nan": "not finite",
+    "fit few --out volume.h5 --box 90,90,90,91,91,91 --resolution 16": "box",
+    "fit few --out volume.h5 --background purple": "background 'purple'",
+    "evaluate missing.h5 few": "missing.h5",
+    "evaluate text.h5 few": "text.h5",
+    "evaluate folder few": "folder",
+    "evaluate volume.h5 missing": "no such folder",
+    "evaluate volume.h5 few --split val": "it has the splits test, train",
+    "evaluate volume.h5 few --background purple --images new": "background 'purple'",
+    "evaluate volume.h5 few --images nowhere/new": "create its parent",
+    "evaluate volume.h5 few --images text.h5": "text.h5",
+    "render missing.h5 --orbit 3 --out new": "missing.h5",
+    "render volume.h5 --views missing --out new": "no such folder",
+    "render volume.h5 --orbit 3 --elevation 95 --out new": "elevation is 95",
+    "render volume.h5 --orbit 3 --elevation nan --out new": "elevation is nan",
+    "render volume.h5 --orbit 3 --out new.mp4": "folder",
+    "render volume.h5 --orbit 3 --out nowhere/new": "create its parent",
+    "render volume.h5 --orbit 3 --out text.h5": "folder",
+    "render volume.h5 --orbit 3 --background purple --out new": "background 'purple'",
+    "info missing.h5": "missing.h5",
+    "info text.h5": "text.h5",
+    "info folder": "folder",
+}
+
+MISUSES = [
+    "fit few",
+    "fit --out new.h5",
+    "fit few --preset fast --out new.h5",
+    "fit few --sh-degree 9 --out new.h5",
+    "fit few --resolution many --out new.h5",
+    "fit few --box 1,2,3,4,5 --out new.h5",
+    "fit few --set tv_density --out new.h5",
+    "fit few --arch abacus --out new.h5",
+    "evaluate volume.h5",
+    "render volume.h5 --out new",
+    "render volume.h5 --orbit 3 --views few --out new",
+    "render volume.h5 --orbit 0 --out new",
+    "render volume.h5 --orbit 3 --size 0 --out new",
+    "dance",
+]
+
+
+def refused(line: str, folder: Path) -> str:
+    """The one line that `raymarch LINE` says as it exits with 1, with every file as it was."""
+    before = contents(folder)
+    run = raymarch(line, folder)
+    assert run.returncode == 1, (run.stdout, run.stderr)
+    assert run.stdout == ""
+    assert contents(folder) == before
+    said = [
+        text
+        for text in run.stderr.splitlines()
+        if not text.startswith((f"{FEW} views of ", f"note: {FEW} views carve "))
+    ]
+    assert len(said) == 1 and said[0].startswith("raymarch: "), run.stderr
+    return said[0]
+
+
+@pytest.mark.parametrize("line", MISTAKES)
+def test_mistake_is_one_line_and_leaves_files_alone(line, here):
+    assert MISTAKES[line] in refused(line, here)
+
+
+@pytest.mark.parametrize("line", MISUSES)
+def test_misuse_exits_2(line, here):
+    before = contents(here)
+    run = raymarch(line, here)
+    assert (run.returncode, run.stdout) == (2, "")
+    assert "Usage: raymarch" in run.stderr and "Error: " in run.stderr and "Traceback" not in run.stderr
+    assert contents(here) == before
+
+
+COMPUTING = ["fit few --out new.h5", "evaluate volume.h5 few", "render volume.h5 --orbit 2 --out new"]
+
+
+@pytest.mark.parametrize("line", COMPUTING)
+def test_cuda_where_there_is_none_is_a_mistake(line, here):
+    if runtime._choose("auto") == "cuda":
+        pytest.skip("CUDA is here")
+    assert "no CUDA device" in refused(f"{line} --arch cuda", here)
+
+
+# Ctrl-C and pipes.
+
+
+def started(line: str, folder: Path) -> subprocess.Popen:
+    """`raymarch LINE` in a process group of its own, past its first report."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen(words(line), cwd=folder, start_new_session=True, **pipes)
+    for text in process.stderr:
+        if "krays/s" in text:
+            return process
+    raise AssertionError(f"{line} showed no progress and exited with {process.wait()}")
+
+
+@posix
+def test_interrupted_fit_is_saved(here, tmp_path):
+    out = tmp_path / "part.h5"
+    long = "--steps 1000000 --resolution 24 --sh-degree 0"
+    with started(f"fit few {long} --out {shlex.quote(str(out))}", here) as process:
+        os.killpg(process.pid, signal.SIGINT)
+        said, noted = process.communicate(timeout=60)
+    assert process.returncode == 0, noted
+    assert said.count("\n") == 1 and "Traceback" not in noted and "interrupted at step" in noted
+    volume = load(out)
+    assert volume.provenance["ended"].startswith("interrupted at step")
+    assert 0 < volume.provenance["steps"] < 1000000
+
+
+def test_interrupted_twice_gives_up(monkeypatch, capsys):
+    """The first Ctrl-C is a question, the second an end, with one line."""
+    from raymarch import cli
+    from raymarch.interrupt import asked_to_stop
+
+    def work(**_):
+        with asked_to_stop() as asked:
+            signal.raise_signal(signal.SIGINT)
+            assert asked()
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(cli.cli.commands["info"], "callback", work)
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["info", "volume.h5"])
+    assert ended.value.code == 1
+    said = capsys.readouterr()
+    assert (said.out, said.err.strip()) == ("", "interrupted")
+
+
+@posix
+@pytest.mark.parametrize("line", ["info volume.h5", "evaluate volume.h5 few --json", "fit --help"])
+def test_a_reader_that_leaves_is_no_traceback(line, here):
+    """As under `| head -0`."""
+    with subprocess.Popen(words(line), cwd=here, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        process.stdout.close()
+        noted = process.stderr.read()
+    assert process.returncode in (0, 1)
+    assert "Traceback" not in noted and "Exception" not in noted and "Error" not in noted
+
+
+@posix
+@pytest.mark.parametrize("gone", ["HOME", "cache"])
+def test_without_a_home_or_a_cache_it_works(gone, here, tmp_path):
+    """Taichi alone aborts without a home, and crashes at exit where its cache cannot be written."""
+    env = {name: value for name, value in os.environ.items() if name != "HOME"}
+    if gone == "cache":
+        env["HOME"] = "/dev/null"
+    command = words(f"render volume.h5 --orbit 1 --size 8 --out {shlex.quote(str(tmp_path / 'one'))}")
+    run = subprocess.run(command, cwd=here, env=env, capture_output=True, text=True, check=False, timeout=120)
+    assert run.returncode == 0, run.stderr
+
+
+@posix
+def test_a_fork_is_told_so(here):
+    code = """
+import os, sys
+import raymarch as rm
+renderer = rm.Renderer(rm.load("volume.h5"))
+child = os.fork()
+if child == 0:
+    try:
+        renderer.render(rm.Camera.look_at((0, -4, 0), width=8, height=8))
+    except rm.RaymarchError as error:
+        os._exit(3 if "fork" in str(error) else 4)
+    os._exit(5)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+"""
+    run = subprocess.run([sys.executable, "-c", code], cwd=here, capture_output=True, text=True, timeout=120)
+    assert run.returncode == 0, run.stderr
+
+
+def test_another_thread_is_told_so():
+    from threading import Thread
+
+    from raymarch.errors import RaymarchError
+    from raymarch.raybuffer import RayBuffer
+
+    said = []
+    with RayBuffer(4) as buffer:
+
+        def look():
+            try:
+                _ = buffer.fields
+            except RaymarchError as error:
+                said.append(str(error))
+
+        thread = Thread(target=look)
+        thread.start()
+        thread.join()
+    assert len(said) == 1 and "another thread" in said[0]

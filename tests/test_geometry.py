@@ -1,0 +1,86 @@
+"""Law: everything that shapes an image has a tangent and an adjoint, each other's transpose, and both are its slope."""
+
+from __future__ import annotations
+
+import cases
+import numpy as np
+import pytest
+
+from raymarch.errors import RaymarchError
+from raymarch.gradient_check import check_rows
+from raymarch.linearised import CHUNK, Linearised
+from raymarch.parameters import FEW, GROUPS, SHAPES, Parameters, units
+from raymarch.pose import exp_rigid
+from raymarch.renderer import March
+
+EXPOSURE = (1.1, 0.9, 1.2, 0.1, 0.0, -0.1)
+EXACT = March(step=0.47, stop=0.0, least=0.0)
+SEEN = [
+    ("rotated", 0, "softplus", "sigmoid", 0),
+    ("rotated", 3, "softplus", "sigmoid", 0),
+    ("upright", 1, "exponential", "clamped", 1),
+    ("one cell", 2, "relu", "clamped", 1),
+]
+
+
+def linearised(place, degree, density, colour, which) -> Linearised:
+    volume = cases.volume(place, degree, density, colour)
+    camera = cases.cameras(volume)[which]
+    return Linearised(volume, camera, background=cases.BACKGROUND, exposure=EXPOSURE, march=EXACT)
+
+
+@pytest.fixture(scope="module", params=SEEN, ids=lambda case: "-".join(map(str, case)))
+def seen(request):
+    with linearised(*request.param) as seen:
+        yield seen
+
+
+def test_every_parameter_passes_the_dot_test_and_the_difference(seen):
+    """20 random pairs a group, and a random direction; the camera is outside in some cases, inside in others."""
+    rows = check_rows(seen, pairs=20)
+    assert [row.parameter for row in rows] == list(GROUPS)
+    for row in rows:
+        assert row.dot < 1e-12, row
+        assert row.difference < 1e-7, row
+        assert row.kinks < 0.3, row
+
+
+def test_a_jacobian_is_its_tangents():
+    """All columns, more than one pass carries, as one by one."""
+    directions = [unit for group in FEW for unit in units(group)]
+    with linearised(*SEEN[0]) as seen:
+        every = seen.jacobian(FEW)
+        assert every.shape == (len(seen.rays), 4, len(directions)) and len(directions) > 2 * CHUNK
+        for column in range(0, len(directions), 5):
+            np.testing.assert_allclose(every[..., column], seen.tangent(directions[column]), atol=1e-12)
+
+
+def test_nothing_moved_is_the_image(seen):
+    np.testing.assert_array_equal(seen.shifted(Parameters(), 1.0), seen.image())
+
+
+@pytest.mark.parametrize("name", ["poses", "", "density", "colour"])
+def test_what_is_no_column_is_refused(name):
+    with pytest.raises(RaymarchError, match="want some of background, pose"):
+        units(name)
+
+
+def test_unknown_groups_are_refused(seen):
+    with pytest.raises(RaymarchError, match="'tilt': want some of density"):
+        check_rows(seen, ("pose", "tilt"))
+
+
+def test_a_pose_moved_there_and_back_is_itself():
+    rng = np.random.default_rng(0)
+    for size in (1e-9, 1e-5, 1e-3, 1.0, 3.0):
+        twist = size * rng.normal(size=6)
+        np.testing.assert_allclose(exp_rigid(twist) @ exp_rigid(-twist), np.eye(4), atol=1e-14)
+        np.testing.assert_allclose(exp_rigid(twist / 2) @ exp_rigid(twist / 2), exp_rigid(twist), atol=1e-14)
+
+
+def test_shapes_are_those_of_gradients(seen):
+    gradient = seen.adjoint(np.ones((len(seen.rays), 4)))
+    for name, shape in SHAPES.items():
+        assert np.shape(getattr(gradient, name)) == shape
+    assert gradient.density.shape == seen.volume.density.shape
+    assert gradient.colour.shape == seen.volume.features.shape

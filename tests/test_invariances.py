@@ -1,0 +1,245 @@
+"""Law: what must not matter does not: where the world's origin is, its unit, batches, layouts, slots, skipping."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import cases
+import drive
+import numpy as np
+import pytest
+import reference
+import taichi as ti
+
+from raymarch.camera import Camera
+from raymarch.kernels.batch import rays_of_pixels
+from raymarch.pose import affine_of_box
+from raymarch.rays import Rays
+from raymarch.renderer import INVISIBLE, March, Renderer
+from raymarch.volume import Activation, Volume
+
+LARGE = (33, 29, 26)  # many occupancy cells, the last one of an axis cut
+
+
+def general_rays(v):
+    """The rays that do not graze; those begin or end to meet the box where rounding says so."""
+    return cases.rays(replace(v, world_from_index=v.world_from_index @ cases.motion(shift=(1e-3, 2e-3, 3e-3))))
+
+
+def moved_rays(rays, m):
+    return Rays(rays.origin @ m[:3, :3].T + m[:3, 3], rays.direction @ m[:3, :3].T)
+
+
+@pytest.mark.parametrize("place", cases.PLACES)
+def test_moving_camera_and_volume_together_changes_nothing(place):
+    """A rotation too, where colours do not depend on the direction (harmonics are of world directions)."""
+    rotation, shift = cases.motion((1, -2, 0.5), 1.1, (5, -3, 2)), cases.motion(shift=(5, -3, 2))
+    for degree, m in ((0, rotation), (1, shift)):
+        v = cases.volume(place, degree)
+        rays, step = general_rays(v), 0.5 * v.voxel
+        wanted = drive.image(v, rays, step)
+        np.testing.assert_allclose(drive.image(v.moved(m), moved_rays(rays, m), step), wanted, rtol=0, atol=1e-12)
+    camera = cases.cameras(v)[0]
+    np.testing.assert_allclose(
+        camera.moved(m).rays().direction, moved_rays(camera.rays(), m).direction, rtol=0, atol=1e-14
+    )
+
+
+@pytest.mark.parametrize("scale", [1e-3, 0.37, 1e4])
+def test_the_unit_of_the_world_does_not_matter(scale):
+    """A world `scale` times as large with sigma `1/scale` times as large gives the same image."""
+    v = cases.volume("rotated")
+    rays, m = general_rays(v), cases.motion(scale=scale)
+    larger = replace(v.moved(m), activation=replace(v.activation, scale=v.activation.scale * scale))
+    wanted = drive.image(v, rays, 0.5 * v.voxel)
+    got = drive.image(larger, Rays(rays.origin * scale, rays.direction), 0.5 * larger.voxel)
+    np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-11)
+
+
+def test_images_of_the_block_layouts_are_equal():
+    v = cases.volume()
+    rays = cases.rays(v)
+    d_image = np.random.default_rng(0).normal(size=(len(rays), 4))
+    images = [drive.image(v, rays, 0.1, block=block) for block in cases.BLOCKS]
+    gradients = [drive.gradient(v, rays, d_image, 0.1, block=block) for block in cases.BLOCKS]
+    for image, (d_density, d_features) in zip(images, gradients, strict=True):
+        np.testing.assert_allclose(image, images[0], rtol=0, atol=1e-13)
+        np.testing.assert_allclose(d_density, gradients[0][0], rtol=0, atol=1e-12)
+        np.testing.assert_allclose(d_features, gradients[0][1], rtol=0, atol=1e-12)
+
+
+def test_the_number_of_slots_does_not_change_the_gradient():
+    v = cases.volume()
+    rays = cases.rays(v)
+    d_image = np.random.default_rng(0).normal(size=(len(rays), 4))
+    wanted = drive.gradient(v, rays, d_image, 0.1, slots=1)
+    for slots in (2, 3, 5):
+        for got, want in zip(drive.gradient(v, rays, d_image, 0.1, slots=slots), wanted, strict=True):
+            np.testing.assert_allclose(got, want, rtol=0, atol=1e-12 * np.abs(want).max())
+
+
+def test_gradients_accumulate_and_repeat():
+    """Two adjoints without clearing give twice the gradient, and one gives the same bytes every time."""
+    v = cases.volume()
+    rays = cases.rays(v)
+    d_image = np.random.default_rng(0).normal(size=(len(rays), 4))
+    once, again, twice = (drive.gradient(v, rays, d_image, 0.1, times=n) for n in (1, 1, 2))
+    for one, same, two in zip(once, again, twice, strict=True):
+        assert one.tobytes() == same.tobytes()
+        np.testing.assert_allclose(two, 2 * one, rtol=1e-14, atol=1e-14)
+
+
+@pytest.mark.parametrize("index", range(2))
+def test_device_rays_are_the_cameras(index):
+    camera, buffer = cases.cameras(cases.volume())[index], drive.ray_buffer()
+    count = camera.width * camera.height
+    pose, lens = ti.Matrix(camera.world_from_camera.tolist()), ti.Vector([*camera.focal, *camera.principal])
+    for first in (0, 7):  # a batch may begin in the middle of a row
+        rays_of_pixels(buffer.fields, pose, lens, camera.width, first, count - first)
+        for name in ("origin", "direction"):
+            got, wanted = getattr(buffer.fields, name).to_numpy(), getattr(camera.rays(), name)
+            np.testing.assert_allclose(got[: count - first], wanted[first:], rtol=0, atol=1e-15)
+
+
+def test_image_is_continuous_in_step_and_box():
+    """Where a step more fits into the ray, and where the far face passes a multiple of the step."""
+    v = cases.volume()
+    along = Rays([[-4, 0.2, 0.1]], [[1, 0, 0]])  # 2 units inside
+
+    def longer(e):
+        return replace(v, world_from_index=affine_of_box(v.box + [[0, 0, 0], [2 * e, 0, 0]], v.shape))
+
+    for step in (0.125, 0.25, 0.5, 2.0):
+        at = drive.image(v, along, step)
+        for e in (-1e-9, 1e-9):
+            np.testing.assert_allclose(drive.image(v, along, step * (1 + e)), at, rtol=0, atol=1e-7)
+            np.testing.assert_allclose(drive.image(longer(e), along, step), at, rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize("stop", [0.01, 0.3])
+def test_early_stop_hides_at_most_its_transmittance(stop):
+    """The samples not seen have weights that add up to at most `stop`, and colours are in 0..1."""
+    v = cases.volume(density="exponential")
+    v = replace(v, activation=replace(v.activation, scale=0.2))
+    rays = cases.rays(v)
+    hidden = np.abs(drive.image(v, rays, 0.1, stop=stop) - drive.image(v, rays, 0.1))
+    assert 0 < hidden.max() <= stop
+
+
+@pytest.fixture(scope="module")
+def renderer():
+    """A renderer with many occupancy cells, loaded with `sparse`."""
+    with Renderer(sparse(), March(batch=256, stop=0.0, least=0.0)) as renderer:
+        yield renderer
+
+
+def sparse(seed=0, shape=LARGE):
+    """Blobs of random density among exact emptiness."""
+    rng = np.random.default_rng(seed)
+    density = rng.uniform(0, 4, shape)
+    centres = rng.uniform(0, 1, (3, 3)) * shape
+    index = np.stack(np.meshgrid(*map(np.arange, shape), indexing="ij"), -1)
+    near = min_distance(index, centres) < 3.5
+    world_from_index = cases.motion((1, 2, 3), 0.4, (-0.5, -0.5, -0.5)) @ np.diag([0.04, 0.05, 0.03, 1])
+    features = rng.normal(size=(*shape, 3))
+    return Volume(density * near, features, world_from_index, Activation("relu", 0.0, 0.1))
+
+
+def min_distance(index, centres):
+    return np.min([np.linalg.norm(index - c, axis=-1) for c in centres], axis=0)
+
+
+def around(v, count=300, seed=0):
+    """Rays from all about towards all of the box, some along its axes."""
+    rng = np.random.default_rng(seed)
+    low, high = v.box
+    target = rng.uniform(low, high, (count, 3))
+    direction = rng.normal(size=(count, 3))
+    direction[:30] = np.repeat(
+        [v.world_from_index[:3, 0], -v.world_from_index[:3, 1], v.world_from_index[:3, 2]], 10, 0
+    )
+    direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+    return Rays(target - 3 * direction * rng.integers(0, 2, (count, 1)), direction)
+
+
+@pytest.mark.parametrize("step", [0.07, 0.5, 1.3, 4.0])
+def test_skipping_empty_space_changes_nothing(renderer, step):
+    """No step jumps over an occupied cell: with exact emptiness elsewhere the image is that without skipping."""
+    for seed, shape in enumerate([LARGE, (20, 29, 13), LARGE]):
+        v = sparse(seed, shape)
+        rays = around(v)
+        renderer.grid.upload(v)
+        wanted = drive_large(renderer, rays, step)
+        share = renderer.grid.refresh_occupancy(0.0)
+        assert 0 < share < 0.5
+        np.testing.assert_allclose(drive_large(renderer, rays, step), wanted, rtol=0, atol=1e-12)
+
+
+def drive_large(renderer, rays, step):
+    """Image in f64 of the renderer's grid."""
+    parts = [Rays(rays.origin[i : i + 256], rays.direction[i : i + 256]) for i in range(0, len(rays), 256)]
+    step = step * renderer.grid.voxel
+    return np.concatenate([drive.image_on(renderer.grid, renderer.buffer, part, step) for part in parts])
+
+
+@pytest.mark.parametrize("density", cases.DENSITIES)
+def test_skipping_what_is_invisible_changes_little(renderer, density):
+    """The renderer's own threshold hides under 1e-5 of the image, thin haze everywhere included."""
+    inverse = {"softplus": lambda x: np.log(np.expm1(x)), "relu": lambda x: x, "exponential": np.log}[density]
+    for scale in (1.0, 1e-3):
+        v = sparse(1)
+        least = INVISIBLE / np.linalg.norm(v.box[1] - v.box[0])
+        haze = np.random.default_rng(0).uniform(0, 2, v.shape) * least
+        v = replace(v, density=inverse((v.sigma() + haze) * scale), activation=Activation(density, 0.0, scale))
+        rays = around(v)
+        renderer.grid.upload(v)
+        wanted = drive_large(renderer, rays, 0.5)
+        renderer.grid.refresh_occupancy(least)
+        np.testing.assert_allclose(drive_large(renderer, rays, 0.5), wanted, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.002, 0.05, 1.0])
+def test_leap_is_the_chessboard_distance(renderer, share):
+    grid = renderer.grid
+    occupied = np.random.default_rng(0).uniform(size=grid.cells) < share
+    grid.fields.leap.from_numpy(np.where(occupied, 0, 255).astype(np.uint8))
+    assert grid.measure_occupancy() == pytest.approx(occupied.mean())
+    np.testing.assert_array_equal(grid.fields.leap.to_numpy(), reference.chessboard(occupied))
+
+
+def test_occupied_cells_are_those_that_read_something(renderer):
+    """By brute force over the samples of each cell; every cell with a sample over the threshold is marked."""
+    for shape in (LARGE, (20, 29, 13)):
+        v = sparse(2, shape)
+        renderer.grid.upload(v)
+        renderer.grid.refresh_occupancy(5.0)
+        leap = renderer.grid.fields.leap.to_numpy()
+        edges = [np.linspace(0, n - 1, c + 1) for n, c in zip(shape, leap.shape, strict=True)]
+        for cell in np.ndindex(leap.shape):
+            reads = tuple(
+                slice(int(np.floor(e[i] + 1e-9)), int(np.ceil(e[i + 1] - 1e-9)) + 1)
+                for e, i in zip(edges, cell, strict=True)
+            )
+            assert (leap[cell] == 0) == (v.sigma()[reads] > 5.0).any()
+
+
+def test_images_are_the_same_bytes_for_any_batch(renderer):
+    camera = Camera.look_at((0.3, -3, 1), width=13, height=11)
+    renderer.grid.upload(sparse())
+    settings = renderer.settings
+    images = []
+    for batch in (256, 64, 17, 1):
+        renderer.settings = replace(settings, batch=batch)
+        seen = renderer.render(camera)
+        images.append([seen.image.tobytes(), seen.opacity.tobytes(), seen.depth.tobytes()])
+    renderer.settings = settings
+    assert all(image == images[0] for image in images)
+    assert 0 < seen.opacity.max() and np.isfinite(seen.depth).any() and np.isinf(seen.depth).any()
+
+
+def test_camera_and_its_rays_render_alike(renderer):
+    camera = Camera.look_at((0.3, -3, 1), width=13, height=11)
+    seen, (image, depth) = renderer.render(camera), renderer.trace(camera.rays(), depth=True)
+    np.testing.assert_allclose(seen.image.reshape(-1, 3), image[:, :3], rtol=0, atol=1e-6)
+    np.testing.assert_allclose(seen.opacity.reshape(-1), 1 - image[:, 3], rtol=0, atol=1e-6)
+    np.testing.assert_allclose(seen.depth.reshape(-1), depth, rtol=1e-6)

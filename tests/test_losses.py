@@ -1,0 +1,135 @@
+"""Law: losses are the means they are named after, and Taichi's derivative of them is the formula's."""
+
+from __future__ import annotations
+
+import cases
+import drive
+import numpy as np
+import pytest
+import taichi as ti
+
+from raymarch import losses
+
+COUNT = 37
+DELTA = 0.1
+LOSSES = ("squared", "huber")
+BACKGROUNDS = [(1.0, 1.0, 1.0), (0.0, 0.0, 0.0), cases.BACKGROUND]
+
+
+def pixels(seed=0):
+    """(image, target) of rays: some errors within DELTA, some beyond, alpha from 0 to 1."""
+    rng = np.random.default_rng(seed)
+    image = rng.uniform(-0.2, 1.2, (COUNT, 4))
+    target = rng.uniform(0, 1, (COUNT, 4))
+    target[:5, 3], target[5:10, 3] = 0, 1
+    target[10:20, 3] = 1
+    target[10:20, :3] = image[10:20, :3] + rng.uniform(-DELTA, DELTA, (10, 3))
+    return image, target
+
+
+def truth(target, background):
+    """The pixel over the background."""
+    return target[:, :3] * target[:, 3:] + np.asarray(background) * (1 - target[:, 3:])
+
+
+def of(name, image, target, background, opacity, delta=DELTA):
+    """(value, d value / d image) of a loss by its formula."""
+    d = image[:, :3] - truth(target, background)
+    if name == "squared":
+        value, slope = d**2, 2 * d
+    else:
+        inside = np.abs(d) < delta
+        value = np.where(inside, d**2, 2 * delta * np.abs(d) - delta**2)
+        slope = np.where(inside, 2 * d, 2 * delta * np.sign(d))
+    o = image[:, 3] - (1 - target[:, 3])
+    total = value.sum(1) / 3 + opacity * o**2
+    return total.mean(), np.c_[slope / 3, 2 * opacity * o] / len(image)
+
+
+def add(name, buffer, background, opacity, delta=DELTA):
+    """Add a loss to the buffer's."""
+    background = ti.Vector(list(background))
+    if name == "squared":
+        losses.squared_error(buffer.fields, COUNT, background, opacity)
+    else:
+        losses.huber(buffer.fields, COUNT, background, opacity, delta)
+
+
+def test_one_ray_a_tenth_off_in_red():
+    """(0.1^2 + 0 + 0) / 3, and half the weight of an opacity that is off by 1."""
+    target = np.array([[0.5, 0.5, 0.5, 1.0]])
+    buffer = drive.set_rays(target + [[0.1, 0, 0, 0]], target)
+    losses.squared_error(buffer.fields, 1, ti.Vector([0.0, 0.0, 0.0]), 0.5)
+    assert buffer.fields.loss[None] == pytest.approx(0.01 / 3 + 0.5, rel=1e-14)
+
+
+@pytest.mark.parametrize("opacity", [0.0, 0.7])
+@pytest.mark.parametrize("background", BACKGROUNDS)
+@pytest.mark.parametrize("name", LOSSES)
+def test_value_is_the_formula(name, background, opacity):
+    image, target = pixels()
+    buffer = drive.set_rays(image, target)
+    add(name, buffer, background, opacity)
+    wanted, _ = of(name, image, target, background, opacity)
+    assert buffer.fields.loss[None] == pytest.approx(wanted, rel=1e-13)
+
+
+@pytest.mark.parametrize("opacity", [0.0, 0.7])
+@pytest.mark.parametrize("name", LOSSES)
+def test_derivative_is_the_formula(name, opacity):
+    image, target = pixels(1)
+    buffer = drive.set_rays(image, target)
+    buffer.fields.image.grad.fill(0)
+    with ti.ad.Tape(buffer.fields.loss, clear_gradients=False):
+        add(name, buffer, cases.BACKGROUND, opacity)
+    _, wanted = of(name, image, target, cases.BACKGROUND, opacity)
+    got = buffer.fields.image.grad.to_numpy()
+    np.testing.assert_allclose(got[:COUNT], wanted, rtol=0, atol=1e-12 * np.abs(wanted).max())
+    assert not got[COUNT:].any()  # rays that do not count
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_derivative_of_a_perfect_image_is_zero(name):
+    """Where Huber's two branches have the same value, the one not taken must not poison the other."""
+    _, target = pixels()
+    image = np.c_[truth(target, cases.BACKGROUND), 1 - target[:, 3]]
+    buffer = drive.set_rays(image, target)
+    buffer.fields.image.grad.fill(0)
+    with ti.ad.Tape(buffer.fields.loss, clear_gradients=False):
+        add(name, buffer, cases.BACKGROUND, 0.3)
+    np.testing.assert_allclose(buffer.fields.image.grad.to_numpy(), 0, rtol=0, atol=1e-15)
+    assert buffer.fields.loss[None] == pytest.approx(0, abs=1e-30)
+
+
+def test_huber_is_squared_within_delta_and_less_beyond():
+    image, target = pixels()
+    values = {}
+    for delta in (1e-3, 0.1, 10.0):
+        buffer = drive.set_rays(image, target)
+        add("huber", buffer, cases.BACKGROUND, 0.2, delta)
+        values[delta] = buffer.fields.loss[None]
+    buffer = drive.set_rays(image, target)
+    add("squared", buffer, cases.BACKGROUND, 0.2)
+    assert values[10.0] == pytest.approx(buffer.fields.loss[None], rel=1e-14)
+    assert values[1e-3] < values[0.1] < values[10.0]
+
+
+def test_losses_add():
+    image, target = pixels()
+    buffer = drive.set_rays(image, target)
+    wanted = 0.0
+    for name in ("squared", "huber", "squared"):
+        add(name, buffer, cases.BACKGROUND, 0.4)
+        wanted += of(name, image, target, cases.BACKGROUND, 0.4)[0]
+    assert buffer.fields.loss[None] == pytest.approx(wanted, rel=1e-13)
+
+
+@pytest.mark.parametrize("background", BACKGROUNDS)
+def test_colour_error_is_the_clipped_mean_square(background):
+    image, target = pixels()
+    assert (image[:, :3] > 1).any() and (image[:, :3] < 0).any()
+    buffer = drive.set_rays(image, target)
+    wanted = np.mean((np.clip(image[:, :3], 0, 1) - truth(target, background)) ** 2)
+    got = losses.colour_error(buffer.fields, COUNT, ti.Vector(list(background)))
+    assert got == pytest.approx(wanted, rel=1e-13)
+    assert buffer.fields.loss[None] == 0  # it is a measure, no loss

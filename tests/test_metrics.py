@@ -1,0 +1,91 @@
+"""Law: PSNR and SSIM are what their papers say, loop by loop, and know an equal image from another."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from raymarch.errors import RaymarchError
+from raymarch.metrics import psnr, ssim
+
+RNG = np.random.default_rng(0)
+TRUTH = RNG.uniform(0, 1, (14, 13, 3))
+IMAGE = np.clip(TRUTH + RNG.normal(0, 0.1, TRUTH.shape), 0, 1)
+
+
+def slow_psnr(image, truth):
+    """-10 log10 of the mean over pixels and channels of the squared difference."""
+    total = sum((image[i] - truth[i]) ** 2 for i in np.ndindex(truth.shape))
+    return -10 * math.log10(total / truth.size)
+
+
+def slow_ssim(image, truth):
+    """Wang et al. 2004, eq. 13, with a weighted mean, variance and covariance for each window."""
+    weight = {}
+    for i, j in np.ndindex(11, 11):
+        weight[i, j] = math.exp(-((i - 5) ** 2 + (j - 5) ** 2) / (2 * 1.5**2))
+    norm = sum(weight.values())
+    scores = []
+    for row, column, c in np.ndindex(truth.shape[0] - 10, truth.shape[1] - 10, truth.shape[2]):
+        pairs = [
+            (w / norm, image[row + i, column + j, c], truth[row + i, column + j, c]) for (i, j), w in weight.items()
+        ]
+        x, y = sum(w * p for w, p, _ in pairs), sum(w * q for w, _, q in pairs)
+        xx, yy = sum(w * (p - x) ** 2 for w, p, _ in pairs), sum(w * (q - y) ** 2 for w, _, q in pairs)
+        xy = sum(w * (p - x) * (q - y) for w, p, q in pairs)
+        c1, c2 = 0.01**2, 0.03**2
+        scores.append((2 * x * y + c1) * (2 * xy + c2) / ((x * x + y * y + c1) * (xx + yy + c2)))
+    return sum(scores) / len(scores)
+
+
+@pytest.mark.parametrize(("metric", "slow"), [(psnr, slow_psnr), (ssim, slow_ssim)], ids=["psnr", "ssim"])
+def test_metric_is_its_definition(metric, slow):
+    assert metric(IMAGE, TRUTH) == pytest.approx(slow(IMAGE, TRUTH), rel=1e-10)
+
+
+@pytest.mark.parametrize(("off", "wanted"), [(1.0, 0.0), (0.1, 20.0), (0.01, 40.0), (0.5, 10 * math.log10(4))])
+def test_psnr_of_an_even_difference(off, wanted):
+    truth = np.zeros((4, 4, 3))
+    assert psnr(truth + off, truth) == pytest.approx(wanted, abs=1e-9)
+
+
+def test_ssim_of_even_images_is_their_luminance():
+    """No variance: (2 x y + c1) / (x^2 + y^2 + c1)."""
+    wanted = (2 * 0.5 * 0.25 + 1e-4) / (0.5**2 + 0.25**2 + 1e-4)
+    assert ssim(np.full((12, 12, 3), 0.5), np.full((12, 12, 3), 0.25)) == pytest.approx(wanted, rel=1e-9)
+
+
+def test_equal_images_are_perfect():
+    assert psnr(TRUTH, TRUTH) == math.inf
+    assert ssim(TRUTH, TRUTH) == pytest.approx(1, rel=1e-12)
+
+
+@pytest.mark.parametrize("metric", [psnr, ssim])
+def test_worse_images_score_less(metric):
+    noise = np.random.default_rng(1).normal(size=TRUTH.shape)
+    truth = 0.25 + TRUTH / 2
+    scores = [metric(truth + size * noise, truth) for size in (0.001, 0.01, 0.05)]
+    assert scores[0] > scores[1] > scores[2]
+
+
+@pytest.mark.parametrize("metric", [psnr, ssim])
+def test_the_image_is_clipped_to_what_can_be_shown(metric):
+    wild = IMAGE * 3 - 1
+    assert metric(wild, TRUTH) == metric(np.clip(wild, 0, 1), TRUTH)
+    assert metric(wild, TRUTH) > metric(1 - np.clip(wild, 0, 1), TRUTH)
+
+
+@pytest.mark.parametrize("metric", [psnr, ssim])
+@pytest.mark.parametrize("cut", [np.s_[:-1], np.s_[:, 1:], np.s_[..., :2]])
+def test_images_of_two_shapes_are_an_error(metric, cut):
+    with pytest.raises(RaymarchError, match="resize") as error:
+        metric(IMAGE[cut], TRUTH)
+    assert str(TRUTH.shape) in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("shape", [(10, 12, 3), (12, 10, 3)])
+def test_ssim_needs_a_window(shape):
+    with pytest.raises(RaymarchError, match="11 x 11"):
+        ssim(np.zeros(shape), np.zeros(shape))

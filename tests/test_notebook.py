@@ -1,0 +1,63 @@
+"""Law: every notebook is kept without outputs and runs from top to bottom."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+NOTEBOOKS = sorted((Path(__file__).resolve().parent.parent / "notebooks").glob("*.ipynb"))
+# In a process of its own: a notebook's kernel wants no settings of this one's, and what the kernel's client warns of
+# is not this project's.
+EXECUTE = """
+import sys, nbformat, nbclient
+source, folder, target = sys.argv[1:]
+notebook = nbformat.read(source, as_version=4)
+resources = {"metadata": {"path": folder}}
+nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3", resources=resources).execute()
+nbformat.write(notebook, target)
+"""
+
+
+def named(paths):
+    return pytest.mark.parametrize("path", paths, ids=[path.stem for path in paths])
+
+
+def test_there_are_notebooks():
+    assert NOTEBOOKS
+
+
+@named(NOTEBOOKS)
+def test_kept_without_outputs(path):
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    for cell in notebook.cells:
+        assert not cell.get("outputs"), cell.source
+        assert cell.get("execution_count") is None, cell.source
+        assert not cell.metadata, cell.source
+
+
+@named(NOTEBOOKS)
+def test_runs(path, tmp_path, monkeypatch):
+    """With few steps, in a fresh kernel of this interpreter, without a display."""
+    from ipykernel.kernelspec import write_kernel_spec
+
+    write_kernel_spec(tmp_path / "kernels" / "python3")
+    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path))
+    monkeypatch.setenv("RAYMARCH_NOTEBOOK_STEPS", "40")
+    monkeypatch.setenv("RAYMARCH_NOTEBOOK_RESOLUTION", "32")
+    monkeypatch.delenv("MPLBACKEND", raising=False)
+    monkeypatch.delenv("DISPLAY", raising=False)
+    target = tmp_path / "executed.ipynb"
+    command = [sys.executable, "-c", EXECUTE, str(path), str(path.parent), str(target)]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert run.returncode == 0, run.stderr[-4000:]
+    code = [cell for cell in nbformat.read(target, as_version=4).cells if cell.cell_type == "code"]
+    assert all(cell.execution_count for cell in code)
+    outputs = [output for cell in code for output in cell.outputs]
+    assert sum("image/png" in output.get("data", {}) for output in outputs) >= 8
+    warned = [output.text for output in outputs if output.get("name") == "stderr" and "Warning" in output.text]
+    assert not warned

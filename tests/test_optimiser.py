@@ -1,0 +1,147 @@
+"""Law: Adam moves what was touched as Kingma and Ba say, and nothing else."""
+
+from __future__ import annotations
+
+import drive
+import numpy as np
+import pytest
+
+from raymarch.errors import RaymarchError
+from raymarch.grid import Grid
+from raymarch.optimiser import Adam
+from raymarch.volume import Volume
+
+ADAM = Adam(lr_density=0.4, lr_colour=0.05, final=0.2, beta1=0.8, beta2=0.95, eps=1e-6)
+SHAPE = (8, 6, 5)
+STEPS = 5
+
+
+def start(grid, seed=0):
+    """Random values, no moments, no gradient."""
+    rng = np.random.default_rng(seed)
+    grid.upload(Volume(rng.normal(size=SHAPE), rng.normal(size=(*SHAPE, 3)), np.eye(4)))
+    fields = grid.fields
+    for field in (fields.m_density, fields.m_features, fields.v_density, fields.v_features):
+        field.fill(0)
+    drive.set_gradient(grid, np.zeros(SHAPE), np.zeros((*SHAPE, 3)))
+    fields.broken[None] = 0
+
+
+def gradients(step):
+    """(d_density, d_features) of a step, each zero on its own half of the voxels, the sizes over four decades."""
+    rng = np.random.default_rng(100 + step)
+    size = 10.0 ** rng.uniform(-4, 0, SHAPE)
+    d_density = size * rng.normal(size=SHAPE) * (rng.uniform(size=SHAPE) < 0.5)
+    d_features = size[..., None] * rng.normal(size=(*SHAPE, 3)) * (rng.uniform(size=SHAPE) < 0.5)[..., None]
+    return d_density, d_features
+
+
+def state(grid):
+    """Values and moments as arrays."""
+    fields = grid.fields
+    moments = (fields.m_density, fields.v_density, fields.m_features, fields.v_features)
+    cut = tuple(slice(n) for n in SHAPE)
+    return [*grid.download(), *(m.to_numpy()[cut] for m in moments)]
+
+
+def kingma_and_ba(x, m, v, g, lr, t):
+    """One step of Adam where `g` is not zero; a colour moves as a whole."""
+    touched = g != 0 if g.ndim == 3 else (g != 0).any(-1, keepdims=True)
+    m_new, v_new = ADAM.beta1 * m + (1 - ADAM.beta1) * g, ADAM.beta2 * v + (1 - ADAM.beta2) * g**2
+    m_hat, v_hat = m_new / (1 - ADAM.beta1**t), v_new / (1 - ADAM.beta2**t)
+    x_new = x - lr * m_hat / (np.sqrt(v_hat) + ADAM.eps)
+    return np.where(touched, x_new, x), np.where(touched, m_new, m), np.where(touched, v_new, v)
+
+
+def test_several_steps_are_those_of_kingma_and_ba():
+    grid = drive.adam_grid()
+    start(grid)
+    density, features, *moments = state(grid)
+    (m, v), (n, w) = moments[:2], moments[2:]
+    for step in range(STEPS):
+        progress = step / STEPS
+        d_density, d_features = gradients(step)
+        drive.set_gradient(grid, d_density, d_features)
+        ADAM.step(grid, step, progress, step)
+        decay = 0.2**progress
+        density, m, v = kingma_and_ba(density, m, v, d_density, 0.4 * decay, step + 1)
+        features, n, w = kingma_and_ba(features, n, w, d_features, 0.05 * decay, step + 1)
+        for got, wanted in zip(state(grid), (density, features, m, v, n, w), strict=True):
+            np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-12)
+        assert not any(d.any() for d in grid.download_gradient())  # taken, and cleared
+        assert not grid.fields.dirty.to_numpy()[:-1, :-1, :-1].any()
+
+
+def test_first_step_is_the_rate_against_the_sign():
+    """m / sqrt(v) is the gradient's sign at first, whatever its size."""
+    grid = drive.adam_grid()
+    start(grid)
+    before, _ = grid.download()
+    d_density = np.where(np.arange(5) % 2, 3.0, -0.01) * np.ones(SHAPE)
+    drive.set_gradient(grid, d_density, np.zeros((*SHAPE, 3)))
+    Adam(lr_density=0.4).step(grid, 0, 0.0, 0)
+    np.testing.assert_allclose(grid.download()[0] - before, -0.4 * np.sign(d_density), rtol=1e-5)
+
+
+def test_untouched_voxels_stay_as_they_are():
+    """To the bit, values and moments, in a dirty block too."""
+    grid = drive.adam_grid()
+    start(grid)
+    drive.set_gradient(grid, *gradients(0))
+    ADAM.step(grid, 0, 0.0, 0)
+    before = state(grid)
+    d_density, d_features = np.zeros(SHAPE), np.zeros((*SHAPE, 3))
+    d_density[2, 3, 1], d_features[7, 5, 4] = 0.3, (0, 0, 0.2)
+    drive.set_gradient(grid, d_density, d_features)
+    ADAM.step(grid, 1, 0.5, 1)
+    for i, (got, was) in enumerate(zip(state(grid), before, strict=True)):
+        moved = np.argwhere((got != was).reshape(*SHAPE, -1).any(-1)).tolist()
+        assert moved == [[2, 3, 1] if i in (0, 2, 3) else [7, 5, 4]]
+
+
+def test_clean_blocks_are_not_looked_at():
+    grid = drive.adam_grid()
+    start(grid)
+    before = state(grid)
+    drive.set_gradient(grid, *gradients(0))
+    grid.fields.dirty.fill(0)
+    ADAM.step(grid, 0, 0.0, 0)
+    for got, was in zip(state(grid), before, strict=True):
+        np.testing.assert_array_equal(got, was)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("where", ["density", "features"])
+def test_a_gradient_that_is_not_finite_freezes_all(where, bad):
+    """The fold notices it in any slot; no later step moves values or moments; which step it was is kept."""
+    grid = drive.adam_grid()
+    start(grid)
+    drive.set_gradient(grid, *gradients(0))
+    ADAM.step(grid, 0, 0.0, 0)
+    before = state(grid)
+    if where == "density":
+        grid.fields.d_density[0, 1, 2, 3] = bad
+    else:
+        grid.fields.d_features[0, 1, 2, 3] = [0.0, bad, 0.0]
+    grid.fields.touched.fill(1)
+    for step in (6, 7):
+        grid.fold()
+        ADAM.step(grid, step, 0.0, step)
+        drive.set_gradient(grid, *gradients(1))
+    assert grid.fields.broken[None] == 6 + 2
+    for got, was in zip(state(grid), before, strict=True):
+        np.testing.assert_array_equal(got, was)
+    assert np.isfinite(grid.fields.d_density.to_numpy()).all()
+    grid.fields.broken[None] = 0
+
+
+def test_rates_decay_from_first_to_final():
+    first, half, last = (np.array(ADAM.rates(progress)) for progress in (0.0, 0.5, 1.0))
+    np.testing.assert_allclose(first, [0.4, 0.05], rtol=1e-15)
+    np.testing.assert_allclose(last, first * 0.2, rtol=1e-15)
+    np.testing.assert_allclose(half, np.sqrt(first * last), rtol=1e-14)
+
+
+def test_a_grid_without_moments_cannot_refine():
+    with Grid((4, 4, 4), 0) as grid, pytest.raises(RaymarchError, match="moments=True"):
+        grid.refine((4, 4, 4))

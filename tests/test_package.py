@@ -1,0 +1,150 @@
+"""Laws of the package as a whole: light to import, documented, its examples true, bound to no machine."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import importlib
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import raymarch
+
+ROOT = Path(__file__).resolve().parent.parent
+HEAVY = ("taichi", "h5py", "matplotlib")
+DEPENDENCIES = {"taichi", "numpy", "h5py", "matplotlib", "pillow", "rich", "click"}
+TEXTS = {".py", ".md", ".toml", ".ipynb"}
+# A home, a mount or a drive: what exists on one machine only.
+OF_A_MACHINE = re.compile(r"(?<![\w.])/(?:work|home|root|Users|mnt|scratch)/\w|\b[A-Z]:\\\\?Users")
+
+
+def modules() -> list[str]:
+    walked = pkgutil.walk_packages(raymarch.__path__, "raymarch.")
+    return sorted(module.name for module in walked if not module.name.endswith("__main__"))
+
+
+def with_examples() -> list[str]:
+    folder = Path(raymarch.__file__).parent.parent
+    files = {name: folder.joinpath(*name.split(".")).with_suffix(".py") for name in modules()}
+    return [name for name, file in files.items() if file.is_file() and ">>> " in file.read_text()]
+
+
+def python(code: str, folder: Path) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=60)
+
+
+def test_import_is_light_and_silent(tmp_path):
+    """Nothing that takes long is imported before it is used."""
+    code = f"import sys, raymarch; loaded = set({HEAVY}) & set(sys.modules); assert not loaded, loaded"
+    done = python(code, tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_import_of_the_command_line_is_light(tmp_path):
+    """`raymarch --help` answers at once."""
+    code = f"import sys, raymarch.cli; loaded = set({HEAVY}) & set(sys.modules); assert not loaded, loaded"
+    done = python(code, tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_first_use_of_taichi_is_silent(tmp_path):
+    done = python("import raymarch as rm; rm.start('cpu')", tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("name", raymarch.__all__)
+def test_public_name_is_there_and_documented(name):
+    own = getattr(raymarch, name).__doc__ or ""
+    assert own.strip(), f"{name} has no docstring"
+    assert not own.startswith(f"{name}("), f"{name} has only the docstring that dataclass makes"
+
+
+def test_public_names_are_listed():
+    assert dir(raymarch) == raymarch.__all__
+    assert len(set(raymarch.__all__)) == len(raymarch.__all__)
+
+
+def test_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="nonsense"):
+        _ = raymarch.nonsense
+
+
+def test_there_are_examples():
+    assert {"raymarch.camera", "raymarch.metrics", "raymarch.renderer", "raymarch.settings"} <= set(with_examples())
+
+
+@pytest.fixture
+def no_display(monkeypatch):
+    """Figures without windows, closed afterwards."""
+    import matplotlib
+    import matplotlib.pyplot as plt
+
+    matplotlib.use("Agg")
+    yield
+    plt.close("all")
+
+
+@pytest.mark.parametrize("name", with_examples())
+def test_examples_are_true(name, tmp_path, monkeypatch, no_display):
+    monkeypatch.chdir(tmp_path)
+    module = importlib.import_module(name)
+    names = {"np": np, "Path": Path, **{public: getattr(raymarch, public) for public in raymarch.__all__}}
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    report: list[str] = []
+    for example in doctest.DocTestFinder().find(module, extraglobs={**names, **vars(module)}):
+        runner.run(example, out=report.append)
+    assert runner.summarize(verbose=False).failed == 0, "".join(report)
+
+
+def project_files() -> list[Path]:
+    """The texts of the package, its tests, scenes, notebooks and documents."""
+    folders = ["raymarch", "tests", "scenes", "docs", "notebooks", "benchmarks"]
+    found = [file for folder in folders for file in sorted((ROOT / folder).rglob("*"))]
+    texts = [file for file in [*found, *ROOT.glob("*.md"), *ROOT.glob("*.toml")] if file.suffix in TEXTS]
+    return [file for file in texts if ".ipynb_checkpoints" not in file.parts]
+
+
+def test_no_file_names_a_path_of_one_machine():
+    texts = {str(file.relative_to(ROOT)): file.read_text(encoding="utf-8") for file in project_files()}
+    assert len(texts) > 50
+    assert {file: OF_A_MACHINE.findall(text) for file, text in texts.items() if OF_A_MACHINE.search(text)} == {}
+
+
+@pytest.mark.parametrize("path", ["/wo" + "rk/main", "/ho" + "me/ann/x", "open('/ro" + "ot/x')", "C:\\Us" + "ers\\ann"])
+def test_a_path_of_one_machine_is_noticed(path):
+    assert OF_A_MACHINE.search(path)
+
+
+def test_dependencies_are_the_seven():
+    """By text: tomllib came with Python 3.11."""
+    text = (ROOT / "pyproject.toml").read_text()
+    listed = re.search(r"^dependencies = \[(.*?)^\]", text, re.MULTILINE | re.DOTALL)
+    assert listed is not None
+    assert sorted(re.findall(r'"([a-z0-9_-]+)', listed[1])) == sorted(DEPENDENCIES)
+
+
+def test_imports_are_of_the_dependencies():
+    """Whatever the package imports is of Python, its own or declared."""
+    known = {*sys.stdlib_module_names, "raymarch", "PIL", "mpl_toolkits", *DEPENDENCIES}
+    imported = set()
+    for file in (ROOT / "raymarch").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ImportFrom):
+                imported.add(str(node.module).split(".")[0])
+            elif isinstance(node, ast.Import):
+                imported |= {alias.name.split(".")[0] for alias in node.names}
+    assert imported - known == set()
+
+
+def test_installed_without_a_compiler():
+    """Pure Python: no extension, no build step."""
+    files = [file for file in (ROOT / "raymarch").rglob("*") if file.is_file() and "__pycache__" not in file.parts]
+    assert {file.suffix for file in files} == {".py", ".typed"}
+    assert not (ROOT / "setup.py").exists()

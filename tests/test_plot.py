@@ -1,0 +1,274 @@
+"""Law: a picture shows the numbers it was given, where they are, in the Axes it was given."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import matplotlib
+
+matplotlib.use("agg")
+
+import matplotlib.pyplot as plt  # noqa: E402
+import numpy as np  # noqa: E402
+import pytest  # noqa: E402
+from matplotlib.axes import Axes  # noqa: E402
+
+from raymarch import plot  # noqa: E402
+from raymarch.camera import Camera, orbit  # noqa: E402
+from raymarch.errors import RaymarchError  # noqa: E402
+from raymarch.metrics import psnr  # noqa: E402
+from raymarch.report import Report  # noqa: E402
+from raymarch.view import Views  # noqa: E402
+from raymarch.volume import Activation, Volume  # noqa: E402
+
+BOX = np.array([(-1, -2, 0.5), (1, 3, 1.5)])
+RNG = np.random.default_rng(7)
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    """No figure outlives its test, and no test changes the style."""
+    before = dict(matplotlib.rcParams)
+    yield
+    plt.close("all")
+    assert dict(matplotlib.rcParams) == before
+
+
+def volume(shape=(9, 21, 5), colour="clamped"):
+    """Noise whose voxels are cubes for the shape given; softplus, sh degree 1."""
+    density = RNG.normal(size=shape)
+    features = RNG.normal(size=(*shape, 12))
+    affine = np.diag([*(np.ptp(BOX, axis=0) / (np.array(shape) - 1)), 1.0])
+    affine[:3, 3] = BOX[0]
+    return Volume(density, features, affine, Activation("softplus", 0.3, 0.5, colour))
+
+
+def ring(count):
+    return orbit((0, 0, 0), 4.0, count, like=Camera.look_at((4, 0, 0), width=12, height=8))
+
+
+def views(count, alpha=True):
+    images = RNG.integers(0, 256, (count, 8, 12, 4 if alpha else 3), dtype=np.uint8)
+    return Views(ring(count), images, [f"view {i}" for i in range(count)], (0.2, 0.4, 0.6))
+
+
+def report(step, shape=(32, 32, 32)):
+    return Report(step, 1 / step, 10 + 0.01 * step, 1e6, shape, 1.0, 0.5 * step, step / 200, 1.0)
+
+
+REPORTS = [report(25), report(50), report(75, (48, 48, 48)), report(100, (48, 48, 48)), report(125, (64, 64, 64))]
+
+DRAWINGS = {
+    "slices": (lambda axes=None: plot.slices(volume(), axes=axes), 3),
+    "slices of colour": (lambda axes=None: plot.slices(volume(), what="colour", axes=axes), 3),
+    "history": (lambda axes=None: plot.history(REPORTS, axes), 2),
+    "comparison": (lambda axes=None: plot.comparison(np.zeros((8, 9, 3)), np.ones((8, 9, 3)), axes), 3),
+    "images": (lambda axes=None: plot.images(views(5), 4, axes), 4),
+}
+
+
+@pytest.mark.parametrize("draw, count", DRAWINGS.values(), ids=DRAWINGS)
+def test_draws_into_new_axes(draw, count):
+    axes = draw()
+    assert len(axes) == count and all(isinstance(ax, Axes) for ax in axes)
+    axes[0].figure.canvas.draw()
+    assert len(plt.get_fignums()) == 1
+
+
+@pytest.mark.parametrize("draw, count", DRAWINGS.values(), ids=DRAWINGS)
+def test_draws_into_given_axes(draw, count):
+    _, given = plt.subplots(2, count)
+    assert draw(given[1]) == tuple(given[1])
+    assert all(ax.has_data() for ax in given[1]) and not any(ax.has_data() for ax in given[0])
+    assert len(plt.get_fignums()) == 1
+
+
+@pytest.mark.parametrize("draw, count", list(DRAWINGS.values())[:4], ids=list(DRAWINGS)[:4])
+def test_wrong_axes(draw, count):
+    _, given = plt.subplots(1, count + 1)
+    with pytest.raises(RaymarchError, match=rf"want {count} Axes; make them with plt.subplots"):
+        draw(given)
+    with pytest.raises(RaymarchError, match=rf"want {count} Axes"):
+        draw(["left"] * count)
+
+
+@pytest.mark.parametrize("shape", [(9, 21, 5), (5, 4, 9)], ids=["cubes", "bricks"])
+def test_slices_show_the_samples_where_they_are(shape):
+    v = volume(shape)
+    i, j, k = at = (2, 3, 1)
+    axes, sigma = plot.slices(v, at), v.sigma()
+    x, y, z = point = (v.world_from_index @ [*at, 1])[:3]
+    wanted = [
+        (sigma[:, :, k].T, (0, 1), f"z = {z:.3g}"),
+        (sigma[:, j, :].T, (0, 2), f"y = {y:.3g}"),
+        (sigma[i, :, :].T, (1, 2), f"x = {x:.3g}"),
+    ]
+    for ax, (plane, (across, along), title) in zip(axes, wanted, strict=True):
+        (image,) = ax.images
+        shown = np.asarray(image.get_array())
+        if shape == (9, 21, 5):
+            np.testing.assert_array_equal(shown, plane)
+        left, right, low, high = image.get_extent()
+        rows, columns = shown.shape
+        u = left + (np.arange(columns) + 0.5) * (right - left) / columns
+        w = low + (np.arange(rows) + 0.5) * (high - low) / rows
+        np.testing.assert_allclose([u[0], u[-1], w[0], w[-1]], [*BOX[:, across], *BOX[:, along]], atol=1e-12)
+        to_index = np.linalg.inv(v.world_from_index[:3, :3])
+        for row, column in [(0, 0), (rows - 1, 0), (rows // 3, columns // 2)]:
+            p = point.copy()
+            p[[across, along]] = u[column], w[row]
+            index = (p - BOX[0]) @ to_index.T
+            near = np.abs(np.indices(shape).reshape(3, -1).T - index).max(axis=1) <= 0.5 + 1e-6
+            assert shown[row, column] in sigma.reshape(-1)[near]
+        assert ax.get_title() == title
+        assert (ax.get_xlabel(), ax.get_ylabel()) == (f"{'xyz'[across]} [world unit]", f"{'xyz'[along]} [world unit]")
+
+
+def test_slices_share_one_scale_and_a_bar():
+    v = volume()
+    for limit in (None, 0.5):
+        axes = plot.slices(v, limit=limit)
+        top = limit or max(float(np.max(ax.images[0].get_array())) for ax in axes)
+        assert {ax.images[0].get_clim() for ax in axes} == {(0, top)}
+        bars = set(axes[0].figure.axes) - set(axes)
+        assert [bar.get_ylabel() for bar in bars] == ["sigma [1/world unit]"]
+
+
+@pytest.mark.parametrize("index", [None, "middle"])
+def test_slices_run_through_the_middle(index):
+    v = volume()
+    np.testing.assert_array_equal(plot.slices(v, index)[0].images[0].get_array(), v.sigma()[:, :, 2].T)
+
+
+@pytest.mark.parametrize("activation", ["clamped", "sigmoid"])
+def test_slices_of_colour(activation):
+    v = volume(colour=activation)
+    rgba = np.asarray(plot.slices(v, what="colour")[0].images[0].get_array())
+    linear = np.swapaxes(v.features[:, :, 2, :3], 0, 1) / np.sqrt(4 * np.pi)
+    wanted = np.clip(linear + 0.5, 0, 1) if activation == "clamped" else 1 / (1 + np.exp(-linear))
+    np.testing.assert_allclose(rgba[..., :3], wanted, rtol=1e-12)
+    assert set(np.unique(rgba[..., 3])) <= {0.0, 1.0}
+
+
+def test_slices_of_a_turned_volume_are_cut_in_the_world():
+    ball = Volume.from_function(lambda p: 1.0 * (p[..., 0] > 0), shape=(21, 21, 21))
+    quarter = np.array([[0.0, -1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])
+    shown = np.asarray(plot.slices(ball.moved(quarter))[0].images[0].get_array())
+    np.testing.assert_array_equal(shown, np.repeat(np.arange(21) > 10, 21).reshape(21, 21))
+    c = np.sqrt(0.5)
+    eighth = np.array([[c, -c, 0, 0], [c, c, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])
+    shown = np.asarray(plot.slices(ball.moved(eighth))[0].images[0].get_array())
+    assert np.isnan(shown[0, 0]) and np.isfinite(shown[len(shown) // 2]).all()
+
+
+def test_cameras_draws_every_frustum_and_the_box():
+    ax = plot.cameras(views(5), box=BOX)
+    ax.figure.canvas.draw()
+    pyramids, edges = ax.collections
+    assert len(pyramids.get_segments()) == 5 and len(edges.get_segments()) == 12
+    for low, high, extent in zip(BOX.min(0), BOX.max(0), (ax.get_xlim(), ax.get_ylim(), ax.get_zlim()), strict=True):
+        assert extent[0] <= low and high <= extent[1]
+    assert "z [world unit]" == ax.get_zlabel()
+
+
+def test_cameras_has_equal_aspect():
+    ax = plot.cameras(ring(7))
+    spans = [np.ptp(limits) for limits in (ax.get_xlim(), ax.get_ylim(), ax.get_zlim())]
+    sides = ax.get_box_aspect()
+    np.testing.assert_allclose(np.divide(sides, spans), sides[0] / spans[0])
+
+
+def test_cameras_take_one_or_several_and_share_axes():
+    ax = plt.figure().add_subplot(projection="3d")
+    assert plot.cameras(ring(3), ax=ax) is ax
+    wide = ax.get_xlim()
+    assert plot.cameras(Camera.look_at((0.1, 0, 0)), ax=ax, colour="C1") is ax
+    assert len(ax.collections) == 2 and ax.get_xlim()[0] <= wide[0] and ax.get_xlim()[1] >= wide[1]
+
+
+def test_a_pyramid_opens_along_the_view_with_its_roof_up():
+    line = plot._pyramid(Camera.look_at((0, -4, 0), fov=np.pi / 2, width=8, height=8), 0.5)
+    np.testing.assert_allclose(line[1], (0, -4, 0), atol=1e-12)
+    np.testing.assert_allclose(line[2], (-0.5, -3.5, 0.5), atol=1e-12)  # upper left
+    np.testing.assert_allclose(line[7], (0, -3.5, 0.8), atol=1e-12)  # roof
+    edges = {frozenset({tuple(a), tuple(b)}) for a, b in zip(line[:-1].round(9), line[1:].round(9), strict=True)}
+    assert len(edges) == 10
+
+
+@pytest.mark.parametrize("against, x", [("steps", [25, 50, 75, 100, 125]), ("seconds", [12.5, 25, 37.5, 50, 62.5])])
+def test_history_shows_every_report_and_level(against, x):
+    loss, quality = plot.history(REPORTS, against=against)
+    for ax, values in ((loss, [r.loss for r in REPORTS]), (quality, [r.psnr for r in REPORTS])):
+        curve, *levels = ax.lines
+        np.testing.assert_allclose(curve.get_xydata(), np.stack([x, values], axis=1))
+        assert [level.get_xdata()[0] for level in levels] == [x[2], x[4]]
+    assert loss.get_yscale() == "log" and quality.get_yscale() == "linear"
+    assert [text.get_text() for text in loss.texts] == ["48 × 48 × 48", "64 × 64 × 64"]
+
+
+def test_history_of_a_fit_is_its_reports():
+    class Fitted:
+        history = tuple(REPORTS)
+
+    assert len(plot.history(Fitted())[0].lines[0].get_xdata()) == len(REPORTS)
+
+
+@pytest.mark.parametrize("shape", [(8, 9, 3), (8, 9)])
+def test_comparison_shows_image_truth_and_error(shape):
+    image, truth = RNG.uniform(-0.2, 1.2, shape), RNG.uniform(0, 1, shape)
+    axes = plot.comparison(image, truth)
+    shown = [np.asarray(ax.images[0].get_array()) for ax in axes]
+    error = np.abs(np.clip(image, 0, 1) - truth)
+    np.testing.assert_array_equal(shown[0], np.clip(image, 0, 1))
+    np.testing.assert_array_equal(shown[1], truth)
+    np.testing.assert_allclose(shown[2], error.mean(axis=2) if len(shape) == 3 else error)
+    assert axes[2].images[0].get_clim() == (0, shown[2].max())
+    assert f"{psnr(image, truth):.2f} dB" in axes[2].get_title()
+    assert axes[2].images[0].colorbar is not None
+
+
+def test_comparison_of_equal_images():
+    plot.comparison(np.ones((4, 4)), np.ones((4, 4)))[0].figure.canvas.draw()
+
+
+@pytest.mark.parametrize("alpha", [True, False])
+def test_images_are_spread_over_the_views(alpha):
+    v = views(9, alpha)
+    axes = plot.images(v, 3)
+    for ax, i in zip(axes, (0, 4, 8), strict=True):
+        np.testing.assert_array_equal(ax.images[0].get_array(), v.rgb(i))
+        assert ax.get_title() == f"view {i}"
+    assert len(plot.images(v, 20)) == 9
+
+
+@pytest.mark.parametrize(
+    "call, match",
+    [
+        (lambda: plot.slices(volume(), what="density"), "want 'sigma' or 'colour'"),
+        (lambda: plot.slices(volume(), (0, 21, 0)), r"within \(9, 21, 5\)"),
+        (lambda: plot.slices(volume(), (-1, 0, 0)), "three whole numbers"),
+        (lambda: plot.slices(volume(), (0.5, 0, 0)), "three whole numbers"),
+        (lambda: plot.slices(volume(), "top"), "want 'middle' or"),
+        (lambda: plot.slices(volume(), limit=0.0), "want a positive sigma"),
+        (lambda: plot.cameras([]), "at least one"),
+        (lambda: plot.cameras([np.eye(4)]), "want Views, a Camera or a list"),
+        (lambda: plot.cameras(ring(2), box=[(1, 1, 1), (0, 0, 0)]), "box"),
+        (lambda: plot.cameras(ring(2), ax=plt.figure().add_subplot()), "projection='3d'"),
+        (lambda: plot.history([]), "at least one Report"),
+        (lambda: plot.history(REPORTS, against="hours"), "'steps' or 'seconds'"),
+        (lambda: plot.comparison(np.zeros((4, 4, 3)), np.zeros((5, 4, 3))), "resize"),
+        (lambda: plot.comparison(np.zeros((4, 4, 4)), np.zeros((4, 4, 4))), "alpha"),
+        (lambda: plot.images(views(2), 0), "change count"),
+        (lambda: plot.images(views(2), axes=plt.subplots(1, 3)[1]), "3 images asked for, want 1 to 2"),
+    ],
+)
+def test_errors_name_the_cure(call, match):
+    with pytest.raises(RaymarchError, match=match):
+        call()
+
+
+def test_pyplot_is_loaded_when_first_drawn():
+    code = "import sys, raymarch.plot\nassert 'matplotlib' not in sys.modules and 'taichi' not in sys.modules"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stderr) == (0, "")

@@ -1,0 +1,95 @@
+"""Law: what the README shows runs as it stands there, and what it points to exists."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+README = Path(__file__).resolve().parent.parent / "README.md"
+BLOCK = re.compile(r"(?ms)(?P<setup>^<!-- setup -->\s*\n)?^```(?P<language>\w*)\n(?P<code>.*?)^```$")
+
+
+class Block(NamedTuple):
+    """A fenced block; `setup` are those for a bare machine, which are not run here."""
+
+    language: str
+    code: str
+    setup: bool
+
+
+def blocks_of(text: str) -> list[Block]:
+    return [Block(m["language"], m["code"], bool(m["setup"])) for m in BLOCK.finditer(text)]
+
+
+def blocks(language: str, setup: bool = False) -> list[str]:
+    return [b.code for b in blocks_of(README.read_text()) if b.language == language and b.setup == setup]
+
+
+@pytest.fixture
+def elsewhere(tmp_path, root) -> Path:
+    """A fresh folder in which `scenes/` can be reached as in a clone."""
+    (tmp_path / "scenes").symlink_to(root / "scenes", target_is_directory=True)
+    return tmp_path
+
+
+def run(command: list[str], folder: Path) -> subprocess.CompletedProcess:
+    """Run without a display, this interpreter's programs first."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    env = {**os.environ, "PATH": path, "MPLBACKEND": "Agg"}
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=400)
+
+
+def test_blocks_are_told_apart():
+    text = "<!-- setup -->\n```bash\na\n```\n\n```bash\nb\nc\n```\n\n```python\nd\n```\n"
+    want = [Block("bash", "a\n", True), Block("bash", "b\nc\n", False), Block("python", "d\n", False)]
+    assert blocks_of(text) == want
+
+
+def test_python_runs(elsewhere):
+    """All of it, in order, in one process."""
+    code = blocks("python")
+    assert code
+    (elsewhere / "readme.py").write_text("\n".join(code))
+    done = run([sys.executable, "readme.py"], elsewhere)
+    assert done.returncode == 0, done.stderr[-4000:]
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
+def test_bash_runs(elsewhere):
+    """All of it, in order, to the first command that fails."""
+    code = blocks("bash")
+    assert code
+    (elsewhere / "readme.sh").write_text("\n".join(code))
+    done = run(["bash", "-e", "-x", "readme.sh"], elsewhere)
+    assert done.returncode == 0, done.stderr[-4000:]
+
+
+def test_sets_up_in_two_commands():
+    """One to see it work and one to test it, a line each."""
+    assert [code.count("\n") for code in blocks("bash", setup=True)] == [1, 1]
+    assert not blocks("python", setup=True)
+
+
+def test_every_block_is_of_a_language_that_is_run():
+    assert {b.language for b in blocks_of(README.read_text())} <= {"python", "bash"}
+
+
+def test_names_every_verb():
+    from raymarch.cli import cli
+
+    text = README.read_text()
+    assert [verb for verb in cli.commands if f"raymarch {verb}" not in text] == []
+
+
+def test_what_it_points_to_exists():
+    targets = re.findall(r"\]\(([^)#\s]+)", README.read_text())
+    local = [target for target in targets if not re.match(r"\w+:", target)]
+    assert [target for target in local if not (README.parent / target).exists()] == []

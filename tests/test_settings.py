@@ -1,0 +1,148 @@
+"""Law: settings are what was asked for, and what cannot be meant is refused in one line that names it."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from raymarch import fitter
+from raymarch.errors import RaymarchError
+from raymarch.optimiser import Adam
+from raymarch.settings import PRESETS, FitSettings, changed, preset
+
+BAD = [
+    ({"resolution": 3}, "resolution is 3"),
+    ({"resolution": 5000}, "resolution is 5000"),
+    ({"sh_degree": -1}, "SH degree is -1"),
+    ({"sh_degree": 4}, "SH degree is 4"),
+    ({"steps": 0}, "steps is 0"),
+    ({"steps": -5}, "steps is -5"),
+    ({"seconds": 0.0}, "seconds is 0"),
+    ({"seconds": -1.0}, "seconds is -1"),
+    ({"seconds": math.inf}, "seconds is inf"),
+    ({"seconds": math.nan}, "seconds is nan"),
+    ({"steps": None}, "neither steps nor seconds"),
+    ({"rays": 15}, "rays a step is 15"),
+    ({"rays": 1 << 23}, "rays a step is 8388608"),
+    ({"levels": ((0.1, 1.0),)}, "rising shares from 0"),
+    ({"levels": ((0.0, 0.5),)}, "last scale 1"),
+    ({"levels": ((0.0, 0.5), (0.5, 0.7), (0.2, 1.0))}, "rising"),
+    ({"density": "tanh"}, "'tanh': want one of softplus"),
+    ({"colour": "tanh"}, "'tanh': want one of sigmoid"),
+    ({"loss": "l7"}, "'l7': want one of squared"),
+    *[({"initial_alpha": alpha}, "initial alpha is") for alpha in (0.0, 1.0, math.nan)],
+    *[({name: value}, f"{name} is") for name in ("step", "huber_delta", "share") for value in (0.0, -1.0, math.nan)],
+    ({"refresh": 0}, "refresh is 0"),
+    *[
+        ({name: value}, f"{name} is")
+        for name in ("opacity_weight", "tv_density", "tv_colour", "sparsity", "prune_alpha", "stop", "least")
+        for value in (-0.1, math.inf, math.nan)
+    ],
+]
+
+
+def one_line(error, said):
+    """The message names what was wrong, in one line."""
+    assert said in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(("bad", "said"), BAD, ids=lambda x: str(x) if isinstance(x, dict) else "")
+def test_bad_settings_are_refused(bad, said):
+    for make in (lambda: FitSettings(**bad), lambda: preset("quick", **bad)):
+        with pytest.raises(RaymarchError) as error:
+            make()
+        one_line(error, said)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"rays": 500.5},
+        {"resolution": "many"},
+        {"step": "half"},
+        {"density": 3},
+        {"levels": 3},
+        {"lr_density": "fast"},
+        {"optimiser": "adam"},
+        {"optimiser": None},
+        {"seed": 0.5},
+        {"steps": "all"},
+        {"sh_degree": None},
+    ],
+    ids=str,
+)
+def test_settings_of_another_type_are_refused(bad):
+    with pytest.raises(RaymarchError) as error:
+        preset("quick", **bad)
+    one_line(error, next(iter(bad)))
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"lr_density": math.nan},
+        {"lr_colour": math.inf},
+        {"beta1": 1.0},
+        {"beta2": 1.0},
+        {"step": math.inf},
+        {"huber_delta": math.inf},
+        {"share": 2.0},
+        {"stop": 1.5},
+        {"slots": -1},
+        {"seed": 2**40},
+        {"prune_alpha": 1.0},
+        {"levels": ((0,), (0, 1))},
+    ],
+    ids=str,
+)
+def test_settings_that_no_fit_can_work_with_are_refused(bad):
+    with pytest.raises(RaymarchError) as error:
+        preset("quick", **bad)
+    one_line(error, next(iter(bad)))
+
+
+@pytest.mark.parametrize("bad", ["fast", "", "Quick", None])
+def test_unknown_presets_are_refused_with_the_known(bad):
+    with pytest.raises(RaymarchError) as error:
+        preset(bad)
+    one_line(error, "quick, default, high")
+
+
+@pytest.mark.parametrize("make", [lambda **c: preset("quick", **c), lambda **c: changed(FitSettings(), **c)])
+def test_unknown_settings_are_refused_with_the_known(make):
+    with pytest.raises(RaymarchError) as error:
+        make(tv=1.0, learning_rate=2.0, seed=3)
+    one_line(error, "unknown setting learning_rate, tv; want some of resolution")
+    assert "lr_density" in str(error.value)
+
+
+def test_fit_changes_a_preset_or_a_record(monkeypatch):
+    """Before anything is started: settings are refused alike."""
+    monkeypatch.setattr(fitter, "Fitter", lambda *_, **__: pytest.fail("started"))
+    for settings in ("quick", FitSettings()):
+        with pytest.raises(RaymarchError, match="resolution is 1,"):
+            fitter.fit(None, settings, resolution=1)
+
+
+def test_names_of_adam_go_to_the_optimiser():
+    start = FitSettings(optimiser=Adam(lr_density=0.3, beta1=0.7))
+    settings = changed(start, lr_density=0.2, final=0.5, tv_density=1e-3)
+    assert settings.optimiser == Adam(lr_density=0.2, beta1=0.7, final=0.5)
+    assert settings.tv_density == 1e-3 and settings.resolution == start.resolution
+    assert start.optimiser.lr_density == 0.3  # values are not changed, but made anew
+    assert preset("medium", lr_colour=0.01).optimiser == Adam(lr_density=0.3, final=0.03, lr_colour=0.01)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_seconds_alone_lift_the_limit_of_steps(name):
+    assert preset(name, seconds=5).steps is None and preset(name, seconds=5).seconds == 5
+    assert (preset(name, seconds=5, steps=7).steps, preset(name, steps=7).seconds) == (7, None)
+    assert preset(name).steps is not None and preset(name) == PRESETS[name]
+
+
+def test_whole_numbers_may_come_as_floats_and_the_other_way():
+    """As they do from a command line or a file."""
+    settings = preset("quick", resolution=64.0, step=1)
+    assert (settings.resolution, type(settings.resolution)) == (64, int)
+    assert (settings.step, type(settings.step)) == (1.0, float)

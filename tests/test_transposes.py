@@ -1,0 +1,59 @@
+"""Law: scatter is the transpose of gather, and march_adjoint of the march linearised where it stands."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import cases
+import drive
+import numpy as np
+import pytest
+import single as worker
+
+
+@pytest.mark.parametrize("block", cases.BLOCKS)
+def test_scatter_is_the_transpose_of_gather(block):
+    """`abs(<Jv, w> - <v, J'w>) / (norm(Jv) norm(w))`, worst of 20 pairs."""
+    rng = np.random.default_rng(0)
+    grid = drive.grid_of(1, block)
+    top = np.array(cases.FINEST) - 1.0
+    points = np.concatenate(
+        [rng.uniform(0, 1, (40, 3)) * top, np.floor(rng.uniform(0, 1, (9, 3)) * top), [0 * top, top]]
+    )
+    for seed in range(20):
+        v = cases.volume(seed=seed)
+        grid.upload(v)
+        w = rng.normal(size=len(points))
+        gathered = np.empty(len(points))
+        worker.gather_of(grid.fields, points, gathered)
+        grid.fields.d_density.fill(0)
+        worker.scatter_of(grid.fields, points, w)
+        scattered = grid.fields.d_density.to_numpy()[0][tuple(slice(n) for n in cases.FINEST)]
+        difference = gathered @ w - np.sum(v.density * scattered)
+        assert abs(difference) < 1e-12 * np.linalg.norm(gathered) * np.linalg.norm(w)
+    grid.fields.d_density.fill(0)
+
+
+def best_agreement(along, wanted):
+    """Relative error of the central difference of `along(h)` against `wanted`, the step swept over decades."""
+    differences = [(along(h) - along(-h)) / (2 * h) for h in 10.0 ** np.arange(-2, -7, -1)]
+    return min(abs(d - wanted) / abs(wanted) for d in differences)
+
+
+@pytest.mark.parametrize("cuts", [(0.0, 0.0), (0.3, 0.02)], ids=["no cuts", "early stop and weight floor"])
+@pytest.mark.parametrize("reading", cases.READINGS, ids="-".join)
+def test_adjoint_is_the_transpose_of_the_linearised_march(reading, cuts):
+    """Along random directions of density and of features, for a random cotangent."""
+    v = cases.volume("upright", 1, *reading)
+    rays = cases.rays(v)
+    rng = np.random.default_rng(2)
+    w = rng.normal(size=(len(rays), 4))
+    gradients = drive.gradient(v, rays, w, 0.17, stop=cuts[0], least=cuts[1])
+    for name, d in zip(("density", "features"), gradients, strict=True):
+        direction = rng.normal(size=d.shape)
+
+        def along(h, name=name, direction=direction):
+            moved = replace(v, **{name: getattr(v, name) + h * direction})
+            return np.sum(w * drive.image(moved, rays, 0.17, stop=cuts[0], least=cuts[1]))
+
+        assert best_agreement(along, np.sum(d * direction)) < 1e-7
