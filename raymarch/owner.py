@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Generic, TypeVar
 
+import taichi as ti
+
 from raymarch import runtime
 from raymarch.errors import RaymarchError
 
@@ -19,6 +21,7 @@ class Owner(Generic[Fields]):
     def _own(self, tree, fields: Fields) -> None:
         """Take the builder's finished tree and the record of its fields."""
         self._tree, self._fields = tree, fields
+        ti.sync()  # Taichi checks new fields before the next kernel: later, a tree closed by then is freed memory
 
     def __enter__(self):
         return self

@@ -402,3 +402,11 @@ def test_a_volume_far_from_the_origin_is_warned_of(caplog, monkeypatch):
         assert not caplog.records
         grid.set_level((4, 4, 4), affine_of_box([(5e5, 0, 0), (5e5 + 3, 3, 3)], (4, 4, 4)))
     assert "5e+05 voxels from the world's origin" in caplog.text
+
+
+def test_a_buffer_closed_before_any_kernel_leaves_nothing_to_check_later():
+    """Else Taichi looks at its freed fields before the next kernel: at another field's shape, or worse."""
+    from taichi.lang import impl
+
+    RayBuffer(4).close()
+    assert impl.get_runtime().matrix_fields == []
