@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from raymarch.camera import Camera as Camera
     from raymarch.camera import orbit as orbit
     from raymarch.camera import orbit_of_volume as orbit_of_volume
+    from raymarch.deposit import Splat as Splat
+    from raymarch.deposit import splat as splat
     from raymarch.errors import RaymarchError as RaymarchError
     from raymarch.evaluation import evaluate as evaluate
     from raymarch.fitter import Fit as Fit
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
 # Names are looked up when first used: Taichi, HDF5 and Matplotlib take half a second each to import.
 _HOME = {
     "camera": ["Camera", "orbit", "orbit_of_volume"],
+    "deposit": ["Splat", "splat"],
     "errors": ["RaymarchError"],
     "evaluation": ["evaluate"],
     "fitter": ["Fit", "Fitter", "fit"],

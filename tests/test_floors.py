@@ -16,7 +16,7 @@ FLOORS = {
     1: ["pose", "camera", "rays", "volume", "view", "parameters", "memory", "kernels", "grid", "owner", "raybuffer"]
     + ["raymotion", "imagestore"],
     2: ["renderer", "optimiser", "losses", "tape", "hull", "io", "metrics", "settings", "report"]
-    + ["projection", "linearised"],
+    + ["projection", "linearised", "deposit"],
     3: ["fitter", "evaluation", "gradient_check", "solve"],
     4: ["cli", "plot"],
     5: ["__init__", "__main__"],
