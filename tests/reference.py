@@ -33,6 +33,15 @@ def scatter(values, p, value):
         values[index] += weight * value
 
 
+def splat(positions, values, shape):
+    """Points (point, axis) with values (point, channel) in (*shape, channel): each point meets each sample."""
+    target = np.zeros((*shape, values.shape[1]))
+    for index in np.ndindex(*shape):
+        for p, value in zip(positions, values, strict=True):
+            target[index] += math.prod(max(1 - abs(x - i), 0) for x, i in zip(p, index, strict=True)) * value
+    return target
+
+
 def clip(origin, direction, volume):
     """(near, far) [world unit] where the half line is inside the box; far < near for a miss."""
     index_from_world = np.linalg.inv(volume.world_from_index)

@@ -8,6 +8,7 @@ import numpy as np
 import taichi as ti
 
 from raymarch import runtime
+from raymarch.deposit import Splat, splat
 from raymarch.fitter import fit
 from raymarch.grid import Reading
 from raymarch.hull import find_box
@@ -16,6 +17,7 @@ from raymarch.kernels import activation, numeric
 from raymarch.kernels.batch import shuffled
 from raymarch.kernels.gather import cell_of, gather, scatter
 from raymarch.kernels.harmonics import basis
+from raymarch.kernels.splat import splat_adjoint
 from raymarch.settings import preset
 from raymarch.view import Views
 
@@ -133,6 +135,32 @@ def box(cameras, images):
     views = Views(cameras, images)
     with ImageStore(views) as store:
         return find_box(views, store)
+
+
+def splat_and_gather(points, values, volume):
+    """(splat of the values, the volume's density gathered at the points): each other's transpose."""
+    grid = drive.grid_of(volume.degree)
+    grid.upload(volume)
+    gathered = np.empty(len(points), runtime.dtype())
+    gather_of(grid.fields, np.ascontiguousarray(points, runtime.dtype()), gathered)
+    return splat(points, values, volume.density.shape), gathered
+
+
+def print_splat(threads):
+    """Print the hash of a splat and of its gradients, on so many threads; for a process of its own."""
+    runtime.start("cpu", "f32", threads)
+    rng = np.random.default_rng(0)
+    shape, count = (40, 30), 20000
+    positions, values = rng.uniform(-1, 40, (count, 2)), rng.normal(size=(count, 2))
+    bits = hashlib.sha256(splat(positions, values, shape).tobytes())
+    with Splat(count, shape, 2) as s:
+        s.upload(positions, values)
+        s.deposit()
+        s.target.grad.copy_from(s.target)
+        splat_adjoint(s.fields)
+        for field in (s.target, s.positions.grad, s.values.grad):
+            bits.update(field.to_numpy().tobytes())
+    print(bits.hexdigest())
 
 
 def print_fit(images, threads):
