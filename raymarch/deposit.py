@@ -67,8 +67,8 @@ class Splat(Owner[SplatFields]):
     `positions`, `values` and `target` are Taichi fields of numbers that your own kernels may read and write:
     (point, axis), (point, channel) and (\\*shape, channel). Inside a `ti.ad.Tape`, `deposit` carries the gradient of
     `target` to `positions` and `values`; kernels before and after it are differentiated by Taichi. Freed by `close`, or
-    use it in a `with`. After anything was closed, Taichi wants `ti.ad.Tape(loss, clear_gradients=False)`; then
-    `clear_gradients` here and on fields of your own.
+    use it in a `with`. Once anything on the device was closed, only `ti.ad.Tape(loss, clear_gradients=False)` will do
+    (with True, Taichi 1.7 looks into what was freed and aborts); so call `clear_gradients`, and clear your own fields.
 
     Derivatives by position are one-sided where a point is on a sample's row, column or slice: those to the right,
     towards greater indices. Gradients that are already there are added to.
@@ -133,12 +133,14 @@ class Splat(Owner[SplatFields]):
 
     @ti.ad.grad_replaced
     def deposit(self) -> None:
-        """target = sum over points of weight times value; what was in it is overwritten."""
         kernels.splat(self.fields)
 
     @ti.ad.grad_for(deposit)
     def _deposit_adjoint(self) -> None:
         kernels.splat_adjoint(self.fields)
+
+    # grad_replaced drops a docstring.
+    deposit.__doc__ = "Set the target to the sum over points of weight times value; inside a Tape, its adjoint follows."
 
     def tangent(self, dot_positions, dot_values) -> np.ndarray:
         """How the target (\\*shape, channel) changes as positions and values change at these rates."""

@@ -146,6 +146,15 @@ def splat_and_gather(points, values, volume):
     return splat(points, values, volume.density.shape), gathered
 
 
+def splat_gradient(positions, values, d_target):
+    """(d_positions, d_values) of a splat into an image or grid like d_target (*shape, channel)."""
+    with Splat(len(positions), d_target.shape[:-1], d_target.shape[-1]) as s:
+        s.upload(positions, values)
+        s.target.grad.from_numpy(np.ascontiguousarray(d_target, runtime.dtype()))
+        splat_adjoint(s.fields)
+        return s.positions.grad.to_numpy(), s.values.grad.to_numpy()
+
+
 def print_splat(threads):
     """Print the hash of a splat and of its gradients, on so many threads; for a process of its own."""
     runtime.start("cpu", "f32", threads)

@@ -10,6 +10,7 @@ import nbformat
 import pytest
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parent.parent / "notebooks").glob("*.ipynb"))
+STEPS = {"01_fit_and_render": "40", "02_draw_a_butterfly": "100"}  # the butterfly proves its two ratios from 100 on
 PICTURES = {"01_fit_and_render": 8, "02_draw_a_butterfly": 5}  # at least
 # In a process of its own: a notebook's kernel wants no settings of this one's, and what the kernel's client warns of
 # is not this project's.
@@ -48,7 +49,7 @@ def test_runs(path, tmp_path, monkeypatch):
 
     write_kernel_spec(tmp_path / "kernels" / "python3")
     monkeypatch.setenv("JUPYTER_PATH", str(tmp_path))
-    monkeypatch.setenv("RAYMARCH_NOTEBOOK_STEPS", "40")
+    monkeypatch.setenv("RAYMARCH_NOTEBOOK_STEPS", STEPS[path.stem])
     monkeypatch.setenv("RAYMARCH_NOTEBOOK_RESOLUTION", "32")
     monkeypatch.delenv("MPLBACKEND", raising=False)
     monkeypatch.delenv("DISPLAY", raising=False)

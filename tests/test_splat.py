@@ -146,6 +146,18 @@ def test_adjoint_is_the_derivative(kind, of_what):
     assert best_agreement(along, np.sum(d * direction)) < 1e-7
 
 
+@pytest.mark.parametrize("shape", [(7, 5), (6, 5, 4)])
+def test_gradient_in_f32(single, shape):
+    """Against that in f64, relative L2 norm."""
+    positions, values = points((shape, 3))
+    w = np.random.default_rng(1).normal(size=(*shape, 3))
+    for rough, fine in zip(
+        single(worker.splat_gradient, positions, values, w), gradients((shape, 3), positions, values, w), strict=True
+    ):
+        assert rough.dtype == np.float32
+        assert np.linalg.norm(rough - fine) < 1e-5 * np.linalg.norm(fine)
+
+
 @each_kind
 def test_tangent_is_the_adjoints_transpose(kind):
     """Worst of 20 pairs; points on samples and outside are among them."""

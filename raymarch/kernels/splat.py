@@ -70,6 +70,12 @@ def slope_of(f, corner: ti.template(), axes: ti.template()):
 
 
 @ti.func
+def meets(positions: ti.template(), p, band):
+    """Whether point p reaches a row of the band: its lower row or the next."""
+    return (band - ti.cast(ti.floor(positions[p, 0]), ti.i32)) % BANDS < 2
+
+
+@ti.func
 def splat_point(positions: ti.template(), values: ti.template(), target: ti.template(), p, band):
     """Deposit point p in the band's rows, or in all of them for a band of -1."""
     axes = ti.static(len(target.shape) - 1)
@@ -117,7 +123,8 @@ def splat_all(positions: ti.template(), values: ti.template(), target: ti.templa
         for i in range(SERIAL * BANDS):
             if i % SERIAL == 0:
                 for p in range(positions.shape[0]):
-                    splat_point(positions, values, target, p, i // SERIAL)
+                    if meets(positions, p, i // SERIAL):
+                        splat_point(positions, values, target, p, i // SERIAL)
     else:
         for p in range(positions.shape[0]):
             splat_point(positions, values, target, p, -1)
@@ -143,6 +150,7 @@ def splat_adjoint(points: ti.template()):
     for p in range(points.positions.shape[0]):
         axes = ti.static(len(points.target.shape) - 1)
         cell, f = cell_below(points.positions, p, axes)
+        d_p = ti.Vector.zero(float, axes)
         for corner in ti.static(range(2**axes)):
             I = corner_of(cell, corner, axes)
             if inside(points.target, I, axes):
@@ -151,8 +159,9 @@ def splat_adjoint(points: ti.template()):
                 for c in range(points.values.shape[1]):
                     d_w += points.values[p, c] * points.target.grad[I, c]
                     points.values.grad[p, c] += w * points.target.grad[I, c]
-                for a in ti.static(range(axes)):
-                    points.positions.grad[p, a] += slope[a] * d_w
+                d_p += slope * d_w
+        for a in ti.static(range(axes)):
+            points.positions.grad[p, a] += d_p[a]
 
 
 @ti.kernel
@@ -165,9 +174,10 @@ def splat_tangent(
         for i in range(SERIAL * BANDS):
             if i % SERIAL == 0:
                 for p in range(points.positions.shape[0]):
-                    tangent_point(
-                        points.positions, points.values, dot_positions, dot_values, dot_target, p, i // SERIAL
-                    )
+                    if meets(points.positions, p, i // SERIAL):
+                        tangent_point(
+                            points.positions, points.values, dot_positions, dot_values, dot_target, p, i // SERIAL
+                        )
     else:
         for p in range(points.positions.shape[0]):
             tangent_point(points.positions, points.values, dot_positions, dot_values, dot_target, p, -1)
