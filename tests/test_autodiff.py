@@ -181,6 +181,13 @@ def test_traps_have_names_of_their_own():
     assert traps and len(set(traps)) == len(traps)
 
 
+def test_links_reach_their_headings():
+    titles = re.findall(r"(?m)^#{2,3} (.+)$", TEXT)
+    anchors = {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+    targets = set(re.findall(r"\]\(#([^)]+)\)", TEXT))
+    assert targets and targets <= anchors
+
+
 TOY = Block("x = 1\nassert x == 1  # (1)\nassert not (\n    x == 1\n)  # (2) trap\nassert x == 2  # (3)\n", "toy")
 
 
