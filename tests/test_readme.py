@@ -93,3 +93,9 @@ def test_what_it_points_to_exists():
     targets = re.findall(r"\]\(([^)#\s]+)", README.read_text())
     local = [target for target in targets if not re.match(r"\w+:", target)]
     assert [target for target in local if not (README.parent / target).exists()] == []
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
+def test_continuous_integration_runs_the_test_command_and_no_other(root):
+    done = run(["bash", str(root / ".ci" / "run"), "--show"], root)
+    assert done.stdout == "+ " + blocks("bash", setup=True)[1], done.stderr
