@@ -43,8 +43,12 @@ class GradientRow:
     good: bool
 
 
-def check_rows(seen: Linearised, parameters=GROUPS, seed: int = 0, pairs: int = PAIRS) -> list[GradientRow]:
-    """A row for each group, in the precision that runs; RaymarchError for a group that does not exist."""
+def check_rows(seen: Linearised, parameters=None, seed: int = 0, pairs: int = PAIRS) -> list[GradientRow]:
+    """A row for each group, all that the mode sees if none are named, in the precision that runs.
+
+    Raises RaymarchError for a group that does not exist and for one that the mode does not see.
+    """
+    parameters = seen.groups if parameters is None else parameters
     unknown = [name for name in parameters if name not in GROUPS]
     if unknown:
         raise RaymarchError(f"parameter {unknown[0]!r}: want some of {', '.join(GROUPS)}")
@@ -67,14 +71,14 @@ def _row(seen: Linearised, name: str, pairs, rng) -> GradientRow:
         scale = np.linalg.norm(along) * np.linalg.norm(w)
         dot = max(dot, abs(float((along * w).sum()) - gradient.dot(direction)) / scale if scale > 0 else 0.0)
     if precision == "f32":
-        return GradientRow(name, "emission-absorption", precision, dot, None, None, 0.0, dot <= DOT["f32"])
+        return GradientRow(name, seen.march.mode, precision, dot, None, None, 0.0, dot <= DOT["f32"])
     direction = Parameters(**{name: unit * rng.normal(size=shape)})
     difference, kinks = _difference(seen, direction)
     worst = max(
         _difference(seen, Parameters(**{name: one}))[0] for one in _singles(pairs[0][1], name, shape, unit, rng)
     )
     good = dot <= DOT["f64"] and difference <= DIFFERENCE
-    return GradientRow(name, "emission-absorption", precision, dot, difference, worst, kinks, good)
+    return GradientRow(name, seen.march.mode, precision, dot, difference, worst, kinks, good)
 
 
 def _unit(seen: Linearised, name: str) -> float:

@@ -21,14 +21,17 @@ log = logging.getLogger(__name__)
 FAR = 1e5  # voxels from the origin beyond which single precision shows in the image
 CELL = 4  # voxels a side of an occupancy cell, at the finest shape
 BLOCKS = (1, 2, 4, 8)
+MODES = ("emission-absorption", "additive", "x-ray")
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What a march must know as it compiles."""
+    """What a march must know as it compiles: activations, one of `MODES`, and whether rays have a jitter of their own."""
 
     density: str
     colour: str
+    mode: str = MODES[0]
+    jittered: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +165,7 @@ class Grid(Owner[Fields]):
 
     @property
     def reading(self) -> Reading:
-        """The compile-time part of the activation."""
+        """How a march reads the grid that is not told another mode."""
         return Reading(self.activation.density, self.activation.colour)
 
     @property

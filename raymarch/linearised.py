@@ -12,10 +12,11 @@ from raymarch import runtime
 from raymarch.camera import Camera
 from raymarch.errors import RaymarchError
 from raymarch.grid import Grid
+from raymarch.kernels.batch import jitter_rays
 from raymarch.kernels.geometry import geometry_adjoint, geometry_tangent
 from raymarch.kernels.march import march, march_adjoint, march_tangent
 from raymarch.kernels.transfer import clear_gradients, shift_grid
-from raymarch.parameters import Parameters, units
+from raymarch.parameters import GROUPS, Parameters, units
 from raymarch.pose import exp_rigid
 from raymarch.projection import Projection
 from raymarch.raybuffer import RayBuffer
@@ -27,6 +28,7 @@ from raymarch.volume import Volume
 
 CHUNK = 12  # columns of a Jacobian that one pass carries
 PLAIN = (1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
+UNSEEN = {"x-ray": ("colour", "background")}  # what an image does not depend on, by mode
 
 
 class Linearised:
@@ -73,6 +75,9 @@ class Linearised:
             self.grid.upload(volume)
             self.buffer = owners.enter_context(RayBuffer(len(self.rays)))
             self.buffer.upload(self.rays)
+            s = self.march
+            if s.jittered:
+                jitter_rays(self.buffer.fields, s.seed, 0, len(self.rays), s.jitter, s.step_jitter)
             self._owners = owners.pop_all()
 
     def __enter__(self) -> Linearised:
@@ -112,11 +117,23 @@ class Linearised:
             self._motions[columns] = self._owners.enter_context(RayMotion(len(self.rays), columns))
         return self._motions[columns]
 
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups of parameters that the image depends on."""
+        return tuple(name for name in GROUPS if name not in UNSEEN.get(self.march.mode, ()))
+
+    def _require(self, names) -> None:
+        for name in names:
+            if name in GROUPS and name not in self.groups:
+                raise RaymarchError(
+                    f"mode {self.march.mode} has no gradient by {name}, which it does not see; leave it out"
+                )
+
     def _how(self):
         """What every kernel wants last."""
         s = self.march
         background = ti.Vector(self.background.tolist())
-        return self.grid.reading, len(self.rays), self.projection.dt, s.stop, s.least, background
+        return s.reading(self.grid), len(self.rays), self.projection.dt, s.stop, s.least, background
 
     def _seen(self) -> np.ndarray:
         """Colour before exposure, and transmittance (ray, 4)."""
@@ -153,7 +170,7 @@ class Linearised:
         dt = self.projection.dt + (0 if dot.step is None else h * float(dot.step) * self.projection.voxel)
         self.buffer.upload(self._chosen(camera))
         where, s = ti.Vector(background.tolist()), self.march
-        march(grid.fields, self.buffer.fields, grid.reading, len(self.rays), dt, s.stop, s.least, where)
+        march(grid.fields, self.buffer.fields, s.reading(grid), len(self.rays), dt, s.stop, s.least, where)
         image = self.buffer.image(len(self.rays)).astype(float)
         image[:, :3] = image[:, :3] * exposure[:3] + exposure[3:]
         self.grid.set_level(self.volume.shape, self.volume.world_from_index)
@@ -161,7 +178,8 @@ class Linearised:
         return image
 
     def tangent(self, dot: Parameters) -> np.ndarray:
-        """(d image / d parameters) dot: (ray, 4)."""
+        """(d image / d parameters) dot: (ray, 4); RaymarchError for a parameter that the mode does not see."""
+        self._require(name for name in GROUPS if getattr(dot, name) is not None)
         seen, out = self._seen(), np.zeros((len(self.rays), 4))
         if dot.density is not None or dot.colour is not None:
             out += self._grid_tangent(dot)
@@ -189,7 +207,10 @@ class Linearised:
         return motion.dot_image(len(self.rays)).astype(float)
 
     def adjoint(self, d_image: np.ndarray) -> Parameters:
-        """(d image / d parameters)' d_image, for d_image (ray, 4) by colour after exposure and transmittance."""
+        """(d image / d parameters)' d_image, for d_image (ray, 4) by colour after exposure and transmittance.
+
+        What the mode does not see is None.
+        """
         d_image = np.asarray(d_image, float)
         seen, d = self._seen(), d_image.copy()
         d[:, :3] *= self.exposure[:3]
@@ -204,13 +225,14 @@ class Linearised:
         return replace(
             self.projection.adjoint(self.rays, *motion.gradients(len(self.rays))),
             density=density.astype(float),
-            colour=colour.astype(float),
-            background=(seen[:, 3:] * d[:, :3]).sum(0),
+            colour=colour.astype(float) if "colour" in self.groups else None,
+            background=(seen[:, 3:] * d[:, :3]).sum(0) if "background" in self.groups else None,
             exposure=np.concatenate([(seen[:, :3] * d_image[:, :3]).sum(0), d_image[:, :3].sum(0)]),
         )
 
     def jacobian(self, parameters=("pose",)) -> np.ndarray:
         """d image / d parameters (ray, 4, number): the groups' numbers one after the other, all in few passes."""
+        self._require(parameters)
         directions = [unit for group in parameters for unit in units(group)]
         columns = []
         for first in range(0, len(directions), CHUNK):

@@ -17,13 +17,17 @@ from raymarch.rays import Rays
 
 @dataclass(frozen=True, eq=False)
 class RayFields:
-    """The buffer's fields as kernels see them; `image` and `target` are (red, green, blue, T) and (.., alpha)."""
+    """The buffer's fields as kernels see them; `image` and `target` are (red, green, blue, T) and (.., alpha).
+
+    `jitter` is a ray's (phase, stretch), read by marches with jitter only.
+    """
 
     origin: ti.Field
     direction: ti.Field
     image: ti.Field
     target: ti.Field
     depth: ti.Field
+    jitter: ti.Field
     loss: ti.Field
 
 
@@ -36,7 +40,7 @@ class RayBuffer(Owner[RayFields]):
         runtime.start()
         runtime.require_owner()
         self.capacity = int(capacity)
-        require_memory((self.capacity,), self.capacity * 24 * 8, 24, "take fewer rays at once")
+        require_memory((self.capacity,), self.capacity * 26 * 8, 26, "take fewer rays at once")
         tree = ti.FieldsBuilder()
         f = RayFields(
             origin=ti.Vector.field(3, float),
@@ -44,9 +48,10 @@ class RayBuffer(Owner[RayFields]):
             image=ti.Vector.field(4, float, needs_grad=True),
             target=ti.Vector.field(4, float),
             depth=ti.field(float),
+            jitter=ti.Vector.field(2, float),
             loss=ti.field(ti.f64, needs_grad=True),
         )
-        for each in (f.origin, f.direction, f.image, f.image.grad, f.target, f.depth):
+        for each in (f.origin, f.direction, f.image, f.image.grad, f.target, f.depth, f.jitter):
             tree.dense(ti.i, self.capacity).place(each)
         tree.place(f.loss, f.loss.grad)
         tree.lazy_grad()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import taichi as ti
@@ -11,8 +11,8 @@ import taichi as ti
 from raymarch import runtime
 from raymarch.camera import Camera
 from raymarch.errors import RaymarchError
-from raymarch.grid import Grid
-from raymarch.kernels.batch import rays_of_pixels
+from raymarch.grid import MODES, Grid, Reading
+from raymarch.kernels.batch import jitter_rays, rays_of_pixels
 from raymarch.kernels.march import march, march_depth
 from raymarch.raybuffer import RayBuffer
 from raymarch.rays import Rays
@@ -31,12 +31,21 @@ class March:
         stop: transmittance below which a ray ends; what it hides is at most that much of the image.
         least: weight below which a sample's colour is taken as black: a ray loses at most this times its samples.
         batch: rays a launch; no effect on the image.
+        mode: how samples add up: "emission-absorption", "additive" (opacities summed up to 1, as in Neural Volumes) or
+            "x-ray" (the integral of sigma in each colour, without colour, background or early stop).
+        jitter: each ray's first step is shorter by a random share of a step, up to this, 0..1; breaks up bands.
+        step_jitter: each ray's steps are longer or shorter by a random share up to this, 0 to under 1.
+        seed: of the jitter, which is a function of seed and pixel alone.
     """
 
     step: float = 0.5
     stop: float = 1e-4
     least: float = 1e-6
     batch: int = 1 << 16
+    mode: str = MODES[0]
+    jitter: float = 0.0
+    step_jitter: float = 0.0
+    seed: int = 0
 
     def __post_init__(self):
         if not 1e-3 <= self.step <= 1e6:
@@ -45,6 +54,19 @@ class March:
             raise RaymarchError(f"batch is {self.batch}, want a whole number up to {1 << 26}")
         if not (0 <= self.stop < 1 and 0 <= self.least < 1 and self.batch >= 1):
             raise RaymarchError(f"stop {self.stop}, least {self.least}, batch {self.batch}: want 0..1, 0..1, 1 or more")
+        if self.mode not in MODES:
+            raise RaymarchError(f"mode {self.mode!r}: want one of {', '.join(MODES)}")
+        if not (0 <= self.jitter <= 1 and 0 <= self.step_jitter < 1):
+            raise RaymarchError(f"jitter {self.jitter}, step jitter {self.step_jitter}: want 0..1, and 0 to under 1")
+
+    @property
+    def jittered(self) -> bool:
+        """Whether rays have a jitter of their own."""
+        return self.jitter > 0 or self.step_jitter > 0
+
+    def reading(self, grid: Grid) -> Reading:
+        """How this march reads a grid."""
+        return replace(grid.reading, mode=self.mode, jittered=self.jittered)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +100,8 @@ class Renderer:
         self.settings = settings
         self.grid = Grid(volume.shape, volume.degree)
         self.grid.upload(volume)
-        self.grid.refresh_occupancy(INVISIBLE / float(np.linalg.norm(volume.box[1] - volume.box[0])))
+        if volume.activation.density != "identity" and settings.mode != "x-ray":  # there nothing is too thin to count
+            self.grid.refresh_occupancy(INVISIBLE / float(np.linalg.norm(volume.box[1] - volume.box[0])))
         self.buffer = RayBuffer(settings.batch)
 
     def __enter__(self) -> Renderer:
@@ -121,15 +144,17 @@ def see(grid: Grid, buffer: RayBuffer, camera: Camera, background, settings: Mar
 
 def _march(grid: Grid, buffer: RayBuffer, total: int, fill: Callable[[int, int], None], background, s: March, depth):
     """Colour and transmittance (ray, 4) and depth (ray,) of rays that `fill` puts into the buffer batch by batch."""
-    colour, dt = ti.Vector(list(require_colour(background))), s.step * grid.voxel
+    colour, dt, reading = ti.Vector(list(require_colour(background))), s.step * grid.voxel, s.reading(grid)
     image, distance = np.empty((total, 4), np.float32), np.full(total, np.inf, np.float32)
     for first in range(0, total, buffer.capacity):
         count = min(buffer.capacity, total - first)
         fill(first, count)
-        march(grid.fields, buffer.fields, grid.reading, count, dt, s.stop, s.least, colour)
+        if s.jittered:
+            jitter_rays(buffer.fields, s.seed, first, count, s.jitter, s.step_jitter)
+        march(grid.fields, buffer.fields, reading, count, dt, s.stop, s.least, colour)
         image[first : first + count] = buffer.image(count)
         if depth:
-            march_depth(grid.fields, buffer.fields, grid.reading, count, dt, s.stop)
+            march_depth(grid.fields, buffer.fields, reading, count, dt, s.stop)
             distance[first : first + count] = buffer.depth(count)
     return image, distance
 

@@ -15,14 +15,14 @@ from raymarch.raybuffer import RayBuffer
 
 
 @ti.ad.grad_replaced
-def march(grid: Grid, buffer: RayBuffer, count, dt, stop, least, background):
+def march(grid: Grid, buffer: RayBuffer, count, dt, stop, least, background, reading=None):
     """Render the buffer's rays into its image; its adjoint adds to the grid's gradient."""
-    march_kernel(grid.fields, buffer.fields, grid.reading, count, dt, stop, least, background)
+    march_kernel(grid.fields, buffer.fields, reading or grid.reading, count, dt, stop, least, background)
 
 
 @ti.ad.grad_for(march)
-def _(grid: Grid, buffer: RayBuffer, count, dt, stop, least, background):
-    march_adjoint(grid.fields, buffer.fields, grid.reading, count, dt, stop, least, background)
+def _(grid: Grid, buffer: RayBuffer, count, dt, stop, least, background, reading=None):
+    march_adjoint(grid.fields, buffer.fields, reading or grid.reading, count, dt, stop, least, background)
     grid.fold()
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from raymarch.errors import RaymarchError
 from raymarch.pose import affine_of_box
 
-DENSITIES = ("softplus", "relu", "exponential")
+DENSITIES = ("softplus", "relu", "exponential")  # of a fit; "identity" is for data and linear problems
 COLOURS = ("sigmoid", "clamped")
 MAX_DEGREE = 3
 MAX_EXPONENT = 15.0
@@ -22,11 +22,12 @@ class Activation:
     """How raw numbers become extinction and colour, after interpolation.
 
     Attributes:
-        density: "softplus" `ln(1 + e^(raw + shift)) / scale`, "relu" `max(raw + shift, 0) / scale` or
-            "exponential" `e^min(raw + shift, 15) / scale`.
+        density: "softplus" `ln(1 + e^(raw + shift)) / scale`, "relu" `max(raw + shift, 0) / scale`,
+            "exponential" `e^min(raw + shift, 15) / scale`, or "identity" `(raw + shift) / scale`, which may be negative.
         shift: added to the raw density, no unit.
         scale: a length [world unit]; sigma is in 1/world unit.
-        colour: "sigmoid" `1 / (1 + e^-sum)` or "clamped" `max(sum + 1/2, 0)` of `sum_k c_k Y_k(direction)`.
+        colour: "sigmoid" `1 / (1 + e^-sum)`, "clamped" `max(sum + 1/2, 0)` or "identity" `sum`, of
+            `sum_k c_k Y_k(direction)`.
 
     Example:
         >>> round(float(Activation.of_initial_alpha(0.01, 0.5).sigma(0.0)), 4)  # alpha 0.01 over 0.5
@@ -39,10 +40,9 @@ class Activation:
     colour: str = "sigmoid"
 
     def __post_init__(self):
-        if self.density not in DENSITIES:
-            raise RaymarchError(f"density activation {self.density!r}: want one of {', '.join(DENSITIES)}")
-        if self.colour not in COLOURS:
-            raise RaymarchError(f"colour activation {self.colour!r}: want one of {', '.join(COLOURS)}")
+        for what, name, known in (("density", self.density, DENSITIES), ("colour", self.colour, COLOURS)):
+            if name not in (*known, "identity"):
+                raise RaymarchError(f"{what} activation {name!r}: want one of {', '.join(known)}, identity")
         if not (np.isfinite(self.shift) and np.isfinite(self.scale) and self.scale > 0):
             raise RaymarchError(f"activation has shift {self.shift} and scale {self.scale}; want finite and positive")
 
@@ -62,11 +62,15 @@ class Activation:
             return np.logaddexp(0, x) / self.scale
         if self.density == "relu":
             return np.maximum(x, 0) / self.scale
+        if self.density == "identity":
+            return x / self.scale
         return np.exp(np.minimum(x, MAX_EXPONENT)) / self.scale
 
     def raw(self, sigma) -> np.ndarray:
         """The raw density whose `sigma` is given: the inverse; densities under 1e-30 / scale come back as that."""
-        x = np.maximum(np.asarray(sigma, float) * self.scale, 0 if self.density == "relu" else 1e-30)
+        x = np.asarray(sigma, float) * self.scale
+        if self.density != "identity":
+            x = np.maximum(x, 0 if self.density == "relu" else 1e-30)
         if self.density == "softplus":
             x = x + np.log(-np.expm1(-x))
         elif self.density == "exponential":

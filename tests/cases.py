@@ -16,7 +16,7 @@ BLOCKS = (1, 2, 4, 8)
 READINGS = list(itertools.product(DENSITIES, COLOURS))
 PLACES = ("upright", "rotated", "one cell")
 BACKGROUND = (0.2, 0.5, 0.9)
-SHIFT = {"softplus": 0.3, "relu": 0.2, "exponential": -0.4}
+SHIFT = {"softplus": 0.3, "relu": 0.2, "exponential": -0.4, "identity": 0.1}
 
 
 def rotation(axis, angle):

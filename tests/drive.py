@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -29,18 +30,28 @@ def ray_buffer() -> RayBuffer:
     return RayBuffer(512)
 
 
-def image(volume, rays, step, background=BACKGROUND, stop=0.0, least=0.0, *, block=4, slots=2):
-    """Colour and transmittance (ray, 4), nothing skipped; `step` in world units."""
+def image(volume, rays, step, background=BACKGROUND, stop=0.0, least=0.0, *, block=4, slots=2, **how):
+    """Colour and transmittance (ray, 4), nothing skipped; `step` in world units; `how` are a reading's mode and jitter."""
     grid, buffer = grid_of(volume.degree, block, slots), ray_buffer()
     grid.upload(volume)
-    return image_on(grid, buffer, rays, step, background, stop, least)
+    return image_on(grid, buffer, rays, step, background, stop, least, **how)
 
 
-def image_on(grid, buffer, rays, step, background=BACKGROUND, stop=0.0, least=0.0):
+def image_on(grid, buffer, rays, step, background=BACKGROUND, stop=0.0, least=0.0, **how):
     """The same of a grid as it is."""
     buffer.upload(rays)
-    march(grid.fields, buffer.fields, grid.reading, len(rays), step, stop, least, ti.Vector(list(background)))
+    reading = reading_of(grid, buffer, **how)
+    march(grid.fields, buffer.fields, reading, len(rays), step, stop, least, ti.Vector(list(background)))
     return buffer.image(len(rays))
+
+
+def reading_of(grid, buffer, mode="emission-absorption", jitter=None):
+    """How the grid is read; a jitter (ray, 2) is put into the buffer."""
+    if jitter is not None:
+        padded = np.zeros((buffer.capacity, 2))
+        padded[: len(jitter)] = jitter
+        buffer.fields.jitter.from_numpy(padded)
+    return replace(grid.reading, mode=mode, jittered=jitter is not None)
 
 
 def depth(volume, rays, step, stop=0.0):
@@ -52,17 +63,18 @@ def depth(volume, rays, step, stop=0.0):
     return buffer.depth(len(rays))
 
 
-def gradient(volume, rays, d_image, step, background=BACKGROUND, stop=0.0, least=0.0, *, block=4, slots=2, times=1):
+def gradient(
+    volume, rays, d_image, step, background=BACKGROUND, stop=0.0, least=0.0, *, block=4, slots=2, times=1, **how
+):
     """(d_density, d_features) of sum(image * d_image), accumulated `times` times."""
     grid, buffer = grid_of(volume.degree, block, slots), ray_buffer()
     for gradients in (grid.fields.density.grad, grid.fields.features.grad):
         gradients.fill(0)
-    image(volume, rays, step, background, stop, least, block=block, slots=slots)
+    image(volume, rays, step, background, stop, least, block=block, slots=slots, **how)
+    reading = reading_of(grid, buffer, **how)
     buffer.set_image_gradient(np.asarray(d_image))
     for _ in range(times):
-        march_adjoint(
-            grid.fields, buffer.fields, grid.reading, len(rays), step, stop, least, ti.Vector(list(background))
-        )
+        march_adjoint(grid.fields, buffer.fields, reading, len(rays), step, stop, least, ti.Vector(list(background)))
         grid.fold()
     return grid.download_gradient()
 

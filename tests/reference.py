@@ -78,6 +78,8 @@ def density(activation, x):
         y, slope = np.logaddexp(0, x), 1 / (1 + np.exp(-x))
     elif activation.density == "relu":
         y, slope = max(x, 0.0), float(x > 0)
+    elif activation.density == "identity":
+        y, slope = x, 1.0
     else:
         y, slope = math.exp(min(x, 15.0)), math.exp(x) if x <= 15 else 0.0
     return y / activation.scale, slope / activation.scale
@@ -88,6 +90,8 @@ def colour(activation, total):
     if activation.colour == "sigmoid":
         y = 1 / (1 + np.exp(-total))
         return y, y * (1 - y)
+    if activation.colour == "identity":
+        return total, np.ones(3)
     return np.maximum(total + 0.5, 0), (total + 0.5 > 0).astype(float)
 
 
@@ -100,42 +104,73 @@ class Sample:
     width: float
     slope: float
     T: float
-    alpha: float
+    tau: float
     weight: float
     colour: np.ndarray
     colour_slope: np.ndarray
     seen: bool
 
 
-def samples(volume, origin, direction, step, stop, least):
-    """(samples of a ray, transmittance behind them): midpoints of steps and of one shorter last step."""
+def take(mode, T, tau):
+    """(weight of a sample, T after it)."""
+    if mode == "additive":
+        return min(tau, T), T - min(tau, T)
+    return tau if mode == "x-ray" else -T * math.expm1(-tau), T * math.exp(-tau)
+
+
+def take_gradient(mode, T, tau, d_weight, d_T):
+    """(d_tau, d_T before the sample) from d_weight and d_T after it."""
+    e = math.exp(-tau)
+    if mode == "additive":
+        return (d_weight - d_T, d_T) if tau <= T else (0.0, d_weight)
+    if mode == "x-ray":
+        return d_weight - T * e * d_T, e * d_T
+    return T * e * (d_weight - d_T), (1 - e) * d_weight + e * d_T
+
+
+def samples(volume, origin, direction, step, stop, least, mode="emission-absorption", jitter=(0.0, 1.0)):
+    """(samples of a ray, transmittance behind them): midpoints of steps, the first `1 - phase` of one, the last cut."""
     near, far = clip(origin, direction, volume)
     index_from_world = np.linalg.inv(volume.world_from_index)
     Y = harmonics(volume.degree, direction)
     kept, T = [], 1.0
-    n = math.floor((far - near) / step) if far > near else 0
-    widths = [step] * n + [far - near - n * step]
-    for k, width in enumerate(widths):
-        if not width > 0 or not T > stop:
+    phase, step = jitter[0], jitter[1] * step
+    edges = [near]
+    while far > near and near + (len(edges) - phase) * step < far:
+        edges.append(near + (len(edges) - phase) * step)
+    for begin, end in itertools.pairwise([*edges, far]):
+        width = end - begin
+        if not width > 0 or not (T >= stop or mode == "x-ray"):
             continue
-        t = near + k * step + width / 2
+        t = begin + width / 2
         p = (index_from_world @ [*(origin + t * direction), 1])[:3].clip(0, np.array(volume.shape) - 1.0)
         sigma, slope = density(volume.activation, gather(volume.density, p) + volume.activation.shift)
-        total = Y @ gather(volume.features, p).reshape(-1, 3)
-        alpha = -math.expm1(-sigma * width)
-        kept.append(
-            Sample(p, t, width, slope, T, alpha, T * alpha, *colour(volume.activation, total), T * alpha > least)
-        )
-        T *= 1 - alpha
+        shade = colour(volume.activation, Y @ gather(volume.features, p).reshape(-1, 3))
+        if mode == "x-ray":
+            shade = np.ones(3), np.zeros(3)
+        weight, after = take(mode, T, sigma * width)
+        seen = abs(weight) >= least or mode == "x-ray"
+        kept.append(Sample(p, t, width, slope, T, sigma * width, weight, *shade, seen))
+        T = after
     return kept, T
 
 
-def march(volume, rays, step, background, stop=0.0, least=0.0):
+def behind(mode, background):
+    """The background as a mode sees it."""
+    return np.zeros(3) if mode == "x-ray" else np.asarray(background)
+
+
+def each(rays, jitter):
+    """(origin, direction, jitter) of every ray."""
+    return zip(rays.origin, rays.direction, [(0.0, 1.0)] * len(rays) if jitter is None else jitter, strict=True)
+
+
+def march(volume, rays, step, background, stop=0.0, least=0.0, mode="emission-absorption", jitter=None):
     """Colour and transmittance (ray, 4): sum of weight * colour where weight > least, and the background behind."""
     image = []
-    for origin, direction in zip(rays.origin, rays.direction, strict=True):
-        kept, T = samples(volume, origin, direction, step, stop, least)
-        total = sum((s.weight * s.colour for s in kept if s.seen), np.zeros(3)) + T * np.asarray(background)
+    for origin, direction, own in each(rays, jitter):
+        kept, T = samples(volume, origin, direction, step, stop, least, mode, own)
+        total = sum((s.weight * s.colour for s in kept if s.seen), np.zeros(3)) + T * behind(mode, background)
         image.append([*total, T])
     return np.array(image)
 
@@ -150,20 +185,21 @@ def depth(volume, rays, step, stop=0.0):
     return np.array(out)
 
 
-def march_gradient(volume, rays, step, background, d_image, stop=0.0, least=0.0):
+def march_gradient(
+    volume, rays, step, background, d_image, stop=0.0, least=0.0, mode="emission-absorption", jitter=None
+):
     """(d_density, d_features) of sum(image * d_image), by the chain rule from the last sample to the first."""
     d_density, d_features = np.zeros(volume.density.shape), np.zeros(volume.features.shape)
-    for origin, direction, d in zip(rays.origin, rays.direction, d_image, strict=True):
-        kept, _ = samples(volume, origin, direction, step, stop, least)
+    for (origin, direction, own), d in zip(each(rays, jitter), d_image, strict=True):
+        kept, _ = samples(volume, origin, direction, step, stop, least, mode, own)
         Y = harmonics(volume.degree, direction)
-        d_T = d[3] + np.dot(background, d[:3])  # of the transmittance behind the sample at hand
+        d_T = d[3] + np.dot(behind(mode, background), d[:3])  # of the transmittance behind the sample at hand
         for s in reversed(kept):
             d_weight = np.dot(s.colour, d[:3]) if s.seen else 0.0
             if s.seen:
                 scatter(d_features, s.p, np.outer(Y, s.weight * d[:3] * s.colour_slope).reshape(-1))
-            d_alpha = s.T * (d_weight - d_T)
-            scatter(d_density, s.p, d_alpha * (1 - s.alpha) * s.width * s.slope)
-            d_T = s.alpha * d_weight + (1 - s.alpha) * d_T
+            d_tau, d_T = take_gradient(mode, s.T, s.tau, d_weight, d_T)
+            scatter(d_density, s.p, d_tau * s.width * s.slope)
     return d_density, d_features
 
 

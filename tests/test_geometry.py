@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import cases
 import numpy as np
 import pytest
@@ -15,18 +17,27 @@ from raymarch.renderer import March
 
 EXPOSURE = (1.1, 0.9, 1.2, 0.1, 0.0, -0.1)
 EXACT = March(step=0.47, stop=0.0, least=0.0)
+JITTERED = {"jitter": 1.0, "step_jitter": 0.4, "seed": 5}
 SEEN = [
-    ("rotated", 0, "softplus", "sigmoid", 0),
-    ("rotated", 3, "softplus", "sigmoid", 0),
-    ("upright", 1, "exponential", "clamped", 1),
-    ("one cell", 2, "relu", "clamped", 1),
+    ("rotated", 0, "softplus", "sigmoid", 0, {}),
+    ("rotated", 3, "softplus", "sigmoid", 0, {}),
+    ("upright", 1, "exponential", "clamped", 1, {}),
+    ("one cell", 2, "relu", "clamped", 1, {}),
+    ("upright", 0, "softplus", "sigmoid", 0, JITTERED),
+    ("rotated", 1, "softplus", "sigmoid", 0, {"mode": "additive"}),
+    ("upright", 0, "identity", "identity", 1, {"mode": "additive", **JITTERED}),
+    ("rotated", 0, "identity", "sigmoid", 0, {"mode": "x-ray"}),
+    ("upright", 1, "softplus", "sigmoid", 1, {"mode": "x-ray", **JITTERED}),
 ]
 
 
-def linearised(place, degree, density, colour, which) -> Linearised:
+def linearised(place, degree, density, colour, which, march) -> Linearised:
     volume = cases.volume(place, degree, density, colour)
+    if march.get("mode") == "additive":  # thick enough for rays to reach their clamp
+        volume = replace(volume, activation=replace(volume.activation, scale=0.3))
     camera = cases.cameras(volume)[which]
-    return Linearised(volume, camera, background=cases.BACKGROUND, exposure=EXPOSURE, march=EXACT)
+    how = replace(EXACT, **march)
+    return Linearised(volume, camera, background=cases.BACKGROUND, exposure=EXPOSURE, march=how)
 
 
 @pytest.fixture(scope="module", params=SEEN, ids=lambda case: "-".join(map(str, case)))
@@ -38,7 +49,8 @@ def seen(request):
 def test_every_parameter_passes_the_dot_test_and_the_difference(seen):
     """20 random pairs a group, and a random direction; the camera is outside in some cases, inside in others."""
     rows = check_rows(seen, pairs=20)
-    assert [row.parameter for row in rows] == list(GROUPS)
+    unseen = ("colour", "background") if seen.march.mode == "x-ray" else ()
+    assert [row.parameter for row in rows] == [name for name in GROUPS if name not in unseen]
     for row in rows:
         assert row.dot < 1e-12, row
         assert row.difference < 1e-7, row
@@ -80,7 +92,21 @@ def test_a_pose_moved_there_and_back_is_itself():
 
 def test_shapes_are_those_of_gradients(seen):
     gradient = seen.adjoint(np.ones((len(seen.rays), 4)))
-    for name, shape in SHAPES.items():
-        assert np.shape(getattr(gradient, name)) == shape
+    for name in set(SHAPES) & set(seen.groups):
+        assert np.shape(getattr(gradient, name)) == SHAPES[name]
     assert gradient.density.shape == seen.volume.density.shape
-    assert gradient.colour.shape == seen.volume.features.shape
+    if seen.march.mode != "x-ray":
+        assert gradient.colour.shape == seen.volume.features.shape
+
+
+def test_what_a_mode_does_not_see_is_refused_and_not_zero():
+    with linearised(*SEEN[-1]) as seen:
+        gradient = seen.adjoint(np.ones((len(seen.rays), 4)))
+        assert gradient.colour is None and gradient.background is None
+        for ask in (
+            lambda: check_rows(seen, ["background"]),
+            lambda: seen.jacobian(["background"]),
+            lambda: seen.tangent(Parameters(background=np.ones(3))),
+        ):
+            with pytest.raises(RaymarchError, match="mode x-ray has no gradient by background"):
+                ask()

@@ -17,6 +17,8 @@ def density(reading: ti.template(), x):
         y += log1p_unit(exp(-ti.abs(x)))
     elif ti.static(reading.density == "exponential"):
         y = exp(ti.min(x, MAX_EXPONENT))
+    elif ti.static(reading.density == "identity"):
+        y = x
     return y
 
 
@@ -28,6 +30,8 @@ def density_slope(reading: ti.template(), x):
         y = 1.0 / (1.0 + exp(-x))
     elif ti.static(reading.density == "exponential"):
         y = ti.select(x <= MAX_EXPONENT, exp(ti.min(x, MAX_EXPONENT)), 0.0)
+    elif ti.static(reading.density == "identity"):
+        y = ti.cast(1.0, float)
     else:
         y = ti.select(x > 0, 1.0, 0.0)
     return y
@@ -40,7 +44,7 @@ def colour(reading: ti.template(), x):
     for c in ti.static(range(3)):
         if ti.static(reading.colour == "sigmoid"):
             y[c] = 1.0 / (1.0 + exp(-x[c]))
-        else:
+        elif ti.static(reading.colour == "clamped"):
             y[c] = ti.max(x[c] + 0.5, 0.0)
     return y
 
@@ -52,6 +56,8 @@ def colour_slope(reading: ti.template(), y):
     for c in ti.static(range(3)):
         if ti.static(reading.colour == "sigmoid"):
             s[c] = y[c] * (1.0 - y[c])
+        elif ti.static(reading.colour == "identity"):
+            s[c] = 1.0
         else:
             s[c] = ti.select(y[c] > 0, 1.0, 0.0)
     return s

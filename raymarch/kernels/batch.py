@@ -26,6 +26,18 @@ def rays_of_pixels(rays: ti.template(), pose: ti.math.mat4, lens: ti.math.vec4, 
         rays.origin[r], rays.direction[r] = origin, direction
 
 
+@ti.kernel
+def jitter_rays(rays: ti.template(), seed: int, first: int, count: int, phase: float, stretch: float):
+    """Ray first + r begins up to `phase` of a step early and has steps longer or shorter by up to `stretch` of one.
+
+    A pure function of seed and ray, whatever the batch.
+    """
+    for r in range(count):
+        u = ti.cast(hash_u32(seed, first + r, 0), float) * 2.3283064e-10
+        v = ti.cast(hash_u32(seed, first + r, 1), float) * 2.3283064e-10
+        rays.jitter[r] = ti.Vector([ti.min(phase * u, 0.999999), 1.0 + stretch * (2.0 * v - 1.0)])
+
+
 @ti.func
 def corner_of(store: ti.template(), t):
     """View, row and column of a tile's first pixel; tiles that would stick out are moved inside."""

@@ -1,8 +1,9 @@
-"""Emission and absorption along rays, and its adjoint: the same loop twice.
+"""Compositing along rays, its adjoint and its tangent: the same loop three times.
 
-Letters: sigma extinction [1/world unit], tau optical depth, T = exp(-tau) transmittance, alpha = 1 - exp(-sigma dt),
-weight = T alpha, t distance, dt step; gradients are d_ + name. Quadrature: midpoints of steps dt from `near`, and one
-shorter last step, so that the widths add up to far - near. Max 1995, "Optical models for direct volume rendering".
+Letters: sigma extinction [1/world unit], tau = sigma width optical depth of a step, T transmittance, weight what a sample
+adds of its colour (`compositing` has the rules), t distance, dt step; gradients are d_ + name. Quadrature: midpoints of
+steps dt from `near`, and one shorter last step, so that the widths add up to far - near. Max 1995, "Optical models for
+direct volume rendering".
 
 `image[r]` holds the colour, background included, and the transmittance left behind the volume.
 """
@@ -11,10 +12,10 @@ import taichi as ti
 
 from raymarch import runtime
 from raymarch.kernels import activation
+from raymarch.kernels.compositing import behind, going, lit, take, take_adjoint, take_tangent
 from raymarch.kernels.gather import cell_of, gather, scatter
 from raymarch.kernels.harmonics import basis
-from raymarch.kernels.numeric import exp
-from raymarch.kernels.traverse import clip, empty_steps
+from raymarch.kernels.traverse import clip, empty_steps, jitter_of, step_at, steps_of
 
 MET = 0.01  # opacity under which a ray counts as having met nothing
 SERIAL = 512  # a parallel loop needs about a thousand iterations to use its threads: one in 512 works
@@ -34,13 +35,16 @@ def in_index_space(grid: ti.template(), rays: ti.template(), r):
 
 @ti.func
 def colour_at(grid: ti.template(), reading: ti.template(), cell, f, Y):
-    """Colour of `sum_k c_k Y_k`, interpolated before it is activated."""
-    features = gather(grid.features, cell, f)
-    total = ti.Vector.zero(float, 3)
-    for k in ti.static(range((grid.degree + 1) ** 2)):
-        for c in ti.static(range(3)):
-            total[c] += Y[k] * features[3 * k + c]
-    return activation.colour(reading, total)
+    """Colour of `sum_k c_k Y_k`, interpolated before it is activated; 1 for a line integral."""
+    colour = ti.Vector.one(float, 3)
+    if ti.static(reading.mode != "x-ray"):
+        features = gather(grid.features, cell, f)
+        total = ti.Vector.zero(float, 3)
+        for k in ti.static(range((grid.degree + 1) ** 2)):
+            for c in ti.static(range(3)):
+                total[c] += Y[k] * features[3 * k + c]
+        colour = activation.colour(reading, total)
+    return colour
 
 
 @ti.kernel
@@ -48,80 +52,135 @@ def march(
     grid: ti.template(), rays: ti.template(), reading: ti.template(), count: int, dt: float, stop: float, least: float,
     background: ti.math.vec3,
 ):  # fmt: skip
-    """image = sum_k T_k alpha_k colour_k + T background; no colour under weight `least`, no sample under T `stop`."""
+    """image = sum_k weight_k colour_k + T background; no colour under weight `least`, no sample under T `stop`."""
     ti.loop_config(block_dim=64)
     for r in range(count):
         o, d, Y = in_index_space(grid, rays, r)
         top, per_index = grid.top[None], grid.cells_per_index[None]
         shift, per_scale = grid.shift[None], grid.per_scale[None]
         near, far = clip(o, d, top)
+        phase, stretch = jitter_of(rays, reading, r)
+        step = stretch * dt
         T = ti.cast(1.0, float)
         colour = ti.Vector.zero(float, 3)
-        k, n = 0, ti.cast((far - near) / dt, ti.i32)
-        while k <= n and far > near and T > stop:
-            t = near + k * dt
-            width = ti.min(dt, far - t)
-            p = ti.max(o + (t + 0.5 * width) * d, 0.0)
-            skip = empty_steps(grid.leap, per_index, p, d, dt)
+        k, n = 0, steps_of(near, far, step, phase)
+        while k <= n and far > near and going(reading, T, stop):
+            begin, width = step_at(reading, near, far, step, phase, k)
+            p = ti.max(o + (begin + 0.5 * width) * d, 0.0)
+            skip = empty_steps(grid.leap, per_index, p, d, step)
             if skip > 0:
                 k += skip
             else:
                 cell = cell_of(p, top)
                 f = p - cell
                 x = gather(grid.density, cell, f) + shift
-                e = exp(-activation.density(reading, x) * per_scale * width)
-                weight = T * (1.0 - e)
-                if weight > least:
+                weight, T_after = take(reading, T, activation.density(reading, x) * per_scale * width)
+                if lit(reading, weight, least):
                     colour += weight * colour_at(grid, reading, cell, f, Y)
-                T *= e
+                T = T_after
                 k += 1
-        colour += T * background
+        colour += T * behind(reading, background)
         rays.image[r] = ti.Vector([colour[0], colour[1], colour[2], T])
+
+
+@ti.func
+def next_clamp(
+    grid: ti.template(), rays: ti.template(), reading: ti.template(), r, k, T, dt, stop, least, background,
+):  # fmt: skip
+    """Additive: the next sample from k on whose weight is all of T that is left, and what the image gains by T there.
+
+    The march runs ahead to it. Without one, it is what the background and the T behind the box gain.
+    """
+    o, d, Y = in_index_space(grid, rays, r)
+    top, per_index = grid.top[None], grid.cells_per_index[None]
+    shift, per_scale = grid.shift[None], grid.per_scale[None]
+    near, far = clip(o, d, top)
+    phase, stretch = jitter_of(rays, reading, r)
+    step = stretch * dt
+    d_image = rays.image.grad[r]
+    d_colour = ti.Vector([d_image[0], d_image[1], d_image[2]])
+    gain, clamped = d_image[3] + d_colour.dot(behind(reading, background)), 0
+    n = steps_of(near, far, step, phase)
+    while k <= n and clamped == 0 and going(reading, T, stop):
+        begin, width = step_at(reading, near, far, step, phase, k)
+        p = ti.max(o + (begin + 0.5 * width) * d, 0.0)
+        skip = empty_steps(grid.leap, per_index, p, d, step)
+        if skip > 0:
+            k += skip
+        else:
+            cell = cell_of(p, top)
+            f = p - cell
+            tau = activation.density(reading, gather(grid.density, cell, f) + shift) * per_scale * width
+            if tau > T:
+                clamped = 1
+                gain = ti.cast(0.0, float)
+                if lit(reading, T, least):
+                    gain = colour_at(grid, reading, cell, f, Y).dot(d_colour)
+            else:
+                T -= tau
+                k += 1
+    return k, gain
 
 
 @ti.func
 def adjoint_of_ray(
     grid: ti.template(), rays: ti.template(), reading: ti.template(), r, slot, dt, stop, least, background,
 ):  # fmt: skip
-    """The loop of `march` again; `rest` is what the samples still to come, background included, owe the gradient."""
+    """The loop of `march` again; `later` is what the samples still to come, background included, owe the gradient."""
     o, d, Y = in_index_space(grid, rays, r)
     top, per_index = grid.top[None], grid.cells_per_index[None]
     shift, per_scale = grid.shift[None], grid.per_scale[None]
     near, far = clip(o, d, top)
+    phase, stretch = jitter_of(rays, reading, r)
+    step = stretch * dt
     T = ti.cast(1.0, float)
     d_image = rays.image.grad[r]
     d_colour = ti.Vector([d_image[0], d_image[1], d_image[2]])
-    rest = rays.image[r].dot(d_image)
-    k, n = 0, ti.cast((far - near) / dt, ti.i32)
-    while k <= n and far > near and T > stop:
-        t = near + k * dt
-        width = ti.min(dt, far - t)
-        p = ti.max(o + (t + 0.5 * width) * d, 0.0)
-        skip = empty_steps(grid.leap, per_index, p, d, dt)
+    later, clamp = owed_at_first(rays, reading, r)
+    k, n = 0, steps_of(near, far, step, phase)
+    while k <= n and far > near and going(reading, T, stop):
+        begin, width = step_at(reading, near, far, step, phase, k)
+        p = ti.max(o + (begin + 0.5 * width) * d, 0.0)
+        skip = empty_steps(grid.leap, per_index, p, d, step)
         if skip > 0:
             k += skip
         else:
+            if ti.static(reading.mode == "additive"):
+                if k > clamp:
+                    clamp, later = next_clamp(grid, rays, reading, r, k, T, dt, stop, least, background)
             cell = cell_of(p, top)
             f = p - cell
             x = gather(grid.density, cell, f) + shift
-            e = exp(-activation.density(reading, x) * per_scale * width)
-            weight = T * (1.0 - e)
-            T *= e
+            tau = activation.density(reading, x) * per_scale * width
+            weight, T_after = take(reading, T, tau)
             owed = ti.cast(0.0, float)
-            if weight > least:
+            if lit(reading, weight, least):
                 colour = colour_at(grid, reading, cell, f, Y)
                 owed = colour.dot(d_colour)
-                d_sum = weight * d_colour * activation.colour_slope(reading, colour)
-                d_features = ti.Vector.zero(float, grid.features.n)
-                for b in ti.static(range((grid.degree + 1) ** 2)):
-                    for c in ti.static(range(3)):
-                        d_features[3 * b + c] = Y[b] * d_sum[c]
-                scatter(grid.d_features, slot, cell, f, d_features)
-            rest -= weight * owed
-            d_sigma = width * (T * owed - rest)
+                if ti.static(reading.mode != "x-ray"):
+                    d_sum = weight * d_colour * activation.colour_slope(reading, colour)
+                    d_features = ti.Vector.zero(float, grid.features.n)
+                    for b in ti.static(range((grid.degree + 1) ** 2)):
+                        for c in ti.static(range(3)):
+                            d_features[3 * b + c] = Y[b] * d_sum[c]
+                    scatter(grid.d_features, slot, cell, f, d_features)
+            if ti.static(reading.mode == "emission-absorption"):
+                later -= weight * owed
+            d_sigma = width * take_adjoint(reading, T, tau, T_after, owed, later)
             scatter(grid.d_density, slot, cell, f, d_sigma * per_scale * activation.density_slope(reading, x))
             grid.touched[cell // grid.block] = ti.u8(1)
+            T = T_after
             k += 1
+
+
+@ti.func
+def owed_at_first(rays: ti.template(), reading: ti.template(), r):
+    """`later` of `take_adjoint` before the first sample, and the clamp it holds up to: none is known yet."""
+    d_image = rays.image.grad[r]
+    later = rays.image[r].dot(d_image)
+    if ti.static(reading.mode == "x-ray"):
+        later = rays.image[r][3] * d_image[3]
+    return later, -1
 
 
 @ti.kernel
@@ -154,14 +213,15 @@ def march_tangent(
         top, per_index = grid.top[None], grid.cells_per_index[None]
         shift, per_scale = grid.shift[None], grid.per_scale[None]
         near, far = clip(o, d, top)
+        phase, stretch = jitter_of(rays, reading, r)
+        step = stretch * dt
         T, dot_T = ti.cast(1.0, float), ti.cast(0.0, float)
         dot_colour = ti.Vector.zero(float, 3)
-        k, n = 0, ti.cast((far - near) / dt, ti.i32)
-        while k <= n and far > near and T > stop:
-            t = near + k * dt
-            width = ti.min(dt, far - t)
-            p = ti.max(o + (t + 0.5 * width) * d, 0.0)
-            skip = empty_steps(grid.leap, per_index, p, d, dt)
+        k, n = 0, steps_of(near, far, step, phase)
+        while k <= n and far > near and going(reading, T, stop):
+            begin, width = step_at(reading, near, far, step, phase, k)
+            p = ti.max(o + (begin + 0.5 * width) * d, 0.0)
+            skip = empty_steps(grid.leap, per_index, p, d, step)
             if skip > 0:
                 k += skip
             else:
@@ -169,49 +229,52 @@ def march_tangent(
                 f = p - cell
                 x = gather(grid.density, cell, f) + shift
                 dot_x = gather(dot_grid.density, cell, f)
-                e = exp(-activation.density(reading, x) * per_scale * width)
-                dot_e = -e * width * per_scale * activation.density_slope(reading, x) * dot_x
-                weight = T * (1.0 - e)
-                dot_weight = dot_T * (1.0 - e) - T * dot_e
-                if weight > least:
+                tau = activation.density(reading, x) * per_scale * width
+                dot_tau = width * per_scale * activation.density_slope(reading, x) * dot_x
+                weight, T_after = take(reading, T, tau)
+                dot_weight, dot_T_after = take_tangent(reading, T, tau, dot_T, dot_tau)
+                if lit(reading, weight, least):
                     colour = colour_at(grid, reading, cell, f, Y)
-                    dot_features = gather(dot_grid.features, cell, f)
-                    slope = activation.colour_slope(reading, colour)
                     dot_colour += dot_weight * colour
-                    for b in ti.static(range((grid.degree + 1) ** 2)):
-                        for c in ti.static(range(3)):
-                            dot_colour[c] += weight * slope[c] * Y[b] * dot_features[3 * b + c]
-                dot_T = dot_T * e + T * dot_e
-                T *= e
+                    if ti.static(reading.mode != "x-ray"):
+                        dot_features = gather(dot_grid.features, cell, f)
+                        slope = activation.colour_slope(reading, colour)
+                        for b in ti.static(range((grid.degree + 1) ** 2)):
+                            for c in ti.static(range(3)):
+                                dot_colour[c] += weight * slope[c] * Y[b] * dot_features[3 * b + c]
+                T, dot_T = T_after, dot_T_after
                 k += 1
-        dot_colour += dot_T * background
+        dot_colour += dot_T * behind(reading, background)
         dot_image[r, 0] = ti.Vector([dot_colour[0], dot_colour[1], dot_colour[2], dot_T])
 
 
 @ti.kernel
 def march_depth(grid: ti.template(), rays: ti.template(), reading: ti.template(), count: int, dt: float, stop: float):
-    """depth = sum_k weight_k t_k / sum_k weight_k, infinite where less than `MET` is met."""
+    """depth = sum_k weight_k t_k / sum_k weight_k, infinite where an opacity under `MET` is met."""
     ti.loop_config(block_dim=64)
     for r in range(count):
         o, d, _ = in_index_space(grid, rays, r)
         top, per_index = grid.top[None], grid.cells_per_index[None]
         shift, per_scale = grid.shift[None], grid.per_scale[None]
         near, far = clip(o, d, top)
+        phase, stretch = jitter_of(rays, reading, r)
+        step = stretch * dt
         T = ti.cast(1.0, float)
-        total = ti.cast(0.0, float)
-        k, n = 0, ti.cast((far - near) / dt, ti.i32)
-        while k <= n and far > near and T > stop:
-            t = near + k * dt
-            width = ti.min(dt, far - t)
-            p = ti.max(o + (t + 0.5 * width) * d, 0.0)
-            skip = empty_steps(grid.leap, per_index, p, d, dt)
+        total, weights = ti.cast(0.0, float), ti.cast(0.0, float)
+        k, n = 0, steps_of(near, far, step, phase)
+        while k <= n and far > near and going(reading, T, stop):
+            begin, width = step_at(reading, near, far, step, phase, k)
+            t = begin + 0.5 * width
+            p = ti.max(o + t * d, 0.0)
+            skip = empty_steps(grid.leap, per_index, p, d, step)
             if skip > 0:
                 k += skip
             else:
                 cell = cell_of(p, top)
                 x = gather(grid.density, cell, p - cell) + shift
-                e = exp(-activation.density(reading, x) * per_scale * width)
-                total += T * (1.0 - e) * (t + 0.5 * width)
-                T *= e
+                weight, T_after = take(reading, T, activation.density(reading, x) * per_scale * width)
+                total += weight * t
+                weights += weight
+                T = T_after
                 k += 1
-        rays.depth[r] = ti.select(1.0 - T >= MET, total / ti.max(1.0 - T, 1e-12), ti.math.inf)
+        rays.depth[r] = ti.select(1.0 - T >= MET, total / ti.max(weights, 1e-12), ti.math.inf)

@@ -40,6 +40,30 @@ def clip_faces(o, d, top):
 
 
 @ti.func
+def jitter_of(rays: ti.template(), reading: ti.template(), r):
+    """Ray r's own (phase, stretch): its first step is `1 - phase` of a step long, all are stretched."""
+    phase, stretch = ti.cast(0.0, float), ti.cast(1.0, float)
+    if ti.static(reading.jittered):
+        phase, stretch = rays.jitter[r][0], rays.jitter[r][1]
+    return phase, stretch
+
+
+@ti.func
+def steps_of(near, far, dt, phase):
+    """Index of the last, shorter step."""
+    return ti.cast((far - near) / dt + phase, ti.i32)
+
+
+@ti.func
+def step_at(reading: ti.template(), near, far, dt, phase, k):
+    """Begin and width of step k: from one multiple of dt to the next, all moved by the phase, cut to near..far."""
+    begin, width = near + k * dt, dt
+    if ti.static(reading.jittered):
+        begin, width = near + ti.max(k - phase, 0.0) * dt, ti.min(k + 1.0 - phase, 1.0) * dt
+    return begin, ti.min(width, far - begin)
+
+
+@ti.func
 def empty_steps(leap: ti.template(), cells_per_index, p, d, dt):
     """How many steps from p stay in empty cells; 0 where p's own cell is occupied.
 

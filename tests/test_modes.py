@@ -1,0 +1,127 @@
+"""Law: every way of compositing, with and without jitter, is what tests/reference.py defines, image and gradient."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import cases
+import drive
+import numpy as np
+import pytest
+import reference
+
+from raymarch.errors import RaymarchError
+from raymarch.grid import MODES
+from raymarch.renderer import March, Renderer, render
+from raymarch.volume import Activation, Volume
+
+DENSE = 4.0  # of the additive mode: most rays reach their clamp
+READINGS = [("softplus", "sigmoid"), ("relu", "clamped"), ("identity", "identity")]
+
+
+def volume_of(mode, reading):
+    v = cases.volume("upright", 1, *reading)
+    return replace(v, activation=replace(v.activation, scale=v.activation.scale / DENSE)) if mode == "additive" else v
+
+
+def jitter_of(count, jittered):
+    rng = np.random.default_rng(4)
+    return np.stack([rng.uniform(0, 1, count), rng.uniform(0.6, 1.5, count)], 1) if jittered else None
+
+
+@pytest.mark.parametrize("jittered", [False, True], ids=["even", "jittered"])
+@pytest.mark.parametrize("reading", READINGS, ids="-".join)
+@pytest.mark.parametrize("mode", MODES)
+def test_image_and_gradient_are_the_reference(mode, reading, jittered):
+    v = volume_of(mode, reading)
+    rays = cases.rays(v)
+    how = {"mode": mode, "jitter": jitter_of(len(rays), jittered)}
+    for step, stop, least in ((0.5, 0.0, 0.0), (0.31, 0.3, 0.02), (100, 0.0, 0.0)):
+        wanted = reference.march(v, rays, step * v.voxel, cases.BACKGROUND, stop, least, **how)
+        scale = max(np.abs(wanted).max(), 1)
+        got = drive.image(v, rays, step * v.voxel, stop=stop, least=least, **how)
+        np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-12 * scale)
+        d_image = np.random.default_rng(1).normal(size=(len(rays), 4))
+        wanted = reference.march_gradient(v, rays, step * v.voxel, cases.BACKGROUND, d_image, stop, least, **how)
+        gradients = drive.gradient(v, rays, d_image, step * v.voxel, stop=stop, least=least, **how)
+        for got, want in zip(gradients, wanted, strict=True):
+            np.testing.assert_allclose(got, want, rtol=0, atol=1e-12 * max(np.abs(want).max(), 1e-30))
+
+
+def test_rays_of_the_additive_cases_are_clamped():
+    """Else the laws above said little; with densities of both signs some are clamped more than once."""
+    for reading, least in ((("softplus", "sigmoid"), 0.3), (("identity", "identity"), 0.05)):
+        v = volume_of("additive", reading)
+        rays = cases.rays(v)
+        full = [
+            sum(s.tau > s.T > 0 for s in reference.samples(v, *ray, 0.5 * v.voxel, 0.0, 0.0, "additive")[0])
+            for ray in zip(rays.origin, rays.direction, strict=True)
+        ]
+        assert np.mean(np.array(full) > 0) > least
+        if reading[0] == "identity":
+            assert max(full) > 1
+
+
+def slab(mode, sigma, **march):
+    """Image of one ray through a slab of one length, and its T."""
+    v = cases.constant(sigma, 0.0, activation=Activation("identity"), degree=0)
+    from raymarch.rays import Rays
+
+    with Renderer(v, March(mode=mode, **march)) as renderer:
+        image, _ = renderer.trace(Rays([[0.5, 0.5, -3.0]], [[0.0, 0.0, 1.0]]), "black")
+    return image[0]
+
+
+@pytest.mark.parametrize("march", [{}, {"jitter": 1.0}, {"jitter": 0.5, "step_jitter": 0.4}], ids=str)
+@pytest.mark.parametrize("sigma", [0.0, 0.3, 0.9, 1.7])
+def test_a_slab_is_its_closed_form_in_every_mode_under_any_jitter(sigma, march):
+    """Colour 1/2: half of what is met. The line integral is not clamped, and knows no colour."""
+    np.testing.assert_allclose(slab("x-ray", sigma, **march), [sigma] * 3 + [np.exp(-sigma)], atol=1e-6)
+    full = min(sigma, 1.0)
+    np.testing.assert_allclose(slab("additive", sigma, **march), [full / 2] * 3 + [1 - full], atol=1e-6)
+    alpha = 1 - np.exp(-sigma)
+    np.testing.assert_allclose(slab("emission-absorption", sigma, **march), [alpha / 2] * 3 + [1 - alpha], atol=1e-6)
+
+
+def test_the_line_integral_of_two_volumes_is_the_sum_of_theirs():
+    """So it is linear where the activation is the identity, to the last bits; early stop and floor do not touch it."""
+    a, b = (cases.volume("rotated", 0, "identity", "sigmoid", seed=s) for s in (1, 2))
+    a, b = (replace(v, activation=Activation("identity")) for v in (a, b))
+    rays = cases.rays(a)
+    both = replace(a, density=2 * a.density - 3 * b.density)
+    image = [drive.image(v, rays, 0.2, stop=0.9, least=0.5, mode="x-ray")[:, :3] for v in (a, b, both)]
+    np.testing.assert_allclose(image[2], 2 * image[0] - 3 * image[1], rtol=0, atol=1e-13 * np.abs(image[2]).max())
+
+
+def ball() -> Volume:
+    return Volume.from_function(lambda p: 9.0 * (np.linalg.norm(p, axis=-1) < 0.7), shape=(12, 12, 12))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_jitter_is_a_function_of_seed_and_pixel(mode):
+    """Whatever the batch; another seed gives another image, close to the one without jitter."""
+    from raymarch.camera import Camera
+
+    camera = Camera.look_at((0, -4, 0.5), width=9, height=7)
+    even = render(ball(), camera, march=March(mode=mode))
+    images = [
+        render(ball(), camera, march=March(mode=mode, jitter=1.0, step_jitter=0.2, seed=seed, batch=batch))
+        for seed, batch in ((3, 1 << 16), (3, 5), (4, 1 << 16))
+    ]
+    np.testing.assert_array_equal(images[0], images[1])
+    assert np.abs(images[0] - images[2]).max() > 1e-4
+    assert 0 < np.abs(images[0] - even).max() < 0.3
+
+
+@pytest.mark.parametrize(
+    "march, said",
+    [
+        ({"mode": "mip"}, "mode 'mip': want one of emission-absorption, additive, x-ray"),
+        ({"jitter": 1.5}, "jitter 1.5"),
+        ({"jitter": float("nan")}, "jitter nan"),
+        ({"step_jitter": 1.0}, "step jitter 1.0"),
+    ],
+)
+def test_bad_marches_are_refused(march, said):
+    with pytest.raises(RaymarchError, match=said):
+        March(**march)
