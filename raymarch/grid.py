@@ -26,7 +26,7 @@ MODES = ("emission-absorption", "additive", "x-ray")
 
 @dataclass(frozen=True)
 class Reading:
-    """What a march must know as it compiles: activations, one of `MODES`, and whether rays have a jitter of their own."""
+    """What a march must know as it compiles: activations, one of `MODES`, whether rays have a jitter."""
 
     density: str
     colour: str

@@ -23,7 +23,7 @@ class Activation:
 
     Attributes:
         density: "softplus" `ln(1 + e^(raw + shift)) / scale`, "relu" `max(raw + shift, 0) / scale`,
-            "exponential" `e^min(raw + shift, 15) / scale`, or "identity" `(raw + shift) / scale`, which may be negative.
+            "exponential" `e^min(raw + shift, 15) / scale`, or "identity" `(raw + shift) / scale`, of any sign.
         shift: added to the raw density, no unit.
         scale: a length [world unit]; sigma is in 1/world unit.
         colour: "sigmoid" `1 / (1 + e^-sum)`, "clamped" `max(sum + 1/2, 0)` or "identity" `sum`, of

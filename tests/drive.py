@@ -31,7 +31,7 @@ def ray_buffer() -> RayBuffer:
 
 
 def image(volume, rays, step, background=BACKGROUND, stop=0.0, least=0.0, *, block=4, slots=2, **how):
-    """Colour and transmittance (ray, 4), nothing skipped; `step` in world units; `how` are a reading's mode and jitter."""
+    """Colour and transmittance (ray, 4), nothing skipped; `step` in world units; `how`: a reading's mode and jitter."""
     grid, buffer = grid_of(volume.degree, block, slots), ray_buffer()
     grid.upload(volume)
     return image_on(grid, buffer, rays, step, background, stop, least, **how)

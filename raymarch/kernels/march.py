@@ -1,7 +1,7 @@
 """Compositing along rays, its adjoint and its tangent: the same loop three times.
 
-Letters: sigma extinction [1/world unit], tau = sigma width optical depth of a step, T transmittance, weight what a sample
-adds of its colour (`compositing` has the rules), t distance, dt step; gradients are d_ + name. Quadrature: midpoints of
+Letters: sigma extinction [1/world unit], tau = sigma width the optical depth of a step, T transmittance, weight what a
+sample adds of its colour (`compositing` has the rules), t distance, dt step; gradients are d_ + name. Quadrature: midpoints of
 steps dt from `near`, and one shorter last step, so that the widths add up to far - near. Max 1995, "Optical models for
 direct volume rendering".
 
