@@ -1,9 +1,9 @@
 """Compositing along rays, its adjoint and its tangent: the same loop three times.
 
 Letters: sigma extinction [1/world unit], tau = sigma width the optical depth of a step, T transmittance, weight what a
-sample adds of its colour (`compositing` has the rules), t distance, dt step; gradients are d_ + name. Quadrature: midpoints of
-steps dt from `near`, and one shorter last step, so that the widths add up to far - near. Max 1995, "Optical models for
-direct volume rendering".
+sample adds of its colour (`compositing` has the rules), t distance, dt step; gradients are d_ + name. Quadrature:
+midpoints of steps dt from `near`, and one shorter last step, so that the widths add up to far - near. Max 1995,
+"Optical models for direct volume rendering".
 
 `image[r]` holds the colour, background included, and the transmittance left behind the volume.
 """
