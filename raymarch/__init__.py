@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from raymarch.camera import Camera as Camera
     from raymarch.camera import orbit as orbit
     from raymarch.camera import orbit_of_volume as orbit_of_volume
+    from raymarch.check import GradientReport as GradientReport
+    from raymarch.check import check_gradients as check_gradients
     from raymarch.deposit import Splat as Splat
     from raymarch.deposit import splat as splat
     from raymarch.errors import RaymarchError as RaymarchError
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
 # Names are looked up when first used: Taichi, HDF5 and Matplotlib take half a second each to import.
 _HOME = {
     "camera": ["Camera", "orbit", "orbit_of_volume"],
+    "check": ["GradientReport", "check_gradients"],
     "deposit": ["Splat", "splat"],
     "errors": ["RaymarchError"],
     "evaluation": ["evaluate"],

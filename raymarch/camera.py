@@ -86,12 +86,13 @@ class Camera:
         """The camera carried along by a rigid motion (4, 4) of the world."""
         return replace(self, world_from_camera=np.asarray(world_from_world, float) @ self.world_from_camera)
 
-    def rays(self) -> Rays:
-        """One ray per pixel centre, row by row, (height * width) of them; directions are unit vectors."""
-        v, u = np.meshgrid(np.arange(self.height) + 0.5, np.arange(self.width) + 0.5, indexing="ij")
-        x = (u - self.principal[0]) / self.focal[0]
-        y = -(v - self.principal[1]) / self.focal[1]
-        direction = np.stack([x, y, -np.ones_like(x)], axis=-1).reshape(-1, 3) @ self.world_from_camera[:3, :3].T
+    def rays(self, pixels=None) -> Rays:
+        """One ray per pixel centre, row by row, (height * width) of them, or of the pixels whose indices are given."""
+        index = np.arange(self.height * self.width) if pixels is None else np.asarray(pixels)
+        v, u = np.divmod(index, self.width)
+        x = (u + 0.5 - self.principal[0]) / self.focal[0]
+        y = -(v + 0.5 - self.principal[1]) / self.focal[1]
+        direction = np.stack([x, y, -np.ones_like(x)], axis=-1) @ self.world_from_camera[:3, :3].T
         return Rays(np.broadcast_to(self.position, direction.shape), direction)
 
 

@@ -92,8 +92,7 @@ class Linearised:
 
     def _chosen(self, camera: Camera) -> Rays:
         """Rays of the pixels that are looked at."""
-        every = camera.rays()
-        return every if self.pixels is None else Rays(every.origin[self.pixels], every.direction[self.pixels])
+        return camera.rays(self.pixels)
 
     def _grid(self, name: str) -> Grid:
         """A further grid like the volume's, kept."""

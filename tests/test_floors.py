@@ -17,7 +17,7 @@ FLOORS = {
     + ["raymotion", "imagestore"],
     2: ["renderer", "optimiser", "losses", "tape", "hull", "io", "metrics", "settings", "report"]
     + ["projection", "linearised", "deposit"],
-    3: ["fitter", "evaluation", "gradient_check", "solve"],
+    3: ["fitter", "evaluation", "gradient_check", "check", "solve"],
     4: ["cli", "plot"],
     5: ["__init__", "__main__"],
 }

@@ -8,6 +8,7 @@ import sys
 
 import click
 
+from raymarch.cli.check_gradients import check_gradients
 from raymarch.cli.evaluate import evaluate
 from raymarch.cli.fit import fit
 from raymarch.cli.info import info
@@ -27,7 +28,7 @@ def cli() -> None:
     """
 
 
-for verb in (fit, evaluate, render, info):
+for verb in (fit, evaluate, render, info, check_gradients):
     cli.add_command(verb)
 
 

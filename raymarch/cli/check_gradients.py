@@ -1,0 +1,53 @@
+"""`raymarch check-gradients`: are the derivatives of a volume's image right?"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+
+from raymarch.cli import options
+
+
+@click.command("check-gradients", epilog="Example: raymarch check-gradients tower.h5 scenes/tower --json")
+@click.argument("run", metavar="VOLUME")
+@click.argument("data")
+@click.option("--split", default="train", show_default=True, help="Whose cameras to look from; one of them is drawn.")
+@click.option("--parameters", help="Some of the groups, with commas between; all if not given.")
+@click.option("--precision", type=click.Choice(["f64", "f32"]), default="f64", show_default=True)
+@click.option(
+    "--mode", default="emission-absorption", show_default=True, help="Or additive, or x-ray: how samples add up."
+)
+@click.option("--rays", type=click.IntRange(1, 1 << 20), default=256, show_default=True, help="How many to look along.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the rays and directions.")
+@options.arch
+@options.as_json
+def check_gradients(run, data, split, parameters, precision, mode, rays, seed, arch, as_json):
+    """Dot tests and differences of VOLUME's image by all that shapes it, seen by a camera of DATA.
+
+    Exit code 1 if a gradient is wrong; one at a kink, where there is no derivative, is not.
+    """
+    from raymarch import check
+    from raymarch.io.image_set import load_views
+    from raymarch.io.volume_hdf5 import load
+    from raymarch.renderer import March
+
+    volume, views = load(run), load_views(data, split)
+    names = [name.strip() for name in parameters.split(",")] if parameters else None
+    march = March(stop=0.0, least=0.0, mode=mode)
+    options.note("checking in a process of its own; a large volume takes a minute")
+    report = check.check_gradients(
+        volume,
+        views,
+        names,
+        precision=precision,
+        march=march,
+        rays=rays,
+        seed=seed,
+        arch="cpu" if arch == "auto" else arch,
+    )
+    if as_json:
+        options.print_json({"rows": [asdict(row) for row in report.rows], "seconds": round(report.seconds, 2)})
+    else:
+        click.echo(str(report))
+    return 0 if report.good else 1
