@@ -39,9 +39,12 @@ if TYPE_CHECKING:
     from raymarch.io.volume_hdf5 import describe as describe
     from raymarch.io.volume_hdf5 import load as load
     from raymarch.io.volume_hdf5 import save as save
+    from raymarch.linearised import Linearised as Linearised
+    from raymarch.linearised import jacobian as jacobian
     from raymarch.metrics import psnr as psnr
     from raymarch.metrics import ssim as ssim
     from raymarch.optimiser import Adam as Adam
+    from raymarch.parameters import Parameters as Parameters
     from raymarch.rays import Rays as Rays
     from raymarch.renderer import March as March
     from raymarch.renderer import Renderer as Renderer
@@ -51,6 +54,12 @@ if TYPE_CHECKING:
     from raymarch.runtime import start as start
     from raymarch.settings import FitSettings as FitSettings
     from raymarch.settings import preset as preset
+    from raymarch.solve import Operator as Operator
+    from raymarch.solve import Solution as Solution
+    from raymarch.solve import cgls as cgls
+    from raymarch.solve import conjugate_gradients as conjugate_gradients
+    from raymarch.solve import gauss_newton as gauss_newton
+    from raymarch.solve import levenberg_marquardt as levenberg_marquardt
     from raymarch.view import Views as Views
     from raymarch.volume import Activation as Activation
     from raymarch.volume import Volume as Volume
@@ -66,13 +75,16 @@ _HOME = {
     "io.image_set": ["load_views"],
     "io.picture": ["write_png"],
     "io.volume_hdf5": ["describe", "load", "save"],
+    "linearised": ["Linearised", "jacobian"],
     "metrics": ["psnr", "ssim"],
     "optimiser": ["Adam"],
+    "parameters": ["Parameters"],
     "rays": ["Rays"],
     "renderer": ["March", "Renderer", "Rendering", "render"],
     "report": ["Report"],
     "runtime": ["start"],
     "settings": ["FitSettings", "preset"],
+    "solve": ["Operator", "Solution", "cgls", "conjugate_gradients", "gauss_newton", "levenberg_marquardt"],
     "view": ["Views"],
     "volume": ["Activation", "Volume"],
 }

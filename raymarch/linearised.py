@@ -10,6 +10,7 @@ import taichi as ti
 
 from raymarch import runtime
 from raymarch.camera import Camera
+from raymarch.dotgrid import DotGrid
 from raymarch.errors import RaymarchError
 from raymarch.grid import Grid
 from raymarch.kernels.batch import jitter_rays
@@ -27,6 +28,7 @@ from raymarch.view import require_colour
 from raymarch.volume import Volume
 
 CHUNK = 12  # columns of a Jacobian that one pass carries
+GEOMETRY = ("pose", "focal", "principal_point", "step", "box")
 PLAIN = (1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
 UNSEEN = {"x-ray": ("colour", "background")}  # what an image does not depend on, by mode
 
@@ -68,7 +70,8 @@ class Linearised:
         self.rays = self._chosen(camera)
         self._image: np.ndarray | None = None
         self._grids: dict[str, Grid] = {}
-        self._dot: Parameters | None = None
+        self._dot_grids: dict[tuple[int, int], DotGrid] = {}
+        self._dots: list[Parameters] | None = None
         self._motions: dict[int, RayMotion] = {}
         with ExitStack() as owners:
             self.grid = owners.enter_context(Grid(volume.shape, volume.degree, slots=2))
@@ -101,14 +104,17 @@ class Linearised:
             self._grids[name].upload(self.volume)
         return self._grids[name]
 
-    def _loaded(self, dot: Parameters) -> Grid:
-        """The grid that holds a direction's density and colour."""
-        grid = self._grid("dot")
-        if self._dot is not dot:
-            volume, self._dot = self.volume, dot
-            density = np.zeros(volume.shape) if dot.density is None else dot.density
-            features = np.zeros(volume.features.shape) if dot.colour is None else dot.colour
-            grid.upload(replace(volume, density=density, features=features))
+    def _loaded(self, dots: list[Parameters]) -> DotGrid:
+        """The dot grid that holds directions of density and colour."""
+        channels = 0 if all(dot.colour is None for dot in dots) else self.volume.features.shape[3]
+        columns = DotGrid.columns_for(channels, 1 if len(dots) == 1 else CHUNK)
+        if (channels, columns) not in self._dot_grids:
+            made = DotGrid(self.volume.shape, channels, columns)
+            self._dot_grids[channels, columns] = self._owners.enter_context(made)
+        grid = self._dot_grids[channels, columns]
+        if self._dots is None or [id(dot) for dot in self._dots] != [id(dot) for dot in dots]:
+            grid.upload(dots)
+            self._dots = dots
         return grid
 
     def _motion(self, columns: int) -> RayMotion:
@@ -152,7 +158,7 @@ class Linearised:
         camera, grid = self.camera, self.grid
         if dot.density is not None or dot.colour is not None:
             grid = self._grid("moved")
-            shift_grid(grid.fields, self.grid.fields, self._loaded(dot).fields, h)
+            shift_grid(grid.fields, self.grid.fields, self._loaded([dot]).fields, h)
         if dot.pose is not None:
             camera = replace(camera, world_from_camera=camera.world_from_camera @ exp_rigid(h * dot.pose))
         if dot.focal is not None:
@@ -178,32 +184,46 @@ class Linearised:
 
     def tangent(self, dot: Parameters) -> np.ndarray:
         """(d image / d parameters) dot: (ray, 4); RaymarchError for a parameter that the mode does not see."""
-        self._require(name for name in GROUPS if getattr(dot, name) is not None)
-        seen, out = self._seen(), np.zeros((len(self.rays), 4))
-        if dot.density is not None or dot.colour is not None:
-            out += self._grid_tangent(dot)
-        out += self._few_tangents([dot])[:, 0]
-        if dot.background is not None:
-            out[:, :3] += seen[:, 3:] * dot.background
-        out[:, :3] *= self.exposure[:3]
-        if dot.exposure is not None:
-            out[:, :3] += seen[:, :3] * dot.exposure[:3] + dot.exposure[3:]
+        return self.tangents([dot])[..., 0]
+
+    def tangents(self, dots: list[Parameters]) -> np.ndarray:
+        """(d image / d parameters) of each direction: (ray, 4, direction), as many in one pass as fit a kernel."""
+        self._require(name for dot in dots for name in GROUPS if getattr(dot, name) is not None)
+        seen, out = self._seen(), np.zeros((len(self.rays), 4, len(dots)))
+        self._passes(out, dots, ("density", "colour"), self._grid_tangents)
+        self._passes(out, dots, GEOMETRY, self._geometry_tangents)
+        for column, dot in enumerate(dots):
+            if dot.background is not None:
+                out[:, :3, column] += seen[:, 3:] * dot.background
+            out[:, :3, column] *= self.exposure[:3]
+            if dot.exposure is not None:
+                out[:, :3, column] += seen[:, :3] * dot.exposure[:3] + dot.exposure[3:]
         return out
 
-    def _grid_tangent(self, dot: Parameters) -> np.ndarray:
-        dot_grid, motion = self._loaded(dot), self._motion(1)
-        march_tangent(self.grid.fields, dot_grid.fields, self.buffer.fields, motion.fields.dot_image, *self._how())
-        return motion.dot_image(len(self.rays))[:, 0].astype(float)
+    def _passes(self, out: np.ndarray, dots: list[Parameters], names: tuple[str, ...], carry) -> None:
+        """Add to `out` what the directions that move some of `names` do, a chunk of columns at a time."""
+        there = [i for i, dot in enumerate(dots) if any(getattr(dot, name) is not None for name in names)]
+        while there:
+            done = carry([dots[i] for i in there[:CHUNK]])
+            out[..., there[: done.shape[1]]] += done.transpose(0, 2, 1)
+            there = there[done.shape[1] :]
 
-    def _few_tangents(self, dots: list[Parameters]) -> np.ndarray:
+    def _grid_tangents(self, dots: list[Parameters]) -> np.ndarray:
+        """(ray, column, 4) of the first directions of density and colour, as many as one pass carries."""
+        dot_grid = self._loaded(dots)
+        motion = self._motion(dot_grid.columns)
+        march_tangent(self.grid.fields, dot_grid.fields, self.buffer.fields, motion.fields.dot_image, *self._how())
+        return motion.dot_image(len(self.rays))[:, : len(dots)].astype(float)
+
+    def _geometry_tangents(self, dots: list[Parameters]) -> np.ndarray:
         """(ray, column, 4) of the directions' geometry, all in one pass."""
         motion = self._motion(1 if len(dots) == 1 else CHUNK)
-        dots = dots + [Parameters()] * (motion.fields.columns - len(dots))  # one kernel for every count
-        moves = [self.projection.tangent(self.rays, dot) for dot in dots]
+        padded = dots + [Parameters()] * (motion.fields.columns - len(dots))  # one kernel for every count
+        moves = [self.projection.tangent(self.rays, dot) for dot in padded]
         origin, way, heading = (np.stack([move[i] for move in moves], axis=1) for i in range(3))
         motion.upload(origin, way, heading, np.array([move[3] for move in moves]))
         geometry_tangent(self.grid.fields, self.buffer.fields, motion.fields, *self._how())
-        return motion.dot_image(len(self.rays)).astype(float)
+        return motion.dot_image(len(self.rays))[:, : len(dots)].astype(float)
 
     def adjoint(self, d_image: np.ndarray) -> Parameters:
         """(d image / d parameters)' d_image, for d_image (ray, 4) by colour after exposure and transmittance.
@@ -230,17 +250,45 @@ class Linearised:
         )
 
     def jacobian(self, parameters=("pose",)) -> np.ndarray:
-        """d image / d parameters (ray, 4, number): the groups' numbers one after the other, all in few passes."""
-        self._require(parameters)
-        directions = [unit for group in parameters for unit in units(group)]
-        columns = []
-        for first in range(0, len(directions), CHUNK):
-            columns.append(self._few_tangents(directions[first : first + CHUNK]))
-        out = np.concatenate(columns, axis=1)[:, : len(directions)]
-        for column, unit in enumerate(directions):
-            if unit.background is not None:
-                out[:, column, :3] += self._seen()[:, 3:] * unit.background
-            out[:, column, :3] *= self.exposure[:3]
-            if unit.exposure is not None:
-                out[:, column, :3] += self._seen()[:, :3] * unit.exposure[:3] + unit.exposure[3:]
-        return out.transpose(0, 2, 1)
+        """d image / d parameters (ray, 4, number): of groups all their numbers, of directions one column each.
+
+        `parameters` are names of small groups or `Parameters`, one after the other.
+        """
+        if isinstance(parameters, (str, Parameters)):
+            parameters = [parameters]
+        dots = [one for each in parameters for one in ([each] if isinstance(each, Parameters) else units(each))]
+        return self.tangents(dots)
+
+
+def jacobian(
+    volume: Volume,
+    camera: Camera,
+    parameters=("pose",),
+    *,
+    march: March = March(),
+    background=None,
+    exposure=PLAIN,
+    pixels=None,
+) -> np.ndarray:
+    """d image / d parameters, all columns carried by one pass over the rays, a dozen at a time.
+
+    Args:
+        volume, camera: what is seen, and from where.
+        parameters: names of small groups, "background", "pose", "focal", "principal_point", "exposure", "step", "box",
+            of each of which every number is a column; and `Parameters`, directions of whatever they hold, the volume's
+            own numbers included, each of which is a column. Units as in `Parameters`.
+        march: how rays are sampled.
+        background, exposure: as in `Linearised`.
+        pixels: indices of the pixels to look at, row by row; all if not given.
+
+    Returns (pixel, 4, column): red, green, blue after exposure, and transmittance.
+
+    Raises RaymarchError for a parameter that does not exist or that the mode of `march` does not see.
+
+    Example:
+        >>> ball = Volume.from_function(lambda p: 9.0 * (np.linalg.norm(p, axis=-1) < 0.5), shape=(16, 16, 16))
+        >>> jacobian(ball, Camera.look_at((0, -4, 0), width=8, height=8), ["pose", "focal"]).shape
+        (64, 4, 8)
+    """
+    with Linearised(volume, camera, background=background, exposure=exposure, march=march, pixels=pixels) as seen:
+        return seen.jacobian(parameters)

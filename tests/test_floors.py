@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "raymarch"
 FLOORS = {
     0: ["errors", "runtime", "interrupt"],
     1: ["pose", "camera", "rays", "volume", "view", "parameters", "memory", "kernels", "grid", "owner", "raybuffer"]
-    + ["raymotion", "imagestore"],
+    + ["raymotion", "imagestore", "dotgrid"],
     2: ["renderer", "optimiser", "losses", "tape", "hull", "io", "metrics", "settings", "report"]
     + ["projection", "linearised", "deposit"],
     3: ["fitter", "evaluation", "gradient_check", "check", "solve"],

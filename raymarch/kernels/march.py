@@ -206,7 +206,7 @@ def march_tangent(
     grid: ti.template(), dot_grid: ti.template(), rays: ti.template(), dot_image: ti.template(), reading: ti.template(),
     count: int, dt: float, stop: float, least: float, background: ti.math.vec3,
 ):  # fmt: skip
-    """dot_image[r, 0] = (d image / d grid) dot_grid: the loop of `march` with each line differentiated below it."""
+    """dot_image[r, d] = (d image / d grid) of each column d of dot_grid: `march` with each line differentiated."""
     ti.loop_config(block_dim=64)
     for r in range(count):
         o, d, Y = in_index_space(grid, rays, r)
@@ -215,8 +215,8 @@ def march_tangent(
         near, far = clip(o, d, top)
         phase, stretch = jitter_of(rays, reading, r)
         step = stretch * dt
-        T, dot_T = ti.cast(1.0, float), ti.cast(0.0, float)
-        dot_colour = ti.Vector.zero(float, 3)
+        T, dot_T = ti.cast(1.0, float), ti.Vector.zero(float, dot_grid.columns)
+        dot_colour = ti.Matrix.zero(float, dot_grid.columns, 3)
         k, n = 0, steps_of(near, far, step, phase)
         while k <= n and far > near and going(reading, T, stop):
             begin, width = step_at(reading, near, far, step, phase, k)
@@ -230,22 +230,33 @@ def march_tangent(
                 x = gather(grid.density, cell, f) + shift
                 dot_x = gather(dot_grid.density, cell, f)
                 tau = activation.density(reading, x) * per_scale * width
-                dot_tau = width * per_scale * activation.density_slope(reading, x) * dot_x
+                by_x = width * per_scale * activation.density_slope(reading, x)
                 weight, T_after = take(reading, T, tau)
-                dot_weight, dot_T_after = take_tangent(reading, T, tau, dot_T, dot_tau)
-                if lit(reading, weight, least):
+                on = lit(reading, weight, least)
+                colour = ti.Vector.zero(float, 3)
+                if on:
                     colour = colour_at(grid, reading, cell, f, Y)
-                    dot_colour += dot_weight * colour
-                    if ti.static(reading.mode != "x-ray"):
+                for e in ti.static(range(dot_grid.columns)):
+                    dot_weight, dot_T_after = take_tangent(reading, T, tau, dot_T[e], by_x * dot_x[e])
+                    for c in ti.static(range(3)):
+                        dot_colour[e, c] += dot_weight * colour[c]
+                    dot_T[e] = dot_T_after
+                if ti.static(reading.mode != "x-ray" and dot_grid.channels > 0):
+                    if on:
                         dot_features = gather(dot_grid.features, cell, f)
-                        slope = activation.colour_slope(reading, colour)
-                        for b in ti.static(range((grid.degree + 1) ** 2)):
-                            for c in ti.static(range(3)):
-                                dot_colour[c] += weight * slope[c] * Y[b] * dot_features[3 * b + c]
-                T, dot_T = T_after, dot_T_after
+                        slope = weight * activation.colour_slope(reading, colour)
+                        for e in ti.static(range(dot_grid.columns)):
+                            for b in ti.static(range((grid.degree + 1) ** 2)):
+                                for c in ti.static(range(3)):
+                                    dot_colour[e, c] += (
+                                        slope[c] * Y[b] * dot_features[dot_grid.channels * e + 3 * b + c]
+                                    )
+                T = T_after
                 k += 1
-        dot_colour += dot_T * behind(reading, background)
-        dot_image[r, 0] = ti.Vector([dot_colour[0], dot_colour[1], dot_colour[2], dot_T])
+        seen = behind(reading, background)
+        for e in ti.static(range(dot_grid.columns)):
+            image = ti.Vector([dot_colour[e, 0], dot_colour[e, 1], dot_colour[e, 2], 0.0])
+            dot_image[r, e] = image + dot_T[e] * ti.Vector([seen[0], seen[1], seen[2], 1.0])
 
 
 @ti.kernel

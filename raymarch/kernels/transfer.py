@@ -131,6 +131,14 @@ def images_in(images: ti.types.ndarray(dtype=ti.u8, ndim=4), store: ti.template(
 
 
 @ti.kernel
+def directions_in(values: ti.types.ndarray(ndim=4), field: ti.template()):
+    """field[i, j, k] = values[i, j, k, :]."""
+    for i, j, k in field:
+        for a in ti.static(range(field.n)):
+            field[i, j, k][a] = values[i, j, k, a]
+
+
+@ti.kernel
 def columns_in(values: ti.types.ndarray(ndim=3), field: ti.template()):
     """field[i, c] = values[i, c, :]."""
     for i, c in ti.ndrange(values.shape[0], values.shape[1]):
@@ -148,7 +156,9 @@ def columns_out(field: ti.template(), values: ti.types.ndarray(ndim=3)):
 
 @ti.kernel
 def shift_grid(moved: ti.template(), grid: ti.template(), dot: ti.template(), h: float):
-    """moved = grid + h dot, density and features."""
-    for I in ti.grouped(moved.density):
-        moved.density[I] = grid.density[I] + h * dot.density[I]
-        moved.features[I] = grid.features[I] + h * dot.features[I]
+    """moved = grid + h dot's first column, density and features."""
+    for I in ti.grouped(dot.density):
+        moved.density[I] = grid.density[I] + h * dot.density[I][0]
+        moved.features[I] = grid.features[I]
+        for c in ti.static(range(dot.channels)):
+            moved.features[I][c] += h * dot.features[I][c]

@@ -1,0 +1,66 @@
+"""Directions of a volume on the device: several tangents of density and colour, carried side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import taichi as ti
+
+from raymarch import runtime
+from raymarch.kernels import transfer
+from raymarch.memory import require_memory
+from raymarch.owner import Owner
+from raymarch.parameters import Parameters
+
+WIDEST = 48  # numbers of one sample that a kernel unrolls
+
+
+@dataclass(frozen=True, eq=False)
+class DotFields:
+    """The fields as kernels see them: a vector of columns a sample; channel c of column d is number d channels + c."""
+
+    density: ti.Field
+    features: ti.Field | None
+    columns: int
+    channels: int
+
+
+class DotGrid(Owner[DotFields]):
+    """Room for `columns` tangents of a volume of `shape` samples, with `channels` of colour each or none."""
+
+    name = "this dot grid"
+
+    def __init__(self, shape: tuple[int, int, int], channels: int, columns: int):
+        runtime.start()
+        runtime.require_owner()
+        self.shape, self.columns = shape, columns
+        width = 4 if runtime.single_precision() else 8
+        numbers = columns * (1 + channels)
+        require_memory(shape, int(np.prod(shape)) * numbers * width, numbers, "take fewer columns at once")
+        tree = ti.FieldsBuilder()
+        density = ti.Vector.field(columns, float)
+        features = ti.Vector.field(columns * channels, float) if channels else None
+        for each in filter(None, (density, features)):
+            tree.dense(ti.ijk, shape).place(each)
+        self._own(tree.finalize(), DotFields(density, features, columns, channels))
+
+    @staticmethod
+    def columns_for(channels: int, wanted: int) -> int:
+        """How many columns go side by side, so that kernels stay small."""
+        return max(1, min(wanted, WIDEST // max(channels, 1)))
+
+    def upload(self, dots: Sequence[Parameters]) -> None:
+        """Put directions on the device, at most `columns`; what they leave out is zero."""
+        f, dtype = self.fields, runtime.dtype()
+        density = np.zeros((*self.shape, f.columns), dtype)
+        features = np.zeros((*self.shape, f.columns * f.channels), dtype)
+        for column, dot in enumerate(dots):
+            if dot.density is not None:
+                density[..., column] = dot.density
+            if dot.colour is not None and f.channels:
+                features[..., column * f.channels : (column + 1) * f.channels] = dot.colour
+        transfer.directions_in(density, f.density)
+        if f.features is not None:
+            transfer.directions_in(features, f.features)
