@@ -1,209 +1,23 @@
-"""A sphere's radius and centre from a depth image, the silhouette included: the problem of taichi#6196.
+"""A sphere's radius and centre from a depth image by Gauss-Newton, the silhouette included: taichi#6196.
 
     python examples/sphere.py [--out sphere.png]
 
-A pinhole camera at the origin looks along +z; the ray of an image point is m = (x, y, 1), with x = (u - W/2) / focus and
-y = (v - H/2) / focus, pixel (i, j) spanning u in i..i+1 and v in j..j+1. For a sphere of radius r about c write
-k = |c|^2 - r^2 and Q(x, y) = (c.m)^2 - k |m|^2. The ray meets the sphere where Q > 0, at the distance
-
-    D = (c.m - sqrt Q) / |m|,                                         and D = sqrt k all along the silhouette Q = 0.
-
-A pixel's value is the integral of D over the part of its area that the sphere covers. By Leibniz its derivative is
-
-    integral of dD/dp over the covered part  +  sqrt k * d(covered area)/dp:
-
-the second is the silhouette's, and is all that differentiating the ray at the pixel's centre leaves out. Both integrals
-are taken in angles: y = middle - height cos(omega) runs through the silhouette's rows, x = mid - half cos(phi) through a
-row, and sqrt Q is a constant times sin(omega) sin(phi). So the root, whose slope is infinite at the silhouette, leaves
-nothing there that is not smooth, and Gauss-Legendre nodes serve pixels at the silhouette as they do those within.
+`sphere_renderer.py` has the image and its Jacobian.
 """
 
 import argparse
 import time
-from dataclasses import dataclass
 
 import numpy as np
-import taichi as ti
+from sphere_renderer import Sphere, render
 
-import raymarch as rm
-from raymarch.owner import Owner
 from raymarch.solve import Solution, gauss_newton
+
+import taichi as ti  # isort: skip  (after raymarch, which keeps Taichi's banner off stdout)
 
 TRUE = np.array([10.0, 10.0, 10.0, 100.0])  # radius, and centre x, y, z
 START = TRUE + 0.1
 NAMES = ("radius", "x", "y", "z")
-
-
-@dataclass(frozen=True, eq=False)
-class SphereFields:
-    """Images are [W, H]; tangents have a component for each of (radius, x, y, z)."""
-
-    focus: float  # pixels
-    order: int  # nodes of the quadrature along a panel of rows, and along a row
-    shape: ti.Field  # radius, x, y, z
-    node: ti.Field  # [order], 0..1 and their weights: along a row; then along rows, dense at both ends
-    image: ti.Field  # depth times pixel area
-    cover: ti.Field  # area covered, 0..1
-    inside: ti.Field  # d image / d shape with the covered part held
-    edge: ti.Field  # d cover / d shape
-    apparent: ti.Field  # log radius, x / z, y / z, log z: what the Tape's gradient is taken by
-    target: ti.Field
-    loss: ti.Field
-    samples: ti.Field  # [0 .. used]: x, y, and the area they stand for in pixels
-    pixel: ti.Field  # of a sample
-    used: ti.Field
-
-
-class Sphere(Owner[SphereFields]):
-    """The renderer's memory. `order` 8 is good to 1e-8 of the largest value; `samples` is room for the Tape's."""
-
-    name = "this sphere"
-
-    def __init__(self, width: int = 640, height: int = 480, focus: float = 400.0, order: int = 8, samples: int = 0):
-        rm.start("cpu", "f64")
-        scalar, vector = (lambda: ti.field(float)), (lambda n: ti.Vector.field(n, float))
-        with_gradient = {name: ti.field(float, needs_grad=True) for name in ("image", "cover", "shape", "apparent")}
-        f = SphereFields(
-            **with_gradient, loss=ti.field(float, needs_grad=True), focus=focus, order=order, node=vector(4),
-            inside=vector(4), edge=vector(4), target=scalar(), samples=vector(3),
-            pixel=ti.Vector.field(2, ti.i32), used=ti.field(ti.i32),
-        )  # fmt: skip
-        tree = ti.FieldsBuilder()
-        for each in (f.image, f.cover, f.inside, f.edge, f.target):
-            tree.dense(ti.ij, (width, height)).place(each)
-        for each, count in ((f.shape, 4), (f.apparent, 4), (f.node, order), (f.samples, samples), (f.pixel, samples)):
-            tree.dense(ti.i, max(count, 1)).place(each)
-        tree.place(f.loss, f.used)
-        tree.lazy_grad()
-        self._own(tree.finalize(), f)
-        t, w = np.polynomial.legendre.leggauss(order)
-        t, w = (t + 1) / 2, w / 2
-        # t -> sin^2(pi t / 2) takes the square roots off both ends of a panel of rows.
-        dense, by_t = np.sin(np.pi * t / 2) ** 2, np.pi / 2 * np.sin(np.pi * t)
-        f.node.from_numpy(np.stack([t, w, dense, w * by_t], 1))
-
-    def render(self, shape: np.ndarray) -> np.ndarray:
-        """The depth image [W, H], anti-aliased by area coverage."""
-        self.fields.shape.from_numpy(np.asarray(shape, float))
-        render(self.fields, 0, 0, False)
-        return self.fields.image.to_numpy()
-
-    def jacobian(self, shape: np.ndarray, boundary: bool = True) -> np.ndarray:
-        """d image / d shape, [W, H, 4], all columns in one launch; `boundary=False` leaves the silhouette's part out."""
-        f = self.fields
-        f.shape.from_numpy(np.asarray(shape, float))
-        render(f, 0, 4, False)
-        edge_depth = np.sqrt(np.sum(np.square(shape[1:])) - shape[0] ** 2)
-        return f.inside.to_numpy() + boundary * edge_depth * f.edge.to_numpy()
-
-    def supersampled(self, shape: np.ndarray, n: int = 64) -> np.ndarray:
-        """The image as the mean of n x n rays a pixel: data that this renderer did not make."""
-        self.fields.shape.from_numpy(np.asarray(shape, float))
-        supersample(self.fields, n)
-        return self.fields.image.to_numpy()
-
-
-@ti.func
-def load(f: ti.template()):
-    return f.shape[0], ti.Vector([f.shape[1], f.shape[2], f.shape[3]])
-
-
-@ti.func
-def ray_depth(r, c, x, y):
-    """D, and Q: below zero where the ray misses, and D is 0 there."""
-    m = ti.Vector([x, y, 1.0])
-    Q = c.dot(m) ** 2 - (c.dot(c) - r * r) * m.dot(m)
-    D = 0.0
-    if Q > 0:
-        D = (c.dot(m) - ti.sqrt(Q)) / m.norm()
-    return D, Q
-
-
-@ti.func
-def slopes(r, c, m):
-    """d (c.m) and half of dQ, by (radius, x, y, z), at a fixed ray."""
-    toward = ti.Vector([0.0, m[0], m[1], m[2]])
-    return toward, c.dot(m) * toward - m.dot(m) * ti.Vector([-r, c[0], c[1], c[2]])
-
-
-@ti.func
-def chord(a, b, c, k, t):
-    """Middle and half length of what the silhouette cuts off the line on which the coordinate that goes with b is t."""
-    A, e = k - a * a, b * t + c
-    return a * e / A, ti.sqrt(ti.max(k * (e * e - A * (1 + t * t)), 0.0)) / A
-
-
-@ti.func
-def angle(cosine):
-    return ti.acos(ti.min(ti.max(cosine, -1.0), 1.0))
-
-
-@ti.kernel
-def render(f: ti.template(), first: ti.template(), count: ti.template(), keep: ti.template()):
-    """image and cover; columns first .. first + count of inside and edge; with `keep`, samples for the Tape too."""
-    for i, j in f.image:
-        r, c = load(f)
-        k = c.dot(c) - r * r
-        A, B = k - c[0] ** 2, c[2] ** 2 - r * r  # both positive for a sphere in front of the camera: an ellipse
-        middle, height = c[1] * c[2] / B, r * ti.sqrt(A) / B
-        width = height * ti.sqrt(k * B) / A
-        x0, y0 = (i - f.image.shape[0] / 2) / f.focus, (j - f.image.shape[1] / 2) / f.focus
-        x1, y1 = x0 + 1 / f.focus, y0 + 1 / f.focus
-        cover, volume = 0.0, 0.0
-        inside, edge = ti.Vector.zero(float, 4), ti.Vector.zero(float, 4)
-        # Panels of rows end where the silhouette crosses the pixel's left and right side.
-        low, high = angle((middle - y0) / height), angle((middle - y1) / height)
-        p, p_half = chord(c[1], c[0], c[2], k, x0)
-        q, q_half = chord(c[1], c[0], c[2], k, x1)
-        p0, p1 = angle((middle - p + p_half) / height), angle((middle - p - p_half) / height)
-        q0, q1 = angle((middle - q + q_half) / height), angle((middle - q - q_half) / height)
-        b, d = ti.max(p0, q0), ti.min(p1, q1)
-        cut = ti.Vector([low, ti.min(p0, q0), ti.min(b, d), ti.max(b, d), ti.max(p1, q1), high])
-        for panel in range(5):
-            begin = ti.min(ti.max(cut[panel], low), high)
-            span = ti.min(ti.max(cut[panel + 1], low), high) - begin
-            for row in range(ti.select(span > 0, f.order, 0)):
-                omega = begin + span * f.node[row][2]
-                y, half = middle - height * ti.cos(omega), width * ti.sin(omega)
-                mid = c[0] * (c[1] * y + c[2]) / A
-                dy = span * f.node[row][3] * height * ti.sin(omega)
-                for side in ti.static((-1, 1)):
-                    x = mid + side * half
-                    if x0 < x <= x1:
-                        _, half_dQ = slopes(r, c, ti.Vector([x, y, 1.0]))
-                        for n in ti.static(range(first, first + count)):
-                            edge[n] += half_dQ[n] / (A * half) * dy
-                start, end = angle((mid - x0) / half), angle((mid - x1) / half)
-                for along in range(ti.select(end > start, f.order, 0)):
-                    phi = start + (end - start) * f.node[along][0]
-                    m = ti.Vector([mid - half * ti.cos(phi), y, 1.0])
-                    root = ti.sqrt(A) * half * ti.sin(phi)  # sqrt Q
-                    area = (end - start) * f.node[along][1] * half * ti.sin(phi) * dy
-                    cover += area
-                    volume += area * (c.dot(m) - root) / m.norm()
-                    toward, half_dQ = slopes(r, c, m)
-                    for n in ti.static(range(first, first + count)):
-                        inside[n] += area * (toward[n] - half_dQ[n] / root) / m.norm()
-                    if ti.static(keep):
-                        at = ti.atomic_add(f.used[None], 1)
-                        f.samples[at] = ti.Vector([m[0], m[1], area * f.focus**2])
-                        f.pixel[at] = ti.Vector([i, j])
-        f.cover[i, j], f.image[i, j] = cover * f.focus**2, volume * f.focus**2
-        for n in ti.static(range(first, first + count)):
-            f.inside[i, j][n], f.edge[i, j][n] = inside[n] * f.focus**2, edge[n] * f.focus**2
-
-
-@ti.kernel
-def supersample(f: ti.template(), n: int):
-    for i, j in f.image:
-        r, c = load(f)
-        centre, reach = f.focus * c / c[2], 1.5 * f.focus * r / (c[2] - r) + 2
-        total = 0.0
-        u, v = i - f.image.shape[0] / 2, j - f.image.shape[1] / 2
-        if ti.abs(u - centre[0]) < reach and ti.abs(v - centre[1]) < reach:
-            for a, b in ti.ndrange(n, n):
-                total += ray_depth(r, c, (u + (a + 0.5) / n) / f.focus, (v + (b + 0.5) / n) / f.focus)[0]
-        f.image[i, j] = total / (n * n)
 
 
 def find(sphere: Sphere, data: np.ndarray, start: np.ndarray, steps: int = 6, seen=None) -> Solution:
@@ -216,4 +30,93 @@ def find(sphere: Sphere, data: np.ndarray, start: np.ndarray, steps: int = 6, se
             seen(shape, 0.5 * float(r @ r))
         return r, J
 
-    return gauss_newton(linearise, start, steps=steps, tolerance=1e-9)
+    return gauss_newton(linearise, start, steps=steps, tolerance=1e-6)
+
+
+def check_silhouette(sphere: Sphere, shape: np.ndarray, column: int, step: float = 0.1, parts: int = 40):
+    """The Jacobian's mean over shape[column] +- step, its inner part's, and what they should be, [W, H] each.
+
+    The third is the central difference of images of 64 x 64 rays a pixel. A short step would drown it in the noise of
+    single rays that begin or cease to hit, 1 / step; over a long one the derivative changes, hence the mean.
+    """
+    move = step * np.eye(4)[column]
+    inside = whole = 0.0
+    for t in (2 * np.arange(parts) + 1) / parts - 1:
+        by_depth, by_silhouette = (each[..., column] / parts for each in sphere.parts(shape + t * move))
+        inside, whole = inside + by_depth, whole + by_depth + by_silhouette
+    difference = sphere.supersampled(shape + move) - sphere.supersampled(shape - move)
+    return whole, inside, difference / (2 * step)
+
+
+def milliseconds(call, repeats: int = 5) -> float:
+    """The fastest of several calls, after one that compiles."""
+    times = []
+    for _ in range(repeats + 1):
+        begin = time.perf_counter()
+        call()
+        ti.sync()
+        times.append(1e3 * (time.perf_counter() - begin))
+    return min(times[1:])
+
+
+def draw(path: str, depth: np.ndarray, columns: list[tuple[str, np.ndarray]]) -> None:
+    """The depth image, and d / d radius at a part of the silhouette, as a PNG."""
+    from matplotlib.colors import SymLogNorm
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Rectangle
+
+    u, v, size = 374, 294, 28
+    figure = Figure(figsize=(14, 3.9), layout="constrained")
+    axes = figure.subplots(1, 1 + len(columns))
+    seen = axes[0].imshow(np.where(depth > 0, depth, np.nan).T, cmap="viridis", extent=(0, *depth.shape, 0))
+    axes[0].add_patch(Rectangle((u, v), size, size, fill=False, color="red"))
+    axes[0].set(
+        title="depth times covered area", xlim=(300, 420), ylim=(340, 220), xlabel="u [pixel]", ylabel="v [pixel]"
+    )
+    figure.colorbar(seen, ax=axes[0], shrink=0.8)
+    largest = max(np.abs(column).max() for _, column in columns)
+    norm = SymLogNorm(1.0, vmin=-largest, vmax=largest)  # inside the derivative is -1 to -30, hidden on a linear scale
+    for ax, (title, column) in zip(axes[1:], columns, strict=True):
+        part = column[u : u + size, v : v + size].T
+        seen = ax.imshow(part, cmap="RdBu_r", norm=norm, extent=(u, u + size, v + size, v))
+        ax.set(title=title, xlabel="u [pixel]")
+    figure.colorbar(seen, ax=axes[1:], shrink=0.8, label="d / d radius")
+    figure.savefig(path, dpi=100)
+
+
+def main() -> None:
+    ask = argparse.ArgumentParser(description="Radius and centre of a sphere from a depth image, by Gauss-Newton.")
+    ask.add_argument("--out", help="write a picture of the Jacobian at the silhouette here (PNG)")
+    out = ask.parse_args().out
+    with Sphere() as sphere:
+        data = {"made by the same operator": sphere.render(TRUE), "64 x 64 rays a pixel": sphere.supersampled(TRUE)}
+        for name, image in data.items():
+            for off in (0.1, 0.2):
+                print(f"data {name}, start {off} off:\n  step" + "".join(f"{each:>13}" for each in NAMES) + "   cost")
+                rows = []
+                found = find(sphere, image, TRUE + off, seen=lambda shape, cost, rows=rows: rows.append((shape, cost)))
+                for step, (shape, cost) in enumerate(rows):
+                    print(f"  {step:4d}" + "".join(f"{each:13.8f}" for each in shape) + f"   {cost:.3e}")
+                print(f"  largest error {np.abs(found.x - TRUE).max():.1e} after {found.steps} steps\n")
+
+        whole, inside, difference = check_silhouette(sphere, START, 0)
+        size = np.linalg.norm(difference)
+        print("d image / d radius, against differences of the image of 64 x 64 rays a pixel, relative L2 error:")
+        print(f"  with the silhouette's part     {np.linalg.norm(whole - difference) / size:.1e}")
+        print(f"  without                        {np.linalg.norm(inside - difference) / size:.1e}")
+        print(f"  total over the image {whole.sum():.0f}, of which without the silhouette {inside.sum():.0f}\n")
+
+        together = milliseconds(lambda: render(sphere.fields, 0, 4, False))
+        apart = milliseconds(lambda: [render(sphere.fields, column, 1, False) for column in range(4)])
+        print(f"four columns: {together:.0f} ms in one launch, {apart:.0f} ms in four")
+        if out:
+            panels = [
+                ("by radius, silhouette included", whole),
+                ("without it", inside),
+                ("differences, 64 x 64 rays", difference),
+            ]
+            draw(out, sphere.render(START), panels)
+
+
+if __name__ == "__main__":
+    main()
