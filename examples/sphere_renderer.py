@@ -124,7 +124,7 @@ def load(f: ti.template()):
 def ray_depth(r, c, x, y):
     """D, and Q: below zero where the ray misses, and D is 0 there."""
     m = ti.Vector([x, y, 1.0])
-    Q = r * r * m.dot(m) - c.cross(m).norm_sqr()  # as above, but without the difference of large numbers
+    Q = r * r * m.dot(m) - c.cross(m).norm_sqr()  # the same without a difference of large numbers
     D = 0.0
     if Q > 0:
         D = (c.dot(m) - ti.sqrt(Q)) / m.norm()
@@ -146,6 +146,15 @@ def chord(a, b, c, k, t):
 
 
 @ti.func
+def is_near(r, c, corner, size):
+    """Whether a pixel may meet the silhouette's bounding box."""
+    near, B = True, c[2] ** 2 - r * r
+    for a in ti.static(range(2)):
+        near &= ti.abs(corner[a] - c[a] * c[2] / B) <= r * ti.sqrt(c[a] ** 2 + B) / B + size
+    return near
+
+
+@ti.func
 def angle(cosine):
     return ti.acos(ti.min(ti.max(cosine, -1.0), 1.0))
 
@@ -155,6 +164,7 @@ def render(f: ti.template(), first: ti.template(), count: ti.template(), keep: t
     """image and cover; columns first .. first + count of inside and edge; with `keep`, samples for the Tape too."""
     if ti.static(keep):
         f.used[None] = 0
+    ti.loop_config(block_dim=64)  # most pixels are empty: small parts share the others out evenly
     for i, j in f.image:
         r, c = load(f)
         k = c.dot(c) - r * r
@@ -165,7 +175,12 @@ def render(f: ti.template(), first: ti.template(), count: ti.template(), keep: t
         x1, y1 = x0 + 1 / f.focus, y0 + 1 / f.focus
         cover, volume = 0.0, 0.0
         inside, edge = ti.Vector.zero(float, 4), ti.Vector.zero(float, 4)
-        # Panels of rows end where the silhouette crosses the pixel's left and right side.
+        f.cover[i, j], f.image[i, j] = 0.0, 0.0
+        for n in ti.static(range(first, first + count)):
+            f.inside[i, j][n], f.edge[i, j][n] = 0.0, 0.0
+        if not is_near(r, c, ti.Vector([x0, y0]), 1 / f.focus):
+            continue
+        # Rows low .. high in omega, in panels that end where the silhouette crosses the pixel's left and right side.
         low, high = angle((middle - y0) / height), angle((middle - y1) / height)
         p, p_half = chord(c[1], c[0], c[2], k, x0)
         q, q_half = chord(c[1], c[0], c[2], k, x1)
@@ -212,10 +227,10 @@ def render(f: ti.template(), first: ti.template(), count: ti.template(), keep: t
 def supersample(f: ti.template(), n: int):
     for i, j in f.image:
         r, c = load(f)
-        centre, reach = f.focus * c / c[2], 1.5 * f.focus * r / (c[2] - r) + 2
+        at = ti.Vector([i - f.image.shape[0] / 2, j - f.image.shape[1] / 2])
         total = 0.0
-        u, v = i - f.image.shape[0] / 2, j - f.image.shape[1] / 2
-        if ti.abs(u - centre[0]) < reach and ti.abs(v - centre[1]) < reach:
+        if is_near(r, c, at / f.focus, 1 / f.focus):
             for a, b in ti.ndrange(n, n):
-                total += ray_depth(r, c, (u + (a + 0.5) / n) / f.focus, (v + (b + 0.5) / n) / f.focus)[0]
+                u, v = at[0] + (a + 0.5) / n, at[1] + (b + 0.5) / n
+                total += ray_depth(r, c, u / f.focus, v / f.focus)[0]
         f.image[i, j] = total / (n * n)
