@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from raymarch.check import check_gradients as check_gradients
     from raymarch.deposit import Splat as Splat
     from raymarch.deposit import splat as splat
+    from raymarch.derivatives import jacobian as jacobian
     from raymarch.errors import RaymarchError as RaymarchError
     from raymarch.evaluation import evaluate as evaluate
     from raymarch.fitter import Fit as Fit
@@ -40,12 +41,13 @@ if TYPE_CHECKING:
     from raymarch.io.volume_hdf5 import load as load
     from raymarch.io.volume_hdf5 import save as save
     from raymarch.linearised import Linearised as Linearised
-    from raymarch.linearised import jacobian as jacobian
     from raymarch.metrics import psnr as psnr
     from raymarch.metrics import ssim as ssim
     from raymarch.optimiser import Adam as Adam
     from raymarch.parameters import Parameters as Parameters
     from raymarch.rays import Rays as Rays
+    from raymarch.registration import Registration as Registration
+    from raymarch.registration import register as register
     from raymarch.renderer import March as March
     from raymarch.renderer import Renderer as Renderer
     from raymarch.renderer import Rendering as Rendering
@@ -75,11 +77,13 @@ _HOME = {
     "io.image_set": ["load_views"],
     "io.picture": ["write_png"],
     "io.volume_hdf5": ["describe", "load", "save"],
-    "linearised": ["Linearised", "jacobian"],
+    "derivatives": ["jacobian"],
+    "linearised": ["Linearised"],
     "metrics": ["psnr", "ssim"],
     "optimiser": ["Adam"],
     "parameters": ["Parameters"],
     "rays": ["Rays"],
+    "registration": ["Registration", "register"],
     "renderer": ["March", "Renderer", "Rendering", "render"],
     "report": ["Report"],
     "runtime": ["start"],

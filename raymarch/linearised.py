@@ -23,7 +23,7 @@ from raymarch.projection import Projection
 from raymarch.raybuffer import RayBuffer
 from raymarch.raymotion import RayMotion
 from raymarch.rays import Rays
-from raymarch.renderer import March
+from raymarch.renderer import INVISIBLE, March
 from raymarch.view import require_colour
 from raymarch.volume import Volume
 
@@ -38,8 +38,10 @@ class Linearised:
 
     Args:
         exposure: three gains and three offsets on the colour.
-        march: how rays are sampled; for exact derivatives keep `stop` and `least` at 0.
+        march: how rays are sampled; for exact derivatives keep `stop` and `least` at 0, as they are if it is not
+            given. With a `least`, empty space is skipped.
         pixels: indices of the pixels to look at, row by row; all if not given.
+        columns: of a Jacobian that one pass carries; fewer compile faster.
 
     Example:
         >>> ball = Volume.from_function(lambda p: 9.0 * (np.linalg.norm(p, axis=-1) < 0.5), shape=(16, 16, 16))
@@ -57,18 +59,14 @@ class Linearised:
         exposure=PLAIN,
         march: March | None = None,
         pixels=None,
+        columns: int = CHUNK,
     ):
-        self.volume, self.camera = volume, camera
+        self.volume = volume
         self.march = March(stop=0.0, least=0.0) if march is None else march
         self.background = np.array(require_colour(volume.background if background is None else background))
-        self.exposure = np.asarray(exposure, float)
-        if self.exposure.shape != (6,) or not np.isfinite(self.exposure).all():
-            raise RaymarchError(f"exposure is {exposure}, want three gains and three offsets")
-        self.projection = Projection(camera, volume.world_from_index, self.march.step)
         runtime.start()
-        self.pixels = pixels
-        self.rays = self._chosen(camera)
-        self._image: np.ndarray | None = None
+        self.pixels, self.columns = pixels, columns
+        self._stand(camera, exposure)
         self._grids: dict[str, Grid] = {}
         self._dot_grids: dict[tuple[int, int], DotGrid] = {}
         self._dots: list[Parameters] | None = None
@@ -76,6 +74,8 @@ class Linearised:
         with ExitStack() as owners:
             self.grid = owners.enter_context(Grid(volume.shape, volume.degree, slots=2))
             self.grid.upload(volume)
+            if self.march.least > 0 and self.march.mode != "x-ray" and volume.activation.density != "identity":
+                self.grid.refresh_occupancy(INVISIBLE / float(np.linalg.norm(volume.box[1] - volume.box[0])))
             self.buffer = owners.enter_context(RayBuffer(len(self.rays)))
             self.buffer.upload(self.rays)
             s = self.march
@@ -93,6 +93,24 @@ class Linearised:
         """Free the device memory."""
         self._owners.close()
 
+    def _stand(self, camera: Camera, exposure) -> None:
+        exposure = np.asarray(exposure, float)
+        if exposure.shape != (6,) or not np.isfinite(exposure).all():
+            raise RaymarchError(f"exposure is {exposure}, want three gains and three offsets")
+        self.camera, self.exposure = camera, exposure
+        self.projection = Projection(camera, self.volume.world_from_index, self.march.step)
+        self.rays = self._chosen(camera)
+        self._image: np.ndarray | None = None
+
+    def look(self, camera: Camera, exposure=PLAIN, pixels=None) -> None:
+        """See the same volume from another camera, under another exposure, by no more pixels than there were at first.
+
+        Nothing is compiled again. `pixels` are those of the new camera, all if not given.
+        """
+        self.pixels = pixels
+        self._stand(camera, exposure)
+        self.buffer.upload(self.rays)
+
     def _chosen(self, camera: Camera) -> Rays:
         """Rays of the pixels that are looked at."""
         return camera.rays(self.pixels)
@@ -107,7 +125,7 @@ class Linearised:
     def _loaded(self, dots: list[Parameters]) -> DotGrid:
         """The dot grid that holds directions of density and colour."""
         channels = 0 if all(dot.colour is None for dot in dots) else self.volume.features.shape[3]
-        columns = DotGrid.columns_for(channels, 1 if len(dots) == 1 else CHUNK)
+        columns = DotGrid.columns_for(channels, 1 if len(dots) == 1 else self.columns)
         if (channels, columns) not in self._dot_grids:
             made = DotGrid(self.volume.shape, channels, columns)
             self._dot_grids[channels, columns] = self._owners.enter_context(made)
@@ -119,7 +137,7 @@ class Linearised:
 
     def _motion(self, columns: int) -> RayMotion:
         if columns not in self._motions:
-            self._motions[columns] = self._owners.enter_context(RayMotion(len(self.rays), columns))
+            self._motions[columns] = self._owners.enter_context(RayMotion(self.buffer.capacity, columns))
         return self._motions[columns]
 
     @property
@@ -204,7 +222,7 @@ class Linearised:
         """Add to `out` what the directions that move some of `names` do, a chunk of columns at a time."""
         there = [i for i, dot in enumerate(dots) if any(getattr(dot, name) is not None for name in names)]
         while there:
-            done = carry([dots[i] for i in there[:CHUNK]])
+            done = carry([dots[i] for i in there[: self.columns]])
             out[..., there[: done.shape[1]]] += done.transpose(0, 2, 1)
             there = there[done.shape[1] :]
 
@@ -217,7 +235,7 @@ class Linearised:
 
     def _geometry_tangents(self, dots: list[Parameters]) -> np.ndarray:
         """(ray, column, 4) of the directions' geometry, all in one pass."""
-        motion = self._motion(1 if len(dots) == 1 else CHUNK)
+        motion = self._motion(1 if len(dots) == 1 else self.columns)
         padded = dots + [Parameters()] * (motion.fields.columns - len(dots))  # one kernel for every count
         moves = [self.projection.tangent(self.rays, dot) for dot in padded]
         origin, way, heading = (np.stack([move[i] for move in moves], axis=1) for i in range(3))
@@ -258,37 +276,3 @@ class Linearised:
             parameters = [parameters]
         dots = [one for each in parameters for one in ([each] if isinstance(each, Parameters) else units(each))]
         return self.tangents(dots)
-
-
-def jacobian(
-    volume: Volume,
-    camera: Camera,
-    parameters=("pose",),
-    *,
-    march: March = March(),
-    background=None,
-    exposure=PLAIN,
-    pixels=None,
-) -> np.ndarray:
-    """d image / d parameters, all columns carried by one pass over the rays, a dozen at a time.
-
-    Args:
-        volume, camera: what is seen, and from where.
-        parameters: names of small groups, "background", "pose", "focal", "principal_point", "exposure", "step", "box",
-            of each of which every number is a column; and `Parameters`, directions of whatever they hold, the volume's
-            own numbers included, each of which is a column. Units as in `Parameters`.
-        march: how rays are sampled.
-        background, exposure: as in `Linearised`.
-        pixels: indices of the pixels to look at, row by row; all if not given.
-
-    Returns (pixel, 4, column): red, green, blue after exposure, and transmittance.
-
-    Raises RaymarchError for a parameter that does not exist or that the mode of `march` does not see.
-
-    Example:
-        >>> ball = Volume.from_function(lambda p: 9.0 * (np.linalg.norm(p, axis=-1) < 0.5), shape=(16, 16, 16))
-        >>> jacobian(ball, Camera.look_at((0, -4, 0), width=8, height=8), ["pose", "focal"]).shape
-        (64, 4, 8)
-    """
-    with Linearised(volume, camera, background=background, exposure=exposure, march=march, pixels=pixels) as seen:
-        return seen.jacobian(parameters)

@@ -16,8 +16,8 @@ FLOORS = {
     1: ["pose", "camera", "rays", "volume", "view", "parameters", "memory", "kernels", "grid", "owner", "raybuffer"]
     + ["raymotion", "imagestore", "dotgrid"],
     2: ["renderer", "optimiser", "losses", "tape", "hull", "io", "metrics", "settings", "report"]
-    + ["projection", "linearised", "deposit"],
-    3: ["fitter", "evaluation", "gradient_check", "check", "solve"],
+    + ["projection", "linearised", "derivatives", "deposit"],
+    3: ["fitter", "evaluation", "gradient_check", "check", "solve", "registration"],
     4: ["cli", "plot"],
     5: ["__init__", "__main__"],
 }

@@ -1,0 +1,206 @@
+"""Where was a picture taken from? A camera's pose, and lens and exposure if asked, from one image and a volume.
+
+Levenberg-Marquardt on the image's Jacobian, from blurred to sharp: a blurred image changes slowly with the pose, so the
+search finds its way from far off, and the sharp one at the end gives the accuracy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from raymarch.camera import Camera
+from raymarch.errors import RaymarchError
+from raymarch.linearised import PLAIN, Linearised
+from raymarch.parameters import SHAPES
+from raymarch.pose import exp_rigid
+from raymarch.renderer import March
+from raymarch.solve import levenberg_marquardt
+from raymarch.view import require_colour
+from raymarch.volume import Volume
+
+SOUGHT = ("pose", "focal", "principal_point", "exposure")
+BLURS = (1 / 12, 1 / 24, 1 / 48, 1 / 96, 0.0)  # standard deviations, of the image's longer side
+COARSE = 128  # pixels a side at which blurred images are compared
+FINE = 1 << 16  # pixels at most of the last, sharp comparison
+
+
+@dataclass(frozen=True, eq=False)
+class Registration:
+    """Where a picture was taken from.
+
+    Attributes:
+        camera: the start's, moved.
+        exposure: three gains and three offsets (6,).
+        error: root mean square of what is left between image and rendering, colours in 0..1.
+        steps: linear systems that were solved.
+        converged: whether the last search ended for its tolerance, not for want of steps. It says nothing of whether
+            this is the place: look at `error`, and at the picture.
+    """
+
+    camera: Camera
+    exposure: np.ndarray
+    error: float
+    steps: int
+    converged: bool
+
+
+def register(
+    volume: Volume,
+    image: np.ndarray,
+    start: Camera,
+    parameters=("pose",),
+    *,
+    background=None,
+    exposure=PLAIN,
+    march: March = March(step=1.0),
+    steps: int = 12,
+    seed: int = 0,
+    show: Callable[[float], None] | None = None,
+) -> Registration:
+    """Find the camera that took `image` of `volume`, from a start some ten degrees or a tenth of the distance off.
+
+    Args:
+        volume: what is seen.
+        image: (height, width, 3 or 4), uint8 or numbers in 0..1; the fourth is straight alpha, which is compared too.
+        start: a camera of the image's size, near the true one.
+        parameters: what is sought: "pose", "focal", "principal_point", "exposure"; focal and distance are hard to tell
+            apart where the object is small in the image.
+        background: behind the volume, its own if not given.
+        exposure: at the start.
+        march: how rays are sampled.
+        steps: at most, for each of the blurs.
+        seed: of the pixels that the last comparison takes of a large image.
+        show: called with the share that is done, 0..1.
+
+    Raises RaymarchError where the sizes disagree or a parameter cannot be sought.
+
+    Example:
+        >>> egg = Volume.from_function(lambda p: 9.0 * (np.linalg.norm(p * [1, 1.5, 2], axis=-1) < 0.5), shape=(16,) * 3)
+        >>> true, start = (Camera.look_at((x, -4, 1), width=32, height=32) for x in (0.0, 0.2))
+        >>> from raymarch.renderer import render
+        >>> found = register(egg, render(egg, true), start)
+        >>> bool(np.linalg.norm(found.camera.position - true.position) < 0.02)
+        True
+    """
+    parameters = (parameters,) if isinstance(parameters, str) else tuple(parameters)
+    for name in parameters:
+        if name not in SOUGHT:
+            raise RaymarchError(f"parameter {name!r} cannot be sought: want some of {', '.join(SOUGHT)}")
+    target = _target(image, start, background or volume.background)
+    state: tuple[Camera, np.ndarray] = (start, np.asarray(exposure, float))
+    reach = float(np.linalg.norm(start.position - volume.corners.mean(0)))
+    levels = [_Level(target, start, blur, parameters, reach, seed) for blur in BLURS]
+    most = max(levels, key=lambda level: level.count)
+    columns = sum(int(np.prod(SHAPES[name])) for name in parameters if name != "exposure")
+    taken = 0
+    with Linearised(
+        volume, most.camera, background=background, march=march, pixels=most.pixels, columns=max(columns, 1)
+    ) as seen:
+        for i, level in enumerate(levels):
+            solution = levenberg_marquardt(
+                partial(level.linearise, seen), state, steps=steps, tolerance=1e-6, retract=level.retract
+            )
+            state, taken = solution.x, taken + solution.steps  # type: ignore[assignment]
+            if show is not None:
+                show((i + 1) / len(BLURS))
+    return Registration(state[0], state[1], np.sqrt(2 * solution.cost / most.target.size), taken, solution.converged)
+
+
+def _target(image, start: Camera, background) -> np.ndarray:
+    """Colour over the background, and transmittance where there is alpha (height, width, 3 or 4), in 0..1."""
+    image = np.asarray(image)
+    if image.shape not in [(start.height, start.width, n) for n in (3, 4)]:
+        raise RaymarchError(
+            f"image has shape {image.shape}, want ({start.height}, {start.width}, 3 or 4) as its camera; scale one"
+        )
+    image = image / 255.0 if image.dtype == np.uint8 else image.astype(float)
+    if not np.isfinite(image).all():
+        raise RaymarchError("image has numbers that are not finite; mend it first")
+    if image.shape[2] == 3:
+        return image
+    alpha = image[..., 3:]
+    return np.concatenate([image[..., :3] * alpha + (1 - alpha) * require_colour(background), 1 - alpha], axis=-1)
+
+
+class _Level:
+    """The residual at one blur: rendering less target, both blurred alike."""
+
+    def __init__(self, target: np.ndarray, start: Camera, blur: float, parameters, reach: float, seed: int):
+        self.start, self.parameters, self.reach = start, parameters, reach
+        longest, total = max(start.width, start.height), start.width * start.height
+        self.scale = min(1.0, COARSE / longest) if blur else 1.0
+        self.camera = self._scaled(start)
+        self.pixels = self.rows = self.columns = None
+        if blur:
+            size = (self.camera.height, self.camera.width)
+            rows, columns = (_gaussian(n, of, blur * longest) for n, of in zip(size, target.shape, strict=False))
+            self.target = np.einsum("iv,vuc,ju->ijc", rows, target, columns, optimize=True)
+            self.rows, self.columns = (_gaussian(n, n, blur * longest * self.scale) for n in size)
+        else:
+            if total > FINE:
+                self.pixels = np.sort(np.random.default_rng(seed).choice(total, FINE, replace=False))
+            self.target = target.reshape(total, -1)[slice(None) if self.pixels is None else self.pixels]
+        self.count = self.target.size // self.target.shape[-1]
+
+    def _scaled(self, camera: Camera) -> Camera:
+        return camera if self.scale == 1 else camera.scaled(self.scale)
+
+    def _blurred(self, values: np.ndarray) -> np.ndarray:
+        """(pixel, channel) values after the blur."""
+        if self.rows is None or self.columns is None:
+            return values
+        grid = values.reshape(len(self.rows), len(self.columns), -1)
+        return np.einsum("iv,vuc,ju->ijc", self.rows, grid, self.columns, optimize=True)
+
+    def linearise(self, seen: Linearised, state):
+        """(r, J) by the columns of the sought groups, in units of `scales`."""
+        camera, exposure = state
+        seen.look(self._scaled(camera), exposure, self.pixels)
+        channels = self.target.shape[-1]
+        image = self._blurred(seen.image()[:, :channels])
+        jacobian = seen.jacobian(self.parameters)[:, :channels] * self.scales
+        columns = jacobian.shape[-1]
+        jacobian = self._blurred(jacobian.reshape(len(jacobian), -1)).reshape(-1, columns)
+        return image.reshape(-1) - self.target.reshape(-1), jacobian
+
+    @property
+    def scales(self) -> np.ndarray:
+        """What one unit of a step is: radians, the same seen from the object, parts of the focal, of the width, 1."""
+        focal, width = self.start.focal, self.start.width
+        of = {
+            "pose": [self.reach] * 3 + [1.0] * 3,
+            "focal": [self.scale * f for f in focal],
+            "principal_point": [self.scale * width] * 2,
+            "exposure": [1.0] * 6,
+        }
+        return np.concatenate([np.ravel(of[name]) for name in self.parameters])
+
+    def retract(self, state, move):
+        """The state after a step."""
+        camera, exposure = state
+        first = 0
+        move = move * self.scales
+        for name in self.parameters:
+            part = move[first : first + int(np.prod(SHAPES[name]))]
+            first += len(part)
+            if name == "pose":
+                camera = replace(camera, world_from_camera=camera.world_from_camera @ exp_rigid(part))
+            elif name == "focal":
+                focal = np.maximum(camera.focal + part / self.scale, 0.1 * np.array(camera.focal))
+                camera = replace(camera, focal=tuple(focal))
+            elif name == "principal_point":
+                camera = replace(camera, principal=tuple(camera.principal + part / self.scale))
+            else:
+                exposure = exposure + part
+        return camera, exposure
+
+
+def _gaussian(count: int, of: int, width: float) -> np.ndarray:
+    """(count, of) rows of weights: the mean of `of` samples around the centre of each of `count` equal parts."""
+    centres = (np.arange(count) + 0.5) * of / count
+    weights = np.exp(-0.5 * ((np.arange(of) + 0.5 - centres[:, None]) / width) ** 2)
+    return weights / weights.sum(1, keepdims=True)
