@@ -2,8 +2,8 @@
 
 python benchmarks/register.py [--volume tower.h5] [--starts 20] [--size 128]
 
-Images are rendered from the volume itself at the cameras of `scenes/tower`'s test views; without --volume a quick fit of
-that scene makes it. Prints a line a start, and how many end within 0.1 degrees and 0.1 % of the distance.
+Images are rendered from the volume itself at the cameras of `scenes/tower`'s test views; without --volume a quick fit
+of that scene makes it. Prints a line a start, and how many end within 0.1 degrees and 0.1 % of the distance.
 """
 
 from __future__ import annotations

@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from raymarch.optimiser import Adam as Adam
     from raymarch.parameters import Parameters as Parameters
     from raymarch.rays import Rays as Rays
+    from raymarch.refinement import Refinement as Refinement
+    from raymarch.refinement import refine as refine
     from raymarch.registration import Registration as Registration
     from raymarch.registration import register as register
     from raymarch.renderer import March as March
@@ -83,6 +85,7 @@ _HOME = {
     "optimiser": ["Adam"],
     "parameters": ["Parameters"],
     "rays": ["Rays"],
+    "refinement": ["Refinement", "refine"],
     "registration": ["Registration", "register"],
     "renderer": ["March", "Renderer", "Rendering", "render"],
     "report": ["Report"],

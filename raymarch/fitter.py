@@ -108,7 +108,7 @@ class Fitter:
         grid.set_level(shape, affine_of_box(self.box, shape))
         clear_moments(grid.fields)
         fill(grid.fields, *shape, 0.0, 0.0)
-        if self.views.has_alpha:
+        if self.views.has_alpha and s.hull:
             grid.fields.allowed.from_numpy((visual_hull(self.store, self.box, grid.cells) >= 0).astype(np.uint8))
         return grid
 

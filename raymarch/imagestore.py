@@ -24,6 +24,7 @@ class StoreFields:
     pixels: ti.Field
     pose: ti.Field
     lens: ti.Field
+    exposure: ti.Field
     list: ti.Field
     hit: ti.Field
     views: int
@@ -52,6 +53,7 @@ class ImageStore(Owner[StoreFields]):
             pixels=ti.Vector.field(4, ti.u8),
             pose=ti.Matrix.field(3, 4, float),
             lens=ti.Vector.field(4, float),
+            exposure=ti.Vector.field(6, float),
             list=ti.field(ti.i32),
             hit=ti.field(ti.u8),
             views=count,
@@ -63,7 +65,7 @@ class ImageStore(Owner[StoreFields]):
             tiles=count * rows * columns,
         )
         tree.dense(ti.ijk, (count, height, width)).place(f.pixels)
-        tree.dense(ti.i, count).place(f.pose, f.lens)
+        tree.dense(ti.i, count).place(f.pose, f.lens, f.exposure)
         tree.dense(ti.i, f.tiles).place(f.list)
         tree.dense(ti.i, f.tiles).place(f.hit)
         self._own(tree.finalize(), f)
@@ -71,8 +73,18 @@ class ImageStore(Owner[StoreFields]):
         if channels == 3:
             images = np.concatenate([images, np.full_like(images[..., :1], 255)], axis=-1)
         transfer.images_in(np.ascontiguousarray(images), f)
-        for i, camera in enumerate(views.cameras):
-            f.pose[i] = camera.world_from_camera[:3].tolist()
-            f.lens[i] = [*camera.focal, *camera.principal]
+        self.set_cameras(views.cameras)
+        f.exposure.from_numpy(np.tile([1.0, 1.0, 1.0, 0.0, 0.0, 0.0], (count, 1)).astype(runtime.dtype()))
         f.list.from_numpy(np.arange(f.tiles, dtype=np.int32))
         self.listed = f.tiles
+
+    def set_cameras(self, cameras) -> None:
+        """Say where the views were taken from, as many as there are."""
+        poses = np.array([camera.world_from_camera[:3] for camera in cameras], runtime.dtype())
+        lenses = np.array([[*camera.focal, *camera.principal] for camera in cameras], runtime.dtype())
+        self.fields.pose.from_numpy(poses)
+        self.fields.lens.from_numpy(lenses)
+
+    def set_exposures(self, exposures) -> None:
+        """Say by what gains and offsets (view, 6) each image differs from what all agree on; tiles come without."""
+        self.fields.exposure.from_numpy(np.asarray(exposures, runtime.dtype()))

@@ -56,7 +56,7 @@ def register(
     *,
     background=None,
     exposure=PLAIN,
-    march: March = March(step=1.0),
+    march: March = March(),
     steps: int = 12,
     seed: int = 0,
     show: Callable[[float], None] | None = None,
@@ -79,7 +79,7 @@ def register(
     Raises RaymarchError where the sizes disagree or a parameter cannot be sought.
 
     Example:
-        >>> egg = Volume.from_function(lambda p: 9.0 * (np.linalg.norm(p * [1, 1.5, 2], axis=-1) < 0.5), shape=(16,) * 3)
+        >>> egg = Volume.from_function(lambda p: 9.0 * (np.linalg.norm(p * [1, 2, 3], axis=-1) < 0.6), shape=(16,) * 3)
         >>> true, start = (Camera.look_at((x, -4, 1), width=32, height=32) for x in (0.0, 0.2))
         >>> from raymarch.renderer import render
         >>> found = register(egg, render(egg, true), start)

@@ -53,6 +53,7 @@ class FitSettings:
         tv_density, tv_colour, sparsity: weights of the regularisers, per voxel of the level.
         share: of the blocks that the regularisers look at in one step.
         optimiser: step sizes.
+        hull: whether the visual hull of images with alpha bounds the volume; off while poses are still wrong.
         refresh: steps between looks at which cells are empty. prune_alpha: opacity over one voxel that counts as empty.
         slots: gradient buffers on the CPU, filled side by side; None chooses by the grid's size. Changing it changes
             the last bits of a gradient, the number of threads does not.
@@ -80,6 +81,7 @@ class FitSettings:
     sparsity: float = 0.0
     share: float = 0.1
     optimiser: Adam = field(default_factory=Adam)
+    hull: bool = True
     refresh: int = 100
     prune_alpha: float = 1e-3
     slots: int | None = None
@@ -94,6 +96,7 @@ class FitSettings:
             if not good:
                 raise RaymarchError(text)
 
+        want(isinstance(self.hull, bool), f"hull is {self.hull!r}, want True or False")
         want(4 <= self.resolution <= 4096, f"resolution is {self.resolution}, want 4 to 4096")
         want(0 <= self.sh_degree <= MAX_DEGREE, f"SH degree is {self.sh_degree}, want 0 to {MAX_DEGREE}")
         want(self.steps is None or self.steps >= 1, f"steps is {self.steps}, want at least 1")

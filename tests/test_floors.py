@@ -13,11 +13,24 @@ import pytest
 PACKAGE = Path(__file__).resolve().parent.parent / "raymarch"
 FLOORS = {
     0: ["errors", "runtime", "interrupt"],
-    1: ["pose", "camera", "rays", "volume", "view", "parameters", "memory", "kernels", "grid", "owner", "raybuffer"]
+    1: [
+        "pose",
+        "similarity",
+        "camera",
+        "rays",
+        "volume",
+        "view",
+        "parameters",
+        "memory",
+        "kernels",
+        "grid",
+        "owner",
+        "raybuffer",
+    ]
     + ["raymotion", "imagestore", "dotgrid"],
     2: ["renderer", "optimiser", "losses", "tape", "hull", "io", "metrics", "settings", "report"]
     + ["projection", "linearised", "derivatives", "deposit"],
-    3: ["fitter", "evaluation", "gradient_check", "check", "solve", "registration"],
+    3: ["fitter", "evaluation", "gradient_check", "check", "solve", "registration", "refinement"],
     4: ["cli", "plot"],
     5: ["__init__", "__main__"],
 }

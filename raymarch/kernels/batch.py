@@ -81,7 +81,10 @@ def draw_tiles(rays: ti.template(), store: ti.template(), listed: int, tiles: in
         column += within % store.tile
         origin, direction = pixel_ray(store.pose[view], store.lens[view], column + 0.5, row + 0.5)
         rays.origin[r], rays.direction[r] = origin, direction
-        rays.target[r] = ti.cast(store.pixels[view, row, column], float) / 255.0
+        target = ti.cast(store.pixels[view, row, column], float) / 255.0
+        for c in ti.static(range(3)):
+            target[c] = (target[c] - store.exposure[view][3 + c]) / store.exposure[view][c]
+        rays.target[r] = target
 
 
 @ti.kernel
