@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from raymarch.solve import conjugate_gradients as conjugate_gradients
     from raymarch.solve import gauss_newton as gauss_newton
     from raymarch.solve import levenberg_marquardt as levenberg_marquardt
+    from raymarch.torch_bridge import TorchMarch as TorchMarch
     from raymarch.view import Views as Views
     from raymarch.volume import Activation as Activation
     from raymarch.volume import Volume as Volume
@@ -92,6 +93,7 @@ _HOME = {
     "runtime": ["start"],
     "settings": ["FitSettings", "preset"],
     "solve": ["Operator", "Solution", "cgls", "conjugate_gradients", "gauss_newton", "levenberg_marquardt"],
+    "torch_bridge": ["TorchMarch"],
     "view": ["Views"],
     "volume": ["Activation", "Volume"],
 }

@@ -29,7 +29,7 @@ FLOORS = {
     ]
     + ["raymotion", "imagestore", "dotgrid"],
     2: ["renderer", "optimiser", "losses", "tape", "hull", "io", "metrics", "settings", "report"]
-    + ["projection", "linearised", "derivatives", "deposit"],
+    + ["projection", "linearised", "derivatives", "deposit", "tensors", "torch_bridge"],
     3: ["fitter", "evaluation", "gradient_check", "check", "solve", "registration", "refinement"],
     4: ["cli", "plot"],
     5: ["__init__", "__main__"],
