@@ -53,7 +53,8 @@ def main() -> None:
     if a.json:
         print(json.dumps(best))
         return
-    print(f"{a.templates} templates of {a.n}^3, {a.size}^2 pixels each, steps of {dt:.4f}, {torch.get_num_threads()} threads")
+    scene = f"{a.templates} templates of {a.n}^3, {a.size}^2 pixels each, steps of {dt:.4f}"
+    print(f"{scene}, {torch.get_num_threads()} threads")
     for what, ours_s, torch_s in zip(("image", "gradients"), best["ours"], best["torch"], strict=True):
         print(f"{what:9s}  ours {ours_s:7.3f} s  torch {torch_s:7.3f} s  {torch_s / ours_s:5.1f} times")
 

@@ -22,10 +22,12 @@ from raymarch.kernels import bridge
 from raymarch.kernels.geometry import geometry_adjoint
 from raymarch.kernels.march import march, march_adjoint
 from raymarch.kernels.transfer import clear_gradients
+from raymarch.memory import MAX_CELLS
 from raymarch.pose import affine_of_box
 from raymarch.raybuffer import RayBuffer
 from raymarch.raymotion import RayMotion
 from raymarch.renderer import March
+from raymarch.tensors import import_torch, require_shapes, require_tensor
 from raymarch.volume import Activation
 
 if TYPE_CHECKING:
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
 BOX = ((-1.0, -1.0, -1.0), (1.0, 1.0, 1.0))
 BLACK = (0.0, 0.0, 0.0)
 LEAST_STEP = 1e-3  # voxels, as everywhere
-INSTALL = 'pip install "raymarch[torch]"'
 
 
 class TorchMarch:
@@ -56,15 +57,16 @@ class TorchMarch:
     step; each takes `min(alpha + density dt, 1) - alpha` of its colour. A ray beside the box is 0.
 
     Gradients go to all six tensors, by rays that move with the cameras, entry and exit included; not twice
-    (`create_graph`). They are one-sided at kinks: faces of cells, alpha reaching 1, edges of the box. The image of
-    a sample's alpha at exactly 1 counts as not clamped.
+    (`create_graph`). At kinks they are one-sided: faces of cells, edges of the box, alpha reaching 1 (just 1 counts as
+    not clamped). On the CPU they repeat to the bit.
 
     Copies: fields cannot wrap foreign memory, so each template is copied in once a march and once more for its
     gradient (the device holds one template, whatever N), and its gradient out once; rays in, image and rays' gradients
     out, likewise. Nothing else is converted or copied, but an image's gradient that comes strided, as `sum` gives it.
 
-    Call and `backward` belong to the thread and process that started raymarch (no fork: DataLoader workers must not
-    march). On CUDA a call that wants gradients therefore turns torch's backward threads off for this thread, as
+    Kernels are compiled by the first call and the first `backward` of each TorchMarch, in seconds: make it once. Both
+    calls belong to the thread and process that started raymarch (no fork: workers of a DataLoader must not march). On
+    CUDA a call that wants gradients therefore turns torch's backward threads off for this thread, as
     `torch.autograd.set_multithreading_enabled(False)` does.
 
     Args:
@@ -78,17 +80,18 @@ class TorchMarch:
     Example:
         >>> import torch  # doctest: +SKIP
         >>> template = torch.rand(2, 4, 16, 16, 16, requires_grad=True)  # doctest: +SKIP
-        >>> pixels = torch.stack(torch.meshgrid(torch.arange(8.0), torch.arange(8.0), indexing="xy"), -1)  # doctest: +SKIP
+        >>> row = torch.arange(8.0)  # doctest: +SKIP
+        >>> pixels = torch.stack(torch.meshgrid(row, row, indexing="xy"), -1).repeat(2, 1, 1, 1)  # doctest: +SKIP
+        >>> cameras = torch.tensor([[0.0, 0, -3], [0, 0, -4]]), torch.eye(3).repeat(2, 1, 1)  # doctest: +SKIP
         >>> with TorchMarch((16, 16, 16)) as march:  # doctest: +SKIP
-        ...     image = march(template, torch.tensor([[0.0, 0, -3]] * 2), torch.eye(3).repeat(2, 1, 1),
-        ...                   torch.full((2, 2), 8.0), torch.full((2, 2), 3.5), pixels.repeat(2, 1, 1, 1), dt=2 / 16)
-        ...     image.square().sum().backward()
+        ...     image = march(template, *cameras, torch.full((2, 2), 8.0), torch.full((2, 2), 3.5), pixels, dt=1 / 15)
+        ...     image.square().mean().backward()
         >>> image.shape, template.grad.shape  # doctest: +SKIP
         (torch.Size([2, 4, 8, 8]), torch.Size([2, 4, 16, 16, 16]))
     """
 
     def __init__(self, shape, *, slots: int = 4, batch: int = 1 << 16):
-        _torch()
+        import_torch()
         if not ti.lang.util.has_pytorch():
             raise RaymarchError("TI_ENABLE_TORCH=0 keeps Taichi from taking tensors; unset it")
         if not 1 <= slots <= 64:
@@ -100,6 +103,7 @@ class TorchMarch:
             self.grid.name = "this torch march"
             self.buffer = owners.enter_context(RayBuffer(batch))
             self.motion = owners.enter_context(RayMotion(batch))
+            _require_index("templates", self.grid.shape)
             self._owners = owners.pop_all()
         self.shape = self.grid.shape
         world_from_xyz = affine_of_box(BOX, self.shape[::-1])
@@ -128,15 +132,18 @@ class TorchMarch:
         dt: float,
     ) -> Tensor:
         """Image (N, 4, H, W) of N templates, each seen by its camera."""
-        torch = _torch()
+        torch = import_torch()
         _ = self.grid.fields  # not closed, and the right thread
         tensors = {"template": template, "campos": campos, "camrot": camrot, "focal": focal, "princpt": princpt}
         tensors["pixelcoords"] = pixelcoords
         for name, value in tensors.items():
-            _require_tensor(name, value)
-        _require_shapes(self.shape, *tensors.values())
+            require_tensor(name, value)
+        require_shapes(self.shape, *tensors.values())
+        _require_index("images", pixelcoords.shape[1:3])
         if not template.is_contiguous():
-            raise RaymarchError("template is not contiguous, so it cannot be read as it lies; pass template.contiguous()")
+            raise RaymarchError(
+                "template is not contiguous, so it cannot be read as it lies; pass template.contiguous()"
+            )
         if not isinstance(dt, (int, float, np.number)) or not LEAST_STEP * self.grid.voxel <= dt < math.inf:
             least = f"{LEAST_STEP * self.grid.voxel:.3g}"
             raise RaymarchError(f"dt is {dt!r}, want a number from {least} such as {self.grid.voxel / 2:.3g}")
@@ -147,20 +154,15 @@ class TorchMarch:
         direction = plane[..., :1] * rows[..., 0, :] + plane[..., 1:] * rows[..., 1, :] + rows[..., 2, :]
         direction = direction / torch.linalg.vector_norm(direction, dim=-1, keepdim=True)
         if not (direction.isfinite().all() and campos.isfinite().all()):
-            raise RaymarchError("some rays are not finite; campos, camrot, focal, princpt or pixelcoords has a NaN or 0")
+            raise RaymarchError(
+                "some rays are not finite; campos, camrot, focal, princpt or pixelcoords has a NaN or 0"
+            )
         return _function().apply(template, campos, direction, self, float(dt))
 
     def _arguments(self, count: int, dt: float):
         """What every march wants last."""
         how = self._how
         return how.reading(self.grid), count, dt, how.stop, how.least, ti.Vector(list(BLACK))
-
-    def _load(self, template: Tensor) -> None:
-        """Put one template (4, D, H, W) on the grid."""
-        bridge.template_in(template, self.grid.fields)
-        if self.grid.fields.broken[None]:
-            self.grid.fields.broken[None] = 0
-            raise RaymarchError("template has a number that is not finite; find it with template.isfinite()")
 
     def _batches(self, origin: Tensor, direction: Tensor) -> Iterator[tuple[int, int]]:
         """First ray and count of each batch, its rays in the buffer: one origin (3,), directions (ray, 3)."""
@@ -174,8 +176,11 @@ class TorchMarch:
         grid, rays = self.grid.fields, self.buffer.fields
         image = template.new_empty((len(template), 4, direction.shape[1]))
         _wait(template)
+        grid.broken[None] = 0
         for n in range(len(template)):
-            self._load(template[n])
+            bridge.template_in(template[n], grid)
+            if grid.broken[None]:
+                raise RaymarchError("template has a number that is not finite; find it with template.isfinite()")
             for first, count in self._batches(campos[n], direction[n]):
                 march(grid, rays, *self._arguments(count, dt))
                 bridge.image_out(rays, image[n], first, count)
@@ -191,7 +196,7 @@ class TorchMarch:
         self.grid.fold()  # what an interrupted call left
         clear_gradients(grid)
         for n in range(len(template)):
-            self._load(template[n])
+            bridge.template_in(template[n], grid)
             for first, count in self._batches(campos[n], direction[n]):
                 bridge.image_gradient_in(d_image[n], rays, first, count)
                 if d_template is not None:
@@ -203,23 +208,21 @@ class TorchMarch:
                 self.grid.fold()
                 bridge.template_gradient_out(grid, d_template[n])
         ti.sync()
-        grid.broken[None] = 0  # torch's users look at their gradients themselves
         return d_template, d_origin.sum(1) if wanted[1] else None, d_direction if wanted[2] else None
 
 
-def _torch():
-    """The module; a RaymarchError where it is missing."""
-    try:
-        import torch
-    except ImportError as error:
-        raise RaymarchError(f"PyTorch is not installed ({error}); {INSTALL}") from error
-    return torch
+def _require_index(what: str, shape) -> None:
+    """RaymarchError where four channels of `shape` are more numbers than Taichi can index."""
+    if 4 * math.prod(shape) > MAX_CELLS:
+        raise RaymarchError(
+            f"{what} of {tuple(shape)} have over {MAX_CELLS} numbers, more than Taichi can index; lower it"
+        )
 
 
 @cache
 def _function():
     """The autograd function of (template, campos, direction, march, dt): the image's seam to torch."""
-    torch = _torch()
+    import torch
 
     class MarchFunction(torch.autograd.Function):
         @staticmethod
@@ -259,50 +262,4 @@ def _bare(template: Tensor, campos: Tensor, direction: Tensor) -> tuple[Tensor, 
 def _wait(tensor: Tensor) -> None:
     """Let torch finish what it has queued: Taichi has a queue of its own."""
     if tensor.is_cuda:
-        _torch().cuda.current_stream(tensor.device).synchronize()
-
-
-def _require_tensor(name: str, value) -> None:
-    """RaymarchError unless a plain tensor of the process's precision on its device."""
-    torch, precision = _torch(), "f32" if runtime.single_precision() else "f64"
-    wanted, other = (torch.float32, "f64") if precision == "f32" else (torch.float64, "f32")
-    mend = f"{name}.float()" if precision == "f32" else f"{name}.double()"
-    device = "cpu" if runtime.on_cpu() else "cuda"
-    if not isinstance(value, torch.Tensor):
-        raise RaymarchError(f"{name} is a {type(value).__name__}, want a tensor; pass torch.as_tensor({name})")
-    if value.layout != torch.strided or value.is_neg():
-        raise RaymarchError(f"{name} is no plain strided tensor; pass {name}.to_dense().resolve_neg()")
-    if value.dtype != wanted:
-        start = f'rm.start(precision="{other}")' if value.dtype in (torch.float32, torch.float64) else ""
-        cure = f"pass {mend}" + (f", or call {start} first in a new process" if start else "")
-        raise RaymarchError(f"{name} is {value.dtype} but this process runs {precision}; {cure}")
-    if value.device.type != device or value.device.index not in (None, 0):
-        to = f"{name}.cpu()" if device == "cpu" else f'{name}.to("cuda:0")'
-        start = f", or call rm.start({value.device.type!r}) first in a new process"
-        cure = f"pass {to}" + (start if value.device.type in ("cpu", "cuda") and value.device.type != device else "")
-        raise RaymarchError(f"{name} is on {value.device} but this process runs on {device}; {cure}")
-
-
-def _require_shapes(shape, template, campos, camrot, focal, princpt, pixelcoords) -> None:
-    """RaymarchError unless the shapes are those of N views of templates of `shape`."""
-    got = tuple(template.shape)
-    if len(got) == 5 and got[4] == 4 and got[1] != 4:
-        raise RaymarchError(
-            f"template has shape {got}, channels last; pass template.permute(0, 4, 1, 2, 3).contiguous()"
-        )
-    if len(got) != 5 or got[1] != 4:
-        raise RaymarchError(f"template has shape {got}, want (N, 4, D, H, W); a single one is template[None]")
-    if got[2:] != tuple(shape):
-        raise RaymarchError(f"template is {got[2:]} but this march was made for {tuple(shape)}; make TorchMarch({got[2:]})")
-    n = got[0]
-    pixels = tuple(pixelcoords.shape)
-    if len(pixels) != 4 or pixels[0] != n or pixels[3] != 2:
-        raise RaymarchError(f"pixelcoords has shape {pixels}, want ({n}, H, W, 2); torch.stack((x, y), -1) makes it")
-    for name, value, want in (
-        ("campos", campos, (n, 3)),
-        ("camrot", camrot, (n, 3, 3)),
-        ("focal", focal, (n, 2)),
-        ("princpt", princpt, (n, 2)),
-    ):
-        if tuple(value.shape) != want:
-            raise RaymarchError(f"{name} has shape {tuple(value.shape)}, want {want}: one a template; see {name}.expand")
+        import_torch().cuda.current_stream(tensor.device).synchronize()

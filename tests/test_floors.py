@@ -13,21 +13,8 @@ import pytest
 PACKAGE = Path(__file__).resolve().parent.parent / "raymarch"
 FLOORS = {
     0: ["errors", "runtime", "interrupt"],
-    1: [
-        "pose",
-        "similarity",
-        "camera",
-        "rays",
-        "volume",
-        "view",
-        "parameters",
-        "memory",
-        "kernels",
-        "grid",
-        "owner",
-        "raybuffer",
-    ]
-    + ["raymotion", "imagestore", "dotgrid"],
+    1: ["pose", "similarity", "camera", "rays", "volume", "view", "parameters", "memory", "kernels", "grid", "owner"]
+    + ["raybuffer", "raymotion", "imagestore", "dotgrid"],
     2: ["renderer", "optimiser", "losses", "tape", "hull", "io", "metrics", "settings", "report"]
     + ["projection", "linearised", "derivatives", "deposit", "tensors", "torch_bridge"],
     3: ["fitter", "evaluation", "gradient_check", "check", "solve", "registration", "refinement"],

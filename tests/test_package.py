@@ -17,8 +17,9 @@ import pytest
 import raymarch
 
 ROOT = Path(__file__).resolve().parent.parent
-HEAVY = ("taichi", "h5py", "matplotlib")
+HEAVY = ("taichi", "h5py", "matplotlib", "torch")
 DEPENDENCIES = {"taichi", "numpy", "h5py", "matplotlib", "pillow", "rich", "click"}
+OPTIONAL = {"torch": {"tensors.py", "torch_bridge.py"}}  # an extra, and the modules that know it
 TEXTS = {".py", ".md", ".toml", ".ipynb"}
 # A home, a mount or a drive: what exists on one machine only.
 OF_A_MACHINE = re.compile(r"(?<![\w.])/(?:work|home|root|Users|mnt|scratch)/\w|\b[A-Z]:\\\\?Users")
@@ -133,14 +134,33 @@ def test_dependencies_are_the_seven():
 def test_imports_are_of_the_dependencies():
     """Whatever the package imports is of Python, its own or declared."""
     known = {*sys.stdlib_module_names, "raymarch", "PIL", "mpl_toolkits", *DEPENDENCIES}
-    imported = set()
+    importers: dict[str, set[str]] = {}
     for file in (ROOT / "raymarch").rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.ImportFrom):
-                imported.add(str(node.module).split(".")[0])
+                importers.setdefault(str(node.module).split(".")[0], set()).add(file.name)
             elif isinstance(node, ast.Import):
-                imported |= {alias.name.split(".")[0] for alias in node.names}
-    assert imported - known == set()
+                for alias in node.names:
+                    importers.setdefault(alias.name.split(".")[0], set()).add(file.name)
+    assert {name: files for name, files in importers.items() if name not in known} == OPTIONAL
+
+
+@pytest.mark.parametrize("name", OPTIONAL)
+def test_what_is_optional_is_an_extra_that_no_test_run_needs(name):
+    """By text; and the module that knows it is imported without it."""
+    text = (ROOT / "pyproject.toml").read_text()
+    extras = dict(re.findall(r"^(\w+) = \[(.*)\]$", text, re.MULTILINE))
+    assert name in extras[name]
+    assert all(name not in extras[other] for other in ("test", "dev", "notebook"))
+    blocked = f"import sys; sys.modules[{name!r}] = None; "
+    for module in OPTIONAL[name]:
+        subprocess.run([sys.executable, "-c", f"{blocked}import raymarch.{module[:-3]}"], check=True, timeout=60)
+
+
+def test_a_missing_torch_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(raymarch.RaymarchError, match=r'PyTorch is not installed .* pip install "raymarch\[torch\]"'):
+        raymarch.TorchMarch((4, 4, 4))
 
 
 def test_installed_without_a_compiler():

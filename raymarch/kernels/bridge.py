@@ -12,7 +12,7 @@ from raymarch.volume import Y00
 
 @ti.kernel
 def template_in(template: ti.types.ndarray(ndim=4), grid: ti.template()):
-    """density = channel 3, features = channels 0 to 2 over Y00; marks the grid broken at a number that is not finite."""
+    """density = channel 3, features = channels 0 to 2 over Y00; a number that is not finite marks it broken."""
     for i, j, k in ti.ndrange(template.shape[1], template.shape[2], template.shape[3]):
         good = finite(template[3, i, j, k])
         grid.density[i, j, k] = template[3, i, j, k]

@@ -1,0 +1,67 @@
+"""What a march takes of PyTorch: the module where it is installed, and tensors of one precision on one device."""
+
+from __future__ import annotations
+
+from raymarch import runtime
+from raymarch.errors import RaymarchError
+
+INSTALL = 'pip install "raymarch[torch]"'
+
+
+def import_torch():
+    """PyTorch; a RaymarchError where it is missing."""
+    try:
+        import torch
+    except ImportError as error:
+        raise RaymarchError(f"PyTorch is not installed ({error}); {INSTALL}") from error
+    return torch
+
+
+def require_tensor(name: str, value) -> None:
+    """RaymarchError unless a plain tensor of the process's precision on its device."""
+    torch, precision = import_torch(), "f32" if runtime.single_precision() else "f64"
+    wanted, other = (torch.float32, "f64") if precision == "f32" else (torch.float64, "f32")
+    mend = f"{name}.float()" if precision == "f32" else f"{name}.double()"
+    device = "cpu" if runtime.on_cpu() else "cuda"
+    if not isinstance(value, torch.Tensor):
+        raise RaymarchError(f"{name} is a {type(value).__name__}, want a tensor; pass torch.as_tensor({name})")
+    if value.layout != torch.strided or value.is_neg():
+        raise RaymarchError(f"{name} is no plain strided tensor; pass {name}.to_dense().resolve_neg()")
+    if value.dtype != wanted:
+        start = f'rm.start(precision="{other}")' if value.dtype in (torch.float32, torch.float64) else ""
+        cure = f"pass {mend}" + (f", or call {start} first in a new process" if start else "")
+        raise RaymarchError(f"{name} is {value.dtype} but this process runs {precision}; {cure}")
+    if value.device.type != device or value.device.index not in (None, 0):
+        to = f"{name}.cpu()" if device == "cpu" else f'{name}.to("cuda:0")'
+        start = f", or call rm.start({value.device.type!r}) first in a new process"
+        cure = f"pass {to}" + (start if value.device.type in ("cpu", "cuda") and value.device.type != device else "")
+        raise RaymarchError(f"{name} is on {value.device} but this process runs on {device}; {cure}")
+
+
+def require_shapes(shape, template, campos, camrot, focal, princpt, pixelcoords) -> None:
+    """RaymarchError unless the shapes are those of N views of templates of `shape`."""
+    got = tuple(template.shape)
+    if len(got) == 5 and got[4] == 4 and got[1] != 4:
+        raise RaymarchError(
+            f"template has shape {got}, channels last; pass template.permute(0, 4, 1, 2, 3).contiguous()"
+        )
+    if len(got) != 5 or got[1] != 4:
+        raise RaymarchError(f"template has shape {got}, want (N, 4, D, H, W); a single one is template[None]")
+    if got[2:] != tuple(shape):
+        raise RaymarchError(
+            f"template is {got[2:]} but this march was made for {tuple(shape)}; make TorchMarch({got[2:]})"
+        )
+    n = got[0]
+    pixels = tuple(pixelcoords.shape)
+    if len(pixels) != 4 or pixels[0] != n or pixels[3] != 2:
+        raise RaymarchError(f"pixelcoords has shape {pixels}, want ({n}, H, W, 2); torch.stack((x, y), -1) makes it")
+    for name, value, want in (
+        ("campos", campos, (n, 3)),
+        ("camrot", camrot, (n, 3, 3)),
+        ("focal", focal, (n, 2)),
+        ("princpt", princpt, (n, 2)),
+    ):
+        if tuple(value.shape) != want:
+            raise RaymarchError(
+                f"{name} has shape {tuple(value.shape)}, want {want}: one a template; see {name}.expand"
+            )
