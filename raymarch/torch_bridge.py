@@ -42,11 +42,11 @@ class TorchMarch:
     """Marches RGBA templates that are PyTorch tensors, differentiably; owns device memory until `close`.
 
     A call `march(template, campos, camrot, focal, princpt, pixelcoords, dt=...)` returns the image (N, 4, H, W), black
-    behind: red, green, blue and alpha. View n sees template n alone. In it all tensors have the dtype of the process's
+    behind: red, green, blue and alpha. View n sees template n alone. All tensors have the dtype of the process's
     precision (`rm.start(precision="f64")` for f64, as `gradcheck` wants it) and lie on the device it runs on.
 
-    - `template` (N, 4, D, H, W): red, green, blue and density [1/world unit] of any sign, read as they are; sample
-      centres at the box's faces, x along W, y along H, z along D, as `grid_sample(align_corners=True)` has them.
+    - `template` (N, 4, D, H, W): red, green, blue and density [1/world unit] of any sign, read as they are; outer
+      samples on the faces of the box, x along W, y along H, z along D, as `grid_sample(align_corners=True)` has them.
     - `campos` (N, 3): camera position [world unit], in or outside the box [-1, 1]^3.
     - `camrot` (N, 3, 3), `focal` (N, 2), `princpt` (N, 2), `pixelcoords` (N, H, W, 2) [pixel]: a ray's direction is
       a row0 + b row1 + row2 of camrot, with (a, b) = (pixelcoords - princpt) / focal, made a unit vector. camrot need
