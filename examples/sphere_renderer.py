@@ -77,7 +77,7 @@ class Sphere(Owner[SphereFields]):
             tree.dense(ti.i, max(count, 1)).place(each)
         tree.place(f.loss, f.used)
         tree.lazy_grad()
-        self._own(tree.finalize(), f)
+        self._own(tree, f)
         t, w = np.polynomial.legendre.leggauss(order)
         t, w = (t + 1) / 2, w / 2
         # t -> sin^2(pi t / 2) takes the square roots off both ends of a panel of rows.

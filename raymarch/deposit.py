@@ -67,8 +67,7 @@ class Splat(Owner[SplatFields]):
     `positions`, `values` and `target` are Taichi fields of numbers that your own kernels may read and write:
     (point, axis), (point, channel) and (\\*shape, channel). Inside a `ti.ad.Tape`, `deposit` carries the gradient of
     `target` to `positions` and `values`; kernels before and after it are differentiated by Taichi. Freed by `close`, or
-    use it in a `with`. Once anything on the device was closed, only `ti.ad.Tape(loss, clear_gradients=False)` will do
-    (with True, Taichi 1.7 looks into what was freed and aborts); so call `clear_gradients`, and clear your own fields.
+    use it in a `with`. A Tape clears all gradients as it begins; with `clear_gradients=False` call `clear_gradients`.
 
     Derivatives by position are one-sided where a point is on a sample's row, column or slice: those to the right,
     towards greater indices. Gradients that are already there are added to.
@@ -107,7 +106,7 @@ class Splat(Owner[SplatFields]):
         for field in (f.target, f.target.grad):
             tree.dense(ti.axes(*range(len(self.shape) + 1)), (*self.shape, self.channels)).place(field)
         tree.lazy_grad()
-        self._own(tree.finalize(), f)
+        self._own(tree, f)
 
     @property
     def positions(self) -> ti.Field:

@@ -44,7 +44,7 @@ class DotGrid(Owner[DotFields]):
         features = ti.Vector.field(columns * channels, float) if channels else None
         for each in filter(None, (density, features)):
             tree.dense(ti.ijk, shape).place(each)
-        self._own(tree.finalize(), DotFields(density, features, columns, channels))
+        self._own(tree, DotFields(density, features, columns, channels))
 
     @staticmethod
     def columns_for(channels: int, wanted: int) -> int:

@@ -161,7 +161,7 @@ class Grid(Owner[Fields]):
             broken=single(ti.field(ti.i32)),
         )
         tree.lazy_grad()
-        self._own(tree.finalize(), fields)
+        self._own(tree, fields)
 
     @property
     def reading(self) -> Reading:

@@ -68,7 +68,7 @@ class ImageStore(Owner[StoreFields]):
         tree.dense(ti.i, count).place(f.pose, f.lens, f.exposure)
         tree.dense(ti.i, f.tiles).place(f.list)
         tree.dense(ti.i, f.tiles).place(f.hit)
-        self._own(tree.finalize(), f)
+        self._own(tree, f)
         images = views.images
         if channels == 3:
             images = np.concatenate([images, np.full_like(images[..., :1], 255)], axis=-1)

@@ -82,6 +82,7 @@ class Linearised:
             if s.jittered:
                 jitter_rays(self.buffer.fields, s.seed, 0, len(self.rays), s.jitter, s.step_jitter)
             self._owners = owners.pop_all()
+        self._first = self.camera, self.exposure, self.background
 
     def __enter__(self) -> Linearised:
         return self
@@ -93,12 +94,13 @@ class Linearised:
         """Free the device memory."""
         self._owners.close()
 
-    def _stand(self, camera: Camera, exposure) -> None:
+    def _stand(self, camera: Camera, exposure, place: np.ndarray | None = None, step: float | None = None) -> None:
         exposure = np.asarray(exposure, float)
         if exposure.shape != (6,) or not np.isfinite(exposure).all():
             raise RaymarchError(f"exposure is {exposure}, want three gains and three offsets")
         self.camera, self.exposure = camera, exposure
-        self.projection = Projection(camera, self.volume.world_from_index, self.march.step)
+        place = self.volume.world_from_index if place is None else place
+        self.projection = Projection(camera, place, self.march.step if step is None else step, self.volume.voxel)
         self.rays = self._chosen(camera)
         self._image: np.ndarray | None = None
 
@@ -109,6 +111,25 @@ class Linearised:
         """
         self.pixels = pixels
         self._stand(camera, exposure)
+        self.buffer.upload(self.rays)
+
+    def move(self, by: Parameters) -> None:
+        """Look at everything moved by `by` from where it was made to stand: a pose by exp of it, the rest by adding.
+
+        The volume's own numbers stay; `by` holds none. A step keeps its length in the world.
+        """
+        camera, place = self._first[0], self.volume.world_from_index.copy()
+        camera = replace(
+            camera,
+            world_from_camera=camera.world_from_camera @ exp_rigid(np.zeros(6) if by.pose is None else by.pose),
+            focal=tuple(np.add(camera.focal, 0 if by.focal is None else by.focal)),
+            principal=tuple(np.add(camera.principal, 0 if by.principal_point is None else by.principal_point)),
+        )
+        place[:3] += 0 if by.box is None else by.box
+        self.background = self._first[2] + (0 if by.background is None else by.background)
+        exposure = self._first[1] + (0 if by.exposure is None else by.exposure)
+        self._stand(camera, exposure, place, self.march.step + (0.0 if by.step is None else float(by.step)))
+        self.grid.set_level(self.volume.shape, place)
         self.buffer.upload(self.rays)
 
     def _chosen(self, camera: Camera) -> Rays:

@@ -11,6 +11,18 @@ from raymarch.errors import RaymarchError
 
 Fields = TypeVar("Fields")
 
+# A Tape clears the gradients of every tree there ever was, and aborts the process at a place where one was freed. So a
+# tree of one number fills the place until the next tree takes it.
+_fillers: list = []
+
+
+def _filler():
+    builder = ti.FieldsBuilder()
+    builder.place(ti.field(ti.i32))
+    tree = builder.finalize()
+    ti.sync()
+    return tree
+
 
 class Owner(Generic[Fields]):
     """Base of what holds fields on the device; `close` it, or use it in a `with`, in the thread that made it."""
@@ -18,9 +30,11 @@ class Owner(Generic[Fields]):
     name = "this"
     _fields: Fields | None = None
 
-    def _own(self, tree, fields: Fields) -> None:
-        """Take the builder's finished tree and the record of its fields."""
-        self._tree, self._fields = tree, fields
+    def _own(self, builder: ti.FieldsBuilder, fields: Fields) -> None:
+        """Finish the builder's tree and take it, with the record of its fields."""
+        if _fillers:
+            _fillers.pop().destroy()
+        self._tree, self._fields = builder.finalize(), fields
         ti.sync()  # Taichi checks new fields before the next kernel: later, a tree closed by then is freed memory
 
     def __enter__(self):
@@ -35,6 +49,7 @@ class Owner(Generic[Fields]):
             runtime.require_owner()
             self._fields = None
             self._tree.destroy()
+            _fillers.append(_filler())
 
     @property
     def fields(self) -> Fields:

@@ -60,6 +60,27 @@ def exp_rigid(twist) -> np.ndarray:
     return out
 
 
+def right_jacobian(twist) -> np.ndarray:
+    """How exp moves with its twist: exp(twist + d) = exp(twist) exp(J d) to first order (6, 6).
+
+    The series sum_k (-ad)^k / (k + 1)! (Sola et al. 2018, SE(3)), good to 1e-15 for rotations up to pi.
+
+    Example:
+        >>> right_jacobian(np.zeros(6)).tolist() == np.eye(6).tolist()
+        True
+    """
+
+    def hat(a):
+        return np.array([[0, -a[2], a[1]], [a[2], 0, -a[0]], [-a[1], a[0], 0]])
+
+    v, w = np.split(np.asarray(twist, float), 2)
+    ad = np.block([[hat(w), hat(v)], [np.zeros((3, 3)), hat(w)]])
+    out, term = np.zeros((6, 6)), np.eye(6)
+    for k in range(40):
+        out, term = out + term, term @ -ad / (k + 2)
+    return out
+
+
 def require_rigid(world_from_camera, name: str = "world_from_camera") -> np.ndarray:
     """The matrix as (4, 4) f64 if it is a rotation and a translation; else RaymarchError that says what is off."""
     matrix = np.asarray(world_from_camera, float)

@@ -17,12 +17,13 @@ class Projection:
     (Sola et al. 2018, "A micro Lie theory", right-plus).
     """
 
-    def __init__(self, camera: Camera, world_from_index: np.ndarray, step: float):
+    def __init__(self, camera: Camera, world_from_index: np.ndarray, step: float, voxel: float | None = None):
         self.camera, self.step = camera, step
         self.turn = camera.world_from_camera[:3, :3]
         self.world_from_index = np.asarray(world_from_index, float)
         self.index_from_world = np.linalg.inv(self.world_from_index)
-        self.voxel = float(np.linalg.norm(self.world_from_index[:3, :3], axis=0).min())
+        shortest = float(np.linalg.norm(self.world_from_index[:3, :3], axis=0).min())
+        self.voxel = shortest if voxel is None else voxel
         self.dt = step * self.voxel
 
     def _local(self, rays: Rays) -> tuple[np.ndarray, np.ndarray]:

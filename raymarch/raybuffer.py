@@ -55,7 +55,7 @@ class RayBuffer(Owner[RayFields]):
             tree.dense(ti.i, self.capacity).place(each)
         tree.place(f.loss, f.loss.grad)
         tree.lazy_grad()
-        self._own(tree.finalize(), f)
+        self._own(tree, f)
 
     def _require_room(self, count: int) -> None:
         if count > self.capacity:

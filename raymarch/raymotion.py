@@ -54,7 +54,7 @@ class RayMotion(Owner[MotionFields]):
         for each in (f.dot_origin, f.dot_way, f.dot_heading, f.dot_image):
             tree.dense(ti.ij, (capacity, columns)).place(each)
         tree.dense(ti.i, columns).place(f.dot_dt)
-        self._own(tree.finalize(), f)
+        self._own(tree, f)
 
     def upload(self, origin: np.ndarray, way: np.ndarray, heading: np.ndarray, dt: np.ndarray) -> None:
         """Put tangents on the device: (ray, column, 3) three times, and (column,)."""

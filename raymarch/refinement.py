@@ -37,9 +37,7 @@ RAYS = 1 << 17  # rays that all cameras are moved by at once
 FIRST, EVERY = 75, 25  # steps before the first move, and between two
 DAMPING = 1e-3
 LARGEST = 0.03  # a move's radians, and its share of the distance, are cut to this
-SETTINGS = preset(
-    "quick", steps=900, sh_degree=0, hull=False, levels=((0.0, 0.25), (0.15, 0.45), (0.4, 0.7), (0.65, 1.0))
-)
+SETTINGS = preset("quick", steps=900, hull=False, levels=((0.0, 0.45), (0.2, 0.7), (0.45, 1.0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,9 +131,9 @@ def _without(images: np.ndarray, exposures: np.ndarray) -> np.ndarray:
 
 def _smaller(camera: Camera, factor: int) -> Camera:
     """The camera of an image a whole number of times smaller, its last pixels cut off where it does not divide."""
-    focal, principal = (tuple(x / factor for x in pair) for pair in (camera.focal, camera.principal))
-    size = {"width": camera.width // factor, "height": camera.height // factor}
-    return replace(camera, focal=focal, principal=principal, **size)
+    (fu, fv), (cu, cv) = camera.focal, camera.principal
+    width, height = camera.width // factor, camera.height // factor
+    return Camera(camera.world_from_camera, (fu / factor, fv / factor), (cu / factor, cv / factor), width, height)
 
 
 def _pixels(image: np.ndarray, count: int, rng) -> np.ndarray:

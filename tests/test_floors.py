@@ -16,7 +16,7 @@ FLOORS = {
     1: ["pose", "similarity", "camera", "rays", "volume", "view", "parameters", "memory", "kernels", "grid", "owner"]
     + ["raybuffer", "raymotion", "imagestore", "dotgrid"],
     2: ["renderer", "optimiser", "losses", "tape", "hull", "io", "metrics", "settings", "report"]
-    + ["projection", "linearised", "derivatives", "deposit", "tensors", "torch_bridge"],
+    + ["projection", "linearised", "scene", "derivatives", "deposit", "tensors", "torch_bridge"],
     3: ["fitter", "evaluation", "gradient_check", "check", "solve", "registration", "refinement"],
     4: ["cli", "plot"],
     5: ["__init__", "__main__"],

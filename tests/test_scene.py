@@ -1,0 +1,92 @@
+"""Law: inside a Tape, with Taichi kernels before and after, the image hands its gradient to all that shapes it."""
+
+from dataclasses import replace
+
+import cases
+import numpy as np
+import pytest
+import taichi as ti
+from test_transposes import best_agreement
+
+from raymarch.grid import MODES
+from raymarch.linearised import Linearised
+from raymarch.parameters import SHAPES
+from raymarch.pose import exp_rigid, right_jacobian
+from raymarch.renderer import March
+from raymarch.scene import Scene
+
+MOVED = {
+    "background": 0.02,
+    "pose": 0.05,
+    "focal": 0.3,
+    "principal_point": 0.2,
+    "exposure": 0.05,
+    "step": 0.05,
+    "box": 0.01,
+}
+
+
+@ti.kernel
+def loss_of(image: ti.template(), weights: ti.types.ndarray(), loss: ti.template(), count: int):
+    for r in range(count):
+        for c in ti.static(range(4)):
+            loss[None] += weights[r, c] * image[r][c] ** 2
+
+
+def test_the_exponential_moves_as_its_jacobian_says():
+    rng = np.random.default_rng(0)
+    for size in (1e-6, 0.1, 1.0, 2.0):
+        twist, d = size * rng.normal(size=6), rng.normal(size=6)
+        h = 1e-6
+        moved = np.linalg.inv(exp_rigid(twist - h * d)) @ exp_rigid(twist + h * d)
+        wanted = exp_rigid(2 * h * right_jacobian(twist) @ d)
+        np.testing.assert_allclose(moved, wanted, atol=1e-14)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_tape_carries_gradients_to_all_that_shapes_the_image(mode):
+    """At a place away from the start, where a pose's exponential is not the identity."""
+    v = cases.volume("rotated", 1)
+    camera = cases.cameras(v)[0]
+    rng = np.random.default_rng(3)
+    loss = ti.field(float, (), needs_grad=True)
+    march = March(step=0.47, stop=0.0, least=0.0, mode=mode)
+    with Linearised(v, camera, background=cases.BACKGROUND, march=march) as seen, Scene(seen) as scene:
+        here = {name: MOVED[name] * rng.normal(size=shape) for name, shape in SHAPES.items()}
+        weights = rng.normal(size=(len(seen.rays), 4))
+
+        def tape(values, volume=None):
+            for name, value in values.items():
+                getattr(scene, name).from_numpy(np.asarray(value))
+            with ti.ad.Tape(loss):
+                scene.render()
+                loss_of(scene.image, weights, loss, len(weights))
+            return loss[None]
+
+        tape(here)
+        gradients = {name: getattr(scene, name).grad.to_numpy() for name in SHAPES}
+        density, colour = scene.gradient_of_volume()
+        for name in SHAPES:
+            if name not in seen.groups:
+                assert (gradients[name] == 0).all() and colour is None
+                continue
+            direction = MOVED[name] * rng.normal(size=SHAPES[name])
+
+            def along(h, name=name, direction=direction):
+                return tape({**here, name: here[name] + h * direction})
+
+            assert best_agreement(along, np.sum(gradients[name] * direction)) < 1e-7, name
+    direction = rng.normal(size=v.shape)
+
+    def of_volume(h):
+        moved = replace(v, density=v.density + h * direction)
+        with Linearised(moved, camera, background=cases.BACKGROUND, march=march) as seen, Scene(seen) as scene:
+            for name, value in here.items():
+                getattr(scene, name).from_numpy(np.asarray(value))
+            scene.render()
+            image = np.array([scene.image[r].to_numpy() for r in range(len(weights))])
+        return (weights * image**2).sum()
+
+    wanted = np.sum(density * direction)
+    found = (of_volume(1e-5) - of_volume(-1e-5)) / 2e-5
+    assert abs(found - wanted) < 1e-6 * abs(wanted)
