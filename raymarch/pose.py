@@ -60,6 +60,22 @@ def exp_rigid(twist) -> np.ndarray:
     return out
 
 
+def twist_about(world_from_camera: np.ndarray, centre) -> np.ndarray:
+    """Twists in camera axes (6, 6) of six moves of a camera: by parts of its distance to `centre`, and turns about it.
+
+    Example:
+        >>> world_from_camera = look_at((0, -2, 0))
+        >>> turn = exp_rigid(twist_about(world_from_camera, (0, 0, 0)) @ [0, 0, 0, 0, np.pi, 0])
+        >>> (world_from_camera @ turn)[:3, 3].round(6).tolist()  # half way around
+        [0.0, 2.0, 0.0]
+    """
+    x, y, z = world_from_camera[:3, :3].T @ (np.asarray(centre, float) - world_from_camera[:3, 3])
+    out = np.eye(6)
+    out[:3, :3] *= np.sqrt(x * x + y * y + z * z)
+    out[:3, 3:] = [[0, -z, y], [z, 0, -x], [-y, x, 0]]
+    return out
+
+
 def right_jacobian(twist) -> np.ndarray:
     """How exp moves with its twist: exp(twist + d) = exp(twist) exp(J d) to first order (6, 6).
 

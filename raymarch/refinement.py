@@ -23,7 +23,7 @@ from raymarch.kernels.geometry import geometry_tangent
 from raymarch.kernels.march import march
 from raymarch.linearised import PLAIN
 from raymarch.parameters import Parameters, units
-from raymarch.pose import exp_rigid
+from raymarch.pose import exp_rigid, twist_about
 from raymarch.projection import Projection
 from raymarch.raybuffer import RayBuffer
 from raymarch.raymotion import RayMotion
@@ -33,9 +33,10 @@ from raymarch.similarity import aligned
 from raymarch.view import Views
 
 REFINABLE = ("pose", "focal", "exposure")
-RAYS = 1 << 17  # rays that all cameras are moved by at once
-FIRST, EVERY = 75, 25  # steps before the first move, and between two
-DAMPING = 1e-3
+STEP = 0.25  # voxels: with longer ones the slopes are half noise, of samples that jump over surfaces
+RAYS = 1 << 16  # rays that all cameras are moved by at once
+FIRST, EVERY = 100, 25  # steps before the first move, and between two
+DAMPING = 1e-5
 LARGEST = 0.03  # a move's radians, and its share of the distance, are cut to this
 SETTINGS = preset("quick", steps=900, hull=False, levels=((0.0, 0.45), (0.2, 0.7), (0.45, 1.0)))
 
@@ -204,7 +205,7 @@ class _Movement:
         origin, way, heading = (np.stack([move[i] for move in moves], axis=1) for i in range(3))
         self.motion.upload(origin, way, heading, np.zeros(len(self.dots)))
         background = ti.Vector(list(fitter.views.background))
-        how = (grid.reading, count, s.step * grid.voxel, s.stop, s.least, background)
+        how = (grid.reading, count, STEP * grid.voxel, s.stop, s.least, background)
         march(grid.fields, self.buffer.fields, *how)
         image = self.buffer.image(count).astype(float).reshape(target.shape)
         geometry_tangent(grid.fields, self.buffer.fields, self.motion.fields, *how)
@@ -229,10 +230,13 @@ class _Movement:
         return rays, moves
 
     def _scaled(self, camera: Camera, dot: Parameters) -> Parameters:
-        """A direction in units that act alike: radians, the same seen from the object, parts of the focal length."""
+        """A direction in numbers that act alike and apart: parts of the distance, radians, parts of the focal length.
+
+        The camera turns about the object's centre: about its own, a turn would look much like a shift, and damping
+        would keep the two from being told apart.
+        """
         if dot.pose is not None:
-            reach = np.linalg.norm(camera.position - self.centre)
-            return Parameters(pose=dot.pose * np.repeat([reach, 1.0], 3))
+            return Parameters(pose=twist_about(camera.world_from_camera, self.centre) @ dot.pose)
         return Parameters(focal=dot.focal * np.array(camera.focal))
 
     def _step(self, residual: np.ndarray, slopes: np.ndarray) -> None:

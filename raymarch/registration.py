@@ -56,7 +56,7 @@ def register(
     *,
     background=None,
     exposure=PLAIN,
-    march: March = March(),
+    march: March = March(step=0.25),
     steps: int = 12,
     seed: int = 0,
     show: Callable[[float], None] | None = None,
@@ -71,7 +71,7 @@ def register(
             apart where the object is small in the image.
         background: behind the volume, its own if not given.
         exposure: at the start.
-        march: how rays are sampled.
+        march: how rays are sampled; with long steps the slopes are half noise, of samples that jump over surfaces.
         steps: at most, for each of the blurs.
         seed: of the pixels that the last comparison takes of a large image.
         show: called with the share that is done, 0..1.
