@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from raymarch.renderer import render as render
     from raymarch.report import Report as Report
     from raymarch.runtime import start as start
+    from raymarch.scene import Scene as Scene
     from raymarch.settings import FitSettings as FitSettings
     from raymarch.settings import preset as preset
     from raymarch.solve import Operator as Operator
@@ -91,6 +92,7 @@ _HOME = {
     "renderer": ["March", "Renderer", "Rendering", "render"],
     "report": ["Report"],
     "runtime": ["start"],
+    "scene": ["Scene"],
     "settings": ["FitSettings", "preset"],
     "solve": ["Operator", "Solution", "cgls", "conjugate_gradients", "gauss_newton", "levenberg_marquardt"],
     "torch_bridge": ["TorchMarch"],

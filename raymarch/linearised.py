@@ -38,8 +38,7 @@ class Linearised:
 
     Args:
         exposure: three gains and three offsets on the colour.
-        march: how rays are sampled; for exact derivatives keep `stop` and `least` at 0, as they are if it is not
-            given. With a `least`, empty space is skipped.
+        march: how rays are sampled; without early stop and floor if not given. With a `least` empty space is skipped.
         pixels: indices of the pixels to look at, row by row; all if not given.
         columns: of a Jacobian that one pass carries; fewer compile faster.
 
@@ -49,6 +48,8 @@ class Linearised:
         ...     seen.adjoint(np.ones((64, 4))).pose.shape
         (6,)
     """
+
+    block = 4  # of the grid's layout
 
     def __init__(
         self,
@@ -72,7 +73,7 @@ class Linearised:
         self._dots: list[Parameters] | None = None
         self._motions: dict[int, RayMotion] = {}
         with ExitStack() as owners:
-            self.grid = owners.enter_context(Grid(volume.shape, volume.degree, slots=2))
+            self.grid = owners.enter_context(Grid(volume.shape, volume.degree, slots=2, block=self.block))
             self.grid.upload(volume)
             if self.march.least > 0 and self.march.mode != "x-ray" and volume.activation.density != "identity":
                 self.grid.refresh_occupancy(INVISIBLE / float(np.linalg.norm(volume.box[1] - volume.box[0])))
@@ -150,7 +151,7 @@ class Linearised:
         if (channels, columns) not in self._dot_grids:
             made = DotGrid(self.volume.shape, channels, columns)
             self._dot_grids[channels, columns] = self._owners.enter_context(made)
-        grid = self._dot_grids[channels, columns]
+        grid, dots = self._dot_grids[channels, columns], dots[:columns]
         if self._dots is None or [id(dot) for dot in self._dots] != [id(dot) for dot in dots]:
             grid.upload(dots)
             self._dots = dots

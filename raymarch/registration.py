@@ -56,7 +56,7 @@ def register(
     *,
     background=None,
     exposure=PLAIN,
-    march: March = March(step=0.25),
+    march: March = March(),
     steps: int = 12,
     seed: int = 0,
     show: Callable[[float], None] | None = None,
@@ -71,7 +71,8 @@ def register(
             apart where the object is small in the image.
         background: behind the volume, its own if not given.
         exposure: at the start.
-        march: how rays are sampled; with long steps the slopes are half noise, of samples that jump over surfaces.
+        march: how rays are sampled, best as the image was if it is a rendering; with steps over half a voxel the slopes
+            are half noise, of samples that jump over surfaces.
         steps: at most, for each of the blurs.
         seed: of the pixels that the last comparison takes of a large image.
         show: called with the share that is done, 0..1.
@@ -107,7 +108,9 @@ def register(
             state, taken = solution.x, taken + solution.steps  # type: ignore[assignment]
             if show is not None:
                 show((i + 1) / len(BLURS))
-    return Registration(state[0], state[1], np.sqrt(2 * solution.cost / most.target.size), taken, solution.converged)
+    return Registration(
+        state[0], state[1], float(np.sqrt(2 * solution.cost / levels[-1].target.size)), taken, solution.converged
+    )
 
 
 def _target(image, start: Camera, background) -> np.ndarray:

@@ -10,6 +10,7 @@ import taichi as ti
 from raymarch import runtime
 from raymarch.deposit import Splat, splat
 from raymarch.fitter import fit
+from raymarch.gradient_check import check_rows
 from raymarch.grid import Reading
 from raymarch.hull import find_box
 from raymarch.imagestore import ImageStore
@@ -18,6 +19,7 @@ from raymarch.kernels.batch import shuffled
 from raymarch.kernels.gather import cell_of, gather, scatter
 from raymarch.kernels.harmonics import basis
 from raymarch.kernels.splat import splat_adjoint
+from raymarch.linearised import Linearised
 from raymarch.settings import preset
 from raymarch.view import Views
 
@@ -41,6 +43,15 @@ def gradient(place, degree, density, colour):
     v = cases.volume(place, degree, density, colour)
     r = cases.rays(v)
     return drive.gradient(v, r, np.random.default_rng(1).normal(size=(len(r), 4)), 0.5 * v.voxel)
+
+
+def checked(volume, camera, march):
+    """(group, dot) rows of the gradient check in the process's precision, and the adjoint of a seeded cotangent."""
+    d_image = np.random.default_rng(1).normal(size=(camera.width * camera.height, 4))
+    with Linearised(volume, camera, background=cases.BACKGROUND, march=march) as seen:
+        rows = [(row.parameter, row.dot) for row in check_rows(seen, pairs=5)]
+        gradient = seen.adjoint(d_image)
+    return rows, {name: getattr(gradient, name) for name in seen.groups}
 
 
 @ti.kernel

@@ -7,9 +7,11 @@ from dataclasses import replace
 import cases
 import numpy as np
 import pytest
+import single as worker
 
 from raymarch.errors import RaymarchError
 from raymarch.gradient_check import check_rows
+from raymarch.grid import MODES
 from raymarch.linearised import CHUNK, Linearised
 from raymarch.parameters import FEW, GROUPS, SHAPES, Parameters, units
 from raymarch.pose import exp_rigid
@@ -65,6 +67,47 @@ def test_a_jacobian_is_its_tangents():
         assert every.shape == (len(seen.rays), 4, len(directions)) and len(directions) > 2 * CHUNK
         for column in range(0, len(directions), 5):
             np.testing.assert_allclose(every[..., column], seen.tangent(directions[column]), atol=1e-12)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_in_single_precision_the_dot_test_holds_and_gradients_are_those_of_double(single, mode):
+    v = cases.volume("rotated", 1)
+    camera = cases.cameras(v)[0]
+    march = replace(EXACT, mode=mode)
+    _, wanted = worker.checked(v, camera, march)
+    rows, gradients = single(worker.checked, v, camera, march)
+    assert [name for name, _ in rows] == list(gradients) == list(wanted)
+    for name, dot in rows:
+        assert dot < 1e-5, name
+        assert np.linalg.norm(gradients[name] - wanted[name]) < 1e-3 * np.linalg.norm(wanted[name]), name
+
+
+@pytest.mark.parametrize("block", [block for block in cases.BLOCKS if block != Linearised.block])
+def test_every_layout_gives_the_same_gradients(block, monkeypatch):
+    d_image = np.random.default_rng(0).normal(size=(30, 4))
+    found = []
+    for each in (Linearised.block, block):
+        monkeypatch.setattr(Linearised, "block", each)
+        with linearised(*SEEN[0]) as seen:
+            found.append((seen.adjoint(d_image), seen.jacobian(FEW)))
+    for name in GROUPS:
+        np.testing.assert_allclose(getattr(found[1][0], name), getattr(found[0][0], name), rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(found[1][1], found[0][1], rtol=1e-12, atol=1e-13)
+
+
+def test_directions_of_the_volume_are_columns_too():
+    """More than one pass carries, among groups; each is its own tangent."""
+    v = cases.volume("rotated", 1)
+    rng = np.random.default_rng(0)
+    both = [
+        Parameters(density=rng.normal(size=v.shape), colour=rng.normal(size=v.features.shape), pose=rng.normal(size=6))
+        for _ in range(3)
+    ]
+    alone = [Parameters(density=rng.normal(size=v.shape)) for _ in range(14)]
+    with linearised(*SEEN[0][:1], 1, *SEEN[0][2:]) as seen:
+        columns = seen.jacobian([*both, "focal", *alone])
+        wanted = np.stack([seen.tangent(one) for one in [*both, *units("focal"), *alone]], -1)
+    np.testing.assert_allclose(columns, wanted, rtol=0, atol=1e-12)
 
 
 def test_nothing_moved_is_the_image(seen):

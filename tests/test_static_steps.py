@@ -1,0 +1,95 @@
+"""Law: the hand-written adjoints are what Taichi's own autodiff makes of eight static steps, in every mode."""
+
+import cases
+import numpy as np
+import pytest
+import taichi as ti
+from drive import grid_of, ray_buffer, reading_of
+
+from raymarch.grid import MODES
+from raymarch.kernels import activation
+from raymarch.kernels.gather import gather
+from raymarch.kernels.geometry import geometry_adjoint
+from raymarch.kernels.march import march, march_adjoint
+from raymarch.raymotion import RayMotion
+from raymarch.rays import Rays
+from raymarch.volume import Activation, Volume
+
+STEPS, RAYS = 8, 6
+STEP = (cases.FINEST[0] - 1) / (STEPS - 0.5)  # seven and a half of them cross the box
+Y00 = 0.28209479177387814
+
+
+@ti.kernel
+def eight_steps(
+    grid: ti.template(), origin: ti.template(), image: ti.template(), reading: ti.template(), dt: float, far: float,
+    background: ti.math.vec3,
+):  # fmt: skip
+    """Rays along x through the box 0..far, written out; all in one loop, so that Taichi can differentiate it."""
+    for r in range(RAYS):
+        T, tau_sum = 1.0, 0.0
+        colour = ti.Vector([0.0, 0.0, 0.0])
+        for k in ti.static(range(STEPS)):
+            width = ti.static(1.0 if k < STEPS - 1 else 0.5) * dt
+            p = ti.Vector([k * dt + 0.5 * width, origin[r][1], origin[r][2]])
+            cell = ti.cast(p, ti.i32)
+            f = p - cell
+            tau = activation.density(reading, gather(grid.density, cell, f)) * width
+            c = activation.colour(reading, Y00 * gather(grid.features, cell, f))
+            if ti.static(reading.mode == "additive"):
+                weight = ti.min(tau, T)
+                colour += weight * c
+                T = T - weight
+            elif ti.static(reading.mode == "x-ray"):
+                tau_sum += tau
+            else:
+                colour += T * (1.0 - ti.exp(-tau)) * c
+                T = T * ti.exp(-tau)
+        if ti.static(reading.mode == "x-ray"):
+            image[r] = ti.Vector([tau_sum, tau_sum, tau_sum, ti.exp(-tau_sum)])
+        else:
+            colour += T * background
+            image[r] = ti.Vector([colour[0], colour[1], colour[2], T])
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_adjoints_are_taichis_of_eight_static_steps(mode):
+    rng = np.random.default_rng(0)
+    density = rng.uniform(0.05, 0.6 if mode == "additive" else 1.5, cases.FINEST)
+    v = Volume(density, rng.normal(size=(*cases.FINEST, 3)), np.eye(4), Activation("softplus", -1.0))
+    grid, buffer = grid_of(0), ray_buffer()
+    grid.upload(v)
+    grid.set_activation(Activation("identity" if mode == "x-ray" else "relu", colour="sigmoid"))
+    reading, background = reading_of(grid, buffer, mode), ti.Vector(list(cases.BACKGROUND))
+    start = np.stack([np.zeros(RAYS), rng.uniform(0, 6, RAYS), rng.uniform(0, 5, RAYS)], 1)
+    rays = Rays(start, np.tile([1.0, 0.0, 0.0], (RAYS, 1)))
+    d_image = rng.normal(size=(RAYS, 4))
+    origin = ti.Vector.field(3, float, RAYS, needs_grad=True)
+    image = ti.Vector.field(4, float, RAYS, needs_grad=True)
+    origin.from_numpy(start)
+    far = float(cases.FINEST[0] - 1)
+
+    for field in (grid.fields.density.grad, grid.fields.features.grad):
+        field.fill(0)
+    eight_steps(grid.fields, origin, image, reading, STEP, far, background)
+    image.grad.from_numpy(d_image)
+    eight_steps.grad(grid.fields, origin, image, reading, STEP, far, background)
+    wanted = [*(a.copy() for a in grid.download_gradient()), origin.grad.to_numpy()[:, 1:]]
+
+    for field in (grid.fields.density.grad, grid.fields.features.grad):
+        field.fill(0)
+    buffer.upload(rays)
+    how = (reading, RAYS, STEP, 0.0, 0.0, background)
+    march(grid.fields, buffer.fields, *how)
+    np.testing.assert_allclose(buffer.image(RAYS), image.to_numpy(), rtol=0, atol=1e-13)
+    buffer.set_image_gradient(d_image)
+    march_adjoint(grid.fields, buffer.fields, *how)
+    grid.fold()
+    with RayMotion(RAYS) as motion:
+        geometry_adjoint(grid.fields, buffer.fields, motion.fields, *how)
+        got = [*grid.download_gradient(), motion.gradients(RAYS)[0][:, 1:]]
+    for name, a, b in zip(("density", "colour", "origin"), got, wanted, strict=True):
+        if mode == "x-ray" and name == "colour":
+            assert (a == 0).all() and (b == 0).all()
+            continue
+        assert np.linalg.norm(a - b) < 1e-10 * np.linalg.norm(b), name
