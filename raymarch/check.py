@@ -94,7 +94,8 @@ def check_gradients(
         True
     """
     started = time.perf_counter()
-    cameras = [where] if isinstance(where, Camera) else list(where.cameras if isinstance(where, Views) else where)
+    several = where.cameras if isinstance(where, Views) else where
+    cameras = [where] if isinstance(where, Camera) else list(several) if isinstance(several, Sequence) else []
     if not isinstance(volume, Volume) or not cameras or not all(isinstance(c, Camera) for c in cameras):
         raise RaymarchError("want a volume, and a camera, several, or views: rm.check_gradients(volume, views)")
     names = _wanted(parameters, march.mode)

@@ -33,10 +33,10 @@ from raymarch.similarity import aligned
 from raymarch.view import Views
 
 REFINABLE = ("pose", "focal", "exposure")
-STEP = 0.25  # voxels: with longer ones the slopes are half noise, of samples that jump over surfaces
-RAYS = 1 << 16  # rays that all cameras are moved by at once
-FIRST, EVERY = 100, 25  # steps before the first move, and between two
-DAMPING = 1e-5
+STEP = 1.0  # voxels, the fit's own
+RAYS = 1 << 17  # rays that all cameras are moved by at once
+FIRST, EVERY = 75, 25  # steps before the first move, and between two
+DAMPING = 1e-3
 LARGEST = 0.03  # a move's radians, and its share of the distance, are cut to this
 SETTINGS = preset("quick", steps=900, hull=False, levels=((0.0, 0.45), (0.2, 0.7), (0.45, 1.0)))
 

@@ -1,0 +1,117 @@
+"""Law: gradients are checked on a user's own volume in a process of its own, and a wrong one is found."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from raymarch import check, gradient_check
+from raymarch.camera import Camera
+from raymarch.errors import RaymarchError
+from raymarch.gradient_check import check_rows
+from raymarch.io.volume_hdf5 import save
+from raymarch.linearised import Linearised
+from raymarch.parameters import GROUPS
+from raymarch.renderer import March
+from raymarch.volume import Activation, Volume
+
+BALL = Volume.from_function(
+    lambda p: 4 * np.exp(-6 * (p**2).sum(-1)), lambda p: 0.5 + 0.4 * np.sin(4 * p), shape=(10, 9, 8)
+)
+CAMERA = Camera.look_at((0.4, -4, 1), width=16, height=12)
+
+
+def test_every_gradient_of_a_users_volume_is_good_from_a_process_of_another_precision(single):
+    report = single(check.check_gradients, BALL, CAMERA)
+    assert [row.parameter for row in report.rows] == list(GROUPS) and report.good
+    for row in report.rows:
+        assert row.verdict == "good" and row.precision == "f64" and row.mode == "emission-absorption"
+        assert row.dot < 1e-12 and row.difference < 1e-7, row
+    assert "the gradients are right" in str(report)
+
+
+def test_in_single_precision_only_the_dot_test_is_made():
+    report = check.check_gradients(BALL, [CAMERA], ["pose"], precision="f32", march=March(mode="additive"))
+    (row,) = report.rows
+    assert (row.precision, row.mode, row.difference, row.worst) == ("f32", "additive", None, None)
+    assert row.dot < 1e-5 and report.good
+
+
+class Wrong(Linearised):
+    """An adjoint, or both it and its tangent, off by a little in one group."""
+
+    by_tangent = False
+
+    def adjoint(self, d_image):
+        found = super().adjoint(d_image)
+        object.__setattr__(found, "focal", found.focal * 1.0001)
+        return found
+
+    def tangents(self, dots):
+        out = super().tangents(dots)
+        return out * (1.0001 if self.by_tangent and dots[0].focal is not None else 1.0)
+
+
+@pytest.mark.parametrize("by_tangent", [False, True], ids=["adjoint", "adjoint and tangent"])
+def test_a_gradient_wrong_by_one_in_ten_thousand_is_found(by_tangent):
+    with Wrong(BALL, CAMERA) as seen:
+        seen.by_tangent = by_tangent
+        verdicts = {row.parameter: row.verdict for row in check_rows(seen, ["pose", "focal"])}
+    assert verdicts == {"pose": "good", "focal": "wrong"}
+
+
+def test_a_volume_at_a_kink_is_told_from_a_wrong_gradient():
+    flat = Volume(np.zeros((4, 4, 4)), np.zeros((4, 4, 4, 3)), np.diag([0.5, 0.5, 0.5, 1]), Activation("relu"))
+    with Linearised(flat, Camera.look_at((0.7, -4, 0.8), (0.7, 0.7, 0.7), width=8, height=8)) as seen:
+        rows = check_rows(seen, ["density", "background"])
+    assert [row.verdict for row in rows] == ["at a kink", "good"]
+    assert rows[0].difference is None and rows[0].kinks == 1
+
+
+@pytest.mark.parametrize(
+    "ask, said",
+    [
+        (lambda: check.check_gradients(BALL, CAMERA, ["tilt"]), "parameter 'tilt': want some of density"),
+        (lambda: check.check_gradients(BALL, CAMERA, "colour", march=March(mode="x-ray")), "no gradient by colour"),
+        (lambda: check.check_gradients(BALL, []), "want a volume, and a camera"),
+        (lambda: check.check_gradients(CAMERA, BALL), "want a volume, and a camera"),
+        (lambda: check.check_gradients(BALL, CAMERA, precision="f16"), "precision 'f16'"),
+        (lambda: check.check_gradients(BALL, CAMERA, rays=0), "0 rays"),
+    ],
+)
+def test_what_cannot_be_checked_is_said(ask, said):
+    with pytest.raises(RaymarchError, match=said):
+        ask()
+
+
+def test_the_command_prints_its_rows(tmp_path):
+    """For programs as JSON, for people as a table; exit 0 where all is right."""
+    from test_io_views import write_set
+
+    write_set(tmp_path / "set")
+    save(BALL, tmp_path / "ball.h5")
+    command = [sys.executable, "-m", "raymarch", "check-gradients", str(tmp_path / "ball.h5"), str(tmp_path / "set")]
+    run = subprocess.run(
+        [*command, "--json", "--rays", "32"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+        env={**os.environ},
+    )
+    assert run.returncode == 0, run.stderr
+    (line,) = run.stdout.splitlines()
+    rows = json.loads(line)["rows"]
+    assert [row["parameter"] for row in rows] == list(GROUPS)
+    assert {"parameter", "mode", "precision", "dot", "difference", "worst"} <= set(rows[0])
+    run = subprocess.run([*command, "--parameters", "tilt"], capture_output=True, text=True, check=False, timeout=300)
+    assert run.returncode == 1 and "parameter 'tilt'" in run.stderr and "Traceback" not in run.stderr
+
+
+def test_widths_are_tried_from_the_likeliest():
+    assert gradient_check.WIDTHS[0] == 1e-5 and sorted(gradient_check.WIDTHS) == [10.0**-k for k in range(7, 2, -1)]

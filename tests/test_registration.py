@@ -1,0 +1,131 @@
+"""Law: a camera is found from its image, and cameras of a set are moved towards what they were."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from drive import BALL_BOX, ball_views
+
+from raymarch.camera import Camera
+from raymarch.errors import RaymarchError
+from raymarch.pose import exp_rigid, twist_about
+from raymarch.refinement import refine
+from raymarch.registration import register
+from raymarch.renderer import render
+from raymarch.settings import preset
+from raymarch.similarity import aligned, carried, similarity
+from raymarch.volume import Volume
+
+
+def thing() -> Volume:
+    """Three soft blobs of three colours."""
+    centres = np.array([[0.4, 0, 0.1], [-0.3, 0.4, -0.2], [-0.1, -0.4, 0.5]])
+
+    def near(p):
+        return np.exp(-8 * ((p[..., None, :] - centres) ** 2).sum(-1))
+
+    colour = np.array([[0.9, 0.2, 0.2], [0.2, 0.9, 0.2], [0.2, 0.3, 0.9]])
+    return Volume.from_function(
+        lambda p: 12 * near(p).sum(-1), lambda p: near(p) @ colour / near(p).sum(-1)[..., None], shape=(20, 20, 20)
+    )
+
+
+TRUE = Camera.look_at((0.5, -4, 1), width=32, height=28)
+
+
+def disturbed(camera: Camera, seed: int, degrees=10.0, share=0.1) -> Camera:
+    """Turned about the origin, moved by a share of the distance."""
+    axis, way = np.random.default_rng(seed).normal(size=(2, 3))
+    unit = np.concatenate([share * way / np.linalg.norm(way), np.deg2rad(degrees) * axis / np.linalg.norm(axis)])
+    return replace(
+        camera,
+        world_from_camera=camera.world_from_camera @ exp_rigid(twist_about(camera.world_from_camera, (0, 0, 0)) @ unit),
+    )
+
+
+def off(a: Camera, b: Camera) -> float:
+    return float(np.abs(a.world_from_camera - b.world_from_camera).max())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_pose_is_found_from_ten_degrees_and_a_tenth_of_the_distance(seed):
+    start = disturbed(TRUE, seed)
+    found = register(thing(), render(thing(), TRUE), start)
+    assert found.converged and found.error < 1e-5
+    assert off(found.camera, TRUE) < 1e-4 < 0.1 < off(start, TRUE)
+
+
+def test_lens_and_exposure_are_found_with_the_pose():
+    v = thing()
+    lens = replace(TRUE, focal=(TRUE.focal[0] * 1.03, TRUE.focal[1] * 0.98), principal=(16.6, 13.3))
+    image = render(v, lens) * [0.9, 1.1, 1.0] + [0.05, 0.0, -0.02]
+    groups = ("pose", "focal", "principal_point", "exposure")
+    found = register(v, image, disturbed(TRUE, 0, 3, 0.03), groups, steps=60)
+    assert found.error < 1e-5
+    np.testing.assert_allclose(found.exposure, [0.9, 1.1, 1.0, 0.05, 0, -0.02], atol=1e-3)
+    np.testing.assert_allclose(found.camera.focal, lens.focal, rtol=3e-3)
+
+
+@pytest.mark.parametrize(
+    "image, groups, said",
+    [
+        (np.zeros((3, 3, 3)), ("pose",), r"image has shape \(3, 3, 3\), want \(28, 32, 3 or 4\)"),
+        (np.full((28, 32, 3), np.nan), ("pose",), "not finite"),
+        (np.zeros((28, 32, 3)), ("pose", "box"), "parameter 'box' cannot be sought"),
+    ],
+)
+def test_what_cannot_be_registered_is_said(image, groups, said):
+    with pytest.raises(RaymarchError, match=said):
+        register(thing(), image, TRUE, groups)
+
+
+def test_a_similarity_of_cameras_is_found_and_taken_back():
+    cameras = ball_views().cameras
+    moved = np.eye(4)
+    moved[:3, :3] = 1.7 * exp_rigid([0, 0, 0, 0.3, -1.0, 0.5])[:3, :3]
+    moved[:3, 3] = 1.0, -2.0, 3.0
+    others = [carried(camera, moved) for camera in cameras]
+    np.testing.assert_allclose(similarity(cameras, others), moved, atol=1e-12)
+    for a, b in zip(aligned(others, cameras), cameras, strict=True):
+        assert off(a, b) < 1e-12
+
+
+SETTINGS = preset(
+    "quick", resolution=24, steps=250, rays=1024, sh_degree=0, hull=False, levels=((0.0, 0.5), (0.3, 1.0))
+)
+
+
+def test_disturbed_cameras_are_moved_towards_the_true_ones():
+    views = ball_views()
+    wrong = replace(views, cameras=[disturbed(c, i, 1.5, 0.015) for i, c in enumerate(views.cameras)])
+    seen = []
+    found = refine(wrong, settings=SETTINGS, box=BALL_BOX, show=lambda *report: seen.append(report))
+
+    def errors(cameras):
+        return np.median([off(a, b) for a, b in zip(aligned(cameras, views.cameras), views.cameras, strict=True)])
+
+    assert errors(found.views.cameras) < 0.6 * errors(wrong.cameras)
+    assert found.errors[-1] < 0.6 * found.errors[0]
+    assert [error for _, error in seen] == list(found.errors) and seen[-1][0] <= 1
+    assert found.degrees.shape == found.share.shape == (len(views),)
+    assert (found.exposures == [1, 1, 1, 0, 0, 0]).all()
+
+
+def test_exposures_are_found_up_to_what_all_share():
+    views = ball_views()
+    rng = np.random.default_rng(0)
+    gains = rng.uniform(0.7, 1.0, (len(views), 3))
+    images = views.images.copy()
+    images[..., :3] = np.round(images[..., :3] * gains[:, None, None])
+    found = refine(replace(views, images=images), "exposure", SETTINGS, box=BALL_BOX)
+    wanted = gains / gains.mean(0)
+    assert np.abs(found.exposures[:, :3] - wanted).mean() < 0.3 * np.abs(wanted - 1).mean()
+    np.testing.assert_allclose(found.exposures.mean(0), [1, 1, 1, 0, 0, 0], atol=1e-6)
+    assert all(off(a, b) < 1e-9 for a, b in zip(found.views.cameras, views.cameras, strict=True))
+
+
+def test_what_cannot_be_refined_is_said():
+    with pytest.raises(RaymarchError, match="'box' cannot be refined: want some of pose, focal, exposure"):
+        refine(ball_views(), ["pose", "box"])
