@@ -36,6 +36,7 @@ class DotGrid(Owner[DotFields]):
         runtime.start()
         runtime.require_owner()
         self.shape, self.columns = shape, columns
+        self._held: tuple[list[Parameters], list] | None = None
         width = 4 if runtime.single_precision() else 8
         numbers = columns * (1 + channels)
         require_memory(shape, int(np.prod(shape)) * numbers * width, numbers, "take fewer columns at once")
@@ -52,7 +53,11 @@ class DotGrid(Owner[DotFields]):
         return max(1, min(wanted, WIDEST // max(channels, 1)))
 
     def upload(self, dots: Sequence[Parameters]) -> None:
-        """Put directions on the device, at most `columns`; what they leave out is zero."""
+        """Put directions on the device, at most `columns`; what they leave out is zero. What is there already stays."""
+        sums = [(id(dot), *(0.0 if x is None else float(np.sum(x)) for x in (dot.density, dot.colour))) for dot in dots]
+        if self._held is not None and self._held[1] == sums:
+            return
+        self._held = list(dots), sums  # kept, so that an id stays its own
         f, dtype = self.fields, runtime.dtype()
         density = np.zeros((*self.shape, f.columns), dtype)
         features = np.zeros((*self.shape, f.columns * f.channels), dtype)

@@ -13,11 +13,14 @@ from raymarch.parameters import GROUPS, SHAPES, Parameters
 
 DOT = {"f64": 1e-12, "f32": 1e-5}
 DIFFERENCE = 1e-7
+SINGLE = 1e-6  # of single numbers, whose slopes can be small beside the image's rounding
+ROUNDING = {"f64": 1e-11, "f32": 1e-5}  # of the image, where next to nothing moves
 WIDTHS = (1e-5, 1e-4, 1e-6, 1e-3, 1e-7)  # the likeliest first
 ENOUGH = 1e-8  # an agreement that ends the search for a better width
 PAIRS = 3
 ELEMENTS = 8
 BENT = 1e-5  # of the largest slope: a difference of the slopes to both sides that is more than curvature
+FLAT = 1e-10  # of the image: a difference under this is mostly rounding
 SMOOTH = 1e-6  # rays whose differences at two widths disagree by more, of the largest, cross a kink
 
 
@@ -28,12 +31,13 @@ class GradientRow:
     Attributes:
         parameter, mode, precision: what was checked, how rays are composited, "f64" or "f32".
         dot: worst |<Jv, w> - <v, J'w>| / (|Jv| |w|) over random pairs.
-        difference: |difference - tangent| / |difference| along a random direction, both weighted by the tangent, the
-            best over step widths; None in f32, where differences mean nothing. The adjoint is held by `dot`.
+        difference: |<difference - tangent, w>| / (|difference| |w|) along a random direction, the larger for w the
+            difference itself and a random one, the best over step widths; None in f32, where differences mean nothing.
+            The adjoint is held by `dot`.
         worst: the same along single numbers of the group, the worst of them; None in f32.
         kinks: share of the rays that crossed a kink within the difference and were left out.
         verdict: "good"; "at a kink" where dot is good and every difference crosses one, so that there is nothing to
-            compare with; or "wrong".
+            compare with; "flat" where next to nothing moves, behind an opaque fog say; or "wrong".
     """
 
     parameter: str
@@ -67,26 +71,42 @@ def _row(seen: Linearised, name: str, pairs, rng) -> GradientRow:
     precision = "f32" if runtime.single_precision() else "f64"
     shape = {"density": seen.volume.density.shape, "colour": seen.volume.features.shape, **SHAPES}[name]
     unit = _unit(seen, name)
-    dot = 0.0
+    dot, even = 0.0, True
+    light = np.linalg.norm(seen.image())
     for w, gradient in pairs:
         direction = Parameters(**{name: unit * rng.normal(size=shape)})
         along = seen.tangent(direction)
         scale = np.linalg.norm(along) * np.linalg.norm(w)
         gap = abs(float((along * w).sum()) - gradient.dot(direction))
         dot = max(dot, float(gap / scale) if scale > 0 else float(gap))
+        # Where next to nothing moves, behind an opaque fog say, what remains is the rounding of the image itself.
+        even = even and (gap <= DOT[precision] * scale or gap <= ROUNDING[precision] * light * np.linalg.norm(w))
     if precision == "f32":
-        return GradientRow(name, seen.march.mode, precision, dot, None, None, 0.0, _verdict(dot, precision, None))
+        return GradientRow(
+            name, seen.march.mode, precision, dot, None, None, 0.0, _verdict(even, precision, None, None, 0.0)
+        )
     direction = Parameters(**{name: unit * rng.normal(size=shape)})
     difference, kinks = _difference(seen, direction)
     singles = [_difference(seen, Parameters(**{name: one}))[0] for one in _singles(pairs[0][1], name, shape, unit, rng)]
     worst = max((one for one in singles if one is not None), default=None)
-    verdict = _verdict(dot, precision, difference) if kinks < 1 else _verdict(dot, precision, None, "at a kink")
+    verdict = _verdict(even, precision, difference, worst, kinks)
     return GradientRow(name, seen.march.mode, precision, dot, difference, worst, kinks, verdict)
 
 
-def _verdict(dot: float, precision: str, difference: float | None, without: str = "good") -> str:
-    right = dot <= DOT[precision] and (difference is None or difference <= DIFFERENCE)
-    return "wrong" if not right else "good" if difference is not None else without
+def _verdict(even: bool, precision: str, difference: float | None, worst: float | None, kinks: float) -> str:
+    right = even and (difference is None or difference <= DIFFERENCE) and (worst is None or worst <= SINGLE)
+    if not right:
+        return "wrong"
+    return "good" if difference is not None or precision == "f32" else "at a kink" if kinks == 1 else "flat"
+
+
+def _apart(found: np.ndarray, wanted: np.ndarray, w: np.ndarray) -> float:
+    """How far two slopes are apart, weighted by the first and by w; of the first's size, or their own if it is zero."""
+    gap, size = found - wanted, float(np.linalg.norm(found))
+    if size == 0:
+        return float(np.linalg.norm(wanted))
+    by_w = abs(float((gap * w).sum())) / (size * float(np.linalg.norm(w)))
+    return max(abs(float((gap * found).sum())) / size**2, by_w)
 
 
 def _unit(seen: Linearised, name: str) -> float:
@@ -112,24 +132,27 @@ def _singles(gradient: Parameters, name: str, shape, unit: float, rng) -> list[n
 
 
 def _difference(seen: Linearised, direction: Parameters, widths=WIDTHS) -> tuple[float | None, float]:
-    """Relative error of the tangent's norm-weighted sum against central differences, and the share of rays at kinks.
+    """Relative error of the tangent against central differences, and the share of rays at kinks.
 
-    No error, and all rays, where no width leaves half of what moves free of kinks.
+    No error where no width leaves half of what moves free of kinks, all rays then being at them, nor where next to
+    nothing moves, none being.
     """
     here, along = seen.image(), seen.tangent(direction)
     best, kinks = None, 1.0
-    w = along  # <image, w> along the direction then is |Jv|^2: no cancellation in the comparison
+    w = np.random.default_rng(0).normal(size=along.shape)
     for h in widths:
         ahead, behind = seen.shifted(direction, h), seen.shifted(direction, -h)
         nearer, nearly = seen.shifted(direction, h / 2), seen.shifted(direction, -h / 2)
         full, half = (ahead - behind) / (2 * h), (nearer - nearly) / h
+        if 0 < np.linalg.norm(half) * h < FLAT * np.linalg.norm(here):
+            kinks = 0.0 if best is None else kinks
+            continue
         scale = max(float(np.abs(half).max()), 1e-300)
         smooth = np.abs(full - half).max(1) <= SMOOTH * scale
         # On a kink itself both agree, but the slopes to its two sides differ, and by no less at half the width.
         bend = np.abs(ahead + behind - 2 * here).max(1) / h, np.abs(nearer + nearly - 2 * here).max(1) / (h / 2)
         smooth &= ~((bend[1] > 0.7 * bend[0]) & (bend[1] > BENT * scale))
-        found, wanted = float((half * w)[smooth].sum()), float((along * w)[smooth].sum())
-        error = abs(found - wanted) / abs(found) if found else abs(wanted)
+        error = _apart(half[smooth], along[smooth], w[smooth])
         enough = (half[smooth] ** 2).sum() >= 0.5 * (half**2).sum()
         if (best is None or error < best) and smooth.any() and enough:
             best, kinks = error, 1.0 - float(smooth.mean())

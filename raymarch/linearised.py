@@ -13,7 +13,7 @@ from raymarch.camera import Camera
 from raymarch.dotgrid import DotGrid
 from raymarch.errors import RaymarchError
 from raymarch.grid import Grid
-from raymarch.kernels.batch import jitter_rays
+from raymarch.kernels.batch import jitter_pixels
 from raymarch.kernels.geometry import geometry_adjoint, geometry_tangent
 from raymarch.kernels.march import march, march_adjoint, march_tangent
 from raymarch.kernels.transfer import clear_gradients, shift_grid
@@ -22,7 +22,6 @@ from raymarch.pose import exp_rigid
 from raymarch.projection import Projection
 from raymarch.raybuffer import RayBuffer
 from raymarch.raymotion import RayMotion
-from raymarch.rays import Rays
 from raymarch.renderer import INVISIBLE, March
 from raymarch.view import require_colour
 from raymarch.volume import Volume
@@ -68,9 +67,8 @@ class Linearised:
         runtime.start()
         self.pixels, self.columns = pixels, columns
         self._stand(camera, exposure)
-        self._grids: dict[str, Grid] = {}
+        self._moved: Grid | None = None
         self._dot_grids: dict[tuple[int, int], DotGrid] = {}
-        self._dots: list[Parameters] | None = None
         self._motions: dict[int, RayMotion] = {}
         with ExitStack() as owners:
             self.grid = owners.enter_context(Grid(volume.shape, volume.degree, slots=2, block=self.block))
@@ -78,10 +76,7 @@ class Linearised:
             if self.march.least > 0 and self.march.mode != "x-ray" and volume.activation.density != "identity":
                 self.grid.refresh_occupancy(INVISIBLE / float(np.linalg.norm(volume.box[1] - volume.box[0])))
             self.buffer = owners.enter_context(RayBuffer(len(self.rays)))
-            self.buffer.upload(self.rays)
-            s = self.march
-            if s.jittered:
-                jitter_rays(self.buffer.fields, s.seed, 0, len(self.rays), s.jitter, s.step_jitter)
+            self._send()
             self._owners = owners.pop_all()
         self._first = self.camera, self.exposure, self.background
 
@@ -102,7 +97,7 @@ class Linearised:
         self.camera, self.exposure = camera, exposure
         place = self.volume.world_from_index if place is None else place
         self.projection = Projection(camera, place, self.march.step if step is None else step, self.volume.voxel)
-        self.rays = self._chosen(camera)
+        self.rays = camera.rays(self.pixels)
         self._image: np.ndarray | None = None
 
     def look(self, camera: Camera, exposure=PLAIN, pixels=None) -> None:
@@ -110,39 +105,47 @@ class Linearised:
 
         Nothing is compiled again. `pixels` are those of the new camera, all if not given.
         """
-        self.pixels = pixels
+        count = camera.width * camera.height if pixels is None else len(pixels)
+        if count > self.buffer.capacity:
+            raise RaymarchError(f"{count} pixels, the first camera had {self.buffer.capacity}; start with the most")
+        self.pixels, self.background = pixels, self._first[2]
         self._stand(camera, exposure)
+        self._first = camera, self.exposure, self.background
+        self.grid.set_level(self.volume.shape, self.volume.world_from_index)
+        self._send()
+
+    def _send(self) -> None:
+        """Rays and their jitter to the device."""
         self.buffer.upload(self.rays)
+        if (s := self.march).jittered:
+            pixels = np.arange(len(self.rays)) if self.pixels is None else np.asarray(self.pixels)
+            jitter_pixels(self.buffer.fields, s.seed, pixels.astype(np.int32), s.jitter, s.step_jitter)
 
     def move(self, by: Parameters) -> None:
         """Look at everything moved by `by` from where it was made to stand: a pose by exp of it, the rest by adding.
 
         The volume's own numbers stay; `by` holds none. A step keeps its length in the world.
         """
+
+        def added(to, number):
+            return np.add(to, 0 if number is None else number)
+
         camera, place = self._first[0], self.volume.world_from_index.copy()
-        camera = replace(
-            camera,
-            world_from_camera=camera.world_from_camera @ exp_rigid(np.zeros(6) if by.pose is None else by.pose),
-            focal=tuple(np.add(camera.focal, 0 if by.focal is None else by.focal)),
-            principal=tuple(np.add(camera.principal, 0 if by.principal_point is None else by.principal_point)),
-        )
-        place[:3] += 0 if by.box is None else by.box
-        self.background = self._first[2] + (0 if by.background is None else by.background)
-        exposure = self._first[1] + (0 if by.exposure is None else by.exposure)
+        turned = camera.world_from_camera @ exp_rigid(added(np.zeros(6), by.pose))
+        lens = {"focal": added(camera.focal, by.focal), "principal": added(camera.principal, by.principal_point)}
+        camera = replace(camera, world_from_camera=turned, **lens)
+        place[:3] = added(place[:3], by.box)
+        self.background, exposure = added(self._first[2], by.background), added(self._first[1], by.exposure)
         self._stand(camera, exposure, place, self.march.step + (0.0 if by.step is None else float(by.step)))
         self.grid.set_level(self.volume.shape, place)
         self.buffer.upload(self.rays)
 
-    def _chosen(self, camera: Camera) -> Rays:
-        """Rays of the pixels that are looked at."""
-        return camera.rays(self.pixels)
-
-    def _grid(self, name: str) -> Grid:
-        """A further grid like the volume's, kept."""
-        if name not in self._grids:
-            self._grids[name] = self._owners.enter_context(Grid(self.volume.shape, self.volume.degree))
-            self._grids[name].upload(self.volume)
-        return self._grids[name]
+    def _other(self) -> Grid:
+        """A second grid like the volume's, kept."""
+        if self._moved is None:
+            self._moved = self._owners.enter_context(Grid(self.volume.shape, self.volume.degree))
+            self._moved.upload(self.volume)
+        return self._moved
 
     def _loaded(self, dots: list[Parameters]) -> DotGrid:
         """The dot grid that holds directions of density and colour."""
@@ -151,11 +154,8 @@ class Linearised:
         if (channels, columns) not in self._dot_grids:
             made = DotGrid(self.volume.shape, channels, columns)
             self._dot_grids[channels, columns] = self._owners.enter_context(made)
-        grid, dots = self._dot_grids[channels, columns], dots[:columns]
-        if self._dots is None or [id(dot) for dot in self._dots] != [id(dot) for dot in dots]:
-            grid.upload(dots)
-            self._dots = dots
-        return grid
+        self._dot_grids[channels, columns].upload(dots[:columns])
+        return self._dot_grids[channels, columns]
 
     def _motion(self, columns: int) -> RayMotion:
         if columns not in self._motions:
@@ -168,11 +168,10 @@ class Linearised:
         return tuple(name for name in GROUPS if name not in UNSEEN.get(self.march.mode, ()))
 
     def _require(self, names) -> None:
-        for name in names:
-            if name in GROUPS and name not in self.groups:
-                raise RaymarchError(
-                    f"mode {self.march.mode} has no gradient by {name}, which it does not see; leave it out"
-                )
+        for name in set(names) & set(GROUPS) - set(self.groups):
+            raise RaymarchError(
+                f"mode {self.march.mode} has no gradient by {name}, which it does not see; leave it out"
+            )
 
     def _how(self):
         """What every kernel wants last."""
@@ -197,7 +196,7 @@ class Linearised:
         """The image (ray, 4) with all moved by h * dot: by the march itself, which tangents are held against."""
         camera, grid = self.camera, self.grid
         if dot.density is not None or dot.colour is not None:
-            grid = self._grid("moved")
+            grid = self._other()
             shift_grid(grid.fields, self.grid.fields, self._loaded([dot]).fields, h)
         if dot.pose is not None:
             camera = replace(camera, world_from_camera=camera.world_from_camera @ exp_rigid(h * dot.pose))
@@ -205,7 +204,7 @@ class Linearised:
             camera = replace(camera, focal=tuple(camera.focal + h * dot.focal))
         if dot.principal_point is not None:
             camera = replace(camera, principal=tuple(camera.principal + h * dot.principal_point))
-        place = self.volume.world_from_index.copy()
+        place = self.projection.world_from_index.copy()
         place[:3] += h * (0 if dot.box is None else dot.box)
         grid.set_level(self.volume.shape, place)
         background, exposure = (
@@ -213,12 +212,12 @@ class Linearised:
             for now, move in ((self.background, dot.background), (self.exposure, dot.exposure))
         )
         dt = self.projection.dt + (0 if dot.step is None else h * float(dot.step) * self.projection.voxel)
-        self.buffer.upload(self._chosen(camera))
+        self.buffer.upload(camera.rays(self.pixels))
         where, s = ti.Vector(background.tolist()), self.march
         march(grid.fields, self.buffer.fields, s.reading(grid), len(self.rays), dt, s.stop, s.least, where)
         image = self.buffer.image(len(self.rays)).astype(float)
         image[:, :3] = image[:, :3] * exposure[:3] + exposure[3:]
-        self.grid.set_level(self.volume.shape, self.volume.world_from_index)
+        self.grid.set_level(self.volume.shape, self.projection.world_from_index)
         self.buffer.upload(self.rays)
         return image
 
@@ -271,6 +270,8 @@ class Linearised:
         What the mode does not see is None.
         """
         d_image = np.asarray(d_image, float)
+        if d_image.shape != (len(self.rays), 4):
+            raise RaymarchError(f"image gradient has shape {d_image.shape}, want ({len(self.rays)}, 4)")
         seen, d = self._seen(), d_image.copy()
         d[:, :3] *= self.exposure[:3]
         march(self.grid.fields, self.buffer.fields, *self._how())

@@ -83,6 +83,8 @@ class Scene(Owner[SceneFields]):
         moves = self._moves()
         self.seen.move(moves)
         self._gradient = self.seen.adjoint(d_image)
+        transfer.vectors_in(np.ascontiguousarray(self.seen.image()), self.image)
+        self.seen.buffer.set_image_gradient(d_image)
         for name in set(SHAPES) & set(self.seen.groups):
             gradient = getattr(self._gradient, name)
             if name == "pose":

@@ -13,7 +13,8 @@ from raymarch.camera import Camera
 def similarity(cameras: Sequence[Camera], onto: Sequence[Camera]) -> np.ndarray:
     """The similarity (4, 4) of the world that brings cameras nearest to others: rotation, shift and one scale.
 
-    The rotation is the mean over the cameras' own, the rest is least squares of their positions (Umeyama 1991).
+    The rotation is the mean over the cameras' own; the scale makes their spreads alike, 1 where there is none (Horn
+    1987, symmetric); the shift is the mean.
 
     Example:
         >>> cameras = [Camera.look_at((x, -4, 1)) for x in (-1.0, 0.0, 1.0)]
@@ -25,7 +26,9 @@ def similarity(cameras: Sequence[Camera], onto: Sequence[Camera]) -> np.ndarray:
     turn = u @ np.diag([1, 1, np.linalg.det(u @ vt)]) @ vt
     here, there = (np.array([c.position for c in some]) for some in (cameras, onto))
     a, b = (here - here.mean(0)) @ turn.T, there - there.mean(0)
-    scale = float((a * b).sum() / max((a * a).sum(), 1e-300)) if len(here) > 1 else 1.0
+    spread = np.linalg.norm(a)
+    scale = float(np.linalg.norm(b) / spread) if spread > 1e-9 * np.linalg.norm(here) + 1e-300 else 1.0
+    scale = scale if scale > 0 else 1.0
     out = np.eye(4)
     out[:3, :3] = scale * turn
     out[:3, 3] = there.mean(0) - scale * turn @ here.mean(0)

@@ -27,7 +27,8 @@ class Solution:
         cost: half the squared norm of the residual there.
         costs: the same at the start and after each step that was kept.
         steps: linear systems that were solved.
-        converged: whether the last step was within the tolerance; if not, the steps ran out or no step went down.
+        converged: whether a step within the tolerance was the next one to take; if not, the steps ran out, or only
+            heavily damped steps were left and none went down.
     """
 
     x: object
@@ -66,8 +67,8 @@ def levenberg_marquardt(
 ) -> Solution:
     """Least squares by damped steps, each kept only if it goes down: Marquardt 1963; damping as in Nielsen 1999.
 
-    The arguments are `gauss_newton`'s, and `damping`, the first weight of the diagonal of J'J (of its mean where the
-    Jacobian is an `Operator`).
+    The arguments are `gauss_newton`'s, and `damping`, the first weight of the diagonal of J'J (where the Jacobian is
+    an `Operator`, of its curvature along the gradient).
 
     Example:
         >>> def rosenbrock(x):
@@ -80,16 +81,21 @@ def levenberg_marquardt(
 
 def _search(linearise, x, steps, tolerance, retract, damping) -> Solution:
     r, J = _checked(linearise(x))
-    costs, growth, taken = [0.5 * float(r @ r)], 2.0, 0
-    converged = False
-    while taken < steps and not converged:
+    costs, growth, taken, refused = [0.5 * float(r @ r)], 2.0, 0, 0
+    small = False
+    while taken < steps and not small:
         move, promised = _step(r, J, damping)
         taken += 1
-        converged = float(np.linalg.norm(move)) <= tolerance
+        small = float(np.linalg.norm(move)) <= tolerance
         tried = retract(x, move)
-        tried_r, tried_J = _checked(linearise(tried))
+        pair = linearise(tried)
+        if damping is not None and not np.isfinite(np.asarray(pair[0], float)).all():
+            damping, growth, refused = damping * growth, growth * 2, refused + 1
+            continue
+        tried_r, tried_J = _checked(pair)
         cost = 0.5 * float(tried_r @ tried_r)
         if damping is None or cost <= costs[-1]:
+            refused = 0
             if damping is not None:
                 gain = (costs[-1] - cost) / promised if promised > 0 else 1.0
                 damping = max(damping * max(1 / 3, 1 - (2 * gain - 1) ** 3), 1e-15)
@@ -97,8 +103,8 @@ def _search(linearise, x, steps, tolerance, retract, damping) -> Solution:
             x, r, J = tried, tried_r, tried_J
             costs.append(cost)
         else:
-            damping, growth = damping * growth, growth * 2
-    return Solution(x, costs[-1], tuple(costs), taken, converged)
+            damping, growth, refused = damping * growth, growth * 2, refused + 1
+    return Solution(x, costs[-1], tuple(costs), taken, small and refused <= 1)
 
 
 def _checked(pair):
@@ -167,7 +173,7 @@ def cgls(A: Operator, b: np.ndarray, *, start=None, iterations: int = 50, tolera
         b: what A x should be.
         start: the first x; zeros if not given.
         iterations: how many at most; fewer is smoother, as for any ill-posed problem.
-        tolerance: ends where |A'(b - A x)| is this of its first value.
+        tolerance: ends where |A'(b - A x)| is this of |A'b|.
         progress: called with (iteration, |b - A x|) after each.
 
     Example:
@@ -176,11 +182,11 @@ def cgls(A: Operator, b: np.ndarray, *, start=None, iterations: int = 50, tolera
         array([1., 2.])
     """
     s = A.adjoint(b)
+    target = max(tolerance, 1e-14) ** 2 * float(s @ s)
     x = np.zeros_like(s) if start is None else np.array(start, float).reshape(-1)
     r = b.copy() if start is None else b - A.tangent(x)
     s = s if start is None else A.adjoint(r)
     p, square = s.copy(), float(s @ s)
-    target = tolerance**2 * square
     for iteration in range(1, iterations + 1):
         if square <= target or square == 0:
             break

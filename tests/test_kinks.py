@@ -82,8 +82,18 @@ def test_at_the_clamp_of_the_colour_it_is_the_slope_from_below():
     with Linearised(v, camera, march=EXACT, background="black") as seen:
         assert np.abs(seen.image()[:, :3]).max() < 1e-15
         dot = Parameters(colour=np.ones(v.features.shape))
-        moved = seen.shifted(dot, H), seen.shifted(dot, -H)
-        assert np.abs(moved[0][:, :3]).max() > 0.1 * H and np.abs(moved[1][:, :3]).max() < 1e-15
+        tangent, ahead, behind = slopes(seen, dot)
+    assert np.abs(ahead).max() > 0.1
+    np.testing.assert_allclose(tangent, behind, atol=1e-9)
+
+
+def test_at_exponentials_bound_it_is_the_slope_from_below():
+    raw, thin = np.full((4, 4, 4), 15.0), Activation("exponential", scale=1e7)
+    camera = along_x(1.3, 1.7)
+    with Linearised(box(raw, thin), camera, march=EXACT, background="black") as seen:
+        tangent, ahead, behind = slopes(seen, Parameters(density=np.ones(raw.shape)))
+    assert (ahead == 0).all() and np.abs(behind).max() > 0.1
+    np.testing.assert_allclose(tangent, behind, rtol=1e-4)
 
 
 def test_where_opacity_just_fills_up_it_is_the_slope_from_below():

@@ -38,6 +38,17 @@ def jitter_rays(rays: ti.template(), seed: int, first: int, count: int, phase: f
         rays.jitter[r] = ti.Vector([ti.min(phase * u, 0.999999), 1.0 + stretch * (2.0 * v - 1.0)])
 
 
+@ti.kernel
+def jitter_pixels(
+    rays: ti.template(), seed: int, pixels: ti.types.ndarray(dtype=ti.i32, ndim=1), phase: float, stretch: float
+):
+    """The same for rays of any pixels."""
+    for r in range(pixels.shape[0]):
+        u = ti.cast(hash_u32(seed, pixels[r], 0), float) * 2.3283064e-10
+        v = ti.cast(hash_u32(seed, pixels[r], 1), float) * 2.3283064e-10
+        rays.jitter[r] = ti.Vector([ti.min(phase * u, 0.999999), 1.0 + stretch * (2.0 * v - 1.0)])
+
+
 @ti.func
 def corner_of(store: ti.template(), t):
     """View, row and column of a tile's first pixel; tiles that would stick out are moved inside."""
