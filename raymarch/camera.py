@@ -88,7 +88,11 @@ class Camera:
 
     def rays(self, pixels=None) -> Rays:
         """One ray per pixel centre, row by row, (height * width) of them, or of the pixels whose indices are given."""
-        index = np.arange(self.height * self.width) if pixels is None else np.asarray(pixels)
+        total = self.height * self.width
+        index = np.arange(total) if pixels is None else np.asarray(pixels)
+        whole = index.ndim == 1 and index.size > 0 and np.issubdtype(index.dtype, np.integer)
+        if not whole or index.min() < 0 or index.max() >= total:
+            raise RaymarchError(f"pixels want to be one or more whole numbers of 0 to {total - 1}, row by row")
         v, u = np.divmod(index, self.width)
         x = (u + 0.5 - self.principal[0]) / self.focal[0]
         y = -(v + 0.5 - self.principal[1]) / self.focal[1]

@@ -55,6 +55,8 @@ class GradientReport:
             )
         kind = f"mode {self.rows[0].mode}, {self.rows[0].precision}" if self.rows else "no rows"
         verdict = "the gradients are right" if self.good else "A GRADIENT IS WRONG"
+        if all(row.verdict in ("flat", "at a kink") for row in self.rows):
+            verdict = "nothing was checked: nothing moves, or all is at a kink; choose other cameras"
         return "\n".join([*lines, f"{verdict} ({kind}, {self.seconds:.0f} s)"])
 
 
@@ -98,9 +100,15 @@ def check_gradients(
     cameras = [where] if isinstance(where, Camera) else list(several) if isinstance(several, Sequence) else []
     if not isinstance(volume, Volume) or not cameras or not all(isinstance(c, Camera) for c in cameras):
         raise RaymarchError("want a volume, and a camera, several, or views: rm.check_gradients(volume, views)")
+    if not isinstance(march, March):
+        raise RaymarchError(f"march is {type(march).__name__}, want rm.March(...)")
     names = _wanted(parameters, march.mode)
-    if precision not in runtime.PRECISIONS or not 1 <= rays <= 1 << 20:
-        raise RaymarchError(f"precision {precision!r} and {rays} rays: want one of {runtime.PRECISIONS}, and 1 or more")
+    whole = isinstance(rays, (int, np.integer)) and isinstance(seed, (int, np.integer))
+    if precision not in runtime.PRECISIONS or not whole or not 1 <= rays <= 1 << 20 or not 0 <= seed < 1 << 31:
+        raise RaymarchError(
+            f"precision {precision!r}, {rays} rays, seed {seed}: want one of {runtime.PRECISIONS}, 1 or more, 0 or more"
+        )
+    rays, seed = int(rays), int(seed)
     camera = cameras[int(np.random.default_rng(seed).integers(len(cameras)))]
     asked = {
         "pose": camera.world_from_camera.tolist(),
@@ -108,11 +116,16 @@ def check_gradients(
         "march": asdict(march),
         "how": {"names": names, "precision": precision, "rays": rays, "seed": seed, "arch": arch},
     }
-    with tempfile.TemporaryDirectory(prefix="raymarch-") as folder:
-        save(volume, Path(folder) / "volume.h5")
-        (Path(folder) / "asked.json").write_text(json.dumps(asked))
-        _run(folder)
-        rows = json.loads((Path(folder) / "rows.json").read_text())
+    try:
+        with tempfile.TemporaryDirectory(prefix="raymarch-") as folder:
+            save(volume, Path(folder) / "volume.h5")
+            (Path(folder) / "asked.json").write_text(json.dumps(asked, default=float))
+            _run(folder)
+            rows = json.loads((Path(folder) / "rows.json").read_text())
+    except OSError as error:
+        raise RaymarchError(
+            f"no use of the folder for temporary files: {error}; set TMPDIR to one that works"
+        ) from None
     if isinstance(rows, str):
         raise RaymarchError(rows)
     return GradientReport(tuple(GradientRow(**row) for row in rows), time.perf_counter() - started)
@@ -123,7 +136,7 @@ def _wanted(parameters: Sequence[str] | None, mode: str) -> list[str]:
     if parameters is None:
         return [name for name in GROUPS if name not in unseen]
     names = [parameters] if isinstance(parameters, str) else list(parameters)
-    for name in names:
+    for name in names or [""]:
         if name not in GROUPS:
             raise RaymarchError(f"parameter {name!r}: want some of {', '.join(GROUPS)}")
         if name in unseen:
@@ -136,7 +149,9 @@ def _run(folder: str) -> None:
     here = str(Path(__file__).resolve().parent.parent)
     path = os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])
     command = [sys.executable, "-m", "raymarch.check", folder]
-    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False)
+    env = {**os.environ, "PYTHONPATH": path}
+    # In its own folder: what lies where the caller stands must not stand in for Python's modules.
+    done = subprocess.run(command, env=env, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
         raise RaymarchError(f"the process that checks gradients ended with {done.returncode}: {last}")

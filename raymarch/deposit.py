@@ -47,7 +47,9 @@ def splat(positions, values, shape) -> np.ndarray:
         raise RaymarchError(f"values have shape {values.shape}, want (point,) or (point, channel) of one point or more")
     shape = _shape(shape)
     positions = _checked(positions, "positions", (len(columns), len(shape)))
-    target = np.zeros((*shape, columns.shape[1]), runtime.dtype())
+    numbers = columns.shape[1]
+    require_memory(shape, math.prod(shape) * numbers * 8, numbers, "make it smaller")
+    target = np.zeros((*shape, numbers), runtime.dtype())
     kernels.splat_arrays(positions, _checked(columns, "values", columns.shape), target)
     return target[..., 0] if values.ndim == 1 else target
 

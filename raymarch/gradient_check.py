@@ -144,7 +144,8 @@ def _difference(seen: Linearised, direction: Parameters, widths=WIDTHS) -> tuple
         ahead, behind = seen.shifted(direction, h), seen.shifted(direction, -h)
         nearer, nearly = seen.shifted(direction, h / 2), seen.shifted(direction, -h / 2)
         full, half = (ahead - behind) / (2 * h), (nearer - nearly) / h
-        if 0 < np.linalg.norm(half) * h < FLAT * np.linalg.norm(here):
+        moves = np.linalg.norm(half) * h
+        if moves < FLAT * np.linalg.norm(here) and np.linalg.norm(along) * h < FLAT * np.linalg.norm(here):
             kinks = 0.0 if best is None else kinks
             continue
         scale = max(float(np.abs(half).max()), 1e-300)

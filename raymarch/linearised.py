@@ -17,6 +17,7 @@ from raymarch.kernels.batch import jitter_pixels
 from raymarch.kernels.geometry import geometry_adjoint, geometry_tangent
 from raymarch.kernels.march import march, march_adjoint, march_tangent
 from raymarch.kernels.transfer import clear_gradients, shift_grid
+from raymarch.owner import Closing
 from raymarch.parameters import GROUPS, Parameters, units
 from raymarch.pose import exp_rigid
 from raymarch.projection import Projection
@@ -32,14 +33,17 @@ PLAIN = (1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
 UNSEEN = {"x-ray": ("colour", "background")}  # what an image does not depend on, by mode
 
 
-class Linearised:
+class Linearised(Closing):
     """Image, tangents and adjoints of a volume seen by a camera; owns device memory until `close`.
 
     Args:
+        volume, camera: what is seen, and from where.
         exposure: three gains and three offsets on the colour.
         march: how rays are sampled; without early stop and floor if not given. With a `least` empty space is skipped.
         pixels: indices of the pixels to look at, row by row; all if not given.
         columns: of a Jacobian that one pass carries; fewer compile faster.
+
+    Raises RaymarchError for no pixels or ones that the camera does not have, an exposure that is not six numbers.
 
     Example:
         >>> ball = Volume.from_function(lambda p: 9.0 * (np.linalg.norm(p, axis=-1) < 0.5), shape=(16, 16, 16))
@@ -65,7 +69,7 @@ class Linearised:
         self.march = March(stop=0.0, least=0.0) if march is None else march
         self.background = np.array(require_colour(volume.background if background is None else background))
         runtime.start()
-        self.pixels, self.columns = pixels, columns
+        self.pixels, self.columns = pixels, max(int(columns), 1)
         self._stand(camera, exposure)
         self._moved: Grid | None = None
         self._dot_grids: dict[tuple[int, int], DotGrid] = {}
@@ -79,12 +83,6 @@ class Linearised:
             self._send()
             self._owners = owners.pop_all()
         self._first = self.camera, self.exposure, self.background
-
-    def __enter__(self) -> Linearised:
-        return self
-
-    def __exit__(self, *_) -> None:
-        self.close()
 
     def close(self) -> None:
         """Free the device memory."""

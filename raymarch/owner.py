@@ -24,7 +24,21 @@ def _filler():
     return tree
 
 
-class Owner(Generic[Fields]):
+class Closing:
+    """What is used in a `with` and closed at its end."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Free what is held."""
+        raise NotImplementedError
+
+
+class Owner(Closing, Generic[Fields]):
     """Base of what holds fields on the device; `close` it, or use it in a `with`, in the thread that made it."""
 
     name = "this"
@@ -36,12 +50,6 @@ class Owner(Generic[Fields]):
             _fillers.pop().destroy()
         self._tree, self._fields = builder.finalize(), fields
         ti.sync()  # Taichi checks new fields before the next kernel: later, a tree closed by then is freed memory
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_) -> None:
-        self.close()
 
     def close(self) -> None:
         """Free the device memory; any later use is a RaymarchError."""

@@ -192,7 +192,9 @@ class _Movement:
         count = min(self.each, images.shape[1])
         pixels = np.stack([_pixels(image, count, rng) for image in images])
         target = np.take_along_axis(images, pixels[..., None], 1).astype(float)
-        target[..., :3] = (target[..., :3] - self.exposures[:, None, 3:]) / self.exposures[:, None, :3]
+        alpha, gain, offset = 1 - target[..., 3:], self.exposures[:, None, :3], self.exposures[:, None, 3:]
+        behind = (1 - alpha) * np.array(self.fitter.views.background)  # which no exposure touched
+        target[..., :3] = (target[..., :3] - behind - alpha * offset) / gain + behind
         return factor, pixels, target
 
     def move(self) -> None:
@@ -215,7 +217,7 @@ class _Movement:
         self.errors.append(float(np.sqrt(np.mean(residual[..., :3] ** 2))))
         self._step(residual, slopes * weight)
         if "exposure" in self.parameters:
-            self._expose(image[..., :3], target[..., :3])
+            self._expose(image, target)
         fitter.store.set_cameras(self.cameras)
 
     def _rays(self, factor: int, pixels: np.ndarray) -> tuple[Rays, list]:
@@ -262,8 +264,12 @@ class _Movement:
             self.cameras[v] = replace(camera, world_from_camera=pose, focal=lens)
 
     def _expose(self, image: np.ndarray, target: np.ndarray) -> None:
-        """Each view's gains and offsets by least squares, their means over the views held."""
+        """Each view's gains and offsets by least squares over opaque pixels, their means over the views held."""
         for v, (seen, wanted) in enumerate(zip(image, target, strict=True)):
+            opaque = wanted[:, 3] < 0.01
+            if opaque.sum() < 16:
+                continue
+            seen, wanted = seen[opaque], wanted[opaque]
             for c in range(3):
                 x, y = seen[:, c], wanted[:, c]
                 spread = ((x - x.mean()) ** 2).mean() + 1e-3

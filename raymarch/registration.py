@@ -25,6 +25,7 @@ from raymarch.volume import Volume
 SOUGHT = ("pose", "focal", "principal_point", "exposure")
 BLURS = (1 / 12, 1 / 24, 1 / 48, 1 / 96, 0.0)  # standard deviations, of the image's longer side
 COARSE = 128  # pixels a side at which blurred images are compared
+LARGEST = 8.0  # a colour beyond it is of another scale
 FINE = 1 << 16  # pixels at most of the last, sharp comparison
 
 
@@ -88,10 +89,13 @@ def register(
         True
     """
     parameters = (parameters,) if isinstance(parameters, str) else tuple(parameters)
-    for name in parameters:
+    for name in parameters or ("",):
         if name not in SOUGHT:
             raise RaymarchError(f"parameter {name!r} cannot be sought: want some of {', '.join(SOUGHT)}")
-    target = _target(image, start, background or volume.background)
+    if not isinstance(volume, Volume) or not isinstance(start, Camera):
+        came = f"{type(volume).__name__} and {type(start).__name__}"
+        raise RaymarchError(f"want a volume, an image and a camera, not {came}: rm.register(volume, image, camera)")
+    target = _target(image, start, volume.background if background is None else background)
     state: tuple[Camera, np.ndarray] = (start, np.asarray(exposure, float))
     reach = float(np.linalg.norm(start.position - volume.corners.mean(0)))
     levels = [_Level(target, start, blur, parameters, reach, seed) for blur in BLURS]
@@ -121,8 +125,9 @@ def _target(image, start: Camera, background) -> np.ndarray:
             f"image has shape {image.shape}, want ({start.height}, {start.width}, 3 or 4) as its camera; scale one"
         )
     image = image / 255.0 if image.dtype == np.uint8 else image.astype(float)
-    if not np.isfinite(image).all():
-        raise RaymarchError("image has numbers that are not finite; mend it first")
+    if not np.isfinite(image).all() or np.abs(image).max() > LARGEST:
+        worst = float(np.abs(image).max())
+        raise RaymarchError(f"image has numbers up to {worst:.3g}, want finite ones, in 0..1 or uint8; divide it")
     if image.shape[2] == 3:
         return image
     alpha = image[..., 3:]
@@ -135,7 +140,8 @@ class _Level:
     def __init__(self, target: np.ndarray, start: Camera, blur: float, parameters, reach: float, seed: int):
         self.start, self.parameters, self.reach = start, parameters, reach
         longest, total = max(start.width, start.height), start.width * start.height
-        self.scale = min(1.0, COARSE / longest) if blur else 1.0
+        small = blur > 0 and min(start.width, start.height) * COARSE >= 2 * longest
+        self.scale = min(1.0, COARSE / longest) if small else 1.0
         self.camera = self._scaled(start)
         self.pixels = self.rows = self.columns = None
         if blur:
@@ -166,6 +172,8 @@ class _Level:
         channels = self.target.shape[-1]
         image = self._blurred(seen.image()[:, :channels])
         jacobian = seen.jacobian(self.parameters)[:, :channels] * self.scales
+        if not jacobian.any():
+            raise RaymarchError("the camera sees nothing of the volume that could lead it; start closer")
         columns = jacobian.shape[-1]
         jacobian = self._blurred(jacobian.reshape(len(jacobian), -1)).reshape(-1, columns)
         return image.reshape(-1) - self.target.reshape(-1), jacobian

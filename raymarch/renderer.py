@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from numbers import Real
 
 import numpy as np
 import taichi as ti
@@ -48,6 +49,9 @@ class March:
     seed: int = 0
 
     def __post_init__(self):
+        for name in ("step", "stop", "least", "jitter", "step_jitter", "seed"):
+            if not isinstance(getattr(self, name), Real):
+                raise RaymarchError(f"{name} is {getattr(self, name)!r}, want a number")
         if not 1e-3 <= self.step <= 1e6:
             raise RaymarchError(f"step is {self.step} voxels, want a number from 1e-3 such as 0.5")
         if not isinstance(self.batch, (int, np.integer)) or self.batch > 1 << 26:

@@ -38,12 +38,13 @@ class Scene(Owner[SceneFields]):
     `gradient_of_volume` gives.
 
     Example:
+        >>> from raymarch.camera import Camera
+        >>> from raymarch.volume import Volume
         >>> ball = Volume.from_function(lambda p: 9.0 * (np.linalg.norm(p, axis=-1) < 0.5), shape=(16, 16, 16))
-        >>> seen = Linearised(ball, Camera.look_at((0, -4, 0), width=8, height=8))
-        >>> scene = Scene(seen)
-        >>> scene.render()
-        >>> scene.image[0].n  # red, green, blue, T
-        4
+        >>> with Linearised(ball, Camera.look_at((0, -4, 0), width=8, height=8)) as seen, Scene(seen) as scene:
+        ...     scene.render()
+        ...     scene.image.shape  # of (red, green, blue, T)
+        (64,)
     """
 
     name = "this scene"
@@ -84,7 +85,7 @@ class Scene(Owner[SceneFields]):
         self.seen.move(moves)
         self._gradient = self.seen.adjoint(d_image)
         transfer.vectors_in(np.ascontiguousarray(self.seen.image()), self.image)
-        self.seen.buffer.set_image_gradient(d_image)
+        self.image.grad.fill(0)  # what comes before this `render` in a Tape did not make this image
         for name in set(SHAPES) & set(self.seen.groups):
             gradient = getattr(self._gradient, name)
             if name == "pose":

@@ -72,7 +72,8 @@ def test_lens_and_exposure_are_found_with_the_pose():
     "image, groups, said",
     [
         (np.zeros((3, 3, 3)), ("pose",), r"image has shape \(3, 3, 3\), want \(28, 32, 3 or 4\)"),
-        (np.full((28, 32, 3), np.nan), ("pose",), "not finite"),
+        (np.full((28, 32, 3), np.nan), ("pose",), "numbers up to nan, want finite ones"),
+        (np.full((28, 32, 3), 255.0), ("pose",), "numbers up to 255, want finite ones, in 0..1 or uint8"),
         (np.zeros((28, 32, 3)), ("pose", "box"), "parameter 'box' cannot be sought"),
     ],
 )

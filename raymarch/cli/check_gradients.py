@@ -33,7 +33,7 @@ def check_gradients(run, data, split, parameters, precision, mode, rays, seed, a
     from raymarch.renderer import March
 
     volume, views = load(run), load_views(data, split)
-    names = [name.strip() for name in parameters.split(",")] if parameters else None
+    names = [name.strip() for name in parameters.split(",") if name.strip()] if parameters else None
     march = March(stop=0.0, least=0.0, mode=mode)
     options.note("checking in a process of its own; a large volume takes a minute")
     report = check.check_gradients(
