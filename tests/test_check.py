@@ -65,6 +65,37 @@ def test_a_gradient_wrong_by_one_in_ten_thousand_is_found(by_tangent):
     assert verdicts == {"pose": "good", "focal": "wrong"}
 
 
+class Blind(Linearised):
+    """Tangent and adjoint agree in leaving something out."""
+
+    left_out = (slice(None), 3)
+
+    def adjoint(self, d_image):
+        d_image = np.array(d_image)
+        d_image[self.left_out] = 0
+        return super().adjoint(d_image)
+
+    def tangents(self, dots):
+        out = super().tangents(dots)
+        out[self.left_out] = 0
+        return out
+
+
+@pytest.mark.parametrize("left_out", [(slice(None), 3), (slice(0, None, 2),), (slice(None),)], ids=["T", "rays", "all"])
+def test_slopes_that_are_missing_are_found(left_out):
+    """Though every dot test is passed: what is there is right."""
+    with Blind(BALL, CAMERA) as seen:
+        seen.left_out = left_out
+        assert [row.verdict for row in check_rows(seen, ["pose", "focal"])] == ["wrong", "wrong"]
+
+
+def test_an_opaque_fog_has_slopes_too_small_to_be_checked_and_not_wrong_ones():
+    fog = Volume.from_function(lambda p: np.full(p.shape[:-1], 9.0), shape=(8, 8, 8))
+    with Linearised(fog, Camera.look_at((0, -4, 0), fov=0.2, width=8, height=8)) as seen:
+        verdicts = [row.verdict for row in check_rows(seen, ["density", "pose", "step", "background"])]
+    assert "wrong" not in verdicts and "flat" in verdicts
+
+
 def test_a_volume_at_a_kink_is_told_from_a_wrong_gradient():
     flat = Volume(np.zeros((4, 4, 4)), np.zeros((4, 4, 4, 3)), np.diag([0.5, 0.5, 0.5, 1]), Activation("relu"))
     with Linearised(flat, Camera.look_at((0.7, -4, 0.8), (0.7, 0.7, 0.7), width=8, height=8)) as seen:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import single as worker
 
+from raymarch.camera import Camera
 from raymarch.errors import RaymarchError
 from raymarch.gradient_check import check_rows
 from raymarch.grid import MODES
@@ -108,6 +109,38 @@ def test_directions_of_the_volume_are_columns_too():
         columns = seen.jacobian([*both, "focal", *alone])
         wanted = np.stack([seen.tangent(one) for one in [*both, *units("focal"), *alone]], -1)
     np.testing.assert_allclose(columns, wanted, rtol=0, atol=1e-12)
+
+
+def test_what_was_moved_stays_moved_until_it_looks_elsewhere():
+    v = cases.volume("rotated", 1)
+    one, other = cases.cameras(v)[0], Camera.look_at((1, -4, 1), (0, 0, 0), width=6, height=5)
+    by = Parameters(box=0.02 * np.ones((3, 4)), background=0.1 * np.ones(3), pose=0.05 * np.ones(6))
+    dot = Parameters(density=np.ones(v.shape))
+    march = replace(EXACT, jitter=1.0)
+    with Linearised(v, one, background=cases.BACKGROUND, march=march) as seen:
+        seen.move(by)
+        moved, tangent = seen.image(), seen.tangent(dot)
+        np.testing.assert_array_equal(seen.shifted(Parameters(), 1.0), moved)
+        np.testing.assert_array_equal(seen.image(), moved)
+        dot.density[:] *= 2
+        np.testing.assert_allclose(seen.tangent(dot), 2 * tangent, rtol=1e-12)
+        seen.look(other, pixels=[5, 7, 20])
+        few = seen.image()
+        seen.move(Parameters())
+        np.testing.assert_allclose(seen.image(), few, rtol=0, atol=1e-14)
+        with pytest.raises(RaymarchError, match="10000 pixels, the first camera had 30"):
+            seen.look(Camera.look_at((0, -4, 0), width=100, height=100))
+        np.testing.assert_allclose(seen.image(), few, rtol=0, atol=1e-14)
+        with pytest.raises(RaymarchError, match=r"shape \(1, 4\), want \(3, 4\)"):
+            seen.adjoint(np.ones((1, 4)))
+    with Linearised(v, other, background=cases.BACKGROUND, march=march) as seen:
+        np.testing.assert_allclose(seen.image()[[5, 7, 20]], few, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("pixels", [[], [-1], [30], [0.5], [[1]], [True]])
+def test_pixels_that_a_camera_does_not_have_are_refused(pixels):
+    with pytest.raises(RaymarchError, match="whole numbers of 0 to 29"):
+        cases.cameras(cases.volume())[0].rays(pixels)
 
 
 def test_nothing_moved_is_the_image(seen):
