@@ -67,7 +67,9 @@ def refine(
     box=None,
     show: Callable[[float, float], None] | None = None,
 ) -> Refinement:
-    """Refine the cameras of an image set together with a volume, from poses a degree or two off.
+    """Refine the cameras of an image set together with a volume, from poses a degree or so off.
+
+    What is found is worth a good part of what was lost, not all: see docs/measurements.md.
 
     Args:
         views: cameras and images; best 20 or more that see the object from all around.
