@@ -90,10 +90,10 @@ def test_every_layout_gives_the_same_gradients(block, monkeypatch):
     for each in (Linearised.block, block):
         monkeypatch.setattr(Linearised, "block", each)
         with linearised(*SEEN[0]) as seen:
-            found.append((seen.adjoint(d_image), seen.jacobian(FEW)))
+            found.append(seen.adjoint(d_image))
+            assert all(row.dot < 1e-12 for row in check_rows(seen, pairs=2))
     for name in GROUPS:
-        np.testing.assert_allclose(getattr(found[1][0], name), getattr(found[0][0], name), rtol=1e-12, atol=1e-13)
-    np.testing.assert_allclose(found[1][1], found[0][1], rtol=1e-12, atol=1e-13)
+        np.testing.assert_allclose(getattr(found[1], name), getattr(found[0], name), rtol=1e-12, atol=1e-13)
 
 
 def test_directions_of_the_volume_are_columns_too():
