@@ -71,7 +71,7 @@ def _row(seen: Linearised, name: str, pairs, rng) -> GradientRow:
     precision = "f32" if runtime.single_precision() else "f64"
     shape = {"density": seen.volume.density.shape, "colour": seen.volume.features.shape, **SHAPES}[name]
     unit = _unit(seen, name)
-    dot, even = 0.0, True
+    dot, even, seen_to_move = 0.0, True, True
     light = np.linalg.norm(seen.image())
     for w, gradient in pairs:
         direction = Parameters(**{name: unit * rng.normal(size=shape)})
@@ -80,24 +80,24 @@ def _row(seen: Linearised, name: str, pairs, rng) -> GradientRow:
         gap = abs(float((along * w).sum()) - gradient.dot(direction))
         dot = max(dot, float(gap / scale) if scale > 0 else float(gap))
         # Where next to nothing moves, behind an opaque fog say, what remains is the rounding of the image itself.
-        even = even and (gap <= DOT[precision] * scale or gap <= ROUNDING[precision] * light * np.linalg.norm(w))
+        exact = bool(gap <= DOT[precision] * scale)
+        seen_to_move = seen_to_move and exact and bool(scale > 0)
+        even = even and (exact or bool(gap <= ROUNDING[precision] * light * np.linalg.norm(w)))
     if precision == "f32":
-        return GradientRow(
-            name, seen.march.mode, precision, dot, None, None, 0.0, _verdict(even, precision, None, None, 0.0)
-        )
+        verdict = "wrong" if not even else "good" if seen_to_move else "flat"
+        return GradientRow(name, seen.march.mode, precision, dot, None, None, 0.0, verdict)
     direction = Parameters(**{name: unit * rng.normal(size=shape)})
     difference, kinks = _difference(seen, direction)
     singles = [_difference(seen, Parameters(**{name: one}))[0] for one in _singles(pairs[0][1], name, shape, unit, rng)]
     worst = max((one for one in singles if one is not None), default=None)
-    verdict = _verdict(even, precision, difference, worst, kinks)
+    verdict = "flat"
+    if not even or (difference or 0) > DIFFERENCE or (worst or 0) > SINGLE:
+        verdict = "wrong"
+    elif difference is None and kinks == 1:
+        verdict = "at a kink"
+    elif difference is not None and seen_to_move:
+        verdict = "good"
     return GradientRow(name, seen.march.mode, precision, dot, difference, worst, kinks, verdict)
-
-
-def _verdict(even: bool, precision: str, difference: float | None, worst: float | None, kinks: float) -> str:
-    right = even and (difference is None or difference <= DIFFERENCE) and (worst is None or worst <= SINGLE)
-    if not right:
-        return "wrong"
-    return "good" if difference is not None or precision == "f32" else "at a kink" if kinks == 1 else "flat"
 
 
 def _apart(found: np.ndarray, wanted: np.ndarray, w: np.ndarray) -> float:

@@ -96,6 +96,13 @@ def test_an_opaque_fog_has_slopes_too_small_to_be_checked_and_not_wrong_ones():
     assert "wrong" not in verdicts and "flat" in verdicts
 
 
+def test_in_single_precision_too_a_fog_is_flat_and_not_good():
+    fog = Volume.from_function(lambda p: np.full(p.shape[:-1], 9.0), shape=(8, 8, 8))
+    camera = Camera.look_at((0, -4, 0), fov=0.2, width=8, height=8)
+    report = check.check_gradients(fog, camera, ["pose", "step"], precision="f32")
+    assert [row.verdict for row in report.rows] == ["flat", "flat"] and "nothing was checked" in str(report)
+
+
 def test_a_volume_at_a_kink_is_told_from_a_wrong_gradient():
     flat = Volume(np.zeros((4, 4, 4)), np.zeros((4, 4, 4, 3)), np.diag([0.5, 0.5, 0.5, 1]), Activation("relu"))
     with Linearised(flat, Camera.look_at((0.7, -4, 0.8), (0.7, 0.7, 0.7), width=8, height=8)) as seen:

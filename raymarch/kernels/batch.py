@@ -26,27 +26,28 @@ def rays_of_pixels(rays: ti.template(), pose: ti.math.mat4, lens: ti.math.vec4, 
         rays.origin[r], rays.direction[r] = origin, direction
 
 
+@ti.func
+def jitter_of_pixel(seed, pixel, phase, stretch):
+    """(phase, stretch) of a pixel's ray: up to `phase` of a step early, steps longer or shorter by up to `stretch`."""
+    u = ti.cast(hash_u32(seed, pixel, 0), float) * 2.3283064e-10
+    v = ti.cast(hash_u32(seed, pixel, 1), float) * 2.3283064e-10
+    return ti.Vector([ti.min(phase * u, 0.999999), 1.0 + stretch * (2.0 * v - 1.0)])
+
+
 @ti.kernel
 def jitter_rays(rays: ti.template(), seed: int, first: int, count: int, phase: float, stretch: float):
-    """Ray first + r begins up to `phase` of a step early and has steps longer or shorter by up to `stretch` of one.
-
-    A pure function of seed and ray, whatever the batch.
-    """
+    """Jitter for `count` pixels, row by row from the `first`: the same whatever the batch."""
     for r in range(count):
-        u = ti.cast(hash_u32(seed, first + r, 0), float) * 2.3283064e-10
-        v = ti.cast(hash_u32(seed, first + r, 1), float) * 2.3283064e-10
-        rays.jitter[r] = ti.Vector([ti.min(phase * u, 0.999999), 1.0 + stretch * (2.0 * v - 1.0)])
+        rays.jitter[r] = jitter_of_pixel(seed, first + r, phase, stretch)
 
 
 @ti.kernel
 def jitter_pixels(
-    rays: ti.template(), seed: int, pixels: ti.types.ndarray(dtype=ti.i32, ndim=1), phase: float, stretch: float
-):
-    """The same for rays of any pixels."""
+    rays: ti.template(), seed: int, pixels: ti.types.ndarray(dtype=ti.i32, ndim=1), phase: float, stretch: float,
+):  # fmt: skip
+    """The same for any pixels."""
     for r in range(pixels.shape[0]):
-        u = ti.cast(hash_u32(seed, pixels[r], 0), float) * 2.3283064e-10
-        v = ti.cast(hash_u32(seed, pixels[r], 1), float) * 2.3283064e-10
-        rays.jitter[r] = ti.Vector([ti.min(phase * u, 0.999999), 1.0 + stretch * (2.0 * v - 1.0)])
+        rays.jitter[r] = jitter_of_pixel(seed, pixels[r], phase, stretch)
 
 
 @ti.func
