@@ -107,9 +107,23 @@ def _search(linearise, x, steps, tolerance, retract, damping) -> Solution:
     return Solution(x, costs[-1], tuple(costs), taken, small and refused <= 1)
 
 
+def _sized(A: Operator, rows: int) -> Operator:
+    """The operator with flat results, those of its tangent held to `rows` numbers."""
+
+    def tangent(v):
+        out = np.asarray(A.tangent(v), float).reshape(-1)
+        if out.size != rows:
+            raise RaymarchError(f"the operator's tangent gives {out.size} numbers, want {rows}, one for each residual")
+        return out
+
+    return Operator(tangent, lambda w: np.asarray(A.adjoint(w), float).reshape(-1))
+
+
 def _checked(pair):
     r, J = np.asarray(pair[0], float).reshape(-1), pair[1]
-    if not isinstance(J, Operator):
+    if isinstance(J, Operator):
+        J = _sized(J, r.size)
+    else:
         J = np.asarray(J, float)
         if J.ndim != 2 or len(J) != r.size:
             raise RaymarchError(f"Jacobian has shape {J.shape} for {r.size} residuals, want ({r.size}, parameters)")
@@ -149,6 +163,7 @@ def conjugate_gradients(apply, b: np.ndarray, *, iterations: int = 100, toleranc
         >>> conjugate_gradients(lambda v: np.array([4.0, 9.0]) * v, np.array([8.0, 9.0])).round(6)
         array([2., 1.])
     """
+    b = np.asarray(b, float)
     x, r = np.zeros_like(b), b.copy()
     p, square = r.copy(), float(r @ r)
     target = tolerance**2 * square
@@ -181,9 +196,13 @@ def cgls(A: Operator, b: np.ndarray, *, start=None, iterations: int = 50, tolera
         >>> cgls(Operator(lambda v: A @ v, lambda w: A.T @ w), A @ [1.0, 2.0]).round(6)
         array([1., 2.])
     """
+    b = np.asarray(b, float).reshape(-1)
+    A = _sized(A, b.size)
     s = A.adjoint(b)
     target = max(tolerance, 1e-14) ** 2 * float(s @ s)
     x = np.zeros_like(s) if start is None else np.array(start, float).reshape(-1)
+    if x.size != s.size:
+        raise RaymarchError(f"start has {x.size} numbers, want {s.size}, as many as the operator's adjoint gives")
     r = b.copy() if start is None else b - A.tangent(x)
     s = s if start is None else A.adjoint(r)
     p, square = s.copy(), float(s @ s)

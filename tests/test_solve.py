@@ -89,3 +89,19 @@ def test_cgls_never_goes_up_and_continues_from_a_start():
 def test_what_cannot_be_solved_is_said(solver, pair, said):
     with pytest.raises(RaymarchError, match=said):
         solver(lambda x: pair, np.zeros(5))
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_an_operator_of_another_size_is_said(solver):
+    wrong = Operator(lambda v: np.ones(7), lambda w: A.T @ w)
+    with pytest.raises(RaymarchError, match="tangent gives 7 numbers, want 12, one for each residual"):
+        solver(lambda x: (B, wrong), np.zeros(5))
+    with pytest.raises(RaymarchError, match="tangent gives 7 numbers, want 12"):
+        cgls(wrong, B)
+    with pytest.raises(RaymarchError, match="start has 4 numbers, want 5"):
+        cgls(operator(A), B, start=np.zeros(4))
+
+
+def test_lists_are_as_good_as_arrays():
+    assert (cgls(operator(A), B.tolist()) == cgls(operator(A), B)).all()
+    np.testing.assert_allclose(conjugate_gradients(lambda v: 2 * v, [2.0, 4.0]), [1, 2])
