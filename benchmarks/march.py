@@ -35,9 +35,9 @@ def workload(n: int, resolution: int, seed: int = 0) -> tuple[Volume, Rays, int,
     for _ in range(12):
         c, r = rng.uniform(-0.6, 0.6, 3), rng.uniform(0.1, 0.35)
         sigma += 4 * np.exp(-((x - c[0]) ** 2 + (y - c[1]) ** 2 + (z - c[2]) ** 2) / (r * r)).astype(np.float32)
-    features = (rng.uniform(0, 1, (n, n, n, 3)).astype(np.float32) - np.float32(0.5)) / np.float32(Y00)
+    features = rng.uniform(0, 1, (n, n, n, 3)).astype(np.float32) / np.float32(Y00)
     box = [(-1, -1, -1), (1, 1, 1)]
-    volume = Volume(sigma, features, affine_of_box(box, (n, n, n)), Activation("relu", 0, 1, "clamped"))
+    volume = Volume(sigma, features, affine_of_box(box, (n, n, n)), Activation("relu", 0, 1, "identity"))
     camera = Camera.look_at(EYE, up=(0, 1, 0), fov=np.deg2rad(50), width=resolution, height=resolution)
     rays = camera.rays()
     with np.errstate(divide="ignore"):

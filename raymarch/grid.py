@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import taichi as ti
+from taichi.lang.matrix import MatrixField
 
 from raymarch import runtime
 from raymarch.errors import RaymarchError
@@ -21,6 +22,7 @@ log = logging.getLogger(__name__)
 FAR = 1e5  # voxels from the origin beyond which single precision shows in the image
 CELL = 4  # voxels a side of an occupancy cell, at the finest shape
 BLOCKS = (1, 2, 4, 8)
+MARK = 4  # voxels a side, at least, of what is marked as touched
 MODES = ("emission-absorption", "additive", "x-ray")
 
 
@@ -36,15 +38,21 @@ class Reading:
 
 @dataclass(frozen=True, eq=False)
 class Fields:
-    """A grid's fields as kernels see them; gradients and their slots lie on dense branches of their own."""
+    """A grid's fields as kernels see them; gradients and their slots lie on dense branches of their own.
+
+    At degree 0 `packed` and `d_packed` are features and density as one vector, which is how they lie in memory; above
+    they are None. `block` is the edge of the blocks that `touched`, `dirty` and `alive` are about.
+    """
 
     density: ti.Field
     features: ti.Field
+    packed: ti.Field | None
     degree: int
     block: int
     slots: int
     d_density: ti.Field | None
     d_features: ti.Field | None
+    d_packed: ti.Field | None
     m_density: ti.Field | None
     m_features: ti.Field | None
     v_density: ti.Field | None
@@ -53,6 +61,7 @@ class Fields:
     dirty: ti.Field
     alive: ti.Field
     leap: ti.Field
+    stay: ti.Field
     line: ti.Field
     allowed: ti.Field
     index_from_world: ti.Field
@@ -61,6 +70,11 @@ class Fields:
     shift: ti.Field
     per_scale: ti.Field
     broken: ti.Field
+
+
+def _as_one(features, density):
+    """A field of vectors over fields that lie side by side: its numbers are theirs."""
+    return MatrixField([*features.vars, *density.vars], 4, 1, 1)
 
 
 class Grid(Owner[Fields]):
@@ -96,6 +110,7 @@ class Grid(Owner[Fields]):
         needed = grid_bytes(shape, degree, slots=slots, moments=moments, width=width)
         require_memory(shape, needed, max(slots, 1) * channels, "lower the resolution or the SH degree")
         self.finest, self.degree, self.slots, self.moments, self.block = shape, degree, slots, moments, block
+        self.mark = max(block, MARK)
         self.cells = tuple(-(-(n - 1) // CELL) for n in shape)
         self._build(channels)
         self.activation = Activation()
@@ -105,15 +120,21 @@ class Grid(Owner[Fields]):
 
     def _build(self, channels: int) -> None:
         tree = ti.FieldsBuilder()
-        blocks = tuple(-(-n // self.block) for n in self.finest)
-        marks = tuple(n + 1 for n in blocks)  # a block past the end, so that shifted blocks may mark it
+        marks = tuple(
+            -(-n // self.mark) + 1 for n in self.finest
+        )  # one past the end, so that shifted blocks may mark it
 
-        def dense(place, leading=0):
-            node = tree.dense(ti.i, leading) if leading else tree
-            axes = ti.jkl if leading else ti.ijk
-            node = node.dense(axes, blocks)
-            (node.dense(axes, self.block) if self.block > 1 else node).place(place)
-            return place
+        def dense(*places, leading=0):
+            """Density and features: side by side at degree 0, else each on its own."""
+            for some in [places] if self.degree == 0 else [[place] for place in places]:
+                node = tree.dense(ti.i, leading) if leading else tree
+                axes = ti.jkl if leading else ti.ijk
+                node = node.dense(axes, tuple(-(-n // self.block) for n in self.finest))
+                (node.dense(axes, self.block) if self.block > 1 else node).place(*some)
+            return places
+
+        def pair(**how):
+            return ti.Vector.field(channels, float, **how), ti.field(float, **how)
 
         def flat(dtype, shape):
             f = ti.field(dtype)
@@ -125,32 +146,33 @@ class Grid(Owner[Fields]):
             return f
 
         fit = self.slots > 0
-        density = ti.field(float, needs_grad=fit)
-        features = ti.Vector.field(channels, float, needs_grad=fit)
-        for value in (density, features):
-            dense(value)
+        features, density = dense(*pair(needs_grad=fit))
+        d_features = d_density = m_features = m_density = v_features = v_density = None
         if fit:
-            for value in (density, features):
-                dense(value.grad)  # on a branch of its own, or lazy_grad would interleave it with its primal
-        moments: list = [None] * 4
+            dense(features.grad, density.grad)  # on a branch of their own, or lazy_grad would interleave them
+            d_features, d_density = dense(*pair(), leading=self.slots)
         if self.moments:
-            moments = [dense(ti.field(float) if n == 1 else ti.Vector.field(n, float)) for n in (1, channels) * 2]
+            (m_features, m_density), (v_features, v_density) = dense(*pair()), dense(*pair())
+        packed = self.degree == 0
         fields = Fields(
             density=density,
             features=features,
+            packed=_as_one(features, density) if packed else None,
             degree=self.degree,
-            block=self.block,
+            block=self.mark,
             slots=self.slots,
-            d_density=dense(ti.field(float), self.slots) if fit else None,
-            d_features=dense(ti.Vector.field(channels, float), self.slots) if fit else None,
-            m_density=moments[0],
-            m_features=moments[1],
-            v_density=moments[2],
-            v_features=moments[3],
+            d_density=d_density,
+            d_features=d_features,
+            d_packed=_as_one(d_features, d_density) if packed and fit else None,
+            m_density=m_density,
+            m_features=m_features,
+            v_density=v_density,
+            v_features=v_features,
             touched=flat(ti.u8, marks),
             dirty=flat(ti.u8, marks),
             alive=flat(ti.u8, marks),
             leap=flat(ti.u8, self.cells),
+            stay=flat(ti.u8, self.cells),
             line=flat(ti.u8, self.cells),
             allowed=flat(ti.u8, self.cells),
             index_from_world=single(ti.Matrix.field(3, 4, float)),
@@ -175,8 +197,8 @@ class Grid(Owner[Fields]):
 
     @property
     def blocks(self) -> ti.Vector:
-        """Blocks of the layout that the level's samples lie in."""
-        return ti.Vector([-(-n // self.block) for n in self.shape])
+        """Blocks of marks that the level's samples lie in."""
+        return ti.Vector([-(-n // self.mark) for n in self.shape])
 
     def set_level(self, shape, world_from_index) -> None:
         """Say which part of the memory is in use: `shape` samples, placed in the world by the affine (4, 4)."""
@@ -207,6 +229,7 @@ class Grid(Owner[Fields]):
         arrays = (np.array(a, runtime.dtype(), order="C") for a in (volume.density, volume.features))
         transfer.upload(*arrays, self.fields)
         self.fields.leap.fill(0)
+        self.fields.stay.fill(occupancy.FULL)
 
     def download(self) -> tuple[np.ndarray, np.ndarray]:
         """Raw density (x, y, z) and features (x, y, z, channel) of the level."""
@@ -247,9 +270,12 @@ class Grid(Owner[Fields]):
 
     def measure_occupancy(self) -> float:
         """Leap distances and blocks alive from the cells marked so far; returns the share of cells occupied."""
+        f = self.fields
+        occupancy.mark_empty(f)
         for axis in range(3):
-            occupancy.spread(self.fields, axis)
-        return float(occupancy.occupied_blocks(self.fields) / np.prod(self.cells))
+            occupancy.spread(f.leap, f.line, axis)
+            occupancy.spread(f.stay, f.line, axis)
+        return float(occupancy.occupied_blocks(f) / np.prod(self.cells))
 
     def download_carved(self) -> tuple[np.ndarray, np.ndarray]:
         """As `download`, with the samples that no occupied cell reads made empty.

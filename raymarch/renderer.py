@@ -14,7 +14,8 @@ from raymarch.camera import Camera
 from raymarch.errors import RaymarchError
 from raymarch.grid import MODES, Grid, Reading
 from raymarch.kernels.batch import jitter_rays, rays_of_pixels
-from raymarch.kernels.march import march, march_depth
+from raymarch.kernels.depth import march_depth
+from raymarch.kernels.march import march
 from raymarch.raybuffer import RayBuffer
 from raymarch.rays import Rays
 from raymarch.view import require_colour

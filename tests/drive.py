@@ -11,7 +11,8 @@ from cases import BACKGROUND, FINEST
 
 from raymarch.camera import Camera, orbit
 from raymarch.grid import Grid
-from raymarch.kernels.march import march, march_adjoint, march_depth
+from raymarch.kernels.depth import march_depth
+from raymarch.kernels.march import march, march_adjoint
 from raymarch.raybuffer import RayBuffer
 from raymarch.renderer import Renderer
 from raymarch.view import Views

@@ -5,18 +5,18 @@
 
 import taichi as ti
 
-from raymarch.kernels.numeric import exp, log1p_unit
+from raymarch.kernels.numeric import at_least, at_most, exp, log1p_unit
 from raymarch.volume import MAX_EXPONENT
 
 
 @ti.func
 def density(reading: ti.template(), x):
     """sigma times scale, of raw + shift."""
-    y = ti.max(x, 0.0)
+    y = at_least(x, 0.0)
     if ti.static(reading.density == "softplus"):
         y += log1p_unit(exp(-ti.abs(x)))
     elif ti.static(reading.density == "exponential"):
-        y = exp(ti.min(x, MAX_EXPONENT))
+        y = exp(at_most(x, MAX_EXPONENT))
     elif ti.static(reading.density == "identity"):
         y = x
     return y
@@ -39,13 +39,13 @@ def density_slope(reading: ti.template(), x):
 
 @ti.func
 def colour(reading: ti.template(), x):
-    """Colour of the sum over harmonics."""
+    """Colour of the sum over harmonics, lane by lane."""
     y = x
-    for c in ti.static(range(3)):
+    for c in ti.static(range(x.n)):
         if ti.static(reading.colour == "sigmoid"):
             y[c] = 1.0 / (1.0 + exp(-x[c]))
         elif ti.static(reading.colour == "clamped"):
-            y[c] = ti.max(x[c] + 0.5, 0.0)
+            y[c] = at_least(x[c] + 0.5, 0.0)
     return y
 
 
@@ -53,7 +53,7 @@ def colour(reading: ti.template(), x):
 def colour_slope(reading: ti.template(), y):
     """d colour / d sum, of the colour itself; 0 where "clamped" is at its clamp."""
     s = y
-    for c in ti.static(range(3)):
+    for c in ti.static(range(y.n)):
         if ti.static(reading.colour == "sigmoid"):
             s[c] = y[c] * (1.0 - y[c])
         elif ti.static(reading.colour == "identity"):

@@ -53,6 +53,14 @@ def add(part: ti.template(), slot, i, j, k, value: ti.template()):
 def scatter(part: ti.template(), slot, cell, f, value):
     """Transpose of `gather`: add `value` to the eight corners, weighted."""
     i, j, k = cell[0], cell[1], cell[2]
-    for a, b, c in ti.static(ti.ndrange(2, 2, 2)):
-        weight = (f[0] if a else 1.0 - f[0]) * (f[1] if b else 1.0 - f[1]) * (f[2] if c else 1.0 - f[2])
-        add(part, slot, i + a, j + b, k + c, weight * value)
+    x1 = value * f[0]
+    x0 = value - x1
+    for a in ti.static(range(2)):
+        x = x1 if ti.static(a) else x0
+        y1 = x * f[1]
+        y0 = x - y1
+        for b in ti.static(range(2)):
+            y = y1 if ti.static(b) else y0
+            z1 = y * f[2]
+            add(part, slot, i + a, j + b, k, y - z1)
+            add(part, slot, i + a, j + b, k + 1, z1)

@@ -12,7 +12,8 @@ from raymarch.kernels import activation
 from raymarch.kernels.compositing import behind, going, lit, take, take_adjoint, take_tangent
 from raymarch.kernels.gather import cell_of, gather_slope
 from raymarch.kernels.harmonics import basis_slope
-from raymarch.kernels.march import in_index_space, next_clamp, owed_at_first
+from raymarch.kernels.owed import next_clamp, owed_at_first
+from raymarch.kernels.sample import in_index_space
 from raymarch.kernels.traverse import clip_faces, empty_steps, jitter_of, step_at, steps_of
 
 

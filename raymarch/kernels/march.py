@@ -13,38 +13,19 @@ import taichi as ti
 from raymarch import runtime
 from raymarch.kernels import activation
 from raymarch.kernels.compositing import behind, going, lit, take, take_adjoint, take_tangent
-from raymarch.kernels.gather import cell_of, gather, scatter
-from raymarch.kernels.harmonics import basis
-from raymarch.kernels.traverse import clip, empty_steps, jitter_of, step_at, steps_of
+from raymarch.kernels.gather import gather, scatter
+from raymarch.kernels.numeric import at_least
+from raymarch.kernels.owed import next_clamp, owed_at_first
+from raymarch.kernels.sample import colour_at, in_index_space, lit_colour, raw_at
+from raymarch.kernels.traverse import clip, empty_steps, jitter_of, place_of, step_at, steps_ahead, steps_of
 
-MET = 0.01  # opacity under which a ray counts as having met nothing
 SERIAL = 512  # a parallel loop needs about a thousand iterations to use its threads: one in 512 works
+RUN = 256  # neighbouring rays that one slot takes before the next does, so that all have as much to do
 
 
-@ti.func
-def in_index_space(grid: ti.template(), rays: ti.template(), r):
-    """Origin and direction of ray r in index space, and the harmonics of its direction."""
-    direction = rays.direction[r]
-    m = grid.index_from_world[None]
-    o, d = ti.Vector.zero(float, 3), ti.Vector.zero(float, 3)
-    for a in ti.static(range(3)):
-        o[a] = m[a, 0] * rays.origin[r][0] + m[a, 1] * rays.origin[r][1] + m[a, 2] * rays.origin[r][2] + m[a, 3]
-        d[a] = m[a, 0] * direction[0] + m[a, 1] * direction[1] + m[a, 2] * direction[2]
-    return o, d, basis(grid.degree, direction)
-
-
-@ti.func
-def colour_at(grid: ti.template(), reading: ti.template(), cell, f, Y):
-    """Colour of `sum_k c_k Y_k`, interpolated before it is activated; 1 for a line integral."""
-    colour = ti.Vector.one(float, 3)
-    if ti.static(reading.mode != "x-ray"):
-        features = gather(grid.features, cell, f)
-        total = ti.Vector.zero(float, 3)
-        for k in ti.static(range((grid.degree + 1) ** 2)):
-            for c in ti.static(range(3)):
-                total[c] += Y[k] * features[3 * k + c]
-        colour = activation.colour(reading, total)
-    return colour
+def paired(grid, reading) -> bool:
+    """Whether whole steps go in pairs: where a sample is one read, and its step is as long as any other."""
+    return grid.degree == 0 and not reading.jittered and reading.mode != "additive"
 
 
 @ti.kernel
@@ -52,7 +33,10 @@ def march(
     grid: ti.template(), rays: ti.template(), reading: ti.template(), count: int, dt: float, stop: float, least: float,
     background: ti.math.vec3,
 ):  # fmt: skip
-    """image = sum_k weight_k colour_k + T background; no colour under weight `least`, no sample under T `stop`."""
+    """image = sum_k weight_k colour_k + T background; no colour under weight `least`, no sample under T `stop`.
+
+    Whole steps go in pairs, so that neither sample waits for the other's memory.
+    """
     ti.loop_config(block_dim=64)
     for r in range(count):
         o, d, Y = in_index_space(grid, rays, r)
@@ -62,64 +46,83 @@ def march(
         phase, stretch = jitter_of(rays, reading, r)
         step = stretch * dt
         T = ti.cast(1.0, float)
-        colour = ti.Vector.zero(float, 3)
+        light = ti.Vector.zero(float, 4)
         k, n = 0, steps_of(near, far, step, phase)
         while k <= n and far > near and going(reading, T, stop):
-            begin, width = step_at(reading, near, far, step, phase, k)
-            p = ti.max(o + (begin + 0.5 * width) * d, 0.0)
-            skip = empty_steps(grid.leap, per_index, p, d, step)
-            if skip > 0:
-                k += skip
-            else:
-                cell = cell_of(p, top)
-                f = p - cell
-                x = gather(grid.density, cell, f) + shift
-                weight, T_after = take(reading, T, activation.density(reading, x) * per_scale * width)
-                if lit(reading, weight, least):
-                    colour += weight * colour_at(grid, reading, cell, f, Y)
+            ahead, _ = place_of(reading, o, d, near, far, step, phase, k)
+            empty, full = steps_ahead(grid, per_index, ahead, d, step)
+            k += empty
+            end = ti.min(k + full, n + 1)
+            if ti.static(paired(grid, reading)):
+                while k + 1 < ti.min(end, n) and going(reading, T, stop):
+                    t = near + (k + 0.5) * step
+                    cell, f, raw = raw_at(grid, at_least(o + t * d, 0.0), top)
+                    cell2, f2, raw2 = raw_at(grid, at_least(o + (t + step) * d, 0.0), top)
+                    weight, T_after = take(reading, T, activation.density(reading, raw[3] + shift) * per_scale * step)
+                    light += lit_colour(grid, reading, cell, f, Y, raw, weight, least)
+                    weight, T = take(reading, T_after, activation.density(reading, raw2[3] + shift) * per_scale * step)
+                    on = going(reading, T_after, stop)
+                    T = ti.select(on, T, T_after)
+                    light += lit_colour(grid, reading, cell2, f2, Y, raw2, ti.select(on, weight, 0.0), least)
+                    k += 2
+            while k < end and going(reading, T, stop):
+                p, width = place_of(reading, o, d, near, far, step, phase, k)
+                cell, f, raw = raw_at(grid, p, top)
+                weight, T_after = take(reading, T, activation.density(reading, raw[3] + shift) * per_scale * width)
+                light += lit_colour(grid, reading, cell, f, Y, raw, weight, least)
                 T = T_after
                 k += 1
-        colour += T * behind(reading, background)
-        rays.image[r] = ti.Vector([colour[0], colour[1], colour[2], T])
+        rays.lanes[r] = light
+        rays.image[r][3] = T
+    for r in range(count):
+        light, T, seen = rays.lanes[r], rays.image[r][3], behind(reading, background)
+        for c in ti.static(range(3)):
+            rays.image[r][c] = light[c] + T * seen[c]
 
 
 @ti.func
-def next_clamp(
-    grid: ti.template(), rays: ti.template(), reading: ti.template(), r, k, T, dt, stop, least, background,
+def adjoint_of_sample(
+    grid: ti.template(), reading: ti.template(), slot, cell, f, raw, Y, width, shift, per_scale, T, later, d_colour,
+    least, on,
 ):  # fmt: skip
-    """Additive: the next sample from k on whose weight is all of T that is left, and what the image gains by T there.
-
-    The march runs ahead to it. Without one, it is what the background and the T behind the box gain.
-    """
-    o, d, Y = in_index_space(grid, rays, r)
-    top, per_index = grid.top[None], grid.cells_per_index[None]
-    shift, per_scale = grid.shift[None], grid.per_scale[None]
-    near, far = clip(o, d, top)
-    phase, stretch = jitter_of(rays, reading, r)
-    step = stretch * dt
-    d_image = rays.image.grad[r]
-    d_colour = ti.Vector([d_image[0], d_image[1], d_image[2]])
-    gain, clamped = d_image[3] + d_colour.dot(behind(reading, background)), 0
-    n = steps_of(near, far, step, phase)
-    while k <= n and clamped == 0 and going(reading, T, stop):
-        begin, width = step_at(reading, near, far, step, phase, k)
-        p = ti.max(o + (begin + 0.5 * width) * d, 0.0)
-        skip = empty_steps(grid.leap, per_index, p, d, step)
-        if skip > 0:
-            k += skip
-        else:
-            cell = cell_of(p, top)
-            f = p - cell
-            tau = activation.density(reading, gather(grid.density, cell, f) + shift) * per_scale * width
-            if tau > T:
-                clamped = 1
-                gain = ti.cast(0.0, float)
-                if lit(reading, T, least):
-                    gain = colour_at(grid, reading, cell, f, Y).dot(d_colour)
-            else:
-                T -= tau
-                k += 1
-    return k, gain
+    """Add what one sample gives the gradient; T and `later` after it, and its light: nothing if it is not `on`."""
+    x = raw[3] + shift
+    tau = activation.density(reading, x) * per_scale * width
+    weight, T_after = take(reading, T, tau)
+    T_after = ti.select(on, T_after, T)  # after the exponential, so that the next sample's does not wait for `on`
+    weight = ti.select(on, weight, 0.0)
+    owed = ti.cast(0.0, float)
+    d_raw, light = ti.Vector.zero(float, 4), ti.Vector.zero(float, 4)
+    if ti.static(grid.degree == 0):
+        shown = ti.select(lit(reading, weight, least), weight, 0.0)
+        colour = colour_at(grid, reading, cell, f, Y, raw)
+        light = shown * colour
+        owed = ti.select(lit(reading, weight, least), d_colour.dot(colour), 0.0)
+        if ti.static(reading.mode != "x-ray"):
+            d_raw = (shown * Y[0]) * d_colour * activation.colour_slope(reading, colour)
+    else:
+        if lit(reading, weight, least):
+            colour = colour_at(grid, reading, cell, f, Y, raw)
+            owed = d_colour.dot(colour)
+            if ti.static(reading.mode != "x-ray"):
+                d_sum = weight * d_colour * activation.colour_slope(reading, colour)
+                d_features = ti.Vector.zero(float, grid.features.n)
+                for b in ti.static(range((grid.degree + 1) ** 2)):
+                    for c in ti.static(range(3)):
+                        d_features[3 * b + c] = Y[b] * d_sum[c]
+                scatter(grid.d_features, slot, cell, f, d_features)
+    if ti.static(reading.mode == "emission-absorption"):
+        later -= weight * owed
+    d_sigma = ti.select(on, width * take_adjoint(reading, T, tau, T_after, owed, later), 0.0)
+    d_raw[3] = d_sigma * per_scale * activation.density_slope(reading, x)
+    if ti.static(grid.degree == 0):
+        scatter(grid.d_packed, slot, cell, f, d_raw)
+    else:
+        scatter(grid.d_density, slot, cell, f, d_raw[3])
+    block = cell >> ti.static(grid.block.bit_length() - 1)
+    if grid.touched[block] == 0:  # a write, even of what is there, would take the line from the other threads
+        grid.touched[block] = ti.u8(1)
+    return T_after, later, light
 
 
 @ti.func
@@ -134,53 +137,43 @@ def adjoint_of_ray(
     phase, stretch = jitter_of(rays, reading, r)
     step = stretch * dt
     T = ti.cast(1.0, float)
+    light = ti.Vector.zero(float, 4)
     d_image = rays.image.grad[r]
-    d_colour = ti.Vector([d_image[0], d_image[1], d_image[2]])
+    d_colour = ti.Vector([d_image[0], d_image[1], d_image[2], 0.0])
     later, clamp = owed_at_first(rays, reading, r)
     k, n = 0, steps_of(near, far, step, phase)
     while k <= n and far > near and going(reading, T, stop):
-        begin, width = step_at(reading, near, far, step, phase, k)
-        p = ti.max(o + (begin + 0.5 * width) * d, 0.0)
-        skip = empty_steps(grid.leap, per_index, p, d, step)
-        if skip > 0:
-            k += skip
-        else:
+        ahead, _ = place_of(reading, o, d, near, far, step, phase, k)
+        empty, full = steps_ahead(grid, per_index, ahead, d, step)
+        k += empty
+        end = ti.min(k + full, n + 1)
+        if ti.static(paired(grid, reading)):
+            while k + 1 < ti.min(end, n) and going(reading, T, stop):
+                t = near + (k + 0.5) * step
+                cell, f, raw = raw_at(grid, at_least(o + t * d, 0.0), top)
+                cell2, f2, raw2 = raw_at(grid, at_least(o + (t + step) * d, 0.0), top)
+                T, later, more = adjoint_of_sample(
+                    grid, reading, slot, cell, f, raw, Y, step, shift, per_scale, T, later, d_colour, least, True
+                )
+                light += more
+                on = going(reading, T, stop)
+                T, later, more = adjoint_of_sample(
+                    grid, reading, slot, cell2, f2, raw2, Y, step, shift, per_scale, T, later, d_colour, least, on
+                )
+                light += more
+                k += 2
+        while k < end and going(reading, T, stop):
             if ti.static(reading.mode == "additive"):
                 if k > clamp:
                     clamp, later = next_clamp(grid, rays, reading, r, k, T, dt, stop, least, background)
-            cell = cell_of(p, top)
-            f = p - cell
-            x = gather(grid.density, cell, f) + shift
-            tau = activation.density(reading, x) * per_scale * width
-            weight, T_after = take(reading, T, tau)
-            owed = ti.cast(0.0, float)
-            if lit(reading, weight, least):
-                colour = colour_at(grid, reading, cell, f, Y)
-                owed = colour.dot(d_colour)
-                if ti.static(reading.mode != "x-ray"):
-                    d_sum = weight * d_colour * activation.colour_slope(reading, colour)
-                    d_features = ti.Vector.zero(float, grid.features.n)
-                    for b in ti.static(range((grid.degree + 1) ** 2)):
-                        for c in ti.static(range(3)):
-                            d_features[3 * b + c] = Y[b] * d_sum[c]
-                    scatter(grid.d_features, slot, cell, f, d_features)
-            if ti.static(reading.mode == "emission-absorption"):
-                later -= weight * owed
-            d_sigma = width * take_adjoint(reading, T, tau, T_after, owed, later)
-            scatter(grid.d_density, slot, cell, f, d_sigma * per_scale * activation.density_slope(reading, x))
-            grid.touched[cell // grid.block] = ti.u8(1)
-            T = T_after
+            p, width = place_of(reading, o, d, near, far, step, phase, k)
+            cell, f, raw = raw_at(grid, p, top)
+            T, later, more = adjoint_of_sample(
+                grid, reading, slot, cell, f, raw, Y, width, shift, per_scale, T, later, d_colour, least, True
+            )
+            light += more
             k += 1
-
-
-@ti.func
-def owed_at_first(rays: ti.template(), reading: ti.template(), r):
-    """`later` of `take_adjoint` before the first sample, and the clamp it holds up to: none is known yet."""
-    d_image = rays.image.grad[r]
-    later = rays.image[r].dot(d_image)
-    if ti.static(reading.mode == "x-ray"):
-        later = rays.image[r][3] * d_image[3]
-    return later, -1
+    rays.lanes[r] = light
 
 
 @ti.kernel
@@ -188,13 +181,15 @@ def march_adjoint(
     grid: ti.template(), rays: ti.template(), reading: ti.template(), count: int, dt: float, stop: float, least: float,
     background: ti.math.vec3,
 ):  # fmt: skip
-    """d_density, d_features += (d image / d them)' d_image, a share of the rays to each slot's own buffer."""
+    """d_density, d_features += (d image / d them)' d_image, every so many rays to the next slot's own buffer."""
     if ti.static(runtime.on_cpu()):
         for i in range(SERIAL * grid.slots):
             if i % SERIAL == 0:
                 slot = i // SERIAL
-                for r in range(count * slot // grid.slots, count * (slot + 1) // grid.slots):
-                    adjoint_of_ray(grid, rays, reading, r, slot, dt, stop, least, background)
+                for run in range((count + RUN * grid.slots - 1) // (RUN * grid.slots)):
+                    first = (run * grid.slots + slot) * RUN
+                    for r in range(first, ti.min(first + RUN, count)):
+                        adjoint_of_ray(grid, rays, reading, r, slot, dt, stop, least, background)
     else:
         ti.loop_config(block_dim=64)
         for r in range(count):
@@ -225,17 +220,16 @@ def march_tangent(
             if skip > 0:
                 k += skip
             else:
-                cell = cell_of(p, top)
-                f = p - cell
-                x = gather(grid.density, cell, f) + shift
+                cell, f, raw = raw_at(grid, p, top)
+                x = raw[3] + shift
                 dot_x = gather(dot_grid.density, cell, f)
                 tau = activation.density(reading, x) * per_scale * width
                 by_x = width * per_scale * activation.density_slope(reading, x)
                 weight, T_after = take(reading, T, tau)
                 on = lit(reading, weight, least)
-                colour = ti.Vector.zero(float, 3)
+                colour = ti.Vector.zero(float, 4)
                 if on:
-                    colour = colour_at(grid, reading, cell, f, Y)
+                    colour = colour_at(grid, reading, cell, f, Y, raw)
                 for e in ti.static(range(dot_grid.columns)):
                     dot_weight, dot_T_after = take_tangent(reading, T, tau, dot_T[e], by_x * dot_x[e])
                     for c in ti.static(range(3)):
@@ -257,35 +251,3 @@ def march_tangent(
         for e in ti.static(range(dot_grid.columns)):
             image = ti.Vector([dot_colour[e, 0], dot_colour[e, 1], dot_colour[e, 2], 0.0])
             dot_image[r, e] = image + dot_T[e] * ti.Vector([seen[0], seen[1], seen[2], 1.0])
-
-
-@ti.kernel
-def march_depth(grid: ti.template(), rays: ti.template(), reading: ti.template(), count: int, dt: float, stop: float):
-    """depth = sum_k weight_k t_k / sum_k weight_k, infinite where an opacity under `MET` is met."""
-    ti.loop_config(block_dim=64)
-    for r in range(count):
-        o, d, _ = in_index_space(grid, rays, r)
-        top, per_index = grid.top[None], grid.cells_per_index[None]
-        shift, per_scale = grid.shift[None], grid.per_scale[None]
-        near, far = clip(o, d, top)
-        phase, stretch = jitter_of(rays, reading, r)
-        step = stretch * dt
-        T = ti.cast(1.0, float)
-        total, weights = ti.cast(0.0, float), ti.cast(0.0, float)
-        k, n = 0, steps_of(near, far, step, phase)
-        while k <= n and far > near and going(reading, T, stop):
-            begin, width = step_at(reading, near, far, step, phase, k)
-            t = begin + 0.5 * width
-            p = ti.max(o + t * d, 0.0)
-            skip = empty_steps(grid.leap, per_index, p, d, step)
-            if skip > 0:
-                k += skip
-            else:
-                cell = cell_of(p, top)
-                x = gather(grid.density, cell, p - cell) + shift
-                weight, T_after = take(reading, T, activation.density(reading, x) * per_scale * width)
-                total += weight * t
-                weights += weight
-                T = T_after
-                k += 1
-        rays.depth[r] = ti.select(1.0 - T >= MET, total / ti.max(weights, 1e-12), ti.math.inf)

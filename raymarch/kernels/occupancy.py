@@ -28,29 +28,36 @@ def mark_occupied(grid: ti.template(), least: float, margin: int, nx: int, ny: i
 
 
 @ti.kernel
-def spread(grid: ti.template(), axis: ti.template()):
-    """leap = min over the cells y of a line of max(|x - y|, leap_y): three axes in turn: chessboard distance."""
-    n = grid.leap.shape[axis]
+def mark_empty(grid: ti.template()):
+    """stay = 0 where leap says that a cell is empty; else 255."""
+    for I in ti.grouped(grid.leap):
+        grid.stay[I] = ti.u8(0) if grid.leap[I] > 0 else ti.u8(FULL)
+
+
+@ti.kernel
+def spread(far: ti.template(), line: ti.template(), axis: ti.template()):
+    """far = min over the cells y of a line of max(|x - y|, far_y): three axes in turn: chessboard distance."""
+    n = far.shape[axis]
     others = ti.static([a for a in range(3) if a != axis])
-    for u, v in ti.ndrange(grid.leap.shape[others[0]], grid.leap.shape[others[1]]):
+    for u, v in ti.ndrange(far.shape[others[0]], far.shape[others[1]]):
         at = ti.Vector([0, 0, 0])
         at[others[0]], at[others[1]] = u, v
         for x in range(n):
             at[axis] = x
-            best = ti.cast(grid.leap[at], ti.i32)
+            best = ti.cast(far[at], ti.i32)
             r = 1
             while r < best and (x - r >= 0 or x + r < n):
                 if x - r >= 0:
                     at[axis] = x - r
-                    best = ti.min(best, ti.max(r, ti.cast(grid.leap[at], ti.i32)))
+                    best = ti.min(best, ti.max(r, ti.cast(far[at], ti.i32)))
                 if x + r < n:
                     at[axis] = x + r
-                    best = ti.min(best, ti.max(r, ti.cast(grid.leap[at], ti.i32)))
+                    best = ti.min(best, ti.max(r, ti.cast(far[at], ti.i32)))
                 r += 1
             at[axis] = x
-            grid.line[at] = ti.cast(best, ti.u8)
-    for I in ti.grouped(grid.leap):
-        grid.leap[I] = grid.line[I]
+            line[at] = ti.cast(best, ti.u8)
+    for I in ti.grouped(far):
+        far[I] = line[I]
 
 
 @ti.kernel

@@ -5,6 +5,8 @@ Positions are in index space, t is a distance in the world; `o + t d` with d not
 
 import taichi as ti
 
+from raymarch.kernels.numeric import at_least, at_most
+
 PARALLEL = 1e-12
 FAR = 1e30
 
@@ -60,29 +62,56 @@ def step_at(reading: ti.template(), near, far, dt, phase, k):
     begin, width = near + k * dt, dt
     if ti.static(reading.jittered):
         begin, width = near + ti.max(k - phase, 0.0) * dt, ti.min(k + 1.0 - phase, 1.0) * dt
-    return begin, ti.min(width, far - begin)
+    return begin, at_most(width, far - begin)
 
 
 @ti.func
-def empty_steps(leap: ti.template(), cells_per_index, p, d, dt):
-    """How many steps from p stay in empty cells; 0 where p's own cell is occupied.
+def place_of(reading: ti.template(), o, d, near, far, dt, phase, k):
+    """Where in index space step k is sampled, and its width."""
+    begin, width = step_at(reading, near, far, dt, phase, k)
+    return at_least(o + (begin + 0.5 * width) * d, 0.0), width
 
-    `leap` holds each cell's chessboard distance D to the nearest occupied one, so that the cube of cells less than
-    D away is empty: the ray may step until it leaves that cube.
+
+@ti.func
+def steps_within(cells_per_index, q, cell, distance, d, dt):
+    """How many steps from q, in cells, stay in the cube of cells less than `distance` away from q's own."""
+    exit = ti.cast(FAR, float)
+    for a in ti.static(range(3)):
+        speed = d[a] * cells_per_index[a]
+        if speed > PARALLEL:
+            exit = ti.min(exit, (cell[a] + distance - q[a]) / speed)
+        elif speed < -PARALLEL:
+            exit = ti.min(exit, (cell[a] - distance + 1 - q[a]) / speed)
+    return ti.cast(ti.min(exit / dt, 1e6), ti.i32) + 1
+
+
+@ti.func
+def steps_ahead(grid: ti.template(), cells_per_index, p, d, dt):
+    """How many steps from p stay in empty cells, and how many in occupied ones; one of them is 0.
+
+    `leap` holds each cell's chessboard distance to the nearest occupied one and `stay` that to the nearest empty one,
+    so that all cells less than that away are alike.
     """
     q = p * cells_per_index
     cell = ti.cast(q, ti.i32)
     for a in ti.static(range(3)):
+        cell[a] = ti.min(cell[a], grid.leap.shape[a] - 1)
+    empty, full = ti.cast(grid.leap[cell], ti.i32), 0
+    if empty > 0:
+        empty = steps_within(cells_per_index, q, cell, empty, d, dt)
+    else:
+        full = steps_within(cells_per_index, q, cell, ti.cast(grid.stay[cell], ti.i32), d, dt)
+    return empty, full
+
+
+@ti.func
+def empty_steps(leap: ti.template(), cells_per_index, p, d, dt):
+    """The first of `steps_ahead` alone: 0 where p's own cell is occupied."""
+    q = p * cells_per_index
+    cell = ti.cast(q, ti.i32)
+    for a in ti.static(range(3)):
         cell[a] = ti.min(cell[a], leap.shape[a] - 1)
-    distance = ti.cast(leap[cell], ti.i32)
-    steps = 0
-    if distance > 0:
-        exit = ti.cast(FAR, float)
-        for a in ti.static(range(3)):
-            speed = d[a] * cells_per_index[a]
-            if speed > PARALLEL:
-                exit = ti.min(exit, (cell[a] + distance - q[a]) / speed)
-            elif speed < -PARALLEL:
-                exit = ti.min(exit, (cell[a] - distance + 1 - q[a]) / speed)
-        steps = ti.cast(ti.min(exit / dt, 1e6), ti.i32) + 1
+    steps = ti.cast(leap[cell], ti.i32)
+    if steps > 0:
+        steps = steps_within(cells_per_index, q, cell, steps, d, dt)
     return steps
