@@ -22,6 +22,7 @@ log = logging.getLogger(__name__)
 FAR = 1e5  # voxels from the origin beyond which single precision shows in the image
 CELL = 4  # voxels a side of an occupancy cell, at the finest shape
 BLOCKS = (1, 2, 4, 8)
+FLAT = 192**3  # samples up to which degree 0 lies flat in memory
 MARK = 4  # voxels a side, at least, of what is marked as touched
 MODES = ("emission-absorption", "additive", "x-ray")
 
@@ -77,6 +78,13 @@ def _as_one(features, density):
     return MatrixField([*features.vars, *density.vars], 4, 1, 1)
 
 
+def block_for(shape, degree: int) -> int:
+    """The layout's block that was measured fastest: docs/measurements.md."""
+    if degree > 0:
+        return 4
+    return 1 if np.prod(shape, dtype=float) < FLAT else 2
+
+
 class Grid(Owner[Fields]):
     """Density and colour features on the device, dense in blocks of `block`^3, allocated once at the finest shape.
 
@@ -85,7 +93,7 @@ class Grid(Owner[Fields]):
         degree: of the spherical harmonics, 0 to 3.
         slots: gradient buffers that are written side by side without atomics; 0 for a grid that is only read.
         moments: whether Adam's moments are there.
-        block: edge of a block in voxels, 1 (flat), 2, 4 or 8.
+        block: edge of a block in voxels, 1 (flat), 2, 4 or 8; None takes the one measured fastest for the size.
 
     Raises RaymarchError before allocating where memory does not suffice, and on use after `close`.
 
@@ -97,10 +105,11 @@ class Grid(Owner[Fields]):
 
     name = "this grid"
 
-    def __init__(self, shape, degree: int, *, slots: int = 0, moments: bool = False, block: int = 4):
+    def __init__(self, shape, degree: int, *, slots: int = 0, moments: bool = False, block: int | None = None):
         shape = tuple(int(n) for n in shape)
         if len(shape) != 3 or min(shape) < 2:
             raise RaymarchError(f"grid shape is {shape}, want three counts of at least 2")
+        block = block_for(shape, degree) if block is None else block
         if block not in BLOCKS:
             raise RaymarchError(f"block is {block}, want one of {BLOCKS}")
         runtime.start()
@@ -120,16 +129,15 @@ class Grid(Owner[Fields]):
 
     def _build(self, channels: int) -> None:
         tree = ti.FieldsBuilder()
-        marks = tuple(
-            -(-n // self.mark) + 1 for n in self.finest
-        )  # one past the end, so that shifted blocks may mark it
+        whole = [-(-n // self.mark) for n in self.finest]  # whole blocks of marks: what folds visits all of one
+        marks = tuple(m + 1 for m in whole)  # one past the end, for blocks that are shifted
 
         def dense(*places, leading=0):
             """Density and features: side by side at degree 0, else each on its own."""
             for some in [places] if self.degree == 0 else [[place] for place in places]:
                 node = tree.dense(ti.i, leading) if leading else tree
                 axes = ti.jkl if leading else ti.ijk
-                node = node.dense(axes, tuple(-(-n // self.block) for n in self.finest))
+                node = node.dense(axes, tuple(m * self.mark // self.block for m in whole))
                 (node.dense(axes, self.block) if self.block > 1 else node).place(*some)
             return places
 

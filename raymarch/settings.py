@@ -57,7 +57,7 @@ class FitSettings:
         refresh: steps between looks at which cells are empty. prune_alpha: opacity over one voxel that counts as empty.
         slots: gradient buffers on the CPU, filled side by side; None chooses by the grid's size. Changing it changes
             the last bits of a gradient, the number of threads does not.
-        block: edge of the layout's blocks.
+        block: edge of the layout's blocks; None chooses by the grid's size.
         seed: of every random number.
     """
 
@@ -85,7 +85,7 @@ class FitSettings:
     refresh: int = 100
     prune_alpha: float = 1e-3
     slots: int | None = None
-    block: int = 4
+    block: int | None = None
     seed: int = 0
 
     def __post_init__(self):
@@ -110,7 +110,10 @@ class FitSettings:
         want(self.loss in LOSSES, f"loss {self.loss!r}: want one of {', '.join(LOSSES)}")
         want(0 < self.initial_alpha < 1, f"initial alpha is {self.initial_alpha}, want between 0 and 1")
         want(self.slots is None or 1 <= self.slots <= 64, f"slots is {self.slots}, want 1 to 64, or None to choose")
-        want(self.block in BLOCKS, f"block is {self.block}, want one of {BLOCKS}")
+        want(
+            self.block is None or self.block in BLOCKS,
+            f"block is {self.block}, want one of {BLOCKS}, or None to choose",
+        )
         want(0 <= self.seed < 2**31, f"seed is {self.seed}, want 0 to {2**31 - 1}")
         want(0 < self.share <= 1, f"share is {self.share}, want over 0 and at most 1")
         want(1e-3 <= self.step <= 1e6, f"step is {self.step} voxels, want 1e-3 to 1e6")

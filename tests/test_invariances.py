@@ -12,8 +12,12 @@ import reference
 import taichi as ti
 
 from raymarch.camera import Camera
+from raymarch.grid import Grid
 from raymarch.kernels.batch import rays_of_pixels
+from raymarch.kernels.march import march_adjoint
+from raymarch.kernels.transfer import clear_gradients
 from raymarch.pose import affine_of_box
+from raymarch.raybuffer import RayBuffer
 from raymarch.rays import Rays
 from raymarch.renderer import INVISIBLE, March, Renderer
 from raymarch.volume import Activation, Volume
@@ -56,8 +60,9 @@ def test_the_unit_of_the_world_does_not_matter(scale):
     np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-11)
 
 
-def test_images_of_the_block_layouts_are_equal():
-    v = cases.volume()
+@pytest.mark.parametrize("degree", (0, 1))
+def test_images_of_the_block_layouts_are_equal(degree):
+    v = cases.volume(degree=degree)
     rays = cases.rays(v)
     d_image = np.random.default_rng(0).normal(size=(len(rays), 4))
     images = [drive.image(v, rays, 0.1, block=block) for block in cases.BLOCKS]
@@ -175,6 +180,29 @@ def test_skipping_empty_space_changes_nothing(renderer, step):
         np.testing.assert_allclose(drive_large(renderer, rays, step), wanted, rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("step", [0.3, 1.3])
+def test_skipping_empty_space_changes_no_gradient(step):
+    v = sparse()
+    rays = around(v)
+    d_image = np.random.default_rng(2).normal(size=(len(rays), 4))
+    with Grid(LARGE, 0, slots=2) as grid, RayBuffer(len(rays)) as buffer:
+        grid.upload(v)
+
+        def gradient():
+            drive.image_on(grid, buffer, rays, step * grid.voxel)
+            buffer.set_image_gradient(d_image)
+            clear_gradients(grid.fields)
+            black = ti.Vector(list(cases.BACKGROUND))
+            march_adjoint(grid.fields, buffer.fields, grid.reading, len(rays), step * grid.voxel, 0.0, 0.0, black)
+            grid.fold()
+            return grid.download_gradient()
+
+        wanted = gradient()
+        assert 0 < grid.refresh_occupancy(0.0) < 0.5
+        for got, want in zip(gradient(), wanted, strict=True):
+            np.testing.assert_allclose(got, want, rtol=0, atol=1e-12 * np.abs(want).max())
+
+
 def drive_large(renderer, rays, step):
     """Image in f64 of the renderer's grid."""
     parts = [Rays(rays.origin[i : i + 256], rays.direction[i : i + 256]) for i in range(0, len(rays), 256)]
@@ -205,6 +233,7 @@ def test_leap_is_the_chessboard_distance(renderer, share):
     grid.fields.leap.from_numpy(np.where(occupied, 0, 255).astype(np.uint8))
     assert grid.measure_occupancy() == pytest.approx(occupied.mean())
     np.testing.assert_array_equal(grid.fields.leap.to_numpy(), reference.chessboard(occupied))
+    np.testing.assert_array_equal(grid.fields.stay.to_numpy(), reference.chessboard(~occupied))
 
 
 def test_occupied_cells_are_those_that_read_something(renderer):

@@ -42,8 +42,9 @@ def test_image_is_the_reference(case):
         np.testing.assert_allclose(drive.image(v, rays, step * v.voxel), wanted, rtol=0, atol=1e-10)
 
 
-def test_image_is_the_reference_with_early_stop_and_weight_floor():
-    v = cases.volume()
+@pytest.mark.parametrize("degree", (0, 1))
+def test_image_is_the_reference_with_early_stop_and_weight_floor(degree):
+    v = cases.volume(degree=degree)
     rays = cases.rays(v)
     wanted = reference.march(v, rays, 0.1, cases.BACKGROUND, 0.3, 0.02)
     assert np.abs(wanted - reference.march(v, rays, 0.1, cases.BACKGROUND)).max() > 0.01  # they do something
@@ -70,8 +71,9 @@ def test_gradient_is_the_reference(case):
         np.testing.assert_allclose(got, want, rtol=0, atol=1e-10 * np.abs(want).max())
 
 
-def test_gradient_is_the_reference_with_early_stop_and_weight_floor():
-    v = cases.volume()
+@pytest.mark.parametrize("degree", (0, 1))
+def test_gradient_is_the_reference_with_early_stop_and_weight_floor(degree):
+    v = cases.volume(degree=degree)
     rays = cases.rays(v)
     d_image = np.random.default_rng(1).normal(size=(len(rays), 4))
     wanted = reference.march_gradient(v, rays, 0.1, cases.BACKGROUND, d_image, 0.3, 0.02)

@@ -8,6 +8,7 @@ import sys
 
 import click
 
+from raymarch.cli.bench import bench
 from raymarch.cli.check_gradients import check_gradients
 from raymarch.cli.evaluate import evaluate
 from raymarch.cli.fit import fit
@@ -28,7 +29,7 @@ def cli() -> None:
     """
 
 
-for verb in (fit, evaluate, render, info, check_gradients):
+for verb in (fit, evaluate, render, info, check_gradients, bench):
     cli.add_command(verb)
 
 

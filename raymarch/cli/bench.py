@@ -1,0 +1,64 @@
+"""`raymarch bench`: how fast is this machine?"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+
+import click
+
+from raymarch.cli import options
+
+WHAT = ("march", "fit", "all")
+
+
+@click.command(epilog="Example: raymarch bench march --n 128 --resolution 256 --json")
+@click.argument("what", type=click.Choice(WHAT), default="all")
+@click.option("--n", type=click.IntRange(4, 1024), default=128, show_default=True, help="Samples an axis of the grid.")
+@click.option(
+    "--resolution", type=click.IntRange(1, 8192), default=256, show_default=True, help="Pixels a side of its image."
+)
+@click.option("--repeats", type=click.IntRange(1, 1000), default=5, show_default=True, help="The fastest counts.")
+@click.option(
+    "--block", type=click.Choice(["1", "2", "4", "8"]), help="Edge of the layout's blocks; chosen if not given."
+)
+@click.option("--steps", type=click.IntRange(4), default=300, show_default=True, help="Of the fit.")
+@click.option("--threads", type=click.IntRange(1, 1024), help="Of the CPU; one a core if not given.")
+@options.arch
+@options.as_json
+def bench(what, n, resolution, repeats, block, steps, threads, arch, as_json):
+    """Time march and adjoint on a grid made from a seed, and a small fit.
+
+    WHAT is march, fit or all. The march's figures are million samples a second: whole steps of half a voxel through a
+    grid of which nothing is empty; the adjoint's go up to the grid's finished gradient.
+    """
+    from raymarch.bench import bench_fit, bench_march
+    from raymarch.runtime import start
+
+    cores = os.cpu_count() or 1
+    if threads and threads > cores:
+        options.note(f"note: {threads} threads on {cores} cores; more than one a core makes nothing faster")
+    start(arch, threads=threads)
+    record: dict = {}
+    if what != "fit":
+        speed = bench_march(n, resolution, repeats=repeats, block=int(block) if block else None)
+        record.update(asdict(speed))
+        if not as_json:
+            click.echo(
+                f"{n}^3 grid, {resolution} x {resolution} rays, {speed.samples / 1e6:.2f} million samples,"
+                f" {speed.arch}, {speed.threads} threads, blocks of {speed.block}"
+            )
+            click.echo(f"march    {speed.march_msamples:8.1f} million samples a second")
+            click.echo(f"adjoint  {speed.adjoint_msamples:8.1f} million samples a second")
+            click.echo(f"compile  {speed.compile_seconds:8.2f} s")
+    if what != "march":
+        fit = bench_fit(steps=steps)
+        record["fit"] = asdict(fit)
+        if not as_json:
+            click.echo(f"fit step {fit.step_ms:8.1f} ms, {fit.rays_per_second:,.0f} rays a second")
+            click.echo(
+                f"fit      {fit.seconds:8.1f} s for {fit.steps} steps, {fit.start_seconds:.1f} s of them to start;"
+                f" {fit.psnr:.2f} dB"
+            )
+    if as_json:
+        options.print_json(record)

@@ -1,0 +1,65 @@
+"""Law: what speeds are measured on is the same work everywhere, and a benchmark says what it measured."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from raymarch.errors import RaymarchError
+from raymarch.workload import views_of_blobs, workload
+
+
+def run(*words: str) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-m", "raymarch", *words], capture_output=True, text=True, check=False, timeout=300
+    )
+
+
+def test_the_workload_has_as_many_samples_as_its_definition():
+    assert workload(128, 256).samples == 9_582_742
+
+
+def test_views_of_the_fit_show_something_and_are_held_apart():
+    train, test = views_of_blobs(32, 24)
+    assert len(train) == 7 * len(test) and train.has_alpha
+    shown = train.images[..., 3].mean() / 255
+    assert 0.1 < shown < 0.9
+    seen = {tuple(c.position) for c in train.cameras} & {tuple(c.position) for c in test.cameras}
+    assert not seen
+
+
+def test_bench_march_prints_its_figures_as_json():
+    done = run("bench", "march", "--n", "16", "--resolution", "32", "--repeats", "1", "--json")
+    assert done.returncode == 0, done.stderr
+    record = json.loads(done.stdout)
+    assert record["samples"] == workload(16, 32).samples
+    assert record["march_msamples"] > 0 and record["adjoint_msamples"] > 0
+    assert (record["n"], record["resolution"], record["repeats"], record["block"]) == (16, 32, 1, 1)
+
+
+def test_bench_of_a_fit_gets_a_picture():
+    done = run("bench", "fit", "--steps", "40", "--json")
+    assert done.returncode == 0, done.stderr
+    record = json.loads(done.stdout)["fit"]
+    assert record["steps"] == 40 and record["psnr"] > 15 and record["seconds"] > record["start_seconds"] > 0
+
+
+@pytest.mark.parametrize(
+    "words, code, said",
+    [
+        (("--n", "3"), 2, "4<=x<=1024"),
+        (("--block", "3"), 2, "'3' is not one of '1', '2', '4', '8'"),
+        (("--threads", "64", "--n", "8", "--resolution", "8"), 0, "64 threads on"),
+    ],
+)
+def test_what_bench_cannot_do_is_said(words, code, said):
+    done = run("bench", "march", "--repeats", "1", *words)
+    assert done.returncode == code and said in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_workload_out_of_bounds_is_said():
+    with pytest.raises(RaymarchError, match="want 4 to 1024"):
+        workload(2, 16)
