@@ -19,8 +19,8 @@ from raymarch.rays import Rays
 class RayFields:
     """The buffer's fields as kernels see them; `image` and `target` are (red, green, blue, T) and (.., alpha).
 
-    `jitter` is a ray's (phase, stretch), read by marches with jitter only. Nobody reads `lanes`: a march keeps its four
-    sums there, because the compiler makes vectors of what ends in four neighbouring stores (up to twice as fast).
+    `jitter` is a ray's (phase, stretch), read by marches with jitter only. `lanes` is the march's own: its four sums,
+    of which it makes the image, because the compiler makes vectors of what ends in four neighbouring stores.
     """
 
     origin: ti.Field

@@ -8,6 +8,7 @@ import numpy as np
 
 from raymarch.camera import Camera
 from raymarch.errors import RaymarchError
+from raymarch.memory import require_memory
 from raymarch.pose import affine_of_box
 from raymarch.rays import Rays
 from raymarch.renderer import Renderer
@@ -16,6 +17,7 @@ from raymarch.volume import Y00, Activation, Volume
 
 EYE = (1.7, 1.2, 2.2)
 FOV = np.deg2rad(50)
+BYTES_A_SAMPLE, BYTES_A_RAY = 70, 200  # at most while it is made; 64 and 173 were measured
 GAUSSIANS, PEAK = 12, 4.0
 ROUND, HELD_OUT = 40, 8  # views of the object, and every so manyth of them is not fitted
 
@@ -40,7 +42,7 @@ class Workload:
 def workload(n: int = 128, resolution: int = 256, seed: int = 0) -> Workload:
     """Twelve Gaussians of density and white noise of colour on n^3 samples, seen by resolution^2 pixels.
 
-    Raises RaymarchError where either is out of bounds.
+    Raises RaymarchError where either is out of bounds, or the memory does not suffice.
 
     Example:
         >>> workload(128, 256).samples
@@ -48,6 +50,7 @@ def workload(n: int = 128, resolution: int = 256, seed: int = 0) -> Workload:
     """
     if not (4 <= n <= 1024 and 1 <= resolution <= 8192):
         raise RaymarchError(f"workload of {n}^3 samples and {resolution}^2 pixels: want 4 to 1024, and 1 to 8192")
+    require_memory((n, n, n), BYTES_A_SAMPLE * n**3 + BYTES_A_RAY * resolution**2, 4, "take a smaller n or resolution")
     rng = np.random.default_rng(seed)
     axis = np.linspace(-1, 1, n, dtype=np.float32)
     x, y, z = np.meshgrid(axis, axis, axis, indexing="ij")

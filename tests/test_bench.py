@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from raymarch import memory
 from raymarch.errors import RaymarchError
 from raymarch.workload import views_of_blobs, workload
 
@@ -63,3 +64,11 @@ def test_what_bench_cannot_do_is_said(words, code, said):
 def test_a_workload_out_of_bounds_is_said():
     with pytest.raises(RaymarchError, match="want 4 to 1024"):
         workload(2, 16)
+
+
+def test_a_workload_that_does_not_fit_is_refused_before_it_is_made(monkeypatch):
+    monkeypatch.setattr(memory, "available_bytes", lambda: 1 << 30)
+    with pytest.raises(RaymarchError, match="1024 x 1024 x 1024 needs .* take a smaller n or resolution"):
+        workload(1024, 16)
+    with pytest.raises(RaymarchError, match="take a smaller n or resolution"):
+        workload(16, 8192)

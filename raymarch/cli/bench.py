@@ -41,6 +41,7 @@ def bench(what, n, resolution, repeats, block, steps, threads, arch, as_json):
     start(arch, threads=threads)
     record: dict = {}
     if what != "fit":
+        options.note(f"timing march and adjoint, {n}^3 samples")
         speed = bench_march(n, resolution, repeats=repeats, block=int(block) if block else None)
         record.update(asdict(speed))
         if not as_json:
@@ -52,6 +53,7 @@ def bench(what, n, resolution, repeats, block, steps, threads, arch, as_json):
             click.echo(f"adjoint  {speed.adjoint_msamples:8.1f} million samples a second")
             click.echo(f"compile  {speed.compile_seconds:8.2f} s")
     if what != "march":
+        options.note(f"timing a fit of {steps} steps")
         fit = bench_fit(steps=steps)
         record["fit"] = asdict(fit)
         if not as_json:
