@@ -158,6 +158,7 @@ class Grid(Owner[Fields]):
         d_features = d_density = m_features = m_density = v_features = v_density = None
         if fit:
             dense(features.grad, density.grad)  # on a branch of their own, or lazy_grad would interleave them
+            tree.lazy_grad()  # before the rest is placed: it would give moments and slots gradients too, interleaved
             d_features, d_density = dense(*pair(), leading=self.slots)
         if self.moments:
             (m_features, m_density), (v_features, v_density) = dense(*pair()), dense(*pair())
@@ -190,7 +191,6 @@ class Grid(Owner[Fields]):
             per_scale=single(ti.field(float)),
             broken=single(ti.field(ti.i32)),
         )
-        tree.lazy_grad()
         self._own(tree, fields)
 
     @property

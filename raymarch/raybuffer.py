@@ -54,10 +54,12 @@ class RayBuffer(Owner[RayFields]):
             jitter=ti.Vector.field(2, float),
             loss=ti.field(ti.f64, needs_grad=True),
         )
-        for each in (f.origin, f.direction, f.image, f.image.grad, f.lanes, f.target, f.depth, f.jitter):
+        for each in (f.image, f.image.grad):
             tree.dense(ti.i, self.capacity).place(each)
-        tree.place(f.loss, f.loss.grad)
-        tree.lazy_grad()
+        tree.place(f.loss)
+        tree.lazy_grad()  # before the rest is placed: it would give all of it gradients
+        for each in (f.origin, f.direction, f.lanes, f.target, f.depth, f.jitter):
+            tree.dense(ti.i, self.capacity).place(each)
         self._own(tree, f)
 
     def _require_room(self, count: int) -> None:

@@ -1,7 +1,8 @@
 """Cameras refined together with a volume: poses, a common focal length and exposures of an image set.
 
-A quick fit runs, and every few steps all cameras move at once by a Gauss-Newton step against the volume as it stands,
-which is coarse at first and so draws them from afar. World and scale are free in this (the volume moves along), so at
+A fit runs, and every few steps all cameras move at once by a Gauss-Newton step against the volume as it stands,
+which is coarse at first and so draws them from afar. A volume that is coarse at last as well shifts cameras by a tenth
+of a degree and more, from the right poses too: it must be nearly as fine as the images. World and scale are free in this (the volume moves along), so at
 the end the cameras are put back over those they started as by one similarity.
 """
 
@@ -35,10 +36,11 @@ from raymarch.view import Views
 REFINABLE = ("pose", "focal", "exposure")
 STEP = 1.0  # voxels, the fit's own
 RAYS = 1 << 17  # rays that all cameras are moved by at once
-FIRST, EVERY = 75, 25  # steps before the first move, and between two
+FIRST, EVERY = 80, 40  # steps before the first move, and between two
 DAMPING = 1e-3
+MOMENTUM = 0.5  # of the moves: the volume follows the cameras, and so holds back what they err by together
 LARGEST = 0.03  # a move's radians, and its share of the distance, are cut to this
-SETTINGS = preset("quick", steps=1500, hull=False, levels=((0.0, 0.45), (0.15, 0.7), (0.35, 1.0)))
+SETTINGS = preset("default", resolution=192, hull=False, levels=((0.0, 0.25), (0.1, 0.4), (0.25, 0.65), (0.45, 1.0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,6 +167,7 @@ class _Movement:
         self.buffer = RayBuffer(self.each * len(self.cameras))
         self.motion = RayMotion(self.buffer.capacity, len(self.dots))
         self.centre = np.mean(fitter.box, axis=0)
+        self.last = np.zeros(6 * len(self.cameras) + len(self.dots) - 6)
 
     def __enter__(self) -> _Movement:
         return self
@@ -259,7 +262,7 @@ class _Movement:
             right[where] -= g[v]
         diagonal = np.diag(whole)
         whole += np.diag(DAMPING * diagonal + 1e-9 * diagonal.max())
-        move = np.linalg.solve(whole, right)
+        move = self.last = np.linalg.solve(whole, right) + MOMENTUM * self.last
         focal = move[6 * views :]
         for v, camera in enumerate(self.cameras):
             twist = move[6 * v : 6 * v + 6] * min(1, LARGEST / max(np.abs(move[6 * v : 6 * v + 6]).max(), 1e-30))
