@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from raymarch.deposit import splat as splat
     from raymarch.derivatives import jacobian as jacobian
     from raymarch.errors import RaymarchError as RaymarchError
+    from raymarch.estimate import Forecast as Forecast
+    from raymarch.estimate import forecast as forecast
+    from raymarch.estimate import forecast_rendering as forecast_rendering
     from raymarch.evaluation import evaluate as evaluate
     from raymarch.fitter import Fit as Fit
     from raymarch.fitter import Fitter as Fitter
@@ -78,6 +81,7 @@ _HOME = {
     "errors": ["RaymarchError"],
     "evaluation": ["evaluate"],
     "fitter": ["Fit", "Fitter", "fit"],
+    "estimate": ["Forecast", "forecast", "forecast_rendering"],
     "io.image_set": ["load_views"],
     "io.picture": ["write_png"],
     "io.volume_hdf5": ["describe", "load", "save"],

@@ -16,6 +16,7 @@ import numpy as np
 import taichi as ti
 
 from raymarch import losses, runtime, tape
+from raymarch.budget import require_budget
 from raymarch.camera import Camera
 from raymarch.errors import RaymarchError
 from raymarch.evaluation import Evaluation, evaluate
@@ -37,7 +38,6 @@ log = logging.getLogger(__name__)
 
 REPORT_EVERY = 25
 FEW_STEPS = 300
-SLOT_BUDGET = 3 << 30  # bytes of gradient buffers up to which more slots are taken
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +89,7 @@ class Fitter:
             self.store = owners.enter_context(ImageStore(views))
             found = find_box(views, self.store) if box is None else box
             self.box, self.finest = grid_of_box(found, settings.resolution)
+            self.memory = require_budget(settings, found, views.images.shape)
             self.grid = owners.enter_context(self._make_grid())
             self.tiles = max(settings.rays // self.store.fields.tile**2, 1)
             self.rays = self.tiles * self.store.fields.tile**2
@@ -100,9 +101,7 @@ class Fitter:
     def _make_grid(self) -> Grid:
         s = self.settings
         voxel = float((self.box[1] - self.box[0])[0]) / (self.finest[0] - 1)
-        one = math.prod(self.finest) * (1 + 3 * (s.sh_degree + 1) ** 2) * 4
-        slots = s.slots or (1 if not runtime.on_cpu() else int(np.clip(SLOT_BUDGET // one, 2, 4)))
-        grid = Grid(self.finest, s.sh_degree, slots=slots, moments=True, block=s.block)
+        grid = Grid(self.finest, s.sh_degree, slots=self.memory.slots, moments=True, block=s.block)
         grid.set_activation(Activation.of_initial_alpha(s.initial_alpha, voxel, s.density, s.colour))
         shape = self._shape_of(s.levels[0][1])
         grid.set_level(shape, affine_of_box(self.box, shape))

@@ -6,11 +6,35 @@ import ctypes
 import math
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 from raymarch.errors import RaymarchError
 
 MAX_CELLS = 2**31 - 1  # beyond that Taichi writes into other fields
+LIBRARIES = 190_000_000  # bytes of Taichi, its compiled kernels and the rest, beyond `import raymarch`; measured
+BYTES_A_RAY = 29 * 4  # of a `RayBuffer`
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What a fit or rendering takes at its peak, beyond `import raymarch`: within 15 %.
+
+    Attributes:
+        shape: of the finest grid.
+        sh_degree, slots: of it; slots are gradient buffers, 0 for a rendering.
+        parts: bytes by what takes them.
+    """
+
+    shape: tuple[int, int, int]
+    sh_degree: int
+    slots: int
+    parts: dict[str, int]
+
+    @property
+    def total(self) -> int:
+        """Bytes in all."""
+        return sum(self.parts.values())
 
 
 def grid_bytes(shape, degree: int, *, slots: int = 0, moments: bool = False, width: int = 4) -> int:
@@ -22,6 +46,18 @@ def grid_bytes(shape, degree: int, *, slots: int = 0, moments: bool = False, wid
     """
     copies = 1 + (slots + 1 if slots else 0) + (2 if moments else 0)
     return math.prod(shape) * (1 + 3 * (degree + 1) ** 2) * copies * width
+
+
+def memory_of_rendering(shape, degree: int, pixels: int) -> Memory:
+    """What loading a volume and rendering an image of so many pixels takes.
+
+    Example:
+        >>> memory_of_rendering((64, 64, 64), 0, 800 * 800).parts["grid"]
+        4194304
+    """
+    one = grid_bytes(shape, degree)
+    parts = {"libraries": LIBRARIES, "volume": 2 * one, "grid": one, "rays": pixels * (BYTES_A_RAY + 4 * 4)}
+    return Memory(tuple(shape), degree, 0, parts)
 
 
 def available_bytes() -> int:

@@ -19,14 +19,16 @@ from raymarch.rays import Rays
 class RayFields:
     """The buffer's fields as kernels see them; `image` and `target` are (red, green, blue, T) and (.., alpha).
 
-    `jitter` is a ray's (phase, stretch), read by marches with jitter only. `lanes` is the march's own: its four sums,
-    of which it makes the image, because the compiler makes vectors of what ends in four neighbouring stores.
+    `jitter` is a ray's (phase, stretch), read by marches with jitter only. `lanes` and `others` are the march's own:
+    sums over each first and each second sample of a pair, of which it makes the image, because the compiler makes
+    vectors of what ends in four neighbouring stores, and mixes up the samples of a pair that end in the same ones.
     """
 
     origin: ti.Field
     direction: ti.Field
     image: ti.Field
     lanes: ti.Field
+    others: ti.Field
     target: ti.Field
     depth: ti.Field
     jitter: ti.Field
@@ -49,6 +51,7 @@ class RayBuffer(Owner[RayFields]):
             direction=ti.Vector.field(3, float),
             image=ti.Vector.field(4, float, needs_grad=True),
             lanes=ti.Vector.field(4, float),
+            others=ti.Vector.field(4, float),
             target=ti.Vector.field(4, float),
             depth=ti.field(float),
             jitter=ti.Vector.field(2, float),
@@ -58,7 +61,7 @@ class RayBuffer(Owner[RayFields]):
             tree.dense(ti.i, self.capacity).place(each)
         tree.place(f.loss)
         tree.lazy_grad()  # before the rest is placed: it would give all of it gradients
-        for each in (f.origin, f.direction, f.lanes, f.target, f.depth, f.jitter):
+        for each in (f.origin, f.direction, f.lanes, f.others, f.target, f.depth, f.jitter):
             tree.dense(ti.i, self.capacity).place(each)
         self._own(tree, f)
 

@@ -1,9 +1,9 @@
 """Cameras refined together with a volume: poses, a common focal length and exposures of an image set.
 
 A fit runs, and every few steps all cameras move at once by a Gauss-Newton step against the volume as it stands,
-which is coarse at first and so draws them from afar. A volume that is coarse at last as well shifts cameras by a tenth
-of a degree and more, from the right poses too: it must be nearly as fine as the images. World and scale are free in this (the volume moves along), so at
-the end the cameras are put back over those they started as by one similarity.
+which is coarse at first and so draws them from afar. A volume that is coarse at last as well moves cameras by a tenth
+of a degree and more, from the right poses too: it must be nearly as fine as the images. World and scale are free in
+this (the volume moves along), so at the end the cameras are put back over those they started as by one similarity.
 """
 
 from __future__ import annotations

@@ -58,6 +58,7 @@ class FitSettings:
         slots: gradient buffers on the CPU, filled side by side; None chooses by the grid's size. Changing it changes
             the last bits of a gradient, the number of threads does not.
         block: edge of the layout's blocks; None chooses by the grid's size.
+        memory: how much the fit may take [GB]; None for what is free.
         seed: of every random number.
     """
 
@@ -86,6 +87,7 @@ class FitSettings:
     prune_alpha: float = 1e-3
     slots: int | None = None
     block: int | None = None
+    memory: float | None = None
     seed: int = 0
 
     def __post_init__(self):
@@ -113,6 +115,9 @@ class FitSettings:
         want(
             self.block is None or self.block in BLOCKS,
             f"block is {self.block}, want one of {BLOCKS}, or None to choose",
+        )
+        want(
+            self.memory is None or 0 < self.memory < 1e6, f"memory is {self.memory} GB, want a positive number, or None"
         )
         want(0 <= self.seed < 2**31, f"seed is {self.seed}, want 0 to {2**31 - 1}")
         want(0 < self.share <= 1, f"share is {self.share}, want over 0 and at most 1")

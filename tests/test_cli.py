@@ -24,7 +24,16 @@ from raymarch.io.volume_hdf5 import load
 VERBS = ("fit", "evaluate", "render", "info")
 TINY = "--preset quick --steps 30 --resolution 24 --sh-degree 0"
 FIT_KEYS = {"out", "steps", "seconds", "rays_psnr", "shape", "sh_degree", "box", "ended"}
-INFO_KEYS = {"shape", "degree", "box", "activation", "bytes_on_disk", "bytes_in_memory", "provenance"}
+INFO_KEYS = {
+    "shape",
+    "degree",
+    "box",
+    "activation",
+    "bytes_on_disk",
+    "bytes_in_memory",
+    "bytes_to_render",
+    "provenance",
+}
 FEW = 3
 posix = pytest.mark.skipif(os.name != "posix", reason="signals and shells of POSIX")
 

@@ -16,8 +16,8 @@ FLOORS = {
     1: ["pose", "similarity", "camera", "rays", "volume", "view", "parameters", "memory", "kernels", "grid", "owner"]
     + ["raybuffer", "raymotion", "imagestore", "dotgrid"],
     2: ["renderer", "optimiser", "losses", "tape", "hull", "io", "metrics", "settings", "report"]
-    + ["projection", "linearised", "scene", "derivatives", "deposit", "tensors", "torch_bridge", "workload"],
-    3: ["fitter", "evaluation", "gradient_check", "check", "solve", "registration", "refinement", "bench"],
+    + ["projection", "linearised", "scene", "derivatives", "deposit", "tensors", "torch_bridge", "workload", "budget"],
+    3: ["fitter", "evaluation", "gradient_check", "check", "solve", "registration", "refinement", "bench", "estimate"],
     4: ["cli", "plot"],
     5: ["__init__", "__main__"],
 }

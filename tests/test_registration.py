@@ -131,7 +131,7 @@ def test_where_points_are_seen_and_how_that_moves():
 
 
 SETTINGS = preset(
-    "quick", resolution=24, steps=250, rays=1024, sh_degree=0, hull=False, levels=((0.0, 0.5), (0.3, 1.0))
+    "quick", resolution=24, steps=400, rays=1024, sh_degree=0, hull=False, levels=((0.0, 0.5), (0.3, 1.0))
 )
 
 
@@ -169,5 +169,5 @@ def test_exposures_are_found_up_to_what_all_share():
 def test_what_cannot_be_refined_is_said():
     with pytest.raises(RaymarchError, match="'box' cannot be refined: want some of pose, focal, exposure"):
         refine(ball_views(), ["pose", "box"])
-    with pytest.raises(RaymarchError, match="settings have 30 steps, want 75 or more"):
+    with pytest.raises(RaymarchError, match="settings have 30 steps, want 80 or more"):
         refine(ball_views(), settings=preset("quick", steps=30))

@@ -25,7 +25,7 @@ def _settings(pairs: tuple[str, ...]) -> dict[str, int | float | str]:
 
 @click.command(epilog="Example: raymarch fit scenes/tower --preset quick --out tower.h5")
 @click.argument("data")
-@click.option("--out", required=True, help="HDF5 file to write the volume to (.h5).")
+@click.option("--out", help="HDF5 file to write the volume to (.h5).")
 @click.option(
     "--preset",
     type=click.Choice(["quick", "default", "high", "medium"]),
@@ -45,29 +45,42 @@ def _settings(pairs: tuple[str, ...]) -> dict[str, int | float | str]:
 @click.option("--split", default="train", show_default=True, help="Which views to fit.")
 @click.option("--box", type=options.Box(), help="Where the object is; found from masks and cameras if not given.")
 @options.background
+@click.option("--memory", type=float, help="How much memory it may take [GB]; else what is free.")
+@click.option("--dry-run", is_flag=True, help="Only say how much memory and time it would take; writes nothing.")
 @click.option("--set", "pairs", multiple=True, metavar="NAME=VALUE", help="Any other setting of rm.FitSettings.")
 @options.arch
 @options.as_json
-def fit(data, out, preset, seconds, steps, resolution, sh_degree, seed, split, box, background, pairs, arch, as_json):
+def fit(
+    data, out, preset, seconds, steps, resolution, sh_degree, seed, split, box, background, memory, dry_run, pairs,
+    arch, as_json,
+):  # fmt: skip
     """Recover a volume from the images in DATA and save it.
 
     Ctrl-C stops early and saves what is there.
     """
-    from raymarch import fitter, runtime
+    from raymarch import estimate, fitter, runtime
     from raymarch.errors import RaymarchError
     from raymarch.io.image_set import load_views
     from raymarch.io.volume_hdf5 import require_target, save
     from raymarch.settings import preset as settings_of
 
     asked = {"seconds": seconds, "steps": steps, "resolution": resolution, "sh_degree": sh_degree, "seed": seed}
+    asked["memory"] = memory
     changes = {name: value for name, value in asked.items() if value is not None}
     settings = settings_of(preset, **{**changes, **_settings(pairs)})
-    require_target(out)
+    if not dry_run:
+        if out is None:
+            raise click.UsageError("Missing option '--out'; or take --dry-run, which writes nothing.")
+        require_target(out)
     views = load_views(data, split, background=background)
     running = runtime.start(arch)
     options.note(
         f"{len(views)} views of {views.images.shape[2]} x {views.images.shape[1]} from {data}, on {running.arch}"
     )
+
+    if dry_run:
+        options.print_forecast(estimate.forecast(views, settings, box=box), as_json)
+        return 0
 
     from raymarch.cli.progress import FitProgress
 

@@ -6,20 +6,29 @@ import click
 
 from raymarch.cli import options
 
+SIDE = 800  # pixels a side of the image that the forecast is about
+
 
 @click.command(epilog="Example: raymarch info tower.h5")
 @click.argument("file")
+@click.option("--time", "clock", is_flag=True, help="Also measure how long an image of 800 x 800 takes.")
 @options.as_json
-def info(file, as_json):
-    """Shape, box, activations, size and history of the volume FILE."""
-    from raymarch.io.volume_hdf5 import describe
+def info(file, clock, as_json):
+    """Shape, box, activations, size and history of the volume FILE, and what rendering it takes."""
+    from raymarch.io.volume_hdf5 import describe, load
+    from raymarch.memory import memory_of_rendering
 
     record = describe(file).record()
+    record["bytes_to_render"] = memory_of_rendering(record["shape"], record["degree"], SIDE * SIDE).total
+    if clock:
+        from raymarch.estimate import forecast_rendering
+
+        record["seconds_to_render"] = forecast_rendering(load(file), SIDE, SIDE).seconds
     if as_json:
         options.print_json(record)
         return
     provenance = record.pop("provenance")
-    for name in ("bytes_on_disk", "bytes_in_memory"):
+    for name in ("bytes_on_disk", "bytes_in_memory", "bytes_to_render"):
         record[name] = f"{record[name]:,}"
     for name, value in [*record.items(), *provenance.items()]:
         rows = value.items() if isinstance(value, dict) else [("", value)]

@@ -57,3 +57,19 @@ def note(text: str) -> None:
     """A line on stderr; where that is gone, nothing: the work goes on."""
     with contextlib.suppress(OSError):
         click.echo(text, err=True)
+
+
+def print_forecast(forecast, as_json: bool) -> None:
+    """What a fit or an image will take: a line each for its grid, its memory and its time."""
+    if as_json:
+        print_json(forecast.record())
+        return
+    memory = forecast.memory
+    parts = ", ".join(f"{name} {size / 1e9:.2f}" for name, size in memory.parts.items())
+    click.echo(f"grid    {' x '.join(str(n) for n in memory.shape)} samples, SH degree {memory.sh_degree}")
+    click.echo(
+        f"memory  {memory.total / 1e9:.2f} GB at its peak ({parts}); {forecast.free_bytes / 1e9:.1f} GB are free"
+    )
+    if forecast.seconds is not None:
+        steps = f"{forecast.steps} steps, measured on a few" if forecast.steps else "an image of 800 x 800"
+        click.echo(f"time    about {forecast.seconds:.2g} s: {steps}")

@@ -24,21 +24,23 @@ def adam(
             c1 = 1.0 / (1.0 - beta1 ** ti.cast(age + 1, float))
             c2 = 1.0 / (1.0 - beta2 ** ti.cast(age + 1, float))
             sound = grid.broken[None] == 0
-            for i, j, k in ti.ndrange(grid.block, grid.block, grid.block):
-                I = B * grid.block + ti.Vector([i, j, k])
-                g = grid.density.grad[I]
-                if g != 0.0:
-                    grid.density.grad[I] = 0.0
-                    m = beta1 * grid.m_density[I] + (1.0 - beta1) * g
-                    v = beta2 * grid.v_density[I] + (1.0 - beta2) * g * g
-                    if sound:
-                        grid.m_density[I], grid.v_density[I] = m, v
-                        grid.density[I] -= lr_density * m * c1 / (ti.sqrt(v * c2) + eps)
-                h = grid.features.grad[I]
-                if h.norm_sqr() != 0.0:
-                    grid.features.grad[I] = ti.Vector.zero(float, grid.features.n)
-                    m = beta1 * grid.m_features[I] + (1.0 - beta1) * h
-                    v = beta2 * grid.v_features[I] + (1.0 - beta2) * h * h
-                    if sound:
-                        grid.m_features[I], grid.v_features[I] = m, v
-                        grid.features[I] = grid.features[I] - lr_features * m * c1 / (ti.sqrt(v * c2) + eps)
+            for i in range(grid.block):
+                for j in range(grid.block):
+                    for k in range(grid.block):
+                        I = B * grid.block + ti.Vector([i, j, k])
+                        g = grid.density.grad[I]
+                        if g != 0.0:
+                            grid.density.grad[I] = 0.0
+                            m = beta1 * grid.m_density[I] + (1.0 - beta1) * g
+                            v = beta2 * grid.v_density[I] + (1.0 - beta2) * g * g
+                            if sound:
+                                grid.m_density[I], grid.v_density[I] = m, v
+                                grid.density[I] -= lr_density * m * c1 / (ti.sqrt(v * c2) + eps)
+                        h = grid.features.grad[I]
+                        if h.norm_sqr() != 0.0:
+                            grid.features.grad[I] = ti.Vector.zero(float, grid.features.n)
+                            m = beta1 * grid.m_features[I] + (1.0 - beta1) * h
+                            v = beta2 * grid.v_features[I] + (1.0 - beta2) * h * h
+                            if sound:
+                                grid.m_features[I], grid.v_features[I] = m, v
+                                grid.features[I] = grid.features[I] - lr_features * m * c1 / (ti.sqrt(v * c2) + eps)

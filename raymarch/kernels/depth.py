@@ -24,7 +24,7 @@ def march_depth(grid: ti.template(), rays: ti.template(), reading: ti.template()
         step = stretch * dt
         T = ti.cast(1.0, float)
         total, weights = ti.cast(0.0, float), ti.cast(0.0, float)
-        k, n = 0, steps_of(near, far, step, phase)
+        k, n = 0, steps_of(far - near, step, phase)
         while k <= n and far > near and going(reading, T, stop):
             begin, width = step_at(reading, near, far, step, phase, k)
             t = begin + 0.5 * width

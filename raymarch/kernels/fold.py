@@ -25,18 +25,20 @@ def fold(grid: ti.template(), blocks: ti.math.ivec3):
             hit = hit or grid.touched[lower] != 0
         if hit:
             grid.dirty[B] = ti.u8(1)
-            for i, j, k in ti.ndrange(grid.block, grid.block, grid.block):
-                I = B * grid.block + ti.Vector([i, j, k])
-                d_density = grid.density.grad[I]
-                d_features = grid.features.grad[I]
-                for s in range(grid.slots):
-                    d_density += grid.d_density[s, I[0], I[1], I[2]]
-                    d_features += grid.d_features[s, I[0], I[1], I[2]]
-                    grid.d_density[s, I[0], I[1], I[2]] = 0
-                    grid.d_features[s, I[0], I[1], I[2]] = 0
-                if grid.broken[None] == 0 and not (finite(d_density) and finite(d_features.sum())):
-                    grid.broken[None] = 1
-                grid.density.grad[I] = d_density
-                grid.features.grad[I] = d_features
+            total = ti.cast(0.0, float)
+            for i in range(grid.block):
+                for j in range(grid.block):
+                    for k in range(grid.block):
+                        I = B * grid.block + ti.Vector([i, j, k])
+                        d_density, d_features = grid.density.grad[I], grid.features.grad[I]
+                        for s in ti.static(range(grid.slots)):
+                            d_density += grid.d_density[s, I[0], I[1], I[2]]
+                            d_features += grid.d_features[s, I[0], I[1], I[2]]
+                            grid.d_density[s, I[0], I[1], I[2]] = 0
+                            grid.d_features[s, I[0], I[1], I[2]] = 0
+                        total += d_density + d_features.sum()
+                        grid.density.grad[I], grid.features.grad[I] = d_density, d_features
+            if grid.broken[None] == 0 and not finite(total):
+                grid.broken[None] = 1
     for b in range(blocks[0] * blocks[1] * blocks[2]):
         grid.touched[block_of(b, blocks)] = 0

@@ -71,7 +71,7 @@ def geometry_adjoint(
         later, clamp = owed_at_first(rays, reading, r)
         d_o, d_d, d_heading = ti.Vector.zero(float, 3), ti.Vector.zero(float, 3), ti.Vector.zero(float, 3)
         d_near, d_far, d_dt = ti.cast(0.0, float), ti.cast(0.0, float), ti.cast(0.0, float)
-        k, n = 0, steps_of(near, far, step, phase)
+        k, n = 0, steps_of(far - near, step, phase)
         while k <= n and far > near and going(reading, T, stop):
             begin, width = step_at(reading, near, far, step, phase, k)
             begins, wide = widths_of(reading, phase, k)
@@ -149,7 +149,7 @@ def geometry_tangent(
                     dot_near[c] = -(moved.dot_origin[r, c][a] + near * moved.dot_way[r, c][a]) / d[a]
                 if a == leaves:
                     dot_far[c] = -(moved.dot_origin[r, c][a] + far * moved.dot_way[r, c][a]) / d[a]
-        k, n = 0, steps_of(near, far, step, phase)
+        k, n = 0, steps_of(far - near, step, phase)
         while k <= n and far > near and going(reading, T, stop):
             begin, width = step_at(reading, near, far, step, phase, k)
             begins, wide = widths_of(reading, phase, k)

@@ -14,10 +14,9 @@ from raymarch import runtime
 from raymarch.kernels import activation
 from raymarch.kernels.compositing import behind, going, lit, take, take_adjoint, take_tangent
 from raymarch.kernels.gather import gather, scatter
-from raymarch.kernels.numeric import at_least
 from raymarch.kernels.owed import next_clamp, owed_at_first
-from raymarch.kernels.sample import colour_at, in_index_space, lit_colour, raw_at
-from raymarch.kernels.traverse import clip, empty_steps, jitter_of, place_of, step_at, steps_ahead, steps_of
+from raymarch.kernels.sample import colour_at, lit_colour, raw_at, within
+from raymarch.kernels.traverse import empty_steps, place_of, steps_ahead
 
 SERIAL = 512  # a parallel loop needs about a thousand iterations to use its threads: one in 512 works
 RUN = 256  # neighbouring rays that one slot takes before the next does, so that all have as much to do
@@ -39,43 +38,44 @@ def march(
     """
     ti.loop_config(block_dim=64)
     for r in range(count):
-        o, d, Y = in_index_space(grid, rays, r)
-        top, per_index = grid.top[None], grid.cells_per_index[None]
-        shift, per_scale = grid.shift[None], grid.per_scale[None]
-        near, far = clip(o, d, top)
-        phase, stretch = jitter_of(rays, reading, r)
-        step = stretch * dt
+        entry, d, length, Y, step, phase, n = within(grid, rays, reading, r, dt)
+        per_index, shift, per_scale = grid.cells_per_index[None], grid.shift[None], grid.per_scale[None]
         T = ti.cast(1.0, float)
-        light = ti.Vector.zero(float, 4)
-        k, n = 0, steps_of(near, far, step, phase)
-        while k <= n and far > near and going(reading, T, stop):
-            ahead, _ = place_of(reading, o, d, near, far, step, phase, k)
+        light, others = ti.Vector.zero(float, 4), ti.Vector.zero(float, 4)
+        k = 0
+        while k <= n and length > 0 and going(reading, T, stop):
+            ahead, _ = place_of(reading, entry, d, length, step, phase, k)
             empty, full = steps_ahead(grid, per_index, ahead, d, step)
             k += empty
             end = ti.min(k + full, n + 1)
             if ti.static(paired(grid, reading)):
-                while k + 1 < ti.min(end, n) and going(reading, T, stop):
-                    t = near + (k + 0.5) * step
-                    cell, f, raw = raw_at(grid, at_least(o + t * d, 0.0), top)
-                    cell2, f2, raw2 = raw_at(grid, at_least(o + (t + step) * d, 0.0), top)
-                    weight, T_after = take(reading, T, activation.density(reading, raw[3] + shift) * per_scale * step)
+                T_between, before, last = T, others, ti.min(end, n)
+                while k + 1 < last and going(reading, T, stop):
+                    t = (k + 0.5) * step
+                    cell, f, raw = raw_at(grid, entry + t * d)
+                    cell2, f2, raw2 = raw_at(grid, entry + (t + step) * d)
+                    weight, T_between = take(reading, T, activation.density(reading, raw[3] + shift) * per_scale * step)
+                    weight2, T_after = take(
+                        reading, T_between, activation.density(reading, raw2[3] + shift) * per_scale * step
+                    )
                     light += lit_colour(grid, reading, cell, f, Y, raw, weight, least)
-                    weight, T = take(reading, T_after, activation.density(reading, raw2[3] + shift) * per_scale * step)
-                    on = going(reading, T_after, stop)
-                    T = ti.select(on, T, T_after)
-                    light += lit_colour(grid, reading, cell2, f2, Y, raw2, ti.select(on, weight, 0.0), least)
+                    before = others
+                    others += lit_colour(grid, reading, cell2, f2, Y, raw2, weight2, least)
+                    T = T_after
                     k += 2
+                if not going(reading, T_between, stop):  # the ray ended within the pair
+                    T, others = T_between, before
             while k < end and going(reading, T, stop):
-                p, width = place_of(reading, o, d, near, far, step, phase, k)
-                cell, f, raw = raw_at(grid, p, top)
+                p, width = place_of(reading, entry, d, length, step, phase, k)
+                cell, f, raw = raw_at(grid, p)
                 weight, T_after = take(reading, T, activation.density(reading, raw[3] + shift) * per_scale * width)
                 light += lit_colour(grid, reading, cell, f, Y, raw, weight, least)
                 T = T_after
                 k += 1
-        rays.lanes[r] = light
+        rays.lanes[r], rays.others[r] = light, others
         rays.image[r][3] = T
     for r in range(count):
-        light, T, seen = rays.lanes[r], rays.image[r][3], behind(reading, background)
+        light, T, seen = rays.lanes[r] + rays.others[r], rays.image[r][3], behind(reading, background)
         for c in ti.static(range(3)):
             rays.image[r][c] = light[c] + T * seen[c]
 
@@ -85,19 +85,21 @@ def adjoint_of_sample(
     grid: ti.template(), reading: ti.template(), slot, cell, f, raw, Y, width, shift, per_scale, T, later, d_colour,
     least, on,
 ):  # fmt: skip
-    """Add what one sample gives the gradient; T and `later` after it, and its light: nothing if it is not `on`."""
+    """Add what one sample gives the gradient: nothing if `on` is 0, else 1; T and `later` after it, and a sum of lanes.
+
+    Factors of 0 and 1 where a `select` would do: that becomes a branch, and ends what the compiler makes vectors of.
+    """
     x = raw[3] + shift
     tau = activation.density(reading, x) * per_scale * width
     weight, T_after = take(reading, T, tau)
-    T_after = ti.select(on, T_after, T)  # after the exponential, so that the next sample's does not wait for `on`
-    weight = ti.select(on, weight, 0.0)
     owed = ti.cast(0.0, float)
-    d_raw, light = ti.Vector.zero(float, 4), ti.Vector.zero(float, 4)
+    d_raw, lanes = ti.Vector.zero(float, 4), ti.Vector.zero(float, 4)
     if ti.static(grid.degree == 0):
-        shown = ti.select(lit(reading, weight, least), weight, 0.0)
+        seen = ti.select(lit(reading, weight, least), on, 0.0)
+        shown = seen * weight
         colour = colour_at(grid, reading, cell, f, Y, raw)
-        light = shown * colour
-        owed = ti.select(lit(reading, weight, least), d_colour.dot(colour), 0.0)
+        lanes = shown * raw
+        owed = seen * d_colour.dot(colour)
         if ti.static(reading.mode != "x-ray"):
             d_raw = (shown * Y[0]) * d_colour * activation.colour_slope(reading, colour)
     else:
@@ -113,16 +115,23 @@ def adjoint_of_sample(
                 scatter(grid.d_features, slot, cell, f, d_features)
     if ti.static(reading.mode == "emission-absorption"):
         later -= weight * owed
-    d_sigma = ti.select(on, width * take_adjoint(reading, T, tau, T_after, owed, later), 0.0)
+    d_sigma = on * width * take_adjoint(reading, T, tau, T_after, owed, later)
     d_raw[3] = d_sigma * per_scale * activation.density_slope(reading, x)
     if ti.static(grid.degree == 0):
         scatter(grid.d_packed, slot, cell, f, d_raw)
     else:
         scatter(grid.d_density, slot, cell, f, d_raw[3])
-    block = cell >> ti.static(grid.block.bit_length() - 1)
-    if grid.touched[block] == 0:  # a write, even of what is there, would take the line from the other threads
-        grid.touched[block] = ti.u8(1)
-    return T_after, later, light
+    return T_after, later, lanes
+
+
+@ti.func
+def mark(grid: ti.template(), cell, cell2):
+    """Note the blocks of two samples as touched."""
+    shift = ti.static(grid.block.bit_length() - 1)
+    block, block2 = cell >> shift, cell2 >> shift
+    # A write, even of what is there, would take the line from the other threads.
+    if grid.touched[block] + grid.touched[block2] < 2:
+        grid.touched[block], grid.touched[block2] = ti.u8(1), ti.u8(1)
 
 
 @ti.func
@@ -130,50 +139,52 @@ def adjoint_of_ray(
     grid: ti.template(), rays: ti.template(), reading: ti.template(), r, slot, dt, stop, least, background,
 ):  # fmt: skip
     """The loop of `march` again; `later` is what the samples still to come, background included, owe the gradient."""
-    o, d, Y = in_index_space(grid, rays, r)
-    top, per_index = grid.top[None], grid.cells_per_index[None]
-    shift, per_scale = grid.shift[None], grid.per_scale[None]
-    near, far = clip(o, d, top)
-    phase, stretch = jitter_of(rays, reading, r)
-    step = stretch * dt
+    entry, d, length, Y, step, phase, n = within(grid, rays, reading, r, dt)
+    per_index, shift, per_scale = grid.cells_per_index[None], grid.shift[None], grid.per_scale[None]
     T = ti.cast(1.0, float)
-    light = ti.Vector.zero(float, 4)
+    light, others = ti.Vector.zero(float, 4), ti.Vector.zero(float, 4)
     d_image = rays.image.grad[r]
     d_colour = ti.Vector([d_image[0], d_image[1], d_image[2], 0.0])
     later, clamp = owed_at_first(rays, reading, r)
-    k, n = 0, steps_of(near, far, step, phase)
-    while k <= n and far > near and going(reading, T, stop):
-        ahead, _ = place_of(reading, o, d, near, far, step, phase, k)
+    k = 0
+    while k <= n and length > 0 and going(reading, T, stop):
+        ahead, _ = place_of(reading, entry, d, length, step, phase, k)
         empty, full = steps_ahead(grid, per_index, ahead, d, step)
         k += empty
         end = ti.min(k + full, n + 1)
         if ti.static(paired(grid, reading)):
-            while k + 1 < ti.min(end, n) and going(reading, T, stop):
-                t = near + (k + 0.5) * step
-                cell, f, raw = raw_at(grid, at_least(o + t * d, 0.0), top)
-                cell2, f2, raw2 = raw_at(grid, at_least(o + (t + step) * d, 0.0), top)
-                T, later, more = adjoint_of_sample(
-                    grid, reading, slot, cell, f, raw, Y, step, shift, per_scale, T, later, d_colour, least, True
+            T_between, last = T, ti.min(end, n)
+            while k + 1 < last and going(reading, T, stop):
+                t = (k + 0.5) * step
+                cell, f, raw = raw_at(grid, entry + t * d)
+                cell2, f2, raw2 = raw_at(grid, entry + (t + step) * d)
+                T_between, later, more = adjoint_of_sample(
+                    grid, reading, slot, cell, f, raw, Y, step, shift, per_scale, T, later, d_colour, least, 1.0
                 )
                 light += more
-                on = going(reading, T, stop)
+                on = ti.select(going(reading, T_between, stop), ti.cast(1.0, float), 0.0)
                 T, later, more = adjoint_of_sample(
-                    grid, reading, slot, cell2, f2, raw2, Y, step, shift, per_scale, T, later, d_colour, least, on
-                )
-                light += more
+                    grid, reading, slot, cell2, f2, raw2, Y, step, shift, per_scale, T_between, later, d_colour, least,
+                    on,
+                )  # fmt: skip
+                others += more
+                mark(grid, cell, cell2)
                 k += 2
+            if not going(reading, T_between, stop):  # the ray ended within the pair
+                T = T_between
         while k < end and going(reading, T, stop):
             if ti.static(reading.mode == "additive"):
                 if k > clamp:
                     clamp, later = next_clamp(grid, rays, reading, r, k, T, dt, stop, least, background)
-            p, width = place_of(reading, o, d, near, far, step, phase, k)
-            cell, f, raw = raw_at(grid, p, top)
+            p, width = place_of(reading, entry, d, length, step, phase, k)
+            cell, f, raw = raw_at(grid, p)
             T, later, more = adjoint_of_sample(
-                grid, reading, slot, cell, f, raw, Y, width, shift, per_scale, T, later, d_colour, least, True
+                grid, reading, slot, cell, f, raw, Y, width, shift, per_scale, T, later, d_colour, least, 1.0
             )
             light += more
+            mark(grid, cell, cell)
             k += 1
-    rays.lanes[r] = light
+    rays.lanes[r], rays.others[r] = light, others
 
 
 @ti.kernel
@@ -204,23 +215,18 @@ def march_tangent(
     """dot_image[r, d] = (d image / d grid) of each column d of dot_grid: `march` with each line differentiated."""
     ti.loop_config(block_dim=64)
     for r in range(count):
-        o, d, Y = in_index_space(grid, rays, r)
-        top, per_index = grid.top[None], grid.cells_per_index[None]
-        shift, per_scale = grid.shift[None], grid.per_scale[None]
-        near, far = clip(o, d, top)
-        phase, stretch = jitter_of(rays, reading, r)
-        step = stretch * dt
+        entry, d, length, Y, step, phase, n = within(grid, rays, reading, r, dt)
+        per_index, shift, per_scale = grid.cells_per_index[None], grid.shift[None], grid.per_scale[None]
         T, dot_T = ti.cast(1.0, float), ti.Vector.zero(float, dot_grid.columns)
         dot_colour = ti.Matrix.zero(float, dot_grid.columns, 3)
-        k, n = 0, steps_of(near, far, step, phase)
-        while k <= n and far > near and going(reading, T, stop):
-            begin, width = step_at(reading, near, far, step, phase, k)
-            p = ti.max(o + (begin + 0.5 * width) * d, 0.0)
+        k = 0
+        while k <= n and length > 0 and going(reading, T, stop):
+            p, width = place_of(reading, entry, d, length, step, phase, k)
             skip = empty_steps(grid.leap, per_index, p, d, step)
             if skip > 0:
                 k += skip
             else:
-                cell, f, raw = raw_at(grid, p, top)
+                cell, f, raw = raw_at(grid, p)
                 x = raw[3] + shift
                 dot_x = gather(dot_grid.density, cell, f)
                 tau = activation.density(reading, x) * per_scale * width

@@ -4,8 +4,8 @@ import taichi as ti
 
 from raymarch.kernels import activation
 from raymarch.kernels.compositing import behind, going, lit
-from raymarch.kernels.sample import colour_at, in_index_space, raw_at
-from raymarch.kernels.traverse import clip, empty_steps, jitter_of, step_at, steps_of
+from raymarch.kernels.sample import colour_at, raw_at, within
+from raymarch.kernels.traverse import empty_steps, place_of
 
 
 @ti.func
@@ -26,24 +26,18 @@ def next_clamp(
 
     The march runs ahead to it. Without one, it is what the background and the T behind the box gain.
     """
-    o, d, Y = in_index_space(grid, rays, r)
-    top, per_index = grid.top[None], grid.cells_per_index[None]
-    shift, per_scale = grid.shift[None], grid.per_scale[None]
-    near, far = clip(o, d, top)
-    phase, stretch = jitter_of(rays, reading, r)
-    step = stretch * dt
+    entry, d, length, Y, step, phase, n = within(grid, rays, reading, r, dt)
+    per_index, shift, per_scale = grid.cells_per_index[None], grid.shift[None], grid.per_scale[None]
     d_image = rays.image.grad[r]
     d_colour = ti.Vector([d_image[0], d_image[1], d_image[2]])
     gain, clamped = d_image[3] + d_colour.dot(behind(reading, background)), 0
-    n = steps_of(near, far, step, phase)
     while k <= n and clamped == 0 and going(reading, T, stop):
-        begin, width = step_at(reading, near, far, step, phase, k)
-        p = ti.max(o + (begin + 0.5 * width) * d, 0.0)
+        p, width = place_of(reading, entry, d, length, step, phase, k)
         skip = empty_steps(grid.leap, per_index, p, d, step)
         if skip > 0:
             k += skip
         else:
-            cell, f, raw = raw_at(grid, p, top)
+            cell, f, raw = raw_at(grid, p)
             tau = activation.density(reading, raw[3] + shift) * per_scale * width
             if tau > T:
                 clamped = 1

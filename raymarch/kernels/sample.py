@@ -4,8 +4,9 @@ import taichi as ti
 
 from raymarch.kernels import activation
 from raymarch.kernels.compositing import lit
-from raymarch.kernels.gather import cell_of, gather
+from raymarch.kernels.gather import gather
 from raymarch.kernels.harmonics import basis
+from raymarch.kernels.traverse import enter, jitter_of, steps_of
 
 
 @ti.func
@@ -21,12 +22,23 @@ def in_index_space(grid: ti.template(), rays: ti.template(), r):
 
 
 @ti.func
-def raw_at(grid: ti.template(), p, top):
+def within(grid: ti.template(), rays: ti.template(), reading: ti.template(), r, dt):
+    """Ray r as `enter` gives it, its harmonics, its step and phase, and the index of its last, shorter step."""
+    o, d, Y = in_index_space(grid, rays, r)
+    entry, way, length = enter(o, d, grid.top[None])
+    phase, stretch = jitter_of(rays, reading, r)
+    step = stretch * dt
+    return entry, way, length, Y, step, phase, steps_of(length, step, phase)
+
+
+@ti.func
+def raw_at(grid: ti.template(), p):
     """Cell, position within it, and what is stored there, interpolated: four lanes, density the last.
 
-    At degree 0 colour comes along, in one go; above, the other lanes are 0 and `colour_at` looks it up.
+    p lies in the box, and on none of its upper faces: `enter` sees to it. At degree 0 colour comes along, in one go;
+    above, the other lanes are 0 and `colour_at` looks it up.
     """
-    cell = cell_of(p, top)
+    cell = ti.cast(p, ti.i32)
     f = p - cell
     raw = ti.Vector.zero(float, 4)
     if ti.static(grid.degree == 0):

@@ -5,6 +5,7 @@ Positions are in index space, t is a distance in the world; `o + t d` with d not
 
 import taichi as ti
 
+from raymarch import runtime
 from raymarch.kernels.numeric import at_least, at_most
 
 PARALLEL = 1e-12
@@ -22,6 +23,21 @@ def clip(o, d, top):
         elif o[a] < 0 or o[a] > top[a]:
             far = ti.cast(-1.0, float)
     return near, far
+
+
+@ti.func
+def enter(o, d, top):
+    """The part of a ray within the box, as where it enters, its direction and its length; under 0 for a miss.
+
+    Both ends are moved into the box by as much as rounding put them outside, so that every sample between them has all
+    corners of its cell: `entry + t d` for 0 <= t <= length needs no bounds of its own.
+    """
+    near, far = clip(o, d, top)
+    last = top * (1.0 - ti.static(2.0**-21 if runtime.single_precision() else 2.0**-50))
+    entry = at_most(at_least(o + near * d, 0.0), last)
+    exit = at_most(at_least(o + far * d, 0.0), last)
+    length = far - near
+    return entry, (exit - entry) / ti.select(length > 0, length, 1.0), length
 
 
 @ti.func
@@ -51,9 +67,9 @@ def jitter_of(rays: ti.template(), reading: ti.template(), r):
 
 
 @ti.func
-def steps_of(near, far, dt, phase):
+def steps_of(length, dt, phase):
     """Index of the last, shorter step."""
-    return ti.cast((far - near) / dt + phase, ti.i32)
+    return ti.cast(length / dt + phase, ti.i32)
 
 
 @ti.func
@@ -66,10 +82,10 @@ def step_at(reading: ti.template(), near, far, dt, phase, k):
 
 
 @ti.func
-def place_of(reading: ti.template(), o, d, near, far, dt, phase, k):
-    """Where in index space step k is sampled, and its width."""
-    begin, width = step_at(reading, near, far, dt, phase, k)
-    return at_least(o + (begin + 0.5 * width) * d, 0.0), width
+def place_of(reading: ti.template(), entry, d, length, dt, phase, k):
+    """Where in index space step k of what `enter` gave is sampled, and its width."""
+    begin, width = step_at(reading, 0.0, length, dt, phase, k)
+    return entry + (begin + 0.5 * width) * d, width
 
 
 @ti.func

@@ -1,0 +1,75 @@
+"""How many bytes a fit takes, told before anything is allocated, and what would fit where it is too much."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from raymarch import memory, runtime
+from raymarch.errors import RaymarchError
+from raymarch.memory import BYTES_A_RAY, LIBRARIES, Memory
+from raymarch.pose import grid_of_box
+from raymarch.settings import FitSettings
+
+SLOT_BUDGET = 3 << 30  # bytes of gradient buffers up to which more slots are taken
+CHECKED = 1.25  # a volume's arrays and what checking their numbers takes
+SHARE = 0.9  # of the free memory that a fit may take
+
+
+def memory_of_fit(settings: FitSettings, box, images: Sequence[int]) -> Memory:
+    """What a fit in `box` (2, 3) to images of this shape (view, height, width, channel) takes.
+
+    Example:
+        >>> memory_of_fit(FitSettings(), [(-1, -1, -1), (1, 1, 1)], (100, 400, 400, 4)).shape
+        (208, 208, 208)
+    """
+    _, shape = grid_of_box(box, settings.resolution)
+    one = memory.grid_bytes(shape, settings.sh_degree)
+    slots = settings.slots or (1 if not runtime.on_cpu() else int(np.clip(SLOT_BUDGET // one, 2, 4)))
+    pixels = math.prod(images[:3])
+    parts = {
+        "libraries": LIBRARIES,
+        "images": pixels * (images[3] + 4),
+        "grid": memory.grid_bytes(shape, settings.sh_degree, slots=slots, moments=True),
+        "rays": settings.rays * BYTES_A_RAY,
+        "result": int(one * CHECKED),
+    }
+    return Memory(shape, settings.sh_degree, slots, parts)
+
+
+def require_budget(settings: FitSettings, box, images: Sequence[int]) -> Memory:
+    """`memory_of_fit`, or RaymarchError with the largest resolution that fits where it is over `settings.memory`, or
+    over what is free."""
+    needed = memory_of_fit(settings, box, images)
+    excess, budget, whose = _excess(settings, needed)
+    if excess <= 0:
+        return needed
+    low, high = 3, settings.resolution  # 3 is too coarse for any grid, so none fits
+    while high - low > 1:
+        middle = (low + high) // 2
+        coarser = memory_of_fit(replace(settings, resolution=middle), box, images)
+        low, high = (middle, high) if _fits(settings, coarser) else (low, middle)
+    size = " x ".join(str(n) for n in needed.shape)
+    cure = f"take a resolution of {low} or less" if low > 3 else "take fewer or smaller images"
+    raise RaymarchError(
+        f"a fit of {size} samples at SH degree {needed.sh_degree} takes about {needed.total:,} bytes but"
+        f" {int(budget):,} {whose}; {cure}"
+    )
+
+
+def _fits(settings: FitSettings, needed: Memory) -> bool:
+    """Whether it is within the budget, and of no more numbers than Taichi can index."""
+    numbers = math.prod(needed.shape) * 3 * (needed.sh_degree + 1) ** 2 * needed.slots
+    return _excess(settings, needed)[0] <= 0 and numbers <= memory.MAX_CELLS
+
+
+def _excess(settings: FitSettings, needed: Memory) -> tuple[float, float, str]:
+    """Bytes over the budget, the budget, and where it comes from; libraries and images are there already."""
+    taken = needed.parts["libraries"] + needed.parts["images"]
+    free = SHARE * memory.available_bytes() + taken
+    if settings.memory is not None and settings.memory * 1e9 < free:
+        return needed.total - settings.memory * 1e9, settings.memory * 1e9, "is the budget"
+    return needed.total - free, free, "are free"

@@ -1,0 +1,120 @@
+"""What a fit will take, told before it is begun: bytes by counting, seconds by a fit in small."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+import taichi as ti
+
+from raymarch import memory, runtime
+from raymarch.budget import require_budget
+from raymarch.camera import orbit_of_volume
+from raymarch.errors import RaymarchError
+from raymarch.fitter import Fitter
+from raymarch.hull import find_box
+from raymarch.imagestore import ImageStore
+from raymarch.memory import Memory, memory_of_rendering
+from raymarch.renderer import Renderer
+from raymarch.settings import FitSettings, changed, preset
+from raymarch.view import Views
+from raymarch.volume import Volume
+
+PROBE = 40  # steps of the fit in small
+SETTLED = 0.9  # steps of a real fit take so much of those, as more of the volume is empty; measured
+SIDE = 128  # pixels a side of the image that a rendering's time is measured on
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a fit or a rendering will take.
+
+    Attributes:
+        memory: at its peak; the fit itself refuses to begin where that is over the budget.
+        free_bytes: what this machine had left.
+        seconds: from the first step on, or of an image; None if it was not asked for. Good to a third.
+        steps: of the fit, as many as there is time for; None for a rendering.
+    """
+
+    memory: Memory
+    free_bytes: int
+    seconds: float | None = None
+    steps: int | None = None
+
+    def record(self) -> dict:
+        """The same as plain numbers, for printing."""
+        m = self.memory
+        size = {"shape": list(m.shape), "sh_degree": m.sh_degree, "slots": m.slots}
+        told = {"bytes": m.total, "parts": dict(m.parts), "free_bytes": self.free_bytes, "seconds": self.seconds}
+        return {**size, **told, "steps": self.steps}
+
+
+def forecast(views: Views, settings: FitSettings | str = "default", *, box=None, clock: bool = True, **changes):
+    """What a fit of these views would take: its grid, bytes and seconds; nothing is kept of it.
+
+    Args:
+        views, settings, box, changes: as of `fit`.
+        clock: whether to run a fit in small for the time, which takes some seconds and the fit's memory.
+
+    Raises RaymarchError where the fit would: over the memory's budget, without a box, and so on.
+
+    Example:
+        >>> forecast(views, "quick").memory.total  # doctest: +SKIP
+        679000000
+    """
+    settings = preset(settings, **changes) if isinstance(settings, str) else changed(settings, **changes)
+    if box is None:
+        with ImageStore(views) as store:
+            box = find_box(views, store)
+    needed, free = require_budget(settings, box, views.images.shape), memory.available_bytes()
+    if not clock:
+        return Forecast(needed, free, None, settings.steps)
+    seconds, steps = _measured(views, settings, box)
+    return Forecast(needed, free, seconds, steps)
+
+
+def _measured(views: Views, settings: FitSettings, box) -> tuple[float, int]:
+    """Seconds and steps of a fit, from the mean step at each level of one of `PROBE` steps."""
+    small = replace(settings, steps=PROBE, seconds=None, refresh=max(PROBE // 4, 1))
+    taken: dict[tuple, list[float]] = {}
+    with Fitter(views, small, box=box) as fitter:
+        fitter.step()  # which compiles
+        while fitter.progress < 1:
+            ti.sync()
+            began = time.perf_counter()
+            fitter.step()
+            ti.sync()
+            taken.setdefault(fitter.grid.shape, []).append(time.perf_counter() - began)
+    mean = SETTLED * sum(_share(settings, i) * float(np.mean(t)) for i, t in enumerate(taken.values()))
+    by_time = int(settings.seconds / mean) if settings.seconds else None
+    steps = min(n for n in (settings.steps, by_time) if n is not None)
+    return steps * mean, steps
+
+
+def _share(settings: FitSettings, level: int) -> float:
+    """The share of its steps that a fit spends at a level."""
+    starts = [start for start, _ in settings.levels] + [1.0]
+    return starts[level + 1] - starts[level]
+
+
+def forecast_rendering(volume: Volume, width: int = 800, height: int = 800) -> Forecast:
+    """What rendering one image of the volume takes, once all is compiled; its time is measured on a smaller one.
+
+    Raises RaymarchError where the memory does not suffice.
+
+    Example:
+        >>> forecast_rendering(Volume.from_function(lambda p: 1 - p[..., 0] ** 2, shape=(8, 8, 8))).steps is None
+        True
+    """
+    if width < 1 or height < 1:
+        raise RaymarchError(f"an image of {width} x {height} pixels: want at least one")
+    runtime.start()
+    needed = memory_of_rendering(volume.shape, volume.degree, width * height)
+    camera = orbit_of_volume(volume.box, 1, size=SIDE)[0]
+    with Renderer(volume) as renderer:
+        renderer.render(camera, depth=False)
+        began = time.perf_counter()
+        renderer.render(camera, depth=False)
+        seconds = time.perf_counter() - began
+    return Forecast(needed, memory.available_bytes(), seconds * width * height / SIDE**2)

@@ -1,0 +1,108 @@
+"""Laws of forecasts: bytes within 15 % of the peak, nothing begun that is over the budget, and nothing left behind."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import drive
+import numpy as np
+import pytest
+
+from raymarch import memory
+from raymarch.budget import memory_of_fit, require_budget
+from raymarch.errors import RaymarchError
+from raymarch.estimate import forecast, forecast_rendering
+from raymarch.fitter import Fitter
+from raymarch.settings import FitSettings, preset
+from raymarch.volume import Volume
+
+BOX = np.array([(-1.0, -1.0, -0.5), (1.0, 1.0, 0.5)])
+IMAGES = (20, 32, 32, 4)
+PEAK = """
+import resource, sys
+def now(): return int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize()
+import raymarch as rm
+before = now()
+views = rm.load_views(sys.argv[1])
+fit = rm.fit(views, "quick", steps=6, resolution=int(sys.argv[2]), sh_degree=int(sys.argv[3]))
+rm.save(fit.volume, sys.argv[4])
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before
+told = rm.forecast(views, "quick", resolution=int(sys.argv[2]), sh_degree=int(sys.argv[3]), clock=False)
+print(told.memory.total, peak)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from Linux's /proc")
+@pytest.mark.parametrize(("resolution", "degree"), [(48, 0), (160, 1)])
+def test_the_peak_of_a_fit_is_within_15_percent_of_its_forecast(root, tmp_path, resolution, degree):
+    words = [str(root / "scenes" / "tower"), str(resolution), str(degree), str(tmp_path / "volume.h5")]
+    run = subprocess.run([sys.executable, "-c", PEAK, *words], capture_output=True, text=True, check=False, timeout=300)
+    assert run.returncode == 0, run.stderr
+    told, peak = map(int, run.stdout.split())
+    assert abs(peak / told - 1) < 0.15
+
+
+@pytest.mark.parametrize("limit", [0.25, 0.5, 2.0])
+def test_a_fit_over_its_budget_names_the_largest_resolution_that_fits(limit):
+    settings = FitSettings(resolution=400, memory=limit)
+    with pytest.raises(RaymarchError, match=f"{int(limit * 1e9):,} is the budget; take a resolution of") as refused:
+        require_budget(settings, BOX, IMAGES)
+    largest = int(str(refused.value).split("resolution of ")[1].split()[0])
+    assert require_budget(replace(settings, resolution=largest), BOX, IMAGES).total <= limit * 1e9
+    with pytest.raises(RaymarchError, match="budget"):
+        require_budget(replace(settings, resolution=largest + 1), BOX, IMAGES)
+
+
+def test_a_budget_that_images_alone_exceed_is_said():
+    with pytest.raises(RaymarchError, match="100,000,000 is the budget; take fewer or smaller images"):
+        require_budget(FitSettings(memory=0.1), BOX, IMAGES)
+
+
+def test_without_a_budget_it_is_what_is_free(monkeypatch):
+    monkeypatch.setattr(memory, "available_bytes", lambda: 10**9)
+    with pytest.raises(RaymarchError, match="bytes but 1,090,163,840 are free; take a resolution of"):
+        require_budget(FitSettings(resolution=400), BOX, IMAGES)
+
+
+def test_a_fitter_refuses_what_is_over_the_budget_before_it_allocates_a_grid():
+    with pytest.raises(RaymarchError, match="is the budget"):
+        Fitter(drive.ball_views(), preset("quick", resolution=2000, memory=0.3), box=BOX)
+
+
+def test_counts_the_grid_that_the_fit_makes():
+    settings = preset("quick", resolution=16, sh_degree=0, slots=1)
+    with Fitter(drive.ball_views(), settings, box=BOX) as fitter:
+        told = memory_of_fit(settings, BOX, fitter.views.images.shape)
+        assert (told.shape, told.slots) == (fitter.grid.finest, fitter.grid.slots)
+
+
+def test_forecasts_the_steps_that_seconds_leave():
+    quick = {"resolution": 16, "sh_degree": 0, "slots": 1, "rays": 512, "box": BOX}
+    by_steps = forecast(drive.ball_views(), "quick", steps=100, **quick)
+    by_time = forecast(drive.ball_views(), "quick", seconds=0.01, **quick)
+    assert by_steps.steps == 100 and by_steps.seconds > 0
+    assert by_time.steps < 100 and by_time.seconds <= 0.01
+
+
+def test_a_rendering_takes_time_in_proportion_to_its_pixels():
+    volume = Volume.from_function(lambda p: 1 - p[..., 0] ** 2, shape=(8, 8, 8))
+    told = forecast_rendering(volume, 400, 400)
+    assert told.seconds > 0 and told.steps is None and told.memory.slots == 0
+    with pytest.raises(RaymarchError, match="at least one"):
+        forecast_rendering(volume, 0, 400)
+
+
+def test_a_dry_run_says_what_it_would_take_and_writes_nothing(root, tmp_path):
+    words = ["fit", str(root / "scenes" / "tower"), "--preset", "quick", "--dry-run", "--resolution", "24", "--json"]
+    run = subprocess.run(
+        [sys.executable, "-m", "raymarch", *words],
+        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    told = json.loads(run.stdout)
+    assert set(told) == {"shape", "sh_degree", "slots", "bytes", "parts", "free_bytes", "seconds", "steps"}
+    assert told["bytes"] == sum(told["parts"].values()) and told["steps"] == 600
+    assert list(tmp_path.iterdir()) == []
