@@ -12,7 +12,7 @@ from pathlib import Path
 from raymarch.errors import RaymarchError
 
 MAX_CELLS = 2**31 - 1  # beyond that Taichi writes into other fields
-LIBRARIES = 190_000_000  # bytes of Taichi, its compiled kernels and the rest, beyond `import raymarch`; measured
+LIBRARIES = 163_000_000  # bytes of Taichi, its compiled kernels and the rest, beyond `import raymarch`; measured
 BYTES_A_RAY = 29 * 4  # of a `RayBuffer`
 
 
