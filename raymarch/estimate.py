@@ -22,7 +22,7 @@ from raymarch.view import Views
 from raymarch.volume import Volume
 
 PROBE = 40  # steps of the fit in small
-SETTLED = 0.9  # steps of a real fit take so much of those, as more of the volume is empty; measured
+SETTLED = 0.6  # steps of a whole fit take so much of those, as most of the volume is empty by then; measured
 SIDE = 128  # pixels a side of the image that a rendering's time is measured on
 
 

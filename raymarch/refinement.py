@@ -71,8 +71,7 @@ def refine(
 ) -> Refinement:
     """Refine the cameras of an image set together with a volume, from poses a degree or so off.
 
-    Takes some minutes. What it is worth on the tower is in docs/measurements.md: 0.2 to 0.5 dB short of the
-    true cameras.
+    Takes some minutes. What it is worth on the tower is in docs/measurements.md: 0.1 dB short of the true cameras.
 
     Args:
         views: cameras and images; best 20 or more that see the object from all around.

@@ -72,4 +72,5 @@ def print_forecast(forecast, as_json: bool) -> None:
     )
     if forecast.seconds is not None:
         steps = f"{forecast.steps} steps, measured on a few" if forecast.steps else "an image of 800 x 800"
-        click.echo(f"time    about {forecast.seconds:.2g} s: {steps}")
+        seconds = f"{forecast.seconds:.0f}" if forecast.seconds >= 10 else f"{forecast.seconds:.2g}"
+        click.echo(f"time    about {seconds} s: {steps}")
