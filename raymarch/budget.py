@@ -10,7 +10,7 @@ import numpy as np
 
 from raymarch import memory, runtime
 from raymarch.errors import RaymarchError
-from raymarch.memory import BYTES_A_RAY, LIBRARIES, Memory
+from raymarch.memory import LIBRARIES, NUMBERS_A_RAY, Memory, grid_bytes, padded
 from raymarch.pose import grid_of_box
 from raymarch.settings import FitSettings
 
@@ -27,15 +27,15 @@ def memory_of_fit(settings: FitSettings, box, images: Sequence[int]) -> Memory:
         (208, 208, 208)
     """
     _, shape = grid_of_box(box, settings.resolution)
-    one = memory.grid_bytes(shape, settings.sh_degree)
+    one, width = grid_bytes(shape, settings.sh_degree), 4 if runtime.single_precision() else 8
     slots = settings.slots or (1 if not runtime.on_cpu() else int(np.clip(SLOT_BUDGET // one, 2, 4)))
     pixels = math.prod(images[:3])
     parts = {
         "libraries": LIBRARIES,
         "images": pixels * (images[3] + 4),
-        "grid": memory.grid_bytes(shape, settings.sh_degree, slots=slots, moments=True),
-        "rays": settings.rays * BYTES_A_RAY,
-        "result": int(one * CHECKED),
+        "grid": grid_bytes(padded(shape, settings.block), settings.sh_degree, slots=slots, moments=True, width=width),
+        "rays": settings.rays * NUMBERS_A_RAY * width,
+        "result": int(one * CHECKED) * width // 4,
     }
     return Memory(shape, settings.sh_degree, slots, parts)
 
@@ -47,13 +47,12 @@ def require_budget(settings: FitSettings, box, images: Sequence[int]) -> Memory:
     excess, budget, whose = _excess(settings, needed)
     if excess <= 0:
         return needed
-    low, high = 3, settings.resolution  # 3 is too coarse for any grid, so none fits
-    while high - low > 1:
-        middle = (low + high) // 2
-        coarser = memory_of_fit(replace(settings, resolution=middle), box, images)
-        low, high = (middle, high) if _fits(settings, coarser) else (low, middle)
+    largest = 3  # too coarse for any grid
+    # One by one: a finer grid may take less than one with more slots, and what is named must hold for all below it.
+    while _fits(settings, memory_of_fit(replace(settings, resolution=largest + 1), box, images)):
+        largest += 1
     size = " x ".join(str(n) for n in needed.shape)
-    cure = f"take a resolution of {low} or less" if low > 3 else "take fewer or smaller images"
+    cure = f"take a resolution of {largest} or less" if largest > 3 else "take fewer or smaller images"
     raise RaymarchError(
         f"a fit of {size} samples at SH degree {needed.sh_degree} takes about {needed.total:,} bytes but"
         f" {int(budget):,} {whose}; {cure}"

@@ -13,7 +13,7 @@ from raymarch import runtime
 from raymarch.errors import RaymarchError
 from raymarch.kernels import occupancy, transfer
 from raymarch.kernels.fold import fold
-from raymarch.memory import grid_bytes, require_memory
+from raymarch.memory import MARK, grid_bytes, padded, require_memory
 from raymarch.owner import Owner
 from raymarch.volume import Activation, Volume
 
@@ -23,7 +23,6 @@ FAR = 1e5  # voxels from the origin beyond which single precision shows in the i
 CELL = 4  # voxels a side of an occupancy cell, at the finest shape
 BLOCKS = (1, 2, 4, 8)
 FLAT = 192**3  # samples up to which degree 0 lies flat in memory
-MARK = 4  # voxels a side, at least, of what is marked as touched
 MODES = ("emission-absorption", "additive", "x-ray")
 
 
@@ -116,7 +115,7 @@ class Grid(Owner[Fields]):
         runtime.require_owner()
         width = 4 if runtime.single_precision() else 8
         channels = 3 * (degree + 1) ** 2
-        needed = grid_bytes(shape, degree, slots=slots, moments=moments, width=width)
+        needed = grid_bytes(padded(shape, block), degree, slots=slots, moments=moments, width=width)
         require_memory(shape, needed, max(slots, 1) * channels, "lower the resolution or the SH degree")
         self.finest, self.degree, self.slots, self.moments, self.block = shape, degree, slots, moments, block
         self.mark = max(block, MARK)

@@ -13,7 +13,19 @@ from raymarch.errors import RaymarchError
 
 MAX_CELLS = 2**31 - 1  # beyond that Taichi writes into other fields
 LIBRARIES = 163_000_000  # bytes of Taichi, its compiled kernels and the rest, beyond `import raymarch`; measured
-BYTES_A_RAY = 29 * 4  # of a `RayBuffer`
+NUMBERS_A_RAY = 29  # of a `RayBuffer`
+MARK = 4  # voxels a side, at least, of the blocks that a grid is made of and that are marked as touched
+
+
+def padded(shape, block: int | None = None) -> tuple[int, ...]:
+    """The samples a grid of this shape has in memory: whole blocks of marks, 4 a side or the layout's own.
+
+    Example:
+        >>> padded((501, 4, 5))
+        (504, 4, 8)
+    """
+    edge = max(block or 0, MARK)
+    return tuple(-(-n // edge) * edge for n in shape)
 
 
 @dataclass(frozen=True)
@@ -56,7 +68,8 @@ def memory_of_rendering(shape, degree: int, pixels: int) -> Memory:
         4194304
     """
     one = grid_bytes(shape, degree)
-    parts = {"libraries": LIBRARIES, "volume": 2 * one, "grid": one, "rays": pixels * (BYTES_A_RAY + 4 * 4)}
+    rays = pixels * (NUMBERS_A_RAY * 4 + 4 * 4)
+    parts = {"libraries": LIBRARIES, "volume": 2 * one, "grid": grid_bytes(padded(shape), degree), "rays": rays}
     return Memory(tuple(shape), degree, 0, parts)
 
 
