@@ -22,14 +22,16 @@ from raymarch.volume import Volume
 BOX = np.array([(-1.0, -1.0, -0.5), (1.0, 1.0, 0.5)])
 IMAGES = (20, 32, 32, 4)
 PEAK = """
-import resource, sys
-def now(): return int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize()
+import sys
+def status(name):  # not getrusage: its peak may be that of the process that started this one
+    rows = dict(line.split(":", 1) for line in open("/proc/self/status"))
+    return int(rows[name].split()[0]) * 1024
 import raymarch as rm
-before = now()
+before = status("VmRSS")
 views = rm.load_views(sys.argv[1])
 fit = rm.fit(views, "quick", steps=6, resolution=int(sys.argv[2]), sh_degree=int(sys.argv[3]))
 rm.save(fit.volume, sys.argv[4])
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before
+peak = status("VmHWM") - before
 told = rm.forecast(views, "quick", resolution=int(sys.argv[2]), sh_degree=int(sys.argv[3]), clock=False)
 print(told.memory.total, peak)
 """
