@@ -41,8 +41,8 @@ def memory_of_fit(settings: FitSettings, box, images: Sequence[int]) -> Memory:
 
 
 def require_budget(settings: FitSettings, box, images: Sequence[int]) -> Memory:
-    """`memory_of_fit`, or RaymarchError with the largest resolution that fits where it is over `settings.memory`, or
-    over what is free."""
+    """`memory_of_fit`, or RaymarchError where it is over `settings.memory` or over what is free: it names the
+    resolution up to which all fit."""
     needed = memory_of_fit(settings, box, images)
     excess, budget, whose = _excess(settings, needed)
     if excess <= 0:

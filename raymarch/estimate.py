@@ -50,7 +50,9 @@ class Forecast:
         return {**size, **told, "steps": self.steps}
 
 
-def forecast(views: Views, settings: FitSettings | str = "default", *, box=None, clock: bool = True, **changes):
+def forecast(
+    views: Views, settings: FitSettings | str = "default", *, box=None, clock: bool = True, **changes
+) -> Forecast:
     """What a fit of these views would take: its grid, bytes and seconds; nothing is kept of it.
 
     Args:
@@ -61,7 +63,7 @@ def forecast(views: Views, settings: FitSettings | str = "default", *, box=None,
 
     Example:
         >>> forecast(views, "quick").memory.total  # doctest: +SKIP
-        679000000
+        652000000
     """
     settings = preset(settings, **changes) if isinstance(settings, str) else changed(settings, **changes)
     if box is None:
@@ -75,27 +77,30 @@ def forecast(views: Views, settings: FitSettings | str = "default", *, box=None,
 
 
 def _measured(views: Views, settings: FitSettings, box) -> tuple[float, int]:
-    """Seconds and steps of a fit, from the mean step at each level of one of `PROBE` steps."""
-    small = replace(settings, steps=PROBE, seconds=None, refresh=max(PROBE // 4, 1))
-    taken: dict[tuple, list[float]] = {}
+    """Seconds and steps of a fit, from the mean step at each level of one of `PROBE` steps.
+
+    A level that is too short to be met there counts as the others do in the mean.
+    """
+    starts = np.array([start for start, _ in settings.levels])
+    shares = np.diff([*starts, 1.0])
+    small = replace(settings, steps=PROBE, seconds=None, refresh=PROBE // 4)
+    taken: list[list[float]] = [[] for _ in starts]
     with Fitter(views, small, box=box) as fitter:
         fitter.step()  # which compiles
         while fitter.progress < 1:
+            level = int(np.flatnonzero(starts <= fitter.progress)[-1])
             ti.sync()
             began = time.perf_counter()
             fitter.step()
             ti.sync()
-            taken.setdefault(fitter.grid.shape, []).append(time.perf_counter() - began)
-    mean = SETTLED * sum(_share(settings, i) * float(np.mean(t)) for i, t in enumerate(taken.values()))
+            taken[level].append(time.perf_counter() - began)
+    met = [i for i, some in enumerate(taken) if some]
+    means = [float(np.mean(taken[i])) for i in met]
+    weights = shares[met] if shares[met].any() else None
+    mean = SETTLED * float(np.average(means, weights=weights))
     by_time = int(settings.seconds / mean) if settings.seconds else None
     steps = min(n for n in (settings.steps, by_time) if n is not None)
     return steps * mean, steps
-
-
-def _share(settings: FitSettings, level: int) -> float:
-    """The share of its steps that a fit spends at a level."""
-    starts = [start for start, _ in settings.levels] + [1.0]
-    return starts[level + 1] - starts[level]
 
 
 def forecast_rendering(volume: Volume, width: int = 800, height: int = 800) -> Forecast:

@@ -103,6 +103,13 @@ def test_forecasts_the_steps_that_seconds_leave():
     assert by_time.steps < 100 and by_time.seconds <= 0.01
 
 
+def test_levels_too_short_to_be_measured_do_not_take_the_time_of_others():
+    quick = {"resolution": 16, "sh_degree": 0, "slots": 1, "rays": 512, "box": BOX, "steps": 100}
+    for levels in (((0.0, 0.5), (0.001, 1.0)), ((0.0, 0.5), (0.5, 0.7), (0.501, 1.0)), ((0.0, 0.5), (1.0, 1.0))):
+        told = forecast(drive.ball_views(), "quick", levels=levels, **quick)
+        assert told.steps == 100 and 0 < told.seconds < np.inf
+
+
 def test_a_rendering_takes_time_in_proportion_to_its_pixels():
     volume = Volume.from_function(lambda p: 1 - p[..., 0] ** 2, shape=(8, 8, 8))
     told = forecast_rendering(volume, 400, 400)

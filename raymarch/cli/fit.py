@@ -79,6 +79,7 @@ def fit(
     )
 
     if dry_run:
+        options.note(f"measuring {estimate.PROBE} steps")
         options.print_forecast(estimate.forecast(views, settings, box=box), as_json)
         return 0
 

@@ -60,7 +60,7 @@ def note(text: str) -> None:
 
 
 def print_forecast(forecast, as_json: bool) -> None:
-    """What a fit or an image will take: a line each for its grid, its memory and its time."""
+    """What a fit will take: a line each for its grid, its memory and its time."""
     if as_json:
         print_json(forecast.record())
         return
@@ -70,7 +70,5 @@ def print_forecast(forecast, as_json: bool) -> None:
     click.echo(
         f"memory  {memory.total / 1e9:.2f} GB at its peak ({parts}); {forecast.free_bytes / 1e9:.1f} GB are free"
     )
-    if forecast.seconds is not None:
-        steps = f"{forecast.steps} steps, measured on a few" if forecast.steps else "an image of 800 x 800"
-        seconds = f"{forecast.seconds:.0f}" if forecast.seconds >= 10 else f"{forecast.seconds:.2g}"
-        click.echo(f"time    about {seconds} s: {steps}")
+    seconds = f"{forecast.seconds:.0f}" if forecast.seconds >= 10 else f"{forecast.seconds:.2g}"
+    click.echo(f"time    about {seconds} s for {forecast.steps} steps, measured on a few")
