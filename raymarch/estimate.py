@@ -17,7 +17,7 @@ from raymarch.hull import find_box
 from raymarch.imagestore import ImageStore
 from raymarch.memory import Memory, memory_of_rendering
 from raymarch.renderer import Renderer
-from raymarch.settings import FitSettings, changed, preset
+from raymarch.settings import FitSettings, settings_for
 from raymarch.view import Views
 from raymarch.volume import Volume
 
@@ -65,7 +65,7 @@ def forecast(
         >>> forecast(views, "quick").memory.total  # doctest: +SKIP
         652000000
     """
-    settings = preset(settings, **changes) if isinstance(settings, str) else changed(settings, **changes)
+    settings = settings_for(views, settings, **changes)
     if box is None:
         with ImageStore(views) as store:
             box = find_box(views, store)

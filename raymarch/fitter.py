@@ -30,7 +30,7 @@ from raymarch.pose import affine_of_box, grid_of_box
 from raymarch.raybuffer import RayBuffer
 from raymarch.renderer import March, see
 from raymarch.report import NotFinite, Report, versions
-from raymarch.settings import FitSettings, changed, preset
+from raymarch.settings import FitSettings, settings_for
 from raymarch.view import Views
 from raymarch.volume import Activation, Volume
 
@@ -74,10 +74,7 @@ class Fitter:
         self, views: Views, settings: FitSettings | str = "default", *, box=None, started: float | None = None
     ):
         self.started = time.perf_counter() if started is None else started
-        settings = preset(settings) if isinstance(settings, str) else settings
-        if not isinstance(views, Views) or not isinstance(settings, FitSettings):
-            came = f"{type(views).__name__} and {type(settings).__name__}"
-            raise RaymarchError(f"a fit wants views and settings, as of rm.load_views and rm.preset, not {came}")
+        settings = settings_for(views, settings)
         runtime.start()
         if doubt := views.background_doubt():
             log.warning("%s", doubt)
@@ -282,10 +279,7 @@ def fit(
         >>> fit(views, "quick", seconds=60).volume.shape  # doctest: +SKIP
         (128, 97, 113)
     """
-    if isinstance(settings, str):
-        settings = preset(settings, **changes)
-    elif changes:
-        settings = changed(settings, **changes)
+    settings = settings_for(views, settings, **changes)
     with asked_to_stop() as asked, Fitter(views, settings, box=box, started=started) as fitter:
         try:
             for report in fitter.run(asked):

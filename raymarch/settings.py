@@ -9,6 +9,7 @@ from numbers import Real
 from raymarch.errors import RaymarchError
 from raymarch.grid import BLOCKS
 from raymarch.optimiser import Adam
+from raymarch.view import Views
 from raymarch.volume import COLOURS, DENSITIES, MAX_DEGREE
 
 LOSSES = ("squared", "huber")
@@ -192,3 +193,18 @@ def changed(settings: FitSettings, /, **changes) -> FitSettings:
     changes = {n: _typed(n, v, str((own.get(n) or rates[n]).type)) for n, v in changes.items()}
     optimiser = replace(settings.optimiser, **{n: v for n, v in changes.items() if n in rates})
     return replace(settings, **{"optimiser": optimiser, **{n: v for n, v in changes.items() if n in own}})
+
+
+def settings_for(views: Views, settings: FitSettings | str, **changes) -> FitSettings:
+    """The settings of a fit to views, by record or by a preset's name, with changes by name.
+
+    Raises RaymarchError where these are no views or no settings, and as `preset` does.
+    """
+    if isinstance(settings, str):
+        settings = preset(settings, **changes)
+    elif isinstance(settings, FitSettings):
+        settings = changed(settings, **changes)
+    if not isinstance(views, Views) or not isinstance(settings, FitSettings):
+        came = f"{type(views).__name__} and {type(settings).__name__}"
+        raise RaymarchError(f"a fit wants views and settings, as of rm.load_views and rm.preset, not {came}")
+    return settings

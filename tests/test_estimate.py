@@ -110,6 +110,12 @@ def test_levels_too_short_to_be_measured_do_not_take_the_time_of_others():
         assert told.steps == 100 and 0 < told.seconds < np.inf
 
 
+@pytest.mark.parametrize(("views", "settings"), [([1, 2], "quick"), (None, preset()), (drive.ball_views, 3)])
+def test_what_is_no_views_or_no_settings_is_said(views, settings):
+    with pytest.raises(RaymarchError, match="a fit wants views and settings"):
+        forecast(views() if callable(views) else views, settings)
+
+
 def test_a_rendering_takes_time_in_proportion_to_its_pixels():
     volume = Volume.from_function(lambda p: 1 - p[..., 0] ** 2, shape=(8, 8, 8))
     told = forecast_rendering(volume, 400, 400)
