@@ -77,11 +77,11 @@ def _as_one(features, density):
     return MatrixField([*features.vars, *density.vars], 4, 1, 1)
 
 
-def block_for(shape, degree: int) -> int:
-    """The layout's block: at degree 0 flat is best for the march, 2 for the adjoint of large grids, by a tenth each."""
+def block_for(shape, degree: int, slots: int) -> int:
+    """The layout's block: flat, whose addresses are cheapest, but 2 for the adjoint of large grids of degree 0."""
     if degree > 0:
         return 4
-    return 1 if np.prod(shape, dtype=float) < FLAT else 2
+    return 2 if slots and np.prod(shape, dtype=float) >= FLAT else 1
 
 
 class Grid(Owner[Fields]):
@@ -108,7 +108,7 @@ class Grid(Owner[Fields]):
         shape = tuple(int(n) for n in shape)
         if len(shape) != 3 or min(shape) < 2:
             raise RaymarchError(f"grid shape is {shape}, want three counts of at least 2")
-        block = block_for(shape, degree) if block is None else block
+        block = block_for(shape, degree, slots) if block is None else block
         if block not in BLOCKS:
             raise RaymarchError(f"block is {block}, want one of {BLOCKS}")
         runtime.start()

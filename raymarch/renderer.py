@@ -13,15 +13,16 @@ from raymarch import runtime
 from raymarch.camera import Camera
 from raymarch.errors import RaymarchError
 from raymarch.grid import MODES, Grid, Reading
-from raymarch.kernels.batch import jitter_rays, rays_of_pixels
+from raymarch.kernels.batch import jitter_pixels, rays_of_pixels
 from raymarch.kernels.depth import march_depth
 from raymarch.kernels.march import march
 from raymarch.raybuffer import RayBuffer
 from raymarch.rays import Rays
+from raymarch.tiles import pixels_in_tiles
 from raymarch.view import require_colour
 from raymarch.volume import Volume
 
-INVISIBLE = 1e-6  # optical depth over the whole box below which a cell counts as empty
+INVISIBLE = 5e-6  # optical depth over the whole box below which a cell counts as empty
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class March:
     step: float = 0.5
     stop: float = 1e-4
     least: float = 1e-6
-    batch: int = 1 << 16
+    batch: int = 1 << 18
     mode: str = MODES[0]
     jitter: float = 0.0
     step_jitter: float = 0.0
@@ -128,8 +129,9 @@ class Renderer:
     def trace(self, rays: Rays, background=None, *, depth: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Colour and transmittance (ray, 4) and depth (ray,) along rays."""
 
-        def fill(first: int, count: int) -> None:
+        def fill(first: int, count: int) -> np.ndarray:
             self.buffer.upload(Rays(rays.origin[first : first + count], rays.direction[first : first + count]))
+            return np.arange(first, first + count, dtype=np.int32)
 
         behind = self.background if background is None else background
         return _march(self.grid, self.buffer, len(rays), fill, behind, self.settings, depth)
@@ -139,28 +141,32 @@ def see(grid: Grid, buffer: RayBuffer, camera: Camera, background, settings: Mar
     """What `camera` sees of a grid, in batches of the buffer's size; without `depth`, all distances are infinite."""
     pose, lens = ti.Matrix(camera.world_from_camera.tolist()), ti.Vector([*camera.focal, *camera.principal])
 
-    def fill(first: int, count: int) -> None:
-        rays_of_pixels(buffer.fields, pose, lens, camera.width, first, count)
+    def fill(first: int, count: int) -> np.ndarray:
+        pixels = pixels_in_tiles(first, count, camera.width, camera.height)
+        rays_of_pixels(buffer.fields, pose, lens, camera.width, pixels)
+        return pixels
 
     image, distance = _march(grid, buffer, camera.width * camera.height, fill, background, settings, depth)
     size = (camera.height, camera.width)
     return Rendering(image[:, :3].reshape(*size, 3), 1 - image[:, 3].reshape(size), distance.reshape(size))
 
 
-def _march(grid: Grid, buffer: RayBuffer, total: int, fill: Callable[[int, int], None], background, s: March, depth):
-    """Colour and transmittance (ray, 4) and depth (ray,) of rays that `fill` puts into the buffer batch by batch."""
+def _march(
+    grid: Grid, buffer: RayBuffer, total: int, fill: Callable[[int, int], np.ndarray], background, s: March, depth
+):
+    """Colour and transmittance (ray, 4) and depth (ray,) of rays that `fill` puts into the buffer, and numbers."""
     colour, dt, reading = ti.Vector(list(require_colour(background))), s.step * grid.voxel, s.reading(grid)
     image, distance = np.empty((total, 4), np.float32), np.full(total, np.inf, np.float32)
     for first in range(0, total, buffer.capacity):
         count = min(buffer.capacity, total - first)
-        fill(first, count)
+        rays = fill(first, count)
         if s.jittered:
-            jitter_rays(buffer.fields, s.seed, first, count, s.jitter, s.step_jitter)
+            jitter_pixels(buffer.fields, s.seed, rays, s.jitter, s.step_jitter)
         march(grid.fields, buffer.fields, reading, count, dt, s.stop, s.least, colour)
-        image[first : first + count] = buffer.image(count)
+        image[rays] = buffer.image(count)
         if depth:
             march_depth(grid.fields, buffer.fields, reading, count, dt, s.stop)
-            distance[first : first + count] = buffer.depth(count)
+            distance[rays] = buffer.depth(count)
     return image, distance
 
 

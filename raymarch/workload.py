@@ -12,6 +12,7 @@ from raymarch.memory import require_memory
 from raymarch.pose import affine_of_box
 from raymarch.rays import Rays
 from raymarch.renderer import Renderer
+from raymarch.tiles import pixels_in_tiles
 from raymarch.view import Views
 from raymarch.volume import Y00, Activation, Volume
 
@@ -28,7 +29,7 @@ class Workload:
 
     Attributes:
         volume: RGB and sigma on [-1, 1]^3.
-        rays: one a pixel, row by row.
+        rays: one a pixel, square by square, as a renderer takes them (`pixels_in_tiles`).
         samples: whole steps of half a voxel along all rays; the shorter last step of each is marched too, not counted.
         d_image: (ray, 4) gradient of a loss by colour and transmittance.
     """
@@ -62,12 +63,14 @@ def workload(n: int = 128, resolution: int = 256, seed: int = 0) -> Workload:
     features = rng.uniform(0, 1, (n, n, n, 3)).astype(np.float32) / np.float32(Y00)
     place = affine_of_box([(-1, -1, -1), (1, 1, 1)], (n, n, n))
     volume = Volume(sigma, features, place, Activation("relu", 0, 1, "identity"))
+    order = pixels_in_tiles(0, resolution**2, resolution, resolution)
     rays = Camera.look_at(EYE, up=(0, 1, 0), fov=FOV, width=resolution, height=resolution).rays()
+    rays = Rays(rays.origin[order], rays.direction[order])
     with np.errstate(divide="ignore"):
         t0, t1 = (-1 - rays.origin) / rays.direction, (1 - rays.origin) / rays.direction
     near = np.maximum(np.minimum(t0, t1).max(1), 0)
     far = np.maximum(np.maximum(t0, t1).min(1), near)
-    d_image = np.random.default_rng(1).normal(size=(len(rays), 4))
+    d_image = np.random.default_rng(1).normal(size=(len(rays), 4))[order]
     d_image[:, 3] = 0
     return Workload(volume, rays, int(((far - near) * (n - 1)).astype(int).sum()), d_image)
 

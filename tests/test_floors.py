@@ -13,7 +13,20 @@ import pytest
 PACKAGE = Path(__file__).resolve().parent.parent / "raymarch"
 FLOORS = {
     0: ["errors", "runtime", "interrupt"],
-    1: ["pose", "similarity", "camera", "rays", "volume", "view", "parameters", "memory", "kernels", "grid", "owner"]
+    1: [
+        "pose",
+        "similarity",
+        "camera",
+        "rays",
+        "tiles",
+        "volume",
+        "view",
+        "parameters",
+        "memory",
+        "kernels",
+        "grid",
+        "owner",
+    ]
     + ["raybuffer", "raymotion", "imagestore", "dotgrid"],
     2: ["renderer", "optimiser", "losses", "tape", "hull", "io", "metrics", "settings", "report"]
     + ["projection", "linearised", "scene", "derivatives", "deposit", "tensors", "torch_bridge", "workload", "budget"],

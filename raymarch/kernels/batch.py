@@ -18,11 +18,13 @@ def pixel_ray(pose, lens, u, v):
 
 
 @ti.kernel
-def rays_of_pixels(rays: ti.template(), pose: ti.math.mat4, lens: ti.math.vec4, width: int, first: int, count: int):
-    """Rays through the centres of `count` pixels, row by row from the `first`."""
-    for r in range(count):
-        pixel = first + r
-        origin, direction = pixel_ray(pose, lens, pixel % width + 0.5, pixel // width + 0.5)
+def rays_of_pixels(
+    rays: ti.template(), pose: ti.math.mat4, lens: ti.math.vec4, width: int,
+    pixels: ti.types.ndarray(dtype=ti.i32, ndim=1),
+):  # fmt: skip
+    """Rays through the centres of pixels, which are numbered row by row."""
+    for r in range(pixels.shape[0]):
+        origin, direction = pixel_ray(pose, lens, pixels[r] % width + 0.5, pixels[r] // width + 0.5)
         rays.origin[r], rays.direction[r] = origin, direction
 
 
@@ -35,17 +37,10 @@ def jitter_of_pixel(seed, pixel, phase, stretch):
 
 
 @ti.kernel
-def jitter_rays(rays: ti.template(), seed: int, first: int, count: int, phase: float, stretch: float):
-    """Jitter for `count` pixels, row by row from the `first`: the same whatever the batch."""
-    for r in range(count):
-        rays.jitter[r] = jitter_of_pixel(seed, first + r, phase, stretch)
-
-
-@ti.kernel
 def jitter_pixels(
     rays: ti.template(), seed: int, pixels: ti.types.ndarray(dtype=ti.i32, ndim=1), phase: float, stretch: float,
 ):  # fmt: skip
-    """The same for any pixels."""
+    """Jitter for pixels, or other rays by their numbers: the same whatever the batch."""
     for r in range(pixels.shape[0]):
         rays.jitter[r] = jitter_of_pixel(seed, pixels[r], phase, stretch)
 

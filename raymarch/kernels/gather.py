@@ -1,8 +1,34 @@
-"""Trilinear interpolation and its transpose: samples at integer indices, p in index space, 0 <= p <= shape - 1."""
+"""Trilinear interpolation and its transpose: samples at integer indices, p in index space, 0 <= p <= shape - 1.
+
+A field that lies flat in memory is asked by its last axis alone, `values[0, 0, n]`, with n the sample's place: then the
+eight corners of a cell are one address and eight constants beside it. For the compiler to see that no sum of them can
+overflow, n passes through a mask that changes nothing. Blocked fields are asked by all three axes.
+"""
+
+import math
 
 import taichi as ti
 
 from raymarch import runtime
+
+
+def is_flat(field) -> bool:
+    """Whether samples lie in memory in the order of their indices, without blocks."""
+    return len(field.parent(2).shape) <= len(field.shape) - 3
+
+
+def steps_of(field) -> tuple[tuple[int, ...], ...]:
+    """What the next sample along x, y and z adds to the index of `lowest`."""
+    before = (0,) * (len(field.shape) - 3)
+    if is_flat(field):
+        _, ny, nz = field.shape[-3:]
+        return tuple((*before, 0, 0, step) for step in (ny * nz, nz, 1))
+    return (*before, 1, 0, 0), (*before, 0, 1, 0), (*before, 0, 0, 1)
+
+
+def mask_of(field) -> int:
+    """All bits that a sample's place can have."""
+    return (1 << (math.prod(field.shape) - 1).bit_length()) - 1
 
 
 @ti.func
@@ -12,15 +38,39 @@ def cell_of(p, top):
 
 
 @ti.func
+def lowest(values: ti.template(), cell):
+    """Index of a cell's lower corner."""
+    at = cell
+    if ti.static(is_flat(values)):
+        place = (cell[0] * ti.static(values.shape[1]) + cell[1]) * ti.static(values.shape[2]) + cell[2]
+        at = ti.Vector([0, 0, place & ti.static(mask_of(values))])
+    return at
+
+
+@ti.func
+def lowest_of_slot(part: ti.template(), slot, cell):
+    """As `lowest`, in a slot's own buffer."""
+    at = ti.Vector([slot, cell[0], cell[1], cell[2]])
+    if ti.static(is_flat(part)):
+        place = slot * ti.static(part.shape[1]) + cell[0]
+        place = (place * ti.static(part.shape[2]) + cell[1]) * ti.static(part.shape[3]) + cell[2]
+        at = ti.Vector([0, 0, 0, place & ti.static(mask_of(part))])
+    return at
+
+
+@ti.func
 def gather(values: ti.template(), cell, f):
     """Interpolated value, a number or a vector; `f` is the position within the cell, 0..1 an axis."""
-    i, j, k = cell[0], cell[1], cell[2]
-    v00, v01 = values[i, j, k], values[i, j, k + 1]
-    v10, v11 = values[i, j + 1, k], values[i, j + 1, k + 1]
-    v00 += (values[i + 1, j, k] - v00) * f[0]
-    v01 += (values[i + 1, j, k + 1] - v01) * f[0]
-    v10 += (values[i + 1, j + 1, k] - v10) * f[0]
-    v11 += (values[i + 1, j + 1, k + 1] - v11) * f[0]
+    at = lowest(values, cell)
+    x = ti.Vector(ti.static(steps_of(values)[0]))
+    y = ti.Vector(ti.static(steps_of(values)[1]))
+    z = ti.Vector(ti.static(steps_of(values)[2]))
+    v00, v01 = values[at], values[at + z]
+    v10, v11 = values[at + y], values[at + y + z]
+    v00 += (values[at + x] - v00) * f[0]
+    v01 += (values[at + x + z] - v01) * f[0]
+    v10 += (values[at + x + y] - v10) * f[0]
+    v11 += (values[at + x + y + z] - v11) * f[0]
     v00 += (v10 - v00) * f[1]
     v01 += (v11 - v01) * f[1]
     return v00 + (v01 - v00) * f[2]
@@ -41,26 +91,30 @@ def gather_slope(values: ti.template(), cell, f):
 
 
 @ti.func
-def add(part: ti.template(), slot, i, j, k, value: ti.template()):
-    """part[slot, i, j, k] += value; on the CPU a slot has one writer, so a plain add does."""
+def add(part: ti.template(), at, value: ti.template()):
+    """part[at] += value; on the CPU a slot has one writer, so a plain add does."""
     if ti.static(runtime.on_cpu()):
-        part[slot, i, j, k] = part[slot, i, j, k] + value
+        part[at] = part[at] + value
     else:
-        ti.atomic_add(part[slot, i, j, k], value)
+        ti.atomic_add(part[at], value)
 
 
 @ti.func
 def scatter(part: ti.template(), slot, cell, f, value):
     """Transpose of `gather`: add `value` to the eight corners, weighted."""
-    i, j, k = cell[0], cell[1], cell[2]
+    at = lowest_of_slot(part, slot, cell)
+    x = ti.Vector(ti.static(steps_of(part)[0]))
+    y = ti.Vector(ti.static(steps_of(part)[1]))
+    z = ti.Vector(ti.static(steps_of(part)[2]))
     x1 = value * f[0]
     x0 = value - x1
     for a in ti.static(range(2)):
-        x = x1 if ti.static(a) else x0
-        y1 = x * f[1]
-        y0 = x - y1
+        in_x = x1 if ti.static(a) else x0
+        y1 = in_x * f[1]
+        y0 = in_x - y1
         for b in ti.static(range(2)):
-            y = y1 if ti.static(b) else y0
-            z1 = y * f[2]
-            add(part, slot, i + a, j + b, k, y - z1)
-            add(part, slot, i + a, j + b, k + 1, z1)
+            in_y = y1 if ti.static(b) else y0
+            z1 = in_y * f[2]
+            corner = at + a * x + b * y
+            add(part, corner, in_y - z1)
+            add(part, corner + z, z1)
