@@ -38,6 +38,19 @@ def density_slope(reading: ti.template(), x):
 
 
 @ti.func
+def density_and_slope(reading: ti.template(), x):
+    """`density` and `density_slope` of one x, by one exponential."""
+    y, s = ti.cast(0.0, float), ti.cast(0.0, float)
+    if ti.static(reading.density == "softplus"):
+        e = exp(-ti.abs(x))
+        y = at_least(x, 0.0) + log1p_unit(e)
+        s = ti.select(x > 0, 1.0, e) / (1.0 + e)
+    else:
+        y, s = density(reading, x), density_slope(reading, x)
+    return y, s
+
+
+@ti.func
 def colour(reading: ti.template(), x):
     """Colour of the sum over harmonics, lane by lane."""
     y = x

@@ -41,19 +41,33 @@ def behind(reading: ti.template(), background):
 
 
 @ti.func
-def take(reading: ti.template(), T, tau):
-    """Weight, and T after it."""
+def passed(reading: ti.template(), tau):
+    """e^-tau, the share that passes the sample; nothing where a mode has no use for it."""
+    e = ti.cast(0.0, float)
+    if ti.static(reading.mode != "additive"):
+        e = exp(-tau)
+    return e
+
+
+@ti.func
+def take_passed(reading: ti.template(), T, tau, e):
+    """Weight, and T after it; e is `passed`, for those who know it already."""
     weight, after = ti.cast(0.0, float), ti.cast(0.0, float)
     if ti.static(reading.mode == "additive"):
         weight = ti.min(tau, T)
         after = T - weight
     else:
-        e = exp(-tau)
         weight = T * (1.0 - e)
         after = T * e
         if ti.static(reading.mode == "x-ray"):
             weight = tau
     return weight, after
+
+
+@ti.func
+def take(reading: ti.template(), T, tau):
+    """Weight, and T after it."""
+    return take_passed(reading, T, tau, passed(reading, tau))
 
 
 @ti.func

@@ -12,7 +12,16 @@ import taichi as ti
 
 from raymarch import runtime
 from raymarch.kernels import activation
-from raymarch.kernels.compositing import behind, going, lit, take, take_adjoint, take_tangent
+from raymarch.kernels.compositing import (
+    behind,
+    going,
+    lit,
+    passed,
+    take,
+    take_adjoint,
+    take_passed,
+    take_tangent,
+)
 from raymarch.kernels.gather import gather, scatter
 from raymarch.kernels.owed import next_clamp, owed_at_first
 from raymarch.kernels.sample import colour_at, lit_colour, raw_at, within
@@ -81,17 +90,22 @@ def march(
 
 
 @ti.func
+def optics_of(reading: ti.template(), raw, shift, per_scale, width):
+    """Optical depth of a sample, its derivative by the raw density, and what passes the sample."""
+    sigma, slope = activation.density_and_slope(reading, raw[3] + shift)
+    tau = sigma * per_scale * width
+    return tau, slope * per_scale * width, passed(reading, tau)
+
+
+@ti.func
 def adjoint_of_sample(
-    grid: ti.template(), reading: ti.template(), slot, cell, f, raw, Y, width, shift, per_scale, T, later, d_colour,
-    least, on,
+    grid: ti.template(), reading: ti.template(), slot, cell, f, raw, Y, tau, slope, e, T, later, d_colour, least, on,
 ):  # fmt: skip
     """Add what one sample gives the gradient: nothing if `on` is 0, else 1; T and `later` after it, and a sum of lanes.
 
     Factors of 0 and 1 where a `select` would do: that becomes a branch, and ends what the compiler makes vectors of.
     """
-    x = raw[3] + shift
-    tau = activation.density(reading, x) * per_scale * width
-    weight, T_after = take(reading, T, tau)
+    weight, T_after = take_passed(reading, T, tau, e)
     owed = ti.cast(0.0, float)
     d_raw, lanes = ti.Vector.zero(float, 4), ti.Vector.zero(float, 4)
     if ti.static(grid.degree == 0):
@@ -115,8 +129,7 @@ def adjoint_of_sample(
                 scatter(grid.d_features, slot, cell, f, d_features)
     if ti.static(reading.mode == "emission-absorption"):
         later -= weight * owed
-    d_sigma = on * width * take_adjoint(reading, T, tau, T_after, owed, later)
-    d_raw[3] = d_sigma * per_scale * activation.density_slope(reading, x)
+    d_raw[3] = on * slope * take_adjoint(reading, T, tau, T_after, owed, later)
     if ti.static(grid.degree == 0):
         scatter(grid.d_packed, slot, cell, f, d_raw)
     else:
@@ -158,15 +171,16 @@ def adjoint_of_ray(
                 t = (k + 0.5) * step
                 cell, f, raw = raw_at(grid, entry + t * d)
                 cell2, f2, raw2 = raw_at(grid, entry + (t + step) * d)
+                tau, slope, e = optics_of(reading, raw, shift, per_scale, step)
+                tau2, slope2, e2 = optics_of(reading, raw2, shift, per_scale, step)
                 T_between, later, more = adjoint_of_sample(
-                    grid, reading, slot, cell, f, raw, Y, step, shift, per_scale, T, later, d_colour, least, 1.0
+                    grid, reading, slot, cell, f, raw, Y, tau, slope, e, T, later, d_colour, least, 1.0
                 )
                 light += more
                 on = ti.select(going(reading, T_between, stop), ti.cast(1.0, float), 0.0)
                 T, later, more = adjoint_of_sample(
-                    grid, reading, slot, cell2, f2, raw2, Y, step, shift, per_scale, T_between, later, d_colour, least,
-                    on,
-                )  # fmt: skip
+                    grid, reading, slot, cell2, f2, raw2, Y, tau2, slope2, e2, T_between, later, d_colour, least, on
+                )
                 others += more
                 mark(grid, cell, cell2)
                 k += 2
@@ -178,8 +192,9 @@ def adjoint_of_ray(
                     clamp, later = next_clamp(grid, rays, reading, r, k, T, dt, stop, least, background)
             p, width = place_of(reading, entry, d, length, step, phase, k)
             cell, f, raw = raw_at(grid, p)
+            tau, slope, e = optics_of(reading, raw, shift, per_scale, width)
             T, later, more = adjoint_of_sample(
-                grid, reading, slot, cell, f, raw, Y, width, shift, per_scale, T, later, d_colour, least, 1.0
+                grid, reading, slot, cell, f, raw, Y, tau, slope, e, T, later, d_colour, least, 1.0
             )
             light += more
             mark(grid, cell, cell)
