@@ -1,7 +1,7 @@
 """How a fit's time a sample grows with the grid: python benchmarks/scaling.py [--sizes 64,128,256] [--limit FILE.c].
 
 Steps of a fit of SH degree 0 before anything is found empty: rays of 35 views through all of an n^3 grid, loss,
-adjoint, adding up, Adam, regularisers. With FILE.c (`peers.Limit` says what it defines) the march and adjoint of
+adjoint, adding up, Adam, regularisers. With FILE.c (`others.Limit` says what it defines) the march and adjoint of
 those same rays are timed in turn with the steps. The fastest of each counts.
 """
 
@@ -13,7 +13,7 @@ import time
 
 import numpy as np
 import taichi as ti
-from peers import Limit, Task
+from others import Limit, Task
 
 import raymarch as rm
 from raymarch import runtime
