@@ -20,7 +20,6 @@ import sys
 import time
 
 import numpy as np
-import taichi as ti
 from others import THREADS, DrJit, Limit, Torch, task_of
 
 from raymarch import runtime
@@ -36,6 +35,9 @@ class Raymarch:
     """This package, through the kernels that `render` and `fit` run; its rays have their shorter last step too."""
 
     def __init__(self, work):
+        import taichi as ti  # after raymarch, which keeps it quiet
+
+        self.sync = ti.sync
         self.work, self.slots = work, THREADS if runtime.on_cpu() else 1
         self.grid, self.rays = Grid(work.volume.shape, 0, slots=self.slots), RayBuffer(len(work.rays))
         self.grid.upload(work.volume)
@@ -46,13 +48,13 @@ class Raymarch:
 
     def march(self) -> None:
         march(*self.call)
-        ti.sync()
+        self.sync()
 
     def adjoint(self) -> None:
         clear_gradients(self.grid.fields)
         march_adjoint(*self.call)
         self.grid.fold()
-        ti.sync()
+        self.sync()
 
     def gradient(self) -> np.ndarray:
         d_density, d_features = self.grid.download_gradient()
@@ -64,6 +66,7 @@ def compare(n: int, resolution: int, repeats: int, limit: str | None, tiles: boo
     work = workload(n, resolution)
     task = task_of(work, tiles)
     runners = {"raymarch": Raymarch(work)}
+    once(runners["raymarch"])  # compiles
     makers = {"torch": lambda: Torch(task, arch), "drjit": lambda: DrJit(task, arch)}
     if limit:
         makers["limit"] = lambda: Limit(task, limit)

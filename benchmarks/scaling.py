@@ -12,7 +12,6 @@ import json
 import time
 
 import numpy as np
-import taichi as ti
 from others import Limit, Task
 
 import raymarch as rm
@@ -36,6 +35,8 @@ def rays_of(fitter: rm.Fitter, n: int) -> Task:
 
 def measure(n: int, repeats: int, limit: str | None) -> dict:
     """Nanoseconds a sample of a fit's step, and of the limit's march and adjoint together."""
+    import taichi as ti  # after raymarch, which keeps it quiet
+
     train, _ = views_of_blobs()
     settings = rm.preset("default", resolution=n, sh_degree=0, hull=False, levels=((0.0, 1.0),), refresh=10**6)
     taken: dict[str, list[float]] = {"fit": [], "limit": []}
