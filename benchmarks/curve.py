@@ -13,8 +13,10 @@ import argparse
 import json
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+from plainly import plainly
 
 import raymarch as rm
 
@@ -58,7 +60,7 @@ def main() -> None:
     """Fit, score, draw; with `--before` files of earlier runs' `--json` as further lines."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data")
-    parser.add_argument("--split", default="val")
+    parser.add_argument("--split", help='Of the views that are scored; "val", or "test" where there is none.')
     parser.add_argument("--views", type=int, default=20)
     parser.add_argument("--preset", default="default")
     parser.add_argument("--seconds", type=float, default=300.0)
@@ -68,7 +70,9 @@ def main() -> None:
     parser.add_argument("--json", help="File to write this run to.")
     parser.add_argument("--out", default="curve.png")
     asked = parser.parse_args()
-    train, test = rm.load_views(asked.data, split="train"), rm.load_views(asked.data, split=asked.split)
+    train = rm.load_views(asked.data, split="train")
+    split = asked.split or ("val" if (Path(asked.data) / "transforms_val.json").exists() else "test")
+    test = rm.load_views(asked.data, split=split)
     some = np.unique(np.linspace(0, len(test) - 1, min(asked.views, len(test))).round().astype(int))
     names = [test.names[i] for i in some] if test.names else ()
     test = replace(test, cameras=[test.cameras[i] for i in some], images=test.images[some], names=names)
@@ -85,4 +89,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    plainly(main)

@@ -15,6 +15,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+from plainly import plainly
 
 HERE = Path(__file__).resolve().parent
 DEGREES = (0, 2)
@@ -57,7 +58,7 @@ def note(text: str) -> None:
 def results(arch: str, degree: int, folder: str) -> dict[str, np.ndarray]:
     """Image and gradients as one arch computes them."""
     path = Path(folder) / f"{arch}-{degree}-{len(list(Path(folder).iterdir()))}.npz"
-    subprocess.run([sys.executable, "-c", ONE, arch, str(degree), str(path)], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([sys.executable, "-c", ONE, arch, str(degree), str(path)], check=True, capture_output=True)
     with np.load(path) as arrays:
         return dict(arrays)
 
@@ -77,8 +78,11 @@ def differences(arch: str) -> dict:
 
 def told(*words: str) -> dict:
     """The JSON that a command prints."""
-    note(" ".join(words[1:]))
-    return json.loads(subprocess.run([sys.executable, *words], check=True, capture_output=True).stdout.splitlines()[-1])
+    note(" ".join(word for word in words if word != "-m"))
+    ran = subprocess.run([sys.executable, *words], check=True, capture_output=True)
+    for line in ran.stderr.decode().splitlines():
+        note(f"  {line}")
+    return json.loads(ran.stdout.splitlines()[-1])
 
 
 def main() -> None:
@@ -87,20 +91,15 @@ def main() -> None:
     ask.add_argument("--arch", choices=("cpu", "cuda"), default="cuda")
     ask.add_argument("--resolution", type=int, default=1024)
     a = ask.parse_args()
-    try:
-        size = ["--resolution", str(a.resolution), "--arch", a.arch, "--json"]
-        bench = {str(n): told("-m", "raymarch", "bench", "march", "--n", str(n), *size) for n in SIZES}
-        record = {
-            "differs": differences(a.arch),
-            "march": bench,
-            "fit": told("-m", "raymarch", "bench", "fit", "--arch", a.arch, "--json"),
-            "peers": {str(n): told(str(HERE / "peers.py"), "--n", str(n), *size) for n in SIZES},
-        }
-    except subprocess.CalledProcessError as error:
-        said = (error.stderr or b"").decode().strip()
-        sys.exit(said.splitlines()[-1] if said else f"a part failed with status {error.returncode}")
+    size = ["--resolution", str(a.resolution), "--arch", a.arch, "--json"]
+    record = {
+        "differs": differences(a.arch),
+        "march": {str(n): told("-m", "raymarch", "bench", "march", "--n", str(n), *size) for n in SIZES},
+        "fit": told("-m", "raymarch", "bench", "fit", "--arch", a.arch, "--json"),
+        "peers": {str(n): told(str(HERE / "peers.py"), "--n", str(n), *size) for n in SIZES},
+    }
     print(json.dumps(record, indent=1))
 
 
 if __name__ == "__main__":
-    main()
+    plainly(main)

@@ -114,8 +114,8 @@ class DrJit:
     def __init__(self, task: Task, arch: str):
         import drjit as dr
 
-        if arch == "cpu" and not os.environ.get("DRJIT_LIBLLVM_PATH"):
-            raise ImportError("say by DRJIT_LIBLLVM_PATH which libLLVM it takes; an old one ends the process")
+        if arch == "cpu" and not os.path.exists(os.environ.get("DRJIT_LIBLLVM_PATH", "")):
+            raise ImportError("say by DRJIT_LIBLLVM_PATH which libLLVM it takes; an old or absent one ends the process")
         types = importlib.import_module("drjit.cuda" if arch == "cuda" else "drjit.llvm")
         Array3f, Array4f, Float, Int = types.Array3f, types.Array4f, types.Float, types.Int
         dr.set_thread_count(THREADS)

@@ -6,7 +6,7 @@ The workload of `raymarch bench march`: whole steps of half a voxel, nothing emp
 rays of an image square by square, the others get them row by row; with --tiles they too get them in squares. All run
 in this process, one after the other, so that what the machine does meanwhile hits all of them; the fastest of each
 counts, and each adjoint goes from the image's gradient to the one finished gradient of the grid. `differs` is that
-gradient's relative distance from raymarch's, about 1 % because raymarch's rays have their shorter last step too.
+gradient's relative distance from raymarch's, which comes from the shorter last step that only raymarch's rays take.
 Needs `pip install torch`, and `pip install drjit` with LLVM (DRJIT_LIBLLVM_PATH); what is missing is left out, and
 said. FILE.c is built with gcc; `others.Limit` says what it has to define.
 """
@@ -16,11 +16,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import subprocess
 import sys
 import time
 
 import numpy as np
 from others import THREADS, DrJit, Limit, Torch, task_of
+from plainly import count, plainly
 
 from raymarch import runtime
 from raymarch.grid import Grid
@@ -32,7 +34,7 @@ from raymarch.workload import workload
 
 
 class Raymarch:
-    """This package, through the kernels that `render` and `fit` run; its rays have their shorter last step too."""
+    """This package, through the kernels that `render` and `fit` run; its rays take."""
 
     def __init__(self, work):
         import taichi as ti  # after raymarch, which keeps it quiet
@@ -74,7 +76,7 @@ def compare(n: int, resolution: int, repeats: int, limit: str | None, tiles: boo
         try:
             runners[name] = make()
             once(runners[name])
-        except (ImportError, RuntimeError) as error:
+        except (ImportError, RuntimeError, OSError, AttributeError, subprocess.CalledProcessError) as error:
             runners.pop(name, None)
             print(f"{name} is left out: {str(error).splitlines()[0]}", file=sys.stderr)
     times = {name: [] for name in runners}
@@ -109,7 +111,7 @@ def main() -> None:
     ask = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ask.add_argument("--n", type=int, default=128)
     ask.add_argument("--resolution", type=int, default=256)
-    ask.add_argument("--repeats", type=int, default=5)
+    ask.add_argument("--repeats", type=count, default=5)
     ask.add_argument("--limit", metavar="FILE.c")
     ask.add_argument("--tiles", action="store_true", help="Give the others their rays square by square too.")
     ask.add_argument("--arch", choices=("cpu", "cuda"), default="cpu")
@@ -132,4 +134,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    plainly(main)

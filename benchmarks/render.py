@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from plainly import plainly
 
 import raymarch as rm
 
@@ -65,4 +66,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    plainly(main)

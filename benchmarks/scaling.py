@@ -13,6 +13,7 @@ import time
 
 import numpy as np
 from others import Limit, Task
+from plainly import count, plainly
 
 import raymarch as rm
 from raymarch import runtime
@@ -67,7 +68,7 @@ def main() -> None:
     """A row a size."""
     ask = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ask.add_argument("--sizes", default="64,128,256")
-    ask.add_argument("--repeats", type=int, default=10)
+    ask.add_argument("--repeats", type=count, default=10)
     ask.add_argument("--limit", metavar="FILE.c")
     ask.add_argument("--json", action="store_true")
     a = ask.parse_args()
@@ -86,4 +87,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    plainly(main)

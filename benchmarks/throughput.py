@@ -12,6 +12,8 @@ import json
 import subprocess
 import sys
 
+from plainly import plainly
+
 
 def speed(n: int, repeats: int, arch: str) -> dict:
     """What `raymarch bench march` says of one size."""
@@ -47,9 +49,9 @@ def main() -> None:
     parser.add_argument("--arch", default="auto")
     parser.add_argument("--out", default="throughput.png")
     asked = parser.parse_args()
-    rows = []
+    rows, sizes = [], [int(n) for n in asked.sizes.split(",")]
     print(f"{'n':>5} {'block':>5} {'march':>8} {'adjoint':>8}  million samples a second")
-    for n in map(int, asked.sizes.split(",")):
+    for n in sizes:
         row = speed(n, asked.repeats, asked.arch)
         rows.append(row)
         print(f"{n:5} {row['block']:5} {row['march_msamples']:8.1f} {row['adjoint_msamples']:8.1f}", flush=True)
@@ -58,4 +60,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    plainly(main)

@@ -13,7 +13,7 @@ from raymarch import runtime
 from raymarch.errors import RaymarchError
 from raymarch.evaluation import evaluate
 from raymarch.fitter import Fitter
-from raymarch.grid import Grid
+from raymarch.grid import SLOTS, Grid
 from raymarch.kernels.march import march, march_adjoint
 from raymarch.kernels.transfer import clear_gradients
 from raymarch.raybuffer import RayBuffer
@@ -87,10 +87,12 @@ def bench_march(
         >>> bench_march(16, 32, repeats=1).samples > 0
         True
     """
-    if repeats < 1:
-        raise RaymarchError(f"repeats is {repeats}, want 1 or more")
+    if not isinstance(repeats, int) or repeats < 1:
+        raise RaymarchError(f"repeats is {repeats}, want a whole number from 1")
     running, work = runtime.start(), workload(n, resolution)
-    slots = slots or (_threads() if runtime.on_cpu() else 1)
+    slots = (min(_threads(), SLOTS) if runtime.on_cpu() else 1) if slots is None else slots
+    if slots < 1:
+        raise RaymarchError(f"slots is {slots}, want 1 to {SLOTS}")
     with Grid(work.volume.shape, 0, slots=slots, block=block) as grid, RayBuffer(len(work.rays)) as buffer:
         grid.upload(work.volume)
         buffer.upload(work.rays)

@@ -43,8 +43,8 @@ class Camera:
             raise RaymarchError(f"focal is {focal} pixels, want two positive numbers")
         if len(principal) != 2 or not np.isfinite(principal).all():
             raise RaymarchError(f"principal point is {principal}, want two finite numbers")
-        if not (int(self.width) > 0 and int(self.height) > 0):
-            raise RaymarchError(f"image is {self.width} x {self.height} pixels, want at least 1 x 1")
+        if not (int(self.width) == self.width > 0 and int(self.height) == self.height > 0):
+            raise RaymarchError(f"image is {self.width} x {self.height} pixels, want whole numbers from 1 x 1")
         for name, value in [("world_from_camera", pose), ("focal", focal), ("principal", principal)]:
             object.__setattr__(self, name, value)
         object.__setattr__(self, "width", int(self.width))

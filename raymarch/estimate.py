@@ -112,10 +112,15 @@ def forecast_rendering(volume: Volume, width: int = 800, height: int = 800) -> F
         >>> forecast_rendering(Volume.from_function(lambda p: 1 - p[..., 0] ** 2, shape=(8, 8, 8))).steps is None
         True
     """
-    if width < 1 or height < 1:
-        raise RaymarchError(f"an image of {width} x {height} pixels: want at least one")
+    if not (isinstance(width, int) and isinstance(height, int) and 1 <= min(width, height) <= max(width, height) < 1e6):
+        raise RaymarchError(f"an image of {width} x {height} pixels: want whole numbers from 1, under a million")
     runtime.start()
-    needed = memory_of_rendering(volume.shape, volume.degree, width * height)
+    needed, free = memory_of_rendering(volume.shape, volume.degree, width * height), memory.available_bytes()
+    if needed.total > free:
+        raise RaymarchError(
+            f"an image of {width} x {height} pixels takes about {needed.total:,} bytes but {free:,} are free;"
+            " take a smaller one"
+        )
     camera = orbit_of_volume(volume.box, 1, size=SIDE)[0]
     with Renderer(volume) as renderer:
         renderer.render(camera, depth=False)

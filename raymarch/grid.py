@@ -22,6 +22,7 @@ log = logging.getLogger(__name__)
 FAR = 1e5  # voxels from the origin beyond which single precision shows in the image
 CELL = 4  # voxels a side of an occupancy cell, at the finest shape
 BLOCKS = (1, 2, 4, 8)
+SLOTS = 64  # unrolled where they are added up
 FLAT = 192**3  # samples up to which degree 0 lies flat in memory
 MODES = ("emission-absorption", "additive", "x-ray")
 
@@ -111,6 +112,8 @@ class Grid(Owner[Fields]):
         block = block_for(shape, degree, slots) if block is None else block
         if block not in BLOCKS:
             raise RaymarchError(f"block is {block}, want one of {BLOCKS}")
+        if not isinstance(slots, (int, np.integer)) or not 0 <= slots <= SLOTS:
+            raise RaymarchError(f"slots is {slots}, want a whole number up to {SLOTS}")
         runtime.start()
         runtime.require_owner()
         width = 4 if runtime.single_precision() else 8

@@ -14,6 +14,8 @@ from raymarch.errors import RaymarchError
 MAX_CELLS = 2**31 - 1  # beyond that Taichi writes into other fields
 LIBRARIES = 163_000_000  # bytes of Taichi, its compiled kernels and the rest, beyond `import raymarch`; measured
 NUMBERS_A_RAY = 29  # of a `RayBuffer`
+BATCH = 1 << 18  # rays that are marched at once
+BYTES_A_RAY = 24  # of an image: colour, transmittance, distance, opacity
 MARK = 4  # voxels a side, at least, of the blocks that a grid is made of and that are marked as touched
 
 
@@ -68,7 +70,7 @@ def memory_of_rendering(shape, degree: int, pixels: int) -> Memory:
         4194304
     """
     one = grid_bytes(shape, degree)
-    rays = pixels * (NUMBERS_A_RAY * 4 + 4 * 4)
+    rays = min(pixels, BATCH) * NUMBERS_A_RAY * 4 + pixels * BYTES_A_RAY
     parts = {"libraries": LIBRARIES, "volume": 2 * one, "grid": grid_bytes(padded(shape), degree), "rays": rays}
     return Memory(tuple(shape), degree, 0, parts)
 

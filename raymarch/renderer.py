@@ -16,13 +16,14 @@ from raymarch.grid import MODES, Grid, Reading
 from raymarch.kernels.batch import jitter_pixels, rays_of_pixels
 from raymarch.kernels.depth import march_depth
 from raymarch.kernels.march import march
+from raymarch.memory import BATCH, BYTES_A_RAY, MAX_CELLS, available_bytes
 from raymarch.raybuffer import RayBuffer
 from raymarch.rays import Rays
 from raymarch.tiles import pixels_in_tiles
 from raymarch.view import require_colour
 from raymarch.volume import Volume
 
-INVISIBLE = 5e-6  # optical depth over the whole box below which a cell counts as empty
+INVISIBLE = 5e-6  # of the brightest colour, or 1: what a ray may lose by skipping, over the whole box
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class March:
     step: float = 0.5
     stop: float = 1e-4
     least: float = 1e-6
-    batch: int = 1 << 18
+    batch: int = BATCH
     mode: str = MODES[0]
     jitter: float = 0.0
     step_jitter: float = 0.0
@@ -107,7 +108,8 @@ class Renderer:
         self.grid = Grid(volume.shape, volume.degree)
         self.grid.upload(volume)
         if volume.activation.density != "identity" and settings.mode != "x-ray":  # there nothing is too thin to count
-            self.grid.refresh_occupancy(INVISIBLE / float(np.linalg.norm(volume.box[1] - volume.box[0])))
+            longest = float(np.linalg.norm(volume.box[1] - volume.box[0]))
+            self.grid.refresh_occupancy(INVISIBLE / (longest * brightest(volume)))
         self.buffer = RayBuffer(settings.batch)
 
     def __enter__(self) -> Renderer:
@@ -137,6 +139,15 @@ class Renderer:
         return _march(self.grid, self.buffer, len(rays), fill, behind, self.settings, depth)
 
 
+def brightest(volume: Volume) -> float:
+    """A bound of the volume's colours, 1 or more: by the addition theorem |Y_lm| <= sqrt((2l + 1) / 4 pi)."""
+    if volume.activation.colour == "sigmoid":
+        return 1.0
+    most = max(float(volume.features.max()), -float(volume.features.min()))
+    per_band = (2 * np.arange(volume.degree + 1) + 1) ** 1.5 / np.sqrt(4 * np.pi)
+    return max(most * float(per_band.sum()) + (0.5 if volume.activation.colour == "clamped" else 0.0), 1.0)
+
+
 def see(grid: Grid, buffer: RayBuffer, camera: Camera, background, settings: March, depth: bool) -> Rendering:
     """What `camera` sees of a grid, in batches of the buffer's size; without `depth`, all distances are infinite."""
     pose, lens = ti.Matrix(camera.world_from_camera.tolist()), ti.Vector([*camera.focal, *camera.principal])
@@ -155,6 +166,7 @@ def _march(
     grid: Grid, buffer: RayBuffer, total: int, fill: Callable[[int, int], np.ndarray], background, s: March, depth
 ):
     """Colour and transmittance (ray, 4) and depth (ray,) of rays that `fill` puts into the buffer, and numbers."""
+    _require_room(total)
     colour, dt, reading = ti.Vector(list(require_colour(background))), s.step * grid.voxel, s.reading(grid)
     image, distance = np.empty((total, 4), np.float32), np.full(total, np.inf, np.float32)
     for first in range(0, total, buffer.capacity):
@@ -168,6 +180,13 @@ def _march(
             march_depth(grid.fields, buffer.fields, reading, count, dt, s.stop)
             distance[rays] = buffer.depth(count)
     return image, distance
+
+
+def _require_room(rays: int) -> None:
+    """RaymarchError where so many rays, what is seen of them and an image made of it do not fit."""
+    needed, free = BYTES_A_RAY * rays, available_bytes()
+    if needed > 0.9 * free or rays > MAX_CELLS:
+        raise RaymarchError(f"{rays:,} rays take {needed:,} bytes but {free:,} are free; take a smaller image")
 
 
 def render(volume: Volume, camera: Camera, *, background=None, march: March = March(), extras: bool = False):

@@ -118,7 +118,8 @@ class FitSettings:
             f"block is {self.block}, want one of {BLOCKS}, or None to choose",
         )
         want(
-            self.memory is None or 0 < self.memory < 1e6, f"memory is {self.memory} GB, want a positive number, or None"
+            self.memory is None or 0 < self.memory < 1e6,
+            f"memory is {self.memory} GB, want over 0 and under 1e6; leave it out for all that is free",
         )
         want(0 <= self.seed < 2**31, f"seed is {self.seed}, want 0 to {2**31 - 1}")
         want(0 < self.share <= 1, f"share is {self.share}, want over 0 and at most 1")

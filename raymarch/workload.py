@@ -49,7 +49,8 @@ def workload(n: int = 128, resolution: int = 256, seed: int = 0) -> Workload:
         >>> workload(128, 256).samples
         9582742
     """
-    if not (4 <= n <= 1024 and 1 <= resolution <= 8192):
+    whole = all(isinstance(size, (int, np.integer)) for size in (n, resolution))
+    if not (whole and 4 <= n <= 1024 and 1 <= resolution <= 8192):
         raise RaymarchError(f"workload of {n}^3 samples and {resolution}^2 pixels: want 4 to 1024, and 1 to 8192")
     require_memory((n, n, n), BYTES_A_SAMPLE * n**3 + BYTES_A_RAY * resolution**2, 4, "take a smaller n or resolution")
     rng = np.random.default_rng(seed)

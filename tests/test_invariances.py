@@ -15,12 +15,13 @@ from raymarch.camera import Camera
 from raymarch.grid import Grid
 from raymarch.kernels.batch import rays_of_pixels
 from raymarch.kernels.march import march_adjoint
+from raymarch.kernels.occupancy import FULL
 from raymarch.kernels.transfer import clear_gradients
 from raymarch.pose import affine_of_box
 from raymarch.raybuffer import RayBuffer
 from raymarch.rays import Rays
 from raymarch.renderer import INVISIBLE, March, Renderer
-from raymarch.volume import Activation, Volume
+from raymarch.volume import Y00, Activation, Volume
 
 LARGE = (33, 29, 26)  # many occupancy cells, the last one of an axis cut
 
@@ -224,6 +225,25 @@ def test_skipping_what_is_invisible_changes_little(renderer, density):
         wanted = drive_large(renderer, rays, 0.5)
         renderer.grid.refresh_occupancy(least)
         np.testing.assert_allclose(drive_large(renderer, rays, 0.5), wanted, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("colour, value", [("identity", 0.8), ("identity", 50.0), ("clamped", 4.0)])
+def test_skipping_haze_before_something_bright_changes_little(colour, value):
+    """Whatever the colours' size, skipping hides under 1e-5 of the brightest: haze just under the threshold, a wall."""
+    n = 17
+    longest = 2 * np.sqrt(3)
+    least = INVISIBLE / (longest * max(value + (colour == "clamped"), 1.0))
+    density = np.full((n, n, n), 0.999 * least, np.float32)
+    density[:3] = 30
+    features = np.full((n, n, n, 3), (value - 0.5 * (colour == "clamped")) / Y00, np.float32)
+    place = affine_of_box([(-1, -1, -1), (1, 1, 1)], (n, n, n))
+    camera = Camera.look_at((3, 3, 3), width=24, height=24, fov=0.5)
+    with Renderer(Volume(density, features, place, Activation("relu", 0, 1, colour))) as sees:
+        skipped = sees.render(camera, "black").image
+        assert sees.grid.fields.leap.to_numpy().any()
+        sees.grid.fields.leap.fill(0)
+        sees.grid.fields.stay.fill(FULL)
+        np.testing.assert_allclose(skipped, sees.render(camera, "black").image, rtol=0, atol=1e-5 * max(value, 1))
 
 
 @pytest.mark.parametrize("share", [0.0, 0.002, 0.05, 1.0])

@@ -39,7 +39,7 @@ def raw_at(grid: ti.template(), p):
     above, the other lanes are 0 and `colour_at` looks it up.
     """
     cell = ti.cast(p, ti.i32)
-    f = p - ti.floor(p)
+    f = p - cell  # a floor would make 1 of what rounding put under 0
     raw = ti.Vector.zero(float, 4)
     if ti.static(grid.degree == 0):
         raw = gather(grid.packed, cell, f)
