@@ -198,7 +198,6 @@ class DrJit:
 class Limit:
     """Hand-written C with OpenMP, as a file that defines two functions.
 
-
     march(values, n, origin, direction, near, steps, rays, dt, image)
     march_adjoint(values, n, origin, direction, near, steps, rays, dt, image, d_colour, d_values)
 

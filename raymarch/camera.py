@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from numbers import Real
 
 import numpy as np
 
@@ -43,7 +44,7 @@ class Camera:
             raise RaymarchError(f"focal is {focal} pixels, want two positive numbers")
         if len(principal) != 2 or not np.isfinite(principal).all():
             raise RaymarchError(f"principal point is {principal}, want two finite numbers")
-        if not (int(self.width) == self.width > 0 and int(self.height) == self.height > 0):
+        if not all(isinstance(n, Real) and np.isfinite(n) and int(n) == n > 0 for n in (self.width, self.height)):
             raise RaymarchError(f"image is {self.width} x {self.height} pixels, want whole numbers from 1 x 1")
         for name, value in [("world_from_camera", pose), ("focal", focal), ("principal", principal)]:
             object.__setattr__(self, name, value)

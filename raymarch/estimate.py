@@ -112,7 +112,7 @@ def forecast_rendering(volume: Volume, width: int = 800, height: int = 800) -> F
         >>> forecast_rendering(Volume.from_function(lambda p: 1 - p[..., 0] ** 2, shape=(8, 8, 8))).steps is None
         True
     """
-    if not (isinstance(width, int) and isinstance(height, int) and 1 <= min(width, height) <= max(width, height) < 1e6):
+    if not all(isinstance(side, (int, np.integer)) and 1 <= side < 1e6 for side in (width, height)):
         raise RaymarchError(f"an image of {width} x {height} pixels: want whole numbers from 1, under a million")
     runtime.start()
     needed, free = memory_of_rendering(volume.shape, volume.degree, width * height), memory.available_bytes()

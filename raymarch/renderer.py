@@ -186,7 +186,8 @@ def _require_room(rays: int) -> None:
     """RaymarchError where so many rays, what is seen of them and an image made of it do not fit."""
     needed, free = BYTES_A_RAY * rays, available_bytes()
     if needed > 0.9 * free or rays > MAX_CELLS:
-        raise RaymarchError(f"{rays:,} rays take {needed:,} bytes but {free:,} are free; take a smaller image")
+        room = f"{free:,} are free and {MAX_CELLS:,} rays are the most"
+        raise RaymarchError(f"an image of {rays:,} rays takes {needed:,} bytes but {room}; take a smaller one")
 
 
 def render(volume: Volume, camera: Camera, *, background=None, march: March = March(), extras: bool = False):
