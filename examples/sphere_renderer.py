@@ -63,6 +63,16 @@ class Sphere(Owner[SphereFields]):
 
     def __init__(self, width: int = 640, height: int = 480, focus: float = 400.0, order: int = 12, samples: int = 0):
         rm.start("cpu", "f64")
+        size = (width, height, focus, order, samples)
+        self._own(size, lambda room: self._build(*size), lambda room: 8 * (12 * width * height + 4 * samples))
+        t, w = np.polynomial.legendre.leggauss(order)
+        t, w = (t + 1) / 2, w / 2
+        # t -> sin^2(pi t / 2) takes the square roots off both ends of a panel of rows.
+        dense, by_t = np.sin(np.pi * t / 2) ** 2, np.pi / 2 * np.sin(np.pi * t)
+        self.fields.node.from_numpy(np.stack([t, w, dense, w * by_t], 1))
+
+    @staticmethod
+    def _build(width: int, height: int, focus: float, order: int, samples: int):
         scalar, vector = (lambda: ti.field(float)), (lambda n: ti.Vector.field(n, float))
         with_gradient = {name: ti.field(float, needs_grad=True) for name in ("image", "cover", "shape", "apparent")}
         f = SphereFields(
@@ -77,12 +87,7 @@ class Sphere(Owner[SphereFields]):
             tree.dense(ti.i, max(count, 1)).place(each)
         tree.place(f.loss, f.used)
         tree.lazy_grad()
-        self._own(tree, f)
-        t, w = np.polynomial.legendre.leggauss(order)
-        t, w = (t + 1) / 2, w / 2
-        # t -> sin^2(pi t / 2) takes the square roots off both ends of a panel of rows.
-        dense, by_t = np.sin(np.pi * t / 2) ** 2, np.pi / 2 * np.sin(np.pi * t)
-        f.node.from_numpy(np.stack([t, w, dense, w * by_t], 1))
+        return tree, f
 
     def _place(self, shape: np.ndarray) -> None:
         r, x, y, z = (float(each) for each in shape)

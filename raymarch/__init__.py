@@ -10,6 +10,7 @@ image = rm.render(result.volume, views.cameras[3])
 
 import importlib
 import os
+import warnings
 from typing import TYPE_CHECKING
 
 os.environ.setdefault("TI_SKIP_VERSION_CHECK", "ON")  # else Taichi sends an id to a server as it is imported
@@ -19,6 +20,9 @@ if os.name == "posix" and not os.environ.get("HOME"):
     _home = os.path.expanduser("~")
     os.environ["HOME"] = "/dev/null" if _home == "~" else _home
 os.environ.setdefault("TI_ENABLE_PYBUF", "0")  # else it writes to a notebook's stderr
+
+# Taichi 1.7.4 calls what Python 3.15 will not have: who makes errors of warnings could not import it.
+warnings.filterwarnings("ignore", r".*getdefaultlocale", DeprecationWarning, r"taichi\.")
 
 if TYPE_CHECKING:
     import raymarch.plot as plot  # noqa: F401
@@ -48,6 +52,7 @@ if TYPE_CHECKING:
     from raymarch.metrics import ssim as ssim
     from raymarch.optimiser import Adam as Adam
     from raymarch.parameters import Parameters as Parameters
+    from raymarch.pool import release as release
     from raymarch.rays import Rays as Rays
     from raymarch.refinement import Refinement as Refinement
     from raymarch.refinement import refine as refine
@@ -90,6 +95,7 @@ _HOME = {
     "metrics": ["psnr", "ssim"],
     "optimiser": ["Adam"],
     "parameters": ["Parameters"],
+    "pool": ["release"],
     "rays": ["Rays"],
     "refinement": ["Refinement", "refine"],
     "registration": ["Registration", "register"],

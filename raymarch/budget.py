@@ -51,12 +51,27 @@ def require_budget(settings: FitSettings, box, images: Sequence[int]) -> Memory:
     # One by one: a finer grid may take less than one with more slots, and what is named must hold for all below it.
     while _fits(settings, memory_of_fit(replace(settings, resolution=largest + 1), box, images)):
         largest += 1
+    if largest == 3:
+        least = memory_of_fit(replace(settings, resolution=4), box, images)
+        raise RaymarchError(
+            f"the smallest fit of these images takes about {least.total:,} bytes, {least.parts['images']:,} of them for"
+            f" the images, but {int(budget):,} {whose}; {_cure(settings, least, budget)}"
+        )
+    cure = f"take a resolution of {largest} or less"
     size = " x ".join(str(n) for n in needed.shape)
-    cure = f"take a resolution of {largest} or less" if largest > 3 else "take fewer or smaller images"
     raise RaymarchError(
         f"a fit of {size} samples at SH degree {needed.sh_degree} takes about {needed.total:,} bytes but"
         f" {int(budget):,} {whose}; {cure}"
     )
+
+
+def _cure(settings: FitSettings, least: Memory, budget: float) -> str:
+    """What helps where not even the coarsest grid fits."""
+    more = "free some memory"
+    if settings.memory is not None and budget == settings.memory * 1e9:
+        more = f"raise memory to {math.ceil(least.total / 1e7) / 100:g} GB or more"
+    without = least.total - least.parts["images"]
+    return more + (", or take fewer or smaller images" if without < budget else "")
 
 
 def _fits(settings: FitSettings, needed: Memory) -> bool:

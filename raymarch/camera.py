@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from numbers import Real
 
 import numpy as np
 
+from raymarch.arguments import checked
+from raymarch.arrays import array, numeric, vector
+from raymarch.checks import WORLD, Wrong, instance_of, number, shown, whole
 from raymarch.errors import RaymarchError
-from raymarch.pose import look_at, require_rigid
+from raymarch.pose import BOX, PLACE, look_at, require_rigid
 from raymarch.rays import Rays
+
+MOST_A_SIDE = 1 << 20  # pixels
+SIDE = whole(1, MOST_A_SIDE, cure="an image has pixels, and not so many")
+MOST_PIXELS = 2**31 - 1  # that can be counted on the device
+FOV = replace(number(0, np.pi, above=True, below=True), wanted="a field of view between 0 and pi [rad]")
+ELEVATION = number(-89, 89, unit="degree")
+MOTION = array(4, 4, low=-WORLD, high=WORLD)
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,23 +48,19 @@ class Camera:
     def __post_init__(self):
         pose = require_rigid(self.world_from_camera)
         pose.setflags(write=False)
-        focal, principal = tuple(float(f) for f in self.focal), tuple(float(p) for p in self.principal)
-        if len(focal) != 2 or not all(np.isfinite(f) and f > 0 for f in focal):
-            raise RaymarchError(f"focal is {focal} pixels, want two positive numbers")
-        if len(principal) != 2 or not np.isfinite(principal).all():
-            raise RaymarchError(f"principal point is {principal}, want two finite numbers")
-        if not all(isinstance(n, Real) and np.isfinite(n) and int(n) == n > 0 for n in (self.width, self.height)):
-            raise RaymarchError(f"image is {self.width} x {self.height} pixels, want whole numbers from 1 x 1")
-        for name, value in [("world_from_camera", pose), ("focal", focal), ("principal", principal)]:
+        focal = vector(2, 1 / WORLD, WORLD)("focal", self.focal)
+        principal = vector(2, -WORLD, WORLD)("principal", self.principal)
+        width, height = SIDE("width", self.width), SIDE("height", self.height)
+        if width * height > MOST_PIXELS:
+            raise RaymarchError(f"image is {width} x {height} pixels, want at most {MOST_PIXELS} in all; scale it")
+        values = {"world_from_camera": pose, "focal": focal, "principal": principal, "width": width, "height": height}
+        for name, value in values.items():
             object.__setattr__(self, name, value)
-        object.__setattr__(self, "width", int(self.width))
-        object.__setattr__(self, "height", int(self.height))
 
     @classmethod
+    @checked(fov=FOV, width=SIDE, height=SIDE)
     def from_fov(cls, world_from_camera, fov: float, width: int, height: int) -> Camera:
         """Camera of a horizontal field of view [radian, between 0 and pi] with its principal point in the middle."""
-        if not (np.isfinite(fov) and 0 < fov < np.pi):
-            raise RaymarchError(f"field of view is {fov} rad, want between 0 and pi; the focal would not be positive")
         focal = 0.5 * width / np.tan(0.5 * fov)
         return cls(world_from_camera, (focal, focal), (width / 2, height / 2), width, height)
 
@@ -69,11 +74,13 @@ class Camera:
         """Centre of projection (3,) in the world."""
         return self.world_from_camera[:3, 3]
 
+    @checked(factor=number(0, above=True))
     def scaled(self, factor: float) -> Camera:
         """The same camera with `factor` times as many pixels a side."""
-        width, height = round(self.width * factor), round(self.height * factor)
-        if width < 1 or height < 1:
-            raise RaymarchError(f"camera scaled by {factor} has {width} x {height} pixels; choose a larger factor")
+        width, height = (round(min(n * factor, MOST_PIXELS)) for n in (self.width, self.height))
+        if min(width, height) < 1 or max(width, height) > MOST_A_SIDE:
+            cure = "a larger factor" if factor < 1 else "a smaller factor"
+            raise RaymarchError(f"factor is {factor:g}, which makes {width} x {height} pixels; choose {cure}")
         sx, sy = width / self.width, height / self.height
         return replace(
             self,
@@ -83,24 +90,39 @@ class Camera:
             height=height,
         )
 
+    @checked(world_from_world=MOTION)
     def moved(self, world_from_world) -> Camera:
         """The camera carried along by a rigid motion (4, 4) of the world."""
-        return replace(self, world_from_camera=np.asarray(world_from_world, float) @ self.world_from_camera)
+        return replace(self, world_from_camera=world_from_world @ self.world_from_camera)
 
     def rays(self, pixels=None) -> Rays:
         """One ray per pixel centre, row by row, (height * width) of them, or of the pixels whose indices are given."""
         total = self.height * self.width
-        index = np.arange(total) if pixels is None else np.asarray(pixels)
-        whole = index.ndim == 1 and index.size > 0 and np.issubdtype(index.dtype, np.integer)
-        if not whole or index.min() < 0 or index.max() >= total:
-            raise RaymarchError(f"pixels want to be one or more whole numbers of 0 to {total - 1}, row by row")
+        index = np.arange(total) if pixels is None else self.require_pixels(pixels)
         v, u = np.divmod(index, self.width)
         x = (u + 0.5 - self.principal[0]) / self.focal[0]
         y = -(v + 0.5 - self.principal[1]) / self.focal[1]
         direction = np.stack([x, y, -np.ones_like(x)], axis=-1) @ self.world_from_camera[:3, :3].T
         return Rays(np.broadcast_to(self.position, direction.shape), direction)
 
+    def require_pixels(self, pixels) -> np.ndarray:
+        """Indices of pixels as an array; else RaymarchError."""
+        total = self.height * self.width
+        try:
+            index = numeric(pixels)
+        except Wrong:
+            index = np.zeros(0)
+        if index.ndim != 1 or index.size == 0 or index.dtype.kind == "f" or index.min() < 0 or index.max() >= total:
+            raise RaymarchError(
+                f"pixels are {shown(pixels)}, want one or more whole numbers of 0 to {total - 1}, row by row"
+            )
+        return index.astype(np.int64)
 
+
+CAMERA = instance_of(Camera, "a Camera")
+
+
+@checked(target=PLACE, radius=number(0, WORLD, above=True), count=whole(1, 1 << 20), elevation=ELEVATION, like=CAMERA)
 def orbit(target, radius: float, count: int, *, elevation: float = 25.0, like: Camera) -> list[Camera]:
     """`count` cameras on a circle about the z axis through `target`, `radius` [world unit] away, `elevation` [degree].
 
@@ -110,8 +132,6 @@ def orbit(target, radius: float, count: int, *, elevation: float = 25.0, like: C
         >>> len(orbit((0, 0, 0), 4.0, 60, like=Camera.look_at((4, 0, 0))))
         60
     """
-    if not abs(elevation) <= 89:
-        raise RaymarchError(f"elevation is {elevation} degrees, want -89 to 89")
     target, up = np.asarray(target, float), np.deg2rad(elevation)
     cameras = []
     for angle in 2 * np.pi * np.arange(count) / count:
@@ -120,6 +140,7 @@ def orbit(target, radius: float, count: int, *, elevation: float = 25.0, like: C
     return cameras
 
 
+@checked(box=BOX, count=whole(1, 1 << 20), elevation=ELEVATION, size=SIDE, fov=FOV)
 def orbit_of_volume(box, count: int, *, elevation: float = 25.0, size: int = 512, fov: float = 0.7) -> list[Camera]:
     """`count` square cameras of `size` pixels around a box (2, 3), `elevation` in degrees, far enough to see it whole.
 
@@ -129,7 +150,7 @@ def orbit_of_volume(box, count: int, *, elevation: float = 25.0, size: int = 512
         >>> len(orbit_of_volume([(-1, -1, -1), (1, 1, 1)], 12))
         12
     """
-    lower, upper = np.asarray(box, float)
+    lower, upper = box
     corners = np.stack(np.meshgrid(*zip(lower, upper, strict=True), indexing="ij"), -1).reshape(-1, 3)
     corners = corners - (lower + upper) / 2
     like = Camera.look_at((1, 0, 0), fov=fov, width=size, height=size)

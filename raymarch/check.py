@@ -18,15 +18,17 @@ from pathlib import Path
 import numpy as np
 
 from raymarch import runtime
+from raymarch.arguments import checked
 from raymarch.camera import Camera
+from raymarch.checks import one_of, optional, some_of, whole
 from raymarch.errors import RaymarchError
 from raymarch.gradient_check import GradientRow, check_rows
 from raymarch.io.volume_hdf5 import load, save
-from raymarch.linearised import UNSEEN, Linearised
-from raymarch.parameters import GROUPS
-from raymarch.renderer import March
-from raymarch.view import Views, require_colour
-from raymarch.volume import Volume
+from raymarch.linearised import Linearised
+from raymarch.parameters import GROUPS, UNSEEN
+from raymarch.renderer import MARCH, March
+from raymarch.view import CAMERAS, Views, require_colour
+from raymarch.volume import VOLUME, Volume
 
 EXACT = March(stop=0.0, least=0.0)
 EXPOSURE = (1.1, 0.9, 1.05, 0.02, -0.01, 0.03)  # not plain, or half of its terms would be invisible
@@ -60,6 +62,16 @@ class GradientReport:
         return "\n".join([*lines, f"{verdict} ({kind}, {self.seconds:.0f} s)"])
 
 
+@checked(
+    volume=VOLUME,
+    where=CAMERAS,
+    parameters=optional(some_of(*GROUPS)),
+    precision=one_of(*runtime.PRECISIONS),
+    march=MARCH,
+    rays=whole(1, 1 << 20),
+    seed=whole(0, 2**31 - 1),
+    arch=one_of(*runtime.ARCHES),
+)
 def check_gradients(
     volume: Volume,
     where: Camera | Views | Sequence[Camera],
@@ -96,19 +108,8 @@ def check_gradients(
         True
     """
     started = time.perf_counter()
-    several = where.cameras if isinstance(where, Views) else where
-    cameras = [where] if isinstance(where, Camera) else list(several) if isinstance(several, Sequence) else []
-    if not isinstance(volume, Volume) or not cameras or not all(isinstance(c, Camera) for c in cameras):
-        raise RaymarchError("want a volume, and a camera, several, or views: rm.check_gradients(volume, views)")
-    if not isinstance(march, March):
-        raise RaymarchError(f"march is {type(march).__name__}, want rm.March(...)")
+    cameras: list[Camera] = list(where)  # type: ignore[arg-type]  # as CAMERAS reads them
     names = _wanted(parameters, march.mode)
-    whole = isinstance(rays, (int, np.integer)) and isinstance(seed, (int, np.integer))
-    if precision not in runtime.PRECISIONS or not whole or not 1 <= rays <= 1 << 20 or not 0 <= seed < 1 << 31:
-        raise RaymarchError(
-            f"precision {precision!r}, {rays} rays, seed {seed}: want one of {runtime.PRECISIONS}, 1 or more, 0 or more"
-        )
-    rays, seed = int(rays), int(seed)
     camera = cameras[int(np.random.default_rng(seed).integers(len(cameras)))]
     asked = {
         "pose": camera.world_from_camera.tolist(),
@@ -135,13 +136,10 @@ def _wanted(parameters: Sequence[str] | None, mode: str) -> list[str]:
     unseen = UNSEEN.get(mode, ())
     if parameters is None:
         return [name for name in GROUPS if name not in unseen]
-    names = [parameters] if isinstance(parameters, str) else list(parameters)
-    for name in names or [""]:
-        if name not in GROUPS:
-            raise RaymarchError(f"parameter {name!r}: want some of {', '.join(GROUPS)}")
+    for name in parameters:
         if name in unseen:
             raise RaymarchError(f"mode {mode} has no gradient by {name}, which it does not see; leave it out")
-    return names
+    return list(parameters)
 
 
 def _run(folder: str) -> None:

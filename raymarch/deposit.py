@@ -9,12 +9,35 @@ import numpy as np
 import taichi as ti
 
 from raymarch import runtime
-from raymarch.errors import RaymarchError
+from raymarch.arguments import checked
+from raymarch.arrays import array, numeric
+from raymarch.checks import LARGEST, Check, Wrong, whole
 from raymarch.kernels import splat as kernels
-from raymarch.memory import require_memory
+from raymarch.memory import MAX_CELLS, require_memory
 from raymarch.owner import Owner
 
+COUNT = whole(1, MAX_CELLS)
 
+
+def _shape(value) -> tuple[int, ...]:
+    shape = tuple(COUNT.read(n) for n in value)
+    if len(shape) not in (2, 3):
+        raise ValueError
+    return shape
+
+
+def _columns(value) -> np.ndarray:
+    values = numeric(value)
+    if values.ndim not in (1, 2) or values.size == 0:
+        raise Wrong(f"has shape {values.shape}")
+    return values
+
+
+VALUES = Check("(point,) or (point, channel) numbers of one point or more", _columns)
+SHAPE = Check("2 whole numbers from 1 for an image or 3 for a grid, without the channels", _shape)
+
+
+@checked(shape=SHAPE)
 def splat(positions, values, shape) -> np.ndarray:
     """Deposit points in a grid or an image by multilinear weights: the transpose of interpolation.
 
@@ -39,19 +62,17 @@ def splat(positions, values, shape) -> np.ndarray:
         array([[0., 4., 0.],
                [0., 4., 0.]]...)
     """
+    flat = VALUES("values", values).ndim == 1
+    columns = np.reshape(values, (-1, 1)) if flat else values
+    values = array("point", "channel")("values", columns)
+    count, numbers = values.shape
+    positions = _places(positions, count, len(shape))
     runtime.start()
     runtime.require_owner()
-    values = _numbers(values, "values", "numbers")
-    columns = values[:, None] if values.ndim == 1 else values
-    if columns.ndim != 2 or 0 in columns.shape:
-        raise RaymarchError(f"values have shape {values.shape}, want (point,) or (point, channel) of one point or more")
-    shape = _shape(shape)
-    positions = _checked(positions, "positions", (len(columns), len(shape)))
-    numbers = columns.shape[1]
     require_memory(shape, math.prod(shape) * numbers * 8, numbers, "make it smaller")
     target = np.zeros((*shape, numbers), runtime.dtype())
-    kernels.splat_arrays(positions, _checked(columns, "values", columns.shape), target)
-    return target[..., 0] if values.ndim == 1 else target
+    kernels.splat_arrays(_sent(positions), _sent(values), target)
+    return target[..., 0] if flat else target
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,13 +113,23 @@ class Splat(Owner[SplatFields]):
 
     name = "this splat"
 
+    @checked(count=COUNT, shape=SHAPE, channels=COUNT)
     def __init__(self, count: int, shape, channels: int = 1):
         runtime.start()
         runtime.require_owner()
-        self.shape = _shape(shape)
-        self.count, self.channels = _whole(count, "count"), _whole(channels, "channels")
+        self.shape, self.count, self.channels = shape, count, channels
         cells = self.count * (len(self.shape) + self.channels) + math.prod(self.shape) * self.channels
-        require_memory(self.shape, 2 * cells * np.dtype(runtime.dtype()).itemsize, self.channels, "take a smaller one")
+        size = 2 * cells * np.dtype(runtime.dtype()).itemsize
+
+        def require() -> None:
+            require_memory(self.shape, size, self.channels, "take a smaller one")
+
+        if not self._own((self.count, self.channels, self.shape), self._build, lambda room: size, require=require):
+            for field in (self.positions, self.values, self.target):
+                field.fill(0)
+                field.grad.fill(0)
+
+    def _build(self, room: tuple[int, ...]) -> tuple[ti.FieldsBuilder, SplatFields]:
         f = SplatFields(*(ti.field(float, needs_grad=True) for _ in range(3)))
         tree = ti.FieldsBuilder()
         for field in (f.positions, f.positions.grad):
@@ -108,7 +139,7 @@ class Splat(Owner[SplatFields]):
         for field in (f.target, f.target.grad):
             tree.dense(ti.axes(*range(len(self.shape) + 1)), (*self.shape, self.channels)).place(field)
         tree.lazy_grad()
-        self._own(tree, f)
+        return tree, f
 
     @property
     def positions(self) -> ti.Field:
@@ -127,10 +158,10 @@ class Splat(Owner[SplatFields]):
 
     def upload(self, positions, values) -> None:
         """Set positions (point, axis) [index] and values (point, channel)."""
-        positions = _checked(positions, "positions", (self.count, len(self.shape)))
-        values = _checked(values, "values", (self.count, self.channels))
-        self.positions.from_numpy(positions)
-        self.values.from_numpy(values)
+        positions = _places(positions, self.count, len(self.shape))
+        values = array(self.count, self.channels)("values", values)
+        self.positions.from_numpy(_sent(positions))
+        self.values.from_numpy(_sent(values))
 
     @ti.ad.grad_replaced
     def deposit(self) -> None:
@@ -146,9 +177,9 @@ class Splat(Owner[SplatFields]):
     def tangent(self, dot_positions, dot_values) -> np.ndarray:
         """How the target (\\*shape, channel) changes as positions and values change at these rates."""
         dot_target = np.zeros((*self.shape, self.channels), runtime.dtype())
-        dot_positions = _checked(dot_positions, "dot_positions", (self.count, len(self.shape)))
-        dot_values = _checked(dot_values, "dot_values", (self.count, self.channels))
-        kernels.splat_tangent(self.fields, dot_positions, dot_values, dot_target)
+        dot_positions = array(self.count, len(self.shape))("dot_positions", dot_positions)
+        dot_values = array(self.count, self.channels)("dot_values", dot_values)
+        kernels.splat_tangent(self.fields, _sent(dot_positions), _sent(dot_values), dot_target)
         return dot_target
 
     def clear_gradients(self) -> None:
@@ -157,38 +188,12 @@ class Splat(Owner[SplatFields]):
             field.grad.fill(0)
 
 
-def _whole(n, name: str) -> int:
-    if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:
-        raise RaymarchError(f"{name} is {n!r}, want a whole number, 1 or more")
-    return int(n)
+def _places(positions, count: int, axes: int) -> np.ndarray:
+    """Positions (point, axis); those too far away for single precision are brought as near as that is far."""
+    most = float(np.finfo(float).max)
+    return np.clip(array(count, axes, low=-most, high=most)("positions", positions), -LARGEST, LARGEST)
 
 
-def _shape(shape) -> tuple[int, ...]:
-    try:
-        lengths = tuple(shape)
-    except TypeError:
-        lengths = ()
-    if len(lengths) not in (2, 3):
-        raise RaymarchError(f"shape is {shape!r}, want 2 numbers for an image or 3 for a grid, without the channels")
-    return tuple(_whole(n, "a length of shape") for n in lengths)
-
-
-def _numbers(values, name: str, wanted: str) -> np.ndarray:
-    try:
-        return np.asarray(values, np.float64)
-    except (TypeError, ValueError):
-        raise RaymarchError(f"{name} are not an array of numbers, want {wanted}") from None
-
-
-def _checked(values, name: str, shape: tuple[int, int]) -> np.ndarray:
-    """Finite numbers of that shape, as kernels take them."""
-    array = _numbers(values, name, f"shape {shape}")
-    if array.shape != shape:
-        kind = "axis" if "positions" in name else "channel"
-        raise RaymarchError(f"{name} have shape {array.shape}, want {shape}: a row a point, a column a {kind}")
-    if not np.isfinite(array).all():
-        row = int(np.argwhere(~np.isfinite(array))[0, 0])
-        raise RaymarchError(
-            f"{name} of point {row} are {array[row].tolist()}, want finite numbers; leave the point out"
-        )
-    return np.ascontiguousarray(array, runtime.dtype())
+def _sent(values: np.ndarray) -> np.ndarray:
+    """Numbers as kernels take them."""
+    return np.ascontiguousarray(values, runtime.dtype())

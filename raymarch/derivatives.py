@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from raymarch.camera import Camera
-from raymarch.linearised import PLAIN, Linearised
-from raymarch.renderer import March
-from raymarch.volume import Volume
+from raymarch.arguments import checked
+from raymarch.camera import CAMERA, Camera
+from raymarch.linearised import Linearised
+from raymarch.parameters import EXPOSURE, PLAIN, columns_of
+from raymarch.renderer import BACKGROUND, MARCH, March
+from raymarch.volume import VOLUME, Volume
 
 
+@checked(volume=VOLUME, camera=CAMERA, march=MARCH, background=BACKGROUND, exposure=EXPOSURE)
 def jacobian(
     volume: Volume,
     camera: Camera,
@@ -40,5 +43,6 @@ def jacobian(
         >>> jacobian(ball, Camera.look_at((0, -4, 0), width=8, height=8), ["pose", "focal"]).shape
         (64, 4, 8)
     """
+    columns = columns_of(parameters)
     with Linearised(volume, camera, background=background, exposure=exposure, march=march, pixels=pixels) as seen:
-        return seen.jacobian(parameters)
+        return seen.jacobian(columns)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ import numpy as np
 import taichi as ti
 
 from raymarch import runtime
+from raymarch.grid_layout import STEP
 from raymarch.kernels import transfer
 from raymarch.memory import require_memory
 from raymarch.owner import Owner
@@ -34,18 +36,26 @@ class DotGrid(Owner[DotFields]):
 
     def __init__(self, shape: tuple[int, int, int], channels: int, columns: int):
         runtime.start()
-        runtime.require_owner()
-        self.shape, self.columns = shape, columns
+        self.shape, self.columns, self._channels = shape, columns, channels
         self._held: tuple[list[Parameters], list] | None = None
         width = 4 if runtime.single_precision() else 8
         numbers = columns * (1 + channels)
-        require_memory(shape, int(np.prod(shape)) * numbers * width, numbers, "take fewer columns at once")
-        tree = ti.FieldsBuilder()
+
+        def size_of(room) -> int:
+            return math.prod(room) * numbers * width
+
+        def require() -> None:
+            require_memory(shape, size_of(shape), numbers, "take fewer columns at once")
+
+        self._own((columns, channels), self._build, size_of, room=tuple(shape), step=STEP, require=require)
+
+    def _build(self, room: tuple[int, ...]) -> tuple[ti.FieldsBuilder, DotFields]:
+        tree, columns, channels = ti.FieldsBuilder(), self.columns, self._channels
         density = ti.Vector.field(columns, float)
         features = ti.Vector.field(columns * channels, float) if channels else None
         for each in filter(None, (density, features)):
-            tree.dense(ti.ijk, shape).place(each)
-        self._own(tree, DotFields(density, features, columns, channels))
+            tree.dense(ti.ijk, room).place(each)
+        return tree, DotFields(density, features, columns, channels)
 
     @staticmethod
     def columns_for(channels: int, wanted: int) -> int:

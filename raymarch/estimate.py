@@ -9,17 +9,21 @@ import numpy as np
 import taichi as ti
 
 from raymarch import memory, runtime
+from raymarch.arguments import checked
 from raymarch.budget import require_budget
+from raymarch.camera import SIDE as PIXELS
 from raymarch.camera import orbit_of_volume
+from raymarch.checks import flag, optional
 from raymarch.errors import RaymarchError
 from raymarch.fitter import Fitter
 from raymarch.hull import find_box
 from raymarch.imagestore import ImageStore
 from raymarch.memory import Memory, memory_of_rendering
+from raymarch.pose import BOX
 from raymarch.renderer import Renderer
 from raymarch.settings import FitSettings, settings_for
 from raymarch.view import Views
-from raymarch.volume import Volume
+from raymarch.volume import VOLUME, Volume
 
 PROBE = 40  # steps of the fit in small
 SETTLED = 0.6  # steps of a whole fit take so much of those, as most of the volume is empty by then; measured
@@ -50,6 +54,7 @@ class Forecast:
         return {**size, **told, "steps": self.steps}
 
 
+@checked(box=optional(BOX), clock=flag)
 def forecast(
     views: Views, settings: FitSettings | str = "default", *, box=None, clock: bool = True, **changes
 ) -> Forecast:
@@ -103,6 +108,7 @@ def _measured(views: Views, settings: FitSettings, box) -> tuple[float, int]:
     return steps * mean, steps
 
 
+@checked(volume=VOLUME, width=PIXELS, height=PIXELS)
 def forecast_rendering(volume: Volume, width: int = 800, height: int = 800) -> Forecast:
     """What rendering one image of the volume takes, once all is compiled; its time is measured on a smaller one.
 
@@ -112,8 +118,6 @@ def forecast_rendering(volume: Volume, width: int = 800, height: int = 800) -> F
         >>> forecast_rendering(Volume.from_function(lambda p: 1 - p[..., 0] ** 2, shape=(8, 8, 8))).steps is None
         True
     """
-    if not all(isinstance(side, (int, np.integer)) and 1 <= side < 1e6 for side in (width, height)):
-        raise RaymarchError(f"an image of {width} x {height} pixels: want whole numbers from 1, under a million")
     runtime.start()
     needed, free = memory_of_rendering(volume.shape, volume.degree, width * height), memory.available_bytes()
     if needed.total > free:

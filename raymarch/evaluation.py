@@ -8,10 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from raymarch.arguments import checked
+from raymarch.checks import callback, optional
 from raymarch.metrics import psnr, ssim
-from raymarch.renderer import March, Renderer
-from raymarch.view import Views
-from raymarch.volume import Volume
+from raymarch.renderer import MARCH, March, Renderer
+from raymarch.view import VIEWS, Views
+from raymarch.volume import VOLUME, Volume
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,15 @@ class Evaluation:
     views: tuple[ViewScore, ...]
     seconds_per_image: float
 
+    def __repr__(self) -> str:
+        similarity = "none" if self.ssim is None else f"{self.ssim:.4f}"
+        return (
+            f"Evaluation(PSNR {self.psnr:.2f} dB, SSIM {similarity}, {len(self.views)} views,"
+            f" {self.seconds_per_image:.3g} s an image)"
+        )
 
+
+@checked(volume=VOLUME, views=VIEWS, march=MARCH, seen=optional(callback))
 def evaluate(
     volume: Volume, views: Views, *, march: March = March(), seen: Callable[[int, np.ndarray], None] | None = None
 ) -> Evaluation:
@@ -54,9 +64,9 @@ def evaluate(
             start = time.perf_counter()
             image = renderer.render(camera, views.background, depth=False).image
             seconds.append(time.perf_counter() - start)
-            truth = views.rgb(i)
-            similarity = ssim(image, truth) if min(image.shape[:2]) >= 11 else None
-            scores.append(ViewScore(views.names[i], psnr(image, truth), similarity))
+            truth, shown = views.rgb(i), np.clip(image, 0, 1)  # an x-ray is brighter than any display
+            similarity = ssim(shown, truth) if min(image.shape[:2]) >= 11 else None
+            scores.append(ViewScore(views.names[i], psnr(shown, truth), similarity))
             if seen is not None:
                 seen(i, image)
     known = [s.ssim for s in scores if s.ssim is not None]

@@ -16,8 +16,11 @@ import numpy as np
 import taichi as ti
 
 from raymarch import losses, runtime, tape
+from raymarch.arguments import checked
 from raymarch.budget import require_budget
-from raymarch.camera import Camera
+from raymarch.camera import CAMERA, Camera
+from raymarch.checks import callback, number, optional
+from raymarch.contents import require_contents
 from raymarch.errors import RaymarchError
 from raymarch.evaluation import Evaluation, evaluate
 from raymarch.grid import Grid
@@ -26,18 +29,17 @@ from raymarch.imagestore import ImageStore
 from raymarch.interrupt import asked_to_stop
 from raymarch.kernels.batch import draw_tiles, list_tiles
 from raymarch.kernels.transfer import clear_moments, fill
-from raymarch.pose import affine_of_box, grid_of_box
+from raymarch.pose import BOX, affine_of_box, grid_of_box
 from raymarch.raybuffer import RayBuffer
-from raymarch.renderer import March, see
-from raymarch.report import NotFinite, Report, versions
-from raymarch.settings import FitSettings, settings_for
-from raymarch.view import Views
+from raymarch.renderer import BACKGROUND, MARCH, March, see
+from raymarch.report import INTERRUPTED, NOT_FINITE, NotFinite, Report, versions
+from raymarch.settings import FitSettings, ending, settings_for
+from raymarch.view import VIEWS, Views
 from raymarch.volume import Activation, Volume
 
 log = logging.getLogger(__name__)
 
 REPORT_EVERY = 25
-FEW_STEPS = 300
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +57,7 @@ class Fit:
         steps = self.volume.provenance["steps"]
         return f"Fit({self.volume!r}, {steps} steps in {self.seconds:.0f} s, ended={self.ended!r})"
 
+    @checked(views=VIEWS)
     def evaluate(self, views: Views) -> Evaluation:
         """PSNR and SSIM against views, best ones the fit has not seen."""
         return evaluate(self.volume, views)
@@ -70,12 +73,14 @@ class Fitter:
         ...     volume = fitter.volume()
     """
 
+    @checked(box=optional(BOX), started=optional(number()))
     def __init__(
         self, views: Views, settings: FitSettings | str = "default", *, box=None, started: float | None = None
     ):
         self.started = time.perf_counter() if started is None else started
         settings = settings_for(views, settings)
         runtime.start()
+        require_contents(views)
         if doubt := views.background_doubt():
             log.warning("%s", doubt)
         self.views, self.settings = views, settings
@@ -105,7 +110,7 @@ class Fitter:
         clear_moments(grid.fields)
         fill(grid.fields, *shape, 0.0, 0.0)
         if self.views.has_alpha and s.hull:
-            grid.fields.allowed.from_numpy((visual_hull(self.store, self.box, grid.cells) >= 0).astype(np.uint8))
+            grid.allow(visual_hull(self.store, self.box, grid.cells) >= 0)
         return grid
 
     def _shape_of(self, scale: float) -> tuple[int, int, int]:
@@ -135,6 +140,7 @@ class Fitter:
         by_seconds = (self.seconds - self._ready) / budget if budget > 0 else 1.0
         return min(max(by_steps, by_seconds), 1.0)
 
+    @checked(stop=callback)
     def run(self, stop: Callable[[], bool] = lambda: False) -> Iterator[Report]:
         """Step until the end, or until `stop()` says so, with a report every so often and one at the end.
 
@@ -201,10 +207,7 @@ class Fitter:
         loss = float(self.buffer.fields.loss[None])
         if broken or not math.isfinite(loss):
             step = broken - 2 if broken else self.steps_done - 1
-            raise NotFinite(
-                f"loss or gradient not finite at step {step}; the volume from before it is kept;"
-                " lower the learning rates"
-            )
+            raise NotFinite(f"{NOT_FINITE} at step {step}; the volume from before it is kept; lower the learning rates")
         error = losses.colour_error(self.buffer.fields, self.rays, self._background)
         progress, seconds = self.progress, self.seconds
         report = Report(
@@ -226,6 +229,7 @@ class Fitter:
             return max(self.settings.seconds - seconds, 0.0)
         return (seconds - self._ready) * (1 - progress) / max(progress, 1e-9)
 
+    @checked(camera=CAMERA, background=BACKGROUND, march=MARCH)
     def render(self, camera: Camera, background=None, march: March = March()) -> np.ndarray:
         """Image (height, width, 3) float32 of the volume as it stands, drawn from the fit's own grid."""
         behind = self.views.background if background is None else background
@@ -248,13 +252,10 @@ class Fitter:
 
     def how_it_ended(self) -> str:
         """ "done", or what a person should know about a fit that had too little time."""
-        if self.steps_done == 0:
-            return "the time was over before the first step"
-        if self.settings.seconds and self.steps_done < min(FEW_STEPS, self.settings.steps or FEW_STEPS):
-            return f"done after only {self.steps_done} steps; give more seconds, or the preset quick"
-        return "done"
+        return ending(self.steps_done, self.settings)
 
 
+@checked(box=optional(BOX), show=optional(callback), started=optional(number()), ready=optional(callback))
 def fit(
     views: Views,
     settings: FitSettings | str = "default",
@@ -262,6 +263,7 @@ def fit(
     box=None,
     show: Callable[[Report], None] | None = None,
     started: float | None = None,
+    ready: Callable[[Fitter], None] | None = None,
     **changes,
 ) -> Fit:
     """Recover a volume from views.
@@ -272,8 +274,10 @@ def fit(
         box: lower and upper corner (2, 3) in the world; found from masks and cameras if not given.
         show: called with each `Report`, for progress.
         started: `time.perf_counter()` from which `seconds` count; now if not given.
+        ready: called with the `Fitter` before its first step, to refuse what it would come to.
 
-    Ctrl-C ends it early and keeps the volume. Raises RaymarchError where the views or settings cannot be fitted.
+    Ctrl-C ends it early and keeps the volume, as do SIGTERM and SIGHUP where the program does not handle them itself;
+    `ended` tells. Raises RaymarchError where the views or settings cannot be fitted.
 
     Example:
         >>> fit(views, "quick", seconds=60).volume.shape  # doctest: +SKIP
@@ -281,11 +285,13 @@ def fit(
     """
     settings = settings_for(views, settings, **changes)
     with asked_to_stop() as asked, Fitter(views, settings, box=box, started=started) as fitter:
+        if ready is not None:
+            ready(fitter)
         try:
             for report in fitter.run(asked):
                 if show is not None:
                     show(report)
-            ended = f"interrupted at step {fitter.steps_done}" if asked() else fitter.how_it_ended()
+            ended = f"{INTERRUPTED} at step {fitter.steps_done}" if asked() else fitter.how_it_ended()
         except NotFinite as error:
             ended = str(error)
         volume = fitter.volume(ended)

@@ -19,6 +19,7 @@ WIDTHS = (1e-5, 1e-4, 1e-6, 1e-3, 1e-7)  # the likeliest first
 ENOUGH = 1e-8  # an agreement that ends the search for a better width
 PAIRS = 3
 ELEMENTS = 8
+TURNING = ("pose", "focal", "principal_point")  # what the direction of rays depends on, in which harmonics are read
 BENT = 1e-5  # of the largest slope: a difference of the slopes to both sides that is more than curvature
 FLAT = 1e-10  # of the image: a difference under this is mostly rounding
 SMOOTH = 1e-6  # rays whose differences at two widths disagree by more, of the largest, cross a kink
@@ -32,8 +33,8 @@ class GradientRow:
         parameter, mode, precision: what was checked, how rays are composited, "f64" or "f32".
         dot: worst |<Jv, w> - <v, J'w>| / (|Jv| |w|) over random pairs.
         difference: |<difference - tangent, w>| / (|difference| |w|) along a random direction, the larger for w the
-            difference itself and a random one, the best over step widths; None in f32, where differences mean nothing.
-            The adjoint is held by `dot`.
+            difference itself and a random one, the best over step widths, and the worst over the harmonics, each alone;
+            None in f32, where differences mean nothing. The adjoint is held by `dot`.
         worst: the same along single numbers of the group, the worst of them; None in f32.
         kinks: share of the rays that crossed a kink within the difference and were left out.
         verdict: "good"; "at a kink" where dot is good and every difference crosses one, so that there is nothing to
@@ -88,6 +89,8 @@ def _row(seen: Linearised, name: str, pairs, rng) -> GradientRow:
         return GradientRow(name, seen.march.mode, precision, dot, None, None, 0.0, verdict)
     direction = Parameters(**{name: unit * rng.normal(size=shape)})
     difference, kinks = _difference(seen, direction)
+    apart = [one for one in (difference, *_harmonics(seen, name, rng)) if one is not None]
+    difference = max(apart, default=None)
     singles = [_difference(seen, Parameters(**{name: one}))[0] for one in _singles(pairs[0][1], name, shape, unit, rng)]
     worst = max((one for one in singles if one is not None), default=None)
     verdict = "flat"
@@ -98,6 +101,38 @@ def _row(seen: Linearised, name: str, pairs, rng) -> GradientRow:
     elif difference is not None and seen_to_move:
         verdict = "good"
     return GradientRow(name, seen.march.mode, precision, dot, difference, worst, kinks, verdict)
+
+
+def _harmonics(seen: Linearised, name: str, rng) -> list[float | None]:
+    """Relative errors of the tangent by each harmonic alone, where they enter: in a mixture one hides behind the rest.
+
+    Those by colour are along a direction of this harmonic's numbers. Those by what turns rays are in a volume without
+    any other, which is turned together with the camera: its samples stay where they are, and only headings move.
+    """
+    count, shape = (seen.volume.degree + 1) ** 2, seen.volume.features.shape
+    found: list[float | None] = []
+    if seen.march.mode == "x-ray" or count == 1:
+        return found
+    if name == "colour":
+        for k in range(count):
+            part = np.zeros(shape)
+            part[..., 3 * k : 3 * k + 3] = rng.normal(size=(*shape[:3], 3))
+            found.append(_difference(seen, Parameters(colour=part))[0])
+    elif name in TURNING:
+        turn = _turn(seen, rng.normal(size=3))
+        for k in range(1, count):
+            seen.load(k)
+            found.append(_difference(seen, turn)[0])
+        seen.load()
+    return found
+
+
+def _turn(seen: Linearised, about: np.ndarray) -> Parameters:
+    """Camera and box turned alike about the camera's position, by a rotation vector in camera axes."""
+    x, y, z = seen.camera.world_from_camera[:3, :3] @ about
+    place = seen.projection.world_from_index[:3].copy()
+    place[:, 3] -= seen.camera.position
+    return Parameters(pose=np.concatenate([np.zeros(3), about]), box=[[0, -z, y], [z, 0, -x], [-y, x, 0]] @ place)
 
 
 def _apart(found: np.ndarray, wanted: np.ndarray, w: np.ndarray) -> float:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import taichi as ti
-from taichi.lang.matrix import MatrixField
 
 from raymarch import runtime
 from raymarch.errors import RaymarchError
+from raymarch.grid_layout import BLOCKS, SLOTS, STEP, Fields, block_for, build, cells_of
 from raymarch.kernels import occupancy, transfer
 from raymarch.kernels.fold import fold
 from raymarch.memory import MARK, grid_bytes, padded, require_memory
@@ -20,10 +20,6 @@ from raymarch.volume import Activation, Volume
 log = logging.getLogger(__name__)
 
 FAR = 1e5  # voxels from the origin beyond which single precision shows in the image
-CELL = 4  # voxels a side of an occupancy cell, at the finest shape
-BLOCKS = (1, 2, 4, 8)
-SLOTS = 64  # unrolled where they are added up
-FLAT = 192**3  # samples up to which degree 0 lies flat in memory
 MODES = ("emission-absorption", "additive", "x-ray")
 
 
@@ -35,54 +31,6 @@ class Reading:
     colour: str
     mode: str = MODES[0]
     jittered: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class Fields:
-    """A grid's fields as kernels see them; gradients and their slots lie on dense branches of their own.
-
-    At degree 0 `packed` and `d_packed` are features and density as one vector, which is how they lie in memory; above
-    they are None. `block` is the edge of the blocks that `touched`, `dirty` and `alive` are about.
-    """
-
-    density: ti.Field
-    features: ti.Field
-    packed: ti.Field | None
-    degree: int
-    block: int
-    slots: int
-    d_density: ti.Field | None
-    d_features: ti.Field | None
-    d_packed: ti.Field | None
-    m_density: ti.Field | None
-    m_features: ti.Field | None
-    v_density: ti.Field | None
-    v_features: ti.Field | None
-    touched: ti.Field
-    dirty: ti.Field
-    alive: ti.Field
-    leap: ti.Field
-    stay: ti.Field
-    line: ti.Field
-    allowed: ti.Field
-    index_from_world: ti.Field
-    top: ti.Field
-    cells_per_index: ti.Field
-    shift: ti.Field
-    per_scale: ti.Field
-    broken: ti.Field
-
-
-def _as_one(features, density):
-    """A field of vectors over fields that lie side by side: its numbers are theirs."""
-    return MatrixField([*features.vars, *density.vars], 4, 1, 1)
-
-
-def block_for(shape, degree: int, slots: int) -> int:
-    """The layout's block: flat, whose addresses are cheapest, but 2 for the adjoint of large grids of degree 0."""
-    if degree > 0:
-        return 4
-    return 2 if slots and np.prod(shape, dtype=float) >= FLAT else 1
 
 
 class Grid(Owner[Fields]):
@@ -114,86 +62,28 @@ class Grid(Owner[Fields]):
             raise RaymarchError(f"block is {block}, want one of {BLOCKS}")
         if not isinstance(slots, (int, np.integer)) or not 0 <= slots <= SLOTS:
             raise RaymarchError(f"slots is {slots}, want a whole number up to {SLOTS}")
-        runtime.start()
-        runtime.require_owner()
-        width = 4 if runtime.single_precision() else 8
-        channels = 3 * (degree + 1) ** 2
-        needed = grid_bytes(padded(shape, block), degree, slots=slots, moments=moments, width=width)
-        require_memory(shape, needed, max(slots, 1) * channels, "lower the resolution or the SH degree")
         self.finest, self.degree, self.slots, self.moments, self.block = shape, degree, slots, moments, block
         self.mark = max(block, MARK)
-        self.cells = tuple(-(-(n - 1) // CELL) for n in shape)
-        self._build(channels)
+        self.cells = cells_of(shape)
+        runtime.start()
+        width = 4 if runtime.single_precision() else 8
+        channels = 3 * (degree + 1) ** 2
+
+        def size_of(room) -> int:
+            return grid_bytes(padded(room, block), degree, slots=slots, moments=moments, width=width)
+
+        def require() -> None:
+            require_memory(shape, size_of(shape), max(slots, 1) * channels, "lower the resolution or the SH degree")
+
+        kind = (degree, slots, moments, block)
+        self._own(kind, lambda room: build(room, *kind), size_of, room=shape, step=STEP, require=require)
+        occupancy.prepare(self.fields)
+        if slots:
+            transfer.clear_slots(self.fields)
+            transfer.clear_gradients(self.fields)
         self.activation = Activation()
         self.world_from_index = np.eye(4)
-        self.fields.allowed.fill(1)
         self.set_level(shape, np.eye(4))
-
-    def _build(self, channels: int) -> None:
-        tree = ti.FieldsBuilder()
-        whole = [-(-n // self.mark) for n in self.finest]  # whole blocks of marks: what folds visits all of one
-        marks = tuple(m + 1 for m in whole)  # one past the end, for blocks that are shifted
-
-        def dense(*places, leading=0):
-            """Density and features: side by side at degree 0, else each on its own."""
-            for some in [places] if self.degree == 0 else [[place] for place in places]:
-                node = tree.dense(ti.i, leading) if leading else tree
-                axes = ti.jkl if leading else ti.ijk
-                node = node.dense(axes, tuple(m * self.mark // self.block for m in whole))
-                (node.dense(axes, self.block) if self.block > 1 else node).place(*some)
-            return places
-
-        def pair(**how):
-            return ti.Vector.field(channels, float, **how), ti.field(float, **how)
-
-        def flat(dtype, shape):
-            f = ti.field(dtype)
-            tree.dense(ti.ijk, shape).place(f)
-            return f
-
-        def single(f):
-            tree.place(f)
-            return f
-
-        fit = self.slots > 0
-        features, density = dense(*pair(needs_grad=fit))
-        d_features = d_density = m_features = m_density = v_features = v_density = None
-        if fit:
-            dense(features.grad, density.grad)  # on a branch of their own, or lazy_grad would interleave them
-            tree.lazy_grad()  # before the rest is placed: it would give moments and slots gradients too, interleaved
-            d_features, d_density = dense(*pair(), leading=self.slots)
-        if self.moments:
-            (m_features, m_density), (v_features, v_density) = dense(*pair()), dense(*pair())
-        packed = self.degree == 0
-        fields = Fields(
-            density=density,
-            features=features,
-            packed=_as_one(features, density) if packed else None,
-            degree=self.degree,
-            block=self.mark,
-            slots=self.slots,
-            d_density=d_density,
-            d_features=d_features,
-            d_packed=_as_one(d_features, d_density) if packed and fit else None,
-            m_density=m_density,
-            m_features=m_features,
-            v_density=v_density,
-            v_features=v_features,
-            touched=flat(ti.u8, marks),
-            dirty=flat(ti.u8, marks),
-            alive=flat(ti.u8, marks),
-            leap=flat(ti.u8, self.cells),
-            stay=flat(ti.u8, self.cells),
-            line=flat(ti.u8, self.cells),
-            allowed=flat(ti.u8, self.cells),
-            index_from_world=single(ti.Matrix.field(3, 4, float)),
-            top=single(ti.Vector.field(3, float)),
-            cells_per_index=single(ti.Vector.field(3, float)),
-            shift=single(ti.field(float)),
-            per_scale=single(ti.field(float)),
-            broken=single(ti.field(ti.i32)),
-        )
-        self._own(tree, fields)
 
     @property
     def reading(self) -> Reading:
@@ -223,6 +113,7 @@ class Grid(Owner[Fields]):
         fields, top = self.fields, np.array(shape) - 1.0
         fields.index_from_world[None] = np.linalg.inv(self.world_from_index)[:3].tolist()
         fields.top[None] = top.tolist()
+        fields.cells[None] = self.cells
         fields.cells_per_index[None] = (np.array(self.cells) / top).tolist()
 
     def set_activation(self, activation: Activation) -> None:
@@ -238,8 +129,11 @@ class Grid(Owner[Fields]):
         self.set_activation(volume.activation)
         arrays = (np.array(a, runtime.dtype(), order="C") for a in (volume.density, volume.features))
         transfer.upload(*arrays, self.fields)
-        self.fields.leap.fill(0)
-        self.fields.stay.fill(occupancy.FULL)
+        occupancy.occupy(self.fields)
+
+    def allow(self, cells: np.ndarray) -> None:
+        """Say which cells (`self.cells`) may ever count as occupied: all do at first."""
+        transfer.cells_in(np.ascontiguousarray(cells, np.uint8), self.fields.allowed)
 
     def download(self) -> tuple[np.ndarray, np.ndarray]:
         """Raw density (x, y, z) and features (x, y, z, channel) of the level."""
@@ -280,11 +174,11 @@ class Grid(Owner[Fields]):
 
     def measure_occupancy(self) -> float:
         """Leap distances and blocks alive from the cells marked so far; returns the share of cells occupied."""
-        f = self.fields
+        f, cells = self.fields, ti.Vector(list(self.cells))
         occupancy.mark_empty(f)
         for axis in range(3):
-            occupancy.spread(f.leap, f.line, axis)
-            occupancy.spread(f.stay, f.line, axis)
+            occupancy.spread(f.leap, f.line, cells, axis)
+            occupancy.spread(f.stay, f.line, cells, axis)
         return float(occupancy.occupied_blocks(f) / np.prod(self.cells))
 
     def download_carved(self) -> tuple[np.ndarray, np.ndarray]:

@@ -10,7 +10,7 @@ import taichi as ti
 
 from raymarch import runtime
 from raymarch.kernels import transfer
-from raymarch.memory import require_memory
+from raymarch.memory import require_images
 from raymarch.owner import Owner
 from raymarch.view import Views
 
@@ -42,11 +42,27 @@ class ImageStore(Owner[StoreFields]):
     name = "this image store"
 
     def __init__(self, views: Views, tile: int = TILE):
-        runtime.start()
-        runtime.require_owner()
         count, height, width, channels = views.images.shape
-        require_memory((count, height, width), count * height * width * 4, 4, "use fewer or smaller images")
-        tile = min(tile, width, height)
+        self._tile = min(tile, width, height)
+        size = (count, height, width)
+
+        def require() -> None:
+            what = f"{count} images of {width} x {height}"
+            require_images(what, math.prod(size), 4 * math.prod(size), "use fewer or smaller images")
+
+        # Its size is a constant of the kernels, so only a store of the same size takes its place.
+        self._own((self._tile, *size), self._build, lambda room: 4 * math.prod(room), room=size, require=require)
+        f, images = self.fields, views.images
+        if channels == 3:
+            images = np.concatenate([images, np.full_like(images[..., :1], 255)], axis=-1)
+        transfer.images_in(np.ascontiguousarray(images), f)
+        self.set_cameras(views.cameras)
+        self.set_exposures(np.tile([1.0, 1.0, 1.0, 0.0, 0.0, 0.0], (count, 1)))
+        f.list.from_numpy(np.arange(f.tiles, dtype=np.int32))
+        self.listed = f.tiles
+
+    def _build(self, room: tuple[int, ...]) -> tuple[ti.FieldsBuilder, StoreFields]:
+        (count, height, width), tile = room, self._tile
         rows, columns = math.ceil(height / tile), math.ceil(width / tile)
         tree = ti.FieldsBuilder()
         f = StoreFields(
@@ -68,15 +84,7 @@ class ImageStore(Owner[StoreFields]):
         tree.dense(ti.i, count).place(f.pose, f.lens, f.exposure)
         tree.dense(ti.i, f.tiles).place(f.list)
         tree.dense(ti.i, f.tiles).place(f.hit)
-        self._own(tree, f)
-        images = views.images
-        if channels == 3:
-            images = np.concatenate([images, np.full_like(images[..., :1], 255)], axis=-1)
-        transfer.images_in(np.ascontiguousarray(images), f)
-        self.set_cameras(views.cameras)
-        f.exposure.from_numpy(np.tile([1.0, 1.0, 1.0, 0.0, 0.0, 0.0], (count, 1)).astype(runtime.dtype()))
-        f.list.from_numpy(np.arange(f.tiles, dtype=np.int32))
-        self.listed = f.tiles
+        return tree, f
 
     def set_cameras(self, cameras) -> None:
         """Say where the views were taken from, as many as there are."""

@@ -1,31 +1,78 @@
-"""Ctrl-C as a question instead of an exception, so that work stops between two steps and nothing is lost."""
+"""Ctrl-C and a scheduler's SIGTERM as a question, so that work stops between two steps and nothing is lost."""
 
 from __future__ import annotations
 
 import contextlib
+import math
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
+
+ENDINGS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
 @contextlib.contextmanager
 def asked_to_stop() -> Iterator[Callable[[], bool]]:
     """Within it the first Ctrl-C only makes the yielded function return True; the second raises KeyboardInterrupt.
 
-    Outside the main thread, where signals cannot be caught, the function always returns False.
+    SIGTERM and SIGHUP, which batch schedulers and closing terminals send, do so too, however often they come; but
+    where the program ignores them or has a handler of its own for them, that stays. Within another such block what
+    that was asked counts too. Outside the main thread, where signals cannot be caught, the function returns False.
+
+    Example:
+        >>> with asked_to_stop() as asked:
+        ...     signal.raise_signal(signal.SIGINT)
+        ...     asked()
+        True
     """
-    asked = threading.Event()
+    came: list[int] = []
+    outer = getattr(signal.getsignal(signal.SIGINT), "asked", lambda: False)
 
     def note(number, frame):
-        if asked.is_set():
+        came.append(number)
+        if number == signal.SIGINT and came.count(number) > 1:
             raise KeyboardInterrupt
-        asked.set()
 
+    def asked() -> bool:
+        return bool(came) or outer()
+
+    note.asked = asked  # type: ignore[attr-defined]
+    with _handled(note, signal.SIGINT, *filter(_free, ENDINGS)):
+        yield asked
+
+
+@contextlib.contextmanager
+def endings_interrupt() -> Iterator[None]:
+    """Within it SIGTERM and SIGHUP raise KeyboardInterrupt, unless ignored, so that what is half done is tidied up."""
+    raised = [-math.inf]
+
+    def end(number, frame):
+        # They come in pairs, to a process and to its group: the second shall not disturb the tidying up.
+        if time.monotonic() - raised[0] > 1:
+            raised[0] = time.monotonic()
+            raise KeyboardInterrupt
+
+    with _handled(end, *filter(_free, ENDINGS)):
+        yield
+
+
+def _free(number: int) -> bool:
+    """Whether nobody but this module handles the signal."""
+    handler = signal.getsignal(number)
+    return handler == signal.SIG_DFL or getattr(handler, "__module__", None) == __name__
+
+
+@contextlib.contextmanager
+def _handled(handler: Callable, *numbers: int) -> Iterator[None]:
+    """Within it `handler` gets these signals, in the main thread; then whoever had them before."""
     if threading.current_thread() is not threading.main_thread():
-        yield asked.is_set
+        yield
         return
-    before = signal.signal(signal.SIGINT, note)
+    before = {number: signal.signal(number, handler) for number in numbers}
     try:
-        yield asked.is_set
+        yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, former in before.items():
+            if former is not None:  # one that was not set from Python cannot be set again
+                signal.signal(number, former)

@@ -9,28 +9,28 @@ import numpy as np
 import taichi as ti
 
 from raymarch import runtime
-from raymarch.camera import Camera
+from raymarch.arguments import checked
+from raymarch.arrays import array
+from raymarch.camera import CAMERA, Camera
+from raymarch.checks import number, optional, whole
 from raymarch.dotgrid import DotGrid
 from raymarch.errors import RaymarchError
 from raymarch.grid import Grid
 from raymarch.kernels.batch import jitter_pixels
 from raymarch.kernels.geometry import geometry_adjoint, geometry_tangent
 from raymarch.kernels.march import march, march_adjoint, march_tangent
-from raymarch.kernels.transfer import clear_gradients, shift_grid
+from raymarch.kernels.transfer import clear_gradients, one_harmonic, shift_grid
 from raymarch.owner import Closing
-from raymarch.parameters import GROUPS, Parameters, units
+from raymarch.parameters import EXPOSURE, GEOMETRY, GROUPS, PLAIN, UNSEEN, Parameters, columns_of, require_directions
 from raymarch.pose import exp_rigid
 from raymarch.projection import Projection
 from raymarch.raybuffer import RayBuffer
 from raymarch.raymotion import RayMotion
-from raymarch.renderer import INVISIBLE, March
+from raymarch.renderer import MARCH, March, skip_invisible
 from raymarch.view import require_colour
-from raymarch.volume import Volume
+from raymarch.volume import VOLUME, Volume
 
 CHUNK = 12  # columns of a Jacobian that one pass carries
-GEOMETRY = ("pose", "focal", "principal_point", "step", "box")
-PLAIN = (1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
-UNSEEN = {"x-ray": ("colour", "background")}  # what an image does not depend on, by mode
 
 
 class Linearised(Closing):
@@ -54,6 +54,7 @@ class Linearised(Closing):
 
     block = 4  # of the grid's layout
 
+    @checked(volume=VOLUME, camera=CAMERA, exposure=EXPOSURE, march=optional(MARCH), columns=whole(1, 1024))
     def __init__(
         self,
         volume: Volume,
@@ -65,45 +66,49 @@ class Linearised(Closing):
         pixels=None,
         columns: int = CHUNK,
     ):
-        self.volume = volume
-        self.march = March(stop=0.0, least=0.0) if march is None else march
+        self.volume, self.march = volume, March(stop=0.0, least=0.0) if march is None else march
         self.background = np.array(require_colour(volume.background if background is None else background))
         runtime.start()
-        self.pixels, self.columns = pixels, max(int(columns), 1)
+        self.pixels, self.columns = pixels, columns
         self._stand(camera, exposure)
         self._moved: Grid | None = None
         self._dot_grids: dict[tuple[int, int], DotGrid] = {}
         self._motions: dict[int, RayMotion] = {}
         with ExitStack() as owners:
             self.grid = owners.enter_context(Grid(volume.shape, volume.degree, slots=2, block=self.block))
-            self.grid.upload(volume)
-            if self.march.least > 0 and self.march.mode != "x-ray" and volume.activation.density != "identity":
-                self.grid.refresh_occupancy(INVISIBLE / float(np.linalg.norm(volume.box[1] - volume.box[0])))
+            self.load()
             self.buffer = owners.enter_context(RayBuffer(len(self.rays)))
             self._send()
             self._owners = owners.pop_all()
         self._first = self.camera, self.exposure, self.background
+
+    def load(self, harmonic: int | None = None) -> None:
+        """Put the volume on the device, as is done at first; or one whose colour is a single harmonic, nothing else."""
+        self.grid.upload(self.volume)
+        if harmonic is not None:
+            one_harmonic(self.grid.fields, *self.volume.shape, harmonic)
+        if self.march.least > 0:
+            skip_invisible(self.grid, self.volume, self.march.mode)
+        self._image: np.ndarray | None = None
 
     def close(self) -> None:
         """Free the device memory."""
         self._owners.close()
 
     def _stand(self, camera: Camera, exposure, place: np.ndarray | None = None, step: float | None = None) -> None:
-        exposure = np.asarray(exposure, float)
-        if exposure.shape != (6,) or not np.isfinite(exposure).all():
-            raise RaymarchError(f"exposure is {exposure}, want three gains and three offsets")
-        self.camera, self.exposure = camera, exposure
+        self.camera, self.exposure = camera, np.array(EXPOSURE("exposure", exposure))
         place = self.volume.world_from_index if place is None else place
         self.projection = Projection(camera, place, self.march.step if step is None else step, self.volume.voxel)
         self.rays = camera.rays(self.pixels)
-        self._image: np.ndarray | None = None
+        self._image = None
 
+    @checked(camera=CAMERA)
     def look(self, camera: Camera, exposure=PLAIN, pixels=None) -> None:
         """See the same volume from another camera, under another exposure, by no more pixels than there were at first.
 
         Nothing is compiled again. `pixels` are those of the new camera, all if not given.
         """
-        count = camera.width * camera.height if pixels is None else len(pixels)
+        count = camera.width * camera.height if pixels is None else len(camera.require_pixels(pixels))
         if count > self.buffer.capacity:
             raise RaymarchError(f"{count} pixels, the first camera had {self.buffer.capacity}; start with the most")
         self.pixels, self.background = pixels, self._first[2]
@@ -128,6 +133,7 @@ class Linearised(Closing):
         def added(to, number):
             return np.add(to, 0 if number is None else number)
 
+        (by,) = require_directions([by], self.volume)
         camera, place = self._first[0], self.volume.world_from_index.copy()
         turned = camera.world_from_camera @ exp_rigid(added(np.zeros(6), by.pose))
         lens = {"focal": added(camera.focal, by.focal), "principal": added(camera.principal, by.principal_point)}
@@ -171,11 +177,11 @@ class Linearised(Closing):
                 f"mode {self.march.mode} has no gradient by {name}, which it does not see; leave it out"
             )
 
-    def _how(self):
+    def _how(self, dt: float | None = None, background: np.ndarray | None = None):
         """What every kernel wants last."""
-        s = self.march
-        background = ti.Vector(self.background.tolist())
-        return s.reading(self.grid), len(self.rays), self.projection.dt, s.stop, s.least, background
+        s, dt = self.march, self.projection.dt if dt is None else dt
+        behind = ti.Vector((self.background if background is None else background).tolist())
+        return s.reading(self.grid), len(self.rays), dt, s.stop, s.least, behind
 
     def _seen(self) -> np.ndarray:
         """Colour before exposure, and transmittance (ray, 4)."""
@@ -192,10 +198,10 @@ class Linearised(Closing):
 
     def shifted(self, dot: Parameters, h: float) -> np.ndarray:
         """The image (ray, 4) with all moved by h * dot: by the march itself, which tangents are held against."""
-        camera, grid = self.camera, self.grid
+        ((dot,), h), camera, grid = (require_directions([dot], self.volume), number()("h", h)), self.camera, self.grid
         if dot.density is not None or dot.colour is not None:
             grid = self._other()
-            shift_grid(grid.fields, self.grid.fields, self._loaded([dot]).fields, h)
+            shift_grid(grid.fields, self.grid.fields, self._loaded([dot]).fields, *grid.shape, h)
         if dot.pose is not None:
             camera = replace(camera, world_from_camera=camera.world_from_camera @ exp_rigid(h * dot.pose))
         if dot.focal is not None:
@@ -211,8 +217,7 @@ class Linearised(Closing):
         )
         dt = self.projection.dt + (0 if dot.step is None else h * float(dot.step) * self.projection.voxel)
         self.buffer.upload(camera.rays(self.pixels))
-        where, s = ti.Vector(background.tolist()), self.march
-        march(grid.fields, self.buffer.fields, s.reading(grid), len(self.rays), dt, s.stop, s.least, where)
+        march(grid.fields, self.buffer.fields, *self._how(dt, background))
         image = self.buffer.image(len(self.rays)).astype(float)
         image[:, :3] = image[:, :3] * exposure[:3] + exposure[3:]
         self.grid.set_level(self.volume.shape, self.projection.world_from_index)
@@ -225,6 +230,7 @@ class Linearised(Closing):
 
     def tangents(self, dots: list[Parameters]) -> np.ndarray:
         """(d image / d parameters) of each direction: (ray, 4, direction), as many in one pass as fit a kernel."""
+        dots = require_directions(dots, self.volume)
         self._require(name for dot in dots for name in GROUPS if getattr(dot, name) is not None)
         seen, out = self._seen(), np.zeros((len(self.rays), 4, len(dots)))
         self._passes(out, dots, ("density", "colour"), self._grid_tangents)
@@ -267,9 +273,7 @@ class Linearised(Closing):
 
         What the mode does not see is None.
         """
-        d_image = np.asarray(d_image, float)
-        if d_image.shape != (len(self.rays), 4):
-            raise RaymarchError(f"image gradient has shape {d_image.shape}, want ({len(self.rays)}, 4)")
+        d_image = array(len(self.rays), 4)("d_image", d_image)
         seen, d = self._seen(), d_image.copy()
         d[:, :3] *= self.exposure[:3]
         march(self.grid.fields, self.buffer.fields, *self._how())
@@ -293,7 +297,4 @@ class Linearised(Closing):
 
         `parameters` are names of small groups or `Parameters`, one after the other.
         """
-        if isinstance(parameters, (str, Parameters)):
-            parameters = [parameters]
-        dots = [one for each in parameters for one in ([each] if isinstance(each, Parameters) else units(each))]
-        return self.tangents(dots)
+        return self.tangents(columns_of(parameters))

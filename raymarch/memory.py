@@ -9,6 +9,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from raymarch import pool, runtime
 from raymarch.errors import RaymarchError
 
 MAX_CELLS = 2**31 - 1  # beyond that Taichi writes into other fields
@@ -76,7 +77,13 @@ def memory_of_rendering(shape, degree: int, pixels: int) -> Memory:
 
 
 def available_bytes() -> int:
-    """Memory this process can still take [byte]; where the system does not tell, 4 GiB."""
+    """Memory this process can still take [byte], what is kept for reuse included, its limit on addresses considered."""
+    left = runtime.addresses_left()
+    return pool.held() + (_free_bytes() if left is None else min(_free_bytes(), left))
+
+
+def _free_bytes() -> int:
+    """Memory that is free [byte]; where the system does not tell, 4 GiB."""
     meminfo = Path("/proc/meminfo")
     if meminfo.exists():
         rows = dict(line.split(":", 1) for line in meminfo.read_text().splitlines())
@@ -91,10 +98,21 @@ def available_bytes() -> int:
         return 4 << 30
 
 
+def require_images(what: str, pixels: int, needed: int, cure: str, *, on_device: bool = True) -> None:
+    """RaymarchError where so many pixels need more bytes than are free, or the device cannot index their channels."""
+    free, most = available_bytes(), MAX_CELLS // 4
+    if needed > 0.9 * free:
+        raise RaymarchError(f"{what} take {needed:,} bytes but {free:,} are free; {cure}")
+    if on_device and pixels > most:
+        raise RaymarchError(f"{what} are {pixels:,} pixels but a fit takes at most {most:,}; {cure}")
+
+
 def require_memory(shape, needed: int, channels: int, cure: str) -> None:
     """RaymarchError, with the bytes, where a grid of `shape` would not fit; nothing is allocated before this passes."""
     size = " x ".join(str(n) for n in shape)
     free = available_bytes()
+    if needed > 0.9 * (free - pool.held()):
+        pool.release()
     if needed > 0.9 * free:
         raise RaymarchError(f"a grid of {size} needs {needed:,} bytes but {free:,} are free; {cure}")
     if math.prod(shape) * channels > MAX_CELLS:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
+from raymarch.arrays import display
 from raymarch.errors import RaymarchError
 
 
 def _pair(image, truth) -> tuple[np.ndarray, np.ndarray]:
-    image, truth = np.asarray(image, float), np.asarray(truth, float)
+    image, truth = display("image", image), display("truth", truth)
     if image.shape != truth.shape:
         raise RaymarchError(f"images are {image.shape} and {truth.shape}, want one shape; resize one of them")
-    if image.size == 0 or not (np.isfinite(image).all() and np.isfinite(truth).all()):
-        raise RaymarchError("an image is empty or not finite; there is nothing to compare")
     return np.clip(image, 0, 1), truth
 
 
 def psnr(image, truth) -> float:
     """Peak signal to noise ratio [dB]: `-10 log10(mean squared error)`, the image clipped to 0..1.
+
+    Each is an array of display values in 0..1, or uint8. Raises RaymarchError for two shapes, numbers that are not
+    finite, and ones that count to 255 but are not uint8.
 
     Example:
         >>> round(psnr(np.full((4, 4, 3), 0.6), np.full((4, 4, 3), 0.5)), 6)
@@ -31,15 +33,16 @@ def psnr(image, truth) -> float:
 def ssim(image, truth) -> float:
     """Structural similarity: 11x11 Gaussian of sigma 1.5, valid part, data range 1, mean over channels.
 
-    Wang, Bovik, Sheikh and Simoncelli 2004. Raises RaymarchError for images under 11 pixels a side.
+    Wang, Bovik, Sheikh and Simoncelli 2004. Raises RaymarchError for images under 11 pixels a side, and as
+    `psnr` does.
 
     Example:
         >>> ssim(np.eye(16), np.eye(16))
         1.0
     """
     image, truth = _pair(image, truth)
-    if min(image.shape[:2]) < 11:
-        raise RaymarchError(f"image is {image.shape[:2]}, want at least 11 x 11 pixels for SSIM")
+    if image.ndim not in (2, 3) or min(image.shape[:2]) < 11:
+        raise RaymarchError(f"image has shape {image.shape}, want at least 11 x 11 pixels for SSIM")
     x = np.arange(11) - 5.0
     window = np.exp(-(x**2) / (2 * 1.5**2))
     window /= window.sum()

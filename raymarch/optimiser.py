@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from raymarch.errors import RaymarchError
+from raymarch.arguments import checked, held, hold
+from raymarch.checks import instance_of, number
 from raymarch.grid import Grid
 from raymarch.kernels.adam import adam
 
@@ -26,23 +27,17 @@ class Adam:
         True
     """
 
-    lr_density: float = 0.5
-    lr_colour: float = 0.3
-    final: float = 0.1
-    beta1: float = 0.9
-    beta2: float = 0.99
-    eps: float = 1e-8
+    lr_density: float = held(number(0, MAX_RATE, above=True), 0.5)
+    lr_colour: float = held(number(0, MAX_RATE, above=True), 0.3)
+    final: float = held(number(0, 1, above=True), 0.1)
+    beta1: float = held(number(0, 1, below=True), 0.9)
+    beta2: float = held(number(0, 1, below=True), 0.99)
+    eps: float = held(number(1e-30, 1, below=True), 1e-8)
 
     def __post_init__(self):
-        for name in ("lr_density", "lr_colour"):
-            if not 0 < getattr(self, name) <= MAX_RATE:
-                raise RaymarchError(f"{name} is {getattr(self, name)}, want over 0 and at most {MAX_RATE}")
-        for name in ("beta1", "beta2"):
-            if not 0 <= getattr(self, name) < 1:
-                raise RaymarchError(f"{name} is {getattr(self, name)}, want 0 or more and less than 1")
-        if not (0 < self.final <= 1 and 0 < self.eps < 1):
-            raise RaymarchError(f"final is {self.final}, eps {self.eps}: want over 0 and at most 1")
+        hold(self)
 
+    @checked(progress=number(0, 1))
     def rates(self, progress: float) -> tuple[float, float]:
         """Step sizes of density and colour at `progress` in 0..1."""
         decay = self.final**progress
@@ -55,3 +50,6 @@ class Adam:
             lr_density *= 2 * grid.activation.shift
         rates = (lr_density, lr_colour, self.beta1, self.beta2, self.eps)
         adam(grid.fields, grid.blocks, age, number, *rates)
+
+
+ADAM = instance_of(Adam, "rm.Adam(...)", "its settings go by their own names too, such as lr_density")

@@ -1,27 +1,16 @@
-"""Who owns device memory: one tree of fields, freed once, and an error instead of a crash for any later use."""
+"""Who owns device memory: one tree of fields, given back once, and an error instead of a crash for any later use."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 import taichi as ti
 
-from raymarch import runtime
+from raymarch import pool, runtime
 from raymarch.errors import RaymarchError
 
 Fields = TypeVar("Fields")
-
-# A Tape clears the gradients of every tree there ever was, and aborts the process at a place where one was freed. So a
-# tree of one number fills the place until the next tree takes it.
-_fillers: list = []
-
-
-def _filler():
-    builder = ti.FieldsBuilder()
-    builder.place(ti.field(ti.i32))
-    tree = builder.finalize()
-    ti.sync()
-    return tree
 
 
 class Closing:
@@ -39,25 +28,54 @@ class Closing:
 
 
 class Owner(Closing, Generic[Fields]):
-    """Base of what holds fields on the device; `close` it, or use it in a `with`, in the thread that made it."""
+    """Base of what holds fields on the device; `close` it, or use it in a `with`, in the thread that made it.
+
+    Its memory goes to a pool, for the next of its kind; that of one that was dropped without `close` does too.
+    """
 
     name = "this"
     _fields: Fields | None = None
 
-    def _own(self, builder: ti.FieldsBuilder, fields: Fields) -> None:
-        """Finish the builder's tree and take it, with the record of its fields."""
-        if _fillers:
-            _fillers.pop().destroy()
-        self._tree, self._fields = builder.finalize(), fields
-        ti.sync()  # Taichi checks new fields before the next kernel: later, a tree closed by then is freed memory
+    def _own(
+        self,
+        kind: tuple,
+        build: Callable[[tuple[int, ...]], tuple[ti.FieldsBuilder, Fields]],
+        size_of: Callable[[tuple[int, ...]], int],
+        *,
+        room: tuple[int, ...] = (),
+        step: int = 1,
+        require: Callable[[], None] = lambda: None,
+    ) -> bool:
+        """Take a tree from the pool, or build one; whether it is new: then all is 0, else what lay there last.
+
+        Args:
+            kind: all that `build` depends on beside the room.
+            build: a room to a builder, finished here, and the record of its fields.
+            size_of: a room to its bytes.
+            room: how much is wanted along each axis; the tree may have more.
+            step: what the room of a new small tree is rounded up to.
+            require: raises where there is no memory for a new tree.
+        """
+        runtime.start()
+        runtime.require_owner()
+        kind = (type(self).__name__, *kind)
+        tree = found = pool.take(kind, room, size_of)
+        if tree is None:
+            require()
+            room = pool.room_to_build(kind, room, step, size_of)
+            builder, fields = build(room)
+            tree = pool.built(builder, kind, room, size_of(room), fields)
+        self._tree, self._fields = tree, tree.fields
+        self._watching = pool.watch(self, tree)
+        return found is None
 
     def close(self) -> None:
-        """Free the device memory; any later use is a RaymarchError."""
+        """Give the device memory back; any later use is a RaymarchError."""
         if self._fields is not None:
             runtime.require_owner()
             self._fields = None
-            self._tree.destroy()
-            _fillers.append(_filler())
+            self._watching.detach()
+            pool.give(self._tree)
 
     @property
     def fields(self) -> Fields:

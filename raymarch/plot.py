@@ -12,20 +12,34 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from raymarch.arguments import checked
+from raymarch.arrays import display, numeric
 from raymarch.camera import Camera
+from raymarch.checks import Check, Wrong, number, one_of, optional, shown, whole
 from raymarch.errors import RaymarchError
 from raymarch.metrics import psnr
-from raymarch.pose import require_box
+from raymarch.pose import BOX
 from raymarch.report import Report
-from raymarch.view import Views
-from raymarch.volume import Y00, Volume
+from raymarch.view import CAMERAS, VIEWS, Views
+from raymarch.volume import VOLUME, Y00, Volume
 
 if TYPE_CHECKING:
     from raymarch.fitter import Fit, Fitter
 
+
+def _line_colour(value):
+    from matplotlib.colors import to_rgba_array
+
+    to_rgba_array(value)
+    return value
+
+
+LINE_COLOUR = Check("a colour that Matplotlib knows", _line_colour)
+LIMIT = number(0, above=True, unit="1/world unit", cure="leave it out to have it found")
 VISIBLE = 0.01  # share of the greatest sigma below which a slice of colour is left blank
 
 
+@checked(volume=VOLUME, what=one_of("sigma", "colour"), limit=optional(LIMIT))
 def slices(volume: Volume, index="middle", what: str = "sigma", axes=None, *, limit: float | None = None):
     """Three slices of a volume at right angles, in world coordinates; what is drawn are its samples.
 
@@ -43,12 +57,8 @@ def slices(volume: Volume, index="middle", what: str = "sigma", axes=None, *, li
         >>> [ax.get_title() for ax in slices(volume, index=(16, 16, 0))]
         ['z = -1', 'y = 0.0323', 'x = 0.0323']
     """
-    if what not in ("sigma", "colour"):
-        raise RaymarchError(f"what is {what!r}, want 'sigma' or 'colour'")
-    if limit is not None and not limit > 0:
-        raise RaymarchError(f"limit is {limit}, want a positive sigma [1/world unit]; leave it out to have it found")
     middle = index is None or isinstance(index, str) and index == "middle"
-    at = np.array(volume.shape) // 2 if middle else np.asarray(index)
+    at = np.array(volume.shape) // 2 if middle else _index(index)
     if at.shape != (3,) or at.dtype.kind not in "iu" or (at < 0).any() or (at >= volume.shape).any():
         raise RaymarchError(f"index is {index!r}, want 'middle' or three whole numbers within {volume.shape}")
     point = volume.world_from_index[:3, :3] @ at + volume.world_from_index[:3, 3]
@@ -76,6 +86,13 @@ def slices(volume: Volume, index="middle", what: str = "sigma", axes=None, *, li
     return three
 
 
+def _index(value) -> np.ndarray:
+    try:
+        return numeric(value)
+    except Wrong:
+        return np.zeros(0)
+
+
 def _cut(volume: Volume, point: np.ndarray, normal: int) -> tuple[np.ndarray, np.ndarray]:
     """Sigma (v, u), NaN outside, and colour (v, u, 3) in the plane through a point across the world axis `normal`."""
     lower, upper = volume.box
@@ -93,6 +110,7 @@ def _cut(volume: Volume, point: np.ndarray, normal: int) -> tuple[np.ndarray, np
     return np.where(inside, volume.activation.sigma(volume.density[i, j, k]), np.nan), colour
 
 
+@checked(views=CAMERAS, box=optional(BOX), colour=LINE_COLOUR)
 def cameras(views: Views | Camera | Iterable[Camera], box=None, ax=None, *, colour: str = "C0"):
     """Cameras in the world as pyramids that open where they look, a roof on the image's upper edge.
 
@@ -110,12 +128,10 @@ def cameras(views: Views | Camera | Iterable[Camera], box=None, ax=None, *, colo
     """
     from mpl_toolkits.mplot3d.art3d import Line3DCollection
 
-    given = [views] if isinstance(views, Camera) else list(views.cameras if isinstance(views, Views) else views)
-    if not given or not all(isinstance(camera, Camera) for camera in given):
-        raise RaymarchError(f"cameras are {given!r:.60}, want Views, a Camera or a list with at least one")
+    given: list = list(views)  # type: ignore[arg-type]  # as CAMERAS reads them
     corners = np.empty((0, 3))
     if box is not None:
-        corners = np.stack(np.meshgrid(*require_box(box).T, indexing="ij"), -1).reshape(8, 3)
+        corners = np.stack(np.meshgrid(*box.T, indexing="ij"), -1).reshape(8, 3)
     (ax,) = _panels(ax, 1, (6.4, 5.6), projection="3d")
     if ax.name != "3d":
         raise RaymarchError(f"Axes are {ax.name}, want 3-D ones; make them with plt.axes(projection='3d')")
@@ -144,6 +160,7 @@ def _pyramid(camera: Camera, length: float) -> np.ndarray:
     return line @ camera.world_from_camera[:3, :3].T + camera.position
 
 
+@checked(against=one_of("steps", "seconds"))
 def history(fit: Fit | Fitter | Sequence[Report], axes=None, *, against: str = "steps"):
     """Loss and PSNR over a fit, as it measured them on its own rays; dotted lines where the grid became finer.
 
@@ -159,11 +176,9 @@ def history(fit: Fit | Fitter | Sequence[Report], axes=None, *, against: str = "
         >>> [ax.get_ylabel() for ax in history(reports, against="seconds")]
         ['loss', 'PSNR of the rays [dB]']
     """
-    if against not in ("steps", "seconds"):
-        raise RaymarchError(f"against is {against!r}, want 'steps' or 'seconds'")
-    reports: list = [*getattr(fit, "history", fit)]  # type: ignore[misc]
-    if not reports or not all(isinstance(report, Report) for report in reports):
-        raise RaymarchError(f"history is {reports!r:.60}, want at least one Report; let the fit run 25 steps first")
+    reports = getattr(fit, "history", fit)
+    if not isinstance(reports, (list, tuple)) or not all(isinstance(report, Report) for report in reports or [0]):
+        raise RaymarchError(f"fit is {shown(fit)}, want a Fit with at least one Report; let it run 25 steps first")
     x = [report.step if against == "steps" else report.seconds for report in reports]
     two = _panels(axes, 2, (5.25, 3.2))
     two[0].semilogy(x, [report.loss for report in reports], "C0.-", markersize=3)
@@ -180,6 +195,7 @@ def history(fit: Fit | Fitter | Sequence[Report], axes=None, *, against: str = "
     return two
 
 
+@checked(image=display, truth=display)
 def comparison(image, truth, axes=None):
     """An image, the true one and how far they are apart.
 
@@ -194,7 +210,6 @@ def comparison(image, truth, axes=None):
         >>> axes[2].get_title()
         'difference, PSNR 20.00 dB'
     """
-    image, truth = np.asarray(image, float), np.asarray(truth, float)
     if image.ndim not in (2, 3) or image.ndim == 3 and image.shape[2] != 3:
         raise RaymarchError(f"image is {image.shape}, want (height, width, 3) or (height, width); take alpha off first")
     decibel = psnr(image, truth)
@@ -209,6 +224,7 @@ def comparison(image, truth, axes=None):
     return three
 
 
+@checked(views=VIEWS, count=whole(1, 10**6))
 def images(views: Views, count: int = 8, axes=None):
     """A sheet of images, spread evenly over the views, over their background.
 

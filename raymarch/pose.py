@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
+from raymarch.arguments import checked
+from raymarch.arrays import array, vector
+from raymarch.checks import WORLD, Check
 from raymarch.errors import RaymarchError
 
+PLACE = vector(3, -WORLD, WORLD)  # of a point in the world
+CORNERS = array(2, 3, low=-WORLD, high=WORLD, cure="scale the world")
+CORNERS = replace(CORNERS, wanted=f"(2, 3): the lower corner, then the upper, within {WORLD:g} of the origin")
 RIGID_TOLERANCE = 1e-3
 
 
+@checked(eye=PLACE, target=PLACE, up=vector(3, -WORLD, WORLD))
 def look_at(eye, target=(0.0, 0.0, 0.0), up=(0.0, 0.0, 1.0)) -> np.ndarray:
     """`world_from_camera` (4, 4) of a camera at `eye` that looks at `target`, all in world units.
 
@@ -20,10 +28,10 @@ def look_at(eye, target=(0.0, 0.0, 0.0), up=(0.0, 0.0, 1.0)) -> np.ndarray:
         >>> look_at((0, -2, 0))[:3, 3].tolist()
         [0.0, -2.0, 0.0]
     """
-    eye, target, up = (np.asarray(v, float) for v in (eye, target, up))
+    eye, target, up = (np.array(v) for v in (eye, target, up))
     backward = eye - target
     length = np.linalg.norm(backward)
-    if not length > 0:
+    if length == 0:
         raise RaymarchError(f"camera eye and target are both {eye.tolist()}; move one of them")
     backward = backward / length
     right = np.cross(up, backward)
@@ -99,12 +107,7 @@ def right_jacobian(twist) -> np.ndarray:
 
 def require_rigid(world_from_camera, name: str = "world_from_camera") -> np.ndarray:
     """The matrix as (4, 4) f64 if it is a rotation and a translation; else RaymarchError that says what is off."""
-    matrix = np.asarray(world_from_camera, float)
-    if matrix.shape != (4, 4):
-        raise RaymarchError(f"{name} has shape {matrix.shape}, want (4, 4)")
-    if not np.isfinite(matrix).all():
-        row, column = np.argwhere(~np.isfinite(matrix))[0]
-        raise RaymarchError(f"{name} has {matrix[row, column]} at row {row}, column {column}; poses must be finite")
+    matrix = array(4, 4, low=-WORLD, high=WORLD, cure="scale the world")(name, world_from_camera)
     if not np.allclose(matrix[3], (0, 0, 0, 1), atol=1e-6):
         raise RaymarchError(f"{name} has last row {matrix[3].tolist()}, want [0, 0, 0, 1]")
     rotation = matrix[:3, :3]
@@ -123,14 +126,35 @@ def require_rigid(world_from_camera, name: str = "world_from_camera") -> np.ndar
 
 def require_box(box) -> np.ndarray:
     """The box as (2, 3) f64, lower corner then upper; else RaymarchError."""
-    array = np.asarray(box, float)
-    if array.shape != (2, 3):
-        raise RaymarchError(f"box has shape {array.shape}, want (2, 3): the lower corner, then the upper")
-    if not np.isfinite(array).all() or not (array[1] > array[0]).all():
-        raise RaymarchError(f"box {array.tolist()} is empty or not finite; every upper corner must exceed the lower")
-    if np.abs(array).max() > 1e9 or (array[1] - array[0]).min() < 1e-9:
-        raise RaymarchError(f"box {array.tolist()} is too large or too thin for single precision; scale the world")
-    return array
+    corners = CORNERS("box", box)
+    if not (corners[1] > corners[0]).all():
+        raise RaymarchError(f"box {corners.tolist()} is empty; every upper corner must exceed the lower")
+    if (corners[1] - corners[0]).min() < 1 / WORLD:
+        raise RaymarchError(f"box {corners.tolist()} is too thin for single precision; scale the world")
+    return corners
+
+
+BOX = Check(CORNERS.wanted, require_box)
+
+
+def require_affine(world_from_index) -> np.ndarray:
+    """The affine of a volume as (4, 4) f64 if it has an inverse and voxels that single precision can tell apart.
+
+    Edges of voxels are over 1e-9 and all numbers within 1e9 [world unit]; else RaymarchError.
+
+    Example:
+        >>> require_affine(np.eye(4)).shape
+        (4, 4)
+    """
+    affine = array(4, 4, low=-WORLD, high=WORLD, cure="scale the world")("world_from_index", world_from_index)
+    if not abs(np.linalg.det(affine)) > 0:
+        raise RaymarchError(f"world_from_index {affine.tolist()} is not invertible; make its columns the voxel's edges")
+    if not np.allclose(affine[3], (0, 0, 0, 1), rtol=0, atol=1e-9):
+        raise RaymarchError(f"world_from_index has last row {affine[3].tolist()}, want 0, 0, 0, 1; it is an affine")
+    edges = np.linalg.norm(affine[:3, :3], axis=0)
+    if not edges.min() > 1 / WORLD:
+        raise RaymarchError(f"world_from_index has voxels of {edges.tolist()}; scale the world to edges near 1")
+    return affine
 
 
 def affine_of_box(box, shape) -> np.ndarray:
@@ -153,4 +177,9 @@ def grid_of_box(box, resolution: int) -> tuple[np.ndarray, tuple[int, int, int]]
     voxel = float((upper - lower).max()) / (resolution - 1)
     x, y, z = (max(math.ceil(length / voxel - 1e-6) + 1, 4) for length in upper - lower)
     grown = (np.array([x, y, z]) - 1) * voxel - (upper - lower)
-    return np.stack([lower - grown / 2, upper + grown / 2]), (x, y, z)
+    whole, shape = np.stack([lower - grown / 2, upper + grown / 2]), (x, y, z)
+    try:
+        require_affine(affine_of_box(whole, shape))
+    except RaymarchError as error:
+        raise RaymarchError(f"box {np.asarray(box).tolist()} at a resolution of {resolution}: {error}") from None
+    return whole, shape

@@ -9,6 +9,21 @@ from raymarch.parameters import Parameters
 from raymarch.rays import Rays
 
 
+def out_of_sight(camera: Camera, points: np.ndarray) -> bool:
+    """Whether what `points` (point, 3) span cannot be in the image: all are behind, or beyond one of its edges.
+
+    Example:
+        >>> out_of_sight(Camera.look_at((0, -4, 0)), np.array([[0.0, 1, 0]]))
+        False
+        >>> out_of_sight(Camera.look_at((0, -4, 0)), np.array([[0.0, -5, 0]]))
+        True
+    """
+    x, y, z = ((points - camera.position) @ camera.world_from_camera[:3, :3]).T
+    u, v = (camera.focal[0] * x - camera.principal[0] * z, -camera.focal[1] * y - camera.principal[1] * z)  # times -z
+    beyond = (z >= 0, u <= 0, v <= 0, u >= -camera.width * z, v >= -camera.height * z)
+    return any(bool(side.all()) for side in beyond)
+
+
 class Projection:
     """Tangent and adjoint of (pose, focal, principal point, step, box) -> (index-space rays, headings, step length).
 

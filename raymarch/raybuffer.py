@@ -10,9 +10,11 @@ import taichi as ti
 from raymarch import runtime
 from raymarch.errors import RaymarchError
 from raymarch.kernels import transfer
-from raymarch.memory import require_memory
+from raymarch.memory import NUMBERS_A_RAY, require_memory
 from raymarch.owner import Owner
 from raymarch.rays import Rays
+
+STEP = 4096  # rays that the room of a small buffer is rounded up to
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,16 +37,28 @@ class RayFields:
     loss: ti.Field
 
 
+def size_of(room: tuple[int, ...]) -> int:
+    """Bytes of a buffer."""
+    return room[0] * NUMBERS_A_RAY * (4 if runtime.single_precision() else 8)
+
+
 class RayBuffer(Owner[RayFields]):
     """Room for `capacity` rays; made in the process's Taichi thread, freed by `close`."""
 
     name = "this ray buffer"
 
     def __init__(self, capacity: int):
-        runtime.start()
-        runtime.require_owner()
         self.capacity = int(capacity)
-        require_memory((self.capacity,), self.capacity * 30 * 8, 30, "take fewer rays at once")
+        runtime.start()
+
+        def require() -> None:
+            require_memory((self.capacity,), size_of((self.capacity,)), NUMBERS_A_RAY, "take fewer rays at once")
+
+        self._own((), self._build, size_of, room=(self.capacity,), step=STEP, require=require)
+        self.fields.image.grad.fill(0)
+
+    @staticmethod
+    def _build(room: tuple[int, ...]) -> tuple[ti.FieldsBuilder, RayFields]:
         tree = ti.FieldsBuilder()
         f = RayFields(
             origin=ti.Vector.field(3, float),
@@ -58,12 +72,12 @@ class RayBuffer(Owner[RayFields]):
             loss=ti.field(ti.f64, needs_grad=True),
         )
         for each in (f.image, f.image.grad):
-            tree.dense(ti.i, self.capacity).place(each)
+            tree.dense(ti.i, room).place(each)
         tree.place(f.loss)
         tree.lazy_grad()  # before the rest is placed: it would give all of it gradients
         for each in (f.origin, f.direction, f.lanes, f.others, f.target, f.depth, f.jitter):
-            tree.dense(ti.i, self.capacity).place(each)
-        self._own(tree, f)
+            tree.dense(ti.i, room).place(each)
+        return tree, f
 
     def _require_room(self, count: int) -> None:
         if count > self.capacity:

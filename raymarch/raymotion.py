@@ -10,6 +10,7 @@ import taichi as ti
 from raymarch import runtime
 from raymarch.kernels import transfer
 from raymarch.owner import Owner
+from raymarch.raybuffer import STEP
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +36,16 @@ class RayMotion(Owner[MotionFields]):
 
     def __init__(self, capacity: int, columns: int = 1):
         runtime.start()
-        runtime.require_owner()
-        tree = ti.FieldsBuilder()
+        width = 4 if runtime.single_precision() else 8
+        self._columns = columns
+
+        def size_of(room) -> int:
+            return room[0] * (10 + 13 * columns) * width
+
+        self._own((columns,), self._build, size_of, room=(int(capacity),), step=STEP)
+
+    def _build(self, room: tuple[int, ...]) -> tuple[ti.FieldsBuilder, MotionFields]:
+        tree, columns = ti.FieldsBuilder(), self._columns
         f = MotionFields(
             d_origin=ti.Vector.field(3, float),
             d_way=ti.Vector.field(3, float),
@@ -50,11 +59,11 @@ class RayMotion(Owner[MotionFields]):
             columns=columns,
         )
         for each in (f.d_origin, f.d_way, f.d_heading, f.d_dt):
-            tree.dense(ti.i, capacity).place(each)
+            tree.dense(ti.i, room).place(each)
         for each in (f.dot_origin, f.dot_way, f.dot_heading, f.dot_image):
-            tree.dense(ti.ij, (capacity, columns)).place(each)
+            tree.dense(ti.ij, (*room, columns)).place(each)
         tree.dense(ti.i, columns).place(f.dot_dt)
-        self._own(tree, f)
+        return tree, f
 
     def upload(self, origin: np.ndarray, way: np.ndarray, heading: np.ndarray, dt: np.ndarray) -> None:
         """Put tangents on the device: (ray, column, 3) three times, and (column,)."""

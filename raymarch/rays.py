@@ -6,7 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from raymarch.arrays import array
+from raymarch.checks import WORLD, instance_of
 from raymarch.errors import RaymarchError
+
+ORIGIN, DIRECTION = array("ray", 3, low=-WORLD, high=WORLD, cure="scale the world"), array("ray", 3)
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,18 +32,20 @@ class Rays:
     direction: np.ndarray
 
     def __post_init__(self):
-        origin, direction = np.array(self.origin, float), np.array(self.direction, float)
-        if origin.ndim != 2 or origin.shape[1] != 3 or origin.shape != direction.shape:
+        origin, direction = ORIGIN("origin", self.origin), DIRECTION("direction", self.direction)
+        if origin.shape != direction.shape:
             raise RaymarchError(
                 f"rays have origins {origin.shape} and directions {direction.shape}, want (ray, 3) twice"
             )
         length = np.linalg.norm(direction, axis=1, keepdims=True)
-        bad = ~(np.isfinite(origin).all(1) & np.isfinite(length[:, 0]) & (length[:, 0] > 0))
-        if bad.any():
-            raise RaymarchError(f"ray {int(np.argmax(bad))} is not finite or has a direction of length 0")
+        if not length.all():
+            raise RaymarchError(f"ray {int(np.argmin(length))} has a direction of length 0; leave it out")
         for name, value in (("origin", origin), ("direction", direction / length)):
             value.setflags(write=False)
             object.__setattr__(self, name, value)
 
     def __len__(self) -> int:
         return len(self.origin)
+
+
+RAYS = instance_of(Rays, "Rays")

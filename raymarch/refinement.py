@@ -14,7 +14,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import taichi as ti
 
+from raymarch.arguments import checked
 from raymarch.camera import Camera
+from raymarch.checks import callback, optional, some_of
 from raymarch.errors import RaymarchError
 from raymarch.fitter import Fitter
 from raymarch.hull import find_box
@@ -22,16 +24,15 @@ from raymarch.imagestore import ImageStore
 from raymarch.interrupt import asked_to_stop
 from raymarch.kernels.geometry import geometry_tangent
 from raymarch.kernels.march import march
-from raymarch.linearised import PLAIN
-from raymarch.parameters import Parameters, units
-from raymarch.pose import exp_rigid, twist_about
+from raymarch.parameters import PLAIN, Parameters, units
+from raymarch.pose import BOX, exp_rigid, twist_about
 from raymarch.projection import Projection
 from raymarch.raybuffer import RayBuffer
 from raymarch.raymotion import RayMotion
 from raymarch.rays import Rays
-from raymarch.settings import FitSettings, preset
+from raymarch.settings import FIT_SETTINGS, FitSettings, preset
 from raymarch.similarity import aligned
-from raymarch.view import Views
+from raymarch.view import VIEWS, Views
 
 REFINABLE = ("pose", "focal", "exposure")
 STEP = 1.0  # voxels, the fit's own
@@ -61,6 +62,13 @@ class Refinement:
     errors: tuple[float, ...]
 
 
+@checked(
+    views=VIEWS,
+    parameters=some_of(*REFINABLE),
+    settings=FIT_SETTINGS,
+    box=optional(BOX),
+    show=optional(callback),
+)
 def refine(
     views: Views,
     parameters=("pose",),
@@ -88,10 +96,6 @@ def refine(
         >>> better = refine(views, ["pose", "focal"])  # doctest: +SKIP
         >>> volume = fit(better.views).volume  # doctest: +SKIP
     """
-    parameters = (parameters,) if isinstance(parameters, str) else tuple(parameters)
-    for name in parameters:
-        if name not in REFINABLE:
-            raise RaymarchError(f"parameter {name!r} cannot be refined: want some of {', '.join(REFINABLE)}")
     if settings.steps is not None and settings.steps < FIRST:
         raise RaymarchError(f"settings have {settings.steps} steps, want {FIRST} or more: before, no camera moves")
     if box is None:

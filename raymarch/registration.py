@@ -12,21 +12,27 @@ from functools import partial
 
 import numpy as np
 
-from raymarch.camera import Camera
+from raymarch import runtime
+from raymarch.arguments import checked
+from raymarch.arrays import display
+from raymarch.camera import CAMERA, Camera
+from raymarch.checks import callback, optional, some_of, whole
 from raymarch.errors import RaymarchError
-from raymarch.linearised import PLAIN, Linearised
-from raymarch.parameters import SHAPES
+from raymarch.linearised import Linearised
+from raymarch.parameters import EXPOSURE, PLAIN, SHAPES
 from raymarch.pose import exp_rigid
-from raymarch.renderer import March
+from raymarch.projection import out_of_sight
+from raymarch.renderer import BACKGROUND, MARCH, March
 from raymarch.solve import levenberg_marquardt
 from raymarch.view import require_colour
-from raymarch.volume import Volume
+from raymarch.volume import VOLUME, Volume
 
 SOUGHT = ("pose", "focal", "principal_point", "exposure")
 BLURS = (1 / 12, 1 / 24, 1 / 48, 1 / 96, 0.0)  # standard deviations, of the image's longer side
 COARSE = 128  # pixels a side at which blurred images are compared
-LARGEST = 8.0  # a colour beyond it is of another scale
 FINE = 1 << 16  # pixels at most of the last, sharp comparison
+LONGEST = 10.0  # a step, in its own units: the start's distance, radians
+FARTHEST = 100.0  # a camera, in the start's distances: in single precision rays from farther off miss what they see
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +44,8 @@ class Registration:
         exposure: three gains and three offsets (6,).
         error: root mean square of what is left between image and rendering, colours in 0..1.
         steps: linear systems that were solved.
-        converged: whether the last search ended for its tolerance, not for want of steps. It says nothing of whether
-            this is the place: look at `error`, and at the picture.
+        converged: whether the last search, of the sharp image, ended as `Solution.converged` says, not for want of
+            steps or of a way down. It says nothing of whether this is the place: look at `error`, and at the picture.
     """
 
     camera: Camera
@@ -49,6 +55,17 @@ class Registration:
     converged: bool
 
 
+@checked(
+    volume=VOLUME,
+    start=replace(CAMERA, cure="call rm.register(volume, image, camera)"),
+    parameters=some_of(*SOUGHT),
+    background=BACKGROUND,
+    exposure=EXPOSURE,
+    march=MARCH,
+    steps=whole(1, 10**6),
+    seed=whole(0, 2**31 - 1),
+    show=optional(callback),
+)
 def register(
     volume: Volume,
     image: np.ndarray,
@@ -78,7 +95,9 @@ def register(
         seed: of the pixels that the last comparison takes of a large image.
         show: called with the share that is done, 0..1.
 
-    Raises RaymarchError where the sizes disagree or a parameter cannot be sought.
+    No more than `steps` images and Jacobians a blur are made, wherever the search goes; where it loses sight of the
+    volume it goes back. Raises RaymarchError where the sizes disagree, a parameter cannot be sought, or the start sees
+    nothing of the volume.
 
     Example:
         >>> egg = Volume.from_function(lambda p: 9.0 * (np.linalg.norm(p * [1, 2, 3], axis=-1) < 0.6), shape=(16,) * 3)
@@ -88,17 +107,11 @@ def register(
         >>> bool(np.linalg.norm(found.camera.position - true.position) < 0.02)
         True
     """
-    parameters = (parameters,) if isinstance(parameters, str) else tuple(parameters)
-    for name in parameters or ("",):
-        if name not in SOUGHT:
-            raise RaymarchError(f"parameter {name!r} cannot be sought: want some of {', '.join(SOUGHT)}")
-    if not isinstance(volume, Volume) or not isinstance(start, Camera):
-        came = f"{type(volume).__name__} and {type(start).__name__}"
-        raise RaymarchError(f"want a volume, an image and a camera, not {came}: rm.register(volume, image, camera)")
     target = _target(image, start, volume.background if background is None else background)
     state: tuple[Camera, np.ndarray] = (start, np.asarray(exposure, float))
-    reach = float(np.linalg.norm(start.position - volume.corners.mean(0)))
-    levels = [_Level(target, start, blur, parameters, reach, seed) for blur in BLURS]
+    if out_of_sight(start, volume.corners):
+        raise _unseen(volume, "its box lies outside the image")
+    levels = [_Level(target, start, blur, parameters, volume.corners, seed) for blur in BLURS]
     most = max(levels, key=lambda level: level.count)
     columns = sum(int(np.prod(SHAPES[name])) for name in parameters if name != "exposure")
     taken = 0
@@ -106,6 +119,8 @@ def register(
         volume, most.camera, background=background, march=march, pixels=most.pixels, columns=max(columns, 1)
     ) as seen:
         for i, level in enumerate(levels):
+            if not level.look(seen, state):
+                raise _unseen(volume, "what of its box is in the image is transparent")
             solution = levenberg_marquardt(
                 partial(level.linearise, seen), state, steps=steps, tolerance=1e-6, retract=level.retract
             )
@@ -117,17 +132,18 @@ def register(
     )
 
 
+def _unseen(volume: Volume, why: str) -> RaymarchError:
+    centre = ", ".join(f"{x:.3g}" for x in volume.corners.mean(0))
+    return RaymarchError(f"the camera sees nothing of the volume: {why}; turn it to the box's centre, ({centre})")
+
+
 def _target(image, start: Camera, background) -> np.ndarray:
     """Colour over the background, and transmittance where there is alpha (height, width, 3 or 4), in 0..1."""
-    image = np.asarray(image)
+    image = display("image", image)
     if image.shape not in [(start.height, start.width, n) for n in (3, 4)]:
         raise RaymarchError(
             f"image has shape {image.shape}, want ({start.height}, {start.width}, 3 or 4) as its camera; scale one"
         )
-    image = image / 255.0 if image.dtype == np.uint8 else image.astype(float)
-    if not np.isfinite(image).all() or np.abs(image).max() > LARGEST:
-        worst = float(np.abs(image).max())
-        raise RaymarchError(f"image has numbers up to {worst:.3g}, want finite ones, in 0..1 or uint8; divide it")
     if image.shape[2] == 3:
         return image
     alpha = image[..., 3:]
@@ -137,8 +153,9 @@ def _target(image, start: Camera, background) -> np.ndarray:
 class _Level:
     """The residual at one blur: rendering less target, both blurred alike."""
 
-    def __init__(self, target: np.ndarray, start: Camera, blur: float, parameters, reach: float, seed: int):
-        self.start, self.parameters, self.reach = start, parameters, reach
+    def __init__(self, target: np.ndarray, start: Camera, blur: float, parameters, corners: np.ndarray, seed: int):
+        self.start, self.parameters, self.corners = start, parameters, corners
+        self.reach = float(np.linalg.norm(start.position - corners.mean(0)))
         longest, total = max(start.width, start.height), start.width * start.height
         small = blur > 0 and min(start.width, start.height) * COARSE >= 2 * longest
         self.scale = min(1.0, COARSE / longest) if small else 1.0
@@ -165,18 +182,26 @@ class _Level:
         grid = values.reshape(len(self.rows), len(self.columns), -1)
         return np.einsum("iv,vuc,ju->ijc", self.rows, grid, self.columns, optimize=True)
 
-    def linearise(self, seen: Linearised, state):
-        """(r, J) by the columns of the sought groups, in units of `scales`."""
+    def look(self, seen: Linearised, state) -> bool:
+        """Turn `seen` to a state; False where nothing of the volume is in sight, or it is a dot."""
         camera, exposure = state
+        away = float(np.linalg.norm(camera.position - self.corners.mean(0)))
+        if away > FARTHEST * self.reach or out_of_sight(camera, self.corners):
+            return False
         seen.look(self._scaled(camera), exposure, self.pixels)
+        return bool((seen.image()[:, 3] != 1).any())
+
+    def linearise(self, seen: Linearised, state):
+        """(r, J) by the columns of the sought groups, in units of `scales`; r is infinite where nothing is seen."""
+        columns = len(self.scales)
+        if not self.look(seen, state):
+            return np.full(self.target.size, np.inf), np.zeros((self.target.size, columns))
         channels = self.target.shape[-1]
         image = self._blurred(seen.image()[:, :channels])
         jacobian = seen.jacobian(self.parameters)[:, :channels] * self.scales
-        if not jacobian.any():
-            raise RaymarchError("the camera sees nothing of the volume that could lead it; start closer")
-        columns = jacobian.shape[-1]
         jacobian = self._blurred(jacobian.reshape(len(jacobian), -1)).reshape(-1, columns)
-        return image.reshape(-1) - self.target.reshape(-1), jacobian
+        rounded = (image.reshape(-1) - self.target.reshape(-1)).astype(runtime.dtype())
+        return rounded, jacobian
 
     @property
     def scales(self) -> np.ndarray:
@@ -191,10 +216,10 @@ class _Level:
         return np.concatenate([np.ravel(of[name]) for name in self.parameters])
 
     def retract(self, state, move):
-        """The state after a step."""
+        """The state after a step, of at most LONGEST."""
         camera, exposure = state
         first = 0
-        move = move * self.scales
+        move = move * min(1.0, LONGEST / max(float(np.linalg.norm(move)), LONGEST)) * self.scales
         for name in self.parameters:
             part = move[first : first + int(np.prod(SHAPES[name]))]
             first += len(part)

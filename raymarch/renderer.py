@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from numbers import Real
 
 import numpy as np
 import taichi as ti
 
 from raymarch import runtime
-from raymarch.camera import Camera
+from raymarch.arguments import checked, held, hold
+from raymarch.arrays import colour as colour_of
+from raymarch.camera import CAMERA, Camera
+from raymarch.checks import flag, instance_of, number, one_of, optional, whole
 from raymarch.errors import RaymarchError
 from raymarch.grid import MODES, Grid, Reading
 from raymarch.kernels.batch import jitter_pixels, rays_of_pixels
@@ -18,10 +21,10 @@ from raymarch.kernels.depth import march_depth
 from raymarch.kernels.march import march
 from raymarch.memory import BATCH, BYTES_A_RAY, MAX_CELLS, available_bytes
 from raymarch.raybuffer import RayBuffer
-from raymarch.rays import Rays
+from raymarch.rays import RAYS, Rays
 from raymarch.tiles import pixels_in_tiles
 from raymarch.view import require_colour
-from raymarch.volume import Volume
+from raymarch.volume import VOLUME, Volume
 
 INVISIBLE = 5e-6  # of the brightest colour, or 1: what a ray may lose by skipping, over the whole box
 
@@ -42,29 +45,17 @@ class March:
         seed: of the jitter, which is a function of seed and pixel alone.
     """
 
-    step: float = 0.5
-    stop: float = 1e-4
-    least: float = 1e-6
-    batch: int = BATCH
-    mode: str = MODES[0]
-    jitter: float = 0.0
-    step_jitter: float = 0.0
-    seed: int = 0
+    step: float = held(number(1e-3, 1e6), 0.5)
+    stop: float = held(number(0, 1, below=True), 1e-4)
+    least: float = held(number(0, 1, below=True), 1e-6)
+    batch: int = held(whole(1, 1 << 26), BATCH)
+    mode: str = held(one_of(*MODES), MODES[0])
+    jitter: float = held(number(0, 1), 0.0)
+    step_jitter: float = held(number(0, 1, below=True), 0.0)
+    seed: int = held(whole(0, 2**31 - 1), 0)
 
     def __post_init__(self):
-        for name in ("step", "stop", "least", "jitter", "step_jitter", "seed"):
-            if not isinstance(getattr(self, name), Real):
-                raise RaymarchError(f"{name} is {getattr(self, name)!r}, want a number")
-        if not 1e-3 <= self.step <= 1e6:
-            raise RaymarchError(f"step is {self.step} voxels, want a number from 1e-3 such as 0.5")
-        if not isinstance(self.batch, (int, np.integer)) or self.batch > 1 << 26:
-            raise RaymarchError(f"batch is {self.batch}, want a whole number up to {1 << 26}")
-        if not (0 <= self.stop < 1 and 0 <= self.least < 1 and self.batch >= 1):
-            raise RaymarchError(f"stop {self.stop}, least {self.least}, batch {self.batch}: want 0..1, 0..1, 1 or more")
-        if self.mode not in MODES:
-            raise RaymarchError(f"mode {self.mode!r}: want one of {', '.join(MODES)}")
-        if not (0 <= self.jitter <= 1 and 0 <= self.step_jitter < 1):
-            raise RaymarchError(f"jitter {self.jitter}, step jitter {self.step_jitter}: want 0..1, and 0 to under 1")
+        hold(self)
 
     @property
     def jittered(self) -> bool:
@@ -74,6 +65,13 @@ class March:
     def reading(self, grid: Grid) -> Reading:
         """How this march reads a grid."""
         return replace(grid.reading, mode=self.mode, jittered=self.jittered)
+
+
+MARCH = instance_of(March, "rm.March(...)", "with rm.March() for its defaults")
+ONE_CAMERA = replace(
+    CAMERA, wanted="one Camera", cure="call rm.render(volume, camera); for several, rm.Renderer in a loop"
+)
+BACKGROUND = optional(colour_of)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,16 +99,17 @@ class Renderer:
         (64, 64, 3)
     """
 
+    @checked(volume=VOLUME, settings=MARCH)
     def __init__(self, volume: Volume, settings: March = March()):
         runtime.start()
         self.background = volume.background
         self.settings = settings
-        self.grid = Grid(volume.shape, volume.degree)
-        self.grid.upload(volume)
-        if volume.activation.density != "identity" and settings.mode != "x-ray":  # there nothing is too thin to count
-            longest = float(np.linalg.norm(volume.box[1] - volume.box[0]))
-            self.grid.refresh_occupancy(INVISIBLE / (longest * brightest(volume)))
-        self.buffer = RayBuffer(settings.batch)
+        with ExitStack() as owners:
+            self.grid = owners.enter_context(Grid(volume.shape, volume.degree))
+            self.grid.upload(volume)
+            skip_invisible(self.grid, volume, settings.mode)
+            self.buffer = owners.enter_context(RayBuffer(settings.batch))
+            self._owners = owners.pop_all()
 
     def __enter__(self) -> Renderer:
         return self
@@ -120,14 +119,15 @@ class Renderer:
 
     def close(self) -> None:
         """Free the device memory."""
-        self.grid.close()
-        self.buffer.close()
+        self._owners.close()
 
+    @checked(camera=ONE_CAMERA, background=BACKGROUND, depth=flag)
     def render(self, camera: Camera, background=None, *, depth: bool = True) -> Rendering:
         """What `camera` sees, over `background` or the volume's own."""
         behind = self.background if background is None else background
         return see(self.grid, self.buffer, camera, behind, self.settings, depth)
 
+    @checked(rays=RAYS, background=BACKGROUND, depth=flag)
     def trace(self, rays: Rays, background=None, *, depth: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Colour and transmittance (ray, 4) and depth (ray,) along rays."""
 
@@ -137,6 +137,13 @@ class Renderer:
 
         behind = self.background if background is None else background
         return _march(self.grid, self.buffer, len(rays), fill, behind, self.settings, depth)
+
+
+def skip_invisible(grid: Grid, volume: Volume, mode: str) -> None:
+    """Have a grid's marches skip cells so thin that nobody sees it: none where nothing is too thin to count."""
+    if volume.activation.density != "identity" and mode != "x-ray":
+        longest = float(np.linalg.norm(volume.box[1] - volume.box[0]))
+        grid.refresh_occupancy(INVISIBLE / (longest * brightest(volume)))
 
 
 def brightest(volume: Volume) -> float:
@@ -190,6 +197,7 @@ def _require_room(rays: int) -> None:
         raise RaymarchError(f"an image of {rays:,} rays takes {needed:,} bytes but {room}; take a smaller one")
 
 
+@checked(volume=VOLUME, camera=ONE_CAMERA, background=BACKGROUND, march=MARCH, extras=flag)
 def render(volume: Volume, camera: Camera, *, background=None, march: March = March(), extras: bool = False):
     """Image (height, width, 3) float32 that `camera` sees of `volume`; with `extras` a `Rendering`.
 

@@ -8,6 +8,19 @@ from importlib.metadata import version
 
 from raymarch.errors import RaymarchError
 
+INTERRUPTED = "interrupted"
+NOT_FINITE = "loss or gradient not finite"
+
+
+def cut_short(ended) -> bool:
+    """Whether a fit that ended so, by its volume's provenance, is less than what was asked for.
+
+    Example:
+        >>> cut_short("interrupted at step 16"), cut_short("done"), cut_short(None)
+        (True, False, False)
+    """
+    return isinstance(ended, str) and ended.startswith((INTERRUPTED, NOT_FINITE))
+
 
 class NotFinite(RaymarchError):
     """A loss or gradient was not finite; the fitter's grid keeps the values from before."""

@@ -5,18 +5,25 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import stat
 import tempfile
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import taichi as ti
 
+from raymarch.arguments import checked
+from raymarch.checks import one_of, optional, whole
 from raymarch.errors import RaymarchError
 
 ARCHES = ("auto", "cpu", "cuda")
 PRECISIONS = ("f32", "f64")
+OURS = ("TI_ARCH", "TI_DEFAULT_FP", "TI_ENABLE_FALLBACK", "TI_OFFLINE_CACHE", "TI_UNROLLING_LIMIT", "TI_LOG_LEVEL")
+CACHE = "TI_OFFLINE_CACHE_FILE_PATH"
+ADDRESSES = 3 << 29  # bytes; a gibibyte is reserved at once, and kernels are compiled beside it
 
 
 @dataclass(frozen=True)
@@ -32,6 +39,7 @@ _running: Runtime | None = None
 _owner: tuple[int, int] | None = None  # process and thread
 
 
+@checked(arch=one_of(*ARCHES), precision=optional(one_of(*PRECISIONS)), threads=optional(whole(1, 1024)))
 def start(arch: str = "auto", precision: str | None = None, threads: int | None = None) -> Runtime:
     """Start Taichi once; later calls that ask for the same, or leave it open, return what runs.
 
@@ -46,10 +54,6 @@ def start(arch: str = "auto", precision: str | None = None, threads: int | None 
         'cpu'
     """
     global _running, _owner
-    if arch not in ARCHES or precision not in (None, *PRECISIONS):
-        raise RaymarchError(f"arch {arch!r}, precision {precision!r}: want one of {ARCHES} and one of {PRECISIONS}")
-    if threads is not None and not 1 <= threads <= 1024:
-        raise RaymarchError(f"threads is {threads}, want 1 to 1024, or None for one a core")
     if _running is None:
         _running, _owner = _init(_choose(arch), precision or "f32", threads), (os.getpid(), threading.get_ident())
     wanted = {"arch": None if arch == "auto" else arch, "precision": precision, "threads": threads}
@@ -62,7 +66,10 @@ def start(arch: str = "auto", precision: str | None = None, threads: int | None 
 
 
 def _init(arch: str, precision: str, threads: int | None) -> Runtime:
-    with contextlib.redirect_stdout(io.StringIO()):  # Taichi announces itself on stdout, which is for results
+    _require_addresses()
+    cache = _cache()
+    # Taichi announces itself on stdout, which is for results.
+    with contextlib.redirect_stdout(io.StringIO()), _without(*OURS, *((CACHE,) if cache else ())):
         ti.init(
             arch=ti.cuda if arch == "cuda" else ti.cpu,
             default_fp=ti.f64 if precision == "f64" else ti.f32,
@@ -71,15 +78,46 @@ def _init(arch: str, precision: str, threads: int | None) -> Runtime:
             log_level=ti.ERROR,
             unrolling_limit=0,  # channels are unrolled, up to 48 of them
             **({} if threads is None else {"cpu_max_num_threads": threads}),
-            **_cache(),
+            **cache,
         )
     return Runtime(arch, precision, threads)
 
 
+@contextlib.contextmanager
+def _without(*names: str) -> Iterator[None]:
+    """Within it the environment lacks these variables, which Taichi would take instead of what it is told."""
+    kept = {name: os.environ.pop(name) for name in names if name in os.environ}
+    try:
+        yield
+    finally:
+        os.environ.update(kept)
+
+
+def addresses_left() -> int | None:
+    """How many bytes of addresses a limit (`ulimit -v`) leaves this process; None without one."""
+    statm = Path("/proc/self/statm")
+    if not statm.exists():
+        return None
+    import resource
+
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    used = int(statm.read_text().split()[0]) * resource.getpagesize()
+    return None if limit == resource.RLIM_INFINITY else max(limit - used, 0)
+
+
+def _require_addresses() -> None:
+    left = addresses_left()
+    if left is not None and left < ADDRESSES:
+        raise RaymarchError(
+            f"Taichi and its compiler reserve about {ADDRESSES:,} bytes of addresses but {left:,} are left to this"
+            " process; lift the limit (ulimit -v unlimited, or the batch job's on virtual memory)"
+        )
+
+
 def _cache() -> dict[str, str]:
     """Where compiled kernels are kept, if not where Taichi would: it crashes at exit where it may not write."""
-    if os.environ.get("TI_OFFLINE_CACHE_FILE_PATH"):
-        folder = Path(os.environ["TI_OFFLINE_CACHE_FILE_PATH"])
+    if os.environ.get(CACHE):
+        folder = Path(os.environ[CACHE])
     else:
         folder = Path.home() / ".cache" / "taichi" if os.name == "posix" else Path.home()
     try:
@@ -87,9 +125,23 @@ def _cache() -> dict[str, str]:
         with tempfile.TemporaryFile(dir=folder):
             return {}
     except OSError:
-        os.environ.pop("TI_OFFLINE_CACHE_FILE_PATH", None)
-        # Private, not a known name in a shared folder: what lies in a cache is run.
-        return {"offline_cache_file_path": tempfile.mkdtemp(prefix="raymarch-")}
+        return {"offline_cache_file_path": _private_folder()}
+
+
+def _private_folder() -> str:
+    """A folder among the temporary files that nobody else may write to, for what lies in a cache is run.
+
+    The same each time, as Taichi writes to it when all else has ended and nobody could remove it.
+    """
+    if os.name != "posix":
+        return tempfile.mkdtemp(prefix="raymarch-")
+    folder = Path(tempfile.gettempdir()) / f"raymarch-{os.getuid()}"
+    with contextlib.suppress(OSError):
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+        if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077:
+            return str(folder)
+    return tempfile.mkdtemp(prefix="raymarch-")
 
 
 def require_owner() -> None:

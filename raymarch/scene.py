@@ -8,6 +8,8 @@ import numpy as np
 import taichi as ti
 
 from raymarch import runtime
+from raymarch.arguments import checked
+from raymarch.checks import instance_of
 from raymarch.kernels import transfer
 from raymarch.linearised import Linearised
 from raymarch.owner import Owner
@@ -26,6 +28,7 @@ class SceneFields:
     exposure: ti.Field
     step: ti.Field
     box: ti.Field
+    image: ti.Field
 
 
 class Scene(Owner[SceneFields]):
@@ -49,15 +52,27 @@ class Scene(Owner[SceneFields]):
 
     name = "this scene"
 
+    @checked(seen=instance_of(Linearised, "a Linearised"))
     def __init__(self, seen: Linearised):
         self.seen = seen
-        f = SceneFields(**{name: ti.field(float, needs_grad=True) for name in SHAPES})
+        count = seen.buffer.capacity  # as many rays as it may ever look along
+        if not self._own((count,), lambda room: self._build(count), lambda room: 8 * 2 * (32 + 4 * count)):
+            for name in (*SHAPES, "image"):
+                getattr(self.fields, name).fill(0)
+                getattr(self.fields, name).grad.fill(0)
+        self._gradient = Parameters()
+
+    @staticmethod
+    def _build(count: int) -> tuple[ti.FieldsBuilder, SceneFields]:
+        fields = {name: ti.field(float, needs_grad=True) for name in SHAPES}
+        f = SceneFields(**fields, image=ti.Vector.field(4, float, needs_grad=True))
         tree = ti.FieldsBuilder()
         for name, shape in SHAPES.items():
             for field in (getattr(f, name), getattr(f, name).grad):
                 (tree.dense(ti.axes(*range(len(shape))), shape) if shape else tree).place(field)
-        self._own(tree, f)
-        self._gradient = Parameters()
+        for field in (f.image, f.image.grad):
+            tree.dense(ti.i, count).place(field)
+        return tree, f
 
     def __getattr__(self, name: str):
         if name in SHAPES:
@@ -67,7 +82,7 @@ class Scene(Owner[SceneFields]):
     @property
     def image(self) -> ti.Field:
         """Colour after exposure, and T (ray), one 4-vector a pixel, with `grad`."""
-        return self.seen.buffer.fields.image
+        return self.fields.image
 
     def _moves(self) -> Parameters:
         return Parameters(**{name: getattr(self.fields, name).to_numpy().astype(float) for name in SHAPES})

@@ -2,34 +2,36 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field, replace
-from numbers import Real
+from dataclasses import dataclass, replace
 
+from raymarch.arguments import held, hold
+from raymarch.checks import Check, flag, instance_of, number, one_of, optional, whole
 from raymarch.errors import RaymarchError
 from raymarch.grid import BLOCKS
-from raymarch.optimiser import Adam
-from raymarch.view import Views
+from raymarch.optimiser import ADAM, Adam
+from raymarch.view import VIEWS, Views
 from raymarch.volume import COLOURS, DENSITIES, MAX_DEGREE
 
+FEW_STEPS = 300  # under which a fit is told to be a poor one
 LOSSES = ("squared", "huber")
+MOST_LEVELS = 64
 
 
-def _typed(name: str, value, annotation: str):
-    """The value as what its field is declared to be."""
-    kinds = annotation.split(" | ")
-    number = isinstance(value, Real) and not isinstance(value, bool)
-    if "int" in kinds and number and float(value).is_integer():
-        return int(value)
-    if "float" in kinds and number:
-        return float(value)
-    wrong = ("int" in kinds or "float" in kinds) and not (value is None and "None" in kinds)
-    if wrong or (kinds == ["str"] and not isinstance(value, str)):
-        words = {"int": "a whole number", "float": "a number", "str": "a name", "None": "None"}
-        raise RaymarchError(f"setting {name} is {value!r}, want {' or '.join(words[kind] for kind in kinds)}")
-    if name == "optimiser" and not isinstance(value, Adam):
-        raise RaymarchError(f"setting optimiser is {value!r}, want rm.Adam(...), or its settings by their own names")
-    return value
+OWN_LOSS = "one of your own goes into a ti.ad.Tape round rm.Scene (docs/gradients.md, docs/autodiff.md)"
+
+
+def _levels(value) -> tuple[tuple[float, float], ...]:
+    share, scale = number(0, 1), number(0, 1, above=True)
+    pairs = tuple((share.read(start), scale.read(size)) for start, size in value)
+    starts = [start for start, _ in pairs]
+    if not 1 <= len(pairs) <= MOST_LEVELS or starts[0] != 0 or starts != sorted(starts) or pairs[-1][1] != 1:
+        raise ValueError
+    return pairs
+
+
+LEVELS = Check("pairs (share of the fit, scale): rising shares from 0, the last scale 1", _levels)
+WEIGHT = number(0, 1e6)
+PART = number(0, 1, below=True)
 
 
 @dataclass(frozen=True)
@@ -63,82 +65,38 @@ class FitSettings:
         seed: of every random number.
     """
 
-    resolution: int = 208
-    sh_degree: int = 1
-    steps: int | None = 2500
-    seconds: float | None = None
-    rays: int = 8192
-    levels: tuple[tuple[float, float], ...] = ((0.0, 0.3), (0.05, 0.5), (0.15, 0.7), (0.4, 1.0))
-    step: float = 1.0
-    stop: float = 1e-3
-    least: float = 1e-4
-    density: str = "softplus"
-    initial_alpha: float = 0.05
-    colour: str = "sigmoid"
-    loss: str = "squared"
-    huber_delta: float = 0.1
-    opacity_weight: float = 0.1
-    tv_density: float = 0.0
-    tv_colour: float = 0.0
-    sparsity: float = 0.0
-    share: float = 0.1
-    optimiser: Adam = field(default_factory=Adam)
-    hull: bool = True
-    refresh: int = 100
-    prune_alpha: float = 1e-3
-    slots: int | None = None
-    block: int | None = None
-    memory: float | None = None
-    seed: int = 0
+    resolution: int = held(whole(4, 4096), 208)
+    sh_degree: int = held(whole(0, MAX_DEGREE), 1)
+    steps: int | None = held(optional(whole(1, 2**31 - 1)), 2500)
+    seconds: float | None = held(optional(number(0, 1e9, above=True)), None)
+    rays: int = held(whole(16, 1 << 22), 8192)
+    levels: tuple[tuple[float, float], ...] = held(LEVELS, ((0.0, 0.3), (0.05, 0.5), (0.15, 0.7), (0.4, 1.0)))
+    step: float = held(number(1e-3, 1e6, unit="voxel"), 1.0)
+    stop: float = held(PART, 1e-3)
+    least: float = held(PART, 1e-4)
+    density: str = held(one_of(*DENSITIES), "softplus")
+    initial_alpha: float = held(number(0, 1, above=True, below=True), 0.05)
+    colour: str = held(one_of(*COLOURS), "sigmoid")
+    loss: str = held(one_of(*LOSSES, cure=OWN_LOSS), "squared")
+    huber_delta: float = held(number(0, 1e6, above=True), 0.1)
+    opacity_weight: float = held(WEIGHT, 0.1)
+    tv_density: float = held(WEIGHT, 0.0)
+    tv_colour: float = held(WEIGHT, 0.0)
+    sparsity: float = held(WEIGHT, 0.0)
+    share: float = held(number(0, 1, above=True), 0.1)
+    optimiser: Adam = held(ADAM, Adam())
+    hull: bool = held(flag, True)
+    refresh: int = held(whole(1, 10**6), 100)
+    prune_alpha: float = held(PART, 1e-3)
+    slots: int | None = held(optional(whole(1, 64)), None)
+    block: int | None = held(optional(one_of(*BLOCKS)), None)
+    memory: float | None = held(optional(number(0, 1e6, above=True, below=True, unit="GB")), None)
+    seed: int = held(whole(0, 2**31 - 1), 0)
 
     def __post_init__(self):
-        for name, kind in self.__dataclass_fields__.items():
-            object.__setattr__(self, name, _typed(name, getattr(self, name), str(kind.type)))
-
-        def want(good: bool, text: str) -> None:
-            if not good:
-                raise RaymarchError(text)
-
-        want(isinstance(self.hull, bool), f"hull is {self.hull!r}, want True or False")
-        want(4 <= self.resolution <= 4096, f"resolution is {self.resolution}, want 4 to 4096")
-        want(0 <= self.sh_degree <= MAX_DEGREE, f"SH degree is {self.sh_degree}, want 0 to {MAX_DEGREE}")
-        want(self.steps is None or self.steps >= 1, f"steps is {self.steps}, want at least 1")
-        budget = self.seconds is None or (math.isfinite(self.seconds) and self.seconds > 0)
-        want(budget, f"seconds is {self.seconds}, want a positive number")
-        want(self.steps is not None or self.seconds is not None, "neither steps nor seconds; say when to stop")
-        want(16 <= self.rays <= 1 << 22, f"rays a step is {self.rays}, want 16 to {1 << 22}")
-        want(_rise(self.levels), f"levels is {self.levels}: want pairs, rising shares from 0, the last scale 1")
-        want(self.density in DENSITIES, f"density activation {self.density!r}: want one of {', '.join(DENSITIES)}")
-        want(self.colour in COLOURS, f"colour activation {self.colour!r}: want one of {', '.join(COLOURS)}")
-        want(self.loss in LOSSES, f"loss {self.loss!r}: want one of {', '.join(LOSSES)}")
-        want(0 < self.initial_alpha < 1, f"initial alpha is {self.initial_alpha}, want between 0 and 1")
-        want(self.slots is None or 1 <= self.slots <= 64, f"slots is {self.slots}, want 1 to 64, or None to choose")
-        want(
-            self.block is None or self.block in BLOCKS,
-            f"block is {self.block}, want one of {BLOCKS}, or None to choose",
-        )
-        want(
-            self.memory is None or 0 < self.memory < 1e6,
-            f"memory is {self.memory} GB, want over 0 and under 1e6; leave it out for all that is free",
-        )
-        want(0 <= self.seed < 2**31, f"seed is {self.seed}, want 0 to {2**31 - 1}")
-        want(0 < self.share <= 1, f"share is {self.share}, want over 0 and at most 1")
-        want(1e-3 <= self.step <= 1e6, f"step is {self.step} voxels, want 1e-3 to 1e6")
-        for name in ("huber_delta", "refresh"):
-            want(0 < getattr(self, name) <= 1e6, f"{name} is {getattr(self, name)}, want over 0 and at most 1e6")
-        for name in ("opacity_weight", "tv_density", "tv_colour", "sparsity"):
-            want(0 <= getattr(self, name) <= 1e6, f"{name} is {getattr(self, name)}, want 0 to 1e6")
-        for name in ("prune_alpha", "stop", "least"):
-            want(0 <= getattr(self, name) < 1, f"{name} is {getattr(self, name)}, want 0 or more and less than 1")
-
-
-def _rise(levels) -> bool:
-    """Whether these are (share, scale) pairs that begin at share 0 and end at scale 1."""
-    try:
-        starts, scales = zip(*[(float(start), float(scale)) for start, scale in levels], strict=True)
-    except (TypeError, ValueError):
-        return False
-    return starts[0] == 0 and starts == tuple(sorted(starts)) and scales[-1] == 1 and all(0 < s <= 1 for s in scales)
+        hold(self)
+        if self.steps is None and self.seconds is None:
+            raise RaymarchError("neither steps nor seconds; say when to stop")
 
 
 PRESETS = {
@@ -171,9 +129,7 @@ def preset(name: str = "default", /, **changes) -> FitSettings:
         >>> preset("quick", seed=3).seed
         3
     """
-    if name not in PRESETS:
-        raise RaymarchError(f"preset {name!r}: want one of {', '.join(PRESETS)}")
-    return changed(PRESETS[name], **changes)
+    return changed(PRESETS[one_of(*PRESETS)("preset", name)], **changes)
 
 
 def changed(settings: FitSettings, /, **changes) -> FitSettings:
@@ -191,9 +147,15 @@ def changed(settings: FitSettings, /, **changes) -> FitSettings:
     unknown = sorted(set(changes) - set(own) - set(rates))
     if unknown:
         raise RaymarchError(f"unknown setting {', '.join(unknown)}; want some of {', '.join([*own, *rates])}")
-    changes = {n: _typed(n, v, str((own.get(n) or rates[n]).type)) for n, v in changes.items()}
-    optimiser = replace(settings.optimiser, **{n: v for n, v in changes.items() if n in rates})
-    return replace(settings, **{"optimiser": optimiser, **{n: v for n, v in changes.items() if n in own}})
+    mine = {name: value for name, value in changes.items() if name in own}
+    optimiser = ADAM("optimiser", mine.pop("optimiser", settings.optimiser))
+    optimiser = replace(optimiser, **{name: value for name, value in changes.items() if name in rates})
+    return replace(settings, optimiser=optimiser, **mine)
+
+
+FIT_SETTINGS = instance_of(FitSettings, "FitSettings, as rm.preset gives")
+NAMED_SETTINGS = instance_of(FitSettings, "FitSettings, as rm.preset gives, or the name of a preset")
+WITH_READER = replace(VIEWS, cure="rm.load_views(path) reads a folder of them")
 
 
 def settings_for(views: Views, settings: FitSettings | str, **changes) -> FitSettings:
@@ -203,9 +165,17 @@ def settings_for(views: Views, settings: FitSettings | str, **changes) -> FitSet
     """
     if isinstance(settings, str):
         settings = preset(settings, **changes)
-    elif isinstance(settings, FitSettings):
-        settings = changed(settings, **changes)
-    if not isinstance(views, Views) or not isinstance(settings, FitSettings):
-        came = f"{type(views).__name__} and {type(settings).__name__}"
-        raise RaymarchError(f"a fit wants views and settings, as of rm.load_views and rm.preset, not {came}")
+    else:
+        settings = changed(NAMED_SETTINGS("settings", settings), **changes)
+    (WITH_READER if isinstance(views, str) else VIEWS)("views", views)
     return settings
+
+
+def ending(steps: int, settings: FitSettings) -> str:
+    """ "done", or what a person should know about a fit that made only so many steps in its time."""
+    if steps == 0:
+        return "the time was over before the first step"
+    if settings.seconds and steps < min(FEW_STEPS, settings.steps or FEW_STEPS):
+        smaller = "the preset quick" if settings.resolution > PRESETS["quick"].resolution else "a lower resolution"
+        return f"done after only {steps} steps; give more seconds, or {smaller}"
+    return "done"

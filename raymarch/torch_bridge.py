@@ -16,6 +16,8 @@ import numpy as np
 import taichi as ti
 
 from raymarch import runtime
+from raymarch.arguments import checked
+from raymarch.checks import whole
 from raymarch.errors import RaymarchError
 from raymarch.grid import Grid
 from raymarch.kernels import bridge
@@ -27,6 +29,7 @@ from raymarch.pose import affine_of_box
 from raymarch.raybuffer import RayBuffer
 from raymarch.raymotion import RayMotion
 from raymarch.renderer import March
+from raymarch.samples import SHAPE
 from raymarch.tensors import import_torch, require_shapes, require_tensor
 from raymarch.volume import Activation
 
@@ -64,7 +67,7 @@ class TorchMarch:
     gradient (the device holds one template, whatever N), and its gradient out once; rays in, image and rays' gradients
     out, likewise. Nothing else is converted or copied, but an image's gradient that comes strided, as `sum` gives it.
 
-    Kernels are compiled by the first call and the first `backward` of each TorchMarch, in seconds: make it once. Both
+    Kernels are compiled by the first call and the first `backward` of a size, in seconds. Make a TorchMarch once. Both
     calls belong to the thread and process that started raymarch (no fork: workers of a DataLoader must not march). On
     CUDA a call that wants gradients therefore turns torch's backward threads off for this thread, as
     `torch.autograd.set_multithreading_enabled(False)` does.
@@ -90,12 +93,11 @@ class TorchMarch:
         (torch.Size([2, 4, 8, 8]), torch.Size([2, 4, 16, 16, 16]))
     """
 
+    @checked(shape=SHAPE, slots=whole(1, 64), batch=whole(1, 1 << 26))
     def __init__(self, shape, *, slots: int = 4, batch: int = 1 << 16):
         import_torch()
         if not ti.lang.util.has_pytorch():
             raise RaymarchError("TI_ENABLE_TORCH=0 keeps Taichi from taking tensors; unset it")
-        if not 1 <= slots <= 64:
-            raise RaymarchError(f"slots is {slots}, want 1 to 64")
         self._how = March(mode="additive", stop=0.0, least=0.0, batch=batch)
         runtime.start()
         with ExitStack() as owners:

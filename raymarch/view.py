@@ -2,36 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from raymarch.arrays import colour, numeric
 from raymarch.camera import Camera
+from raymarch.checks import Check, Wrong, instance_of, shown, text, whole
 from raymarch.errors import RaymarchError
 
-COLOURS = {"white": (1.0, 1.0, 1.0), "black": (0.0, 0.0, 0.0)}
 
-
-def require_colour(colour) -> tuple[float, float, float]:
+def require_colour(background) -> tuple[float, float, float]:
     """(red, green, blue) in 0..1 of "white", "black", "r,g,b" or three numbers; else RaymarchError.
 
     Example:
         >>> require_colour("0.5,0.5,1")
         (0.5, 0.5, 1.0)
     """
-    came = colour
-    if isinstance(colour, str):
-        colour = COLOURS.get(colour, colour.split(","))
-    try:
-        r, g, b = (float(c) for c in colour)
-    except (TypeError, ValueError):
-        raise RaymarchError(
-            f"background {came!r}: want white, black or three numbers in 0..1 such as 0.5,0.5,1"
-        ) from None
-    if not all(0 <= c <= 1 for c in (r, g, b)):
-        raise RaymarchError(f"background {came!r}: want three numbers in 0..1")
-    return r, g, b
+    return colour("background", background)
+
+
+def _cameras(value) -> tuple[Camera, ...]:
+    several = tuple(value)
+    for one in several:
+        if not isinstance(one, Camera):
+            raise Wrong(f"has {shown(one)}")
+    return several
+
+
+def _images(value) -> np.ndarray:
+    images = numeric(value)
+    if images.ndim != 4 or images.shape[3] not in (3, 4) or images.dtype != np.uint8:
+        raise Wrong(f"is {images.dtype} {images.shape}")
+    return images
+
+
+IMAGES = Check("uint8 (view, height, width, 3 or 4)", _images, "scale 0..1 to 0..255 first")
+ONE_EACH = Check("a list of Cameras", _cameras)
+
+
+def _names(value) -> tuple[str, ...]:
+    if isinstance(value, str):
+        raise TypeError
+    return tuple(text.read(name) for name in value)
+
+
+NAMES = Check("a list of texts", _names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,13 +77,8 @@ class Views:
     source: str = ""
 
     def __post_init__(self):
-        images, cameras = np.asarray(self.images), tuple(self.cameras)
-        names = tuple(self.names) or tuple(f"{i:03d}" for i in range(len(cameras)))
-        if images.ndim != 4 or images.shape[3] not in (3, 4) or images.dtype != np.uint8:
-            raise RaymarchError(
-                f"images are {images.dtype} {images.shape}, want uint8 (view, height, width, 3 or 4);"
-                " scale 0..1 to 0..255 first"
-            )
+        images, cameras = IMAGES("images", self.images), ONE_EACH("cameras", self.cameras)
+        names = NAMES("names", self.names) or tuple(f"{i:03d}" for i in range(len(cameras)))
         if not len(cameras) == len(names) == len(images):
             raise RaymarchError(
                 f"{len(images)} images, {len(cameras)} cameras and {len(names)} names; want as many of each"
@@ -83,6 +95,7 @@ class Views:
         object.__setattr__(self, "images", images)
         object.__setattr__(self, "names", names)
         object.__setattr__(self, "background", require_colour(self.background))
+        text("source", self.source)
 
     def __len__(self) -> int:
         return len(self.cameras)
@@ -94,13 +107,23 @@ class Views:
 
     def __getitem__(self, which) -> Views:
         """The views of a slice, a list of indices or one index, in that order."""
-        index = np.atleast_1d(np.arange(len(self))[which])
+        try:
+            index = np.atleast_1d(np.arange(len(self))[which])
+        except (IndexError, TypeError, ValueError):
+            index = np.zeros(0)
+        if index.ndim != 1 or index.size == 0:
+            raise RaymarchError(
+                f"which is {shown(which)}, want whole numbers of 0 to {len(self) - 1}, one or more, or a slice of those"
+            )
         return replace(
             self,
             cameras=[self.cameras[i] for i in index],
             images=self.images[index],
             names=[self.names[i] for i in index],
         )
+
+    def __iter__(self) -> Iterator[Views]:
+        return (self[view] for view in range(len(self)))
 
     @property
     def has_alpha(self) -> bool:
@@ -122,8 +145,22 @@ class Views:
 
     def rgb(self, view: int) -> np.ndarray:
         """The image (height, width, 3) float32 in 0..1 of one view, composited on the background where it has alpha."""
+        view = whole(-len(self), len(self) - 1)("view", view)
         image = self.images[view].astype(np.float32) / 255
         if not self.has_alpha:
             return image
         alpha = image[..., 3:]
         return image[..., :3] * alpha + np.asarray(self.background, np.float32) * (1 - alpha)
+
+
+VIEWS = instance_of(Views, "Views, as rm.load_views gives")
+
+
+def _several(value) -> tuple[Camera, ...]:
+    cameras = (value,) if isinstance(value, Camera) else tuple(value.cameras if isinstance(value, Views) else value)
+    if not cameras or not all(isinstance(camera, Camera) for camera in cameras):
+        raise ValueError
+    return cameras
+
+
+CAMERAS = Check("Views, a Camera or a list with at least one", _several)

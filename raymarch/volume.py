@@ -7,12 +7,17 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from raymarch import arrays, checks
+from raymarch.arguments import checked, held, hold
+from raymarch.checks import LARGEST, number, one_of, optional
 from raymarch.errors import RaymarchError
-from raymarch.pose import affine_of_box
+from raymarch.pose import BOX, affine_of_box, require_affine
+from raymarch.samples import MAPPING, RAW, SAMPLES, SHAPE, SPACING, require_thin, require_three_axes, spread_to
 
 DENSITIES = ("softplus", "relu", "exponential")  # of a fit; "identity" is for data and linear problems
 COLOURS = ("sigmoid", "clamped")
 MAX_DEGREE = 3
+GREY = 0.7  # of volumes that are told no colour
 MAX_EXPONENT = 15.0
 Y00 = 0.28209479177387814
 
@@ -34,30 +39,25 @@ class Activation:
         0.0201
     """
 
-    density: str = "softplus"
-    shift: float = 0.0
-    scale: float = 1.0
-    colour: str = "sigmoid"
+    density: str = held(one_of(*DENSITIES, "identity"), "softplus")
+    shift: float = held(number(), 0.0)
+    scale: float = held(number(1 / LARGEST, LARGEST), 1.0)
+    colour: str = held(one_of(*COLOURS, "identity"), "sigmoid")
 
     def __post_init__(self):
-        for what, name, known in (("density", self.density, DENSITIES), ("colour", self.colour, COLOURS)):
-            if name not in (*known, "identity"):
-                raise RaymarchError(f"{what} activation {name!r}: want one of {', '.join(known)}, identity")
-        if not (np.isfinite(self.shift) and np.isfinite(self.scale) and self.scale > 0):
-            raise RaymarchError(f"activation has shift {self.shift} and scale {self.scale}; want finite and positive")
+        hold(self)
 
     @classmethod
+    @checked(alpha=number(0, 1, above=True, below=True), scale=number(1 / LARGEST, LARGEST))
     def of_initial_alpha(cls, alpha: float, scale: float, density="softplus", colour="sigmoid") -> Activation:
         """The activation under which a zero grid has opacity `alpha` (in 0..1) over the length `scale`."""
-        if not 0 < alpha < 1:
-            raise RaymarchError(f"initial alpha is {alpha}, want between 0 and 1")
         tau = -np.log1p(-alpha)
         shift = {"softplus": np.log(np.expm1(tau)), "relu": tau, "exponential": np.log(tau)}.get(density, 0.0)
         return cls(density, float(shift), float(scale), colour)
 
     def sigma(self, raw) -> np.ndarray:
         """Extinction [1/world unit] of raw densities (any shape)."""
-        x = np.asarray(raw, float) + self.shift
+        x = RAW("raw", raw) + self.shift
         if self.density == "softplus":
             return np.logaddexp(0, x) / self.scale
         if self.density == "relu":
@@ -68,7 +68,7 @@ class Activation:
 
     def raw(self, sigma) -> np.ndarray:
         """The raw density whose `sigma` is given: the inverse; densities under 1e-30 / scale come back as that."""
-        x = np.asarray(sigma, float) * self.scale
+        x = RAW("sigma", sigma) * self.scale
         if self.density != "identity":
             x = np.maximum(x, 0 if self.density == "relu" else 1e-30)
         if self.density == "softplus":
@@ -91,7 +91,10 @@ class Volume:
         background: colour (3,) in 0..1 behind the volume unless a renderer is told otherwise.
         provenance: what is known of its making; plain numbers, texts, lists and mappings.
 
-    Raises RaymarchError for shapes that disagree, numbers that are not finite, an affine that has no inverse.
+    `Volume.from_array` makes one of plain densities and colours, `Volume.from_function` of functions of the place.
+
+    Raises RaymarchError for shapes that disagree, an affine that has no inverse, numbers that are not finite or beyond
+    1e30, and a sigma by which the optical depth across the box would be: in single precision an image stays finite.
 
     Example:
         >>> ball = Volume.from_function(lambda p: 9.0 * (np.linalg.norm(p, axis=-1) < 0.5), shape=(32, 32, 32))
@@ -100,35 +103,27 @@ class Volume:
     """
 
     density: np.ndarray
-    features: np.ndarray
-    world_from_index: np.ndarray
+    features: np.ndarray = None  # type: ignore[assignment]  # what is missing is said in words
+    world_from_index: np.ndarray = None  # type: ignore[assignment]
     activation: Activation = Activation()
     background: tuple[float, float, float] = (1.0, 1.0, 1.0)
     provenance: Mapping = field(default_factory=dict)
 
     def __post_init__(self):
-        density, features = np.asarray(self.density), np.asarray(self.features)
-        affine = np.array(self.world_from_index, float)
-        if density.ndim != 3 or min(density.shape) < 2:
-            raise RaymarchError(f"density has shape {density.shape}, want (x, y, z) with at least 2 samples an axis")
+        if self.features is None or self.world_from_index is None:
+            raise RaymarchError(
+                "features and world_from_index are missing; of plain densities rm.Volume.from_array(density) makes one"
+            )
+        density, features = SAMPLES("density", self.density), SAMPLES("features", self.features)
+        require_three_axes(density)
         channels = [3 * (d + 1) ** 2 for d in range(MAX_DEGREE + 1)]
         if features.shape[:3] != density.shape or features.ndim != 4 or features.shape[3] not in channels:
             raise RaymarchError(
                 f"features have shape {features.shape}, want {density.shape} and one of {channels} channels"
             )
-        for name, values in (("density", density), ("features", features)):
-            if not np.issubdtype(values.dtype, np.floating):
-                raise RaymarchError(f"{name} is {values.dtype}, want float32 or float64; convert it first")
-            if not np.isfinite(values).all():
-                where = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
-                raise RaymarchError(f"{name} is {values[where]} at {where}; volumes must be finite")
-        if affine.shape != (4, 4) or not np.isfinite(affine).all() or not abs(np.linalg.det(affine)) > 0:
-            raise RaymarchError(f"world_from_index {affine.tolist()} is no invertible (4, 4) affine")
-        if not np.allclose(affine[3], (0, 0, 0, 1), rtol=0, atol=1e-9):
-            raise RaymarchError(f"world_from_index has last row {affine[3].tolist()}, want 0, 0, 0, 1; it is an affine")
-        edges = np.linalg.norm(affine[:3, :3], axis=0)
-        if not (edges.min() > 1e-9 and np.abs(affine).max() < 1e9):
-            raise RaymarchError(f"world_from_index has voxels of {edges.tolist()}; scale the world to edges near 1")
+        affine = require_affine(self.world_from_index)
+        activation, provenance = ACTIVATION("activation", self.activation), MAPPING("provenance", self.provenance)
+        require_thin(density, affine, activation.sigma)
         density, features = density.view(), features.view()
         for array in (density, features):
             array.setflags(write=False)
@@ -136,9 +131,11 @@ class Volume:
         object.__setattr__(self, "density", density)
         object.__setattr__(self, "features", features)
         object.__setattr__(self, "world_from_index", affine)
-        object.__setattr__(self, "provenance", dict(self.provenance))
+        object.__setattr__(self, "background", arrays.colour("background", self.background))
+        object.__setattr__(self, "provenance", provenance)
 
     @classmethod
+    @checked(sigma=checks.callback, colour=optional(checks.callback), shape=SHAPE, box=BOX, background=arrays.colour)
     def from_function(
         cls, sigma, colour=None, *, shape=(64, 64, 64), box=((-1, -1, -1), (1, 1, 1)), background=(1, 1, 1)
     ):
@@ -149,13 +146,46 @@ class Volume:
         try:
             axes = [np.linspace(low, high, n) for low, high, n in zip(box[0], box[1], shape, strict=True)]
             points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
-            density = np.broadcast_to(np.asarray(sigma(points), np.float32), points.shape[:3])
-            rgb = 0.7 if colour is None else np.asarray(colour(points))
-            features = np.broadcast_to((np.asarray(rgb, np.float32) - np.float32(0.5)) / np.float32(Y00), points.shape)
+            density = spread_to(shape)("sigma(points)", sigma(points))
+            rgb = spread_to((*shape, 3))("colour(points)", GREY if colour is None else colour(points))
+            return _plain(density, rgb, affine_of_box(box, shape), background)
         except MemoryError as error:
             raise RaymarchError(f"a volume of {shape} samples does not fit the memory ({error}); lower it") from error
-        activation = Activation("relu", 0.0, 1.0, "clamped")
-        return cls(np.array(density), np.array(features), affine_of_box(box, shape), activation, tuple(background))
+
+    @classmethod
+    @checked(
+        box=optional(BOX),
+        spacing=optional(SPACING),
+        background=arrays.colour,
+    )
+    def from_array(cls, density, colour=None, *, box=None, spacing=None, background=(1, 1, 1)) -> Volume:
+        """Volume of plain samples, whose numbers are what they say: no activation to think of.
+
+        Args:
+            density: (x, y, z) sigma [1/world unit], of any type of number; negative ones are taken as 0.
+            colour: (x, y, z, 3), or (3,) for all, in 0..1 or uint8; 0.7 grey if not given.
+            box: lower and upper corner (2, 3) in the world, where the first and the last samples lie.
+            spacing: from sample to sample [world unit], one number or (3,), about the world's origin; instead of `box`.
+                If neither is given, samples are as far apart on every axis and the longest side is from -1 to 1.
+            background: behind the volume.
+
+        Example:
+            >>> x, y, z = np.ogrid[-1:1:32j, -1:1:32j, -1:1:32j]
+            >>> ball = Volume.from_array(9.0 * (x**2 + y**2 + z**2 < 0.5), colour=(1, 0.5, 0))
+            >>> ball.shape, ball.box.tolist(), float(ball.sigma().max())
+            ((32, 32, 32), [[-1.0, -1.0, -1.0], [1.0, 1.0, 1.0]], 9.0)
+        """
+        density = RAW("density", density)
+        require_three_axes(density)
+        if box is not None and spacing is not None:
+            raise RaymarchError("box and spacing are both given, want one of them; the other follows")
+        steps = np.array(density.shape) - 1
+        if box is None:
+            half = steps * (1 / steps.max() if spacing is None else np.asarray(spacing) / 2)
+            box = np.stack([-half, half])
+        rgb = GREY if colour is None else arrays.display("colour", colour)
+        rgb = spread_to((*density.shape, 3), 0, 1)("colour", rgb)
+        return _plain(density.astype(np.float32), rgb, affine_of_box(box, density.shape), background)
 
     def __repr__(self) -> str:
         lower, upper = (" ".join(f"{x:.3g}" for x in corner) for corner in self.box)
@@ -191,9 +221,20 @@ class Volume:
         """Extinction (x, y, z) [1/world unit] at the samples."""
         return self.activation.sigma(self.density)
 
+    @checked(world_from_world=arrays.array(4, 4))
     def moved(self, world_from_world) -> Volume:
         """The volume carried along by an affine motion (4, 4) of the world; its sigma per world unit stays.
 
         Harmonics are not rotated: at degree 1 and more only a translation leaves what is seen unchanged.
         """
-        return replace(self, world_from_index=np.asarray(world_from_world, float) @ self.world_from_index)
+        return replace(self, world_from_index=world_from_world @ self.world_from_index)
+
+
+ACTIVATION = checks.instance_of(Activation, "an Activation")
+VOLUME = checks.instance_of(Volume, "a Volume")
+
+
+def _plain(density, rgb, world_from_index, background) -> Volume:
+    """The volume of sigma (x, y, z) and colour (x, y, z, 3), float32."""
+    features = (rgb - np.float32(0.5)) / np.float32(Y00)
+    return Volume(np.array(density), features, world_from_index, Activation("relu", 0.0, 1.0, "clamped"), background)

@@ -15,6 +15,7 @@ with warnings.catch_warnings():  # Taichi 1.7.4 calls locale.getdefaultlocale as
 
     from raymarch import runtime
 
+pytest_plugins = ["skips"]
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -43,5 +44,5 @@ def shared() -> Path:
     """The folder with real data beside the repository."""
     folder = ROOT.parent / "shared"
     if not folder.is_dir():
-        pytest.skip(f"{folder} is not there")
+        pytest.skip(f"real data is not beside the repository ({folder})")
     return folder

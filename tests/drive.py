@@ -11,6 +11,7 @@ from cases import BACKGROUND, FINEST
 
 from raymarch.camera import Camera, orbit
 from raymarch.grid import Grid
+from raymarch.kernels import transfer
 from raymarch.kernels.depth import march_depth
 from raymarch.kernels.march import march, march_adjoint
 from raymarch.raybuffer import RayBuffer
@@ -104,6 +105,16 @@ def set_rays(image, target):
         field.from_numpy(padded)
     buffer.fields.loss[None] = 0
     return buffer
+
+
+def set_occupied(grid, occupied):
+    """Say which of a grid's cells are occupied."""
+    transfer.cells_in(np.where(occupied, 0, 255).astype(np.uint8), grid.fields.leap)
+
+
+def distances(grid):
+    """Distances of a grid's cells to the nearest occupied and to the nearest empty one."""
+    return tuple(field.to_numpy()[tuple(map(slice, grid.cells))] for field in (grid.fields.leap, grid.fields.stay))
 
 
 @cache

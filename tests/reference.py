@@ -72,6 +72,24 @@ def harmonics(degree, direction):
     return np.array(values)
 
 
+def solid_harmonic(l, m, x, y, z):
+    """r^l Y_lm by recurrences over degree and order, Condon-Shortley sign included, for numbers real or complex.
+
+    (x + iy)^|m| one factor at a time; the rest from Bonnet's recurrence of the Legendre functions, made homogeneous.
+    """
+    cosine, sine = 1.0 + 0 * x, 0 * x
+    for _ in range(abs(m)):
+        cosine, sine = x * cosine - y * sine, x * sine + y * cosine
+    before, here = 0.0, float(math.prod(range(1, 2 * abs(m), 2)))
+    for n in range(abs(m), l):
+        before, here = (
+            here,
+            ((2 * n + 1) * z * here - (n + abs(m)) * (x * x + y * y + z * z) * before) / (n + 1 - abs(m)),
+        )
+    size = (2 * l + 1) / (4 * math.pi) * math.factorial(l - abs(m)) / math.factorial(l + abs(m)) * (2 if m else 1)
+    return (-1) ** m * math.sqrt(size) * (cosine if m >= 0 else sine) * here
+
+
 def density(activation, x):
     """(sigma, d sigma / d x)."""
     if activation.density == "softplus":

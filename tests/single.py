@@ -17,7 +17,7 @@ from raymarch.imagestore import ImageStore
 from raymarch.kernels import activation, numeric
 from raymarch.kernels.batch import shuffled
 from raymarch.kernels.gather import cell_of, gather, scatter
-from raymarch.kernels.harmonics import basis
+from raymarch.kernels.harmonics import basis, basis_slope
 from raymarch.kernels.splat import splat_adjoint
 from raymarch.linearised import Linearised
 from raymarch.settings import preset
@@ -84,6 +84,22 @@ def harmonics_of(degree: ti.template(), directions: POINTS, y: POINTS):
         b = basis(degree, ti.Vector([directions[r, 0], directions[r, 1], directions[r, 2]]))
         for k in ti.static(range((degree + 1) ** 2)):
             y[r, k] = b[k]
+
+
+@ti.kernel
+def harmonic_slopes_of(degree: ti.template(), directions: POINTS, y: POINTS):
+    for r in range(directions.shape[0]):
+        s = basis_slope(degree, ti.Vector([directions[r, 0], directions[r, 1], directions[r, 2]]))
+        for k, a in ti.static(ti.ndrange((degree + 1) ** 2, 3)):
+            y[r, 3 * k + a] = s[k, a]
+
+
+@ti.func
+def mistyped(degree: ti.template(), d):
+    """The slopes of the harmonics, with one constant of harmonic 12 wrong in the seventh figure."""
+    s = basis_slope(degree, d)
+    s[12, 2] *= 1.000002
+    return s
 
 
 @ti.kernel

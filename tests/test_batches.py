@@ -145,7 +145,7 @@ def fitted(seed=0):
     world_from_index = cases.motion((1, 2, -1), 0.5, (-0.5, -0.4, -0.3)) @ np.diag([0.06, 0.07, 0.08, 1])
     grid.upload(Volume(rng.normal(size=grid.finest), np.zeros((*grid.finest, 3)), world_from_index))
     occupied = rng.uniform(size=grid.cells) < [0.02, 0.1, 0.3, 1.0][seed % 4]
-    grid.fields.leap.from_numpy(np.where(occupied, 0, 255).astype(np.uint8))
+    drive.set_occupied(grid, occupied)
     grid.measure_occupancy()
     return grid, occupied
 

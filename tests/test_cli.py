@@ -147,7 +147,7 @@ def test_evaluate_as_text(here):
 
 
 def test_orbit_with_extras_is_the_same_twice(here, tmp_path):
-    for out in ("one", "two"):
+    for out in ("one", "two", "two"):
         folder = shlex.quote(str(tmp_path / out))
         assert done(f"render volume.h5 --orbit 3 --size 40 --extras --out {folder}", here).count("\n") == 1
     kinds = ("", "_depth", "_opacity")
@@ -201,11 +201,19 @@ MISTAKES = {
     "fit few --out text.h5": "is no volume of raymarch's and would be lost",
     "render volume.h5 --views few --out few/test": "lies in the image set few",
     "evaluate volume.h5 few --images few": "lies in the image set few",
-    "fit few --out volume.h5 --box=0,0,0,1e300,1,1": "too large or too thin",
-    "fit few --out volume.h5 --set step=1e-9": "step is 1e-09 voxels",
+    "fit few --out volume.h5 --box=0,0,0,1e300,1,1": "within 1e+09 of the origin",
+    "fit few --out volume.h5 --set step=1e-9": "step is 1e-09",
     "fit few --out volume.h5 --set speed=1": "unknown setting speed",
     "fit few --out volume.h5 --set resolution=many": "resolution",
-    "fit few --out volume.h5 --set levels=3": "levels",
+    "fit few --out volume.h5 --set levels=3": "levels is 3",
+    "fit few --out volume.h5 --set levels=((0,0.5),(0.4,2))": "levels is ((0, 0.5), (0.4, 2))",
+    "fit few --out volume.h5 --set levels=((((((((((((((0": "levels is",
+    "fit few --out volume.h5 --set hull=1": "hull is 1, want True or False",
+    "fit few --out volume.h5 --set slots=0": "slots is 0",
+    "fit few --out volume.h5 --set density=None": "density is None",
+    "fit few --out volume.h5 --set steps=None": "neither steps nor seconds",
+    "fit few --out volume.h5 --set beta1=1": "beta1 is 1",
+    "fit few --out volume.h5 --set seed=__import__('os').getpid()": "seed is",
     "fit few --out volume.h5 --set optimiser=3": "optimiser",
     "fit few --out volume.h5 --set tv_density=-1": "tv_density is -1",
     "fit few --out volume.h5 --set tv_density=nan": "tv_density is nan",
@@ -219,15 +227,15 @@ MISTAKES = {
     "fit few --out volume.h5 --resolution 100000": "resolution is 100000",
     "fit few --out volume.h5 --resolution 1200": "bytes",
     "fit few --out volume.h5 --box 0,0,0,1,1,0": "is empty",
-    "fit few --out volume.h5 --box 0,0,0,1,1,nan": "not finite",
+    "fit few --out volume.h5 --box 0,0,0,1,1,nan": "box is nan",
     "fit few --out volume.h5 --box 90,90,90,91,91,91 --resolution 16": "box",
-    "fit few --out volume.h5 --background purple": "background 'purple'",
+    "fit few --out volume.h5 --background purple": "background is 'purple'",
     "evaluate missing.h5 few": "missing.h5",
     "evaluate text.h5 few": "text.h5",
     "evaluate folder few": "folder",
     "evaluate volume.h5 missing": "no such folder",
     "evaluate volume.h5 few --split val": "it has the splits test, train",
-    "evaluate volume.h5 few --background purple --images new": "background 'purple'",
+    "evaluate volume.h5 few --background purple --images new": "background is 'purple'",
     "evaluate volume.h5 few --images nowhere/new": "create its parent",
     "evaluate volume.h5 few --images text.h5": "text.h5",
     "render missing.h5 --orbit 3 --out new": "missing.h5",
@@ -237,7 +245,7 @@ MISTAKES = {
     "render volume.h5 --orbit 3 --out new.mp4": "folder",
     "render volume.h5 --orbit 3 --out nowhere/new": "create its parent",
     "render volume.h5 --orbit 3 --out text.h5": "folder",
-    "render volume.h5 --orbit 3 --background purple --out new": "background 'purple'",
+    "render volume.h5 --orbit 3 --background purple --out new": "background is 'purple'",
     "info missing.h5": "missing.h5",
     "info text.h5": "text.h5",
     "info folder": "folder",
@@ -315,15 +323,22 @@ def started(line: str, folder: Path) -> subprocess.Popen:
 
 
 @posix
-def test_interrupted_fit_is_saved(here, tmp_path):
-    out = tmp_path / "part.h5"
+@pytest.mark.parametrize("number, finished", [("SIGINT", False), ("SIGTERM", True)])
+def test_interrupted_fit_is_saved(number, finished, here, tmp_path):
+    """Under its name, and beside a finished one of that name."""
+    out, beside = tmp_path / "part.h5", tmp_path / "part.interrupted.h5"
+    if finished:
+        shutil.copy(here / "volume.h5", out)
     long = "--steps 1000000 --resolution 24 --sh-degree 0"
     with started(f"fit few {long} --out {shlex.quote(str(out))}", here) as process:
-        os.killpg(process.pid, signal.SIGINT)
+        os.killpg(process.pid, getattr(signal, number))
         said, noted = process.communicate(timeout=60)
-    assert process.returncode == 0, noted
+    assert process.returncode == (1 if finished else 0), noted
     assert said.count("\n") == 1 and "Traceback" not in noted and "interrupted at step" in noted
-    volume = load(out)
+    assert names(tmp_path) == (["part.h5", "part.interrupted.h5"] if finished else ["part.h5"])
+    if finished:
+        assert out.read_bytes() == (here / "volume.h5").read_bytes()
+    volume = load(beside if finished else out)
     assert volume.provenance["ended"].startswith("interrupted at step")
     assert 0 < volume.provenance["steps"] < 1000000
 

@@ -73,8 +73,18 @@ def test_a_thin_grid_counts_whole_blocks():
 
 
 def test_a_budget_that_images_alone_exceed_is_said():
-    with pytest.raises(RaymarchError, match="100,000,000 is the budget; take fewer or smaller images"):
-        require_budget(FitSettings(memory=0.1), BOX, IMAGES)
+    many = (500, 400, 400, 4)
+    with pytest.raises(RaymarchError, match=r"640,000,000 of them for the images, .* or take fewer or smaller images"):
+        require_budget(FitSettings(memory=0.5), BOX, many)
+
+
+@pytest.mark.parametrize("gigabytes", [1e-6, 1e-3, 0.1])
+def test_a_budget_under_what_any_fit_takes_names_one_that_suffices(gigabytes):
+    with pytest.raises(RaymarchError, match="the smallest fit of these images takes") as refused:
+        require_budget(FitSettings(memory=gigabytes), BOX, IMAGES)
+    assert "fewer" not in str(refused.value)
+    enough = float(str(refused.value).split("raise memory to ")[1].split()[0])
+    assert require_budget(FitSettings(memory=enough, resolution=4), BOX, IMAGES)
 
 
 def test_without_a_budget_it_is_what_is_free(monkeypatch):
@@ -112,7 +122,7 @@ def test_levels_too_short_to_be_measured_do_not_take_the_time_of_others():
 
 @pytest.mark.parametrize(("views", "settings"), [([1, 2], "quick"), (None, preset()), (drive.ball_views, 3)])
 def test_what_is_no_views_or_no_settings_is_said(views, settings):
-    with pytest.raises(RaymarchError, match="a fit wants views and settings"):
+    with pytest.raises(RaymarchError, match="want Views, as|want FitSettings, as"):
         forecast(views() if callable(views) else views, settings)
 
 
@@ -120,7 +130,7 @@ def test_a_rendering_takes_time_in_proportion_to_its_pixels():
     volume = Volume.from_function(lambda p: 1 - p[..., 0] ** 2, shape=(8, 8, 8))
     told = forecast_rendering(volume, 400, 400)
     assert told.seconds > 0 and told.steps is None and told.memory.slots == 0
-    with pytest.raises(RaymarchError, match="whole numbers from 1"):
+    with pytest.raises(RaymarchError, match="width is 0, want a whole number from 1"):
         forecast_rendering(volume, 0, 400)
 
 

@@ -149,7 +149,7 @@ def test_nothing_moved_is_the_image(seen):
 
 @pytest.mark.parametrize("name", ["poses", "", "density", "colour"])
 def test_what_is_no_column_is_refused(name):
-    with pytest.raises(RaymarchError, match="want some of background, pose"):
+    with pytest.raises(RaymarchError, match="want one of background, pose"):
         units(name)
 
 

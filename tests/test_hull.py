@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+from functools import cache
+
 import numpy as np
 import pytest
 import single as worker
 
+from raymarch.agreement import dissenters, why_nothing
 from raymarch.camera import Camera, orbit
 from raymarch.errors import RaymarchError
+from raymarch.fitter import Fitter
+from raymarch.focus import focus
 from raymarch.hull import find_box, visual_hull
 from raymarch.imagestore import ImageStore
 from raymarch.pose import grid_of_box, look_at
@@ -122,6 +129,164 @@ def test_transparent_images_are_an_error():
     cameras = around((0, 0, 0))
     with pytest.raises(RaymarchError, match="transparent"):
         box_of(Views(cameras, np.zeros((len(cameras), 48, 64, 4), np.uint8)))
+
+
+def posed(views, pose_of):
+    """The views with other poses, by their number and pose."""
+    cameras = [
+        replace(c, world_from_camera=pose_of(i, np.array(c.world_from_camera))) for i, c in enumerate(views.cameras)
+    ]
+    return replace(views, cameras=cameras)
+
+
+@cache
+def ball():
+    """Views of the ball."""
+    cameras = around((0, 0, 0))
+    return Views(cameras, masks(cameras, (0, 0, 0)), [f"r_{i}" for i in range(len(cameras))])
+
+
+FLIP = np.diag([1.0, -1.0, -1.0, 1.0])
+CONVENTIONS = {
+    "OpenCV's convention (y down, z forward): negate columns 1 and 2": lambda _, pose: pose @ FLIP,
+    "camera_from_world: invert transform_matrix": lambda _, pose: np.linalg.inv(pose),
+    "camera_from_world in OpenCV's convention (COLMAP's)": lambda _, pose: np.linalg.inv(pose @ FLIP),
+}
+
+
+def box_without_alpha(views):
+    """The box by the cameras alone, for which nothing has to be on the device."""
+    return find_box(replace(views, images=views.images[..., :3]), None)
+
+
+@pytest.mark.parametrize("convention", CONVENTIONS)
+def test_poses_of_another_convention_are_told(convention):
+    views = posed(ball(), CONVENTIONS[convention])
+    with pytest.raises(RaymarchError, match="the poses look like " + re.escape(convention)) as error:
+        box_without_alpha(views)
+    assert "\n" not in str(error.value)
+
+
+def test_poses_in_opencv_s_convention_are_told_by_the_hull():
+    views = posed(ball(), lambda _, pose: pose @ FLIP)
+    with pytest.raises(RaymarchError, match="transparent wherever the views agree: the poses look like OpenCV's"):
+        box_of(views)
+
+
+def test_a_convention_is_told_of_cameras_that_do_not_quite_meet(caplog):
+    """Their inverses stand in no one point."""
+    moves = 0.15 * np.random.default_rng(0).normal(size=(16, 3))
+
+    def inverse(i, pose):
+        pose[:3, 3] += moves[i]
+        return np.linalg.inv(pose)
+
+    box_without_alpha(posed(ball(), inverse))
+    assert "cameras look away from the point where the axes meet; the poses look like camera_from_world" in caplog.text
+
+
+def moved(i, by):
+    return lambda k, pose: pose + (k == i) * np.pad(np.array([by]).T, ((0, 1), (3, 0)))
+
+
+def test_a_camera_far_from_the_others_is_named():
+    views = posed(ball(), moved(3, (1e6, 0, 0)))
+    with pytest.raises(RaymarchError, match=r"view r_3 was taken 1e\+06 world units from the middle .* take it out"):
+        find_box(views, None)
+
+
+ROUND = np.diag([-1.0, 1.0, -1.0, 1.0])
+BALL_BOX = np.array([(-RADIUS,) * 3, (RADIUS,) * 3])
+DISSENT = {
+    "none": (lambda k, pose: pose, []),
+    "moved aside": (moved(5, (0, 3, 1)), [5]),
+    "turned round": (lambda k, pose: pose @ (ROUND if k == 7 else np.eye(4)), [7]),
+    "two": (lambda k, pose: pose + (k in (0, 15)) * np.pad([[2.0], [2], [0]], ((0, 1), (3, 0))), [0, 15]),
+    "all": (lambda k, pose: pose @ ROUND, []),
+}
+
+
+@pytest.mark.parametrize("which", DISSENT)
+def test_views_that_dissent_are_found(which):
+    """They show the ball elsewhere, or not where all others do; where all are off none is told from the rest."""
+    pose_of, found = DISSENT[which]
+    assert np.flatnonzero(dissenters(posed(ball(), pose_of), BALL_BOX)).tolist() == found
+    assert not dissenters(posed(ball(), pose_of)[3:9], BALL_BOX).any()  # too few to tell
+
+
+def test_a_view_that_dissents_is_named(caplog):
+    box_of(posed(ball(), DISSENT["turned round"][0]))
+    assert "view r_7 shows something where the others show nothing" in caplog.text
+    assert "1 of 16 cameras look away from the rest (r_7)" in caplog.text
+
+
+def aside(views):
+    """Two images whose ball is not where it should be."""
+    images = views.images.copy()
+    images[4:6, 4:-4, 4:-4, 3] = 0
+    images[4:6, :4, :, 3] = 255
+    return replace(views, images=images)
+
+
+NOTHING = {
+    "all of them are transparent all over": lambda views: replace(views, images=views.images * np.uint8([1, 1, 1, 0])),
+    "they have only 4 x 3 pixels; take larger ones": lambda views: sized(views, 4, 3),
+    "the principal point of r_0, r_1, .* lies outside of the image; check cx, cy": lambda views: replace(
+        views, cameras=[replace(c, principal=(200.0, 24.0)) for c in views.cameras]
+    ),
+    "view r_4, r_5 shows nothing where the others agree; check its pose and alpha": aside,
+}
+
+
+def sized(views, width, height):
+    cameras = [c.scaled(width / c.width) for c in views.cameras]
+    return replace(views, cameras=cameras, images=np.full((len(views), height, width, 4), 255, np.uint8))
+
+
+@pytest.mark.parametrize("cause", NOTHING)
+def test_why_no_place_is_found_is_told(cause):
+    views = NOTHING[cause](ball())
+    assert re.match(cause, why_nothing(views, *focus(views.cameras)))
+
+
+def test_views_of_one_pose_are_told():
+    with pytest.raises(RaymarchError, match="all 16 views have the same pose"):
+        find_box(posed(ball(), lambda *_: np.eye(4)), None)
+
+
+def test_a_world_that_single_precision_does_not_resolve_is_doubted(caplog):
+    box_without_alpha(posed(ball(), lambda _, pose: pose + np.pad([[5e6], [4e5], [0]], ((0, 1), (3, 0)))))
+    assert "5e+06 from the origin, where single precision is good to 0.6" in caplog.text
+
+
+def outwards(fov):
+    """Cameras on a ring that look away from its middle, and images without alpha."""
+    like = Camera.look_at((1, 0, 0), fov=fov, width=16, height=16)
+    cameras = [
+        replace(c, world_from_camera=c.world_from_camera @ ROUND)
+        for e in (10, -20)
+        for c in orbit((0, 0, 0), 1, 6, elevation=e, like=like)
+    ]
+    return Views(cameras, np.full((12, 16, 16, 3), 99, np.uint8))
+
+
+def test_cameras_that_look_outwards_are_told_to_give_a_box(caplog):
+    """Those that see their box, as they stand in it, go on."""
+    with pytest.raises(RaymarchError, match="if the cameras do look outwards, the box cannot be found, give it: box="):
+        find_box(outwards(0.6), None)
+    lower, upper = find_box(outwards(1.8), None)
+    assert (lower < -1).all() and (upper > 1).all() and "all is well if they do look outwards" in caplog.text
+
+
+@pytest.mark.parametrize("kind, said", [("clear", "transparent all over"), ("white", "of one colour all over, white")])
+def test_images_that_show_nothing_are_not_fitted(kind, said):
+    """Whether a box is given or not."""
+    images = np.zeros_like(ball().images) if kind == "clear" else np.full_like(ball().images[..., :3], 255)
+    for box in (None, BALL_BOX):
+        with pytest.raises(
+            RaymarchError, match=f"all 16 images of 64 x 48 are {said}, so there is nothing to fit; check"
+        ):
+            Fitter(replace(ball(), images=images), "quick", box=box)
 
 
 def test_box_in_f32_is_that_in_f64(single):

@@ -3,18 +3,24 @@
 import json
 import logging
 import os
+import re
 import struct
 import zlib
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from PIL import Image
 
+from raymarch import memory
 from raymarch.camera import Camera
+from raymarch.cli import cli
 from raymarch.errors import RaymarchError
-from raymarch.io import guard
+from raymarch.io import guard, strict_json
+from raymarch.io.frame_file import unique_names
 from raymarch.io.image_set import load_views
+from raymarch.io.layouts import LAYOUTS
 from raymarch.io.picture import write_png
 
 LEGO = Path(__file__).parents[2] / "shared" / "data" / "lego400"
@@ -44,9 +50,9 @@ def framed(i=1, **changes):
     return frames
 
 
-def refused(folder, message, split="train"):
+def refused(folder, message, split="train", **how):
     with pytest.raises(RaymarchError, match=message) as caught:
-        load_views(folder, split)
+        load_views(folder, split, **how)
     assert "\n" not in str(caught.value) and (";" in str(caught.value) or "want" in str(caught.value))
     return str(caught.value)
 
@@ -125,6 +131,42 @@ def test_a_set_over_the_budget_is_refused(tmp_path, monkeypatch):
     refused(write_set(tmp_path / "set"), "its 3 images declare 576 bytes, over the budget of 100 bytes")
 
 
+def test_more_than_a_fit_has_room_for_is_refused_before_decoding(tmp_path, monkeypatch):
+    """By their headers: there is nothing behind these. What is not to be fitted wants no room on the device."""
+    folder = write_set(tmp_path / "set")
+    for i in range(3):
+        (folder / "train" / f"r_{i}.png").write_bytes(raw_png(8000, 8000, 8, 6, b""))
+    monkeypatch.setattr(memory, "available_bytes", lambda: 2_500_000_000)
+    held, device, on_the_way = 3 * 4 * 8000**2, 3 * 4 * 8000**2, min(3, os.cpu_count() or 1) * 8 * 8000**2
+    refused(folder, f"3 images of 8000 x 8000 take {held + device + on_the_way:,} bytes but 2,500,000,000 are free")
+    refused(folder, "r_0.png: image is damaged", for_fit=False)
+    monkeypatch.setattr(memory, "available_bytes", lambda: held)
+    refused(folder, "are free; take fewer or smaller ones", for_fit=False)
+    monkeypatch.setattr(memory, "available_bytes", lambda: 1 << 50)
+    monkeypatch.setattr(memory, "MAX_CELLS", 4 * 10**8)
+    refused(folder, "are 192,000,000 pixels but a fit takes at most 100,000,000; take fewer")
+
+
+EMPTY = '{"camera_angle_x": 0.7, "frames": ['
+LONG_TEXTS = {
+    "frames": (EMPTY + "{}," * 300_000 + "{}]}", "has 300,001 frames, want at most 20,000"),
+    "mappings": (EMPTY + "{}," * 400_000 + "{}]}", "has 400,003 mappings and lists, want at most 320,000"),
+    "lists": ("[" + "[]," * 400_000 + "1]", "has 400,001 mappings and lists"),
+    "numbers": ("[" + "1," * 1_300_000 + "1]", "has 1,300,000 values, want at most 1,280,000"),
+    "spaces": (" " * (strict_json.LARGEST_FILE + 1), "bytes, want at most 33554432"),
+}
+
+
+@pytest.mark.parametrize("what", LONG_TEXTS)
+def test_json_of_more_than_frames_need_is_refused(tmp_path, what, monkeypatch):
+    """But for frames, which are counted in the end, before it is parsed."""
+    text, message = LONG_TEXTS[what]
+    if what != "frames":
+        monkeypatch.setattr(strict_json, "parse_json", None)
+    (tmp_path / "transforms_train.json").write_text(text)
+    refused(tmp_path, message)
+
+
 def test_missing_images_are_left_out_and_named(tmp_path, caplog):
     folder = write_set(tmp_path / "set")
     (folder / "train" / "r_1.png").unlink()
@@ -170,13 +212,56 @@ def test_a_folder_that_is_none_is_refused(tmp_path):
     refused(folder, "it has the splits train, val", split="../set/train")
     (tmp_path / "one").mkdir()
     (tmp_path / "one" / "transforms.json").write_text("{}")
-    refused(tmp_path / "one", "it has no split; only transforms_<split>.json is supported so far")
+    refused(tmp_path / "one", r"looks like instant-ngp or nerfstudio \(transforms.json\).* not read yet; copy it")
+
+
+LOOKS = {
+    "LLFF (poses_bounds.npy)": ["poses_bounds.npy", "images/a.jpg"],
+    "Middlebury (*_par.txt)": ["t_par.txt", "t0001.png"],
+    "instant-ngp or nerfstudio (transforms.json)": ["transforms.json", "images/a.jpg", "sparse/0/cameras.bin"],
+    "COLMAP (cameras.bin, cameras.txt)": ["sparse/0/cameras.bin", "images/a.jpg"],
+    "DTU or IDR (cameras.npz)": ["cameras_sphere.npz", "image/0.png"],
+    "NSVF or BlendedMVS (intrinsics.txt, pose/)": ["pose/0_a.txt", "rgb/0_a.png"],
+    "MVSNet or BlendedMVS (cams/*_cam.txt)": ["cams/0_cam.txt", "images/0.jpg"],
+    "Bundler (bundle.out)": ["bundle/bundle.out"],
+    "OpenMVG (sfm_data.json)": ["sfm_data.json"],
+    "a folder with photographs": ["photos/a.JPG"],
+    "a folder with a video": ["a.MOV"],
+    "a folder with an archive": ["a.zip"],
+    "a folder of image sets": ["lego/transforms_train.json"],
+    "a folder of images inside a set": ["../transforms_train.json", "a.png"],
+    "an archive": "a.tar.gz",
+    "a video": "a.mp4",
+    "a single image": "a.PNG",
+    "a volume": "a.h5",
+}
+
+
+@pytest.mark.parametrize("name", LOOKS)
+def test_layouts_that_are_not_read_are_told_by_name(tmp_path, name):
+    """With what to do today; a folder by what is in it, a file by its suffix."""
+    files = LOOKS[name]
+    for file in files if isinstance(files, list) else [files]:
+        (tmp_path / "set" / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "set" / file).write_bytes(b"")
+    cure = next(layout.cure for layout in LAYOUTS if layout.name == name)
+    message = refused(tmp_path / "set" if isinstance(files, list) else tmp_path / "set" / files, "; ")
+    assert f"looks like {name}, which " in message and message.endswith(cure) and cure
+
+
+def test_every_layout_that_is_not_read_is_tried():
+    assert set(LOOKS) == {layout.name for layout in LAYOUTS if layout.read is None}
 
 
 BAD_TEXT = {
-    "": "line 1, column 1",
+    "": "is empty .line 1, column 1",
     '{\n"frames": [}': "line 2, column 12",
-    "\xff": "byte 0 is not UTF-8",
+    "\xff": "byte 0 is not UTF-8, want",
+    '\xff\xfe{\0"\0': "byte 0 is not UTF-8 .it looks like UTF-16.",
+    '{ // mine\n"frames": []}': "line 1, column 3: a comment, which JSON has not",
+    '{"frames": [1, 2,]}': "a comma before a closing bracket",
+    "{'frames': []}": "single quotes, where JSON has double ones",
+    '{"frames": [1, 2': "it ends too early",
     "[" * 100_000: "nested too deeply",
     '{"camera_angle_x": NaN}': "the number NaN",
     '{"camera_angle_x": -Infinity}': "the number -Infinity",
@@ -225,9 +310,18 @@ BAD_KEYS = {
     "angle missing": ({"camera_angle_x": None}, "camera_angle_x is missing"),
     "angle a text": ({"camera_angle_x": "0.7"}, "camera_angle_x is '0.7', want a number"),
     "angle a bool": ({"camera_angle_x": True}, "camera_angle_x is True"),
-    "angle zero": ({"camera_angle_x": 0}, r"frame 0 \(r_0\): field of view is 0.0"),
-    "angle negative": ({"camera_angle_x": -0.7}, "field of view is -0.7"),
+    "angle zero": ({"camera_angle_x": 0}, r"frame 0 \(r_0\): fov is 0.0, want a field of view"),
+    "angle negative": ({"camera_angle_x": -0.7}, "fov is -0.7, want a field of view"),
     "angle huge": ({"camera_angle_x": 10**400}, "over 1e308"),
+    "angle in degrees": ({"camera_angle_x": 40}, "camera_angle_x is 40 rad, .* in degrees, 0.6981"),
+    "focal a share": ({"fl_x": 0.02}, "fl_x is 0.02 pixels in an image 8 pixels wide, a field of view of 179.4"),
+    "focal far off": ({"fl_x": 1e30}, r"frame 0 \(r_0\): focal fl_x is 1e\+30 pixels"),
+    "principal far off": ({"cx": 1e9}, r"frame 0 \(r_0\): cx is 1e\+09 in an image 8 pixels wide, far out of it"),
+    "principal far up": ({"frames": framed(cy=-1e5)}, r"frame 1 \(r_1\): cy is -1e\+05 in an image 6 pixels high"),
+    "far away": (
+        {"frames": framed(transform_matrix=changed(1, 3, 1e30))},
+        r"frame 1 \(r_1\): world_from_camera is 1e\+30 at \(1, 3\)",
+    ),
     "focal zero": ({"fl_x": 0}, "focal is"),
     "focal a list": ({"fl_x": [1]}, "fl_x is a list of 1"),
     "other width": ({"w": 16, "h": 12}, "w x h is 16 x 12 but the image has 8 x 6"),
@@ -259,7 +353,9 @@ def test_links_out_of_the_folder_are_refused(tmp_path):
     path = folder / "train" / "r_1.png"
     path.rename(tmp_path / "outside.png")
     path.symlink_to(tmp_path / "outside.png")
-    refused(folder, "frame 1: file_path './train/r_1' leads out of")
+    message = refused(folder, "frame 1: file_path './train/r_1' leads out of")
+    assert "follow_links=True, --follow-links" in message
+    np.testing.assert_array_equal(load_views(folder, follow_links=True).images[1], random_image(seed=1))
     path.unlink()
     path.symlink_to(path)
     refused(folder, "is no path|cannot be looked at")
@@ -268,12 +364,209 @@ def test_links_out_of_the_folder_are_refused(tmp_path):
     np.testing.assert_array_equal(load_views(folder).images[1], random_image(seed=0))
 
 
+@pytest.mark.skipif(os.name == "nt", reason="links need a privilege on Windows")
+def test_links_are_followed_where_the_user_says_so(tmp_path):
+    """Of files and folders in the set; an absolute path or one with .. leads out even then."""
+    folder = write_set(tmp_path / "set")
+    (folder / "train").rename(tmp_path / "elsewhere")
+    (folder / "train").symlink_to(tmp_path / "elsewhere", target_is_directory=True)
+    refused(folder, "frame 0: .* leads out of .* by a link")
+    np.testing.assert_array_equal(load_views(folder, follow_links=True).images[2], random_image(seed=2))
+    inside = write_set(tmp_path / "other")
+    for path, message in [
+        (str(tmp_path / "elsewhere" / "r_1.png"), "is absolute"),
+        ("../elsewhere/r_1", "leads out of"),
+        ("train/../../elsewhere/r_1", "leads out of"),
+        ("..\\elsewhere\\r_1", "leads out of"),
+    ]:
+        (inside / "transforms_train.json").write_text(
+            json.dumps({"camera_angle_x": 0.7, "frames": framed(file_path=path)})
+        )
+        refused(inside, message, follow_links=True)
+
+
+@pytest.mark.parametrize(
+    "verb", ["fit SET --out new.h5", "evaluate v SET", "render v --views SET --out o", "check-gradients v SET"]
+)
+@pytest.mark.parametrize("follow", [False, True])
+def test_every_verb_that_reads_a_set_follows_links_if_told_so(monkeypatch, verb, follow):
+    class Asked(Exception):
+        pass
+
+    def ask(path, split, **how):
+        raise Asked(path, how["follow_links"])
+
+    monkeypatch.setattr("raymarch.io.image_set.load_views", ask)
+    monkeypatch.setattr("raymarch.io.volume_hdf5.load", lambda path: SimpleNamespace(background=(1, 1, 1)))
+    with pytest.raises(Asked) as asked:
+        cli.main([*verb.split(), *["--follow-links"] * follow], standalone_mode=False)
+    assert asked.value.args == ("SET", follow)
+
+
 def test_the_folder_itself_may_be_a_link(tmp_path):
     (tmp_path / "link").symlink_to(write_set(tmp_path / "set"), target_is_directory=True)
     assert len(load_views(tmp_path / "link")) == 3
 
 
-@pytest.mark.skipif(not LEGO.exists(), reason=f"the lego set is not at {LEGO}")
+SPELLINGS = {
+    "no suffix": ("train/r_1", "r_1.jpg"),
+    "no suffix, capitals": ("train/r_1", "r_1.PNG"),
+    "capitals on disk": ("train/r_1.png", "r_1.PNG"),
+    "capitals in the file": ("train/r_1.PNG", "r_1.png"),
+    "of Windows": (".\\train\\r_1.png", "r_1.png"),
+    "spaces and more": ("train/bild 1 \u00e9\u65e5", "bild 1 \u00e9\u65e5.png"),
+}
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_a_frame_finds_its_image_however_it_is_spelt(tmp_path, spelling):
+    text, name = SPELLINGS[spelling]
+    folder = write_set(tmp_path / "set", 3, frames=framed(file_path=text))
+    (folder / "train" / "r_1.png").unlink()
+    image = np.full((6, 8, 3), 77, np.uint8)
+    Image.fromarray(image).save(folder / "train" / name, format="PNG")
+    np.testing.assert_array_equal(load_views(folder).images[1], image)
+
+
+def test_what_is_there_in_place_of_a_missing_image_is_said(tmp_path, caplog):
+    folder = write_set(tmp_path / "set", frames=framed(file_path="train/r_1.png"))
+    path = folder / "train" / "r_1.png"
+    path.rename(folder / "train" / "R_1.JPG")
+    load_views(folder)
+    path.mkdir()
+    load_views(folder)
+    assert "r_1.png; R_1.JPG is there)" in caplog.text and "r_1.png is a folder)" in caplog.text
+    (folder / "train").rename(folder / "images")
+    refused(folder, "all 3 images are missing .*; there is no folder .*train")
+
+
+FOREIGN = {
+    b"": "is empty .0 bytes.",
+    b"version https://git-lfs.github.com/spec/v1\n": "a pointer of Git LFS; fetch the image with git lfs pull",
+    b"<!DOCTYPE html><html>": "a web page; download the image again",
+    b"\0\0\0\x18ftypheic\0\0\0\0": "a HEIC image; export it as PNG",
+    b"\x76\x2f\x31\x01\2\0\0\0": "an OpenEXR image",
+    b"GIF89a": "a GIF image",
+}
+
+
+@pytest.mark.parametrize("start", FOREIGN, ids=range(len(FOREIGN)))
+def test_a_file_that_is_no_image_of_ours_is_told_by_name(tmp_path, start):
+    folder = write_set(tmp_path / "set")
+    (folder / "train" / "r_1.png").write_bytes(start)
+    refused(folder, f"r_1.png: is no readable image.*{FOREIGN[start]}")
+
+
+def test_an_image_that_may_not_be_read_is_told_so(tmp_path, monkeypatch):
+    folder, opened = write_set(tmp_path / "set"), Image.open
+
+    def no_permission(path, **how):
+        if path.name == "r_1.png":
+            raise PermissionError(13, "Permission denied")
+        return opened(path, **how)
+
+    monkeypatch.setattr(Image, "open", no_permission)
+    refused(folder, "r_1.png: cannot be read .Permission denied.; check its permissions")
+
+
+def save_turned(path):
+    image = Image.fromarray(random_image(3))
+    exif = image.getexif()
+    exif[0x0112] = 6
+    image.save(path, format="JPEG", exif=exif)
+
+
+def save_inks(path):
+    Image.fromarray(random_image(3)).convert("CMYK").save(path, format="JPEG")
+
+
+def save_moving(path):
+    first, second = (Image.fromarray(random_image(3, seed=i)) for i in (5, 6))
+    first.save(path, format="PNG", save_all=True, append_images=[second])
+
+
+TRAITS = {"are turned by EXIF": save_turned, "are CMYK": save_inks, "have several frames": save_moving}
+
+
+@pytest.mark.parametrize("said", TRAITS)
+def test_what_an_image_holds_beside_its_pixels_is_said(tmp_path, said, caplog):
+    folder = write_set(tmp_path / "set", 3)
+    load_views(folder)
+    assert not caplog.records
+    TRAITS[said](folder / "train" / "r_1.png")
+    assert load_views(folder).images.shape == (3, 6, 8, 3)
+    assert f"1 of 3 images {said}" in caplog.text and "(r_1.png)" in caplog.text
+
+
+NAMES = {
+    "train/r_0.png train/r_1.png": "r_0 r_1",
+    "a/r.png b/r.png": "a_r b_r",
+    "train/r.png train/r.webp": "r r_2",
+    "train/r.png train/r.webp train/r_2.png": "r r_3 r_2",
+    "a/b_c.png a_b/c.png x/c.png": "b_c c c_2",
+    "a/b_c.png a_b/c.png a/c.png": "b_c c c_2",
+    "train/r.png train/R.png": "r R_2",
+    "train/\u00e9.png train/e\u0301.png": "\u00e9 e\u0301_2",
+    "train/r.png train/r.png train/r.png": "r r_2 r_3",
+    "train/a\x1b[31m.png": "a_[31m",
+}
+
+
+@pytest.mark.parametrize("files", NAMES)
+def test_no_two_views_are_one_file_name_on_any_disk(files):
+    names = unique_names([Path("set") / file for file in files.split()], Path("set"))
+    assert names == NAMES[files].split()
+
+
+def test_a_file_that_two_frames_list_is_said(tmp_path, caplog):
+    folder = write_set(tmp_path / "set", frames=framed(file_path="train/r_0"))
+    assert load_views(folder).names == ("r_0", "r_0_2", "r_2")
+    assert "some frames list the same image (r_0.png in 0, 1)" in caplog.text
+
+
+def images_of(kind):
+    """Three images, and what is said of them."""
+    rgba = [random_image(4, seed=i) for i in range(3)]
+    clear, white = np.zeros_like(rgba[0]), np.full_like(rgba[0], 255)
+    edge = [
+        np.where(np.pad(np.zeros((4, 6, 1), bool), ((1, 1), (1, 1), (0, 0)), constant_values=True), 9, i) for i in rgba
+    ]
+    return {
+        "one clear": ([rgba[0], clear, rgba[2]], r"1 of 3 images \(r_1\) is transparent all over"),
+        "all clear": ([clear] * 3, "all 3 images are transparent all over"),
+        "all opaque": ([i | white * [0, 0, 0, 1] for i in rgba], "all 3 images are opaque all over"),
+        "borders opaque": (edge, "borders are opaque, so their alpha masks little"),
+        "two white": (
+            [white[..., :3], rgba[1][..., :3], white[..., :3]],
+            r"2 of 3 images \(r_0, r_2\) are of one colour all over, white",
+        ),
+        "black": ([clear[..., :3]] * 3, "all 3 images are of one colour all over, black"),
+        "the same": ([rgba[0]] * 3, "all 3 images are the same, pixel for pixel"),
+        "tiny": ([i[:1, :1] for i in rgba], "images of 1 x 1 pixels hold too little"),
+    }[kind]
+
+
+@pytest.mark.parametrize(
+    "kind", ["one clear", "all clear", "all opaque", "borders opaque", "two white", "black", "the same", "tiny"]
+)
+def test_images_that_show_nothing_are_said(tmp_path, kind, caplog):
+    images, said = images_of(kind)
+    folder = write_set(tmp_path / "set")
+    for i, image in enumerate(images):
+        Image.fromarray(image.astype(np.uint8)).save(folder / "train" / f"r_{i}.png")
+    load_views(folder)
+    assert len(caplog.records) == 1 and re.search(said, caplog.text)
+
+
+def test_a_principal_point_that_is_a_share_is_doubted(tmp_path, caplog):
+    folder = write_set(tmp_path / "set", cx=0.5, cy=0.5)
+    for i in range(3):
+        Image.fromarray(random_image(3, 30, 40, seed=i)).save(folder / "train" / f"r_{i}.png")
+    load_views(folder)
+    assert "cx, cy are 0.5, 0.5: pixels are wanted" in caplog.text
+
+
+@pytest.mark.skipif(not LEGO.exists(), reason="real data is not beside the repository")
 def test_the_lego_set_is_read():
     train, val = load_views(LEGO), load_views(LEGO, "val")
     assert train.images.shape == (100, 400, 400, 4) and val.images.shape == (25, 400, 400, 4)
@@ -304,7 +597,7 @@ def test_bad_pictures_are_refused_and_leave_the_old_one(tmp_path, monkeypatch):
     write_png(path, np.zeros((2, 2, 3)))
     before = path.read_bytes()
     for image, message in [
-        (np.zeros((2, 2)), r"shape \(2, 2\)"),
+        (np.zeros(2), r"shape \(2,\), want \(height, width\), or"),
         (np.zeros((2, 2, 2)), "shape"),
         (np.zeros((0, 2, 3)), "shape"),
         (np.zeros((2, 2, 3), int), "image is int64"),

@@ -260,6 +260,10 @@ HARMFUL = {
     "no scale": (lambda f: f["density"].attrs.__delitem__("scale"), "density lacks the attribute scale"),
     "variable text": (lambda f: f["density"].attrs.create("note", "x"), "fixed length"),
     "large attribute": (lambda f: f["density"].attrs.create("note", np.zeros(999)), "7992 bytes"),
+    "long provenance": (
+        replaced("provenance", data=np.bytes_(b" " * (1 << 20) + b"{}")),
+        "1,048,578 bytes long, want at",
+    ),
     "no digest": (lambda f: f.attrs.__delitem__("digest"), "lacks the attribute digest"),
 }
 
@@ -276,7 +280,14 @@ def test_harmful_files_are_refused(saved, what):
 
 def test_values_that_no_volume_has_name_the_file(saved):
     rewritten(saved, lambda f: f["density"].attrs.create("activation", np.bytes_(b"cubic")))
-    with pytest.raises(RaymarchError, match="ball.h5: density activation 'cubic'"):
+    with pytest.raises(RaymarchError, match="ball.h5: density is 'cubic', want one of softplus"):
+        describe(saved)
+
+
+@pytest.mark.parametrize("name, bad", [("world_from_index", np.nan), ("world_from_index", 1e300), ("background", 2.0)])
+def test_values_that_no_volume_has_are_not_described(saved, name, bad):
+    rewritten(saved, lambda f: f[name].__setitem__((0,) * f[name].ndim, bad))
+    with pytest.raises(RaymarchError, match=f"ball.h5: {name}"):
         describe(saved)
 
 
@@ -297,7 +308,7 @@ def test_other_files_are_refused(tmp_path):
         ("text.h5", "is not HDF5"),
         ("bare.h5", "no raymarch-volume file"),
         ("folder.h5", "is a folder"),
-        ("null\0.h5", "no such file"),
+        ("null\0.h5", "null character"),
     ]:
         for read in (load, describe):
             with pytest.raises(RaymarchError, match=message):
@@ -327,6 +338,7 @@ def test_volumes_that_cannot_be_written_are_refused(tmp_path):
         (half, "a.h5", "density is float16"),
         (random_volume(provenance={"a": [1, {2: 3}]}), "a.h5", r"a\.h5: provenance.a\[1\] has the key 2"),
         (random_volume(provenance={"a": {1, 2}}), "a.h5", "provenance.a is a set"),
+        (random_volume(provenance={"a": "x" * (1 << 20)}), "a.h5", "a.h5: provenance is .* bytes long, want at most"),
         (random_volume(provenance=loop), "a.h5", "provenance cannot be written"),
     ]:
         with pytest.raises(RaymarchError, match=message):

@@ -60,7 +60,7 @@ def test_one_ray_a_tenth_off_in_red():
     target = np.array([[0.5, 0.5, 0.5, 1.0]])
     buffer = drive.set_rays(target + [[0.1, 0, 0, 0]], target)
     losses.squared_error(buffer.fields, 1, ti.Vector([0.0, 0.0, 0.0]), 0.5)
-    assert buffer.fields.loss[None] == pytest.approx(0.01 / 3 + 0.5, rel=1e-14)
+    assert buffer.fields.loss[None] == pytest.approx(0.01 / 3 + 0.5, rel=64 * np.finfo(float).eps)
 
 
 @pytest.mark.parametrize("opacity", [0.0, 0.7])
@@ -110,7 +110,7 @@ def test_huber_is_squared_within_delta_and_less_beyond():
         values[delta] = buffer.fields.loss[None]
     buffer = drive.set_rays(image, target)
     add("squared", buffer, cases.BACKGROUND, 0.2)
-    assert values[10.0] == pytest.approx(buffer.fields.loss[None], rel=1e-14)
+    assert values[10.0] == pytest.approx(buffer.fields.loss[None], rel=4 * COUNT * np.finfo(float).eps)
     assert values[1e-3] < values[0.1] < values[10.0]
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from raymarch.errors import RaymarchError
+from raymarch.evaluation import Evaluation, ViewScore
 from raymarch.metrics import psnr, ssim
 
 RNG = np.random.default_rng(0)
@@ -89,3 +91,21 @@ def test_images_of_two_shapes_are_an_error(metric, cut):
 def test_ssim_needs_a_window(shape):
     with pytest.raises(RaymarchError, match="11 x 11"):
         ssim(np.zeros(shape), np.zeros(shape))
+
+
+@pytest.mark.parametrize("metric", [psnr, ssim])
+def test_bytes_are_display_values(metric):
+    """uint8 counts to 255, on either side; numbers that do so as floats are refused with the cure."""
+    image, truth = (np.round(x * 255).astype(np.uint8) for x in (IMAGE, TRUTH))
+    wanted = metric(image / 255, truth / 255)
+    assert metric(image, truth) == metric(image, truth / 255) == metric(image / 255, truth) == wanted
+    assert wanted == pytest.approx(metric(IMAGE, TRUTH), rel=1e-2)
+    for pair in ((image.astype(float), truth), (image, truth.astype(float)), (image.astype(int), truth)):
+        with pytest.raises(RaymarchError, match=r"(image|truth) has 255 at its brightest.*; divide it by 255"):
+            metric(*pair)
+
+
+def test_an_evaluation_prints_in_one_short_line():
+    made = Evaluation(31.234, 0.98765, tuple(ViewScore(f"{i:03d}", 31.0, 0.98) for i in range(200)), 0.01234)
+    assert repr(made) == "Evaluation(PSNR 31.23 dB, SSIM 0.9877, 200 views, 0.0123 s an image)"
+    assert repr(replace(made, ssim=None)) == "Evaluation(PSNR 31.23 dB, SSIM none, 200 views, 0.0123 s an image)"

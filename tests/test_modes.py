@@ -119,10 +119,10 @@ def test_jitter_is_a_function_of_seed_and_pixel(mode):
 @pytest.mark.parametrize(
     "march, said",
     [
-        ({"mode": "mip"}, "mode 'mip': want one of emission-absorption, additive, x-ray"),
-        ({"jitter": 1.5}, "jitter 1.5"),
-        ({"jitter": float("nan")}, "jitter nan"),
-        ({"step_jitter": 1.0}, "step jitter 1.0"),
+        ({"mode": "mip"}, "mode is 'mip', want one of emission-absorption, additive, x-ray"),
+        ({"jitter": 1.5}, "jitter is 1.5"),
+        ({"jitter": float("nan")}, "jitter is nan"),
+        ({"step_jitter": 1.0}, "step_jitter is 1.0"),
     ],
 )
 def test_bad_marches_are_refused(march, said):

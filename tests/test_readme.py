@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 
 README = Path(__file__).resolve().parent.parent / "README.md"
-BLOCK = re.compile(r"(?ms)(?P<setup>^<!-- setup -->\s*\n)?^```(?P<language>\w*)\n(?P<code>.*?)^```$")
+BLOCK = re.compile(r"(?ms)(?P<setup>^<!-- (setup|extras) -->\s*\n)?^```(?P<language>\w*)\n(?P<code>.*?)^```$")
 
 
 class Block(NamedTuple):
@@ -73,8 +73,8 @@ def test_bash_runs(elsewhere):
 
 
 def test_sets_up_in_two_commands():
-    """One to see it work and one to test it, a line each."""
-    assert [code.count("\n") for code in blocks("bash", setup=True)] == [1, 1]
+    """One to see it work and one to test it, a line each; a third tests what is optional."""
+    assert [code.count("\n") for code in blocks("bash", setup=True)] == [1, 1, 1]
     assert not blocks("python", setup=True)
 
 
@@ -96,6 +96,6 @@ def test_what_it_points_to_exists():
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
-def test_continuous_integration_runs_the_test_command_and_no_other(root):
+def test_continuous_integration_runs_the_test_commands_and_no_other(root):
     done = run(["bash", str(root / ".ci" / "run"), "--show"], root)
-    assert done.stdout == "+ " + blocks("bash", setup=True)[1], done.stderr
+    assert done.stdout == "".join(f"+ {command}" for command in blocks("bash", setup=True)[1:]), done.stderr

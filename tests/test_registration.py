@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from drive import BALL_BOX, ball_views
 
+from raymarch import registration
 from raymarch.camera import Camera
 from raymarch.errors import RaymarchError
 from raymarch.pose import exp_rigid, twist_about
+from raymarch.projection import out_of_sight
 from raymarch.refinement import refine
 from raymarch.registration import register
 from raymarch.renderer import render
@@ -72,14 +74,104 @@ def test_lens_and_exposure_are_found_with_the_pose():
     "image, groups, said",
     [
         (np.zeros((3, 3, 3)), ("pose",), r"image has shape \(3, 3, 3\), want \(28, 32, 3 or 4\)"),
-        (np.full((28, 32, 3), np.nan), ("pose",), "numbers up to nan, want finite ones"),
-        (np.full((28, 32, 3), 255.0), ("pose",), "numbers up to 255, want finite ones, in 0..1 or uint8"),
-        (np.zeros((28, 32, 3)), ("pose", "box"), "parameter 'box' cannot be sought"),
+        (np.full((28, 32, 3), np.nan), ("pose",), r"image is nan at \(0, 0, 0\), want numbers in 0..1"),
+        (
+            np.full((28, 32, 3), 255.0),
+            ("pose",),
+            "image has 255 at its brightest, want numbers in 0..1",
+        ),
+        (np.zeros((28, 32, 3)), ("pose", "box"), "parameters have 'box', want some of pose"),
     ],
 )
 def test_what_cannot_be_registered_is_said(image, groups, said):
     with pytest.raises(RaymarchError, match=said):
         register(thing(), image, TRUE, groups)
+
+
+AWAY = [
+    Camera.look_at((0.5, -4, 1), (0.5, -8, 1), width=32, height=28),  # turned round
+    Camera.look_at((0.5, -4, 1), (4, -2, 1), width=32, height=28),  # the box is left of the image
+    Camera.look_at((0.5, -4, 1), (0.5, -4, 3), up=(0, 1, 0), width=32, height=28),  # and below it
+    replace(TRUE, principal=(1e6, 14.0)),
+]
+
+
+class Empty:
+    """Stands for `Linearised`: images in which the volume is nothing, or a half with slopes that lead nowhere."""
+
+    def __init__(self, *_, transmittance=1.0, slope=0.0, **__):
+        self.transmittance, self.slope, self.looks, self.count = transmittance, slope, 0, 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def look(self, camera, exposure, pixels):
+        self.looks, self.count = self.looks + 1, camera.width * camera.height
+
+    def image(self):
+        return np.full((self.count, 4), self.transmittance)
+
+    def jacobian(self, parameters):
+        return self.slope * np.random.default_rng(0).normal(size=(self.count, 4, 6))
+
+
+@pytest.mark.parametrize("groups", [("pose",), ("pose", "exposure"), ("exposure",)])
+@pytest.mark.parametrize("start", AWAY, ids=["back", "left", "below", "principal"])
+def test_a_start_that_looks_away_is_said_before_anything_is_made(start, groups, monkeypatch):
+    monkeypatch.setattr(registration, "Linearised", None)
+    said = r"sees nothing of the volume: its box lies outside the image; turn it to the box's centre, \(0, 0, 0\)$"
+    with pytest.raises(RaymarchError, match=said):
+        register(thing(), np.zeros((28, 32, 3)), start, groups)
+
+
+def test_a_start_that_sees_only_what_is_transparent_is_said_after_one_image(monkeypatch):
+    empty = Empty()
+    monkeypatch.setattr(registration, "Linearised", lambda *_, **__: empty)
+    with pytest.raises(RaymarchError, match="what of its box is in the image is transparent; turn it to"):
+        register(thing(), np.zeros((28, 32, 3)), TRUE)
+    assert empty.looks == 1
+
+
+@pytest.mark.parametrize("slope", [1e-12, 1e-6, 1e-3, 1.0])
+def test_a_search_that_leads_nowhere_ends_within_its_steps_and_says_so(slope, monkeypatch):
+    half = Empty(transmittance=0.5, slope=slope)
+    monkeypatch.setattr(registration, "Linearised", lambda *_, **__: half)
+    found = register(thing(), np.zeros((28, 32, 3)), TRUE, steps=7)
+    assert not found.converged and found.error > 0.1
+    assert found.steps <= 7 * len(registration.BLURS) and half.looks <= 9 * len(registration.BLURS)
+    assert np.linalg.norm(found.camera.position) <= registration.FARTHEST * np.linalg.norm(TRUE.position)
+
+
+def test_a_step_out_of_sight_is_none_and_none_is_endless():
+    level = registration._Level(np.zeros((28, 32, 3)), TRUE, 0.0, ("pose",), thing().corners, 0)
+    gone = [*AWAY, replace(TRUE, world_from_camera=TRUE.world_from_camera @ exp_rigid([0, 0, 1e9, 0, 0, 0]))]
+    for camera in gone:
+        r, _ = level.linearise(None, (camera, np.array(registration.PLAIN)))
+        assert np.isinf(r).all()
+    for size in (1e-3, 1.0, 1e3, 1e150):
+        camera, _ = level.retract((TRUE, None), np.array([size, 0, 0, 0, 0, 0]))
+        moved = min(size, registration.LONGEST) * np.linalg.norm(TRUE.position)
+        np.testing.assert_allclose(np.linalg.norm(camera.position - TRUE.position), moved)
+
+
+def test_what_is_out_of_sight_meets_no_ray():
+    """A box of points is out of sight only if no pixel's ray comes near it; in the middle of the image it never is."""
+    rng = np.random.default_rng(0)
+    hidden = 0
+    for _ in range(300):
+        camera = Camera.look_at(rng.normal(0, 3, 3), rng.normal(0, 3, 3), fov=0.9, width=16, height=12)
+        corners = thing().corners * 0.3
+        rays = camera.rays()
+        with np.errstate(divide="ignore"):
+            ends = (np.array([[[-0.3]], [[0.3]]]) - rays.origin) / rays.direction
+        near, far = ends.min(0).max(1), ends.max(0).min(1)
+        met = bool(((near < far) & (far > 0)).any())
+        assert not (met and out_of_sight(camera, corners))
+        hidden += out_of_sight(camera, corners)
+    assert 30 < hidden < 300 and not out_of_sight(TRUE, thing().corners)
 
 
 def test_a_similarity_of_cameras_is_found_and_taken_back():
@@ -167,7 +259,7 @@ def test_exposures_are_found_up_to_what_all_share():
 
 
 def test_what_cannot_be_refined_is_said():
-    with pytest.raises(RaymarchError, match="'box' cannot be refined: want some of pose, focal, exposure"):
+    with pytest.raises(RaymarchError, match="parameters have 'box', want some of pose, focal, exposure"):
         refine(ball_views(), ["pose", "box"])
     with pytest.raises(RaymarchError, match="settings have 30 steps, want 80 or more"):
         refine(ball_views(), settings=preset("quick", steps=30))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import fields
 
+import click
 import pytest
 
 from raymarch import fitter
+from raymarch.cli.fit import _settings
 from raymarch.errors import RaymarchError
 from raymarch.optimiser import Adam
 from raymarch.settings import PRESETS, FitSettings, changed, preset
@@ -14,8 +17,8 @@ from raymarch.settings import PRESETS, FitSettings, changed, preset
 BAD = [
     ({"resolution": 3}, "resolution is 3"),
     ({"resolution": 5000}, "resolution is 5000"),
-    ({"sh_degree": -1}, "SH degree is -1"),
-    ({"sh_degree": 4}, "SH degree is 4"),
+    ({"sh_degree": -1}, "sh_degree is -1"),
+    ({"sh_degree": 4}, "sh_degree is 4"),
     ({"steps": 0}, "steps is 0"),
     ({"steps": -5}, "steps is -5"),
     ({"seconds": 0.0}, "seconds is 0"),
@@ -23,15 +26,15 @@ BAD = [
     ({"seconds": math.inf}, "seconds is inf"),
     ({"seconds": math.nan}, "seconds is nan"),
     ({"steps": None}, "neither steps nor seconds"),
-    ({"rays": 15}, "rays a step is 15"),
-    ({"rays": 1 << 23}, "rays a step is 8388608"),
+    ({"rays": 15}, "rays is 15"),
+    ({"rays": 1 << 23}, "rays is 8388608"),
     ({"levels": ((0.1, 1.0),)}, "rising shares from 0"),
     ({"levels": ((0.0, 0.5),)}, "last scale 1"),
     ({"levels": ((0.0, 0.5), (0.5, 0.7), (0.2, 1.0))}, "rising"),
-    ({"density": "tanh"}, "'tanh': want one of softplus"),
-    ({"colour": "tanh"}, "'tanh': want one of sigmoid"),
-    ({"loss": "l7"}, "'l7': want one of squared"),
-    *[({"initial_alpha": alpha}, "initial alpha is") for alpha in (0.0, 1.0, math.nan)],
+    ({"density": "tanh"}, "'tanh', want one of softplus"),
+    ({"colour": "tanh"}, "'tanh', want one of sigmoid"),
+    ({"loss": "l7"}, "'l7', want one of squared"),
+    *[({"initial_alpha": alpha}, "initial_alpha is") for alpha in (0.0, 1.0, math.nan)],
     *[({name: value}, f"{name} is") for name in ("step", "huber_delta", "share") for value in (0.0, -1.0, math.nan)],
     ({"refresh": 0}, "refresh is 0"),
     *[
@@ -146,3 +149,44 @@ def test_whole_numbers_may_come_as_floats_and_the_other_way():
     settings = preset("quick", resolution=64.0, step=1)
     assert (settings.resolution, type(settings.resolution)) == (64, int)
     assert (settings.step, type(settings.step)) == (1.0, float)
+
+
+SHELL = [
+    ("hull=False", "hull", False),
+    ("hull=True", "hull", True),
+    ("steps=None", "steps", None),
+    ("slots=None", "slots", None),
+    ("slots=4", "slots", 4),
+    ("block=2", "block", 2),
+    ("levels=((0,0.5),(0.4,1))", "levels", ((0.0, 0.5), (0.4, 1.0))),
+    ("levels=[[0, 1]]", "levels", ((0.0, 1.0),)),
+    ("density=relu", "density", "relu"),
+    ("loss='huber'", "loss", "huber"),
+    ("tv_density=1e-3", "tv_density", 1e-3),
+    ("resolution=64.0", "resolution", 64),
+    ("memory= 2", "memory", 2.0),
+]
+
+
+@pytest.mark.parametrize(("pair", "name", "value"), SHELL)
+def test_the_shell_says_what_python_says(pair, name, value):
+    settings = preset("quick", **{"seconds": 9.0, "steps": 9, **_settings((pair,))})
+    assert getattr(settings, name) == value and type(getattr(settings, name)) is type(value)
+
+
+@pytest.mark.parametrize("record", [FitSettings(steps=7, seconds=9.0, memory=2.0, slots=3, block=4), Adam(eps=1e-9)])
+def test_every_setting_can_be_said_in_the_shell(record):
+    """As Python prints it; the optimiser's by their own names."""
+    pairs = {f.name: getattr(record, f.name) for f in fields(record) if f.name != "optimiser"}
+    settings = preset("medium", **_settings(tuple(f"{name}={value!r}" for name, value in pairs.items())))
+    made = settings if isinstance(record, FitSettings) else settings.optimiser
+    assert {name: getattr(made, name) for name in pairs} == pairs
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 900, "9" * 2000, "'", "\\d", "__import__('os')", "1if 1else 2", "\0", "{1: 2}", "lambda: 0"]
+)
+def test_what_is_no_literal_is_a_word_and_refused(text):
+    with pytest.raises((RaymarchError, click.UsageError)) as error:
+        preset("quick", **_settings((f"levels={text}",)))
+    one_line(error, "levels")

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from raymarch.errors import RaymarchError
 from raymarch.pose import exp_rigid
 from raymarch.solve import Operator, cgls, conjugate_gradients, gauss_newton, levenberg_marquardt
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmarks"))
+
+import solvers as problems  # noqa: E402
 
 SOLVERS = [gauss_newton, levenberg_marquardt]
 rng = np.random.default_rng(0)
@@ -103,5 +110,99 @@ def test_an_operator_of_another_size_is_said(solver):
 
 
 def test_lists_are_as_good_as_arrays():
-    assert (cgls(operator(A), B.tolist()) == cgls(operator(A), B)).all()
+    np.testing.assert_allclose(cgls(operator(A), B.tolist()), cgls(operator(A), B), rtol=1e-12)
     np.testing.assert_allclose(conjugate_gradients(lambda v: 2 * v, [2.0, 4.0]), [1, 2])
+
+
+EACH = 4  # problems of a kind, of the hundred of benchmarks/solvers.py
+
+
+@pytest.mark.parametrize("form", problems.FORMS)
+@pytest.mark.parametrize("solver", problems.SOLVERS)
+@pytest.mark.parametrize("kind", problems.KINDS)
+def test_what_is_solved_to_rounding_is_said_to_be(kind, solver, form):
+    """Within 1e-6 of answers of size 1, over 300 times nearer than rounding of the cost alone could tell apart."""
+    for seed in range(EACH):
+        made = problems.problem(np.random.default_rng((7, seed)), **problems.KINDS[kind])
+        found = problems.solved(made, solver, form)
+        assert found.converged and made.distance(found.x) < 1e-6, seed
+        assert found.steps <= 40 and list(found.costs)[-1] == found.cost
+
+
+@pytest.mark.parametrize("form", problems.FORMS)
+@pytest.mark.parametrize("solver", problems.SOLVERS)
+def test_a_residual_of_single_precision_is_solved_to_its_own_rounding(solver, form):
+    for seed in range(EACH):
+        made = problems.problem(np.random.default_rng((8, seed)), **problems.EXTRA["float32, residual left"])
+        found = problems.solved(made, solver, form)
+        assert found.converged and made.distance(found.x) < 3e-3 and found.steps <= 40, seed
+
+
+@pytest.mark.parametrize("form", problems.FORMS)
+def test_noise_of_the_residual_that_no_step_gets_under_is_seen_as_such(form):
+    """Rounded to 1e-9 by what it is made of: nobody says so to the solver, but no step goes down any more."""
+    for seed in range(EACH):
+        made = problems.problem(np.random.default_rng((9, seed)), bend=0.2, away=0.1, left=0.3)
+        rough = problems.replace(made, residual=lambda x, exact=made.residual: 1e-9 * np.round(exact(x) / 1e-9))
+        found = problems.solved(rough, "levenberg_marquardt", form)
+        assert found.converged and made.distance(found.x) < 1e-4, seed
+
+
+@pytest.mark.parametrize("form", problems.FORMS)
+@pytest.mark.parametrize("kind", problems.UNSOLVED)
+def test_what_is_no_solution_is_not_said_to_be_one(kind, form):
+    make, how, solvers = problems.UNSOLVED[kind]
+    for solver in solvers:
+        for seed in range(EACH):
+            with np.errstate(over="ignore", invalid="ignore"):
+                found = problems.solved(make(np.random.default_rng((6, seed))), solver, form, **how)
+            assert not found.converged and found.steps <= how.get("steps", problems.STEPS), (solver, seed)
+
+
+def test_a_search_with_no_way_down_does_not_go_on():
+    """A dozen ever shorter steps show it; each is a residual and a Jacobian."""
+    made = problems.wrong(np.random.default_rng(0), lambda J: -J)
+    for form in problems.FORMS:
+        assert problems.solved(made, "levenberg_marquardt", form).steps <= 15
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_start_at_the_answer_is_one(solver):
+    found = solver(lambda x: (A @ x - B, A), BEST)
+    assert found.converged and found.steps == 1
+    np.testing.assert_allclose(found.x, BEST, atol=1e-12)
+    nothing = solver(lambda x: (0 * x, np.eye(5)), np.zeros(5))
+    assert nothing.converged and nothing.cost == 0
+
+
+def test_heavy_damping_is_no_solution_but_is_overcome():
+    """Steps within the tolerance because they are damped end nothing."""
+    for damping in (1e6, 1e12, 1e18):
+        found = levenberg_marquardt(lambda x: (A @ x - B, A), np.zeros(5), damping=damping, steps=200)
+        assert found.converged
+        np.testing.assert_allclose(found.x, BEST, atol=1e-6)
+
+
+def test_a_wall_is_not_stepped_over():
+    """A residual that is not finite on the far side: steps there are not kept, and the answer this side is found."""
+
+    def linearise(x):
+        with np.errstate(invalid="ignore"):
+            return np.array([np.log(x[0]) + 2.0]), np.array([[1 / x[0]]])
+
+    found = levenberg_marquardt(linearise, np.array([1.0]), damping=1e-9)
+    assert found.converged and found.x[0] == pytest.approx(np.exp(-2), rel=1e-9)
+
+
+def test_cgls_ends_at_its_own_rounding():
+    """Asked for more than rounding allows it stays where it is; it once flew away, to 1e100 and over."""
+    rng = np.random.default_rng(3)
+    for unknowns in (1, 2, 5):
+        for _ in range(20):
+            M, b = rng.normal(size=(12, unknowns)), rng.normal(size=12)
+            best = np.linalg.lstsq(M, b, rcond=None)[0]
+            near = cgls(operator(M), b, iterations=500, tolerance=1e-16)
+            again = cgls(operator(M), b, start=best, iterations=500, tolerance=1e-16)
+            rest = cgls(operator(M), b - M @ best, iterations=500)
+            for found, wanted in ((near, best), (again, best), (rest, 0 * best)):
+                np.testing.assert_allclose(found, wanted, atol=1e-12)

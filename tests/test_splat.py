@@ -275,14 +275,14 @@ BAD = [
     (([[1.0, 2.0]], np.zeros((1, 0)), (3, 3)), "one point or more"),
     (([[1.0, 2.0]], 1.0, (3, 3)), r"values have shape \(\)"),
     (([[1.0, 2.0]], np.zeros((1, 1, 1)), (3, 3)), r"values have shape \(1, 1, 1\)"),
-    (([[1.0, np.nan]], [1.0], (3, 3)), r"positions of point 0 are \[1.0, nan\], want finite"),
-    (([[1.0, 2.0]], [np.inf], (3, 3)), r"values of point 0 are \[inf\], want finite"),
-    (([["a", "b"]], [1.0], (3, 3)), "positions are not an array of numbers"),
-    (([[1.0, 2.0], [1.0]], [1.0, 1.0], (3, 3)), "positions are not an array of numbers"),
-    (([[1.0]], [1.0], (3,)), r"shape is \(3,\), want 2 numbers"),
-    (([[1.0]], [1.0], 3), "shape is 3, want 2 numbers"),
-    (([[1.0, 1.0]], [1.0], (3, 0)), "a length of shape is 0"),
-    (([[1.0, 1.0]], [1.0], (3, 2.5)), "a length of shape is 2.5"),
+    (([[1.0, np.nan]], [1.0], (3, 3)), r"positions are nan at \(0, 1\)"),
+    (([[1.0, 2.0]], [np.inf], (3, 3)), r"values are inf at \(0, 0\)"),
+    (([["a", "b"]], [1.0], (3, 3)), r"positions are \[\['a', 'b'\]\], want"),
+    (([[1.0, 2.0], [1.0]], [1.0, 1.0], (3, 3)), r"positions are \[\[1.0, 2.0\], \[1.0\]\], want"),
+    (([[1.0]], [1.0], (3,)), r"shape is \(3,\), want 2 whole numbers"),
+    (([[1.0]], [1.0], 3), "shape is 3, want 2 whole numbers"),
+    (([[1.0, 1.0]], [1.0], (3, 0)), r"shape is \(3, 0\)"),
+    (([[1.0, 1.0]], [1.0], (3, 2.5)), r"shape is \(3, 2.5\)"),
 ]
 
 
@@ -298,7 +298,7 @@ def test_bad_splats():
         ((0, (3, 3)), "count is 0"),
         ((1, (3, 3), 0), "channels is 0"),
         ((1.5, (3, 3)), "count is 1.5"),
-        ((1, (3,)), "want 2 numbers"),
+        ((1, (3,)), "want 2 whole numbers"),
         ((1, (100000, 100000, 1000)), "take a smaller one"),
     ):
         with pytest.raises(RaymarchError, match=message):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import errno
-import logging
 import sys
 
 import click
 
+from raymarch.cli import say
 from raymarch.cli.bench import bench
 from raymarch.cli.check_gradients import check_gradients
 from raymarch.cli.evaluate import evaluate
@@ -15,9 +15,20 @@ from raymarch.cli.fit import fit
 from raymarch.cli.info import info
 from raymarch.cli.render import render
 from raymarch.errors import RaymarchError
+from raymarch.interrupt import endings_interrupt
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+class Verbs(click.Group):
+    """A group of verbs, of which Ctrl-C prints no empty line."""
+
+    def invoke(self, ctx: click.Context):
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise click.exceptions.Abort from None
+
+
+@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(package_name="raymarch")
 def cli() -> None:
     """Fit volumes to images, render novel views, with gradients you can trust.
@@ -26,6 +37,9 @@ def cli() -> None:
     raymarch fit scenes/tower --preset quick --out tower.h5
     raymarch evaluate tower.h5 scenes/tower --split test
     raymarch render tower.h5 --orbit 60 --out orbit
+
+    Files that raymarch did not write are written over only with --overwrite. Exit code 0: done; 1: could not, or was
+    interrupted with nothing to keep; 2: wrong usage.
     """
 
 
@@ -35,19 +49,24 @@ for verb in (fit, evaluate, render, info, check_gradients, bench):
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line: exit 0 done, 1 could not, 2 wrong usage; a user's mistake is one line, no traceback."""
-    logging.basicConfig(format="note: %(message)s", level=logging.WARNING, stream=sys.stderr)
-    if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="backslashreplace")
+    say.start()
     try:
-        code = cli.main(args=arguments, prog_name="raymarch", standalone_mode=False)
+        with endings_interrupt():
+            code = cli.main(args=arguments, prog_name="raymarch", standalone_mode=False)
+        sys.stdout.flush()  # here, where an error of it has an answer
     except click.UsageError as error:
-        error.show()
+        say.usage(error)
         sys.exit(2)
     except (click.exceptions.Abort, KeyboardInterrupt):
-        print("interrupted", file=sys.stderr)
+        say.note("interrupted")
+        sys.exit(1)
+    except ImportError as error:
+        if not _from_interrupt(error):
+            raise
+        say.note("interrupted")
         sys.exit(1)
     except (RaymarchError, click.ClickException) as error:
-        print(f"raymarch: {getattr(error, 'message', error)}", file=sys.stderr)
+        say.note(f"raymarch: {getattr(error, 'message', error)}")
         sys.exit(1)
     except BrokenPipeError:
         sys.stderr.close()
@@ -55,6 +74,14 @@ def main(arguments: list[str] | None = None) -> None:
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise
-        print("raymarch: the disk, or what stdout goes to, is full", file=sys.stderr)
+        say.note("raymarch: the disk, or what stdout goes to, is full; free some space, or send it elsewhere")
+        say.close()  # else Python tries it once more, and says so
         sys.exit(1)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _from_interrupt(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is behind it: modules in C that are interrupted as they load say that they could not be loaded."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None

@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 import click
 
-from raymarch.cli import options
+from raymarch.cli import options, say
 
 WHAT = ("march", "fit", "all")
 
@@ -37,11 +37,11 @@ def bench(what, n, resolution, repeats, block, steps, threads, arch, as_json):
 
     cores = os.cpu_count() or 1
     if threads and threads > cores:
-        options.note(f"note: {threads} threads on {cores} cores; more than one a core makes nothing faster")
+        say.note(f"note: {threads} threads on {cores} cores; more than one a core makes nothing faster")
     start(arch, threads=threads)
     record: dict = {}
     if what != "fit":
-        options.note(f"timing march and adjoint, {n}^3 samples")
+        say.note(f"timing march and adjoint, {n}^3 samples")
         speed = bench_march(n, resolution, repeats=repeats, block=int(block) if block else None)
         record.update(asdict(speed))
         if not as_json:
@@ -53,7 +53,7 @@ def bench(what, n, resolution, repeats, block, steps, threads, arch, as_json):
             click.echo(f"adjoint  {speed.adjoint_msamples:8.1f} million samples a second")
             click.echo(f"compile  {speed.compile_seconds:8.2f} s")
     if what != "march":
-        options.note(f"timing a fit of {steps} steps")
+        say.note(f"timing a fit of {steps} steps")
         fit = bench_fit(steps=steps)
         record["fit"] = asdict(fit)
         if not as_json:

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import click
 
-from raymarch.cli import options
+from raymarch.cli import options, say
 
 
 @click.command("check-gradients", epilog="Example: raymarch check-gradients tower.h5 scenes/tower --json")
@@ -20,9 +20,10 @@ from raymarch.cli import options
 )
 @click.option("--rays", type=click.IntRange(1, 1 << 20), default=256, show_default=True, help="How many to look along.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the rays and directions.")
+@options.follow_links
 @options.arch
 @options.as_json
-def check_gradients(run, data, split, parameters, precision, mode, rays, seed, arch, as_json):
+def check_gradients(run, data, split, parameters, precision, mode, rays, seed, follow_links, arch, as_json):
     """Dot tests and differences of VOLUME's image by all that shapes it, seen by a camera of DATA.
 
     Exit code 1 if a gradient is wrong; one at a kink, where there is no derivative, is not.
@@ -32,10 +33,11 @@ def check_gradients(run, data, split, parameters, precision, mode, rays, seed, a
     from raymarch.io.volume_hdf5 import load
     from raymarch.renderer import March
 
-    volume, views = load(run), load_views(data, split)
+    volume = load(run)
+    views = load_views(data, split, follow_links=follow_links, for_fit=False)
     names = [name.strip() for name in parameters.split(",") if name.strip()] if parameters else None
     march = March(stop=0.0, least=0.0, mode=mode)
-    options.note("checking in a process of its own; a large volume takes a minute")
+    say.note("checking in a process of its own; a large volume takes a minute")
     report = check.check_gradients(
         volume,
         views,

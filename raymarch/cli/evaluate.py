@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 
 import click
 
-from raymarch.cli import options
+from raymarch.cli import options, say
 
 
 @click.command(epilog="Example: raymarch evaluate tower.h5 scenes/tower --split test --json")
@@ -15,20 +14,23 @@ from raymarch.cli import options
 @click.argument("data")
 @click.option("--split", default="test", show_default=True, help="Which views to compare with.")
 @click.option("--images", type=click.Path(), help="Folder to write rendered | true | error pictures to.")
+@options.overwrite
 @options.background
+@options.follow_links
 @options.arch
 @options.as_json
-def evaluate(run, data, split, images, background, arch, as_json):
+def evaluate(run, data, split, images, overwrite, background, follow_links, arch, as_json):
     """PSNR and SSIM of VOLUME against the views of DATA."""
     from raymarch import evaluation, runtime
     from raymarch.io.image_set import load_views
-    from raymarch.io.picture import make_folder, write_comparison
+    from raymarch.io.picture import folder_for, write_comparison
     from raymarch.io.volume_hdf5 import load
 
     volume = load(run)
-    views = load_views(data, split, background=background or volume.background)
+    behind = background or volume.background
+    views = load_views(data, split, background=behind, follow_links=follow_links, for_fit=False)
     runtime.start(arch)
-    folder = make_folder(images, data) if images else None
+    folder = None if images is None else folder_for(images, views.names, outside=data, overwrite=overwrite)
 
     from raymarch.cli.progress import CountProgress
 
@@ -37,7 +39,7 @@ def evaluate(run, data, split, images, background, arch, as_json):
         def seen(i, image):
             progress.advance()
             if folder is not None:
-                write_comparison(Path(folder) / f"{views.names[i]}.png", image, views.rgb(i))
+                write_comparison(folder / f"{views.names[i]}.png", image, views.rgb(i), overwrite=overwrite)
 
         result = evaluation.evaluate(volume, views, seen=seen)
     if as_json:
@@ -46,6 +48,6 @@ def evaluate(run, data, split, images, background, arch, as_json):
     width = max(len(v.name) for v in result.views)
     for view in result.views:
         similarity = f"  SSIM {view.ssim:.4f}" if view.ssim is not None else ""
-        click.echo(f"{view.name:{width}}  PSNR {view.psnr:6.2f} dB{similarity}")
+        say.result(f"{view.name:{width}}  PSNR {view.psnr:6.2f} dB{similarity}")
     similarity = f"  SSIM {result.ssim:.4f}" if result.ssim is not None else ""
     click.echo(f"{'mean':{width}}  PSNR {result.psnr:6.2f} dB{similarity}  {result.seconds_per_image:.2f} s an image")

@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
+import warnings
 
 import click
 
-from raymarch.cli import options
+from raymarch.cli import options, say
+
+LONGEST = 1000  # characters of a setting
 
 
-def _settings(pairs: tuple[str, ...]) -> dict[str, int | float | str]:
-    """`name=value` pairs as numbers or words."""
-    changes: dict[str, int | float | str] = {}
+WORDS = {"true": "True", "false": "False", "none": "None", "null": "None"}  # as other languages write them
+
+
+def _settings(pairs: tuple[str, ...]) -> dict[str, object]:
+    """`name=value` pairs as Python's literals: numbers, True, None, pairs in brackets; anything else is a word."""
+    changes: dict[str, object] = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
-        if not (name and equals):
-            raise click.UsageError(f"--set {pair}: want NAME=VALUE, such as tv_density=1e-3")
+        if not (name and equals) or len(text) > LONGEST:
+            raise click.UsageError(f"--set {pair:.60}: want NAME=VALUE of some characters, such as tv_density=1e-3")
         changes[name] = text
-        for number in (float, int):
-            with contextlib.suppress(ValueError):
-                changes[name] = number(text)
+        with contextlib.suppress(ValueError):  # words as float knows them, nan and inf too
+            changes[name] = float(text)
+        with contextlib.suppress(ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                changes[name] = ast.literal_eval(WORDS.get(text.strip().lower(), text.strip()))
     return changes
 
 
@@ -45,23 +55,36 @@ def _settings(pairs: tuple[str, ...]) -> dict[str, int | float | str]:
 @click.option("--split", default="train", show_default=True, help="Which views to fit.")
 @click.option("--box", type=options.Box(), help="Where the object is; found from masks and cameras if not given.")
 @options.background
+@options.follow_links
 @click.option("--memory", type=float, help="How much memory it may take [GB]; else what is free.")
+@options.overwrite
 @click.option("--dry-run", is_flag=True, help="Only say how much memory and time it would take; writes nothing.")
-@click.option("--set", "pairs", multiple=True, metavar="NAME=VALUE", help="Any other setting of rm.FitSettings.")
+@click.option(
+    "--set",
+    "pairs",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Any other setting of rm.FitSettings or rm.Adam: hull=False, slots=None, levels=((0,0.5),(0.4,1)).",
+)
 @options.arch
 @options.as_json
 def fit(
-    data, out, preset, seconds, steps, resolution, sh_degree, seed, split, box, background, memory, dry_run, pairs,
-    arch, as_json,
+    data, out, preset, seconds, steps, resolution, sh_degree, seed, split, box, background, follow_links, memory,
+    overwrite, dry_run, pairs, arch, as_json,
 ):  # fmt: skip
     """Recover a volume from the images in DATA and save it.
 
-    Ctrl-C stops early and saves what is there.
+    Ctrl-C, SIGTERM and SIGHUP stop early and save what is there; a volume that is finished is never replaced by one
+    that is not, which goes beside it as NAME.interrupted.h5. Exit code 0: it is in the file asked for, all of it or
+    what there was when stopped. 1: it is elsewhere, as is said, or its numbers ran away, or there is none.
     """
     from raymarch import estimate, fitter, runtime
     from raymarch.errors import RaymarchError
+    from raymarch.interrupt import asked_to_stop
     from raymarch.io.image_set import load_views
-    from raymarch.io.volume_hdf5 import require_target, save
+    from raymarch.io.keep import keep
+    from raymarch.io.volume_hdf5 import bytes_of_file, require_target
+    from raymarch.report import NOT_FINITE
     from raymarch.settings import preset as settings_of
 
     asked = {"seconds": seconds, "steps": steps, "resolution": resolution, "sh_degree": sh_degree, "seed": seed}
@@ -71,37 +94,42 @@ def fit(
     if not dry_run:
         if out is None:
             raise click.UsageError("Missing option '--out'; or take --dry-run, which writes nothing.")
-        require_target(out)
-    views = load_views(data, split, background=background)
+        require_target(out, overwrite)
+    views = load_views(data, split, background=background, follow_links=follow_links)
     running = runtime.start(arch)
-    options.note(
-        f"{len(views)} views of {views.images.shape[2]} x {views.images.shape[1]} from {data}, on {running.arch}"
-    )
+    say.note(f"{len(views)} views of {views.images.shape[2]} x {views.images.shape[1]} from {data}, on {running.arch}")
 
     if dry_run:
-        options.note(f"measuring {estimate.PROBE} steps")
+        say.note(f"measuring {estimate.PROBE} steps")
         options.print_forecast(estimate.forecast(views, settings, box=box), as_json)
         return 0
 
     from raymarch.cli.progress import FitProgress
 
-    with FitProgress() as progress:
-        result = fitter.fit(views, settings, box=box, show=progress, started=options.STARTED)
-    if not result.history:
-        raise RaymarchError(f"nothing was fitted: {result.ended}; {out} is untouched, give it more time")
-    save(result.volume, out)
+    def ready(fitter):
+        require_target(out, overwrite, size=bytes_of_file(fitter.finest, fitter.settings.sh_degree))
+
+    with asked_to_stop():  # so that what stops the fit does not disturb the saving too
+        with FitProgress() as progress:
+            result = fitter.fit(views, settings, box=box, show=progress, started=options.STARTED, ready=ready)
+        if not result.history:
+            cure = ", give it more time" if "time" in result.ended else ""
+            raise RaymarchError(f"nothing was fitted: {result.ended}; {out} is untouched{cure}")
+        kept = keep(result.volume, out, overwrite)
     lower, upper = result.box.tolist()
     ended = f"; {result.ended}" if result.ended != "done" else ""
     corners = ",".join(f"{v:.3g}" for v in (*lower, *upper))
-    options.note(f"box {corners} (--box overrides){ended}")
-    last = result.history[-1] if result.history else None
+    say.note(f"box {corners} (--box overrides){ended}")
+    if kept.why:
+        say.note(f"raymarch: {kept.why}")
+    last = result.history[-1]
     if as_json:
         options.print_json(
             {
-                "out": str(out),
+                "out": str(kept.path),
                 "steps": result.volume.provenance["steps"],
                 "seconds": result.seconds,
-                "rays_psnr": last.psnr if last else None,
+                "rays_psnr": last.psnr,
                 "shape": result.volume.shape,
                 "sh_degree": result.volume.degree,
                 "box": result.box.tolist(),
@@ -110,6 +138,6 @@ def fit(
         )
     else:
         size = " x ".join(str(n) for n in result.volume.shape)
-        quality = f", {last.psnr:.2f} dB on its rays" if last else ""
-        click.echo(f"{out}: {size} samples, SH degree {result.volume.degree}{quality}, {result.seconds:.0f} s")
-    return 1 if "finite" in result.ended else 0
+        quality = f"{last.psnr:.2f} dB on its rays, {result.seconds:.0f} s"
+        say.result(f"{kept.path}: {size} samples, SH degree {result.volume.degree}, {quality}")
+    return 1 if kept.why or result.ended.startswith(NOT_FINITE) else 0

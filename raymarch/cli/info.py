@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
-from raymarch.cli import options
+from raymarch.cli import options, say
 
+RAYS = "on training rays that meet the box; raymarch evaluate tells it on whole images, best ones not fitted"
 SIDE = 800  # pixels a side of the image that the forecast is about
 
 
@@ -28,12 +29,14 @@ def info(file, clock, as_json):
         options.print_json(record)
         return
     provenance = record.pop("provenance")
+    if isinstance(provenance.get("rays_psnr"), float):
+        provenance["rays_psnr"] = f"{provenance['rays_psnr']:.2f} dB {RAYS}"
     for name in ("bytes_on_disk", "bytes_in_memory", "bytes_to_render"):
         record[name] = f"{record[name]:,}"
     for name, value in [*record.items(), *provenance.items()]:
         rows = value.items() if isinstance(value, dict) else [("", value)]
         for i, (part, one) in enumerate(rows):
-            click.echo(f"{_short(name) if i == 0 else '':16} {_short(part):14} {_short(one)}".rstrip())
+            say.result(f"{_short(name) if i == 0 else '':16} {_short(part):14} {_short(one)}".rstrip())
 
 
 def _short(value) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 import time
@@ -19,7 +18,14 @@ arch = click.option(
     help="Device to compute on.",
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the result as one line of JSON.")
+overwrite = click.option(
+    "--overwrite", is_flag=True, help="Write over files that raymarch did not write, or that an image set needs."
+)
 background = click.option("--background", help="Colour behind the object: white, black or r,g,b in 0..1.")
+
+follow_links = click.option(
+    "--follow-links", is_flag=True, help="Read images that links in DATA lead to outside of it; if you trust the set."
+)
 
 
 class Box(click.ParamType):
@@ -51,12 +57,6 @@ def plain(value):
 def print_json(record: dict) -> None:
     """One line of JSON on stdout."""
     click.echo(json.dumps(plain(record), allow_nan=False))
-
-
-def note(text: str) -> None:
-    """A line on stderr; where that is gone, nothing: the work goes on."""
-    with contextlib.suppress(OSError):
-        click.echo(text, err=True)
 
 
 def print_forecast(forecast, as_json: bool) -> None:

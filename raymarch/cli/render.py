@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from raymarch.cli import options
+from raymarch.cli import options, say
 
 
 @click.command(epilog="Example: raymarch render tower.h5 --orbit 60 --out orbit")
@@ -20,9 +20,11 @@ from raymarch.cli import options
 )
 @click.option("--out", required=True, help="Folder for the PNG files.")
 @click.option("--extras", is_flag=True, help="Write depth and opacity too.")
+@options.overwrite
 @options.background
+@options.follow_links
 @options.arch
-def render(run, data, split, orbit, elevation, size, out, extras, background, arch):
+def render(run, data, split, orbit, elevation, size, out, extras, overwrite, background, follow_links, arch):
     """Render VOLUME from the cameras of an image set or on an orbit, to PNG files."""
     if (data is None) == (orbit is None):
         raise click.UsageError("say where to look from: either --views DATA or --orbit COUNT")
@@ -32,7 +34,7 @@ def render(run, data, split, orbit, elevation, size, out, extras, background, ar
     from raymarch.camera import orbit_of_volume
     from raymarch.errors import RaymarchError
     from raymarch.io.image_set import load_views
-    from raymarch.io.picture import make_folder, write_depth, write_png
+    from raymarch.io.picture import VISIBLE, folder_for, write_depth, write_png
     from raymarch.io.volume_hdf5 import load
     from raymarch.renderer import Renderer
     from raymarch.view import require_colour
@@ -42,27 +44,33 @@ def render(run, data, split, orbit, elevation, size, out, extras, background, ar
     volume = load(run)
     background = require_colour(background or volume.background)
     if data is not None:
-        views = load_views(data, split, background=background)
+        views = load_views(data, split, background=background, follow_links=follow_links, for_fit=False)
         named = list(zip(views.names, views.cameras, strict=True))
     else:
         cameras = orbit_of_volume(volume.box, orbit, elevation=elevation, size=size)
         named = [(f"{i:04d}", camera) for i, camera in enumerate(cameras)]
     runtime.start(arch)
-    folder = Path(make_folder(out, data))
+    kinds = ("", "_opacity", "_depth") if extras else ("",)
+    pictures = [name + kind for name, _ in named for kind in kinds]
+    folder = folder_for(out, pictures, outside=data, overwrite=overwrite)
 
     from raymarch.cli.progress import CountProgress
 
     eyes = np.linalg.norm(np.stack([c.position for _, c in named]) - volume.box.mean(0), axis=1)
     half = 0.5 * float(np.linalg.norm(volume.box[1] - volume.box[0]))
     reach = max(float(eyes.min()) - half, 0.0), float(eyes.max()) + half
+    bright = 0
     with CountProgress("render", len(named)) as progress, Renderer(volume) as renderer:
         for name, camera in named:
             seen = renderer.render(camera, background, depth=extras)
-            write_png(folder / f"{name}.png", seen.image)
+            bright += bool((seen.image > VISIBLE).any())
+            write_png(folder / f"{name}.png", np.minimum(seen.image, 1), overwrite)
             if extras:
-                write_png(folder / f"{name}_opacity.png", seen.opacity[..., None])
-                write_depth(folder / f"{name}_depth.png", seen.depth, *reach)
+                write_png(folder / f"{name}_opacity.png", seen.opacity, overwrite)
+                write_depth(folder / f"{name}_depth.png", seen.depth, *reach, overwrite=overwrite)
             progress.advance()
+    if bright:
+        say.note(f"note: {bright} of {len(named)} images have colours over 1, written as 1; rm.write_png has a limit=")
     if extras:
-        options.note(f"depth: white at {reach[0]:.4g}, dark at {reach[1]:.4g} world units, black where nothing is met")
-    click.echo(f"{folder}: {len(named)} images")
+        say.note(f"depth: white at {reach[0]:.4g}, dark at {reach[1]:.4g} world units, black where nothing is met")
+    say.result(f"{folder}: {len(named)} images")

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
+import shutil
+import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from raymarch.errors import RaymarchError
 from raymarch.io.guard import one_line
+from raymarch.io.temporary import sweep, temporary_in
 
 CURES = {
     errno.ENOSPC: "free disk space or choose another disk",
     errno.EDQUOT: "free disk space or choose another disk",
     errno.EFBIG: "the file is over a size limit: choose another disk or raise the limit",
     errno.EACCES: "choose a folder that you may write to",
-    errno.EPERM: "choose a folder that you may write to",
+    errno.EPERM: "choose another name or a folder that you may write to",
     errno.EROFS: "choose a folder on a disk that is not read-only",
     errno.ENAMETOOLONG: "choose a shorter name",
 }
@@ -38,29 +40,30 @@ def replacing(path) -> Iterator[Path]:
         >>> with replacing("notes.txt") as temporary:
         ...     _ = temporary.write_text("all or nothing")
     """
-    target = _require_target(path)
+    target = target_of(path)
     # Beside the target, since a rename is one step only within one file system.
-    temporary = target.parent / f".raymarch-{secrets.token_hex(8)}.tmp"
-    try:
-        # Not tempfile: its files are for the owner only, whatever the umask says.
-        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    with _refused(path), temporary_in(target.parent) as temporary:
         yield temporary
         _sync(temporary, os.O_RDWR)
         os.replace(temporary, target)
         _sync_folder(target.parent)
+
+
+@contextmanager
+def _refused(path) -> Iterator[None]:
+    """What the system refuses within, as a RaymarchError that names the file and the cure."""
+    try:
+        yield
     except OSError as error:
         cure = CURES.get(error.errno or 0, "check the disk and the path")
         raise RaymarchError(f"{path}: cannot be written ({one_line(error)}); {cure}") from error
-    finally:
-        with suppress(OSError):  # gone already after a success; a failure here shall not hide the first one
-            temporary.unlink()
 
 
-def _require_target(path) -> Path:
+def target_of(path) -> Path:
     """The file that `path` leads to, whose folder exists; never creates folders, a misspelt one would go unseen."""
     if "\0" in os.fspath(path):
         raise RaymarchError(f"{os.fspath(path)!r}: has a null character; choose another name")
-    try:
+    with _refused(path):
         target = Path(os.path.realpath(path))
         if target.is_dir():
             raise RaymarchError(f"{path}: is a folder, want the name of a file; add one")
@@ -68,22 +71,53 @@ def _require_target(path) -> Path:
             raise RaymarchError(f"{path}: is a device or pipe, want a file; choose another name")
         if not target.parent.is_dir():
             raise RaymarchError(f"{path}: there is no folder {target.parent}; create it first")
-    except OSError as error:
-        cure = CURES.get(error.errno or 0, "check the path")
-        raise RaymarchError(f"{path}: cannot be written ({one_line(error)}); {cure}") from error
     return target
 
 
-def require_writable(path) -> None:
-    """RaymarchError where `replacing` could not write to `path`; tries it with an empty temporary file beside it."""
-    target = _require_target(path)
-    temporary = target.parent / f".raymarch-{secrets.token_hex(8)}.tmp"
+def require_writable(path, size: int = 0) -> None:
+    """RaymarchError where `replacing` could not write a file of `size` bytes to `path`; leaves all as it was.
+
+    Tried are a file beside it, of that size but without content, and whether an older file of that name may be
+    replaced; asked is how much is free. Files that killed processes left in the folder are removed.
+
+    Example:
+        >>> require_writable("notes.txt", size=1000)
+    """
+    target = target_of(path)
+    sweep(target.parent)
+    with _refused(path):
+        if size:
+            _require_room(target.parent, size, path)
+        with temporary_in(target.parent) as temporary:
+            if size:
+                os.truncate(temporary, size)  # which a limit on the size of files refuses, without taking room
+        _require_replaceable(target)
+
+
+def _require_room(folder: Path, size: int, path) -> None:
     try:
-        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
-        temporary.unlink()
+        room = shutil.disk_usage(folder)
+    except OSError:
+        return  # some network disks do not tell
+    if room.total and room.free < size:
+        wanted = f"about {size:,} bytes are to be written but {room.free:,} are free"
+        raise RaymarchError(f"{path}: {wanted}; {CURES[errno.ENOSPC]}")
+
+
+def _require_replaceable(target: Path) -> None:
+    """OSError where the system would not let another file take the place of `target`."""
+    if not target.exists():
+        return
+    try:
+        os.close(os.open(target, os.O_WRONLY))
     except OSError as error:
-        cure = CURES.get(error.errno or 0, "check the disk and the path")
-        raise RaymarchError(f"{path}: cannot be written ({one_line(error)}); {cure}") from error
+        # What is only read-only may be replaced, other than on Windows; what is immutable may not.
+        if error.errno == errno.EPERM or os.name == "nt":
+            raise
+    folder = target.parent.stat()
+    if folder.st_mode & stat.S_ISVTX and os.name == "posix":
+        if os.geteuid() not in (0, folder.st_uid, target.stat().st_uid):
+            raise PermissionError(errno.EPERM, "the file is another user's, and so is the folder, which is sticky")
 
 
 def _sync(path: Path, flags: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from raymarch.errors import RaymarchError
@@ -59,3 +60,26 @@ def one_line(error: BaseException) -> str:
     """
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return " ".join(text.split()) or type(error).__name__
+
+
+def named(names: Sequence[str], most: int = 5) -> str:
+    """The first few of the names, for a line.
+
+    Example:
+        >>> named(["r_0", "r_1", "r_2"], most=2)
+        'r_0, r_1, ...'
+    """
+    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
+
+
+def short(value) -> str:
+    """The value for a message, cut to a line.
+
+    Example:
+        >>> short([1, 2, 3])
+        'a list of 3'
+    """
+    if value is None:
+        return "missing"
+    text = repr(value) if not isinstance(value, (list, dict)) else f"a {type(value).__name__} of {len(value)}"
+    return text if len(text) <= 80 else text[:77] + "..."

@@ -2,41 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
 from pathlib import Path
-from typing import NamedTuple
 
+from raymarch import arrays, checks
+from raymarch.arguments import checked
+from raymarch.checks import optional
+from raymarch.contents import doubts
 from raymarch.errors import RaymarchError
-from raymarch.io import nerf_synthetic
-from raymarch.io.guard import require_folder
+from raymarch.io.guard import one_line, require_folder
+from raymarch.io.layouts import LAYOUTS, WANTED
 from raymarch.view import Views
 
 
-class Layout(NamedTuple):
-    """A way to lay out images and cameras: what it looks like, whether a folder has it, and its reader."""
-
-    looks: str
-    detect: Callable[[Path], bool]
-    read: Callable[..., Views]
-
-
-LAYOUTS = [
-    Layout("transforms_<split>.json (NeRF-synthetic)", nerf_synthetic.detect, nerf_synthetic.read),
-]
-
-
-def load_views(path, split: str = "train", *, background=None) -> Views:
+@checked(
+    path=checks.path,
+    split=checks.text,
+    background=optional(arrays.colour),
+    follow_links=checks.flag,
+    for_fit=checks.flag,
+)
+def load_views(
+    path, split: str = "train", *, background=None, follow_links: bool = False, for_fit: bool = True
+) -> Views:
     """The views of one split of an image set, whose layout is found out from its files.
 
-    Raises RaymarchError where the folder is missing or of no known layout, and what the layout's reader raises.
+    Args:
+        path: the set's folder, itself a link or not.
+        split: which of its views, such as train, val or test.
+        background: colour that images with alpha are composited on; white if not given.
+        follow_links: read images that links in the folder lead to outside of it; only where you trust the set.
+        for_fit: refuse, before anything is decoded, more images than a fit has memory for.
+
+    What speaks against the images, such as some that are transparent all over, is said in the log.
+
+    Raises RaymarchError where the folder is missing, of no known layout or of one that is not read yet, which it names,
+    and what the layout's reader raises.
 
     Example:
         >>> len(load_views("lego", "train"))  # doctest: +SKIP
         100
     """
-    folder = require_folder(path)
-    for layout in LAYOUTS:
-        if layout.detect(folder):
-            return layout.read(folder, split, background)
-    looked = ", ".join(layout.looks for layout in LAYOUTS)
-    raise RaymarchError(f"{folder}: is no known image set, looked for {looked}; check the path or convert the set")
+    folder = Path(path)
+    try:
+        layout = next((layout for layout in LAYOUTS if layout.detect(folder)), None)
+    except (OSError, ValueError) as error:
+        raise RaymarchError(f"{folder}: cannot be looked at ({one_line(error)}); check path and permissions") from error
+    if layout is None:
+        require_folder(folder)
+        raise RaymarchError(f"{folder}: is no known image set, looked for {WANTED}; check the path or convert the set")
+    if layout.read is None:
+        raise RaymarchError(f"{folder}: looks like {layout.name}, which {layout.lack}; {layout.cure}")
+    views = layout.read(folder, split, background, follow_links=follow_links, for_fit=for_fit)
+    for said in doubts(views):
+        logging.getLogger("raymarch").warning("%s", said)
+    return views

@@ -9,13 +9,17 @@ from pathlib import Path
 from raymarch.errors import RaymarchError
 from raymarch.io.guard import one_line
 
-LARGEST_FILE = 64 << 20
+LARGEST_FILE = 32 << 20
+MOST_GROUPS = 320_000  # mappings and lists; 20,000 frames with a matrix and its four rows each, and as many again
+MOST_VALUES = 1_280_000
+BLOCK = 1 << 20  # bytes that are looked at together before any is kept
 
 
 def read_json(path):
-    """The content of a UTF-8 JSON file of at most 64 MiB.
+    """The content of a UTF-8 JSON file of at most 32 MiB, 320,000 mappings and lists and 1,280,000 values.
 
-    Raises RaymarchError that names the file where it cannot be read, and for all that `parse_json` refuses.
+    Raises RaymarchError that names the file where it cannot be read, is over these bounds, which is found before it is
+    parsed, and for all that `parse_json` refuses.
 
     Example:
         >>> read_json("transforms_train.json")["camera_angle_x"]  # doctest: +SKIP
@@ -28,12 +32,44 @@ def read_json(path):
         size = path.stat().st_size
         if size > LARGEST_FILE:
             raise RaymarchError(f"{path}: has {size} bytes, want at most {LARGEST_FILE}; split it")
+        _require_few(path)
         text = path.read_bytes().decode("utf-8-sig")
     except OSError as error:
         raise RaymarchError(f"{path}: cannot be read ({one_line(error)}); check its permissions") from error
     except UnicodeDecodeError as error:
-        raise RaymarchError(f"{path}: byte {error.start} is not UTF-8, want a JSON text; save it as UTF-8") from error
+        kind = " (it looks like UTF-16)" if error.object[:2] in (b"\xff\xfe", b"\xfe\xff") else ""
+        raise RaymarchError(
+            f"{path}: byte {error.start} is not UTF-8{kind}, want a JSON text; save it as UTF-8"
+        ) from error
+    if not text.strip():
+        raise RaymarchError(f"{path}: is empty (line 1, column 1), want a JSON text; export it again")
     return parse_json(text, str(path))
+
+
+def _require_few(path: Path) -> None:
+    """Count what a parser would make an object of, each many times as large in memory as on disk."""
+    groups = values = 0
+    with path.open("rb") as file:
+        while block := file.read(BLOCK):
+            groups += block.count(b"{") + block.count(b"[")
+            values += block.count(b",")
+    for count, most, what in [(groups, MOST_GROUPS, "mappings and lists"), (values, MOST_VALUES, "values")]:
+        if count > most:
+            raise RaymarchError(f"{path}: has {count:,} {what}, want at most {most:,}; split it")
+
+
+def _reason(error: json.JSONDecodeError) -> str:
+    """What is wrong at the place of a syntax error, where it is a habit that JSON does not share."""
+    here, before = error.doc[error.pos :].lstrip(), error.doc[: error.pos].rstrip()
+    if not here:
+        return "it ends too early; was it cut off?"
+    if here.startswith(("//", "/*", "#")):
+        return "a comment, which JSON has not; take it out"
+    if here[0] in "}]" and before.endswith(",") or here[0] == "," and here[1:].lstrip()[:1] in ("}", "]"):
+        return "a comma before a closing bracket, which JSON has not; take it out"
+    if here[0] == "'":
+        return 'single quotes, where JSON has double ones; write "'
+    return f"{error.msg}; correct it there"
 
 
 def parse_json(text: str, where: str):
@@ -66,7 +102,7 @@ def parse_json(text: str, where: str):
         return json.loads(text, parse_constant=constant, parse_float=number, object_pairs_hook=mapping)
     except json.JSONDecodeError as error:
         raise RaymarchError(
-            f"{where}: is not JSON at line {error.lineno}, column {error.colno} ({error.msg}); correct it there"
+            f"{where}: is not JSON at line {error.lineno}, column {error.colno}: {_reason(error)}"
         ) from error
     except RecursionError as error:
         raise RaymarchError(f"{where}: is nested too deeply, want a few levels; correct what wrote it") from error

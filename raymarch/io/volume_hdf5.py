@@ -12,13 +12,17 @@ from pathlib import Path
 import h5py
 import numpy as np
 
+from raymarch import checks
+from raymarch.arguments import checked
 from raymarch.errors import RaymarchError
 from raymarch.io import volume_schema as schema
 from raymarch.io.atomic import replacing, require_writable
 from raymarch.io.guard import one_line
 from raymarch.io.hdf5_open import CURE, declared_bytes, opened
+from raymarch.io.ours import require_ours
+from raymarch.pose import require_affine
 from raymarch.view import require_colour
-from raymarch.volume import Activation, Volume
+from raymarch.volume import VOLUME, Activation, Volume
 
 SUFFIXES = (".h5", ".hdf5")
 # Zeros compress about 1000 to 1; in chunks of this size the overhead keeps them under what the opener refuses.
@@ -52,28 +56,48 @@ class VolumeSummary:
         return {**plain, "shape": list(self.shape)}
 
 
-def require_target(path) -> None:
-    """RaymarchError where `save` could not write to `path`: asked before long work, not after it."""
+def require_target(path, overwrite: bool = False, *, size: int = 0) -> None:
+    """RaymarchError where `save` could not write `size` bytes to `path`: asked before long work, not after it."""
     if Path(path).suffix.lower() not in SUFFIXES:
-        raise RaymarchError(f"{path}: volumes are saved as HDF5; end the name in {' or '.join(SUFFIXES)}")
-    require_writable(path)
-    if Path(path).is_file() and Path(path).stat().st_size > 0:
-        try:
-            describe(path)
-        except RaymarchError:
-            raise RaymarchError(f"{path}: is no volume of raymarch's and would be lost; choose another name") from None
+        raise RaymarchError(
+            f"{str(path) or repr('')}: volumes are saved as HDF5; end the name in {' or '.join(SUFFIXES)}"
+        )
+    require_writable(path, size)
+    require_ours([path], "volume", is_volume, overwrite)
 
 
-def save(volume: Volume, path) -> None:
+def bytes_of_file(shape: tuple[int, int, int], degree: int) -> int:
+    """About how large the file of a fit becomes [byte]: packed it is half of the numbers, all where nothing is empty.
+
+    Example:
+        >>> bytes_of_file((100, 100, 100), 1)
+        26000000
+    """
+    return math.prod(shape) * (1 + 3 * (degree + 1) ** 2) * 4 // 2
+
+
+def is_volume(path) -> bool:
+    """Whether the file is a volume that raymarch can read."""
+    try:
+        describe(path)
+    except RaymarchError:
+        return False
+    return True
+
+
+@checked(volume=VOLUME, path=checks.path, overwrite=checks.flag)
+def save(volume: Volume, path, overwrite: bool = False) -> None:
     """Write a volume to `path` (.h5 or .hdf5) in one step: if it fails, an older file of that name stays as it was.
 
-    Raises RaymarchError for another suffix, a missing folder, a disk that refuses, a type other than float32 and
-    float64, and provenance that is not plain.
+    An older volume of that name is replaced, any other file only if `overwrite`.
+
+    Raises RaymarchError for another suffix, a missing folder, a disk that refuses, a file that is no volume, a type
+    other than float32 and float64, and provenance that is not plain or longer than 1 MiB.
 
     Example:
         >>> save(Volume.from_function(lambda p: p[..., 0], shape=(8, 8, 8)), "ramp.h5")
     """
-    require_target(path)
+    require_target(path, overwrite)
     arrays, notes = schema.arrays_of(volume, path), schema.notes_of(volume)
     # HDF5 crashes the process if its own writes meet a full disk; so it writes to memory, and Python to the disk.
     image = io.BytesIO()
@@ -91,6 +115,7 @@ def save(volume: Volume, path) -> None:
         temporary.write_bytes(image.getbuffer())
 
 
+@checked(path=checks.path)
 def load(path) -> Volume:
     """The volume of a file, checked against the digest that it carries.
 
@@ -116,6 +141,7 @@ def load(path) -> Volume:
         )
 
 
+@checked(path=checks.path)
 def describe(path) -> VolumeSummary:
     """What a volume file holds, read without its arrays; so their digest is not checked, `load` does that.
 
@@ -127,7 +153,9 @@ def describe(path) -> VolumeSummary:
     """
     with _volume_file(path) as file:
         notes = schema.checked_notes(file, path)
-        density, features, affine = file["density"], file["features"], file["world_from_index"][()]
+        density, features = file["density"], file["features"]
+        affine = require_affine(file["world_from_index"][()])
+        require_colour(file["background"][()].tolist())
         axes = np.meshgrid(*[(0, n - 1) for n in density.shape], indexing="ij")
         corners = np.stack(axes, axis=-1).reshape(-1, 3) @ affine[:3, :3].T + affine[:3, 3]
         return VolumeSummary(

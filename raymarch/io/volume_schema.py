@@ -25,6 +25,7 @@ CHANNELS = "3 k + c"
 FLOATS = ("<f4", "<f8")
 Notes = dict[tuple[str, str], np.ndarray]
 DEEPEST = 400
+LARGEST_PROVENANCE = 1 << 20  # bytes of its text
 
 
 def arrays_of(volume: Volume, path) -> dict[str, np.ndarray]:
@@ -36,6 +37,7 @@ def arrays_of(volume: Volume, path) -> dict[str, np.ndarray]:
         plain = _plain(volume.provenance, "provenance")
         _require_shallow(plain, "its text")
         provenance = json.dumps(plain, allow_nan=False)
+        _require_short(len(provenance))
     except RaymarchError as error:
         raise RaymarchError(f"{path}: {error}") from None
     except (RecursionError, ValueError) as error:
@@ -107,6 +109,7 @@ def checked_notes(file: h5py.File, path) -> Notes:
             raise RaymarchError(f"{path}: {name} is {file[name].dtype} {file[name].shape}, want float64 {want}; {CURE}")
     if file["provenance"].shape != () or file["provenance"].dtype.kind != "S":
         raise RaymarchError(f"{path}: provenance is {file['provenance'].dtype}, want one text; {CURE}")
+    _require_short(file["provenance"].dtype.itemsize)
     notes = {(owner, name): value for owner in ("/", *NAMES) for name, value in attributes(file[owner]).items()}
     degree = round((last[0] / 3) ** 0.5) - 1
     wanted: dict[tuple[str, str], object] = {
@@ -122,9 +125,10 @@ def checked_notes(file: h5py.File, path) -> Notes:
         kind = "f" if name in ("shift", "scale") else "i" if name == "degree" else "S"
         if value.dtype.kind != kind:
             raise RaymarchError(f"{path}: attribute {name} of {owner} is {value.dtype}, want another type; {CURE}")
-        expected = wanted.get((owner, name), value.tolist())
-        if value.shape != () or value.tolist() != expected:
-            raise RaymarchError(f"{path}: attribute {name} of {owner} is {value.tolist()!r}, want {expected!r}; {CURE}")
+        expected = wanted.get((owner, name))
+        if value.shape != () or expected not in (None, value.tolist()):
+            words = "one value" if expected is None else repr(expected)
+            raise RaymarchError(f"{path}: attribute {name} of {owner} is {value.tolist()!r}, want {words}; {CURE}")
     return notes
 
 
@@ -143,6 +147,13 @@ def provenance_of(text: np.ndarray, path) -> dict:
         raise RaymarchError(f"{path}: provenance is a {type(value).__name__}, want a mapping; {CURE}")
     _require_shallow(value, path)
     return value
+
+
+def _require_short(size: int) -> None:
+    if size > LARGEST_PROVENANCE:
+        raise RaymarchError(
+            f"provenance is {size:,} bytes long, want at most {LARGEST_PROVENANCE:,}; keep it elsewhere"
+        )
 
 
 def _require_shallow(value, where) -> None:

@@ -114,7 +114,7 @@ def list_tiles(store: ti.template(), grid: ti.template(), dt: float) -> int:
                 while k <= n and far > near and not meets:
                     begin = near + k * dt
                     p = ti.max(o + (begin + 0.5 * ti.min(dt, far - begin)) * d, 0.0)
-                    skip = empty_steps(grid.leap, grid.cells_per_index[None], p, d, dt)
+                    skip = empty_steps(grid, grid.cells_per_index[None], p, d, dt)
                     meets = skip == 0
                     k += skip
         store.hit[t] = ti.u8(1) if meets else ti.u8(0)

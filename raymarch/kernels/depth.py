@@ -29,7 +29,7 @@ def march_depth(grid: ti.template(), rays: ti.template(), reading: ti.template()
             begin, width = step_at(reading, near, far, step, phase, k)
             t = begin + 0.5 * width
             p = ti.max(o + t * d, 0.0)
-            skip = empty_steps(grid.leap, per_index, p, d, step)
+            skip = empty_steps(grid, per_index, p, d, step)
             if skip > 0:
                 k += skip
             else:

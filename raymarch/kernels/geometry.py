@@ -77,7 +77,7 @@ def geometry_adjoint(
             begins, wide = widths_of(reading, phase, k)
             t = begin + 0.5 * width
             p = ti.max(o + t * d, 0.0)
-            skip = empty_steps(grid.leap, per_index, p, d, step)
+            skip = empty_steps(grid, per_index, p, d, step)
             if skip > 0:
                 k += skip
             else:
@@ -155,7 +155,7 @@ def geometry_tangent(
             begins, wide = widths_of(reading, phase, k)
             t = begin + 0.5 * width
             p = ti.max(o + t * d, 0.0)
-            skip = empty_steps(grid.leap, per_index, p, d, step)
+            skip = empty_steps(grid, per_index, p, d, step)
             if skip > 0:
                 k += skip
             else:

@@ -1,36 +1,50 @@
-"""Real spherical harmonics up to degree 3, orthonormal on the sphere, in Cartesian form.
+"""Real spherical harmonics up to degree 3 and their slopes, orthonormal on the sphere, in Cartesian form.
 
-Sloan 2008, "Stupid spherical harmonics tricks".
+Sloan 2008, "Stupid spherical harmonics tricks". Each is a constant, named after its degree and the size of its order,
+times a polynomial; a slope's factors are those of the polynomial's derivative.
 """
 
+from math import pi, sqrt
+
 import taichi as ti
+
+C00 = sqrt(1 / pi) / 2
+C1 = sqrt(3 / pi) / 2  # orders -1, 0 and 1
+C20 = sqrt(5 / pi) / 4
+C21 = sqrt(15 / pi) / 2
+C22 = sqrt(15 / pi) / 4  # of xx - yy; order -2, of xy, has twice that
+C30 = sqrt(7 / pi) / 4
+C31 = sqrt(21 / (2 * pi)) / 4
+C32 = sqrt(105 / pi) / 4  # of z (xx - yy); order -2, of xyz, has twice that
+C33 = sqrt(35 / (2 * pi)) / 4
 
 
 @ti.func
 def basis(degree: ti.template(), d):
     """Y_k(d) for the (degree + 1)^2 harmonics of a unit direction d, ordered l = 0, 1, ... and m = -l .. l."""
-    y = ti.Vector.zero(float, (degree + 1) ** 2)
-    y[0] = 0.28209479177387814
+    Y = ti.Vector.zero(float, (degree + 1) ** 2)
+    x, y, z = d[0], d[1], d[2]
+    Y[0] = C00
     if ti.static(degree >= 1):
-        y[1] = -0.4886025119029199 * d[1]
-        y[2] = 0.4886025119029199 * d[2]
-        y[3] = -0.4886025119029199 * d[0]
+        Y[1] = -C1 * y
+        Y[2] = C1 * z
+        Y[3] = -C1 * x
     if ti.static(degree >= 2):
-        xx, yy, zz = d[0] * d[0], d[1] * d[1], d[2] * d[2]
-        y[4] = 1.0925484305920792 * d[0] * d[1]
-        y[5] = -1.0925484305920792 * d[1] * d[2]
-        y[6] = 0.31539156525252005 * (2.0 * zz - xx - yy)
-        y[7] = -1.0925484305920792 * d[0] * d[2]
-        y[8] = 0.5462742152960396 * (xx - yy)
+        xx, yy, zz = x * x, y * y, z * z
+        Y[4] = C21 * x * y
+        Y[5] = -C21 * y * z
+        Y[6] = C20 * (2.0 * zz - xx - yy)
+        Y[7] = -C21 * x * z
+        Y[8] = C22 * (xx - yy)
         if ti.static(degree >= 3):
-            y[9] = -0.5900435899266435 * d[1] * (3.0 * xx - yy)
-            y[10] = 2.890611442640554 * d[0] * d[1] * d[2]
-            y[11] = -0.4570457994644658 * d[1] * (4.0 * zz - xx - yy)
-            y[12] = 0.3731763325901154 * d[2] * (2.0 * zz - 3.0 * xx - 3.0 * yy)
-            y[13] = -0.4570457994644658 * d[0] * (4.0 * zz - xx - yy)
-            y[14] = 1.445305721320277 * d[2] * (xx - yy)
-            y[15] = -0.5900435899266435 * d[0] * (xx - 3.0 * yy)
-    return y
+            Y[9] = -C33 * y * (3.0 * xx - yy)
+            Y[10] = 2.0 * C32 * x * y * z
+            Y[11] = -C31 * y * (4.0 * zz - xx - yy)
+            Y[12] = C30 * z * (2.0 * zz - 3.0 * xx - 3.0 * yy)
+            Y[13] = -C31 * x * (4.0 * zz - xx - yy)
+            Y[14] = C32 * z * (xx - yy)
+            Y[15] = -C33 * x * (xx - 3.0 * yy)
+    return Y
 
 
 @ti.func
@@ -39,28 +53,28 @@ def basis_slope(degree: ti.template(), d):
     s = ti.Matrix.zero(float, (degree + 1) ** 2, 3)
     x, y, z = d[0], d[1], d[2]
     if ti.static(degree >= 1):
-        s[1, 1] = -0.4886025119029199
-        s[2, 2] = 0.4886025119029199
-        s[3, 0] = -0.4886025119029199
+        s[1, 1] = -C1
+        s[2, 2] = C1
+        s[3, 0] = -C1
     if ti.static(degree >= 2):
-        s[4, 0], s[4, 1] = 1.0925484305920792 * y, 1.0925484305920792 * x
-        s[5, 1], s[5, 2] = -1.0925484305920792 * z, -1.0925484305920792 * y
-        s[6, 0], s[6, 1], s[6, 2] = -0.6307831305050401 * x, -0.6307831305050401 * y, 1.2615662610100802 * z
-        s[7, 0], s[7, 2] = -1.0925484305920792 * z, -1.0925484305920792 * x
-        s[8, 0], s[8, 1] = 1.0925484305920792 * x, -1.0925484305920792 * y
+        s[4, 0], s[4, 1] = C21 * y, C21 * x
+        s[5, 1], s[5, 2] = -C21 * z, -C21 * y
+        s[6, 0], s[6, 1], s[6, 2] = -2.0 * C20 * x, -2.0 * C20 * y, 4.0 * C20 * z
+        s[7, 0], s[7, 2] = -C21 * z, -C21 * x
+        s[8, 0], s[8, 1] = 2.0 * C22 * x, -2.0 * C22 * y
     if ti.static(degree >= 3):
-        s[9, 0], s[9, 1] = -3.540261539559861 * x * y, -1.7701307697799304 * (x * x - y * y)
-        s[10, 0], s[10, 1], s[10, 2] = 2.890611442640554 * y * z, 2.890611442640554 * x * z, 2.890611442640554 * x * y
-        s[11, 0] = 0.9140915989289316 * x * y
-        s[11, 1] = -0.4570457994644658 * (4.0 * z * z - x * x - 3.0 * y * y)
-        s[11, 2] = -3.6563663957157262 * y * z
-        s[12, 0], s[12, 1] = -2.2390539157406925 * x * z, -2.2390539157406925 * y * z
-        s[12, 2] = 1.1195269578703462 * (2.0 * z * z - x * x - y * y)
-        s[13, 0] = -0.4570457994644658 * (4.0 * z * z - 3.0 * x * x - y * y)
-        s[13, 1] = 0.9140915989289316 * x * y
-        s[13, 2] = -3.6563663957157262 * x * z
-        s[14, 0], s[14, 1] = 2.890611442640554 * x * z, -2.890611442640554 * y * z
-        s[14, 2] = 1.445305721320277 * (x * x - y * y)
-        s[15, 0] = -1.7701307697799304 * (x * x - y * y)
-        s[15, 1] = 3.540261539559861 * x * y
+        s[9, 0], s[9, 1] = -6.0 * C33 * x * y, -3.0 * C33 * (x * x - y * y)
+        s[10, 0], s[10, 1], s[10, 2] = 2.0 * C32 * y * z, 2.0 * C32 * x * z, 2.0 * C32 * x * y
+        s[11, 0] = 2.0 * C31 * x * y
+        s[11, 1] = -C31 * (4.0 * z * z - x * x - 3.0 * y * y)
+        s[11, 2] = -8.0 * C31 * y * z
+        s[12, 0], s[12, 1] = -6.0 * C30 * x * z, -6.0 * C30 * y * z
+        s[12, 2] = 3.0 * C30 * (2.0 * z * z - x * x - y * y)
+        s[13, 0] = -C31 * (4.0 * z * z - 3.0 * x * x - y * y)
+        s[13, 1] = 2.0 * C31 * x * y
+        s[13, 2] = -8.0 * C31 * x * z
+        s[14, 0], s[14, 1] = 2.0 * C32 * x * z, -2.0 * C32 * y * z
+        s[14, 2] = C32 * (x * x - y * y)
+        s[15, 0] = -3.0 * C33 * (x * x - y * y)
+        s[15, 1] = 6.0 * C33 * x * y
     return s

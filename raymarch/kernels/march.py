@@ -237,7 +237,7 @@ def march_tangent(
         k = 0
         while k <= n and length > 0 and going(reading, T, stop):
             p, width = place_of(reading, entry, d, length, step, phase, k)
-            skip = empty_steps(grid.leap, per_index, p, d, step)
+            skip = empty_steps(grid, per_index, p, d, step)
             if skip > 0:
                 k += skip
             else:

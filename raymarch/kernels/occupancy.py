@@ -5,13 +5,39 @@ import taichi as ti
 FULL = 255
 
 
+@ti.func
+def occupy_all(grid: ti.template()):
+    """Every cell counts as occupied, and none as empty; the march takes no step where neither is known."""
+    for I in ti.grouped(grid.leap):
+        grid.leap[I], grid.stay[I] = ti.u8(0), ti.u8(FULL)
+
+
+@ti.kernel
+def occupy(grid: ti.template()):
+    """Forget what was known to be empty."""
+    occupy_all(grid)
+
+
+@ti.kernel
+def prepare(grid: ti.template()):
+    """A grid's marks as those of one that nobody has written to: all cells allowed and occupied, no block touched."""
+    occupy_all(grid)
+    for I in ti.grouped(grid.allowed):
+        grid.allowed[I] = ti.u8(1)
+    for B in ti.grouped(grid.touched):
+        grid.touched[B], grid.dirty[B], grid.alive[B] = ti.u8(0), ti.u8(0), ti.u8(1)
+    for _ in range(1):
+        grid.broken[None] = 0
+
+
 @ti.kernel
 def mark_occupied(grid: ti.template(), least: float, margin: int, nx: int, ny: int, nz: int):
     """leap = 0 where a sample that the cell reads, or one `margin` samples off, has raw density over `least`; else 255.
 
     Cells that `allowed` rules out stay empty.
     """
-    for I in ti.grouped(grid.leap):
+    cells = grid.cells[None]
+    for I in ti.grouped(ti.ndrange(cells[0], cells[1], cells[2])):
         per_index = grid.cells_per_index[None]
         low, high = ti.cast(I, float) / per_index, ti.cast(I + 1, float) / per_index
         first = ti.max(ti.cast(low, ti.i32) - margin, 0)
@@ -30,16 +56,17 @@ def mark_occupied(grid: ti.template(), least: float, margin: int, nx: int, ny: i
 @ti.kernel
 def mark_empty(grid: ti.template()):
     """stay = 0 where leap says that a cell is empty; else 255."""
-    for I in ti.grouped(grid.leap):
+    cells = grid.cells[None]
+    for I in ti.grouped(ti.ndrange(cells[0], cells[1], cells[2])):
         grid.stay[I] = ti.u8(0) if grid.leap[I] > 0 else ti.u8(FULL)
 
 
 @ti.kernel
-def spread(far: ti.template(), line: ti.template(), axis: ti.template()):
+def spread(far: ti.template(), line: ti.template(), cells: ti.math.ivec3, axis: ti.template()):
     """far = min over the cells y of a line of max(|x - y|, far_y): three axes in turn: chessboard distance."""
-    n = far.shape[axis]
+    n = cells[axis]
     others = ti.static([a for a in range(3) if a != axis])
-    for u, v in ti.ndrange(far.shape[others[0]], far.shape[others[1]]):
+    for u, v in ti.ndrange(cells[others[0]], cells[others[1]]):
         at = ti.Vector([0, 0, 0])
         at[others[0]], at[others[1]] = u, v
         for x in range(n):
@@ -56,7 +83,7 @@ def spread(far: ti.template(), line: ti.template(), axis: ti.template()):
                 r += 1
             at[axis] = x
             line[at] = ti.cast(best, ti.u8)
-    for I in ti.grouped(far):
+    for I in ti.grouped(ti.ndrange(cells[0], cells[1], cells[2])):
         far[I] = line[I]
 
 
@@ -68,7 +95,7 @@ def occupied_blocks(grid: ti.template()) -> int:
         low, high = ti.cast(B * grid.block - 1, float) * per_index, ti.cast((B + 1) * grid.block, float) * per_index
         first, last = ti.cast(ti.max(low, 0.0), ti.i32), ti.cast(high, ti.i32)
         for a in ti.static(range(3)):
-            last[a] = ti.min(last[a], grid.leap.shape[a] - 1)
+            last[a] = ti.min(last[a], grid.cells[None][a] - 1)
         found = False
         for i in range(first[0], last[0] + 1):
             for j in range(first[1], last[1] + 1):
@@ -76,6 +103,7 @@ def occupied_blocks(grid: ti.template()) -> int:
                     found = found or grid.leap[i, j, k] == 0
         grid.alive[B] = ti.u8(1) if found else ti.u8(0)
     count = 0
-    for I in ti.grouped(grid.leap):
+    cells = grid.cells[None]
+    for I in ti.grouped(ti.ndrange(cells[0], cells[1], cells[2])):
         count += ti.cast(grid.leap[I] == 0, ti.i32)
     return count

@@ -33,7 +33,7 @@ def next_clamp(
     gain, clamped = d_image[3] + d_colour.dot(behind(reading, background)), 0
     while k <= n and clamped == 0 and going(reading, T, stop):
         p, width = place_of(reading, entry, d, length, step, phase, k)
-        skip = empty_steps(grid.leap, per_index, p, d, step)
+        skip = empty_steps(grid, per_index, p, d, step)
         if skip > 0:
             k += skip
         else:

@@ -41,6 +41,15 @@ def fill(grid: ti.template(), nx: int, ny: int, nz: int, density: float, feature
 
 
 @ti.kernel
+def one_harmonic(grid: ti.template(), nx: int, ny: int, nz: int, k: int):
+    """Features of a level: the same everywhere for harmonic k, so small that they clamp no colour, none for others."""
+    for i, j, m in ti.ndrange(nx, ny, nz):
+        for b in ti.static(range((grid.degree + 1) ** 2)):
+            for c in ti.static(range(3)):
+                grid.features[i, j, m][3 * b + c] = ti.select(b == k, 0.3 - 0.2 * c, 0.0)
+
+
+@ti.kernel
 def stash(grid: ti.template(), nx: int, ny: int, nz: int):
     """Keep a level's values in the first moments while `refine` overwrites them."""
     for i, j, k in ti.ndrange(nx, ny, nz):
@@ -70,6 +79,15 @@ def clear_moments(grid: ti.template()):
 
 
 @ti.kernel
+def clear_slots(grid: ti.template()):
+    """The slots' parts of the gradient to zero."""
+    for I in ti.grouped(grid.d_density):
+        grid.d_density[I] = 0
+    for I in ti.grouped(grid.d_features):
+        grid.d_features[I] = 0
+
+
+@ti.kernel
 def clear_gradients(grid: ti.template()):
     """The gradient and its marks to zero."""
     for I in ti.grouped(grid.density):
@@ -89,7 +107,7 @@ def carve(grid: ti.template(), density: ti.types.ndarray(ndim=3), empty: float):
         low, high = ti.Vector([i - 1, j - 1, k - 1]) * per_index, ti.Vector([i + 1, j + 1, k + 1]) * per_index
         first, last = ti.cast(ti.max(low, 0.0), ti.i32), ti.cast(high, ti.i32)
         for a in ti.static(range(3)):
-            last[a] = ti.min(last[a], grid.leap.shape[a] - 1)
+            last[a] = ti.min(last[a], grid.cells[None][a] - 1)
         read = False
         for a in range(first[0], last[0] + 1):
             for b in range(first[1], last[1] + 1):
@@ -131,9 +149,16 @@ def images_in(images: ti.types.ndarray(dtype=ti.u8, ndim=4), store: ti.template(
 
 
 @ti.kernel
+def cells_in(values: ti.types.ndarray(dtype=ti.u8, ndim=3), field: ti.template()):
+    """field[i, j, k] = values[i, j, k]."""
+    for i, j, k in ti.ndrange(values.shape[0], values.shape[1], values.shape[2]):
+        field[i, j, k] = values[i, j, k]
+
+
+@ti.kernel
 def directions_in(values: ti.types.ndarray(ndim=4), field: ti.template()):
     """field[i, j, k] = values[i, j, k, :]."""
-    for i, j, k in field:
+    for i, j, k in ti.ndrange(values.shape[0], values.shape[1], values.shape[2]):
         for a in ti.static(range(field.n)):
             field[i, j, k][a] = values[i, j, k, a]
 
@@ -155,9 +180,10 @@ def columns_out(field: ti.template(), values: ti.types.ndarray(ndim=3)):
 
 
 @ti.kernel
-def shift_grid(moved: ti.template(), grid: ti.template(), dot: ti.template(), h: float):
+def shift_grid(moved: ti.template(), grid: ti.template(), dot: ti.template(), nx: int, ny: int, nz: int, h: float):
     """moved = grid + h dot's first column, density and features."""
-    for I in ti.grouped(dot.density):
+    for i, j, k in ti.ndrange(nx, ny, nz):
+        I = ti.Vector([i, j, k])
         moved.density[I] = grid.density[I] + h * dot.density[I][0]
         moved.features[I] = grid.features[I]
         for c in ti.static(range(dot.channels)):

@@ -90,7 +90,10 @@ def place_of(reading: ti.template(), entry, d, length, dt, phase, k):
 
 @ti.func
 def steps_within(cells_per_index, q, cell, distance, d, dt):
-    """How many steps from q, in cells, stay in the cube of cells less than `distance` away from q's own."""
+    """How many steps from q, in cells, stay in the cube of cells less than `distance` away from q's own; 1 at least.
+
+    So whatever the distance says, the march goes on.
+    """
     exit = ti.cast(FAR, float)
     for a in ti.static(range(3)):
         speed = d[a] * cells_per_index[a]
@@ -98,7 +101,7 @@ def steps_within(cells_per_index, q, cell, distance, d, dt):
             exit = ti.min(exit, (cell[a] + distance - q[a]) / speed)
         elif speed < -PARALLEL:
             exit = ti.min(exit, (cell[a] - distance + 1 - q[a]) / speed)
-    return ti.cast(ti.min(exit / dt, 1e6), ti.i32) + 1
+    return ti.max(ti.cast(ti.min(exit / dt, 1e6), ti.i32), 0) + 1
 
 
 @ti.func
@@ -108,10 +111,10 @@ def steps_ahead(grid: ti.template(), cells_per_index, p, d, dt):
     `leap` holds each cell's chessboard distance to the nearest occupied one and `stay` that to the nearest empty one,
     so that all cells less than that away are alike.
     """
-    q = p * cells_per_index
+    q, last = p * cells_per_index, grid.cells[None] - 1
     cell = ti.cast(q, ti.i32)
     for a in ti.static(range(3)):
-        cell[a] = ti.min(cell[a], grid.leap.shape[a] - 1)
+        cell[a] = ti.min(cell[a], last[a])
     empty, full = ti.cast(grid.leap[cell], ti.i32), 0
     if empty > 0:
         empty = steps_within(cells_per_index, q, cell, empty, d, dt)
@@ -121,13 +124,13 @@ def steps_ahead(grid: ti.template(), cells_per_index, p, d, dt):
 
 
 @ti.func
-def empty_steps(leap: ti.template(), cells_per_index, p, d, dt):
+def empty_steps(grid: ti.template(), cells_per_index, p, d, dt):
     """The first of `steps_ahead` alone: 0 where p's own cell is occupied."""
-    q = p * cells_per_index
+    q, last = p * cells_per_index, grid.cells[None] - 1
     cell = ti.cast(q, ti.i32)
     for a in ti.static(range(3)):
-        cell[a] = ti.min(cell[a], leap.shape[a] - 1)
-    steps = ti.cast(leap[cell], ti.i32)
+        cell[a] = ti.min(cell[a], last[a])
+    steps = ti.cast(grid.leap[cell], ti.i32)
     if steps > 0:
         steps = steps_within(cells_per_index, q, cell, steps, d, dt)
     return steps

@@ -1,0 +1,61 @@
+"""Where rules are declared: beside the fields of records, and over functions for their arguments.
+
+`step: float = held(number(1e-3, 1e6), 0.5)` in a frozen dataclass whose `__post_init__` calls `hold(self)`; over a
+function `@checked(volume=VOLUME, camera=CAMERA)`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import field, fields, replace
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+from raymarch.checks import Check
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def held(check: Check, default) -> Any:
+    """A field of a dataclass with the rule that `hold` applies to it."""
+    return field(default=default, metadata={"check": check})
+
+
+def hold(record) -> None:
+    """Apply the rules of a frozen dataclass's fields."""
+    for each in fields(record):
+        if "check" in each.metadata:
+            object.__setattr__(record, each.name, each.metadata["check"](each.name, getattr(record, each.name)))
+
+
+def checked(**rules: Check) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Apply rules to a function's arguments, in their order, before it is called."""
+
+    def wrap(function: Callable[P, R]) -> Callable[P, R]:
+        signature = inspect.signature(function)
+        own = {name: _with_call(rule, function, signature) for name, rule in rules.items()}
+
+        @wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            bound = signature.bind(*args, **kwargs)
+            for name, rule in own.items():
+                if name in bound.arguments:
+                    bound.arguments[name] = rule(name, bound.arguments[name])
+            return function(*bound.args, **bound.kwargs)
+
+        call.rules = own  # type: ignore[attr-defined]  # for who asks what is checked
+        return call
+
+    return wrap
+
+
+def _with_call(rule: Check, function: Callable, signature: inspect.Signature) -> Check:
+    """A rule that wants a class of the package, with how the function is called as its cure."""
+    owner, _, name = function.__qualname__.rpartition(".")
+    if rule.kind is None or rule.cure or (owner and name != "__init__"):
+        return rule
+    needed = [n for n, p in signature.parameters.items() if p.default is p.empty and p.kind != p.VAR_KEYWORD]
+    plot = "plot." if function.__module__.endswith(".plot") else ""
+    return replace(rule, cure=f"call rm.{plot}{owner or name}({', '.join(n for n in needed if n != 'self')})")

@@ -1,0 +1,87 @@
+"""Rules for arrays from Python: their shape, their numbers' bounds, colours and display values."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from raymarch.checks import LARGEST, Check, Wrong, interval, shown, within
+
+COLOURS = {"white": (1.0, 1.0, 1.0), "black": (0.0, 0.0, 0.0)}
+BRIGHTEST = 8.0  # of display values: what is beyond it counts to 255
+
+
+def array(*shape, low=-LARGEST, high=LARGEST, above=False, below=False, cure="") -> Check:
+    """Numbers of an interval in an array of a shape, whose letters stand for one or more, as float64."""
+
+    def read(value) -> np.ndarray:
+        given = numeric(value)
+        fits = [n == m if isinstance(m, int) else n > 0 for n, m in zip(given.shape, shape, strict=False)]
+        if given.ndim == 0 and shape:
+            raise TypeError
+        if given.ndim != len(shape) or not all(fits):
+            raise Wrong(f"has shape {given.shape}")
+        require_within(given, low, high, above, below, cure)
+        return given.astype(float)
+
+    size = str(shape[0]) if len(shape) == 1 else f"({', '.join(map(str, shape))})"
+    what = f"{size} numbers" if shape else "a number"
+    return Check(f"{what} {interval(low, high, above, below)}", read)
+
+
+def vector(count: int, low=-LARGEST, high=LARGEST, *, above=False) -> Check:
+    """So many numbers of an interval, as a tuple."""
+    check = array(count, low=low, high=high, above=above)
+
+    def read(value) -> tuple[float, ...]:
+        try:
+            return tuple(check.read(value).tolist())
+        except Wrong:
+            raise ValueError from None  # so few are shown as they came
+
+    return Check(check.wanted, read)
+
+
+def numeric(value) -> np.ndarray:
+    """The value as an array of real numbers of whatever type; Wrong for texts, ragged lists, objects and the like."""
+    try:
+        given = np.asarray(value)
+    except Exception:  # whatever a foreign __array__ raises
+        raise Wrong(f"is {shown(value)}") from None
+    if given.dtype.kind not in "iuf":
+        raise Wrong(f"is {shown(value)}")
+    return given
+
+
+def _display(value) -> np.ndarray:
+    given = numeric(value)
+    if given.size == 0:
+        raise Wrong(f"has shape {given.shape}", "an image of no pixels cannot be compared")
+    if given.dtype == np.uint8:
+        return given / 255.0
+    require_within(given, -LARGEST, LARGEST)
+    if given.max() > BRIGHTEST:
+        raise Wrong(f"has {given.max():.3g} at its brightest", "divide it by 255, or give it as uint8")
+    return given.astype(float)
+
+
+display = Check("numbers in 0..1, or uint8", _display)
+
+
+def require_within(given: np.ndarray, low, high, above=False, below=False, cure="") -> None:
+    """Wrong, with the number and its index, unless all are within the bounds."""
+    with np.errstate(all="ignore"):
+        ends = (given.min(), given.max()) if given.size else ()
+        if all(within(end, low, high, above, below) for end in ends):  # NaN is one of them
+            return
+        where = tuple(int(i) for i in np.argwhere(~within(given, low, high, above, below))[0])
+    place = f" at {where[0] if len(where) == 1 else where}" if where else ""
+    raise Wrong(f"is {given[where]}{place}", cure if np.isfinite(given[where]) else "")
+
+
+def _colour(value) -> tuple[float, ...]:
+    if isinstance(value, str):
+        value = COLOURS.get(value) or [float(part) for part in value.split(",")]
+    return vector(3, 0, 1).read(value)
+
+
+colour = Check("white, black or three numbers in 0..1 such as 0.5,0.5,1", _colour)

@@ -1,0 +1,72 @@
+"""What the command line says: each thing in one line, without what would steer a terminal, on streams that are open."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import os
+import sys
+
+import click
+
+LONGEST = 800  # characters of a line
+
+
+def shown(text: object) -> str:
+    """The text with all that is not printable as escapes: names of files may hold newlines and colour codes.
+
+    Example:
+        >>> shown("two\\nlines")
+        'two\\\\nlines'
+    """
+    text = str(text)
+    if len(text) > LONGEST:  # a name of thousands of characters, which nobody reads
+        text = f"{text[: LONGEST // 2]} ... {text[-LONGEST // 2 :]}"
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def result(text: str) -> None:
+    """A line on stdout."""
+    click.echo(shown(text))
+
+
+def note(text: str) -> None:
+    """A line on stderr; where that is gone, nothing: the work goes on."""
+    with contextlib.suppress(OSError):
+        click.echo(shown(text), err=True)
+
+
+def usage(error: click.UsageError) -> None:
+    """What was wrong with the command, in the lines that click makes of it."""
+    text = io.StringIO()
+    error.show(file=text)
+    for line in text.getvalue().splitlines():
+        note(line)
+
+
+class _Notes(logging.Handler):
+    """Warnings of the package as notes."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        note(f"note: {record.getMessage()}")
+
+
+def start() -> None:
+    """Make stdout, stderr and the log fit to be written to."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:  # closed: the next file opened would get its number, and what is printed to it
+            os.open(os.devnull, os.O_RDWR)
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w" if number else "r"))  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    logging.basicConfig(level=logging.WARNING, handlers=[_Notes()])
+
+
+def close() -> None:
+    """Have what is still to be written to stdout go nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

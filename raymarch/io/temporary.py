@@ -1,0 +1,87 @@
+"""Temporary files beside their targets, and the removal of those that killed processes left."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import platform
+import re
+import secrets
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # Windows has no such locks; there nothing is swept
+    fcntl = None  # type: ignore[assignment]
+
+OURS = re.compile(r"\.raymarch-([0-9a-f]{8}-)?[0-9a-f]{16}\.tmp")
+DAY = 86_400.0  # seconds
+
+
+def _prefix() -> str:
+    """How names of this machine's files begin: on a shared disk the locks of another may not be seen."""
+    return f".raymarch-{hashlib.sha256(platform.node().encode()).hexdigest()[:8]}-"
+
+
+@contextlib.contextmanager
+def temporary_in(folder: Path) -> Iterator[Path]:
+    """Yield the path of a new empty file in `folder`; it is removed at the end if it still has that name.
+
+    As long as its process lives it is locked, which `sweep` respects. Raises OSError where the system refuses.
+
+    Example:
+        >>> with temporary_in(Path(".")) as temporary:
+        ...     _ = temporary.write_text("soon gone")
+    """
+    while True:
+        path = folder / f"{_prefix()}{secrets.token_hex(8)}.tmp"
+        # Not tempfile: its files are for the owner only, whatever the umask says.
+        held = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
+        if fcntl is None:
+            os.close(held)  # an open file cannot be renamed there
+            break
+        with contextlib.suppress(OSError):  # a disk without locks, on which `sweep` gets none either
+            # Shared, for HDF5 locks what it reads: it may open the file as soon as that has its name.
+            fcntl.flock(held, fcntl.LOCK_SH)
+        if os.fstat(held).st_nlink:
+            break
+        os.close(held)  # swept between its birth and its lock
+    try:
+        yield path
+    finally:
+        with contextlib.suppress(OSError):  # gone already after a success; a failure here shall not hide the first one
+            path.unlink()
+        if fcntl is not None:
+            os.close(held)
+
+
+def sweep(folder: Path) -> None:
+    """Remove the temporary files in `folder` whose processes are dead; says nothing if it cannot.
+
+    Of this machine's their locks tell, of others' that they were left alone for a day.
+    """
+    if fcntl is None:
+        return
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if OURS.fullmatch(entry.name) and (entry.name.startswith(_prefix()) or _is_old(entry)):
+                with contextlib.suppress(OSError):
+                    _remove_if_dead(entry.path)
+
+
+def _is_old(entry: os.DirEntry) -> bool:
+    """Whether a file of another machine, or of a raymarch that told none, was left alone for a day."""
+    return time.time() - entry.stat(follow_symlinks=False).st_mtime > DAY
+
+
+def _remove_if_dead(path: str) -> None:
+    """Remove the file if nobody holds its lock; OSError where somebody does, or where it is not ours to open."""
+    held = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.unlink(path)
+    finally:
+        os.close(held)

@@ -1,0 +1,161 @@
+"""Pool of closed SNode trees: the next who asks for their like gets one, and every kernel compiled for it, at once.
+
+Taichi compiles a kernel anew for each tree and never frees what it compiled. So a tree that its owner closes is kept,
+up to a share of the machine's memory, and a larger one serves who wants less: its shape is its room, not its content.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import taichi as ti
+from taichi.lang import impl
+
+from raymarch import runtime
+
+SHARE = 0.25  # of the machine's memory that may be kept
+SMALL = 64 << 20  # bytes of a tree up to which it may be much larger than who asks wants
+LOOSE = 4  # times what is wanted that a larger tree may take
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """Fields that were allocated together: of what kind, with room for how much along each axis, in how many bytes."""
+
+    kind: tuple
+    room: tuple[int, ...]
+    size: int
+    fields: Any
+    root: Any
+
+
+_kept: list[Tree] = []  # the longest unused first
+_dropped: deque[Tree] = deque()  # their owners were garbage: taken in by the next call from the right thread
+# A Tape clears the gradients of every tree there ever was, and aborts the process at a place where one was freed. So a
+# tree of one number fills the place until the next tree takes it.
+_fillers: list = []
+
+
+def take(kind: tuple, room: tuple[int, ...], size_of: Callable[[tuple[int, ...]], int]) -> Tree | None:
+    """The smallest kept tree of a kind with that much room, or None; one far too large stays where it is."""
+    _collect()
+    most = max(LOOSE * size_of(room), SMALL)
+    fitting = [t for t in _of_kind(kind) if t.size <= most and _covers(t.room, room)]
+    if not fitting:
+        return None
+    best = min(reversed(fitting), key=lambda tree: tree.size)  # the last one used, whose kernels are there
+    _kept.remove(best)
+    return best
+
+
+def room_to_build(
+    kind: tuple, room: tuple[int, ...], step: int, size_of: Callable[[tuple[int, ...]], int]
+) -> tuple[int, ...]:
+    """The room of a new tree: where that is small, rounded up to `step` and grown to replace the kept ones of its kind.
+
+    Volumes of many shapes then soon share one tree.
+    """
+    rounded = tuple(-(-n // step) * step for n in room)
+    if size_of(rounded) > SMALL:
+        return room
+    small = [tree for tree in _of_kind(kind) if tree.size <= SMALL]
+    grown = tuple(max(axis) for axis in zip(rounded, *(tree.room for tree in small), strict=True))
+    if size_of(grown) > SMALL:
+        return rounded
+    for tree in small:
+        _kept.remove(tree)
+        _destroy(tree)
+    return grown
+
+
+def built(builder: ti.FieldsBuilder, kind: tuple, room: tuple[int, ...], size: int, fields: Any) -> Tree:
+    """The builder's tree, finished."""
+    if _fillers:
+        _remove_filler()
+    root = builder.finalize()
+    ti.sync()  # Taichi checks new fields before the next kernel: later, a tree freed by then is freed memory
+    return Tree(kind, room, size, fields, root)
+
+
+def give(tree: Tree) -> None:
+    """Take back a tree that nobody uses any more; the longest unused ones are freed where it is too much."""
+    _collect()
+    _keep(tree, len(_kept))
+
+
+def watch(owner: object, tree: Tree) -> weakref.finalize:
+    """Take the tree back when its owner is garbage that was never closed; `detach` what this returns on closing."""
+    watching = weakref.finalize(owner, _dropped.append, tree)
+    watching.atexit = False
+    return watching
+
+
+def held() -> int:
+    """Bytes of the kept trees."""
+    return sum(tree.size for tree in [*_kept, *_dropped])
+
+
+def release() -> int:
+    """Free the device memory that is kept for reuse after volumes, fits and images were closed; returns its bytes.
+
+    What is in use stays. It is kept so that the next call compiles nothing, at most a quarter of the machine's memory,
+    and freed by itself before anything is refused for want of memory.
+
+    Raises RaymarchError from another thread or process than the one that started raymarch.
+
+    Example:
+        >>> release() >= 0
+        True
+    """
+    runtime.require_owner()
+    _collect()
+    freed = held()
+    while _kept:
+        _destroy(_kept.pop())
+    return freed
+
+
+def _of_kind(kind: tuple) -> list[Tree]:
+    return [tree for tree in _kept if tree.kind == kind]
+
+
+def _covers(room: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
+    return all(n >= m for n, m in zip(room, wanted, strict=True))
+
+
+def _keep(tree: Tree, at: int) -> None:
+    _kept.insert(at, tree)
+    while sum(tree.size for tree in _kept) > _most():
+        _destroy(_kept.pop(0))
+
+
+def _collect() -> None:
+    while _dropped:
+        _keep(_dropped.popleft(), 0)
+
+
+def _most() -> int:
+    try:
+        return int(SHARE * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, OSError, ValueError):  # Windows has no sysconf
+        return 2 << 30
+
+
+def _remove_filler() -> None:
+    """Make a filler's place free, without `SNodeTree.destroy`: that has all kernels of the process compiled again."""
+    filler = _fillers.pop()
+    filler.ptr.destroy_snode_tree(impl.get_runtime().prog)
+    filler.destroyed = True  # no kernel knows it
+
+
+def _destroy(tree: Tree) -> None:
+    tree.root.destroy()
+    builder = ti.FieldsBuilder()
+    builder.place(ti.field(ti.i32))
+    _fillers.append(builder.finalize())
+    ti.sync()

@@ -1,0 +1,85 @@
+"""Samples of volumes as they come: rules for arrays, their shape and spacing, and what single precision can carry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from raymarch.arrays import numeric, require_within
+from raymarch.checks import LARGEST, WORLD, Check, Wrong, whole
+from raymarch.errors import RaymarchError
+
+
+def _raw(value) -> np.ndarray:
+    values = numeric(value)
+    require_within(values, -LARGEST, LARGEST)
+    return values.astype(float)
+
+
+def _samples(value) -> np.ndarray:
+    values = numeric(value)
+    if values.dtype.kind != "f":
+        raise Wrong(f"is {values.dtype}", "convert it first; Volume.from_array takes plain densities")
+    require_within(values, -LARGEST, LARGEST)
+    return values
+
+
+def _shape(value) -> tuple[int, ...]:
+    shape = tuple(whole(2, 1 << 16).read(n) for n in value)
+    if len(shape) != 3:
+        raise ValueError
+    return shape
+
+
+def _mapping(value) -> dict:
+    if not isinstance(value, Mapping):
+        raise TypeError
+    return dict(value)
+
+
+def _spacing(value) -> np.ndarray:
+    values = numeric(value)
+    if values.shape not in [(), (3,)] or not (values > 0).all() or not (values < WORLD).all():
+        raise ValueError
+    return values.astype(float)
+
+
+RAW = Check(f"numbers from {-LARGEST:g} to {LARGEST:g}", _raw)
+SAMPLES = Check(f"float32 or float64, from {-LARGEST:g} to {LARGEST:g}", _samples)
+SHAPE = Check("three whole numbers from 2 to 65536", _shape)
+SPACING = Check(f"one number over 0 or three, under {WORLD:g}", _spacing)
+MAPPING = Check("a mapping", _mapping)
+
+
+def spread_to(shape, low=-LARGEST, high=LARGEST) -> Check:
+    """Numbers that an array of `shape` can be filled with, as float32 of that shape."""
+
+    def read(value) -> np.ndarray:
+        values = numeric(value)
+        require_within(values, low, high)
+        try:
+            return np.broadcast_to(values.astype(np.float32), shape)
+        except ValueError:
+            raise Wrong(f"has shape {values.shape}") from None
+
+    return Check(f"{tuple(shape)} numbers from {low:g} to {high:g}", read)
+
+
+def require_three_axes(density: np.ndarray) -> None:
+    """RaymarchError unless these are samples along x, y and z."""
+    if density.ndim != 3 or min(density.shape) < 2:
+        raise RaymarchError(f"density has shape {density.shape}, want (x, y, z) with at least 2 samples an axis")
+
+
+def require_thin(density: np.ndarray, affine: np.ndarray, sigma: Callable) -> None:
+    """RaymarchError where the integral of sigma across the box could leave single precision."""
+    across = float(np.linalg.norm(np.abs(affine[:3, :3]) @ (np.array(density.shape) - 1)))
+    for end in (density.min, density.max):
+        depth = abs(float(sigma(end()))) * across
+        if depth > LARGEST:
+            where = tuple(int(i) for i in np.argwhere(density == end())[0])
+            raise RaymarchError(
+                f"density is {end()} at {where}, an optical depth of {depth:g} across the box, want up to {LARGEST:g};"
+                " lower it, or raise the activation's scale"
+            )

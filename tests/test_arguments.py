@@ -1,0 +1,571 @@
+"""Law: what is of a wrong type or out of range is refused at the call, in one line that names it, the device untouched.
+
+Every public name has its rows, and every argument of every public function a rule.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+from dataclasses import fields, is_dataclass, replace
+
+import numpy as np
+import pytest
+
+import raymarch as rm
+from raymarch import plot
+from raymarch.owner import Owner
+from raymarch.report import Report
+
+NAN, INF = math.nan, math.inf
+CAMERA = rm.Camera.look_at((1, -4, 2), width=8, height=6)
+VOLUME = rm.Volume.from_function(lambda p: p[..., 0], shape=(4, 5, 6))
+IMAGES = np.full((2, 6, 8, 3), 255, np.uint8)
+VIEWS = rm.Views([CAMERA] * 2, IMAGES)
+RAYS = rm.Rays([[0, 0, 0]], [[0, 0, 1]])
+ACTIVATION = rm.Activation()
+BOX = [(-1, -1, -1), (1, 1, 1)]
+LINE = np.array([[1.0, 0.0], [1.0, 1.0]])
+OPERATOR = rm.Operator(lambda v: v, lambda w: w)
+SQUARE = np.zeros((16, 16, 3))
+RAGGED = [[1, 2], [3]]
+
+
+def bare(kind, **own):
+    """An object that holds nothing on the device: what is refused asks for none of it."""
+    made = object.__new__(kind)
+    vars(made).update(own)
+    return made
+
+
+SEEN = bare(rm.Linearised, volume=VOLUME, camera=CAMERA, rays=CAMERA.rays())
+RENDERER, FITTER, SPLAT = bare(rm.Renderer), bare(rm.Fitter), bare(rm.Splat, count=3, shape=(4, 4), channels=1)
+
+
+def around(**given):
+    return rm.orbit(**{"target": (0, 0, 0), "radius": 4, "count": 3, "like": CAMERA, **given})
+
+
+MARCH_ROWS = [
+    ("step", 0), ("step", "half"), ("step", True), ("step", NAN), ("stop", 1), ("stop", None), ("least", -0.1),
+    ("least", INF), ("batch", 0), ("batch", 2.5), ("batch", 1 << 30), ("mode", "mip"), ("mode", None),
+    ("mode", ["x-ray"]), ("jitter", 1.5), ("jitter", NAN), ("step_jitter", 1.0), ("seed", 1.5), ("seed", -1),
+    ("seed", True), ("seed", 10**400), ("seed", "1"),
+]  # fmt: skip
+
+
+def of_record(kind, rows):
+    return [(lambda name=name, value=value: kind(**{name: value}), f"{name} is") for name, value in rows]
+
+
+ROWS = {
+    "Activation": [
+        *of_record(
+            rm.Activation,
+            [("density", None), ("density", 3), ("colour", None), ("colour", "tanh"), ("shift", NAN), ("shift", 1e300)]
+            + [("shift", True), ("scale", 0), ("scale", -1), ("scale", INF), ("scale", "1"), ("scale", 1e300)],
+        ),
+        (lambda: rm.Activation.of_initial_alpha(NAN, 1.0), "alpha is nan"),
+        (lambda: rm.Activation.of_initial_alpha(0.1, "far"), "scale is 'far'"),
+        (lambda: rm.Activation.of_initial_alpha(0.1, 1.0, None), "density is None"),
+        (lambda: ACTIVATION.sigma("thick"), "raw is 'thick'"),
+        (lambda: ACTIVATION.sigma([NAN]), "raw is nan at 0"),
+        (lambda: ACTIVATION.raw([1.0, INF]), "sigma is inf at 1"),
+    ],
+    "Adam": of_record(
+        rm.Adam,
+        [("lr_density", 0), ("lr_density", "fast"), ("lr_colour", NAN), ("final", 0), ("final", True), ("beta1", 1)]
+        + [("beta2", None), ("eps", 0), ("eps", 1e-300)],
+    )
+    + [(lambda: rm.Adam().rates("half"), "progress is 'half'")],
+    "Camera": [
+        (lambda: rm.Camera(None, (5, 5), (1, 1), 2, 2), "world_from_camera is None"),
+        (lambda: rm.Camera("here", (5, 5), (1, 1), 2, 2), "world_from_camera is 'here'"),
+        (lambda: rm.Camera(np.eye(4) * 1j, (5, 5), (1, 1), 2, 2), "world_from_camera is a complex128 array (4, 4)"),
+        (lambda: rm.Camera(np.diag([1e30, 1, 1, 1]), (5, 5), (1, 1), 2, 2), "world_from_camera is 1e+30 at (0, 0)"),
+        (lambda: rm.Camera(np.eye(4), 5, (1, 1), 2, 2), "focal is 5"),
+        (lambda: rm.Camera(np.eye(4), (5, 5, 5), (1, 1), 2, 2), "focal is (5, 5, 5)"),
+        (lambda: rm.Camera(np.eye(4), (5, 1e300), (1, 1), 2, 2), "focal is (5, 1e+300)"),
+        (lambda: rm.Camera(np.eye(4), ("5", "5"), (1, 1), 2, 2), "focal is ('5', '5')"),
+        (lambda: rm.Camera(np.eye(4), (5, 5), None, 2, 2), "principal is None"),
+        (lambda: rm.Camera(np.eye(4), (5, 5), (1, NAN), 2, 2), "principal is (1, nan)"),
+        (lambda: rm.Camera(np.eye(4), (5, 5), (1, 1), 2.5, 2), "width is 2.5"),
+        (lambda: rm.Camera(np.eye(4), (5, 5), (1, 1), 2, True), "height is True"),
+        (lambda: rm.Camera(np.eye(4), (5, 5), (1, 1), 1 << 20, 1 << 20), "image is 1048576 x 1048576"),
+        (lambda: rm.Camera.from_fov(np.eye(4), "wide", 2, 2), "fov is 'wide'"),
+        (lambda: rm.Camera.from_fov(np.eye(4), NAN, 2, 2), "fov is nan"),
+        (lambda: rm.Camera.from_fov(np.eye(4), 0.7, None, 2), "width is None"),
+        (lambda: rm.Camera.look_at((NAN, 0, 0)), "eye is (nan, 0, 0)"),
+        (lambda: rm.Camera.look_at((1, 0)), "eye is (1, 0)"),
+        (lambda: rm.Camera.look_at("there"), "eye is 'there'"),
+        (lambda: rm.Camera.look_at((1e300, 0, 0)), "eye is (1e+300, 0, 0)"),
+        (lambda: rm.Camera.look_at((1, 0, 0), target=[[0, 0, 0]]), "target is [[0, 0, 0]]"),
+        (lambda: rm.Camera.look_at((1, 0, 0), up=(0, 0, INF)), "up is (0, 0, inf)"),
+        (lambda: rm.Camera.look_at((1, 0, 0), fov=True), "fov is True"),
+        (lambda: rm.Camera.look_at((1, 0, 0), width=2.5), "width is 2.5"),
+        (lambda: rm.Camera.look_at((1, 0, 0), width=-1), "width is -1"),
+        (lambda: rm.Camera.look_at((1, 0, 0), height=10**9), "height is 1000000000"),
+        (lambda: CAMERA.scaled(NAN), "factor is nan"),
+        (lambda: CAMERA.scaled("twice"), "factor is 'twice'"),
+        (lambda: CAMERA.scaled(0), "factor is 0"),
+        (lambda: CAMERA.scaled(1e20), "factor is 1e+20"),
+        (lambda: CAMERA.moved(np.eye(3)), "world_from_world has shape (3, 3)"),
+        (lambda: CAMERA.moved(None), "world_from_world is None"),
+        (lambda: CAMERA.rays("all"), "pixels are 'all'"),
+        (lambda: CAMERA.rays([0.5]), "pixels are [0.5]"),
+        (lambda: CAMERA.rays([48]), "pixels are [48], want one or more whole numbers of 0 to 47"),
+        (lambda: CAMERA.rays(RAGGED), "pixels are [[1, 2], [3]]"),
+        (lambda: CAMERA.rays(3), "pixels are 3"),
+    ],
+    "FitSettings": of_record(
+        rm.FitSettings,
+        [("resolution", "many"), ("resolution", True), ("resolution", INF), ("sh_degree", 1.5), ("steps", "all")]
+        + [("seconds", "60"), ("seconds", True), ("rays", None), ("levels", None), ("levels", "fine")]
+        + [("levels", ((0, NAN),)), ("levels", ((0, 1), 3)), ("levels", ((0.0, 1.0),) * 65), ("step", None)]
+        + [("density", None), ("density", ["relu"]), ("loss", lambda image, truth: 0.0), ("hull", 1), ("hull", "no")]
+        + [("optimiser", None), ("optimiser", rm.Adam), ("refresh", 2.5), ("slots", 2.5), ("slots", "four")]
+        + [("block", 3), ("memory", "2"), ("memory", NAN), ("seed", 0.5), ("share", True)],
+    ),
+    "Fitter": [
+        (lambda: rm.Fitter("scenes/tower"), "views is 'scenes/tower'"),
+        (lambda: rm.Fitter(VIEWS, {}), "settings is {}"),
+        (lambda: rm.Fitter(VIEWS, box=[(0, 0, 0), (1, 0, 1)]), "box"),
+        (lambda: rm.Fitter(VIEWS, box="all"), "box is 'all'"),
+        (lambda: rm.Fitter(VIEWS, started="now"), "started is 'now'"),
+        (lambda: FITTER.render(VOLUME), "camera is a Volume"),
+        (lambda: FITTER.render(CAMERA, march=None), "march is None"),
+        (lambda: FITTER.run(3), "stop is 3"),
+    ],
+    "Linearised": [
+        (lambda: rm.Linearised(CAMERA, VOLUME), "volume is a Camera"),
+        (lambda: rm.Linearised(VOLUME, VIEWS), "camera is a Views"),
+        (lambda: rm.Linearised(VOLUME, CAMERA, exposure=(1, 1, 1)), "exposure is (1, 1, 1)"),
+        (lambda: rm.Linearised(VOLUME, CAMERA, exposure="bright"), "exposure is 'bright'"),
+        (lambda: rm.Linearised(VOLUME, CAMERA, background=5), "background is 5"),
+        (lambda: rm.Linearised(VOLUME, CAMERA, march=rm.March), "march is the class March"),
+        (lambda: rm.Linearised(VOLUME, CAMERA, columns=0), "columns is 0"),
+        (lambda: rm.Linearised(VOLUME, CAMERA, pixels=[0.5]), "pixels are [0.5]"),
+        (lambda: SEEN.look(VOLUME), "camera is a Volume"),
+        (lambda: SEEN.look(CAMERA, pixels=3), "pixels are 3"),
+        (lambda: SEEN.tangent(None), "directions are [None]"),
+        (lambda: SEEN.tangents(3), "directions are 3"),
+        (lambda: SEEN.tangent(rm.Parameters(density=np.zeros((4, 4, 4)))), "density has shape (4, 4, 4), want"),
+        (lambda: SEEN.tangent(rm.Parameters(colour=np.zeros((4, 5, 6, 12)))), "colour has shape (4, 5, 6, 12)"),
+        (lambda: SEEN.tangent(rm.Parameters(pose=[0, 0, 0, 0, 0, NAN])), "pose is nan at 5"),
+        (lambda: SEEN.shifted(rm.Parameters(), "a bit"), "h is 'a bit'"),
+        (lambda: SEEN.move(3), "directions are [3]"),
+        (lambda: SEEN.adjoint(np.zeros((3, 4))), "d_image has shape (3, 4), want (48, 4)"),
+        (lambda: SEEN.adjoint(np.full((48, 4), NAN)), "d_image is nan at (0, 0)"),
+        (lambda: SEEN.jacobian("tilt"), "parameter is 'tilt'"),
+        (lambda: SEEN.jacobian([CAMERA]), "parameter is a Camera"),
+        (lambda: SEEN.jacobian([]), "parameters are []"),
+    ],
+    "March": of_record(rm.March, MARCH_ROWS) + [(lambda: rm.March(seed=1.5, jitter=1), "seed is 1.5")],
+    "Operator": [
+        (lambda: rm.Operator(LINE, LINE.T), "tangent is [1.0, 0.0, 1.0, 1.0]|tangent is [[1.0, 0.0], [1.0, 1.0]]"),
+        (lambda: rm.Operator(lambda v: v, None), "adjoint is None"),
+    ],
+    "Parameters": [
+        (lambda: rm.Parameters(pose=[1, 2, 3]), "pose has shape (3,), want (6,)"),
+        (lambda: rm.Parameters(pose="up"), "pose is 'up'"),
+        (lambda: rm.Parameters(density=np.zeros(3)), "density has shape (3,)"),
+        (lambda: rm.Parameters(box=RAGGED), "box is [[1, 2], [3]]"),
+        (lambda: rm.Parameters(step=[1.0]), "step has shape (1,)"),
+    ],
+    "Rays": [
+        (lambda: rm.Rays(None, [[0, 0, 1]]), "origin is None"),
+        (lambda: rm.Rays([[0, 0, "0"]], [[0, 0, 1]]), "origin is"),
+        (lambda: rm.Rays([[0, 0, 1e300]], [[0, 0, 1]]), "origin is 1e+300 at (0, 2)"),
+        (lambda: rm.Rays([[0, 0, 0]], [[0, 0, 1e300]]), "direction is 1e+300 at (0, 2)"),
+        (lambda: rm.Rays(RAGGED, [[0, 0, 1]]), "origin is [[1, 2], [3]]"),
+        (lambda: rm.Rays([], []), "origin has shape (0,)"),
+    ],
+    "Renderer": [
+        (lambda: rm.Renderer(CAMERA), "volume is a Camera"),
+        (lambda: rm.Renderer("ball.h5"), "volume is 'ball.h5'"),
+        (lambda: rm.Renderer(VOLUME, rm.March), "settings is the class March"),
+        (lambda: rm.Renderer(VOLUME, {}), "settings is {}"),
+        (lambda: RENDERER.render([CAMERA]), "camera is a list of a Camera, want one Camera"),
+        (lambda: RENDERER.render(CAMERA, 5), "background is 5"),
+        (lambda: RENDERER.render(CAMERA, depth=1), "depth is 1"),
+        (lambda: RENDERER.trace(CAMERA), "rays is a Camera"),
+    ],
+    "Scene": [(lambda: rm.Scene(VOLUME), "seen is a Volume"), (lambda: rm.Scene(None), "seen is None")],
+    "Splat": [
+        (lambda: rm.Splat(2.5, (4, 4)), "count is 2.5"),
+        (lambda: rm.Splat(True, (4, 4)), "count is True"),
+        (lambda: rm.Splat(2, None), "shape is None"),
+        (lambda: rm.Splat(2, (4, NAN)), "shape is (4, nan)"),
+        (lambda: rm.Splat(2, (4, 4), "3"), "channels is '3'"),
+        (lambda: SPLAT.upload("here", np.zeros((3, 1))), "positions are 'here'"),
+        (lambda: SPLAT.upload(np.zeros((3, 2)), [[1], [2], [INF]]), "values are inf at (2, 0)"),
+        (lambda: SPLAT.upload([[0, NAN]] * 3, np.zeros((3, 1))), "positions are nan at (0, 1)"),
+        (lambda: SPLAT.tangent([[0, 1e300]] * 3, np.zeros((3, 1))), "dot_positions are 1e+300 at (0, 1)"),
+    ],
+    "TorchMarch": [],  # wants torch: tests/test_torch_bridge.py
+    "Views": [
+        (lambda: rm.Views([CAMERA], [[[0]]]), "images are int64 (1, 1, 1)|images are int32 (1, 1, 1)"),
+        (lambda: rm.Views([CAMERA], None), "images are None"),
+        (lambda: rm.Views([CAMERA] * 2, IMAGES / 255), "images are float64 (2, 6, 8, 3), want uint8"),
+        (lambda: rm.Views([CAMERA] * 2, [IMAGES[0], IMAGES[0, 1:]]), "images are a list of a uint8 array"),
+        (lambda: rm.Views(CAMERA, IMAGES), "cameras is a Camera"),
+        (lambda: rm.Views([CAMERA, None], IMAGES), "cameras have None"),
+        (lambda: rm.Views([CAMERA] * 2, IMAGES, "ab"), "names"),
+        (lambda: rm.Views([CAMERA] * 2, IMAGES, [1, 2]), "names is [1, 2]"),
+        (lambda: rm.Views([CAMERA] * 2, IMAGES, 3), "names is 3"),
+        (lambda: rm.Views([CAMERA] * 2, IMAGES, background=5), "background is 5"),
+        (lambda: rm.Views([CAMERA] * 2, IMAGES, background="green"), "background is 'green'"),
+        (lambda: rm.Views([CAMERA] * 2, IMAGES, background=(True, 0, 2)), "background is (True, 0, 2)"),
+        (lambda: rm.Views([CAMERA] * 2, IMAGES, source=3), "source is 3"),
+        *[(lambda bad=bad: VIEWS[bad], "which is") for bad in (2, -3, 0.5, "a", None, [], [5], slice(2, 2), (0, 1))],
+        (lambda: VIEWS.rgb(2), "view is 2"),
+        (lambda: VIEWS.rgb(0.5), "view is 0.5"),
+    ],
+    "Volume": [
+        (lambda: rm.Volume(np.zeros((4, 4, 4))), "features and world_from_index are missing"),
+        (lambda: rm.Volume(np.zeros((4, 4, 4))), "rm.Volume.from_array(density)"),
+        (lambda: replace(VOLUME, density=None), "density is None"),
+        (lambda: replace(VOLUME, density="thick"), "density is 'thick'"),
+        (lambda: replace(VOLUME, density=RAGGED), "density is [[1, 2], [3]]"),
+        (lambda: replace(VOLUME, density=np.zeros((0, 4, 4))), "density has shape (0, 4, 4)"),
+        (lambda: replace(VOLUME, density=np.zeros((4, 5, 6), object)), "density is an object array (4, 5, 6)"),
+        (lambda: replace(VOLUME, density=np.zeros((4, 5, 6)) + 1j), "density is a complex128 array"),
+        (lambda: replace(VOLUME, features=VOLUME.features + np.float64(1e40)), "features are 1e+40 at (0, 0, 0, 0)"),
+        (lambda: replace(VOLUME, activation=None), "activation is None"),
+        (lambda: replace(VOLUME, activation="relu"), "activation is 'relu'"),
+        (lambda: replace(VOLUME, activation=rm.Activation), "activation is the class Activation"),
+        (lambda: replace(VOLUME, background=5), "background is 5"),
+        (lambda: replace(VOLUME, provenance=3), "provenance is 3"),
+        (lambda: replace(VOLUME, world_from_index="here"), "world_from_index is 'here'"),
+        (lambda: VOLUME.moved(np.eye(3)), "world_from_world has shape (3, 3)"),
+        (lambda: rm.Volume.from_function(3), "sigma is 3"),
+        (lambda: rm.Volume.from_function(lambda p: None), "sigma(points) is None"),
+        (lambda: rm.Volume.from_function(lambda p: p), "sigma(points) has shape (64, 64, 64, 3), want (64, 64, 64)"),
+        (lambda: rm.Volume.from_function(lambda p: 1e300), "sigma(points) is 1e+300"),
+        (lambda: rm.Volume.from_function(lambda p: 1.0, "red"), "colour is 'red'"),
+        (lambda: rm.Volume.from_function(lambda p: 1.0, lambda p: "red", shape=(2, 2, 2)), "colour(points) is 'red'"),
+        (lambda: rm.Volume.from_function(lambda p: 1.0, shape=8), "shape is 8"),
+        (lambda: rm.Volume.from_function(lambda p: 1.0, shape=(8, 8, 1)), "shape is (8, 8, 1)"),
+        (lambda: rm.Volume.from_function(lambda p: 1.0, box=(0, 1)), "box has shape (2,)"),
+        (lambda: rm.Volume.from_function(lambda p: 1.0, background="sky"), "background is 'sky'"),
+        (lambda: rm.Volume.from_array(None), "density is None"),
+        (lambda: rm.Volume.from_array(np.zeros((4, 4))), "density has shape (4, 4)"),
+        (lambda: rm.Volume.from_array(np.full((4, 4, 4), NAN)), "density is nan at (0, 0, 0)"),
+        (lambda: rm.Volume.from_array(np.zeros((4, 4, 4)), (255.0, 0, 0)), "colour has 255 at its brightest"),
+        (lambda: rm.Volume.from_array(np.zeros((4, 4, 4)), (2.0, 0, 0)), "colour is 2.0 at 0"),
+        (lambda: rm.Volume.from_array(np.zeros((4, 4, 4)), (1, 0)), "colour has shape (2,)"),
+        (lambda: rm.Volume.from_array(np.zeros((4, 4, 4)), box=BOX, spacing=1.0), "box and spacing"),
+        (lambda: rm.Volume.from_array(np.zeros((4, 4, 4)), spacing=(1, 0, 1)), "spacing is (1, 0, 1)"),
+        (lambda: rm.Volume.from_array(np.zeros((4, 4, 4)), spacing=NAN), "spacing is nan"),
+    ],
+    "cgls": [
+        (lambda: rm.cgls(LINE, [1, 2]), "A is"),
+        (lambda: rm.cgls(OPERATOR, "b"), "b is 'b'"),
+        (lambda: rm.cgls(OPERATOR, [1, NAN]), "b is nan at 1"),
+        (lambda: rm.cgls(OPERATOR, [1, 2], start="0"), "start is '0'"),
+        (lambda: rm.cgls(OPERATOR, [1, 2], iterations=2.5), "iterations is 2.5"),
+        (lambda: rm.cgls(OPERATOR, [1, 2], tolerance=NAN), "tolerance is nan"),
+        (lambda: rm.cgls(OPERATOR, [1, 2], progress=True), "progress is True"),
+    ],
+    "check_gradients": [
+        (lambda: rm.check_gradients(VIEWS, VOLUME), "volume is a Views"),
+        (lambda: rm.check_gradients(VOLUME, 3), "where is 3"),
+        (lambda: rm.check_gradients(VOLUME, []), "where is []"),
+        (lambda: rm.check_gradients(VOLUME, CAMERA, 3), "parameters is 3"),
+        (lambda: rm.check_gradients(VOLUME, CAMERA, precision=64), "precision is 64"),
+        (lambda: rm.check_gradients(VOLUME, CAMERA, march=None), "march is None"),
+        (lambda: rm.check_gradients(VOLUME, CAMERA, rays=2.5), "rays is 2.5"),
+        (lambda: rm.check_gradients(VOLUME, CAMERA, seed=-1), "seed is -1"),
+        (lambda: rm.check_gradients(VOLUME, CAMERA, arch=None), "arch is None"),
+    ],
+    "conjugate_gradients": [
+        (lambda: rm.conjugate_gradients(LINE, [1, 2]), "apply is"),
+        (lambda: rm.conjugate_gradients(lambda v: v, None), "b is None"),
+        (lambda: rm.conjugate_gradients(lambda v: v, [1], iterations=-1), "iterations is -1"),
+    ],
+    "describe": [(lambda: rm.describe(None), "path is None"), (lambda: rm.describe(b"a.h5"), "path is b'a.h5'")],
+    "evaluate": [
+        (lambda: rm.evaluate(VIEWS, VOLUME), "volume is a Views"),
+        (lambda: rm.evaluate(VOLUME, [CAMERA]), "views is a list of a Camera"),
+        (lambda: rm.evaluate(VOLUME, VIEWS, march=rm.March), "march is the class March"),
+        (lambda: rm.evaluate(VOLUME, VIEWS, seen=3), "seen is 3"),
+    ],
+    "fit": [
+        (lambda: rm.fit("scenes/tower"), "views is 'scenes/tower'"),
+        (lambda: rm.fit("scenes/tower"), "rm.load_views(path)"),
+        (lambda: rm.fit(VIEWS, 3), "settings is 3"),
+        (lambda: rm.fit(VIEWS, rm.FitSettings), "settings is the class FitSettings"),
+        (lambda: rm.fit(VIEWS, "quick", seconds="60"), "seconds is '60'"),
+        (lambda: rm.fit(VIEWS, "slow"), "preset is 'slow'"),
+        (lambda: rm.fit(VIEWS, loss=lambda image, truth: 0.0), "loss is a function, want one of squared, huber"),
+        (lambda: rm.fit(VIEWS, loss=lambda image, truth: 0.0), "docs/autodiff.md"),
+        (lambda: rm.fit(VIEWS, box=(1, 2)), "box has shape (2,)"),
+        (lambda: rm.fit(VIEWS, show=3), "show is 3"),
+        (lambda: rm.fit(VIEWS, started="now"), "started is 'now'"),
+    ],
+    "forecast": [
+        (lambda: rm.forecast(VOLUME), "views is a Volume"),
+        (lambda: rm.forecast(VIEWS, None), "settings is None"),
+        (lambda: rm.forecast(VIEWS, box=3), "box is 3"),
+        (lambda: rm.forecast(VIEWS, clock="no"), "clock is 'no'"),
+    ],
+    "forecast_rendering": [
+        (lambda: rm.forecast_rendering(CAMERA), "volume is a Camera"),
+        (lambda: rm.forecast_rendering(VOLUME, 2.5), "width is 2.5"),
+        (lambda: rm.forecast_rendering(VOLUME, 8, True), "height is True"),
+    ],
+    "gauss_newton": [
+        (lambda: rm.gauss_newton(LINE, [1, 2]), "linearise is"),
+        (lambda: rm.gauss_newton(lambda x: None, [1, 2]), "linearise gives None"),
+        (lambda: rm.gauss_newton(lambda x: (x, LINE), "start"), "start is 'start'"),
+        (lambda: rm.gauss_newton(lambda x: (x, LINE), [1, 2], steps="many"), "steps is 'many'"),
+        (lambda: rm.gauss_newton(lambda x: (x, LINE), [1, 2], retract=3), "retract is 3"),
+    ],
+    "jacobian": [
+        (lambda: rm.jacobian(VOLUME, [CAMERA]), "camera is a list of a Camera"),
+        (lambda: rm.jacobian(CAMERA, VOLUME), "volume is a Camera"),
+        (lambda: rm.jacobian(VOLUME, CAMERA, 3), "parameters are 3"),
+        (lambda: rm.jacobian(VOLUME, CAMERA, ["tilt"]), "parameter is 'tilt'"),
+        (lambda: rm.jacobian(VOLUME, CAMERA, march=None), "march is None"),
+        (lambda: rm.jacobian(VOLUME, CAMERA, background=(1, 2)), "background is (1, 2)"),
+        (lambda: rm.jacobian(VOLUME, CAMERA, exposure=(1, 1, 1, 0, 0, NAN)), "exposure is (1, 1, 1, 0, 0, nan)"),
+        (lambda: rm.jacobian(VOLUME, CAMERA, pixels="all"), "pixels are 'all'"),
+    ],
+    "levenberg_marquardt": [
+        (lambda: rm.levenberg_marquardt(3, [1, 2]), "linearise is 3"),
+        (lambda: rm.levenberg_marquardt(lambda x: (x, LINE), [1, 2], damping=0), "damping is 0"),
+        (lambda: rm.levenberg_marquardt(lambda x: (x, LINE), [1, 2], damping="much"), "damping is 'much'"),
+        (lambda: rm.levenberg_marquardt(lambda x: (x, LINE), [1, NAN]), "start is nan at 1"),
+    ],
+    "load": [(lambda: rm.load(None), "path is None"), (lambda: rm.load(VOLUME), "path is a Volume")],
+    "load_views": [
+        (lambda: rm.load_views(None), "path is None"),
+        (lambda: rm.load_views(3), "path is 3"),
+        (lambda: rm.load_views(".", split=3), "split is 3"),
+        (lambda: rm.load_views(".", background=3), "background is 3"),
+    ],
+    "orbit": [
+        (lambda: around(count=0), "count is 0"),
+        (lambda: around(count=2.5), "count is 2.5"),
+        (lambda: around(count="3"), "count is '3'"),
+        (lambda: around(radius=-1), "radius is -1"),
+        (lambda: around(radius=NAN), "radius is nan"),
+        (lambda: around(radius=None), "radius is None"),
+        (lambda: around(target=(0, 0)), "target is (0, 0)"),
+        (lambda: around(elevation="up"), "elevation is 'up'"),
+        (lambda: around(like=None), "like is None"),
+    ],
+    "orbit_of_volume": [
+        (lambda: rm.orbit_of_volume(VOLUME, 3), "box is a Volume"),
+        (lambda: rm.orbit_of_volume([(0, 0, 0)], 3), "box has shape (1, 3)"),
+        (lambda: rm.orbit_of_volume([(1, 1, 1), (0, 0, 0)], 3), "box"),
+        (lambda: rm.orbit_of_volume([(0, 0, 0), (1, NAN, 1)], 3), "box is nan at (1, 1)"),
+        (lambda: rm.orbit_of_volume(BOX, 2.5), "count is 2.5"),
+        (lambda: rm.orbit_of_volume(BOX, 3, size=0), "size is 0"),
+        (lambda: rm.orbit_of_volume(BOX, 3, fov=4), "fov is 4"),
+    ],
+    "plot": [
+        (lambda: plot.slices(CAMERA), "volume is a Camera"),
+        (lambda: plot.slices(VOLUME, index="top"), "index is 'top'"),
+        (lambda: plot.slices(VOLUME, index=RAGGED), "index is [[1, 2], [3]]"),
+        (lambda: plot.slices(VOLUME, what=3), "what is 3"),
+        (lambda: plot.slices(VOLUME, limit="much"), "limit is 'much'"),
+        (lambda: plot.cameras(3), "views is 3"),
+        (lambda: plot.cameras(VIEWS, box=3), "box is 3"),
+        (lambda: plot.cameras(VIEWS, colour="no such"), "colour is 'no such'"),
+        (lambda: plot.history(3), "fit is 3"),
+        (lambda: plot.history([3]), "fit is [3]"),
+        (lambda: plot.comparison("a", SQUARE), "image is 'a'"),
+        (lambda: plot.comparison(SQUARE, None), "truth is None"),
+        (lambda: plot.images(VOLUME), "views is a Volume"),
+        (lambda: plot.images(VIEWS, "all"), "count is 'all'"),
+    ],
+    "preset": [
+        (lambda: rm.preset(3), "preset is 3"),
+        (lambda: rm.preset(["quick"]), "preset is ['quick']"),
+        (lambda: rm.preset("quick", seconds="60"), "seconds is '60'"),
+        (lambda: rm.preset("quick", optimiser=3, lr_density=0.1), "optimiser is 3"),
+    ],
+    "psnr": [
+        (lambda: rm.psnr(None, SQUARE), "image is None"),
+        (lambda: rm.psnr(SQUARE, "truth"), "truth is 'truth'"),
+        (lambda: rm.psnr(RAGGED, SQUARE), "image is [[1, 2], [3]]"),
+        (lambda: rm.psnr(SQUARE * 1j, SQUARE), "image is a complex128 array"),
+        (lambda: rm.psnr(SQUARE + NAN, SQUARE), "image is nan at (0, 0, 0)"),
+        (lambda: rm.psnr(SQUARE, SQUARE + INF), "truth is inf at (0, 0, 0)"),
+        (lambda: rm.psnr(SQUARE + 1e300, SQUARE), "image is 1e+300"),
+        (lambda: rm.psnr(SQUARE + 255.0, SQUARE), "image has 255 at its brightest"),
+        (lambda: rm.psnr([], []), "image has shape (0,)"),
+    ],
+    "refine": [
+        (lambda: rm.refine(VOLUME), "views is a Volume"),
+        (lambda: rm.refine(VIEWS, 3), "parameters is 3"),
+        (lambda: rm.refine(VIEWS, []), "parameters is []"),
+        (lambda: rm.refine(VIEWS, settings={}), "settings is {}"),
+        (lambda: rm.refine(VIEWS, box=3), "box is 3"),
+        (lambda: rm.refine(VIEWS, show=3), "show is 3"),
+    ],
+    "register": [
+        (lambda: rm.register(CAMERA, SQUARE, VOLUME), "volume is a Camera"),
+        (lambda: rm.register(VOLUME, CAMERA, SQUARE), "start is a float64 array"),
+        (lambda: rm.register(VOLUME, None, CAMERA), "image is None"),
+        (lambda: rm.register(VOLUME, SQUARE[:6, :8], CAMERA, 3), "parameters is 3"),
+        (lambda: rm.register(VOLUME, SQUARE[:6, :8], CAMERA, steps=2.5), "steps is 2.5"),
+        (lambda: rm.register(VOLUME, SQUARE[:6, :8], CAMERA, seed=None), "seed is None"),
+        (lambda: rm.register(VOLUME, SQUARE[:6, :8], CAMERA, march=None), "march is None"),
+        (lambda: rm.register(VOLUME, SQUARE[:6, :8], CAMERA, exposure=3), "exposure is 3"),
+        (lambda: rm.register(VOLUME, SQUARE[:6, :8], CAMERA, show=3), "show is 3"),
+    ],
+    "render": [
+        (lambda: rm.render(CAMERA, VOLUME), "volume is a Camera, want a Volume; call rm.render(volume, camera)"),
+        (lambda: rm.render("ball.h5", CAMERA), "volume is 'ball.h5'"),
+        (lambda: rm.render(VOLUME, [CAMERA, CAMERA]), "camera is a list of a Camera and 1 more, want one Camera"),
+        (lambda: rm.render(VOLUME, CAMERA, background=5), "background is 5"),
+        (lambda: rm.render(VOLUME, CAMERA, march=rm.March), "march is the class March"),
+        (lambda: rm.render(VOLUME, CAMERA, march="x-ray"), "march is 'x-ray'"),
+        (lambda: rm.render(VOLUME, CAMERA, extras="yes"), "extras is 'yes'"),
+    ],
+    "save": [
+        (lambda: rm.save("x.h5", VOLUME), "volume is 'x.h5', want a Volume; call rm.save(volume, path)"),
+        (lambda: rm.save(VOLUME, None), "path is None"),
+        (lambda: rm.save(VOLUME, 3), "path is 3"),
+    ],
+    "splat": [
+        (lambda: rm.splat(None, [1.0], (3, 3)), "positions are None"),
+        (lambda: rm.splat([[1, 2]], "one", (3, 3)), "values are 'one'"),
+        (lambda: rm.splat([[1, 2]], [1.0], "big"), "shape is 'big'"),
+        (lambda: rm.splat([[1, INF]], [1.0], (3, 3)), "positions are inf at (0, 1)"),
+        (lambda: rm.splat([[1, 1]], [1e300], (3, 3)), "values are 1e+300 at (0, 0)"),
+    ],
+    "ssim": [
+        (lambda: rm.ssim(None, SQUARE), "image is None"),
+        (lambda: rm.ssim(SQUARE[0, 0], SQUARE[0, 0]), "image has shape (3,)"),
+        (lambda: rm.ssim(SQUARE, SQUARE + 255), "truth has 255 at its brightest"),
+    ],
+    "start": [
+        (lambda: rm.start(None), "arch is None"),
+        (lambda: rm.start(3), "arch is 3"),
+        (lambda: rm.start("cpu", 64), "precision is 64"),
+        (lambda: rm.start("cpu", threads="2"), "threads is '2'"),
+        (lambda: rm.start("cpu", threads=2.5), "threads is 2.5"),
+        (lambda: rm.start("cpu", threads=True), "threads is True"),
+    ],
+    "write_png": [
+        (lambda: rm.write_png(None, SQUARE), "path is None"),
+        (lambda: rm.write_png(SQUARE, "a.png"), "path is a float64 array"),
+        (lambda: rm.write_png("a.png", None), "image is None"),
+        (lambda: rm.write_png("a.png", RAGGED), "image is [[1, 2], [3]]"),
+    ],
+}  # fmt: skip
+RESULTS = {"Fit", "Forecast", "GradientReport", "RaymarchError", "Refinement", "Registration", "Rendering", "Report"}
+RESULTS |= {"Solution", "release"}  # made by the package, not by its users; without arguments
+EACH = [pytest.param(*row, id=f"{name}-{k}") for name, rows in ROWS.items() for k, row in enumerate(rows)]
+
+
+@pytest.fixture
+def nothing_built(monkeypatch):
+    monkeypatch.setattr(Owner, "_own", lambda *_: pytest.fail("something was made on the device"))
+
+
+@pytest.mark.parametrize(("call", "said"), EACH)
+def test_what_cannot_be_is_refused_in_one_line_that_names_it(call, said, nothing_built):
+    with pytest.raises(rm.RaymarchError) as error:
+        call()
+    text = str(error.value)
+    assert any(part in text for part in said.split("|")), text
+    assert "\n" not in text and len(text) < 420
+    came = re.match(r"\S+ (?:is|are) (.*?), want (.*?)(?:;|$)", text)
+    assert came is None or came[1] != came[2]
+
+
+def test_every_public_name_has_its_rows():
+    assert set(ROWS) | RESULTS == set(rm.__all__) and not set(ROWS) & RESULTS
+
+
+# Every argument has a rule. These are looked at inside, for a rule of theirs asks for another argument.
+INSIDE = {
+    "FitSettings": set(),
+    "preset": {"name", "changes"},
+    "fit": {"views", "settings", "changes"},
+    "forecast": {"views", "settings", "changes"},
+    "Fitter": {"views", "settings"},
+    "Linearised": {"background", "pixels"},
+    "jacobian": {"parameters", "pixels"},
+    "register": {"image"},
+    "psnr": {"image", "truth"},
+    "ssim": {"image", "truth"},
+    "gauss_newton": {"start"},
+    "levenberg_marquardt": {"start"},
+    "splat": {"positions", "values"},
+    "write_png": {"image"},
+}
+
+
+def rules_of(name):
+    """The rules of a function's or a class's arguments by name, and the arguments."""
+    thing = getattr(rm, name)
+    if is_dataclass(thing):
+        return {f.name: f.metadata["check"] for f in fields(thing) if "check" in f.metadata}, {
+            f.name for f in fields(thing)
+        }
+    made = thing.__init__ if isinstance(thing, type) else thing
+    return getattr(made, "rules", {}), set(inspect.signature(made).parameters) - {"self"}
+
+
+@pytest.mark.parametrize(
+    "name", sorted(set(ROWS) - {"plot", "Camera", "Rays", "Views", "Volume", "Operator", "Parameters"})
+)
+def test_every_argument_has_a_rule(name):
+    rules, arguments = rules_of(name)
+    assert arguments - set(rules) == INSIDE.get(name, set())
+
+
+ODD = [
+    None, True, np.True_, -1, 2.5, NAN, INF, 1e300, 10**400, 1j, "wide", "", b"x", "a\0b", [], (), {}, set(), RAGGED,
+    [None], ["a", 1], [[]], object(), rm.March, len, np.zeros((0, 3)), np.array([None]), np.array("a"), np.float16(3),
+    np.zeros((2, 2, 2, 2)), np.ma.masked, range(3), CAMERA, VOLUME, VIEWS, np.array(3 + 0j), float, iter([1, 2]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(name for name in ROWS if name != "plot" and rules_of(name)[0]))
+def test_no_oddity_gets_another_exception_out_of_a_rule(name):
+    refused = 0
+    for argument, rule in rules_of(name)[0].items():
+        for odd in ODD:
+            try:
+                rule(argument, odd)
+            except rm.RaymarchError as error:
+                refused += 1
+                assert argument in str(error) and "\n" not in str(error) and len(str(error)) < 420
+    assert refused > 10
+
+
+def test_what_is_right_is_taken_as_it_came():
+    """Numbers of NumPy, whole floats, arrays without axes, lists and tuples."""
+    march = rm.March(step=np.float32(0.25), batch=np.int64(7), seed=3.0, jitter=np.array(0.5))
+    assert (march.step, march.batch, march.seed, march.jitter) == (0.25, 7, 3, 0.5)
+    assert {type(march.step), type(march.jitter)} == {float} and {type(march.batch), type(march.seed)} == {int}
+    camera = rm.Camera(np.eye(4).tolist(), [5, 6], np.array([1, 2]), np.int32(4), 3.0)
+    assert (camera.focal, camera.principal, camera.width, camera.height) == ((5.0, 6.0), (1.0, 2.0), 4, 3)
+    assert rm.preset("quick", levels=[[0, 0.5], [0.4, 1]], hull=np.False_).levels == ((0.0, 0.5), (0.4, 1.0))
+    assert [view.names for view in VIEWS] == [("000",), ("001",)] and len(VIEWS[np.array([False, True])]) == 1
+
+
+def test_reports_may_be_drawn_without_their_fit():
+    import matplotlib
+
+    matplotlib.use("Agg")
+    assert len(plot.history([Report(25, 0.1, 20.0, 1e6, (4, 4, 4), 1.0, 0.5, 0.5, 1)])) == 2
+    matplotlib.pyplot.close("all")
+
+
+def test_a_scale_that_is_no_number_is_not_wanted_to_be_none(tmp_path):
+    """NaN is not itself, so that a file's NaN was answered with wanting NaN."""
+    import h5py
+
+    rm.save(VOLUME, tmp_path / "ramp.h5")
+    with h5py.File(tmp_path / "ramp.h5", "r+") as file:
+        file["density"].attrs["scale"] = NAN
+    with pytest.raises(rm.RaymarchError, match=r"scale is nan, want a number from 1e-30 to 1e\+30"):
+        rm.describe(tmp_path / "ramp.h5")

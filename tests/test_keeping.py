@@ -1,0 +1,457 @@
+"""Laws: what raymarch did not write it does not write over unasked, finished volumes stay, and no fit is lost.
+
+The command line runs in this process, on volumes and images of a few samples.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import logging
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from raymarch import cli, fitter, runtime
+from raymarch.camera import Camera
+from raymarch.cli import say
+from raymarch.errors import RaymarchError
+from raymarch.fitter import Fit, Fitter
+from raymarch.interrupt import asked_to_stop, endings_interrupt
+from raymarch.io import keep as keeping
+from raymarch.io import temporary
+from raymarch.io.atomic import replacing, require_writable
+from raymarch.io.keep import keep
+from raymarch.io.picture import folder_for, write_png
+from raymarch.io.volume_hdf5 import load, save
+from raymarch.pose import affine_of_box, grid_of_box
+from raymarch.report import NOT_FINITE, Report
+from raymarch.settings import preset
+from raymarch.volume import Volume
+
+INTERRUPTED = "interrupted at step 16"
+RUN_AWAY = f"{NOT_FINITE} at step 3; the volume from before it is kept"
+HANGUP = getattr(signal, "SIGHUP", signal.SIGTERM)
+posix = pytest.mark.skipif(os.name != "posix", reason="locks, limits and signals of POSIX")
+CUT_SHORT = [INTERRUPTED, RUN_AWAY]
+FINISHED = ["done", "done after only 9 steps; give more seconds", "stepped", None]
+
+
+def volume(ended=None, level=0.5) -> Volume:
+    provenance = {"steps": 9, **({} if ended is None else {"ended": ended})}
+    return Volume(np.full((3, 3, 3), level), np.zeros((3, 3, 3, 3)), np.eye(4), provenance=provenance)
+
+
+def image_set(folder: Path) -> Path:
+    """Two views of 4 x 4 as split test, written by another program."""
+    (folder / "test").mkdir(parents=True)
+    frames = []
+    for i in range(2):
+        pose = Camera.look_at((0, -4 - i, 0), width=4, height=4).world_from_camera.tolist()
+        frames.append({"file_path": f"./test/r_{i}", "transform_matrix": pose})
+        Image.fromarray(np.full((4, 4, 4), 200 + i, np.uint8)).save(folder / "test" / f"r_{i}.png")
+    (folder / "transforms_test.json").write_text(json.dumps({"camera_angle_x": 0.7, "frames": frames}))
+    return folder
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """The working folder: a volume, two image sets, a folder with somebody's picture."""
+    monkeypatch.chdir(tmp_path)
+    save(volume(), "v.h5")
+    for name in ("A", "B"):
+        image_set(tmp_path / name)
+    (tmp_path / "mine").mkdir()
+    Image.fromarray(np.zeros((4, 4), np.uint8)).save(tmp_path / "mine" / "0001.png")
+    return tmp_path
+
+
+def contents(folder: Path) -> dict[Path, bytes | None]:
+    return {path: path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+
+
+def ran(capsys, *arguments: str) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of a command."""
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as ended:
+        cli.main(list(arguments))
+    said = capsys.readouterr()
+    return ended.value.code, said.out, said.err
+
+
+# Nothing of others is written over.
+
+REFUSED = {
+    "render v.h5 --views A --split test --out B/test": "B/test/r_0.png: is no picture of raymarch's and would be lost,"
+    " and so would 1 more; choose another folder, or --overwrite",
+    "evaluate v.h5 A --images B/test": "B/test/r_0.png: is no picture of raymarch's",
+    "render v.h5 --orbit 3 --out mine": "mine/0001.png: is no picture of raymarch's and would be lost; choose another",
+    "render v.h5 --views A --out A/test --overwrite": "A/test: lies in the image set A",
+    "render v.h5 --orbit 1 --out v.h5": "v.h5: folder cannot be made",
+    "render v.h5 --orbit 1 --out ''": "'': is no folder",
+    "evaluate v.h5 A --images ''": "'': is no folder",
+    "fit A --split test --out ''": "'': volumes are saved as HDF5; end the name in .h5",
+}
+
+
+@pytest.mark.parametrize("line", REFUSED)
+def test_files_of_others_are_refused_before_anything_is_done(line, here, capsys, monkeypatch):
+    monkeypatch.setattr("raymarch.renderer.Renderer.__init__", lambda *_: pytest.fail("begun"))
+    before = contents(here)
+    code, out, err = ran(capsys, *[word.strip("'") for word in line.split()])
+    assert (code, out) == (1, "") and err.count("\n") == 1 and err.startswith(f"raymarch: {REFUSED[line]}")
+    assert contents(here) == before
+
+
+def test_pictures_of_ours_are_replaced_and_others_only_if_asked(here):
+    white, black = np.ones((4, 4, 3)), np.zeros((4, 4, 3))
+    for name in ("own.png", "mine/0001.png"):
+        theirs = name.startswith("mine")
+        if theirs:
+            with pytest.raises(RaymarchError, match=r"mine/0001.png: is no picture of raymarch's .*overwrite=True"):
+                write_png(name, white)
+            assert np.asarray(Image.open(name)).max() == 0
+        write_png(name, white, overwrite=theirs)
+        assert np.asarray(Image.open(name)).min() == 255
+        write_png(name, black)
+    assert np.asarray(Image.open("own.png")).max() == 0
+    names = ["0000", "0001"]
+    for _ in range(2):
+        folder = folder_for("mine", names)
+        for name in names:
+            write_png(folder / f"{name}.png", white)
+
+
+def test_two_pictures_of_one_name_are_refused(here):
+    with pytest.raises(RaymarchError, match="new/a.png: 2 pictures would have this name"):
+        folder_for("new", ["a", "b", "a"])
+    assert not Path("new").exists()
+
+
+def test_images_that_a_set_lists_are_kept_whoever_made_them(here):
+    file, link = Path("B/test/r_0.png"), Path("elsewhere")
+    write_png(file, np.ones((4, 4, 3)), overwrite=True)
+    write_png("B/test/other.png", np.ones((4, 4, 3)))
+    write_png("B/test/other.png", np.zeros((4, 4, 3)))
+    link.symlink_to(here / "B" / "test", target_is_directory=True)
+    for path in (file, link / "r_0.png"):
+        with pytest.raises(RaymarchError, match=r"r_0.png: is an image of the set .*B/transforms_test.json and would"):
+            write_png(path, np.zeros((4, 4, 3)))
+    write_png(file, np.zeros((4, 4, 3)), overwrite=True)
+
+
+def test_a_broken_set_beside_them_hides_no_picture(here):
+    for text in ("{", "[]", '{"frames": [{"file_path": 3}, {}]}', '{"frames": [{"file_path": "\\u0000"}]}'):
+        Path("transforms_x.json").write_text(text)
+        write_png("own.png", np.ones((4, 4, 3)))
+
+
+def test_volumes_replace_other_files_only_if_asked(here, capsys):
+    Path("text.h5").write_text("mine")
+    with pytest.raises(RaymarchError, match="text.h5: is no volume of raymarch's and would be lost; .*overwrite=True"):
+        save(volume(), "text.h5")
+    assert Path("text.h5").read_text() == "mine"
+    code, _, err = ran(capsys, "fit", "A", "--split", "test", "--out", "text.h5")
+    assert code == 1 and "is no volume of raymarch's" in err
+    save(volume(), "text.h5", overwrite=True)
+    assert load("text.h5").shape == (3, 3, 3)
+
+
+# Finished volumes stay.
+
+
+@pytest.mark.parametrize("old", [*FINISHED, *CUT_SHORT, "missing"])
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_what_was_cut_short_never_replaces_what_was_not(old, overwrite, tmp_path):
+    for i, new in enumerate([*FINISHED, *CUT_SHORT]):
+        path, beside = tmp_path / str(i) / "good.h5", tmp_path / str(i) / "good.interrupted.h5"
+        path.parent.mkdir()
+        if old != "missing":
+            save(volume(old, level=1.0), path)
+        before = path.read_bytes() if path.exists() else b""
+        stays = old in FINISHED and new in CUT_SHORT
+        for _ in range(2):
+            kept = keep(volume(new), path, overwrite)
+            assert kept.path == (beside if stays else path) and bool(kept.why) == stays
+        assert load(kept.path).provenance.get("ended") == new
+        assert sorted(path.parent.iterdir()) == ([path, beside] if stays else [path])
+        assert (path.read_bytes() == before) == stays
+
+
+def test_what_has_the_name_beside_stays_too(tmp_path):
+    for name in ("good.h5", "good.interrupted.h5"):
+        save(volume("done", level=1.0), tmp_path / name)
+    (tmp_path / "good.interrupted-2.h5").write_text("mine")
+    before = contents(tmp_path)
+    assert keep(volume(INTERRUPTED), tmp_path / "good.h5").path == tmp_path / "good.interrupted-3.h5"
+    assert {path: data for path, data in contents(tmp_path).items() if path in before} == before
+
+
+def fits_to(result: Volume, monkeypatch) -> None:
+    """Make every fit come to this volume at once."""
+    ended = result.provenance["ended"]
+    report = Report(9, 0.1, 20.0, 1e6, result.shape, 1.0, 0.5, 1.0, 0.0)
+    fit = Fit(result, preset("quick"), (report,), result.box, ended, 0.5)
+    monkeypatch.setattr(fitter, "fit", lambda *_, **__: fit)
+
+
+@pytest.mark.parametrize("ended", ["done", *CUT_SHORT])
+@pytest.mark.parametrize("there", [False, True])
+def test_a_fit_says_where_it_is(ended, there, here, capsys, monkeypatch):
+    if there:
+        save(volume("done", level=1.0), "good.h5")
+    fits_to(volume(ended), monkeypatch)
+    code, out, err = ran(capsys, "fit", "A", "--split", "test", "--out", "good.h5", "--json")
+    beside = there and ended != "done"
+    name = "good.interrupted.h5" if beside else "good.h5"
+    assert json.loads(out)["out"] == name and load(name).provenance["ended"] == ended
+    assert ("good.h5 is finished and stays as it was" in err) == beside
+    assert code == (1 if beside or ended == RUN_AWAY else 0)
+
+
+# No fit is lost.
+
+
+def test_a_fit_that_cannot_be_written_goes_elsewhere(here, capsys, monkeypatch, tmp_path_factory):
+    """The folder asked for refuses, then the working folder too."""
+    (here / "full").mkdir()
+    (here / "good.h5").write_text("mine")
+    spare = tmp_path_factory.mktemp("spare")
+    monkeypatch.setattr("tempfile.tempdir", str(spare))
+    fits_to(volume("done"), monkeypatch)
+    replace, full = os.replace, [here / "full"]
+
+    def refuse(source, target):
+        if Path(target).parent in full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", refuse)
+    for where in ("cwd", "spare"):
+        code, out, err = ran(capsys, "fit", "A", "--split", "test", "--out", "full/good.h5", "--json")
+        found = Path(json.loads(out)["out"])
+        assert code == 1 and load(found).shape == (3, 3, 3)
+        assert "full/good.h5: cannot be written (No space left on device)" in err and f"saved as {found}" in err
+        assert found == here / "good-2.h5" if where == "cwd" else found.is_relative_to(spare)
+        full.append(here)
+    assert (here / "good.h5").read_text() == "mine" and list((here / "full").iterdir()) == []
+    monkeypatch.setattr(keeping, "_saved_in", lambda *_: None)
+    with pytest.raises(RaymarchError, match="No space left"):
+        keep(volume(), "full/good.h5")
+
+
+@posix
+def test_room_and_limits_are_asked_for_first(tmp_path, monkeypatch):
+    import resource
+
+    path = tmp_path / "v.h5"
+    require_writable(path, 1 << 20)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, hard))
+    try:
+        with pytest.raises(RaymarchError, match="File too large.*raise the limit"):
+            require_writable(path, 1 << 20)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(total=1 << 30, free=1000))
+    with pytest.raises(RaymarchError, match="about 1,048,576 bytes are to be written but 1,000 are free; free disk"):
+        require_writable(path, 1 << 20)
+    assert list(tmp_path.iterdir()) == []
+
+
+@posix
+def test_a_file_that_cannot_be_replaced_is_refused_first(tmp_path, monkeypatch):
+    path = tmp_path / "v.h5"
+    save(volume(), path)
+    path.chmod(0o444)
+    require_writable(path)  # read-only, but it may be replaced
+    opened, status = os.open, Path.stat
+
+    def immutable(name, flags, *more, **how):
+        if Path(name) == path and flags & os.O_WRONLY:
+            raise PermissionError(errno.EPERM, "Operation not permitted")
+        return opened(name, flags, *more, **how)
+
+    with monkeypatch.context() as patched, pytest.raises(RaymarchError, match="v.h5: .*not permitted.*another name"):
+        patched.setattr(os, "open", immutable)
+        require_writable(path)
+
+    def sticky(self, **how):
+        found = status(self, **how)
+        return SimpleNamespace(st_mode=found.st_mode | stat.S_ISVTX, st_uid=1, st_size=found.st_size)
+
+    with monkeypatch.context() as patched, pytest.raises(RaymarchError, match="v.h5: .*another user's.*sticky"):
+        patched.setattr(os, "geteuid", lambda: 12345)
+        patched.setattr(Path, "stat", sticky)
+        require_writable(path)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_fit_asks_for_room_before_its_first_step(here, capsys, monkeypatch):
+    def begun(views, settings, *, ready, **_):
+        ready(SimpleNamespace(finest=(1000, 1000, 1000), settings=preset("quick")))
+        pytest.fail("begun")
+
+    monkeypatch.setattr(fitter, "fit", begun)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(total=1 << 40, free=1 << 30))
+    code, out, err = ran(capsys, "fit", "A", "--split", "test", "--out", "new.h5")
+    assert (code, out) == (1, "") and "bytes are to be written" in err and not Path("new.h5").exists()
+
+
+@pytest.mark.parametrize("reach", [1e-9, 3e-9, 1e-7, 1.0, 1e8, 9.9e8, 1e9])
+def test_a_grid_that_a_volume_cannot_have_is_refused_as_a_box(reach):
+    try:
+        box, shape = grid_of_box([(-reach,) * 3, (reach,) * 3], 16)
+    except RaymarchError as error:
+        assert reach in (1e-9, 3e-9, 1e9) and "scale the world" in str(error)
+        return
+    Volume(np.zeros(shape), np.zeros((*shape, 3)), affine_of_box(box, shape))
+
+
+# Temporary files of the dead.
+
+
+@posix
+def test_what_a_killed_process_left_is_removed_and_no_other(tmp_path):
+    code = """
+import os, signal, sys
+from raymarch.io.atomic import replacing
+with replacing(sys.argv[1]) as temporary:
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "killed.txt")], check=False)
+    (dead,) = tmp_path.iterdir()
+    elsewhere = tmp_path / dead.name.replace(temporary._prefix(), ".raymarch-00000000-")
+    elsewhere.write_text("of another machine")
+    (tmp_path / f"{temporary._prefix()}folder.tmp").mkdir()
+    with replacing(tmp_path / "live.txt") as live:
+        live.write_text("live")
+        save(volume(), tmp_path / "v.h5")
+        assert not dead.exists() and live.exists() and elsewhere.exists()
+    assert (tmp_path / "live.txt").read_text() == "live"
+    assert len(list(tmp_path.iterdir())) == 4
+
+
+# Signals.
+
+
+def test_a_scheduler_asks_as_often_as_it_likes():
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, HANGUP)]
+    with asked_to_stop() as outer:
+        with asked_to_stop() as asked:
+            assert not asked()
+            for number in (signal.SIGTERM, signal.SIGTERM, HANGUP):
+                signal.raise_signal(number)
+            assert asked() and not outer()
+        signal.raise_signal(signal.SIGTERM)
+        with asked_to_stop() as asked:
+            assert asked()
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, HANGUP)] == before
+
+
+@pytest.mark.parametrize("handler", [signal.SIG_IGN, lambda *_: None])
+def test_who_ignores_or_handles_a_signal_keeps_it(handler):
+    before = signal.signal(HANGUP, handler)
+    try:
+        for taking in (asked_to_stop, endings_interrupt):
+            with taking():
+                assert signal.getsignal(HANGUP) is handler
+    finally:
+        signal.signal(HANGUP, before)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, HANGUP])
+def test_a_signal_ends_a_verb_in_one_line_and_tidies_up(number, here, capsys, monkeypatch):
+    def work(**_):
+        with replacing("half.txt") as half:
+            try:
+                signal.raise_signal(number)
+            finally:
+                half.write_text("half")
+                if number != signal.SIGINT:
+                    signal.raise_signal(number)  # they come in pairs
+
+    monkeypatch.setattr(cli.cli.commands["info"], "callback", work)
+    before = contents(here)
+    assert ran(capsys, "info", "v.h5") == (1, "", "interrupted\n")
+    assert contents(here) == before
+
+
+# What is said.
+
+
+def test_names_of_files_steer_no_terminal(here, capsys):
+    code, out, err = ran(capsys, "info", "\x1b[31mred\n\u202e.h5")
+    assert (code, out, err.count("\n")) == (1, "", 1) and r"\x1b[31mred\n\u202e.h5" in err
+    say.start()
+    logging.getLogger("raymarch").warning("of %s", "\x1b[0m")
+    handler = say._Notes()
+    handler.emit(logging.makeLogRecord({"msg": "of %s", "args": ("\x1b[0m",)}))
+    assert capsys.readouterr().err.splitlines()[-1] == r"note: of \x1b[0m"
+
+
+@posix
+def test_without_stderr_mistakes_do_not_land_in_stdout(here):
+    command = f"{sys.executable} -m raymarch info missing.h5 2>&- <&-"
+    run = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=120)
+    assert (run.returncode, run.stdout, run.stderr) == (1, "", "")
+
+
+@pytest.mark.parametrize("behind, code", [(KeyboardInterrupt(), 1), (None, None), (ValueError(), None)])
+def test_ctrl_c_while_a_module_loads_is_an_interruption(behind, code, monkeypatch):
+    """Modules in C then say that they could not be loaded."""
+    from raymarch import cli
+
+    def load(**_):
+        raise ImportError("initialization failed") from behind
+
+    monkeypatch.setattr(cli.cli, "main", load)
+    with pytest.raises(SystemExit if code else ImportError) as ended:
+        cli.main([])
+    assert code is None or ended.value.code == code
+
+
+def test_numbers_over_1_are_told_or_scaled(tmp_path, caplog):
+    xray = np.array([[0.0, 5.3], [10.6, 1.0]])
+    write_png(tmp_path / "x.png", xray)
+    assert "2 of 4 numbers are over 1 (up to 10.6)" in caplog.text and "limit=10.6" in caplog.text
+    assert np.asarray(Image.open(tmp_path / "x.png")).tolist() == [[0, 255], [255, 255]]
+    caplog.clear()
+    write_png(tmp_path / "x.png", xray, limit=10.6)
+    write_png(tmp_path / "one.png", np.full((2, 2, 3), 1 + 1e-6))
+    write_png(tmp_path / "alpha.png", np.full((1, 1, 4), [2.0, 4.0, 0.0, 1.0]), limit=4)
+    assert caplog.text == ""
+    assert np.asarray(Image.open(tmp_path / "x.png")).tolist() == [[0, 128], [255, 24]]
+    assert np.asarray(Image.open(tmp_path / "alpha.png")).tolist() == [[[128, 255, 0, 255]]]
+    for limit in (0.0, -1.0, np.nan, np.inf):
+        with pytest.raises(RaymarchError, match="limit is .*, want a number"):
+            write_png(tmp_path / "x.png", xray, limit=limit)
+
+
+def test_info_says_what_its_quality_is_of(here, capsys):
+    result = volume("done")
+    save(Volume(*[getattr(result, n) for n in ("density", "features", "world_from_index")], provenance={
+        **result.provenance, "rays_psnr": 30.94}), "v.h5")  # fmt: skip
+    _, out, _ = ran(capsys, "info", "v.h5")
+    assert "30.94 dB on training rays that meet the box; raymarch evaluate tells it on whole images" in out
+
+
+@pytest.mark.parametrize("name, advice", [("quick", "a lower resolution"), ("default", "the preset quick")])
+def test_a_fit_of_few_steps_gets_advice_that_helps(name, advice):
+    stopped = SimpleNamespace(steps_done=5, settings=preset(name, seconds=1.0))
+    assert Fitter.how_it_ended(stopped).endswith(f"give more seconds, or {advice}")
+
+
+def test_a_limit_on_addresses_is_said_before_taichi_meets_it(monkeypatch):
+    monkeypatch.setattr(runtime, "addresses_left", lambda: 10**9)
+    with pytest.raises(RaymarchError, match="1,000,000,000 are left to this process; lift the limit"):
+        runtime._require_addresses()

@@ -1,0 +1,199 @@
+"""Law: what is closed is kept for the next of its kind, which is as if it were new and compiles nothing."""
+
+from __future__ import annotations
+
+import gc
+import threading
+
+import cases
+import drive
+import numpy as np
+import pytest
+from taichi.lang import kernel_impl
+
+from raymarch import memory, pool, runtime
+from raymarch.camera import Camera
+from raymarch.errors import RaymarchError
+from raymarch.grid import Grid
+from raymarch.kernels.march import march, march_adjoint
+from raymarch.raybuffer import RayBuffer
+from raymarch.renderer import Renderer, render
+from raymarch.volume import Volume
+
+CAMERA = Camera.look_at((0.3, -4, 0.5), width=12, height=10)
+
+
+def ball(shape, radius=0.5) -> Volume:
+    return Volume.from_function(lambda p: 9.0 * (np.linalg.norm(p, axis=-1) < radius), lambda p: 0.5 + p, shape=shape)
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    """The names of the kernels that were compiled since."""
+    names: list[str] = []
+    compile_one = kernel_impl.Kernel.materialize
+
+    def count(kernel, key=None, *rest, **how):
+        if key is not None and key not in kernel.compiled_kernels:
+            names.append(kernel.func.__name__)
+        return compile_one(kernel, key, *rest, **how)
+
+    monkeypatch.setattr(kernel_impl.Kernel, "materialize", count)
+    return names
+
+
+@pytest.fixture
+def empty():
+    """A pool with nothing in it."""
+    gc.collect()
+    pool.release()
+
+
+def test_images_of_volumes_of_many_shapes_compile_no_kernel_again(compiled, empty):
+    render(ball((20, 21, 22)), CAMERA)
+    assert "march" in compiled
+    compiled.clear()
+    for shape in [(20, 21, 22), (9, 30, 5), (32, 2, 31), (25, 25, 25)]:
+        render(ball(shape), CAMERA)
+    assert compiled == []
+
+
+def test_a_new_tree_has_no_kernel_of_another_compiled_again(compiled, empty):
+    """Also where it takes the place of a freed one, after which Taichi would compile all anew."""
+    with Renderer(ball((20, 21, 22))) as renderer:
+        renderer.render(CAMERA)
+        Grid((8, 8, 8), 2).close()
+        pool.release()
+        renderer.render(CAMERA)
+        compiled.clear()
+        with Grid((8, 8, 8), 3):
+            renderer.render(CAMERA)
+            assert not set(compiled) & {"march", "march_depth", "rays_of_pixels"}
+
+
+def test_a_larger_volume_grows_the_room_once(compiled, empty):
+    for shape in [(20, 9, 9), (9, 40, 9)]:
+        render(ball(shape), CAMERA)
+    compiled.clear()
+    for shape in [(20, 9, 9), (9, 40, 9), (32, 64, 32)]:
+        render(ball(shape), CAMERA)
+    assert compiled == []
+
+
+@pytest.mark.parametrize("shape", [(12, 11, 10), (20, 21, 22)])
+def test_an_image_is_the_same_whatever_the_room(shape, empty):
+    """Cells, blocks and skipped space belong to the volume, not to the memory that it lies in."""
+    wanted = render(ball(shape), CAMERA, extras=True)
+    pool.release()
+    with Renderer(ball((50, 60, 40), 0.9)) as larger:
+        larger.render(CAMERA)
+        room = larger.grid.fields.leap.shape
+    with Renderer(ball(shape)) as renderer:
+        assert renderer.grid.fields.leap.shape == room > renderer.grid.cells
+        got = renderer.render(CAMERA)
+    for name in ("image", "opacity", "depth"):
+        np.testing.assert_array_equal(getattr(got, name), getattr(wanted, name))
+
+
+def test_a_gradient_is_the_same_after_another_that_was_left_unfinished(empty):
+    """Slots, marks and gradients of who had the memory before are gone."""
+    v = cases.volume(degree=0)
+    rays = cases.rays(v)
+
+    def gradient(scale=1.0, finish=True):
+        with Grid(v.shape, 0, slots=2) as grid, RayBuffer(len(rays)) as buffer:
+            grid.upload(v)
+            drive.image_on(grid, buffer, rays, 0.1)
+            buffer.set_image_gradient(np.full((len(rays), 4), scale))
+            how = (grid.reading, len(rays), 0.1, 0.0, 0.0, drive.ti.Vector([0.2, 0.5, 0.9]))
+            march(grid.fields, buffer.fields, *how)
+            march_adjoint(grid.fields, buffer.fields, *how)
+            if finish:
+                grid.fold()
+                return grid.download_gradient()
+            return None
+
+    wanted = gradient()
+    gradient(np.nan, finish=False)
+    for a, b in zip(gradient(), wanted, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_what_was_never_closed_is_taken_back(empty):
+    sizes = []
+    for _ in range(6):
+        Renderer(ball((20, 21, 22)))
+        gc.collect()
+        sizes.append(pool.held())
+    assert sizes[0] > 0 and len(set(sizes)) == 1
+
+
+def test_what_another_thread_let_go_is_taken_back_by_the_right_one(empty):
+    grids = [Grid((8, 8, 8), 0)]
+    size = pool.held()
+    thread = threading.Thread(target=grids.clear)
+    thread.start()
+    thread.join()
+    assert pool.held() > size
+    with Grid((8, 8, 8), 0) as grid:
+        assert grid.fields is not None and pool.held() == size
+
+
+def test_release_leaves_what_is_in_use(empty):
+    with Grid((8, 8, 8), 0) as grid:
+        Grid((8, 8, 8), 1).close()
+        assert pool.release() > 0 and pool.held() == 0
+        grid.upload(ball((8, 8, 8)))
+        np.testing.assert_array_equal(grid.download()[0], ball((8, 8, 8)).density)
+    with pytest.raises(RaymarchError, match="closed"):
+        grid.download()
+
+
+def test_no_more_is_kept_than_its_share(monkeypatch, empty):
+    monkeypatch.setattr(pool, "_most", lambda: 3 * 10**6)
+    for shape in [(128, 128, 64), (192, 100, 60), (100, 100, 100)]:
+        Grid(shape, 0).close()
+        assert pool.held() <= 3 * 10**6
+
+
+def test_what_is_kept_is_freed_before_anything_is_refused(monkeypatch, empty):
+    Grid((32, 32, 32), 0).close()
+    kept = pool.held()
+    monkeypatch.setattr(memory, "_free_bytes", lambda: 60**3 * 40)
+    assert memory.available_bytes() == 60**3 * 40 + kept > 0
+    with Grid((60, 60, 60), 0):
+        assert pool.held() == 0
+
+
+def test_a_grid_that_nobody_filled_can_be_marched():
+    """Its marks say that every cell is occupied, so that no march waits for a cell that is neither."""
+    with Grid((5, 6, 7), 0) as grid, RayBuffer(16) as buffer:
+        leap, stay = drive.distances(grid)
+        assert not leap.any() and (stay == 255).all()
+        drive.image_on(grid, buffer, CAMERA.rays(np.arange(16)), 0.1)
+
+
+@pytest.mark.parametrize("distance", [0, 1, 255])
+def test_a_march_goes_on_whatever_the_marks_say(distance):
+    """A cell that is neither empty nor occupied by them, too."""
+    v = cases.volume(degree=0)
+    rays = cases.rays(v)
+    wanted = drive.image(v, rays, 0.1)
+    grid = drive.grid_of(0, 4, 2)
+    grid.fields.stay.fill(distance)
+    np.testing.assert_allclose(drive.image_on(grid, drive.ray_buffer(), rays, 0.1), wanted, rtol=0, atol=1e-14)
+
+
+def test_release_belongs_to_the_thread_that_started(empty):
+    said: list[str] = []
+
+    def run():
+        try:
+            pool.release()
+        except RaymarchError as error:
+            said.append(str(error))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert runtime.dtype() is np.float64 and "another thread" in said[0]

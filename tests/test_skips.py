@@ -1,0 +1,52 @@
+"""Law: a test that is skipped without a listed reason fails the run that asks for it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PLANTED = {
+    "module": 'import pytest\npytest.skip("no time", allow_module_level=True)\n',
+    "test": 'import pytest\n@pytest.mark.skip(reason="no time")\ndef test_a(): pass\n',
+    "fixture": 'import pytest\n@pytest.fixture\ndef f(): pytest.skip("no time")\ndef test_a(f): pass\n',
+    "extra": 'from skips import require_extra\nrequire_extra("no_such_module", "torch")\n',
+    "listed": 'import pytest\ndef test_a(): pytest.skip("no CUDA device here")\n',
+    "none": "",
+}
+FAILS = {
+    "any": set(),
+    "listed": {"module", "test", "fixture"},
+    "none": {"module", "test", "fixture", "extra"},
+}
+
+
+def run(folder: Path, *how: str) -> subprocess.CompletedProcess:
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parent), "PYTEST_ADDOPTS": ""}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "skips", "-p", "no:cacheprovider", *how]
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=120)
+
+
+def plant(folder: Path, names) -> None:
+    for name in names:
+        (folder / f"test_{name}.py").write_text(PLANTED[name])
+    (folder / "test_good.py").write_text("def test_good(): pass\n")
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "two workers"])
+@pytest.mark.parametrize("allowed", FAILS)
+def test_planted_skips_are_found(allowed, workers, tmp_path):
+    plant(tmp_path, PLANTED)
+    done = run(tmp_path, *workers, "--skips", allowed)
+    assert done.returncode == bool(FAILS[allowed]), done.stdout
+    _, _, told = done.stdout.partition("not on the list")
+    assert {name for name in PLANTED if f"test_{name}.py" in told.split("short test summary")[0]} == FAILS[allowed]
+
+
+@pytest.mark.parametrize("allowed", FAILS)
+def test_a_run_that_skips_what_it_may_passes(allowed, tmp_path):
+    plant(tmp_path, set(PLANTED) - FAILS[allowed])
+    assert run(tmp_path, "--skips", allowed).returncode == 0
