@@ -68,7 +68,7 @@ def forecast(
 
     Example:
         >>> forecast(views, "quick").memory.total  # doctest: +SKIP
-        652000000
+        679000000
     """
     settings = settings_for(views, settings, **changes)
     if box is None:
