@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from raymarch.errors import RaymarchError
-from raymarch.io.guard import named
+from raymarch.errors import RaymarchError, named
 from raymarch.view import Views
 
 SPARSE = 16  # pixels from one that is looked at to the next, before an image is looked at whole

@@ -1,4 +1,8 @@
-"""The one exception a user's input can cause."""
+"""Errors of a user's input: the one exception, and how values are put into its line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
 
 
 class RaymarchError(ValueError):
@@ -9,3 +13,37 @@ class RaymarchError(ValueError):
         Traceback (most recent call last):
         raymarch.errors.RaymarchError: focal is 0.0 pixels, want a positive number; check camera_angle_x
     """
+
+
+def one_line(error: BaseException) -> str:
+    """What an exception says, in one line.
+
+    Example:
+        >>> one_line(ValueError("two\\nlines"))
+        'two lines'
+    """
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return " ".join(text.split()) or type(error).__name__
+
+
+def named(names: Sequence[str], most: int = 5) -> str:
+    """The first few of the names, for a line.
+
+    Example:
+        >>> named(["r_0", "r_1", "r_2"], most=2)
+        'r_0, r_1, ...'
+    """
+    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
+
+
+def short(value) -> str:
+    """The value for a message, cut to a line.
+
+    Example:
+        >>> short([1, 2, 3])
+        'a list of 3'
+    """
+    if value is None:
+        return "missing"
+    text = repr(value) if not isinstance(value, (list, dict)) else f"a {type(value).__name__} of {len(value)}"
+    return text if len(text) <= 80 else text[:77] + "..."

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from raymarch.camera import Camera
-from raymarch.errors import RaymarchError
-from raymarch.io.guard import named
+from raymarch.errors import RaymarchError, named
 from raymarch.view import Views
 
 ASTRAY = 1000.0  # times as far from the middle of all cameras as half of them are

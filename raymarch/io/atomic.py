@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from raymarch.errors import RaymarchError
-from raymarch.io.guard import one_line
+from raymarch.errors import RaymarchError, one_line
 from raymarch.io.temporary import sweep, temporary_in
 
 CURES = {

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image, UnidentifiedImageError
 
-from raymarch.errors import RaymarchError
-from raymarch.io.guard import named, one_line, require_memory
+from raymarch.errors import RaymarchError, named, one_line
+from raymarch.io.guard import require_memory
 from raymarch.memory import require_images
 
 FORMATS = ("PNG", "JPEG", "WEBP", "TIFF", "BMP")

@@ -7,9 +7,8 @@ import unicodedata
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
-from raymarch.errors import RaymarchError
+from raymarch.errors import RaymarchError, named, one_line, short
 from raymarch.io.decode import SUFFIXES
-from raymarch.io.guard import named, one_line, short
 
 log = logging.getLogger("raymarch")
 

@@ -1,12 +1,11 @@
-"""What every reader shares: the memory budget, the check of a folder, and reasons in one line."""
+"""Limits of what is read: the memory budget of one file, and the check of a folder."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
-from raymarch.errors import RaymarchError
+from raymarch.errors import RaymarchError, one_line
 
 
 def _physical_memory() -> int:
@@ -49,37 +48,3 @@ def require_folder(path) -> Path:
     except OSError as error:
         raise RaymarchError(f"{folder}: cannot be looked at ({one_line(error)}); check the path") from error
     raise RaymarchError(f"{folder}: no such folder, want an existing one; check the path")
-
-
-def one_line(error: BaseException) -> str:
-    """What an exception says, in one line.
-
-    Example:
-        >>> one_line(ValueError("two\\nlines"))
-        'two lines'
-    """
-    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return " ".join(text.split()) or type(error).__name__
-
-
-def named(names: Sequence[str], most: int = 5) -> str:
-    """The first few of the names, for a line.
-
-    Example:
-        >>> named(["r_0", "r_1", "r_2"], most=2)
-        'r_0, r_1, ...'
-    """
-    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
-
-
-def short(value) -> str:
-    """The value for a message, cut to a line.
-
-    Example:
-        >>> short([1, 2, 3])
-        'a list of 3'
-    """
-    if value is None:
-        return "missing"
-    text = repr(value) if not isinstance(value, (list, dict)) else f"a {type(value).__name__} of {len(value)}"
-    return text if len(text) <= 80 else text[:77] + "..."

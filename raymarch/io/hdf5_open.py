@@ -10,8 +10,8 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from raymarch.errors import RaymarchError
-from raymarch.io.guard import one_line, require_memory
+from raymarch.errors import RaymarchError, one_line
+from raymarch.io.guard import require_memory
 
 FILTERS = {h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLETCHER32}
 LARGEST_RATIO = 1000

@@ -9,8 +9,8 @@ from raymarch import arrays, checks
 from raymarch.arguments import checked
 from raymarch.checks import optional
 from raymarch.contents import doubts
-from raymarch.errors import RaymarchError
-from raymarch.io.guard import one_line, require_folder
+from raymarch.errors import RaymarchError, one_line
+from raymarch.io.guard import require_folder
 from raymarch.io.layouts import LAYOUTS, WANTED
 from raymarch.view import Views
 

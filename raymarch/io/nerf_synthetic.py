@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from raymarch.camera import Camera
-from raymarch.errors import RaymarchError
+from raymarch.errors import RaymarchError, short
 from raymarch.io.decode import decode, require_room
 from raymarch.io.frame_file import frame_file, present, unique_names
-from raymarch.io.guard import require_folder, short
+from raymarch.io.guard import require_folder
 from raymarch.io.plausible import doubt, require_plausible
 from raymarch.io.strict_json import read_json
 from raymarch.view import Views, require_colour

@@ -13,10 +13,9 @@ from PIL.PngImagePlugin import PngInfo
 
 from raymarch import arrays, checks
 from raymarch.arguments import checked
-from raymarch.errors import RaymarchError
+from raymarch.errors import RaymarchError, one_line
 from raymarch.io.atomic import replacing, require_writable, target_of
 from raymarch.io.decode import SUFFIXES
-from raymarch.io.guard import one_line
 from raymarch.io.ours import require_ours
 
 MARK = "Software", "raymarch"

@@ -6,8 +6,7 @@ import json
 import math
 from pathlib import Path
 
-from raymarch.errors import RaymarchError
-from raymarch.io.guard import one_line
+from raymarch.errors import RaymarchError, one_line
 
 LARGEST_FILE = 32 << 20
 MOST_GROUPS = 320_000  # mappings and lists; 20,000 frames with a matrix and its four rows each, and as many again

@@ -14,10 +14,9 @@ import numpy as np
 
 from raymarch import checks
 from raymarch.arguments import checked
-from raymarch.errors import RaymarchError
+from raymarch.errors import RaymarchError, one_line
 from raymarch.io import volume_schema as schema
 from raymarch.io.atomic import replacing, require_writable
-from raymarch.io.guard import one_line
 from raymarch.io.hdf5_open import CURE, declared_bytes, opened
 from raymarch.io.ours import require_ours
 from raymarch.pose import require_affine

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 import h5py
 import numpy as np
 
-from raymarch.errors import RaymarchError
-from raymarch.io.guard import one_line
+from raymarch.errors import RaymarchError, one_line
 from raymarch.io.hdf5_open import CURE, attributes
 from raymarch.io.strict_json import parse_json
 from raymarch.view import require_colour
