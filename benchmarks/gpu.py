@@ -25,13 +25,13 @@ import sys
 from dataclasses import replace
 import numpy as np
 import taichi as ti
-from raymarch.grid import Grid
-from raymarch.kernels.march import march, march_adjoint
-from raymarch.kernels.transfer import clear_gradients
-from raymarch.raybuffer import RayBuffer
+from raymarch.device.grid import Grid
+from raymarch.kernels.march.march import march, march_adjoint
+from raymarch.kernels.field.transfer import clear_gradients
+from raymarch.device.ray_buffer import RayBuffer
 from raymarch.runtime import on_cpu, start
-from raymarch.volume import Activation
-from raymarch.workload import workload
+from raymarch.data.volume import Activation
+from raymarch.bench.workload import workload
 start(sys.argv[1])
 degree, work = int(sys.argv[2]), workload(48, 96)
 features = np.random.default_rng(0).normal(size=(48, 48, 48, 3 * (degree + 1) ** 2)).astype(np.float32)

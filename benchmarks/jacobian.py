@@ -10,11 +10,11 @@ import time
 
 import numpy as np
 
-from raymarch.camera import Camera
-from raymarch.linearised import Linearised
-from raymarch.parameters import units
-from raymarch.renderer import March
-from raymarch.volume import Volume
+from raymarch.data.volume import Volume
+from raymarch.geometry.camera import Camera
+from raymarch.gradients.linearised import Linearised
+from raymarch.gradients.parameters import units
+from raymarch.rendering.renderer import March
 
 GROUPS = ("pose", "focal", "principal_point")
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raymarch.tiles import pixels_in_tiles
-from raymarch.volume import Y00
+from raymarch.data.volume import Y00
+from raymarch.geometry.pixel_order import pixels_in_tiles
 
 THREADS = os.cpu_count() or 1
 

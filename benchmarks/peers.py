@@ -25,12 +25,12 @@ from others import THREADS, DrJit, Limit, Torch, task_of
 from plainly import count, plainly
 
 from raymarch import runtime
-from raymarch.grid import Grid
-from raymarch.kernels.march import march, march_adjoint
-from raymarch.kernels.transfer import clear_gradients
-from raymarch.raybuffer import RayBuffer
-from raymarch.volume import Y00
-from raymarch.workload import workload
+from raymarch.bench.workload import workload
+from raymarch.data.volume import Y00
+from raymarch.device.grid import Grid
+from raymarch.device.ray_buffer import RayBuffer
+from raymarch.kernels.field.transfer import clear_gradients
+from raymarch.kernels.march.march import march, march_adjoint
 
 
 class Raymarch:

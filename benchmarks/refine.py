@@ -18,9 +18,9 @@ import numpy as np
 from register import apart, disturbed
 
 import raymarch as rm
-from raymarch.hull import find_box
-from raymarch.imagestore import ImageStore
-from raymarch.similarity import carried, similarity
+from raymarch.device.image_store import ImageStore
+from raymarch.fitting.bounds import find_box
+from raymarch.geometry.similarity import carried, similarity
 
 SCENE = Path(__file__).resolve().parent.parent / "scenes" / "tower"
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import raymarch as rm
-from raymarch.pose import exp_rigid
+from raymarch.geometry.pose import exp_rigid
 
 SCENE = Path(__file__).resolve().parent.parent / "scenes" / "tower"
 DEGREES, SHARE = 10.0, 0.1

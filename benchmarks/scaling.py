@@ -17,7 +17,7 @@ from plainly import count, plainly
 
 import raymarch as rm
 from raymarch import runtime
-from raymarch.workload import views_of_blobs
+from raymarch.bench.workload import views_of_blobs
 
 BOX = ((-1.0, -1.0, -1.0), (1.0, 1.0, 1.0))
 

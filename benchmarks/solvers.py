@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from plainly import count, plainly
 
-from raymarch.solve import Operator, Solution, gauss_newton, levenberg_marquardt
+from raymarch.solvers.least_squares import Operator, Solution, gauss_newton, levenberg_marquardt
 
 SOLVERS = {"gauss_newton": gauss_newton, "levenberg_marquardt": levenberg_marquardt}
 FORMS = ("dense", "matrix-free")

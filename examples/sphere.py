@@ -11,7 +11,7 @@ import time
 import numpy as np
 from sphere_renderer import Sphere, render
 
-from raymarch.solve import Solution, gauss_newton
+from raymarch.solvers.least_squares import Solution, gauss_newton
 
 import taichi as ti  # isort: skip  (after raymarch, which keeps Taichi's banner off stdout)
 

@@ -24,8 +24,8 @@ from dataclasses import dataclass
 import numpy as np
 
 import raymarch as rm
+from raymarch.device.owner import Owner
 from raymarch.errors import RaymarchError
-from raymarch.owner import Owner
 
 import taichi as ti  # isort: skip  (after raymarch, which keeps Taichi's banner off stdout)
 

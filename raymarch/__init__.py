@@ -26,88 +26,89 @@ warnings.filterwarnings("ignore", r".*getdefaultlocale", DeprecationWarning, r"t
 
 if TYPE_CHECKING:
     import raymarch.plot as plot  # noqa: F401
-    from raymarch.camera import Camera as Camera
-    from raymarch.camera import orbit as orbit
-    from raymarch.camera import orbit_of_volume as orbit_of_volume
-    from raymarch.check import GradientReport as GradientReport
-    from raymarch.check import check_gradients as check_gradients
-    from raymarch.deposit import Splat as Splat
-    from raymarch.deposit import splat as splat
-    from raymarch.derivatives import jacobian as jacobian
+    from raymarch.autodiff.splatting import Splat as Splat
+    from raymarch.autodiff.splatting import splat as splat
+    from raymarch.autodiff.tape_scene import Scene as Scene
+    from raymarch.autodiff.torch_march import TorchMarch as TorchMarch
+    from raymarch.data.views import Views as Views
+    from raymarch.data.volume import Activation as Activation
+    from raymarch.data.volume import Volume as Volume
+    from raymarch.device.pool import release as release
     from raymarch.errors import RaymarchError as RaymarchError
-    from raymarch.estimate import Forecast as Forecast
-    from raymarch.estimate import forecast as forecast
-    from raymarch.estimate import forecast_rendering as forecast_rendering
-    from raymarch.evaluation import evaluate as evaluate
-    from raymarch.fitter import Fit as Fit
-    from raymarch.fitter import Fitter as Fitter
-    from raymarch.fitter import fit as fit
-    from raymarch.io.image_set import load_views as load_views
-    from raymarch.io.picture import write_png as write_png
-    from raymarch.io.volume_hdf5 import describe as describe
-    from raymarch.io.volume_hdf5 import load as load
-    from raymarch.io.volume_hdf5 import save as save
-    from raymarch.linearised import Linearised as Linearised
-    from raymarch.metrics import psnr as psnr
-    from raymarch.metrics import ssim as ssim
-    from raymarch.optimiser import Adam as Adam
-    from raymarch.parameters import Parameters as Parameters
-    from raymarch.pool import release as release
-    from raymarch.rays import Rays as Rays
-    from raymarch.refinement import Refinement as Refinement
-    from raymarch.refinement import refine as refine
-    from raymarch.registration import Registration as Registration
-    from raymarch.registration import register as register
-    from raymarch.renderer import March as March
-    from raymarch.renderer import Renderer as Renderer
-    from raymarch.renderer import Rendering as Rendering
-    from raymarch.renderer import render as render
-    from raymarch.report import Report as Report
+    from raymarch.evaluation.held_out import evaluate as evaluate
+    from raymarch.evaluation.metrics import psnr as psnr
+    from raymarch.evaluation.metrics import ssim as ssim
+    from raymarch.fitting.fitter import Fit as Fit
+    from raymarch.fitting.fitter import Fitter as Fitter
+    from raymarch.fitting.fitter import fit as fit
+    from raymarch.fitting.forecast import Forecast as Forecast
+    from raymarch.fitting.forecast import forecast as forecast
+    from raymarch.fitting.forecast import forecast_rendering as forecast_rendering
+    from raymarch.fitting.optimiser import Adam as Adam
+    from raymarch.fitting.report import Report as Report
+    from raymarch.fitting.settings import FitSettings as FitSettings
+    from raymarch.fitting.settings import preset as preset
+    from raymarch.geometry.camera import Camera as Camera
+    from raymarch.geometry.camera import orbit as orbit
+    from raymarch.geometry.camera import orbit_of_volume as orbit_of_volume
+    from raymarch.geometry.rays import Rays as Rays
+    from raymarch.gradients.check_process import GradientReport as GradientReport
+    from raymarch.gradients.check_process import check_gradients as check_gradients
+    from raymarch.gradients.jacobian import jacobian as jacobian
+    from raymarch.gradients.linearised import Linearised as Linearised
+    from raymarch.gradients.parameters import Parameters as Parameters
+    from raymarch.io.image_sets.load import load_views as load_views
+    from raymarch.io.images.write import write_png as write_png
+    from raymarch.io.volumes.hdf5 import describe as describe
+    from raymarch.io.volumes.hdf5 import load as load
+    from raymarch.io.volumes.hdf5 import save as save
+    from raymarch.registration.refine import Refinement as Refinement
+    from raymarch.registration.refine import refine as refine
+    from raymarch.registration.register import Registration as Registration
+    from raymarch.registration.register import register as register
+    from raymarch.rendering.renderer import March as March
+    from raymarch.rendering.renderer import Renderer as Renderer
+    from raymarch.rendering.renderer import Rendering as Rendering
+    from raymarch.rendering.renderer import render as render
     from raymarch.runtime import start as start
-    from raymarch.scene import Scene as Scene
-    from raymarch.settings import FitSettings as FitSettings
-    from raymarch.settings import preset as preset
-    from raymarch.solve import Operator as Operator
-    from raymarch.solve import Solution as Solution
-    from raymarch.solve import cgls as cgls
-    from raymarch.solve import conjugate_gradients as conjugate_gradients
-    from raymarch.solve import gauss_newton as gauss_newton
-    from raymarch.solve import levenberg_marquardt as levenberg_marquardt
-    from raymarch.torch_bridge import TorchMarch as TorchMarch
-    from raymarch.view import Views as Views
-    from raymarch.volume import Activation as Activation
-    from raymarch.volume import Volume as Volume
+    from raymarch.solvers.krylov import Operator as Operator
+    from raymarch.solvers.krylov import cgls as cgls
+    from raymarch.solvers.krylov import conjugate_gradients as conjugate_gradients
+    from raymarch.solvers.least_squares import Solution as Solution
+    from raymarch.solvers.least_squares import gauss_newton as gauss_newton
+    from raymarch.solvers.least_squares import levenberg_marquardt as levenberg_marquardt
 
 # Names are looked up when first used: Taichi, HDF5 and Matplotlib take half a second each to import.
 _HOME = {
-    "camera": ["Camera", "orbit", "orbit_of_volume"],
-    "check": ["GradientReport", "check_gradients"],
-    "deposit": ["Splat", "splat"],
+    "autodiff.splatting": ["Splat", "splat"],
+    "autodiff.tape_scene": ["Scene"],
+    "autodiff.torch_march": ["TorchMarch"],
+    "data.views": ["Views"],
+    "data.volume": ["Activation", "Volume"],
+    "device.pool": ["release"],
     "errors": ["RaymarchError"],
-    "evaluation": ["evaluate"],
-    "fitter": ["Fit", "Fitter", "fit"],
-    "estimate": ["Forecast", "forecast", "forecast_rendering"],
-    "io.image_set": ["load_views"],
-    "io.picture": ["write_png"],
-    "io.volume_hdf5": ["describe", "load", "save"],
-    "derivatives": ["jacobian"],
-    "linearised": ["Linearised"],
-    "metrics": ["psnr", "ssim"],
-    "optimiser": ["Adam"],
-    "parameters": ["Parameters"],
-    "pool": ["release"],
-    "rays": ["Rays"],
-    "refinement": ["Refinement", "refine"],
-    "registration": ["Registration", "register"],
-    "renderer": ["March", "Renderer", "Rendering", "render"],
-    "report": ["Report"],
+    "evaluation.held_out": ["evaluate"],
+    "evaluation.metrics": ["psnr", "ssim"],
+    "fitting.fitter": ["Fit", "Fitter", "fit"],
+    "fitting.forecast": ["Forecast", "forecast", "forecast_rendering"],
+    "fitting.optimiser": ["Adam"],
+    "fitting.report": ["Report"],
+    "fitting.settings": ["FitSettings", "preset"],
+    "geometry.camera": ["Camera", "orbit", "orbit_of_volume"],
+    "geometry.rays": ["Rays"],
+    "gradients.check_process": ["GradientReport", "check_gradients"],
+    "gradients.jacobian": ["jacobian"],
+    "gradients.linearised": ["Linearised"],
+    "gradients.parameters": ["Parameters"],
+    "io.image_sets.load": ["load_views"],
+    "io.images.write": ["write_png"],
+    "io.volumes.hdf5": ["describe", "load", "save"],
+    "registration.refine": ["Refinement", "refine"],
+    "registration.register": ["Registration", "register"],
+    "rendering.renderer": ["March", "Renderer", "Rendering", "render"],
     "runtime": ["start"],
-    "scene": ["Scene"],
-    "settings": ["FitSettings", "preset"],
-    "solve": ["Operator", "Solution", "cgls", "conjugate_gradients", "gauss_newton", "levenberg_marquardt"],
-    "torch_bridge": ["TorchMarch"],
-    "view": ["Views"],
-    "volume": ["Activation", "Volume"],
+    "solvers.krylov": ["Operator", "cgls", "conjugate_gradients"],
+    "solvers.least_squares": ["Solution", "gauss_newton", "levenberg_marquardt"],
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 __all__ = sorted([*_MODULE_OF, "plot"])  # noqa: PLE0605

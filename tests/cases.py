@@ -6,10 +6,10 @@ import itertools
 
 import numpy as np
 
-from raymarch.camera import Camera
-from raymarch.pose import look_at
-from raymarch.rays import Rays
-from raymarch.volume import COLOURS, DENSITIES, Activation, Volume
+from raymarch.data.volume import COLOURS, DENSITIES, Activation, Volume
+from raymarch.geometry.camera import Camera
+from raymarch.geometry.pose import look_at
+from raymarch.geometry.rays import Rays
 
 FINEST = (9, 7, 6)  # what every grid of the tests holds, so that kernels are compiled once for all volumes
 BLOCKS = (1, 2, 4, 8)

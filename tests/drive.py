@@ -9,15 +9,15 @@ import numpy as np
 import taichi as ti
 from cases import BACKGROUND, FINEST
 
-from raymarch.camera import Camera, orbit
-from raymarch.grid import Grid
-from raymarch.kernels import transfer
-from raymarch.kernels.depth import march_depth
-from raymarch.kernels.march import march, march_adjoint
-from raymarch.raybuffer import RayBuffer
-from raymarch.renderer import Renderer
-from raymarch.view import Views
-from raymarch.volume import Volume
+from raymarch.data.views import Views
+from raymarch.data.volume import Volume
+from raymarch.device.grid import Grid
+from raymarch.device.ray_buffer import RayBuffer
+from raymarch.geometry.camera import Camera, orbit
+from raymarch.kernels.field import transfer
+from raymarch.kernels.march.depth import march_depth
+from raymarch.kernels.march.march import march, march_adjoint
+from raymarch.rendering.renderer import Renderer
 
 
 @cache

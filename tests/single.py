@@ -8,20 +8,21 @@ import numpy as np
 import taichi as ti
 
 from raymarch import runtime
-from raymarch.deposit import Splat, splat
-from raymarch.fitter import fit
-from raymarch.gradient_check import check_rows
-from raymarch.grid import Reading
-from raymarch.hull import find_box
-from raymarch.imagestore import ImageStore
-from raymarch.kernels import activation, numeric
-from raymarch.kernels.batch import shuffled
-from raymarch.kernels.gather import cell_of, gather, scatter
-from raymarch.kernels.harmonics import basis, basis_slope
+from raymarch.autodiff.splatting import Splat, splat
+from raymarch.data.views import Views
+from raymarch.device.grid import Reading
+from raymarch.device.image_store import ImageStore
+from raymarch.fitting.bounds import find_box
+from raymarch.fitting.fitter import fit
+from raymarch.fitting.settings import preset
+from raymarch.gradients.checks import check_rows
+from raymarch.gradients.linearised import Linearised
+from raymarch.kernels import numeric
+from raymarch.kernels.field import activation
+from raymarch.kernels.field.gather import cell_of, gather, scatter
+from raymarch.kernels.field.harmonics import basis, basis_slope
+from raymarch.kernels.rays.camera import shuffled
 from raymarch.kernels.splat import splat_adjoint
-from raymarch.linearised import Linearised
-from raymarch.settings import preset
-from raymarch.view import Views
 
 POINTS = ti.types.ndarray(ndim=2)
 NUMBERS = ti.types.ndarray(ndim=1)

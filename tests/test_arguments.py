@@ -15,8 +15,8 @@ import pytest
 
 import raymarch as rm
 from raymarch import plot
-from raymarch.owner import Owner
-from raymarch.report import Report
+from raymarch.device.owner import Owner
+from raymarch.fitting.report import Report
 
 NAN, INF = math.nan, math.inf
 CAMERA = rm.Camera.look_at((1, -4, 2), width=8, height=6)

@@ -12,13 +12,13 @@ import pytest
 import reference
 import single as worker
 
-from raymarch.camera import Camera
+from raymarch.data.views import Views
+from raymarch.data.volume import Volume
+from raymarch.device.image_store import ImageStore
 from raymarch.errors import RaymarchError
-from raymarch.imagestore import ImageStore
-from raymarch.kernels.batch import draw_tiles, list_tiles
-from raymarch.pose import look_at
-from raymarch.view import Views
-from raymarch.volume import Volume
+from raymarch.geometry.camera import Camera
+from raymarch.geometry.pose import look_at
+from raymarch.kernels.rays.camera import draw_tiles, list_tiles
 
 WIDTH, HEIGHT, TILE = 11, 6, 4  # no multiples of a tile
 SIZES = [1, 2, 3, 4, 5, 16, 17, 64, 100, 1000]

@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
-from raymarch import memory
+from raymarch.bench.workload import views_of_blobs, workload
+from raymarch.device import memory
 from raymarch.errors import RaymarchError
-from raymarch.workload import views_of_blobs, workload
 
 
 def run(*words: str) -> subprocess.CompletedProcess:

@@ -11,16 +11,18 @@ import numpy as np
 import pytest
 import single as worker
 
-from raymarch import check, gradient_check, pool
-from raymarch.camera import Camera
+from raymarch.data.volume import Activation, Volume
+from raymarch.device import pool
 from raymarch.errors import RaymarchError
-from raymarch.gradient_check import check_rows
-from raymarch.io.volume_hdf5 import save
-from raymarch.kernels import geometry
-from raymarch.linearised import Linearised
-from raymarch.parameters import GROUPS
-from raymarch.renderer import March
-from raymarch.volume import Activation, Volume
+from raymarch.geometry.camera import Camera
+from raymarch.gradients import checks
+from raymarch.gradients.check_process import check_gradients
+from raymarch.gradients.checks import check_rows
+from raymarch.gradients.linearised import Linearised
+from raymarch.gradients.parameters import GROUPS
+from raymarch.io.volumes.hdf5 import save
+from raymarch.kernels.march import geometry
+from raymarch.rendering.renderer import March
 
 BALL = Volume.from_function(
     lambda p: 4 * np.exp(-6 * (p**2).sum(-1)), lambda p: 0.5 + 0.4 * np.sin(4 * p), shape=(10, 9, 8)
@@ -29,7 +31,7 @@ CAMERA = Camera.look_at((0.4, -4, 1), width=16, height=12)
 
 
 def test_every_gradient_of_a_users_volume_is_good_from_a_process_of_another_precision(single):
-    report = single(check.check_gradients, BALL, CAMERA)
+    report = single(check_gradients, BALL, CAMERA)
     assert [row.parameter for row in report.rows] == list(GROUPS) and report.good
     for row in report.rows:
         assert row.verdict == "good" and row.precision == "f64" and row.mode == "emission-absorption"
@@ -38,7 +40,7 @@ def test_every_gradient_of_a_users_volume_is_good_from_a_process_of_another_prec
 
 
 def test_in_single_precision_only_the_dot_test_is_made():
-    report = check.check_gradients(BALL, [CAMERA], ["pose"], precision="f32", march=March(mode="additive"))
+    report = check_gradients(BALL, [CAMERA], ["pose"], precision="f32", march=March(mode="additive"))
     (row,) = report.rows
     assert (row.precision, row.mode, row.difference, row.worst) == ("f32", "additive", None, None)
     assert row.dot < 1e-5 and report.good
@@ -113,7 +115,7 @@ def test_an_opaque_fog_has_slopes_too_small_to_be_checked_and_not_wrong_ones():
 def test_in_single_precision_too_a_fog_is_flat_and_not_good():
     fog = Volume.from_function(lambda p: np.full(p.shape[:-1], 9.0), shape=(8, 8, 8))
     camera = Camera.look_at((0, -4, 0), fov=0.2, width=8, height=8)
-    report = check.check_gradients(fog, camera, ["pose", "step"], precision="f32")
+    report = check_gradients(fog, camera, ["pose", "step"], precision="f32")
     assert [row.verdict for row in report.rows] == ["flat", "flat"] and "nothing was checked" in str(report)
 
 
@@ -128,12 +130,21 @@ def test_a_volume_at_a_kink_is_told_from_a_wrong_gradient():
 @pytest.mark.parametrize(
     "ask, said",
     [
-        (lambda: check.check_gradients(BALL, CAMERA, ["tilt"]), "parameters have 'tilt', want some of density"),
-        (lambda: check.check_gradients(BALL, CAMERA, "colour", march=March(mode="x-ray")), "no gradient by colour"),
-        (lambda: check.check_gradients(BALL, []), "want a Volume|want Views, a Camera or a list with at least one"),
-        (lambda: check.check_gradients(CAMERA, BALL), "want a Volume|want Views, a Camera or a list with at least one"),
-        (lambda: check.check_gradients(BALL, CAMERA, precision="f16"), "precision is 'f16'"),
-        (lambda: check.check_gradients(BALL, CAMERA, rays=0), "rays is 0"),
+        (lambda: check_gradients(BALL, CAMERA, ["tilt"]), "parameters have 'tilt', want some of density"),
+        (
+            lambda: check_gradients(BALL, CAMERA, "colour", march=March(mode="x-ray")),
+            "no gradient by colour",
+        ),
+        (
+            lambda: check_gradients(BALL, []),
+            "want a Volume|want Views, a Camera or a list with at least one",
+        ),
+        (
+            lambda: check_gradients(CAMERA, BALL),
+            "want a Volume|want Views, a Camera or a list with at least one",
+        ),
+        (lambda: check_gradients(BALL, CAMERA, precision="f16"), "precision is 'f16'"),
+        (lambda: check_gradients(BALL, CAMERA, rays=0), "rays is 0"),
     ],
 )
 def test_what_cannot_be_checked_is_said(ask, said):
@@ -166,4 +177,4 @@ def test_the_command_prints_its_rows(tmp_path):
 
 
 def test_widths_are_tried_from_the_likeliest():
-    assert gradient_check.WIDTHS[0] == 1e-5 and sorted(gradient_check.WIDTHS) == [10.0**-k for k in range(7, 2, -1)]
+    assert checks.WIDTHS[0] == 1e-5 and sorted(checks.WIDTHS) == [10.0**-k for k in range(7, 2, -1)]

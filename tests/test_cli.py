@@ -19,7 +19,7 @@ import pytest
 from PIL import Image
 
 from raymarch import runtime
-from raymarch.io.volume_hdf5 import load
+from raymarch.io.volumes.hdf5 import load
 
 VERBS = ("fit", "evaluate", "render", "info")
 TINY = "--preset quick --steps 30 --resolution 24 --sh-degree 0"
@@ -346,7 +346,7 @@ def test_interrupted_fit_is_saved(number, finished, here, tmp_path):
 def test_interrupted_twice_gives_up(monkeypatch, capsys):
     """The first Ctrl-C is a question, the second an end, with one line."""
     from raymarch import cli
-    from raymarch.interrupt import asked_to_stop
+    from raymarch.fitting.interrupt import asked_to_stop
 
     def work(**_):
         with asked_to_stop() as asked:
@@ -407,8 +407,8 @@ assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
 def test_another_thread_is_told_so():
     from threading import Thread
 
+    from raymarch.device.ray_buffer import RayBuffer
     from raymarch.errors import RaymarchError
-    from raymarch.raybuffer import RayBuffer
 
     said = []
     with RayBuffer(4) as buffer:

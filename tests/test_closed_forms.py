@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import single as worker
 
-from raymarch.rays import Rays
-from raymarch.volume import Y00, Activation, Volume
+from raymarch.data.volume import Y00, Activation, Volume
+from raymarch.geometry.rays import Rays
 
 WHITE = 0.5 / Y00  # the feature that "clamped" reads as 1
 CLAMPED = Activation("relu", 0.0, 1.0, "clamped")

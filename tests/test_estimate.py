@@ -11,13 +11,13 @@ import drive
 import numpy as np
 import pytest
 
-from raymarch import memory
-from raymarch.budget import memory_of_fit, require_budget
+from raymarch.data.volume import Volume
+from raymarch.device import memory
 from raymarch.errors import RaymarchError
-from raymarch.estimate import forecast, forecast_rendering
-from raymarch.fitter import Fitter
-from raymarch.settings import FitSettings, preset
-from raymarch.volume import Volume
+from raymarch.fitting.budget import memory_of_fit, require_budget
+from raymarch.fitting.fitter import Fitter
+from raymarch.fitting.forecast import forecast, forecast_rendering
+from raymarch.fitting.settings import FitSettings, preset
 
 BOX = np.array([(-1.0, -1.0, -0.5), (1.0, 1.0, 0.5)])
 IMAGES = (20, 32, 32, 4)

@@ -14,20 +14,20 @@ import drive
 import numpy as np
 import pytest
 
-from raymarch import fitter as module
-from raymarch import settings
+from raymarch.data.views import Views
+from raymarch.data.volume import COLOURS, DENSITIES
+from raymarch.device.grid import Grid
+from raymarch.device.image_store import ImageStore
+from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
-from raymarch.fitter import REPORT_EVERY, Fitter, fit
-from raymarch.grid import Grid
-from raymarch.imagestore import ImageStore
-from raymarch.kernels.transfer import clear_gradients
-from raymarch.metrics import psnr
-from raymarch.pose import grid_of_box
-from raymarch.raybuffer import RayBuffer
-from raymarch.renderer import render
-from raymarch.settings import preset
-from raymarch.view import Views
-from raymarch.volume import COLOURS, DENSITIES
+from raymarch.evaluation.metrics import psnr
+from raymarch.fitting import fitter as module
+from raymarch.fitting import settings
+from raymarch.fitting.fitter import REPORT_EVERY, Fitter, fit
+from raymarch.fitting.settings import preset
+from raymarch.geometry.pose import grid_of_box
+from raymarch.kernels.field.transfer import clear_gradients
+from raymarch.rendering.renderer import render
 
 QUICK = {"resolution": 16, "steps": 40, "rays": 512, "sh_degree": 0, "slots": 1}
 HELD_OUT = 2

@@ -1,8 +1,9 @@
-"""Law: imports point down the floors of the house, modules are short, and nothing happens on import."""
+"""Law: imports point down the rooms that docs/design.md lists, modules are short, and nothing happens on import."""
 
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from graphlib import TopologicalSorter
@@ -10,50 +11,25 @@ from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).resolve().parent.parent / "raymarch"
-FLOORS = {
-    0: ["errors", "checks", "arrays", "arguments", "runtime", "interrupt"],
-    1: [
-        "pose",
-        "similarity",
-        "camera",
-        "rays",
-        "samples",
-        "tiles",
-        "volume",
-        "view",
-        "parameters",
-        "memory",
-        "pool",
-        "kernels",
-        "grid_layout",
-        "grid",
-        "owner",
-    ]
-    + ["raybuffer", "raymotion", "imagestore", "dotgrid"],
-    2: ["renderer", "optimiser", "losses", "tape", "hull", "io", "metrics", "settings", "report"]
-    + ["projection", "linearised", "scene", "derivatives", "deposit", "tensors", "torch_bridge", "workload", "budget"]
-    + ["krylov", "linear_model", "contents", "focus", "agreement"],
-    3: ["fitter", "evaluation", "gradient_check", "check", "solve", "registration", "refinement", "bench", "estimate"],
-    4: ["cli", "plot"],
-    5: ["__init__", "__main__"],
+import raymarch
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "raymarch"
+MODULES = {
+    ".".join(path.relative_to(PACKAGE).with_suffix("").parts): path
+    for path in sorted(PACKAGE.rglob("*.py"))
+    if path.read_text() or path.parent == PACKAGE
 }
-FLOOR = {name: floor for floor, names in FLOORS.items() for name in names}
-VALUES = ("pose", "camera", "rays", "samples", "volume", "view")
-KERNELS_MAY_IMPORT = ("kernels", "runtime", "errors", "volume")
+LISTED = re.search(r"<!-- rooms -->\n```\n(.*?)```", (ROOT / "docs" / "design.md").read_text(), re.S)[1].splitlines()
+ROOMS = [line.split()[0].strip("./").replace("/", ".") for line in reversed(LISTED)]
+ENTRANCES = ("__init__", "__main__")  # they hand on what is public, and see all rooms
+VALUES = ("geometry", "data", "solvers")
+MOST_ROOMS, MOST_IMPORTS = 25, 120
 
 
-def name_of(path: Path) -> str:
-    """Dotted name of a module without the package's."""
-    parts = path.relative_to(PACKAGE).with_suffix("").parts
-    return ".".join(parts[:-1] if len(parts) > 1 and parts[-1] == "__init__" else parts)
-
-
-MODULES = {name_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
-
-
-def floor_of(name: str) -> int:
-    return FLOOR[name.split(".")[0]]
+def room_of(name: str) -> str:
+    """The folder a module lies in: `io.files` of `io.files.atomic`; a package that is itself a module is its own."""
+    return name.rpartition(".")[0]
 
 
 def imported(name: str) -> set[str]:
@@ -70,45 +46,69 @@ def imported(name: str) -> set[str]:
         for dotted in candidates:
             if dotted.split(".")[0] == "raymarch":
                 tail = dotted.split(".")[1:]
-                known = [".".join(tail[:n]) for n in (2, 1) if ".".join(tail[:n]) in MODULES]
+                tries = [".".join(tail[:n]) for n in range(len(tail), 0, -1)]
+                known = [m for t in tries for m in (t, f"{t}.__init__") if m in MODULES]
                 found.add(known[0] if known else "__init__")
     return found - {name}
 
 
-@pytest.mark.parametrize("name", MODULES)
+IMPORTS = {name: imported(name) for name in MODULES}
+BETWEEN = {(room_of(a), room_of(b)) for a in MODULES if a not in ENTRANCES for b in IMPORTS[a]}
+BETWEEN = {(a, b) for a, b in BETWEEN if a != b}
+
+
+def test_every_room_is_listed_and_every_listed_room_is_there():
+    assert {room_of(name) for name in MODULES} == set(ROOMS)
+    assert len(ROOMS) == len(set(ROOMS)) <= MOST_ROOMS
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if name not in ENTRANCES])
 def test_imports_point_down(name):
-    assert name.split(".")[0] in FLOOR, f"{name} has no floor; put it into the table"
-    above = {other for other in imported(name) if floor_of(other) > floor_of(name)}
-    assert not above, f"{name} on floor {floor_of(name)} imports {above}"
+    own = ROOMS.index(room_of(name))
+    above = {other for other in IMPORTS[name] if other in ENTRANCES or ROOMS.index(room_of(other)) > own}
+    assert not above, f"{name} imports {above}, of rooms above its own"
 
 
 def test_no_cycles():
-    order = list(TopologicalSorter({name: imported(name) for name in MODULES}).static_order())
-    assert set(order) == set(MODULES)
+    assert set(TopologicalSorter(IMPORTS).static_order()) == set(MODULES)
 
 
-@pytest.mark.parametrize("name", [name for name in MODULES if name.startswith("kernels")])
+def test_few_imports_between_rooms():
+    assert len(BETWEEN) <= MOST_IMPORTS, len(BETWEEN)
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if name.startswith("kernels.")])
 def test_kernels_know_only_kernels_and_constants(name):
-    assert {other.split(".")[0] for other in imported(name)} <= set(KERNELS_MAY_IMPORT)
+    assert {other.split(".")[0] for other in IMPORTS[name]} <= {"kernels", "runtime", "errors", "data"}
 
 
-def external(name: str) -> set[str]:
-    """Top-level names of all that a module imports."""
+@pytest.mark.parametrize("name", [name for name in MODULES if room_of(name) in VALUES])
+def test_values_know_only_numpy(name):
     nodes = list(ast.walk(ast.parse(MODULES[name].read_text())))
     froms = {node.module.split(".")[0] for node in nodes if isinstance(node, ast.ImportFrom)}
-    return froms | {alias.name.split(".")[0] for node in nodes if isinstance(node, ast.Import) for alias in node.names}
-
-
-@pytest.mark.parametrize("name", VALUES)
-def test_values_know_only_numpy(name):
-    assert external(name) <= set(sys.stdlib_module_names) | {"numpy", "raymarch"}
-    assert {floor_of(other) for other in imported(name)} <= {0, 1}
-    assert imported(name) <= {*VALUES, "errors", "checks", "arrays", "arguments"}
+    others = {alias.name.split(".")[0] for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    assert froms | others <= set(sys.stdlib_module_names) | {"numpy", "raymarch"}
+    assert {room_of(other) for other in IMPORTS[name]} <= {*VALUES, ""} and "runtime" not in IMPORTS[name]
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_modules_are_short(name):
-    assert len(MODULES[name].read_text().splitlines()) <= 300
+    assert len(MODULES[name].read_text().splitlines()) <= 310
+
+
+def test_no_room_bears_a_public_name():
+    """Importing `raymarch.render.x` would replace `raymarch.render`."""
+    folders = {room.split(".")[0] for room in ROOMS} | {name for name in MODULES if "." not in name}
+    assert folders & set(raymarch.__all__) <= {"plot"}
+
+
+def test_the_two_lists_of_public_names_agree():
+    tree = ast.parse(MODULES["__init__"].read_text())
+    block = next(node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
+    typed = {
+        alias.asname: node.module for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names
+    }
+    assert typed == {name: f"raymarch.{module}" for name, module in raymarch._MODULE_OF.items()}
 
 
 def test_only_the_runtime_starts_taichi():
@@ -121,7 +121,7 @@ def test_only_the_runtime_starts_taichi():
 
 def test_nothing_happens_on_import():
     """Every module but the entry point is imported; nothing is printed, warned or started."""
-    names = ", ".join("raymarch" + ("" if n == "__init__" else f".{n}") for n in MODULES if n != "__main__")
-    code = f"import {names}\nfrom raymarch import runtime\nassert runtime._running is None"
+    found = {f"raymarch.{name}".removesuffix(".__init__") for name in MODULES if name != "__main__"}
+    code = f"import {', '.join(sorted(found))}\nfrom raymarch import runtime\nassert runtime._running is None"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=PACKAGE.parent, check=False)
     assert (run.returncode, run.stdout, run.stderr) == (0, "", "")

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 import single as worker
 
-from raymarch.camera import Camera
+from raymarch.device.grid import MODES
 from raymarch.errors import RaymarchError
-from raymarch.gradient_check import check_rows
-from raymarch.grid import MODES
-from raymarch.linearised import CHUNK, Linearised
-from raymarch.parameters import FEW, GROUPS, SHAPES, Parameters, units
-from raymarch.pose import exp_rigid
-from raymarch.renderer import March
+from raymarch.geometry.camera import Camera
+from raymarch.geometry.pose import exp_rigid
+from raymarch.gradients.checks import check_rows
+from raymarch.gradients.linearised import CHUNK, Linearised
+from raymarch.gradients.parameters import FEW, GROUPS, SHAPES, Parameters, units
+from raymarch.rendering.renderer import March
 
 EXPOSURE = (1.1, 0.9, 1.2, 0.1, 0.0, -0.1)
 EXACT = March(step=0.47, stop=0.0, least=0.0)

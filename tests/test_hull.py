@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 import single as worker
 
-from raymarch.agreement import dissenters, why_nothing
-from raymarch.camera import Camera, orbit
+from raymarch.data.agreement import dissenters, why_nothing
+from raymarch.data.focus import focus
+from raymarch.data.views import Views
+from raymarch.device.image_store import ImageStore
 from raymarch.errors import RaymarchError
-from raymarch.fitter import Fitter
-from raymarch.focus import focus
-from raymarch.hull import find_box, visual_hull
-from raymarch.imagestore import ImageStore
-from raymarch.pose import grid_of_box, look_at
-from raymarch.view import Views
+from raymarch.fitting.bounds import find_box, visual_hull
+from raymarch.fitting.fitter import Fitter
+from raymarch.geometry.camera import Camera, orbit
+from raymarch.geometry.pose import grid_of_box, look_at
 
 RADIUS = 0.6
 DISTANCE = 4.0

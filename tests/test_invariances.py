@@ -11,17 +11,17 @@ import pytest
 import reference
 import taichi as ti
 
-from raymarch.camera import Camera
-from raymarch.grid import Grid
-from raymarch.kernels.batch import rays_of_pixels
-from raymarch.kernels.march import march_adjoint
-from raymarch.kernels.occupancy import occupy
-from raymarch.kernels.transfer import clear_gradients
-from raymarch.pose import affine_of_box
-from raymarch.raybuffer import RayBuffer
-from raymarch.rays import Rays
-from raymarch.renderer import INVISIBLE, March, Renderer
-from raymarch.volume import Y00, Activation, Volume
+from raymarch.data.volume import Y00, Activation, Volume
+from raymarch.device.grid import Grid
+from raymarch.device.ray_buffer import RayBuffer
+from raymarch.geometry.camera import Camera
+from raymarch.geometry.pose import affine_of_box
+from raymarch.geometry.rays import Rays
+from raymarch.kernels.field.occupancy import occupy
+from raymarch.kernels.field.transfer import clear_gradients
+from raymarch.kernels.march.march import march_adjoint
+from raymarch.kernels.rays.camera import rays_of_pixels
+from raymarch.rendering.renderer import INVISIBLE, March, Renderer
 
 LARGE = (33, 29, 26)  # many occupancy cells, the last one of an axis cut
 

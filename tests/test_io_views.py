@@ -13,15 +13,15 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from raymarch import memory
-from raymarch.camera import Camera
 from raymarch.cli import cli
+from raymarch.device import memory
 from raymarch.errors import RaymarchError
-from raymarch.io import guard, strict_json
-from raymarch.io.frame_file import unique_names
-from raymarch.io.image_set import load_views
-from raymarch.io.layouts import LAYOUTS
-from raymarch.io.picture import write_png
+from raymarch.geometry.camera import Camera
+from raymarch.io.files import limits, strict_json
+from raymarch.io.image_sets.frame_file import unique_names
+from raymarch.io.image_sets.layouts import LAYOUTS
+from raymarch.io.image_sets.load import load_views
+from raymarch.io.images.write import write_png
 
 LEGO = Path(__file__).parents[2] / "shared" / "data" / "lego400"
 POSES = [Camera.look_at((3 * np.cos(a), 3 * np.sin(a), 1)).world_from_camera for a in (0.0, 2.0, 4.0)]
@@ -127,7 +127,7 @@ def test_a_huge_image_is_refused_before_decoding(tmp_path, side):
 
 
 def test_a_set_over_the_budget_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(guard, "MEMORY_BUDGET", 100)
+    monkeypatch.setattr(limits, "MEMORY_BUDGET", 100)
     refused(write_set(tmp_path / "set"), "its 3 images declare 576 bytes, over the budget of 100 bytes")
 
 
@@ -396,8 +396,8 @@ def test_every_verb_that_reads_a_set_follows_links_if_told_so(monkeypatch, verb,
     def ask(path, split, **how):
         raise Asked(path, how["follow_links"])
 
-    monkeypatch.setattr("raymarch.io.image_set.load_views", ask)
-    monkeypatch.setattr("raymarch.io.volume_hdf5.load", lambda path: SimpleNamespace(background=(1, 1, 1)))
+    monkeypatch.setattr("raymarch.io.image_sets.load.load_views", ask)
+    monkeypatch.setattr("raymarch.io.volumes.hdf5.load", lambda path: SimpleNamespace(background=(1, 1, 1)))
     with pytest.raises(Asked) as asked:
         cli.main([*verb.split(), *["--follow-links"] * follow], standalone_mode=False)
     assert asked.value.args == ("SET", follow)

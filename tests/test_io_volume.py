@@ -10,11 +10,11 @@ import h5py
 import numpy as np
 import pytest
 
+from raymarch.data.volume import COLOURS, DENSITIES, Activation, Volume
 from raymarch.errors import RaymarchError
-from raymarch.io import guard
-from raymarch.io.volume_hdf5 import describe, load, save
-from raymarch.pose import affine_of_box
-from raymarch.volume import COLOURS, DENSITIES, Activation, Volume
+from raymarch.geometry.pose import affine_of_box
+from raymarch.io.files import limits
+from raymarch.io.volumes.hdf5 import describe, load, save
 
 
 def random_volume(shape=(4, 5, 6), degree=0, dtype=np.float32, activation=None, **more):
@@ -292,7 +292,7 @@ def test_values_that_no_volume_has_are_not_described(saved, name, bad):
 
 
 def test_a_file_over_the_budget_is_refused(saved, monkeypatch):
-    monkeypatch.setattr(guard, "MEMORY_BUDGET", 100)
+    monkeypatch.setattr(limits, "MEMORY_BUDGET", 100)
     with pytest.raises(RaymarchError, match="over the budget of 100 bytes"):
         load(saved)
 
@@ -389,8 +389,8 @@ def test_a_disk_that_fills_up_costs_nothing(saved):
         import resource, signal, sys
         import numpy as np
         from raymarch.errors import RaymarchError
-        from raymarch.io.volume_hdf5 import save
-        from raymarch.volume import Volume
+        from raymarch.io.volumes.hdf5 import save
+        from raymarch.data.volume import Volume
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
         rng = np.random.default_rng(0)

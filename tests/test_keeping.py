@@ -21,22 +21,23 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from raymarch import cli, fitter, runtime
-from raymarch.camera import Camera
+from raymarch import cli, runtime
 from raymarch.cli import say
+from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
-from raymarch.fitter import Fit, Fitter
-from raymarch.interrupt import asked_to_stop, endings_interrupt
-from raymarch.io import keep as keeping
-from raymarch.io import temporary
-from raymarch.io.atomic import replacing, require_writable
-from raymarch.io.keep import keep
-from raymarch.io.picture import folder_for, write_png
-from raymarch.io.volume_hdf5 import load, save
-from raymarch.pose import affine_of_box, grid_of_box
-from raymarch.report import NOT_FINITE, Report
-from raymarch.settings import preset
-from raymarch.volume import Volume
+from raymarch.fitting import fitter
+from raymarch.fitting import keep as keeping
+from raymarch.fitting.fitter import Fit, Fitter
+from raymarch.fitting.interrupt import asked_to_stop, endings_interrupt
+from raymarch.fitting.keep import keep
+from raymarch.fitting.report import NOT_FINITE, Report
+from raymarch.fitting.settings import preset
+from raymarch.geometry.camera import Camera
+from raymarch.geometry.pose import affine_of_box, grid_of_box
+from raymarch.io.files import temporary
+from raymarch.io.files.atomic import replacing, require_writable
+from raymarch.io.images.write import folder_for, write_png
+from raymarch.io.volumes.hdf5 import load, save
 
 INTERRUPTED = "interrupted at step 16"
 RUN_AWAY = f"{NOT_FINITE} at step 3; the volume from before it is kept"
@@ -105,7 +106,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("line", REFUSED)
 def test_files_of_others_are_refused_before_anything_is_done(line, here, capsys, monkeypatch):
-    monkeypatch.setattr("raymarch.renderer.Renderer.__init__", lambda *_: pytest.fail("begun"))
+    monkeypatch.setattr("raymarch.rendering.renderer.Renderer.__init__", lambda *_: pytest.fail("begun"))
     before = contents(here)
     code, out, err = ran(capsys, *[word.strip("'") for word in line.split()])
     assert (code, out) == (1, "") and err.count("\n") == 1 and err.startswith(f"raymarch: {REFUSED[line]}")
@@ -324,7 +325,7 @@ def test_a_grid_that_a_volume_cannot_have_is_refused_as_a_box(reach):
 def test_what_a_killed_process_left_is_removed_and_no_other(tmp_path):
     code = """
 import os, signal, sys
-from raymarch.io.atomic import replacing
+from raymarch.io.files.atomic import replacing
 with replacing(sys.argv[1]) as temporary:
     os.kill(os.getpid(), signal.SIGKILL)
 """

@@ -9,12 +9,12 @@ import cases
 import numpy as np
 import pytest
 
-from raymarch.camera import Camera
-from raymarch.linearised import Linearised
-from raymarch.parameters import Parameters
-from raymarch.pose import look_at
-from raymarch.renderer import March
-from raymarch.volume import Activation, Volume
+from raymarch.data.volume import Activation, Volume
+from raymarch.geometry.camera import Camera
+from raymarch.geometry.pose import look_at
+from raymarch.gradients.linearised import Linearised
+from raymarch.gradients.parameters import Parameters
+from raymarch.rendering.renderer import March
 
 EXACT = March(stop=0.0, least=0.0)
 H = 1e-6

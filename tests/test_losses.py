@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import taichi as ti
 
-from raymarch import losses
+from raymarch.kernels.fit import losses
 
 COUNT = 37
 DELTA = 0.1

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from raymarch.errors import RaymarchError
-from raymarch.evaluation import Evaluation, ViewScore
-from raymarch.metrics import psnr, ssim
+from raymarch.evaluation.held_out import Evaluation, ViewScore
+from raymarch.evaluation.metrics import psnr, ssim
 
 RNG = np.random.default_rng(0)
 TRUTH = RNG.uniform(0, 1, (14, 13, 3))

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 import reference
 
+from raymarch.data.volume import Activation, Volume
+from raymarch.device.grid import MODES
 from raymarch.errors import RaymarchError
-from raymarch.grid import MODES
-from raymarch.renderer import March, Renderer, render
-from raymarch.volume import Activation, Volume
+from raymarch.rendering.renderer import March, Renderer, render
 
 DENSE = 4.0  # of the additive mode: most rays reach their clamp
 READINGS = [("softplus", "sigmoid"), ("relu", "clamped"), ("identity", "identity")]
@@ -68,7 +68,7 @@ def test_rays_of_the_additive_cases_are_clamped():
 def slab(mode, sigma, **march):
     """Image of one ray through a slab of one length, and its T."""
     v = cases.constant(sigma, 0.0, activation=Activation("identity"), degree=0)
-    from raymarch.rays import Rays
+    from raymarch.geometry.rays import Rays
 
     with Renderer(v, March(mode=mode, **march)) as renderer:
         image, _ = renderer.trace(Rays([[0.5, 0.5, -3.0]], [[0.0, 0.0, 1.0]]), "black")
@@ -103,7 +103,7 @@ def ball() -> Volume:
 @pytest.mark.parametrize("mode", MODES)
 def test_jitter_is_a_function_of_seed_and_pixel(mode):
     """Whatever the batch; another seed gives another image, close to the one without jitter."""
-    from raymarch.camera import Camera
+    from raymarch.geometry.camera import Camera
 
     camera = Camera.look_at((0, -4, 0.5), width=9, height=7)
     even = render(ball(), camera, march=March(mode=mode))

@@ -6,10 +6,10 @@ import drive
 import numpy as np
 import pytest
 
+from raymarch.data.volume import Volume
+from raymarch.device.grid import Grid
 from raymarch.errors import RaymarchError
-from raymarch.grid import Grid
-from raymarch.optimiser import Adam
-from raymarch.volume import Volume
+from raymarch.fitting.optimiser import Adam
 
 ADAM = Adam(lr_density=0.4, lr_colour=0.05, final=0.2, beta1=0.8, beta2=0.95, eps=1e-6)
 SHAPE = (8, 6, 5)

@@ -78,7 +78,12 @@ def test_unknown_name_is_an_attribute_error():
 
 
 def test_there_are_examples():
-    assert {"raymarch.camera", "raymarch.metrics", "raymarch.renderer", "raymarch.settings"} <= set(with_examples())
+    assert {
+        "raymarch.geometry.camera",
+        "raymarch.evaluation.metrics",
+        "raymarch.rendering.renderer",
+        "raymarch.fitting.settings",
+    } <= set(with_examples())
 
 
 @pytest.fixture

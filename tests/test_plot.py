@@ -15,12 +15,12 @@ import pytest  # noqa: E402
 from matplotlib.axes import Axes  # noqa: E402
 
 from raymarch import plot  # noqa: E402
-from raymarch.camera import Camera, orbit  # noqa: E402
+from raymarch.data.views import Views  # noqa: E402
+from raymarch.data.volume import Activation, Volume  # noqa: E402
 from raymarch.errors import RaymarchError  # noqa: E402
-from raymarch.metrics import psnr  # noqa: E402
-from raymarch.report import Report  # noqa: E402
-from raymarch.view import Views  # noqa: E402
-from raymarch.volume import Activation, Volume  # noqa: E402
+from raymarch.evaluation.metrics import psnr  # noqa: E402
+from raymarch.fitting.report import Report  # noqa: E402
+from raymarch.geometry.camera import Camera, orbit  # noqa: E402
 
 BOX = np.array([(-1, -2, 0.5), (1, 3, 1.5)])
 RNG = np.random.default_rng(7)

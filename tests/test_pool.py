@@ -11,14 +11,15 @@ import numpy as np
 import pytest
 from taichi.lang import kernel_impl
 
-from raymarch import memory, pool, runtime
-from raymarch.camera import Camera
+from raymarch import runtime
+from raymarch.data.volume import Volume
+from raymarch.device import memory, pool
+from raymarch.device.grid import Grid
+from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
-from raymarch.grid import Grid
-from raymarch.kernels.march import march, march_adjoint
-from raymarch.raybuffer import RayBuffer
-from raymarch.renderer import Renderer, render
-from raymarch.volume import Volume
+from raymarch.geometry.camera import Camera
+from raymarch.kernels.march.march import march, march_adjoint
+from raymarch.rendering.renderer import Renderer, render
 
 CAMERA = Camera.look_at((0.3, -4, 0.5), width=12, height=10)
 

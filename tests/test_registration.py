@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 from drive import BALL_BOX, ball_views
 
-from raymarch import registration
-from raymarch.camera import Camera
+from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
-from raymarch.pose import exp_rigid, twist_about
-from raymarch.projection import out_of_sight
-from raymarch.refinement import refine
-from raymarch.registration import register
-from raymarch.renderer import render
-from raymarch.settings import preset
-from raymarch.similarity import _pixels, aligned, carried, similarity
-from raymarch.volume import Volume
+from raymarch.fitting.settings import preset
+from raymarch.geometry.camera import Camera
+from raymarch.geometry.pose import exp_rigid, twist_about
+from raymarch.geometry.similarity import _pixels, aligned, carried, similarity
+from raymarch.gradients.projection import out_of_sight
+from raymarch.registration import register as module
+from raymarch.registration.refine import refine
+from raymarch.registration.register import register
+from raymarch.rendering.renderer import render
 
 
 def thing() -> Volume:
@@ -121,7 +121,7 @@ class Empty:
 @pytest.mark.parametrize("groups", [("pose",), ("pose", "exposure"), ("exposure",)])
 @pytest.mark.parametrize("start", AWAY, ids=["back", "left", "below", "principal"])
 def test_a_start_that_looks_away_is_said_before_anything_is_made(start, groups, monkeypatch):
-    monkeypatch.setattr(registration, "Linearised", None)
+    monkeypatch.setattr(module, "Linearised", None)
     said = r"sees nothing of the volume: its box lies outside the image; turn it to the box's centre, \(0, 0, 0\)$"
     with pytest.raises(RaymarchError, match=said):
         register(thing(), np.zeros((28, 32, 3)), start, groups)
@@ -129,7 +129,7 @@ def test_a_start_that_looks_away_is_said_before_anything_is_made(start, groups, 
 
 def test_a_start_that_sees_only_what_is_transparent_is_said_after_one_image(monkeypatch):
     empty = Empty()
-    monkeypatch.setattr(registration, "Linearised", lambda *_, **__: empty)
+    monkeypatch.setattr(module, "Linearised", lambda *_, **__: empty)
     with pytest.raises(RaymarchError, match="what of its box is in the image is transparent; turn it to"):
         register(thing(), np.zeros((28, 32, 3)), TRUE)
     assert empty.looks == 1
@@ -138,22 +138,22 @@ def test_a_start_that_sees_only_what_is_transparent_is_said_after_one_image(monk
 @pytest.mark.parametrize("slope", [1e-12, 1e-6, 1e-3, 1.0])
 def test_a_search_that_leads_nowhere_ends_within_its_steps_and_says_so(slope, monkeypatch):
     half = Empty(transmittance=0.5, slope=slope)
-    monkeypatch.setattr(registration, "Linearised", lambda *_, **__: half)
+    monkeypatch.setattr(module, "Linearised", lambda *_, **__: half)
     found = register(thing(), np.zeros((28, 32, 3)), TRUE, steps=7)
     assert not found.converged and found.error > 0.1
-    assert found.steps <= 7 * len(registration.BLURS) and half.looks <= 9 * len(registration.BLURS)
-    assert np.linalg.norm(found.camera.position) <= registration.FARTHEST * np.linalg.norm(TRUE.position)
+    assert found.steps <= 7 * len(module.BLURS) and half.looks <= 9 * len(module.BLURS)
+    assert np.linalg.norm(found.camera.position) <= module.FARTHEST * np.linalg.norm(TRUE.position)
 
 
 def test_a_step_out_of_sight_is_none_and_none_is_endless():
-    level = registration._Level(np.zeros((28, 32, 3)), TRUE, 0.0, ("pose",), thing().corners, 0)
+    level = module._Level(np.zeros((28, 32, 3)), TRUE, 0.0, ("pose",), thing().corners, 0)
     gone = [*AWAY, replace(TRUE, world_from_camera=TRUE.world_from_camera @ exp_rigid([0, 0, 1e9, 0, 0, 0]))]
     for camera in gone:
-        r, _ = level.linearise(None, (camera, np.array(registration.PLAIN)))
+        r, _ = level.linearise(None, (camera, np.array(module.PLAIN)))
         assert np.isinf(r).all()
     for size in (1e-3, 1.0, 1e3, 1e150):
         camera, _ = level.retract((TRUE, None), np.array([size, 0, 0, 0, 0, 0]))
-        moved = min(size, registration.LONGEST) * np.linalg.norm(TRUE.position)
+        moved = min(size, module.LONGEST) * np.linalg.norm(TRUE.position)
         np.testing.assert_allclose(np.linalg.norm(camera.position - TRUE.position), moved)
 
 

@@ -8,12 +8,12 @@ import pytest
 import taichi as ti
 from test_transposes import best_agreement
 
-from raymarch.grid import MODES
-from raymarch.linearised import Linearised
-from raymarch.parameters import SHAPES
-from raymarch.pose import exp_rigid, right_jacobian
-from raymarch.renderer import March
-from raymarch.scene import Scene
+from raymarch.autodiff.tape_scene import Scene
+from raymarch.device.grid import MODES
+from raymarch.geometry.pose import exp_rigid, right_jacobian
+from raymarch.gradients.linearised import Linearised
+from raymarch.gradients.parameters import SHAPES
+from raymarch.rendering.renderer import March
 
 MOVED = {
     "background": 0.02,

@@ -8,11 +8,11 @@ from dataclasses import fields
 import click
 import pytest
 
-from raymarch import fitter
 from raymarch.cli.fit import _settings
 from raymarch.errors import RaymarchError
-from raymarch.optimiser import Adam
-from raymarch.settings import PRESETS, FitSettings, changed, preset
+from raymarch.fitting import fitter
+from raymarch.fitting.optimiser import Adam
+from raymarch.fitting.settings import PRESETS, FitSettings, changed, preset
 
 BAD = [
     ({"resolution": 3}, "resolution is 3"),

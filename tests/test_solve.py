@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from raymarch.errors import RaymarchError
-from raymarch.pose import exp_rigid
-from raymarch.solve import Operator, cgls, conjugate_gradients, gauss_newton, levenberg_marquardt
+from raymarch.geometry.pose import exp_rigid
+from raymarch.solvers.least_squares import Operator, cgls, conjugate_gradients, gauss_newton, levenberg_marquardt
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmarks"))
 

@@ -12,7 +12,7 @@ import single as worker
 import taichi as ti
 from test_transposes import best_agreement
 
-from raymarch.deposit import Splat, splat
+from raymarch.autodiff.splatting import Splat, splat
 from raymarch.errors import RaymarchError
 from raymarch.kernels.splat import splat_adjoint
 

@@ -6,14 +6,14 @@ import pytest
 import taichi as ti
 from drive import grid_of, ray_buffer, reading_of
 
-from raymarch.grid import MODES
-from raymarch.kernels import activation
-from raymarch.kernels.gather import gather
-from raymarch.kernels.geometry import geometry_adjoint
-from raymarch.kernels.march import march, march_adjoint
-from raymarch.raymotion import RayMotion
-from raymarch.rays import Rays
-from raymarch.volume import Activation, Volume
+from raymarch.data.volume import Activation, Volume
+from raymarch.device.grid import MODES
+from raymarch.geometry.rays import Rays
+from raymarch.gradients.ray_tangents import RayMotion
+from raymarch.kernels.field import activation
+from raymarch.kernels.field.gather import gather
+from raymarch.kernels.march.geometry import geometry_adjoint
+from raymarch.kernels.march.march import march, march_adjoint
 
 STEPS, RAYS = 8, 6
 STEP = (cases.FINEST[0] - 1) / (STEPS - 0.5)  # seven and a half of them cross the box

@@ -12,8 +12,9 @@ import pytest
 import taichi as ti
 from test_transposes import best_agreement
 
-from raymarch import losses, tape
-from raymarch.kernels.regularise import EDGE, EPS_DENSITY, EPS_FEATURES
+from raymarch.fitting import tape
+from raymarch.kernels.fit import losses
+from raymarch.kernels.fit.regularise import EDGE, EPS_DENSITY, EPS_FEATURES
 
 STEP, SEED = 3, 5
 WEIGHTS = (0.7, 0.4, 0.3)  # of the variation of the density, of the features, and of sparsity

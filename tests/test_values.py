@@ -9,17 +9,18 @@ import drive
 import numpy as np
 import pytest
 
-from raymarch import grid as grid_module
-from raymarch import memory, pool, runtime
-from raymarch.camera import Camera, orbit, orbit_of_volume
+from raymarch import runtime
+from raymarch.data.views import Views, require_colour
+from raymarch.data.volume import Y00, Activation, Volume
+from raymarch.device import grid as grid_module
+from raymarch.device import memory, pool
+from raymarch.device.grid import Grid
+from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
-from raymarch.grid import Grid
-from raymarch.pose import affine_of_box, look_at, require_box, require_rigid
-from raymarch.raybuffer import RayBuffer
-from raymarch.rays import Rays
-from raymarch.renderer import March
-from raymarch.view import Views, require_colour
-from raymarch.volume import Y00, Activation, Volume
+from raymarch.geometry.camera import Camera, orbit, orbit_of_volume
+from raymarch.geometry.pose import affine_of_box, look_at, require_box, require_rigid
+from raymarch.geometry.rays import Rays
+from raymarch.rendering.renderer import March
 
 EPS = float(np.finfo(float).eps)
 CAMERA = Camera.look_at((1, -4, 2), (0.5, 0, 0), fov=0.8, width=6, height=4)

@@ -81,7 +81,7 @@ def image_and_gradients(function, tensors, dt, seed=1):
 
 def both(shape=(5, 4, 6), dt=0.11, dtype=torch.float64, **how):
     """Ours and the twin's `image_and_gradients` of a case."""
-    from raymarch.torch_bridge import TorchMarch
+    from raymarch.autodiff.torch_march import TorchMarch
 
     tensors = case(shape, dtype=dtype, **how)
     with TorchMarch(shape, slots=2) as ours:
@@ -98,7 +98,7 @@ def run_example():
     """Failures of the example in the docstring of TorchMarch, run in full."""
     import doctest
 
-    from raymarch.torch_bridge import TorchMarch
+    from raymarch.autodiff.torch_march import TorchMarch
 
     text = TorchMarch.__doc__.replace("# doctest: +SKIP", "")
     example = doctest.DocTestParser().get_doctest(text, {"TorchMarch": TorchMarch}, "TorchMarch", None, 0)

@@ -112,12 +112,12 @@ def _nursery() -> None:
     import rich.progress  # noqa: F401
 
     import raymarch.cli
-    import raymarch.estimate
-    import raymarch.evaluation
-    import raymarch.fitter
-    import raymarch.io.image_set
-    import raymarch.linearised
-    import raymarch.registration  # noqa: F401
+    import raymarch.evaluation.held_out
+    import raymarch.fitting.fitter
+    import raymarch.fitting.forecast
+    import raymarch.gradients.linearised
+    import raymarch.io.image_sets.load
+    import raymarch.registration.register  # noqa: F401
 
     replies = os.fdopen(os.dup(1), "w")
     os.set_inheritable(replies.fileno(), False)

@@ -15,7 +15,7 @@ from raymarch.cli.fit import fit
 from raymarch.cli.info import info
 from raymarch.cli.render import render
 from raymarch.errors import RaymarchError
-from raymarch.interrupt import endings_interrupt
+from raymarch.fitting.interrupt import endings_interrupt
 
 
 class Verbs(click.Group):

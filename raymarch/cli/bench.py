@@ -32,7 +32,7 @@ def bench(what, n, resolution, repeats, block, steps, threads, arch, as_json):
     WHAT is march, fit or all. The march's figures are million samples a second: whole steps of half a voxel through a
     grid of which nothing is empty; the adjoint's go up to the grid's finished gradient.
     """
-    from raymarch.bench import bench_fit, bench_march
+    from raymarch.bench.speed import bench_fit, bench_march
     from raymarch.runtime import start
 
     cores = os.cpu_count() or 1

@@ -28,17 +28,17 @@ def check_gradients(run, data, split, parameters, precision, mode, rays, seed, f
 
     Exit code 1 if a gradient is wrong; one at a kink, where there is no derivative, is not.
     """
-    from raymarch import check
-    from raymarch.io.image_set import load_views
-    from raymarch.io.volume_hdf5 import load
-    from raymarch.renderer import March
+    from raymarch.gradients import check_process
+    from raymarch.io.image_sets.load import load_views
+    from raymarch.io.volumes.hdf5 import load
+    from raymarch.rendering.renderer import March
 
     volume = load(run)
     views = load_views(data, split, follow_links=follow_links, for_fit=False)
     names = [name.strip() for name in parameters.split(",") if name.strip()] if parameters else None
     march = March(stop=0.0, least=0.0, mode=mode)
     say.note("checking in a process of its own; a large volume takes a minute")
-    report = check.check_gradients(
+    report = check_process.check_gradients(
         volume,
         views,
         names,

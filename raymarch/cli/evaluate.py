@@ -21,10 +21,11 @@ from raymarch.cli import options, say
 @options.as_json
 def evaluate(run, data, split, images, overwrite, background, follow_links, arch, as_json):
     """PSNR and SSIM of VOLUME against the views of DATA."""
-    from raymarch import evaluation, runtime
-    from raymarch.io.image_set import load_views
-    from raymarch.io.picture import folder_for, write_comparison
-    from raymarch.io.volume_hdf5 import load
+    from raymarch import runtime
+    from raymarch.evaluation import held_out
+    from raymarch.io.image_sets.load import load_views
+    from raymarch.io.images.write import folder_for, write_comparison
+    from raymarch.io.volumes.hdf5 import load
 
     volume = load(run)
     behind = background or volume.background
@@ -41,7 +42,7 @@ def evaluate(run, data, split, images, overwrite, background, follow_links, arch
             if folder is not None:
                 write_comparison(folder / f"{views.names[i]}.png", image, views.rgb(i), overwrite=overwrite)
 
-        result = evaluation.evaluate(volume, views, seen=seen)
+        result = held_out.evaluate(volume, views, seen=seen)
     if as_json:
         options.print_json(asdict(result))
         return

@@ -78,14 +78,15 @@ def fit(
     that is not, which goes beside it as NAME.interrupted.h5. Exit code 0: it is in the file asked for, all of it or
     what there was when stopped. 1: it is elsewhere, as is said, or its numbers ran away, or there is none.
     """
-    from raymarch import estimate, fitter, runtime
+    from raymarch import runtime
     from raymarch.errors import RaymarchError
-    from raymarch.interrupt import asked_to_stop
-    from raymarch.io.image_set import load_views
-    from raymarch.io.keep import keep
-    from raymarch.io.volume_hdf5 import bytes_of_file, require_target
-    from raymarch.report import NOT_FINITE
-    from raymarch.settings import preset as settings_of
+    from raymarch.fitting import fitter, forecast
+    from raymarch.fitting.interrupt import asked_to_stop
+    from raymarch.fitting.keep import keep
+    from raymarch.fitting.report import NOT_FINITE
+    from raymarch.fitting.settings import preset as settings_of
+    from raymarch.io.image_sets.load import load_views
+    from raymarch.io.volumes.hdf5 import bytes_of_file, require_target
 
     asked = {"seconds": seconds, "steps": steps, "resolution": resolution, "sh_degree": sh_degree, "seed": seed}
     asked["memory"] = memory
@@ -100,8 +101,8 @@ def fit(
     say.note(f"{len(views)} views of {views.images.shape[2]} x {views.images.shape[1]} from {data}, on {running.arch}")
 
     if dry_run:
-        say.note(f"measuring {estimate.PROBE} steps")
-        options.print_forecast(estimate.forecast(views, settings, box=box), as_json)
+        say.note(f"measuring {forecast.PROBE} steps")
+        options.print_forecast(forecast.forecast(views, settings, box=box), as_json)
         return 0
 
     from raymarch.cli.progress import FitProgress

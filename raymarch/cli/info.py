@@ -16,13 +16,13 @@ SIDE = 800  # pixels a side of the image that the forecast is about
 @options.as_json
 def info(file, clock, as_json):
     """Shape, box, activations, size and history of the volume FILE, and what rendering it takes."""
-    from raymarch.io.volume_hdf5 import describe, load
-    from raymarch.memory import memory_of_rendering
+    from raymarch.device.memory import memory_of_rendering
+    from raymarch.io.volumes.hdf5 import describe, load
 
     record = describe(file).record()
     record["bytes_to_render"] = memory_of_rendering(record["shape"], record["degree"], SIDE * SIDE).total
     if clock:
-        from raymarch.estimate import forecast_rendering
+        from raymarch.fitting.forecast import forecast_rendering
 
         record["seconds_to_render"] = forecast_rendering(load(file), SIDE, SIDE).seconds
     if as_json:

@@ -31,13 +31,13 @@ def render(run, data, split, orbit, elevation, size, out, extras, overwrite, bac
     import numpy as np
 
     from raymarch import runtime
-    from raymarch.camera import orbit_of_volume
+    from raymarch.data.views import require_colour
     from raymarch.errors import RaymarchError
-    from raymarch.io.image_set import load_views
-    from raymarch.io.picture import VISIBLE, folder_for, write_depth, write_png
-    from raymarch.io.volume_hdf5 import load
-    from raymarch.renderer import Renderer
-    from raymarch.view import require_colour
+    from raymarch.geometry.camera import orbit_of_volume
+    from raymarch.io.image_sets.load import load_views
+    from raymarch.io.images.write import VISIBLE, folder_for, write_depth, write_png
+    from raymarch.io.volumes.hdf5 import load
+    from raymarch.rendering.renderer import Renderer
 
     if Path(out).suffix.lower() in (".mp4", ".gif", ".webm", ".mov", ".avi", ".mkv"):
         raise RaymarchError(f"{out}: clips are not written yet; give a folder for PNG files")

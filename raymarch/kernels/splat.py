@@ -14,7 +14,7 @@ on the number of threads nor on that of the bands. Elsewhere points add by atomi
 import taichi as ti
 
 from raymarch import runtime
-from raymarch.kernels.march import SERIAL
+from raymarch.kernels.parallel import SERIAL
 
 BANDS = 16  # row i of the target belongs to band i mod BANDS
 

@@ -1,0 +1,116 @@
+"""What shapes an image, as Taichi fields with gradients: for programs of one's own around a `ti.ad.Tape`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import taichi as ti
+
+from raymarch import runtime
+from raymarch.arguments import checked
+from raymarch.checks import instance_of
+from raymarch.device.owner import Owner
+from raymarch.geometry.pose import right_jacobian
+from raymarch.gradients.linearised import Linearised
+from raymarch.gradients.parameters import SHAPES, Parameters
+from raymarch.kernels.field import transfer
+
+
+@dataclass(frozen=True, eq=False)
+class SceneFields:
+    """The fields, each with its `grad`; shapes and units as in `Parameters`, zero where nothing is moved."""
+
+    background: ti.Field
+    pose: ti.Field
+    focal: ti.Field
+    principal_point: ti.Field
+    exposure: ti.Field
+    step: ti.Field
+    box: ti.Field
+    image: ti.Field
+
+
+class Scene(Owner[SceneFields]):
+    """Everything but the volume's own numbers by which the image of a `Linearised` can be moved, as Taichi fields.
+
+    `background`, `pose`, `focal`, `principal_point`, `exposure`, `step` and `box` are fields of numbers, zero at first,
+    that kernels and Python may write; they are added to what the `Linearised` was made with (a pose is multiplied by
+    the exponential of its six). Inside a `ti.ad.Tape`, `render` makes the image, exposure included, in `image`, and
+    carries the gradient of what follows to all seven fields and to the volume's own numbers, which
+    `gradient_of_volume` gives.
+
+    Example:
+        >>> from raymarch.geometry.camera import Camera
+        >>> from raymarch.data.volume import Volume
+        >>> ball = Volume.from_function(lambda p: 9.0 * (np.linalg.norm(p, axis=-1) < 0.5), shape=(16, 16, 16))
+        >>> with Linearised(ball, Camera.look_at((0, -4, 0), width=8, height=8)) as seen, Scene(seen) as scene:
+        ...     scene.render()
+        ...     scene.image.shape  # of (red, green, blue, T)
+        (64,)
+    """
+
+    name = "this scene"
+
+    @checked(seen=instance_of(Linearised, "a Linearised"))
+    def __init__(self, seen: Linearised):
+        self.seen = seen
+        count = seen.buffer.capacity  # as many rays as it may ever look along
+        if not self._own((count,), lambda room: self._build(count), lambda room: 8 * 2 * (32 + 4 * count)):
+            for name in (*SHAPES, "image"):
+                getattr(self.fields, name).fill(0)
+                getattr(self.fields, name).grad.fill(0)
+        self._gradient = Parameters()
+
+    @staticmethod
+    def _build(count: int) -> tuple[ti.FieldsBuilder, SceneFields]:
+        fields = {name: ti.field(float, needs_grad=True) for name in SHAPES}
+        f = SceneFields(**fields, image=ti.Vector.field(4, float, needs_grad=True))
+        tree = ti.FieldsBuilder()
+        for name, shape in SHAPES.items():
+            for field in (getattr(f, name), getattr(f, name).grad):
+                (tree.dense(ti.axes(*range(len(shape))), shape) if shape else tree).place(field)
+        for field in (f.image, f.image.grad):
+            tree.dense(ti.i, count).place(field)
+        return tree, f
+
+    def __getattr__(self, name: str):
+        if name in SHAPES:
+            return getattr(self.fields, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    @property
+    def image(self) -> ti.Field:
+        """Colour after exposure, and T (ray), one 4-vector a pixel, with `grad`."""
+        return self.fields.image
+
+    def _moves(self) -> Parameters:
+        return Parameters(**{name: getattr(self.fields, name).to_numpy().astype(float) for name in SHAPES})
+
+    @ti.ad.grad_replaced
+    def render(self) -> None:
+        self.seen.move(self._moves())
+        transfer.vectors_in(np.ascontiguousarray(self.seen.image()), self.image)
+
+    @ti.ad.grad_for(render)
+    def _render_adjoint(self) -> None:
+        d_image = np.empty((len(self.seen.rays), 4))
+        transfer.vectors_out(self.image.grad, d_image)
+        moves = self._moves()
+        self.seen.move(moves)
+        self._gradient = self.seen.adjoint(d_image)
+        transfer.vectors_in(np.ascontiguousarray(self.seen.image()), self.image)
+        self.image.grad.fill(0)  # what comes before this `render` in a Tape did not make this image
+        for name in set(SHAPES) & set(self.seen.groups):
+            gradient = getattr(self._gradient, name)
+            if name == "pose":
+                gradient = right_jacobian(moves.pose).T @ gradient
+            field = getattr(self.fields, name).grad
+            field.from_numpy(np.asarray(field.to_numpy() + gradient, runtime.dtype()))
+
+    # grad_replaced drops a docstring.
+    render.__doc__ = "Make the image of the scene as its fields say; inside a Tape, its adjoint follows."
+
+    def gradient_of_volume(self) -> tuple[np.ndarray, np.ndarray | None]:
+        """Gradient by raw density and features that the last Tape left; None for what the mode does not see."""
+        return np.asarray(self._gradient.density), self._gradient.colour

@@ -1,0 +1,267 @@
+"""The march as a function of PyTorch tensors, with their gradients: `pip install "raymarch[torch]"`.
+
+Image and compositing are those of Lombardi et al. 2019, "Neural Volumes" (taichi-dev/taichi#2241): RGBA templates on
+[-1, 1]^3, opacity added up to 1. `torch` is imported by the first `TorchMarch`, never by the import of this module.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+import taichi as ti
+
+from raymarch import runtime
+from raymarch.arguments import checked
+from raymarch.autodiff.torch_tensors import import_torch, require_shapes, require_tensor
+from raymarch.checks import whole
+from raymarch.data.samples import SHAPE
+from raymarch.data.volume import Activation
+from raymarch.device.grid import Grid
+from raymarch.device.memory import MAX_CELLS
+from raymarch.device.ray_buffer import RayBuffer
+from raymarch.errors import RaymarchError
+from raymarch.geometry.pose import affine_of_box
+from raymarch.gradients.ray_tangents import RayMotion
+from raymarch.kernels.field import torch_templates
+from raymarch.kernels.field.transfer import clear_gradients
+from raymarch.kernels.march.geometry import geometry_adjoint
+from raymarch.kernels.march.march import march, march_adjoint
+from raymarch.rendering.renderer import March
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+BOX = ((-1.0, -1.0, -1.0), (1.0, 1.0, 1.0))
+BLACK = (0.0, 0.0, 0.0)
+LEAST_STEP = 1e-3  # voxels, as everywhere
+
+
+class TorchMarch:
+    """Marches RGBA templates that are PyTorch tensors, differentiably; owns device memory until `close`.
+
+    A call `march(template, campos, camrot, focal, princpt, pixelcoords, dt=...)` returns the image (N, 4, H, W), black
+    behind: red, green, blue and alpha. View n sees template n alone. All tensors have the dtype of the process's
+    precision (`rm.start(precision="f64")` for f64, as `gradcheck` wants it) and lie on the device it runs on.
+
+    - `template` (N, 4, D, H, W): red, green, blue and density [1/world unit] of any sign, read as they are; outer
+      samples on the faces of the box, x along W, y along H, z along D, as `grid_sample(align_corners=True)` has them.
+    - `campos` (N, 3): camera position [world unit], in or outside the box [-1, 1]^3.
+    - `camrot` (N, 3, 3), `focal` (N, 2), `princpt` (N, 2), `pixelcoords` (N, H, W, 2) [pixel]: a ray's direction is
+      a row0 + b row1 + row2 of camrot, with (a, b) = (pixelcoords - princpt) / focal, made a unit vector. camrot need
+      not be a rotation; its gradient is by its nine entries.
+    - `dt`: length of a step [world unit], a number.
+
+    Samples lie in the middle of steps dt from where the ray enters the box (or starts in it), with one shorter last
+    step; each takes `min(alpha + density dt, 1) - alpha` of its colour. A ray beside the box is 0.
+
+    Gradients go to all six tensors, by rays that move with the cameras, entry and exit included; not twice
+    (`create_graph`). At kinks they are one-sided: faces of cells, edges of the box, alpha reaching 1 (just 1 counts as
+    not clamped). On the CPU they repeat to the bit.
+
+    Copies: fields cannot wrap foreign memory, so each template is copied in once a march and once more for its
+    gradient (the device holds one template, whatever N), and its gradient out once; rays in, image and rays' gradients
+    out, likewise. Nothing else is converted or copied, but an image's gradient that comes strided, as `sum` gives it.
+
+    Kernels are compiled by the first call and the first `backward` of a size, in seconds. Make a TorchMarch once. Both
+    calls belong to the thread and process that started raymarch (no fork: workers of a DataLoader must not march). On
+    CUDA a call that wants gradients therefore turns torch's backward threads off for this thread, as
+    `torch.autograd.set_multithreading_enabled(False)` does.
+
+    Args:
+        shape: (D, H, W) of the templates, at least 2 each.
+        slots: gradient buffers on the CPU, one a thread at most; each as large as the template. CUDA takes one.
+        batch: rays a launch; no effect on image or gradient by rays.
+
+    Raises RaymarchError where torch is missing, memory does not suffice, on use after `close`, and for tensors of
+    another dtype, device, shape or layout, with the line that mends it.
+
+    Example:
+        >>> import torch  # doctest: +SKIP
+        >>> template = torch.rand(2, 4, 16, 16, 16, requires_grad=True)  # doctest: +SKIP
+        >>> row = torch.arange(8.0)  # doctest: +SKIP
+        >>> pixels = torch.stack(torch.meshgrid(row, row, indexing="xy"), -1).repeat(2, 1, 1, 1)  # doctest: +SKIP
+        >>> cameras = torch.tensor([[0.0, 0, -3], [0, 0, -4]]), torch.eye(3).repeat(2, 1, 1)  # doctest: +SKIP
+        >>> with TorchMarch((16, 16, 16)) as march:  # doctest: +SKIP
+        ...     image = march(template, *cameras, torch.full((2, 2), 8.0), torch.full((2, 2), 3.5), pixels, dt=1 / 15)
+        ...     image.square().mean().backward()
+        >>> image.shape, template.grad.shape  # doctest: +SKIP
+        (torch.Size([2, 4, 8, 8]), torch.Size([2, 4, 16, 16, 16]))
+    """
+
+    @checked(shape=SHAPE, slots=whole(1, 64), batch=whole(1, 1 << 26))
+    def __init__(self, shape, *, slots: int = 4, batch: int = 1 << 16):
+        import_torch()
+        if not ti.lang.util.has_pytorch():
+            raise RaymarchError("TI_ENABLE_TORCH=0 keeps Taichi from taking tensors; unset it")
+        self._how = March(mode="additive", stop=0.0, least=0.0, batch=batch)
+        runtime.start()
+        with ExitStack() as owners:
+            self.grid = owners.enter_context(Grid(shape, 0, slots=slots if runtime.on_cpu() else 1))
+            self.grid.name = "this torch march"
+            self.buffer = owners.enter_context(RayBuffer(batch))
+            self.motion = owners.enter_context(RayMotion(batch))
+            _require_index("templates", self.grid.shape)
+            self._owners = owners.pop_all()
+        self.shape = self.grid.shape
+        world_from_xyz = affine_of_box(BOX, self.shape[::-1])
+        self.grid.set_level(self.shape, world_from_xyz[:, [2, 1, 0, 3]])
+        self.grid.set_activation(Activation("identity", 0.0, 1.0, "identity"))
+
+    def __enter__(self) -> TorchMarch:
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Free the device memory; a later call, or a `backward` of an earlier one, is a RaymarchError."""
+        self._owners.close()
+
+    def __call__(
+        self,
+        template: Tensor,
+        campos: Tensor,
+        camrot: Tensor,
+        focal: Tensor,
+        princpt: Tensor,
+        pixelcoords: Tensor,
+        *,
+        dt: float,
+    ) -> Tensor:
+        """Image (N, 4, H, W) of N templates, each seen by its camera."""
+        torch = import_torch()
+        _ = self.grid.fields  # not closed, and the right thread
+        tensors = {"template": template, "campos": campos, "camrot": camrot, "focal": focal, "princpt": princpt}
+        tensors["pixelcoords"] = pixelcoords
+        for name, value in tensors.items():
+            require_tensor(name, value)
+        require_shapes(self.shape, *tensors.values())
+        _require_index("images", pixelcoords.shape[1:3])
+        if not template.is_contiguous():
+            raise RaymarchError(
+                "template is not contiguous, so it cannot be read as it lies; pass template.contiguous()"
+            )
+        if not isinstance(dt, (int, float, np.number)) or not LEAST_STEP * self.grid.voxel <= dt < math.inf:
+            least = f"{LEAST_STEP * self.grid.voxel:.3g}"
+            raise RaymarchError(f"dt is {dt!r}, want a number from {least} such as {self.grid.voxel / 2:.3g}")
+        if template.is_cuda and torch.is_grad_enabled() and any(value.requires_grad for value in tensors.values()):
+            torch.autograd.set_multithreading_enabled(False)
+        plane = (pixelcoords - princpt[:, None, None]) / focal[:, None, None]
+        rows = camrot[:, None, None]
+        direction = plane[..., :1] * rows[..., 0, :] + plane[..., 1:] * rows[..., 1, :] + rows[..., 2, :]
+        direction = direction / torch.linalg.vector_norm(direction, dim=-1, keepdim=True)
+        if not (direction.isfinite().all() and campos.isfinite().all()):
+            raise RaymarchError(
+                "some rays are not finite; campos, camrot, focal, princpt or pixelcoords has a NaN or 0"
+            )
+        return _function().apply(template, campos, direction, self, float(dt))
+
+    def _arguments(self, count: int, dt: float):
+        """What every march wants last."""
+        how = self._how
+        return how.reading(self.grid), count, dt, how.stop, how.least, ti.Vector(list(BLACK))
+
+    def _batches(self, origin: Tensor, direction: Tensor) -> Iterator[tuple[int, int]]:
+        """First ray and count of each batch, its rays in the buffer: one origin (3,), directions (ray, 3)."""
+        for first in range(0, len(direction), self.buffer.capacity):
+            count = min(self.buffer.capacity, len(direction) - first)
+            torch_templates.rays_in(origin, direction, self.buffer.fields, first, count)
+            yield first, count
+
+    def _image(self, template: Tensor, campos: Tensor, direction: Tensor, dt: float) -> Tensor:
+        """Image (N, 4, ray) of directions (N, ray, 3)."""
+        grid, rays = self.grid.fields, self.buffer.fields
+        image = template.new_empty((len(template), 4, direction.shape[1]))
+        _wait(template)
+        grid.broken[None] = 0
+        for n in range(len(template)):
+            torch_templates.template_in(template[n], grid)
+            if grid.broken[None]:
+                raise RaymarchError("template has a number that is not finite; find it with template.isfinite()")
+            for first, count in self._batches(campos[n], direction[n]):
+                march(grid, rays, *self._arguments(count, dt))
+                torch_templates.image_out(rays, image[n], first, count)
+        ti.sync()
+        return image
+
+    def _gradients(self, template: Tensor, campos: Tensor, direction: Tensor, d_image: Tensor, dt: float, wanted):
+        """d_ of template, of campos and of direction, where wanted, else None; each ray is replayed."""
+        grid, rays, moved = self.grid.fields, self.buffer.fields, self.motion.fields
+        d_template = template.new_empty(template.shape) if wanted[0] else None
+        d_origin, d_direction = (direction.new_empty(direction.shape) for _ in range(2))
+        _wait(template)
+        self.grid.fold()  # what an interrupted call left
+        clear_gradients(grid)
+        for n in range(len(template)):
+            torch_templates.template_in(template[n], grid)
+            for first, count in self._batches(campos[n], direction[n]):
+                torch_templates.image_gradient_in(d_image[n], rays, first, count)
+                if d_template is not None:
+                    march_adjoint(grid, rays, *self._arguments(count, dt))
+                if wanted[1] or wanted[2]:
+                    geometry_adjoint(grid, rays, moved, *self._arguments(count, dt))
+                    torch_templates.rays_gradient_out(moved, grid, d_origin[n], d_direction[n], first, count)
+            if d_template is not None:
+                self.grid.fold()
+                torch_templates.template_gradient_out(grid, d_template[n])
+        ti.sync()
+        return d_template, d_origin.sum(1) if wanted[1] else None, d_direction if wanted[2] else None
+
+
+def _require_index(what: str, shape) -> None:
+    """RaymarchError where four channels of `shape` are more numbers than Taichi can index."""
+    if 4 * math.prod(shape) > MAX_CELLS:
+        raise RaymarchError(
+            f"{what} of {tuple(shape)} have over {MAX_CELLS} numbers, more than Taichi can index; lower it"
+        )
+
+
+@cache
+def _function():
+    """The autograd function of (template, campos, direction, march, dt): the image's seam to torch."""
+    import torch
+
+    class MarchFunction(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, template, campos, direction, march, dt):
+            ctx.save_for_backward(template, campos, direction)
+            ctx.march, ctx.dt = march, dt
+            n, height, width, _ = direction.shape
+            image = march._image(*_bare(template, campos, direction), dt)
+            return image.view(n, 4, height, width)
+
+        @staticmethod
+        @torch.autograd.function.once_differentiable
+        def backward(ctx, d_image):
+            template, campos, direction = ctx.saved_tensors
+            try:
+                runtime.require_owner()
+            except RaymarchError as error:
+                cure = "torch.autograd.set_multithreading_enabled(False) keeps torch's own threads out"
+                raise RaymarchError(f"backward was {error}; {cure}") from None
+            n, _, height, width = d_image.shape
+            d_image = d_image.contiguous().view(n, 4, height * width)
+            bare = _bare(template, campos, direction)
+            gradients = ctx.march._gradients(*bare, d_image, ctx.dt, ctx.needs_input_grad)
+            d_template, d_campos, d_direction = gradients
+            return d_template, d_campos, None if d_direction is None else d_direction.view(direction.shape), None, None
+
+    return MarchFunction
+
+
+def _bare(template: Tensor, campos: Tensor, direction: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """As kernels take them: without autograd (Taichi would give leaves a gradient), rays in a row, small ones dense."""
+    n, height, width, _ = direction.shape
+    direction = direction.detach().contiguous().view(n, height * width, 3)
+    return template.detach(), campos.detach().contiguous(), direction
+
+
+def _wait(tensor: Tensor) -> None:
+    """Let torch finish what it has queued: Taichi has a queue of its own."""
+    if tensor.is_cuda:
+        import_torch().cuda.current_stream(tensor.device).synchronize()

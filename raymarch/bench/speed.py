@@ -1,0 +1,166 @@
+"""How fast this machine marches, differentiates and fits: best of several, in million samples a second and seconds."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import taichi as ti
+
+from raymarch import runtime
+from raymarch.bench.workload import views_of_blobs, workload
+from raymarch.device.grid import SLOTS, Grid
+from raymarch.device.ray_buffer import RayBuffer
+from raymarch.errors import RaymarchError
+from raymarch.evaluation.held_out import evaluate
+from raymarch.fitting.fitter import Fitter
+from raymarch.fitting.settings import preset
+from raymarch.kernels.field.transfer import clear_gradients
+from raymarch.kernels.march.march import march, march_adjoint
+
+
+@dataclass(frozen=True)
+class MarchSpeed:
+    """March and adjoint of one `workload`.
+
+    Attributes:
+        samples: whole steps in all.
+        march_msamples, adjoint_msamples: million samples a second, the fastest of `repeats`; the adjoint goes from the
+            image's gradient to the one finished gradient of the grid, clearing and adding up included.
+        compile_seconds: of the first march and the first adjoint together, which compile or load what was compiled.
+        n, resolution, block, slots, arch, threads, repeats: of what it was measured.
+    """
+
+    samples: int
+    march_msamples: float
+    adjoint_msamples: float
+    compile_seconds: float
+    n: int
+    resolution: int
+    block: int
+    slots: int
+    arch: str
+    threads: int
+    repeats: int
+
+
+@dataclass(frozen=True)
+class FitSpeed:
+    """A `quick` fit of views that are made here.
+
+    Attributes:
+        step_ms: milliseconds of a step, mean over the last quarter of the steps, at the finest level.
+        rays_per_second: of those steps.
+        start_seconds: up to the end of the first step: finding the box, compiling or loading.
+        seconds: of the whole fit, start included.
+        psnr: on views that were not fitted [dB].
+        steps, resolution, arch, threads: of what it was measured.
+    """
+
+    step_ms: float
+    rays_per_second: float
+    start_seconds: float
+    seconds: float
+    psnr: float
+    steps: int
+    resolution: int
+    arch: str
+    threads: int
+
+
+def bench_march(
+    n: int = 128, resolution: int = 256, *, repeats: int = 5, block: int | None = None, slots: int | None = None
+) -> MarchSpeed:
+    """March and adjoint on a grid of n^3, seen by resolution^2 pixels, in steps of half a voxel; nothing is skipped.
+
+    Args:
+        n, resolution: of the `workload`.
+        repeats: timed calls of each, after one that is not.
+        block: edge of the layout's blocks, chosen by size if None.
+        slots: gradient buffers, as many as threads if None.
+
+    Raises RaymarchError where the grid does not fit the memory or a number is out of bounds.
+
+    Example:
+        >>> bench_march(16, 32, repeats=1).samples > 0
+        True
+    """
+    if not isinstance(repeats, int) or repeats < 1:
+        raise RaymarchError(f"repeats is {repeats}, want a whole number from 1")
+    running, work = runtime.start(), workload(n, resolution)
+    slots = (min(_threads(), SLOTS) if runtime.on_cpu() else 1) if slots is None else slots
+    if slots < 1:
+        raise RaymarchError(f"slots is {slots}, want 1 to {SLOTS}")
+    with Grid(work.volume.shape, 0, slots=slots, block=block) as grid, RayBuffer(len(work.rays)) as buffer:
+        grid.upload(work.volume)
+        buffer.upload(work.rays)
+        buffer.set_image_gradient(work.d_image)
+        black = ti.Vector([0.0, 0.0, 0.0])
+        call = (grid.fields, buffer.fields, grid.reading, len(work.rays), 0.5 * grid.voxel, 0.0, 0.0, black)
+
+        def adjoint() -> None:
+            clear_gradients(grid.fields)
+            march_adjoint(*call)
+            grid.fold()
+
+        first, forward = _best(lambda: march(*call), repeats)
+        second, backward = _best(adjoint, repeats)
+        block = grid.block
+    return MarchSpeed(
+        samples=work.samples,
+        march_msamples=work.samples / forward / 1e6,
+        adjoint_msamples=work.samples / backward / 1e6,
+        compile_seconds=max(first - forward, 0.0) + max(second - backward, 0.0),
+        n=n,
+        resolution=resolution,
+        block=block,
+        slots=slots,
+        arch=running.arch,
+        threads=_threads(),
+        repeats=repeats,
+    )
+
+
+def bench_fit(resolution: int = 112, *, steps: int = 300) -> FitSpeed:
+    """A fit of 35 views of 128 x 128 pixels, the preset `quick` with so many steps; PSNR on five more.
+
+    Raises RaymarchError where a number is out of bounds.
+    """
+    running = runtime.start()
+    train, test = views_of_blobs()
+    settings = preset("quick", resolution=resolution, steps=steps)
+    begin = time.perf_counter()
+    with Fitter(train, settings, started=begin) as fitter:
+        fitter.step()
+        ti.sync()
+        start = time.perf_counter() - begin
+        while fitter.progress < 0.75:
+            fitter.step()
+        ti.sync()
+        late, done = time.perf_counter(), fitter.steps_done
+        while fitter.progress < 1:
+            fitter.step()
+        fitter.report()
+        end = time.perf_counter()
+        psnr = evaluate(fitter.volume(), test).psnr
+        per_step = (end - late) / max(fitter.steps_done - done, 1)
+        rays = fitter.rays / per_step
+    return FitSpeed(1e3 * per_step, rays, start, end - begin, psnr, steps, resolution, running.arch, _threads())
+
+
+def _threads() -> int:
+    running = runtime.start()
+    return running.threads or os.cpu_count() or 1
+
+
+def _best(call: Callable[[], None], repeats: int) -> tuple[float, float]:
+    """Seconds of the first call, and of the fastest of those after it."""
+    times = []
+    for _ in range(repeats + 1):
+        begin = time.perf_counter()
+        call()
+        ti.sync()
+        times.append(time.perf_counter() - begin)
+    return times[0], min(times[1:])

@@ -1,0 +1,111 @@
+"""Contents of a set's images: which of them show nothing, and whether there is anything to fit at all."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from raymarch.data.views import Views
+from raymarch.errors import RaymarchError, named
+
+SPARSE = 16  # pixels from one that is looked at to the next, before an image is looked at whole
+SMALLEST = 4  # pixels a side, of a tile
+COLOURS = {(0, 0, 0): ", black", (255, 255, 255): ", white"}
+FAINT = 2  # of 255: alpha up to that counts as empty, as in kernels/hull
+MOSTLY = 0.95  # of the pixels along the borders
+
+
+class Contents(NamedTuple):
+    """Indices of the images that are transparent all over, opaque all over, and of one colour all over and opaque."""
+
+    clear: list[int]
+    opaque: list[int]
+    plain: list[int]
+
+
+def contents(views: Views) -> Contents:
+    """What the images hold that are uniform in alpha or colour.
+
+    Example:
+        >>> from raymarch.geometry.camera import Camera
+        >>> contents(Views([Camera.look_at((0, -4, 0), width=8, height=8)], np.zeros((1, 8, 8, 3), np.uint8)))
+        Contents(clear=[], opaque=[0], plain=[0])
+    """
+    clear: list[int] = []
+    opaque = list(range(len(views)))
+    if views.has_alpha:
+        clear = _those(views.images, lambda image: not image[..., 3].any())
+        opaque = _those(views.images, lambda image: (image[..., 3] == 255).all())
+    one_colour = _those(views.images, lambda image: (image[..., :3] == image[:1, :1, :3]).all())
+    return Contents(clear, opaque, [i for i in one_colour if i in set(opaque)])
+
+
+def doubts(views: Views) -> list[str]:
+    """What speaks against the images, a line each: those that show nothing, masks that mask nothing, all the same."""
+    count, height, width, _ = views.images.shape
+    if min(width, height) < SMALLEST:
+        return [f"images of {width} x {height} pixels hold too little to fit"]
+    found, said = contents(views), []
+    if found.clear:
+        said.append(
+            f"{_some(views, found.clear)} transparent all over: nothing is kept where they look; take them out unless"
+            " nothing is there"
+        )
+    if views.has_alpha and len(found.opaque) == count:
+        said.append(
+            f"{_some(views, found.opaque)} opaque all over, so their alpha masks nothing: a tighter box fits better,"
+            " or images whose background is transparent"
+        )
+    elif views.has_alpha and (_edges(views.images[..., 3]) > FAINT).mean() > MOSTLY:
+        said.append("the images' borders are opaque, so their alpha masks little: is it inverted, or nowhere 0?")
+    if found.plain:
+        said.append(
+            f"{_some(views, found.plain)} of one colour all over{_colour(views, found.plain)}: they show nothing"
+        )
+    if count > 1 and not (found.clear or found.plain):
+        first = views.images[0]
+        if len(_those(views.images, lambda image: (image == _like(first, image)).all())) == count:
+            said.append(f"all {count} images are the same, pixel for pixel: were they meant to be?")
+    return said
+
+
+def require_contents(views: Views) -> None:
+    """RaymarchError where no image shows anything, so that there is nothing to fit."""
+    found = contents(views)
+    if len({*found.clear, *found.plain}) < len(views):
+        return
+    _, height, width, _ = views.images.shape
+    kinds = ["transparent all over"] * bool(found.clear)
+    kinds += [f"of one colour all over{_colour(views, found.plain)}"] * bool(found.plain)
+    raise RaymarchError(
+        f"all {len(views)} images of {width} x {height} are {' or '.join(kinds)}, so there is nothing to fit;"
+        " check how they were exported"
+    )
+
+
+def _edges(alpha: np.ndarray) -> np.ndarray:
+    """The pixels along the borders of images (view, height, width)."""
+    return np.concatenate([alpha[:, 0], alpha[:, -1], alpha[:, :, 0], alpha[:, :, -1]], axis=1)
+
+
+def _colour(views: Views, which: list[int]) -> str:
+    """The colour that images of one colour have in common, if it has a name."""
+    colours = {tuple(views.images[i, 0, 0, :3].tolist()) for i in which}
+    return COLOURS.get(colours.pop(), "") if len(colours) == 1 else ""
+
+
+def _some(views: Views, which: list[int]) -> str:
+    if len(which) == len(views):
+        return f"all {len(which)} images are"
+    verb = "is" if len(which) == 1 else "are"
+    return f"{len(which)} of {len(views)} images ({named([views.names[i] for i in which])}) {verb}"
+
+
+def _those(images: np.ndarray, holds) -> list[int]:
+    """Indices of the images of which something holds, asked of a few pixels first."""
+    return [i for i, image in enumerate(images) if holds(image[::SPARSE, ::SPARSE]) and holds(image)]
+
+
+def _like(first: np.ndarray, image: np.ndarray) -> np.ndarray:
+    return first if image.shape == first.shape else first[::SPARSE, ::SPARSE]

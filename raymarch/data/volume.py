@@ -1,0 +1,240 @@
+"""Volumes: samples of density and colour on a regular grid, with the activations that turn them into physics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from raymarch import arrays, checks
+from raymarch.arguments import checked, held, hold
+from raymarch.checks import LARGEST, number, one_of, optional
+from raymarch.data.samples import MAPPING, RAW, SAMPLES, SHAPE, SPACING, require_thin, require_three_axes, spread_to
+from raymarch.errors import RaymarchError
+from raymarch.geometry.pose import BOX, affine_of_box, require_affine
+
+DENSITIES = ("softplus", "relu", "exponential")  # of a fit; "identity" is for data and linear problems
+COLOURS = ("sigmoid", "clamped")
+MAX_DEGREE = 3
+GREY = 0.7  # of volumes that are told no colour
+MAX_EXPONENT = 15.0
+Y00 = 0.28209479177387814
+
+
+@dataclass(frozen=True)
+class Activation:
+    """How raw numbers become extinction and colour, after interpolation.
+
+    Attributes:
+        density: "softplus" `ln(1 + e^(raw + shift)) / scale`, "relu" `max(raw + shift, 0) / scale`,
+            "exponential" `e^min(raw + shift, 15) / scale`, or "identity" `(raw + shift) / scale`, of any sign.
+        shift: added to the raw density, no unit.
+        scale: a length [world unit]; sigma is in 1/world unit.
+        colour: "sigmoid" `1 / (1 + e^-sum)`, "clamped" `max(sum + 1/2, 0)` or "identity" `sum`, of
+            `sum_k c_k Y_k(direction)`.
+
+    Example:
+        >>> round(float(Activation.of_initial_alpha(0.01, 0.5).sigma(0.0)), 4)  # alpha 0.01 over 0.5
+        0.0201
+    """
+
+    density: str = held(one_of(*DENSITIES, "identity"), "softplus")
+    shift: float = held(number(), 0.0)
+    scale: float = held(number(1 / LARGEST, LARGEST), 1.0)
+    colour: str = held(one_of(*COLOURS, "identity"), "sigmoid")
+
+    def __post_init__(self):
+        hold(self)
+
+    @classmethod
+    @checked(alpha=number(0, 1, above=True, below=True), scale=number(1 / LARGEST, LARGEST))
+    def of_initial_alpha(cls, alpha: float, scale: float, density="softplus", colour="sigmoid") -> Activation:
+        """The activation under which a zero grid has opacity `alpha` (in 0..1) over the length `scale`."""
+        tau = -np.log1p(-alpha)
+        shift = {"softplus": np.log(np.expm1(tau)), "relu": tau, "exponential": np.log(tau)}.get(density, 0.0)
+        return cls(density, float(shift), float(scale), colour)
+
+    def sigma(self, raw) -> np.ndarray:
+        """Extinction [1/world unit] of raw densities (any shape)."""
+        x = RAW("raw", raw) + self.shift
+        if self.density == "softplus":
+            return np.logaddexp(0, x) / self.scale
+        if self.density == "relu":
+            return np.maximum(x, 0) / self.scale
+        if self.density == "identity":
+            return x / self.scale
+        return np.exp(np.minimum(x, MAX_EXPONENT)) / self.scale
+
+    def raw(self, sigma) -> np.ndarray:
+        """The raw density whose `sigma` is given: the inverse; densities under 1e-30 / scale come back as that."""
+        x = RAW("sigma", sigma) * self.scale
+        if self.density != "identity":
+            x = np.maximum(x, 0 if self.density == "relu" else 1e-30)
+        if self.density == "softplus":
+            x = x + np.log(-np.expm1(-x))
+        elif self.density == "exponential":
+            x = np.log(x)
+        return x - self.shift
+
+
+@dataclass(frozen=True, eq=False)
+class Volume:
+    """Raw density and colour features sampled at integer indices; the box spans the first to the last sample.
+
+    Attributes:
+        density: (x, y, z) raw density, float; at least 2 samples an axis.
+        features: (x, y, z, channel) raw colour; channel `3 k + c` holds spherical harmonic k of colour c (r, g, b), so
+            there are 3 (degree + 1)^2 channels, degree 0 to 3.
+        world_from_index: (4, 4) affine that takes an index (i, j, k, 1) to the world.
+        activation: how the raw numbers become sigma [1/world unit] and colour.
+        background: colour (3,) in 0..1 behind the volume unless a renderer is told otherwise.
+        provenance: what is known of its making; plain numbers, texts, lists and mappings.
+
+    `Volume.from_array` makes one of plain densities and colours, `Volume.from_function` of functions of the place.
+
+    Raises RaymarchError for shapes that disagree, an affine that has no inverse, numbers that are not finite or beyond
+    1e30, and a sigma by which the optical depth across the box would be: in single precision an image stays finite.
+
+    Example:
+        >>> ball = Volume.from_function(lambda p: 9.0 * (np.linalg.norm(p, axis=-1) < 0.5), shape=(32, 32, 32))
+        >>> ball.shape, ball.degree
+        ((32, 32, 32), 0)
+    """
+
+    density: np.ndarray
+    features: np.ndarray = None  # type: ignore[assignment]  # what is missing is said in words
+    world_from_index: np.ndarray = None  # type: ignore[assignment]
+    activation: Activation = Activation()
+    background: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    provenance: Mapping = field(default_factory=dict)
+
+    def __post_init__(self):
+        if self.features is None or self.world_from_index is None:
+            raise RaymarchError(
+                "features and world_from_index are missing; of plain densities rm.Volume.from_array(density) makes one"
+            )
+        density, features = SAMPLES("density", self.density), SAMPLES("features", self.features)
+        require_three_axes(density)
+        channels = [3 * (d + 1) ** 2 for d in range(MAX_DEGREE + 1)]
+        if features.shape[:3] != density.shape or features.ndim != 4 or features.shape[3] not in channels:
+            raise RaymarchError(
+                f"features have shape {features.shape}, want {density.shape} and one of {channels} channels"
+            )
+        affine = require_affine(self.world_from_index)
+        activation, provenance = ACTIVATION("activation", self.activation), MAPPING("provenance", self.provenance)
+        require_thin(density, affine, activation.sigma)
+        density, features = density.view(), features.view()
+        for array in (density, features):
+            array.setflags(write=False)
+        affine.setflags(write=False)
+        object.__setattr__(self, "density", density)
+        object.__setattr__(self, "features", features)
+        object.__setattr__(self, "world_from_index", affine)
+        object.__setattr__(self, "background", arrays.colour("background", self.background))
+        object.__setattr__(self, "provenance", provenance)
+
+    @classmethod
+    @checked(sigma=checks.callback, colour=optional(checks.callback), shape=SHAPE, box=BOX, background=arrays.colour)
+    def from_function(
+        cls, sigma, colour=None, *, shape=(64, 64, 64), box=((-1, -1, -1), (1, 1, 1)), background=(1, 1, 1)
+    ):
+        """Volume of `sigma(points)` [1/world unit] and `colour(points)` in 0..1, points being (..., 3) in the world.
+
+        Negative densities are taken as 0; without `colour` it is 0.7 grey. The activations are relu and clamped.
+        """
+        try:
+            axes = [np.linspace(low, high, n) for low, high, n in zip(box[0], box[1], shape, strict=True)]
+            points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
+            density = spread_to(shape)("sigma(points)", sigma(points))
+            rgb = spread_to((*shape, 3))("colour(points)", GREY if colour is None else colour(points))
+            return _plain(density, rgb, affine_of_box(box, shape), background)
+        except MemoryError as error:
+            raise RaymarchError(f"a volume of {shape} samples does not fit the memory ({error}); lower it") from error
+
+    @classmethod
+    @checked(
+        box=optional(BOX),
+        spacing=optional(SPACING),
+        background=arrays.colour,
+    )
+    def from_array(cls, density, colour=None, *, box=None, spacing=None, background=(1, 1, 1)) -> Volume:
+        """Volume of plain samples, whose numbers are what they say: no activation to think of.
+
+        Args:
+            density: (x, y, z) sigma [1/world unit], of any type of number; negative ones are taken as 0.
+            colour: (x, y, z, 3), or (3,) for all, in 0..1 or uint8; 0.7 grey if not given.
+            box: lower and upper corner (2, 3) in the world, where the first and the last samples lie.
+            spacing: from sample to sample [world unit], one number or (3,), about the world's origin; instead of `box`.
+                If neither is given, samples are as far apart on every axis and the longest side is from -1 to 1.
+            background: behind the volume.
+
+        Example:
+            >>> x, y, z = np.ogrid[-1:1:32j, -1:1:32j, -1:1:32j]
+            >>> ball = Volume.from_array(9.0 * (x**2 + y**2 + z**2 < 0.5), colour=(1, 0.5, 0))
+            >>> ball.shape, ball.box.tolist(), float(ball.sigma().max())
+            ((32, 32, 32), [[-1.0, -1.0, -1.0], [1.0, 1.0, 1.0]], 9.0)
+        """
+        density = RAW("density", density)
+        require_three_axes(density)
+        if box is not None and spacing is not None:
+            raise RaymarchError("box and spacing are both given, want one of them; the other follows")
+        steps = np.array(density.shape) - 1
+        if box is None:
+            half = steps * (1 / steps.max() if spacing is None else np.asarray(spacing) / 2)
+            box = np.stack([-half, half])
+        rgb = GREY if colour is None else arrays.display("colour", colour)
+        rgb = spread_to((*density.shape, 3), 0, 1)("colour", rgb)
+        return _plain(density.astype(np.float32), rgb, affine_of_box(box, density.shape), background)
+
+    def __repr__(self) -> str:
+        lower, upper = (" ".join(f"{x:.3g}" for x in corner) for corner in self.box)
+        return f"Volume({' x '.join(map(str, self.shape))} samples, SH degree {self.degree}, box {lower} to {upper})"
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Count of samples (x, y, z)."""
+        return self.density.shape  # type: ignore[return-value]
+
+    @property
+    def degree(self) -> int:
+        """Degree of the spherical harmonics, 0 to 3."""
+        return round((self.features.shape[3] / 3) ** 0.5) - 1
+
+    @property
+    def corners(self) -> np.ndarray:
+        """The box's eight corners (8, 3) in the world."""
+        index = np.stack(np.meshgrid(*[(0, n - 1) for n in self.shape], indexing="ij"), axis=-1).reshape(-1, 3)
+        return index @ self.world_from_index[:3, :3].T + self.world_from_index[:3, 3]
+
+    @property
+    def box(self) -> np.ndarray:
+        """Lower and upper corner (2, 3) in the world of the smallest upright box that holds the volume."""
+        return np.stack([self.corners.min(0), self.corners.max(0)])
+
+    @property
+    def voxel(self) -> float:
+        """The shortest voxel edge [world unit]."""
+        return float(np.linalg.norm(self.world_from_index[:3, :3], axis=0).min())
+
+    def sigma(self) -> np.ndarray:
+        """Extinction (x, y, z) [1/world unit] at the samples."""
+        return self.activation.sigma(self.density)
+
+    @checked(world_from_world=arrays.array(4, 4))
+    def moved(self, world_from_world) -> Volume:
+        """The volume carried along by an affine motion (4, 4) of the world; its sigma per world unit stays.
+
+        Harmonics are not rotated: at degree 1 and more only a translation leaves what is seen unchanged.
+        """
+        return replace(self, world_from_index=world_from_world @ self.world_from_index)
+
+
+ACTIVATION = checks.instance_of(Activation, "an Activation")
+VOLUME = checks.instance_of(Volume, "a Volume")
+
+
+def _plain(density, rgb, world_from_index, background) -> Volume:
+    """The volume of sigma (x, y, z) and colour (x, y, z, 3), float32."""
+    features = (rgb - np.float32(0.5)) / np.float32(Y00)
+    return Volume(np.array(density), features, world_from_index, Activation("relu", 0.0, 1.0, "clamped"), background)

@@ -1,0 +1,193 @@
+"""The volume on the device: the only owner of its SNode tree. Uploads, downloads, refines, and closes."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+import numpy as np
+import taichi as ti
+
+from raymarch import runtime
+from raymarch.data.volume import Activation, Volume
+from raymarch.device.grid_layout import BLOCKS, SLOTS, STEP, Fields, block_for, build, cells_of
+from raymarch.device.memory import MARK, grid_bytes, padded, require_memory
+from raymarch.device.owner import Owner
+from raymarch.errors import RaymarchError
+from raymarch.kernels.field import occupancy, transfer
+from raymarch.kernels.fit.reduce import fold
+
+log = logging.getLogger(__name__)
+
+FAR = 1e5  # voxels from the origin beyond which single precision shows in the image
+MODES = ("emission-absorption", "additive", "x-ray")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a march must know as it compiles: activations, one of `MODES`, whether rays have a jitter."""
+
+    density: str
+    colour: str
+    mode: str = MODES[0]
+    jittered: bool = False
+
+
+class Grid(Owner[Fields]):
+    """Density and colour features on the device, dense in blocks of `block`^3, allocated once at the finest shape.
+
+    Args:
+        shape: the finest count of samples (x, y, z); coarser levels use a part of the same memory.
+        degree: of the spherical harmonics, 0 to 3.
+        slots: gradient buffers that are written side by side without atomics; 0 for a grid that is only read.
+        moments: whether Adam's moments are there.
+        block: edge of a block in voxels, 1 (flat), 2, 4 or 8; None takes the one measured fastest for the size.
+
+    Raises RaymarchError before allocating where memory does not suffice, and on use after `close`.
+
+    Example:
+        >>> with Grid((16, 16, 16), degree=0) as grid:
+        ...     grid.shape
+        (16, 16, 16)
+    """
+
+    name = "this grid"
+
+    def __init__(self, shape, degree: int, *, slots: int = 0, moments: bool = False, block: int | None = None):
+        shape = tuple(int(n) for n in shape)
+        if len(shape) != 3 or min(shape) < 2:
+            raise RaymarchError(f"grid shape is {shape}, want three counts of at least 2")
+        block = block_for(shape, degree, slots) if block is None else block
+        if block not in BLOCKS:
+            raise RaymarchError(f"block is {block}, want one of {BLOCKS}")
+        if not isinstance(slots, (int, np.integer)) or not 0 <= slots <= SLOTS:
+            raise RaymarchError(f"slots is {slots}, want a whole number up to {SLOTS}")
+        self.finest, self.degree, self.slots, self.moments, self.block = shape, degree, slots, moments, block
+        self.mark = max(block, MARK)
+        self.cells = cells_of(shape)
+        runtime.start()
+        width = 4 if runtime.single_precision() else 8
+        channels = 3 * (degree + 1) ** 2
+
+        def size_of(room) -> int:
+            return grid_bytes(padded(room, block), degree, slots=slots, moments=moments, width=width)
+
+        def require() -> None:
+            require_memory(shape, size_of(shape), max(slots, 1) * channels, "lower the resolution or the SH degree")
+
+        kind = (degree, slots, moments, block)
+        self._own(kind, lambda room: build(room, *kind), size_of, room=shape, step=STEP, require=require)
+        occupancy.prepare(self.fields)
+        if slots:
+            transfer.clear_slots(self.fields)
+            transfer.clear_gradients(self.fields)
+        self.activation = Activation()
+        self.world_from_index = np.eye(4)
+        self.set_level(shape, np.eye(4))
+
+    @property
+    def reading(self) -> Reading:
+        """How a march reads the grid that is not told another mode."""
+        return Reading(self.activation.density, self.activation.colour)
+
+    @property
+    def voxel(self) -> float:
+        """The level's shortest voxel edge [world unit]."""
+        return float(np.linalg.norm(self.world_from_index[:3, :3], axis=0).min())
+
+    @property
+    def blocks(self) -> ti.Vector:
+        """Blocks of marks that the level's samples lie in."""
+        return ti.Vector([-(-n // self.mark) for n in self.shape])
+
+    def set_level(self, shape, world_from_index) -> None:
+        """Say which part of the memory is in use: `shape` samples, placed in the world by the affine (4, 4)."""
+        shape = tuple(int(n) for n in shape)
+        if min(shape) < 2 or any(n > m for n, m in zip(shape, self.finest, strict=True)):
+            raise RaymarchError(f"level shape {shape} does not fit a grid of {self.finest}")
+        self.shape = shape
+        self.world_from_index = np.array(world_from_index, float)
+        far = np.abs(self.world_from_index[:3, 3]).max() / self.voxel
+        if far > FAR and runtime.single_precision():
+            log.warning("the volume lies %.0e voxels from the world's origin; subtract its centre from all poses", far)
+        fields, top = self.fields, np.array(shape) - 1.0
+        fields.index_from_world[None] = np.linalg.inv(self.world_from_index)[:3].tolist()
+        fields.top[None] = top.tolist()
+        fields.cells[None] = self.cells
+        fields.cells_per_index[None] = (np.array(self.cells) / top).tolist()
+
+    def set_activation(self, activation: Activation) -> None:
+        """Say how the raw numbers are read."""
+        self.activation = activation
+        self.fields.shift[None], self.fields.per_scale[None] = activation.shift, 1 / activation.scale
+
+    def upload(self, volume: Volume) -> None:
+        """Put a volume on the device as the current level, its activation with it; every cell counts as occupied."""
+        if volume.degree != self.degree:
+            raise RaymarchError(f"volume has SH degree {volume.degree}, the grid {self.degree}; make it alike")
+        self.set_level(volume.shape, volume.world_from_index)
+        self.set_activation(volume.activation)
+        arrays = (np.array(a, runtime.dtype(), order="C") for a in (volume.density, volume.features))
+        transfer.upload(*arrays, self.fields)
+        occupancy.occupy(self.fields)
+
+    def allow(self, cells: np.ndarray) -> None:
+        """Say which cells (`self.cells`) may ever count as occupied: all do at first."""
+        transfer.cells_in(np.ascontiguousarray(cells, np.uint8), self.fields.allowed)
+
+    def download(self) -> tuple[np.ndarray, np.ndarray]:
+        """Raw density (x, y, z) and features (x, y, z, channel) of the level."""
+        return self._arrays(transfer.download)
+
+    def download_gradient(self) -> tuple[np.ndarray, np.ndarray]:
+        """Gradient with respect to density and features, shaped like `download`."""
+        return self._arrays(transfer.download_gradient)
+
+    def _arrays(self, kernel) -> tuple[np.ndarray, np.ndarray]:
+        dtype = runtime.dtype()
+        density = np.empty(self.shape, dtype)
+        features = np.empty((*self.shape, 3 * (self.degree + 1) ** 2), dtype)
+        kernel(self.fields, density, features)
+        return density, features
+
+    def refine(self, shape) -> None:
+        """Resample the values to a finer level over the same box; moments and gradients start from zero."""
+        if not self.moments:
+            raise RaymarchError("this grid has no moments, whose memory refining needs; make it with moments=True")
+        extent = self.world_from_index.copy()
+        extent[:3, :3] *= (np.array(self.shape) - 1.0) / (np.array(shape) - 1.0)
+        transfer.stash(self.fields, *self.shape)
+        old_top = ti.Vector([n - 1.0 for n in self.shape])
+        self.set_level(shape, extent)
+        transfer.refine(self.fields, old_top, *self.shape)
+        transfer.clear_moments(self.fields)
+        transfer.clear_gradients(self.fields)
+
+    def fold(self) -> None:
+        """Finish a gradient: add up what the slots hold."""
+        fold(self.fields, self.blocks)
+
+    def refresh_occupancy(self, least: float, margin: int = 0) -> float:
+        """Mark cells with sigma over `least` [1/world unit] (`margin` voxels wider); returns the share occupied."""
+        occupancy.mark_occupied(self.fields, float(self.activation.raw(least)), margin, *self.shape)
+        return self.measure_occupancy()
+
+    def measure_occupancy(self) -> float:
+        """Leap distances and blocks alive from the cells marked so far; returns the share of cells occupied."""
+        f, cells = self.fields, ti.Vector(list(self.cells))
+        occupancy.mark_empty(f)
+        for axis in range(3):
+            occupancy.spread(f.leap, f.line, cells, axis)
+            occupancy.spread(f.stay, f.line, cells, axis)
+        return float(occupancy.occupied_blocks(f) / np.prod(self.cells))
+
+    def download_carved(self) -> tuple[np.ndarray, np.ndarray]:
+        """As `download`, with the samples that no occupied cell reads made empty.
+
+        Then a reader that skips nothing sees what the march saw, within the opacity that counted as empty; but in the
+        one layer of cells that the visual hull forbids beside cells it allows, samples that both read keep their value.
+        """
+        density, features = self.download()
+        empty = -self.activation.shift - (0.0 if self.activation.density == "relu" else 25.0)
+        transfer.carve(self.fields, density, empty)
+        return density, features

@@ -1,0 +1,141 @@
+"""How a grid lies in memory: its fields, dense in blocks, gradients and their slots on branches of their own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import taichi as ti
+from taichi.lang.matrix import MatrixField
+
+from raymarch.device.memory import MARK
+
+CELL = 4  # voxels a side of an occupancy cell, at the finest shape
+STEP = 32  # samples along an axis that the room of a small grid is rounded up to
+BLOCKS = (1, 2, 4, 8)
+SLOTS = 64  # unrolled where they are added up
+FLAT = 192**3  # samples up to which degree 0 lies flat in memory
+
+
+@dataclass(frozen=True, eq=False)
+class Fields:
+    """A grid's fields as kernels see them; gradients and their slots lie on dense branches of their own.
+
+    At degree 0 `packed` and `d_packed` are features and density as one vector, which is how they lie in memory; above
+    they are None. `block` is the edge of the blocks that `touched`, `dirty` and `alive` are about.
+    """
+
+    density: ti.Field
+    features: ti.Field
+    packed: ti.Field | None
+    degree: int
+    block: int
+    slots: int
+    d_density: ti.Field | None
+    d_features: ti.Field | None
+    d_packed: ti.Field | None
+    m_density: ti.Field | None
+    m_features: ti.Field | None
+    v_density: ti.Field | None
+    v_features: ti.Field | None
+    touched: ti.Field
+    dirty: ti.Field
+    alive: ti.Field
+    leap: ti.Field
+    stay: ti.Field
+    line: ti.Field
+    allowed: ti.Field
+    index_from_world: ti.Field
+    top: ti.Field
+    cells: ti.Field
+    cells_per_index: ti.Field
+    shift: ti.Field
+    per_scale: ti.Field
+    broken: ti.Field
+
+
+def _as_one(features, density):
+    """A field of vectors over fields that lie side by side: its numbers are theirs."""
+    return MatrixField([*features.vars, *density.vars], 4, 1, 1)
+
+
+def cells_of(shape) -> tuple[int, ...]:
+    """Occupancy cells of a grid of this finest shape."""
+    return tuple(-(-(n - 1) // CELL) for n in shape)
+
+
+def block_for(shape, degree: int, slots: int) -> int:
+    """The layout's block: flat, whose addresses are cheapest, but 2 for the adjoint of large grids of degree 0."""
+    if degree > 0:
+        return 4
+    return 2 if slots and np.prod(shape, dtype=float) >= FLAT else 1
+
+
+def build(room: tuple[int, ...], degree: int, slots: int, moments: bool, block: int) -> tuple[ti.FieldsBuilder, Fields]:
+    """A builder, not yet finished, with the fields of a grid of this room."""
+    tree, channels, mark = ti.FieldsBuilder(), 3 * (degree + 1) ** 2, max(block, MARK)
+    whole = [-(-n // mark) for n in room]  # whole blocks of marks: what folds visits all of one
+    marks = tuple(m + 1 for m in whole)  # one past the end, for blocks that are shifted
+    cells = cells_of(room)
+
+    def dense(*places, leading=0):
+        """Density and features: side by side at degree 0, else each on its own."""
+        for some in [places] if degree == 0 else [[place] for place in places]:
+            node = tree.dense(ti.i, leading) if leading else tree
+            axes = ti.jkl if leading else ti.ijk
+            node = node.dense(axes, tuple(m * mark // block for m in whole))
+            (node.dense(axes, block) if block > 1 else node).place(*some)
+        return places
+
+    def pair(**how):
+        return ti.Vector.field(channels, float, **how), ti.field(float, **how)
+
+    def flat(dtype, shape):
+        f = ti.field(dtype)
+        tree.dense(ti.ijk, shape).place(f)
+        return f
+
+    def single(f):
+        tree.place(f)
+        return f
+
+    fit = slots > 0
+    features, density = dense(*pair(needs_grad=fit))
+    d_features = d_density = m_features = m_density = v_features = v_density = None
+    if fit:
+        dense(features.grad, density.grad)  # on a branch of their own, or lazy_grad would interleave them
+        tree.lazy_grad()  # before the rest is placed: it would give moments and slots gradients too, interleaved
+        d_features, d_density = dense(*pair(), leading=slots)
+    if moments:
+        (m_features, m_density), (v_features, v_density) = dense(*pair()), dense(*pair())
+    packed = degree == 0
+    fields = Fields(
+        density=density,
+        features=features,
+        packed=_as_one(features, density) if packed else None,
+        degree=degree,
+        block=mark,
+        slots=slots,
+        d_density=d_density,
+        d_features=d_features,
+        d_packed=_as_one(d_features, d_density) if packed and fit else None,
+        m_density=m_density,
+        m_features=m_features,
+        v_density=v_density,
+        v_features=v_features,
+        touched=flat(ti.u8, marks),
+        dirty=flat(ti.u8, marks),
+        alive=flat(ti.u8, marks),
+        leap=flat(ti.u8, cells),
+        stay=flat(ti.u8, cells),
+        line=flat(ti.u8, cells),
+        allowed=flat(ti.u8, cells),
+        index_from_world=single(ti.Matrix.field(3, 4, float)),
+        top=single(ti.Vector.field(3, float)),
+        cells=single(ti.Vector.field(3, ti.i32)),
+        cells_per_index=single(ti.Vector.field(3, float)),
+        shift=single(ti.field(float)),
+        per_scale=single(ti.field(float)),
+        broken=single(ti.field(ti.i32)),
+    )
+    return tree, fields

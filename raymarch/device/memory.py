@@ -1,0 +1,121 @@
+"""How many bytes a grid takes and how many there are: asked before anything is allocated."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from raymarch import runtime
+from raymarch.device import pool
+from raymarch.errors import RaymarchError
+
+MAX_CELLS = 2**31 - 1  # beyond that Taichi writes into other fields
+LIBRARIES = 190_000_000  # bytes beyond `import raymarch`: Taichi and its kernels (175 from the cache, 210 compiled)
+NUMBERS_A_RAY = 29  # of a `RayBuffer`
+BATCH = 1 << 18  # rays that are marched at once
+BYTES_A_RAY = 24  # of an image: colour, transmittance, distance, opacity
+MARK = 4  # voxels a side, at least, of the blocks that a grid is made of and that are marked as touched
+
+
+def padded(shape, block: int | None = None) -> tuple[int, ...]:
+    """The samples a grid of this shape has in memory: whole blocks of marks, 4 a side or the layout's own.
+
+    Example:
+        >>> padded((501, 4, 5))
+        (504, 4, 8)
+    """
+    edge = max(block or 0, MARK)
+    return tuple(-(-n // edge) * edge for n in shape)
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What a fit or rendering takes at its peak, beyond `import raymarch`: within 15 %.
+
+    Attributes:
+        shape: of the finest grid.
+        sh_degree, slots: of it; slots are gradient buffers, 0 for a rendering.
+        parts: bytes by what takes them.
+    """
+
+    shape: tuple[int, int, int]
+    sh_degree: int
+    slots: int
+    parts: dict[str, int]
+
+    @property
+    def total(self) -> int:
+        """Bytes in all."""
+        return sum(self.parts.values())
+
+
+def grid_bytes(shape, degree: int, *, slots: int = 0, moments: bool = False, width: int = 4) -> int:
+    """Bytes of a device grid: density and colour; with slots a gradient and its parts; with moments Adam's two.
+
+    Example:
+        >>> grid_bytes((64, 64, 64), 0)  # four f32 a voxel
+        4194304
+    """
+    copies = 1 + (slots + 1 if slots else 0) + (2 if moments else 0)
+    return math.prod(shape) * (1 + 3 * (degree + 1) ** 2) * copies * width
+
+
+def memory_of_rendering(shape, degree: int, pixels: int) -> Memory:
+    """What loading a volume and rendering an image of so many pixels takes.
+
+    Example:
+        >>> memory_of_rendering((64, 64, 64), 0, 800 * 800).parts["grid"]
+        4194304
+    """
+    one = grid_bytes(shape, degree)
+    rays = min(pixels, BATCH) * NUMBERS_A_RAY * 4 + pixels * BYTES_A_RAY
+    parts = {"libraries": LIBRARIES, "volume": 2 * one, "grid": grid_bytes(padded(shape), degree), "rays": rays}
+    return Memory(tuple(shape), degree, 0, parts)
+
+
+def available_bytes() -> int:
+    """Memory this process can still take [byte], what is kept for reuse included, its limit on addresses considered."""
+    left = runtime.addresses_left()
+    return pool.held() + (_free_bytes() if left is None else min(_free_bytes(), left))
+
+
+def _free_bytes() -> int:
+    """Memory that is free [byte]; where the system does not tell, 4 GiB."""
+    meminfo = Path("/proc/meminfo")
+    if meminfo.exists():
+        rows = dict(line.split(":", 1) for line in meminfo.read_text().splitlines())
+        return int(rows["MemAvailable"].split()[0]) * 1024
+    if sys.platform == "win32":
+        status = (ctypes.c_ulonglong * 8)(64)
+        ctypes.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status))
+        return int(status[2])
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    except (ValueError, OSError, AttributeError):
+        return 4 << 30
+
+
+def require_images(what: str, pixels: int, needed: int, cure: str, *, on_device: bool = True) -> None:
+    """RaymarchError where so many pixels need more bytes than are free, or the device cannot index their channels."""
+    free, most = available_bytes(), MAX_CELLS // 4
+    if needed > 0.9 * free:
+        raise RaymarchError(f"{what} take {needed:,} bytes but {free:,} are free; {cure}")
+    if on_device and pixels > most:
+        raise RaymarchError(f"{what} are {pixels:,} pixels but a fit takes at most {most:,}; {cure}")
+
+
+def require_memory(shape, needed: int, channels: int, cure: str) -> None:
+    """RaymarchError, with the bytes, where a grid of `shape` would not fit; nothing is allocated before this passes."""
+    size = " x ".join(str(n) for n in shape)
+    free = available_bytes()
+    if needed > 0.9 * (free - pool.held()):
+        pool.release()
+    if needed > 0.9 * free:
+        raise RaymarchError(f"a grid of {size} needs {needed:,} bytes but {free:,} are free; {cure}")
+    if math.prod(shape) * channels > MAX_CELLS:
+        limit = f"{needed:,} bytes, {channels} numbers a voxel where Taichi can index {MAX_CELLS} in all"
+        raise RaymarchError(f"a grid of {size} needs {limit}; {cure}")

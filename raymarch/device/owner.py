@@ -1,0 +1,87 @@
+"""Who owns device memory: one tree of fields, given back once, and an error instead of a crash for any later use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+import taichi as ti
+
+from raymarch import runtime
+from raymarch.device import pool
+from raymarch.errors import RaymarchError
+
+Fields = TypeVar("Fields")
+
+
+class Closing:
+    """What is used in a `with` and closed at its end."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Free what is held."""
+        raise NotImplementedError
+
+
+class Owner(Closing, Generic[Fields]):
+    """Base of what holds fields on the device; `close` it, or use it in a `with`, in the thread that made it.
+
+    Its memory goes to a pool, for the next of its kind; that of one that was dropped without `close` does too.
+    """
+
+    name = "this"
+    _fields: Fields | None = None
+
+    def _own(
+        self,
+        kind: tuple,
+        build: Callable[[tuple[int, ...]], tuple[ti.FieldsBuilder, Fields]],
+        size_of: Callable[[tuple[int, ...]], int],
+        *,
+        room: tuple[int, ...] = (),
+        step: int = 1,
+        require: Callable[[], None] = lambda: None,
+    ) -> bool:
+        """Take a tree from the pool, or build one; whether it is new: then all is 0, else what lay there last.
+
+        Args:
+            kind: all that `build` depends on beside the room.
+            build: a room to a builder, finished here, and the record of its fields.
+            size_of: a room to its bytes.
+            room: how much is wanted along each axis; the tree may have more.
+            step: what the room of a new small tree is rounded up to.
+            require: raises where there is no memory for a new tree.
+        """
+        runtime.start()
+        runtime.require_owner()
+        kind = (type(self).__name__, *kind)
+        tree = found = pool.take(kind, room, size_of)
+        if tree is None:
+            require()
+            room = pool.room_to_build(kind, room, step, size_of)
+            builder, fields = build(room)
+            tree = pool.built(builder, kind, room, size_of(room), fields)
+        self._tree, self._fields = tree, tree.fields
+        self._watching = pool.watch(self, tree)
+        return found is None
+
+    def close(self) -> None:
+        """Give the device memory back; any later use is a RaymarchError."""
+        if self._fields is not None:
+            runtime.require_owner()
+            self._fields = None
+            self._watching.detach()
+            pool.give(self._tree)
+
+    @property
+    def fields(self) -> Fields:
+        """What kernels read and write."""
+        runtime.require_owner()
+        if self._fields is None:
+            raise RaymarchError(f"{self.name} is closed; make a new one")
+        return self._fields

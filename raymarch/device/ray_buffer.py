@@ -1,0 +1,112 @@
+"""Rays on the device with what is computed of them: origin, direction, image and its gradient, target, depth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import taichi as ti
+
+from raymarch import runtime
+from raymarch.device.memory import NUMBERS_A_RAY, require_memory
+from raymarch.device.owner import Owner
+from raymarch.errors import RaymarchError
+from raymarch.geometry.rays import Rays
+from raymarch.kernels.field import transfer
+
+STEP = 4096  # rays that the room of a small buffer is rounded up to
+
+
+@dataclass(frozen=True, eq=False)
+class RayFields:
+    """The buffer's fields as kernels see them; `image` and `target` are (red, green, blue, T) and (.., alpha).
+
+    `jitter` is a ray's (phase, stretch), read by marches with jitter only. `lanes` and `others` are the march's own:
+    sums over each first and each second sample of a pair, of which it makes the image, because the compiler makes
+    vectors of what ends in four neighbouring stores, and mixes up the samples of a pair that end in the same ones.
+    """
+
+    origin: ti.Field
+    direction: ti.Field
+    image: ti.Field
+    lanes: ti.Field
+    others: ti.Field
+    target: ti.Field
+    depth: ti.Field
+    jitter: ti.Field
+    loss: ti.Field
+
+
+def size_of(room: tuple[int, ...]) -> int:
+    """Bytes of a buffer."""
+    return room[0] * NUMBERS_A_RAY * (4 if runtime.single_precision() else 8)
+
+
+class RayBuffer(Owner[RayFields]):
+    """Room for `capacity` rays; made in the process's Taichi thread, freed by `close`."""
+
+    name = "this ray buffer"
+
+    def __init__(self, capacity: int):
+        self.capacity = int(capacity)
+        runtime.start()
+
+        def require() -> None:
+            require_memory((self.capacity,), size_of((self.capacity,)), NUMBERS_A_RAY, "take fewer rays at once")
+
+        self._own((), self._build, size_of, room=(self.capacity,), step=STEP, require=require)
+        self.fields.image.grad.fill(0)
+
+    @staticmethod
+    def _build(room: tuple[int, ...]) -> tuple[ti.FieldsBuilder, RayFields]:
+        tree = ti.FieldsBuilder()
+        f = RayFields(
+            origin=ti.Vector.field(3, float),
+            direction=ti.Vector.field(3, float),
+            image=ti.Vector.field(4, float, needs_grad=True),
+            lanes=ti.Vector.field(4, float),
+            others=ti.Vector.field(4, float),
+            target=ti.Vector.field(4, float),
+            depth=ti.field(float),
+            jitter=ti.Vector.field(2, float),
+            loss=ti.field(ti.f64, needs_grad=True),
+        )
+        for each in (f.image, f.image.grad):
+            tree.dense(ti.i, room).place(each)
+        tree.place(f.loss)
+        tree.lazy_grad()  # before the rest is placed: it would give all of it gradients
+        for each in (f.origin, f.direction, f.lanes, f.others, f.target, f.depth, f.jitter):
+            tree.dense(ti.i, room).place(each)
+        return tree, f
+
+    def _require_room(self, count: int) -> None:
+        if count > self.capacity:
+            raise RaymarchError(f"{count} rays do not fit a buffer of {self.capacity}; make it larger")
+
+    def upload(self, rays: Rays) -> None:
+        """Put rays at the front of the buffer."""
+        self._require_room(len(rays))
+        if len(rays):
+            transfer.vectors_in(np.ascontiguousarray(rays.origin), self.fields.origin)
+            transfer.vectors_in(np.ascontiguousarray(rays.direction), self.fields.direction)
+
+    def set_image_gradient(self, d_image: np.ndarray) -> None:
+        """Set d_image (ray, 4): the gradient of a loss by colour and transmittance."""
+        if d_image.ndim != 2 or d_image.shape[1] != 4:
+            raise RaymarchError(f"image gradient has shape {d_image.shape}, want (ray, 4)")
+        self._require_room(len(d_image))
+        transfer.vectors_in(np.ascontiguousarray(d_image, np.float64), self.fields.image.grad)
+
+    def image(self, count: int) -> np.ndarray:
+        """Colour and transmittance (ray, 4) of the first `count` rays."""
+        self._require_room(count)
+        out = np.empty((count, 4), runtime.dtype())
+        transfer.vectors_out(self.fields.image, out)
+        return out
+
+    def depth(self, count: int) -> np.ndarray:
+        """Mean distance (ray,) [world unit] of what the first `count` rays meet; infinite for an opacity under 1 %."""
+        self._require_room(count)
+        out = np.empty(count, runtime.dtype())
+        transfer.scalars_out(self.fields.depth, out)
+        return out

@@ -1,0 +1,123 @@
+"""Where the object can be: the box of a fit and its visual hull, from cameras and alpha masks."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import taichi as ti
+
+from raymarch.data.agreement import convention, dissenters, why_nothing
+from raymarch.data.focus import GIVE_BOX, focus, looking_away, names_where, require_near
+from raymarch.data.views import Views
+from raymarch.device.image_store import ImageStore
+from raymarch.errors import RaymarchError
+from raymarch.kernels.fit import hull
+
+log = logging.getLogger(__name__)
+
+SEARCH_CELLS = 64
+FEW_VIEWS = 8
+AWAY = 0.25  # of the cameras that may look away from the rest and be named; more are a way of taking pictures
+ROUGH = 1e-3  # of the cube: a tenth of a voxel of a coarse grid
+
+
+def find_box(views: Views, store: ImageStore) -> np.ndarray:
+    """Lower and upper corner (2, 3) in the world of what the views show.
+
+    With alpha, the bounds of the visual hull; without, the cube that the cameras' fields of view span about the
+    point nearest to all their axes. Raises RaymarchError, with the views and the cause as far as these can be told,
+    where the axes meet nowhere, a camera is far from all others, or no place shows something in all images. What
+    speaks against the cameras without ruling them out is said in the log.
+    """
+    require_near(views)
+    centre, half = _focus_of(views)
+    if not views.has_alpha:
+        _doubt_directions(views, centre, half)
+        log.warning("the images have no alpha, so the box is all that the cameras see; a tighter box fits better")
+        return np.stack([centre - half, centre + half])
+    if len(views) < FEW_VIEWS:
+        log.warning("%d views carve the box badly; a tighter box fits better", len(views))
+    try:
+        box = _box_of_hull(store, centre, half)
+    except RaymarchError as error:
+        raise RaymarchError(f"{error}: {why_nothing(views, centre, half)}") from None
+    _doubt_directions(views, centre, half)
+    if (dissent := dissenters(views, box)).any():
+        log.warning(
+            "view %s shows something where the others show nothing, or nothing where they agree; is its pose right?",
+            names_where(views, dissent),
+        )
+    return box
+
+
+def _box_of_hull(store: ImageStore, centre: np.ndarray, half: float) -> np.ndarray:
+    """Bounds of the hull about a point."""
+    box = np.stack([centre - half, centre + half])
+    tight = _bounds_of_hull(store, box)
+    for _ in range(3):  # grow the cube until the hull stays clear of its faces
+        if (tight[0] > box[0]).all() and (tight[1] < box[1]).all():
+            break
+        half *= 1.6
+        box = np.stack([centre - half, centre + half])
+        tight = _bounds_of_hull(store, box)
+    return _bounds_of_hull(store, tight)
+
+
+def _focus_of(views: Views) -> tuple[np.ndarray, float]:
+    """`focus` of the cameras; where there is none, the error also says in what convention there would be one."""
+    try:
+        centre, half = focus(views.cameras)
+    except RaymarchError as error:
+        words = convention(views)
+        raise RaymarchError(f"{error}; or the poses {words}" if words else str(error)) from None
+    far, rounding = float(np.abs(centre).max()), float(np.finfo(np.float32).eps)
+    if rounding * far > ROUGH * half:
+        log.warning(
+            "what the cameras see is %.3g world units wide and %.3g from the origin, where single precision is good to"
+            " %.2g; move the origin there",
+            *(2 * half, far, rounding * far),
+        )
+    return centre, half
+
+
+def _doubt_directions(views: Views, centre: np.ndarray, half: float) -> None:
+    """Say which cameras look away from the rest; RaymarchError where all do and no ray can meet the cube."""
+    away = looking_away(views.cameras, centre)
+    if 0 < away.sum() <= AWAY * len(views):
+        log.warning("%d of %d cameras look away from the rest (%s)", away.sum(), len(views), names_where(views, away))
+    words = convention(views) if away.sum() > AWAY * len(views) else ""
+    if not words:
+        return
+    some = "all cameras" if away.all() else f"{away.sum()} of {len(views)} cameras"
+    said = f"{some} look away from the point where the axes meet; the poses {words}"
+    nearest = min(float(np.linalg.norm(c.position - centre)) for c in views.cameras)
+    if away.all() and nearest > np.sqrt(3) * half:
+        raise RaymarchError(f"{said}; if the cameras do look outwards, the box cannot be found, {GIVE_BOX}")
+    log.warning("%s; all is well if they do look outwards", said)
+
+
+def visual_hull(store: ImageStore, box, cells) -> np.ndarray:
+    """(x, y, z) int32 for `cells` cells of the box: how many views see it wholly, or -1 where one
+    shows that it is empty, or none looks."""
+    lower, upper = np.asarray(box, float)
+    seen = np.zeros(tuple(cells), np.int32)
+    size = (upper - lower) / np.array(seen.shape)
+    hull.visual_hull(store.fields, ti.Vector(lower.tolist()), ti.Vector(size.tolist()), seen)
+    return seen
+
+
+def _bounds_of_hull(store: ImageStore, box: np.ndarray) -> np.ndarray:
+    """Bounds of the hull within the box, one cell wider where there is room.
+
+    A cell that few views see, such as one right before a camera, has had little chance to be found empty: it counts
+    only if half as many see it as see the best seen one.
+    """
+    seen = visual_hull(store, box, (SEARCH_CELLS,) * 3)
+    allowed = (seen >= 0) & (seen > 0.5 * seen.max())
+    if not allowed.any():
+        raise RaymarchError("the images are transparent wherever the views agree")
+    index = np.argwhere(allowed)
+    size = (box[1] - box[0]) / SEARCH_CELLS
+    first, last = np.maximum(index.min(0) - 1, 0), np.minimum(index.max(0) + 2, SEARCH_CELLS)
+    return np.stack([box[0] + first * size, box[0] + last * size])

@@ -1,0 +1,90 @@
+"""How many bytes a fit takes, told before anything is allocated, and what would fit where it is too much."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from raymarch import runtime
+from raymarch.device import memory
+from raymarch.device.memory import LIBRARIES, NUMBERS_A_RAY, Memory, grid_bytes, padded
+from raymarch.errors import RaymarchError
+from raymarch.fitting.settings import FitSettings
+from raymarch.geometry.pose import grid_of_box
+
+SLOT_BUDGET = 3 << 30  # bytes of gradient buffers up to which more slots are taken
+CHECKED = 1.25  # a volume's arrays and what checking their numbers takes
+SHARE = 0.9  # of the free memory that a fit may take
+
+
+def memory_of_fit(settings: FitSettings, box, images: Sequence[int]) -> Memory:
+    """What a fit in `box` (2, 3) to images of this shape (view, height, width, channel) takes.
+
+    Example:
+        >>> memory_of_fit(FitSettings(), [(-1, -1, -1), (1, 1, 1)], (100, 400, 400, 4)).shape
+        (208, 208, 208)
+    """
+    _, shape = grid_of_box(box, settings.resolution)
+    one, width = grid_bytes(shape, settings.sh_degree), 4 if runtime.single_precision() else 8
+    slots = settings.slots or (1 if not runtime.on_cpu() else int(np.clip(SLOT_BUDGET // one, 2, 4)))
+    pixels = math.prod(images[:3])
+    parts = {
+        "libraries": LIBRARIES,
+        "images": pixels * (images[3] + 4),
+        "grid": grid_bytes(padded(shape, settings.block), settings.sh_degree, slots=slots, moments=True, width=width),
+        "rays": settings.rays * NUMBERS_A_RAY * width,
+        "result": int(one * CHECKED) * width // 4,
+    }
+    return Memory(shape, settings.sh_degree, slots, parts)
+
+
+def require_budget(settings: FitSettings, box, images: Sequence[int]) -> Memory:
+    """`memory_of_fit`, or RaymarchError where it is over `settings.memory` or over what is free: it names the
+    resolution up to which all fit."""
+    needed = memory_of_fit(settings, box, images)
+    excess, budget, whose = _excess(settings, needed)
+    if excess <= 0:
+        return needed
+    largest = 3  # too coarse for any grid
+    # One by one: a finer grid may take less than one with more slots, and what is named must hold for all below it.
+    while _fits(settings, memory_of_fit(replace(settings, resolution=largest + 1), box, images)):
+        largest += 1
+    if largest == 3:
+        least = memory_of_fit(replace(settings, resolution=4), box, images)
+        raise RaymarchError(
+            f"the smallest fit of these images takes about {least.total:,} bytes, {least.parts['images']:,} of them for"
+            f" the images, but {int(budget):,} {whose}; {_cure(settings, least, budget)}"
+        )
+    cure = f"take a resolution of {largest} or less"
+    size = " x ".join(str(n) for n in needed.shape)
+    raise RaymarchError(
+        f"a fit of {size} samples at SH degree {needed.sh_degree} takes about {needed.total:,} bytes but"
+        f" {int(budget):,} {whose}; {cure}"
+    )
+
+
+def _cure(settings: FitSettings, least: Memory, budget: float) -> str:
+    """What helps where not even the coarsest grid fits."""
+    more = "free some memory"
+    if settings.memory is not None and budget == settings.memory * 1e9:
+        more = f"raise memory to {math.ceil(least.total / 1e7) / 100:g} GB or more"
+    without = least.total - least.parts["images"]
+    return more + (", or take fewer or smaller images" if without < budget else "")
+
+
+def _fits(settings: FitSettings, needed: Memory) -> bool:
+    """Whether it is within the budget, and of no more numbers than Taichi can index."""
+    numbers = math.prod(needed.shape) * 3 * (needed.sh_degree + 1) ** 2 * needed.slots
+    return _excess(settings, needed)[0] <= 0 and numbers <= memory.MAX_CELLS
+
+
+def _excess(settings: FitSettings, needed: Memory) -> tuple[float, float, str]:
+    """Bytes over the budget, the budget, and where it comes from; libraries and images are there already."""
+    taken = needed.parts["libraries"] + needed.parts["images"]
+    free = SHARE * memory.available_bytes() + taken
+    if settings.memory is not None and settings.memory * 1e9 < free:
+        return needed.total - settings.memory * 1e9, settings.memory * 1e9, "is the budget"
+    return needed.total - free, free, "are free"

@@ -1,0 +1,135 @@
+"""What a fit will take, told before it is begun: bytes by counting, seconds by a fit in small."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+import taichi as ti
+
+from raymarch import runtime
+from raymarch.arguments import checked
+from raymarch.checks import flag, optional
+from raymarch.data.views import Views
+from raymarch.data.volume import VOLUME, Volume
+from raymarch.device import memory
+from raymarch.device.image_store import ImageStore
+from raymarch.device.memory import Memory, memory_of_rendering
+from raymarch.errors import RaymarchError
+from raymarch.fitting.bounds import find_box
+from raymarch.fitting.budget import require_budget
+from raymarch.fitting.fitter import Fitter
+from raymarch.fitting.settings import FitSettings, settings_for
+from raymarch.geometry.camera import SIDE as PIXELS
+from raymarch.geometry.camera import orbit_of_volume
+from raymarch.geometry.pose import BOX
+from raymarch.rendering.renderer import Renderer
+
+PROBE = 40  # steps of the fit in small
+SETTLED = 0.6  # steps of a whole fit take so much of those, as most of the volume is empty by then; measured
+SIDE = 128  # pixels a side of the image that a rendering's time is measured on
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a fit or a rendering will take.
+
+    Attributes:
+        memory: at its peak; the fit itself refuses to begin where that is over the budget.
+        free_bytes: what this machine had left.
+        seconds: from the first step on, or of an image; None if it was not asked for. Good to a third.
+        steps: of the fit, as many as there is time for; None for a rendering.
+    """
+
+    memory: Memory
+    free_bytes: int
+    seconds: float | None = None
+    steps: int | None = None
+
+    def record(self) -> dict:
+        """The same as plain numbers, for printing."""
+        m = self.memory
+        size = {"shape": list(m.shape), "sh_degree": m.sh_degree, "slots": m.slots}
+        told = {"bytes": m.total, "parts": dict(m.parts), "free_bytes": self.free_bytes, "seconds": self.seconds}
+        return {**size, **told, "steps": self.steps}
+
+
+@checked(box=optional(BOX), clock=flag)
+def forecast(
+    views: Views, settings: FitSettings | str = "default", *, box=None, clock: bool = True, **changes
+) -> Forecast:
+    """What a fit of these views would take: its grid, bytes and seconds; nothing is kept of it.
+
+    Args:
+        views, settings, box, changes: as of `fit`.
+        clock: whether to run a fit in small for the time, which takes some seconds and the fit's memory.
+
+    Raises RaymarchError where the fit would: over the memory's budget, without a box, and so on.
+
+    Example:
+        >>> forecast(views, "quick").memory.total  # doctest: +SKIP
+        679000000
+    """
+    settings = settings_for(views, settings, **changes)
+    if box is None:
+        with ImageStore(views) as store:
+            box = find_box(views, store)
+    needed, free = require_budget(settings, box, views.images.shape), memory.available_bytes()
+    if not clock:
+        return Forecast(needed, free, None, settings.steps)
+    seconds, steps = _measured(views, settings, box)
+    return Forecast(needed, free, seconds, steps)
+
+
+def _measured(views: Views, settings: FitSettings, box) -> tuple[float, int]:
+    """Seconds and steps of a fit, from the mean step at each level of one of `PROBE` steps.
+
+    A level that is too short to be met there counts as the others do in the mean.
+    """
+    starts = np.array([start for start, _ in settings.levels])
+    shares = np.diff([*starts, 1.0])
+    small = replace(settings, steps=PROBE, seconds=None, refresh=PROBE // 4)
+    taken: list[list[float]] = [[] for _ in starts]
+    with Fitter(views, small, box=box) as fitter:
+        fitter.step()  # which compiles
+        while fitter.progress < 1:
+            level = int(np.flatnonzero(starts <= fitter.progress)[-1])
+            ti.sync()
+            began = time.perf_counter()
+            fitter.step()
+            ti.sync()
+            taken[level].append(time.perf_counter() - began)
+    met = [i for i, some in enumerate(taken) if some]
+    means = [float(np.mean(taken[i])) for i in met]
+    weights = shares[met] if shares[met].any() else None
+    mean = SETTLED * float(np.average(means, weights=weights))
+    by_time = int(settings.seconds / mean) if settings.seconds else None
+    steps = min(n for n in (settings.steps, by_time) if n is not None)
+    return steps * mean, steps
+
+
+@checked(volume=VOLUME, width=PIXELS, height=PIXELS)
+def forecast_rendering(volume: Volume, width: int = 800, height: int = 800) -> Forecast:
+    """What rendering one image of the volume takes, once all is compiled; its time is measured on a smaller one.
+
+    Raises RaymarchError where the memory does not suffice.
+
+    Example:
+        >>> forecast_rendering(Volume.from_function(lambda p: 1 - p[..., 0] ** 2, shape=(8, 8, 8))).steps is None
+        True
+    """
+    runtime.start()
+    needed, free = memory_of_rendering(volume.shape, volume.degree, width * height), memory.available_bytes()
+    if needed.total > free:
+        raise RaymarchError(
+            f"an image of {width} x {height} pixels takes about {needed.total:,} bytes but {free:,} are free;"
+            " take a smaller one"
+        )
+    camera = orbit_of_volume(volume.box, 1, size=SIDE)[0]
+    with Renderer(volume) as renderer:
+        renderer.render(camera, depth=False)
+        began = time.perf_counter()
+        renderer.render(camera, depth=False)
+        seconds = time.perf_counter() - began
+    return Forecast(needed, memory.available_bytes(), seconds * width * height / SIDE**2)

@@ -1,0 +1,55 @@
+"""Adam: its settings are a frozen record, its moments live in the grid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from raymarch.arguments import checked, held, hold
+from raymarch.checks import instance_of, number
+from raymarch.device.grid import Grid
+from raymarch.kernels.fit.adam import adam
+
+MAX_RATE = 100.0  # in raw units, in which a sample is empty at -20 and opaque at 5
+
+
+@dataclass(frozen=True)
+class Adam:
+    """Adam with per-group rates, for the voxels that a step touched.
+
+    Attributes:
+        lr_density, lr_colour: first step sizes in raw units; of relu's density, whose raw numbers are optical depths,
+            in units of twice the start's, so that no step kills a voxel for good.
+        final: what both are multiplied by at the end, exponentially reached.
+        beta1, beta2, eps: as in Kingma and Ba 2015; eps is against gradients of a mean over rays, which are small.
+
+    Example:
+        >>> Adam(lr_density=0.2).rates(0.5)[0] < 0.2
+        True
+    """
+
+    lr_density: float = held(number(0, MAX_RATE, above=True), 0.5)
+    lr_colour: float = held(number(0, MAX_RATE, above=True), 0.3)
+    final: float = held(number(0, 1, above=True), 0.1)
+    beta1: float = held(number(0, 1, below=True), 0.9)
+    beta2: float = held(number(0, 1, below=True), 0.99)
+    eps: float = held(number(1e-30, 1, below=True), 1e-8)
+
+    def __post_init__(self):
+        hold(self)
+
+    @checked(progress=number(0, 1))
+    def rates(self, progress: float) -> tuple[float, float]:
+        """Step sizes of density and colour at `progress` in 0..1."""
+        decay = self.final**progress
+        return self.lr_density * decay, self.lr_colour * decay
+
+    def step(self, grid: Grid, age: int, progress: float, number: int) -> None:
+        """Move the grid against its gradient and clear that, in step `number`, `age` steps after the moments began."""
+        lr_density, lr_colour = self.rates(progress)
+        if grid.activation.density == "relu":
+            lr_density *= 2 * grid.activation.shift
+        rates = (lr_density, lr_colour, self.beta1, self.beta2, self.eps)
+        adam(grid.fields, grid.blocks, age, number, *rates)
+
+
+ADAM = instance_of(Adam, "rm.Adam(...)", "its settings go by their own names too, such as lr_density")

@@ -1,0 +1,161 @@
+"""Pinhole cameras: pixel column u, row v, centres at +0.5; camera axes x right, y up, looking along -z."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from raymarch.arguments import checked
+from raymarch.arrays import array, numeric, vector
+from raymarch.checks import WORLD, Wrong, instance_of, number, shown, whole
+from raymarch.errors import RaymarchError
+from raymarch.geometry.pose import BOX, PLACE, look_at, require_rigid
+from raymarch.geometry.rays import Rays
+
+MOST_A_SIDE = 1 << 20  # pixels
+SIDE = whole(1, MOST_A_SIDE, cure="an image has pixels, and not so many")
+MOST_PIXELS = 2**31 - 1  # that can be counted on the device
+FOV = replace(number(0, np.pi, above=True, below=True), wanted="a field of view between 0 and pi [rad]")
+ELEVATION = number(-89, 89, unit="degree")
+MOTION = array(4, 4, low=-WORLD, high=WORLD)
+
+
+@dataclass(frozen=True, eq=False)
+class Camera:
+    """A pinhole camera: where it is, how it projects and how many pixels it has.
+
+    Attributes:
+        world_from_camera: (4, 4) rigid transform, translation in world units.
+        focal: (horizontal, vertical) focal length [pixel], positive.
+        principal: (u, v) of the principal point [pixel], the image's corner being (0, 0).
+        width, height: size of the image [pixel].
+
+    Raises RaymarchError for a pose that is not rigid or not finite, a focal that is not positive, an empty image.
+
+    Example:
+        >>> camera = Camera.look_at(eye=(0, -4, 0), width=64, height=48, fov=0.7)
+        >>> camera.rays().direction.shape
+        (3072, 3)
+    """
+
+    world_from_camera: np.ndarray
+    focal: tuple[float, float]
+    principal: tuple[float, float]
+    width: int
+    height: int
+
+    def __post_init__(self):
+        pose = require_rigid(self.world_from_camera)
+        pose.setflags(write=False)
+        focal = vector(2, 1 / WORLD, WORLD)("focal", self.focal)
+        principal = vector(2, -WORLD, WORLD)("principal", self.principal)
+        width, height = SIDE("width", self.width), SIDE("height", self.height)
+        if width * height > MOST_PIXELS:
+            raise RaymarchError(f"image is {width} x {height} pixels, want at most {MOST_PIXELS} in all; scale it")
+        values = {"world_from_camera": pose, "focal": focal, "principal": principal, "width": width, "height": height}
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    @checked(fov=FOV, width=SIDE, height=SIDE)
+    def from_fov(cls, world_from_camera, fov: float, width: int, height: int) -> Camera:
+        """Camera of a horizontal field of view [radian, between 0 and pi] with its principal point in the middle."""
+        focal = 0.5 * width / np.tan(0.5 * fov)
+        return cls(world_from_camera, (focal, focal), (width / 2, height / 2), width, height)
+
+    @classmethod
+    def look_at(cls, eye, target=(0, 0, 0), up=(0, 0, 1), *, fov=0.7, width=256, height=256) -> Camera:
+        """Camera at `eye` that looks at `target` (world units) with a horizontal field of view `fov` [radian]."""
+        return cls.from_fov(look_at(eye, target, up), fov, width, height)
+
+    @property
+    def position(self) -> np.ndarray:
+        """Centre of projection (3,) in the world."""
+        return self.world_from_camera[:3, 3]
+
+    @checked(factor=number(0, above=True))
+    def scaled(self, factor: float) -> Camera:
+        """The same camera with `factor` times as many pixels a side."""
+        width, height = (round(min(n * factor, MOST_PIXELS)) for n in (self.width, self.height))
+        if min(width, height) < 1 or max(width, height) > MOST_A_SIDE:
+            cure = "a larger factor" if factor < 1 else "a smaller factor"
+            raise RaymarchError(f"factor is {factor:g}, which makes {width} x {height} pixels; choose {cure}")
+        sx, sy = width / self.width, height / self.height
+        return replace(
+            self,
+            focal=(self.focal[0] * sx, self.focal[1] * sy),
+            principal=(self.principal[0] * sx, self.principal[1] * sy),
+            width=width,
+            height=height,
+        )
+
+    @checked(world_from_world=MOTION)
+    def moved(self, world_from_world) -> Camera:
+        """The camera carried along by a rigid motion (4, 4) of the world."""
+        return replace(self, world_from_camera=world_from_world @ self.world_from_camera)
+
+    def rays(self, pixels=None) -> Rays:
+        """One ray per pixel centre, row by row, (height * width) of them, or of the pixels whose indices are given."""
+        total = self.height * self.width
+        index = np.arange(total) if pixels is None else self.require_pixels(pixels)
+        v, u = np.divmod(index, self.width)
+        x = (u + 0.5 - self.principal[0]) / self.focal[0]
+        y = -(v + 0.5 - self.principal[1]) / self.focal[1]
+        direction = np.stack([x, y, -np.ones_like(x)], axis=-1) @ self.world_from_camera[:3, :3].T
+        return Rays(np.broadcast_to(self.position, direction.shape), direction)
+
+    def require_pixels(self, pixels) -> np.ndarray:
+        """Indices of pixels as an array; else RaymarchError."""
+        total = self.height * self.width
+        try:
+            index = numeric(pixels)
+        except Wrong:
+            index = np.zeros(0)
+        if index.ndim != 1 or index.size == 0 or index.dtype.kind == "f" or index.min() < 0 or index.max() >= total:
+            raise RaymarchError(
+                f"pixels are {shown(pixels)}, want one or more whole numbers of 0 to {total - 1}, row by row"
+            )
+        return index.astype(np.int64)
+
+
+CAMERA = instance_of(Camera, "a Camera")
+
+
+@checked(target=PLACE, radius=number(0, WORLD, above=True), count=whole(1, 1 << 20), elevation=ELEVATION, like=CAMERA)
+def orbit(target, radius: float, count: int, *, elevation: float = 25.0, like: Camera) -> list[Camera]:
+    """`count` cameras on a circle about the z axis through `target`, `radius` [world unit] away, `elevation` [degree].
+
+    Raises RaymarchError for an elevation beyond 89 degrees either way.
+
+    Example:
+        >>> len(orbit((0, 0, 0), 4.0, 60, like=Camera.look_at((4, 0, 0))))
+        60
+    """
+    target, up = np.asarray(target, float), np.deg2rad(elevation)
+    cameras = []
+    for angle in 2 * np.pi * np.arange(count) / count:
+        ring = [np.cos(angle) * np.cos(up), np.sin(angle) * np.cos(up), np.sin(up)]
+        cameras.append(replace(like, world_from_camera=look_at(target + radius * np.array(ring), target)))
+    return cameras
+
+
+@checked(box=BOX, count=whole(1, 1 << 20), elevation=ELEVATION, size=SIDE, fov=FOV)
+def orbit_of_volume(box, count: int, *, elevation: float = 25.0, size: int = 512, fov: float = 0.7) -> list[Camera]:
+    """`count` square cameras of `size` pixels around a box (2, 3), `elevation` in degrees, far enough to see it whole.
+
+    Raises RaymarchError for an elevation beyond 89 degrees either way.
+
+    Example:
+        >>> len(orbit_of_volume([(-1, -1, -1), (1, 1, 1)], 12))
+        12
+    """
+    lower, upper = box
+    corners = np.stack(np.meshgrid(*zip(lower, upper, strict=True), indexing="ij"), -1).reshape(-1, 3)
+    corners = corners - (lower + upper) / 2
+    like = Camera.look_at((1, 0, 0), fov=fov, width=size, height=size)
+    radius = 0.0
+    for camera in orbit((0, 0, 0), 1.0, count, elevation=elevation, like=like):
+        x, y, z = (corners @ camera.world_from_camera[:3, :3]).T
+        radius = max(radius, float((z + np.maximum(abs(x), abs(y)) / np.tan(fov / 2)).max()))
+    return orbit((lower + upper) / 2, 1.02 * radius, count, elevation=elevation, like=like)

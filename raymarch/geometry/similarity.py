@@ -1,0 +1,93 @@
+"""One similarity over another set of cameras: what no image can tell, taken out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from raymarch.geometry.camera import Camera
+from raymarch.geometry.pose import exp_rigid
+
+POINTS, TURNS = 4, 6  # points an axis of the box that are looked at, and Gauss-Newton steps over them
+NEAREST = 0.05  # of the box's diagonal: points nearer to a camera, or behind it, are not looked at
+
+
+def similarity(cameras: Sequence[Camera], onto: Sequence[Camera], box=None) -> np.ndarray:
+    """The similarity (4, 4) of the world that brings cameras nearest to others: rotation, shift and one scale.
+
+    Without a box: the rotation is the mean over the cameras' own; the scale makes their spreads alike, 1 where there is
+    none (Horn 1987, symmetric); the shift is the mean. With one, lower and upper corner (2, 3) in the world of `onto`,
+    the one by which its points are seen at nearly the same pixels, least squares: positions of cameras extrapolate
+    badly to what all of them look at, where they err together by what images hardly show.
+
+    Example:
+        >>> cameras = [Camera.look_at((x, -4, 1)) for x in (-1.0, 0.0, 1.0)]
+        >>> similarity(cameras, cameras).round(6).tolist()[0]
+        [1.0, 0.0, 0.0, 0.0]
+    """
+    total = sum(b.world_from_camera[:3, :3] @ a.world_from_camera[:3, :3].T for a, b in zip(cameras, onto, strict=True))
+    u, _, vt = np.linalg.svd(total)
+    turn = u @ np.diag([1, 1, np.linalg.det(u @ vt)]) @ vt
+    here, there = (np.array([c.position for c in some]) for some in (cameras, onto))
+    a, b = (here - here.mean(0)) @ turn.T, there - there.mean(0)
+    spread = np.linalg.norm(a)
+    scale = float(np.linalg.norm(b) / spread) if spread > 1e-9 * np.linalg.norm(here) + 1e-300 else 1.0
+    scale = scale if scale > 0 else 1.0
+    out = np.eye(4)
+    out[:3, :3] = scale * turn
+    out[:3, 3] = there.mean(0) - scale * turn @ here.mean(0)
+    return out if box is None else _seen_alike(out, cameras, onto, np.asarray(box, float))
+
+
+def _seen_alike(found: np.ndarray, cameras, onto, box: np.ndarray) -> np.ndarray:
+    """The similarity near `found` by which the cameras see the box's points where the others do."""
+    axes = np.linspace(box[0], box[1], POINTS).T
+    corners = np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, 3)
+    middle, reach = box.mean(0), float(np.linalg.norm(box[1] - box[0]))
+    moves = np.zeros((len(corners), 3, 7))  # of a point: shifts in parts of the reach, turns and scale about the middle
+    moves[:, :, :3] = reach * np.eye(3)
+    for a in range(3):
+        moves[:, :, 3 + a] = np.cross(np.eye(3)[a], corners - middle)
+    moves[:, :, 6] = corners - middle
+    for _ in range(TURNS):
+        H, g = np.zeros((7, 7)), np.zeros(7)
+        for camera, other in zip(cameras, onto, strict=True):
+            (here, slope, near), (there, _, too) = _pixels(carried(camera, found), corners), _pixels(other, corners)
+            use = (near > NEAREST * reach) & (too > NEAREST * reach)
+            J = (slope[use] @ moves[use]).reshape(-1, 7)  # of the points; the cameras move the other way
+            H, g = H + J.T @ J, g + J.T @ (here - there)[use].ravel()
+        if not np.linalg.cond(H) < 1e12:
+            return found  # too few points in front of too few cameras
+        step = np.linalg.solve(H, g)
+        about = exp_rigid([0, 0, 0, *step[3:6]])
+        about[:3, :3] *= np.exp(step[6])
+        about[:3, 3] = reach * step[:3] + middle - about[:3, :3] @ middle
+        found = about @ found
+    return found
+
+
+def _pixels(camera: Camera, points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Where points (n, 3) are seen (n, 2) [pixel], its slope by the points (n, 2, 3), and their depths (n,)."""
+    turn = camera.world_from_camera[:3, :3]
+    local, f = (points - camera.position) @ turn, np.array([camera.focal[0], -camera.focal[1]])
+    depth = np.where(np.abs(local[:, 2:]) > 1e-12, -local[:, 2:], 1e-12)
+    plane = local[:, :2] / depth
+    slope = (turn.T[:2] + plane[:, :, None] * turn.T[2]) / depth[:, :, None]
+    return f * plane + camera.principal, f[:, None] * slope, depth[:, 0]
+
+
+def carried(camera: Camera, world_from_world: np.ndarray) -> Camera:
+    """A camera moved by a similarity of the world (4, 4); it sees the moved world as it saw the other."""
+    scale = np.cbrt(np.linalg.det(world_from_world[:3, :3]))
+    pose = camera.world_from_camera.copy()
+    pose[:3, :3] = world_from_world[:3, :3] / scale @ pose[:3, :3]
+    pose[:3, 3] = world_from_world[:3, :3] @ pose[:3, 3] + world_from_world[:3, 3]
+    return replace(camera, world_from_camera=pose)
+
+
+def aligned(cameras: Sequence[Camera], onto: Sequence[Camera], box=None) -> list[Camera]:
+    """The cameras moved by the one similarity that brings them nearest to the others; `box` as of `similarity`."""
+    moved = similarity(cameras, onto, box)
+    return [carried(camera, moved) for camera in cameras]

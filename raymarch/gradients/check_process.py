@@ -1,0 +1,194 @@
+"""Gradients checked on a user's own volume and cameras, in a process of its own: precision belongs to a process.
+
+The volume goes there as HDF5 and the cameras as JSON, in a folder that only this user can read; rows come back as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from raymarch import runtime
+from raymarch.arguments import checked
+from raymarch.checks import one_of, optional, some_of, whole
+from raymarch.data.views import CAMERAS, Views, require_colour
+from raymarch.data.volume import VOLUME, Volume
+from raymarch.errors import RaymarchError
+from raymarch.geometry.camera import Camera
+from raymarch.gradients.checks import GradientRow, check_rows
+from raymarch.gradients.linearised import Linearised
+from raymarch.gradients.parameters import GROUPS, UNSEEN
+from raymarch.io.volumes.hdf5 import load, save
+from raymarch.rendering.renderer import MARCH, March
+
+EXACT = March(stop=0.0, least=0.0)
+EXPOSURE = (1.1, 0.9, 1.05, 0.02, -0.01, 0.03)  # not plain, or half of its terms would be invisible
+CANDIDATES = 16  # rays that are looked at for each that is taken
+MET = 0.01  # opacity from which a ray counts as having met something
+
+
+@dataclass(frozen=True)
+class GradientReport:
+    """What `check_gradients` found: a `GradientRow` for each group of parameters, and the seconds it took."""
+
+    rows: tuple[GradientRow, ...]
+    seconds: float
+
+    @property
+    def good(self) -> bool:
+        """Whether no gradient is wrong; one at a kink is not."""
+        return all(row.verdict != "wrong" for row in self.rows)
+
+    def __str__(self) -> str:
+        lines = [f"{'parameter':16} {'dot':>8} {'difference':>10} {'worst':>8} {'at kinks':>8}  verdict"]
+        for row in self.rows:
+            numbers = ["-" if x is None else f"{x:.1e}" for x in (row.dot, row.difference, row.worst)]
+            lines.append(
+                f"{row.parameter:16} {numbers[0]:>8} {numbers[1]:>10} {numbers[2]:>8} {row.kinks:8.1%}  {row.verdict}"
+            )
+        kind = f"mode {self.rows[0].mode}, {self.rows[0].precision}" if self.rows else "no rows"
+        verdict = "the gradients are right" if self.good else "A GRADIENT IS WRONG"
+        if all(row.verdict in ("flat", "at a kink") for row in self.rows):
+            verdict = "nothing was checked: nothing moves, or all is at a kink; choose other cameras"
+        return "\n".join([*lines, f"{verdict} ({kind}, {self.seconds:.0f} s)"])
+
+
+@checked(
+    volume=VOLUME,
+    where=CAMERAS,
+    parameters=optional(some_of(*GROUPS)),
+    precision=one_of(*runtime.PRECISIONS),
+    march=MARCH,
+    rays=whole(1, 1 << 20),
+    seed=whole(0, 2**31 - 1),
+    arch=one_of(*runtime.ARCHES),
+)
+def check_gradients(
+    volume: Volume,
+    where: Camera | Views | Sequence[Camera],
+    parameters: Sequence[str] | None = None,
+    *,
+    precision: str = "f64",
+    march: March = EXACT,
+    rays: int = 256,
+    seed: int = 0,
+    arch: str = "cpu",
+) -> GradientReport:
+    """Whether the gradients of a volume's image are right, by everything that shapes it.
+
+    Each adjoint is held against its tangent by the dot test `<Jv, w> = <v, J'w>`, and each tangent against central
+    differences of the march in double precision, on a random subset of the rays of one random camera. Runs in a process
+    of its own, so it works from a session that computes in single precision.
+
+    Args:
+        volume: as it comes from a fit or a file.
+        where: cameras, or views.
+        parameters: some of "density", "colour", "background", "pose", "focal", "principal_point", "exposure", "step",
+            "box"; all that the mode of `march` sees if not given.
+        precision: "f64", or "f32", where only the dot test is made.
+        march: how rays are sampled; early stop is off unless asked for, as its steps are no part of a derivative.
+        rays: how many; those that meet something are taken first.
+        seed: of the choice of camera, rays and directions.
+        arch: "cpu" or "cuda".
+
+    Raises RaymarchError for a parameter that does not exist or that the mode does not see.
+
+    Example:
+        >>> ball = Volume.from_function(lambda p: 9.0 * (np.linalg.norm(p, axis=-1) < 0.5), shape=(12, 12, 12))
+        >>> check_gradients(ball, Camera.look_at((0, -4, 0), width=32, height=32), ["pose"]).good
+        True
+    """
+    started = time.perf_counter()
+    cameras: list[Camera] = list(where)  # type: ignore[arg-type]  # as CAMERAS reads them
+    names = _wanted(parameters, march.mode)
+    camera = cameras[int(np.random.default_rng(seed).integers(len(cameras)))]
+    asked = {
+        "pose": camera.world_from_camera.tolist(),
+        "lens": [camera.focal, camera.principal, camera.width, camera.height],
+        "march": asdict(march),
+        "how": {"names": names, "precision": precision, "rays": rays, "seed": seed, "arch": arch},
+    }
+    try:
+        with tempfile.TemporaryDirectory(prefix="raymarch-") as folder:
+            save(volume, Path(folder) / "volume.h5")
+            (Path(folder) / "asked.json").write_text(json.dumps(asked, default=float))
+            _run(folder)
+            rows = json.loads((Path(folder) / "rows.json").read_text())
+    except OSError as error:
+        raise RaymarchError(
+            f"no use of the folder for temporary files: {error}; set TMPDIR to one that works"
+        ) from None
+    if isinstance(rows, str):
+        raise RaymarchError(rows)
+    return GradientReport(tuple(GradientRow(**row) for row in rows), time.perf_counter() - started)
+
+
+def _wanted(parameters: Sequence[str] | None, mode: str) -> list[str]:
+    unseen = UNSEEN.get(mode, ())
+    if parameters is None:
+        return [name for name in GROUPS if name not in unseen]
+    for name in parameters:
+        if name in unseen:
+            raise RaymarchError(f"mode {mode} has no gradient by {name}, which it does not see; leave it out")
+    return list(parameters)
+
+
+def _run(folder: str) -> None:
+    """The worker, to its end; it is stopped with this process's own interruption."""
+    here = str(Path(__file__).resolve().parents[2])
+    path = os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])
+    command = [sys.executable, "-m", "raymarch.gradients.check_process", folder]
+    env = {**os.environ, "PYTHONPATH": path}
+    # In its own folder: what lies where the caller stands must not stand in for Python's modules.
+    done = subprocess.run(command, env=env, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        raise RaymarchError(f"the process that checks gradients ended with {done.returncode}: {last}")
+
+
+def _work(folder: Path) -> list[GradientRow]:
+    """What the worker does with its folder."""
+    asked = json.loads((folder / "asked.json").read_text())
+    how, march = asked["how"], March(**asked["march"])
+    runtime.start(how["arch"], how["precision"])
+    volume = load(folder / "volume.h5")
+    camera = Camera(np.array(asked["pose"]), *asked["lens"])
+    pixels = _pixels(volume, camera, march, how["rays"], how["seed"])
+    with Linearised(volume, camera, background=_seen(volume), exposure=EXPOSURE, march=march, pixels=pixels) as seen:
+        return check_rows(seen, how["names"], how["seed"])
+
+
+def _seen(volume: Volume):
+    """A background that no channel is lost on: the volume's own, unless it is black somewhere."""
+    colour = require_colour(volume.background)
+    return tuple(c if c > 0 else 0.25 for c in colour)
+
+
+def _pixels(volume: Volume, camera: Camera, march: March, rays: int, seed: int) -> np.ndarray:
+    """Random pixels, those that meet something first."""
+    rng, total = np.random.default_rng(seed), camera.width * camera.height
+    some = rng.permutation(total)[: CANDIDATES * rays]
+    with Linearised(volume, camera, march=replace(march, mode=EXACT.mode), pixels=some) as seen:
+        met = 1 - seen.image()[:, 3] > MET
+    return np.concatenate([some[met], some[~met]])[:rays]
+
+
+def _main(folder: str) -> None:
+    try:
+        rows: list | str = [asdict(row) for row in _work(Path(folder))]
+    except RaymarchError as error:
+        rows = str(error)
+    (Path(folder) / "rows.json").write_text(json.dumps(rows))
+
+
+if __name__ == "__main__":
+    _main(sys.argv[1])

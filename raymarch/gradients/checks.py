@@ -1,0 +1,197 @@
+"""Are the gradients right? Dot tests and directional differences on a user's own volume and camera, as a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from raymarch import runtime
+from raymarch.errors import RaymarchError
+from raymarch.gradients.linearised import Linearised
+from raymarch.gradients.parameters import GROUPS, SHAPES, Parameters
+
+DOT = {"f64": 1e-12, "f32": 1e-5}
+DIFFERENCE = 1e-7
+SINGLE = 1e-6  # of single numbers, whose slopes can be small beside the image's rounding
+ROUNDING = {"f64": 1e-11, "f32": 1e-5}  # of the image, where next to nothing moves
+WIDTHS = (1e-5, 1e-4, 1e-6, 1e-3, 1e-7)  # the likeliest first
+ENOUGH = 1e-8  # an agreement that ends the search for a better width
+PAIRS = 3
+ELEMENTS = 8
+TURNING = ("pose", "focal", "principal_point")  # what the direction of rays depends on, in which harmonics are read
+BENT = 1e-5  # of the largest slope: a difference of the slopes to both sides that is more than curvature
+FLAT = 1e-10  # of the image: a difference under this is mostly rounding
+SMOOTH = 1e-6  # rays whose differences at two widths disagree by more, of the largest, cross a kink
+
+
+@dataclass(frozen=True)
+class GradientRow:
+    """What was found for one group of parameters.
+
+    Attributes:
+        parameter, mode, precision: what was checked, how rays are composited, "f64" or "f32".
+        dot: worst |<Jv, w> - <v, J'w>| / (|Jv| |w|) over random pairs.
+        difference: |<difference - tangent, w>| / (|difference| |w|) along a random direction, the larger for w the
+            difference itself and a random one, the best over step widths, and the worst over the harmonics, each alone;
+            None in f32, where differences mean nothing. The adjoint is held by `dot`.
+        worst: the same along single numbers of the group, the worst of them; None in f32.
+        kinks: share of the rays that crossed a kink within the difference and were left out.
+        verdict: "good"; "at a kink" where dot is good and every difference crosses one, so that there is nothing to
+            compare with; "flat" where next to nothing moves, behind an opaque fog say; or "wrong".
+    """
+
+    parameter: str
+    mode: str
+    precision: str
+    dot: float
+    difference: float | None
+    worst: float | None
+    kinks: float
+    verdict: str
+
+
+def check_rows(seen: Linearised, parameters=None, seed: int = 0, pairs: int = PAIRS) -> list[GradientRow]:
+    """A row for each group, all that the mode sees if none are named, in the precision that runs.
+
+    Raises RaymarchError for a group that does not exist and for one that the mode does not see.
+    """
+    parameters = seen.groups if parameters is None else parameters
+    unknown = [name for name in parameters if name not in GROUPS]
+    if unknown:
+        raise RaymarchError(f"parameter {unknown[0]!r}: want some of {', '.join(GROUPS)}")
+    rng = np.random.default_rng(seed)
+    tried = []
+    for _ in range(pairs):
+        w = rng.normal(size=(len(seen.rays), 4))
+        tried.append((w, seen.adjoint(w)))
+    return [_row(seen, name, tried, rng) for name in parameters]
+
+
+def _row(seen: Linearised, name: str, pairs, rng) -> GradientRow:
+    precision = "f32" if runtime.single_precision() else "f64"
+    shape = {"density": seen.volume.density.shape, "colour": seen.volume.features.shape, **SHAPES}[name]
+    unit = _unit(seen, name)
+    dot, even, seen_to_move = 0.0, True, True
+    light = np.linalg.norm(seen.image())
+    for w, gradient in pairs:
+        direction = Parameters(**{name: unit * rng.normal(size=shape)})
+        along = seen.tangent(direction)
+        scale = np.linalg.norm(along) * np.linalg.norm(w)
+        gap = abs(float((along * w).sum()) - gradient.dot(direction))
+        dot = max(dot, float(gap / scale) if scale > 0 else float(gap))
+        # Where next to nothing moves, behind an opaque fog say, what remains is the rounding of the image itself.
+        exact = bool(gap <= DOT[precision] * scale)
+        seen_to_move = seen_to_move and exact and bool(scale > 0)
+        even = even and (exact or bool(gap <= ROUNDING[precision] * light * np.linalg.norm(w)))
+    if precision == "f32":
+        verdict = "wrong" if not even else "good" if seen_to_move else "flat"
+        return GradientRow(name, seen.march.mode, precision, dot, None, None, 0.0, verdict)
+    direction = Parameters(**{name: unit * rng.normal(size=shape)})
+    difference, kinks = _difference(seen, direction)
+    apart = [one for one in (difference, *_harmonics(seen, name, rng)) if one is not None]
+    difference = max(apart, default=None)
+    singles = [_difference(seen, Parameters(**{name: one}))[0] for one in _singles(pairs[0][1], name, shape, unit, rng)]
+    worst = max((one for one in singles if one is not None), default=None)
+    verdict = "flat"
+    if not even or (difference or 0) > DIFFERENCE or (worst or 0) > SINGLE:
+        verdict = "wrong"
+    elif difference is None and kinks == 1:
+        verdict = "at a kink"
+    elif difference is not None and seen_to_move:
+        verdict = "good"
+    return GradientRow(name, seen.march.mode, precision, dot, difference, worst, kinks, verdict)
+
+
+def _harmonics(seen: Linearised, name: str, rng) -> list[float | None]:
+    """Relative errors of the tangent by each harmonic alone, where they enter: in a mixture one hides behind the rest.
+
+    Those by colour are along a direction of this harmonic's numbers. Those by what turns rays are in a volume without
+    any other, which is turned together with the camera: its samples stay where they are, and only headings move.
+    """
+    count, shape = (seen.volume.degree + 1) ** 2, seen.volume.features.shape
+    found: list[float | None] = []
+    if seen.march.mode == "x-ray" or count == 1:
+        return found
+    if name == "colour":
+        for k in range(count):
+            part = np.zeros(shape)
+            part[..., 3 * k : 3 * k + 3] = rng.normal(size=(*shape[:3], 3))
+            found.append(_difference(seen, Parameters(colour=part))[0])
+    elif name in TURNING:
+        turn = _turn(seen, rng.normal(size=3))
+        for k in range(1, count):
+            seen.load(k)
+            found.append(_difference(seen, turn)[0])
+        seen.load()
+    return found
+
+
+def _turn(seen: Linearised, about: np.ndarray) -> Parameters:
+    """Camera and box turned alike about the camera's position, by a rotation vector in camera axes."""
+    x, y, z = seen.camera.world_from_camera[:3, :3] @ about
+    place = seen.projection.world_from_index[:3].copy()
+    place[:, 3] -= seen.camera.position
+    return Parameters(pose=np.concatenate([np.zeros(3), about]), box=[[0, -z, y], [z, 0, -x], [-y, x, 0]] @ place)
+
+
+def _apart(found: np.ndarray, wanted: np.ndarray, w: np.ndarray) -> float:
+    """How far two slopes are apart, weighted by the first and by w; of the first's size, or their own if it is zero."""
+    gap, size = found - wanted, float(np.linalg.norm(found))
+    if size == 0:
+        return float(np.linalg.norm(wanted))
+    by_w = abs(float((gap * w).sum())) / (size * float(np.linalg.norm(w)))
+    return max(abs(float((gap * found).sum())) / size**2, by_w)
+
+
+def _unit(seen: Linearised, name: str) -> float:
+    """A length on which a group's numbers act alike: pixels for the lens, voxels over the distance for the rest."""
+    if name in ("focal", "principal_point"):
+        return 1.0
+    if name == "pose":
+        return seen.projection.voxel
+    return 0.01 * seen.projection.voxel if name == "box" else 1.0
+
+
+def _singles(gradient: Parameters, name: str, shape, unit: float, rng) -> list[np.ndarray]:
+    """Directions of single numbers: all of a small group, some with a gradient of a large one."""
+    flat = np.abs(np.asarray(getattr(gradient, name))).reshape(-1)
+    there = np.flatnonzero(flat > 1e-3 * flat.max()) if flat.max() > 0 else np.arange(flat.size)
+    chosen = there if there.size <= ELEMENTS else rng.choice(there, ELEMENTS, replace=False)
+    out = []
+    for i in chosen:
+        one = np.zeros(flat.size)
+        one[i] = unit
+        out.append(one.reshape(shape))
+    return out
+
+
+def _difference(seen: Linearised, direction: Parameters, widths=WIDTHS) -> tuple[float | None, float]:
+    """Relative error of the tangent against central differences, and the share of rays at kinks.
+
+    No error where no width leaves half of what moves free of kinks, all rays then being at them, nor where next to
+    nothing moves, none being.
+    """
+    here, along = seen.image(), seen.tangent(direction)
+    best, kinks = None, 1.0
+    w = np.random.default_rng(0).normal(size=along.shape)
+    for h in widths:
+        ahead, behind = seen.shifted(direction, h), seen.shifted(direction, -h)
+        nearer, nearly = seen.shifted(direction, h / 2), seen.shifted(direction, -h / 2)
+        full, half = (ahead - behind) / (2 * h), (nearer - nearly) / h
+        moves = np.linalg.norm(half) * h
+        if moves < FLAT * np.linalg.norm(here) and np.linalg.norm(along) * h < FLAT * np.linalg.norm(here):
+            kinks = 0.0 if best is None else kinks
+            continue
+        scale = max(float(np.abs(half).max()), 1e-300)
+        smooth = np.abs(full - half).max(1) <= SMOOTH * scale
+        # On a kink itself both agree, but the slopes to its two sides differ, and by no less at half the width.
+        bend = np.abs(ahead + behind - 2 * here).max(1) / h, np.abs(nearer + nearly - 2 * here).max(1) / (h / 2)
+        smooth &= ~((bend[1] > 0.7 * bend[0]) & (bend[1] > BENT * scale))
+        error = _apart(half[smooth], along[smooth], w[smooth])
+        enough = (half[smooth] ** 2).sum() >= 0.5 * (half**2).sum()
+        if (best is None or error < best) and smooth.any() and enough:
+            best, kinks = error, 1.0 - float(smooth.mean())
+        if best is not None and best <= ENOUGH:
+            break
+    return best, kinks

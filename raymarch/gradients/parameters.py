@@ -1,0 +1,109 @@
+"""What shapes an image, number by number: a record for directions and for gradients."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from raymarch.arrays import array, numeric, vector
+from raymarch.checks import LARGEST, Check, Wrong, one_of, shown
+from raymarch.data.volume import Volume
+from raymarch.errors import RaymarchError
+
+SHAPES = {
+    "background": (3,),
+    "pose": (6,),
+    "focal": (2,),
+    "principal_point": (2,),
+    "exposure": (6,),
+    "step": (),
+    "box": (3, 4),
+}
+FEW = tuple(SHAPES)
+GROUPS = ("density", "colour", *FEW)
+GEOMETRY = ("pose", "focal", "principal_point", "step", "box")
+UNSEEN = {"x-ray": ("colour", "background")}  # what an image does not depend on, by mode
+EXPOSURE = replace(vector(6), wanted=f"three gains and three offsets, up to {LARGEST:g}")
+PLAIN = (1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
+GROUP = one_of(*FEW, cure="give directions by density or colour as rm.Parameters")
+
+
+def _direction(axes: str, shape: tuple[int, ...] | None) -> Check:
+    """Numbers of a shape, or of as many axes; a gradient may be anything, so whether they are finite is asked later."""
+
+    def read(value) -> np.ndarray:
+        values = numeric(value)
+        if values.shape != shape if shape is not None else values.ndim != axes.count(",") + 1:
+            raise Wrong(f"has shape {values.shape}")
+        return values if values.dtype.kind == "f" else values.astype(float)
+
+    return Check(f"{axes} numbers", read)
+
+
+DIRECTIONS = {name: _direction(str(shape), shape) for name, shape in SHAPES.items()}
+DIRECTIONS["density"] = _direction("(x, y, z)", None)
+DIRECTIONS["colour"] = _direction("(x, y, z, channel)", None)
+
+
+@dataclass(frozen=True, eq=False)
+class Parameters:
+    """One number for each thing that shapes an image, as a direction (a tangent) or as a gradient; None is zero.
+
+    Attributes:
+        density: (x, y, z) raw. colour: (x, y, z, channel) raw features.
+        background: (3,).
+        pose: (6,) translation [world unit] and rotation [radian] in camera axes: world_from_camera times exp of it.
+        focal, principal_point: (2,) [pixel].
+        exposure: (6,) three gains, then three offsets: the image is gain * colour + offset.
+        step: () length of a step [voxel].
+        box: (3, 4) upper rows of world_from_index; a step keeps its length in the world.
+    """
+
+    density: np.ndarray | None = None
+    colour: np.ndarray | None = None
+    background: np.ndarray | None = None
+    pose: np.ndarray | None = None
+    focal: np.ndarray | None = None
+    principal_point: np.ndarray | None = None
+    exposure: np.ndarray | None = None
+    step: np.ndarray | None = None
+    box: np.ndarray | None = None
+
+    def __post_init__(self):
+        for name, value in list(vars(self).items()):
+            if value is not None:
+                object.__setattr__(self, name, DIRECTIONS[name](name, value))
+
+    def dot(self, other: Parameters) -> float:
+        """Sum of products over all that both have."""
+        pairs = [(getattr(self, f.name), getattr(other, f.name)) for f in fields(self)]
+        return float(sum(np.vdot(a, b) for a, b in pairs if a is not None and b is not None))
+
+
+def units(group: str) -> list[Parameters]:
+    """A direction for each number of a group; RaymarchError for what is none."""
+    GROUP("parameter", group)
+    size = int(np.prod(SHAPES[group]))
+    return [Parameters(**{group: unit.reshape(SHAPES[group])}) for unit in np.eye(size)]
+
+
+def columns_of(parameters) -> list[Parameters]:
+    """A direction for each number of the groups named and each `Parameters` given, one or several of them."""
+    several = [parameters] if isinstance(parameters, (str, Parameters)) else parameters
+    if not isinstance(several, (list, tuple)) or not several:
+        raise RaymarchError(f"parameters are {shown(parameters)}, want some of {', '.join(FEW)}, or rm.Parameters(...)")
+    return [one for each in several for one in ([each] if isinstance(each, Parameters) else units(each))]
+
+
+def require_directions(dots, volume: Volume) -> list[Parameters]:
+    """Directions of finite numbers, whose density and colour have the volume's shapes; else RaymarchError."""
+    given = [dots] if isinstance(dots, Parameters) else dots
+    if not isinstance(given, (list, tuple)) or not all(isinstance(dot, Parameters) for dot in given):
+        raise RaymarchError(f"directions are {shown(dots)}, want rm.Parameters(...), one or a list")
+    shapes = {**SHAPES, "density": volume.density.shape, "colour": volume.features.shape}
+    for dot in given:
+        for name, value in vars(dot).items():
+            if value is not None:
+                array(*shapes[name])(name, value)
+    return list(given)

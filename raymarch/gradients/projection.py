@@ -1,0 +1,90 @@
+"""From a camera and a box to rays in index space, to first order: what pose, lens, step and box do to them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from raymarch.geometry.camera import Camera
+from raymarch.geometry.rays import Rays
+from raymarch.gradients.parameters import Parameters
+
+
+def out_of_sight(camera: Camera, points: np.ndarray) -> bool:
+    """Whether what `points` (point, 3) span cannot be in the image: all are behind, or beyond one of its edges.
+
+    Example:
+        >>> out_of_sight(Camera.look_at((0, -4, 0)), np.array([[0.0, 1, 0]]))
+        False
+        >>> out_of_sight(Camera.look_at((0, -4, 0)), np.array([[0.0, -5, 0]]))
+        True
+    """
+    x, y, z = ((points - camera.position) @ camera.world_from_camera[:3, :3]).T
+    u, v = (camera.focal[0] * x - camera.principal[0] * z, -camera.focal[1] * y - camera.principal[1] * z)  # times -z
+    beyond = (z >= 0, u <= 0, v <= 0, u >= -camera.width * z, v >= -camera.height * z)
+    return any(bool(side.all()) for side in beyond)
+
+
+class Projection:
+    """Tangent and adjoint of (pose, focal, principal point, step, box) -> (index-space rays, headings, step length).
+
+    A ray's pixel (u, v) is seen along `local = ((u - cu) / fu, (cv - v) / fv, -1)`, made a unit vector and turned into
+    the world; index space is the inverse of `world_from_index`. A pose moves by exp of its six numbers in camera axes
+    (Sola et al. 2018, "A micro Lie theory", right-plus).
+    """
+
+    def __init__(self, camera: Camera, world_from_index: np.ndarray, step: float, voxel: float | None = None):
+        self.camera, self.step = camera, step
+        self.turn = camera.world_from_camera[:3, :3]
+        self.world_from_index = np.asarray(world_from_index, float)
+        self.index_from_world = np.linalg.inv(self.world_from_index)
+        shortest = float(np.linalg.norm(self.world_from_index[:3, :3], axis=0).min())
+        self.voxel = shortest if voxel is None else voxel
+        self.dt = step * self.voxel
+
+    def _local(self, rays: Rays) -> tuple[np.ndarray, np.ndarray]:
+        """Unit directions in camera axes (ray, 3), and the length (ray, 1) they had with their z at -1."""
+        local = rays.direction @ self.turn
+        return local, -1 / local[:, 2:]
+
+    def tangent(self, rays: Rays, dot: Parameters) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+        """dot_ of index-space origin and way, of heading (ray, 3), and of dt."""
+        local, length = self._local(rays)
+        dot_local, dot_origin = np.zeros_like(local), np.zeros_like(local)
+        (fu, fv), plane = self.camera.focal, local * length
+        if dot.focal is not None:
+            dot_local[:, 0] -= plane[:, 0] / fu * dot.focal[0]
+            dot_local[:, 1] -= plane[:, 1] / fv * dot.focal[1]
+        if dot.principal_point is not None:
+            dot_local[:, 0] -= dot.principal_point[0] / fu
+            dot_local[:, 1] += dot.principal_point[1] / fv
+        dot_local = (dot_local - local * (local * dot_local).sum(1, keepdims=True)) / length
+        if dot.pose is not None:
+            dot_origin += self.turn @ dot.pose[:3]
+            dot_local += np.cross(dot.pose[3:], local)
+        heading = dot_local @ self.turn.T
+        linear = self.index_from_world[:3, :3]
+        origin, way = dot_origin @ linear.T, heading @ linear.T
+        dot_dt = 0.0 if dot.step is None else float(dot.step) * self.voxel
+        if dot.box is not None:
+            moved = -self.index_from_world @ np.vstack([dot.box, np.zeros(4)]) @ self.index_from_world
+            origin = origin + rays.origin @ moved[:3, :3].T + moved[:3, 3]
+            way = way + rays.direction @ moved[:3, :3].T
+        return origin, way, heading, dot_dt
+
+    def adjoint(self, rays: Rays, origin: np.ndarray, way: np.ndarray, heading: np.ndarray, dt: np.ndarray):
+        """Parameters' d_ from the d_ of index-space origin and way, of heading (ray, 3), and of dt (ray,)."""
+        local, length = self._local(rays)
+        linear = self.index_from_world[:3, :3]
+        d_origin = origin @ linear @ self.turn
+        d_local = (way @ linear + heading) @ self.turn
+        pose = np.concatenate([d_origin.sum(0), np.cross(local, d_local).sum(0)])
+        d_local = (d_local - local * (local * d_local).sum(1, keepdims=True)) / length
+        (fu, fv), plane = self.camera.focal, local * length
+        focal = np.array([-(plane[:, 0] * d_local[:, 0]).sum() / fu, -(plane[:, 1] * d_local[:, 1]).sum() / fv])
+        principal_point = np.array([-d_local[:, 0].sum() / fu, d_local[:, 1].sum() / fv])
+        moved = np.zeros((4, 4))
+        moved[:3, :3] = origin.T @ rays.origin + way.T @ rays.direction
+        moved[:3, 3] = origin.sum(0)
+        box = -(self.index_from_world.T @ moved @ self.index_from_world.T)[:3]
+        step = np.asarray(dt.sum() * self.voxel)
+        return Parameters(pose=pose, focal=focal, principal_point=principal_point, step=step, box=box)

@@ -1,0 +1,91 @@
+"""How rays move, on the device: gradients by their geometry, and several columns of tangents with their images."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import taichi as ti
+
+from raymarch import runtime
+from raymarch.device.owner import Owner
+from raymarch.device.ray_buffer import STEP
+from raymarch.kernels.field import transfer
+
+
+@dataclass(frozen=True, eq=False)
+class MotionFields:
+    """The fields as kernels see them: d_ by ray, dot_ by ray and column; origin and way in index space."""
+
+    d_origin: ti.Field
+    d_way: ti.Field
+    d_heading: ti.Field
+    d_dt: ti.Field
+    dot_origin: ti.Field
+    dot_way: ti.Field
+    dot_heading: ti.Field
+    dot_dt: ti.Field
+    dot_image: ti.Field
+    columns: int
+
+
+class RayMotion(Owner[MotionFields]):
+    """Room for the gradients of `capacity` rays and for `columns` tangents of each; freed by `close`."""
+
+    name = "this ray motion"
+
+    def __init__(self, capacity: int, columns: int = 1):
+        runtime.start()
+        width = 4 if runtime.single_precision() else 8
+        self._columns = columns
+
+        def size_of(room) -> int:
+            return room[0] * (10 + 13 * columns) * width
+
+        self._own((columns,), self._build, size_of, room=(int(capacity),), step=STEP)
+
+    def _build(self, room: tuple[int, ...]) -> tuple[ti.FieldsBuilder, MotionFields]:
+        tree, columns = ti.FieldsBuilder(), self._columns
+        f = MotionFields(
+            d_origin=ti.Vector.field(3, float),
+            d_way=ti.Vector.field(3, float),
+            d_heading=ti.Vector.field(3, float),
+            d_dt=ti.field(float),
+            dot_origin=ti.Vector.field(3, float),
+            dot_way=ti.Vector.field(3, float),
+            dot_heading=ti.Vector.field(3, float),
+            dot_dt=ti.field(float),
+            dot_image=ti.Vector.field(4, float),
+            columns=columns,
+        )
+        for each in (f.d_origin, f.d_way, f.d_heading, f.d_dt):
+            tree.dense(ti.i, room).place(each)
+        for each in (f.dot_origin, f.dot_way, f.dot_heading, f.dot_image):
+            tree.dense(ti.ij, (*room, columns)).place(each)
+        tree.dense(ti.i, columns).place(f.dot_dt)
+        return tree, f
+
+    def upload(self, origin: np.ndarray, way: np.ndarray, heading: np.ndarray, dt: np.ndarray) -> None:
+        """Put tangents on the device: (ray, column, 3) three times, and (column,)."""
+        dtype, f = runtime.dtype(), self.fields
+        for values, field in ((origin, f.dot_origin), (way, f.dot_way), (heading, f.dot_heading)):
+            transfer.columns_in(np.ascontiguousarray(values, dtype), field)
+        f.dot_dt.from_numpy(np.ascontiguousarray(dt, dtype))
+
+    def dot_image(self, count: int) -> np.ndarray:
+        """Tangents of the image (ray, column, 4)."""
+        out = np.empty((count, self.fields.columns, 4), runtime.dtype())
+        transfer.columns_out(self.fields.dot_image, out)
+        return out
+
+    def gradients(self, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Gradients by index-space origin, way and heading (ray, 3), and by dt (ray,), in f64."""
+        f, dtype = self.fields, runtime.dtype()
+        vectors = []
+        for field in (f.d_origin, f.d_way, f.d_heading):
+            out = np.empty((count, 3), dtype)
+            transfer.vectors_out(field, out)
+            vectors.append(out.astype(float))
+        dt = np.empty(count, dtype)
+        transfer.scalars_out(f.d_dt, dt)
+        return vectors[0], vectors[1], vectors[2], dt.astype(float)

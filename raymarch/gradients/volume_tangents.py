@@ -1,0 +1,81 @@
+"""Directions of a volume on the device: several tangents of density and colour, carried side by side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import taichi as ti
+
+from raymarch import runtime
+from raymarch.device.grid_layout import STEP
+from raymarch.device.memory import require_memory
+from raymarch.device.owner import Owner
+from raymarch.gradients.parameters import Parameters
+from raymarch.kernels.field import transfer
+
+WIDEST = 48  # numbers of one sample that a kernel unrolls
+
+
+@dataclass(frozen=True, eq=False)
+class DotFields:
+    """The fields as kernels see them: a vector of columns a sample; channel c of column d is number d channels + c."""
+
+    density: ti.Field
+    features: ti.Field | None
+    columns: int
+    channels: int
+
+
+class DotGrid(Owner[DotFields]):
+    """Room for `columns` tangents of a volume of `shape` samples, with `channels` of colour each or none."""
+
+    name = "this dot grid"
+
+    def __init__(self, shape: tuple[int, int, int], channels: int, columns: int):
+        runtime.start()
+        self.shape, self.columns, self._channels = shape, columns, channels
+        self._held: tuple[list[Parameters], list] | None = None
+        width = 4 if runtime.single_precision() else 8
+        numbers = columns * (1 + channels)
+
+        def size_of(room) -> int:
+            return math.prod(room) * numbers * width
+
+        def require() -> None:
+            require_memory(shape, size_of(shape), numbers, "take fewer columns at once")
+
+        self._own((columns, channels), self._build, size_of, room=tuple(shape), step=STEP, require=require)
+
+    def _build(self, room: tuple[int, ...]) -> tuple[ti.FieldsBuilder, DotFields]:
+        tree, columns, channels = ti.FieldsBuilder(), self.columns, self._channels
+        density = ti.Vector.field(columns, float)
+        features = ti.Vector.field(columns * channels, float) if channels else None
+        for each in filter(None, (density, features)):
+            tree.dense(ti.ijk, room).place(each)
+        return tree, DotFields(density, features, columns, channels)
+
+    @staticmethod
+    def columns_for(channels: int, wanted: int) -> int:
+        """How many columns go side by side, so that kernels stay small."""
+        return max(1, min(wanted, WIDEST // max(channels, 1)))
+
+    def upload(self, dots: Sequence[Parameters]) -> None:
+        """Put directions on the device, at most `columns`; what they leave out is zero. What is there already stays."""
+        sums = [(id(dot), *(0.0 if x is None else float(np.sum(x)) for x in (dot.density, dot.colour))) for dot in dots]
+        if self._held is not None and self._held[1] == sums:
+            return
+        self._held = list(dots), sums  # kept, so that an id stays its own
+        f, dtype = self.fields, runtime.dtype()
+        density = np.zeros((*self.shape, f.columns), dtype)
+        features = np.zeros((*self.shape, f.columns * f.channels), dtype)
+        for column, dot in enumerate(dots):
+            if dot.density is not None:
+                density[..., column] = dot.density
+            if dot.colour is not None and f.channels:
+                features[..., column * f.channels : (column + 1) * f.channels] = dot.colour
+        transfer.directions_in(density, f.density)
+        if f.features is not None:
+            transfer.directions_in(features, f.features)

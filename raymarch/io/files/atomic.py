@@ -1,0 +1,136 @@
+"""Files replaced in one step: a reader sees the old file or the new one, never a part."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from raymarch.errors import RaymarchError, one_line
+from raymarch.io.files.temporary import sweep, temporary_in
+
+CURES = {
+    errno.ENOSPC: "free disk space or choose another disk",
+    errno.EDQUOT: "free disk space or choose another disk",
+    errno.EFBIG: "the file is over a size limit: choose another disk or raise the limit",
+    errno.EACCES: "choose a folder that you may write to",
+    errno.EPERM: "choose another name or a folder that you may write to",
+    errno.EROFS: "choose a folder on a disk that is not read-only",
+    errno.ENAMETOOLONG: "choose a shorter name",
+}
+
+
+@contextmanager
+def replacing(path) -> Iterator[Path]:
+    """Yield a temporary path beside `path`; what is written there takes the place of `path` if the block succeeds.
+
+    The new file is flushed to the disk before it gets its name, and the name before this returns. If anything fails
+    the temporary file is removed and the old file stays as it was. Links are followed: the file they lead to is
+    replaced.
+
+    Raises RaymarchError where the folder is missing, the path is no file, or the system refuses to write; any other
+    exception of the block passes through.
+
+    Example:
+        >>> with replacing("notes.txt") as temporary:
+        ...     _ = temporary.write_text("all or nothing")
+    """
+    target = target_of(path)
+    # Beside the target, since a rename is one step only within one file system.
+    with _refused(path), temporary_in(target.parent) as temporary:
+        yield temporary
+        _sync(temporary, os.O_RDWR)
+        os.replace(temporary, target)
+        _sync_folder(target.parent)
+
+
+@contextmanager
+def _refused(path) -> Iterator[None]:
+    """What the system refuses within, as a RaymarchError that names the file and the cure."""
+    try:
+        yield
+    except OSError as error:
+        cure = CURES.get(error.errno or 0, "check the disk and the path")
+        raise RaymarchError(f"{path}: cannot be written ({one_line(error)}); {cure}") from error
+
+
+def target_of(path) -> Path:
+    """The file that `path` leads to, whose folder exists; never creates folders, a misspelt one would go unseen."""
+    if "\0" in os.fspath(path):
+        raise RaymarchError(f"{os.fspath(path)!r}: has a null character; choose another name")
+    with _refused(path):
+        target = Path(os.path.realpath(path))
+        if target.is_dir():
+            raise RaymarchError(f"{path}: is a folder, want the name of a file; add one")
+        if target.exists() and not target.is_file():
+            raise RaymarchError(f"{path}: is a device or pipe, want a file; choose another name")
+        if not target.parent.is_dir():
+            raise RaymarchError(f"{path}: there is no folder {target.parent}; create it first")
+    return target
+
+
+def require_writable(path, size: int = 0) -> None:
+    """RaymarchError where `replacing` could not write a file of `size` bytes to `path`; leaves all as it was.
+
+    Tried are a file beside it, of that size but without content, and whether an older file of that name may be
+    replaced; asked is how much is free. Files that killed processes left in the folder are removed.
+
+    Example:
+        >>> require_writable("notes.txt", size=1000)
+    """
+    target = target_of(path)
+    sweep(target.parent)
+    with _refused(path):
+        if size:
+            _require_room(target.parent, size, path)
+        with temporary_in(target.parent) as temporary:
+            if size:
+                os.truncate(temporary, size)  # which a limit on the size of files refuses, without taking room
+        _require_replaceable(target)
+
+
+def _require_room(folder: Path, size: int, path) -> None:
+    try:
+        room = shutil.disk_usage(folder)
+    except OSError:
+        return  # some network disks do not tell
+    if room.total and room.free < size:
+        wanted = f"about {size:,} bytes are to be written but {room.free:,} are free"
+        raise RaymarchError(f"{path}: {wanted}; {CURES[errno.ENOSPC]}")
+
+
+def _require_replaceable(target: Path) -> None:
+    """OSError where the system would not let another file take the place of `target`."""
+    if not target.exists():
+        return
+    try:
+        os.close(os.open(target, os.O_WRONLY))
+    except OSError as error:
+        # What is only read-only may be replaced, other than on Windows; what is immutable may not.
+        if error.errno == errno.EPERM or os.name == "nt":
+            raise
+    folder = target.parent.stat()
+    if folder.st_mode & stat.S_ISVTX and os.name == "posix":
+        if os.geteuid() not in (0, folder.st_uid, target.stat().st_uid):
+            raise PermissionError(errno.EPERM, "the file is another user's, and so is the folder, which is sticky")
+
+
+def _sync(path: Path, flags: int) -> None:
+    descriptor = os.open(path, flags)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name last a power cut, where folders can be flushed: not on Windows nor on some network disks."""
+    try:
+        _sync(folder, os.O_RDONLY)
+    except OSError as error:
+        if os.name != "nt" and error.errno not in (errno.EINVAL, errno.EBADF, errno.ENOTSUP, errno.EACCES):
+            raise

@@ -1,0 +1,69 @@
+"""What raymarch wrote and what it did not: only the former is written over unasked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+
+from raymarch.errors import RaymarchError
+from raymarch.io.files.strict_json import read_json
+
+LEVELS = 4  # folders, from an image's own upwards, in which an image set that lists it is looked for
+
+
+def require_ours(paths: Iterable, what: str, is_ours: Callable[[Path], bool], overwrite: bool = False) -> None:
+    """RaymarchError where one of `paths` is a file that would be lost if it were replaced, unless `overwrite`.
+
+    Lost would be what raymarch did not write, as `is_ours` tells of a file, and every image that an image set lists,
+    whoever made it. Files without content are nobody's. `what` is what is about to be written: "picture", "volume".
+
+    Example:
+        >>> require_ours(["new.png"], "picture", lambda path: False)
+    """
+    if overwrite:
+        return
+    lost = [(path, why) for path in map(Path, paths) if (why := _loss(path, what, is_ours))]
+    if lost:
+        (path, why), others = lost[0], len(lost) - 1
+        more = f", and so would {others} more" if others else ""
+        raise RaymarchError(
+            f"{path}: {why} and would be lost{more}; choose another {'folder' if others else 'name'}, or --overwrite"
+            " (overwrite=True in Python)"
+        )
+
+
+def _loss(path: Path, what: str, is_ours: Callable[[Path], bool]) -> str:
+    """Why the file may not be replaced, or nothing."""
+    try:
+        if not path.is_file() or path.stat().st_size == 0:
+            return ""
+        if not is_ours(path):
+            return f"is no {what} of raymarch's"
+        for document in _transforms_about(path):
+            if path.resolve() in _images(document, document.stat().st_mtime_ns):
+                return f"is an image of the set {document}"
+    except OSError:  # what cannot be looked at is not known to be ours
+        return f"cannot be told to be a {what} of raymarch's"
+    return ""
+
+
+def _transforms_about(path: Path) -> Iterator[Path]:
+    """The files that may list an image: of its folder and those above it, by its name and by where links lead."""
+    above = {folder for file in (Path(os.path.abspath(path)), path.resolve()) for folder in file.parents[:LEVELS]}
+    for folder in sorted(above):
+        yield from sorted(folder.glob("transforms*.json"))
+
+
+@lru_cache(maxsize=16)
+def _images(document: Path, changed: int) -> frozenset[Path]:
+    """The PNG images that a transforms file lists, as it was when last changed; none where it is not one."""
+    found = set()
+    with suppress(RaymarchError, LookupError, TypeError):
+        for frame in read_json(document)["frames"]:
+            with suppress(LookupError, TypeError, ValueError, OSError, RuntimeError):
+                path = document.parent / frame["file_path"]
+                found |= {path.resolve(), path.with_name(path.name + ".png").resolve()}
+    return frozenset(found)

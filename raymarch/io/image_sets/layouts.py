@@ -1,0 +1,99 @@
+"""Layouts of image sets that are known by name: how each is recognised, and what reads it or what to do instead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from raymarch.data.views import Views
+from raymarch.io.image_sets import nerf_synthetic
+from raymarch.io.images.decode import SUFFIXES
+
+
+class Layout(NamedTuple):
+    """A way to lay out images and cameras.
+
+    Attributes:
+        name: what it is called and recognised by.
+        detect: whether a folder, or a file, has it.
+        read: its reader; None where there is none yet.
+        cure: what to do where there is none.
+        lack: why there is none.
+    """
+
+    name: str
+    detect: Callable[[Path], bool]
+    read: Callable[..., Views] | None = None
+    cure: str = ""
+    lack: str = "is not read yet"
+
+
+WANTED = "transforms_<split>.json with each camera (transform_matrix, fl_x or camera_angle_x) and undistorted images"
+VIDEOS = (".mp4", ".mov", ".avi", ".mkv", ".webm", ".m4v")
+FEW = 100  # folders that are looked into
+CONVERT = f"convert it to {WANTED}"
+FIND = f"find the cameras first, with COLMAP say, and write {WANTED}"
+
+
+def _has(*patterns: str) -> Callable[[Path], bool]:
+    """Whether a folder has anything of one of these names."""
+    return lambda path: path.is_dir() and any(next(path.glob(pattern), None) is not None for pattern in patterns)
+
+
+def _ends(*suffixes: str) -> Callable[[Path], bool]:
+    return lambda path: path.is_file() and path.name.lower().endswith(suffixes)
+
+
+def _has_ending(*suffixes: str) -> Callable[[Path], bool]:
+    return lambda path: path.is_dir() and any(other.name.lower().endswith(suffixes) for other in path.iterdir())
+
+
+def _has_photographs(path: Path) -> bool:
+    """Whether a folder, or a folder in it, has image files."""
+    if not path.is_dir():
+        return False
+    inside = [other for other in path.iterdir() if other.is_dir()][:FEW]
+    return any(_has_ending(*SUFFIXES)(folder) for folder in (path, *inside))
+
+
+def _is_inside(path: Path) -> bool:
+    """Whether a folder is one of those in a set."""
+    return path.is_dir() and nerf_synthetic.detect(path.resolve().parent) and _has_photographs(path)
+
+
+MODELS = [
+    f"{folder}cameras.{kind}" for folder in ("", "sparse/", "sparse/*/", "*/sparse/*/") for kind in ("bin", "txt")
+]
+NO_SET, NO_FOLDER, NO_CAMERAS = "is no image set", "is a file, no image set", "has no cameras"
+
+LAYOUTS = [  # the first that is recognised counts: what has cameras comes before images alone
+    Layout("NeRF-synthetic (transforms_<split>.json)", nerf_synthetic.detect, nerf_synthetic.read),
+    Layout(
+        "instant-ngp or nerfstudio (transforms.json)",
+        _has("transforms.json"),
+        cure="copy it as transforms_train.json, or split its frames into that and transforms_test.json;"
+        " undistort the images first where k1, k2, p1 or p2 is not 0",
+    ),
+    Layout("LLFF (poses_bounds.npy)", _has("poses_bounds.npy"), cure=CONVERT),
+    Layout(
+        "COLMAP (cameras.bin, cameras.txt)",
+        _has(*MODELS),
+        cure=f"undistort it, as colmap image_undistorter does, and {CONVERT}",
+    ),
+    Layout("DTU or IDR (cameras.npz)", _has("cameras*.npz"), cure=CONVERT),
+    Layout("NSVF or BlendedMVS (intrinsics.txt, pose/)", _has("intrinsics.txt", "pose/*.txt"), cure=CONVERT),
+    Layout("MVSNet or BlendedMVS (cams/*_cam.txt)", _has("cams/*_cam.txt"), cure=CONVERT),
+    Layout("Middlebury (*_par.txt)", _has("*_par.txt"), cure=CONVERT),
+    Layout("Bundler (bundle.out)", _has("bundle.out", "*/bundle.out"), cure=CONVERT),
+    Layout("OpenMVG (sfm_data.json)", _has("sfm_data.json"), cure=CONVERT),
+    Layout("an archive", _ends(".zip", ".tar", ".gz", ".tgz", ".7z", ".rar"), None, "unpack it", NO_FOLDER),
+    Layout("a video", _ends(*VIDEOS), None, f"take frames out of it, and {FIND}", NO_CAMERAS),
+    Layout("a single image", _ends(*SUFFIXES, ".heic", ".exr"), None, f"want a folder with {WANTED}", NO_FOLDER),
+    Layout("a volume", _ends(".h5", ".hdf5"), None, "want the folder of an image set here", NO_FOLDER),
+    Layout("a folder of images inside a set", _is_inside, None, "want the folder above it", NO_SET),
+    Layout("a folder of image sets", _has("*/transforms_*.json"), None, "want one of the folders in it", NO_SET),
+    Layout("a folder with a video", _has_ending(*VIDEOS), None, f"take frames out of it, and {FIND}", NO_CAMERAS),
+    Layout("a folder with photographs", _has_photographs, None, FIND, NO_CAMERAS),
+    Layout("a folder with an archive", _has_ending(".zip", ".tar", ".gz", ".tgz"), None, "unpack it", NO_SET),
+]

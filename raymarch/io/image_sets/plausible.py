@@ -1,0 +1,58 @@
+"""Numbers of cameras that no lens has: said with their frame, before anything is made of them."""
+
+from __future__ import annotations
+
+import math
+
+from raymarch.errors import RaymarchError
+from raymarch.geometry.camera import Camera
+
+OBLIQUE = 10.0  # tan of the angle between the optical axis and the image's middle; 84 degrees
+SHORTEST, LONGEST = 1 / 200, 1e6  # focal in widths of the image; fields of view of 179.4 degrees and 0.2 seconds of arc
+SHORT = 1 / 12  # of the width, a field of view of 161 degrees
+
+
+def require_plausible(focal, principal, width: int, height: int, where: str) -> None:
+    """RaymarchError, opened by `where`, for a focal or principal point that is off by orders of magnitude.
+
+    Example:
+        >>> require_plausible((500, 500), (200, 150), 400, 300, "frame 0")
+    """
+    for name, f, c, size, side in [
+        ("x", focal[0], principal[0], width, "wide"),
+        ("y", focal[1], principal[1], height, "high"),
+    ]:
+        if not (math.isfinite(f) and f > 0):
+            continue  # which `Camera` refuses
+        if f < SHORTEST * size:
+            shares = " (is it a share of the width?)" if f < 10 else ""
+            raise RaymarchError(
+                f"{where}: focal fl_{name} is {f:.3g} pixels in an image {size} pixels {side},"
+                f" a field of view of {math.degrees(2 * math.atan(size / 2 / f)):.1f} degrees{shares}; want pixels"
+            )
+        if f > LONGEST * size:
+            raise RaymarchError(
+                f"{where}: focal fl_{name} is {f:.3g} pixels in an image {size} pixels {side}, want at most"
+                f" {LONGEST * size:.3g}; correct it"
+            )
+        if abs(c - size / 2) > OBLIQUE * f and abs(c - size / 2) > size:
+            raise RaymarchError(
+                f"{where}: c{name} is {c:.3g} in an image {size} pixels {side}, far out of it;"
+                " want the principal point in pixels from the corner"
+            )
+
+
+def doubt(camera: Camera) -> str:
+    """What speaks against a focal or principal point that may be meant otherwise; or nothing.
+
+    Example:
+        >>> doubt(Camera(np.eye(4), (500, 500), (0.5, 0.5), 400, 300))
+        'cx, cy are 0.5, 0.5: pixels are wanted, not shares of the image'
+    """
+    if min(camera.width, camera.height) > 16 and all(0 < c <= 1 for c in camera.principal):
+        u, v = camera.principal
+        return f"cx, cy are {u:g}, {v:g}: pixels are wanted, not shares of the image"
+    if camera.focal[0] < SHORT * camera.width:
+        angle = math.degrees(2 * math.atan(camera.width / 2 / camera.focal[0]))
+        return f"the focal of {camera.focal[0]:.3g} pixels is a field of view of {angle:.0f} degrees; is it in pixels?"
+    return ""

@@ -1,0 +1,146 @@
+"""Pictures as PNG files."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
+
+from raymarch import arrays, checks
+from raymarch.arguments import checked
+from raymarch.errors import RaymarchError, one_line
+from raymarch.io.files.atomic import replacing, require_writable, target_of
+from raymarch.io.files.ours import require_ours
+from raymarch.io.images.decode import SUFFIXES
+
+MARK = "Software", "raymarch"
+VISIBLE = 1 + 0.5 / 255  # display values from which clipping shows
+
+PICTURE = checks.Check("numbers (height, width, 1, 3 or 4), floats in 0..1 or uint8", arrays.numeric)
+
+
+@checked(path=checks.path, overwrite=checks.flag, limit=checks.number(0, above=True))
+def write_png(path, image, overwrite: bool = False, *, limit: float = 1.0) -> None:
+    """Write an image (height, width) or (height, width, channel) as an 8 bit PNG; the file is replaced in one step.
+
+    Args:
+        path: ends in .png.
+        image: floats are display values in 0..1, clipped and rounded to 8 bit, and the log says how many were over 1;
+            uint8 is written as it is. One channel is grey, three are red, green, blue, a fourth is straight alpha.
+        overwrite: whether a file may be replaced that raymarch did not write, or that is an image of an image set.
+        limit: the value of floats that becomes 1, for those that are no display values, such as an X-ray's; alpha
+            stays as it is.
+
+    Raises RaymarchError for other shapes or types, NaN, another suffix than .png, a path that cannot be written, or an
+    existing file that may not be replaced.
+
+    Example:
+        >>> write_png("grey.png", np.full((4, 4, 3), 0.5))
+        >>> write_png("xray.png", np.linspace(0, 10.6, 16).reshape(4, 4), limit=10.6)
+    """
+    require_pictures([path], overwrite)
+    image = PICTURE(f"{path}: image", image)
+    colour = image[..., None] if image.ndim == 2 else image
+    if colour.ndim != 3 or colour.shape[2] not in (1, 3, 4) or image.size == 0:
+        raise RaymarchError(
+            f"{path}: image has shape {image.shape}, want (height, width), or (height, width, channel) with 1, 3 or 4"
+            " channels; reshape it"
+        )
+    if np.issubdtype(colour.dtype, np.floating):
+        colour = _bytes(path, colour, limit)
+    if colour.dtype != np.uint8:
+        raise RaymarchError(f"{path}: image is {image.dtype}, want floats in 0..1 or uint8; convert it first")
+    mark = PngInfo()
+    mark.add_text(*MARK)
+    with replacing(path) as temporary:
+        picture = Image.fromarray(colour[..., 0] if colour.shape[2] == 1 else colour)
+        picture.save(temporary, format="PNG", pnginfo=mark)
+
+
+def _bytes(path, image: np.ndarray, limit: float) -> np.ndarray:
+    """Floats (height, width, channel) as 8 bit, `limit` being white; what is over it is told in the log."""
+    if np.isnan(image).any():
+        where = tuple(int(i) for i in np.argwhere(np.isnan(image))[0])
+        raise RaymarchError(f"{path}: image is nan at {where}, want numbers; look for a division by 0")
+    if limit != 1:
+        image = np.concatenate([image[..., :3] / limit, image[..., 3:]], axis=-1)
+    if count := int((image > VISIBLE).sum()):
+        most = float(image[np.isfinite(image)].max(initial=1.0)) * limit
+        logging.getLogger(__name__).warning(
+            "%s: %d of %d numbers are over %g (up to %.3g) and written as %g; limit=%.3g would show them all",
+            *(path, count, image.size, limit, most, limit, most),
+        )
+    return np.rint(np.clip(image, 0, 1) * 255).astype(np.uint8)
+
+
+def require_pictures(paths: Iterable, overwrite: bool = False) -> None:
+    """RaymarchError where pictures cannot be written to `paths`, or would replace what may not be replaced."""
+    paths = list(paths)
+    for path in paths:
+        if Path(path).suffix.lower() != ".png":
+            raise RaymarchError(f"{path}: pictures are written as PNG; end the name in .png")
+        target_of(path)
+    require_ours(paths, "picture", is_picture, overwrite)
+
+
+def is_picture(path) -> bool:
+    """Whether raymarch wrote the file: a PNG that says so before its pixels begin."""
+    with Path(path).open("rb") as file:
+        head = file.read(512)
+    said = b"tEXt" + "\0".join(MARK).encode()
+    return head.startswith(b"\x89PNG\r\n\x1a\n") and said in head.partition(b"IDAT")[0]
+
+
+def write_depth(path, depth, near: float | None = None, far: float | None = None, *, overwrite: bool = False) -> None:
+    """Write depths (height, width) as a grey picture: `near` white, `far` dark, nothing met black.
+
+    Near and far are the picture's own where they are not given; give them for pictures that belong together.
+    """
+    depth = np.asarray(depth, float)
+    met = np.isfinite(depth)
+    grey = np.zeros(depth.shape)
+    if met.any():
+        near = depth[met].min() if near is None else near
+        far = depth[met].max() if far is None else far
+        grey[met] = 1 - 0.8 * np.clip((depth[met] - near) / max(far - near, 1e-12), 0, 1)
+    write_png(path, grey, overwrite)
+
+
+def write_comparison(path, image, truth, *, overwrite: bool = False) -> None:
+    """Write rendered, true and 4 x their difference side by side, each (height, width, 3) in 0..1."""
+    error = np.clip(4 * np.abs(np.clip(image, 0, 1) - truth), 0, 1)
+    write_png(path, np.concatenate([np.clip(image, 0, 1), truth, error], axis=1), overwrite)
+
+
+def folder_for(path, names: Iterable[str], *, outside=None, overwrite: bool = False) -> Path:
+    """The folder `path`, made if its parent exists, once pictures of these names (without .png) can go there.
+
+    Raises RaymarchError where they cannot, where one would replace what may not be replaced, or where the folder lies
+    in the image set `outside`.
+    """
+    if not str(path):
+        raise RaymarchError("'': is no folder, want a name; take . for the one you are in")
+    folder = Path(path)
+    if folder.suffix.lower() in SUFFIXES and not folder.is_dir():
+        raise RaymarchError(f"{path}: is the name of a picture, want that of a folder; leave the suffix out")
+    if outside is not None and folder.resolve().is_relative_to(Path(outside).resolve()):
+        raise RaymarchError(f"{path}: lies in the image set {outside}, whose images it could replace; choose another")
+    files = [folder / f"{name}.png" for name in names]
+    for file, count in Counter(files).items():
+        if count > 1:
+            raise RaymarchError(f"{file}: {count} pictures would have this name; rename all views but one")
+    if folder.is_dir():
+        require_pictures(files, overwrite)
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        reason = one_line(error)
+        raise RaymarchError(f"{path}: folder cannot be made ({reason}); create its parent or choose another") from error
+    for file in files[:1]:
+        require_writable(file)
+    return folder

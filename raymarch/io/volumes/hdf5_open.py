@@ -1,0 +1,140 @@
+"""The one opener of HDF5 files: whatever is strange about a file is refused before its arrays are read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+from raymarch.errors import RaymarchError, one_line
+from raymarch.io.files.limits import require_memory
+
+FILTERS = {h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLETCHER32}
+LARGEST_RATIO = 1000
+MOST_ATTRIBUTES = 64
+LARGEST_ATTRIBUTE = 4096
+# What h5py raises for damaged files; LookupError covers KeyError, RuntimeError covers RecursionError.
+DAMAGE = (OSError, LookupError, RuntimeError, ValueError, TypeError, ArithmeticError, MemoryError)
+CURE = "restore it from a copy or write it again"
+
+
+@contextmanager
+def opened(path, kind: str, version: int, names: tuple[str, ...]) -> Iterator[h5py.File]:
+    """Open an HDF5 file of format `kind` that holds exactly the datasets `names` in its root, all of them harmless.
+
+    Harmless: stored in the file itself, reached by hard links, compressed by gzip, shuffle and fletcher32 at most,
+    free of references and texts of variable length, within the memory budget, and at most 1000 times as large as
+    the bytes that hold them.
+
+    Raises RaymarchError, also for every exception of h5py inside the block: there it means that the file is damaged.
+
+    Example:
+        >>> with opened("ball.h5", "raymarch-volume", 1, ("density",)) as file:  # doctest: +SKIP
+        ...     shape = file["density"].shape
+    """
+    path = Path(path)
+    _require_hdf5(path)
+    try:
+        with h5py.File(path, "r") as file:
+            _require_kind(file, path, kind, version)
+            _require_names(file, path, names)
+            for name in names:
+                _require_harmless(file[name], path)
+            require_memory(sum(declared_bytes(file[name]) for name in names), f"{path}: its datasets")
+            yield file
+    except RaymarchError:
+        raise
+    except DAMAGE as error:
+        raise RaymarchError(f"{path}: is damaged ({one_line(error)}), want a whole {kind} file; {CURE}") from error
+
+
+def attributes(item) -> dict[str, np.ndarray]:
+    """The attributes of a file or dataset as arrays; RaymarchError for too many, too large or of a strange type."""
+    if len(item.attrs) > MOST_ATTRIBUTES:
+        raise RaymarchError(f"{item.file.filename}: {item.name} has {len(item.attrs)} attributes; {CURE}")
+    found = {}
+    for name in sorted(item.attrs):
+        identifier = item.attrs.get_id(name)
+        kind = identifier.dtype.kind
+        if kind not in "Sfiu" or identifier.get_storage_size() > LARGEST_ATTRIBUTE:
+            raise RaymarchError(
+                f"{item.file.filename}: attribute {name} of {item.name} is {identifier.dtype} of"
+                f" {identifier.get_storage_size()} bytes, want a number or a short text of fixed length; {CURE}"
+            )
+        found[name] = np.asarray(item.attrs[name], identifier.dtype)
+    return found
+
+
+def declared_bytes(dataset) -> int:
+    """How many bytes of memory a dataset asks for."""
+    return math.prod(dataset.shape) * dataset.dtype.itemsize
+
+
+def _require_hdf5(path: Path) -> None:
+    try:
+        if path.is_dir():
+            raise RaymarchError(f"{path}: is a folder, want an HDF5 file; name the file in it")
+        if not path.exists():
+            raise RaymarchError(f"{path}: no such file, want an HDF5 file; check the path")
+        if not path.is_file():
+            raise RaymarchError(f"{path}: is a device or pipe, want an HDF5 file; copy it to a file first")
+        if path.stat().st_size == 0:
+            raise RaymarchError(f"{path}: is empty, want an HDF5 file; {CURE}")
+        with path.open("rb"):
+            pass
+    except OSError as error:
+        raise RaymarchError(f"{path}: cannot be read ({one_line(error)}); check its permissions") from error
+    if not h5py.is_hdf5(path):
+        raise RaymarchError(f"{path}: is not HDF5 or its beginning is damaged; check the path or {CURE}")
+
+
+def _require_kind(file, path: Path, kind: str, version: int) -> None:
+    # Read by itself first: the attributes of other programs' files are theirs to choose.
+    if file.attrs.get("format") not in (kind, kind.encode()):
+        raise RaymarchError(f"{path}: is HDF5 but no {kind} file (attribute format); save one with raymarch")
+    found = attributes(file).get("format_version", np.array(0))
+    if found.shape != () or found.dtype.kind not in "iu" or found < 1:
+        raise RaymarchError(f"{path}: has format_version {found.tolist()}, want {version}; {CURE}")
+    if found > version:
+        raise RaymarchError(f"{path}: has format_version {int(found)}, this raymarch reads {version}; update raymarch")
+
+
+def _require_names(file, path: Path, names: tuple[str, ...]) -> None:
+    if len(file) > len(names) + MOST_ATTRIBUTES:
+        raise RaymarchError(f"{path}: holds {len(file)} objects, want {', '.join(names)}; {CURE}")
+    for name in file:
+        link = file.get(name, getlink=True)
+        if not isinstance(link, h5py.HardLink):
+            raise RaymarchError(f"{path}: {name} is a {type(link).__name__}, want data in this file; copy the data in")
+    missing, extra = sorted(set(names) - set(file)), sorted(set(file) - set(names))
+    if missing or extra:
+        what = f"lacks {', '.join(missing)}" if missing else f"also holds {', '.join(extra)}"
+        raise RaymarchError(f"{path}: {what}; want exactly {', '.join(names)}; {CURE}")
+
+
+def _require_harmless(dataset, path: Path) -> None:
+    where = f"{path}: {dataset.name.lstrip('/')}"
+    if not isinstance(dataset, h5py.Dataset):
+        raise RaymarchError(f"{where} is a {type(dataset).__name__.lower()}, want a dataset; {CURE}")
+    if dataset.dtype.kind not in "Sfiu" or dataset.shape is None:
+        raise RaymarchError(f"{where} has type {dataset.dtype}, want numbers or a text of fixed length; {CURE}")
+    plan = dataset.id.get_create_plist()
+    if plan.get_external_count():
+        raise RaymarchError(f"{where} lies in external files, want data in this file; copy the data in")
+    if plan.get_layout() == h5py.h5d.VIRTUAL:
+        raise RaymarchError(f"{where} is a virtual dataset, want data in this file; copy the data in")
+    filters = [plan.get_filter(i)[0] for i in range(plan.get_nfilters())]
+    # A filter twice would multiply the ratio of a compressed bomb by itself.
+    if not set(filters) <= FILTERS or len(set(filters)) < len(filters):
+        raise RaymarchError(f"{where} has filters {filters}, want gzip, shuffle and fletcher32 at most once; repack it")
+    declared, stored = declared_bytes(dataset), dataset.id.get_storage_size()
+    if declared > LARGEST_RATIO * stored:
+        raise RaymarchError(
+            f"{where} declares {declared} bytes but stores {stored}, want at most {LARGEST_RATIO} times; {CURE}"
+        )
+    if dataset.chunks and any(c > n for c, n in zip(dataset.chunks, dataset.shape, strict=True)):
+        raise RaymarchError(f"{where} has chunks {dataset.chunks} larger than its shape {dataset.shape}; repack it")

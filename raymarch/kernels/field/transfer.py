@@ -1,0 +1,190 @@
+"""Between NumPy arrays and the grid, and from one resolution to the next."""
+
+import taichi as ti
+
+from raymarch.kernels.field.gather import cell_of, gather
+
+
+@ti.kernel
+def upload(density: ti.types.ndarray(ndim=3), features: ti.types.ndarray(ndim=4), grid: ti.template()):
+    """Copy arrays of the level's shape into the grid."""
+    for i, j, k in ti.ndrange(density.shape[0], density.shape[1], density.shape[2]):
+        grid.density[i, j, k] = density[i, j, k]
+        for c in ti.static(range(grid.features.n)):
+            grid.features[i, j, k][c] = features[i, j, k, c]
+
+
+@ti.kernel
+def download(grid: ti.template(), density: ti.types.ndarray(ndim=3), features: ti.types.ndarray(ndim=4)):
+    """Copy the level's part of the grid into arrays."""
+    for i, j, k in ti.ndrange(density.shape[0], density.shape[1], density.shape[2]):
+        density[i, j, k] = grid.density[i, j, k]
+        for c in ti.static(range(grid.features.n)):
+            features[i, j, k, c] = grid.features[i, j, k][c]
+
+
+@ti.kernel
+def download_gradient(grid: ti.template(), density: ti.types.ndarray(ndim=3), features: ti.types.ndarray(ndim=4)):
+    """Copy the level's part of the gradient into arrays."""
+    for i, j, k in ti.ndrange(density.shape[0], density.shape[1], density.shape[2]):
+        density[i, j, k] = grid.density.grad[i, j, k]
+        for c in ti.static(range(grid.features.n)):
+            features[i, j, k, c] = grid.features.grad[i, j, k][c]
+
+
+@ti.kernel
+def fill(grid: ti.template(), nx: int, ny: int, nz: int, density: float, feature: float):
+    """Constant values on a level's samples."""
+    for i, j, k in ti.ndrange(nx, ny, nz):
+        grid.density[i, j, k] = density
+        grid.features[i, j, k] = ti.Vector([feature] * grid.features.n)
+
+
+@ti.kernel
+def one_harmonic(grid: ti.template(), nx: int, ny: int, nz: int, k: int):
+    """Features of a level: the same everywhere for harmonic k, so small that they clamp no colour, none for others."""
+    for i, j, m in ti.ndrange(nx, ny, nz):
+        for b in ti.static(range((grid.degree + 1) ** 2)):
+            for c in ti.static(range(3)):
+                grid.features[i, j, m][3 * b + c] = ti.select(b == k, 0.3 - 0.2 * c, 0.0)
+
+
+@ti.kernel
+def stash(grid: ti.template(), nx: int, ny: int, nz: int):
+    """Keep a level's values in the first moments while `refine` overwrites them."""
+    for i, j, k in ti.ndrange(nx, ny, nz):
+        grid.m_density[i, j, k] = grid.density[i, j, k]
+        grid.m_features[i, j, k] = grid.features[i, j, k]
+
+
+@ti.kernel
+def refine(grid: ti.template(), old_top: ti.math.vec3, nx: int, ny: int, nz: int):
+    """Trilinear values of the stashed level at the samples of a level of (nx, ny, nz); both span the same box."""
+    for i, j, k in ti.ndrange(nx, ny, nz):
+        p = ti.Vector([i / (nx - 1), j / (ny - 1), k / (nz - 1)]) * old_top
+        cell = cell_of(p, old_top)
+        grid.density[i, j, k] = gather(grid.m_density, cell, p - cell)
+        grid.features[i, j, k] = gather(grid.m_features, cell, p - cell)
+
+
+@ti.kernel
+def clear_moments(grid: ti.template()):
+    """Adam's moments to zero."""
+    for I in ti.grouped(grid.m_density):
+        grid.m_density[I] = 0
+        grid.v_density[I] = 0
+    for I in ti.grouped(grid.m_features):
+        grid.m_features[I] = 0
+        grid.v_features[I] = 0
+
+
+@ti.kernel
+def clear_slots(grid: ti.template()):
+    """The slots' parts of the gradient to zero."""
+    for I in ti.grouped(grid.d_density):
+        grid.d_density[I] = 0
+    for I in ti.grouped(grid.d_features):
+        grid.d_features[I] = 0
+
+
+@ti.kernel
+def clear_gradients(grid: ti.template()):
+    """The gradient and its marks to zero."""
+    for I in ti.grouped(grid.density):
+        grid.density.grad[I] = 0
+    for I in ti.grouped(grid.features):
+        grid.features.grad[I] = 0
+    for I in ti.grouped(grid.touched):
+        grid.touched[I] = 0
+        grid.dirty[I] = 0
+
+
+@ti.kernel
+def carve(grid: ti.template(), density: ti.types.ndarray(ndim=3), empty: float):
+    """density = `empty` at samples of the level that no occupied cell reads."""
+    for i, j, k in ti.ndrange(density.shape[0], density.shape[1], density.shape[2]):
+        per_index = grid.cells_per_index[None]
+        low, high = ti.Vector([i - 1, j - 1, k - 1]) * per_index, ti.Vector([i + 1, j + 1, k + 1]) * per_index
+        first, last = ti.cast(ti.max(low, 0.0), ti.i32), ti.cast(high, ti.i32)
+        for a in ti.static(range(3)):
+            last[a] = ti.min(last[a], grid.cells[None][a] - 1)
+        read = False
+        for a in range(first[0], last[0] + 1):
+            for b in range(first[1], last[1] + 1):
+                for c in range(first[2], last[2] + 1):
+                    read = read or grid.leap[a, b, c] == 0
+        if not read:
+            density[i, j, k] = ti.min(density[i, j, k], empty)
+
+
+@ti.kernel
+def vectors_in(values: ti.types.ndarray(dtype=ti.f64, ndim=2), field: ti.template()):
+    """Copy rows of an array to the front of a field of vectors."""
+    for r in range(values.shape[0]):
+        for c in ti.static(range(field.n)):
+            field[r][c] = ti.cast(values[r, c], float)
+
+
+@ti.kernel
+def vectors_out(field: ti.template(), values: ti.types.ndarray(ndim=2)):
+    """Copy the front of a field of vectors to the rows of an array."""
+    for r in range(values.shape[0]):
+        for c in ti.static(range(field.n)):
+            values[r, c] = field[r][c]
+
+
+@ti.kernel
+def scalars_out(field: ti.template(), values: ti.types.ndarray(ndim=1)):
+    """Copy the front of a field to an array."""
+    for r in range(values.shape[0]):
+        values[r] = field[r]
+
+
+@ti.kernel
+def images_in(images: ti.types.ndarray(dtype=ti.u8, ndim=4), store: ti.template()):
+    """Copy RGBA images to the store."""
+    for v, i, j in ti.ndrange(images.shape[0], images.shape[1], images.shape[2]):
+        for c in ti.static(range(4)):
+            store.pixels[v, i, j][c] = images[v, i, j, c]
+
+
+@ti.kernel
+def cells_in(values: ti.types.ndarray(dtype=ti.u8, ndim=3), field: ti.template()):
+    """field[i, j, k] = values[i, j, k]."""
+    for i, j, k in ti.ndrange(values.shape[0], values.shape[1], values.shape[2]):
+        field[i, j, k] = values[i, j, k]
+
+
+@ti.kernel
+def directions_in(values: ti.types.ndarray(ndim=4), field: ti.template()):
+    """field[i, j, k] = values[i, j, k, :]."""
+    for i, j, k in ti.ndrange(values.shape[0], values.shape[1], values.shape[2]):
+        for a in ti.static(range(field.n)):
+            field[i, j, k][a] = values[i, j, k, a]
+
+
+@ti.kernel
+def columns_in(values: ti.types.ndarray(ndim=3), field: ti.template()):
+    """field[i, c] = values[i, c, :]."""
+    for i, c in ti.ndrange(values.shape[0], values.shape[1]):
+        for a in ti.static(range(field.n)):
+            field[i, c][a] = values[i, c, a]
+
+
+@ti.kernel
+def columns_out(field: ti.template(), values: ti.types.ndarray(ndim=3)):
+    """values[i, c, :] = field[i, c]."""
+    for i, c in ti.ndrange(values.shape[0], values.shape[1]):
+        for a in ti.static(range(field.n)):
+            values[i, c, a] = field[i, c][a]
+
+
+@ti.kernel
+def shift_grid(moved: ti.template(), grid: ti.template(), dot: ti.template(), nx: int, ny: int, nz: int, h: float):
+    """moved = grid + h dot's first column, density and features."""
+    for i, j, k in ti.ndrange(nx, ny, nz):
+        I = ti.Vector([i, j, k])
+        moved.density[I] = grid.density[I] + h * dot.density[I][0]
+        moved.features[I] = grid.features[I]
+        for c in ti.static(range(dot.channels)):
+            moved.features[I][c] += h * dot.features[I][c]

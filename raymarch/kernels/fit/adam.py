@@ -1,0 +1,46 @@
+"""Adam on touched voxels, block by block in memory order (Kingma and Ba 2015; eps outside the root)."""
+
+import taichi as ti
+
+from raymarch.kernels.fit.reduce import block_of
+
+
+@ti.kernel
+def adam(
+    grid: ti.template(), blocks: ti.math.ivec3, age: int, step: int, lr_density: float, lr_features: float,
+    beta1: float, beta2: float, eps: float,
+):  # fmt: skip
+    """Step the voxels whose gradient is not zero, then clear it. Does nothing once a gradient was not finite.
+
+    `age` counts the steps since the moments began; `step` is noted as step + 2 if it is the first that is not finite.
+    """
+    for _ in range(1):
+        if grid.broken[None] == 1:
+            grid.broken[None] = step + 2
+    for b in range(blocks[0] * blocks[1] * blocks[2]):
+        B = block_of(b, blocks)
+        if grid.dirty[B] != 0:
+            grid.dirty[B] = 0
+            c1 = 1.0 / (1.0 - beta1 ** ti.cast(age + 1, float))
+            c2 = 1.0 / (1.0 - beta2 ** ti.cast(age + 1, float))
+            sound = grid.broken[None] == 0
+            for i in range(grid.block):
+                for j in range(grid.block):
+                    for k in range(grid.block):
+                        I = B * grid.block + ti.Vector([i, j, k])
+                        g = grid.density.grad[I]
+                        if g != 0.0:
+                            grid.density.grad[I] = 0.0
+                            m = beta1 * grid.m_density[I] + (1.0 - beta1) * g
+                            v = beta2 * grid.v_density[I] + (1.0 - beta2) * g * g
+                            if sound:
+                                grid.m_density[I], grid.v_density[I] = m, v
+                                grid.density[I] -= lr_density * m * c1 / (ti.sqrt(v * c2) + eps)
+                        h = grid.features.grad[I]
+                        if h.norm_sqr() != 0.0:
+                            grid.features.grad[I] = ti.Vector.zero(float, grid.features.n)
+                            m = beta1 * grid.m_features[I] + (1.0 - beta1) * h
+                            v = beta2 * grid.v_features[I] + (1.0 - beta2) * h * h
+                            if sound:
+                                grid.m_features[I], grid.v_features[I] = m, v
+                                grid.features[I] = grid.features[I] - lr_features * m * c1 / (ti.sqrt(v * c2) + eps)

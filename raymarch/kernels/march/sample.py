@@ -1,0 +1,75 @@
+"""What a march asks of the grid: rays in index space, what is stored at a point, and its colour."""
+
+import taichi as ti
+
+from raymarch.kernels.field import activation
+from raymarch.kernels.field.gather import gather
+from raymarch.kernels.field.harmonics import basis
+from raymarch.kernels.march.compositing import lit
+from raymarch.kernels.rays.traverse import enter, jitter_of, steps_of
+
+
+@ti.func
+def in_index_space(grid: ti.template(), rays: ti.template(), r):
+    """Origin and direction of ray r in index space, and the harmonics of its direction."""
+    direction = rays.direction[r]
+    m = grid.index_from_world[None]
+    o, d = ti.Vector.zero(float, 3), ti.Vector.zero(float, 3)
+    for a in ti.static(range(3)):
+        o[a] = m[a, 0] * rays.origin[r][0] + m[a, 1] * rays.origin[r][1] + m[a, 2] * rays.origin[r][2] + m[a, 3]
+        d[a] = m[a, 0] * direction[0] + m[a, 1] * direction[1] + m[a, 2] * direction[2]
+    return o, d, basis(grid.degree, direction)
+
+
+@ti.func
+def within(grid: ti.template(), rays: ti.template(), reading: ti.template(), r, dt):
+    """Ray r as `enter` gives it, its harmonics, its step and phase, and the index of its last, shorter step."""
+    o, d, Y = in_index_space(grid, rays, r)
+    entry, way, length = enter(o, d, grid.top[None])
+    phase, stretch = jitter_of(rays, reading, r)
+    step = stretch * dt
+    return entry, way, length, Y, step, phase, steps_of(length, step, phase)
+
+
+@ti.func
+def raw_at(grid: ti.template(), p):
+    """Cell, position within it, and what is stored there, interpolated: four lanes, density the last.
+
+    p lies in the box, and on none of its upper faces: `enter` sees to it. At degree 0 colour comes along, in one go;
+    above, the other lanes are 0 and `colour_at` looks it up.
+    """
+    cell = ti.cast(p, ti.i32)
+    f = p - cell  # a floor would make 1 of what rounding put under 0
+    raw = ti.Vector.zero(float, 4)
+    if ti.static(grid.degree == 0):
+        raw = gather(grid.packed, cell, f)
+    else:
+        raw[3] = gather(grid.density, cell, f)
+    return cell, f, raw
+
+
+@ti.func
+def colour_at(grid: ti.template(), reading: ti.template(), cell, f, Y, raw):
+    """Colour of `sum_k c_k Y_k`, interpolated before it is activated; 1 for a line integral. The last lane is idle."""
+    colour = ti.Vector.one(float, 4)
+    if ti.static(reading.mode != "x-ray"):
+        total = raw * Y[0]
+        if ti.static(grid.degree > 0):
+            features = gather(grid.features, cell, f)
+            for k in ti.static(range((grid.degree + 1) ** 2)):
+                for c in ti.static(range(3)):
+                    total[c] += Y[k] * features[3 * k + c]
+        colour = activation.colour(reading, total)
+    return colour
+
+
+@ti.func
+def lit_colour(grid: ti.template(), reading: ti.template(), cell, f, Y, raw, weight, least):
+    """weight * colour, black under the weight `least`: at degree 0 without a branch, above without looking it up."""
+    light = ti.Vector.zero(float, 4)
+    if ti.static(grid.degree == 0):
+        light = ti.select(lit(reading, weight, least), weight, 0.0) * colour_at(grid, reading, cell, f, Y, raw)
+    else:
+        if lit(reading, weight, least):
+            light = weight * colour_at(grid, reading, cell, f, Y, raw)
+    return light

@@ -1,0 +1,127 @@
+"""Rays of cameras: a run of pixels of one, or random tiles of many with the colours they should have."""
+
+import taichi as ti
+
+from raymarch.kernels.numeric import hash_u32
+from raymarch.kernels.rays.traverse import clip, empty_steps
+
+
+@ti.func
+def pixel_ray(pose, lens, u, v):
+    """Origin and unit direction through (u, v) [pixel]; `lens` is (focal u, focal v, centre u, centre v)."""
+    local = ti.Vector([(u - lens[2]) / lens[0], (lens[3] - v) / lens[1], -1.0])
+    origin, direction = ti.Vector.zero(float, 3), ti.Vector.zero(float, 3)
+    for a in ti.static(range(3)):
+        origin[a] = pose[a, 3]
+        direction[a] = pose[a, 0] * local[0] + pose[a, 1] * local[1] + pose[a, 2] * local[2]
+    return origin, direction.normalized()
+
+
+@ti.kernel
+def rays_of_pixels(
+    rays: ti.template(), pose: ti.math.mat4, lens: ti.math.vec4, width: int,
+    pixels: ti.types.ndarray(dtype=ti.i32, ndim=1),
+):  # fmt: skip
+    """Rays through the centres of pixels, which are numbered row by row."""
+    for r in range(pixels.shape[0]):
+        origin, direction = pixel_ray(pose, lens, pixels[r] % width + 0.5, pixels[r] // width + 0.5)
+        rays.origin[r], rays.direction[r] = origin, direction
+
+
+@ti.func
+def jitter_of_pixel(seed, pixel, phase, stretch):
+    """(phase, stretch) of a pixel's ray: up to `phase` of a step early, steps longer or shorter by up to `stretch`."""
+    u = ti.cast(hash_u32(seed, pixel, 0), float) * 2.3283064e-10
+    v = ti.cast(hash_u32(seed, pixel, 1), float) * 2.3283064e-10
+    return ti.Vector([ti.min(phase * u, 0.999999), 1.0 + stretch * (2.0 * v - 1.0)])
+
+
+@ti.kernel
+def jitter_pixels(
+    rays: ti.template(), seed: int, pixels: ti.types.ndarray(dtype=ti.i32, ndim=1), phase: float, stretch: float,
+):  # fmt: skip
+    """Jitter for pixels, or other rays by their numbers: the same whatever the batch."""
+    for r in range(pixels.shape[0]):
+        rays.jitter[r] = jitter_of_pixel(seed, pixels[r], phase, stretch)
+
+
+@ti.func
+def corner_of(store: ti.template(), t):
+    """View, row and column of a tile's first pixel; tiles that would stick out are moved inside."""
+    within = t % (store.rows * store.columns)
+    row = ti.min((within // store.columns) * store.tile, store.height - store.tile)
+    column = ti.min((within % store.columns) * store.tile, store.width - store.tile)
+    return t // (store.rows * store.columns), row, column
+
+
+@ti.func
+def shuffled(i, n, key):
+    """The i-th of 0..n-1 in an order chosen by `key`: a Feistel network on the next even number of bits, walked until
+    it lands below n (Black and Rogaway 2002)."""
+    half = 1
+    while (1 << (2 * half)) < n:
+        half += 1
+    mask = (1 << half) - 1
+    x = i
+    inside = False
+    while not inside:
+        left, right = x >> half, x & mask
+        for k in ti.static(range(4)):
+            mixed = ti.cast(hash_u32(right, key, k) & ti.cast(mask, ti.u32), ti.i32)
+            left, right = right, left ^ mixed
+        x = (left << half) | right
+        inside = x < n
+    return x
+
+
+@ti.kernel
+def draw_tiles(rays: ti.template(), store: ti.template(), listed: int, tiles: int, step: int, seed: int):
+    """Fill the buffer with `tiles` tiles out of the `listed` ones, each once before any comes again."""
+    for r in range(tiles * store.tile * store.tile):
+        area = store.tile * store.tile
+        tile, within = r // area, r % area
+        drawn = ti.cast(step, ti.i64) * tiles + tile
+        epoch, place = ti.cast(drawn // listed, ti.i32), ti.cast(drawn % listed, ti.i32)
+        chosen = store.list[shuffled(place, listed, ti.cast(hash_u32(seed, epoch, 0), ti.i32))]
+        view, row, column = corner_of(store, chosen)
+        row += within // store.tile
+        column += within % store.tile
+        origin, direction = pixel_ray(store.pose[view], store.lens[view], column + 0.5, row + 0.5)
+        rays.origin[r], rays.direction[r] = origin, direction
+        target = ti.cast(store.pixels[view, row, column], float) / 255.0
+        for c in ti.static(range(3)):
+            target[c] = (target[c] - store.exposure[view][3 + c]) / store.exposure[view][c]
+        rays.target[r] = target
+
+
+@ti.kernel
+def list_tiles(store: ti.template(), grid: ti.template(), dt: float) -> int:
+    """List the tiles with a ray that meets an occupied cell; returns how many."""
+    for t in range(store.tiles):
+        view, row, column = corner_of(store, t)
+        meets = False
+        for within in range(store.tile * store.tile):
+            if not meets:
+                u, v = column + within % store.tile + 0.5, row + within // store.tile + 0.5
+                origin, direction = pixel_ray(store.pose[view], store.lens[view], u, v)
+                o, d = ti.Vector.zero(float, 3), ti.Vector.zero(float, 3)
+                m = grid.index_from_world[None]
+                for a in ti.static(range(3)):
+                    o[a] = m[a, 0] * origin[0] + m[a, 1] * origin[1] + m[a, 2] * origin[2] + m[a, 3]
+                    d[a] = m[a, 0] * direction[0] + m[a, 1] * direction[1] + m[a, 2] * direction[2]
+                near, far = clip(o, d, grid.top[None])
+                k, n = 0, ti.cast((far - near) / dt, ti.i32)
+                while k <= n and far > near and not meets:
+                    begin = near + k * dt
+                    p = ti.max(o + (begin + 0.5 * ti.min(dt, far - begin)) * d, 0.0)
+                    skip = empty_steps(grid, grid.cells_per_index[None], p, d, dt)
+                    meets = skip == 0
+                    k += skip
+        store.hit[t] = ti.u8(1) if meets else ti.u8(0)
+    found = 0
+    ti.loop_config(serialize=True)
+    for t in range(store.tiles):
+        if store.hit[t]:
+            store.list[found] = t
+            found += 1
+    return found

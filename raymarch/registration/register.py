@@ -1,0 +1,242 @@
+"""Where was a picture taken from? A camera's pose, and lens and exposure if asked, from one image and a volume.
+
+Levenberg-Marquardt on the image's Jacobian, from blurred to sharp: a blurred image changes slowly with the pose, so the
+search finds its way from far off, and the sharp one at the end gives the accuracy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from raymarch import runtime
+from raymarch.arguments import checked
+from raymarch.arrays import display
+from raymarch.checks import callback, optional, some_of, whole
+from raymarch.data.views import require_colour
+from raymarch.data.volume import VOLUME, Volume
+from raymarch.errors import RaymarchError
+from raymarch.geometry.camera import CAMERA, Camera
+from raymarch.geometry.pose import exp_rigid
+from raymarch.gradients.linearised import Linearised
+from raymarch.gradients.parameters import EXPOSURE, PLAIN, SHAPES
+from raymarch.gradients.projection import out_of_sight
+from raymarch.rendering.renderer import BACKGROUND, MARCH, March
+from raymarch.solvers.least_squares import levenberg_marquardt
+
+SOUGHT = ("pose", "focal", "principal_point", "exposure")
+BLURS = (1 / 12, 1 / 24, 1 / 48, 1 / 96, 0.0)  # standard deviations, of the image's longer side
+COARSE = 128  # pixels a side at which blurred images are compared
+FINE = 1 << 16  # pixels at most of the last, sharp comparison
+LONGEST = 10.0  # a step, in its own units: the start's distance, radians
+FARTHEST = 100.0  # a camera, in the start's distances: in single precision rays from farther off miss what they see
+
+
+@dataclass(frozen=True, eq=False)
+class Registration:
+    """Where a picture was taken from.
+
+    Attributes:
+        camera: the start's, moved.
+        exposure: three gains and three offsets (6,).
+        error: root mean square of what is left between image and rendering, colours in 0..1.
+        steps: linear systems that were solved.
+        converged: whether the last search, of the sharp image, ended as `Solution.converged` says, not for want of
+            steps or of a way down. It says nothing of whether this is the place: look at `error`, and at the picture.
+    """
+
+    camera: Camera
+    exposure: np.ndarray
+    error: float
+    steps: int
+    converged: bool
+
+
+@checked(
+    volume=VOLUME,
+    start=replace(CAMERA, cure="call rm.register(volume, image, camera)"),
+    parameters=some_of(*SOUGHT),
+    background=BACKGROUND,
+    exposure=EXPOSURE,
+    march=MARCH,
+    steps=whole(1, 10**6),
+    seed=whole(0, 2**31 - 1),
+    show=optional(callback),
+)
+def register(
+    volume: Volume,
+    image: np.ndarray,
+    start: Camera,
+    parameters=("pose",),
+    *,
+    background=None,
+    exposure=PLAIN,
+    march: March = March(),
+    steps: int = 12,
+    seed: int = 0,
+    show: Callable[[float], None] | None = None,
+) -> Registration:
+    """Find the camera that took `image` of `volume`, from a start some ten degrees or a tenth of the distance off.
+
+    Args:
+        volume: what is seen.
+        image: (height, width, 3 or 4), uint8 or numbers in 0..1; the fourth is straight alpha, which is compared too.
+        start: a camera of the image's size, near the true one.
+        parameters: what is sought: "pose", "focal", "principal_point", "exposure"; focal and distance are hard to tell
+            apart where the object is small in the image.
+        background: behind the volume, its own if not given.
+        exposure: at the start.
+        march: how rays are sampled, best as the image was if it is a rendering; with steps over half a voxel the slopes
+            are half noise, of samples that jump over surfaces.
+        steps: at most, for each of the blurs.
+        seed: of the pixels that the last comparison takes of a large image.
+        show: called with the share that is done, 0..1.
+
+    No more than `steps` images and Jacobians a blur are made, wherever the search goes; where it loses sight of the
+    volume it goes back. Raises RaymarchError where the sizes disagree, a parameter cannot be sought, or the start sees
+    nothing of the volume.
+
+    Example:
+        >>> egg = Volume.from_function(lambda p: 9.0 * (np.linalg.norm(p * [1, 2, 3], axis=-1) < 0.6), shape=(16,) * 3)
+        >>> true, start = (Camera.look_at((x, -4, 1), width=32, height=32) for x in (0.0, 0.2))
+        >>> from raymarch.rendering.renderer import render
+        >>> found = register(egg, render(egg, true), start)
+        >>> bool(np.linalg.norm(found.camera.position - true.position) < 0.02)
+        True
+    """
+    target = _target(image, start, volume.background if background is None else background)
+    state: tuple[Camera, np.ndarray] = (start, np.asarray(exposure, float))
+    if out_of_sight(start, volume.corners):
+        raise _unseen(volume, "its box lies outside the image")
+    levels = [_Level(target, start, blur, parameters, volume.corners, seed) for blur in BLURS]
+    most = max(levels, key=lambda level: level.count)
+    columns = sum(int(np.prod(SHAPES[name])) for name in parameters if name != "exposure")
+    taken = 0
+    with Linearised(
+        volume, most.camera, background=background, march=march, pixels=most.pixels, columns=max(columns, 1)
+    ) as seen:
+        for i, level in enumerate(levels):
+            if not level.look(seen, state):
+                raise _unseen(volume, "what of its box is in the image is transparent")
+            solution = levenberg_marquardt(
+                partial(level.linearise, seen), state, steps=steps, tolerance=1e-6, retract=level.retract
+            )
+            state, taken = solution.x, taken + solution.steps  # type: ignore[assignment]
+            if show is not None:
+                show((i + 1) / len(BLURS))
+    return Registration(
+        state[0], state[1], float(np.sqrt(2 * solution.cost / levels[-1].target.size)), taken, solution.converged
+    )
+
+
+def _unseen(volume: Volume, why: str) -> RaymarchError:
+    centre = ", ".join(f"{x:.3g}" for x in volume.corners.mean(0))
+    return RaymarchError(f"the camera sees nothing of the volume: {why}; turn it to the box's centre, ({centre})")
+
+
+def _target(image, start: Camera, background) -> np.ndarray:
+    """Colour over the background, and transmittance where there is alpha (height, width, 3 or 4), in 0..1."""
+    image = display("image", image)
+    if image.shape not in [(start.height, start.width, n) for n in (3, 4)]:
+        raise RaymarchError(
+            f"image has shape {image.shape}, want ({start.height}, {start.width}, 3 or 4) as its camera; scale one"
+        )
+    if image.shape[2] == 3:
+        return image
+    alpha = image[..., 3:]
+    return np.concatenate([image[..., :3] * alpha + (1 - alpha) * require_colour(background), 1 - alpha], axis=-1)
+
+
+class _Level:
+    """The residual at one blur: rendering less target, both blurred alike."""
+
+    def __init__(self, target: np.ndarray, start: Camera, blur: float, parameters, corners: np.ndarray, seed: int):
+        self.start, self.parameters, self.corners = start, parameters, corners
+        self.reach = float(np.linalg.norm(start.position - corners.mean(0)))
+        longest, total = max(start.width, start.height), start.width * start.height
+        small = blur > 0 and min(start.width, start.height) * COARSE >= 2 * longest
+        self.scale = min(1.0, COARSE / longest) if small else 1.0
+        self.camera = self._scaled(start)
+        self.pixels = self.rows = self.columns = None
+        if blur:
+            size = (self.camera.height, self.camera.width)
+            rows, columns = (_gaussian(n, of, blur * longest) for n, of in zip(size, target.shape, strict=False))
+            self.target = np.einsum("iv,vuc,ju->ijc", rows, target, columns, optimize=True)
+            self.rows, self.columns = (_gaussian(n, n, blur * longest * self.scale) for n in size)
+        else:
+            if total > FINE:
+                self.pixels = np.sort(np.random.default_rng(seed).choice(total, FINE, replace=False))
+            self.target = target.reshape(total, -1)[slice(None) if self.pixels is None else self.pixels]
+        self.count = self.target.size // self.target.shape[-1]
+
+    def _scaled(self, camera: Camera) -> Camera:
+        return camera if self.scale == 1 else camera.scaled(self.scale)
+
+    def _blurred(self, values: np.ndarray) -> np.ndarray:
+        """(pixel, channel) values after the blur."""
+        if self.rows is None or self.columns is None:
+            return values
+        grid = values.reshape(len(self.rows), len(self.columns), -1)
+        return np.einsum("iv,vuc,ju->ijc", self.rows, grid, self.columns, optimize=True)
+
+    def look(self, seen: Linearised, state) -> bool:
+        """Turn `seen` to a state; False where nothing of the volume is in sight, or it is a dot."""
+        camera, exposure = state
+        away = float(np.linalg.norm(camera.position - self.corners.mean(0)))
+        if away > FARTHEST * self.reach or out_of_sight(camera, self.corners):
+            return False
+        seen.look(self._scaled(camera), exposure, self.pixels)
+        return bool((seen.image()[:, 3] != 1).any())
+
+    def linearise(self, seen: Linearised, state):
+        """(r, J) by the columns of the sought groups, in units of `scales`; r is infinite where nothing is seen."""
+        columns = len(self.scales)
+        if not self.look(seen, state):
+            return np.full(self.target.size, np.inf), np.zeros((self.target.size, columns))
+        channels = self.target.shape[-1]
+        image = self._blurred(seen.image()[:, :channels])
+        jacobian = seen.jacobian(self.parameters)[:, :channels] * self.scales
+        jacobian = self._blurred(jacobian.reshape(len(jacobian), -1)).reshape(-1, columns)
+        rounded = (image.reshape(-1) - self.target.reshape(-1)).astype(runtime.dtype())
+        return rounded, jacobian
+
+    @property
+    def scales(self) -> np.ndarray:
+        """What one unit of a step is: radians, the same seen from the object, parts of the focal, of the width, 1."""
+        focal, width = self.start.focal, self.start.width
+        of = {
+            "pose": [self.reach] * 3 + [1.0] * 3,
+            "focal": [self.scale * f for f in focal],
+            "principal_point": [self.scale * width] * 2,
+            "exposure": [1.0] * 6,
+        }
+        return np.concatenate([np.ravel(of[name]) for name in self.parameters])
+
+    def retract(self, state, move):
+        """The state after a step, of at most LONGEST."""
+        camera, exposure = state
+        first = 0
+        move = move * min(1.0, LONGEST / max(float(np.linalg.norm(move)), LONGEST)) * self.scales
+        for name in self.parameters:
+            part = move[first : first + int(np.prod(SHAPES[name]))]
+            first += len(part)
+            if name == "pose":
+                camera = replace(camera, world_from_camera=camera.world_from_camera @ exp_rigid(part))
+            elif name == "focal":
+                focal = np.maximum(camera.focal + part / self.scale, 0.1 * np.array(camera.focal))
+                camera = replace(camera, focal=tuple(focal))
+            elif name == "principal_point":
+                camera = replace(camera, principal=tuple(camera.principal + part / self.scale))
+            else:
+                exposure = exposure + part
+        return camera, exposure
+
+
+def _gaussian(count: int, of: int, width: float) -> np.ndarray:
+    """(count, of) rows of weights: the mean of `of` samples around the centre of each of `count` equal parts."""
+    centres = (np.arange(count) + 0.5) * of / count
+    weights = np.exp(-0.5 * ((np.arange(of) + 0.5 - centres[:, None]) / width) ** 2)
+    return weights / weights.sum(1, keepdims=True)
