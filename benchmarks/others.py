@@ -213,9 +213,9 @@ class Limit:
             self.library = ctypes.CDLL(built)
         self.parts = [np.zeros_like(task.values) for _ in range(THREADS)]
         self.buffers = (ctypes.c_void_p * THREADS)(*[part.ctypes.data for part in self.parts])
-        self.see(task)
+        self.render_camera(task)
 
-    def see(self, task: Task) -> None:
+    def render_camera(self, task: Task) -> None:
         """Take the rays of another task, on a grid of the same size."""
         self.task, self.image = task, np.zeros((len(task.steps), 4), np.float32)
         rays = (self._at(a) for a in (task.origin, task.direction, task.near, task.steps))

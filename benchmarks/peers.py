@@ -46,7 +46,7 @@ class Raymarch:
         self.rays.upload(work.rays)
         self.rays.set_image_gradient(work.d_image)
         black, step = ti.Vector([0.0, 0.0, 0.0]), 0.5 * self.grid.voxel
-        self.call = (self.grid.fields, self.rays.fields, self.grid.reading, len(work.rays), step, 0.0, 0.0, black)
+        self.call = (self.grid.fields, self.rays.fields, self.grid.variant, len(work.rays), step, 0.0, 0.0, black)
 
     def march(self) -> None:
         march(*self.call)
@@ -55,7 +55,7 @@ class Raymarch:
     def adjoint(self) -> None:
         clear_gradients(self.grid.fields)
         march_adjoint(*self.call)
-        self.grid.fold()
+        self.grid.reduce_slots()
         self.sync()
 
     def gradient(self) -> np.ndarray:

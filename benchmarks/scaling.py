@@ -55,7 +55,7 @@ def measure(n: int, repeats: int, limit: str | None) -> dict:
             if limit:
                 if k == 2:
                     peer = Limit(task, limit)
-                peer.see(task)
+                peer.render_camera(task)
                 peer.march()
                 began = time.perf_counter()
                 peer.march()

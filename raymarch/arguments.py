@@ -7,9 +7,10 @@ function `@checked(volume=VOLUME, camera=CAMERA)`.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import field, fields, replace
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, ParamSpec, TypeVar
 
 from raymarch.checks import Check
@@ -28,6 +29,38 @@ def hold(record) -> None:
     for each in fields(record):
         if "check" in each.metadata:
             object.__setattr__(record, each.name, each.metadata["check"](each.name, getattr(record, each.name)))
+
+
+def renamed(**names: str) -> Callable[[type[R]], type[R]]:
+    """A record some of whose fields had another name, by old name: the old ones still work, and warn."""
+
+    def wrap(record: type[R]) -> type[R]:
+        init = record.__init__
+
+        @wraps(init)
+        def under_either_name(self, *args, **values):
+            init(self, *args, **current_names(record, values))
+
+        record.__init__ = under_either_name  # type: ignore[method-assign]
+        record.old_names = names  # type: ignore[attr-defined]
+        for old, new in names.items():
+            setattr(record, old, property(partial(_of_new_name, old=old, new=new)))
+        return record
+
+    return wrap
+
+
+def current_names(record: type, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values by name, those under an old name of `renamed` under the new one; it wins, as `replace` gives both."""
+    old = {name: record.old_names[name] for name in values if name in record.old_names}  # type: ignore[attr-defined]
+    for name, new in old.items():
+        warnings.warn(f"{record.__name__}.{name} is now called {new}", FutureWarning, stacklevel=3)
+    return {**{n: v for n, v in values.items() if n not in old}, **{new: values[name] for name, new in old.items()}}
+
+
+def _of_new_name(record, old: str, new: str):
+    warnings.warn(f"{type(record).__name__}.{old} is now called {new}", FutureWarning, stacklevel=3)
+    return getattr(record, new)
 
 
 def checked(**rules: Check) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -57,5 +90,5 @@ def _with_call(rule: Check, function: Callable, signature: inspect.Signature) ->
     if rule.kind is None or rule.cure or (owner and name != "__init__"):
         return rule
     needed = [n for n, p in signature.parameters.items() if p.default is p.empty and p.kind != p.VAR_KEYWORD]
-    plot = "plot." if function.__module__.endswith(".plot") else ""
+    plot = "plot." if function.__module__.startswith("raymarch.plot") else ""
     return replace(rule, cure=f"call rm.{plot}{owner or name}({', '.join(n for n in needed if n != 'self')})")

@@ -32,18 +32,20 @@ def ray_buffer() -> RayBuffer:
     return RayBuffer(512)
 
 
-def image(volume, rays, step, background=BACKGROUND, stop=0.0, least=0.0, *, block=4, slots=2, **how):
+def image(volume, rays, step, background=BACKGROUND, min_transmittance=0.0, min_weight=0.0, *, block=4, slots=2, **how):
     """Colour and transmittance (ray, 4), nothing skipped; `step` in world units; `how`: a reading's mode and jitter."""
     grid, buffer = grid_of(volume.degree, block, slots), ray_buffer()
     grid.upload(volume)
-    return image_on(grid, buffer, rays, step, background, stop, least, **how)
+    return image_on(grid, buffer, rays, step, background, min_transmittance, min_weight, **how)
 
 
-def image_on(grid, buffer, rays, step, background=BACKGROUND, stop=0.0, least=0.0, **how):
+def image_on(grid, buffer, rays, step, background=BACKGROUND, min_transmittance=0.0, min_weight=0.0, **how):
     """The same of a grid as it is."""
     buffer.upload(rays)
-    reading = reading_of(grid, buffer, **how)
-    march(grid.fields, buffer.fields, reading, len(rays), step, stop, least, ti.Vector(list(background)))
+    variant = reading_of(grid, buffer, **how)
+    march(
+        grid.fields, buffer.fields, variant, len(rays), step, min_transmittance, min_weight, ti.Vector(list(background))
+    )
     return buffer.image(len(rays))
 
 
@@ -53,31 +55,51 @@ def reading_of(grid, buffer, mode="emission-absorption", jitter=None):
         padded = np.zeros((buffer.capacity, 2))
         padded[: len(jitter)] = jitter
         buffer.fields.jitter.from_numpy(padded)
-    return replace(grid.reading, mode=mode, jittered=jitter is not None)
+    return replace(grid.variant, mode=mode, jittered=jitter is not None)
 
 
-def depth(volume, rays, step, stop=0.0):
+def depth(volume, rays, step, min_transmittance=0.0):
     """Mean distance (ray,)."""
     grid, buffer = grid_of(volume.degree), ray_buffer()
     grid.upload(volume)
     buffer.upload(rays)
-    march_depth(grid.fields, buffer.fields, grid.reading, len(rays), step, stop)
+    march_depth(grid.fields, buffer.fields, grid.variant, len(rays), step, min_transmittance)
     return buffer.depth(len(rays))
 
 
 def gradient(
-    volume, rays, d_image, step, background=BACKGROUND, stop=0.0, least=0.0, *, block=4, slots=2, times=1, **how
+    volume,
+    rays,
+    d_image,
+    step,
+    background=BACKGROUND,
+    min_transmittance=0.0,
+    min_weight=0.0,
+    *,
+    block=4,
+    slots=2,
+    times=1,
+    **how,
 ):
     """(d_density, d_features) of sum(image * d_image), accumulated `times` times."""
     grid, buffer = grid_of(volume.degree, block, slots), ray_buffer()
     for gradients in (grid.fields.density.grad, grid.fields.features.grad):
         gradients.fill(0)
-    image(volume, rays, step, background, stop, least, block=block, slots=slots, **how)
-    reading = reading_of(grid, buffer, **how)
+    image(volume, rays, step, background, min_transmittance, min_weight, block=block, slots=slots, **how)
+    variant = reading_of(grid, buffer, **how)
     buffer.set_image_gradient(np.asarray(d_image))
     for _ in range(times):
-        march_adjoint(grid.fields, buffer.fields, reading, len(rays), step, stop, least, ti.Vector(list(background)))
-        grid.fold()
+        march_adjoint(
+            grid.fields,
+            buffer.fields,
+            variant,
+            len(rays),
+            step,
+            min_transmittance,
+            min_weight,
+            ti.Vector(list(background)),
+        )
+        grid.reduce_slots()
     return grid.download_gradient()
 
 
@@ -93,7 +115,7 @@ def set_gradient(grid, d_density, d_features):
         padded = np.zeros(field.to_numpy().shape)
         padded[tuple(slice(n) for n in values.shape)] = values
         field.from_numpy(padded)
-    grid.fields.dirty.fill(1)
+    grid.fields.block_has_gradient.fill(1)
 
 
 def set_rays(image, target):
@@ -109,12 +131,15 @@ def set_rays(image, target):
 
 def set_occupied(grid, occupied):
     """Say which of a grid's cells are occupied."""
-    transfer.cells_in(np.where(occupied, 0, 255).astype(np.uint8), grid.fields.leap)
+    transfer.cells_in(np.where(occupied, 0, 255).astype(np.uint8), grid.fields.empty_distance)
 
 
 def distances(grid):
     """Distances of a grid's cells to the nearest occupied and to the nearest empty one."""
-    return tuple(field.to_numpy()[tuple(map(slice, grid.cells))] for field in (grid.fields.leap, grid.fields.stay))
+    return tuple(
+        field.to_numpy()[tuple(map(slice, grid.cells))]
+        for field in (grid.fields.empty_distance, grid.fields.occupied_distance)
+    )
 
 
 @cache

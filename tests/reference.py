@@ -129,7 +129,7 @@ class Sample:
     seen: bool
 
 
-def take(mode, T, tau):
+def composite(mode, T, tau):
     """(weight of a sample, T after it)."""
     if mode == "additive":
         return min(tau, T), T - min(tau, T)
@@ -146,7 +146,9 @@ def take_gradient(mode, T, tau, d_weight, d_T):
     return T * e * (d_weight - d_T), (1 - e) * d_weight + e * d_T
 
 
-def samples(volume, origin, direction, step, stop, least, mode="emission-absorption", jitter=(0.0, 1.0)):
+def samples(
+    volume, origin, direction, step, min_transmittance, min_weight, mode="emission-absorption", jitter=(0.0, 1.0)
+):
     """(samples of a ray, transmittance behind them): midpoints of steps, the first `1 - phase` of one, the last cut."""
     near, far = clip(origin, direction, volume)
     index_from_world = np.linalg.inv(volume.world_from_index)
@@ -158,7 +160,7 @@ def samples(volume, origin, direction, step, stop, least, mode="emission-absorpt
         edges.append(near + (len(edges) - phase) * step)
     for begin, end in itertools.pairwise([*edges, far]):
         width = end - begin
-        if not width > 0 or not (T >= stop or mode == "x-ray"):
+        if not width > 0 or not (T >= min_transmittance or mode == "x-ray"):
             continue
         t = begin + width / 2
         p = (index_from_world @ [*(origin + t * direction), 1])[:3].clip(0, np.array(volume.shape) - 1.0)
@@ -166,8 +168,8 @@ def samples(volume, origin, direction, step, stop, least, mode="emission-absorpt
         shade = colour(volume.activation, Y @ gather(volume.features, p).reshape(-1, 3))
         if mode == "x-ray":
             shade = np.ones(3), np.zeros(3)
-        weight, after = take(mode, T, sigma * width)
-        seen = abs(weight) >= least or mode == "x-ray"
+        weight, after = composite(mode, T, sigma * width)
+        seen = abs(weight) >= min_weight or mode == "x-ray"
         kept.append(Sample(p, t, width, slope, T, sigma * width, weight, *shade, seen))
         T = after
     return kept, T
@@ -183,33 +185,43 @@ def each(rays, jitter):
     return zip(rays.origin, rays.direction, [(0.0, 1.0)] * len(rays) if jitter is None else jitter, strict=True)
 
 
-def march(volume, rays, step, background, stop=0.0, least=0.0, mode="emission-absorption", jitter=None):
+def march(
+    volume, rays, step, background, min_transmittance=0.0, min_weight=0.0, mode="emission-absorption", jitter=None
+):
     """Colour and transmittance (ray, 4): sum of weight * colour where weight > least, and the background behind."""
     image = []
     for origin, direction, own in each(rays, jitter):
-        kept, T = samples(volume, origin, direction, step, stop, least, mode, own)
+        kept, T = samples(volume, origin, direction, step, min_transmittance, min_weight, mode, own)
         total = sum((s.weight * s.colour for s in kept if s.seen), np.zeros(3)) + T * behind(mode, background)
         image.append([*total, T])
     return np.array(image)
 
 
-def depth(volume, rays, step, stop=0.0):
+def depth(volume, rays, step, min_transmittance=0.0):
     """Mean distance (ray,) [world unit] of what is met, infinite for an opacity under 1 %."""
     out = []
     for origin, direction in zip(rays.origin, rays.direction, strict=True):
-        kept, _ = samples(volume, origin, direction, step, stop, 0.0)
+        kept, _ = samples(volume, origin, direction, step, min_transmittance, 0.0)
         met = sum(s.weight for s in kept)
         out.append(sum(s.weight * s.t for s in kept) / met if met >= 0.01 else math.inf)
     return np.array(out)
 
 
 def march_gradient(
-    volume, rays, step, background, d_image, stop=0.0, least=0.0, mode="emission-absorption", jitter=None
+    volume,
+    rays,
+    step,
+    background,
+    d_image,
+    min_transmittance=0.0,
+    min_weight=0.0,
+    mode="emission-absorption",
+    jitter=None,
 ):
     """(d_density, d_features) of sum(image * d_image), by the chain rule from the last sample to the first."""
     d_density, d_features = np.zeros(volume.density.shape), np.zeros(volume.features.shape)
     for (origin, direction, own), d in zip(each(rays, jitter), d_image, strict=True):
-        kept, _ = samples(volume, origin, direction, step, stop, least, mode, own)
+        kept, _ = samples(volume, origin, direction, step, min_transmittance, min_weight, mode, own)
         Y = harmonics(volume.degree, direction)
         d_T = d[3] + np.dot(behind(mode, background), d[:3])  # of the transmittance behind the sample at hand
         for s in reversed(kept):

@@ -10,7 +10,7 @@ import taichi as ti
 from raymarch import runtime
 from raymarch.autodiff.splatting import Splat, splat
 from raymarch.data.views import Views
-from raymarch.device.grid import Reading
+from raymarch.device.grid import Variant
 from raymarch.device.image_store import ImageStore
 from raymarch.fitting.bounds import find_box
 from raymarch.fitting.fitter import fit
@@ -68,15 +68,15 @@ def log1p_unit_of(x: NUMBERS, y: NUMBERS):
 
 
 @ti.kernel
-def density_of(reading: ti.template(), x: NUMBERS, y: NUMBERS):
+def density_of(variant: ti.template(), x: NUMBERS, y: NUMBERS):
     for i in range(x.shape[0]):
-        y[i] = activation.density(reading, x[i])
+        y[i] = activation.density(variant, x[i])
 
 
 @ti.kernel
-def density_slope_of(reading: ti.template(), x: NUMBERS, y: NUMBERS):
+def density_slope_of(variant: ti.template(), x: NUMBERS, y: NUMBERS):
     for i in range(x.shape[0]):
-        y[i] = activation.density_slope(reading, x[i])
+        y[i] = activation.density_slope(variant, x[i])
 
 
 @ti.kernel
@@ -106,7 +106,7 @@ def mistyped(degree: ti.template(), d):
 @ti.kernel
 def cells_of(grid: ti.template(), points: POINTS, cells: POINTS):
     for r in range(points.shape[0]):
-        cell = cell_of(ti.Vector([points[r, 0], points[r, 1], points[r, 2]]), grid.top[None])
+        cell = cell_of(ti.Vector([points[r, 0], points[r, 1], points[r, 2]]), grid.max_index[None])
         for a in ti.static(range(3)):
             cells[r, a] = cell[a]
 
@@ -115,7 +115,7 @@ def cells_of(grid: ti.template(), points: POINTS, cells: POINTS):
 def gather_of(grid: ti.template(), points: POINTS, y: NUMBERS):
     for r in range(points.shape[0]):
         p = ti.Vector([points[r, 0], points[r, 1], points[r, 2]])
-        cell = cell_of(p, grid.top[None])
+        cell = cell_of(p, grid.max_index[None])
         y[r] = gather(grid.density, cell, p - cell)
 
 
@@ -124,7 +124,7 @@ def scatter_of(grid: ti.template(), points: POINTS, w: NUMBERS):
     ti.loop_config(serialize=True)
     for r in range(points.shape[0]):
         p = ti.Vector([points[r, 0], points[r, 1], points[r, 2]])
-        cell = cell_of(p, grid.top[None])
+        cell = cell_of(p, grid.max_index[None])
         scatter(grid.d_density, 0, cell, p - cell, w[r])
 
 
@@ -145,11 +145,11 @@ def log1p_unit(x):
 
 
 def density(name, x):
-    return numbers(density_of, x, Reading(name, "sigmoid"))
+    return numbers(density_of, x, Variant(name, "sigmoid"))
 
 
 def density_slope(name, x):
-    return numbers(density_slope_of, x, Reading(name, "sigmoid"))
+    return numbers(density_slope_of, x, Variant(name, "sigmoid"))
 
 
 @ti.kernel

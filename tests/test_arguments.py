@@ -48,8 +48,8 @@ def around(**given):
 
 
 MARCH_ROWS = [
-    ("step", 0), ("step", "half"), ("step", True), ("step", NAN), ("stop", 1), ("stop", None), ("least", -0.1),
-    ("least", INF), ("batch", 0), ("batch", 2.5), ("batch", 1 << 30), ("mode", "mip"), ("mode", None),
+    ("step", 0), ("step", "half"), ("step", True), ("step", NAN), ("min_transmittance", 1), ("stop", None), ("min_weight", -0.1),
+    ("min_weight", INF), ("batch", 0), ("batch", 2.5), ("batch", 1 << 30), ("mode", "mip"), ("mode", None),
     ("mode", ["x-ray"]), ("jitter", 1.5), ("jitter", NAN), ("step_jitter", 1.0), ("seed", 1.5), ("seed", -1),
     ("seed", True), ("seed", 10**400), ("seed", "1"),
 ]  # fmt: skip
@@ -125,7 +125,7 @@ ROWS = {
         + [("levels", ((0, NAN),)), ("levels", ((0, 1), 3)), ("levels", ((0.0, 1.0),) * 65), ("step", None)]
         + [("density", None), ("density", ["relu"]), ("loss", lambda image, truth: 0.0), ("hull", 1), ("hull", "no")]
         + [("optimiser", None), ("optimiser", rm.Adam), ("refresh", 2.5), ("slots", 2.5), ("slots", "four")]
-        + [("block", 3), ("memory", "2"), ("memory", NAN), ("seed", 0.5), ("share", True)],
+        + [("block", 3), ("memory", "2"), ("memory", NAN), ("seed", 0.5), ("regularised_fraction", True)],
     ),
     "Fitter": [
         (lambda: rm.Fitter("scenes/tower"), "views is 'scenes/tower'"),
@@ -146,8 +146,8 @@ ROWS = {
         (lambda: rm.Linearised(VOLUME, CAMERA, march=rm.March), "march is the class March"),
         (lambda: rm.Linearised(VOLUME, CAMERA, columns=0), "columns is 0"),
         (lambda: rm.Linearised(VOLUME, CAMERA, pixels=[0.5]), "pixels are [0.5]"),
-        (lambda: SEEN.look(VOLUME), "camera is a Volume"),
-        (lambda: SEEN.look(CAMERA, pixels=3), "pixels are 3"),
+        (lambda: SEEN.set_camera(VOLUME), "camera is a Volume"),
+        (lambda: SEEN.set_camera(CAMERA, pixels=3), "pixels are 3"),
         (lambda: SEEN.tangent(None), "directions are [None]"),
         (lambda: SEEN.tangents(3), "directions are 3"),
         (lambda: SEEN.tangent(rm.Parameters(density=np.zeros((4, 4, 4)))), "density has shape (4, 4, 4), want"),

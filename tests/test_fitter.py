@@ -62,7 +62,7 @@ def shared(monkeypatch):
         old.fields.d_density.fill(0)
         old.fields.d_features.fill(0)
         old.fields.allowed.fill(1)
-        old.fields.broken[None] = 0
+        old.fields.nonfinite_step[None] = 0
         return old
 
     def store(seen):
@@ -139,7 +139,7 @@ def test_every_reading_and_loss_comes_down(shared, density, colour, loss):
 @pytest.mark.parametrize("weight", ["tv_density", "tv_colour", "sparsity"])
 def test_every_regulariser_changes_the_fit(shared, weight):
     """And adds to the loss from the second step on, where there is something to regularise."""
-    without, with_it = stepped(steps=12), stepped(steps=12, share=1.0, **{weight: 0.3})
+    without, with_it = stepped(steps=12), stepped(steps=12, fraction=1.0, **{weight: 0.3})
     assert np.isfinite(with_it).all() and (with_it[-3:] > without[-3:]).all()
 
 
@@ -238,7 +238,7 @@ def spoil(monkeypatch, bad, after):
         if self.steps_done == after:
             good.append(self.volume())
             self.grid.fields.d_density[0, 3, 3, 3] = bad
-            self.grid.fields.touched[0, 0, 0] = 1
+            self.grid.fields.block_written[0, 0, 0] = 1
         step(self)
 
     monkeypatch.setattr(Fitter, "step", spoilt)

@@ -15,11 +15,11 @@ from raymarch.geometry.camera import Camera
 from raymarch.geometry.pose import exp_rigid
 from raymarch.gradients.checks import check_rows
 from raymarch.gradients.linearised import CHUNK, Linearised
-from raymarch.gradients.parameters import FEW, GROUPS, SHAPES, Parameters, units
+from raymarch.gradients.parameters import GROUPS, SHAPES, SMALL_GROUPS, Parameters, units
 from raymarch.rendering.renderer import March
 
 EXPOSURE = (1.1, 0.9, 1.2, 0.1, 0.0, -0.1)
-EXACT = March(step=0.47, stop=0.0, least=0.0)
+EXACT = March(step=0.47, min_transmittance=0.0, min_weight=0.0)
 JITTERED = {"jitter": 1.0, "step_jitter": 0.4, "seed": 5}
 SEEN = [
     ("rotated", 0, "softplus", "sigmoid", 0, {}),
@@ -62,9 +62,9 @@ def test_every_parameter_passes_the_dot_test_and_the_difference(seen):
 
 def test_a_jacobian_is_its_tangents():
     """All columns, more than one pass carries, as one by one."""
-    directions = [unit for group in FEW for unit in units(group)]
+    directions = [unit for group in SMALL_GROUPS for unit in units(group)]
     with linearised(*SEEN[0]) as seen:
-        every = seen.jacobian(FEW)
+        every = seen.jacobian(SMALL_GROUPS)
         assert every.shape == (len(seen.rays), 4, len(directions)) and len(directions) > 2 * CHUNK
         for column in range(0, len(directions), 5):
             np.testing.assert_allclose(every[..., column], seen.tangent(directions[column]), atol=1e-12)
@@ -124,12 +124,12 @@ def test_what_was_moved_stays_moved_until_it_looks_elsewhere():
         np.testing.assert_array_equal(seen.image(), moved)
         dot.density[:] *= 2
         np.testing.assert_allclose(seen.tangent(dot), 2 * tangent, rtol=1e-12)
-        seen.look(other, pixels=[5, 7, 20])
+        seen.set_camera(other, pixels=[5, 7, 20])
         few = seen.image()
         seen.move(Parameters())
         np.testing.assert_allclose(seen.image(), few, rtol=0, atol=1e-14)
         with pytest.raises(RaymarchError, match="10000 pixels, the first camera had 30"):
-            seen.look(Camera.look_at((0, -4, 0), width=100, height=100))
+            seen.set_camera(Camera.look_at((0, -4, 0), width=100, height=100))
         np.testing.assert_allclose(seen.image(), few, rtol=0, atol=1e-14)
         with pytest.raises(RaymarchError, match=r"shape \(1, 4\), want \(3, 4\)"):
             seen.adjoint(np.ones((1, 4)))

@@ -123,20 +123,20 @@ def test_image_is_continuous_in_step_and_box():
             np.testing.assert_allclose(drive.image(longer(e), along, step), at, rtol=0, atol=1e-7)
 
 
-@pytest.mark.parametrize("stop", [0.01, 0.3])
-def test_early_stop_hides_at_most_its_transmittance(stop):
-    """The samples not seen have weights that add up to at most `stop`, and colours are in 0..1."""
+@pytest.mark.parametrize("min_transmittance", [0.01, 0.3])
+def test_early_stop_hides_at_most_its_transmittance(min_transmittance):
+    """The samples not seen have weights that add up to at most `min_transmittance`, and colours are in 0..1."""
     v = cases.volume(density="exponential")
     v = replace(v, activation=replace(v.activation, scale=0.2))
     rays = cases.rays(v)
-    hidden = np.abs(drive.image(v, rays, 0.1, stop=stop) - drive.image(v, rays, 0.1))
-    assert 0 < hidden.max() <= stop
+    hidden = np.abs(drive.image(v, rays, 0.1, min_transmittance=min_transmittance) - drive.image(v, rays, 0.1))
+    assert 0 < hidden.max() <= min_transmittance
 
 
 @pytest.fixture(scope="module")
 def renderer():
     """A renderer with many occupancy cells, loaded with `sparse`."""
-    with Renderer(sparse(), March(batch=256, stop=0.0, least=0.0)) as renderer:
+    with Renderer(sparse(), March(batch=256, min_transmittance=0.0, min_weight=0.0)) as renderer:
         yield renderer
 
 
@@ -195,8 +195,8 @@ def test_skipping_empty_space_changes_no_gradient(step):
             buffer.set_image_gradient(d_image)
             clear_gradients(grid.fields)
             black = ti.Vector(list(cases.BACKGROUND))
-            march_adjoint(grid.fields, buffer.fields, grid.reading, len(rays), step * grid.voxel, 0.0, 0.0, black)
-            grid.fold()
+            march_adjoint(grid.fields, buffer.fields, grid.variant, len(rays), step * grid.voxel, 0.0, 0.0, black)
+            grid.reduce_slots()
             return grid.download_gradient()
 
         wanted = gradient()
@@ -218,13 +218,13 @@ def test_skipping_what_is_invisible_changes_little(renderer, density):
     inverse = {"softplus": lambda x: np.log(np.expm1(x)), "relu": lambda x: x, "exponential": np.log}[density]
     for scale in (1.0, 1e-3):
         v = sparse(1)
-        least = INVISIBLE / np.linalg.norm(v.box[1] - v.box[0])
-        haze = np.random.default_rng(0).uniform(0, 2, v.shape) * least
+        min_weight = INVISIBLE / np.linalg.norm(v.box[1] - v.box[0])
+        haze = np.random.default_rng(0).uniform(0, 2, v.shape) * min_weight
         v = replace(v, density=inverse((v.sigma() + haze) * scale), activation=Activation(density, 0.0, scale))
         rays = around(v)
         renderer.grid.upload(v)
         wanted = drive_large(renderer, rays, 0.5)
-        renderer.grid.refresh_occupancy(least)
+        renderer.grid.refresh_occupancy(min_weight)
         np.testing.assert_allclose(drive_large(renderer, rays, 0.5), wanted, rtol=0, atol=1e-5)
 
 
@@ -233,8 +233,8 @@ def test_skipping_haze_before_something_bright_changes_little(colour, value):
     """Whatever the colours' size, skipping hides under 1e-5 of the brightest: haze just under the threshold, a wall."""
     n = 17
     longest = 2 * np.sqrt(3)
-    least = INVISIBLE / (longest * max(value + (colour == "clamped"), 1.0))
-    density = np.full((n, n, n), 0.999 * least, np.float32)
+    min_weight = INVISIBLE / (longest * max(value + (colour == "clamped"), 1.0))
+    density = np.full((n, n, n), 0.999 * min_weight, np.float32)
     density[:3] = 30
     features = np.full((n, n, n, 3), (value - 0.5 * (colour == "clamped")) / Y00, np.float32)
     place = affine_of_box([(-1, -1, -1), (1, 1, 1)], (n, n, n))
@@ -252,9 +252,9 @@ def test_leap_is_the_chessboard_distance(renderer, share):
     occupied = np.random.default_rng(0).uniform(size=grid.cells) < share
     drive.set_occupied(grid, occupied)
     assert grid.measure_occupancy() == pytest.approx(occupied.mean())
-    leap, stay = drive.distances(grid)
-    np.testing.assert_array_equal(leap, reference.chessboard(occupied))
-    np.testing.assert_array_equal(stay, reference.chessboard(~occupied))
+    empty_distance, occupied_distance = drive.distances(grid)
+    np.testing.assert_array_equal(empty_distance, reference.chessboard(occupied))
+    np.testing.assert_array_equal(occupied_distance, reference.chessboard(~occupied))
 
 
 def test_occupied_cells_are_those_that_read_something(renderer):
@@ -263,14 +263,14 @@ def test_occupied_cells_are_those_that_read_something(renderer):
         v = sparse(2, shape)
         renderer.grid.upload(v)
         renderer.grid.refresh_occupancy(5.0)
-        leap, _ = drive.distances(renderer.grid)
-        edges = [np.linspace(0, n - 1, c + 1) for n, c in zip(shape, leap.shape, strict=True)]
-        for cell in np.ndindex(leap.shape):
+        empty_distance, _ = drive.distances(renderer.grid)
+        edges = [np.linspace(0, n - 1, c + 1) for n, c in zip(shape, empty_distance.shape, strict=True)]
+        for cell in np.ndindex(empty_distance.shape):
             reads = tuple(
                 slice(int(np.floor(e[i] + 1e-9)), int(np.ceil(e[i + 1] - 1e-9)) + 1)
                 for e, i in zip(edges, cell, strict=True)
             )
-            assert (leap[cell] == 0) == (v.sigma()[reads] > 5.0).any()
+            assert (empty_distance[cell] == 0) == (v.sigma()[reads] > 5.0).any()
 
 
 def test_images_are_the_same_bytes_for_any_batch(renderer):

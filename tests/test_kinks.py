@@ -16,7 +16,7 @@ from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import Parameters
 from raymarch.rendering.renderer import March
 
-EXACT = March(stop=0.0, least=0.0)
+EXACT = March(min_transmittance=0.0, min_weight=0.0)
 H = 1e-6
 
 
@@ -107,8 +107,8 @@ def test_where_opacity_just_fills_up_it_is_the_slope_from_below():
     np.testing.assert_allclose(tangent, behind, atol=1e-5)
 
 
-@pytest.mark.parametrize("stop", [1e-1, 1e-2, 1e-3])
-def test_early_stop_darkens_and_biases_by_no_more_than_its_threshold(stop):
+@pytest.mark.parametrize("min_transmittance", [1e-1, 1e-2, 1e-3])
+def test_early_stop_darkens_and_biases_by_no_more_than_its_threshold(min_transmittance):
     """The image by stop * (largest - least colour); a directional slope by a bound that goes to zero with it."""
     v = cases.volume("rotated", 1)
     v = replace(v, activation=replace(v.activation, scale=0.05))
@@ -116,12 +116,14 @@ def test_early_stop_darkens_and_biases_by_no_more_than_its_threshold(stop):
     dot = Parameters(density=np.random.default_rng(0).normal(size=v.shape))
     with Linearised(v, camera, march=EXACT, background="white") as seen:
         image, slope = seen.image(), seen.tangent(dot)
-    with Linearised(v, camera, march=March(stop=stop, least=0.0), background="white") as seen:
+    with Linearised(
+        v, camera, march=March(min_transmittance=min_transmittance, min_weight=0.0), background="white"
+    ) as seen:
         stopped, biased = seen.image(), seen.tangent(dot)
-    assert 0 < np.abs(stopped - image).max() <= stop
+    assert 0 < np.abs(stopped - image).max() <= min_transmittance
     # What is hidden is T times a colour of 0..1, and tau moves by no more than the largest slope along the whole ray.
     reach = np.abs(dot.density).max() / v.activation.scale * np.linalg.norm(v.corners[-1] - v.corners[0])
-    assert np.abs(biased - slope).max() <= stop * (1 + 2 * reach)
+    assert np.abs(biased - slope).max() <= min_transmittance * (1 + 2 * reach)
 
 
 def test_a_ray_that_misses_moves_nothing():

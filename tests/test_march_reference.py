@@ -10,7 +10,7 @@ import reference
 import single as worker
 
 CASES = [
-    *[("upright", 1, *reading) for reading in cases.READINGS],
+    *[("upright", 1, *variant) for variant in cases.READINGS],
     ("rotated", 0, "softplus", "sigmoid"),
     ("rotated", 1, "softplus", "sigmoid"),
     ("rotated", 2, "exponential", "sigmoid"),
@@ -48,7 +48,9 @@ def test_image_is_the_reference_with_early_stop_and_weight_floor(degree):
     rays = cases.rays(v)
     wanted = reference.march(v, rays, 0.1, cases.BACKGROUND, 0.3, 0.02)
     assert np.abs(wanted - reference.march(v, rays, 0.1, cases.BACKGROUND)).max() > 0.01  # they do something
-    np.testing.assert_allclose(drive.image(v, rays, 0.1, stop=0.3, least=0.02), wanted, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(
+        drive.image(v, rays, 0.1, min_transmittance=0.3, min_weight=0.02), wanted, rtol=0, atol=1e-10
+    )
 
 
 def test_points_on_the_last_faces_belong_to_the_last_cell():
@@ -77,7 +79,9 @@ def test_gradient_is_the_reference_with_early_stop_and_weight_floor(degree):
     rays = cases.rays(v)
     d_image = np.random.default_rng(1).normal(size=(len(rays), 4))
     wanted = reference.march_gradient(v, rays, 0.1, cases.BACKGROUND, d_image, 0.3, 0.02)
-    for got, want in zip(drive.gradient(v, rays, d_image, 0.1, stop=0.3, least=0.02), wanted, strict=True):
+    for got, want in zip(
+        drive.gradient(v, rays, d_image, 0.1, min_transmittance=0.3, min_weight=0.02), wanted, strict=True
+    ):
         np.testing.assert_allclose(got, want, rtol=0, atol=1e-10 * np.abs(want).max())
 
 

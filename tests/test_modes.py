@@ -20,8 +20,8 @@ DENSE = 4.0  # of the additive mode: most rays reach their clamp
 READINGS = [("softplus", "sigmoid"), ("relu", "clamped"), ("identity", "identity")]
 
 
-def volume_of(mode, reading, degree=1):
-    v = cases.volume("upright", degree, *reading)
+def volume_of(mode, variant, degree=1):
+    v = cases.volume("upright", degree, *variant)
     return replace(v, activation=replace(v.activation, scale=v.activation.scale / DENSE)) if mode == "additive" else v
 
 
@@ -34,34 +34,38 @@ EACH = [(1, *each) for each in itertools.product(MODES, READINGS, (False, True))
 EACH += [(0, mode, READINGS[0], False) for mode in MODES]  # at degree 0 steps go in pairs
 
 
-@pytest.mark.parametrize("degree, mode, reading, jittered", EACH)
-def test_image_and_gradient_are_the_reference(degree, mode, reading, jittered):
-    v = volume_of(mode, reading, degree)
+@pytest.mark.parametrize("degree, mode, variant, jittered", EACH)
+def test_image_and_gradient_are_the_reference(degree, mode, variant, jittered):
+    v = volume_of(mode, variant, degree)
     rays = cases.rays(v)
     how = {"mode": mode, "jitter": jitter_of(len(rays), jittered)}
-    for step, stop, least in ((0.5, 0.0, 0.0), (0.31, 0.3, 0.02), (100, 0.0, 0.0)):
-        wanted = reference.march(v, rays, step * v.voxel, cases.BACKGROUND, stop, least, **how)
+    for step, min_transmittance, min_weight in ((0.5, 0.0, 0.0), (0.31, 0.3, 0.02), (100, 0.0, 0.0)):
+        wanted = reference.march(v, rays, step * v.voxel, cases.BACKGROUND, min_transmittance, min_weight, **how)
         scale = max(np.abs(wanted).max(), 1)
-        got = drive.image(v, rays, step * v.voxel, stop=stop, least=least, **how)
+        got = drive.image(v, rays, step * v.voxel, min_transmittance=min_transmittance, min_weight=min_weight, **how)
         np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-12 * scale)
         d_image = np.random.default_rng(1).normal(size=(len(rays), 4))
-        wanted = reference.march_gradient(v, rays, step * v.voxel, cases.BACKGROUND, d_image, stop, least, **how)
-        gradients = drive.gradient(v, rays, d_image, step * v.voxel, stop=stop, least=least, **how)
+        wanted = reference.march_gradient(
+            v, rays, step * v.voxel, cases.BACKGROUND, d_image, min_transmittance, min_weight, **how
+        )
+        gradients = drive.gradient(
+            v, rays, d_image, step * v.voxel, min_transmittance=min_transmittance, min_weight=min_weight, **how
+        )
         for got, want in zip(gradients, wanted, strict=True):
             np.testing.assert_allclose(got, want, rtol=0, atol=1e-12 * max(np.abs(want).max(), 1e-30))
 
 
 def test_rays_of_the_additive_cases_are_clamped():
     """Else the laws above said little; with densities of both signs some are clamped more than once."""
-    for reading, least in ((("softplus", "sigmoid"), 0.3), (("identity", "identity"), 0.05)):
-        v = volume_of("additive", reading)
+    for variant, min_weight in ((("softplus", "sigmoid"), 0.3), (("identity", "identity"), 0.05)):
+        v = volume_of("additive", variant)
         rays = cases.rays(v)
         full = [
             sum(s.tau > s.T > 0 for s in reference.samples(v, *ray, 0.5 * v.voxel, 0.0, 0.0, "additive")[0])
             for ray in zip(rays.origin, rays.direction, strict=True)
         ]
-        assert np.mean(np.array(full) > 0) > least
-        if reading[0] == "identity":
+        assert np.mean(np.array(full) > 0) > min_weight
+        if variant[0] == "identity":
             assert max(full) > 1
 
 
@@ -92,7 +96,9 @@ def test_the_line_integral_of_two_volumes_is_the_sum_of_theirs():
     a, b = (replace(v, activation=Activation("identity")) for v in (a, b))
     rays = cases.rays(a)
     both = replace(a, density=2 * a.density - 3 * b.density)
-    image = [drive.image(v, rays, 0.2, stop=0.9, least=0.5, mode="x-ray")[:, :3] for v in (a, b, both)]
+    image = [
+        drive.image(v, rays, 0.2, min_transmittance=0.9, min_weight=0.5, mode="x-ray")[:, :3] for v in (a, b, both)
+    ]
     np.testing.assert_allclose(image[2], 2 * image[0] - 3 * image[1], rtol=0, atol=1e-13 * np.abs(image[2]).max())
 
 

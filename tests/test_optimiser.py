@@ -24,7 +24,7 @@ def start(grid, seed=0):
     for field in (fields.m_density, fields.m_features, fields.v_density, fields.v_features):
         field.fill(0)
     drive.set_gradient(grid, np.zeros(SHAPE), np.zeros((*SHAPE, 3)))
-    fields.broken[None] = 0
+    fields.nonfinite_step[None] = 0
 
 
 def gradients(step):
@@ -69,7 +69,7 @@ def test_several_steps_are_those_of_kingma_and_ba():
         for got, wanted in zip(state(grid), (density, features, m, v, n, w), strict=True):
             np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-12)
         assert not any(d.any() for d in grid.download_gradient())  # taken, and cleared
-        assert not grid.fields.dirty.to_numpy()[tuple(slice(int(n)) for n in grid.blocks)].any()
+        assert not grid.fields.block_has_gradient.to_numpy()[tuple(slice(int(n)) for n in grid.blocks)].any()
 
 
 def test_first_step_is_the_rate_against_the_sign():
@@ -104,7 +104,7 @@ def test_clean_blocks_are_not_looked_at():
     start(grid)
     before = state(grid)
     drive.set_gradient(grid, *gradients(0))
-    grid.fields.dirty.fill(0)
+    grid.fields.block_has_gradient.fill(0)
     ADAM.step(grid, 0, 0.0, 0)
     for got, was in zip(state(grid), before, strict=True):
         np.testing.assert_array_equal(got, was)
@@ -125,14 +125,14 @@ def test_a_gradient_that_is_not_finite_freezes_all(where, bad):
         grid.fields.d_features[0, 1, 2, 3] = [0.0, bad, 0.0]
     grid.fields.touched.fill(1)
     for step in (6, 7):
-        grid.fold()
+        grid.reduce_slots()
         ADAM.step(grid, step, 0.0, step)
         drive.set_gradient(grid, *gradients(1))
-    assert grid.fields.broken[None] == 6 + 2
+    assert grid.fields.nonfinite_step[None] == 6 + 2
     for got, was in zip(state(grid), before, strict=True):
         np.testing.assert_array_equal(got, was)
     assert np.isfinite(grid.fields.d_density.to_numpy()).all()
-    grid.fields.broken[None] = 0
+    grid.fields.nonfinite_step[None] = 0
 
 
 def test_rates_decay_from_first_to_final():

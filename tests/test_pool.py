@@ -88,9 +88,9 @@ def test_an_image_is_the_same_whatever_the_room(shape, empty):
     pool.release()
     with Renderer(ball((50, 60, 40), 0.9)) as larger:
         larger.render(CAMERA)
-        room = larger.grid.fields.leap.shape
+        room = larger.grid.fields.empty_distance.shape
     with Renderer(ball(shape)) as renderer:
-        assert renderer.grid.fields.leap.shape == room > renderer.grid.cells
+        assert renderer.grid.fields.empty_distance.shape == room > renderer.grid.cells
         got = renderer.render(CAMERA)
     for name in ("image", "opacity", "depth"):
         np.testing.assert_array_equal(getattr(got, name), getattr(wanted, name))
@@ -106,11 +106,11 @@ def test_a_gradient_is_the_same_after_another_that_was_left_unfinished(empty):
             grid.upload(v)
             drive.image_on(grid, buffer, rays, 0.1)
             buffer.set_image_gradient(np.full((len(rays), 4), scale))
-            how = (grid.reading, len(rays), 0.1, 0.0, 0.0, drive.ti.Vector([0.2, 0.5, 0.9]))
+            how = (grid.variant, len(rays), 0.1, 0.0, 0.0, drive.ti.Vector([0.2, 0.5, 0.9]))
             march(grid.fields, buffer.fields, *how)
             march_adjoint(grid.fields, buffer.fields, *how)
             if finish:
-                grid.fold()
+                grid.reduce_slots()
                 return grid.download_gradient()
             return None
 
@@ -169,8 +169,8 @@ def test_what_is_kept_is_freed_before_anything_is_refused(monkeypatch, empty):
 def test_a_grid_that_nobody_filled_can_be_marched():
     """Its marks say that every cell is occupied, so that no march waits for a cell that is neither."""
     with Grid((5, 6, 7), 0) as grid, RayBuffer(16) as buffer:
-        leap, stay = drive.distances(grid)
-        assert not leap.any() and (stay == 255).all()
+        empty_distance, occupied_distance = drive.distances(grid)
+        assert not empty_distance.any() and (occupied_distance == 255).all()
         drive.image_on(grid, buffer, CAMERA.rays(np.arange(16)), 0.1)
 
 
@@ -181,7 +181,7 @@ def test_a_march_goes_on_whatever_the_marks_say(distance):
     rays = cases.rays(v)
     wanted = drive.image(v, rays, 0.1)
     grid = drive.grid_of(0, 4, 2)
-    grid.fields.stay.fill(distance)
+    grid.fields.occupied_distance.fill(distance)
     np.testing.assert_allclose(drive.image_on(grid, drive.ray_buffer(), rays, 0.1), wanted, rtol=0, atol=1e-14)
 
 

@@ -108,7 +108,7 @@ class Empty:
     def __exit__(self, *_):
         pass
 
-    def look(self, camera, exposure, pixels):
+    def set_camera(self, camera, exposure, pixels):
         self.looks, self.count = self.looks + 1, camera.width * camera.height
 
     def image(self):
@@ -149,7 +149,7 @@ def test_a_step_out_of_sight_is_none_and_none_is_endless():
     level = module._Level(np.zeros((28, 32, 3)), TRUE, 0.0, ("pose",), thing().corners, 0)
     gone = [*AWAY, replace(TRUE, world_from_camera=TRUE.world_from_camera @ exp_rigid([0, 0, 1e9, 0, 0, 0]))]
     for camera in gone:
-        r, _ = level.linearise(None, (camera, np.array(module.PLAIN)))
+        r, _ = level.linearise(None, (camera, np.array(module.NEUTRAL_EXPOSURE)))
         assert np.isinf(r).all()
     for size in (1e-3, 1.0, 1e3, 1e150):
         camera, _ = level.retract((TRUE, None), np.array([size, 0, 0, 0, 0, 0]))

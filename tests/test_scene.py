@@ -50,7 +50,7 @@ def test_the_tape_carries_gradients_to_all_that_shapes_the_image(mode):
     camera = cases.cameras(v)[0]
     rng = np.random.default_rng(3)
     loss = ti.field(float, (), needs_grad=True)
-    march = March(step=0.47, stop=0.0, least=0.0, mode=mode)
+    march = March(step=0.47, min_transmittance=0.0, min_weight=0.0, mode=mode)
     with Linearised(v, camera, background=cases.BACKGROUND, march=march) as seen, Scene(seen) as scene:
         here = {name: MOVED[name] * rng.normal(size=shape) for name, shape in SHAPES.items()}
         weights = rng.normal(size=(len(seen.rays), 4))

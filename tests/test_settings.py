@@ -35,11 +35,23 @@ BAD = [
     ({"colour": "tanh"}, "'tanh', want one of sigmoid"),
     ({"loss": "l7"}, "'l7', want one of squared"),
     *[({"initial_alpha": alpha}, "initial_alpha is") for alpha in (0.0, 1.0, math.nan)],
-    *[({name: value}, f"{name} is") for name in ("step", "huber_delta", "share") for value in (0.0, -1.0, math.nan)],
+    *[
+        ({name: value}, f"{name} is")
+        for name in ("step", "huber_delta", "regularised_fraction")
+        for value in (0.0, -1.0, math.nan)
+    ],
     ({"refresh": 0}, "refresh is 0"),
     *[
         ({name: value}, f"{name} is")
-        for name in ("opacity_weight", "tv_density", "tv_colour", "sparsity", "prune_alpha", "stop", "least")
+        for name in (
+            "opacity_weight",
+            "tv_density",
+            "tv_colour",
+            "sparsity",
+            "prune_alpha",
+            "min_transmittance",
+            "min_weight",
+        )
         for value in (-0.1, math.inf, math.nan)
     ],
 ]
@@ -90,8 +102,8 @@ def test_settings_of_another_type_are_refused(bad):
         {"beta2": 1.0},
         {"step": math.inf},
         {"huber_delta": math.inf},
-        {"share": 2.0},
-        {"stop": 1.5},
+        {"regularised_fraction": 2.0},
+        {"min_transmittance": 1.5},
         {"slots": -1},
         {"seed": 2**40},
         {"prune_alpha": 1.0},

@@ -9,7 +9,7 @@ from drive import grid_of, ray_buffer, reading_of
 from raymarch.data.volume import Activation, Volume
 from raymarch.device.grid import MODES
 from raymarch.geometry.rays import Rays
-from raymarch.gradients.ray_tangents import RayMotion
+from raymarch.gradients.ray_tangents import RayTangents
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.gather import gather
 from raymarch.kernels.march.geometry import geometry_adjoint
@@ -22,7 +22,7 @@ Y00 = 0.28209479177387814
 
 @ti.kernel
 def eight_steps(
-    grid: ti.template(), origin: ti.template(), image: ti.template(), reading: ti.template(), dt: float, far: float,
+    grid: ti.template(), origin: ti.template(), image: ti.template(), variant: ti.template(), dt: float, far: float,
     background: ti.math.vec3,
 ):  # fmt: skip
     """Rays along x through the box 0..far, written out; all in one loop, so that Taichi can differentiate it."""
@@ -34,18 +34,18 @@ def eight_steps(
             p = ti.Vector([k * dt + 0.5 * width, origin[r][1], origin[r][2]])
             cell = ti.cast(p, ti.i32)
             f = p - cell
-            tau = activation.density(reading, gather(grid.density, cell, f)) * width
-            c = activation.colour(reading, Y00 * gather(grid.features, cell, f))
-            if ti.static(reading.mode == "additive"):
+            tau = activation.density(variant, gather(grid.density, cell, f)) * width
+            c = activation.colour(variant, Y00 * gather(grid.features, cell, f))
+            if ti.static(variant.mode == "additive"):
                 weight = ti.min(tau, T)
                 colour += weight * c
                 T = T - weight
-            elif ti.static(reading.mode == "x-ray"):
+            elif ti.static(variant.mode == "x-ray"):
                 tau_sum += tau
             else:
                 colour += T * (1.0 - ti.exp(-tau)) * c
                 T = T * ti.exp(-tau)
-        if ti.static(reading.mode == "x-ray"):
+        if ti.static(variant.mode == "x-ray"):
             image[r] = ti.Vector([tau_sum, tau_sum, tau_sum, ti.exp(-tau_sum)])
         else:
             colour += T * background
@@ -60,7 +60,7 @@ def test_adjoints_are_taichis_of_eight_static_steps(mode):
     grid, buffer = grid_of(0), ray_buffer()
     grid.upload(v)
     grid.set_activation(Activation("identity" if mode == "x-ray" else "relu", colour="sigmoid"))
-    reading, background = reading_of(grid, buffer, mode), ti.Vector(list(cases.BACKGROUND))
+    variant, background = reading_of(grid, buffer, mode), ti.Vector(list(cases.BACKGROUND))
     start = np.stack([np.zeros(RAYS), rng.uniform(0, 6, RAYS), rng.uniform(0, 5, RAYS)], 1)
     rays = Rays(start, np.tile([1.0, 0.0, 0.0], (RAYS, 1)))
     d_image = rng.normal(size=(RAYS, 4))
@@ -71,21 +71,21 @@ def test_adjoints_are_taichis_of_eight_static_steps(mode):
 
     for field in (grid.fields.density.grad, grid.fields.features.grad):
         field.fill(0)
-    eight_steps(grid.fields, origin, image, reading, STEP, far, background)
+    eight_steps(grid.fields, origin, image, variant, STEP, far, background)
     image.grad.from_numpy(d_image)
-    eight_steps.grad(grid.fields, origin, image, reading, STEP, far, background)
+    eight_steps.grad(grid.fields, origin, image, variant, STEP, far, background)
     wanted = [*(a.copy() for a in grid.download_gradient()), origin.grad.to_numpy()[:, 1:]]
 
     for field in (grid.fields.density.grad, grid.fields.features.grad):
         field.fill(0)
     buffer.upload(rays)
-    how = (reading, RAYS, STEP, 0.0, 0.0, background)
+    how = (variant, RAYS, STEP, 0.0, 0.0, background)
     march(grid.fields, buffer.fields, *how)
     np.testing.assert_allclose(buffer.image(RAYS), image.to_numpy(), rtol=0, atol=1e-13)
     buffer.set_image_gradient(d_image)
     march_adjoint(grid.fields, buffer.fields, *how)
-    grid.fold()
-    with RayMotion(RAYS) as motion:
+    grid.reduce_slots()
+    with RayTangents(RAYS) as motion:
         geometry_adjoint(grid.fields, buffer.fields, motion.fields, *how)
         got = [*grid.download_gradient(), motion.gradients(RAYS)[0][:, 1:]]
     for name, a, b in zip(("density", "colour", "origin"), got, wanted, strict=True):

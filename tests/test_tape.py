@@ -40,7 +40,7 @@ def targets(seed=0):
     return np.random.default_rng(seed).uniform(0, 1, (len(RAYS), 4))
 
 
-def whole(grid, buffer, weights=WEIGHTS, share=0.6, march=True):
+def whole(grid, buffer, weights=WEIGHTS, fraction=0.6, march=True):
     """The loss of one step of a fit; its gradient is left in the grid."""
     background = ti.Vector(list(cases.BACKGROUND))
     buffer.fields.image.grad.fill(0)
@@ -49,14 +49,14 @@ def whole(grid, buffer, weights=WEIGHTS, share=0.6, march=True):
             tape.march(grid, buffer, len(RAYS), 0.17, 0.0, 0.0, background)
             losses.squared_error(buffer.fields, len(RAYS), background, 0.5)
         if any(weights):
-            tape.regularise(grid, buffer, SEED, STEP, share, *weights)
+            tape.regularise(grid, buffer, SEED, STEP, fraction, *weights)
     return buffer.fields.loss[None]
 
 
 @pytest.mark.parametrize("march", [True, False], ids=["march and regularisers", "regularisers"])
-@pytest.mark.parametrize("reading", [("softplus", "sigmoid"), ("exponential", "clamped")], ids="-".join)
-def test_gradient_of_the_tape_is_the_derivative_of_its_loss(reading, march):
-    v = cases.volume("upright", 1, *reading)
+@pytest.mark.parametrize("variant", [("softplus", "sigmoid"), ("exponential", "clamped")], ids="-".join)
+def test_gradient_of_the_tape_is_the_derivative_of_its_loss(variant, march):
+    v = cases.volume("upright", 1, *variant)
     grid, buffer = ready(v, targets())
     whole(grid, buffer, march=march)
     rng = np.random.default_rng(7)
@@ -109,10 +109,10 @@ def sparsity(v):
     return np.log(1 + 2 * (v.sigma() * v.activation.scale) ** 2).sum()
 
 
-def regulariser(weights, share, step, v=SCENE):
+def regulariser(weights, fraction, step, v=SCENE):
     grid, buffer = ready(v)
     buffer.fields.loss[None] = 0
-    tape.regularise(grid, buffer, SEED, step, share, *weights)
+    tape.regularise(grid, buffer, SEED, step, fraction, *weights)
     return buffer.fields.loss[None]
 
 
@@ -138,8 +138,8 @@ def test_a_flat_volume_has_no_variation():
     assert regulariser((0, 0, 1), 1.0, 0, flat) == pytest.approx(np.log(1 + 2 * 0.3**2), rel=1e-12)
 
 
-@pytest.mark.parametrize("share", [1.0, 0.4, 0.1])
-def test_a_share_of_the_blocks_is_the_full_sum_on_average(share):
+@pytest.mark.parametrize("fraction", [1.0, 0.4, 0.1])
+def test_a_share_of_the_blocks_is_the_full_sum_on_average(fraction):
     """Mean over 400 steps within three standard errors, for each of the three."""
     full = [
         variation(SCENE.density, EPS_DENSITY) / SCENE.density.size,
@@ -151,18 +151,18 @@ def test_a_share_of_the_blocks_is_the_full_sum_on_average(share):
         drawn = []
         for step in range(400):
             buffer.fields.loss[None] = 0
-            tape.regularise(grid, buffer, SEED, step, share, *weights)
+            tape.regularise(grid, buffer, SEED, step, fraction, *weights)
             drawn.append(buffer.fields.loss[None])
         error = np.std(drawn) / np.sqrt(len(drawn))
         assert abs(np.mean(drawn) - wanted) < 3 * error + 1e-12 * wanted
-        assert (np.std(drawn) > 0.1 * wanted) == (share < 1)  # at 1 only the blocks' offset is left to chance
+        assert (np.std(drawn) > 0.1 * wanted) == (fraction < 1)  # at 1 only the blocks' offset is left to chance
 
 
 def test_empty_blocks_are_left_alone():
     """Where nothing is occupied nothing is regularised, and no gradient comes."""
     v = replace(SCENE, density=np.full(SCENE.shape, -40.0))
     grid, buffer = ready(v)
-    grid.fields.leap.fill(255)
+    grid.fields.empty_distance.fill(255)
     assert grid.measure_occupancy() == 0
-    assert whole(grid, buffer, march=False, share=1.0) == 0
+    assert whole(grid, buffer, march=False, fraction=1.0) == 0
     assert not any(d.any() for d in grid.download_gradient())

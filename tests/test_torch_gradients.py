@@ -26,7 +26,7 @@ ACTIVATIONS = [("softplus", "sigmoid"), ("exponential", "clamped"), ("softplus",
 def test_image_and_every_gradient_are_torchs_at_degree_3(mode, activations, which):
     volume = cases.volume("rotated", 3, *activations)
     camera = cases.cameras(volume)[which]
-    march = March(stop=0.0, least=0.0, step=STEP, mode=mode)
+    march = March(min_transmittance=0.0, min_weight=0.0, step=STEP, mode=mode)
     v = torch_march.variables(volume, camera, cases.BACKGROUND, EXPOSURE, STEP)
     wanted = torch_march.image(v, camera, volume.activation, volume.voxel, mode)
     d_image = np.random.default_rng(0).normal(size=wanted.shape)

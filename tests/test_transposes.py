@@ -41,19 +41,19 @@ def best_agreement(along, wanted):
 
 
 @pytest.mark.parametrize("cuts", [(0.0, 0.0), (0.3, 0.02)], ids=["no cuts", "early stop and weight floor"])
-@pytest.mark.parametrize("reading", cases.READINGS, ids="-".join)
-def test_adjoint_is_the_transpose_of_the_linearised_march(reading, cuts):
+@pytest.mark.parametrize("variant", cases.READINGS, ids="-".join)
+def test_adjoint_is_the_transpose_of_the_linearised_march(variant, cuts):
     """Along random directions of density and of features, for a random cotangent."""
-    v = cases.volume("upright", 1, *reading)
+    v = cases.volume("upright", 1, *variant)
     rays = cases.rays(v)
     rng = np.random.default_rng(2)
     w = rng.normal(size=(len(rays), 4))
-    gradients = drive.gradient(v, rays, w, 0.17, stop=cuts[0], least=cuts[1])
+    gradients = drive.gradient(v, rays, w, 0.17, min_transmittance=cuts[0], min_weight=cuts[1])
     for name, d in zip(("density", "features"), gradients, strict=True):
         direction = rng.normal(size=d.shape)
 
         def along(h, name=name, direction=direction):
             moved = replace(v, **{name: getattr(v, name) + h * direction})
-            return np.sum(w * drive.image(moved, rays, 0.17, stop=cuts[0], least=cuts[1]))
+            return np.sum(w * drive.image(moved, rays, 0.17, min_transmittance=cuts[0], min_weight=cuts[1]))
 
         assert best_agreement(along, np.sum(d * direction)) < 1e-7

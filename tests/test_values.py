@@ -17,6 +17,7 @@ from raymarch.device import memory, pool
 from raymarch.device.grid import Grid
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
+from raymarch.fitting.settings import FitSettings, preset
 from raymarch.geometry.camera import Camera, orbit, orbit_of_volume
 from raymarch.geometry.pose import affine_of_box, look_at, require_box, require_rigid
 from raymarch.geometry.rays import Rays
@@ -92,7 +93,7 @@ def test_bad_poses(pose, said):
         (lambda: Rays([[0, 0, 0]] * 2, [[0, 0, 1], [0, 0, 0]]), "ray 1 "),
         (lambda: Rays([[0, np.nan, 0]], [[0, 0, 1]]), r"origin is nan at \(0, 1\)"),
         (lambda: March(step=0), "step is 0"),
-        (lambda: March(stop=1), "stop is 1"),
+        (lambda: March(min_transmittance=1), "min_transmittance is 1"),
         (lambda: March(batch=0), "batch is 0"),
         (lambda: require_colour("green"), "want white, black"),
         (lambda: require_colour((0, 0, 2)), "0..1"),
@@ -388,7 +389,7 @@ def test_use_after_close_is_an_error():
         lambda: grid.upload(cases.constant(1.0, degree=0)),
         grid.download,
         grid.download_gradient,
-        grid.fold,
+        grid.reduce_slots,
         lambda: grid.refresh_occupancy(0.1),
         lambda: grid.set_level((2, 2, 2), np.eye(4)),
     ):
@@ -462,3 +463,20 @@ def test_a_buffer_closed_before_any_kernel_leaves_nothing_to_check_later():
 
     RayBuffer(4).close()
     assert impl.get_runtime().matrix_fields == []
+
+
+@pytest.mark.parametrize(
+    "record, old, new", [(kind, old, new) for kind in (March, FitSettings) for old, new in kind.old_names.items()]
+)
+def test_old_names_of_settings_still_work_and_warn_with_the_new_one(record, old, new):
+    with pytest.warns(FutureWarning, match=f"{record.__name__}.{old} is now called {new}"):
+        made = record(**{old: 0.125})
+    with pytest.warns(FutureWarning, match=new):
+        assert getattr(made, new) == getattr(made, old) == 0.125
+    with pytest.warns(FutureWarning, match=new):
+        assert replace(made, **{old: 0.25}) == replace(made, **{new: 0.25})
+
+
+def test_presets_take_old_names_too():
+    with pytest.warns(FutureWarning, match="FitSettings.stop is now called min_transmittance"):
+        assert preset("quick", stop=0.5) == preset("quick", min_transmittance=0.5)

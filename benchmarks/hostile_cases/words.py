@@ -81,7 +81,7 @@ SETTINGS = [
         "rays=1e12": "rays", "tv_density=-1": "tv_density", "lr_density=1e9": "lr_density", "loss=l1": "l1",
         "loss=lambda": "lambda", "optimiser=adam": "optimiser", "memory=1e999": "memory", "hull=maybe": "hull",
         "slots=0": "slots", "block=3": "block", "seed=0.5": "seed", "levels=abc": "levels", "levels=[[0,2]]": "levels",
-        "density=tanh": "tanh", "step=0": "step", "stop=1": "stop", "beta1=1": "beta1",
+        "density=tanh": "tanh", "step=0": "step", "min_transmittance=1": "min_transmittance", "beta1=1": "beta1",
     }.items()],
     fits("--set hull=False"), fits("--set hull=false"), fits("--set slots=None"),
     area.works("fit --set levels=((0, 0.5), (0.5, 1))", (*FIT.split(), "--set", "levels=((0, 0.5), (0.5, 1.0))"),

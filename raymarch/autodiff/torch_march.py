@@ -26,7 +26,7 @@ from raymarch.device.memory import MAX_CELLS
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
 from raymarch.geometry.pose import affine_of_box
-from raymarch.gradients.ray_tangents import RayMotion
+from raymarch.gradients.ray_tangents import RayTangents
 from raymarch.kernels.field import torch_templates
 from raymarch.kernels.field.transfer import clear_gradients
 from raymarch.kernels.march.geometry import geometry_adjoint
@@ -98,13 +98,13 @@ class TorchMarch:
         import_torch()
         if not ti.lang.util.has_pytorch():
             raise RaymarchError("TI_ENABLE_TORCH=0 keeps Taichi from taking tensors; unset it")
-        self._how = March(mode="additive", stop=0.0, least=0.0, batch=batch)
+        self._how = March(mode="additive", min_transmittance=0.0, min_weight=0.0, batch=batch)
         runtime.start()
         with ExitStack() as owners:
             self.grid = owners.enter_context(Grid(shape, 0, slots=slots if runtime.on_cpu() else 1))
             self.grid.name = "this torch march"
             self.buffer = owners.enter_context(RayBuffer(batch))
-            self.motion = owners.enter_context(RayMotion(batch))
+            self.motion = owners.enter_context(RayTangents(batch))
             _require_index("templates", self.grid.shape)
             self._owners = owners.pop_all()
         self.shape = self.grid.shape
@@ -164,7 +164,7 @@ class TorchMarch:
     def _arguments(self, count: int, dt: float):
         """What every march wants last."""
         how = self._how
-        return how.reading(self.grid), count, dt, how.stop, how.least, ti.Vector(list(BLACK))
+        return how.variant(self.grid), count, dt, how.min_transmittance, how.min_weight, ti.Vector(list(BLACK))
 
     def _batches(self, origin: Tensor, direction: Tensor) -> Iterator[tuple[int, int]]:
         """First ray and count of each batch, its rays in the buffer: one origin (3,), directions (ray, 3)."""
@@ -178,10 +178,10 @@ class TorchMarch:
         grid, rays = self.grid.fields, self.buffer.fields
         image = template.new_empty((len(template), 4, direction.shape[1]))
         _wait(template)
-        grid.broken[None] = 0
+        grid.nonfinite_step[None] = 0
         for n in range(len(template)):
             torch_templates.template_in(template[n], grid)
-            if grid.broken[None]:
+            if grid.nonfinite_step[None]:
                 raise RaymarchError("template has a number that is not finite; find it with template.isfinite()")
             for first, count in self._batches(campos[n], direction[n]):
                 march(grid, rays, *self._arguments(count, dt))
@@ -195,7 +195,7 @@ class TorchMarch:
         d_template = template.new_empty(template.shape) if wanted[0] else None
         d_origin, d_direction = (direction.new_empty(direction.shape) for _ in range(2))
         _wait(template)
-        self.grid.fold()  # what an interrupted call left
+        self.grid.reduce_slots()  # what an interrupted call left
         clear_gradients(grid)
         for n in range(len(template)):
             torch_templates.template_in(template[n], grid)
@@ -207,7 +207,7 @@ class TorchMarch:
                     geometry_adjoint(grid, rays, moved, *self._arguments(count, dt))
                     torch_templates.rays_gradient_out(moved, grid, d_origin[n], d_direction[n], first, count)
             if d_template is not None:
-                self.grid.fold()
+                self.grid.reduce_slots()
                 torch_templates.template_gradient_out(grid, d_template[n])
         ti.sync()
         return d_template, d_origin.sum(1) if wanted[1] else None, d_direction if wanted[2] else None

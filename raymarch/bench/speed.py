@@ -98,12 +98,12 @@ def bench_march(
         buffer.upload(work.rays)
         buffer.set_image_gradient(work.d_image)
         black = ti.Vector([0.0, 0.0, 0.0])
-        call = (grid.fields, buffer.fields, grid.reading, len(work.rays), 0.5 * grid.voxel, 0.0, 0.0, black)
+        call = (grid.fields, buffer.fields, grid.variant, len(work.rays), 0.5 * grid.voxel, 0.0, 0.0, black)
 
         def adjoint() -> None:
             clear_gradients(grid.fields)
             march_adjoint(*call)
-            grid.fold()
+            grid.reduce_slots()
 
         first, forward = _best(lambda: march(*call), repeats)
         second, backward = _best(adjoint, repeats)

@@ -36,7 +36,7 @@ def check_gradients(run, data, split, parameters, precision, mode, rays, seed, f
     volume = load(run)
     views = load_views(data, split, follow_links=follow_links, for_fit=False)
     names = [name.strip() for name in parameters.split(",") if name.strip()] if parameters else None
-    march = March(stop=0.0, least=0.0, mode=mode)
+    march = March(min_transmittance=0.0, min_weight=0.0, mode=mode)
     say.note("checking in a process of its own; a large volume takes a minute")
     report = check_process.check_gradients(
         volume,

@@ -11,20 +11,20 @@ import taichi as ti
 from raymarch import runtime
 from raymarch.data.volume import Activation, Volume
 from raymarch.device.grid_layout import BLOCKS, SLOTS, STEP, Fields, block_for, build, cells_of
-from raymarch.device.memory import MARK, grid_bytes, padded, require_memory
+from raymarch.device.memory import BLOCK_EDGE, grid_bytes, padded, require_memory
 from raymarch.device.owner import Owner
 from raymarch.errors import RaymarchError
 from raymarch.kernels.field import occupancy, transfer
-from raymarch.kernels.fit.reduce import fold
+from raymarch.kernels.fit.reduce import reduce_slots
 
 log = logging.getLogger(__name__)
 
-FAR = 1e5  # voxels from the origin beyond which single precision shows in the image
+FAR_VOXELS = 1e5  # voxels from the origin beyond which single precision shows in the image
 MODES = ("emission-absorption", "additive", "x-ray")
 
 
 @dataclass(frozen=True)
-class Reading:
+class Variant:
     """What a march must know as it compiles: activations, one of `MODES`, whether rays have a jitter."""
 
     density: str
@@ -63,7 +63,7 @@ class Grid(Owner[Fields]):
         if not isinstance(slots, (int, np.integer)) or not 0 <= slots <= SLOTS:
             raise RaymarchError(f"slots is {slots}, want a whole number up to {SLOTS}")
         self.finest, self.degree, self.slots, self.moments, self.block = shape, degree, slots, moments, block
-        self.mark = max(block, MARK)
+        self.mark = max(block, BLOCK_EDGE)
         self.cells = cells_of(shape)
         runtime.start()
         width = 4 if runtime.single_precision() else 8
@@ -86,9 +86,9 @@ class Grid(Owner[Fields]):
         self.set_level(shape, np.eye(4))
 
     @property
-    def reading(self) -> Reading:
+    def variant(self) -> Variant:
         """How a march reads the grid that is not told another mode."""
-        return Reading(self.activation.density, self.activation.colour)
+        return Variant(self.activation.density, self.activation.colour)
 
     @property
     def voxel(self) -> float:
@@ -108,18 +108,18 @@ class Grid(Owner[Fields]):
         self.shape = shape
         self.world_from_index = np.array(world_from_index, float)
         far = np.abs(self.world_from_index[:3, 3]).max() / self.voxel
-        if far > FAR and runtime.single_precision():
+        if far > FAR_VOXELS and runtime.single_precision():
             log.warning("the volume lies %.0e voxels from the world's origin; subtract its centre from all poses", far)
-        fields, top = self.fields, np.array(shape) - 1.0
+        fields, max_index = self.fields, np.array(shape) - 1.0
         fields.index_from_world[None] = np.linalg.inv(self.world_from_index)[:3].tolist()
-        fields.top[None] = top.tolist()
+        fields.max_index[None] = max_index.tolist()
         fields.cells[None] = self.cells
-        fields.cells_per_index[None] = (np.array(self.cells) / top).tolist()
+        fields.cells_per_index[None] = (np.array(self.cells) / max_index).tolist()
 
     def set_activation(self, activation: Activation) -> None:
         """Say how the raw numbers are read."""
         self.activation = activation
-        self.fields.shift[None], self.fields.per_scale[None] = activation.shift, 1 / activation.scale
+        self.fields.shift[None], self.fields.inverse_scale[None] = activation.shift, 1 / activation.scale
 
     def upload(self, volume: Volume) -> None:
         """Put a volume on the device as the current level, its activation with it; every cell counts as occupied."""
@@ -133,7 +133,7 @@ class Grid(Owner[Fields]):
 
     def allow(self, cells: np.ndarray) -> None:
         """Say which cells (`self.cells`) may ever count as occupied: all do at first."""
-        transfer.cells_in(np.ascontiguousarray(cells, np.uint8), self.fields.allowed)
+        transfer.cells_in(np.ascontiguousarray(cells, np.uint8), self.fields.hull_mask)
 
     def download(self) -> tuple[np.ndarray, np.ndarray]:
         """Raw density (x, y, z) and features (x, y, z, channel) of the level."""
@@ -156,19 +156,19 @@ class Grid(Owner[Fields]):
             raise RaymarchError("this grid has no moments, whose memory refining needs; make it with moments=True")
         extent = self.world_from_index.copy()
         extent[:3, :3] *= (np.array(self.shape) - 1.0) / (np.array(shape) - 1.0)
-        transfer.stash(self.fields, *self.shape)
+        transfer.save_level(self.fields, *self.shape)
         old_top = ti.Vector([n - 1.0 for n in self.shape])
         self.set_level(shape, extent)
         transfer.refine(self.fields, old_top, *self.shape)
         transfer.clear_moments(self.fields)
         transfer.clear_gradients(self.fields)
 
-    def fold(self) -> None:
+    def reduce_slots(self) -> None:
         """Finish a gradient: add up what the slots hold."""
-        fold(self.fields, self.blocks)
+        reduce_slots(self.fields, self.blocks)
 
     def refresh_occupancy(self, least: float, margin: int = 0) -> float:
-        """Mark cells with sigma over `least` [1/world unit] (`margin` voxels wider); returns the share occupied."""
+        """Mark cells with sigma over `least` [1/world unit], `margin` voxels wider; the fraction occupied."""
         occupancy.mark_occupied(self.fields, float(self.activation.raw(least)), margin, *self.shape)
         return self.measure_occupancy()
 
@@ -177,8 +177,8 @@ class Grid(Owner[Fields]):
         f, cells = self.fields, ti.Vector(list(self.cells))
         occupancy.mark_empty(f)
         for axis in range(3):
-            occupancy.spread(f.leap, f.line, cells, axis)
-            occupancy.spread(f.stay, f.line, cells, axis)
+            occupancy.spread(f.empty_distance, f.scratch, cells, axis)
+            occupancy.spread(f.occupied_distance, f.scratch, cells, axis)
         return float(occupancy.occupied_blocks(f) / np.prod(self.cells))
 
     def download_carved(self) -> tuple[np.ndarray, np.ndarray]:
@@ -189,5 +189,5 @@ class Grid(Owner[Fields]):
         """
         density, features = self.download()
         empty = -self.activation.shift - (0.0 if self.activation.density == "relu" else 25.0)
-        transfer.carve(self.fields, density, empty)
+        transfer.empty_unoccupied(self.fields, density, empty)
         return density, features

@@ -8,13 +8,13 @@ import numpy as np
 import taichi as ti
 from taichi.lang.matrix import MatrixField
 
-from raymarch.device.memory import MARK
+from raymarch.device.memory import BLOCK_EDGE
 
-CELL = 4  # voxels a side of an occupancy cell, at the finest shape
+CELL_SIZE = 4  # voxels a side of an occupancy cell, at the finest shape
 STEP = 32  # samples along an axis that the room of a small grid is rounded up to
 BLOCKS = (1, 2, 4, 8)
 SLOTS = 64  # unrolled where they are added up
-FLAT = 192**3  # samples up to which degree 0 lies flat in memory
+FLAT_LIMIT = 192**3  # samples up to which degree 0 lies flat in memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +22,7 @@ class Fields:
     """A grid's fields as kernels see them; gradients and their slots lie on dense branches of their own.
 
     At degree 0 `packed` and `d_packed` are features and density as one vector, which is how they lie in memory; above
-    they are None. `block` is the edge of the blocks that `touched`, `dirty` and `alive` are about.
+    they are None. `block` is the edge of the blocks that the three fields `block_...` are about.
     """
 
     density: ti.Field
@@ -38,20 +38,20 @@ class Fields:
     m_features: ti.Field | None
     v_density: ti.Field | None
     v_features: ti.Field | None
-    touched: ti.Field
-    dirty: ti.Field
-    alive: ti.Field
-    leap: ti.Field
-    stay: ti.Field
-    line: ti.Field
-    allowed: ti.Field
+    block_written: ti.Field
+    block_has_gradient: ti.Field
+    block_occupied: ti.Field
+    empty_distance: ti.Field
+    occupied_distance: ti.Field
+    scratch: ti.Field
+    hull_mask: ti.Field
     index_from_world: ti.Field
-    top: ti.Field
+    max_index: ti.Field
     cells: ti.Field
     cells_per_index: ti.Field
     shift: ti.Field
-    per_scale: ti.Field
-    broken: ti.Field
+    inverse_scale: ti.Field
+    nonfinite_step: ti.Field
 
 
 def _as_one(features, density):
@@ -61,19 +61,19 @@ def _as_one(features, density):
 
 def cells_of(shape) -> tuple[int, ...]:
     """Occupancy cells of a grid of this finest shape."""
-    return tuple(-(-(n - 1) // CELL) for n in shape)
+    return tuple(-(-(n - 1) // CELL_SIZE) for n in shape)
 
 
 def block_for(shape, degree: int, slots: int) -> int:
     """The layout's block: flat, whose addresses are cheapest, but 2 for the adjoint of large grids of degree 0."""
     if degree > 0:
         return 4
-    return 2 if slots and np.prod(shape, dtype=float) >= FLAT else 1
+    return 2 if slots and np.prod(shape, dtype=float) >= FLAT_LIMIT else 1
 
 
 def build(room: tuple[int, ...], degree: int, slots: int, moments: bool, block: int) -> tuple[ti.FieldsBuilder, Fields]:
     """A builder, not yet finished, with the fields of a grid of this room."""
-    tree, channels, mark = ti.FieldsBuilder(), 3 * (degree + 1) ** 2, max(block, MARK)
+    tree, channels, mark = ti.FieldsBuilder(), 3 * (degree + 1) ** 2, max(block, BLOCK_EDGE)
     whole = [-(-n // mark) for n in room]  # whole blocks of marks: what folds visits all of one
     marks = tuple(m + 1 for m in whole)  # one past the end, for blocks that are shifted
     cells = cells_of(room)
@@ -123,19 +123,19 @@ def build(room: tuple[int, ...], degree: int, slots: int, moments: bool, block: 
         m_features=m_features,
         v_density=v_density,
         v_features=v_features,
-        touched=flat(ti.u8, marks),
-        dirty=flat(ti.u8, marks),
-        alive=flat(ti.u8, marks),
-        leap=flat(ti.u8, cells),
-        stay=flat(ti.u8, cells),
-        line=flat(ti.u8, cells),
-        allowed=flat(ti.u8, cells),
+        block_written=flat(ti.u8, marks),
+        block_has_gradient=flat(ti.u8, marks),
+        block_occupied=flat(ti.u8, marks),
+        empty_distance=flat(ti.u8, cells),
+        occupied_distance=flat(ti.u8, cells),
+        scratch=flat(ti.u8, cells),
+        hull_mask=flat(ti.u8, cells),
         index_from_world=single(ti.Matrix.field(3, 4, float)),
-        top=single(ti.Vector.field(3, float)),
+        max_index=single(ti.Vector.field(3, float)),
         cells=single(ti.Vector.field(3, ti.i32)),
         cells_per_index=single(ti.Vector.field(3, float)),
         shift=single(ti.field(float)),
-        per_scale=single(ti.field(float)),
-        broken=single(ti.field(ti.i32)),
+        inverse_scale=single(ti.field(float)),
+        nonfinite_step=single(ti.field(ti.i32)),
     )
     return tree, fields

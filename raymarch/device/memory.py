@@ -18,7 +18,7 @@ LIBRARIES = 190_000_000  # bytes beyond `import raymarch`: Taichi and its kernel
 NUMBERS_A_RAY = 29  # of a `RayBuffer`
 BATCH = 1 << 18  # rays that are marched at once
 BYTES_A_RAY = 24  # of an image: colour, transmittance, distance, opacity
-MARK = 4  # voxels a side, at least, of the blocks that a grid is made of and that are marked as touched
+BLOCK_EDGE = 4  # voxels a side, at least, of the blocks that a grid is made of and that are marked as touched
 
 
 def padded(shape, block: int | None = None) -> tuple[int, ...]:
@@ -28,7 +28,7 @@ def padded(shape, block: int | None = None) -> tuple[int, ...]:
         >>> padded((501, 4, 5))
         (504, 4, 8)
     """
-    edge = max(block or 0, MARK)
+    edge = max(block or 0, BLOCK_EDGE)
     return tuple(-(-n // edge) * edge for n in shape)
 
 

@@ -21,7 +21,7 @@ STEP = 4096  # rays that the room of a small buffer is rounded up to
 class RayFields:
     """The buffer's fields as kernels see them; `image` and `target` are (red, green, blue, T) and (.., alpha).
 
-    `jitter` is a ray's (phase, stretch), read by marches with jitter only. `lanes` and `others` are the march's own:
+    `jitter` is a ray's (phase, stretch), read by marches with jitter only. `sum_even`, `sum_odd` are the march's own:
     sums over each first and each second sample of a pair, of which it makes the image, because the compiler makes
     vectors of what ends in four neighbouring stores, and mixes up the samples of a pair that end in the same ones.
     """
@@ -29,8 +29,8 @@ class RayFields:
     origin: ti.Field
     direction: ti.Field
     image: ti.Field
-    lanes: ti.Field
-    others: ti.Field
+    sum_even: ti.Field
+    sum_odd: ti.Field
     target: ti.Field
     depth: ti.Field
     jitter: ti.Field
@@ -64,8 +64,8 @@ class RayBuffer(Owner[RayFields]):
             origin=ti.Vector.field(3, float),
             direction=ti.Vector.field(3, float),
             image=ti.Vector.field(4, float, needs_grad=True),
-            lanes=ti.Vector.field(4, float),
-            others=ti.Vector.field(4, float),
+            sum_even=ti.Vector.field(4, float),
+            sum_odd=ti.Vector.field(4, float),
             target=ti.Vector.field(4, float),
             depth=ti.field(float),
             jitter=ti.Vector.field(2, float),
@@ -75,7 +75,7 @@ class RayBuffer(Owner[RayFields]):
             tree.dense(ti.i, room).place(each)
         tree.place(f.loss)
         tree.lazy_grad()  # before the rest is placed: it would give all of it gradients
-        for each in (f.origin, f.direction, f.lanes, f.others, f.target, f.depth, f.jitter):
+        for each in (f.origin, f.direction, f.sum_even, f.sum_odd, f.target, f.depth, f.jitter):
             tree.dense(ti.i, room).place(each)
         return tree, f
 

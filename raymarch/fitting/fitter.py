@@ -37,7 +37,7 @@ from raymarch.geometry.pose import BOX, affine_of_box, grid_of_box
 from raymarch.kernels.field.transfer import clear_moments, fill
 from raymarch.kernels.fit import losses
 from raymarch.kernels.rays.camera import draw_tiles, list_tiles
-from raymarch.rendering.renderer import BACKGROUND, MARCH, March, see
+from raymarch.rendering.renderer import BACKGROUND, MARCH, March, render_camera
 
 log = logging.getLogger(__name__)
 
@@ -171,13 +171,15 @@ class Fitter:
         buffer.fields.image.grad.fill(0)
         opacity = s.opacity_weight if self.views.has_alpha else 0.0
         with ti.ad.Tape(buffer.fields.loss, clear_gradients=False):
-            tape.march(grid, buffer, count, s.step * grid.voxel, s.stop, s.least, self._background)
+            tape.march(grid, buffer, count, s.step * grid.voxel, s.min_transmittance, s.min_weight, self._background)
             if s.loss == "squared":
                 losses.squared_error(buffer.fields, count, self._background, opacity)
             else:
                 losses.huber(buffer.fields, count, self._background, opacity, s.huber_delta)
             if s.tv_density or s.tv_colour or s.sparsity:
-                tape.regularise(grid, buffer, s.seed, self.steps_done, s.share, s.tv_density, s.tv_colour, s.sparsity)
+                tape.regularise(
+                    grid, buffer, s.seed, self.steps_done, s.regularised_fraction, s.tv_density, s.tv_colour, s.sparsity
+                )
         s.optimiser.step(grid, self._moments_age, progress, self.steps_done)
         self.steps_done += 1
         self._moments_age += 1
@@ -205,10 +207,10 @@ class Fitter:
 
     def report(self, rays_per_second: float = math.nan) -> Report:
         """Where the fit stands, after the last step's rays; kept in `history`. `run` does this every 25 steps."""
-        broken = self.grid.fields.broken[None]
+        nonfinite_step = self.grid.fields.nonfinite_step[None]
         loss = float(self.buffer.fields.loss[None])
-        if broken or not math.isfinite(loss):
-            step = broken - 2 if broken else self.steps_done - 1
+        if nonfinite_step or not math.isfinite(loss):
+            step = nonfinite_step - 2 if nonfinite_step else self.steps_done - 1
             raise NotFinite(f"{NOT_FINITE} at step {step}; the volume from before it is kept; lower the learning rates")
         error = losses.colour_error(self.buffer.fields, self.rays, self._background)
         progress, seconds = self.progress, self.seconds
@@ -235,7 +237,7 @@ class Fitter:
     def render(self, camera: Camera, background=None, march: March = March()) -> np.ndarray:
         """Image (height, width, 3) float32 of the volume as it stands, drawn from the fit's own grid."""
         behind = self.views.background if background is None else background
-        return see(self.grid, self.buffer, camera, behind, march, depth=False).image
+        return render_camera(self.grid, self.buffer, camera, behind, march, depth=False).image
 
     def volume(self, ended: str = "stepped") -> Volume:
         """The volume as it stands; samples that the fit skipped as empty are made empty for every reader."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from raymarch.arguments import held, hold
+from raymarch.arguments import current_names, held, hold, renamed
 from raymarch.checks import Check, flag, instance_of, number, one_of, optional, whole
 from raymarch.data.views import VIEWS, Views
 from raymarch.data.volume import COLOURS, DENSITIES, MAX_DEGREE
@@ -21,8 +21,8 @@ OWN_LOSS = "one of your own goes into a ti.ad.Tape round rm.Scene (docs/gradient
 
 
 def _levels(value) -> tuple[tuple[float, float], ...]:
-    share, scale = number(0, 1), number(0, 1, above=True)
-    pairs = tuple((share.read(start), scale.read(size)) for start, size in value)
+    fraction, scale = number(0, 1), number(0, 1, above=True)
+    pairs = tuple((fraction.read(start), scale.read(size)) for start, size in value)
     starts = [start for start, _ in pairs]
     if not 1 <= len(pairs) <= MOST_LEVELS or starts[0] != 0 or starts != sorted(starts) or pairs[-1][1] != 1:
         raise ValueError
@@ -34,6 +34,7 @@ WEIGHT = number(0, 1e6)
 PART = number(0, 1, below=True)
 
 
+@renamed(stop="min_transmittance", least="min_weight", share="regularised_fraction")
 @dataclass(frozen=True)
 class FitSettings:
     """Settings of a fit; `preset` gives good ones, `dataclasses.replace` changes some.
@@ -47,14 +48,15 @@ class FitSettings:
         rays: a step, in tiles of 4 x 4 pixels.
         levels: (from which share of the fit, scale of the resolution), rising.
         step: length of a march step in voxels of the level.
-        stop, least: transmittance at which a ray ends; weight below which a sample's colour is taken as black, which
-            darkens a ray by at most `least` times its samples.
+        min_transmittance: early ray termination: a ray ends where less than that of the light passes.
+        min_weight: weight below which a sample's colour is taken as black; darkens a ray by at most that times its
+            samples.
         density: activation, "softplus", "relu" or "exponential". initial_alpha: opacity of the start over one voxel.
         colour: activation, "sigmoid" or "clamped".
         loss: "squared" or "huber", the latter linear beyond `huber_delta` (in display values 0..1).
         opacity_weight: of the squared error of the opacity, where the images have alpha.
         tv_density, tv_colour, sparsity: weights of the regularisers, per voxel of the level.
-        share: of the blocks that the regularisers look at in one step.
+        regularised_fraction: of the blocks, looked at by the regularisers in one iteration.
         optimiser: step sizes.
         hull: whether the visual hull of images with alpha bounds the volume; off while poses are still wrong.
         refresh: steps between looks at which cells are empty. prune_alpha: opacity over one voxel that counts as empty.
@@ -72,8 +74,8 @@ class FitSettings:
     rays: int = held(whole(16, 1 << 22), 8192)
     levels: tuple[tuple[float, float], ...] = held(LEVELS, ((0.0, 0.3), (0.05, 0.5), (0.15, 0.7), (0.4, 1.0)))
     step: float = held(number(1e-3, 1e6, unit="voxel"), 1.0)
-    stop: float = held(PART, 1e-3)
-    least: float = held(PART, 1e-4)
+    min_transmittance: float = held(PART, 1e-3)
+    min_weight: float = held(PART, 1e-4)
     density: str = held(one_of(*DENSITIES), "softplus")
     initial_alpha: float = held(number(0, 1, above=True, below=True), 0.05)
     colour: str = held(one_of(*COLOURS), "sigmoid")
@@ -83,7 +85,7 @@ class FitSettings:
     tv_density: float = held(WEIGHT, 0.0)
     tv_colour: float = held(WEIGHT, 0.0)
     sparsity: float = held(WEIGHT, 0.0)
-    share: float = held(number(0, 1, above=True), 0.1)
+    regularised_fraction: float = held(number(0, 1, above=True), 0.1)
     optimiser: Adam = held(ADAM, Adam())
     hull: bool = held(flag, True)
     refresh: int = held(whole(1, 10**6), 100)
@@ -110,7 +112,7 @@ PRESETS = {
         levels=((0.0, 0.5), (0.3, 1.0)),
         initial_alpha=0.02,
         prune_alpha=1e-5,
-        least=1e-6,
+        min_weight=1e-6,
         opacity_weight=1.0,
         tv_density=1e-3,
         optimiser=Adam(lr_density=0.3, lr_colour=0.15, final=0.03),
@@ -141,6 +143,7 @@ def changed(settings: FitSettings, /, **changes) -> FitSettings:
         >>> changed(FitSettings(), lr_density=0.3).optimiser.lr_density
         0.3
     """
+    changes = current_names(FitSettings, changes)
     if changes.get("seconds") is not None and changes.get("steps") is None:
         changes["steps"] = None
     own, rates = FitSettings.__dataclass_fields__, Adam.__dataclass_fields__

@@ -15,15 +15,19 @@ from raymarch.kernels.march.march import march_adjoint
 
 
 @ti.ad.grad_replaced
-def march(grid: Grid, buffer: RayBuffer, count, dt, stop, least, background, reading=None):
+def march(grid: Grid, buffer: RayBuffer, count, dt, min_transmittance, min_weight, background, variant=None):
     """Render the buffer's rays into its image; its adjoint adds to the grid's gradient."""
-    march_kernel(grid.fields, buffer.fields, reading or grid.reading, count, dt, stop, least, background)
+    march_kernel(
+        grid.fields, buffer.fields, variant or grid.variant, count, dt, min_transmittance, min_weight, background
+    )
 
 
 @ti.ad.grad_for(march)
-def _(grid: Grid, buffer: RayBuffer, count, dt, stop, least, background, reading=None):
-    march_adjoint(grid.fields, buffer.fields, reading or grid.reading, count, dt, stop, least, background)
-    grid.fold()
+def _(grid: Grid, buffer: RayBuffer, count, dt, min_transmittance, min_weight, background, variant=None):
+    march_adjoint(
+        grid.fields, buffer.fields, variant or grid.variant, count, dt, min_transmittance, min_weight, background
+    )
+    grid.reduce_slots()
 
 
 def _blocks(grid: Grid, seed: int, step: int):
@@ -35,24 +39,24 @@ def _blocks(grid: Grid, seed: int, step: int):
     return ti.Vector(blocks), ti.Vector(list(grid.shape)), ti.Vector(shift)
 
 
-def _weights(grid: Grid, share: float, tv_density: float, tv_features: float, sparsity: float):
+def _weights(grid: Grid, fraction: float, tv_density: float, tv_features: float, sparsity: float):
     """Chance of a block as 32 bits, and the weights over the voxels that makes their mean the full sum's."""
     voxels = grid.shape[0] * grid.shape[1] * grid.shape[2]
-    per_edge = share * (kernels.EDGE - 1) / kernels.EDGE * voxels
-    chance = min(round(share * 2**32), 2**32 - 1)
-    return chance, tv_density / per_edge, tv_features / per_edge, sparsity / (share * voxels)
+    per_edge = fraction * (kernels.EDGE - 1) / kernels.EDGE * voxels
+    chance = min(round(fraction * 2**32), 2**32 - 1)
+    return chance, tv_density / per_edge, tv_features / per_edge, sparsity / (fraction * voxels)
 
 
 @ti.ad.grad_replaced
-def regularise(grid: Grid, buffer: RayBuffer, seed, step, share, tv_density, tv_features, sparsity):
-    """Add total variation and sparsity, estimated on a random `share` of the blocks, to the loss."""
+def regularise(grid: Grid, buffer: RayBuffer, seed, step, fraction, tv_density, tv_features, sparsity):
+    """Add total variation and sparsity, estimated on a random `fraction` of the blocks, to the loss."""
     place = _blocks(grid, seed, step)
-    weights = _weights(grid, share, tv_density, tv_features, sparsity)
-    kernels.regularise(grid.fields, buffer.fields, grid.reading, *place, seed, step, *weights)
+    weights = _weights(grid, fraction, tv_density, tv_features, sparsity)
+    kernels.regularise(grid.fields, buffer.fields, grid.variant, *place, seed, step, *weights)
 
 
 @ti.ad.grad_for(regularise)
-def _(grid: Grid, buffer: RayBuffer, seed, step, share, tv_density, tv_features, sparsity):
+def _(grid: Grid, buffer: RayBuffer, seed, step, fraction, tv_density, tv_features, sparsity):
     place = _blocks(grid, seed, step)
-    weights = _weights(grid, share, tv_density, tv_features, sparsity)
-    kernels.regularise_adjoint(grid.fields, buffer.fields, grid.reading, *place, seed, step, *weights)
+    weights = _weights(grid, fraction, tv_density, tv_features, sparsity)
+    kernels.regularise_adjoint(grid.fields, buffer.fields, grid.variant, *place, seed, step, *weights)

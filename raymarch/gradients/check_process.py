@@ -26,11 +26,11 @@ from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.gradients.checks import GradientRow, check_rows
 from raymarch.gradients.linearised import Linearised
-from raymarch.gradients.parameters import GROUPS, UNSEEN
+from raymarch.gradients.parameters import GROUPS, INDEPENDENT
 from raymarch.io.volumes.hdf5 import load, save
 from raymarch.rendering.renderer import MARCH, March
 
-EXACT = March(stop=0.0, least=0.0)
+EXACT = March(min_transmittance=0.0, min_weight=0.0)
 EXPOSURE = (1.1, 0.9, 1.05, 0.02, -0.01, 0.03)  # not plain, or half of its terms would be invisible
 CANDIDATES = 16  # rays that are looked at for each that is taken
 MET = 0.01  # opacity from which a ray counts as having met something
@@ -133,7 +133,7 @@ def check_gradients(
 
 
 def _wanted(parameters: Sequence[str] | None, mode: str) -> list[str]:
-    unseen = UNSEEN.get(mode, ())
+    unseen = INDEPENDENT.get(mode, ())
     if parameters is None:
         return [name for name in GROUPS if name not in unseen]
     for name in parameters:

@@ -8,7 +8,7 @@ from raymarch.arguments import checked
 from raymarch.data.volume import VOLUME, Volume
 from raymarch.geometry.camera import CAMERA, Camera
 from raymarch.gradients.linearised import Linearised
-from raymarch.gradients.parameters import EXPOSURE, PLAIN, columns_of
+from raymarch.gradients.parameters import EXPOSURE, NEUTRAL_EXPOSURE, columns_of
 from raymarch.rendering.renderer import BACKGROUND, MARCH, March
 
 
@@ -20,7 +20,7 @@ def jacobian(
     *,
     march: March = March(),
     background=None,
-    exposure=PLAIN,
+    exposure=NEUTRAL_EXPOSURE,
     pixels=None,
 ) -> np.ndarray:
     """d image / d parameters, all columns carried by one pass over the rays, a dozen at a time.

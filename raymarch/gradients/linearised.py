@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -24,15 +25,15 @@ from raymarch.gradients.parameters import (
     EXPOSURE,
     GEOMETRY,
     GROUPS,
-    PLAIN,
-    UNSEEN,
+    INDEPENDENT,
+    NEUTRAL_EXPOSURE,
     Parameters,
     columns_of,
     require_directions,
 )
 from raymarch.gradients.projection import Projection
-from raymarch.gradients.ray_tangents import RayMotion
-from raymarch.gradients.volume_tangents import DotGrid
+from raymarch.gradients.ray_tangents import RayTangents
+from raymarch.gradients.volume_tangents import VolumeTangents
 from raymarch.kernels.field.transfer import clear_gradients, one_harmonic, shift_grid
 from raymarch.kernels.march.geometry import geometry_adjoint, geometry_tangent
 from raymarch.kernels.march.march import march, march_adjoint, march_tangent
@@ -48,7 +49,7 @@ class Linearised(Closing):
     Args:
         volume, camera: what is seen, and from where.
         exposure: three gains and three offsets on the colour.
-        march: how rays are sampled; without early stop and floor if not given. With a `least` empty space is skipped.
+        march: how rays are sampled; without early ray termination if not given; a `min_weight` skips empty space.
         pixels: indices of the pixels to look at, row by row; all if not given.
         columns: of a Jacobian that one pass carries; fewer compile faster.
 
@@ -70,24 +71,24 @@ class Linearised(Closing):
         camera: Camera,
         *,
         background=None,
-        exposure=PLAIN,
+        exposure=NEUTRAL_EXPOSURE,
         march: March | None = None,
         pixels=None,
         columns: int = CHUNK,
     ):
-        self.volume, self.march = volume, March(stop=0.0, least=0.0) if march is None else march
+        self.volume, self.march = volume, March(min_transmittance=0.0, min_weight=0.0) if march is None else march
         self.background = np.array(require_colour(volume.background if background is None else background))
         runtime.start()
         self.pixels, self.columns = pixels, columns
-        self._stand(camera, exposure)
+        self._set_viewpoint(camera, exposure)
         self._moved: Grid | None = None
-        self._dot_grids: dict[tuple[int, int], DotGrid] = {}
-        self._motions: dict[int, RayMotion] = {}
+        self._dot_grids: dict[tuple[int, int], VolumeTangents] = {}
+        self._motions: dict[int, RayTangents] = {}
         with ExitStack() as owners:
             self.grid = owners.enter_context(Grid(volume.shape, volume.degree, slots=2, block=self.block))
             self.load()
             self.buffer = owners.enter_context(RayBuffer(len(self.rays)))
-            self._send()
+            self._upload_rays()
             self._owners = owners.pop_all()
         self._first = self.camera, self.exposure, self.background
 
@@ -96,7 +97,7 @@ class Linearised(Closing):
         self.grid.upload(self.volume)
         if harmonic is not None:
             one_harmonic(self.grid.fields, *self.volume.shape, harmonic)
-        if self.march.least > 0:
+        if self.march.min_weight > 0:
             skip_invisible(self.grid, self.volume, self.march.mode)
         self._image: np.ndarray | None = None
 
@@ -104,7 +105,9 @@ class Linearised(Closing):
         """Free the device memory."""
         self._owners.close()
 
-    def _stand(self, camera: Camera, exposure, place: np.ndarray | None = None, step: float | None = None) -> None:
+    def _set_viewpoint(
+        self, camera: Camera, exposure, place: np.ndarray | None = None, step: float | None = None
+    ) -> None:
         self.camera, self.exposure = camera, np.array(EXPOSURE("exposure", exposure))
         place = self.volume.world_from_index if place is None else place
         self.projection = Projection(camera, place, self.march.step if step is None else step, self.volume.voxel)
@@ -112,7 +115,7 @@ class Linearised(Closing):
         self._image = None
 
     @checked(camera=CAMERA)
-    def look(self, camera: Camera, exposure=PLAIN, pixels=None) -> None:
+    def set_camera(self, camera: Camera, exposure=NEUTRAL_EXPOSURE, pixels=None) -> None:
         """See the same volume from another camera, under another exposure, by no more pixels than there were at first.
 
         Nothing is compiled again. `pixels` are those of the new camera, all if not given.
@@ -121,12 +124,17 @@ class Linearised(Closing):
         if count > self.buffer.capacity:
             raise RaymarchError(f"{count} pixels, the first camera had {self.buffer.capacity}; start with the most")
         self.pixels, self.background = pixels, self._first[2]
-        self._stand(camera, exposure)
+        self._set_viewpoint(camera, exposure)
         self._first = camera, self.exposure, self.background
         self.grid.set_level(self.volume.shape, self.volume.world_from_index)
-        self._send()
+        self._upload_rays()
 
-    def _send(self) -> None:
+    def look(self, camera: Camera, exposure=NEUTRAL_EXPOSURE, pixels=None) -> None:
+        """`set_camera`, by the name of version 0.1."""
+        warnings.warn("Linearised.look is now called set_camera", FutureWarning, stacklevel=2)
+        self.set_camera(camera, exposure, pixels)
+
+    def _upload_rays(self) -> None:
         """Rays and their jitter to the device."""
         self.buffer.upload(self.rays)
         if (s := self.march).jittered:
@@ -149,7 +157,7 @@ class Linearised(Closing):
         camera = replace(camera, world_from_camera=turned, **lens)
         place[:3] = added(place[:3], by.box)
         self.background, exposure = added(self._first[2], by.background), added(self._first[1], by.exposure)
-        self._stand(camera, exposure, place, self.march.step + (0.0 if by.step is None else float(by.step)))
+        self._set_viewpoint(camera, exposure, place, self.march.step + (0.0 if by.step is None else float(by.step)))
         self.grid.set_level(self.volume.shape, place)
         self.buffer.upload(self.rays)
 
@@ -160,25 +168,25 @@ class Linearised(Closing):
             self._moved.upload(self.volume)
         return self._moved
 
-    def _loaded(self, dots: list[Parameters]) -> DotGrid:
+    def _loaded(self, dots: list[Parameters]) -> VolumeTangents:
         """The dot grid that holds directions of density and colour."""
         channels = 0 if all(dot.colour is None for dot in dots) else self.volume.features.shape[3]
-        columns = DotGrid.columns_for(channels, 1 if len(dots) == 1 else self.columns)
+        columns = VolumeTangents.columns_for(channels, 1 if len(dots) == 1 else self.columns)
         if (channels, columns) not in self._dot_grids:
-            made = DotGrid(self.volume.shape, channels, columns)
+            made = VolumeTangents(self.volume.shape, channels, columns)
             self._dot_grids[channels, columns] = self._owners.enter_context(made)
         self._dot_grids[channels, columns].upload(dots[:columns])
         return self._dot_grids[channels, columns]
 
-    def _motion(self, columns: int) -> RayMotion:
+    def _motion(self, columns: int) -> RayTangents:
         if columns not in self._motions:
-            self._motions[columns] = self._owners.enter_context(RayMotion(self.buffer.capacity, columns))
+            self._motions[columns] = self._owners.enter_context(RayTangents(self.buffer.capacity, columns))
         return self._motions[columns]
 
     @property
     def groups(self) -> tuple[str, ...]:
         """The groups of parameters that the image depends on."""
-        return tuple(name for name in GROUPS if name not in UNSEEN.get(self.march.mode, ()))
+        return tuple(name for name in GROUPS if name not in INDEPENDENT.get(self.march.mode, ()))
 
     def _require(self, names) -> None:
         for name in set(names) & set(GROUPS) - set(self.groups):
@@ -186,22 +194,22 @@ class Linearised(Closing):
                 f"mode {self.march.mode} has no gradient by {name}, which it does not see; leave it out"
             )
 
-    def _how(self, dt: float | None = None, background: np.ndarray | None = None):
+    def _call(self, dt: float | None = None, background: np.ndarray | None = None):
         """What every kernel wants last."""
         s, dt = self.march, self.projection.dt if dt is None else dt
         behind = ti.Vector((self.background if background is None else background).tolist())
-        return s.reading(self.grid), len(self.rays), dt, s.stop, s.least, behind
+        return s.variant(self.grid), len(self.rays), dt, s.min_transmittance, s.min_weight, behind
 
-    def _seen(self) -> np.ndarray:
+    def _forward(self) -> np.ndarray:
         """Colour before exposure, and transmittance (ray, 4)."""
         if self._image is None:
-            march(self.grid.fields, self.buffer.fields, *self._how())
+            march(self.grid.fields, self.buffer.fields, *self._call())
             self._image = self.buffer.image(len(self.rays)).astype(float)
         return self._image
 
     def image(self) -> np.ndarray:
         """Colour after exposure, and transmittance (ray, 4)."""
-        seen = self._seen().copy()
+        seen = self._forward().copy()
         seen[:, :3] = seen[:, :3] * self.exposure[:3] + self.exposure[3:]
         return seen
 
@@ -226,7 +234,7 @@ class Linearised(Closing):
         )
         dt = self.projection.dt + (0 if dot.step is None else h * float(dot.step) * self.projection.voxel)
         self.buffer.upload(camera.rays(self.pixels))
-        march(grid.fields, self.buffer.fields, *self._how(dt, background))
+        march(grid.fields, self.buffer.fields, *self._call(dt, background))
         image = self.buffer.image(len(self.rays)).astype(float)
         image[:, :3] = image[:, :3] * exposure[:3] + exposure[3:]
         self.grid.set_level(self.volume.shape, self.projection.world_from_index)
@@ -241,7 +249,7 @@ class Linearised(Closing):
         """(d image / d parameters) of each direction: (ray, 4, direction), as many in one pass as fit a kernel."""
         dots = require_directions(dots, self.volume)
         self._require(name for dot in dots for name in GROUPS if getattr(dot, name) is not None)
-        seen, out = self._seen(), np.zeros((len(self.rays), 4, len(dots)))
+        seen, out = self._forward(), np.zeros((len(self.rays), 4, len(dots)))
         self._passes(out, dots, ("density", "colour"), self._grid_tangents)
         self._passes(out, dots, GEOMETRY, self._geometry_tangents)
         for column, dot in enumerate(dots):
@@ -264,7 +272,7 @@ class Linearised(Closing):
         """(ray, column, 4) of the first directions of density and colour, as many as one pass carries."""
         dot_grid = self._loaded(dots)
         motion = self._motion(dot_grid.columns)
-        march_tangent(self.grid.fields, dot_grid.fields, self.buffer.fields, motion.fields.dot_image, *self._how())
+        march_tangent(self.grid.fields, dot_grid.fields, self.buffer.fields, motion.fields.dot_image, *self._call())
         return motion.dot_image(len(self.rays))[:, : len(dots)].astype(float)
 
     def _geometry_tangents(self, dots: list[Parameters]) -> np.ndarray:
@@ -272,9 +280,9 @@ class Linearised(Closing):
         motion = self._motion(1 if len(dots) == 1 else self.columns)
         padded = dots + [Parameters()] * (motion.fields.columns - len(dots))  # one kernel for every count
         moves = [self.projection.tangent(self.rays, dot) for dot in padded]
-        origin, way, heading = (np.stack([move[i] for move in moves], axis=1) for i in range(3))
-        motion.upload(origin, way, heading, np.array([move[3] for move in moves]))
-        geometry_tangent(self.grid.fields, self.buffer.fields, motion.fields, *self._how())
+        origin, index_direction, view_direction = (np.stack([move[i] for move in moves], axis=1) for i in range(3))
+        motion.upload(origin, index_direction, view_direction, np.array([move[3] for move in moves]))
+        geometry_tangent(self.grid.fields, self.buffer.fields, motion.fields, *self._call())
         return motion.dot_image(len(self.rays))[:, : len(dots)].astype(float)
 
     def adjoint(self, d_image: np.ndarray) -> Parameters:
@@ -283,16 +291,16 @@ class Linearised(Closing):
         What the mode does not see is None.
         """
         d_image = array(len(self.rays), 4)("d_image", d_image)
-        seen, d = self._seen(), d_image.copy()
+        seen, d = self._forward(), d_image.copy()
         d[:, :3] *= self.exposure[:3]
-        march(self.grid.fields, self.buffer.fields, *self._how())
+        march(self.grid.fields, self.buffer.fields, *self._call())
         self.buffer.set_image_gradient(d)
         clear_gradients(self.grid.fields)
-        march_adjoint(self.grid.fields, self.buffer.fields, *self._how())
-        self.grid.fold()
+        march_adjoint(self.grid.fields, self.buffer.fields, *self._call())
+        self.grid.reduce_slots()
         density, colour = self.grid.download_gradient()
         motion = self._motion(1)
-        geometry_adjoint(self.grid.fields, self.buffer.fields, motion.fields, *self._how())
+        geometry_adjoint(self.grid.fields, self.buffer.fields, motion.fields, *self._call())
         return replace(
             self.projection.adjoint(self.rays, *motion.gradients(len(self.rays))),
             density=density.astype(float),

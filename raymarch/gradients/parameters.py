@@ -20,13 +20,13 @@ SHAPES = {
     "step": (),
     "box": (3, 4),
 }
-FEW = tuple(SHAPES)
-GROUPS = ("density", "colour", *FEW)
+SMALL_GROUPS = tuple(SHAPES)
+GROUPS = ("density", "colour", *SMALL_GROUPS)
 GEOMETRY = ("pose", "focal", "principal_point", "step", "box")
-UNSEEN = {"x-ray": ("colour", "background")}  # what an image does not depend on, by mode
+INDEPENDENT = {"x-ray": ("colour", "background")}  # what an image does not depend on, by mode
 EXPOSURE = replace(vector(6), wanted=f"three gains and three offsets, up to {LARGEST:g}")
-PLAIN = (1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
-GROUP = one_of(*FEW, cure="give directions by density or colour as rm.Parameters")
+NEUTRAL_EXPOSURE = (1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
+GROUP = one_of(*SMALL_GROUPS, cure="give directions by density or colour as rm.Parameters")
 
 
 def _direction(axes: str, shape: tuple[int, ...] | None) -> Check:
@@ -92,7 +92,8 @@ def columns_of(parameters) -> list[Parameters]:
     """A direction for each number of the groups named and each `Parameters` given, one or several of them."""
     several = [parameters] if isinstance(parameters, (str, Parameters)) else parameters
     if not isinstance(several, (list, tuple)) or not several:
-        raise RaymarchError(f"parameters are {shown(parameters)}, want some of {', '.join(FEW)}, or rm.Parameters(...)")
+        names = ", ".join(SMALL_GROUPS)
+        raise RaymarchError(f"parameters are {shown(parameters)}, want some of {names}, or rm.Parameters(...)")
     return [one for each in several for one in ([each] if isinstance(each, Parameters) else units(each))]
 
 

@@ -61,29 +61,31 @@ class Projection:
         if dot.pose is not None:
             dot_origin += self.turn @ dot.pose[:3]
             dot_local += np.cross(dot.pose[3:], local)
-        heading = dot_local @ self.turn.T
+        view_direction = dot_local @ self.turn.T
         linear = self.index_from_world[:3, :3]
-        origin, way = dot_origin @ linear.T, heading @ linear.T
+        origin, index_direction = dot_origin @ linear.T, view_direction @ linear.T
         dot_dt = 0.0 if dot.step is None else float(dot.step) * self.voxel
         if dot.box is not None:
             moved = -self.index_from_world @ np.vstack([dot.box, np.zeros(4)]) @ self.index_from_world
             origin = origin + rays.origin @ moved[:3, :3].T + moved[:3, 3]
-            way = way + rays.direction @ moved[:3, :3].T
-        return origin, way, heading, dot_dt
+            index_direction = index_direction + rays.direction @ moved[:3, :3].T
+        return origin, index_direction, view_direction, dot_dt
 
-    def adjoint(self, rays: Rays, origin: np.ndarray, way: np.ndarray, heading: np.ndarray, dt: np.ndarray):
+    def adjoint(
+        self, rays: Rays, origin: np.ndarray, index_direction: np.ndarray, view_direction: np.ndarray, dt: np.ndarray
+    ):
         """Parameters' d_ from the d_ of index-space origin and way, of heading (ray, 3), and of dt (ray,)."""
         local, length = self._local(rays)
         linear = self.index_from_world[:3, :3]
         d_origin = origin @ linear @ self.turn
-        d_local = (way @ linear + heading) @ self.turn
+        d_local = (index_direction @ linear + view_direction) @ self.turn
         pose = np.concatenate([d_origin.sum(0), np.cross(local, d_local).sum(0)])
         d_local = (d_local - local * (local * d_local).sum(1, keepdims=True)) / length
         (fu, fv), plane = self.camera.focal, local * length
         focal = np.array([-(plane[:, 0] * d_local[:, 0]).sum() / fu, -(plane[:, 1] * d_local[:, 1]).sum() / fv])
         principal_point = np.array([-d_local[:, 0].sum() / fu, d_local[:, 1].sum() / fv])
         moved = np.zeros((4, 4))
-        moved[:3, :3] = origin.T @ rays.origin + way.T @ rays.direction
+        moved[:3, :3] = origin.T @ rays.origin + index_direction.T @ rays.direction
         moved[:3, 3] = origin.sum(0)
         box = -(self.index_from_world.T @ moved @ self.index_from_world.T)[:3]
         step = np.asarray(dt.sum() * self.voxel)

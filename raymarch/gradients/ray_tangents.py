@@ -18,18 +18,18 @@ class MotionFields:
     """The fields as kernels see them: d_ by ray, dot_ by ray and column; origin and way in index space."""
 
     d_origin: ti.Field
-    d_way: ti.Field
-    d_heading: ti.Field
+    d_index_direction: ti.Field
+    d_view_direction: ti.Field
     d_dt: ti.Field
     dot_origin: ti.Field
-    dot_way: ti.Field
-    dot_heading: ti.Field
+    dot_index_direction: ti.Field
+    dot_view_direction: ti.Field
     dot_dt: ti.Field
     dot_image: ti.Field
     columns: int
 
 
-class RayMotion(Owner[MotionFields]):
+class RayTangents(Owner[MotionFields]):
     """Room for the gradients of `capacity` rays and for `columns` tangents of each; freed by `close`."""
 
     name = "this ray motion"
@@ -48,27 +48,33 @@ class RayMotion(Owner[MotionFields]):
         tree, columns = ti.FieldsBuilder(), self._columns
         f = MotionFields(
             d_origin=ti.Vector.field(3, float),
-            d_way=ti.Vector.field(3, float),
-            d_heading=ti.Vector.field(3, float),
+            d_index_direction=ti.Vector.field(3, float),
+            d_view_direction=ti.Vector.field(3, float),
             d_dt=ti.field(float),
             dot_origin=ti.Vector.field(3, float),
-            dot_way=ti.Vector.field(3, float),
-            dot_heading=ti.Vector.field(3, float),
+            dot_index_direction=ti.Vector.field(3, float),
+            dot_view_direction=ti.Vector.field(3, float),
             dot_dt=ti.field(float),
             dot_image=ti.Vector.field(4, float),
             columns=columns,
         )
-        for each in (f.d_origin, f.d_way, f.d_heading, f.d_dt):
+        for each in (f.d_origin, f.d_index_direction, f.d_view_direction, f.d_dt):
             tree.dense(ti.i, room).place(each)
-        for each in (f.dot_origin, f.dot_way, f.dot_heading, f.dot_image):
+        for each in (f.dot_origin, f.dot_index_direction, f.dot_view_direction, f.dot_image):
             tree.dense(ti.ij, (*room, columns)).place(each)
         tree.dense(ti.i, columns).place(f.dot_dt)
         return tree, f
 
-    def upload(self, origin: np.ndarray, way: np.ndarray, heading: np.ndarray, dt: np.ndarray) -> None:
+    def upload(
+        self, origin: np.ndarray, index_direction: np.ndarray, view_direction: np.ndarray, dt: np.ndarray
+    ) -> None:
         """Put tangents on the device: (ray, column, 3) three times, and (column,)."""
         dtype, f = runtime.dtype(), self.fields
-        for values, field in ((origin, f.dot_origin), (way, f.dot_way), (heading, f.dot_heading)):
+        for values, field in (
+            (origin, f.dot_origin),
+            (index_direction, f.dot_index_direction),
+            (view_direction, f.dot_view_direction),
+        ):
             transfer.columns_in(np.ascontiguousarray(values, dtype), field)
         f.dot_dt.from_numpy(np.ascontiguousarray(dt, dtype))
 
@@ -82,7 +88,7 @@ class RayMotion(Owner[MotionFields]):
         """Gradients by index-space origin, way and heading (ray, 3), and by dt (ray,), in f64."""
         f, dtype = self.fields, runtime.dtype()
         vectors = []
-        for field in (f.d_origin, f.d_way, f.d_heading):
+        for field in (f.d_origin, f.d_index_direction, f.d_view_direction):
             out = np.empty((count, 3), dtype)
             transfer.vectors_out(field, out)
             vectors.append(out.astype(float))

@@ -29,7 +29,7 @@ class DotFields:
     channels: int
 
 
-class DotGrid(Owner[DotFields]):
+class VolumeTangents(Owner[DotFields]):
     """Room for `columns` tangents of a volume of `shape` samples, with `channels` of colour each or none."""
 
     name = "this dot grid"

@@ -14,7 +14,7 @@ on the number of threads nor on that of the bands. Elsewhere points add by atomi
 import taichi as ti
 
 from raymarch import runtime
-from raymarch.kernels.parallel import SERIAL
+from raymarch.kernels.parallel import TASK_STRIDE
 
 BANDS = 16  # row i of the target belongs to band i mod BANDS
 
@@ -120,11 +120,11 @@ def add(target: ti.template(), I, c, value):
 def splat_all(positions: ti.template(), values: ti.template(), target: ti.template()):
     """target += sum over points."""
     if ti.static(runtime.on_cpu()):
-        for i in range(SERIAL * BANDS):
-            if i % SERIAL == 0:
+        for i in range(TASK_STRIDE * BANDS):
+            if i % TASK_STRIDE == 0:
                 for p in range(positions.shape[0]):
-                    if meets(positions, p, i // SERIAL):
-                        splat_point(positions, values, target, p, i // SERIAL)
+                    if meets(positions, p, i // TASK_STRIDE):
+                        splat_point(positions, values, target, p, i // TASK_STRIDE)
     else:
         for p in range(positions.shape[0]):
             splat_point(positions, values, target, p, -1)
@@ -171,12 +171,12 @@ def splat_tangent(
 ):  # fmt: skip
     """dot_target += d target / d positions dot_positions + d target / d values dot_values."""
     if ti.static(runtime.on_cpu()):
-        for i in range(SERIAL * BANDS):
-            if i % SERIAL == 0:
+        for i in range(TASK_STRIDE * BANDS):
+            if i % TASK_STRIDE == 0:
                 for p in range(points.positions.shape[0]):
-                    if meets(points.positions, p, i // SERIAL):
+                    if meets(points.positions, p, i // TASK_STRIDE):
                         tangent_point(
-                            points.positions, points.values, dot_positions, dot_values, dot_target, p, i // SERIAL
+                            points.positions, points.values, dot_positions, dot_values, dot_target, p, i // TASK_STRIDE
                         )
     else:
         for p in range(points.positions.shape[0]):

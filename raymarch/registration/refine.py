@@ -28,9 +28,9 @@ from raymarch.geometry.camera import Camera
 from raymarch.geometry.pose import BOX, exp_rigid, twist_about
 from raymarch.geometry.rays import Rays
 from raymarch.geometry.similarity import aligned
-from raymarch.gradients.parameters import PLAIN, Parameters, units
+from raymarch.gradients.parameters import NEUTRAL_EXPOSURE, Parameters, units
 from raymarch.gradients.projection import Projection
-from raymarch.gradients.ray_tangents import RayMotion
+from raymarch.gradients.ray_tangents import RayTangents
 from raymarch.kernels.march.geometry import geometry_tangent
 from raymarch.kernels.march.march import march
 
@@ -132,7 +132,7 @@ def _apart(a: Camera, b: Camera, centre: np.ndarray) -> tuple[float, float]:
 
 def _without(images: np.ndarray, exposures: np.ndarray) -> np.ndarray:
     """The images with their exposures taken out."""
-    if (exposures == PLAIN).all():
+    if (exposures == NEUTRAL_EXPOSURE).all():
         return images
     colour = (images[..., :3] / 255 - exposures[:, None, None, 3:]) / exposures[:, None, None, :3]
     out = images.copy()
@@ -162,13 +162,13 @@ class _Movement:
     def __init__(self, fitter: Fitter, parameters: tuple[str, ...]):
         self.fitter, self.parameters = fitter, parameters
         self.cameras = list(fitter.views.cameras)
-        self.exposures = np.tile(PLAIN, (len(self.cameras), 1))
+        self.exposures = np.tile(NEUTRAL_EXPOSURE, (len(self.cameras), 1))
         self.errors: list[float] = []
         self.each = int(np.clip(RAYS // len(self.cameras), 64, 4096))
         self._smaller: dict[int, np.ndarray] = {}
         self.dots = units("pose") + (units("focal") if "focal" in parameters else [])
         self.buffer = RayBuffer(self.each * len(self.cameras))
-        self.motion = RayMotion(self.buffer.capacity, len(self.dots))
+        self.motion = RayTangents(self.buffer.capacity, len(self.dots))
         self.centre = np.mean(fitter.box, axis=0)
         self.last = np.zeros(6 * len(self.cameras) + len(self.dots) - 6)
 
@@ -215,10 +215,10 @@ class _Movement:
         fitter, count = self.fitter, len(rays)
         grid, s = fitter.grid, fitter.settings
         self.buffer.upload(rays)
-        origin, way, heading = (np.stack([move[i] for move in moves], axis=1) for i in range(3))
-        self.motion.upload(origin, way, heading, np.zeros(len(self.dots)))
+        origin, index_direction, view_direction = (np.stack([move[i] for move in moves], axis=1) for i in range(3))
+        self.motion.upload(origin, index_direction, view_direction, np.zeros(len(self.dots)))
         background = ti.Vector(list(fitter.views.background))
-        how = (grid.reading, count, STEP * grid.voxel, s.stop, s.least, background)
+        how = (grid.variant, count, STEP * grid.voxel, s.min_transmittance, s.min_weight, background)
         march(grid.fields, self.buffer.fields, *how)
         image = self.buffer.image(count).astype(float).reshape(target.shape)
         geometry_tangent(grid.fields, self.buffer.fields, self.motion.fields, *how)

@@ -22,7 +22,7 @@ from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import CAMERA, Camera
 from raymarch.geometry.pose import exp_rigid
 from raymarch.gradients.linearised import Linearised
-from raymarch.gradients.parameters import EXPOSURE, PLAIN, SHAPES
+from raymarch.gradients.parameters import EXPOSURE, NEUTRAL_EXPOSURE, SHAPES
 from raymarch.gradients.projection import out_of_sight
 from raymarch.rendering.renderer import BACKGROUND, MARCH, March
 from raymarch.solvers.least_squares import levenberg_marquardt
@@ -73,7 +73,7 @@ def register(
     parameters=("pose",),
     *,
     background=None,
-    exposure=PLAIN,
+    exposure=NEUTRAL_EXPOSURE,
     march: March = March(),
     steps: int = 12,
     seed: int = 0,
@@ -119,7 +119,7 @@ def register(
         volume, most.camera, background=background, march=march, pixels=most.pixels, columns=max(columns, 1)
     ) as seen:
         for i, level in enumerate(levels):
-            if not level.look(seen, state):
+            if not level.set_camera(seen, state):
                 raise _unseen(volume, "what of its box is in the image is transparent")
             solution = levenberg_marquardt(
                 partial(level.linearise, seen), state, steps=steps, tolerance=1e-6, retract=level.retract
@@ -182,19 +182,19 @@ class _Level:
         grid = values.reshape(len(self.rows), len(self.columns), -1)
         return np.einsum("iv,vuc,ju->ijc", self.rows, grid, self.columns, optimize=True)
 
-    def look(self, seen: Linearised, state) -> bool:
+    def set_camera(self, seen: Linearised, state) -> bool:
         """Turn `seen` to a state; False where nothing of the volume is in sight, or it is a dot."""
         camera, exposure = state
         away = float(np.linalg.norm(camera.position - self.corners.mean(0)))
         if away > FARTHEST * self.reach or out_of_sight(camera, self.corners):
             return False
-        seen.look(self._scaled(camera), exposure, self.pixels)
+        seen.set_camera(self._scaled(camera), exposure, self.pixels)
         return bool((seen.image()[:, 3] != 1).any())
 
     def linearise(self, seen: Linearised, state):
         """(r, J) by the columns of the sought groups, in units of `scales`; r is infinite where nothing is seen."""
         columns = len(self.scales)
-        if not self.look(seen, state):
+        if not self.set_camera(seen, state):
             return np.full(self.target.size, np.inf), np.zeros((self.target.size, columns))
         channels = self.target.shape[-1]
         image = self._blurred(seen.image()[:, :channels])

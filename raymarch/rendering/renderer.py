@@ -10,12 +10,12 @@ import numpy as np
 import taichi as ti
 
 from raymarch import runtime
-from raymarch.arguments import checked, held, hold
+from raymarch.arguments import checked, held, hold, renamed
 from raymarch.arrays import colour as colour_of
 from raymarch.checks import flag, instance_of, number, one_of, optional, whole
 from raymarch.data.views import require_colour
 from raymarch.data.volume import VOLUME, Volume
-from raymarch.device.grid import MODES, Grid, Reading
+from raymarch.device.grid import MODES, Grid, Variant
 from raymarch.device.memory import BATCH, BYTES_A_RAY, MAX_CELLS, available_bytes
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
@@ -29,14 +29,16 @@ from raymarch.kernels.rays.camera import jitter_pixels, rays_of_pixels
 INVISIBLE = 5e-6  # of the brightest colour, or 1: what a ray may lose by skipping, over the whole box
 
 
+@renamed(stop="min_transmittance", least="min_weight")
 @dataclass(frozen=True)
 class March:
     """How a ray is sampled.
 
     Attributes:
         step: length of a step in voxels.
-        stop: transmittance below which a ray ends; what it hides is at most that much of the image.
-        least: weight below which a sample's colour is taken as black: a ray loses at most this times its samples.
+        min_transmittance: early ray termination: a ray ends where less than that of the light passes; what it hides is
+            at most that much of the image.
+        min_weight: weight below which a sample's colour is taken as black: a ray loses at most this times its samples.
         batch: rays a launch; no effect on the image.
         mode: how samples add up: "emission-absorption", "additive" (opacities summed up to 1, as in Neural Volumes) or
             "x-ray" (the integral of sigma in each colour, without colour, background or early stop).
@@ -46,8 +48,8 @@ class March:
     """
 
     step: float = held(number(1e-3, 1e6), 0.5)
-    stop: float = held(number(0, 1, below=True), 1e-4)
-    least: float = held(number(0, 1, below=True), 1e-6)
+    min_transmittance: float = held(number(0, 1, below=True), 1e-4)
+    min_weight: float = held(number(0, 1, below=True), 1e-6)
     batch: int = held(whole(1, 1 << 26), BATCH)
     mode: str = held(one_of(*MODES), MODES[0])
     jitter: float = held(number(0, 1), 0.0)
@@ -62,9 +64,9 @@ class March:
         """Whether rays have a jitter of their own."""
         return self.jitter > 0 or self.step_jitter > 0
 
-    def reading(self, grid: Grid) -> Reading:
+    def variant(self, grid: Grid) -> Variant:
         """How this march reads a grid."""
-        return replace(grid.reading, mode=self.mode, jittered=self.jittered)
+        return replace(grid.variant, mode=self.mode, jittered=self.jittered)
 
 
 MARCH = instance_of(March, "rm.March(...)", "with rm.March() for its defaults")
@@ -125,7 +127,7 @@ class Renderer:
     def render(self, camera: Camera, background=None, *, depth: bool = True) -> Rendering:
         """What `camera` sees, over `background` or the volume's own."""
         behind = self.background if background is None else background
-        return see(self.grid, self.buffer, camera, behind, self.settings, depth)
+        return render_camera(self.grid, self.buffer, camera, behind, self.settings, depth)
 
     @checked(rays=RAYS, background=BACKGROUND, depth=flag)
     def trace(self, rays: Rays, background=None, *, depth: bool = False) -> tuple[np.ndarray, np.ndarray]:
@@ -155,7 +157,7 @@ def brightest(volume: Volume) -> float:
     return max(most * float(per_band.sum()) + (0.5 if volume.activation.colour == "clamped" else 0.0), 1.0)
 
 
-def see(grid: Grid, buffer: RayBuffer, camera: Camera, background, settings: March, depth: bool) -> Rendering:
+def render_camera(grid: Grid, buffer: RayBuffer, camera: Camera, background, settings: March, depth: bool) -> Rendering:
     """What `camera` sees of a grid, in batches of the buffer's size; without `depth`, all distances are infinite."""
     pose, lens = ti.Matrix(camera.world_from_camera.tolist()), ti.Vector([*camera.focal, *camera.principal])
 
@@ -174,17 +176,17 @@ def _march(
 ):
     """Colour and transmittance (ray, 4) and depth (ray,) of rays that `fill` puts into the buffer, and numbers."""
     _require_room(total)
-    colour, dt, reading = ti.Vector(list(require_colour(background))), s.step * grid.voxel, s.reading(grid)
+    colour, dt, variant = ti.Vector(list(require_colour(background))), s.step * grid.voxel, s.variant(grid)
     image, distance = np.empty((total, 4), np.float32), np.full(total, np.inf, np.float32)
     for first in range(0, total, buffer.capacity):
         count = min(buffer.capacity, total - first)
         rays = fill(first, count)
         if s.jittered:
             jitter_pixels(buffer.fields, s.seed, rays, s.jitter, s.step_jitter)
-        march(grid.fields, buffer.fields, reading, count, dt, s.stop, s.least, colour)
+        march(grid.fields, buffer.fields, variant, count, dt, s.min_transmittance, s.min_weight, colour)
         image[rays] = buffer.image(count)
         if depth:
-            march_depth(grid.fields, buffer.fields, reading, count, dt, s.stop)
+            march_depth(grid.fields, buffer.fields, variant, count, dt, s.min_transmittance)
             distance[rays] = buffer.depth(count)
     return image, distance
 

@@ -32,9 +32,9 @@ def mask_of(field) -> int:
 
 
 @ti.func
-def cell_of(p, top):
+def cell_of(p, max_index):
     """Lower corner of the cell that holds p; a point on the last face belongs to the last cell."""
-    return ti.min(ti.cast(p, ti.i32), ti.cast(top, ti.i32) - 1)
+    return ti.min(ti.cast(p, ti.i32), ti.cast(max_index, ti.i32) - 1)
 
 
 @ti.func

@@ -8,8 +8,8 @@ FULL = 255
 @ti.func
 def occupy_all(grid: ti.template()):
     """Every cell counts as occupied, and none as empty; the march takes no step where neither is known."""
-    for I in ti.grouped(grid.leap):
-        grid.leap[I], grid.stay[I] = ti.u8(0), ti.u8(FULL)
+    for I in ti.grouped(grid.empty_distance):
+        grid.empty_distance[I], grid.occupied_distance[I] = ti.u8(0), ti.u8(FULL)
 
 
 @ti.kernel
@@ -22,19 +22,19 @@ def occupy(grid: ti.template()):
 def prepare(grid: ti.template()):
     """A grid's marks as those of one that nobody has written to: all cells allowed and occupied, no block touched."""
     occupy_all(grid)
-    for I in ti.grouped(grid.allowed):
-        grid.allowed[I] = ti.u8(1)
-    for B in ti.grouped(grid.touched):
-        grid.touched[B], grid.dirty[B], grid.alive[B] = ti.u8(0), ti.u8(0), ti.u8(1)
+    for I in ti.grouped(grid.hull_mask):
+        grid.hull_mask[I] = ti.u8(1)
+    for B in ti.grouped(grid.block_written):
+        grid.block_written[B], grid.block_has_gradient[B], grid.block_occupied[B] = ti.u8(0), ti.u8(0), ti.u8(1)
     for _ in range(1):
-        grid.broken[None] = 0
+        grid.nonfinite_step[None] = 0
 
 
 @ti.kernel
 def mark_occupied(grid: ti.template(), least: float, margin: int, nx: int, ny: int, nz: int):
-    """leap = 0 where a sample that the cell reads, or one `margin` samples off, has raw density over `least`; else 255.
+    """empty_distance = 0 where a sample the cell reads, or one `margin` off, has raw density over `least`; else 255.
 
-    Cells that `allowed` rules out stay empty.
+    Cells that `hull_mask` rules out stay empty.
     """
     cells = grid.cells[None]
     for I in ti.grouped(ti.ndrange(cells[0], cells[1], cells[2])):
@@ -43,26 +43,26 @@ def mark_occupied(grid: ti.template(), least: float, margin: int, nx: int, ny: i
         first = ti.max(ti.cast(low, ti.i32) - margin, 0)
         last = ti.min(ti.cast(ti.ceil(high), ti.i32) + margin, ti.Vector([nx, ny, nz]) - 1)
         found = False
-        if grid.allowed[I]:
+        if grid.hull_mask[I]:
             i = first[0]
             while i <= last[0] and not found:
                 for j in range(first[1], last[1] + 1):
                     for k in range(first[2], last[2] + 1):
                         found = found or grid.density[i, j, k] > least
                 i += 1
-        grid.leap[I] = ti.u8(0) if found else ti.u8(FULL)
+        grid.empty_distance[I] = ti.u8(0) if found else ti.u8(FULL)
 
 
 @ti.kernel
 def mark_empty(grid: ti.template()):
-    """stay = 0 where leap says that a cell is empty; else 255."""
+    """occupied_distance = 0 where `empty_distance` says that a cell is empty; else 255."""
     cells = grid.cells[None]
     for I in ti.grouped(ti.ndrange(cells[0], cells[1], cells[2])):
-        grid.stay[I] = ti.u8(0) if grid.leap[I] > 0 else ti.u8(FULL)
+        grid.occupied_distance[I] = ti.u8(0) if grid.empty_distance[I] > 0 else ti.u8(FULL)
 
 
 @ti.kernel
-def spread(far: ti.template(), line: ti.template(), cells: ti.math.ivec3, axis: ti.template()):
+def spread(far: ti.template(), scratch: ti.template(), cells: ti.math.ivec3, axis: ti.template()):
     """far = min over the cells y of a line of max(|x - y|, far_y): three axes in turn: chessboard distance."""
     n = cells[axis]
     others = ti.static([a for a in range(3) if a != axis])
@@ -82,15 +82,15 @@ def spread(far: ti.template(), line: ti.template(), cells: ti.math.ivec3, axis: 
                     best = ti.min(best, ti.max(r, ti.cast(far[at], ti.i32)))
                 r += 1
             at[axis] = x
-            line[at] = ti.cast(best, ti.u8)
+            scratch[at] = ti.cast(best, ti.u8)
     for I in ti.grouped(ti.ndrange(cells[0], cells[1], cells[2])):
-        far[I] = line[I]
+        far[I] = scratch[I]
 
 
 @ti.kernel
 def occupied_blocks(grid: ti.template()) -> int:
-    """alive = 1 for blocks of the layout that an occupied cell reaches into; returns the count of occupied cells."""
-    for B in ti.grouped(grid.alive):
+    """block_occupied = 1 for blocks that an occupied cell reaches into; returns the count of occupied cells."""
+    for B in ti.grouped(grid.block_occupied):
         per_index = grid.cells_per_index[None]
         low, high = ti.cast(B * grid.block - 1, float) * per_index, ti.cast((B + 1) * grid.block, float) * per_index
         first, last = ti.cast(ti.max(low, 0.0), ti.i32), ti.cast(high, ti.i32)
@@ -100,10 +100,10 @@ def occupied_blocks(grid: ti.template()) -> int:
         for i in range(first[0], last[0] + 1):
             for j in range(first[1], last[1] + 1):
                 for k in range(first[2], last[2] + 1):
-                    found = found or grid.leap[i, j, k] == 0
-        grid.alive[B] = ti.u8(1) if found else ti.u8(0)
+                    found = found or grid.empty_distance[i, j, k] == 0
+        grid.block_occupied[B] = ti.u8(1) if found else ti.u8(0)
     count = 0
     cells = grid.cells[None]
     for I in ti.grouped(ti.ndrange(cells[0], cells[1], cells[2])):
-        count += ti.cast(grid.leap[I] == 0, ti.i32)
+        count += ti.cast(grid.empty_distance[I] == 0, ti.i32)
     return count

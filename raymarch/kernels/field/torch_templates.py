@@ -20,7 +20,7 @@ def template_in(template: ti.types.ndarray(ndim=4), grid: ti.template()):
             good = good and finite(template[c, i, j, k])
             grid.features[i, j, k][c] = template[c, i, j, k] / Y00
         if not good:
-            grid.broken[None] = 1
+            grid.nonfinite_step[None] = 1
 
 
 @ti.kernel
@@ -56,7 +56,7 @@ def rays_gradient_out(
         for a in ti.static(range(3)):
             column = ti.Vector([m[0, a], m[1, a], m[2, a]])
             d_origin[first + r, a] = column.dot(moved.d_origin[r])
-            d_direction[first + r, a] = column.dot(moved.d_way[r])
+            d_direction[first + r, a] = column.dot(moved.d_index_direction[r])
 
 
 @ti.kernel

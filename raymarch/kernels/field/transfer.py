@@ -50,7 +50,7 @@ def one_harmonic(grid: ti.template(), nx: int, ny: int, nz: int, k: int):
 
 
 @ti.kernel
-def stash(grid: ti.template(), nx: int, ny: int, nz: int):
+def save_level(grid: ti.template(), nx: int, ny: int, nz: int):
     """Keep a level's values in the first moments while `refine` overwrites them."""
     for i, j, k in ti.ndrange(nx, ny, nz):
         grid.m_density[i, j, k] = grid.density[i, j, k]
@@ -94,13 +94,13 @@ def clear_gradients(grid: ti.template()):
         grid.density.grad[I] = 0
     for I in ti.grouped(grid.features):
         grid.features.grad[I] = 0
-    for I in ti.grouped(grid.touched):
-        grid.touched[I] = 0
-        grid.dirty[I] = 0
+    for I in ti.grouped(grid.block_written):
+        grid.block_written[I] = 0
+        grid.block_has_gradient[I] = 0
 
 
 @ti.kernel
-def carve(grid: ti.template(), density: ti.types.ndarray(ndim=3), empty: float):
+def empty_unoccupied(grid: ti.template(), density: ti.types.ndarray(ndim=3), empty: float):
     """density = `empty` at samples of the level that no occupied cell reads."""
     for i, j, k in ti.ndrange(density.shape[0], density.shape[1], density.shape[2]):
         per_index = grid.cells_per_index[None]
@@ -112,7 +112,7 @@ def carve(grid: ti.template(), density: ti.types.ndarray(ndim=3), empty: float):
         for a in range(first[0], last[0] + 1):
             for b in range(first[1], last[1] + 1):
                 for c in range(first[2], last[2] + 1):
-                    read = read or grid.leap[a, b, c] == 0
+                    read = read or grid.empty_distance[a, b, c] == 0
         if not read:
             density[i, j, k] = ti.min(density[i, j, k], empty)
 

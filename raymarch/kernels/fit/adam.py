@@ -15,15 +15,15 @@ def adam(
     `age` counts the steps since the moments began; `step` is noted as step + 2 if it is the first that is not finite.
     """
     for _ in range(1):
-        if grid.broken[None] == 1:
-            grid.broken[None] = step + 2
+        if grid.nonfinite_step[None] == 1:
+            grid.nonfinite_step[None] = step + 2
     for b in range(blocks[0] * blocks[1] * blocks[2]):
         B = block_of(b, blocks)
-        if grid.dirty[B] != 0:
-            grid.dirty[B] = 0
+        if grid.block_has_gradient[B] != 0:
+            grid.block_has_gradient[B] = 0
             c1 = 1.0 / (1.0 - beta1 ** ti.cast(age + 1, float))
             c2 = 1.0 / (1.0 - beta2 ** ti.cast(age + 1, float))
-            sound = grid.broken[None] == 0
+            sound = grid.nonfinite_step[None] == 0
             for i in range(grid.block):
                 for j in range(grid.block):
                     for k in range(grid.block):

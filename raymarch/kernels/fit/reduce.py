@@ -12,7 +12,7 @@ def block_of(b, blocks):
 
 
 @ti.kernel
-def fold(grid: ti.template(), blocks: ti.math.ivec3):
+def reduce_slots(grid: ti.template(), blocks: ti.math.ivec3):
     """density.grad, features.grad += sum over slots of d_density, d_features, which become 0; marks blocks dirty.
 
     A sample's cell touches the next block too, so a block is dirty if one of its seven lower neighbours was touched.
@@ -22,9 +22,9 @@ def fold(grid: ti.template(), blocks: ti.math.ivec3):
         hit = False
         for i, j, k in ti.static(ti.ndrange(2, 2, 2)):
             lower = ti.max(B - ti.Vector([i, j, k]), 0)
-            hit = hit or grid.touched[lower] != 0
+            hit = hit or grid.block_written[lower] != 0
         if hit:
-            grid.dirty[B] = ti.u8(1)
+            grid.block_has_gradient[B] = ti.u8(1)
             total = ti.cast(0.0, float)
             for i in range(grid.block):
                 for j in range(grid.block):
@@ -38,7 +38,7 @@ def fold(grid: ti.template(), blocks: ti.math.ivec3):
                             grid.d_features[s, I[0], I[1], I[2]] = 0
                         total += d_density + d_features.sum()
                         grid.density.grad[I], grid.features.grad[I] = d_density, d_features
-            if grid.broken[None] == 0 and not finite(total):
-                grid.broken[None] = 1
+            if grid.nonfinite_step[None] == 0 and not finite(total):
+                grid.nonfinite_step[None] = 1
     for b in range(blocks[0] * blocks[1] * blocks[2]):
-        grid.touched[block_of(b, blocks)] = 0
+        grid.block_written[block_of(b, blocks)] = 0

@@ -21,12 +21,12 @@ EPS_FEATURES = 0.02
 def chosen(grid: ti.template(), B, b, shift, shape, seed, step, chance):
     """Whether the block is drawn this step and lies on an occupied block of the layout."""
     middle = ti.min(ti.max(B * EDGE - shift + EDGE // 2, 0), shape - 1) // grid.block
-    return hash_u32(seed, step, b) < chance and grid.alive[middle] != 0
+    return hash_u32(seed, step, b) < chance and grid.block_occupied[middle] != 0
 
 
 @ti.kernel
 def regularise(
-    grid: ti.template(), rays: ti.template(), reading: ti.template(), blocks: ti.math.ivec3, shape: ti.math.ivec3,
+    grid: ti.template(), rays: ti.template(), variant: ti.template(), blocks: ti.math.ivec3, shape: ti.math.ivec3,
     shift: ti.math.ivec3, seed: int, step: int, chance: ti.u32, w_density: ti.f64, w_features: ti.f64,
     w_sparsity: ti.f64,
 ):  # fmt: skip
@@ -39,7 +39,7 @@ def regularise(
                 local = ti.Vector([i, j, k])
                 I = B * EDGE - shift + local
                 if all(I >= 0) and all(I < shape):
-                    x = activation.density(reading, grid.density[I] + grid.shift[None])
+                    x = activation.density(variant, grid.density[I] + grid.shift[None])
                     total += w_sparsity * ti.log(1.0 + 2.0 * x * x)
                     for a in ti.static(range(3)):
                         N = I + ti.Vector.unit(3, a, ti.i32)
@@ -53,7 +53,7 @@ def regularise(
 
 @ti.kernel
 def regularise_adjoint(
-    grid: ti.template(), rays: ti.template(), reading: ti.template(), blocks: ti.math.ivec3, shape: ti.math.ivec3,
+    grid: ti.template(), rays: ti.template(), variant: ti.template(), blocks: ti.math.ivec3, shape: ti.math.ivec3,
     shift: ti.math.ivec3, seed: int, step: int, chance: ti.u32, w_density: ti.f64, w_features: ti.f64,
     w_sparsity: ti.f64,
 ):  # fmt: skip
@@ -68,8 +68,8 @@ def regularise_adjoint(
                 I = B * EDGE - shift + local
                 if all(I >= 0) and all(I < shape):
                     raw = grid.density[I] + grid.shift[None]
-                    x = activation.density(reading, raw)
-                    slope = 4.0 * x / (1.0 + 2.0 * x * x) * activation.density_slope(reading, raw)
+                    x = activation.density(variant, raw)
+                    slope = 4.0 * x / (1.0 + 2.0 * x * x) * activation.density_slope(variant, raw)
                     d_density = ti.cast(w_sparsity * d_loss, float) * slope
                     d_features = ti.Vector.zero(float, grid.features.n)
                     for a, side in ti.static(ti.ndrange(3, 2)):
@@ -82,4 +82,4 @@ def regularise_adjoint(
                             d_features += u_features * e / ti.sqrt(e * e + EPS_FEATURES**2)
                     grid.density.grad[I] = grid.density.grad[I] + d_density
                     grid.features.grad[I] = grid.features.grad[I] + d_features
-                    grid.dirty[I // grid.block] = ti.u8(1)
+                    grid.block_has_gradient[I // grid.block] = ti.u8(1)

@@ -14,88 +14,88 @@ from raymarch.kernels.numeric import exp
 
 
 @ti.func
-def going(reading: ti.template(), T, stop):
+def is_alive(variant: ti.template(), T, min_transmittance):
     """Whether a ray goes on: a line integral has no end before the box's."""
-    on = T >= stop
-    if ti.static(reading.mode == "x-ray"):
+    on = T >= min_transmittance
+    if ti.static(variant.mode == "x-ray"):
         on = True
     return on
 
 
 @ti.func
-def lit(reading: ti.template(), weight, least):
+def contributes(variant: ti.template(), weight, min_weight):
     """Whether a sample's colour is looked at."""
-    on = ti.abs(weight) >= least
-    if ti.static(reading.mode == "x-ray"):
+    on = ti.abs(weight) >= min_weight
+    if ti.static(variant.mode == "x-ray"):
         on = True
     return on
 
 
 @ti.func
-def behind(reading: ti.template(), background):
+def background_of(variant: ti.template(), background):
     """The background as the mode sees it."""
     b = ti.Vector([background[0], background[1], background[2]])
-    if ti.static(reading.mode == "x-ray"):
+    if ti.static(variant.mode == "x-ray"):
         b = ti.Vector.zero(float, 3)
     return b
 
 
 @ti.func
-def passed(reading: ti.template(), tau):
+def step_transmittance(variant: ti.template(), tau):
     """e^-tau, the share that passes the sample; nothing where a mode has no use for it."""
     e = ti.cast(0.0, float)
-    if ti.static(reading.mode != "additive"):
+    if ti.static(variant.mode != "additive"):
         e = exp(-tau)
     return e
 
 
 @ti.func
-def take_passed(reading: ti.template(), T, tau, e):
-    """Weight, and T after it; e is `passed`, for those who know it already."""
+def composite_given(variant: ti.template(), T, tau, e):
+    """Weight, and T after it; e is `step_transmittance`, for those who know it already."""
     weight, after = ti.cast(0.0, float), ti.cast(0.0, float)
-    if ti.static(reading.mode == "additive"):
+    if ti.static(variant.mode == "additive"):
         weight = ti.min(tau, T)
         after = T - weight
     else:
         weight = T * (1.0 - e)
         after = T * e
-        if ti.static(reading.mode == "x-ray"):
+        if ti.static(variant.mode == "x-ray"):
             weight = tau
     return weight, after
 
 
 @ti.func
-def take(reading: ti.template(), T, tau):
+def composite(variant: ti.template(), T, tau):
     """Weight, and T after it."""
-    return take_passed(reading, T, tau, passed(reading, tau))
+    return composite_given(variant, T, tau, step_transmittance(variant, tau))
 
 
 @ti.func
-def take_tangent(reading: ti.template(), T, tau, dot_T, dot_tau):
-    """dot_ of `take`; at the clamp, tau = T, that of the side below."""
+def composite_tangent(variant: ti.template(), T, tau, dot_T, dot_tau):
+    """dot_ of `composite`; at the clamp, tau = T, that of the side below."""
     dot_weight, dot_after = ti.cast(0.0, float), ti.cast(0.0, float)
-    if ti.static(reading.mode == "additive"):
+    if ti.static(variant.mode == "additive"):
         dot_weight = ti.select(tau <= T, dot_tau, dot_T)
         dot_after = dot_T - dot_weight
     else:
         e = exp(-tau)
         dot_after = dot_T * e - T * e * dot_tau
         dot_weight = dot_T * (1.0 - e) + T * e * dot_tau
-        if ti.static(reading.mode == "x-ray"):
+        if ti.static(variant.mode == "x-ray"):
             dot_weight = dot_tau
     return dot_weight, dot_after
 
 
 @ti.func
-def take_adjoint(reading: ti.template(), T, tau, after, owed, later):
-    """d_tau from what the image gains by a unit of weight, `owed`, and from what it owes to the T that is left.
+def composite_adjoint(variant: ti.template(), T, tau, after, d_weight, remaining):
+    """d_tau from what the image gains by a unit of weight, `d_weight`, and from what it owes to the T that is left.
 
-    `later` is, by mode: the sum of all that comes after the sample, background included; the gain by a unit of T
+    `remaining` is, by mode: the sum of all that comes after the sample, background included; the gain by a unit of T
     where it is next clamped; the gain by the T behind the box, times that T.
     """
-    d_tau = owed - later
-    if ti.static(reading.mode == "emission-absorption"):
-        d_tau = after * owed - later
-    elif ti.static(reading.mode == "additive"):
-        d_tau = ti.select(tau <= T, owed - later, 0.0)
+    d_tau = d_weight - remaining
+    if ti.static(variant.mode == "emission-absorption"):
+        d_tau = after * d_weight - remaining
+    elif ti.static(variant.mode == "additive"):
+        d_tau = ti.select(tau <= T, d_weight - remaining, 0.0)
     return d_tau

@@ -4,7 +4,7 @@ import taichi as ti
 
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.gather import cell_of, gather
-from raymarch.kernels.march.compositing import going, take
+from raymarch.kernels.march.compositing import composite, is_alive
 from raymarch.kernels.march.sample import in_index_space
 from raymarch.kernels.rays.traverse import clip, empty_steps, jitter_of, step_at, steps_of
 
@@ -12,30 +12,32 @@ MET = 0.01  # opacity under which a ray counts as having met nothing
 
 
 @ti.kernel
-def march_depth(grid: ti.template(), rays: ti.template(), reading: ti.template(), count: int, dt: float, stop: float):
+def march_depth(
+    grid: ti.template(), rays: ti.template(), variant: ti.template(), count: int, dt: float, min_transmittance: float
+):
     """depth = sum_k weight_k t_k / sum_k weight_k, infinite where an opacity under `MET` is met."""
     ti.loop_config(block_dim=64)
     for r in range(count):
         o, d, _ = in_index_space(grid, rays, r)
-        top, per_index = grid.top[None], grid.cells_per_index[None]
-        shift, per_scale = grid.shift[None], grid.per_scale[None]
-        near, far = clip(o, d, top)
-        phase, stretch = jitter_of(rays, reading, r)
+        max_index, per_index = grid.max_index[None], grid.cells_per_index[None]
+        shift, inverse_scale = grid.shift[None], grid.inverse_scale[None]
+        near, far = clip(o, d, max_index)
+        phase, stretch = jitter_of(rays, variant, r)
         step = stretch * dt
         T = ti.cast(1.0, float)
         total, weights = ti.cast(0.0, float), ti.cast(0.0, float)
         k, n = 0, steps_of(far - near, step, phase)
-        while k <= n and far > near and going(reading, T, stop):
-            begin, width = step_at(reading, near, far, step, phase, k)
+        while k <= n and far > near and is_alive(variant, T, min_transmittance):
+            begin, width = step_at(variant, near, far, step, phase, k)
             t = begin + 0.5 * width
             p = ti.max(o + t * d, 0.0)
             skip = empty_steps(grid, per_index, p, d, step)
             if skip > 0:
                 k += skip
             else:
-                cell = cell_of(p, top)
+                cell = cell_of(p, max_index)
                 x = gather(grid.density, cell, p - cell) + shift
-                weight, T_after = take(reading, T, activation.density(reading, x) * per_scale * width)
+                weight, T_after = composite(variant, T, activation.density(variant, x) * inverse_scale * width)
                 total += weight * t
                 weights += weight
                 T = T_after

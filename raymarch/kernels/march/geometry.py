@@ -2,8 +2,8 @@
 
 Same loop and letters as `march`; the ray is replayed, nothing is kept per sample. Positions move in index space, where
 the box stays 0..top, so a moved box is a moved ray. Directions enter twice: as the way of the ray, and as the heading
-in which the harmonics are read. Kinks, where a derivative is one-sided: cell faces, the box's edges, T at `stop`, a
-weight at `least`, the kinks of relu-like activations; the number of whole steps is held.
+in which the harmonics are read. Kinks, where a derivative is one-sided: cell faces, the box's edges, T at
+`min_transmittance`, a weight at `min_weight`, the kinks of relu-like activations; the number of whole steps is held.
 """
 
 import taichi as ti
@@ -11,18 +11,25 @@ import taichi as ti
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.gather import cell_of, gather_slope
 from raymarch.kernels.field.harmonics import basis_slope
-from raymarch.kernels.march.compositing import behind, going, lit, take, take_adjoint, take_tangent
-from raymarch.kernels.march.remaining import next_clamp, owed_at_first
+from raymarch.kernels.march.compositing import (
+    background_of,
+    composite,
+    composite_adjoint,
+    composite_tangent,
+    contributes,
+    is_alive,
+)
+from raymarch.kernels.march.remaining import next_clamp, remaining_at_first
 from raymarch.kernels.march.sample import in_index_space
 from raymarch.kernels.rays.traverse import clip_faces, empty_steps, jitter_of, step_at, steps_of
 
 
 @ti.func
-def colour_slopes(grid: ti.template(), reading: ti.template(), cell, f, Y, slope_of_Y):
+def colour_slopes(grid: ti.template(), variant: ti.template(), cell, f, Y, slope_of_Y):
     """Colour, and its derivative by position in index space and by heading, both (3, 3); 1 for a line integral."""
     colour = ti.Vector.one(float, 3)
     by_position, by_heading = ti.Matrix.zero(float, 3, 3), ti.Matrix.zero(float, 3, 3)
-    if ti.static(reading.mode != "x-ray"):
+    if ti.static(variant.mode != "x-ray"):
         v, vx, vy, vz = gather_slope(grid.features, cell, f)
         total = ti.Vector.zero(float, 3)
         for k in ti.static(range((grid.degree + 1) ** 2)):
@@ -33,8 +40,8 @@ def colour_slopes(grid: ti.template(), reading: ti.template(), cell, f, Y, slope
                 by_position[c, 2] += Y[k] * vz[3 * k + c]
                 for a in ti.static(range(3)):
                     by_heading[c, a] += slope_of_Y[k, a] * v[3 * k + c]
-        colour = activation.colour(reading, total)
-        s = activation.colour_slope(reading, colour)
+        colour = activation.colour(variant, total)
+        s = activation.colour_slope(variant, colour)
         for c, a in ti.static(ti.ndrange(3, 3)):
             by_position[c, a] *= s[c]
             by_heading[c, a] *= s[c]
@@ -42,66 +49,68 @@ def colour_slopes(grid: ti.template(), reading: ti.template(), cell, f, Y, slope
 
 
 @ti.func
-def widths_of(reading: ti.template(), phase, k):
+def widths_of(variant: ti.template(), phase, k):
     """Begin and width of a whole step k in steps."""
     begin, width = ti.cast(k, float), ti.cast(1.0, float)
-    if ti.static(reading.jittered):
+    if ti.static(variant.jittered):
         begin, width = ti.max(k - phase, 0.0), ti.min(k + 1.0 - phase, 1.0)
     return begin, width
 
 
 @ti.kernel
 def geometry_adjoint(
-    grid: ti.template(), rays: ti.template(), moved: ti.template(), reading: ti.template(), count: int, dt: float,
-    stop: float, least: float, background: ti.math.vec3,
+    grid: ti.template(), rays: ti.template(), moved: ti.template(), variant: ti.template(), count: int, dt: float,
+    min_transmittance: float, min_weight: float, background: ti.math.vec3,
 ):  # fmt: skip
     """moved.d_* = (d image / d geometry)' d_image, a ray at a time: index-space origin and way, heading, dt."""
     ti.loop_config(block_dim=64)
     for r in range(count):
         o, d, Y = in_index_space(grid, rays, r)
         slope_of_Y = basis_slope(grid.degree, rays.direction[r])
-        top, per_index = grid.top[None], grid.cells_per_index[None]
-        shift, per_scale = grid.shift[None], grid.per_scale[None]
-        near, far, enters, leaves = clip_faces(o, d, top)
-        phase, stretch = jitter_of(rays, reading, r)
+        max_index, per_index = grid.max_index[None], grid.cells_per_index[None]
+        shift, inverse_scale = grid.shift[None], grid.inverse_scale[None]
+        near, far, enters, leaves = clip_faces(o, d, max_index)
+        phase, stretch = jitter_of(rays, variant, r)
         step = stretch * dt
         T = ti.cast(1.0, float)
         d_image = rays.image.grad[r]
         d_colour = ti.Vector([d_image[0], d_image[1], d_image[2]])
-        later, clamp = owed_at_first(rays, reading, r)
-        d_o, d_d, d_heading = ti.Vector.zero(float, 3), ti.Vector.zero(float, 3), ti.Vector.zero(float, 3)
+        remaining, clamp = remaining_at_first(rays, variant, r)
+        d_o, d_d, d_view_direction = ti.Vector.zero(float, 3), ti.Vector.zero(float, 3), ti.Vector.zero(float, 3)
         d_near, d_far, d_dt = ti.cast(0.0, float), ti.cast(0.0, float), ti.cast(0.0, float)
         k, n = 0, steps_of(far - near, step, phase)
-        while k <= n and far > near and going(reading, T, stop):
-            begin, width = step_at(reading, near, far, step, phase, k)
-            begins, wide = widths_of(reading, phase, k)
+        while k <= n and far > near and is_alive(variant, T, min_transmittance):
+            begin, width = step_at(variant, near, far, step, phase, k)
+            begins, wide = widths_of(variant, phase, k)
             t = begin + 0.5 * width
             p = ti.max(o + t * d, 0.0)
             skip = empty_steps(grid, per_index, p, d, step)
             if skip > 0:
                 k += skip
             else:
-                if ti.static(reading.mode == "additive"):
+                if ti.static(variant.mode == "additive"):
                     if k > clamp:
-                        clamp, later = next_clamp(grid, rays, reading, r, k, T, dt, stop, least, background)
-                cell = cell_of(p, top)
+                        clamp, remaining = next_clamp(
+                            grid, rays, variant, r, k, T, dt, min_transmittance, min_weight, background
+                        )
+                cell = cell_of(p, max_index)
                 f = p - cell
                 x, x0, x1, x2 = gather_slope(grid.density, cell, f)
                 x += shift
-                sigma = activation.density(reading, x) * per_scale
-                weight, T_after = take(reading, T, sigma * width)
-                owed = ti.cast(0.0, float)
+                sigma = activation.density(variant, x) * inverse_scale
+                weight, T_after = composite(variant, T, sigma * width)
+                d_weight = ti.cast(0.0, float)
                 d_p = ti.Vector.zero(float, 3)
-                if lit(reading, weight, least):
-                    colour, by_position, by_heading = colour_slopes(grid, reading, cell, f, Y, slope_of_Y)
-                    owed = colour.dot(d_colour)
+                if contributes(variant, weight, min_weight):
+                    colour, by_position, by_heading = colour_slopes(grid, variant, cell, f, Y, slope_of_Y)
+                    d_weight = colour.dot(d_colour)
                     d_p += weight * (by_position.transpose() @ d_colour)
-                    d_heading += weight * (by_heading.transpose() @ d_colour)
-                if ti.static(reading.mode == "emission-absorption"):
-                    later -= weight * owed
-                d_tau = take_adjoint(reading, T, sigma * width, T_after, owed, later)
+                    d_view_direction += weight * (by_heading.transpose() @ d_colour)
+                if ti.static(variant.mode == "emission-absorption"):
+                    remaining -= weight * d_weight
+                d_tau = composite_adjoint(variant, T, sigma * width, T_after, d_weight, remaining)
                 d_width = d_tau * sigma
-                d_p += d_tau * width * per_scale * activation.density_slope(reading, x) * ti.Vector([x0, x1, x2])
+                d_p += d_tau * width * inverse_scale * activation.density_slope(variant, x) * ti.Vector([x0, x1, x2])
                 d_t = d_p.dot(d)
                 d_o += d_p
                 d_d += t * d_p
@@ -121,23 +130,28 @@ def geometry_adjoint(
             if a == leaves:
                 d_o[a] -= d_far / d[a]
                 d_d[a] -= d_far * far / d[a]
-        moved.d_origin[r], moved.d_way[r], moved.d_heading[r], moved.d_dt[r] = d_o, d_d, d_heading, d_dt
+        moved.d_origin[r], moved.d_index_direction[r], moved.d_view_direction[r], moved.d_dt[r] = (
+            d_o,
+            d_d,
+            d_view_direction,
+            d_dt,
+        )
 
 
 @ti.kernel
 def geometry_tangent(
-    grid: ti.template(), rays: ti.template(), moved: ti.template(), reading: ti.template(), count: int, dt: float,
-    stop: float, least: float, background: ti.math.vec3,
+    grid: ti.template(), rays: ti.template(), moved: ti.template(), variant: ti.template(), count: int, dt: float,
+    min_transmittance: float, min_weight: float, background: ti.math.vec3,
 ):  # fmt: skip
     """moved.dot_image[r, c] = (d image / d geometry) of every column c of tangents, all of them in one pass."""
     ti.loop_config(block_dim=64)
     for r in range(count):
         o, d, Y = in_index_space(grid, rays, r)
         slope_of_Y = basis_slope(grid.degree, rays.direction[r])
-        top, per_index = grid.top[None], grid.cells_per_index[None]
-        shift, per_scale = grid.shift[None], grid.per_scale[None]
-        near, far, enters, leaves = clip_faces(o, d, top)
-        phase, stretch = jitter_of(rays, reading, r)
+        max_index, per_index = grid.max_index[None], grid.cells_per_index[None]
+        shift, inverse_scale = grid.shift[None], grid.inverse_scale[None]
+        near, far, enters, leaves = clip_faces(o, d, max_index)
+        phase, stretch = jitter_of(rays, variant, r)
         step = stretch * dt
         T = ti.cast(1.0, float)
         dot_T = ti.Vector.zero(float, moved.columns)
@@ -146,30 +160,30 @@ def geometry_tangent(
         for a in ti.static(range(3)):
             for c in ti.static(range(moved.columns)):
                 if a == enters:
-                    dot_near[c] = -(moved.dot_origin[r, c][a] + near * moved.dot_way[r, c][a]) / d[a]
+                    dot_near[c] = -(moved.dot_origin[r, c][a] + near * moved.dot_index_direction[r, c][a]) / d[a]
                 if a == leaves:
-                    dot_far[c] = -(moved.dot_origin[r, c][a] + far * moved.dot_way[r, c][a]) / d[a]
+                    dot_far[c] = -(moved.dot_origin[r, c][a] + far * moved.dot_index_direction[r, c][a]) / d[a]
         k, n = 0, steps_of(far - near, step, phase)
-        while k <= n and far > near and going(reading, T, stop):
-            begin, width = step_at(reading, near, far, step, phase, k)
-            begins, wide = widths_of(reading, phase, k)
+        while k <= n and far > near and is_alive(variant, T, min_transmittance):
+            begin, width = step_at(variant, near, far, step, phase, k)
+            begins, wide = widths_of(variant, phase, k)
             t = begin + 0.5 * width
             p = ti.max(o + t * d, 0.0)
             skip = empty_steps(grid, per_index, p, d, step)
             if skip > 0:
                 k += skip
             else:
-                cell = cell_of(p, top)
+                cell = cell_of(p, max_index)
                 f = p - cell
                 x, x0, x1, x2 = gather_slope(grid.density, cell, f)
                 x += shift
-                sigma = activation.density(reading, x) * per_scale
-                by_x = per_scale * activation.density_slope(reading, x)
-                weight, T_after = take(reading, T, sigma * width)
+                sigma = activation.density(variant, x) * inverse_scale
+                by_x = inverse_scale * activation.density_slope(variant, x)
+                weight, T_after = composite(variant, T, sigma * width)
                 colour = ti.Vector.zero(float, 3)
                 by_position, by_heading = ti.Matrix.zero(float, 3, 3), ti.Matrix.zero(float, 3, 3)
-                if lit(reading, weight, least):
-                    colour, by_position, by_heading = colour_slopes(grid, reading, cell, f, Y, slope_of_Y)
+                if contributes(variant, weight, min_weight):
+                    colour, by_position, by_heading = colour_slopes(grid, variant, cell, f, Y, slope_of_Y)
                 for c in ti.static(range(moved.columns)):
                     dot_step = stretch * moved.dot_dt[c]
                     dot_t = dot_near[c] + (begins + 0.5 * wide) * dot_step
@@ -177,11 +191,13 @@ def geometry_tangent(
                     if k == n:
                         dot_t = 0.5 * (dot_near[c] + dot_far[c] + begins * dot_step)
                         dot_width = dot_far[c] - dot_near[c] - begins * dot_step
-                    dot_p = moved.dot_origin[r, c] + dot_t * d + t * moved.dot_way[r, c]
+                    dot_p = moved.dot_origin[r, c] + dot_t * d + t * moved.dot_index_direction[r, c]
                     dot_sigma = by_x * (x0 * dot_p[0] + x1 * dot_p[1] + x2 * dot_p[2])
                     dot_tau = dot_sigma * width + sigma * dot_width
-                    dot_weight, dot_after = take_tangent(reading, T, sigma * width, dot_T[c], dot_tau)
-                    lit_by = dot_weight * colour + weight * (by_position @ dot_p + by_heading @ moved.dot_heading[r, c])
+                    dot_weight, dot_after = composite_tangent(variant, T, sigma * width, dot_T[c], dot_tau)
+                    lit_by = dot_weight * colour + weight * (
+                        by_position @ dot_p + by_heading @ moved.dot_view_direction[r, c]
+                    )
                     for b in ti.static(range(3)):
                         dot_colour[c, b] += lit_by[b]
                     dot_T[c] = dot_after
@@ -189,6 +205,6 @@ def geometry_tangent(
                 k += 1
         for c in ti.static(range(moved.columns)):
             image = ti.Vector([dot_colour[c, 0], dot_colour[c, 1], dot_colour[c, 2], 0.0])
-            seen = behind(reading, background)
+            seen = background_of(variant, background)
             image += dot_T[c] * ti.Vector([seen[0], seen[1], seen[2], 1.0])
             moved.dot_image[r, c] = image

@@ -5,8 +5,8 @@ import taichi as ti
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.gather import gather
 from raymarch.kernels.field.harmonics import basis
-from raymarch.kernels.march.compositing import lit
-from raymarch.kernels.rays.traverse import enter, jitter_of, steps_of
+from raymarch.kernels.march.compositing import contributes
+from raymarch.kernels.rays.traverse import clip_to_box, jitter_of, steps_of
 
 
 @ti.func
@@ -22,21 +22,21 @@ def in_index_space(grid: ti.template(), rays: ti.template(), r):
 
 
 @ti.func
-def within(grid: ti.template(), rays: ti.template(), reading: ti.template(), r, dt):
-    """Ray r as `enter` gives it, its harmonics, its step and phase, and the index of its last, shorter step."""
+def ray_segment(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, dt):
+    """Ray r as `clip_to_box` gives it, its harmonics, its step and phase, and the index of its last, shorter step."""
     o, d, Y = in_index_space(grid, rays, r)
-    entry, way, length = enter(o, d, grid.top[None])
-    phase, stretch = jitter_of(rays, reading, r)
+    entry, index_direction, length = clip_to_box(o, d, grid.max_index[None])
+    phase, stretch = jitter_of(rays, variant, r)
     step = stretch * dt
-    return entry, way, length, Y, step, phase, steps_of(length, step, phase)
+    return entry, index_direction, length, Y, step, phase, steps_of(length, step, phase)
 
 
 @ti.func
-def raw_at(grid: ti.template(), p):
+def fetch(grid: ti.template(), p):
     """Cell, position within it, and what is stored there, interpolated: four lanes, density the last.
 
-    p lies in the box, and on none of its upper faces: `enter` sees to it. At degree 0 colour comes along, in one go;
-    above, the other lanes are 0 and `colour_at` looks it up.
+    p lies in the box, and on none of its upper faces: `clip_to_box` sees to it. At degree 0 colour comes along, in one
+    go; above, the other lanes are 0 and `colour_at` looks it up.
     """
     cell = ti.cast(p, ti.i32)
     f = p - cell  # a floor would make 1 of what rounding put under 0
@@ -49,27 +49,29 @@ def raw_at(grid: ti.template(), p):
 
 
 @ti.func
-def colour_at(grid: ti.template(), reading: ti.template(), cell, f, Y, raw):
+def colour_at(grid: ti.template(), variant: ti.template(), cell, f, Y, raw):
     """Colour of `sum_k c_k Y_k`, interpolated before it is activated; 1 for a line integral. The last lane is idle."""
     colour = ti.Vector.one(float, 4)
-    if ti.static(reading.mode != "x-ray"):
+    if ti.static(variant.mode != "x-ray"):
         total = raw * Y[0]
         if ti.static(grid.degree > 0):
             features = gather(grid.features, cell, f)
             for k in ti.static(range((grid.degree + 1) ** 2)):
                 for c in ti.static(range(3)):
                     total[c] += Y[k] * features[3 * k + c]
-        colour = activation.colour(reading, total)
+        colour = activation.colour(variant, total)
     return colour
 
 
 @ti.func
-def lit_colour(grid: ti.template(), reading: ti.template(), cell, f, Y, raw, weight, least):
-    """weight * colour, black under the weight `least`: at degree 0 without a branch, above without looking it up."""
+def weighted_colour(grid: ti.template(), variant: ti.template(), cell, f, Y, raw, weight, min_weight):
+    """weight * colour, black under `min_weight`: at degree 0 without a branch, above without looking it up."""
     light = ti.Vector.zero(float, 4)
     if ti.static(grid.degree == 0):
-        light = ti.select(lit(reading, weight, least), weight, 0.0) * colour_at(grid, reading, cell, f, Y, raw)
+        light = ti.select(contributes(variant, weight, min_weight), weight, 0.0) * colour_at(
+            grid, variant, cell, f, Y, raw
+        )
     else:
-        if lit(reading, weight, least):
-            light = weight * colour_at(grid, reading, cell, f, Y, raw)
+        if contributes(variant, weight, min_weight):
+            light = weight * colour_at(grid, variant, cell, f, Y, raw)
     return light

@@ -109,7 +109,7 @@ def list_tiles(store: ti.template(), grid: ti.template(), dt: float) -> int:
                 for a in ti.static(range(3)):
                     o[a] = m[a, 0] * origin[0] + m[a, 1] * origin[1] + m[a, 2] * origin[2] + m[a, 3]
                     d[a] = m[a, 0] * direction[0] + m[a, 1] * direction[1] + m[a, 2] * direction[2]
-                near, far = clip(o, d, grid.top[None])
+                near, far = clip(o, d, grid.max_index[None])
                 k, n = 0, ti.cast((far - near) / dt, ti.i32)
                 while k <= n and far > near and not meets:
                     begin = near + k * dt

@@ -13,27 +13,27 @@ FAR = 1e30
 
 
 @ti.func
-def clip(o, d, top):
+def clip(o, d, max_index):
     """`near = max(0, entry)`, `far = exit` of the box 0..top; far < near is a miss (slabs: Kay and Kajiya 1986)."""
     near, far = ti.cast(0.0, float), ti.cast(FAR, float)
     for a in ti.static(range(3)):
         if ti.abs(d[a]) > PARALLEL:
-            t0, t1 = -o[a] / d[a], (top[a] - o[a]) / d[a]
+            t0, t1 = -o[a] / d[a], (max_index[a] - o[a]) / d[a]
             near, far = ti.max(near, ti.min(t0, t1)), ti.min(far, ti.max(t0, t1))
-        elif o[a] < 0 or o[a] > top[a]:
+        elif o[a] < 0 or o[a] > max_index[a]:
             far = ti.cast(-1.0, float)
     return near, far
 
 
 @ti.func
-def enter(o, d, top):
+def clip_to_box(o, d, max_index):
     """The part of a ray within the box, as where it enters, its direction and its length; under 0 for a miss.
 
     Both ends are moved into the box by as much as rounding put them outside, so that every sample between them has all
     corners of its cell: `entry + t d` for 0 <= t <= length needs no bounds of its own.
     """
-    near, far = clip(o, d, top)
-    last = top * (1.0 - ti.static(2.0**-21 if runtime.single_precision() else 2.0**-50))
+    near, far = clip(o, d, max_index)
+    last = max_index * (1.0 - ti.static(2.0**-21 if runtime.single_precision() else 2.0**-50))
     entry = at_most(at_least(o + near * d, 0.0), last)
     exit = at_most(at_least(o + far * d, 0.0), last)
     length = far - near
@@ -41,27 +41,27 @@ def enter(o, d, top):
 
 
 @ti.func
-def clip_faces(o, d, top):
+def clip_faces(o, d, max_index):
     """As `clip`, with the axes whose faces the ray enters and leaves by; -1 where it starts inside."""
     near, far = ti.cast(0.0, float), ti.cast(FAR, float)
     enters, leaves = -1, -1
     for a in ti.static(range(3)):
         if ti.abs(d[a]) > PARALLEL:
-            t0, t1 = -o[a] / d[a], (top[a] - o[a]) / d[a]
+            t0, t1 = -o[a] / d[a], (max_index[a] - o[a]) / d[a]
             if ti.min(t0, t1) > near:
                 near, enters = ti.min(t0, t1), a
             if ti.max(t0, t1) < far:
                 far, leaves = ti.max(t0, t1), a
-        elif o[a] < 0 or o[a] > top[a]:
+        elif o[a] < 0 or o[a] > max_index[a]:
             far = ti.cast(-1.0, float)
     return near, far, enters, leaves
 
 
 @ti.func
-def jitter_of(rays: ti.template(), reading: ti.template(), r):
+def jitter_of(rays: ti.template(), variant: ti.template(), r):
     """Ray r's own (phase, stretch): its first step is `1 - phase` of a step long, all are stretched."""
     phase, stretch = ti.cast(0.0, float), ti.cast(1.0, float)
-    if ti.static(reading.jittered):
+    if ti.static(variant.jittered):
         phase, stretch = rays.jitter[r][0], rays.jitter[r][1]
     return phase, stretch
 
@@ -73,18 +73,18 @@ def steps_of(length, dt, phase):
 
 
 @ti.func
-def step_at(reading: ti.template(), near, far, dt, phase, k):
+def step_at(variant: ti.template(), near, far, dt, phase, k):
     """Begin and width of step k: from one multiple of dt to the next, all moved by the phase, cut to near..far."""
     begin, width = near + k * dt, dt
-    if ti.static(reading.jittered):
+    if ti.static(variant.jittered):
         begin, width = near + ti.max(k - phase, 0.0) * dt, ti.min(k + 1.0 - phase, 1.0) * dt
     return begin, at_most(width, far - begin)
 
 
 @ti.func
-def place_of(reading: ti.template(), entry, d, length, dt, phase, k):
-    """Where in index space step k of what `enter` gave is sampled, and its width."""
-    begin, width = step_at(reading, 0.0, length, dt, phase, k)
+def place_of(variant: ti.template(), entry, d, length, dt, phase, k):
+    """Where in index space step k of what `clip_to_box` gave is sampled, and its width."""
+    begin, width = step_at(variant, 0.0, length, dt, phase, k)
     return entry + (begin + 0.5 * width) * d, width
 
 
@@ -108,18 +108,18 @@ def steps_within(cells_per_index, q, cell, distance, d, dt):
 def steps_ahead(grid: ti.template(), cells_per_index, p, d, dt):
     """How many steps from p stay in empty cells, and how many in occupied ones; one of them is 0.
 
-    `leap` holds each cell's chessboard distance to the nearest occupied one and `stay` that to the nearest empty one,
-    so that all cells less than that away are alike.
+    `empty_distance` holds each cell's chessboard distance to the nearest occupied one, `occupied_distance` that to the
+    nearest empty one, so that all cells less than that away are alike.
     """
     q, last = p * cells_per_index, grid.cells[None] - 1
     cell = ti.cast(q, ti.i32)
     for a in ti.static(range(3)):
         cell[a] = ti.min(cell[a], last[a])
-    empty, full = ti.cast(grid.leap[cell], ti.i32), 0
+    empty, full = ti.cast(grid.empty_distance[cell], ti.i32), 0
     if empty > 0:
         empty = steps_within(cells_per_index, q, cell, empty, d, dt)
     else:
-        full = steps_within(cells_per_index, q, cell, ti.cast(grid.stay[cell], ti.i32), d, dt)
+        full = steps_within(cells_per_index, q, cell, ti.cast(grid.occupied_distance[cell], ti.i32), d, dt)
     return empty, full
 
 
@@ -130,7 +130,7 @@ def empty_steps(grid: ti.template(), cells_per_index, p, d, dt):
     cell = ti.cast(q, ti.i32)
     for a in ti.static(range(3)):
         cell[a] = ti.min(cell[a], last[a])
-    steps = ti.cast(grid.leap[cell], ti.i32)
+    steps = ti.cast(grid.empty_distance[cell], ti.i32)
     if steps > 0:
         steps = steps_within(cells_per_index, q, cell, steps, d, dt)
     return steps
