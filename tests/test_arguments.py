@@ -48,8 +48,8 @@ def around(**given):
 
 
 MARCH_ROWS = [
-    ("step", 0), ("step", "half"), ("step", True), ("step", NAN), ("min_transmittance", 1), ("stop", None), ("min_weight", -0.1),
-    ("min_weight", INF), ("batch", 0), ("batch", 2.5), ("batch", 1 << 30), ("mode", "mip"), ("mode", None),
+    ("step", 0), ("step", "half"), ("step", True), ("step", NAN), ("min_transmittance", 1), ("min_transmittance", None),
+    ("min_weight", -0.1), ("min_weight", INF), ("batch", 0), ("batch", 2.5), ("batch", 1 << 30), ("mode", "mip"), ("mode", None),
     ("mode", ["x-ray"]), ("jitter", 1.5), ("jitter", NAN), ("step_jitter", 1.0), ("seed", 1.5), ("seed", -1),
     ("seed", True), ("seed", 10**400), ("seed", "1"),
 ]  # fmt: skip
