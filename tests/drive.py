@@ -170,3 +170,9 @@ def ball_views() -> Views:
             alpha = seen.opacity[..., None]
             images.append(np.concatenate([seen.image / np.maximum(alpha, 1e-6), alpha], axis=-1))
     return Views(ball_cameras(), np.round(np.clip(images, 0, 1) * 255).astype(np.uint8))
+
+
+def best_agreement(along, wanted):
+    """Relative error of the central difference of `along(h)` against `wanted`, the step swept over decades."""
+    differences = [(along(h) - along(-h)) / (2 * h) for h in 10.0 ** np.arange(-2, -7, -1)]
+    return min(abs(d - wanted) / abs(wanted) for d in differences)

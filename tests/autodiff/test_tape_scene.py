@@ -6,7 +6,7 @@ import cases
 import numpy as np
 import pytest
 import taichi as ti
-from test_transposes import best_agreement
+from drive import best_agreement
 
 from raymarch.autodiff.tape_scene import Scene
 from raymarch.device.grid import MODES

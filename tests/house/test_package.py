@@ -16,7 +16,7 @@ import pytest
 
 import raymarch
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 HEAVY = ("taichi", "h5py", "matplotlib", "torch")
 DEPENDENCIES = {"taichi", "numpy", "h5py", "matplotlib", "pillow", "rich", "click"}
 OPTIONAL = {"torch": {"tensors.py", "torch_bridge.py"}}  # an extra, and the modules that know it
@@ -32,8 +32,9 @@ def modules() -> list[str]:
 
 def with_examples() -> list[str]:
     folder = Path(raymarch.__file__).parent.parent
-    files = {name: folder.joinpath(*name.split(".")).with_suffix(".py") for name in modules()}
-    return [name for name, file in files.items() if file.is_file() and ">>> " in file.read_text()]
+    files = {name: folder.joinpath(*name.split(".")) for name in modules()}
+    files = {name: file / "__init__.py" if file.is_dir() else file.with_suffix(".py") for name, file in files.items()}
+    return [name for name, file in files.items() if ">>> " in file.read_text()]
 
 
 def python(code: str, folder: Path) -> subprocess.CompletedProcess:

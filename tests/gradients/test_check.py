@@ -10,6 +10,7 @@ import sys
 import numpy as np
 import pytest
 import single as worker
+from sets import write_set
 
 from raymarch.data.volume import Activation, Volume
 from raymarch.device import pool
@@ -154,8 +155,6 @@ def test_what_cannot_be_checked_is_said(ask, said):
 
 def test_the_command_prints_its_rows(tmp_path):
     """For programs as JSON, for people as a table; exit 0 where all is right."""
-    from test_io_views import write_set
-
     write_set(tmp_path / "set")
     save(BALL, tmp_path / "ball.h5")
     command = [sys.executable, "-m", "raymarch", "check-gradients", str(tmp_path / "ball.h5"), str(tmp_path / "set")]

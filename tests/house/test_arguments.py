@@ -49,7 +49,8 @@ def around(**given):
 
 MARCH_ROWS = [
     ("step", 0), ("step", "half"), ("step", True), ("step", NAN), ("min_transmittance", 1), ("min_transmittance", None),
-    ("min_weight", -0.1), ("min_weight", INF), ("batch", 0), ("batch", 2.5), ("batch", 1 << 30), ("mode", "mip"), ("mode", None),
+    ("min_weight", -0.1), ("min_weight", INF), ("batch", 0), ("batch", 2.5), ("batch", 1 << 30), ("mode", "mip"),
+    ("mode", None),
     ("mode", ["x-ray"]), ("jitter", 1.5), ("jitter", NAN), ("step_jitter", 1.0), ("seed", 1.5), ("seed", -1),
     ("seed", True), ("seed", 10**400), ("seed", "1"),
 ]  # fmt: skip
@@ -203,7 +204,7 @@ ROWS = {
         (lambda: SPLAT.upload([[0, NAN]] * 3, np.zeros((3, 1))), "positions are nan at (0, 1)"),
         (lambda: SPLAT.tangent([[0, 1e300]] * 3, np.zeros((3, 1))), "dot_positions are 1e+300 at (0, 1)"),
     ],
-    "TorchMarch": [],  # wants torch: tests/test_torch_bridge.py
+    "TorchMarch": [],  # wants torch: tests/autodiff/test_torch_march.py
     "Views": [
         (lambda: rm.Views([CAMERA], [[[0]]]), "images are int64 (1, 1, 1)|images are int32 (1, 1, 1)"),
         (lambda: rm.Views([CAMERA], None), "images are None"),

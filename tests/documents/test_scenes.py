@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-SCENES = Path(__file__).resolve().parent.parent / "scenes"
+SCENES = Path(__file__).resolve().parents[2] / "scenes"
 sys.path.insert(0, str(SCENES))
 
 import make_cloud  # noqa: E402

@@ -13,7 +13,7 @@ import pytest
 
 import raymarch
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "raymarch"
 MODULES = {
     ".".join(path.relative_to(PACKAGE).with_suffix("").parts): path

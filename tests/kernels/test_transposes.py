@@ -34,12 +34,6 @@ def test_scatter_is_the_transpose_of_gather(block):
     grid.fields.d_density.fill(0)
 
 
-def best_agreement(along, wanted):
-    """Relative error of the central difference of `along(h)` against `wanted`, the step swept over decades."""
-    differences = [(along(h) - along(-h)) / (2 * h) for h in 10.0 ** np.arange(-2, -7, -1)]
-    return min(abs(d - wanted) / abs(wanted) for d in differences)
-
-
 @pytest.mark.parametrize("cuts", [(0.0, 0.0), (0.3, 0.02)], ids=["no cuts", "early stop and weight floor"])
 @pytest.mark.parametrize("variant", cases.READINGS, ids="-".join)
 def test_adjoint_is_the_transpose_of_the_linearised_march(variant, cuts):
@@ -56,4 +50,4 @@ def test_adjoint_is_the_transpose_of_the_linearised_march(variant, cuts):
             moved = replace(v, **{name: getattr(v, name) + h * direction})
             return np.sum(w * drive.image(moved, rays, 0.17, min_transmittance=cuts[0], min_weight=cuts[1]))
 
-        assert best_agreement(along, np.sum(d * direction)) < 1e-7
+        assert drive.best_agreement(along, np.sum(d * direction)) < 1e-7

@@ -10,7 +10,7 @@ import pytest
 import reference
 import single as worker
 import taichi as ti
-from test_transposes import best_agreement
+from drive import best_agreement
 
 from raymarch.autodiff.splatting import Splat, splat
 from raymarch.errors import RaymarchError

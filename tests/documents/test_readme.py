@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
-README = Path(__file__).resolve().parent.parent / "README.md"
+README = Path(__file__).resolve().parents[2] / "README.md"
 BLOCK = re.compile(r"(?ms)(?P<setup>^<!-- (setup|extras) -->\s*\n)?^```(?P<language>\w*)\n(?P<code>.*?)^```$")
 
 

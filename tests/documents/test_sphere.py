@@ -12,7 +12,7 @@ import pytest
 
 from raymarch.errors import RaymarchError
 
-EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 sys.path.insert(0, str(EXAMPLES))
 import sphere  # noqa: E402
 import sphere_tape  # noqa: E402

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import pytest
 
-DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "autodiff.md"
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "autodiff.md"
 HEADING = re.compile(r"(?m)^#{2,3} (?P<title>.+)$")
 BLOCK = re.compile(r"(?ms)(?:^<!-- trap: (?P<trap>[^>]+) -->\n)?^```(?P<language>\w*)\n(?P<code>.*?)^```$")
 CLAIM = re.compile(r"\((\d+)\)")

@@ -12,7 +12,7 @@ from raymarch.errors import RaymarchError
 from raymarch.geometry.pose import exp_rigid
 from raymarch.solvers.least_squares import Operator, cgls, conjugate_gradients, gauss_newton, levenberg_marquardt
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmarks"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
 import solvers as problems  # noqa: E402
 

@@ -12,42 +12,18 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from PIL import Image
+from sets import POSES, framed, random_image, write_set
 
 from raymarch.cli import cli
 from raymarch.device import memory
 from raymarch.errors import RaymarchError
-from raymarch.geometry.camera import Camera
 from raymarch.io.files import limits, strict_json
 from raymarch.io.image_sets.frame_file import unique_names
 from raymarch.io.image_sets.layouts import LAYOUTS
 from raymarch.io.image_sets.load import load_views
 from raymarch.io.images.write import write_png
 
-LEGO = Path(__file__).parents[2] / "shared" / "data" / "lego400"
-POSES = [Camera.look_at((3 * np.cos(a), 3 * np.sin(a), 1)).world_from_camera for a in (0.0, 2.0, 4.0)]
-
-
-def random_image(channels=4, height=6, width=8, seed=0):
-    return np.random.default_rng(seed).integers(0, 256, (height, width, channels), dtype=np.uint8)
-
-
-def write_set(folder: Path, channels=4, **changes) -> Path:
-    """A set of three views; `changes` replace keys of its json, None removes them."""
-    (folder / "train").mkdir(parents=True)
-    frames = [{"file_path": f"./train/r_{i}", "transform_matrix": pose.tolist()} for i, pose in enumerate(POSES)]
-    document = {"camera_angle_x": 0.7, "frames": frames, **changes}
-    document = {key: value for key, value in document.items() if value is not None}
-    (folder / "transforms_train.json").write_text(json.dumps(document))
-    for i in range(3):
-        Image.fromarray(random_image(channels, seed=i)).save(folder / "train" / f"r_{i}.png")
-    return folder
-
-
-def framed(i=1, **changes):
-    """The frames of `write_set` with keys of frame i replaced, None removing them."""
-    frames = [{"file_path": f"./train/r_{k}", "transform_matrix": pose.tolist()} for k, pose in enumerate(POSES)]
-    frames[i] = {key: value for key, value in {**frames[i], **changes}.items() if value is not None}
-    return frames
+LEGO = Path(__file__).parents[3] / "shared" / "data" / "lego400"
 
 
 def refused(folder, message, split="train", **how):

@@ -103,7 +103,7 @@ def test_provenance_becomes_plain(tmp_path):
 
 
 def test_the_documented_example_reads_the_file(saved):
-    text = (Path(__file__).parents[1] / "docs" / "hdf5.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[2] / "docs" / "hdf5.md").read_text(encoding="utf-8")
     code = text.split("```python")[1].split("```")[0]
     found: dict = {}
     exec(code.replace('"ball.h5"', repr(str(saved))), found)

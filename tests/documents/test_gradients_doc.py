@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "docs" / "gradients.md").read_text()
 BLOCKS = re.findall(r"(?ms)^```python\n(.*?)^```$", TEXT)
 

@@ -10,7 +10,7 @@ import drive
 import numpy as np
 import pytest
 import taichi as ti
-from test_transposes import best_agreement
+from drive import best_agreement
 
 from raymarch.fitting import tape
 from raymarch.kernels.fit import losses
