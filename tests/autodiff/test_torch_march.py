@@ -153,14 +153,14 @@ def test_a_backward_that_was_interrupted_leaves_nothing(ours, tensors, monkeypat
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    for name in ("fold", "template_gradient_out"):
+    for name in ("reduce_slots", "template_gradient_out"):
         image = ours(*values, dt=DT)
         with monkeypatch.context() as patch:
-            if name == "fold":
+            if name == "reduce_slots":
                 calls = iter([ours.grid.reduce_slots, interrupt])
-                patch.setattr(ours.grid, "fold", lambda calls=calls: next(calls)())
+                patch.setattr(ours.grid, "reduce_slots", lambda calls=calls: next(calls)())
             else:
-                patch.setattr(torch_march.bridge, name, interrupt)
+                patch.setattr(torch_march.torch_templates, name, interrupt)
             with pytest.raises(KeyboardInterrupt):
                 image.sum().backward()
         got = twin.image_and_gradients(ours, values, DT)
