@@ -30,8 +30,10 @@ if TYPE_CHECKING:
     from raymarch.autodiff.splatting import splat as splat
     from raymarch.autodiff.tape_scene import Scene as Scene
     from raymarch.autodiff.torch_march import TorchMarch as TorchMarch
+    from raymarch.data.activation import Activation as Activation
+    from raymarch.data.activation import ColourActivation as ColourActivation
+    from raymarch.data.activation import DensityActivation as DensityActivation
     from raymarch.data.views import Views as Views
-    from raymarch.data.volume import Activation as Activation
     from raymarch.data.volume import Volume as Volume
     from raymarch.device.pool import release as release
     from raymarch.errors import RaymarchError as RaymarchError
@@ -62,11 +64,12 @@ if TYPE_CHECKING:
     from raymarch.io.volumes.hdf5 import describe as describe
     from raymarch.io.volumes.hdf5 import load as load
     from raymarch.io.volumes.hdf5 import save as save
+    from raymarch.kernels.march.mode import Mode as Mode
     from raymarch.registration.refine import Refinement as Refinement
     from raymarch.registration.refine import refine as refine
     from raymarch.registration.register import Registration as Registration
     from raymarch.registration.register import register as register
-    from raymarch.rendering.renderer import March as March
+    from raymarch.rendering.march import March as March
     from raymarch.rendering.renderer import Renderer as Renderer
     from raymarch.rendering.renderer import Rendering as Rendering
     from raymarch.rendering.renderer import render as render
@@ -84,7 +87,8 @@ _HOME = {
     "autodiff.tape_scene": ["Scene"],
     "autodiff.torch_march": ["TorchMarch"],
     "data.views": ["Views"],
-    "data.volume": ["Activation", "Volume"],
+    "data.activation": ["Activation", "ColourActivation", "DensityActivation"],
+    "data.volume": ["Volume"],
     "device.pool": ["release"],
     "errors": ["RaymarchError"],
     "evaluation.held_out": ["evaluate"],
@@ -105,7 +109,9 @@ _HOME = {
     "io.volumes.hdf5": ["describe", "load", "save"],
     "registration.refine": ["Refinement", "refine"],
     "registration.register": ["Registration", "register"],
-    "rendering.renderer": ["March", "Renderer", "Rendering", "render"],
+    "kernels.march.mode": ["Mode"],
+    "rendering.march": ["March"],
+    "rendering.renderer": ["Renderer", "Rendering", "render"],
     "runtime": ["start"],
     "solvers.krylov": ["Operator", "cgls", "conjugate_gradients"],
     "solvers.least_squares": ["Solution", "gauss_newton", "levenberg_marquardt"],

@@ -17,6 +17,7 @@ from raymarch.geometry.camera import Camera, orbit
 from raymarch.kernels.field import transfer
 from raymarch.kernels.march.depth import march_depth
 from raymarch.kernels.march.march import march, march_adjoint
+from raymarch.kernels.march.modes import MODES
 from raymarch.rendering.renderer import Renderer
 
 
@@ -55,7 +56,7 @@ def reading_of(grid, buffer, mode="emission-absorption", jitter=None):
         padded = np.zeros((buffer.capacity, 2))
         padded[: len(jitter)] = jitter
         buffer.fields.jitter.from_numpy(padded)
-    return replace(grid.variant, mode=mode, jittered=jitter is not None)
+    return replace(grid.variant, mode=MODES.get(mode, mode), jittered=jitter is not None)
 
 
 def depth(volume, rays, step, min_transmittance=0.0):

@@ -19,8 +19,8 @@ from raymarch import runtime
 from raymarch.arguments import checked
 from raymarch.autodiff.torch_tensors import import_torch, require_shapes, require_tensor
 from raymarch.checks import whole
+from raymarch.data.activation import Activation
 from raymarch.data.samples import SHAPE
-from raymarch.data.volume import Activation
 from raymarch.device.grid import Grid
 from raymarch.device.memory import MAX_CELLS
 from raymarch.device.ray_buffer import RayBuffer
@@ -31,7 +31,7 @@ from raymarch.kernels.field import torch_templates
 from raymarch.kernels.field.transfer import clear_gradients
 from raymarch.kernels.march.geometry import geometry_adjoint
 from raymarch.kernels.march.march import march, march_adjoint
-from raymarch.rendering.renderer import March
+from raymarch.rendering.march import March
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -3,34 +3,25 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 
 import numpy as np
 import taichi as ti
 
 from raymarch import runtime
-from raymarch.data.volume import Activation, Volume
+from raymarch.data.activation import Activation
+from raymarch.data.volume import Volume
+from raymarch.device.activation_check import colour_functions, density_functions
 from raymarch.device.grid_layout import BLOCKS, SLOTS, STEP, Fields, block_for, build, cells_of
 from raymarch.device.memory import BLOCK_EDGE, grid_bytes, padded, require_memory
 from raymarch.device.owner import Owner
 from raymarch.errors import RaymarchError
 from raymarch.kernels.field import occupancy, transfer
 from raymarch.kernels.fit.reduce import reduce_slots
+from raymarch.kernels.march.variant import Variant
 
 log = logging.getLogger(__name__)
 
 FAR_VOXELS = 1e5  # voxels from the origin beyond which single precision shows in the image
-MODES = ("emission-absorption", "additive", "x-ray")
-
-
-@dataclass(frozen=True)
-class Variant:
-    """What a march must know as it compiles: activations, one of `MODES`, whether rays have a jitter."""
-
-    density: str
-    colour: str
-    mode: str = MODES[0]
-    jittered: bool = False
 
 
 class Grid(Owner[Fields]):
@@ -88,7 +79,7 @@ class Grid(Owner[Fields]):
     @property
     def variant(self) -> Variant:
         """How a march reads the grid that is not told another mode."""
-        return Variant(self.activation.density, self.activation.colour)
+        return Variant(density_functions(self.activation), colour_functions(self.activation))
 
     @property
     def voxel(self) -> float:
@@ -188,6 +179,5 @@ class Grid(Owner[Fields]):
         one layer of cells that the visual hull forbids beside cells it allows, samples that both read keep their value.
         """
         density, features = self.download()
-        empty = -self.activation.shift - (0.0 if self.activation.density == "relu" else 25.0)
-        transfer.empty_unoccupied(self.fields, density, empty)
+        transfer.empty_unoccupied(self.fields, density, self.activation.empty)
         return density, features

@@ -18,9 +18,10 @@ import taichi as ti
 from raymarch import runtime
 from raymarch.arguments import checked
 from raymarch.checks import callback, number, optional
+from raymarch.data.activation import Activation
 from raymarch.data.contents import require_contents
 from raymarch.data.views import VIEWS, Views
-from raymarch.data.volume import Activation, Volume
+from raymarch.data.volume import Volume
 from raymarch.device.grid import Grid
 from raymarch.device.image_store import ImageStore
 from raymarch.device.ray_buffer import RayBuffer
@@ -37,7 +38,8 @@ from raymarch.geometry.pose import BOX, affine_of_box, grid_of_box
 from raymarch.kernels.field.transfer import clear_moments, fill
 from raymarch.kernels.fit import losses
 from raymarch.kernels.rays.camera import draw_tiles, list_tiles
-from raymarch.rendering.renderer import BACKGROUND, MARCH, March, render_camera
+from raymarch.rendering.march import MARCH, March
+from raymarch.rendering.renderer import BACKGROUND, render_camera
 
 log = logging.getLogger(__name__)
 

@@ -32,14 +32,11 @@ class Projection:
     (Sola et al. 2018, "A micro Lie theory", right-plus).
     """
 
-    def __init__(self, camera: Camera, world_from_index: np.ndarray, step: float, voxel: float | None = None):
-        self.camera, self.step = camera, step
+    def __init__(self, camera: Camera, world_from_index: np.ndarray, voxel: float):
+        self.camera, self.voxel = camera, voxel
         self.turn = camera.world_from_camera[:3, :3]
         self.world_from_index = np.asarray(world_from_index, float)
         self.index_from_world = np.linalg.inv(self.world_from_index)
-        shortest = float(np.linalg.norm(self.world_from_index[:3, :3], axis=0).min())
-        self.voxel = shortest if voxel is None else voxel
-        self.dt = step * self.voxel
 
     def _local(self, rays: Rays) -> tuple[np.ndarray, np.ndarray]:
         """Unit directions in camera axes (ray, 3), and the length (ray, 1) they had with their z at -1."""

@@ -105,8 +105,7 @@ def _cut(volume: Volume, point: np.ndarray, normal: int) -> tuple[np.ndarray, np
     inside = ((index >= 0) & (index < volume.shape)).all(-1)
     i, j, k = np.moveaxis(np.where(inside[..., None], index, 0), -1, 0)
     linear = Y00 * volume.features[i, j, k, :3].astype(float)
-    sigmoid = volume.activation.colour == "sigmoid"
-    colour = 1 / (1 + np.exp(-linear)) if sigmoid else np.clip(linear + 0.5, 0, 1)
+    colour = np.clip(volume.activation.colour_rule.forward(linear), 0, 1)
     return np.where(inside, volume.activation.sigma(volume.density[i, j, k]), np.nan), colour
 
 

@@ -9,6 +9,7 @@ import inspect
 import math
 import re
 from dataclasses import fields, is_dataclass, replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -39,7 +40,7 @@ def bare(kind, **own):
     return made
 
 
-SEEN = bare(rm.Linearised, volume=VOLUME, camera=CAMERA, rays=CAMERA.rays())
+SEEN = bare(rm.Linearised, volume=VOLUME, viewpoint=SimpleNamespace(camera=CAMERA, rays=CAMERA.rays()))
 RENDERER, FITTER, SPLAT = bare(rm.Renderer), bare(rm.Fitter), bare(rm.Splat, count=3, shape=(4, 4), channels=1)
 
 
@@ -161,6 +162,27 @@ ROWS = {
         (lambda: SEEN.jacobian("tilt"), "parameter is 'tilt'"),
         (lambda: SEEN.jacobian([CAMERA]), "parameter is a Camera"),
         (lambda: SEEN.jacobian([]), "parameters are []"),
+    ],
+    "DensityActivation": [
+        (lambda: rm.DensityActivation(None, min, max), "name is None"),
+        (lambda: rm.DensityActivation("mine", None, max), "density activation 'mine': forward is None"),
+        (lambda: rm.DensityActivation("mine", min, 3), "density activation 'mine': inverse is 3, want a function"),
+        (lambda: rm.DensityActivation("mine", min, max, "x"), "density activation 'mine': value is 'x'"),
+        (lambda: rm.DensityActivation("mine", min, max, min, 0), "density activation 'mine': slope is 0"),
+    ],
+    "ColourActivation": [
+        (lambda: rm.ColourActivation("", min), "name is ''"),
+        (lambda: rm.ColourActivation("mine", None), "colour activation 'mine': forward is None, want a function"),
+        (lambda: rm.ColourActivation("mine", min, 1), "colour activation 'mine': value is 1, want a function"),
+        (lambda: rm.ColourActivation("mine", min, min, 1), "colour activation 'mine': slope is 1, want a function"),
+    ],
+    "Mode": [
+        (lambda: rm.Mode(None, min, min, min), "name is None"),
+        (lambda: rm.Mode("mine", None, min, min), "mode 'mine': composite is None, want a ti.func"),
+        (lambda: rm.Mode("mine", min, "e", min), "mode 'mine': tangent is 'e', want a ti.func"),
+        (lambda: rm.Mode("mine", min, min, 3), "mode 'mine': adjoint is 3, want a ti.func"),
+        (lambda: rm.Mode("mine", min, min, min, ends=1), "mode 'mine': ends is 1, want True or False"),
+        (lambda: rm.Mode("mine", min, min, min, power=2), "mode 'mine': power is 2, want 0, 1 or None"),
     ],
     "March": of_record(rm.March, MARCH_ROWS) + [(lambda: rm.March(seed=1.5, jitter=1), "seed is 1.5")],
     "Operator": [
@@ -487,6 +509,9 @@ def test_every_public_name_has_its_rows():
 # Every argument has a rule. These are looked at inside, for a rule of theirs asks for another argument.
 INSIDE = {
     "FitSettings": set(),
+    "DensityActivation": {"name", "forward", "inverse", "value", "slope", "empty", "signed", "linear"},
+    "ColourActivation": {"name", "forward", "value", "slope"},
+    "Mode": {"name", "composite", "tangent", "adjoint", "step_transmittance", "colour", "background", "ends", "power"},
     "preset": {"name", "changes"},
     "fit": {"views", "settings", "changes"},
     "forecast": {"views", "settings", "changes"},

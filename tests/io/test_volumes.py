@@ -10,7 +10,8 @@ import h5py
 import numpy as np
 import pytest
 
-from raymarch.data.volume import COLOURS, DENSITIES, Activation, Volume
+from raymarch.data.activation import FIT_COLOURS, FIT_DENSITIES, Activation
+from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
 from raymarch.geometry.pose import affine_of_box
 from raymarch.io.files import limits
@@ -58,8 +59,8 @@ def test_round_trip_is_exact(tmp_path, dtype, degree):
     require_equal(load(tmp_path / "a.hdf5"), volume)
 
 
-@pytest.mark.parametrize("density", DENSITIES)
-@pytest.mark.parametrize("colour", COLOURS)
+@pytest.mark.parametrize("density", FIT_DENSITIES)
+@pytest.mark.parametrize("colour", FIT_COLOURS)
 def test_round_trip_keeps_the_activation(tmp_path, density, colour):
     volume = random_volume(activation=Activation(density, -1 / 3, 1e-7, colour))
     save(volume, tmp_path / "a.h5")

@@ -14,8 +14,9 @@ import numpy as np
 
 from raymarch import checks
 from raymarch.arguments import checked
+from raymarch.data.activation import Activation
 from raymarch.data.views import require_colour
-from raymarch.data.volume import VOLUME, Activation, Volume
+from raymarch.data.volume import VOLUME, Volume
 from raymarch.errors import RaymarchError, one_line
 from raymarch.geometry.pose import require_affine
 from raymarch.io.files.atomic import replacing, require_writable

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 import h5py
 import numpy as np
 
+from raymarch.data.activation import Activation
 from raymarch.data.views import require_colour
-from raymarch.data.volume import MAX_DEGREE, Activation, Volume
+from raymarch.data.volume import MAX_DEGREE, Volume
 from raymarch.errors import RaymarchError, one_line
 from raymarch.io.files.strict_json import parse_json
 from raymarch.io.volumes.hdf5_open import CURE, attributes
@@ -57,12 +58,12 @@ def notes_of(volume: Volume) -> Notes:
         ("/", "format"): FORMAT,
         ("/", "format_version"): VERSION,
         ("density", "axes"): "x, y, z",
-        ("density", "activation"): activation.density,
+        ("density", "activation"): activation.density_rule.name,
         ("density", "shift"): float(activation.shift),
         ("density", "scale"): float(activation.scale),
         ("density", "unit"): "sigma in 1/world unit after the activation; scale in world unit",
         ("features", "axes"): "x, y, z, channel",
-        ("features", "activation"): activation.colour,
+        ("features", "activation"): activation.colour_rule.name,
         ("features", "basis"): BASIS,
         ("features", "degree"): volume.degree,
         ("features", "channels"): CHANNELS,
