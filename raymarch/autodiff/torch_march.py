@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import ExitStack
-from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,18 +16,21 @@ import taichi as ti
 
 from raymarch import runtime
 from raymarch.arguments import checked
+from raymarch.autodiff.torch_function import autograd_function, wait_for
 from raymarch.autodiff.torch_tensors import import_torch, require_shapes, require_tensor
 from raymarch.checks import whole
 from raymarch.data.activation import Activation
 from raymarch.data.samples import SHAPE
 from raymarch.device.grid import Grid
 from raymarch.device.memory import MAX_CELLS
+from raymarch.device.owner import Closing
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
 from raymarch.geometry.pose import affine_of_box
 from raymarch.gradients.ray_tangents import RayTangents
 from raymarch.kernels.field import torch_templates
 from raymarch.kernels.field.transfer import clear_gradients
+from raymarch.kernels.march.call import MarchCall
 from raymarch.kernels.march.geometry import geometry_adjoint
 from raymarch.kernels.march.march import march, march_adjoint
 from raymarch.rendering.march import March
@@ -41,7 +43,7 @@ BLACK = (0.0, 0.0, 0.0)
 LEAST_STEP = 1e-3  # voxels, as everywhere
 
 
-class TorchMarch:
+class TorchMarch(Closing):
     """Marches RGBA templates that are PyTorch tensors, differentiably; owns device memory until `close`.
 
     A call `march(template, campos, camrot, focal, princpt, pixelcoords, dt=...)` returns the image (N, 4, H, W), black
@@ -112,12 +114,6 @@ class TorchMarch:
         self.grid.set_level(self.shape, world_from_xyz[:, [2, 1, 0, 3]])
         self.grid.set_activation(Activation("identity", 0.0, 1.0, "identity"))
 
-    def __enter__(self) -> TorchMarch:
-        return self
-
-    def __exit__(self, *_) -> None:
-        self.close()
-
     def close(self) -> None:
         """Free the device memory; a later call, or a `backward` of an earlier one, is a RaymarchError."""
         self._owners.close()
@@ -159,12 +155,10 @@ class TorchMarch:
             raise RaymarchError(
                 "some rays are not finite; campos, camrot, focal, princpt or pixelcoords has a NaN or 0"
             )
-        return _function().apply(template, campos, direction, self, float(dt))
+        return autograd_function().apply(template, campos, direction, self, float(dt))
 
-    def _arguments(self, count: int, dt: float):
-        """What every march wants last."""
-        how = self._how
-        return how.variant(self.grid), count, dt, how.min_transmittance, how.min_weight, ti.Vector(list(BLACK))
+    def _call(self, count: int, dt: float) -> MarchCall:
+        return self._how.call(self.grid, count, BLACK, dt)
 
     def _batches(self, origin: Tensor, direction: Tensor) -> Iterator[tuple[int, int]]:
         """First ray and count of each batch, its rays in the buffer: one origin (3,), directions (ray, 3)."""
@@ -177,14 +171,14 @@ class TorchMarch:
         """Image (N, 4, ray) of directions (N, ray, 3)."""
         grid, rays = self.grid.fields, self.buffer.fields
         image = template.new_empty((len(template), 4, direction.shape[1]))
-        _wait(template)
+        wait_for(template)
         grid.nonfinite_step[None] = 0
         for n in range(len(template)):
             torch_templates.template_in(template[n], grid)
             if grid.nonfinite_step[None]:
                 raise RaymarchError("template has a number that is not finite; find it with template.isfinite()")
             for first, count in self._batches(campos[n], direction[n]):
-                march(grid, rays, *self._arguments(count, dt))
+                march(grid, rays, *self._call(count, dt))
                 torch_templates.image_out(rays, image[n], first, count)
         ti.sync()
         return image
@@ -194,7 +188,7 @@ class TorchMarch:
         grid, rays, moved = self.grid.fields, self.buffer.fields, self.motion.fields
         d_template = template.new_empty(template.shape) if wanted[0] else None
         d_origin, d_direction = (direction.new_empty(direction.shape) for _ in range(2))
-        _wait(template)
+        wait_for(template)
         self.grid.reduce_slots()  # what an interrupted call left
         clear_gradients(grid)
         for n in range(len(template)):
@@ -202,9 +196,9 @@ class TorchMarch:
             for first, count in self._batches(campos[n], direction[n]):
                 torch_templates.image_gradient_in(d_image[n], rays, first, count)
                 if d_template is not None:
-                    march_adjoint(grid, rays, *self._arguments(count, dt))
+                    march_adjoint(grid, rays, *self._call(count, dt))
                 if wanted[1] or wanted[2]:
-                    geometry_adjoint(grid, rays, moved, *self._arguments(count, dt))
+                    geometry_adjoint(grid, rays, moved, *self._call(count, dt))
                     torch_templates.rays_gradient_out(moved, grid, d_origin[n], d_direction[n], first, count)
             if d_template is not None:
                 self.grid.reduce_slots()
@@ -219,49 +213,3 @@ def _require_index(what: str, shape) -> None:
         raise RaymarchError(
             f"{what} of {tuple(shape)} have over {MAX_CELLS} numbers, more than Taichi can index; lower it"
         )
-
-
-@cache
-def _function():
-    """The autograd function of (template, campos, direction, march, dt): the image's seam to torch."""
-    import torch
-
-    class MarchFunction(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, template, campos, direction, march, dt):
-            ctx.save_for_backward(template, campos, direction)
-            ctx.march, ctx.dt = march, dt
-            n, height, width, _ = direction.shape
-            image = march._image(*_bare(template, campos, direction), dt)
-            return image.view(n, 4, height, width)
-
-        @staticmethod
-        @torch.autograd.function.once_differentiable
-        def backward(ctx, d_image):
-            template, campos, direction = ctx.saved_tensors
-            try:
-                runtime.require_owner()
-            except RaymarchError as error:
-                cure = "torch.autograd.set_multithreading_enabled(False) keeps torch's own threads out"
-                raise RaymarchError(f"backward was {error}; {cure}") from None
-            n, _, height, width = d_image.shape
-            d_image = d_image.contiguous().view(n, 4, height * width)
-            bare = _bare(template, campos, direction)
-            gradients = ctx.march._gradients(*bare, d_image, ctx.dt, ctx.needs_input_grad)
-            d_template, d_campos, d_direction = gradients
-            return d_template, d_campos, None if d_direction is None else d_direction.view(direction.shape), None, None
-
-    return MarchFunction
-
-
-def _bare(template: Tensor, campos: Tensor, direction: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """As kernels take them: without autograd (Taichi would give leaves a gradient), rays in a row, small ones dense."""
-    n, height, width, _ = direction.shape
-    direction = direction.detach().contiguous().view(n, height * width, 3)
-    return template.detach(), campos.detach().contiguous(), direction
-
-
-def _wait(tensor: Tensor) -> None:
-    """Let torch finish what it has queued: Taichi has a queue of its own."""
-    if tensor.is_cuda:
-        import_torch().cuda.current_stream(tensor.device).synchronize()
