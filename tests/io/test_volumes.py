@@ -14,7 +14,7 @@ from raymarch.data.volume import COLOURS, DENSITIES, Activation, Volume
 from raymarch.errors import RaymarchError
 from raymarch.geometry.pose import affine_of_box
 from raymarch.io.files import limits
-from raymarch.io.volumes.hdf5 import describe, load, save
+from raymarch.io.volumes.volume_file import describe, load, save
 
 
 def random_volume(shape=(4, 5, 6), degree=0, dtype=np.float32, activation=None, **more):
@@ -389,7 +389,7 @@ def test_a_disk_that_fills_up_costs_nothing(saved):
         import resource, signal, sys
         import numpy as np
         from raymarch.errors import RaymarchError
-        from raymarch.io.volumes.hdf5 import save
+        from raymarch.io.volumes.volume_file import save
         from raymarch.data.volume import Volume
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))

@@ -11,7 +11,7 @@ import h5py
 import numpy as np
 
 from raymarch.errors import RaymarchError, one_line
-from raymarch.io.files.limits import require_memory
+from raymarch.io.files.limits import require_file, require_memory
 
 FILTERS = {h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLETCHER32}
 LARGEST_RATIO = 1000
@@ -36,8 +36,9 @@ def opened(path, kind: str, version: int, names: tuple[str, ...]) -> Iterator[h5
         >>> with opened("ball.h5", "raymarch-volume", 1, ("density",)) as file:  # doctest: +SKIP
         ...     shape = file["density"].shape
     """
-    path = Path(path)
-    _require_hdf5(path)
+    path = require_file(path, "an HDF5 file", CURE)
+    if not h5py.is_hdf5(path):
+        raise RaymarchError(f"{path}: is not HDF5 or its beginning is damaged; check the path or {CURE}")
     try:
         with h5py.File(path, "r") as file:
             _require_kind(file, path, kind, version)
@@ -72,24 +73,6 @@ def attributes(item) -> dict[str, np.ndarray]:
 def declared_bytes(dataset) -> int:
     """How many bytes of memory a dataset asks for."""
     return math.prod(dataset.shape) * dataset.dtype.itemsize
-
-
-def _require_hdf5(path: Path) -> None:
-    try:
-        if path.is_dir():
-            raise RaymarchError(f"{path}: is a folder, want an HDF5 file; name the file in it")
-        if not path.exists():
-            raise RaymarchError(f"{path}: no such file, want an HDF5 file; check the path")
-        if not path.is_file():
-            raise RaymarchError(f"{path}: is a device or pipe, want an HDF5 file; copy it to a file first")
-        if path.stat().st_size == 0:
-            raise RaymarchError(f"{path}: is empty, want an HDF5 file; {CURE}")
-        with path.open("rb"):
-            pass
-    except OSError as error:
-        raise RaymarchError(f"{path}: cannot be read ({one_line(error)}); check its permissions") from error
-    if not h5py.is_hdf5(path):
-        raise RaymarchError(f"{path}: is not HDF5 or its beginning is damaged; check the path or {CURE}")
 
 
 def _require_kind(file, path: Path, kind: str, version: int) -> None:
