@@ -24,7 +24,7 @@ def detect(folder: Path) -> bool:
 def _lists_frames(path: Path) -> bool:
     try:
         first = read_json(path)["frames"][0]
-        return "file_path" in first and "transform_matrix" in first
+        return isinstance(first, dict) and {"file_path", "transform_matrix"} <= first.keys()
     except (RaymarchError, LookupError, TypeError):
         return False
 
