@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -27,7 +28,7 @@ T = TypeVar("T")
 N = TypeVar("N", bound=Named)
 
 
-def _name(value) -> str:
+def _name(value: object) -> str:
     if not isinstance(value, str) or not value.strip() or not value.isprintable() or len(value) > LONGEST_NAME:
         raise TypeError
     return value
@@ -66,7 +67,13 @@ def hold_parts(record: Named) -> None:
 
 
 def called(
-    record: Named, what: str, where, *arguments, kind: type[T] | tuple[type[T], ...], wanted: str, **options
+    record: Named,
+    what: str,
+    where: Path,
+    *arguments: Any,
+    kind: type[T] | tuple[type[T], ...],
+    wanted: str,
+    **options: Any,
 ) -> T:
     """What a part of an object gives, an instance of `kind`; whatever it raises becomes one line that names it.
 
@@ -93,7 +100,7 @@ def called(
     return value
 
 
-def recognises(record: Named, path) -> bool:
+def recognises(record: Named, path: Path) -> bool:
     """What `detect` of an object says of a path."""
     return bool(called(record, "detect", path, path, kind=(bool, np.bool_), wanted="True or False"))
 
@@ -107,7 +114,7 @@ def listed(kind: type, records: Sequence[Named], public: str) -> Check:
         public: what users call the class, such as "rm.Reader".
     """
 
-    def read(value):
+    def read(value: object) -> object:
         if isinstance(value, str):
             value = next((record for record in records if record.name.casefold() == value.casefold()), None)
         if not isinstance(value, kind):
@@ -117,7 +124,7 @@ def listed(kind: type, records: Sequence[Named], public: str) -> Check:
     return Check(f"{', '.join(record.name for record in records)}, or an {public}", read)
 
 
-def require_one(records: Sequence[N], where, argument: str) -> N | None:
+def require_one(records: Sequence[N], where: object, argument: str) -> N | None:
     """The only one of the records that claim a path, or None where none does.
 
     Raises RaymarchError for two or more, with their names and how to choose one by an argument.
@@ -125,5 +132,5 @@ def require_one(records: Sequence[N], where, argument: str) -> N | None:
     if len(records) > 1:
         names = [repr(record.name) for record in records]
         choices = " or ".join(f"{argument}={name}" for name in names)
-        raise RaymarchError(f"{where}: {argument}s {' and '.join(names)} both claim it; choose by {choices}")
+        raise RaymarchError(f"{where}: {argument}s {' and '.join(names)} claim it alike; choose by {choices}")
     return records[0] if records else None

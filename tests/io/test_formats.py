@@ -167,7 +167,7 @@ def test_two_that_claim_a_file_are_told_by_name_unless_its_suffix_tells(tmp_path
     unknown = path.rename(tmp_path / "a.bin")
     refused(
         lambda: format_of(unknown, [OWN, OTHER]),
-        "a.bin: formats 'npz' and 'zip' both claim it; choose by format='npz' or format='zip'",
+        "a.bin: formats 'npz' and 'zip' claim it alike; choose by format='npz' or format='zip'",
     )
 
 
@@ -267,6 +267,12 @@ def test_the_cure_for_a_file_over_the_budget_is_enough(monkeypatch):
         text = str(refused(lambda wanted=wanted: limits.require_memory(wanted, "x: its images"), "x: its images"))
         monkeypatch.setenv("RAYMARCH_FILE_GB", text.split("RAYMARCH_FILE_GB to ")[1].split()[0])
         limits.require_memory(wanted, "x: its images")
+
+
+def test_no_verb_binds_a_format_by_name():
+    verbs = {path.name: path.read_text().lower() for path in Path(rm.__file__).parent.joinpath("cli").glob("*.py")}
+    assert [name for name, text in verbs.items() if "volume_file" in text]
+    assert not [name for name, text in verbs.items() for one in formats.FORMATS if one.name.lower() in text]
 
 
 def test_no_message_names_a_module_of_the_package_as_a_cure():

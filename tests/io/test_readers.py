@@ -155,7 +155,7 @@ def test_the_most_specific_reader_that_claims_a_folder_reads_it(given, found, tm
 def test_two_that_are_as_specific_are_an_error_with_both_names(tmp_path, monkeypatch):
     folder = write_set(tmp_path / "set")
     monkeypatch.setattr("raymarch.io.image_sets.load.READERS", [*readers.READERS, of_name("b"), of_name("c", 0)])
-    said = "set: readers 'NeRF-synthetic' and 'b' both claim it; choose by reader='NeRF-synthetic' or reader='b'"
+    said = "set: readers 'NeRF-synthetic' and 'b' claim it alike; choose by reader='NeRF-synthetic' or reader='b'"
     refused(lambda: rm.load_views(folder), said)
     assert len(rm.load_views(folder, reader="nerf-synthetic")) == 3
 

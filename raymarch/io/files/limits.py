@@ -54,7 +54,7 @@ def require_memory(wanted: int, what: str) -> None:
         )
 
 
-def require_file(path, wanted: str, cure: str = "check the path") -> Path:
+def require_file(path: str | os.PathLike[str], wanted: str, cure: str = "check the path") -> Path:
     """The path of an existing file that may be read and is not empty; else RaymarchError that tells what is there.
 
     Args:

@@ -117,7 +117,7 @@ def _focal_of_angle(angle: float, world_from_camera: np.ndarray, width: int, hei
     return Camera.from_fov(world_from_camera, angle, width, height).focal[0]
 
 
-def matrix(value, where: str) -> np.ndarray:
+def matrix(value: object, where: str) -> np.ndarray:
     """Four lists of four numbers, as a file has them, as (4, 4) f64; else RaymarchError.
 
     Example:
@@ -129,7 +129,7 @@ def matrix(value, where: str) -> np.ndarray:
     return np.array([[number(x, f"{where}, row {i}") for x in row] for i, row in enumerate(value)])
 
 
-def number(value, where: str) -> float:
+def number(value: object, where: str) -> float:
     """A number of a file as a float; booleans are none, though Python says so; else RaymarchError.
 
     Example:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,7 +13,7 @@ from raymarch import arrays, checks
 from raymarch.arguments import checked
 from raymarch.checks import optional
 from raymarch.data.contents import doubts
-from raymarch.data.views import Views
+from raymarch.data.views import Views, require_colour
 from raymarch.errors import RaymarchError, one_line
 from raymarch.extensions import owner_of
 from raymarch.io.files.limits import require_folder
@@ -30,10 +31,10 @@ from raymarch.io.image_sets.readers import READER, READERS
     reader=READER,
 )
 def load_views(
-    path,
+    path: str | os.PathLike[str],
     split: str = "train",
     *,
-    background=None,
+    background: str | Sequence[float] | None = None,
     follow_links: bool = False,
     for_fit: bool = True,
     reader: Reader | str | None = None,
@@ -66,7 +67,7 @@ def load_views(
         raise RaymarchError(_why_not(folder, reader))  # type: ignore[arg-type]
     views = read_views(chosen, folder, split, follow_links=follow_links, for_fit=for_fit)
     if background is not None:
-        views = replace(views, background=background)
+        views = replace(views, background=require_colour(background))
     for said in doubts(views):
         logging.getLogger("raymarch").warning("%s", said)
     return views

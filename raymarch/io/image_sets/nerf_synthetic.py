@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from pathlib import Path
 
@@ -29,7 +30,9 @@ def _lists_frames(path: Path) -> bool:
         return False
 
 
-def read(folder, split: str = "train", *, follow_links: bool = False, for_fit: bool = True) -> Views:
+def read(
+    folder: str | os.PathLike[str], split: str = "train", *, follow_links: bool = False, for_fit: bool = True
+) -> Views:
     """The views of one split.
 
     The json has what `frames.pinhole` reads, for all frames or in one; and `frames` with `file_path` (.png if it has no

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any
 
 from raymarch.arguments import held
 from raymarch.checks import Check, whole
@@ -12,7 +13,7 @@ from raymarch.data.views import Views
 from raymarch.extensions import NAME, called, hold_parts, part, recognises, require_one
 
 
-def _patterns(value) -> tuple[str, ...]:
+def _patterns(value: Any) -> tuple[str, ...]:
     several = (value,) if isinstance(value, str) else tuple(value)
     if not all(isinstance(one, str) and _is_pattern(one) for one in several):
         raise ValueError
@@ -62,7 +63,7 @@ class Reader:
     files: Sequence[str] = held(Check("patterns of file names such as transforms_*.json", _patterns), ())
     specificity: int = held(whole(0, 1000), 1)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         hold_parts(self)
 
     def has_files(self, folder: Path) -> bool:
@@ -81,6 +82,6 @@ def reader_of(folder: Path, readers: Sequence[Reader]) -> Reader | None:
     return found or next((one for one in readers if one.has_files(folder)), None)
 
 
-def read_views(reader: Reader, folder: Path, split: str, **options) -> Views:
+def read_views(reader: Reader, folder: Path, split: str, **options: bool) -> Views:
     """The views of one split; RaymarchError where they cannot be read."""
     return called(reader, "read", folder, folder, split, kind=Views, wanted="rm.Views", **options)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from raymarch.arguments import held
 from raymarch.checks import Check, optional
@@ -21,7 +23,7 @@ from raymarch.io.volumes.summary import VolumeSummary
 SUFFIX = re.compile(r"(\.[A-Za-z0-9_+-]{1,16}){1,3}")
 
 
-def _suffixes(value) -> tuple[str, ...]:
+def _suffixes(value: Any) -> tuple[str, ...]:
     several = (value,) if isinstance(value, str) else tuple(value)
     if not several or not all(isinstance(one, str) and SUFFIX.fullmatch(one) for one in several):
         raise ValueError
@@ -66,16 +68,16 @@ class Format:
         optional(part("describe(path)", "an rm.VolumeSummary")), None
     )
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         hold_parts(self)
 
-    def suffix_of(self, path) -> str:
+    def suffix_of(self, path: str | os.PathLike[str]) -> str:
         """The suffix of the format that the path ends in; "" if it is none of them."""
         name = Path(path).name.lower()
         return next((one for one in self.suffixes if name.endswith(one) and name != one), "")
 
 
-def format_of(path, formats: Sequence[Format]) -> Format:
+def format_of(path: Path, formats: Sequence[Format]) -> Format:
     """The format that a file has by its content, by its suffix too where several claim it.
 
     A file that none recognises is left to the format of its suffix, which says what is wrong with it.
@@ -104,19 +106,19 @@ def known(formats: Sequence[Format]) -> str:
     return ", ".join(f"{one.name} ({', '.join(one.suffixes)})" for one in formats)
 
 
-def read_volume(format: Format, path) -> Volume:
+def read_volume(format: Format, path: Path) -> Volume:
     """The volume of a file; RaymarchError where it cannot be read."""
     return called(format, "read", path, path, kind=Volume, wanted="an rm.Volume")
 
 
-def summary_of(format: Format, path) -> VolumeSummary:
+def summary_of(format: Format, path: Path) -> VolumeSummary:
     """The summary of a file; RaymarchError where it cannot be read."""
     if format.describe is None:
-        return VolumeSummary.of(read_volume(format, path), Path(path).stat().st_size)
+        return VolumeSummary.of(read_volume(format, path), path.stat().st_size)
     return called(format, "describe", path, path, kind=VolumeSummary, wanted="an rm.VolumeSummary")
 
 
-def is_volume(path, formats: Sequence[Format]) -> bool:
+def is_volume(path: Path, formats: Sequence[Format]) -> bool:
     """Whether the file is a volume that one of the formats reads."""
     try:
         summary_of(format_of(path, formats), path)
@@ -125,7 +127,9 @@ def is_volume(path, formats: Sequence[Format]) -> bool:
     return True
 
 
-def require_target(path, formats: Sequence[Format], overwrite: bool = False, *, size: int = 0) -> Format:
+def require_target(
+    path: str | os.PathLike[str], formats: Sequence[Format], overwrite: bool = False, *, size: int = 0
+) -> Format:
     """The format whose suffix the path has, if `size` bytes could be written there: asked before long work.
 
     Raises RaymarchError for the suffix of no format or of more than one, and where nothing can be written or what is
@@ -142,7 +146,7 @@ def require_target(path, formats: Sequence[Format], overwrite: bool = False, *, 
     return found
 
 
-def write_volume(format: Format, volume: Volume, path) -> None:
+def write_volume(format: Format, volume: Volume, path: str | os.PathLike[str]) -> None:
     """Write a volume in one step: if the format's `write` fails, an older file stays as it was, and nothing is left.
 
     Raises RaymarchError, in which the path has its own name, not that of the temporary file.
@@ -154,7 +158,7 @@ def write_volume(format: Format, volume: Volume, path) -> None:
 
 
 @contextmanager
-def _by_name(temporary: Path, path) -> Iterator[None]:
+def _by_name(temporary: Path, path: str | os.PathLike[str]) -> Iterator[None]:
     """Errors that name the temporary file name the path that it is to become."""
     try:
         yield

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,7 +26,7 @@ from raymarch.io.volumes.summary import VolumeSummary
 LARGEST_CHUNK = 128 << 10
 
 
-def detect(path) -> bool:
+def detect(path: str | os.PathLike[str]) -> bool:
     """Whether the file is HDF5 and says that it is a volume of raymarch's, of whatever version."""
     try:
         with h5py.File(path, "r") as file:
@@ -34,7 +35,7 @@ def detect(path) -> bool:
         return False
 
 
-def write(volume: Volume, path) -> None:
+def write(volume: Volume, path: str | os.PathLike[str]) -> None:
     """Write a volume to `path`, which `rm.save` has moved to its place then.
 
     Raises RaymarchError for a disk that refuses, a type other than float32 and float64, and provenance that is not
@@ -57,7 +58,7 @@ def write(volume: Volume, path) -> None:
         Path(path).write_bytes(image.getbuffer())
 
 
-def read(path) -> Volume:
+def read(path: str | os.PathLike[str]) -> Volume:
     """The volume of a file, checked against the digest that it carries.
 
     Raises RaymarchError that names the file, what is wrong and the cure: a missing, damaged, altered, too large or
@@ -78,7 +79,7 @@ def read(path) -> Volume:
         )
 
 
-def describe(path) -> VolumeSummary:
+def describe(path: str | os.PathLike[str]) -> VolumeSummary:
     """What a volume file holds, read without its arrays; so their digest is not checked, `read` does that.
 
     Raises RaymarchError as `read` does.
@@ -102,7 +103,7 @@ def describe(path) -> VolumeSummary:
 
 
 @contextmanager
-def _volume_file(path) -> Iterator[h5py.File]:
+def _volume_file(path: str | os.PathLike[str]) -> Iterator[h5py.File]:
     """The opened file; what a value of the package refuses about its content gets the file's name."""
     with opened(path, schema.FORMAT, schema.VERSION, schema.NAMES) as file:
         try:
@@ -130,7 +131,7 @@ def _chunk(shape: tuple[int, ...], edge: int) -> tuple[int, ...]:
 HDF5 = Format("HDF5", (".h5", ".hdf5"), detect, read, write, describe)
 
 
-def save(volume: Volume, path, overwrite: bool = False) -> None:
+def save(volume: Volume, path: str | os.PathLike[str], overwrite: bool = False) -> None:
     """Write a volume as HDF5, whatever other formats there are; as `rm.save` otherwise."""
     require_target(path, [HDF5], overwrite)
     write_volume(HDF5, volume, path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from raymarch.data.samples import MAPPING
 from raymarch.data.volume import ACTIVATION, MAX_DEGREE, VOLUME, Activation, Volume
 
 
-def _shape(value) -> tuple[int, ...]:
+def _shape(value: Any) -> tuple[int, ...]:
     shape = tuple(whole(2, 1 << 40).read(n) for n in value)
     if len(shape) != 3:
         raise ValueError
@@ -53,7 +54,7 @@ class VolumeSummary:
     bytes_in_memory: int = held(BYTES, 0)
     provenance: Mapping = field(default_factory=dict, metadata={"check": MAPPING})
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         hold(self)
 
     @classmethod

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,7 +17,9 @@ from raymarch.io.volumes.summary import VolumeSummary
 
 
 @checked(volume=VOLUME, path=checks.path, overwrite=checks.flag, format=FORMAT)
-def save(volume: Volume, path, overwrite: bool = False, *, format: Format | str | None = None) -> None:
+def save(
+    volume: Volume, path: str | os.PathLike[str], overwrite: bool = False, *, format: Format | str | None = None
+) -> None:
     """Write a volume to a file in one step: if it fails, an older file of that name stays as it was.
 
     Args:
@@ -35,7 +38,7 @@ def save(volume: Volume, path, overwrite: bool = False, *, format: Format | str 
 
 
 @checked(path=checks.path, format=FORMAT)
-def load(path, *, format: Format | str | None = None) -> Volume:
+def load(path: str | os.PathLike[str], *, format: Format | str | None = None) -> Volume:
     """The volume of a file, in HDF5 checked against the digest that it carries.
 
     Args:
@@ -54,7 +57,7 @@ def load(path, *, format: Format | str | None = None) -> Volume:
 
 
 @checked(path=checks.path, format=FORMAT)
-def describe(path, *, format: Format | str | None = None) -> VolumeSummary:
+def describe(path: str | os.PathLike[str], *, format: Format | str | None = None) -> VolumeSummary:
     """What a volume file holds; in HDF5 read without its arrays, so their digest is not checked, `load` does that.
 
     Args:
@@ -71,7 +74,7 @@ def describe(path, *, format: Format | str | None = None) -> VolumeSummary:
     return summary_of(format_of(path, _among(format)), path)
 
 
-def require_target(path, overwrite: bool = False, *, size: int = 0) -> None:
+def require_target(path: str | os.PathLike[str], overwrite: bool = False, *, size: int = 0) -> None:
     """RaymarchError where `save` could not write `size` bytes to `path`: asked before long work, not after it."""
     formatting.require_target(path, FORMATS, overwrite, size=size)
 
