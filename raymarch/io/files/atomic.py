@@ -25,7 +25,7 @@ CURES = {
 
 
 @contextmanager
-def replacing(path, suffix: str = "") -> Iterator[Path]:
+def replacing(path: str | os.PathLike[str], suffix: str = "") -> Iterator[Path]:
     """Yield a temporary path beside `path`; what is written there takes the place of `path` if the block succeeds.
 
     The new file is flushed to the disk before it gets its name, and the name before this returns. If anything fails
@@ -49,7 +49,7 @@ def replacing(path, suffix: str = "") -> Iterator[Path]:
 
 
 @contextmanager
-def refused(path) -> Iterator[None]:
+def refused(path: str | os.PathLike[str]) -> Iterator[None]:
     """What the system refuses within, as a RaymarchError that names the file and the cure."""
     try:
         yield
@@ -58,7 +58,7 @@ def refused(path) -> Iterator[None]:
         raise RaymarchError(f"{path}: cannot be written ({one_line(error)}); {cure}") from error
 
 
-def target_of(path) -> Path:
+def target_of(path: str | os.PathLike[str]) -> Path:
     """The file that `path` leads to, whose folder exists; never creates folders, a misspelt one would go unseen."""
     if "\0" in os.fspath(path):
         raise RaymarchError(f"{os.fspath(path)!r}: has a null character; choose another name")
@@ -73,7 +73,7 @@ def target_of(path) -> Path:
     return target
 
 
-def require_writable(path, size: int = 0) -> None:
+def require_writable(path: str | os.PathLike[str], size: int = 0) -> None:
     """RaymarchError where `replacing` could not write a file of `size` bytes to `path`; leaves all as it was.
 
     Tried are a file beside it, of that size but without content, and whether an older file of that name may be
@@ -93,7 +93,7 @@ def require_writable(path, size: int = 0) -> None:
         _require_replaceable(target)
 
 
-def _require_room(folder: Path, size: int, path) -> None:
+def _require_room(folder: Path, size: int, path: str | os.PathLike[str]) -> None:
     try:
         room = shutil.disk_usage(folder)
     except OSError:

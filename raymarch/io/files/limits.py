@@ -84,7 +84,7 @@ def require_file(path: str | os.PathLike[str], wanted: str, cure: str = "check t
     return path
 
 
-def require_folder(path) -> Path:
+def require_folder(path: str | os.PathLike[str]) -> Path:
     """The path of an existing folder; else RaymarchError that tells a missing one from a file.
 
     Example:

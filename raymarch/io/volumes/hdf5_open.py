@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,7 +24,7 @@ CURE = "restore it from a copy or write it again"
 
 
 @contextmanager
-def opened(path, kind: str, version: int, names: tuple[str, ...]) -> Iterator[h5py.File]:
+def opened(path: str | os.PathLike[str], kind: str, version: int, names: tuple[str, ...]) -> Iterator[h5py.File]:
     """Open an HDF5 file of format `kind` that holds exactly the datasets `names` in its root, all of them harmless.
 
     Harmless: stored in the file itself, reached by hard links, compressed by gzip, shuffle and fletcher32 at most,
@@ -53,7 +54,7 @@ def opened(path, kind: str, version: int, names: tuple[str, ...]) -> Iterator[h5
         raise RaymarchError(f"{path}: is damaged ({one_line(error)}), want a whole {kind} file; {CURE}") from error
 
 
-def attributes(item) -> dict[str, np.ndarray]:
+def attributes(item: h5py.File | h5py.Dataset) -> dict[str, np.ndarray]:
     """The attributes of a file or dataset as arrays; RaymarchError for too many, too large or of a strange type."""
     if len(item.attrs) > MOST_ATTRIBUTES:
         raise RaymarchError(f"{item.file.filename}: {item.name} has {len(item.attrs)} attributes; {CURE}")
@@ -70,12 +71,12 @@ def attributes(item) -> dict[str, np.ndarray]:
     return found
 
 
-def declared_bytes(dataset) -> int:
+def declared_bytes(dataset: h5py.Dataset) -> int:
     """How many bytes of memory a dataset asks for."""
     return math.prod(dataset.shape) * dataset.dtype.itemsize
 
 
-def _require_kind(file, path: Path, kind: str, version: int) -> None:
+def _require_kind(file: h5py.File, path: Path, kind: str, version: int) -> None:
     # Read by itself first: the attributes of other programs' files are theirs to choose.
     if file.attrs.get("format") not in (kind, kind.encode()):
         raise RaymarchError(f"{path}: is HDF5 but no {kind} file (attribute format); save one with raymarch")
@@ -86,7 +87,7 @@ def _require_kind(file, path: Path, kind: str, version: int) -> None:
         raise RaymarchError(f"{path}: has format_version {int(found)}, this raymarch reads {version}; update raymarch")
 
 
-def _require_names(file, path: Path, names: tuple[str, ...]) -> None:
+def _require_names(file: h5py.File, path: Path, names: tuple[str, ...]) -> None:
     if len(file) > len(names) + MOST_ATTRIBUTES:
         raise RaymarchError(f"{path}: holds {len(file)} objects, want {', '.join(names)}; {CURE}")
     for name in file:
@@ -99,7 +100,7 @@ def _require_names(file, path: Path, names: tuple[str, ...]) -> None:
         raise RaymarchError(f"{path}: {what}; want exactly {', '.join(names)}; {CURE}")
 
 
-def _require_harmless(dataset, path: Path) -> None:
+def _require_harmless(dataset: h5py.Dataset, path: Path) -> None:
     where = f"{path}: {dataset.name.lstrip('/')}"
     if not isinstance(dataset, h5py.Dataset):
         raise RaymarchError(f"{where} is a {type(dataset).__name__.lower()}, want a dataset; {CURE}")
