@@ -137,4 +137,4 @@ def save(volume: Volume, path: str | os.PathLike[str], overwrite: bool = False) 
     write_volume(HDF5, volume, path)
 
 
-load = read
+load = read  # for those who wrote the file themselves, by `save`
