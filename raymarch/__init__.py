@@ -60,10 +60,13 @@ if TYPE_CHECKING:
     from raymarch.gradients.linearised import Linearised as Linearised
     from raymarch.gradients.parameters import Parameters as Parameters
     from raymarch.io.image_sets.load import load_views as load_views
+    from raymarch.io.image_sets.reader import Reader as Reader
     from raymarch.io.images.write import write_png as write_png
-    from raymarch.io.volumes.hdf5 import describe as describe
-    from raymarch.io.volumes.hdf5 import load as load
-    from raymarch.io.volumes.hdf5 import save as save
+    from raymarch.io.volumes.format import Format as Format
+    from raymarch.io.volumes.summary import VolumeSummary as VolumeSummary
+    from raymarch.io.volumes.volume_file import describe as describe
+    from raymarch.io.volumes.volume_file import load as load
+    from raymarch.io.volumes.volume_file import save as save
     from raymarch.kernels.march.mode import Mode as Mode
     from raymarch.registration.refine import Refinement as Refinement
     from raymarch.registration.refine import refine as refine
@@ -105,8 +108,11 @@ _HOME = {
     "gradients.linearised": ["Linearised"],
     "gradients.parameters": ["Parameters"],
     "io.image_sets.load": ["load_views"],
+    "io.image_sets.reader": ["Reader"],
     "io.images.write": ["write_png"],
-    "io.volumes.hdf5": ["describe", "load", "save"],
+    "io.volumes.format": ["Format"],
+    "io.volumes.summary": ["VolumeSummary"],
+    "io.volumes.volume_file": ["describe", "load", "save"],
     "registration.refine": ["Refinement", "refine"],
     "registration.register": ["Registration", "register"],
     "kernels.march.mode": ["Mode"],

@@ -30,7 +30,7 @@ def check_gradients(run, data, split, parameters, precision, mode, rays, seed, f
     """
     from raymarch.gradients import check_process
     from raymarch.io.image_sets.load import load_views
-    from raymarch.io.volumes.hdf5 import load
+    from raymarch.io.volumes.volume_file import load
     from raymarch.rendering.march import March
 
     volume = load(run)

@@ -35,7 +35,7 @@ def _settings(pairs: tuple[str, ...]) -> dict[str, object]:
 
 @click.command(epilog="Example: raymarch fit scenes/tower --preset quick --out tower.h5")
 @click.argument("data")
-@click.option("--out", help="HDF5 file to write the volume to (.h5).")
+@click.option("--out", help="Volume file to write (.h5).")
 @click.option(
     "--preset",
     type=click.Choice(["quick", "default", "high", "medium"]),
@@ -86,7 +86,7 @@ def fit(
     from raymarch.fitting.report import NOT_FINITE
     from raymarch.fitting.settings import preset as settings_of
     from raymarch.io.image_sets.load import load_views
-    from raymarch.io.volumes.hdf5 import bytes_of_file, require_target
+    from raymarch.io.volumes.volume_file import bytes_of_file, require_target
 
     asked = {"seconds": seconds, "steps": steps, "resolution": resolution, "sh_degree": sh_degree, "seed": seed}
     asked["memory"] = memory

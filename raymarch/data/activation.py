@@ -6,7 +6,9 @@ Each is a record and a line in `DENSITIES` or `COLOURS` here, and its equation a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -109,9 +111,27 @@ FIT_DENSITIES = tuple(name for name, each in DENSITIES.items() if not each.signe
 FIT_COLOURS = tuple(name for name in COLOURS if name != "identity")  # which is for data and linear problems
 
 
+_own: ContextVar[tuple[DensityActivation | ColourActivation, ...]] = ContextVar("own activations", default=())
+
+
+@contextmanager
+def known_by_name(own: Sequence[DensityActivation | ColourActivation]) -> Iterator[None]:
+    """While it lasts, activations of a user's own are known by their names, as a file has them."""
+    token = _own.set(tuple(own))
+    try:
+        yield
+    finally:
+        _own.reset(token)
+
+
 def _or_own(names: tuple[str, ...], kind: type) -> Check:
     named = one_of(*names)
-    return replace(named, read=lambda value: value if isinstance(value, kind) else named.read(value))
+
+    def read(value):
+        own = [each for each in _own.get() if isinstance(each, kind) and each.name == value]
+        return value if isinstance(value, kind) else own[0] if own else named.read(value)
+
+    return replace(named, read=read)
 
 
 DENSITY, COLOUR = _or_own(tuple(DENSITIES), DensityActivation), _or_own(tuple(COLOURS), ColourActivation)
@@ -180,4 +200,12 @@ class Activation:
         return self.density_rule.empty - self.shift
 
 
+def _several_own(value) -> tuple[DensityActivation | ColourActivation, ...]:
+    several = tuple(value)
+    if not all(isinstance(each, (DensityActivation, ColourActivation)) for each in several):
+        raise TypeError
+    return several
+
+
 ACTIVATION = instance_of(Activation, "an Activation")
+OWN_ACTIVATIONS = Check("a list of rm.DensityActivation and rm.ColourActivation", _several_own)

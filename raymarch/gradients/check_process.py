@@ -28,7 +28,7 @@ from raymarch.gradients.checks import GradientRow, check_rows
 from raymarch.gradients.linearised import EXACT, Linearised
 from raymarch.gradients.parameters import GROUPS, groups_of, require_groups
 from raymarch.gradients.part import part_met
-from raymarch.io.volumes.hdf5 import load, save
+from raymarch.io.volumes.volume_file import load, save
 from raymarch.kernels.march.mode import Mode
 from raymarch.rendering.march import MARCH, March
 

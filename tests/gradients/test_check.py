@@ -22,7 +22,7 @@ from raymarch.gradients.check_process import check_gradients
 from raymarch.gradients.checks import check_rows
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import GROUPS
-from raymarch.io.volumes.hdf5 import save
+from raymarch.io.volumes.volume_file import save
 from raymarch.kernels.march import geometry
 from raymarch.rendering.march import March
 

@@ -307,7 +307,11 @@ ROWS = {
         (lambda: rm.conjugate_gradients(lambda v: v, None), "b is None"),
         (lambda: rm.conjugate_gradients(lambda v: v, [1], iterations=-1), "iterations is -1"),
     ],
-    "describe": [(lambda: rm.describe(None), "path is None"), (lambda: rm.describe(b"a.h5"), "path is b'a.h5'")],
+    "describe": [
+        (lambda: rm.describe(None), "path is None"),
+        (lambda: rm.describe(b"a.h5"), "path is b'a.h5'"),
+        (lambda: rm.describe("a.h5", format="npz"), "format is 'npz', want HDF5, or an rm.Format"),
+    ],
     "evaluate": [
         (lambda: rm.evaluate(VIEWS, VOLUME), "volume is a Views"),
         (lambda: rm.evaluate(VOLUME, [CAMERA]), "views is a list of a Camera"),
@@ -345,6 +349,17 @@ ROWS = {
         (lambda: rm.gauss_newton(lambda x: (x, LINE), [1, 2], steps="many"), "steps is 'many'"),
         (lambda: rm.gauss_newton(lambda x: (x, LINE), [1, 2], retract=3), "retract is 3"),
     ],
+    "Format": [
+        (lambda: rm.Format(), "format None: name is None, want a text of one line"),
+        (lambda: rm.Format("two\nlines"), "name is 'two\\nlines'"),
+        (lambda: rm.Format("npz", "npz", len, len, len), "format 'npz': suffixes is 'npz', want one or more suffixes"),
+        (lambda: rm.Format("npz", ()), "suffixes is ()"),
+        (lambda: rm.Format("npz", [".a/b"]), "suffixes is ['.a/b']"),
+        (lambda: rm.Format("npz", ".npz"), "format 'npz': detect is None, want a function detect(path)"),
+        (lambda: rm.Format("npz", ".npz", len, "read"), "format 'npz': read is 'read', want a function read(path)"),
+        (lambda: rm.Format("npz", ".npz", len, len), "format 'npz': write is None, want a function write("),
+        (lambda: rm.Format("npz", ".npz", len, len, len, 3), "format 'npz': describe is 3, want a function describe("),
+    ],
     "jacobian": [
         (lambda: rm.jacobian(VOLUME, [CAMERA]), "camera is a list of a Camera"),
         (lambda: rm.jacobian(CAMERA, VOLUME), "volume is a Camera"),
@@ -361,12 +376,19 @@ ROWS = {
         (lambda: rm.levenberg_marquardt(lambda x: (x, LINE), [1, 2], damping="much"), "damping is 'much'"),
         (lambda: rm.levenberg_marquardt(lambda x: (x, LINE), [1, NAN]), "start is nan at 1"),
     ],
-    "load": [(lambda: rm.load(None), "path is None"), (lambda: rm.load(VOLUME), "path is a Volume")],
+    "load": [
+        (lambda: rm.load(None), "path is None"),
+        (lambda: rm.load(VOLUME), "path is a Volume"),
+        (lambda: rm.load("a.h5", format="h5"), "format is 'h5', want HDF5, or an rm.Format"),
+        (lambda: rm.load("a.h5", format=rm.Format), "format is the class Format"),
+    ],
     "load_views": [
         (lambda: rm.load_views(None), "path is None"),
         (lambda: rm.load_views(3), "path is 3"),
         (lambda: rm.load_views(".", split=3), "split is 3"),
         (lambda: rm.load_views(".", background=3), "background is 3"),
+        (lambda: rm.load_views(".", reader=len), "reader is a function, want NeRF-synthetic, or an rm.Reader"),
+        (lambda: rm.load_views(".", reader="LLFF"), "reader is 'LLFF', want NeRF-synthetic"),
     ],
     "orbit": [
         (lambda: around(count=0), "count is 0"),
@@ -421,6 +443,17 @@ ROWS = {
         (lambda: rm.psnr(SQUARE + 255.0, SQUARE), "image has 255 at its brightest"),
         (lambda: rm.psnr([], []), "image has shape (0,)"),
     ],
+    "Reader": [
+        (lambda: rm.Reader(), "reader None: name is None, want a text of one line"),
+        (lambda: rm.Reader(" "), "name is ' '"),
+        (lambda: rm.Reader("my set"), "reader 'my set': detect is None, want a function detect(folder)"),
+        (lambda: rm.Reader("my set", len, rm.Views), "reader 'my set': read is the class Views, want a function read("),
+        (lambda: rm.Reader("my set", len, len, files=3), "reader 'my set': files is 3, want patterns of file names"),
+        (lambda: rm.Reader("my set", len, len, files="../a.json"), "files is '../a.json'"),
+        (lambda: rm.Reader("my set", len, len, files=["/a.json"]), "files is ['/a.json']"),
+        (lambda: rm.Reader("my set", len, len, files="**/*.json"), "files is '**/*.json'"),
+        (lambda: rm.Reader("my set", len, len, specificity=0.5), "specificity is 0.5"),
+    ],
     "refine": [
         (lambda: rm.refine(VOLUME), "views is a Volume"),
         (lambda: rm.refine(VIEWS, 3), "parameters is 3"),
@@ -453,6 +486,7 @@ ROWS = {
         (lambda: rm.save("x.h5", VOLUME), "volume is 'x.h5', want a Volume; call rm.save(volume, path)"),
         (lambda: rm.save(VOLUME, None), "path is None"),
         (lambda: rm.save(VOLUME, 3), "path is 3"),
+        (lambda: rm.save(VOLUME, "a.h5", format=3), "format is 3, want HDF5, or an rm.Format"),
     ],
     "splat": [
         (lambda: rm.splat(None, [1.0], (3, 3)), "positions are None"),
@@ -473,6 +507,15 @@ ROWS = {
         (lambda: rm.start("cpu", threads="2"), "threads is '2'"),
         (lambda: rm.start("cpu", threads=2.5), "threads is 2.5"),
         (lambda: rm.start("cpu", threads=True), "threads is True"),
+    ],
+    "VolumeSummary": [
+        *of_record(rm.VolumeSummary, [("shape", (1, 2, 3))]),
+        (lambda: rm.VolumeSummary((4, 5, 6), 4), "degree is 4"),
+        (lambda: rm.VolumeSummary((4, 5, 6), 0, 3), "box is 3"),
+        (lambda: rm.VolumeSummary((4, 5, 6), 0, BOX, "softplus"), "activation is 'softplus'"),
+        (lambda: rm.VolumeSummary((4, 5, 6), 0, BOX, ACTIVATION, -1), "bytes_on_disk is -1"),
+        (lambda: rm.VolumeSummary((4, 5, 6), 0, BOX, ACTIVATION, 1, 1, 3), "provenance is 3"),
+        (lambda: rm.VolumeSummary.of(BOX, 3), "volume is"),
     ],
     "write_png": [
         (lambda: rm.write_png(None, SQUARE), "path is None"),
