@@ -202,12 +202,11 @@ def _pixels(volume: Volume, camera: Camera, march: March, rays: int, seed: int) 
 
 def _covered(volume: Volume, camera: Camera) -> np.ndarray:
     """Pixels of the rectangle that holds the box's corners; all where some lie behind, or none of it is seen."""
-    x, y, z = ((volume.corners - camera.position) @ camera.world_from_camera[:3, :3]).T
+    seen, depth = camera.project(volume.corners)
     pixels = np.arange(camera.width * camera.height).reshape(camera.height, camera.width)
-    if (z >= 0).any():
+    if (depth <= 0).any():
         return pixels.ravel()
-    u, v = camera.principal[0] - camera.focal[0] * x / z, camera.principal[1] + camera.focal[1] * y / z
-    rows, columns = (slice(max(int(a.min()), 0), max(int(np.ceil(a.max())), 0)) for a in (v, u))
+    columns, rows = (slice(max(int(a.min()), 0), max(int(np.ceil(a.max())), 0)) for a in seen.T)
     some = pixels[rows, columns].ravel()
     return some if some.size else pixels.ravel()
 

@@ -13,6 +13,7 @@ from raymarch.checks import Check, optional
 from raymarch.data.views import CAMERAS, Views
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
+from raymarch.geometry.lens import unproject
 from raymarch.geometry.pose import BOX
 
 if TYPE_CHECKING:
@@ -72,9 +73,8 @@ def cameras(views: Views | Camera | Iterable[Camera], box=None, ax=None, *, colo
 
 def _pyramid(camera: Camera, length: float) -> np.ndarray:
     """One line (11, 3) in the world along all edges of a camera's pyramid and the roof on its upper edge."""
-    (fx, fy), (px, py), w, h = camera.focal, camera.principal, camera.width, camera.height
+    w, h = camera.width, camera.height
     pixels = np.array([(0, 0), (w, 0), (w, h), (0, h), (w / 2, -0.3 * h)])
-    x, y = ((pixels - (px, py)) / (fx, fy)).T
-    a, b, c, d, roof = length * np.stack([x, -y, -np.ones(5)], axis=1)
+    a, b, c, d, roof = length * unproject(pixels, camera.focal, camera.principal)
     line = np.array([d, 0 * d, a, b, 0 * d, c, b, roof, a, d, c])
     return line @ camera.world_from_camera[:3, :3].T + camera.position
