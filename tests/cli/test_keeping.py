@@ -23,6 +23,7 @@ from PIL import Image
 
 from raymarch import cli, runtime
 from raymarch.cli import say
+from raymarch.cli.options import print_json
 from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
 from raymarch.fitting import fitter
@@ -459,3 +460,31 @@ def test_a_limit_on_addresses_is_said_before_taichi_meets_it(monkeypatch):
     monkeypatch.setattr(runtime, "addresses_left", lambda: 10**9)
     with pytest.raises(RaymarchError, match="1,000,000,000 are left to this process; lift the limit"):
         runtime._require_addresses()
+
+
+def test_a_verb_told_two_places_to_look_from_is_wrong_usage(here, capsys):
+    """Or none: exit code 2, before anything is read."""
+    for more in ([], ["--orbit", "3", "--views", "A"]):
+        code, out, err = ran(capsys, "render", "missing.h5", "--out", "new", *more)
+        assert (code, out) == (2, "") and "either --views DATA or --orbit COUNT" in err
+    assert not Path("new").exists()
+
+
+def test_a_box_of_the_shell_is_its_lower_corner_then_its_upper(here, capsys, monkeypatch):
+    def begun(views, settings, *, box, **_):
+        assert box == [[-1.0, -2.0, -3.0], [4.0, 5.0, 6.5]]
+        raise RaymarchError("begun")
+
+    monkeypatch.setattr(fitter, "fit", begun)
+    code, _, err = ran(capsys, "fit", "A", "--split", "test", "--out", "new.h5", "--box=-1,-2,-3,4,5,6.5")
+    assert code == 1 and err.endswith("raymarch: begun\n")
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+def test_what_is_printed_as_json_is_json(value, capsys):
+    """Which knows no infinities: equal images are of an infinite PSNR."""
+    print_json({"psnr": float(value), "views": ({"psnr": float(value)}, 1.5)})
+    assert json.loads(capsys.readouterr().out, parse_constant=pytest.fail) == {
+        "psnr": None,
+        "views": [{"psnr": None}, 1.5],
+    }

@@ -157,6 +157,27 @@ def test_no_more_is_kept_than_its_share(monkeypatch, empty):
         assert pool.held() <= 3 * 10**6
 
 
+def test_what_was_unused_the_longest_is_freed_first(monkeypatch, empty):
+    for degree in (0, 1, 2):
+        Grid((32, 32, 32), degree).close()
+    kept = [tree.kind[1] for tree in pool._kept]
+    assert kept == [0, 1, 2]
+    most = pool.held() - 1
+    monkeypatch.setattr(pool, "_most", lambda: most)
+    RayBuffer(4).close()
+    assert [tree.kind[1:2] for tree in pool._kept][:2] == [(1,), (2,)]
+
+
+def test_what_was_closed_is_kept_once(empty):
+    """Whether its owner is garbage later or not: two owners of one memory would write over each other."""
+    grid = Grid((8, 8, 8), 0)
+    grid.close()
+    once = pool.held()
+    del grid
+    gc.collect()
+    assert pool.held() == once and len(pool._kept) + len(pool._dropped) == 1
+
+
 def test_what_is_kept_is_freed_before_anything_is_refused(monkeypatch, empty):
     Grid((32, 32, 32), 0).close()
     kept = pool.held()

@@ -8,9 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from raymarch.data.views import Views
+from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
-from raymarch.evaluation.held_out import Evaluation, ViewScore
+from raymarch.evaluation.held_out import Evaluation, ViewScore, evaluate
 from raymarch.evaluation.metrics import psnr, ssim
+from raymarch.geometry.camera import Camera
+from raymarch.rendering.march import March
 
 RNG = np.random.default_rng(0)
 TRUTH = RNG.uniform(0, 1, (14, 13, 3))
@@ -109,3 +113,11 @@ def test_an_evaluation_prints_in_one_short_line():
     made = Evaluation(31.234, 0.98765, tuple(ViewScore(f"{i:03d}", 31.0, 0.98) for i in range(200)), 0.01234)
     assert repr(made) == "Evaluation(PSNR 31.23 dB, SSIM 0.9877, 200 views, 0.0123 s an image)"
     assert repr(replace(made, ssim=None)) == "Evaluation(PSNR 31.23 dB, SSIM none, 200 views, 0.0123 s an image)"
+
+
+def test_a_volume_brighter_than_any_display_is_evaluated():
+    """As what can be shown of it: a line integral has no upper end."""
+    thick = Volume.from_array(np.full((6, 6, 6), 50.0))
+    views = Views([Camera.look_at((0, -9, 0), fov=0.1, width=4, height=4)], np.full((1, 4, 4, 3), 255, np.uint8))
+    found = evaluate(thick, views, march=March(mode="x-ray"))
+    assert found.psnr == math.inf and found.ssim is None

@@ -82,6 +82,20 @@ def test_a_cell_that_no_view_sees_is_no_hull():
     assert (far >= 0).all() and (above == -1).all() and (middle == len(cameras)).all()
 
 
+def test_the_faintest_alpha_counts_as_empty():
+    """Up to 2 of 255, as compression leaves behind; 3 shows something."""
+    cameras = around((0, 0, 0))
+    images = masks(cameras, (0, 0, 0))
+    hulls = []
+    for faint in (0, 2, 3):
+        each = images.copy()
+        each[..., 3] = np.maximum(each[..., 3], faint)
+        with ImageStore(Views(cameras, each)) as store:
+            hulls.append(visual_hull(store, [(-1, -1, -1), (1, 1, 1)], (12, 12, 12)))
+    np.testing.assert_array_equal(hulls[0], hulls[1])
+    assert (hulls[0] == -1).any() and (hulls[2] >= 0).all()
+
+
 def test_a_larger_ball_has_a_larger_hull():
     """More opaque pixels never carve more."""
     cameras = around((0, 0, 0))

@@ -12,16 +12,18 @@ import pytest
 import single as worker
 from sets import write_set
 
+from raymarch import cli
 from raymarch.data.activation import Activation
 from raymarch.data.volume import Volume
 from raymarch.device import pool
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
-from raymarch.gradients import checks
-from raymarch.gradients.check_process import check_gradients
-from raymarch.gradients.checks import check_rows
+from raymarch.gradients import check_process, checks
+from raymarch.gradients.check_process import GradientReport, check_gradients
+from raymarch.gradients.checks import GradientRow, check_rows
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import GROUPS
+from raymarch.gradients.part import part_met
 from raymarch.io.volumes.volume_file import save
 from raymarch.kernels.march import geometry
 from raymarch.rendering.march import March
@@ -178,3 +180,29 @@ def test_the_command_prints_its_rows(tmp_path):
 
 def test_widths_are_tried_from_the_likeliest():
     assert checks.WIDTHS[0] == 1e-5 and sorted(checks.WIDTHS) == [10.0**-k for k in range(7, 2, -1)]
+
+
+def test_the_part_that_is_checked_lies_where_it_was_in_the_whole():
+    """Of a volume of more samples than a check takes: every sample keeps its value and its place."""
+    big = Volume.from_function(
+        lambda p: 9 * np.exp(-20 * ((p - [1.5, 0, 0]) ** 2).sum(-1)), lambda p: 0.5 + 0.1 * p,
+        shape=(100, 20, 20), box=[(-2, -1, -1), (2, 1, 1)],
+    )  # fmt: skip
+    part = part_met(big, Camera.look_at((1.5, -4, 0), (1.5, 0, 0), width=32, height=32), 0)
+    assert part.shape == (64, 20, 20)
+    index = np.linalg.inv(big.world_from_index) @ part.world_from_index @ [0, 0, 0, 1]
+    np.testing.assert_allclose(index, [36, 0, 0, 1], atol=1e-9)
+    np.testing.assert_array_equal(part.density, big.density[36:])
+    np.testing.assert_array_equal(part.features, big.features[36:])
+
+
+@pytest.mark.parametrize("verdict, code", [("good", 0), ("at a kink", 0), ("wrong", 1)])
+def test_the_command_ends_with_1_where_a_gradient_is_wrong(verdict, code, tmp_path, monkeypatch, capsys):
+    row = GradientRow("pose", "x-ray", "f64", 0.0, None, None, 0.0, verdict)
+    monkeypatch.setattr(check_process, "check_gradients", lambda *_, **__: GradientReport((row,), 1.0, (2, 2, 2)))
+    write_set(tmp_path / "set")
+    save(BALL, tmp_path / "ball.h5")
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["check-gradients", str(tmp_path / "ball.h5"), str(tmp_path / "set"), "--json"])
+    assert ended.value.code == code
+    assert json.loads(capsys.readouterr().out)["rows"][0]["verdict"] == verdict

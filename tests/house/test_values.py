@@ -149,6 +149,18 @@ def test_scaled_camera_sees_the_same():
         assert twice.focal[axis] == pytest.approx(2 * CAMERA.focal[axis])
 
 
+def test_a_camera_scaled_to_whole_pixels_keeps_its_edges():
+    """Width and height are rounded, each by its own share."""
+    camera = Camera(np.eye(4), (9.0, 8.0), (3.0, 2.0), 7, 5)
+    half = camera.scaled(0.5)
+    assert (half.width, half.height) == (4, 2)
+    for small, whole, n, m in ((0, 0, 4, 7), (1, 1, 2, 5)):
+        for share in (0.0, 1.0):
+            assert (share * n - half.principal[small]) / half.focal[small] == pytest.approx(
+                (share * m - camera.principal[whole]) / camera.focal[whole]
+            )
+
+
 def test_orbit_keeps_its_distance_and_looks_inwards():
     cameras = orbit((1, 2, 3), 4.0, 7, like=CAMERA)
     assert len(cameras) == 7
@@ -267,6 +279,8 @@ def test_an_optical_depth_that_leaves_single_precision_is_refused():
     for activation in (Activation("relu", scale=1e-10), Activation("identity", scale=1e-10)):
         with pytest.raises(RaymarchError, match=r"density is 1e\+25 at \(3, 2, 1\), an optical depth of .* want up to"):
             replace(v, density=with_one(v.density.astype(float), (3, 2, 1), 1e25), activation=activation)
+    with pytest.raises(RaymarchError, match=r"density is -1e\+25 at \(3, 2, 1\), an optical depth of .* want up to"):
+        replace(v, density=with_one(v.density.astype(float), (3, 2, 1), -1e25), activation=activation)
 
 
 # Volumes of plain arrays

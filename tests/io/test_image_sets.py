@@ -21,7 +21,7 @@ from raymarch.io.files import limits, strict_json
 from raymarch.io.image_sets.frame_file import unique_names
 from raymarch.io.image_sets.layouts import LAYOUTS
 from raymarch.io.image_sets.load import load_views
-from raymarch.io.images.write import write_png
+from raymarch.io.images.write import write_depth, write_png
 
 LEGO = Path(__file__).parents[3] / "shared" / "data" / "lego400"
 
@@ -534,6 +534,16 @@ def test_images_that_show_nothing_are_said(tmp_path, kind, caplog):
     assert len(caplog.records) == 1 and re.search(said, caplog.text)
 
 
+def test_images_that_are_opaque_in_part_raise_no_doubt(tmp_path, caplog):
+    folder = write_set(tmp_path / "set")
+    for i in range(3):
+        image = random_image(4, seed=i)
+        image[..., 3] = np.pad(np.full((4, 6), 255), 1)
+        Image.fromarray(image).save(folder / "train" / f"r_{i}.png")
+    load_views(folder)
+    assert caplog.text == ""
+
+
 def test_a_principal_point_that_is_a_share_is_doubted(tmp_path, caplog):
     folder = write_set(tmp_path / "set", cx=0.5, cy=0.5)
     for i in range(3):
@@ -593,3 +603,13 @@ def test_bad_pictures_are_refused_and_leave_the_old_one(tmp_path, monkeypatch):
     with pytest.raises(RaymarchError, match="Permission denied.*choose a folder that you may write to"):
         write_png(path, np.ones((2, 2, 3)))
     assert path.read_bytes() == before and [p.name for p in tmp_path.iterdir()] == ["a.png"]
+
+
+def test_depth_is_white_near_dark_far_and_black_where_nothing_is(tmp_path):
+    depth = np.array([[1.0, 2.0], [3.0, np.inf]])
+    write_depth(tmp_path / "own.png", depth)
+    assert np.asarray(Image.open(tmp_path / "own.png")).tolist() == [[255, 153], [51, 0]]
+    write_depth(tmp_path / "given.png", depth, 0.0, 4.0)
+    assert np.asarray(Image.open(tmp_path / "given.png")).tolist() == [[204, 153], [102, 0]]
+    write_depth(tmp_path / "none.png", np.full((2, 2), np.inf))
+    assert not np.asarray(Image.open(tmp_path / "none.png")).any()

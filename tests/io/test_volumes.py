@@ -219,6 +219,20 @@ def removed(name):
     return edit
 
 
+def packed_twice(file):
+    """Gzip over gzip, which would multiply what a bomb of zeros declares."""
+    kept = dict(file["density"].attrs)
+    plan = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    plan.set_chunk((2, 3, 2))
+    plan.set_deflate(1)
+    plan.set_deflate(1)
+    del file["density"]
+    h5py.h5d.create(file.id, b"density", h5py.h5t.IEEE_F32LE, h5py.h5s.create_simple((2, 3, 2)), plan)
+    file["density"][:] = 0
+    for key, value in kept.items():
+        file["density"].attrs[key] = value
+
+
 FILTERED = {"data": np.zeros((2, 3, 2), "f4"), "chunks": (2, 3, 2)}
 HARMFUL = {
     "external link": (linked(h5py.ExternalLink("other.h5", "density")), "density is a ExternalLink"),
@@ -233,6 +247,7 @@ HARMFUL = {
     "texts of variable length": (replaced("provenance", data="{}"), "provenance has type object"),
     "lzf": (replaced("density", compression="lzf", **FILTERED), "density has filters"),
     "scale-offset": (replaced("density", scaleoffset=2, **FILTERED), "density has filters"),
+    "gzip twice": (packed_twice, "density has filters"),
     "growing": (
         replaced("density", data=np.zeros((2, 3, 2), "f4"), chunks=(9, 9, 9), maxshape=(None,) * 3),
         "larger than its shape",

@@ -296,3 +296,80 @@ def test_camera_and_its_rays_render_alike(renderer):
     np.testing.assert_allclose(seen.image.reshape(-1, 3), image[:, :3], rtol=0, atol=1e-6)
     np.testing.assert_allclose(seen.opacity.reshape(-1), 1 - image[:, 3], rtol=0, atol=1e-6)
     np.testing.assert_allclose(seen.depth.reshape(-1), depth, rtol=1e-6)
+
+
+@pytest.mark.parametrize("margin", [1, 3])
+def test_a_margin_marks_the_cells_that_read_so_many_samples_more(renderer, margin):
+    """On either side of the one sample that holds something."""
+    density = np.zeros(LARGE)
+    density[9, 18, 13] = 9.0
+    renderer.grid.upload(replace(sparse(), density=density))
+    renderer.grid.refresh_occupancy(0.5, margin)
+    empty_distance, _ = drive.distances(renderer.grid)
+    edges = [np.linspace(0, n - 1, c + 1) for n, c in zip(LARGE, empty_distance.shape, strict=True)]
+    for cell in np.ndindex(empty_distance.shape):
+        low, high = ([np.floor(e[i] + 1e-9) for e, i in zip(edges, cell, strict=True)],
+                     [np.ceil(e[i + 1] - 1e-9) for e, i in zip(edges, cell, strict=True)])  # fmt: skip
+        wanted = all(a - margin <= x <= b + margin for a, x, b in zip(low, (9, 18, 13), high, strict=True))
+        assert (empty_distance[cell] == 0) == wanted
+
+
+def reading_cells(renderer, sample):
+    """The cells of LARGE that a place less than a sample away from a sample lies in."""
+    per_index = np.array(renderer.grid.cells) / (np.array(LARGE) - 1)
+    low, high = (np.array(sample) - 1) * per_index, (np.array(sample) + 1) * per_index
+    last = np.array(renderer.grid.cells) - 1
+    first, end = np.maximum(np.floor(low + 1e-9), 0).astype(int), np.minimum(np.ceil(high - 1e-9) - 1, last).astype(int)
+    return tuple(slice(a, b + 1) for a, b in zip(first, end, strict=True))
+
+
+@pytest.fixture
+def scattered(renderer):
+    """A few occupied cells, and which samples they read."""
+    renderer.grid.upload(sparse())
+    occupied = np.random.default_rng(3).uniform(size=renderer.grid.cells) < 0.03
+    drive.set_occupied(renderer.grid, occupied)
+    renderer.grid.measure_occupancy()
+    return np.array([occupied[reading_cells(renderer, at)].any() for at in np.ndindex(LARGE)]).reshape(LARGE)
+
+
+def test_blocks_are_alive_that_hold_a_sample_of_an_occupied_cell(renderer, scattered):
+    alive, edge = renderer.grid.fields.block_occupied.to_numpy(), renderer.grid.mark
+    needed = np.zeros(alive.shape, bool)
+    for at in np.argwhere(scattered):
+        needed[tuple(at // edge)] = True
+    assert 0 < needed.sum() < 0.5 * needed.size and (alive[needed] == 1).all()
+    assert alive[tuple(map(slice, renderer.grid.blocks))].mean() < 0.9
+
+
+def test_carving_empties_the_samples_that_no_occupied_cell_reads(renderer, scattered):
+    full = sparse().density + 1.0
+    renderer.grid.upload(replace(sparse(), density=full))
+    drive.set_occupied(renderer.grid, np.zeros(renderer.grid.cells, bool))
+    nothing, _ = renderer.grid.download_carved()
+    assert (nothing == renderer.grid.activation.empty).all()
+    occupied = np.random.default_rng(3).uniform(size=renderer.grid.cells) < 0.03
+    drive.set_occupied(renderer.grid, occupied)
+    carved, _ = renderer.grid.download_carved()
+    np.testing.assert_array_equal(carved[scattered], full[scattered])
+    emptied = carved == renderer.grid.activation.empty
+    assert emptied.sum() > 0.5 * (~scattered).sum()  # on a cell's face both cells count
+
+
+def test_a_renderers_step_is_in_voxels():
+    """Of the shortest edge."""
+    v = replace(cases.volume("rotated", 0), background=cases.BACKGROUND)
+    rays = cases.rays(v)
+    with Renderer(v, March(step=0.7, min_transmittance=0.0, min_weight=0.0)) as renderer:
+        image, _ = renderer.trace(rays)
+    edge = np.linalg.norm(v.world_from_index[:3, :3], axis=0).min()
+    np.testing.assert_allclose(image, drive.image(v, rays, 0.7 * edge), rtol=0, atol=2e-5)
+
+
+def test_the_line_integral_of_the_thinnest_haze_is_not_skipped():
+    """Nothing is too thin to count where nothing is to be shown: it may be scaled later."""
+    haze = Volume.from_array(np.full((9, 9, 9), 1e-9))
+    along = Rays([[0.1, 0.2, -3.0]], [[0.0, 0.0, 1.0]])
+    with Renderer(haze, March(mode="x-ray")) as renderer:
+        image, _ = renderer.trace(along)
+    np.testing.assert_allclose(image[0, :3], 2e-9, rtol=1e-5)

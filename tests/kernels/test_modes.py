@@ -15,6 +15,7 @@ from raymarch.data.activation import Activation
 from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
 from raymarch.kernels.march.modes import MODES
+from raymarch.kernels.rays.camera import jitter_pixels
 from raymarch.rendering.march import March
 from raymarch.rendering.renderer import Renderer, render
 
@@ -122,6 +123,16 @@ def test_jitter_is_a_function_of_seed_and_pixel(mode):
     np.testing.assert_array_equal(images[0], images[1])
     assert np.abs(images[0] - images[2]).max() > 1e-4
     assert 0 < np.abs(images[0] - even).max() < 0.3
+
+
+def test_steps_are_as_much_longer_as_shorter_and_phases_fill_their_share():
+    buffer = drive.ray_buffer()
+    pixels = np.arange(buffer.capacity, dtype=np.int32)
+    jitter_pixels(buffer.fields, 5, pixels, 0.6, 0.3)
+    phase, stretch = buffer.fields.jitter.to_numpy().T[:, : len(pixels)]
+    for given, low, high in ((phase, 0.0, 0.6), (stretch, 0.7, 1.3)):
+        assert low <= given.min() < low + 0.01 and high - 0.01 < given.max() <= high
+        assert abs(given.mean() - (low + high) / 2) < 4 * (high - low) / np.sqrt(12 * len(pixels))
 
 
 @pytest.mark.parametrize(

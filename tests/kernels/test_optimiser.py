@@ -6,6 +6,7 @@ import drive
 import numpy as np
 import pytest
 
+from raymarch.data.activation import Activation
 from raymarch.data.volume import Volume
 from raymarch.device.grid import Grid
 from raymarch.errors import RaymarchError
@@ -123,7 +124,7 @@ def test_a_gradient_that_is_not_finite_freezes_all(where, bad):
         grid.fields.d_density[0, 1, 2, 3] = bad
     else:
         grid.fields.d_features[0, 1, 2, 3] = [0.0, bad, 0.0]
-    grid.fields.touched.fill(1)
+    grid.fields.block_written.fill(1)
     for step in (6, 7):
         grid.reduce_slots()
         ADAM.step(grid, step, 0.0, step)
@@ -145,3 +146,33 @@ def test_rates_decay_from_first_to_final():
 def test_a_grid_without_moments_cannot_refine():
     with Grid((4, 4, 4), 0) as grid, pytest.raises(RaymarchError, match="moments=True"):
         grid.refine((4, 4, 4))
+
+
+def test_rates_of_relu_are_in_units_of_twice_its_start():
+    grid, start_of_relu = drive.adam_grid(), 0.07
+    start(grid)
+    grid.set_activation(Activation("relu", start_of_relu))
+    before, _ = grid.download()
+    drive.set_gradient(grid, np.ones(SHAPE), np.zeros((*SHAPE, 3)))
+    Adam(lr_density=0.4).step(grid, 0, 0.0, 0)
+    np.testing.assert_allclose(before - grid.download()[0], 0.4 * 2 * start_of_relu, rtol=1e-5)
+    grid.set_activation(Activation())
+
+
+def test_what_one_sample_gives_is_summed_in_every_block_that_it_reaches():
+    """A cell at the end of a block has corners in the next, which nobody marked as touched."""
+    grid = drive.adam_grid()
+    start(grid)
+    fields, edge = grid.fields, grid.mark
+    fields.block_written.fill(0)
+    fields.block_has_gradient.fill(0)
+    fields.block_written[0, 0, 0] = 1
+    for corner in np.ndindex(2, 2, 2):
+        x, y, z = edge - 1 + np.array(corner)
+        fields.d_density[0, x, y, z] = 1.0 + sum(corner)
+    grid.reduce_slots()
+    d_density, _ = grid.download_gradient()
+    for corner in np.ndindex(2, 2, 2):
+        assert d_density[tuple(edge - 1 + np.array(corner))] == 1.0 + sum(corner)
+    assert d_density.sum() == 8 + 3 * 4
+    drive.set_gradient(grid, np.zeros(SHAPE), np.zeros((*SHAPE, 3)))

@@ -157,6 +157,26 @@ def test_a_step_out_of_sight_is_none_and_none_is_endless():
         np.testing.assert_allclose(np.linalg.norm(camera.position - TRUE.position), moved)
 
 
+def test_what_an_image_with_alpha_is_held_to():
+    """Its colour over the background, and the transmittance that straight alpha leaves."""
+    image = np.random.default_rng(0).uniform(0, 1, (28, 32, 4))
+    colour, alpha = image[..., :3], image[..., 3:]
+    target = module._target(image, TRUE, (0.2, 0.5, 0.9))
+    np.testing.assert_allclose(target[..., :3], alpha * colour + (1 - alpha) * [0.2, 0.5, 0.9], atol=1e-12)
+    np.testing.assert_allclose(target[..., 3:], 1 - alpha, atol=1e-12)
+    np.testing.assert_array_equal(module._target(colour, TRUE, "white"), colour)
+
+
+@pytest.mark.parametrize("count, of", [(28, 28), (7, 28), (5, 28)])
+def test_a_blur_leaves_what_is_even_as_it_is(count, of):
+    """And a ramp in its middle, where nothing is cut off: its weights' means are the parts' middles."""
+    weights = module._gaussian(count, of, 1.5)
+    np.testing.assert_allclose(weights.sum(1), 1, rtol=1e-12)
+    middle = (np.arange(count) + 0.5) * of / count
+    inside = (middle > 9) & (middle < of - 9)
+    np.testing.assert_allclose((weights @ (np.arange(of) + 0.5))[inside], middle[inside], rtol=1e-3)
+
+
 def test_what_is_out_of_sight_meets_no_ray():
     """A box of points is out of sight only if no pixel's ray comes near it; in the middle of the image it never is."""
     rng = np.random.default_rng(0)

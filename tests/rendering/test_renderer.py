@@ -87,6 +87,22 @@ def test_rays_and_colours_are_those_of_the_cameras_and_images(store):
     np.testing.assert_allclose(fields.target.to_numpy()[: len(pixel)], COLOUR[pixel], rtol=0, atol=1e-15)
 
 
+def test_colours_come_without_their_exposure(store):
+    """Each view has three gains and three offsets of its own; alpha has none."""
+    exposures = np.random.default_rng(1).uniform([0.6] * 3 + [-0.1] * 3, [1.4] * 3 + [0.1] * 3, (len(VIEWS), 6))
+    pixel = np.concatenate([pixels_of(tiles()[tile]) for tile in drawn(store, 18, 2)])
+    view = pixel // (WIDTH * HEIGHT)
+    store.set_exposures(exposures)
+    buffer = drive.ray_buffer()
+    draw_tiles(buffer.fields, store.fields, store.listed, 18, 2, 0)
+    target = buffer.fields.target.to_numpy()[: len(pixel)]
+    store.set_exposures(np.tile([1.0, 1.0, 1.0, 0.0, 0.0, 0.0], (len(VIEWS), 1)))
+    np.testing.assert_allclose(
+        exposures[view, :3] * target[:, :3] + exposures[view, 3:], COLOUR[pixel, :3], rtol=0, atol=1e-14
+    )
+    np.testing.assert_allclose(target[:, 3], COLOUR[pixel, 3], rtol=0, atol=1e-15)
+
+
 @pytest.mark.parametrize("count", [1, 5, 18, 25])
 def test_each_tile_comes_once_a_round(store, count):
     """Whatever is drawn in a step: three rounds are cut out of the steps laid end to end."""

@@ -11,6 +11,7 @@ import pytest
 from raymarch.errors import RaymarchError
 from raymarch.geometry.pose import exp_rigid
 from raymarch.solvers.least_squares import Operator, cgls, conjugate_gradients, gauss_newton, levenberg_marquardt
+from raymarch.solvers.linear_model import linear_model
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
@@ -181,6 +182,16 @@ def test_heavy_damping_is_no_solution_but_is_overcome():
         found = levenberg_marquardt(lambda x: (A @ x - B, A), np.zeros(5), damping=damping, steps=200)
         assert found.converged
         np.testing.assert_allclose(found.x, BEST, atol=1e-6)
+
+
+@pytest.mark.parametrize("damping", [1e-3, 1.0, 1e3])
+def test_a_damped_step_that_is_matrix_free_is_that_of_the_normal_equations(damping):
+    """(J'J + c) p = -J'r, c the damping times the curvature along the gradient."""
+    slope = A.T @ B
+    c = damping * np.sum((A @ slope) ** 2) / (slope @ slope)
+    step = linear_model(B, operator(A), True).step(damping)
+    wanted = -np.linalg.solve(A.T @ A + c * np.eye(5), slope)
+    np.testing.assert_allclose(step.move, wanted, rtol=0, atol=2e-3 * np.linalg.norm(wanted))
 
 
 def test_a_wall_is_not_stepped_over():

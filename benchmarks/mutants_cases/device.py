@@ -1,0 +1,126 @@
+"""Faults on the device's side: pool, owners, grid, layout, memory, buffers."""
+
+from mutants_cases.fault import Fault
+
+VALUES = "tests/house/test_values.py::"
+POOL = "tests/device/test_pool.py::"
+FORECAST = "tests/fitting/test_forecast.py::"
+
+FAULTS = [
+    Fault(
+        "a tree of just the room that is wanted does not serve",
+        "device/pool.py",
+        "all(n >= m for n, m in zip(room, wanted",
+        "all(n > m for n, m in zip(room, wanted",
+        (POOL + "test_images_of_volumes_of_many_shapes_compile_no_kernel_again",),
+    ),
+    Fault(
+        "a larger tree serves no small volume",
+        "device/pool.py",
+        "most = max(LOOSE * size_of(room), SMALL)",
+        "most = min(LOOSE * size_of(room), SMALL)",
+        (POOL + "test_an_image_is_the_same_whatever_the_room",),
+    ),
+    Fault(
+        "what was used last is freed first",
+        "device/pool.py",
+        "_destroy(_kept.pop(0))",
+        "_destroy(_kept.pop())",
+        (POOL + "test_what_was_unused_the_longest_is_freed_first",),
+    ),
+    Fault(
+        "a tree that was closed is taken in twice",
+        "device/owner.py",
+        "self._watching.detach()",
+        "self._watching.peek()",
+        (
+            POOL + "test_what_was_closed_is_kept_once",
+            POOL + "test_what_was_never_closed_is_taken_back",
+        ),
+    ),
+    Fault(
+        "a closed owner still gives its fields",
+        "device/owner.py",
+        "runtime.require_owner()\n            self._fields = None",
+        "runtime.require_owner()\n            self._fields = self._fields",
+        (VALUES + "test_use_after_close_is_an_error",),
+    ),
+    Fault(
+        "the sum of the slots takes no memory",
+        "device/memory.py",
+        "(slots + 1 if slots else 0)",
+        "(slots if slots else 0)",
+        (VALUES + "test_the_bytes_counted_are_those_of_the_arrays",),
+    ),
+    Fault(
+        "blocks that are cut off are not counted",
+        "device/memory.py",
+        "tuple(-(-n // edge) * edge for n in shape)",
+        "tuple(n // edge * edge for n in shape)",
+        (FORECAST + "test_a_thin_grid_counts_whole_blocks",),
+    ),
+    Fault(
+        "what Taichi can index is asked of samples, not of their numbers",
+        "device/memory.py",
+        "if math.prod(shape) * channels > MAX_CELLS:",
+        "if math.prod(shape) > MAX_CELLS:",
+        (VALUES + "test_too_large_a_grid_is_refused_with_the_bytes",),
+    ),
+    Fault(
+        "cells are spread over one sample more",
+        "device/grid.py",
+        "(np.array(self.cells) / max_index)",
+        "(np.array(self.cells) / (max_index + 1))",
+        ("tests/kernels/test_invariances.py::test_occupied_cells_are_those_that_read_something",),
+    ),
+    Fault(
+        "a finer level spans a smaller box",
+        "device/grid.py",
+        "(np.array(self.shape) - 1.0) / (np.array(shape) - 1.0)",
+        "np.array(self.shape) / np.array(shape)",
+        (VALUES + "test_refining_keeps_trilinear_fields_and_the_box[finer0]",),
+    ),
+    Fault(
+        "a voxel is as long as its longest edge",
+        "device/grid.py",
+        "np.linalg.norm(self.world_from_index[:3, :3], axis=0).min())",
+        "np.linalg.norm(self.world_from_index[:3, :3], axis=0).max())",
+        ("tests/kernels/test_invariances.py::test_a_renderers_step_is_in_voxels",),
+    ),
+    Fault(
+        "the last cell of an axis is missing",
+        "device/grid_layout.py",
+        "tuple(-(-(n - 1) // CELL_SIZE) for n in shape)",
+        "tuple(max((n - 1) // CELL_SIZE, 1) for n in shape)",
+        ("tests/kernels/test_invariances.py::test_occupied_cells_are_those_that_read_something",),
+        accepted="cells are then a little larger than four voxels: `cells_per_index` follows their number",
+    ),
+    Fault(
+        "images without alpha are transparent",
+        "device/image_store.py",
+        "np.full_like(images[..., :1], 255)",
+        "np.full_like(images[..., :1], 0)",
+        ("tests/rendering/test_renderer.py::test_images_without_alpha_are_opaque",),
+    ),
+    Fault(
+        "a full buffer is refused",
+        "device/ray_buffer.py",
+        "if count > self.capacity:",
+        "if count >= self.capacity:",
+        ("tests/kernels/test_invariances.py::test_images_are_the_same_bytes_for_any_batch",),
+    ),
+    Fault(
+        "any thread may use the device",
+        "runtime.py",
+        "if _owner is not None and threading.get_ident() != _owner[1]:",
+        "if _owner is None and threading.get_ident() != _owner[1]:",
+        (POOL + "test_release_belongs_to_the_thread_that_started",),
+    ),
+    Fault(
+        "another precision is taken for the one that runs",
+        "runtime.py",
+        "if want is not None and want != getattr(_running, name):",
+        "if want is not None and want is getattr(_running, name, None):",
+        (VALUES + "test_bad_values",),
+    ),
+]

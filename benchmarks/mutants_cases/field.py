@@ -1,0 +1,189 @@
+"""Faults in the kernels of the field: interpolation, activations, harmonics, occupancy, transfer, arithmetic."""
+
+from mutants_cases.fault import Fault
+
+CLOSED = "tests/kernels/test_closed_forms.py::"
+REFERENCE = "tests/kernels/test_march_reference.py::"
+SKIPPING = "tests/kernels/test_invariances.py::"
+HARMONICS = "tests/kernels/test_harmonics.py::test_each_harmonic_is_that_of_the_recurrences"
+TRANSPOSE = "tests/kernels/test_transposes.py::test_scatter_is_the_transpose_of_gather[4]"
+GRADIENT = REFERENCE + "test_gradient_is_the_reference[upright-1-softplus-sigmoid]"
+DOT_TEST = "tests/kernels/test_geometry.py::test_every_parameter_passes_the_dot_test_and_the_difference"
+
+FAULTS = [
+    Fault(
+        "interpolation along y where it is along x",
+        "kernels/field/gather.py",
+        "v10 += (values[at + x + y] - v10) * f[0]",
+        "v10 += (values[at + x + y] - v10) * f[1]",
+        (TRANSPOSE,),
+    ),
+    Fault(
+        "a corner's weight is not taken from its neighbour",
+        "kernels/field/gather.py",
+        "add(part, corner, in_y - z1)",
+        "add(part, corner, in_y)",
+        (TRANSPOSE,),
+    ),
+    Fault(
+        "the upper corner is written one along y",
+        "kernels/field/gather.py",
+        "add(part, corner + z, z1)",
+        "add(part, corner + y, z1)",
+        (TRANSPOSE,),
+    ),
+    Fault(
+        "a point on the last face belongs to a cell beyond",
+        "kernels/field/gather.py",
+        "ti.cast(max_index, ti.i32) - 1)",
+        "ti.cast(max_index, ti.i32))",
+        (REFERENCE + "test_points_on_the_last_faces_belong_to_the_last_cell",),
+    ),
+    Fault(
+        "the slope along x is interpolated by the place in x",
+        "kernels/field/gather.py",
+        "x01 + (x11 - x01) * f[1]",
+        "x01 + (x11 - x01) * f[0]",
+        (DOT_TEST + "[rotated-0-softplus-sigmoid-0-{}]",),
+    ),
+    Fault(
+        "softplus's slope by one exponential has its sides swapped",
+        "kernels/field/activation.py",
+        "ti.select(x > 0, 1.0, e) / (1.0 + e)",
+        "ti.select(x > 0, e, 1.0) / (1.0 + e)",
+        (GRADIENT,),
+    ),
+    Fault(
+        "softplus's slope has the sign of x wrong",
+        "kernels/field/activation.py",
+        "def softplus_slope(x):\n    return 1.0 / (1.0 + exp(-x))",
+        "def softplus_slope(x):\n    return 1.0 / (1.0 + exp(x))",
+        (CLOSED + "test_slope_is_the_derivative_of_the_activation[softplus]",),
+    ),
+    Fault(
+        "relu's slope at its kink is that from above",
+        "kernels/field/activation.py",
+        "return ti.select(x > 0, 1.0, 0.0)",
+        "return ti.select(x >= 0, 1.0, 0.0)",
+        ("tests/kernels/test_kinks.py::test_at_relus_kink_it_is_the_slope_from_below",),
+    ),
+    Fault(
+        "the exponential's slope at its bound is that from above",
+        "kernels/field/activation.py",
+        "return ti.select(x <= MAX_EXPONENT,",
+        "return ti.select(x < MAX_EXPONENT,",
+        ("tests/kernels/test_kinks.py::test_at_exponentials_bound_it_is_the_slope_from_below",),
+    ),
+    Fault(
+        "the sigmoid's slope has a sign wrong",
+        "kernels/field/activation.py",
+        "return y * (1.0 - y)",
+        "return y * (1.0 + y)",
+        (GRADIENT,),
+    ),
+    Fault(
+        "Y of degree 3, order 2 has twice its constant",
+        "kernels/field/harmonics.py",
+        "Y[14] = C32 * z * (xx - yy)",
+        "Y[14] = 2.0 * C32 * z * (xx - yy)",
+        (HARMONICS + "[3-2]",),
+    ),
+    Fault(
+        "Y of degree 2, order -1 has the other sign",
+        "kernels/field/harmonics.py",
+        "Y[5] = -C21 * y * z",
+        "Y[5] = C21 * y * z",
+        (HARMONICS + "[2--1]",),
+    ),
+    Fault(
+        "a slope of degree 3 lacks the factor of its derivative",
+        "kernels/field/harmonics.py",
+        "s[13, 0] = -C31 * (4.0 * z * z - 3.0 * x * x - y * y)",
+        "s[13, 0] = -C31 * (4.0 * z * z - x * x - y * y)",
+        (HARMONICS + "[3-1]",),
+    ),
+    Fault(
+        "the last sample that a cell reads is not looked at",
+        "kernels/field/occupancy.py",
+        "last = ti.min(ti.cast(ti.ceil(high), ti.i32) + margin,",
+        "last = ti.min(ti.cast(high, ti.i32) - 1 + margin,",
+        (SKIPPING + "test_occupied_cells_are_those_that_read_something",),
+    ),
+    Fault(
+        "occupied cells have no margin below",
+        "kernels/field/occupancy.py",
+        "first = ti.max(ti.cast(low, ti.i32) - margin, 0)",
+        "first = ti.max(ti.cast(low, ti.i32), 0)",
+        (SKIPPING + "test_a_margin_marks_the_cells_that_read_so_many_samples_more",),
+    ),
+    Fault(
+        "the visual hull rules out what it allows",
+        "kernels/field/occupancy.py",
+        "if grid.hull_mask[I]:",
+        "if not grid.hull_mask[I]:",
+        (SKIPPING + "test_occupied_cells_are_those_that_read_something",),
+    ),
+    Fault(
+        "the search for the nearest occupied cell ends at the first border",
+        "kernels/field/occupancy.py",
+        "while r < best and (x - r >= 0 or x + r < n):",
+        "while r < best and (x - r >= 0 and x + r < n):",
+        (SKIPPING + "test_leap_is_the_chessboard_distance",),
+    ),
+    Fault(
+        "a block is not alive by the cell before its first sample",
+        "kernels/field/occupancy.py",
+        "low, high = ti.cast(B * grid.block - 1, float) * per_index",
+        "low, high = ti.cast(B * grid.block, float) * per_index",
+        (SKIPPING + "test_blocks_are_alive_that_hold_a_sample_of_an_occupied_cell",),
+    ),
+    Fault(
+        "refining counts samples where it should count edges",
+        "kernels/field/transfer.py",
+        "j / (ny - 1), k / (nz - 1)]",
+        "j / ny, k / (nz - 1)]",
+        ("tests/house/test_values.py::test_refining_keeps_trilinear_fields_and_the_box[finer0]",),
+    ),
+    Fault(
+        "samples below an occupied cell are emptied",
+        "kernels/field/transfer.py",
+        "ti.Vector([i + 1, j + 1, k + 1]) * per_index",
+        "ti.Vector([i, j, k]) * per_index",
+        (SKIPPING + "test_carving_empties_the_samples_that_no_occupied_cell_reads",),
+    ),
+    Fault(
+        "two digits of the exponential's polynomial are swapped",
+        "kernels/numeric.py",
+        "p = 0.24022651 + f",
+        "p = 0.24026251 + f",
+        (CLOSED + "test_f32_exp_is_good_near_zero_and_over_the_range",),
+    ),
+    Fault(
+        "a term of the logarithm's series is wrong",
+        "kernels/numeric.py",
+        "q * (1 / 7 + q *",
+        "q * (1 / 8 + q *",
+        (CLOSED + "test_f32_log1p_is_good_over_the_unit_interval",),
+    ),
+    Fault(
+        "infinity counts as finite",
+        "kernels/numeric.py",
+        "& 0x7FF != 0x7FF",
+        "& 0x7FF != 0x7FE",
+        ("tests/kernels/test_optimiser.py::test_a_gradient_that_is_not_finite_freezes_all",),
+    ),
+    Fault(
+        "the derivative of a point's share has its sign wrong",
+        "kernels/splat.py",
+        "slope[a] *= 1.0 if ti.static(upper) else -1.0",
+        "slope[a] *= -1.0 if ti.static(upper) else 1.0",
+        ("tests/autodiff/test_splatting.py::test_adjoint_is_the_derivative[(7, 5) x 1-positions]",),
+    ),
+    Fault(
+        "a point reaches its own row only",
+        "kernels/splat.py",
+        "% BANDS < 2",
+        "% BANDS < 1",
+        ("tests/autodiff/test_splatting.py::test_one_point_in_the_middle_of_eight_samples",),
+    ),
+]

@@ -1,0 +1,128 @@
+"""Faults in the kernels of a fit: losses, regularisers, Adam, sums over slots, visual hull."""
+
+from mutants_cases.fault import Fault
+from mutants_cases.field import GRADIENT
+
+LOSSES = "tests/kernels/test_losses.py::"
+ADAM = "tests/kernels/test_optimiser.py::"
+TAPE = "tests/autodiff/test_tape.py::"
+HULL = "tests/fitting/test_bounds.py::"
+
+FAULTS = [
+    Fault(
+        "the background shows where pixels are opaque",
+        "kernels/fit/losses.py",
+        "+ background * (1.0 - t[3])",
+        "+ background * t[3]",
+        (LOSSES + "test_value_is_the_formula[squared-background2-0.0]",),
+    ),
+    Fault(
+        "Huber's line has half its slope",
+        "kernels/fit/losses.py",
+        "2.0 * delta * ti.abs(d) - delta * delta",
+        "delta * ti.abs(d) - delta * delta",
+        (LOSSES + "test_value_is_the_formula[huber-background2-0.0]",),
+    ),
+    Fault(
+        "transmittance is held to alpha",
+        "kernels/fit/losses.py",
+        "background)[c]) ** 2 / 3.0\n        total += opacity * (rays.image[r][3] - (1.0 - rays.target[r][3]))",
+        "background)[c]) ** 2 / 3.0\n        total += opacity * (rays.image[r][3] - rays.target[r][3])",
+        (LOSSES + "test_value_is_the_formula[squared-background2-0.7]",),
+    ),
+    Fault(
+        "the error is the sum of three colours",
+        "kernels/fit/losses.py",
+        "return total / (3.0 * count)",
+        "return total / count",
+        (LOSSES + "test_colour_error_is_the_clipped_mean_square",),
+    ),
+    Fault(
+        "the second moment is corrected for one step less",
+        "kernels/fit/adam.py",
+        "c2 = 1.0 / (1.0 - beta2 ** ti.cast(age + 1, float))",
+        "c2 = 1.0 / (1.0 - beta2 ** ti.cast(ti.max(age, 1), float))",
+        (ADAM + "test_several_steps_are_those_of_kingma_and_ba",),
+    ),
+    Fault(
+        "eps stands within the root",
+        "kernels/fit/adam.py",
+        "grid.density[I] -= lr_density * m * c1 / (ti.sqrt(v * c2) + eps)",
+        "grid.density[I] -= lr_density * m * c1 / ti.sqrt(v * c2 + eps)",
+        (ADAM + "test_several_steps_are_those_of_kingma_and_ba",),
+    ),
+    Fault(
+        "the features' second moment has the first one's rate",
+        "kernels/fit/adam.py",
+        "v = beta2 * grid.v_features[I] + (1.0 - beta2) * h * h",
+        "v = beta2 * grid.v_features[I] + (1.0 - beta1) * h * h",
+        (ADAM + "test_several_steps_are_those_of_kingma_and_ba",),
+    ),
+    Fault(
+        "the step that was not finite is miscounted",
+        "kernels/fit/adam.py",
+        "grid.nonfinite_step[None] = step + 2",
+        "grid.nonfinite_step[None] = step + 1",
+        (ADAM + "test_a_gradient_that_is_not_finite_freezes_all",),
+    ),
+    Fault(
+        "a block is dirty by its own samples alone",
+        "kernels/fit/reduce.py",
+        "lower = ti.max(B - ti.Vector([i, j, k]), 0)",
+        "lower = ti.max(B, 0)",
+        (
+            GRADIENT,
+            "tests/kernels/test_march_reference.py::test_gradient_is_the_reference[rotated-0-softplus-sigmoid]",
+            "tests/kernels/test_optimiser.py::test_what_one_sample_gives_is_summed_in_every_block_that_it_reaches",
+        ),
+    ),
+    Fault(
+        "slots are not left clean",
+        "kernels/fit/reduce.py",
+        "grid.d_density[s, I[0], I[1], I[2]] = 0",
+        "grid.d_density[s, I[0], I[1], I[2]] *= 1",
+        ("tests/kernels/test_invariances.py::test_gradients_accumulate_and_repeat",),
+    ),
+    Fault(
+        "sparsity's penalty lacks its factor",
+        "kernels/fit/regularise.py",
+        "ti.log(1.0 + 2.0 * x * x)",
+        "ti.log(1.0 + x * x)",
+        (TAPE + "test_a_flat_volume_has_no_variation",),
+    ),
+    Fault(
+        "the variation's adjoint has a sign wrong",
+        "kernels/fit/regularise.py",
+        "d_density += u_density * d / ti.sqrt(",
+        "d_density -= u_density * d / ti.sqrt(",
+        (TAPE + "test_gradient_of_the_tape_is_the_derivative_of_its_loss[softplus-sigmoid-regularisers]",),
+    ),
+    Fault(
+        "edges between blocks count",
+        "kernels/fit/regularise.py",
+        "if local[a] + 1 < EDGE and N[a] < shape[a]:",
+        "if local[a] + 1 <= EDGE and N[a] < shape[a]:",
+        (TAPE + "test_all_blocks_are_all_edges_within_them",),
+    ),
+    Fault(
+        "cells that nobody looks at count as hull",
+        "kernels/fit/hull.py",
+        "seen[i, j, k] = -1 if carved or not partly else count",
+        "seen[i, j, k] = -1 if carved else count",
+        (HULL + "test_a_cell_that_no_view_sees_is_no_hull",),
+    ),
+    Fault(
+        "cells are looked at by their lower corner",
+        "kernels/fit/hull.py",
+        "(ti.Vector([i, j, k]) + 0.5) * cell",
+        "ti.Vector([i, j, k]) * cell",
+        (HULL + "test_hull_of_a_ball_holds_it_and_is_little_larger",),
+    ),
+    Fault(
+        "the faintest alpha that counts as empty shows something",
+        "kernels/fit/hull.py",
+        "[3] > ALPHA",
+        "[3] >= ALPHA",
+        (HULL + "test_the_faintest_alpha_counts_as_empty",),
+    ),
+]

@@ -1,0 +1,81 @@
+"""Faults in fitting: where the object is, schedule, settings, weights, budget, and where a volume is kept."""
+
+from mutants_cases.fault import Fault
+
+ADAM = "tests/kernels/test_optimiser.py::"
+SETTINGS = "tests/fitting/test_settings.py::"
+TAPE = "tests/autodiff/test_tape.py::"
+KEEPING = "tests/cli/test_keeping.py::"
+
+FAULTS = [
+    Fault(
+        "the box ends at the last cell's lower face",
+        "fitting/bounds.py",
+        "np.minimum(index.max(0) + 2, SEARCH_CELLS)",
+        "np.minimum(index.max(0), SEARCH_CELLS)",
+        ("tests/fitting/test_bounds.py::test_box_of_a_ball_holds_it_and_is_little_larger",),
+    ),
+    Fault(
+        "rates fall along a line",
+        "fitting/optimiser.py",
+        "decay = self.final**progress",
+        "decay = 1 - (1 - self.final) * progress",
+        (ADAM + "test_rates_decay_from_first_to_final",),
+    ),
+    Fault(
+        "relu's rates are in units of the start itself",
+        "fitting/optimiser.py",
+        "lr_density *= 2 * grid.activation.shift",
+        "lr_density *= grid.activation.shift",
+        (ADAM + "test_rates_of_relu_are_in_units_of_twice_its_start",),
+    ),
+    Fault(
+        "variation is not weighted by the share of blocks",
+        "fitting/tape.py",
+        "per_edge = fraction * (kernels.EDGE - 1)",
+        "per_edge = (kernels.EDGE - 1)",
+        (TAPE + "test_a_share_of_the_blocks_is_the_full_sum_on_average[0.4]",),
+    ),
+    Fault(
+        "sparsity is not weighted by the share of blocks",
+        "fitting/tape.py",
+        "sparsity / (fraction * voxels)",
+        "sparsity / voxels",
+        (TAPE + "test_a_share_of_the_blocks_is_the_full_sum_on_average[0.4]",),
+    ),
+    Fault(
+        "blocks are never shifted along z",
+        "fitting/tape.py",
+        "% kernels.EDGE for a in range(3)]",
+        "% kernels.EDGE * (a < 2) for a in range(3)]",
+        (TAPE + "test_a_share_of_the_blocks_is_the_full_sum_on_average[1.0]",),
+    ),
+    Fault(
+        "seconds lift the limit of steps that were asked for",
+        "fitting/settings.py",
+        'if changes.get("seconds") is not None and changes.get("steps") is None:',
+        'if changes.get("seconds") is not None:',
+        (SETTINGS + "test_seconds_alone_lift_the_limit_of_steps",),
+    ),
+    Fault(
+        "levels may end before the finest",
+        "fitting/settings.py",
+        "or pairs[-1][1] != 1:",
+        "or pairs[-1][1] > 1:",
+        (SETTINGS + "test_bad_settings_are_refused",),
+    ),
+    Fault(
+        "the images' place on the device is forgotten",
+        "fitting/budget.py",
+        '"images": pixels * (images[3] + 4)',
+        '"images": pixels * images[3]',
+        ("tests/fitting/test_forecast.py::test_a_budget_that_images_alone_exceed_is_said",),
+    ),
+    Fault(
+        "a fit that was cut short goes beside another such",
+        "fitting/keep.py",
+        'if cut_short(volume.provenance.get("ended")) and _is_finished(wanted):',
+        'if cut_short(volume.provenance.get("ended")) or _is_finished(wanted):',
+        (KEEPING + "test_what_was_cut_short_never_replaces_what_was_not",),
+    ),
+]

@@ -1,0 +1,173 @@
+"""Faults in gradients, rendering and registration: what directs the kernels from NumPy."""
+
+from mutants_cases.fault import Fault
+from mutants_cases.march import DOT_FLAT
+
+CHECK = "tests/gradients/test_check.py::"
+REGISTER = "tests/registration/test_registration.py::"
+RENDER = "tests/kernels/test_invariances.py::"
+PROJECTION, LINEARISED = "gradients/projection.py", "gradients/linearised.py"
+
+FAULTS = [
+    Fault(
+        "a turned camera turns its rays the other way",
+        PROJECTION,
+        "dot_local += np.cross(dot.pose[3:], local)",
+        "dot_local += np.cross(local, dot.pose[3:])",
+        (DOT_FLAT,),
+    ),
+    Fault(
+        "the gradient by a turn has its factors swapped",
+        PROJECTION,
+        "np.cross(local, d_local).sum(0)",
+        "np.cross(d_local, local).sum(0)",
+        (DOT_FLAT,),
+    ),
+    Fault(
+        "a moved box moves rays along with it",
+        PROJECTION,
+        "moved = -self.index_from_world @ np.vstack",
+        "moved = self.index_from_world @ np.vstack",
+        (DOT_FLAT,),
+    ),
+    Fault(
+        "what is along a direction is not taken out of its tangent",
+        PROJECTION,
+        "(dot_local - local * (local * dot_local).sum(1, keepdims=True)) / length",
+        "dot_local / length",
+        (DOT_FLAT,),
+    ),
+    Fault(
+        "tangents come without exposure",
+        LINEARISED,
+        "out[:, :3, column] *= v.exposure[:3]",
+        "out[:, :3, column] *= 1.0",
+        (DOT_FLAT,),
+    ),
+    Fault(
+        "the offset's gradient is multiplied by the gain",
+        LINEARISED,
+        "(seen[:, :3] * d_image[:, :3]).sum(0), d_image[:, :3].sum(0)]",
+        "(seen[:, :3] * d_image[:, :3]).sum(0), d[:, :3].sum(0)]",
+        (DOT_FLAT,),
+    ),
+    Fault(
+        "gradients are divided by the gain",
+        LINEARISED,
+        "d[:, :3] *= v.exposure[:3]",
+        "d[:, :3] /= v.exposure[:3]",
+        (DOT_FLAT,),
+    ),
+    Fault(
+        "the step moves by all of its direction",
+        "gradients/viewpoint.py",
+        "self.step + h * float(by.step)",
+        "self.step + float(by.step)",
+        (DOT_FLAT,),
+    ),
+    Fault(
+        "harmonics are not checked one by one where the focal turns rays",
+        "gradients/checks.py",
+        'TURNING = ("pose", "focal", "principal_point")',
+        'TURNING = ("pose", "principal_point")',
+        (CHECK + "test_a_mistyped_constant_of_one_harmonic_is_found_in_a_mixture_of_all",),
+    ),
+    Fault(
+        "a difference of a thousandth is good enough",
+        "gradients/checks.py",
+        "DIFFERENCE = 1e-7",
+        "DIFFERENCE = 1e-3",
+        (CHECK + "test_a_gradient_wrong_by_one_in_ten_thousand_is_found[adjoint and tangent]",),
+    ),
+    Fault(
+        "directions after the first that a pass carries are left out",
+        "gradients/tangent_passes.py",
+        "there = there[done.shape[1] :]",
+        "there = there[most:]",
+        ("tests/kernels/test_geometry.py::test_directions_of_the_volume_are_columns_too",),
+    ),
+    Fault(
+        "the part that is checked lies where the whole began",
+        "gradients/part.py",
+        "place[:3, 3] += place[:3, :3] @ lower",
+        "place[:3, 3] += 0 * lower",
+        ("tests/gradients/test_check.py::test_the_part_that_is_checked_lies_where_it_was_in_the_whole",),
+    ),
+    Fault(
+        "steps are as long in the world as in voxels",
+        "rendering/march.py",
+        "dt = self.step * grid.voxel if dt is None else dt",
+        "dt = self.step if dt is None else dt",
+        (RENDER + "test_a_renderers_step_is_in_voxels",),
+    ),
+    Fault(
+        "pixels come in the order of their marching",
+        "rendering/renderer.py",
+        "image[rays] = buffer.image(call.count)",
+        "image[first : first + call.count] = buffer.image(call.count)",
+        (RENDER + "test_camera_and_its_rays_render_alike",),
+    ),
+    Fault(
+        "opacity is transmittance",
+        "rendering/renderer.py",
+        "1 - image[:, 3].reshape(size)",
+        "image[:, 3].reshape(size)",
+        (RENDER + "test_camera_and_its_rays_render_alike",),
+    ),
+    Fault(
+        "what is skipped may hide something bright",
+        "rendering/visibility.py",
+        "INVISIBLE / (longest * brightest(volume))",
+        "INVISIBLE / longest",
+        (RENDER + "test_skipping_haze_before_something_bright_changes_little[identity-50.0]",),
+    ),
+    Fault(
+        "haze is skipped that a line integral sees",
+        "rendering/visibility.py",
+        "density_rule.signed and mode.ends:",
+        "density_rule.signed:",
+        (RENDER + "test_the_line_integral_of_the_thinnest_haze_is_not_skipped",),
+    ),
+    Fault(
+        "a mode of one's own may be wrong by all of its slope",
+        "rendering/mode_check.py",
+        "GOOD = 1e-2",
+        "GOOD = 1e0",
+        ("tests/kernels/test_own_modes.py::test_a_wrong_part_is_named_in_one_line",),
+    ),
+    Fault(
+        "alpha is compared with transmittance",
+        "registration/register.py",
+        "(1 - alpha) * require_colour(background), 1 - alpha]",
+        "(1 - alpha) * require_colour(background), alpha]",
+        (REGISTER + "test_what_an_image_with_alpha_is_held_to",),
+    ),
+    Fault(
+        "a step of a search may be as long as it likes",
+        "registration/register.py",
+        "min(1.0, LONGEST / max(float(np.linalg.norm(move)), LONGEST))",
+        "max(1.0, LONGEST / max(float(np.linalg.norm(move)), LONGEST))",
+        (REGISTER + "test_a_step_out_of_sight_is_none_and_none_is_endless",),
+    ),
+    Fault(
+        "a camera is out of sight only if it is far away too",
+        "registration/register.py",
+        "away > FARTHEST * self.reach or out_of_sight(",
+        "away > FARTHEST * self.reach and out_of_sight(",
+        (REGISTER + "test_a_step_out_of_sight_is_none_and_none_is_endless",),
+    ),
+    Fault(
+        "a blur brightens and darkens",
+        "registration/register.py",
+        "return weights / weights.sum(1, keepdims=True)",
+        "return weights / weights.sum(0, keepdims=True)",
+        (REGISTER + "test_a_blur_leaves_what_is_even_as_it_is",),
+    ),
+    Fault(
+        "bright images are refused by the measures that they are shown to",
+        "evaluation/held_out.py",
+        "np.clip(image, 0, 1)  # an x-ray",
+        "image  # an x-ray",
+        ("tests/evaluation/test_metrics.py::test_a_volume_brighter_than_any_display_is_evaluated",),
+    ),
+]

@@ -1,0 +1,71 @@
+"""Faults in the command line: what it takes, what it says, how it ends."""
+
+from mutants_cases.fault import Fault
+
+KEEPING = "tests/cli/test_keeping.py::"
+
+FAULTS = [
+    Fault(
+        "wrong usage ends as a failure does",
+        "cli/__init__.py",
+        "say.usage(error)\n        sys.exit(2)",
+        "say.usage(error)\n        sys.exit(1)",
+        (KEEPING + "test_a_verb_told_two_places_to_look_from_is_wrong_usage",),
+    ),
+    Fault(
+        "an orbit and an image set may both be given",
+        "cli/render.py",
+        "if (data is None) == (orbit is None):",
+        "if data is None and orbit is None:",
+        (KEEPING + "test_a_verb_told_two_places_to_look_from_is_wrong_usage",),
+    ),
+    Fault(
+        "names of files steer the terminal",
+        "cli/say.py",
+        'return "".join(c if c.isprintable() else',
+        'return "".join(c if c else',
+        (KEEPING + "test_names_of_files_steer_no_terminal",),
+    ),
+    Fault(
+        "false is true in the shell",
+        "cli/fit.py",
+        '"false": "False"',
+        '"false": "True"',
+        ("tests/fitting/test_settings.py::test_the_shell_says_what_python_says",),
+    ),
+    Fault(
+        "a box's six numbers are pairs of an axis",
+        "cli/options.py",
+        "return [numbers[:3], numbers[3:]]",
+        "return [numbers[::2], numbers[1::2]]",
+        (KEEPING + "test_a_box_of_the_shell_is_its_lower_corner_then_its_upper",),
+    ),
+    Fault(
+        "infinity is printed as JSON",
+        "cli/options.py",
+        "and not math.isfinite(value):",
+        "and math.isnan(value):",
+        (KEEPING + "test_what_is_printed_as_json_is_json",),
+    ),
+    Fault(
+        "a wrong gradient ends as a right one does",
+        "cli/check_gradients.py",
+        "return 0 if report.good else 1",
+        "return 0 if report.good else 0",
+        ("tests/gradients/test_check.py::test_the_command_ends_with_1_where_a_gradient_is_wrong",),
+    ),
+    Fault(
+        "a fit that went elsewhere ends as one that did not",
+        "cli/fit.py",
+        "return 1 if kept.why or result",
+        "return 1 if result",
+        (KEEPING + "test_a_fit_says_where_it_is",),
+    ),
+    Fault(
+        "Ctrl-C ends with the status of success",
+        "cli/__init__.py",
+        'except (click.exceptions.Abort, KeyboardInterrupt):\n        say.note("interrupted")\n        sys.exit(1)',
+        'except (click.exceptions.Abort, KeyboardInterrupt):\n        say.note("interrupted")\n        sys.exit(0)',
+        (KEEPING + "test_a_signal_ends_a_verb_in_one_line_and_tidies_up",),
+    ),
+]
