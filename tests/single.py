@@ -21,6 +21,7 @@ from raymarch.kernels.field import activation
 from raymarch.kernels.field.activation import COLOUR_FUNCTIONS, DENSITY_FUNCTIONS
 from raymarch.kernels.field.gather import cell_of, gather, scatter
 from raymarch.kernels.field.harmonics import basis, basis_slope
+from raymarch.kernels.march.march import mark
 from raymarch.kernels.march.variant import Variant
 from raymarch.kernels.rays.camera import shuffled
 from raymarch.kernels.splat import splat_adjoint
@@ -127,6 +128,11 @@ def scatter_of(grid: ti.template(), points: POINTS, w: NUMBERS):
         p = ti.Vector([points[r, 0], points[r, 1], points[r, 2]])
         cell = cell_of(p, grid.max_index[None])
         scatter(grid.d_density, 0, cell, p - cell, w[r])
+
+
+@ti.kernel
+def mark_of(grid: ti.template(), cell: ti.math.ivec3, cell2: ti.math.ivec3):
+    mark(grid, cell, cell2)
 
 
 def numbers(kernel, x, *before):

@@ -19,7 +19,7 @@ from raymarch.errors import RaymarchError
 CAUGHT, ACCEPTED, SURVIVED = "caught", "accepted", "survived"
 COPIED = ("raymarch", "tests", "docs", "README.md", "pyproject.toml")
 LINKED = ("benchmarks", "examples", "notebooks", "scenes")  # which no fault is in
-LONGEST = 300.0  # seconds that a fault's tests may take; one that hangs is noticed too
+LONGEST = 120.0  # seconds that a fault's tests may take; one that hangs is noticed too
 PROOF = 1800.0  # seconds for all tests without any fault
 CACHE = "TI_OFFLINE_CACHE_FILE_PATH"
 PYTEST = ("-m", "pytest", "-q", "-x", "--tb=line", "-rfE", "--no-header", "-p", "no:cacheprovider")
@@ -94,5 +94,7 @@ class Place:
 
 
 def _first_failure(said: str) -> str:
-    found = re.search(r"^(?:FAILED|ERROR) (?:tests/)?(\S.*?)(?: - .*)?$", said, re.MULTILINE)
+    found = re.search(
+        r"^(?:FAILED|ERROR)\S*(?: not found:)? (?:\S*?tests/)?([\w./]+(?:::\w+(?:\[.*\])?)?)", said, re.MULTILINE
+    )
     return found[1] if found else ""

@@ -9,6 +9,7 @@ import drive
 import numpy as np
 import pytest
 import single as worker
+import taichi as ti
 
 
 @pytest.mark.parametrize("block", cases.BLOCKS)
@@ -32,6 +33,17 @@ def test_scatter_is_the_transpose_of_gather(block):
         difference = gathered @ w - np.sum(v.density * scattered)
         assert abs(difference) < 1e-12 * np.linalg.norm(gathered) * np.linalg.norm(w)
     grid.fields.d_density.fill(0)
+
+
+@pytest.mark.parametrize("before", [(0, 0), (0, 1), (1, 0), (1, 1)], ids=str)
+def test_both_samples_of_a_pair_mark_their_blocks_whichever_was_marked_before(before):
+    grid = drive.grid_of(1)
+    marks, edge = grid.fields.block_written, grid.mark
+    marks.fill(0)
+    marks[0, 0, 0], marks[1, 0, 0] = before
+    worker.mark_of(grid.fields, ti.Vector([edge - 1, 0, 0]), ti.Vector([edge, 0, 0]))
+    assert marks.to_numpy()[:2, 0, 0].tolist() == [1, 1] and marks.to_numpy().sum() == 2
+    marks.fill(0)
 
 
 @pytest.mark.parametrize("cuts", [(0.0, 0.0), (0.3, 0.02)], ids=["no cuts", "early stop and weight floor"])
