@@ -82,6 +82,14 @@ def test_a_cell_that_no_view_sees_is_no_hull():
     assert (far >= 0).all() and (above == -1).all() and (middle == len(cameras)).all()
 
 
+def test_the_hull_of_a_ball_is_as_symmetrical_as_its_cameras():
+    """Which stand at every eighth of a circle: mirrored in x and in y they are themselves."""
+    cameras = around((0, 0, 0))
+    with ImageStore(Views(cameras, masks(cameras, (0, 0, 0)))) as store:
+        hull = visual_hull(store, [(-1, -1, -1), (1, 1, 1)], (12, 12, 12)) >= 0
+    assert hull.any() and (hull == hull[::-1]).all() and (hull == hull[:, ::-1]).all()
+
+
 def test_the_faintest_alpha_counts_as_empty():
     """Up to 2 of 255, as compression leaves behind; 3 shows something."""
     cameras = around((0, 0, 0))

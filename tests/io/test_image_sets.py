@@ -54,6 +54,8 @@ def test_pixels_win_over_the_angle(tmp_path):
     assert camera.focal == (9, 10.5) and camera.principal == (3, 2.5)
     camera = load_views(write_set(tmp_path / "frame", frames=framed(1, fl_x=20))).cameras[1]
     assert camera.focal == (20, 20)
+    cameras = load_views(write_set(tmp_path / "both", fl_x=9, frames=framed(1, fl_x=20))).cameras
+    assert [camera.focal[0] for camera in cameras] == [9, 20, 9]
 
 
 SOME = random_image(3)
@@ -538,7 +540,7 @@ def test_images_that_are_opaque_in_part_raise_no_doubt(tmp_path, caplog):
     folder = write_set(tmp_path / "set")
     for i in range(3):
         image = random_image(4, seed=i)
-        image[..., 3] = np.pad(np.full((4, 6), 255), 1)
+        image[:3, :, 3], image[3:, :, 3] = 255, 0
         Image.fromarray(image).save(folder / "train" / f"r_{i}.png")
     load_views(folder)
     assert caplog.text == ""

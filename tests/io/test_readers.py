@@ -122,6 +122,7 @@ def test_one_split_of_the_layout_is_enough(tmp_path):
     folder = write_set(tmp_path / "set")
     for name in ("a", "z"):
         (folder / f"transforms_{name}.json").write_text("[1, 2")
+    assert [reader.name for reader in readers.READERS if reader.detect(folder)] == ["NeRF-synthetic"]
     assert reader_of(folder, readers.READERS).name == "NeRF-synthetic" and len(rm.load_views(folder)) == 3
 
 

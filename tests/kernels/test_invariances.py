@@ -249,6 +249,20 @@ def test_skipping_haze_before_something_bright_changes_little(colour, value):
         np.testing.assert_allclose(skipped, sees.render(camera, "black").image, rtol=0, atol=1e-5 * max(value, 1))
 
 
+def test_what_is_skipped_hides_no_more_where_colours_are_brighter():
+    """A haze too thin to count at colours up to 1 counts at 50."""
+    n, value = 17, 50.0
+    haze = 0.999 * INVISIBLE / (2 * np.sqrt(3))
+    place = affine_of_box([(-1, -1, -1), (1, 1, 1)], (n, n, n))
+    features = np.full((n, n, n, 3), value / Y00, np.float32)
+    volume = Volume(np.full((n, n, n), haze, np.float32), features, place, Activation("relu", 0, 1, "identity"))
+    camera = Camera.look_at((3, 3, 3), width=24, height=24, fov=0.5)
+    with Renderer(volume, March(min_transmittance=0.0, min_weight=0.0)) as sees:
+        image = sees.render(camera, "black").image
+    along = -np.log1p(-image.max() / value) / haze  # the length of the longest ray in the box
+    assert 0.9 * 2 * np.sqrt(3) < along <= 2 * np.sqrt(3) * (1 + 1e-4)
+
+
 @pytest.mark.parametrize("share", [0.0, 0.002, 0.05, 1.0])
 def test_leap_is_the_chessboard_distance(renderer, share):
     grid = renderer.grid
@@ -278,20 +292,18 @@ def test_occupied_cells_are_those_that_read_something(renderer):
 
 def test_images_are_the_same_bytes_for_any_batch(renderer):
     camera = Camera.look_at((0.3, -3, 1), width=13, height=11)
-    renderer.grid.upload(sparse())
-    settings = renderer.settings
     images = []
-    for batch in (256, 64, 17, 1):
-        renderer.settings = replace(settings, batch=batch)
-        seen = renderer.render(camera)
+    for batch in (256, 143, 64, 17, 1):
+        with Renderer(sparse(), replace(renderer.settings, batch=batch)) as batched:
+            seen = batched.render(camera)
         images.append([seen.image.tobytes(), seen.opacity.tobytes(), seen.depth.tobytes()])
-    renderer.settings = settings
     assert all(image == images[0] for image in images)
     assert 0 < seen.opacity.max() and np.isfinite(seen.depth).any() and np.isinf(seen.depth).any()
 
 
 def test_camera_and_its_rays_render_alike(renderer):
-    camera = Camera.look_at((0.3, -3, 1), width=13, height=11)
+    """Of an image of several squares, in whose order its pixels are marched."""
+    camera = Camera.look_at((0.3, -3, 1), width=45, height=37)
     seen, (image, depth) = renderer.render(camera), renderer.trace(camera.rays(), depth=True)
     np.testing.assert_allclose(seen.image.reshape(-1, 3), image[:, :3], rtol=0, atol=1e-6)
     np.testing.assert_allclose(seen.opacity.reshape(-1), 1 - image[:, 3], rtol=0, atol=1e-6)
