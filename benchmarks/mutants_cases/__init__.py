@@ -6,7 +6,10 @@ import importlib
 
 from mutants_cases.fault import Fault
 
-MODULES = ("field", "march", "fit", "values", "gradients", "device", "fitting", "files", "images", "verbs")
+MODULES = (
+    *("field", "march", "rays", "fit", "values", "measures", "gradients", "device", "fitting", "files", "images"),
+    "verbs",
+)
 
 
 def all_faults() -> list[Fault]:

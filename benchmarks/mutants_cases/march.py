@@ -1,7 +1,7 @@
-"""Faults in the march: compositing, adjoint, tangent, remaining radiance, geometry, depth, rays."""
+"""Faults in the march: compositing, adjoint, tangent, remaining radiance, geometry, depth."""
 
 from mutants_cases.fault import Fault
-from mutants_cases.field import CLOSED, DOT_TEST, GRADIENT, REFERENCE, SKIPPING
+from mutants_cases.field import CLOSED, DOT_TEST, GRADIENT, REFERENCE
 
 MODES = "tests/kernels/test_modes.py::"
 OURS = "tests/kernels/test_own_modes.py::test_ours_pass_the_check_of_modes"
@@ -9,7 +9,6 @@ EACH_MODE = MODES + "test_image_and_gradient_are_the_reference"
 DOT_FLAT = DOT_TEST + "[rotated-0-softplus-sigmoid-0-{}]"
 IMAGE_FLAT = REFERENCE + "test_image_is_the_reference[rotated-0-softplus-sigmoid]"
 TRANSPOSES = "tests/kernels/test_transposes.py::"
-TILES = "tests/rendering/test_renderer.py::"
 MARCH, GEOMETRY = "kernels/march/march.py", "kernels/march/geometry.py"
 
 FAULTS = [
@@ -229,82 +228,5 @@ FAULTS = [
         "total[c] += Y[k] * features[3 * k + c]",
         "total[c] += Y[k] * features[(grid.degree + 1) ** 2 * c + k]",
         (REFERENCE + "test_image_is_the_reference[upright-1-softplus-sigmoid]",),
-    ),
-    Fault(
-        "a ray that runs backwards along an axis enters by its exit",
-        "kernels/rays/traverse.py",
-        "near, far = ti.max(near, ti.min(t0, t1)), ti.min(far, ti.max(t0, t1))",
-        "near, far = ti.max(near, t0), ti.min(far, t1)",
-        (IMAGE_FLAT,),
-    ),
-    Fault(
-        "a ray beside the box and along it is no miss",
-        "kernels/rays/traverse.py",
-        "near, far = ti.max(near, ti.min(t0, t1)), ti.min(far, ti.max(t0, t1))\n        elif o[a] < 0 or o[a] >",
-        "near, far = ti.max(near, ti.min(t0, t1)), ti.min(far, ti.max(t0, t1))\n        elif o[a] < 0 and o[a] >",
-        (REFERENCE + "test_image_is_the_reference[upright-1-softplus-sigmoid]",),
-    ),
-    Fault(
-        "jittered steps are moved the other way",
-        "kernels/rays/traverse.py",
-        "ti.min(k + 1.0 - phase, 1.0) * dt",
-        "ti.min(k + 1.0 + phase, 1.0) * dt",
-        (EACH_MODE + "[1-emission-absorption-variant1-True]",),
-    ),
-    Fault(
-        "a leap backwards along an axis goes a cell too far",
-        "kernels/rays/traverse.py",
-        "(cell[a] - distance + 1 - q[a]) / speed",
-        "(cell[a] - distance - q[a]) / speed",
-        (SKIPPING + "test_skipping_empty_space_changes_nothing[0.5]",),
-    ),
-    Fault(
-        "steps are longer by jitter and never shorter",
-        "kernels/rays/camera.py",
-        "1.0 + stretch * (2.0 * v - 1.0)",
-        "1.0 + stretch * (2.0 * v)",
-        ("tests/kernels/test_modes.py::test_steps_are_as_much_longer_as_shorter_and_phases_fill_their_share",),
-    ),
-    Fault(
-        "images are upside down",
-        "kernels/rays/lens.py",
-        "(lens[3] - v) / lens[1]",
-        "(v - lens[3]) / lens[1]",
-        (SKIPPING + "test_device_rays_are_the_cameras",),
-    ),
-    Fault(
-        "rays go through the upper edge of their pixels",
-        "kernels/rays/camera.py",
-        "pixels[r] // width + 0.5)",
-        "pixels[r] // width)",
-        (SKIPPING + "test_device_rays_are_the_cameras",),
-    ),
-    Fault(
-        "the last row of tiles sticks out",
-        "kernels/rays/camera.py",
-        "store.tile, store.height - store.tile)",
-        "store.tile, store.height - 1)",
-        (TILES + "test_rays_and_colours_are_those_of_the_cameras_and_images",),
-    ),
-    Fault(
-        "tiles get their exposure twice",
-        "kernels/rays/camera.py",
-        "(target[c] - store.exposure[view][3 + c]) / store.exposure[view][c]",
-        "(target[c] - store.exposure[view][3 + c]) * store.exposure[view][c]",
-        (TILES + "test_colours_come_without_their_exposure",),
-    ),
-    Fault(
-        "every round draws tiles in the same order",
-        "kernels/rays/camera.py",
-        "hash_u32(seed, epoch, 0)",
-        "hash_u32(seed, 0, 0)",
-        (TILES + "test_each_tile_comes_once_a_round[18]",),
-    ),
-    Fault(
-        "the last step does not list a tile",
-        "kernels/rays/camera.py",
-        "while k <= n and far > near and not meets:",
-        "while k < n and far > near and not meets:",
-        (TILES + "test_tiles_whose_samples_meet_something_are_listed_and_others_are_not",),
     ),
 ]
