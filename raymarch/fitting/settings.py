@@ -9,7 +9,7 @@ from raymarch.checks import Check, flag, instance_of, number, one_of, optional, 
 from raymarch.data.activation import FIT_COLOUR, FIT_DENSITY, ColourActivation, DensityActivation
 from raymarch.data.views import VIEWS, Views
 from raymarch.data.volume import MAX_DEGREE
-from raymarch.device.grid import BLOCKS
+from raymarch.device.grid_layout import BLOCKS
 from raymarch.errors import RaymarchError
 from raymarch.fitting.optimiser import ADAM, Adam
 

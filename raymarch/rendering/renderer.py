@@ -18,7 +18,7 @@ from raymarch.data.views import require_colour
 from raymarch.data.volume import VOLUME, Volume
 from raymarch.device.grid import Grid
 from raymarch.device.memory import BYTES_A_RAY, MAX_CELLS, available_bytes
-from raymarch.device.owner import Closing
+from raymarch.device.owner import Holder
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import CAMERA, Camera
@@ -51,7 +51,7 @@ class Rendering:
     depth: np.ndarray
 
 
-class Renderer(Closing):
+class Renderer(Holder):
     """A volume on the device, ready for many images; `close` it, or use it in a `with`.
 
     Example:
@@ -72,10 +72,6 @@ class Renderer(Closing):
             skip_invisible(self.grid, volume, settings.rule)
             self.buffer = owners.enter_context(RayBuffer(settings.batch))
             self._owners = owners.pop_all()
-
-    def close(self) -> None:
-        """Free the device memory."""
-        self._owners.close()
 
     @checked(camera=ONE_CAMERA, background=BACKGROUND, depth=flag)
     def render(self, camera: Camera, background=None, *, depth: bool = True) -> Rendering:
