@@ -18,6 +18,7 @@ from raymarch.device.grid import Grid
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
+from raymarch.gradients.linearised import Linearised
 from raymarch.kernels.march.march import march, march_adjoint
 from raymarch.rendering.renderer import Renderer, render
 
@@ -198,3 +199,24 @@ def test_release_belongs_to_the_thread_that_started(empty):
     thread.start()
     thread.join()
     assert runtime.dtype() is np.float64 and "another thread" in said[0]
+
+
+def test_a_ray_takes_as_many_numbers_as_memory_counts():
+    fields = [getattr(drive.ray_buffer().fields, name) for name in ("origin", "direction", "image", "target", "jitter")]
+    fields += [getattr(drive.ray_buffer().fields, name) for name in ("sum_even", "sum_odd")]
+    assert sum(field.n for field in fields) + fields[2].n + 1 == memory.NUMBERS_A_RAY  # its gradient, and the depth
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda v: Renderer(v), lambda v: Linearised(v, CAMERA), lambda v: Linearised(v, CAMERA, columns=2)],
+    ids=["Renderer", "Linearised", "Linearised of two columns"],
+)
+def test_what_cannot_be_made_as_a_whole_gives_back_its_first_part(make, monkeypatch):
+    given: list[pool.Tree] = []
+    give = pool.give
+    monkeypatch.setattr(pool, "give", lambda tree: (given.append(tree), give(tree)))
+    monkeypatch.setattr(RayBuffer, "__init__", lambda *_: pytest.fail("no room for rays"))
+    with pytest.raises(pytest.fail.Exception, match="no room"):
+        make(ball((4, 4, 4)))
+    assert [tree.kind[0] for tree in given] == ["Grid"] and given[0] in pool._kept
