@@ -23,7 +23,8 @@ from raymarch.errors import RaymarchError
 from raymarch.fitting.bounds import find_box
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.interrupt import asked_to_stop
-from raymarch.fitting.settings import FIT_SETTINGS, FitSettings, preset
+from raymarch.fitting.presets import preset
+from raymarch.fitting.settings import FIT_SETTINGS, FitSettings
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.pose import BOX, exp_rigid, twist_about
 from raymarch.geometry.rays import Rays

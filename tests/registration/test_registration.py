@@ -10,7 +10,7 @@ from drive import BALL_BOX, ball_views
 
 from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
-from raymarch.fitting.settings import preset
+from raymarch.fitting.presets import preset
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.pose import exp_rigid, twist_about
 from raymarch.geometry.similarity import _pixels, aligned, carried, similarity
