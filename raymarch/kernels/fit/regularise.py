@@ -83,7 +83,8 @@ def regularise(
                 I = B * EDGE - shift + local
                 if all(I >= 0) and all(I < shape):
                     if ti.static(of == OPTICAL_DEPTH):
-                        total += weight * value(activation.density(variant, grid.density[I] + grid.shift[None]))
+                        x = activation.density(variant, grid.density[I] + grid.shift[None])
+                        total += weight * value(x)
                     else:
                         for a in ti.static(range(3)):
                             if has_neighbour(local, I, shape, a, 1):
@@ -128,13 +129,12 @@ def regularise_adjoint(
                         grid.density.grad[I] = grid.density.grad[I] + d
                     else:
                         d_features = ti.Vector.zero(float, grid.features.n)
-                        for q in range(6):  # not unrolled: the channels are
-                            a, way = q // 2, ti.cast(2 * (q % 2) - 1, ti.i32)
-                            if has_neighbour(local, I, shape, a, way):
-                                N = I
-                                N[a] += way
-                                e = grid.features[I] - grid.features[N]
-                                for c in ti.static(range(grid.features.n)):
-                                    d_features[c] -= owed * way * slope(-way * e[c])
+                        for a in ti.static(range(3)):
+                            for side in range(2):  # not unrolled: the channels are
+                                way = 2 * side - 1
+                                if has_neighbour(local, I, shape, a, way):
+                                    e = grid.features[I] - grid.features[I + way * ti.Vector.unit(3, a, ti.i32)]
+                                    for c in ti.static(range(grid.features.n)):
+                                        d_features[c] -= owed * way * slope(-way * e[c])
                         grid.features.grad[I] = grid.features.grad[I] + d_features
                     grid.block_has_gradient[I // grid.block] = ti.u8(1)
