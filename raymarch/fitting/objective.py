@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from raymarch.arguments import checked, held, hold
-from raymarch.checks import Check, Wrong, instance_of, number, one_of, shown, text
+from raymarch.checks import Check, Wrong, instance_of, number, one_of, optional, shown, text
 from raymarch.kernels.fit import losses, regularise
 
 WEIGHT = number(0, 1e6)
@@ -60,10 +60,11 @@ class Loss:
         hold(self, f"loss {shown(self.name)}")
 
     @staticmethod
-    @checked(scale=SCALE)
-    def named(name: str, scale: float = 1.0) -> Loss:
-        """One of ours: "squared" or "huber", the latter linear beyond its scale."""
-        return replace(LOSSES[one_of(*LOSSES)("loss", name)], scale=scale)
+    @checked(scale=optional(SCALE))
+    def named(name: str, scale: float | None = None) -> Loss:
+        """One of ours: "squared", or "huber", which is linear beyond its scale, 0.1 if not given."""
+        ours = LOSSES[one_of(*LOSSES)("loss", name)]
+        return ours if scale is None else replace(ours, scale=scale)
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ class Regulariser:
 
 LOSSES = {
     "squared": Loss("squared", losses.squared, losses.squared_slope),
-    "huber": Loss("huber", losses.huber, losses.huber_slope),
+    "huber": Loss("huber", losses.huber, losses.huber_slope, scale=0.1),
 }
 REGULARISERS = {
     each.name: each
