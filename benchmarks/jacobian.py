@@ -14,7 +14,7 @@ from raymarch.data.volume import Volume
 from raymarch.geometry.camera import Camera
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import units
-from raymarch.rendering.renderer import March
+from raymarch.rendering.march import March
 
 GROUPS = ("pose", "focal", "principal_point")
 

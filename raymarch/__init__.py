@@ -30,8 +30,10 @@ if TYPE_CHECKING:
     from raymarch.autodiff.splatting import splat as splat
     from raymarch.autodiff.tape_scene import Scene as Scene
     from raymarch.autodiff.torch_march import TorchMarch as TorchMarch
+    from raymarch.data.activation import Activation as Activation
+    from raymarch.data.activation import ColourActivation as ColourActivation
+    from raymarch.data.activation import DensityActivation as DensityActivation
     from raymarch.data.views import Views as Views
-    from raymarch.data.volume import Activation as Activation
     from raymarch.data.volume import Volume as Volume
     from raymarch.device.pool import release as release
     from raymarch.errors import RaymarchError as RaymarchError
@@ -61,15 +63,19 @@ if TYPE_CHECKING:
     from raymarch.gradients.linearised import Linearised as Linearised
     from raymarch.gradients.parameters import Parameters as Parameters
     from raymarch.io.image_sets.load import load_views as load_views
+    from raymarch.io.image_sets.reader import Reader as Reader
     from raymarch.io.images.write import write_png as write_png
-    from raymarch.io.volumes.hdf5 import describe as describe
-    from raymarch.io.volumes.hdf5 import load as load
-    from raymarch.io.volumes.hdf5 import save as save
+    from raymarch.io.volumes.format import Format as Format
+    from raymarch.io.volumes.summary import VolumeSummary as VolumeSummary
+    from raymarch.io.volumes.volume_file import describe as describe
+    from raymarch.io.volumes.volume_file import load as load
+    from raymarch.io.volumes.volume_file import save as save
+    from raymarch.kernels.march.mode import Mode as Mode
     from raymarch.registration.refine import Refinement as Refinement
     from raymarch.registration.refine import refine as refine
     from raymarch.registration.register import Registration as Registration
     from raymarch.registration.register import register as register
-    from raymarch.rendering.renderer import March as March
+    from raymarch.rendering.march import March as March
     from raymarch.rendering.renderer import Renderer as Renderer
     from raymarch.rendering.renderer import Rendering as Rendering
     from raymarch.rendering.renderer import render as render
@@ -87,7 +93,8 @@ _HOME = {
     "autodiff.tape_scene": ["Scene"],
     "autodiff.torch_march": ["TorchMarch"],
     "data.views": ["Views"],
-    "data.volume": ["Activation", "Volume"],
+    "data.activation": ["Activation", "ColourActivation", "DensityActivation"],
+    "data.volume": ["Volume"],
     "device.pool": ["release"],
     "errors": ["RaymarchError"],
     "evaluation.held_out": ["evaluate"],
@@ -106,11 +113,16 @@ _HOME = {
     "gradients.linearised": ["Linearised"],
     "gradients.parameters": ["Parameters"],
     "io.image_sets.load": ["load_views"],
+    "io.image_sets.reader": ["Reader"],
     "io.images.write": ["write_png"],
-    "io.volumes.hdf5": ["describe", "load", "save"],
+    "io.volumes.format": ["Format"],
+    "io.volumes.summary": ["VolumeSummary"],
+    "io.volumes.volume_file": ["describe", "load", "save"],
     "registration.refine": ["Refinement", "refine"],
     "registration.register": ["Registration", "register"],
-    "rendering.renderer": ["March", "Renderer", "Rendering", "render"],
+    "kernels.march.mode": ["Mode"],
+    "rendering.march": ["March"],
+    "rendering.renderer": ["Renderer", "Rendering", "render"],
     "runtime": ["start"],
     "solvers.krylov": ["Operator", "cgls", "conjugate_gradients"],
     "solvers.least_squares": ["Solution", "gauss_newton", "levenberg_marquardt"],

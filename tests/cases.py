@@ -6,14 +6,15 @@ import itertools
 
 import numpy as np
 
-from raymarch.data.volume import COLOURS, DENSITIES, Activation, Volume
+from raymarch.data.activation import FIT_COLOURS, FIT_DENSITIES, Activation
+from raymarch.data.volume import Volume
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.pose import look_at
 from raymarch.geometry.rays import Rays
 
 FINEST = (9, 7, 6)  # what every grid of the tests holds, so that kernels are compiled once for all volumes
 BLOCKS = (1, 2, 4, 8)
-READINGS = list(itertools.product(DENSITIES, COLOURS))
+READINGS = list(itertools.product(FIT_DENSITIES, FIT_COLOURS))
 PLACES = ("upright", "rotated", "one cell")
 BACKGROUND = (0.2, 0.5, 0.9)
 SHIFT = {"softplus": 0.3, "relu": 0.2, "exponential": -0.4, "identity": 0.1}

@@ -10,7 +10,6 @@ import taichi as ti
 from raymarch import runtime
 from raymarch.autodiff.splatting import Splat, splat
 from raymarch.data.views import Views
-from raymarch.device.grid import Variant
 from raymarch.device.image_store import ImageStore
 from raymarch.fitting.bounds import find_box
 from raymarch.fitting.fitter import fit
@@ -19,8 +18,10 @@ from raymarch.gradients.checks import check_rows
 from raymarch.gradients.linearised import Linearised
 from raymarch.kernels import numeric
 from raymarch.kernels.field import activation
+from raymarch.kernels.field.activation import COLOUR_FUNCTIONS, DENSITY_FUNCTIONS
 from raymarch.kernels.field.gather import cell_of, gather, scatter
 from raymarch.kernels.field.harmonics import basis, basis_slope
+from raymarch.kernels.march.variant import Variant
 from raymarch.kernels.rays.camera import shuffled
 from raymarch.kernels.splat import splat_adjoint
 
@@ -145,11 +146,11 @@ def log1p_unit(x):
 
 
 def density(name, x):
-    return numbers(density_of, x, Variant(name, "sigmoid"))
+    return numbers(density_of, x, Variant(DENSITY_FUNCTIONS[name], COLOUR_FUNCTIONS["sigmoid"]))
 
 
 def density_slope(name, x):
-    return numbers(density_slope_of, x, Variant(name, "sigmoid"))
+    return numbers(density_slope_of, x, Variant(DENSITY_FUNCTIONS[name], COLOUR_FUNCTIONS["sigmoid"]))
 
 
 @ti.kernel

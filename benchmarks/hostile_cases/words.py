@@ -52,7 +52,7 @@ HELP = [
     area.refused("fit: volume and set swapped", FIT.replace("fit set", "fit ball.h5"), "ball.h5.*file"),
     area.refused("evaluate: volume and set swapped", "evaluate set ball.h5", "set: is a folder"),
     area.refused("info of an image set", "info set", "set: is a folder"),
-    area.refused("info of an image", "info set/train/r_0.png", "not HDF5"),
+    area.refused("info of an image", "info set/train/r_0.png", "no volume file.*HDF5"),
 ]  # fmt: skip
 
 NUMBERS = [

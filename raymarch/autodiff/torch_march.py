@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import ExitStack
-from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,21 +16,24 @@ import taichi as ti
 
 from raymarch import runtime
 from raymarch.arguments import checked
+from raymarch.autodiff.torch_function import autograd_function, wait_for
 from raymarch.autodiff.torch_tensors import import_torch, require_shapes, require_tensor
 from raymarch.checks import whole
+from raymarch.data.activation import Activation
 from raymarch.data.samples import SHAPE
-from raymarch.data.volume import Activation
 from raymarch.device.grid import Grid
 from raymarch.device.memory import MAX_CELLS
+from raymarch.device.owner import Holder
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
 from raymarch.geometry.pose import affine_of_box
 from raymarch.gradients.ray_tangents import RayTangents
 from raymarch.kernels.field import torch_templates
 from raymarch.kernels.field.transfer import clear_gradients
+from raymarch.kernels.march.call import MarchCall
 from raymarch.kernels.march.geometry import geometry_adjoint
 from raymarch.kernels.march.march import march, march_adjoint
-from raymarch.rendering.renderer import March
+from raymarch.rendering.march import March
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -41,7 +43,7 @@ BLACK = (0.0, 0.0, 0.0)
 LEAST_STEP = 1e-3  # voxels, as everywhere
 
 
-class TorchMarch:
+class TorchMarch(Holder):
     """Marches RGBA templates that are PyTorch tensors, differentiably; owns device memory until `close`.
 
     A call `march(template, campos, camrot, focal, princpt, pixelcoords, dt=...)` returns the image (N, 4, H, W), black
@@ -112,16 +114,6 @@ class TorchMarch:
         self.grid.set_level(self.shape, world_from_xyz[:, [2, 1, 0, 3]])
         self.grid.set_activation(Activation("identity", 0.0, 1.0, "identity"))
 
-    def __enter__(self) -> TorchMarch:
-        return self
-
-    def __exit__(self, *_) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Free the device memory; a later call, or a `backward` of an earlier one, is a RaymarchError."""
-        self._owners.close()
-
     def __call__(
         self,
         template: Tensor,
@@ -138,17 +130,8 @@ class TorchMarch:
         _ = self.grid.fields  # not closed, and the right thread
         tensors = {"template": template, "campos": campos, "camrot": camrot, "focal": focal, "princpt": princpt}
         tensors["pixelcoords"] = pixelcoords
-        for name, value in tensors.items():
-            require_tensor(name, value)
-        require_shapes(self.shape, *tensors.values())
-        _require_index("images", pixelcoords.shape[1:3])
-        if not template.is_contiguous():
-            raise RaymarchError(
-                "template is not contiguous, so it cannot be read as it lies; pass template.contiguous()"
-            )
-        if not isinstance(dt, (int, float, np.number)) or not LEAST_STEP * self.grid.voxel <= dt < math.inf:
-            least = f"{LEAST_STEP * self.grid.voxel:.3g}"
-            raise RaymarchError(f"dt is {dt!r}, want a number from {least} such as {self.grid.voxel / 2:.3g}")
+        _require_tensors(self.shape, tensors)
+        _require_step(dt, self.grid.voxel)
         if template.is_cuda and torch.is_grad_enabled() and any(value.requires_grad for value in tensors.values()):
             torch.autograd.set_multithreading_enabled(False)
         plane = (pixelcoords - princpt[:, None, None]) / focal[:, None, None]
@@ -159,12 +142,10 @@ class TorchMarch:
             raise RaymarchError(
                 "some rays are not finite; campos, camrot, focal, princpt or pixelcoords has a NaN or 0"
             )
-        return _function().apply(template, campos, direction, self, float(dt))
+        return autograd_function().apply(template, campos, direction, self, float(dt))
 
-    def _arguments(self, count: int, dt: float):
-        """What every march wants last."""
-        how = self._how
-        return how.variant(self.grid), count, dt, how.min_transmittance, how.min_weight, ti.Vector(list(BLACK))
+    def _call(self, count: int, dt: float) -> MarchCall:
+        return self._how.call(self.grid, count, BLACK, dt)
 
     def _batches(self, origin: Tensor, direction: Tensor) -> Iterator[tuple[int, int]]:
         """First ray and count of each batch, its rays in the buffer: one origin (3,), directions (ray, 3)."""
@@ -177,14 +158,14 @@ class TorchMarch:
         """Image (N, 4, ray) of directions (N, ray, 3)."""
         grid, rays = self.grid.fields, self.buffer.fields
         image = template.new_empty((len(template), 4, direction.shape[1]))
-        _wait(template)
+        wait_for(template)
         grid.nonfinite_step[None] = 0
         for n in range(len(template)):
             torch_templates.template_in(template[n], grid)
             if grid.nonfinite_step[None]:
                 raise RaymarchError("template has a number that is not finite; find it with template.isfinite()")
             for first, count in self._batches(campos[n], direction[n]):
-                march(grid, rays, *self._arguments(count, dt))
+                march(grid, rays, *self._call(count, dt))
                 torch_templates.image_out(rays, image[n], first, count)
         ti.sync()
         return image
@@ -194,7 +175,7 @@ class TorchMarch:
         grid, rays, moved = self.grid.fields, self.buffer.fields, self.motion.fields
         d_template = template.new_empty(template.shape) if wanted[0] else None
         d_origin, d_direction = (direction.new_empty(direction.shape) for _ in range(2))
-        _wait(template)
+        wait_for(template)
         self.grid.reduce_slots()  # what an interrupted call left
         clear_gradients(grid)
         for n in range(len(template)):
@@ -202,9 +183,9 @@ class TorchMarch:
             for first, count in self._batches(campos[n], direction[n]):
                 torch_templates.image_gradient_in(d_image[n], rays, first, count)
                 if d_template is not None:
-                    march_adjoint(grid, rays, *self._arguments(count, dt))
+                    march_adjoint(grid, rays, *self._call(count, dt))
                 if wanted[1] or wanted[2]:
-                    geometry_adjoint(grid, rays, moved, *self._arguments(count, dt))
+                    geometry_adjoint(grid, rays, moved, *self._call(count, dt))
                     torch_templates.rays_gradient_out(moved, grid, d_origin[n], d_direction[n], first, count)
             if d_template is not None:
                 self.grid.reduce_slots()
@@ -213,55 +194,25 @@ class TorchMarch:
         return d_template, d_origin.sum(1) if wanted[1] else None, d_direction if wanted[2] else None
 
 
+def _require_tensors(shape: tuple[int, ...], tensors: dict[str, Tensor]) -> None:
+    """RaymarchError for tensors of another dtype, device, shape or layout than the march takes."""
+    for name, value in tensors.items():
+        require_tensor(name, value)
+    require_shapes(shape, *tensors.values())
+    _require_index("images", tensors["pixelcoords"].shape[1:3])
+    if not tensors["template"].is_contiguous():
+        raise RaymarchError("template is not contiguous, so it cannot be read as it lies; pass template.contiguous()")
+
+
+def _require_step(dt: object, voxel: float) -> None:
+    """RaymarchError for a step that is no number, or so short that a march would not end in time."""
+    if not isinstance(dt, (int, float, np.number)) or not LEAST_STEP * voxel <= dt < math.inf:
+        raise RaymarchError(f"dt is {dt!r}, want a number from {LEAST_STEP * voxel:.3g} such as {voxel / 2:.3g}")
+
+
 def _require_index(what: str, shape) -> None:
     """RaymarchError where four channels of `shape` are more numbers than Taichi can index."""
     if 4 * math.prod(shape) > MAX_CELLS:
         raise RaymarchError(
             f"{what} of {tuple(shape)} have over {MAX_CELLS} numbers, more than Taichi can index; lower it"
         )
-
-
-@cache
-def _function():
-    """The autograd function of (template, campos, direction, march, dt): the image's seam to torch."""
-    import torch
-
-    class MarchFunction(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, template, campos, direction, march, dt):
-            ctx.save_for_backward(template, campos, direction)
-            ctx.march, ctx.dt = march, dt
-            n, height, width, _ = direction.shape
-            image = march._image(*_bare(template, campos, direction), dt)
-            return image.view(n, 4, height, width)
-
-        @staticmethod
-        @torch.autograd.function.once_differentiable
-        def backward(ctx, d_image):
-            template, campos, direction = ctx.saved_tensors
-            try:
-                runtime.require_owner()
-            except RaymarchError as error:
-                cure = "torch.autograd.set_multithreading_enabled(False) keeps torch's own threads out"
-                raise RaymarchError(f"backward was {error}; {cure}") from None
-            n, _, height, width = d_image.shape
-            d_image = d_image.contiguous().view(n, 4, height * width)
-            bare = _bare(template, campos, direction)
-            gradients = ctx.march._gradients(*bare, d_image, ctx.dt, ctx.needs_input_grad)
-            d_template, d_campos, d_direction = gradients
-            return d_template, d_campos, None if d_direction is None else d_direction.view(direction.shape), None, None
-
-    return MarchFunction
-
-
-def _bare(template: Tensor, campos: Tensor, direction: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """As kernels take them: without autograd (Taichi would give leaves a gradient), rays in a row, small ones dense."""
-    n, height, width, _ = direction.shape
-    direction = direction.detach().contiguous().view(n, height * width, 3)
-    return template.detach(), campos.detach().contiguous(), direction
-
-
-def _wait(tensor: Tensor) -> None:
-    """Let torch finish what it has queued: Taichi has a queue of its own."""
-    if tensor.is_cuda:
-        import_torch().cuda.current_stream(tensor.device).synchronize()

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from raymarch.data.activation import Activation
 from raymarch.data.views import Views
-from raymarch.data.volume import Y00, Activation, Volume
+from raymarch.data.volume import Y00, Volume
 from raymarch.device.memory import require_memory
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera

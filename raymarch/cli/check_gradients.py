@@ -30,14 +30,14 @@ def check_gradients(run, data, split, parameters, precision, mode, rays, seed, f
     """
     from raymarch.gradients import check_process
     from raymarch.io.image_sets.load import load_views
-    from raymarch.io.volumes.hdf5 import load
-    from raymarch.rendering.renderer import March
+    from raymarch.io.volumes.volume_file import load
+    from raymarch.rendering.march import March
 
     volume = load(run)
     views = load_views(data, split, follow_links=follow_links, for_fit=False)
     names = [name.strip() for name in parameters.split(",") if name.strip()] if parameters else None
     march = March(min_transmittance=0.0, min_weight=0.0, mode=mode)
-    say.note("checking in a process of its own; a large volume takes a minute")
+    say.note("checking in a process of its own")
     report = check_process.check_gradients(
         volume,
         views,
@@ -49,7 +49,8 @@ def check_gradients(run, data, split, parameters, precision, mode, rays, seed, f
         arch="cpu" if arch == "auto" else arch,
     )
     if as_json:
-        options.print_json({"rows": [asdict(row) for row in report.rows], "seconds": round(report.seconds, 2)})
+        rows = [asdict(row) for row in report.rows]
+        options.print_json({"rows": rows, "shape": list(report.shape), "seconds": round(report.seconds, 2)})
     else:
         click.echo(str(report))
     return 0 if report.good else 1

@@ -25,7 +25,7 @@ def evaluate(run, data, split, images, overwrite, background, follow_links, arch
     from raymarch.evaluation import held_out
     from raymarch.io.image_sets.load import load_views
     from raymarch.io.images.write import folder_for, write_comparison
-    from raymarch.io.volumes.hdf5 import load
+    from raymarch.io.volumes.volume_file import load
 
     volume = load(run)
     behind = background or volume.background

@@ -5,10 +5,15 @@ from __future__ import annotations
 import ast
 import contextlib
 import warnings
+from typing import TYPE_CHECKING
 
 import click
 
 from raymarch.cli import options, say
+
+if TYPE_CHECKING:
+    from raymarch.fitting.fitter import Fit
+    from raymarch.fitting.keep import Kept
 
 LONGEST = 1000  # characters of a setting
 
@@ -35,7 +40,7 @@ def _settings(pairs: tuple[str, ...]) -> dict[str, object]:
 
 @click.command(epilog="Example: raymarch fit scenes/tower --preset quick --out tower.h5")
 @click.argument("data")
-@click.option("--out", help="HDF5 file to write the volume to (.h5).")
+@click.option("--out", help="Volume file to write (.h5).")
 @click.option(
     "--preset",
     type=click.Choice(["quick", "default", "high", "medium"]),
@@ -86,7 +91,7 @@ def fit(
     from raymarch.fitting.report import NOT_FINITE
     from raymarch.fitting.settings import preset as settings_of
     from raymarch.io.image_sets.load import load_views
-    from raymarch.io.volumes.hdf5 import bytes_of_file, require_target
+    from raymarch.io.volumes.volume_file import bytes_of_file, require_target
 
     asked = {"seconds": seconds, "steps": steps, "resolution": resolution, "sh_degree": sh_degree, "seed": seed}
     asked["memory"] = memory
@@ -117,6 +122,12 @@ def fit(
             cure = ", give it more time" if "time" in result.ended else ""
             raise RaymarchError(f"nothing was fitted: {result.ended}; {out} is untouched{cure}")
         kept = keep(result.volume, out, overwrite)
+    _report(result, kept, as_json)
+    return 1 if kept.why or result.ended.startswith(NOT_FINITE) else 0
+
+
+def _report(result: Fit, kept: Kept, as_json: bool) -> None:
+    """What came of it: notes to stderr, the result to stdout."""
     lower, upper = result.box.tolist()
     ended = f"; {result.ended}" if result.ended != "done" else ""
     corners = ",".join(f"{v:.3g}" for v in (*lower, *upper))
@@ -141,4 +152,3 @@ def fit(
         size = " x ".join(str(n) for n in result.volume.shape)
         quality = f"{last.psnr:.2f} dB on its rays, {result.seconds:.0f} s"
         say.result(f"{kept.path}: {size} samples, SH degree {result.volume.degree}, {quality}")
-    return 1 if kept.why or result.ended.startswith(NOT_FINITE) else 0

@@ -17,7 +17,7 @@ SIDE = 800  # pixels a side of the image that the forecast is about
 def info(file, clock, as_json):
     """Shape, box, activations, size and history of the volume FILE, and what rendering it takes."""
     from raymarch.device.memory import memory_of_rendering
-    from raymarch.io.volumes.hdf5 import describe, load
+    from raymarch.io.volumes.volume_file import describe, load
 
     record = describe(file).record()
     record["bytes_to_render"] = memory_of_rendering(record["shape"], record["degree"], SIDE * SIDE).total

@@ -36,7 +36,7 @@ def render(run, data, split, orbit, elevation, size, out, extras, overwrite, bac
     from raymarch.geometry.camera import orbit_of_volume
     from raymarch.io.image_sets.load import load_views
     from raymarch.io.images.write import VISIBLE, folder_for, write_depth, write_png
-    from raymarch.io.volumes.hdf5 import load
+    from raymarch.io.volumes.volume_file import load
     from raymarch.rendering.renderer import Renderer
 
     if Path(out).suffix.lower() in (".mp4", ".gif", ".webm", ".mov", ".avi", ".mkv"):

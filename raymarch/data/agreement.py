@@ -140,11 +140,9 @@ def _votes(cameras: Sequence[Camera], shown: np.ndarray, box: np.ndarray) -> tup
     empty = np.zeros((len(cameras), len(points)), bool)
     block = np.full(empty.shape, -1, np.int16)
     for i, camera in enumerate(cameras):
-        x, y, z = camera.world_from_camera[:3, :3].T @ (points - camera.position).T
-        with np.errstate(all="ignore"):
-            u = (camera.principal[0] - camera.focal[0] * x / z) / camera.width
-            v = (camera.principal[1] + camera.focal[1] * y / z) / camera.height
-        seen = (z < 0) & (u >= 0) & (u < 1) & (v >= 0) & (v < 1)
+        pixels, depth = camera.project(points)
+        u, v = (pixels / (camera.width, camera.height)).T
+        seen = (depth > 0) & (u >= 0) & (u < 1) & (v >= 0) & (v < 1)
         rows, columns = (v[seen] * BLOCKS).astype(int), (u[seen] * BLOCKS).astype(int)
         empty[i, seen] = ~_grown(shown[i])[rows, columns]
         block[i, seen] = rows * BLOCKS + columns

@@ -8,74 +8,16 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from raymarch import arrays, checks
-from raymarch.arguments import checked, held, hold
-from raymarch.checks import LARGEST, number, one_of, optional
+from raymarch.arguments import checked
+from raymarch.checks import optional
+from raymarch.data.activation import ACTIVATION, Activation
 from raymarch.data.samples import MAPPING, RAW, SAMPLES, SHAPE, SPACING, require_thin, require_three_axes, spread_to
 from raymarch.errors import RaymarchError
 from raymarch.geometry.pose import BOX, affine_of_box, require_affine
 
-DENSITIES = ("softplus", "relu", "exponential")  # of a fit; "identity" is for data and linear problems
-COLOURS = ("sigmoid", "clamped")
 MAX_DEGREE = 3
 GREY = 0.7  # of volumes that are told no colour
-MAX_EXPONENT = 15.0
 Y00 = 0.28209479177387814
-
-
-@dataclass(frozen=True)
-class Activation:
-    """How raw numbers become extinction and colour, after interpolation.
-
-    Attributes:
-        density: "softplus" `ln(1 + e^(raw + shift)) / scale`, "relu" `max(raw + shift, 0) / scale`,
-            "exponential" `e^min(raw + shift, 15) / scale`, or "identity" `(raw + shift) / scale`, of any sign.
-        shift: added to the raw density, no unit.
-        scale: a length [world unit]; sigma is in 1/world unit.
-        colour: "sigmoid" `1 / (1 + e^-sum)`, "clamped" `max(sum + 1/2, 0)` or "identity" `sum`, of
-            `sum_k c_k Y_k(direction)`.
-
-    Example:
-        >>> round(float(Activation.of_initial_alpha(0.01, 0.5).sigma(0.0)), 4)  # alpha 0.01 over 0.5
-        0.0201
-    """
-
-    density: str = held(one_of(*DENSITIES, "identity"), "softplus")
-    shift: float = held(number(), 0.0)
-    scale: float = held(number(1 / LARGEST, LARGEST), 1.0)
-    colour: str = held(one_of(*COLOURS, "identity"), "sigmoid")
-
-    def __post_init__(self):
-        hold(self)
-
-    @classmethod
-    @checked(alpha=number(0, 1, above=True, below=True), scale=number(1 / LARGEST, LARGEST))
-    def of_initial_alpha(cls, alpha: float, scale: float, density="softplus", colour="sigmoid") -> Activation:
-        """The activation under which a zero grid has opacity `alpha` (in 0..1) over the length `scale`."""
-        tau = -np.log1p(-alpha)
-        shift = {"softplus": np.log(np.expm1(tau)), "relu": tau, "exponential": np.log(tau)}.get(density, 0.0)
-        return cls(density, float(shift), float(scale), colour)
-
-    def sigma(self, raw) -> np.ndarray:
-        """Extinction [1/world unit] of raw densities (any shape)."""
-        x = RAW("raw", raw) + self.shift
-        if self.density == "softplus":
-            return np.logaddexp(0, x) / self.scale
-        if self.density == "relu":
-            return np.maximum(x, 0) / self.scale
-        if self.density == "identity":
-            return x / self.scale
-        return np.exp(np.minimum(x, MAX_EXPONENT)) / self.scale
-
-    def raw(self, sigma) -> np.ndarray:
-        """The raw density whose `sigma` is given: the inverse; densities under 1e-30 / scale come back as that."""
-        x = RAW("sigma", sigma) * self.scale
-        if self.density != "identity":
-            x = np.maximum(x, 0 if self.density == "relu" else 1e-30)
-        if self.density == "softplus":
-            x = x + np.log(-np.expm1(-x))
-        elif self.density == "exponential":
-            x = np.log(x)
-        return x - self.shift
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,7 +172,6 @@ class Volume:
         return replace(self, world_from_index=world_from_world @ self.world_from_index)
 
 
-ACTIVATION = checks.instance_of(Activation, "an Activation")
 VOLUME = checks.instance_of(Volume, "a Volume")
 
 

@@ -3,34 +3,25 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 
 import numpy as np
 import taichi as ti
 
 from raymarch import runtime
-from raymarch.data.volume import Activation, Volume
-from raymarch.device.grid_layout import BLOCKS, SLOTS, STEP, Fields, block_for, build, cells_of
+from raymarch.data.activation import Activation
+from raymarch.data.volume import Volume
+from raymarch.device.activation_check import colour_functions, density_functions
+from raymarch.device.grid_layout import STEP, Fields, block_for, build, cells_of, require_layout
 from raymarch.device.memory import BLOCK_EDGE, grid_bytes, padded, require_memory
 from raymarch.device.owner import Owner
 from raymarch.errors import RaymarchError
 from raymarch.kernels.field import occupancy, transfer
 from raymarch.kernels.fit.reduce import reduce_slots
+from raymarch.kernels.march.variant import Variant
 
 log = logging.getLogger(__name__)
 
 FAR_VOXELS = 1e5  # voxels from the origin beyond which single precision shows in the image
-MODES = ("emission-absorption", "additive", "x-ray")
-
-
-@dataclass(frozen=True)
-class Variant:
-    """What a march must know as it compiles: activations, one of `MODES`, whether rays have a jitter."""
-
-    density: str
-    colour: str
-    mode: str = MODES[0]
-    jittered: bool = False
 
 
 class Grid(Owner[Fields]):
@@ -55,19 +46,13 @@ class Grid(Owner[Fields]):
 
     def __init__(self, shape, degree: int, *, slots: int = 0, moments: bool = False, block: int | None = None):
         shape = tuple(int(n) for n in shape)
-        if len(shape) != 3 or min(shape) < 2:
-            raise RaymarchError(f"grid shape is {shape}, want three counts of at least 2")
         block = block_for(shape, degree, slots) if block is None else block
-        if block not in BLOCKS:
-            raise RaymarchError(f"block is {block}, want one of {BLOCKS}")
-        if not isinstance(slots, (int, np.integer)) or not 0 <= slots <= SLOTS:
-            raise RaymarchError(f"slots is {slots}, want a whole number up to {SLOTS}")
+        require_layout(shape, slots, block)
         self.finest, self.degree, self.slots, self.moments, self.block = shape, degree, slots, moments, block
         self.mark = max(block, BLOCK_EDGE)
         self.cells = cells_of(shape)
         runtime.start()
-        width = 4 if runtime.single_precision() else 8
-        channels = 3 * (degree + 1) ** 2
+        width, channels = 4 if runtime.single_precision() else 8, 3 * (degree + 1) ** 2
 
         def size_of(room) -> int:
             return grid_bytes(padded(room, block), degree, slots=slots, moments=moments, width=width)
@@ -88,7 +73,7 @@ class Grid(Owner[Fields]):
     @property
     def variant(self) -> Variant:
         """How a march reads the grid that is not told another mode."""
-        return Variant(self.activation.density, self.activation.colour)
+        return Variant(density_functions(self.activation), colour_functions(self.activation))
 
     @property
     def voxel(self) -> float:
@@ -105,8 +90,7 @@ class Grid(Owner[Fields]):
         shape = tuple(int(n) for n in shape)
         if min(shape) < 2 or any(n > m for n, m in zip(shape, self.finest, strict=True)):
             raise RaymarchError(f"level shape {shape} does not fit a grid of {self.finest}")
-        self.shape = shape
-        self.world_from_index = np.array(world_from_index, float)
+        self.shape, self.world_from_index = shape, np.array(world_from_index, float)
         far = np.abs(self.world_from_index[:3, 3]).max() / self.voxel
         if far > FAR_VOXELS and runtime.single_precision():
             log.warning("the volume lies %.0e voxels from the world's origin; subtract its centre from all poses", far)
@@ -184,10 +168,9 @@ class Grid(Owner[Fields]):
     def download_carved(self) -> tuple[np.ndarray, np.ndarray]:
         """As `download`, with the samples that no occupied cell reads made empty.
 
-        Then a reader that skips nothing sees what the march saw, within the opacity that counted as empty; but in the
-        one layer of cells that the visual hull forbids beside cells it allows, samples that both read keep their value.
+        Then a reader that skips nothing sees what the march saw, within the opacity that counted as empty, but for the
+        layer of cells along the visual hull, whose samples cells that it allows read too.
         """
         density, features = self.download()
-        empty = -self.activation.shift - (0.0 if self.activation.density == "relu" else 25.0)
-        transfer.empty_unoccupied(self.fields, density, empty)
+        transfer.empty_unoccupied(self.fields, density, self.activation.empty)
         return density, features

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Generic, TypeVar
 
 import taichi as ti
@@ -26,6 +27,16 @@ class Closing:
     def close(self) -> None:
         """Free what is held."""
         raise NotImplementedError
+
+
+class Holder(Closing):
+    """What holds several owners, in `_owners`, and closes them together."""
+
+    _owners: ExitStack
+
+    def close(self) -> None:
+        """Free the device memory; any later use is a RaymarchError."""
+        self._owners.close()
 
 
 class Owner(Closing, Generic[Fields]):

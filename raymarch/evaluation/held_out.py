@@ -13,7 +13,8 @@ from raymarch.checks import callback, optional
 from raymarch.data.views import VIEWS, Views
 from raymarch.data.volume import VOLUME, Volume
 from raymarch.evaluation.metrics import psnr, ssim
-from raymarch.rendering.renderer import MARCH, March, Renderer
+from raymarch.rendering.march import MARCH, March
+from raymarch.rendering.renderer import Renderer
 
 
 @dataclass(frozen=True)

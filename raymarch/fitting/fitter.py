@@ -32,7 +32,8 @@ from raymarch.geometry.camera import CAMERA, Camera
 from raymarch.geometry.pose import BOX
 from raymarch.kernels.fit import losses
 from raymarch.kernels.rays.camera import draw_tiles
-from raymarch.rendering.renderer import BACKGROUND, MARCH, March, render_camera
+from raymarch.rendering.march import MARCH, March
+from raymarch.rendering.renderer import BACKGROUND, render_camera
 
 REPORT_EVERY = 25
 

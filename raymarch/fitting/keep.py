@@ -11,7 +11,7 @@ from pathlib import Path
 from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
 from raymarch.fitting.report import cut_short
-from raymarch.io.volumes.hdf5 import describe, save
+from raymarch.io.volumes.volume_file import describe, save
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ class Adam:
     def step(self, grid: Grid, age: int, progress: float, number: int) -> None:
         """Move the grid against its gradient and clear that, in step `number`, `age` steps after the moments began."""
         lr_density, lr_colour = self.rates(progress)
-        if grid.activation.density == "relu":
+        if grid.activation.density_rule.linear:
             lr_density *= 2 * grid.activation.shift
         rates = (lr_density, lr_colour, self.beta1, self.beta2, self.eps)
         adam(grid.fields, grid.blocks, age, number, *rates)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from raymarch.data.activation import Activation
 from raymarch.data.contents import require_contents
 from raymarch.data.views import Views
-from raymarch.data.volume import Activation
 from raymarch.device.grid import Grid
 from raymarch.device.grid_layout import cells_of
 from raymarch.device.image_store import ImageStore

@@ -89,6 +89,7 @@ def provenance(settings: FitSettings, views: Views, told: Mapping[str, Any]) -> 
     """What a volume says of the fit that made it: settings, views, versions and what is told."""
     how = asdict(replace(settings, objective=None))
     del how["objective"]
+    how |= {part: getattr(getattr(settings, part), "name", how[part]) for part in ("density", "colour")}
     if settings.objective is not None:
         how = {name: value for name, value in how.items() if name not in of_objective()}
         how["objective"] = settings.objective.record()

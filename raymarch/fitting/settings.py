@@ -7,8 +7,9 @@ from dataclasses import dataclass, fields, replace
 
 from raymarch.arguments import held, hold, renamed
 from raymarch.checks import Check, flag, instance_of, number, one_of, optional, shown, whole
-from raymarch.data.volume import COLOURS, DENSITIES, MAX_DEGREE
-from raymarch.device.grid import BLOCKS
+from raymarch.data.activation import FIT_COLOUR, FIT_DENSITY, ColourActivation, DensityActivation
+from raymarch.data.volume import MAX_DEGREE
+from raymarch.device.grid_layout import BLOCKS
 from raymarch.errors import RaymarchError
 from raymarch.fitting.objective import LOSSES, OBJECTIVE, REGULARISERS, WEIGHT, Objective
 from raymarch.fitting.optimiser import ADAM, Adam
@@ -73,9 +74,9 @@ class FitSettings:
     step: float = held(number(1e-3, 1e6, unit="voxel"), 1.0)
     min_transmittance: float = held(PART, 1e-3)
     min_weight: float = held(PART, 1e-4)
-    density: str = held(one_of(*DENSITIES), "softplus")
+    density: str | DensityActivation = held(FIT_DENSITY, "softplus")
     initial_alpha: float = held(number(0, 1, above=True, below=True), 0.05)
-    colour: str = held(one_of(*COLOURS), "sigmoid")
+    colour: str | ColourActivation = held(FIT_COLOUR, "sigmoid")
     loss: str = held(one_of(*LOSSES, cure=OWN_LOSS), "squared")
     huber_delta: float = held(number(0, 1e6, above=True), 0.1)
     opacity_weight: float = held(WEIGHT, 0.1)

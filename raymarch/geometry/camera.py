@@ -10,6 +10,7 @@ from raymarch.arguments import checked
 from raymarch.arrays import array, numeric, vector
 from raymarch.checks import WORLD, Wrong, instance_of, number, shown, whole
 from raymarch.errors import RaymarchError
+from raymarch.geometry.lens import project, unproject
 from raymarch.geometry.pose import BOX, PLACE, look_at, require_rigid
 from raymarch.geometry.rays import Rays
 
@@ -100,10 +101,22 @@ class Camera:
         total = self.height * self.width
         index = np.arange(total) if pixels is None else self.require_pixels(pixels)
         v, u = np.divmod(index, self.width)
-        x = (u + 0.5 - self.principal[0]) / self.focal[0]
-        y = -(v + 0.5 - self.principal[1]) / self.focal[1]
-        direction = np.stack([x, y, -np.ones_like(x)], axis=-1) @ self.world_from_camera[:3, :3].T
+        local = unproject(np.stack([u, v], axis=-1) + 0.5, self.focal, self.principal)
+        direction = local @ self.world_from_camera[:3, :3].T
         return Rays(np.broadcast_to(self.position, direction.shape), direction)
+
+    def project(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Where points (point, 3) of the world are seen (point, 2) [pixel], and their depths (point,) [world unit].
+
+        What lies behind the camera has a depth under 0.
+
+        Example:
+            >>> pixels, depth = Camera.look_at((0, -4, 0), width=8, height=6).project(np.zeros((1, 3)))
+            >>> pixels.round(6).tolist(), depth.tolist()
+            ([[4.0, 3.0]], [4.0])
+        """
+        local = (points - self.position) @ self.world_from_camera[:3, :3]
+        return project(local, self.focal, self.principal)
 
     def require_pixels(self, pixels) -> np.ndarray:
         """Indices of pixels as an array; else RaymarchError."""

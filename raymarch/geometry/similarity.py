@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from raymarch.geometry.camera import Camera
+from raymarch.geometry.lens import project, project_slope
 from raymarch.geometry.pose import exp_rigid
 
 POINTS, TURNS = 4, 6  # points an axis of the box that are looked at, and Gauss-Newton steps over them
@@ -71,11 +72,10 @@ def _seen_alike(found: np.ndarray, cameras, onto, box: np.ndarray) -> np.ndarray
 def _pixels(camera: Camera, points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Where points (n, 3) are seen (n, 2) [pixel], its slope by the points (n, 2, 3), and their depths (n,)."""
     turn = camera.world_from_camera[:3, :3]
-    local, f = (points - camera.position) @ turn, np.array([camera.focal[0], -camera.focal[1]])
-    depth = np.where(np.abs(local[:, 2:]) > 1e-12, -local[:, 2:], 1e-12)
-    plane = local[:, :2] / depth
-    slope = (turn.T[:2] + plane[:, :, None] * turn.T[2]) / depth[:, :, None]
-    return f * plane + camera.principal, f[:, None] * slope, depth[:, 0]
+    local = (points - camera.position) @ turn
+    local[:, 2] = np.where(np.abs(local[:, 2]) > 1e-12, local[:, 2], -1e-12)
+    pixels, depth = project(local, camera.focal, camera.principal)
+    return pixels, project_slope(local, camera.focal) @ turn.T, depth
 
 
 def carried(camera: Camera, world_from_world: np.ndarray) -> Camera:

@@ -25,12 +25,13 @@ from raymarch.data.volume import VOLUME, Volume
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.gradients.checks import GradientRow, check_rows
-from raymarch.gradients.linearised import Linearised
-from raymarch.gradients.parameters import GROUPS, INDEPENDENT
-from raymarch.io.volumes.hdf5 import load, save
-from raymarch.rendering.renderer import MARCH, March
+from raymarch.gradients.linearised import EXACT, Linearised
+from raymarch.gradients.parameters import GROUPS, groups_of, require_groups
+from raymarch.gradients.part import part_met
+from raymarch.io.volumes.volume_file import load, save
+from raymarch.kernels.march.mode import Mode
+from raymarch.rendering.march import MARCH, March
 
-EXACT = March(min_transmittance=0.0, min_weight=0.0)
 EXPOSURE = (1.1, 0.9, 1.05, 0.02, -0.01, 0.03)  # not plain, or half of its terms would be invisible
 CANDIDATES = 16  # rays that are looked at for each that is taken
 MET = 0.01  # opacity from which a ray counts as having met something
@@ -38,10 +39,14 @@ MET = 0.01  # opacity from which a ray counts as having met something
 
 @dataclass(frozen=True)
 class GradientReport:
-    """What `check_gradients` found: a `GradientRow` for each group of parameters, and the seconds it took."""
+    """What `check_gradients` found: a `GradientRow` for each group of parameters, and the seconds it took.
+
+    `shape` is that of the part of the volume that was looked at: all of it up to 64 samples a side.
+    """
 
     rows: tuple[GradientRow, ...]
     seconds: float
+    shape: tuple[int, ...] = ()
 
     @property
     def good(self) -> bool:
@@ -100,6 +105,9 @@ def check_gradients(
         seed: of the choice of camera, rays and directions.
         arch: "cpu" or "cuda".
 
+    Of a volume of more than 64 samples a side the part is looked at that the camera's rays meet most. A mode of one's
+    own is checked in this process, which must compute in `precision` already.
+
     Raises RaymarchError for a parameter that does not exist or that the mode does not see.
 
     Example:
@@ -109,8 +117,13 @@ def check_gradients(
     """
     started = time.perf_counter()
     cameras: list[Camera] = list(where)  # type: ignore[arg-type]  # as CAMERAS reads them
-    names = _wanted(parameters, march.mode)
+    names = list(groups_of(march.rule) if parameters is None else parameters)
+    require_groups(names, march.rule)
     camera = cameras[int(np.random.default_rng(seed).integers(len(cameras)))]
+    volume = part_met(volume, camera, seed)
+    if isinstance(march.mode, Mode):
+        rows = _rows_here(volume, camera, march, names, precision, rays, seed)
+        return GradientReport(tuple(rows), time.perf_counter() - started, volume.shape)
     asked = {
         "pose": camera.world_from_camera.tolist(),
         "lens": [camera.focal, camera.principal, camera.width, camera.height],
@@ -129,17 +142,24 @@ def check_gradients(
         ) from None
     if isinstance(rows, str):
         raise RaymarchError(rows)
-    return GradientReport(tuple(GradientRow(**row) for row in rows), time.perf_counter() - started)
+    return GradientReport(tuple(GradientRow(**row) for row in rows), time.perf_counter() - started, volume.shape)
 
 
-def _wanted(parameters: Sequence[str] | None, mode: str) -> list[str]:
-    unseen = INDEPENDENT.get(mode, ())
-    if parameters is None:
-        return [name for name in GROUPS if name not in unseen]
-    for name in parameters:
-        if name in unseen:
-            raise RaymarchError(f"mode {mode} has no gradient by {name}, which it does not see; leave it out")
-    return list(parameters)
+def _rows_here(volume: Volume, camera: Camera, march: March, names, precision, rays, seed) -> list[GradientRow]:
+    """The check in this process, where a mode of the user's own is."""
+    running = runtime.start()
+    if running.precision != precision:
+        raise RaymarchError(
+            f"mode {march.rule.name!r} is an object of this process, which computes in {running.precision};"
+            f' call rm.start("cpu", "{precision}") before anything else, or take precision="{running.precision}"'
+        )
+    return _rows(volume, camera, march, names, rays, seed)
+
+
+def _rows(volume: Volume, camera: Camera, march: March, names, rays: int, seed: int) -> list[GradientRow]:
+    pixels = _pixels(volume, camera, march, rays, seed)
+    with Linearised(volume, camera, background=_seen(volume), exposure=EXPOSURE, march=march, pixels=pixels) as seen:
+        return check_rows(seen, names, seed)
 
 
 def _run(folder: str) -> None:
@@ -162,9 +182,7 @@ def _work(folder: Path) -> list[GradientRow]:
     runtime.start(how["arch"], how["precision"])
     volume = load(folder / "volume.h5")
     camera = Camera(np.array(asked["pose"]), *asked["lens"])
-    pixels = _pixels(volume, camera, march, how["rays"], how["seed"])
-    with Linearised(volume, camera, background=_seen(volume), exposure=EXPOSURE, march=march, pixels=pixels) as seen:
-        return check_rows(seen, how["names"], how["seed"])
+    return _rows(volume, camera, march, how["names"], how["rays"], how["seed"])
 
 
 def _seen(volume: Volume):
@@ -174,12 +192,23 @@ def _seen(volume: Volume):
 
 
 def _pixels(volume: Volume, camera: Camera, march: March, rays: int, seed: int) -> np.ndarray:
-    """Random pixels, those that meet something first."""
-    rng, total = np.random.default_rng(seed), camera.width * camera.height
-    some = rng.permutation(total)[: CANDIDATES * rays]
+    """Random pixels that the volume's box covers, those that meet something first."""
+    rng = np.random.default_rng(seed)
+    some = rng.permutation(_covered(volume, camera))[: CANDIDATES * rays]
     with Linearised(volume, camera, march=replace(march, mode=EXACT.mode), pixels=some) as seen:
         met = 1 - seen.image()[:, 3] > MET
     return np.concatenate([some[met], some[~met]])[:rays]
+
+
+def _covered(volume: Volume, camera: Camera) -> np.ndarray:
+    """Pixels of the rectangle that holds the box's corners; all where some lie behind, or none of it is seen."""
+    seen, depth = camera.project(volume.corners)
+    pixels = np.arange(camera.width * camera.height).reshape(camera.height, camera.width)
+    if (depth <= 0).any():
+        return pixels.ravel()
+    columns, rows = (slice(max(int(a.min()), 0), max(int(np.ceil(a.max())), 0)) for a in seen.T)
+    some = pixels[rows, columns].ravel()
+    return some if some.size else pixels.ravel()
 
 
 def _main(folder: str) -> None:

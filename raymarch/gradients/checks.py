@@ -86,7 +86,7 @@ def _row(seen: Linearised, name: str, pairs, rng) -> GradientRow:
         even = even and (exact or bool(gap <= ROUNDING[precision] * light * np.linalg.norm(w)))
     if precision == "f32":
         verdict = "wrong" if not even else "good" if seen_to_move else "flat"
-        return GradientRow(name, seen.march.mode, precision, dot, None, None, 0.0, verdict)
+        return GradientRow(name, seen.march.rule.name, precision, dot, None, None, 0.0, verdict)
     direction = Parameters(**{name: unit * rng.normal(size=shape)})
     difference, kinks = _difference(seen, direction)
     apart = [one for one in (difference, *_harmonics(seen, name, rng)) if one is not None]
@@ -100,7 +100,7 @@ def _row(seen: Linearised, name: str, pairs, rng) -> GradientRow:
         verdict = "at a kink"
     elif difference is not None and seen_to_move:
         verdict = "good"
-    return GradientRow(name, seen.march.mode, precision, dot, difference, worst, kinks, verdict)
+    return GradientRow(name, seen.march.rule.name, precision, dot, difference, worst, kinks, verdict)
 
 
 def _harmonics(seen: Linearised, name: str, rng) -> list[float | None]:
@@ -111,7 +111,7 @@ def _harmonics(seen: Linearised, name: str, rng) -> list[float | None]:
     """
     count, shape = (seen.volume.degree + 1) ** 2, seen.volume.features.shape
     found: list[float | None] = []
-    if seen.march.mode == "x-ray" or count == 1:
+    if not seen.march.rule.colour or count == 1:
         return found
     if name == "colour":
         for k in range(count):
@@ -130,7 +130,7 @@ def _harmonics(seen: Linearised, name: str, rng) -> list[float | None]:
 def _turn(seen: Linearised, about: np.ndarray) -> Parameters:
     """Camera and box turned alike about the camera's position, by a rotation vector in camera axes."""
     x, y, z = seen.camera.world_from_camera[:3, :3] @ about
-    place = seen.projection.world_from_index[:3].copy()
+    place = seen.viewpoint.world_from_index[:3].copy()
     place[:, 3] -= seen.camera.position
     return Parameters(pose=np.concatenate([np.zeros(3), about]), box=[[0, -z, y], [z, 0, -x], [-y, x, 0]] @ place)
 
@@ -149,8 +149,8 @@ def _unit(seen: Linearised, name: str) -> float:
     if name in ("focal", "principal_point"):
         return 1.0
     if name == "pose":
-        return seen.projection.voxel
-    return 0.01 * seen.projection.voxel if name == "box" else 1.0
+        return seen.viewpoint.voxel
+    return 0.01 * seen.viewpoint.voxel if name == "box" else 1.0
 
 
 def _singles(gradient: Parameters, name: str, shape, unit: float, rng) -> list[np.ndarray]:

@@ -9,7 +9,8 @@ from raymarch.data.volume import VOLUME, Volume
 from raymarch.geometry.camera import CAMERA, Camera
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import EXPOSURE, NEUTRAL_EXPOSURE, columns_of
-from raymarch.rendering.renderer import BACKGROUND, MARCH, March
+from raymarch.rendering.march import MARCH, March
+from raymarch.rendering.renderer import BACKGROUND
 
 
 @checked(volume=VOLUME, camera=CAMERA, march=MARCH, background=BACKGROUND, exposure=EXPOSURE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -10,6 +11,7 @@ from raymarch.arrays import array, numeric, vector
 from raymarch.checks import LARGEST, Check, Wrong, one_of, shown
 from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
+from raymarch.kernels.march.mode import Mode
 
 SHAPES = {
     "background": (3,),
@@ -23,10 +25,21 @@ SHAPES = {
 SMALL_GROUPS = tuple(SHAPES)
 GROUPS = ("density", "colour", *SMALL_GROUPS)
 GEOMETRY = ("pose", "focal", "principal_point", "step", "box")
-INDEPENDENT = {"x-ray": ("colour", "background")}  # what an image does not depend on, by mode
 EXPOSURE = replace(vector(6), wanted=f"three gains and three offsets, up to {LARGEST:g}")
 NEUTRAL_EXPOSURE = (1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
 GROUP = one_of(*SMALL_GROUPS, cure="give directions by density or colour as rm.Parameters")
+
+
+def groups_of(mode: Mode) -> tuple[str, ...]:
+    """The groups of parameters that an image of this mode depends on."""
+    unseen = {"colour": not mode.colour, "background": not mode.background}
+    return tuple(name for name in GROUPS if not unseen.get(name))
+
+
+def require_groups(names: Iterable[str], mode: Mode) -> None:
+    """RaymarchError for a group that the mode does not see."""
+    for name in sorted(set(names) & set(GROUPS) - set(groups_of(mode))):
+        raise RaymarchError(f"mode {mode.name} has no gradient by {name}, which it does not see; leave it out")
 
 
 def _direction(axes: str, shape: tuple[int, ...] | None) -> Check:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from raymarch.geometry.camera import Camera
+from raymarch.geometry.lens import project, unproject_adjoint, unproject_tangent
 from raymarch.geometry.rays import Rays
 from raymarch.gradients.parameters import Parameters
 
@@ -18,9 +19,11 @@ def out_of_sight(camera: Camera, points: np.ndarray) -> bool:
         >>> out_of_sight(Camera.look_at((0, -4, 0)), np.array([[0.0, -5, 0]]))
         True
     """
-    x, y, z = ((points - camera.position) @ camera.world_from_camera[:3, :3]).T
-    u, v = (camera.focal[0] * x - camera.principal[0] * z, -camera.focal[1] * y - camera.principal[1] * z)  # times -z
-    beyond = (z >= 0, u <= 0, v <= 0, u >= -camera.width * z, v >= -camera.height * z)
+    local = (points - camera.position) @ camera.world_from_camera[:3, :3]
+    local[:, 2] = np.where(np.abs(local[:, 2]) > 1e-12, local[:, 2], 1e-12)
+    pixels, depth = project(local, camera.focal, camera.principal)
+    u, v = (pixels * depth[:, None]).T  # on which side of the planes through the edges, behind the camera too
+    beyond = (depth <= 0, u <= 0, v <= 0, u >= camera.width * depth, v >= camera.height * depth)
     return any(bool(side.all()) for side in beyond)
 
 
@@ -32,14 +35,11 @@ class Projection:
     (Sola et al. 2018, "A micro Lie theory", right-plus).
     """
 
-    def __init__(self, camera: Camera, world_from_index: np.ndarray, step: float, voxel: float | None = None):
-        self.camera, self.step = camera, step
+    def __init__(self, camera: Camera, world_from_index: np.ndarray, voxel: float):
+        self.camera, self.voxel = camera, voxel
         self.turn = camera.world_from_camera[:3, :3]
         self.world_from_index = np.asarray(world_from_index, float)
         self.index_from_world = np.linalg.inv(self.world_from_index)
-        shortest = float(np.linalg.norm(self.world_from_index[:3, :3], axis=0).min())
-        self.voxel = shortest if voxel is None else voxel
-        self.dt = step * self.voxel
 
     def _local(self, rays: Rays) -> tuple[np.ndarray, np.ndarray]:
         """Unit directions in camera axes (ray, 3), and the length (ray, 1) they had with their z at -1."""
@@ -50,13 +50,8 @@ class Projection:
         """dot_ of index-space origin and way, of heading (ray, 3), and of dt."""
         local, length = self._local(rays)
         dot_local, dot_origin = np.zeros_like(local), np.zeros_like(local)
-        (fu, fv), plane = self.camera.focal, local * length
-        if dot.focal is not None:
-            dot_local[:, 0] -= plane[:, 0] / fu * dot.focal[0]
-            dot_local[:, 1] -= plane[:, 1] / fv * dot.focal[1]
-        if dot.principal_point is not None:
-            dot_local[:, 0] -= dot.principal_point[0] / fu
-            dot_local[:, 1] += dot.principal_point[1] / fv
+        plane = (local * length)[:, :2]
+        dot_local[:, :2] = unproject_tangent(plane, self.camera.focal, dot.focal, dot.principal_point)
         dot_local = (dot_local - local * (local * dot_local).sum(1, keepdims=True)) / length
         if dot.pose is not None:
             dot_origin += self.turn @ dot.pose[:3]
@@ -81,9 +76,7 @@ class Projection:
         d_local = (index_direction @ linear + view_direction) @ self.turn
         pose = np.concatenate([d_origin.sum(0), np.cross(local, d_local).sum(0)])
         d_local = (d_local - local * (local * d_local).sum(1, keepdims=True)) / length
-        (fu, fv), plane = self.camera.focal, local * length
-        focal = np.array([-(plane[:, 0] * d_local[:, 0]).sum() / fu, -(plane[:, 1] * d_local[:, 1]).sum() / fv])
-        principal_point = np.array([-d_local[:, 0].sum() / fu, d_local[:, 1].sum() / fv])
+        focal, principal_point = unproject_adjoint((local * length)[:, :2], self.camera.focal, d_local[:, :2])
         moved = np.zeros((4, 4))
         moved[:3, :3] = origin.T @ rays.origin + index_direction.T @ rays.direction
         moved[:3, 3] = origin.sum(0)

@@ -24,7 +24,8 @@ from raymarch.geometry.pose import exp_rigid
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import EXPOSURE, NEUTRAL_EXPOSURE, SHAPES
 from raymarch.gradients.projection import out_of_sight
-from raymarch.rendering.renderer import BACKGROUND, MARCH, March
+from raymarch.rendering.march import MARCH, March
+from raymarch.rendering.renderer import BACKGROUND
 from raymarch.solvers.least_squares import levenberg_marquardt
 
 SOUGHT = ("pose", "focal", "principal_point", "exposure")

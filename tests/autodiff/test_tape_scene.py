@@ -9,11 +9,11 @@ import taichi as ti
 from drive import best_agreement
 
 from raymarch.autodiff.tape_scene import Scene
-from raymarch.device.grid import MODES
 from raymarch.geometry.pose import exp_rigid, right_jacobian
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import SHAPES
-from raymarch.rendering.renderer import March
+from raymarch.kernels.march.modes import MODES
+from raymarch.rendering.march import March
 
 MOVED = {
     "background": 0.02,

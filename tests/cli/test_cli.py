@@ -19,7 +19,7 @@ import pytest
 from PIL import Image
 
 from raymarch import runtime
-from raymarch.io.volumes.hdf5 import load
+from raymarch.io.volumes.volume_file import load
 
 VERBS = ("fit", "evaluate", "render", "info")
 TINY = "--preset quick --steps 30 --resolution 24 --sh-degree 0"

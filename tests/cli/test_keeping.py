@@ -37,7 +37,7 @@ from raymarch.geometry.pose import affine_of_box, grid_of_box
 from raymarch.io.files import temporary
 from raymarch.io.files.atomic import replacing, require_writable
 from raymarch.io.images.write import folder_for, write_png
-from raymarch.io.volumes.hdf5 import load, save
+from raymarch.io.volumes.volume_file import load, save
 
 INTERRUPTED = "interrupted at step 16"
 RUN_AWAY = f"{NOT_FINITE} at step 3; the volume from before it is kept"

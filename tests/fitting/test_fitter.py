@@ -14,8 +14,8 @@ import drive
 import numpy as np
 import pytest
 
+from raymarch.data.activation import FIT_COLOURS, FIT_DENSITIES
 from raymarch.data.views import Views
-from raymarch.data.volume import COLOURS, DENSITIES
 from raymarch.errors import RaymarchError
 from raymarch.evaluation.metrics import psnr
 from raymarch.fitting import fitter as module
@@ -95,8 +95,8 @@ def test_any_number_of_threads_same_bytes(root, tmp_path):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("colour", COLOURS)
-@pytest.mark.parametrize("density", DENSITIES)
+@pytest.mark.parametrize("colour", FIT_COLOURS)
+@pytest.mark.parametrize("density", FIT_DENSITIES)
 def test_every_reading_and_loss_comes_down(density, colour, loss):
     lr = {"lr_density": 0.1} if density == "relu" else {}
     losses = stepped(density=density, colour=colour, loss=loss, steps=30, **lr)

@@ -12,7 +12,8 @@ import pytest
 import single as worker
 from sets import write_set
 
-from raymarch.data.volume import Activation, Volume
+from raymarch.data.activation import Activation
+from raymarch.data.volume import Volume
 from raymarch.device import pool
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
@@ -21,9 +22,9 @@ from raymarch.gradients.check_process import check_gradients
 from raymarch.gradients.checks import check_rows
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import GROUPS
-from raymarch.io.volumes.hdf5 import save
+from raymarch.io.volumes.volume_file import save
 from raymarch.kernels.march import geometry
-from raymarch.rendering.renderer import March
+from raymarch.rendering.march import March
 
 BALL = Volume.from_function(
     lambda p: 4 * np.exp(-6 * (p**2).sum(-1)), lambda p: 0.5 + 0.4 * np.sin(4 * p), shape=(10, 9, 8)

@@ -11,9 +11,9 @@ torch = require_extra("torch", "torch")
 
 import torch_march  # noqa: E402
 
-from raymarch.device.grid import MODES  # noqa: E402
 from raymarch.gradients.linearised import Linearised  # noqa: E402
-from raymarch.rendering.renderer import March  # noqa: E402
+from raymarch.kernels.march.modes import MODES  # noqa: E402
+from raymarch.rendering.march import March  # noqa: E402
 
 pytestmark = pytest.mark.extra
 EXPOSURE = (1.1, 0.9, 1.05, 0.02, -0.01, 0.03)

@@ -19,7 +19,9 @@ import raymarch
 ROOT = Path(__file__).resolve().parents[2]
 HEAVY = ("taichi", "h5py", "matplotlib", "torch")
 DEPENDENCIES = {"taichi", "numpy", "h5py", "matplotlib", "pillow", "rich", "click"}
-OPTIONAL = {"torch": {"autodiff.torch_tensors", "autodiff.torch_march"}}  # an extra, and the modules that know it
+OPTIONAL = {
+    "torch": {"autodiff.torch_function", "autodiff.torch_march", "autodiff.torch_tensors"}
+}  # an extra, and the modules that know it
 TEXTS = {".py", ".md", ".toml", ".ipynb"}
 # A home, a mount or a drive: what exists on one machine only.
 OF_A_MACHINE = re.compile(r"(?<![\w.])/(?:work|home|root|Users|mnt|scratch)/\w|\b[A-Z]:\\\\?Users")

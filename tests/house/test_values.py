@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from raymarch import runtime
+from raymarch.data.activation import Activation
 from raymarch.data.views import Views, require_colour
-from raymarch.data.volume import Y00, Activation, Volume
+from raymarch.data.volume import Y00, Volume
 from raymarch.device import grid as grid_module
 from raymarch.device import memory, pool
 from raymarch.device.grid import Grid
@@ -22,7 +23,7 @@ from raymarch.fitting.settings import FitSettings
 from raymarch.geometry.camera import Camera, orbit, orbit_of_volume
 from raymarch.geometry.pose import affine_of_box, look_at, require_box, require_rigid
 from raymarch.geometry.rays import Rays
-from raymarch.rendering.renderer import March
+from raymarch.rendering.march import March
 
 EPS = float(np.finfo(float).eps)
 CAMERA = Camera.look_at((1, -4, 2), (0.5, 0, 0), fov=0.8, width=6, height=4)
@@ -205,7 +206,7 @@ def test_volume_of_a_function_holds_its_values():
     np.testing.assert_allclose(seen[0], [0.9 / 4, 1 / 4, 2.5 / 4, 0], atol=1e-3)
 
 
-@pytest.mark.parametrize("density", cases.DENSITIES)
+@pytest.mark.parametrize("density", cases.FIT_DENSITIES)
 def test_raw_is_the_inverse_of_sigma(density):
     activation = Activation(density, 0.7, 0.3)
     sigma = np.geomspace(1e-6, 1e4, 50)
@@ -213,7 +214,7 @@ def test_raw_is_the_inverse_of_sigma(density):
     assert activation.sigma(activation.raw(0.0)) == pytest.approx(0, abs=1e-8)
 
 
-@pytest.mark.parametrize("density", cases.DENSITIES)
+@pytest.mark.parametrize("density", cases.FIT_DENSITIES)
 def test_sigma_of_zero_is_the_initial_alpha(density):
     sigma = Activation.of_initial_alpha(0.01, 0.2, density).sigma(0.0)
     assert 1 - np.exp(-sigma * 0.2) == pytest.approx(0.01, rel=1e-12)

@@ -4,17 +4,19 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import h5py
 import numpy as np
 import pytest
 
-from raymarch.data.volume import COLOURS, DENSITIES, Activation, Volume
+from raymarch.data.activation import FIT_COLOURS, FIT_DENSITIES, Activation, DensityActivation
+from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
 from raymarch.geometry.pose import affine_of_box
 from raymarch.io.files import limits
-from raymarch.io.volumes.hdf5 import describe, load, save
+from raymarch.io.volumes.volume_file import describe, load, save
 
 
 def random_volume(shape=(4, 5, 6), degree=0, dtype=np.float32, activation=None, **more):
@@ -58,8 +60,8 @@ def test_round_trip_is_exact(tmp_path, dtype, degree):
     require_equal(load(tmp_path / "a.hdf5"), volume)
 
 
-@pytest.mark.parametrize("density", DENSITIES)
-@pytest.mark.parametrize("colour", COLOURS)
+@pytest.mark.parametrize("density", FIT_DENSITIES)
+@pytest.mark.parametrize("colour", FIT_COLOURS)
 def test_round_trip_keeps_the_activation(tmp_path, density, colour):
     volume = random_volume(activation=Activation(density, -1 / 3, 1e-7, colour))
     save(volume, tmp_path / "a.h5")
@@ -389,7 +391,7 @@ def test_a_disk_that_fills_up_costs_nothing(saved):
         import resource, signal, sys
         import numpy as np
         from raymarch.errors import RaymarchError
-        from raymarch.io.volumes.hdf5 import save
+        from raymarch.io.volumes.volume_file import save
         from raymarch.data.volume import Volume
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
@@ -422,3 +424,13 @@ def test_deep_provenance_is_refused(tmp_path, saved):
     rewritten(saved, replaced("provenance", data=np.bytes_(bomb)))
     with pytest.raises(RaymarchError, match="nested too deeply"):
         describe(saved)
+
+
+def test_an_activation_of_ones_own_is_known_to_a_file_by_name(tmp_path):
+    own = DensityActivation("doubled", lambda x: 2 * np.maximum(x, 0), lambda y: y / 2, abs, abs)
+    volume = Volume.from_array(np.ones((3, 4, 5)))
+    volume = replace(volume, activation=replace(volume.activation, density=own))
+    save(volume, tmp_path / "v.h5")
+    assert load(tmp_path / "v.h5", activations=[own]).activation == volume.activation
+    with pytest.raises(RaymarchError, match="density is 'doubled', want one of softplus"):
+        load(tmp_path / "v.h5")

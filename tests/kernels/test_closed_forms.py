@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import single as worker
 
-from raymarch.data.volume import Y00, Activation, Volume
+from raymarch.data.activation import Activation
+from raymarch.data.volume import Y00, Volume
 from raymarch.geometry.rays import Rays
 
 WHITE = 0.5 / Y00  # the feature that "clamped" reads as 1
@@ -97,7 +98,7 @@ def test_transmittance_of_two_halves_multiplies():
     np.testing.assert_allclose(all_[:, :3], a[:, :3] + a[:, 3:] * b[:, :3], rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("density", cases.DENSITIES)
+@pytest.mark.parametrize("density", cases.FIT_DENSITIES)
 def test_zero_grid_has_the_initial_alpha_over_one_voxel(density):
     for alpha in (1e-6, 0.01, 0.5, 0.99):
         activation = Activation.of_initial_alpha(alpha, 0.2, density)
@@ -134,7 +135,7 @@ def test_f32_softplus_is_good_over_the_range(single):
     assert relative(single(worker.density, "softplus", x), np.logaddexp(0, x.astype(float))) < 4e-7
 
 
-@pytest.mark.parametrize("density", cases.DENSITIES)
+@pytest.mark.parametrize("density", cases.FIT_DENSITIES)
 def test_slope_is_the_derivative_of_the_activation(density):
     x = np.linspace(-6, 6, 101) + 0.013
     difference = (worker.density(density, x + 1e-5) - worker.density(density, x - 1e-5)) / 2e-5

@@ -11,7 +11,8 @@ import pytest
 import reference
 import taichi as ti
 
-from raymarch.data.volume import Y00, Activation, Volume
+from raymarch.data.activation import Activation
+from raymarch.data.volume import Y00, Volume
 from raymarch.device.grid import Grid
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.geometry.camera import Camera
@@ -21,7 +22,9 @@ from raymarch.kernels.field.occupancy import occupy
 from raymarch.kernels.field.transfer import clear_gradients
 from raymarch.kernels.march.march import march_adjoint
 from raymarch.kernels.rays.camera import rays_of_pixels
-from raymarch.rendering.renderer import INVISIBLE, March, Renderer
+from raymarch.rendering.march import March
+from raymarch.rendering.renderer import Renderer
+from raymarch.rendering.visibility import INVISIBLE
 
 LARGE = (33, 29, 26)  # many occupancy cells, the last one of an axis cut
 
@@ -212,7 +215,7 @@ def drive_large(renderer, rays, step):
     return np.concatenate([drive.image_on(renderer.grid, renderer.buffer, part, step) for part in parts])
 
 
-@pytest.mark.parametrize("density", cases.DENSITIES)
+@pytest.mark.parametrize("density", cases.FIT_DENSITIES)
 def test_skipping_what_is_invisible_changes_little(renderer, density):
     """The renderer's own threshold hides under 1e-5 of the image, thin haze everywhere included."""
     inverse = {"softplus": lambda x: np.log(np.expm1(x)), "relu": lambda x: x, "exponential": np.log}[density]

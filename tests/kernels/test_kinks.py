@@ -9,12 +9,13 @@ import cases
 import numpy as np
 import pytest
 
-from raymarch.data.volume import Activation, Volume
+from raymarch.data.activation import Activation
+from raymarch.data.volume import Volume
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.pose import look_at
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import Parameters
-from raymarch.rendering.renderer import March
+from raymarch.rendering.march import March
 
 EXACT = March(min_transmittance=0.0, min_weight=0.0)
 H = 1e-6

@@ -85,7 +85,7 @@ def test_gradient_is_the_reference_with_early_stop_and_weight_floor(degree):
         np.testing.assert_allclose(got, want, rtol=0, atol=1e-10 * np.abs(want).max())
 
 
-@pytest.mark.parametrize("density", cases.DENSITIES)
+@pytest.mark.parametrize("density", cases.FIT_DENSITIES)
 def test_depth_is_the_reference(density):
     v = cases.volume(density=density)
     rays = cases.rays(v)

@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 import reference
 
-from raymarch.data.volume import Activation, Volume
-from raymarch.device.grid import MODES
+from raymarch.data.activation import Activation
+from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
-from raymarch.rendering.renderer import March, Renderer, render
+from raymarch.kernels.march.modes import MODES
+from raymarch.rendering.march import March
+from raymarch.rendering.renderer import Renderer, render
 
 DENSE = 4.0  # of the additive mode: most rays reach their clamp
 READINGS = [("softplus", "sigmoid"), ("relu", "clamped"), ("identity", "identity")]

@@ -6,14 +6,15 @@ import pytest
 import taichi as ti
 from drive import grid_of, ray_buffer, reading_of
 
-from raymarch.data.volume import Activation, Volume
-from raymarch.device.grid import MODES
+from raymarch.data.activation import Activation
+from raymarch.data.volume import Volume
 from raymarch.geometry.rays import Rays
 from raymarch.gradients.ray_tangents import RayTangents
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.gather import gather
 from raymarch.kernels.march.geometry import geometry_adjoint
 from raymarch.kernels.march.march import march, march_adjoint
+from raymarch.kernels.march.modes import MODES
 
 STEPS, RAYS = 8, 6
 STEP = (cases.FINEST[0] - 1) / (STEPS - 0.5)  # seven and a half of them cross the box
@@ -36,16 +37,16 @@ def eight_steps(
             f = p - cell
             tau = activation.density(variant, gather(grid.density, cell, f)) * width
             c = activation.colour(variant, Y00 * gather(grid.features, cell, f))
-            if ti.static(variant.mode == "additive"):
+            if ti.static(variant.mode.name == "additive"):
                 weight = ti.min(tau, T)
                 colour += weight * c
                 T = T - weight
-            elif ti.static(variant.mode == "x-ray"):
+            elif ti.static(variant.mode.name == "x-ray"):
                 tau_sum += tau
             else:
                 colour += T * (1.0 - ti.exp(-tau)) * c
                 T = T * ti.exp(-tau)
-        if ti.static(variant.mode == "x-ray"):
+        if ti.static(variant.mode.name == "x-ray"):
             image[r] = ti.Vector([tau_sum, tau_sum, tau_sum, ti.exp(-tau_sum)])
         else:
             colour += T * background

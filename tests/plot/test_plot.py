@@ -21,6 +21,7 @@ from raymarch.errors import RaymarchError  # noqa: E402
 from raymarch.evaluation.metrics import psnr  # noqa: E402
 from raymarch.fitting.report import Report  # noqa: E402
 from raymarch.geometry.camera import Camera, orbit  # noqa: E402
+from raymarch.plot.camera_pyramids import _pyramid  # noqa: E402
 
 BOX = np.array([(-1, -2, 0.5), (1, 3, 1.5)])
 RNG = np.random.default_rng(7)
@@ -188,7 +189,7 @@ def test_cameras_take_one_or_several_and_share_axes():
 
 
 def test_a_pyramid_opens_along_the_view_with_its_roof_up():
-    line = plot._pyramid(Camera.look_at((0, -4, 0), fov=np.pi / 2, width=8, height=8), 0.5)
+    line = _pyramid(Camera.look_at((0, -4, 0), fov=np.pi / 2, width=8, height=8), 0.5)
     np.testing.assert_allclose(line[1], (0, -4, 0), atol=1e-12)
     np.testing.assert_allclose(line[2], (-0.5, -3.5, 0.5), atol=1e-12)  # upper left
     np.testing.assert_allclose(line[7], (0, -3.5, 0.8), atol=1e-12)  # roof

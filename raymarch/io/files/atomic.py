@@ -25,12 +25,12 @@ CURES = {
 
 
 @contextmanager
-def replacing(path) -> Iterator[Path]:
+def replacing(path: str | os.PathLike[str], suffix: str = "") -> Iterator[Path]:
     """Yield a temporary path beside `path`; what is written there takes the place of `path` if the block succeeds.
 
     The new file is flushed to the disk before it gets its name, and the name before this returns. If anything fails
     the temporary file is removed and the old file stays as it was. Links are followed: the file they lead to is
-    replaced.
+    replaced. The temporary path ends in `suffix`.
 
     Raises RaymarchError where the folder is missing, the path is no file, or the system refuses to write; any other
     exception of the block passes through.
@@ -41,7 +41,7 @@ def replacing(path) -> Iterator[Path]:
     """
     target = target_of(path)
     # Beside the target, since a rename is one step only within one file system.
-    with _refused(path), temporary_in(target.parent) as temporary:
+    with refused(path), temporary_in(target.parent, suffix) as temporary:
         yield temporary
         _sync(temporary, os.O_RDWR)
         os.replace(temporary, target)
@@ -49,7 +49,7 @@ def replacing(path) -> Iterator[Path]:
 
 
 @contextmanager
-def _refused(path) -> Iterator[None]:
+def refused(path: str | os.PathLike[str]) -> Iterator[None]:
     """What the system refuses within, as a RaymarchError that names the file and the cure."""
     try:
         yield
@@ -58,11 +58,11 @@ def _refused(path) -> Iterator[None]:
         raise RaymarchError(f"{path}: cannot be written ({one_line(error)}); {cure}") from error
 
 
-def target_of(path) -> Path:
+def target_of(path: str | os.PathLike[str]) -> Path:
     """The file that `path` leads to, whose folder exists; never creates folders, a misspelt one would go unseen."""
     if "\0" in os.fspath(path):
         raise RaymarchError(f"{os.fspath(path)!r}: has a null character; choose another name")
-    with _refused(path):
+    with refused(path):
         target = Path(os.path.realpath(path))
         if target.is_dir():
             raise RaymarchError(f"{path}: is a folder, want the name of a file; add one")
@@ -73,7 +73,7 @@ def target_of(path) -> Path:
     return target
 
 
-def require_writable(path, size: int = 0) -> None:
+def require_writable(path: str | os.PathLike[str], size: int = 0) -> None:
     """RaymarchError where `replacing` could not write a file of `size` bytes to `path`; leaves all as it was.
 
     Tried are a file beside it, of that size but without content, and whether an older file of that name may be
@@ -84,7 +84,7 @@ def require_writable(path, size: int = 0) -> None:
     """
     target = target_of(path)
     sweep(target.parent)
-    with _refused(path):
+    with refused(path):
         if size:
             _require_room(target.parent, size, path)
         with temporary_in(target.parent) as temporary:
@@ -93,7 +93,7 @@ def require_writable(path, size: int = 0) -> None:
         _require_replaceable(target)
 
 
-def _require_room(folder: Path, size: int, path) -> None:
+def _require_room(folder: Path, size: int, path: str | os.PathLike[str]) -> None:
     try:
         room = shutil.disk_usage(folder)
     except OSError:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from pathlib import Path
+from typing import Any, NoReturn
 
 from raymarch.errors import RaymarchError, one_line
 
@@ -14,7 +16,7 @@ MOST_VALUES = 1_280_000
 BLOCK = 1 << 20  # bytes that are looked at together before any is kept
 
 
-def read_json(path):
+def read_json(path: str | os.PathLike[str]) -> Any:
     """The content of a UTF-8 JSON file of at most 32 MiB, 320,000 mappings and lists and 1,280,000 values.
 
     Raises RaymarchError that names the file where it cannot be read, is over these bounds, which is found before it is
@@ -71,7 +73,7 @@ def _reason(error: json.JSONDecodeError) -> str:
     return f"{error.msg}; correct it there"
 
 
-def parse_json(text: str, where: str):
+def parse_json(text: str, where: str) -> Any:
     """The value of a JSON text; `where` opens every message.
 
     Raises RaymarchError for a syntax error (with its line and column), NaN, Infinity, numbers beyond a double such as
@@ -82,14 +84,14 @@ def parse_json(text: str, where: str):
         {'a': [1, 2.5]}
     """
 
-    def constant(name):
+    def constant(name: str) -> NoReturn:
         raise RaymarchError(f"{where}: has the number {name}, want finite ones; correct what wrote it")
 
-    def number(digits):
+    def number(digits: str) -> float:
         value = float(digits)
         return value if math.isfinite(value) else constant(digits)
 
-    def mapping(pairs):
+    def mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         seen = dict(pairs)
         if len(seen) < len(pairs):
             names = [name for name, _ in pairs]

@@ -17,7 +17,7 @@ try:
 except ImportError:  # Windows has no such locks; there nothing is swept
     fcntl = None  # type: ignore[assignment]
 
-OURS = re.compile(r"\.raymarch-([0-9a-f]{8}-)?[0-9a-f]{16}\.tmp")
+OURS = re.compile(r"\.raymarch-([0-9a-f]{8}-)?[0-9a-f]{16}\.tmp(\.[\w.+-]+)?")
 DAY = 86_400.0  # seconds
 
 
@@ -27,8 +27,10 @@ def _prefix() -> str:
 
 
 @contextlib.contextmanager
-def temporary_in(folder: Path) -> Iterator[Path]:
+def temporary_in(folder: Path, suffix: str = "") -> Iterator[Path]:
     """Yield the path of a new empty file in `folder`; it is removed at the end if it still has that name.
+
+    The name ends in `suffix`, which writers of some formats add where it is missing.
 
     As long as its process lives it is locked, which `sweep` respects. Raises OSError where the system refuses.
 
@@ -37,7 +39,7 @@ def temporary_in(folder: Path) -> Iterator[Path]:
         ...     _ = temporary.write_text("soon gone")
     """
     while True:
-        path = folder / f"{_prefix()}{secrets.token_hex(8)}.tmp"
+        path = folder / f"{_prefix()}{secrets.token_hex(8)}.tmp{suffix}"
         # Not tempfile: its files are for the owner only, whatever the umask says.
         held = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
         if fcntl is None:

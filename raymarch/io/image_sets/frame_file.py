@@ -13,7 +13,7 @@ from raymarch.io.images.decode import SUFFIXES
 log = logging.getLogger("raymarch")
 
 
-def frame_file(folder: Path, root: Path, text, where: str, follow_links: bool = False) -> Path:
+def frame_file(folder: Path, root: Path, text: object, where: str, follow_links: bool = False) -> Path:
     """The image that a frame's path leads to, .png or what is there of other formats if it has no suffix.
 
     It must lie in the folder, which is `root` once links are followed: a data set of strangers shall not read other

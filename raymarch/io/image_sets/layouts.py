@@ -1,4 +1,4 @@
-"""Layouts of image sets that are known by name: how each is recognised, and what reads it or what to do instead."""
+"""Layouts of image sets that no reader reads: how each is recognised, and what to do instead."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from raymarch.data.views import Views
-from raymarch.io.image_sets import nerf_synthetic
+from raymarch.io.image_sets.readers import READERS
 from raymarch.io.images.decode import SUFFIXES
 
 
@@ -17,20 +16,19 @@ class Layout(NamedTuple):
     Attributes:
         name: what it is called and recognised by.
         detect: whether a folder, or a file, has it.
-        read: its reader; None where there is none yet.
-        cure: what to do where there is none.
-        lack: why there is none.
+        cure: what to do.
+        lack: why it is not read.
     """
 
     name: str
     detect: Callable[[Path], bool]
-    read: Callable[..., Views] | None = None
-    cure: str = ""
+    cure: str
     lack: str = "is not read yet"
 
 
 WANTED = "transforms_<split>.json with each camera (transform_matrix, fl_x or camera_angle_x) and undistorted images"
 VIDEOS = (".mp4", ".mov", ".avi", ".mkv", ".webm", ".m4v")
+FILES = [file for reader in READERS for file in reader.files]
 FEW = 100  # folders that are looked into
 CONVERT = f"convert it to {WANTED}"
 FIND = f"find the cameras first, with COLMAP say, and write {WANTED}"
@@ -59,7 +57,15 @@ def _has_photographs(path: Path) -> bool:
 
 def _is_inside(path: Path) -> bool:
     """Whether a folder is one of those in a set."""
-    return path.is_dir() and nerf_synthetic.detect(path.resolve().parent) and _has_photographs(path)
+    return path.is_dir() and _has(*FILES)(path.resolve().parent) and _has_photographs(path)
+
+
+def _is_volume(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    from raymarch.io.volumes.formats import FORMATS  # which load HDF5, half a second
+
+    return any(format.suffix_of(path) for format in FORMATS)
 
 
 MODELS = [
@@ -68,7 +74,6 @@ MODELS = [
 NO_SET, NO_FOLDER, NO_CAMERAS = "is no image set", "is a file, no image set", "has no cameras"
 
 LAYOUTS = [  # the first that is recognised counts: what has cameras comes before images alone
-    Layout("NeRF-synthetic (transforms_<split>.json)", nerf_synthetic.detect, nerf_synthetic.read),
     Layout(
         "instant-ngp or nerfstudio (transforms.json)",
         _has("transforms.json"),
@@ -87,13 +92,13 @@ LAYOUTS = [  # the first that is recognised counts: what has cameras comes befor
     Layout("Middlebury (*_par.txt)", _has("*_par.txt"), cure=CONVERT),
     Layout("Bundler (bundle.out)", _has("bundle.out", "*/bundle.out"), cure=CONVERT),
     Layout("OpenMVG (sfm_data.json)", _has("sfm_data.json"), cure=CONVERT),
-    Layout("an archive", _ends(".zip", ".tar", ".gz", ".tgz", ".7z", ".rar"), None, "unpack it", NO_FOLDER),
-    Layout("a video", _ends(*VIDEOS), None, f"take frames out of it, and {FIND}", NO_CAMERAS),
-    Layout("a single image", _ends(*SUFFIXES, ".heic", ".exr"), None, f"want a folder with {WANTED}", NO_FOLDER),
-    Layout("a volume", _ends(".h5", ".hdf5"), None, "want the folder of an image set here", NO_FOLDER),
-    Layout("a folder of images inside a set", _is_inside, None, "want the folder above it", NO_SET),
-    Layout("a folder of image sets", _has("*/transforms_*.json"), None, "want one of the folders in it", NO_SET),
-    Layout("a folder with a video", _has_ending(*VIDEOS), None, f"take frames out of it, and {FIND}", NO_CAMERAS),
-    Layout("a folder with photographs", _has_photographs, None, FIND, NO_CAMERAS),
-    Layout("a folder with an archive", _has_ending(".zip", ".tar", ".gz", ".tgz"), None, "unpack it", NO_SET),
+    Layout("an archive", _ends(".zip", ".tar", ".gz", ".tgz", ".7z", ".rar"), "unpack it", NO_FOLDER),
+    Layout("a video", _ends(*VIDEOS), f"take frames out of it, and {FIND}", NO_CAMERAS),
+    Layout("a single image", _ends(*SUFFIXES, ".heic", ".exr"), f"want a folder with {WANTED}", NO_FOLDER),
+    Layout("a volume", _is_volume, "want the folder of an image set here", NO_FOLDER),
+    Layout("a folder of images inside a set", _is_inside, "want the folder above it", NO_SET),
+    Layout("a folder of image sets", _has(*[f"*/{file}" for file in FILES]), "want one of the folders in it", NO_SET),
+    Layout("a folder with a video", _has_ending(*VIDEOS), f"take frames out of it, and {FIND}", NO_CAMERAS),
+    Layout("a folder with photographs", _has_photographs, FIND, NO_CAMERAS),
+    Layout("a folder with an archive", _has_ending(".zip", ".tar", ".gz", ".tgz"), "unpack it", NO_SET),
 ]

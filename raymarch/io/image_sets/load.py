@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import logging
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from raymarch import arrays, checks
 from raymarch.arguments import checked
 from raymarch.checks import optional
 from raymarch.data.contents import doubts
-from raymarch.data.views import Views
+from raymarch.data.views import Views, require_colour
 from raymarch.errors import RaymarchError, one_line
+from raymarch.extensions import owner_of
 from raymarch.io.files.limits import require_folder
 from raymarch.io.image_sets.layouts import LAYOUTS, WANTED
+from raymarch.io.image_sets.reader import Reader, read_views, reader_of
+from raymarch.io.image_sets.readers import READER, READERS
 
 
 @checked(
@@ -21,39 +28,68 @@ from raymarch.io.image_sets.layouts import LAYOUTS, WANTED
     background=optional(arrays.colour),
     follow_links=checks.flag,
     for_fit=checks.flag,
+    reader=READER,
 )
 def load_views(
-    path, split: str = "train", *, background=None, follow_links: bool = False, for_fit: bool = True
+    path: str | os.PathLike[str],
+    split: str = "train",
+    *,
+    background: str | Sequence[float] | None = None,
+    follow_links: bool = False,
+    for_fit: bool = True,
+    reader: Reader | str | None = None,
 ) -> Views:
     """The views of one split of an image set, whose layout is found out from its files.
 
     Args:
         path: the set's folder, itself a link or not.
         split: which of its views, such as train, val or test.
-        background: colour that images with alpha are composited on; white if not given.
+        background: colour that images with alpha are composited on; the reader's if not given, white of ours.
         follow_links: read images that links in the folder lead to outside of it; only where you trust the set.
         for_fit: refuse, before anything is decoded, more images than a fit has memory for.
+        reader: an `rm.Reader` of your own, or one of raymarch's by name; found out from the files if not given.
 
     What speaks against the images, such as some that are transparent all over, is said in the log.
 
-    Raises RaymarchError where the folder is missing, of no known layout or of one that is not read yet, which it names,
-    and what the layout's reader raises.
+    Raises RaymarchError where the folder is missing, of no known layout, of one that is not read yet, which it names,
+    or of two at once, and what the layout's reader raises.
 
     Example:
         >>> len(load_views("lego", "train"))  # doctest: +SKIP
         100
     """
     folder = Path(path)
-    try:
-        layout = next((layout for layout in LAYOUTS if layout.detect(folder)), None)
-    except (OSError, ValueError) as error:
-        raise RaymarchError(f"{folder}: cannot be looked at ({one_line(error)}); check path and permissions") from error
-    if layout is None:
-        require_folder(folder)
-        raise RaymarchError(f"{folder}: is no known image set, looked for {WANTED}; check the path or convert the set")
-    if layout.read is None:
-        raise RaymarchError(f"{folder}: looks like {layout.name}, which {layout.lack}; {layout.cure}")
-    views = layout.read(folder, split, background, follow_links=follow_links, for_fit=for_fit)
+    with _looking_at(folder):
+        there = folder.exists()
+    own: Sequence[Reader] = READERS if reader is None else [reader]  # type: ignore[list-item]  # the rule looked it up
+    chosen = reader_of(folder, own) if there else None
+    if chosen is None:
+        raise RaymarchError(_why_not(folder, reader))  # type: ignore[arg-type]
+    views = read_views(chosen, folder, split, follow_links=follow_links, for_fit=for_fit)
+    if background is not None:
+        views = replace(views, background=require_colour(background))
     for said in doubts(views):
         logging.getLogger("raymarch").warning("%s", said)
     return views
+
+
+def _why_not(folder: Path, reader: Reader | None) -> str:
+    """What is said of a folder that no reader reads, or not the one that was asked for."""
+    if reader is not None and folder.exists():
+        return f"{folder}: {owner_of(reader)} does not recognise it; check the path or choose another reader"
+    with _looking_at(folder):
+        layout = next((layout for layout in LAYOUTS if layout.detect(folder)), None)
+    if layout is None:
+        require_folder(folder)
+        return f"{folder}: is no known image set, looked for {WANTED}; check the path or convert the set"
+    return f"{folder}: looks like {layout.name}, which {layout.lack}; {layout.cure}"
+
+
+@contextmanager
+def _looking_at(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        if isinstance(error, RaymarchError):
+            raise
+        raise RaymarchError(f"{folder}: cannot be looked at ({one_line(error)}); check path and permissions") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
@@ -12,7 +13,7 @@ SHORTEST, LONGEST = 1 / 200, 1e6  # focal in widths of the image; fields of view
 SHORT = 1 / 12  # of the width, a field of view of 161 degrees
 
 
-def require_plausible(focal, principal, width: int, height: int, where: str) -> None:
+def require_plausible(focal: Sequence[float], principal: Sequence[float], width: int, height: int, where: str) -> None:
     """RaymarchError, opened by `where`, for a focal or principal point that is off by orders of magnitude.
 
     Example:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +12,7 @@ import h5py
 import numpy as np
 
 from raymarch.errors import RaymarchError, one_line
-from raymarch.io.files.limits import require_memory
+from raymarch.io.files.limits import require_file, require_memory
 
 FILTERS = {h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLETCHER32}
 LARGEST_RATIO = 1000
@@ -23,7 +24,7 @@ CURE = "restore it from a copy or write it again"
 
 
 @contextmanager
-def opened(path, kind: str, version: int, names: tuple[str, ...]) -> Iterator[h5py.File]:
+def opened(path: str | os.PathLike[str], kind: str, version: int, names: tuple[str, ...]) -> Iterator[h5py.File]:
     """Open an HDF5 file of format `kind` that holds exactly the datasets `names` in its root, all of them harmless.
 
     Harmless: stored in the file itself, reached by hard links, compressed by gzip, shuffle and fletcher32 at most,
@@ -36,8 +37,9 @@ def opened(path, kind: str, version: int, names: tuple[str, ...]) -> Iterator[h5
         >>> with opened("ball.h5", "raymarch-volume", 1, ("density",)) as file:  # doctest: +SKIP
         ...     shape = file["density"].shape
     """
-    path = Path(path)
-    _require_hdf5(path)
+    path = require_file(path, "an HDF5 file", CURE)
+    if not h5py.is_hdf5(path):
+        raise RaymarchError(f"{path}: is not HDF5 or its beginning is damaged; check the path or {CURE}")
     try:
         with h5py.File(path, "r") as file:
             _require_kind(file, path, kind, version)
@@ -52,7 +54,7 @@ def opened(path, kind: str, version: int, names: tuple[str, ...]) -> Iterator[h5
         raise RaymarchError(f"{path}: is damaged ({one_line(error)}), want a whole {kind} file; {CURE}") from error
 
 
-def attributes(item) -> dict[str, np.ndarray]:
+def attributes(item: h5py.File | h5py.Dataset) -> dict[str, np.ndarray]:
     """The attributes of a file or dataset as arrays; RaymarchError for too many, too large or of a strange type."""
     if len(item.attrs) > MOST_ATTRIBUTES:
         raise RaymarchError(f"{item.file.filename}: {item.name} has {len(item.attrs)} attributes; {CURE}")
@@ -69,30 +71,12 @@ def attributes(item) -> dict[str, np.ndarray]:
     return found
 
 
-def declared_bytes(dataset) -> int:
+def declared_bytes(dataset: h5py.Dataset) -> int:
     """How many bytes of memory a dataset asks for."""
     return math.prod(dataset.shape) * dataset.dtype.itemsize
 
 
-def _require_hdf5(path: Path) -> None:
-    try:
-        if path.is_dir():
-            raise RaymarchError(f"{path}: is a folder, want an HDF5 file; name the file in it")
-        if not path.exists():
-            raise RaymarchError(f"{path}: no such file, want an HDF5 file; check the path")
-        if not path.is_file():
-            raise RaymarchError(f"{path}: is a device or pipe, want an HDF5 file; copy it to a file first")
-        if path.stat().st_size == 0:
-            raise RaymarchError(f"{path}: is empty, want an HDF5 file; {CURE}")
-        with path.open("rb"):
-            pass
-    except OSError as error:
-        raise RaymarchError(f"{path}: cannot be read ({one_line(error)}); check its permissions") from error
-    if not h5py.is_hdf5(path):
-        raise RaymarchError(f"{path}: is not HDF5 or its beginning is damaged; check the path or {CURE}")
-
-
-def _require_kind(file, path: Path, kind: str, version: int) -> None:
+def _require_kind(file: h5py.File, path: Path, kind: str, version: int) -> None:
     # Read by itself first: the attributes of other programs' files are theirs to choose.
     if file.attrs.get("format") not in (kind, kind.encode()):
         raise RaymarchError(f"{path}: is HDF5 but no {kind} file (attribute format); save one with raymarch")
@@ -103,7 +87,7 @@ def _require_kind(file, path: Path, kind: str, version: int) -> None:
         raise RaymarchError(f"{path}: has format_version {int(found)}, this raymarch reads {version}; update raymarch")
 
 
-def _require_names(file, path: Path, names: tuple[str, ...]) -> None:
+def _require_names(file: h5py.File, path: Path, names: tuple[str, ...]) -> None:
     if len(file) > len(names) + MOST_ATTRIBUTES:
         raise RaymarchError(f"{path}: holds {len(file)} objects, want {', '.join(names)}; {CURE}")
     for name in file:
@@ -116,7 +100,7 @@ def _require_names(file, path: Path, names: tuple[str, ...]) -> None:
         raise RaymarchError(f"{path}: {what}; want exactly {', '.join(names)}; {CURE}")
 
 
-def _require_harmless(dataset, path: Path) -> None:
+def _require_harmless(dataset: h5py.Dataset, path: Path) -> None:
     where = f"{path}: {dataset.name.lstrip('/')}"
     if not isinstance(dataset, h5py.Dataset):
         raise RaymarchError(f"{where} is a {type(dataset).__name__.lower()}, want a dataset; {CURE}")

@@ -5,13 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 from collections.abc import Mapping
+from typing import Any
 
 import h5py
 import numpy as np
 
+from raymarch.data.activation import Activation
 from raymarch.data.views import require_colour
-from raymarch.data.volume import MAX_DEGREE, Activation, Volume
+from raymarch.data.volume import MAX_DEGREE, Volume
 from raymarch.errors import RaymarchError, one_line
 from raymarch.io.files.strict_json import parse_json
 from raymarch.io.volumes.hdf5_open import CURE, attributes
@@ -27,7 +30,7 @@ DEEPEST = 400
 LARGEST_PROVENANCE = 1 << 20  # bytes of its text
 
 
-def arrays_of(volume: Volume, path) -> dict[str, np.ndarray]:
+def arrays_of(volume: Volume, path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     """The datasets, little-endian."""
     for name, array in (("density", volume.density), ("features", volume.features)):
         if array.dtype.newbyteorder("<").str not in FLOATS:
@@ -57,12 +60,12 @@ def notes_of(volume: Volume) -> Notes:
         ("/", "format"): FORMAT,
         ("/", "format_version"): VERSION,
         ("density", "axes"): "x, y, z",
-        ("density", "activation"): activation.density,
+        ("density", "activation"): activation.density_rule.name,
         ("density", "shift"): float(activation.shift),
         ("density", "scale"): float(activation.scale),
         ("density", "unit"): "sigma in 1/world unit after the activation; scale in world unit",
         ("features", "axes"): "x, y, z, channel",
-        ("features", "activation"): activation.colour,
+        ("features", "activation"): activation.colour_rule.name,
         ("features", "basis"): BASIS,
         ("features", "degree"): volume.degree,
         ("features", "channels"): CHANNELS,
@@ -88,7 +91,7 @@ def digest_of(arrays: dict[str, np.ndarray], notes: Notes) -> bytes:
     return digest.hexdigest().encode()
 
 
-def checked_notes(file: h5py.File, path) -> Notes:
+def checked_notes(file: h5py.File, path: str | os.PathLike[str]) -> Notes:
     """All attributes, once shapes, types and attributes are those of the format; else RaymarchError."""
     density, features = file["density"], file["features"]
     shape = density.shape
@@ -140,7 +143,7 @@ def activation_of(notes: Notes) -> Activation:
     )
 
 
-def provenance_of(text: np.ndarray, path) -> dict:
+def provenance_of(text: np.ndarray, path: str | os.PathLike[str]) -> dict:
     value = parse_json(text.tolist().decode(), f"{path}: provenance")
     if not isinstance(value, dict):
         raise RaymarchError(f"{path}: provenance is a {type(value).__name__}, want a mapping; {CURE}")
@@ -155,7 +158,7 @@ def _require_short(size: int) -> None:
         )
 
 
-def _require_shallow(value, where) -> None:
+def _require_shallow(value: object, where: object) -> None:
     """What is nested deeper than Python recurses would end in a traceback later, or in none."""
     level, depth = [value], 0
     while level:
@@ -166,7 +169,7 @@ def _require_shallow(value, where) -> None:
         level = [item for items in inside for item in items]
 
 
-def _plain(value, where: str):
+def _plain(value: Any, where: str) -> Any:
     """The value in what JSON has; numbers that are not finite become null."""
     if isinstance(value, (np.generic, np.ndarray)):
         value = value.tolist()

@@ -1,52 +1,131 @@
-"""Raw numbers to physics, after interpolation, with the derivative beside each.
+"""Activation functions of kernels: raw numbers to physics, after interpolation, with the derivative beside each.
 
-`variant` is a compile-time record: `variant.density`, `variant.colour` (names) and `variant.degree`.
+`variant.density` and `variant.colour` are the records of this module; `Activation` has the same functions in NumPy.
 """
+
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import taichi as ti
 
-from raymarch.data.volume import MAX_EXPONENT
+from raymarch.data.activation import MAX_EXPONENT
 from raymarch.kernels.numeric import at_least, at_most, exp, log1p_unit
+
+
+@dataclass(frozen=True)
+class DensityFunctions:
+    """sigma times scale of raw + shift, its slope, and both of one number where that is less than each alone."""
+
+    value: Callable
+    slope: Callable
+    value_and_slope: Callable | None = None
+
+
+@dataclass(frozen=True)
+class ColourFunctions:
+    """Colour of a sum over harmonics, and its slope by that sum as a function of the colour."""
+
+    value: Callable
+    slope: Callable
+
+
+@ti.func
+def softplus(x):
+    return at_least(x, 0.0) + log1p_unit(exp(-ti.abs(x)))
+
+
+@ti.func
+def softplus_slope(x):
+    return 1.0 / (1.0 + exp(-x))
+
+
+@ti.func
+def softplus_and_slope(x):
+    """By one exponential."""
+    e = exp(-ti.abs(x))
+    return at_least(x, 0.0) + log1p_unit(e), ti.select(x > 0, 1.0, e) / (1.0 + e)
+
+
+@ti.func
+def relu(x):
+    return at_least(x, 0.0)
+
+
+@ti.func
+def relu_slope(x):
+    """At the kink that from below."""
+    return ti.select(x > 0, 1.0, 0.0)
+
+
+@ti.func
+def exponential(x):
+    return exp(at_most(x, MAX_EXPONENT))
+
+
+@ti.func
+def exponential_slope(x):
+    """At the bound that from below."""
+    return ti.select(x <= MAX_EXPONENT, exp(ti.min(x, MAX_EXPONENT)), 0.0)
+
+
+@ti.func
+def identity(x):
+    return x
+
+
+@ti.func
+def one(x):
+    return ti.cast(1.0, float)
+
+
+@ti.func
+def sigmoid(x):
+    return 1.0 / (1.0 + exp(-x))
+
+
+@ti.func
+def sigmoid_slope(y):
+    return y * (1.0 - y)
+
+
+@ti.func
+def clamped(x):
+    return at_least(x + 0.5, 0.0)
+
+
+DENSITY_FUNCTIONS = {
+    "softplus": DensityFunctions(softplus, softplus_slope, softplus_and_slope),
+    "relu": DensityFunctions(relu, relu_slope),
+    "exponential": DensityFunctions(exponential, exponential_slope),
+    "identity": DensityFunctions(identity, one),
+}
+COLOUR_FUNCTIONS = {
+    "sigmoid": ColourFunctions(sigmoid, sigmoid_slope),
+    "clamped": ColourFunctions(clamped, relu_slope),
+    "identity": ColourFunctions(identity, one),
+}
 
 
 @ti.func
 def density(variant: ti.template(), x):
     """sigma times scale, of raw + shift."""
-    y = at_least(x, 0.0)
-    if ti.static(variant.density == "softplus"):
-        y += log1p_unit(exp(-ti.abs(x)))
-    elif ti.static(variant.density == "exponential"):
-        y = exp(at_most(x, MAX_EXPONENT))
-    elif ti.static(variant.density == "identity"):
-        y = x
-    return y
+    return variant.density.value(x)
 
 
 @ti.func
 def density_slope(variant: ti.template(), x):
-    """d density / d x; at the kinks the slope from below: 0 for relu at x = 0, e^15 for exponential at its bound."""
-    y = ti.cast(0.0, float)
-    if ti.static(variant.density == "softplus"):
-        y = 1.0 / (1.0 + exp(-x))
-    elif ti.static(variant.density == "exponential"):
-        y = ti.select(x <= MAX_EXPONENT, exp(ti.min(x, MAX_EXPONENT)), 0.0)
-    elif ti.static(variant.density == "identity"):
-        y = ti.cast(1.0, float)
-    else:
-        y = ti.select(x > 0, 1.0, 0.0)
-    return y
+    """d density / d x; at a kink that from below."""
+    return variant.density.slope(x)
 
 
 @ti.func
 def density_and_slope(variant: ti.template(), x):
-    """`density` and `density_slope` of one x, by one exponential."""
+    """`density` and `density_slope` of one x."""
     y, s = ti.cast(0.0, float), ti.cast(0.0, float)
-    if ti.static(variant.density == "softplus"):
-        e = exp(-ti.abs(x))
-        y = at_least(x, 0.0) + log1p_unit(e)
-        s = ti.select(x > 0, 1.0, e) / (1.0 + e)
+    if ti.static(variant.density.value_and_slope):
+        y, s = variant.density.value_and_slope(x)
     else:
-        y, s = density(variant, x), density_slope(variant, x)
+        y, s = variant.density.value(x), variant.density.slope(x)
     return y, s
 
 
@@ -55,10 +134,7 @@ def colour(variant: ti.template(), x):
     """Colour of the sum over harmonics, lane by lane."""
     y = x
     for c in ti.static(range(x.n)):
-        if ti.static(variant.colour == "sigmoid"):
-            y[c] = 1.0 / (1.0 + exp(-x[c]))
-        elif ti.static(variant.colour == "clamped"):
-            y[c] = at_least(x[c] + 0.5, 0.0)
+        y[c] = variant.colour.value(x[c])
     return y
 
 
@@ -67,10 +143,5 @@ def colour_slope(variant: ti.template(), y):
     """d colour / d sum, of the colour itself; 0 where "clamped" is at its clamp."""
     s = y
     for c in ti.static(range(y.n)):
-        if ti.static(variant.colour == "sigmoid"):
-            s[c] = y[c] * (1.0 - y[c])
-        elif ti.static(variant.colour == "identity"):
-            s[c] = 1.0
-        else:
-            s[c] = ti.select(y[c] > 0, 1.0, 0.0)
+        s[c] = variant.colour.slope(y[c])
     return s

@@ -5,6 +5,8 @@ Conservative but for the faintest pixels: alpha up to 2 of 255 counts as empty.
 
 import taichi as ti
 
+from raymarch.kernels.rays.lens import project
+
 ALPHA = 2  # of 255: a pixel above it shows something
 
 
@@ -39,11 +41,9 @@ def visual_hull(
             local = ti.Vector.zero(float, 3)
             for a in ti.static(range(3)):
                 local[a] = pose[0, a] * w[0] + pose[1, a] * w[1] + pose[2, a] * w[2]
-            depth = -local[2]
+            u, v, depth = project(lens, local)
             slant = ti.sqrt(1.0 + (local[0] ** 2 + local[1] ** 2) / (depth * depth))
             if depth > 2.0 * radius * slant:
-                u = lens[2] + lens[0] * local[0] / depth
-                v = lens[3] - lens[1] * local[1] / depth
                 reach = radius * slant / (depth - radius * slant) * ti.max(lens[0], lens[1]) * slant + 1.0
                 u0, u1 = ti.floor(u - reach, ti.i32), ti.floor(u + reach, ti.i32)
                 v0, v1 = ti.floor(v - reach, ti.i32), ti.floor(v + reach, ti.i32)

@@ -11,15 +11,14 @@ import taichi as ti
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.gather import cell_of, gather_slope
 from raymarch.kernels.field.harmonics import basis_slope
-from raymarch.kernels.march.compositing import (
-    background_of,
-    composite,
-    composite_adjoint,
-    composite_tangent,
-    contributes,
-    is_alive,
+from raymarch.kernels.march.compositing import background_of, composite, contributes, is_alive
+from raymarch.kernels.march.remaining import (
+    FADED,
+    gain_ahead,
+    optical_depth_gradient,
+    pass_sample,
+    remaining_at_first,
 )
-from raymarch.kernels.march.remaining import next_clamp, remaining_at_first
 from raymarch.kernels.march.sample import in_index_space
 from raymarch.kernels.rays.traverse import clip_faces, empty_steps, jitter_of, step_at, steps_of
 
@@ -29,7 +28,7 @@ def colour_slopes(grid: ti.template(), variant: ti.template(), cell, f, Y, slope
     """Colour, and its derivative by position in index space and by heading, both (3, 3); 1 for a line integral."""
     colour = ti.Vector.one(float, 3)
     by_position, by_heading = ti.Matrix.zero(float, 3, 3), ti.Matrix.zero(float, 3, 3)
-    if ti.static(variant.mode != "x-ray"):
+    if ti.static(variant.mode.colour):
         v, vx, vy, vz = gather_slope(grid.features, cell, f)
         total = ti.Vector.zero(float, 3)
         for k in ti.static(range((grid.degree + 1) ** 2)):
@@ -75,7 +74,7 @@ def geometry_adjoint(
         T = ti.cast(1.0, float)
         d_image = rays.image.grad[r]
         d_colour = ti.Vector([d_image[0], d_image[1], d_image[2]])
-        remaining, clamp = remaining_at_first(rays, variant, r)
+        remaining, carry = remaining_at_first(rays, variant, r, background)
         d_o, d_d, d_view_direction = ti.Vector.zero(float, 3), ti.Vector.zero(float, 3), ti.Vector.zero(float, 3)
         d_near, d_far, d_dt = ti.cast(0.0, float), ti.cast(0.0, float), ti.cast(0.0, float)
         k, n = 0, steps_of(far - near, step, phase)
@@ -88,11 +87,12 @@ def geometry_adjoint(
             if skip > 0:
                 k += skip
             else:
-                if ti.static(variant.mode == "additive"):
-                    if k > clamp:
-                        clamp, remaining = next_clamp(
+                if ti.static(variant.mode.looks_ahead):
+                    if ti.abs(carry) < FADED:
+                        remaining = gain_ahead(
                             grid, rays, variant, r, k, T, dt, min_transmittance, min_weight, background
                         )
+                        carry = ti.cast(1.0, float)
                 cell = cell_of(p, max_index)
                 f = p - cell
                 x, x0, x1, x2 = gather_slope(grid.density, cell, f)
@@ -106,9 +106,9 @@ def geometry_adjoint(
                     d_weight = colour.dot(d_colour)
                     d_p += weight * (by_position.transpose() @ d_colour)
                     d_view_direction += weight * (by_heading.transpose() @ d_colour)
-                if ti.static(variant.mode == "emission-absorption"):
-                    remaining -= weight * d_weight
-                d_tau = composite_adjoint(variant, T, sigma * width, T_after, d_weight, remaining)
+                tau = sigma * width
+                remaining, carry = pass_sample(variant, T, tau, weight, d_weight, remaining, carry)
+                d_tau = optical_depth_gradient(variant, T, tau, T_after, d_weight, remaining, carry)
                 d_width = d_tau * sigma
                 d_p += d_tau * width * inverse_scale * activation.density_slope(variant, x) * ti.Vector([x0, x1, x2])
                 d_t = d_p.dot(d)
@@ -194,7 +194,7 @@ def geometry_tangent(
                     dot_p = moved.dot_origin[r, c] + dot_t * d + t * moved.dot_index_direction[r, c]
                     dot_sigma = by_x * (x0 * dot_p[0] + x1 * dot_p[1] + x2 * dot_p[2])
                     dot_tau = dot_sigma * width + sigma * dot_width
-                    dot_weight, dot_after = composite_tangent(variant, T, sigma * width, dot_T[c], dot_tau)
+                    dot_weight, dot_after = variant.mode.tangent(T, sigma * width, dot_T[c], dot_tau)
                     lit_by = dot_weight * colour + weight * (
                         by_position @ dot_p + by_heading @ moved.dot_view_direction[r, c]
                     )

@@ -12,26 +12,18 @@ import taichi as ti
 
 from raymarch import runtime
 from raymarch.kernels.field import activation
-from raymarch.kernels.field.gather import gather, scatter
-from raymarch.kernels.march.compositing import (
-    background_of,
-    composite,
-    composite_adjoint,
-    composite_given,
-    composite_tangent,
-    contributes,
-    is_alive,
-    step_transmittance,
-)
-from raymarch.kernels.march.remaining import next_clamp, remaining_at_first
+from raymarch.kernels.field.gather import gather
+from raymarch.kernels.march.compositing import background_of, composite, contributes, is_alive
+from raymarch.kernels.march.remaining import FADED, gain_ahead, remaining_at_first
 from raymarch.kernels.march.sample import colour_at, fetch, ray_segment, weighted_colour
+from raymarch.kernels.march.sample_adjoint import adjoint_of_sample, mark, optics_of
 from raymarch.kernels.parallel import RAYS_PER_CHUNK, TASK_STRIDE
 from raymarch.kernels.rays.traverse import empty_steps, place_of, steps_ahead
 
 
 def paired(grid, variant) -> bool:
     """Whether whole steps go in pairs: where a sample is one read, and its step is as long as any other."""
-    return grid.degree == 0 and not variant.jittered and variant.mode != "additive"
+    return grid.degree == 0 and not variant.jittered and not variant.mode.looks_ahead
 
 
 @ti.kernel
@@ -92,65 +84,6 @@ def march(
 
 
 @ti.func
-def optics_of(variant: ti.template(), raw, shift, inverse_scale, width):
-    """Optical depth of a sample, its derivative by the raw density, and what passes the sample."""
-    sigma, slope = activation.density_and_slope(variant, raw[3] + shift)
-    tau = sigma * inverse_scale * width
-    return tau, slope * inverse_scale * width, step_transmittance(variant, tau)
-
-
-@ti.func
-def adjoint_of_sample(
-    grid: ti.template(), variant: ti.template(), slot,
-    cell, f, raw, Y, tau, slope, e, T, remaining, d_colour, min_weight, on,
-):  # fmt: skip
-    """Add what one sample gives the gradient, times `on`, 0 or 1; T and `remaining` after it, and weight times raw.
-
-    Factors of 0 and 1 where a `select` would do: that becomes a branch, and ends what the compiler makes vectors of.
-    """
-    weight, T_after = composite_given(variant, T, tau, e)
-    d_weight = ti.cast(0.0, float)
-    d_raw, light = ti.Vector.zero(float, 4), ti.Vector.zero(float, 4)
-    if ti.static(grid.degree == 0):
-        seen = ti.select(contributes(variant, weight, min_weight), on, 0.0)
-        shown = seen * weight
-        colour = colour_at(grid, variant, cell, f, Y, raw)
-        light = shown * raw
-        d_weight = seen * d_colour.dot(colour)
-        if ti.static(variant.mode != "x-ray"):
-            d_raw = (shown * Y[0]) * d_colour * activation.colour_slope(variant, colour)
-    else:
-        if contributes(variant, weight, min_weight):
-            colour = colour_at(grid, variant, cell, f, Y, raw)
-            d_weight = d_colour.dot(colour)
-            if ti.static(variant.mode != "x-ray"):
-                d_sum = weight * d_colour * activation.colour_slope(variant, colour)
-                d_features = ti.Vector.zero(float, grid.features.n)
-                for b in ti.static(range((grid.degree + 1) ** 2)):
-                    for c in ti.static(range(3)):
-                        d_features[3 * b + c] = Y[b] * d_sum[c]
-                scatter(grid.d_features, slot, cell, f, d_features)
-    if ti.static(variant.mode == "emission-absorption"):
-        remaining -= weight * d_weight
-    d_raw[3] = on * slope * composite_adjoint(variant, T, tau, T_after, d_weight, remaining)
-    if ti.static(grid.degree == 0):
-        scatter(grid.d_packed, slot, cell, f, d_raw)
-    else:
-        scatter(grid.d_density, slot, cell, f, d_raw[3])
-    return T_after, remaining, light
-
-
-@ti.func
-def mark(grid: ti.template(), cell, cell2):
-    """Note the blocks of two samples as touched."""
-    shift = ti.static(grid.block.bit_length() - 1)
-    block, block2 = cell >> shift, cell2 >> shift
-    # A write, even of what is there, would take the line from the other threads.
-    if grid.block_written[block] + grid.block_written[block2] < 2:
-        grid.block_written[block], grid.block_written[block2] = ti.u8(1), ti.u8(1)
-
-
-@ti.func
 def adjoint_of_ray(
     grid: ti.template(), rays: ti.template(), variant: ti.template(), r, slot,
     dt, min_transmittance, min_weight, background,
@@ -162,7 +95,7 @@ def adjoint_of_ray(
     sum_even, sum_odd = ti.Vector.zero(float, 4), ti.Vector.zero(float, 4)
     d_image = rays.image.grad[r]
     d_colour = ti.Vector([d_image[0], d_image[1], d_image[2], 0.0])
-    remaining, clamp = remaining_at_first(rays, variant, r)
+    remaining, carry = remaining_at_first(rays, variant, r, background)
     k = 0
     while k <= n and length > 0 and is_alive(variant, T, min_transmittance):
         ahead, _ = place_of(variant, entry, d, length, step, phase, k)
@@ -177,44 +110,30 @@ def adjoint_of_ray(
                 cell2, f2, raw2 = fetch(grid, entry + (t + step) * d)
                 tau, slope, e = optics_of(variant, raw, shift, inverse_scale, step)
                 tau2, slope2, e2 = optics_of(variant, raw2, shift, inverse_scale, step)
-                T_between, remaining, more = adjoint_of_sample(
-                    grid, variant, slot, cell, f, raw, Y, tau, slope, e, T, remaining, d_colour, min_weight, 1.0
+                T_between, remaining, carry, more = adjoint_of_sample(
+                    grid, variant, slot, cell, f, raw, Y, tau, slope, e, T, remaining, carry, d_colour, min_weight, 1.0
                 )
                 sum_even += more
                 on = ti.select(is_alive(variant, T_between, min_transmittance), ti.cast(1.0, float), 0.0)
-                T, remaining, more = adjoint_of_sample(
-                    grid,
-                    variant,
-                    slot,
-                    cell2,
-                    f2,
-                    raw2,
-                    Y,
-                    tau2,
-                    slope2,
-                    e2,
-                    T_between,
-                    remaining,
-                    d_colour,
-                    min_weight,
-                    on,
-                )
+                T, remaining, carry, more = adjoint_of_sample(
+                    grid, variant, slot, cell2, f2, raw2, Y, tau2, slope2, e2, T_between, remaining, carry,
+                    d_colour, min_weight, on,
+                )  # fmt: skip
                 sum_odd += more
                 mark(grid, cell, cell2)
                 k += 2
             if not is_alive(variant, T_between, min_transmittance):  # the ray ended within the pair
                 T = T_between
         while k < end and is_alive(variant, T, min_transmittance):
-            if ti.static(variant.mode == "additive"):
-                if k > clamp:
-                    clamp, remaining = next_clamp(
-                        grid, rays, variant, r, k, T, dt, min_transmittance, min_weight, background
-                    )
+            if ti.static(variant.mode.looks_ahead):
+                if ti.abs(carry) < FADED:
+                    remaining = gain_ahead(grid, rays, variant, r, k, T, dt, min_transmittance, min_weight, background)
+                    carry = ti.cast(1.0, float)
             p, width = place_of(variant, entry, d, length, step, phase, k)
             cell, f, raw = fetch(grid, p)
             tau, slope, e = optics_of(variant, raw, shift, inverse_scale, width)
-            T, remaining, more = adjoint_of_sample(
-                grid, variant, slot, cell, f, raw, Y, tau, slope, e, T, remaining, d_colour, min_weight, 1.0
+            T, remaining, carry, more = adjoint_of_sample(
+                grid, variant, slot, cell, f, raw, Y, tau, slope, e, T, remaining, carry, d_colour, min_weight, 1.0
             )
             sum_even += more
             mark(grid, cell, cell)
@@ -272,11 +191,11 @@ def march_tangent(
                 if on:
                     colour = colour_at(grid, variant, cell, f, Y, raw)
                 for e in ti.static(range(dot_grid.columns)):
-                    dot_weight, dot_T_after = composite_tangent(variant, T, tau, dot_T[e], by_x * dot_x[e])
+                    dot_weight, dot_T_after = variant.mode.tangent(T, tau, dot_T[e], by_x * dot_x[e])
                     for c in ti.static(range(3)):
                         dot_colour[e, c] += dot_weight * colour[c]
                     dot_T[e] = dot_T_after
-                if ti.static(variant.mode != "x-ray" and dot_grid.channels > 0):
+                if ti.static(variant.mode.colour and dot_grid.channels > 0):
                     if on:
                         dot_features = gather(dot_grid.features, cell, f)
                         slope = weight * activation.colour_slope(variant, colour)

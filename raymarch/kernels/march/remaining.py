@@ -1,38 +1,51 @@
-"""Remaining-radiance term of the adjoint: at a ray's start, and in additive mode up to the next clamp."""
+"""Remaining-radiance term of the adjoint: what the image still gains by the light that is left behind a sample.
+
+`remaining` and `carry` go along a ray together: remaining / carry is what the image gains by a unit of T. A mode with a
+`power` has it all from the image it made: carry is T, and `remaining` starts as all that depends on it. Any other mode
+looks ahead, at the ray's start and wherever less than `FADED` of a change of T would reach the sample.
+"""
 
 import taichi as ti
 
 from raymarch.kernels.field import activation
-from raymarch.kernels.march.compositing import background_of, contributes, is_alive
+from raymarch.kernels.march.compositing import background_of, composite, contributes, is_alive
 from raymarch.kernels.march.sample import colour_at, fetch, ray_segment
 from raymarch.kernels.rays.traverse import empty_steps, place_of
 
+FADED = 0.1  # of the accuracy is lost as its inverse
+
 
 @ti.func
-def remaining_at_first(rays: ti.template(), variant: ti.template(), r):
-    """`remaining` of `composite_adjoint` before the first sample, and the clamp it holds up to: none is known yet."""
+def remaining_at_first(rays: ti.template(), variant: ti.template(), r, background):
+    """`remaining` before the first sample, and `carry`: 0 where it must be looked for."""
     d_image = rays.image.grad[r]
-    remaining = rays.image[r].dot(d_image)
-    if ti.static(variant.mode == "x-ray"):
-        remaining = rays.image[r][3] * d_image[3]
-    return remaining, -1
+    remaining, carry = rays.image[r].dot(d_image), ti.cast(1.0, float)
+    if ti.static(variant.mode.power == 0):
+        remaining = rays.image[r][3] * gain_behind(variant, d_image, background)
+    elif ti.static(variant.mode.looks_ahead):
+        carry = ti.cast(0.0, float)
+    return remaining, carry
 
 
 @ti.func
-def next_clamp(
+def gain_behind(variant: ti.template(), d_image, background):
+    """What the image gains by a unit of the T behind the box."""
+    seen = background_of(variant, background)
+    return d_image[3] + (d_image[0] * seen[0] + d_image[1] * seen[1] + d_image[2] * seen[2])
+
+
+@ti.func
+def gain_ahead(
     grid: ti.template(), rays: ti.template(), variant: ti.template(), r, k, T,
     dt, min_transmittance, min_weight, background,
 ):  # fmt: skip
-    """Additive: the next sample from k on whose weight is all of T that is left, and what the image gains by T there.
-
-    The march runs ahead to it. Without one, it is what the background and the T behind the box gain.
-    """
+    """What the image gains by a unit of T before sample k: the march's tangent in T alone, up to where it fades out."""
     entry, d, length, Y, step, phase, n = ray_segment(grid, rays, variant, r, dt)
     per_index, shift, inverse_scale = grid.cells_per_index[None], grid.shift[None], grid.inverse_scale[None]
     d_image = rays.image.grad[r]
-    d_colour = ti.Vector([d_image[0], d_image[1], d_image[2]])
-    gain, clamped = d_image[3] + d_colour.dot(background_of(variant, background)), 0
-    while k <= n and clamped == 0 and is_alive(variant, T, min_transmittance):
+    d_colour = ti.Vector([d_image[0], d_image[1], d_image[2], 0.0])
+    gain, dot_T = ti.cast(0.0, float), ti.cast(1.0, float)
+    while k <= n and dot_T != 0 and is_alive(variant, T, min_transmittance):
         p, width = place_of(variant, entry, d, length, step, phase, k)
         skip = empty_steps(grid, per_index, p, d, step)
         if skip > 0:
@@ -40,13 +53,31 @@ def next_clamp(
         else:
             cell, f, raw = fetch(grid, p)
             tau = activation.density(variant, raw[3] + shift) * inverse_scale * width
-            if tau > T:
-                clamped = 1
-                gain = ti.cast(0.0, float)
-                if contributes(variant, T, min_weight):
-                    colour = colour_at(grid, variant, cell, f, Y, raw)
-                    gain = colour[0] * d_image[0] + colour[1] * d_image[1] + colour[2] * d_image[2]
-            else:
-                T -= tau
-                k += 1
-    return k, gain
+            weight, T_after = composite(variant, T, tau)
+            dot_weight, dot_T_after = variant.mode.tangent(T, tau, dot_T, ti.cast(0.0, float))
+            if dot_weight != 0 and contributes(variant, weight, min_weight):
+                gain += dot_weight * d_colour.dot(colour_at(grid, variant, cell, f, Y, raw))
+            T, dot_T = T_after, dot_T_after
+            k += 1
+    return gain + dot_T * gain_behind(variant, d_image, background)
+
+
+@ti.func
+def pass_sample(variant: ti.template(), T, tau, weight, d_weight, remaining, carry):
+    """`remaining` and `carry` behind a sample."""
+    if ti.static(variant.mode.power == 1):
+        remaining -= weight * d_weight
+    elif ti.static(variant.mode.looks_ahead):
+        dot_weight, dot_T_after = variant.mode.tangent(T, tau, carry, ti.cast(0.0, float))
+        remaining -= dot_weight * d_weight
+        carry = dot_T_after
+    return remaining, carry
+
+
+@ti.func
+def optical_depth_gradient(variant: ti.template(), T, tau, T_after, d_weight, remaining, carry):
+    """d_tau of a sample, `remaining` and `carry` being those behind it."""
+    gain = remaining
+    if ti.static(variant.mode.looks_ahead):
+        gain = ti.select(carry != 0, remaining / ti.select(carry != 0, carry, 1.0), 0.0)
+    return variant.mode.adjoint(T, tau, T_after, d_weight, gain)

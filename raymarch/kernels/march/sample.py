@@ -52,7 +52,7 @@ def fetch(grid: ti.template(), p):
 def colour_at(grid: ti.template(), variant: ti.template(), cell, f, Y, raw):
     """Colour of `sum_k c_k Y_k`, interpolated before it is activated; 1 for a line integral. The last lane is idle."""
     colour = ti.Vector.one(float, 4)
-    if ti.static(variant.mode != "x-ray"):
+    if ti.static(variant.mode.colour):
         total = raw * Y[0]
         if ti.static(grid.degree > 0):
             features = gather(grid.features, cell, f)

@@ -3,13 +3,14 @@
 import taichi as ti
 
 from raymarch.kernels.numeric import hash_u32
+from raymarch.kernels.rays.lens import unproject
 from raymarch.kernels.rays.traverse import clip, empty_steps
 
 
 @ti.func
 def pixel_ray(pose, lens, u, v):
-    """Origin and unit direction through (u, v) [pixel]; `lens` is (focal u, focal v, centre u, centre v)."""
-    local = ti.Vector([(u - lens[2]) / lens[0], (lens[3] - v) / lens[1], -1.0])
+    """Origin and unit direction through (u, v) [pixel]."""
+    local = unproject(lens, u, v)
     origin, direction = ti.Vector.zero(float, 3), ti.Vector.zero(float, 3)
     for a in ti.static(range(3)):
         origin[a] = pose[a, 3]

@@ -1,0 +1,113 @@
+"""Functions that kernels use for an activation; those of a user's own are checked first, against its NumPy side."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import taichi as ti
+
+from raymarch import runtime
+from raymarch.data.activation import COLOURS, DENSITIES, Activation, ColourActivation, DensityActivation
+from raymarch.errors import RaymarchError, one_line
+from raymarch.kernels.field.activation import (
+    COLOUR_FUNCTIONS,
+    DENSITY_FUNCTIONS,
+    ColourFunctions,
+    DensityFunctions,
+)
+from raymarch.kernels.field.probe import probe
+
+PLACES = np.array([-7.3, -2.9, -1.1, -0.37, -0.013, 0.021, 0.43, 1.3, 2.7, 5.9])
+H = 4e-3  # differences are good to its square
+GOOD = 1e-2  # of the derivative, or of 1
+
+
+def density_functions(activation: Activation) -> DensityFunctions:
+    """The kernel side of a volume's density activation; RaymarchError that names a wrong part of a user's own."""
+    rule = activation.density_rule
+    if DENSITIES.get(rule.name) is rule:
+        return DENSITY_FUNCTIONS[rule.name]
+    return _density(rule, runtime.single_precision())
+
+
+def colour_functions(activation: Activation) -> ColourFunctions:
+    """The kernel side of a volume's colour activation, as `density_functions`."""
+    rule = activation.colour_rule
+    if COLOURS.get(rule.name) is rule:
+        return COLOUR_FUNCTIONS[rule.name]
+    return _colour(rule, runtime.single_precision())
+
+
+@cache
+def _density(rule: DensityActivation, single: bool) -> DensityFunctions:
+    made = DensityFunctions(*_kernel_side(rule))
+    values = _forward(rule, PLACES)
+    _require(rule, "value", _numbers(rule, "value", made.value, PLACES), values, "forward gives")
+    _compare_slope(rule, _numbers(rule, "slope", made.slope, PLACES))
+    back = np.asarray(rule.inverse(values), float)
+    _require(rule, "inverse", _forward(rule, back), values, "it should be the inverse of forward:")
+    return made
+
+
+@cache
+def _colour(rule: ColourActivation, single: bool) -> ColourFunctions:
+    made = ColourFunctions(*_kernel_side(rule))
+    values = _forward(rule, PLACES)
+    _require(rule, "value", _numbers(rule, "value", made.value, PLACES), values, "forward gives")
+    _compare_slope(rule, _numbers(rule, "slope", made.slope, values))
+    return made
+
+
+def _kernel_side(rule: DensityActivation | ColourActivation):
+    for part in ("value", "slope"):
+        if getattr(rule, part) is None:
+            raise _wrong(rule, part, "is None, want a ti.func of one number")
+    return rule.value, rule.slope
+
+
+def _forward(rule, x: np.ndarray) -> np.ndarray:
+    try:
+        y = np.asarray(rule.forward(x), float)
+    except Exception as error:
+        raise _wrong(rule, "forward", f"raised {type(error).__name__}: {one_line(error)}") from error
+    if y.shape != x.shape:
+        raise _wrong(rule, "forward", f"gives shape {y.shape} of {x.shape}, want a number for each")
+    if not np.isfinite(y).all():
+        i = int(np.flatnonzero(~np.isfinite(y))[0])
+        raise _wrong(rule, "forward", f"gives {y[i]} at {x[i]:g}, want finite numbers")
+    if (np.diff(y) < 0).any() and x is PLACES:
+        raise _wrong(rule, "forward", "falls, want a function that does not")
+    return y
+
+
+def _numbers(rule, part: str, function, x: np.ndarray) -> np.ndarray:
+    out = np.empty(len(x), runtime.dtype())
+    try:
+        probe(function, x.astype(out.dtype), out)
+    except (ti.TaichiCompilationError, ti.TaichiTypeError, ti.TaichiSyntaxError, TypeError, ValueError) as error:
+        raise _wrong(rule, part, f"does not compile: {one_line(error)[-200:]}") from error
+    if not np.isfinite(out).all():
+        raise _wrong(rule, part, f"gives {out[~np.isfinite(out)][0]}, want finite numbers")
+    return out.astype(float)
+
+
+def _compare_slope(rule, given: np.ndarray) -> None:
+    ahead, here, back = (_forward(rule, PLACES + s * H) for s in (1, 0, -1))
+    right, left = (ahead - here) / H, (here - back) / H
+    smooth = np.abs(right - left) <= 0.1 * np.maximum(np.abs(right), 1)
+    _require(rule, "slope", np.where(smooth, given, 0), np.where(smooth, (right + left) / 2, 0), "differences give")
+
+
+def _require(rule, part: str, given: np.ndarray, wanted: np.ndarray, by: str) -> None:
+    gap = np.abs(given - wanted) / np.maximum(np.abs(wanted), 1)
+    if gap.max() > GOOD:
+        i = int(gap.argmax())
+        raise _wrong(rule, part, f"gives {given[i]:.4g} at {PLACES[i]:g}, {by} {wanted[i]:.4g}")
+
+
+def _wrong(rule: DensityActivation | ColourActivation, part: str, why: str) -> RaymarchError:
+    kind = "density" if isinstance(rule, DensityActivation) else "colour"
+    return RaymarchError(
+        f"{kind} activation {rule.name!r}: {part} {why}; rm.{type(rule).__name__} says what each part is"
+    )

@@ -1,0 +1,136 @@
+"""Objects of a user's own beside those of a list of ours, readers and formats say: their parts, and calls of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from raymarch import checks
+from raymarch.arguments import hold
+from raymarch.checks import Check, shown
+from raymarch.errors import RaymarchError
+
+LONGEST_NAME, LONGEST_TEXT = 60, 300  # characters of a name, and of what an exception says
+
+
+class Named(Protocol):
+    """A frozen record with a name, and functions as fields."""
+
+    @property
+    def name(self) -> str: ...
+
+
+T = TypeVar("T")
+N = TypeVar("N", bound=Named)
+
+
+def _name(value: object) -> str:
+    if not isinstance(value, str) or not value.strip() or not value.isprintable() or len(value) > LONGEST_NAME:
+        raise TypeError
+    return value
+
+
+NAME = Check(f"a text of one line, 1 to {LONGEST_NAME} characters", _name)
+
+
+def part(call: str, gives: str) -> Check:
+    """A function that an object must have, called as `call`, that gives `gives`.
+
+    Example:
+        >>> part("detect(path)", "True or False")("detect", None)
+        Traceback (most recent call last):
+        raymarch.errors.RaymarchError: detect is None, want a function detect(path) that returns True or False
+    """
+    return replace(checks.callback, wanted=f"a function {call} that returns {gives}")
+
+
+def owner_of(record: Named) -> str:
+    """What an object is called in messages: its class and its name.
+
+    Example:
+        >>> owner_of(Reader("my set", lambda folder: True, lambda folder, split, **_: None))
+        "reader 'my set'"
+    """
+    return f"{type(record).__name__.lower()} {shown(record.name)}"
+
+
+def hold_parts(record: Named) -> None:
+    """Apply the rules of a frozen record's fields; what they refuse opens with the record's class and name."""
+    try:
+        hold(record)
+    except RaymarchError as error:
+        raise RaymarchError(f"{owner_of(record)}: {error}") from None
+
+
+def called(
+    record: Named,
+    what: str,
+    where: Path,
+    *arguments: Any,
+    kind: type[T] | tuple[type[T], ...],
+    wanted: str,
+    **options: Any,
+) -> T:
+    """What a part of an object gives, an instance of `kind`; whatever it raises becomes one line that names it.
+
+    Args:
+        record: the object, with the function `what` as a field.
+        where: the path that it is called for; errors of ours that open with it, and so say where, stay as they are.
+        kind, wanted: the class of what it must give, and that in words.
+
+    Raises RaymarchError from the exception of the function, or where it gives something else.
+    """
+    function: Callable[..., Any] = getattr(record, what)
+    owner = owner_of(record)
+    try:
+        value = function(*arguments, **options)
+    except RaymarchError as error:
+        if str(error).startswith(str(where)):
+            raise
+        raise RaymarchError(f"{owner}: {what} of {where}: {' '.join(str(error).split())}") from error
+    except Exception as error:  # whatever a user's function raises
+        said = f"{type(error).__name__}: {' '.join(str(error).split())[:LONGEST_TEXT]}".removesuffix(": ")
+        raise RaymarchError(f"{owner}: {what} of {where} raised {said}; mend it or check the path") from error
+    if not isinstance(value, kind):
+        raise RaymarchError(f"{owner}: {what} gave {shown(value)}, want {wanted}; return that from it")
+    return value
+
+
+def recognises(record: Named, path: Path) -> bool:
+    """What `detect` of an object says of a path."""
+    return bool(called(record, "detect", path, path, kind=(bool, np.bool_), wanted="True or False"))
+
+
+def listed(kind: type, records: Sequence[Named], public: str) -> Check:
+    """A rule: one of our records by its name, in letters of either case, or a record of a user's own.
+
+    Args:
+        kind: the records' class.
+        records: ours.
+        public: what users call the class, such as "rm.Reader".
+    """
+
+    def read(value: object) -> object:
+        if isinstance(value, str):
+            value = next((record for record in records if record.name.casefold() == value.casefold()), None)
+        if not isinstance(value, kind):
+            raise TypeError
+        return value
+
+    return Check(f"{', '.join(record.name for record in records)}, or an {public}", read)
+
+
+def require_one(records: Sequence[N], where: object, argument: str) -> N | None:
+    """The only one of the records that claim a path, or None where none does.
+
+    Raises RaymarchError for two or more, with their names and how to choose one by an argument.
+    """
+    if len(records) > 1:
+        names = [repr(record.name) for record in records]
+        choices = " or ".join(f"{argument}={name}" for name in names)
+        raise RaymarchError(f"{where}: {argument}s {' and '.join(names)} claim it alike; choose by {choices}")
+    return records[0] if records else None

@@ -1,0 +1,64 @@
+"""Part of a volume that the rays of a camera meet most: small enough for a check in double precision."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from raymarch.data.volume import Volume
+from raymarch.geometry.camera import Camera
+
+MOST = 64  # samples a side
+RAYS = 1024  # along which the part is looked for
+STEPS = 128
+
+
+def part_met(volume: Volume, camera: Camera, seed: int) -> Volume:
+    """The samples, at most `MOST` a side, about the place that holds most of what one ray of the camera meets.
+
+    Weights are those of emission and absorption on every so many samples of the volume, nearest neighbours, in NumPy. A
+    volume that is small already is returned as it is; of one that no ray meets the middle is.
+
+    Example:
+        >>> big = Volume.from_function(lambda p: 9.0 * (np.linalg.norm(p, axis=-1) < 0.5), shape=(80, 80, 80))
+        >>> part_met(big, Camera.look_at((0, -4, 0)), 0).shape
+        (64, 64, 64)
+    """
+    shape = np.array(volume.shape)
+    if (shape <= MOST).all():
+        return volume
+    lower = np.clip(np.round(_middle(volume, camera, seed)).astype(int) - MOST // 2, 0, np.maximum(shape - MOST, 0))
+    some = tuple(slice(start, start + MOST) for start in lower)
+    place = volume.world_from_index.copy()
+    place[:3, 3] += place[:3, :3] @ lower
+    return replace(volume, density=volume.density[some], features=volume.features[some], world_from_index=place)
+
+
+def _middle(volume: Volume, camera: Camera, seed: int) -> np.ndarray:
+    """Index (3,) of the heaviest sample of random rays."""
+    last = np.array(volume.shape) - 1.0
+    stride = -(-max(volume.shape) // MOST)
+    sigma = volume.activation.sigma(volume.density[::stride, ::stride, ::stride])
+    total = camera.width * camera.height
+    rays = camera.rays(np.random.default_rng(seed).permutation(total)[:RAYS])
+    index_from_world = np.linalg.inv(volume.world_from_index)
+    o = rays.origin @ index_from_world[:3, :3].T + index_from_world[:3, 3]
+    d = rays.direction @ index_from_world[:3, :3].T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slabs = np.stack([-o / d, (last - o) / d])
+    near = np.maximum(np.nanmax(slabs.min(0), axis=1), 0.0)
+    far = np.nanmin(slabs.max(0), axis=1)
+    inside = far > near
+    if not inside.any():
+        return last / 2
+    o, d, near, far = o[inside], d[inside], near[inside, None], far[inside, None]
+    t = near + (far - near) * (np.arange(STEPS) + 0.5) / STEPS
+    p = np.clip(o[:, None] + t[..., None] * d[:, None], 0, last)
+    cells = np.minimum(np.round(p / stride).astype(int), np.array(sigma.shape) - 1)
+    tau = np.maximum(sigma[tuple(np.moveaxis(cells, -1, 0))], 0) * (far - near) / STEPS
+    before = np.cumsum(tau, axis=1) - tau
+    weight = np.exp(-before) * -np.expm1(-tau)
+    if weight.max() <= 0:
+        return last / 2
+    return p[np.unravel_index(int(weight.argmax()), weight.shape)]

@@ -1,0 +1,144 @@
+"""Frames of an image set: image files with their cameras made into views, for readers of any layout."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from raymarch.data.views import Views
+from raymarch.errors import RaymarchError, short
+from raymarch.geometry.camera import Camera
+from raymarch.io.image_sets.frame_file import present, unique_names
+from raymarch.io.image_sets.plausible import doubt, require_plausible
+from raymarch.io.images.decode import decode, require_room
+
+DISTORTION = ("k1", "k2", "k3", "k4", "p1", "p2")
+PINHOLES = ("PINHOLE", "SIMPLE_PINHOLE", "OPENCV")
+MOST_FRAMES = 20_000
+
+
+class Frame(NamedTuple):
+    """An image of a set and its camera.
+
+    Attributes:
+        file: the image; `frame_file` finds it by what the set calls it.
+        camera: makes the camera for images of a width and height [pixel].
+    """
+
+    file: Path
+    camera: Callable[[int, int], Camera]
+
+
+def require_few(count: int, source: Path) -> None:
+    """RaymarchError for more frames than any set has."""
+    if count > MOST_FRAMES:
+        raise RaymarchError(f"{source}: has {count:,} frames, want at most {MOST_FRAMES:,}; split it")
+
+
+def views_of_frames(frames: Sequence[Frame], folder: Path, source: Path, *, for_fit: bool = True) -> Views:
+    """The views of frames whose images exist; the log says which do not, and what is doubtful about the first camera.
+
+    All images have one size, that of the first, because `Views` holds them in one array: `decode` refuses others.
+
+    Args:
+        frames: in their order.
+        folder: of the set; images have their names within it.
+        source: the file that lists them, which opens every message and is kept as where they came from.
+        for_fit: refuse, before anything is decoded, more images than a fit has memory for.
+
+    Raises RaymarchError for more than 20,000 frames, where all images are missing, and what `decode` and cameras raise.
+    """
+    require_few(len(frames), source)
+    there = [frames[i] for i in present([frame.file for frame in frames], source)]
+    files = [frame.file for frame in there]
+    width, height = require_room(files, for_fit)[:2]
+    cameras = [frame.camera(width, height) for frame in there]  # before images are decoded, which takes its time
+    images = decode(files, for_fit=for_fit)
+    if said := doubt(cameras[0]):
+        logging.getLogger("raymarch").warning("%s: %s", source, said)
+    return Views(cameras, images, unique_names(files, folder), source=str(source))
+
+
+def pinhole(settings: Mapping, width: int, height: int, where: str) -> Camera:
+    """The camera of a frame by the names that instant-ngp gave to its numbers; lenses must be ideal.
+
+    Args:
+        settings: `transform_matrix`, which is `world_from_camera` with camera axes x right, y up, looking along -z;
+            `camera_angle_x`, the horizontal field of view [radian], or `fl_x`, `fl_y`, `cx`, `cy`, `w`, `h` [pixel],
+            which win; `camera_model` and coefficients of distortion, which must be 0.
+        width, height: of its image [pixel].
+        where: opens every message.
+
+    Raises RaymarchError for a number that is missing, none, or that no lens has.
+
+    Example:
+        >>> pinhole({"transform_matrix": np.eye(4).tolist(), "fl_x": 9}, 8, 6, "frame 0").principal
+        (4.0, 3.0)
+    """
+
+    def value(name: str, default: float | None = None) -> float:
+        return number(settings.get(name, default), f"{where}: {name}")
+
+    for name in DISTORTION:
+        if value(name, 0.0):
+            raise RaymarchError(f"{where}: {name} is {settings[name]}, but lenses must be ideal; undistort the images")
+    model = settings.get("camera_model", PINHOLES[0])
+    if model not in PINHOLES:
+        raise RaymarchError(f"{where}: camera_model is {short(model)}, want {', '.join(PINHOLES)}; undistort")
+    if (value("w", width), value("h", height)) != (width, height):
+        raise RaymarchError(
+            f"{where}: w x h is {settings.get('w', width)} x {settings.get('h', height)} but the image has"
+            f" {width} x {height} pixels; resize the images or correct the numbers"
+        )
+    world_from_camera = matrix(settings.get("transform_matrix"), f"{where}: transform_matrix")
+    try:
+        if "fl_x" in settings:
+            focal = value("fl_x"), value("fl_y", settings["fl_x"])
+        else:
+            across = _focal_of_angle(value("camera_angle_x"), world_from_camera, width, height)
+            focal = across, value("fl_y", across)
+        principal = value("cx", width / 2), value("cy", height / 2)
+        require_plausible(focal, principal, width, height, where)
+        return Camera(world_from_camera, focal, principal, width, height)
+    except RaymarchError as error:
+        text = str(error)
+        raise RaymarchError(text if text.startswith(where) else f"{where}: {text}") from None
+
+
+def _focal_of_angle(angle: float, world_from_camera: np.ndarray, width: int, height: int) -> float:
+    if np.pi < angle < 180:
+        raise RaymarchError(
+            f"camera_angle_x is {angle:g} rad, want less than pi; if it is in degrees, {np.deg2rad(angle):.4g}"
+        )
+    return Camera.from_fov(world_from_camera, angle, width, height).focal[0]
+
+
+def matrix(value: object, where: str) -> np.ndarray:
+    """Four lists of four numbers, as a file has them, as (4, 4) f64; else RaymarchError.
+
+    Example:
+        >>> matrix([[1, 0, 0, 0]] * 4, "frame 0: pose").shape
+        (4, 4)
+    """
+    if not isinstance(value, list) or len(value) != 4 or not all(isinstance(r, list) and len(r) == 4 for r in value):
+        raise RaymarchError(f"{where} is {short(value)}, want 4 rows of 4 numbers; export it again")
+    return np.array([[number(x, f"{where}, row {i}") for x in row] for i, row in enumerate(value)])
+
+
+def number(value: object, where: str) -> float:
+    """A number of a file as a float; booleans are none, though Python says so; else RaymarchError.
+
+    Example:
+        >>> number(3, "frame 0: fl_x")
+        3.0
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise RaymarchError(f"{where} is {short(value)}, want a number; export it again")
+    try:
+        return float(value)
+    except OverflowError:
+        raise RaymarchError(f"{where} is over 1e308, want a number that a double holds; export it again") from None

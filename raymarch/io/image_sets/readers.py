@@ -1,0 +1,12 @@
+"""Readers of image sets that raymarch has: a new one is a module beside this one, and a line here."""
+
+from __future__ import annotations
+
+from raymarch.checks import optional
+from raymarch.extensions import listed
+from raymarch.io.image_sets.nerf_synthetic import NERF_SYNTHETIC
+from raymarch.io.image_sets.reader import Reader
+
+READERS = [NERF_SYNTHETIC]
+
+READER = optional(listed(Reader, READERS, "rm.Reader"))

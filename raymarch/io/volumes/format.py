@@ -1,0 +1,182 @@
+"""Formats of volume files: the record of one, and what is asked of any."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from raymarch.arguments import held
+from raymarch.checks import Check, optional
+from raymarch.data.volume import Volume
+from raymarch.errors import RaymarchError
+from raymarch.extensions import NAME, called, hold_parts, owner_of, part, recognises, require_one
+from raymarch.io.files.atomic import replacing, require_writable
+from raymarch.io.files.limits import require_file
+from raymarch.io.files.ours import require_ours
+from raymarch.io.volumes.summary import VolumeSummary
+
+SUFFIX = re.compile(r"(\.[A-Za-z0-9_+-]{1,16}){1,3}")
+
+
+def _suffixes(value: Any) -> tuple[str, ...]:
+    several = (value,) if isinstance(value, str) else tuple(value)
+    if not several or not all(isinstance(one, str) and SUFFIX.fullmatch(one) for one in several):
+        raise ValueError
+    return tuple(one.lower() for one in several)
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format of volume files: pass one to `rm.save`, `rm.load` and `rm.describe` as `format=`.
+
+    Attributes:
+        name: what it is called in messages, and by `format=` where it is one of raymarch's own.
+        suffixes: how names of its files end, such as (".h5", ".hdf5"), in letters of either case.
+        detect: `detect(path)`, whether a file has the format, found out from its content.
+        read: `read(path)`, its volume.
+        write: `write(volume, path)` writes one; the path is that of an empty file of the same suffix, which takes its
+            place once all is written, so that a failure leaves the older file as it was.
+        describe: `describe(path)`, an `rm.VolumeSummary` without reading the arrays; if not given the volume is read.
+
+    Paths come as pathlib.Path. Whatever a function raises becomes a RaymarchError that names the format and the
+    function, and so does what is no volume.
+
+    Raises RaymarchError for a part that is missing or no function.
+
+    Example:
+        >>> def write(volume, path):
+        ...     np.savez(path, sigma=volume.sigma())
+        >>> def read(path):
+        ...     return Volume.from_array(np.load(path)["sigma"])
+        >>> npz = Format("sigma", ".npz", lambda path: path.read_bytes()[:2] == b"PK", read, write)
+        >>> save(Volume.from_array(np.ones((4, 5, 6))), "ones.npz", format=npz)
+        >>> load("ones.npz", format=npz).shape
+        (4, 5, 6)
+    """
+
+    name: str = held(NAME, None)
+    suffixes: Sequence[str] = held(Check("one or more suffixes such as .h5", _suffixes), None)
+    detect: Callable[[Path], bool] = held(part("detect(path)", "True or False"), None)
+    read: Callable[[Path], Volume] = held(part("read(path)", "an rm.Volume"), None)
+    write: Callable[[Volume, Path], object] = held(part("write(volume, path)", "nothing"), None)
+    describe: Callable[[Path], VolumeSummary] | None = held(
+        optional(part("describe(path)", "an rm.VolumeSummary")), None
+    )
+
+    def __post_init__(self) -> None:
+        hold_parts(self)
+
+    def suffix_of(self, path: str | os.PathLike[str]) -> str:
+        """The suffix of the format that the path ends in; "" if it is none of them."""
+        name = Path(path).name.lower()
+        return next((one for one in self.suffixes if name.endswith(one) and name != one), "")
+
+
+def format_of(path: Path, formats: Sequence[Format]) -> Format:
+    """The format that a file has by its content, by its suffix too where several claim it.
+
+    A file that none recognises is left to the format of its suffix, which says what is wrong with it.
+
+    Raises RaymarchError for a missing file, one that no format or more than one claims.
+    """
+    require_file(path, "a volume file")
+    claiming = [one for one in formats if recognises(one, path)]
+    by_suffix = [one for one in formats if one.suffix_of(path)]
+    found = require_one([one for one in claiming if one in by_suffix] or claiming, path, "format") or next(
+        iter(by_suffix), None
+    )
+    if found is None:
+        raise RaymarchError(f"{path}: is no volume file of a known format, which are {known(formats)}; check the path")
+    return found
+
+
+def known(formats: Sequence[Format]) -> str:
+    """The formats and their suffixes, for a message.
+
+    Example:
+        >>> from raymarch.io.volumes.formats import FORMATS
+        >>> known(FORMATS)
+        'HDF5 (.h5, .hdf5)'
+    """
+    return ", ".join(f"{one.name} ({', '.join(one.suffixes)})" for one in formats)
+
+
+def read_volume(format: Format, path: Path) -> Volume:
+    """The volume of a file; RaymarchError where it cannot be read."""
+    return called(format, "read", path, path, kind=Volume, wanted="an rm.Volume")
+
+
+def summary_of(format: Format, path: Path) -> VolumeSummary:
+    """The summary of a file; RaymarchError where it cannot be read."""
+    if format.describe is None:
+        return VolumeSummary.of(read_volume(format, path), path.stat().st_size)
+    return called(format, "describe", path, path, kind=VolumeSummary, wanted="an rm.VolumeSummary")
+
+
+def is_volume(path: Path, formats: Sequence[Format]) -> bool:
+    """Whether the file is a volume that one of the formats reads."""
+    try:
+        summary_of(format_of(path, formats), path)
+    except RaymarchError:
+        return False
+    return True
+
+
+def require_target(
+    path: str | os.PathLike[str], formats: Sequence[Format], overwrite: bool = False, *, size: int = 0
+) -> Format:
+    """The format whose suffix the path has, if `size` bytes could be written there: asked before long work.
+
+    Raises RaymarchError for the suffix of no format or of more than one, and where nothing can be written or what is
+    there would be lost.
+    """
+    found = require_one([one for one in formats if one.suffix_of(path)], path, "format")
+    if found is None:
+        names, suffixes = [one.name for one in formats], [suffix for one in formats for suffix in one.suffixes]
+        raise RaymarchError(
+            f"{str(path) or repr('')}: volumes are saved as {_or(names)}; end the name in {_or(suffixes)}"
+        )
+    require_writable(path, size)
+    require_ours([path], "volume", lambda file: is_volume(file, formats), overwrite)
+    return found
+
+
+def write_volume(format: Format, volume: Volume, path: str | os.PathLike[str]) -> None:
+    """Write a volume in one step: if the format's `write` fails, an older file stays as it was, and nothing is left.
+
+    Raises RaymarchError, in which the path has its own name, not that of the temporary file.
+    """
+    with replacing(path, format.suffix_of(path)) as temporary, _alone(temporary), _by_name(temporary, path):
+        called(format, "write", temporary, volume, temporary, kind=object, wanted="nothing")
+        if not temporary.is_file() or temporary.stat().st_size == 0:
+            raise RaymarchError(f"{owner_of(format)}: write of {path} wrote nothing; write to the path that it gets")
+
+
+@contextmanager
+def _by_name(temporary: Path, path: str | os.PathLike[str]) -> Iterator[None]:
+    """Errors that name the temporary file name the path that it is to become."""
+    try:
+        yield
+    except RaymarchError as error:
+        raise RaymarchError(str(error).replace(str(temporary), str(path))) from (error.__cause__ or error)
+
+
+@contextmanager
+def _alone(temporary: Path) -> Iterator[None]:
+    """Files that a writer made beside the temporary one, under its name with more behind it, are removed."""
+    try:
+        yield
+    finally:
+        for other in temporary.parent.glob(f"{temporary.name}?*"):
+            with suppress(OSError):
+                other.unlink()
+
+
+def _or(words: Sequence[str]) -> str:
+    *most, last = words
+    return f"{', '.join(most)} or {last}" if most else last

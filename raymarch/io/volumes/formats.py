@@ -1,0 +1,12 @@
+"""Formats of volume files that raymarch knows: a new one is a module beside this one, and a line here."""
+
+from __future__ import annotations
+
+from raymarch.checks import optional
+from raymarch.extensions import listed
+from raymarch.io.volumes.format import Format
+from raymarch.io.volumes.hdf5 import HDF5
+
+FORMATS = [HDF5]
+
+FORMAT = optional(listed(Format, FORMATS, "rm.Format"))

@@ -1,0 +1,72 @@
+"""Summary of a volume file: what it holds, without its arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from raymarch.arguments import checked, held, hold
+from raymarch.arrays import array
+from raymarch.checks import Check, whole
+from raymarch.data.samples import MAPPING
+from raymarch.data.volume import ACTIVATION, MAX_DEGREE, VOLUME, Activation, Volume
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    shape = tuple(whole(2, 1 << 40).read(n) for n in value)
+    if len(shape) != 3:
+        raise ValueError
+    return shape
+
+
+SHAPE = Check("three whole numbers of 2 or more", _shape)
+BYTES = whole(0, 1 << 62)
+
+
+@dataclass(frozen=True, eq=False)
+class VolumeSummary:
+    """What a volume file holds, without its arrays; `describe` of a volume format returns it.
+
+    Attributes:
+        shape: count of samples (x, y, z).
+        degree: degree of the spherical harmonics.
+        box: lower and upper corner (2, 3) of the smallest upright box that holds the volume [world unit].
+        activation: how raw numbers become sigma and colour.
+        bytes_on_disk, bytes_in_memory: size of the file and of its arrays once loaded.
+        provenance: what is known of its making.
+
+    Raises RaymarchError for what is of another type or out of range.
+
+    Example:
+        >>> ramp = Volume.from_function(lambda p: p[..., 0], shape=(4, 5, 6))
+        >>> VolumeSummary.of(ramp, bytes_on_disk=2048).shape
+        (4, 5, 6)
+    """
+
+    shape: tuple[int, int, int] = held(SHAPE, None)
+    degree: int = held(whole(0, MAX_DEGREE), 0)
+    box: np.ndarray = held(array(2, 3), None)
+    activation: Activation = held(ACTIVATION, Activation())
+    bytes_on_disk: int = held(BYTES, 0)
+    bytes_in_memory: int = held(BYTES, 0)
+    provenance: Mapping = field(default_factory=dict, metadata={"check": MAPPING})
+
+    def __post_init__(self) -> None:
+        hold(self)
+
+    @classmethod
+    @checked(volume=VOLUME, bytes_on_disk=BYTES)
+    def of(cls, volume: Volume, bytes_on_disk: int) -> VolumeSummary:
+        """The summary of a volume that is loaded, from a file of so many bytes."""
+        size = volume.density.nbytes + volume.features.nbytes
+        return cls(
+            volume.shape, volume.degree, volume.box, volume.activation, bytes_on_disk, size, dict(volume.provenance)
+        )
+
+    def record(self) -> dict:
+        """The same as plain numbers, texts and lists, for printing."""
+        plain = {**asdict(self), "box": self.box.tolist(), "provenance": dict(self.provenance)}
+        return {**plain, "shape": list(self.shape)}

@@ -1,0 +1,102 @@
+"""Volume files of any format: saved, loaded and described."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from raymarch import checks
+from raymarch.arguments import checked
+from raymarch.data.activation import OWN_ACTIVATIONS, ColourActivation, DensityActivation, known_by_name
+from raymarch.data.volume import VOLUME, Volume
+from raymarch.io.volumes import format as formatting
+from raymarch.io.volumes.format import Format, format_of, read_volume, summary_of, write_volume
+from raymarch.io.volumes.formats import FORMAT, FORMATS
+from raymarch.io.volumes.summary import VolumeSummary
+
+
+@checked(volume=VOLUME, path=checks.path, overwrite=checks.flag, format=FORMAT)
+def save(
+    volume: Volume, path: str | os.PathLike[str], overwrite: bool = False, *, format: Format | str | None = None
+) -> None:
+    """Write a volume to a file in one step: if it fails, an older file of that name stays as it was.
+
+    Args:
+        volume: a Volume.
+        path: whose suffix says the format: .h5 or .hdf5.
+        overwrite: whether a file may be replaced that is no volume; an older volume always is.
+        format: an `rm.Format` of your own, or one of raymarch's by name, whose suffix the path must have.
+
+    Raises RaymarchError for another suffix, a missing folder, a disk that refuses, a file that is no volume, and for
+    what the format cannot hold: HDF5 takes float32 and float64, and plain provenance of at most 1 MiB.
+
+    Example:
+        >>> save(Volume.from_function(lambda p: p[..., 0], shape=(8, 8, 8)), "ramp.h5")
+    """
+    write_volume(formatting.require_target(path, _among(format), overwrite), volume, path)
+
+
+@checked(path=checks.path, format=FORMAT, activations=OWN_ACTIVATIONS)
+def load(
+    path: str | os.PathLike[str],
+    *,
+    format: Format | str | None = None,
+    activations: Sequence[DensityActivation | ColourActivation] = (),
+) -> Volume:
+    """The volume of a file, in HDF5 checked against the digest that it carries.
+
+    Args:
+        path: of the file.
+        format: an `rm.Format` of your own, or one of raymarch's by name; found out from the file if not given.
+        activations: of your own, which the file knows by name only.
+
+    Raises RaymarchError that names the file, what is wrong and the cure: a missing, damaged, altered, too large or
+    foreign file, or one that would read other files.
+
+    Example:
+        >>> load("ramp.h5").shape  # doctest: +SKIP
+        (8, 8, 8)
+    """
+    path = Path(path)
+    with known_by_name(activations):
+        return read_volume(format_of(path, _among(format)), path)
+
+
+@checked(path=checks.path, format=FORMAT)
+def describe(path: str | os.PathLike[str], *, format: Format | str | None = None) -> VolumeSummary:
+    """What a volume file holds; in HDF5 read without its arrays, so their digest is not checked, `load` does that.
+
+    Args:
+        path: of the file.
+        format: as of `load`.
+
+    Raises RaymarchError as `load` does.
+
+    Example:
+        >>> describe("ramp.h5").bytes_in_memory  # doctest: +SKIP
+        8192
+    """
+    path = Path(path)
+    return summary_of(format_of(path, _among(format)), path)
+
+
+def require_target(path: str | os.PathLike[str], overwrite: bool = False, *, size: int = 0) -> None:
+    """RaymarchError where `save` could not write `size` bytes to `path`: asked before long work, not after it."""
+    formatting.require_target(path, FORMATS, overwrite, size=size)
+
+
+def bytes_of_file(shape: tuple[int, int, int], degree: int) -> int:
+    """About how large the file of a fit becomes [byte]: packed it is half of the numbers, all where nothing is empty.
+
+    Example:
+        >>> bytes_of_file((100, 100, 100), 1)
+        26000000
+    """
+    return math.prod(shape) * (1 + 3 * (degree + 1) ** 2) * 4 // 2
+
+
+def _among(format: Format | str | None) -> Sequence[Format]:
+    """The formats that may be meant; the rule of `format` has made a record of a name."""
+    return FORMATS if format is None else [format]  # type: ignore[list-item]

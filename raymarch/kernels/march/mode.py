@@ -1,0 +1,77 @@
+"""Compositing mode: what one sample adds to a ray's image and leaves of the light behind it, as a record.
+
+Each mode is a file beside this one and a line in `modes`; a record of one's own goes to `rm.March(mode=...)`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import taichi as ti
+
+from raymarch.errors import RaymarchError
+from raymarch.kernels.numeric import exp
+
+FUNCTIONS = ("composite", "tangent", "adjoint", "step_transmittance")
+
+
+@ti.func
+def exponential(tau):
+    """e^-tau, the fraction of the light that passes a sample."""
+    return exp(-tau)
+
+
+@dataclass(frozen=True)
+class Mode:
+    """A rule of compositing, its tangent and its adjoint: `@ti.func`s of the numbers of one sample.
+
+    T is the transmittance before the sample, 1 at the ray's start; tau its optical depth. The image is
+    `sum weight colour + T background` with the T behind the last sample.
+
+    Attributes:
+        name: for messages and reports.
+        composite: (T, tau, e) -> weight, T after. e is `step_transmittance(tau)`.
+        tangent: (T, tau, dot_T, dot_tau) -> dot_weight, dot_T_after: its directional derivative.
+        adjoint: (T, tau, T_after, d_weight, remaining) -> d_tau. d_weight is what the image gains by a unit of weight,
+            `remaining` what it gains by a unit of T_after; where `power` is given, that times T_after.
+        step_transmittance: what the rule wants of tau alone; e^-tau if not given.
+        colour: whether weights multiply colours; else the image is the sum of weights in each channel.
+        background: whether what is left of T multiplies the background.
+        ends: whether a ray may end where T is under `min_transmittance`, and weights under `min_weight` be left out.
+        power: the power of T, 0 or 1, that weights are proportional to, if T_after is T times a function of tau: then
+            the radiance still to come is read off the image. None for any other rule: the adjoint looks ahead for it.
+
+    Raises RaymarchError for a part that is missing or of another kind; before the first march of a mode of one's own,
+    for derivatives that are not those of its rule.
+
+    Example:
+        >>> from raymarch.kernels.march.modes import MODES
+        >>> MODES["x-ray"].background
+        False
+    """
+
+    name: str
+    composite: Callable
+    tangent: Callable
+    adjoint: Callable
+    step_transmittance: Callable = exponential
+    colour: bool = True
+    background: bool = True
+    ends: bool = True
+    power: int | None = None
+
+    def __post_init__(self):
+        if not isinstance(self.name, str) or not self.name:
+            raise RaymarchError(f"name is {self.name!r}, want a text by which messages call the mode")
+        for part in FUNCTIONS:
+            if not callable(getattr(self, part)):
+                raise RaymarchError(f"mode {self.name!r}: {part} is {getattr(self, part)!r}, want a ti.func")
+        for part in ("colour", "background", "ends"):
+            if not isinstance(getattr(self, part), bool):
+                raise RaymarchError(f"mode {self.name!r}: {part} is {getattr(self, part)!r}, want True or False")
+        if self.power not in (None, 0, 1) or isinstance(self.power, bool):
+            raise RaymarchError(f"mode {self.name!r}: power is {self.power!r}, want 0, 1 or None")
+
+    @property
+    def looks_ahead(self) -> bool:
+        """Whether the adjoint must march ahead for the radiance still to come."""
+        return self.power is None

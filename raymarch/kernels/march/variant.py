@@ -1,0 +1,19 @@
+"""Variant of a march: what its kernels are compiled for, beside a grid's layout."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from raymarch.kernels.field.activation import ColourFunctions, DensityFunctions
+from raymarch.kernels.march.mode import Mode
+from raymarch.kernels.march.modes import MODES
+
+
+@dataclass(frozen=True)
+class Variant:
+    """Functions of the activations, the compositing mode, whether rays have a jitter of their own."""
+
+    density: DensityFunctions
+    colour: ColourFunctions
+    mode: Mode = MODES["emission-absorption"]
+    jittered: bool = False

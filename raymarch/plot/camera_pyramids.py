@@ -1,0 +1,80 @@
+"""Cameras in the world, as pyramids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from raymarch.arguments import checked
+from raymarch.checks import Check, optional
+from raymarch.data.views import CAMERAS, Views
+from raymarch.errors import RaymarchError
+from raymarch.geometry.camera import Camera
+from raymarch.geometry.lens import unproject
+from raymarch.geometry.pose import BOX
+
+if TYPE_CHECKING:
+    pass
+from raymarch.plot.panels import panels
+
+
+def _line_colour(value):
+    from matplotlib.colors import to_rgba_array
+
+    to_rgba_array(value)
+    return value
+
+
+LINE_COLOUR = Check("a colour that Matplotlib knows", _line_colour)
+
+
+@checked(views=CAMERAS, box=optional(BOX), colour=LINE_COLOUR)
+def cameras(views: Views | Camera | Iterable[Camera], box=None, ax=None, *, colour: str = "C0"):
+    """Cameras in the world as pyramids that open where they look, a roof on the image's upper edge.
+
+    Args:
+        views: views, a camera or several; their pyramids' length follows the scene's, not the focal length.
+        box: lower and upper corner (2, 3) [world unit] of a box to draw, as `Fit.box`.
+        ax: Axes with `projection="3d"`; draw twice into the same ones to compare.
+        colour: of the pyramids, any that Matplotlib knows.
+
+    Returns the Axes; z is up and a unit is as long on every axis.
+
+    Example:
+        >>> cameras([Camera.look_at((0, -4, 0)), Camera.look_at((4, 0, 0))], box=[(-1, -1, -1), (1, 1, 1)]).name
+        '3d'
+    """
+    from mpl_toolkits.mplot3d.art3d import Line3DCollection
+
+    given: list = list(views)  # type: ignore[arg-type]  # as CAMERAS reads them
+    corners = np.empty((0, 3))
+    if box is not None:
+        corners = np.stack(np.meshgrid(*box.T, indexing="ij"), -1).reshape(8, 3)
+    (ax,) = panels(ax, 1, (6.4, 5.6), projection="3d")
+    if ax.name != "3d":
+        raise RaymarchError(f"Axes are {ax.name}, want 3-D ones; make them with plt.axes(projection='3d')")
+    length = 0.05 * np.linalg.norm(np.ptp([*(camera.position for camera in given), *corners], axis=0)) or 1.0
+    lines = np.array([_pyramid(camera, float(length)) for camera in given])
+    fresh = not ax.collections
+    ax.add_collection3d(Line3DCollection(list(lines), colors=colour, linewidths=0.9), autolim=False)
+    if box is not None:
+        edges = [pair for pair in combinations(corners, 2) if np.count_nonzero(pair[0] - pair[1]) == 1]
+        ax.add_collection3d(Line3DCollection(edges, colors="0.25", linewidths=1.2), autolim=False)
+    x, y, z = np.concatenate([lines.reshape(-1, 3), corners]).T
+    ax.auto_scale_xyz(x, y, z, had_data=not fresh)
+    ax.set_box_aspect([np.ptp(ends) for ends in (ax.get_xlim(), ax.get_ylim(), ax.get_zlim())], zoom=0.88)
+    ax.set(xlabel="x [world unit]", ylabel="y [world unit]", zlabel="z [world unit]")
+    ax.locator_params(nbins=5)
+    return ax
+
+
+def _pyramid(camera: Camera, length: float) -> np.ndarray:
+    """One line (11, 3) in the world along all edges of a camera's pyramid and the roof on its upper edge."""
+    w, h = camera.width, camera.height
+    pixels = np.array([(0, 0), (w, 0), (w, h), (0, h), (w / 2, -0.3 * h)])
+    a, b, c, d, roof = length * unproject(pixels, camera.focal, camera.principal)
+    line = np.array([d, 0 * d, a, b, 0 * d, c, b, roof, a, d, c])
+    return line @ camera.world_from_camera[:3, :3].T + camera.position

@@ -1,0 +1,29 @@
+"""Axes to draw into: those given, or new ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from raymarch.errors import RaymarchError
+
+if TYPE_CHECKING:
+    pass
+
+
+def panels(given, count: int, size: tuple[float, float], *, width_ratios=None, projection=None) -> tuple[Any, ...]:
+    """`count` Axes: those given, or new ones of `size` [inch], up to four a row."""
+    from matplotlib.axes import Axes
+
+    if given is None:
+        import matplotlib.pyplot as plt
+
+        rows, columns = -(-count // 4), min(count, 4)
+        figure = plt.figure(figsize=(columns * size[0], rows * size[1]), layout="constrained")
+        grid = figure.add_gridspec(rows, columns, width_ratios=width_ratios)
+        return tuple(figure.add_subplot(grid[divmod(i, columns)], projection=projection) for i in range(count))
+    axes = tuple(np.ravel(np.asarray(given, dtype=object)))
+    if len(axes) != count or not all(isinstance(ax, Axes) for ax in axes):
+        raise RaymarchError(f"axes are {given!r:.60}, want {count} Axes; make them with plt.subplots(1, {count})")
+    return axes

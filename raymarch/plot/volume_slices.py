@@ -1,0 +1,90 @@
+"""Slices of a volume at right angles, in world coordinates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from raymarch.arguments import checked
+from raymarch.arrays import numeric
+from raymarch.checks import Wrong, number, one_of, optional
+from raymarch.data.volume import VOLUME, Y00, Volume
+from raymarch.errors import RaymarchError
+
+if TYPE_CHECKING:
+    pass
+from raymarch.plot.panels import panels
+
+LIMIT = number(0, above=True, unit="1/world unit", cure="leave it out to have it found")
+VISIBLE = 0.01  # share of the greatest sigma below which a slice of colour is left blank
+
+
+@checked(volume=VOLUME, what=one_of("sigma", "colour"), limit=optional(LIMIT))
+def slices(volume: Volume, index="middle", what: str = "sigma", axes=None, *, limit: float | None = None):
+    """Three slices of a volume at right angles, in world coordinates; what is drawn are its samples.
+
+    Args:
+        volume: any; of one that is not upright in the world, the samples nearest to the upright planes.
+        index: (i, j, k) of the sample through which the planes run; "middle" or None for the middle one.
+        what: "sigma" [1/world unit], or "colour" (its part that all views share) where sigma is over 1 % of its most.
+        axes: three Axes.
+        limit: sigma at the top of the colour scale, to compare volumes; the slices' greatest if not given.
+
+    Returns the Axes of x-y, x-z and y-z.
+
+    Example:
+        >>> volume = Volume.from_function(lambda p: 9.0 * (np.linalg.norm(p, axis=-1) < 0.5), shape=(32, 32, 32))
+        >>> [ax.get_title() for ax in slices(volume, index=(16, 16, 0))]
+        ['z = -1', 'y = 0.0323', 'x = 0.0323']
+    """
+    middle = index is None or isinstance(index, str) and index == "middle"
+    at = np.array(volume.shape) // 2 if middle else _index(index)
+    if at.shape != (3,) or at.dtype.kind not in "iu" or (at < 0).any() or (at >= volume.shape).any():
+        raise RaymarchError(f"index is {index!r}, want 'middle' or three whole numbers within {volume.shape}")
+    point = volume.world_from_index[:3, :3] @ at + volume.world_from_index[:3, 3]
+    lower, upper = volume.box
+    wide, deep, high = upper - lower
+    tall = 1 + min(7.7 * max(deep, high) / (2 * wide + deep), 12)
+    three = panels(axes, 3, (3.5, tall), width_ratios=[wide, wide, deep])
+    cuts = [_cut(volume, point, normal) for normal in (2, 1, 0)]
+    every = np.concatenate([sigma[np.isfinite(sigma) & (sigma > 0)] for sigma, _ in cuts])
+    most = float(every.max()) if every.size else 1.0
+    top = most if most < 5 * (usual := float(np.percentile(every, 99)) if every.size else 1.0) else usual
+    for ax, normal, (sigma, colour) in zip(three, (2, 1, 0), cuts, strict=True):
+        u, v = (a for a in range(3) if a != normal)
+        half = 0.5 * (upper - lower)[[u, v]] / (np.array(sigma.shape[::-1]) - 1)
+        extent = (lower[u] - half[0], upper[u] + half[0], lower[v] - half[1], upper[v] + half[1])
+        picture = sigma if what == "sigma" else np.dstack([colour, sigma >= VISIBLE * top])
+        scale: dict[str, Any] = {"cmap": "magma", "vmin": 0, "vmax": limit or top, "interpolation": "nearest"}
+        shown = ax.imshow(picture, origin="lower", extent=extent, **scale)
+        place = point[normal] if abs(point[normal]) > 1e-9 * wide else 0.0
+        across, along, fixed = "xyz"[u], "xyz"[v], f"{'xyz'[normal]} = {place:.3g}"
+        ax.set(title=fixed, xlabel=f"{across} [world unit]", ylabel=f"{along} [world unit]")
+    if what == "sigma":
+        bar: dict[str, Any] = {"label": "sigma [1/world unit]", "extend": "max" if (limit or top) < most else "neither"}
+        three[0].figure.colorbar(shown, ax=list(three), shrink=0.8, aspect=25, pad=0.02, **bar)
+    return three
+
+
+def _index(value) -> np.ndarray:
+    try:
+        return numeric(value)
+    except Wrong:
+        return np.zeros(0)
+
+
+def _cut(volume: Volume, point: np.ndarray, normal: int) -> tuple[np.ndarray, np.ndarray]:
+    """Sigma (v, u), NaN outside, and colour (v, u, 3) in the plane through a point across the world axis `normal`."""
+    lower, upper = volume.box
+    counts = np.rint((upper - lower) / volume.voxel).astype(int) + 1
+    ticks = [np.linspace(low, high, n) for low, high, n in zip(lower, upper, counts, strict=True)]
+    ticks[normal] = point[normal : normal + 1]
+    world = np.squeeze(np.stack(np.meshgrid(*ticks, indexing="ij"), -1), axis=normal).swapaxes(0, 1)
+    affine = volume.world_from_index
+    index = np.rint((world - affine[:3, 3]) @ np.linalg.inv(affine[:3, :3]).T).astype(int)
+    inside = ((index >= 0) & (index < volume.shape)).all(-1)
+    i, j, k = np.moveaxis(np.where(inside[..., None], index, 0), -1, 0)
+    linear = Y00 * volume.features[i, j, k, :3].astype(float)
+    colour = np.clip(volume.activation.colour_rule.forward(linear), 0, 1)
+    return np.where(inside, volume.activation.sigma(volume.density[i, j, k]), np.nan), colour

@@ -1,0 +1,82 @@
+"""March settings: how rays are sampled and what their samples add up to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import taichi as ti
+
+from raymarch.arguments import held, hold, renamed
+from raymarch.checks import instance_of, number, one_of, whole
+from raymarch.device.grid import Grid
+from raymarch.device.memory import BATCH
+from raymarch.kernels.march.call import MarchCall
+from raymarch.kernels.march.mode import Mode
+from raymarch.kernels.march.modes import MODES
+from raymarch.kernels.march.variant import Variant
+from raymarch.rendering.mode_check import require_mode
+
+NAMED_MODE = one_of(*MODES)
+
+
+def _mode(value) -> str | Mode:
+    """A mode's name, or a record of the user's own."""
+    return value if isinstance(value, Mode) else NAMED_MODE.read(value)
+
+
+MODE = replace(NAMED_MODE, read=_mode)
+
+
+@renamed(stop="min_transmittance", least="min_weight")
+@dataclass(frozen=True)
+class March:
+    """How a ray is sampled.
+
+    Attributes:
+        step: length of a step in voxels.
+        min_transmittance: early ray termination: a ray ends where less than that of the light passes; what it hides is
+            at most that much of the image.
+        min_weight: weight below which a sample's colour is taken as black: a ray loses at most this times its samples.
+        batch: rays a launch; no effect on the image.
+        mode: how samples add up: "emission-absorption", "additive" (opacities summed up to 1, as in Neural Volumes) or
+            "x-ray" (the integral of sigma in each colour, without colour, background or early stop).
+        jitter: each ray's first step is shorter by a random share of a step, up to this, 0..1; breaks up bands.
+        step_jitter: each ray's steps are longer or shorter by a random share up to this, 0 to under 1.
+        seed: of the jitter, which is a function of seed and pixel alone.
+    """
+
+    step: float = held(number(1e-3, 1e6), 0.5)
+    min_transmittance: float = held(number(0, 1, below=True), 1e-4)
+    min_weight: float = held(number(0, 1, below=True), 1e-6)
+    batch: int = held(whole(1, 1 << 26), BATCH)
+    mode: str | Mode = held(MODE, next(iter(MODES)))
+    jitter: float = held(number(0, 1), 0.0)
+    step_jitter: float = held(number(0, 1, below=True), 0.0)
+    seed: int = held(whole(0, 2**31 - 1), 0)
+
+    def __post_init__(self):
+        hold(self)
+
+    @property
+    def jittered(self) -> bool:
+        """Whether rays have a jitter of their own."""
+        return self.jitter > 0 or self.step_jitter > 0
+
+    @property
+    def rule(self) -> Mode:
+        """The compositing mode's record."""
+        return self.mode if isinstance(self.mode, Mode) else MODES[self.mode]
+
+    def variant(self, grid: Grid) -> Variant:
+        """What the kernels of this march over a grid are compiled for; a mode of one's own is checked first."""
+        require_mode(self.rule)
+        return replace(grid.variant, mode=self.rule, jittered=self.jittered)
+
+    def call(self, grid: Grid, count: int, background, dt: float | None = None) -> MarchCall:
+        """Last arguments of a march of `count` rays over three numbers; `dt` is `step` [voxel] if not given."""
+        dt = self.step * grid.voxel if dt is None else dt
+        behind = ti.Vector([float(c) for c in background])
+        return MarchCall(self.variant(grid), count, dt, self.min_transmittance, self.min_weight, behind)
+
+
+MARCH = instance_of(March, "rm.March(...)", "with rm.March() for its defaults")

@@ -1,0 +1,118 @@
+"""Law: a compositing mode of a user's own is marched and differentiated as ours are, and a wrong one is named."""
+
+from dataclasses import replace
+
+import cases
+import numpy as np
+import pytest
+import taichi as ti
+
+from raymarch.errors import RaymarchError
+from raymarch.gradients.linearised import Linearised
+from raymarch.gradients.parameters import Parameters
+from raymarch.kernels.march.modes import MODES
+from raymarch.rendering.march import March
+from raymarch.rendering.mode_check import require_mode
+from raymarch.rendering.renderer import render
+
+EXACT = March(step=0.47, min_transmittance=0.0, min_weight=0.0)
+OURS = MODES["emission-absorption"]
+
+
+@ti.func
+def composite(T, tau, e):  # half of what a sample holds back is lost
+    return 0.5 * T * (1.0 - e), T * e
+
+
+@ti.func
+def tangent(T, tau, dot_T, dot_tau):
+    e = ti.exp(-tau)
+    return 0.5 * (dot_T * (1.0 - e) + T * e * dot_tau), dot_T * e - T * e * dot_tau
+
+
+@ti.func
+def adjoint(T, tau, T_after, d_weight, remaining):
+    return T * ti.exp(-tau) * (0.5 * d_weight - remaining)
+
+
+HALF = replace(OURS, name="half", composite=composite, tangent=tangent, adjoint=adjoint, power=None)
+
+
+@ti.func
+def with_T_to_come(T, tau, T_after, d_weight, remaining):
+    return T_after * (d_weight - remaining)
+
+
+@ti.func
+def one_number(T, tau, e):
+    return T * (1.0 - e)
+
+
+@ti.func
+def endless(T, tau, e):
+    return T * (1.0 - e) / (T - T), T * e
+
+
+@ti.func
+def half_as_steep(T, tau, dot_T, dot_tau):
+    e = ti.exp(-tau)
+    return dot_T * (1.0 - e) + 0.5 * T * e * dot_tau, dot_T * e - T * e * dot_tau
+
+
+def both(volume, camera, march, d_image):
+    with Linearised(volume, camera, background=cases.BACKGROUND, march=march, columns=1) as seen:
+        return seen.image(), seen.adjoint(d_image)
+
+
+@pytest.mark.parametrize("degree", [0, 1])
+def test_looking_ahead_gives_the_gradients_that_are_read_off_the_image(degree):
+    volume = cases.volume("rotated", degree)
+    camera = cases.cameras(volume)[0]
+    d_image = np.random.default_rng(0).normal(size=(camera.width * camera.height, 4))
+    wanted, ahead = (
+        both(volume, camera, replace(EXACT, mode=mode), d_image)
+        for mode in (OURS, replace(OURS, name="ahead", power=None, adjoint=with_T_to_come))
+    )
+    np.testing.assert_allclose(ahead[0], wanted[0], rtol=0, atol=1e-14)  # samples go in pairs, or one by one
+    for name in ("density", "colour", "pose", "focal", "step", "box"):
+        want = getattr(wanted[1], name)
+        np.testing.assert_allclose(getattr(ahead[1], name), want, rtol=0, atol=1e-11 * np.abs(want).max(), err_msg=name)
+
+
+def test_a_mode_of_ones_own_passes_the_dot_test_and_the_difference():
+    volume, rng = cases.volume("upright", 0), np.random.default_rng(1)
+    camera = cases.cameras(volume)[0]
+    with Linearised(volume, camera, march=replace(EXACT, mode=HALF), columns=1) as seen:
+        w = rng.normal(size=seen.image().shape)
+        gradient = seen.adjoint(w)
+        for name in ("density", "colour", "pose"):
+            direction = Parameters(**{name: rng.normal(size=np.shape(getattr(gradient, name)))})
+            along = seen.tangent(direction)
+            assert abs((along * w).sum() / gradient.dot(direction) - 1) < 1e-12, name
+            difference = (seen.shifted(direction, 1e-6) - seen.shifted(direction, -1e-6)) / 2e-6
+            assert np.abs(difference - along).max() < 1e-6 * np.abs(along).max(), name
+
+
+@pytest.mark.parametrize(
+    "change, said",
+    [
+        ({"composite": one_number}, "mode 'half': composite does not compile"),
+        ({"composite": endless}, "mode 'half': composite gives inf at T 0.93"),
+        ({"tangent": half_as_steep}, "mode 'half': tangent gives .* differences of composite give"),
+        ({"adjoint": OURS.adjoint}, "mode 'half': adjoint gives .* by weight at T .* differences of composite give"),
+        ({"power": 0, "adjoint": with_T_to_come}, "mode 'half': adjoint gives"),
+    ],
+)
+def test_a_wrong_part_is_named_in_one_line(change, said):
+    with pytest.raises(RaymarchError, match=said) as caught:
+        render(
+            cases.volume("upright", 0),
+            cases.cameras(cases.volume("upright", 0))[0],
+            march=March(mode=replace(HALF, **change)),
+        )
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
+def test_ours_pass_the_check_of_modes(mode):
+    require_mode(replace(mode, name="a copy"))
