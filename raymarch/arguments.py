@@ -24,11 +24,12 @@ def held(check: Check, default) -> Any:
     return field(default=default, metadata={"check": check})
 
 
-def hold(record) -> None:
-    """Apply the rules of a frozen dataclass's fields."""
+def hold(record, of: str = "") -> None:
+    """Apply the rules of a frozen dataclass's fields; `of` is what errors call the record, if anything."""
     for each in fields(record):
         if "check" in each.metadata:
-            object.__setattr__(record, each.name, each.metadata["check"](each.name, getattr(record, each.name)))
+            name = f"{of}: {each.name}" if of else each.name
+            object.__setattr__(record, each.name, each.metadata["check"](name, getattr(record, each.name)))
 
 
 def renamed(**names: str) -> Callable[[type[R]], type[R]]:

@@ -53,7 +53,7 @@ def image_on(grid, buffer, rays, step, background=BACKGROUND, min_transmittance=
 def reading_of(grid, buffer, mode="emission-absorption", jitter=None):
     """How the grid is read; a jitter (ray, 2) is put into the buffer."""
     if jitter is not None:
-        padded = np.zeros((buffer.capacity, 2))
+        padded = np.zeros((*buffer.fields.jitter.shape, 2))
         padded[: len(jitter)] = jitter
         buffer.fields.jitter.from_numpy(padded)
     return replace(grid.variant, mode=MODES.get(mode, mode), jittered=jitter is not None)
@@ -123,7 +123,7 @@ def set_rays(image, target):
     """Put images and targets (ray, 4) at the front of the buffer, the loss at 0."""
     buffer = ray_buffer()
     for field, values in ((buffer.fields.image, image), (buffer.fields.target, target)):
-        padded = np.zeros((buffer.capacity, 4))
+        padded = np.zeros((*field.shape, 4))
         padded[: len(values)] = values
         field.from_numpy(padded)
     buffer.fields.loss[None] = 0

@@ -13,7 +13,7 @@ from raymarch.data.views import Views
 from raymarch.device.image_store import ImageStore
 from raymarch.fitting.bounds import find_box
 from raymarch.fitting.fitter import fit
-from raymarch.fitting.settings import preset
+from raymarch.fitting.presets import preset
 from raymarch.gradients.checks import check_rows
 from raymarch.gradients.linearised import Linearised
 from raymarch.kernels import numeric

@@ -17,7 +17,7 @@ from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
 from raymarch.evaluation.held_out import evaluate
 from raymarch.fitting.fitter import Fitter
-from raymarch.fitting.settings import preset
+from raymarch.fitting.presets import preset
 from raymarch.kernels.field.transfer import clear_gradients
 from raymarch.kernels.march.march import march, march_adjoint
 

@@ -109,32 +109,34 @@ def register(
         True
     """
     target = _target(image, start, volume.background if background is None else background)
-    state: tuple[Camera, np.ndarray] = (start, np.asarray(exposure, float))
     if out_of_sight(start, volume.corners):
-        raise _unseen(volume, "its box lies outside the image")
+        raise _unseen(volume.corners, "its box lies outside the image")
     levels = [_Level(target, start, blur, parameters, volume.corners, seed) for blur in BLURS]
     most = max(levels, key=lambda level: level.count)
     columns = sum(int(np.prod(SHAPES[name])) for name in parameters if name != "exposure")
+    pixels, columns = most.pixels, max(columns, 1)
+    with Linearised(volume, most.camera, background=background, march=march, pixels=pixels, columns=columns) as seen:
+        return _search(seen, levels, (start, np.asarray(exposure, float)), steps, show)
+
+
+def _search(seen: Linearised, levels: list[_Level], state: tuple[Camera, np.ndarray], steps: int, show) -> Registration:
+    """From blur to blur, each from where the one before ended."""
     taken = 0
-    with Linearised(
-        volume, most.camera, background=background, march=march, pixels=most.pixels, columns=max(columns, 1)
-    ) as seen:
-        for i, level in enumerate(levels):
-            if not level.set_camera(seen, state):
-                raise _unseen(volume, "what of its box is in the image is transparent")
-            solution = levenberg_marquardt(
-                partial(level.linearise, seen), state, steps=steps, tolerance=1e-6, retract=level.retract
-            )
-            state, taken = solution.x, taken + solution.steps  # type: ignore[assignment]
-            if show is not None:
-                show((i + 1) / len(BLURS))
-    return Registration(
-        state[0], state[1], float(np.sqrt(2 * solution.cost / levels[-1].target.size)), taken, solution.converged
-    )
+    for i, level in enumerate(levels):
+        if not level.set_camera(seen, state):
+            raise _unseen(level.corners, "what of its box is in the image is transparent")
+        solution = levenberg_marquardt(
+            partial(level.linearise, seen), state, steps=steps, tolerance=1e-6, retract=level.retract
+        )
+        state, taken = solution.x, taken + solution.steps  # type: ignore[assignment]
+        if show is not None:
+            show((i + 1) / len(levels))
+    error = float(np.sqrt(2 * solution.cost / levels[-1].target.size))
+    return Registration(state[0], state[1], error, taken, solution.converged)
 
 
-def _unseen(volume: Volume, why: str) -> RaymarchError:
-    centre = ", ".join(f"{x:.3g}" for x in volume.corners.mean(0))
+def _unseen(corners: np.ndarray, why: str) -> RaymarchError:
+    centre = ", ".join(f"{x:.3g}" for x in corners.mean(0))
     return RaymarchError(f"the camera sees nothing of the volume: {why}; turn it to the box's centre, ({centre})")
 
 

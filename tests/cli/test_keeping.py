@@ -30,8 +30,8 @@ from raymarch.fitting import keep as keeping
 from raymarch.fitting.fitter import Fit, Fitter
 from raymarch.fitting.interrupt import asked_to_stop, endings_interrupt
 from raymarch.fitting.keep import keep
+from raymarch.fitting.presets import preset
 from raymarch.fitting.report import NOT_FINITE, Report
-from raymarch.fitting.settings import preset
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.pose import affine_of_box, grid_of_box
 from raymarch.io.files import temporary
