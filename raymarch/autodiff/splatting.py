@@ -9,9 +9,9 @@ import numpy as np
 import taichi as ti
 
 from raymarch import runtime
-from raymarch.arguments import checked
-from raymarch.arrays import array, numeric
-from raymarch.checks import LARGEST, Check, Wrong, whole
+from raymarch.arguments.arrays import array, numeric
+from raymarch.arguments.checks import LARGEST, Check, Wrong, whole
+from raymarch.arguments.declared import checked
 from raymarch.device.memory import MAX_CELLS, require_memory
 from raymarch.device.owner import Owner
 from raymarch.kernels import splat as kernels

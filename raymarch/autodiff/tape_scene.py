@@ -8,8 +8,8 @@ import numpy as np
 import taichi as ti
 
 from raymarch import runtime
-from raymarch.arguments import checked
-from raymarch.checks import instance_of
+from raymarch.arguments.checks import instance_of
+from raymarch.arguments.declared import checked
 from raymarch.device.owner import Owner
 from raymarch.geometry.pose import right_jacobian
 from raymarch.gradients.linearised import Linearised

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from raymarch.arguments import checked, held, hold
-from raymarch.checks import LARGEST, Check, instance_of, number, one_of
+from raymarch.arguments.checks import LARGEST, Check, instance_of, number, one_of
+from raymarch.arguments.declared import checked, held, hold
 from raymarch.data.samples import RAW
 from raymarch.errors import RaymarchError
 

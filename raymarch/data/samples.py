@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from raymarch.arrays import numeric, require_within
-from raymarch.checks import LARGEST, WORLD, Check, Wrong, whole
+from raymarch.arguments.arrays import numeric, require_within
+from raymarch.arguments.checks import LARGEST, WORLD, Check, Wrong, whole
 from raymarch.errors import RaymarchError
 
 

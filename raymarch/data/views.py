@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from raymarch.arrays import colour, numeric
-from raymarch.checks import Check, Wrong, instance_of, shown, text, whole
+from raymarch.arguments.arrays import colour, numeric
+from raymarch.arguments.checks import Check, Wrong, instance_of, shown, text, whole
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from raymarch import arrays, checks
-from raymarch.arguments import checked
-from raymarch.checks import optional
+from raymarch.arguments import arrays, checks
+from raymarch.arguments.checks import optional
+from raymarch.arguments.declared import checked
 from raymarch.data.activation import ACTIVATION, Activation
 from raymarch.data.samples import MAPPING, RAW, SAMPLES, SHAPE, SPACING, require_thin, require_three_axes, spread_to
 from raymarch.errors import RaymarchError

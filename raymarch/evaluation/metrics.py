@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from raymarch.arrays import display
+from raymarch.arguments.arrays import display
 from raymarch.errors import RaymarchError
 
 

@@ -13,8 +13,8 @@ from contextlib import ExitStack
 import numpy as np
 import taichi as ti
 
-from raymarch.arguments import checked
-from raymarch.checks import callback, number, optional
+from raymarch.arguments.checks import callback, number, optional
+from raymarch.arguments.declared import checked
 from raymarch.data.views import Views
 from raymarch.data.volume import Volume
 from raymarch.device.image_store import ImageStore

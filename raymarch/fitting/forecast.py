@@ -9,8 +9,8 @@ import numpy as np
 import taichi as ti
 
 from raymarch import runtime
-from raymarch.arguments import checked
-from raymarch.checks import flag, optional
+from raymarch.arguments.checks import flag, optional
+from raymarch.arguments.declared import checked
 from raymarch.data.views import Views
 from raymarch.data.volume import VOLUME, Volume
 from raymarch.device import memory

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from raymarch.arguments import checked, held, hold
-from raymarch.checks import Check, Wrong, instance_of, number, one_of, optional, shown, text
+from raymarch.arguments.checks import Check, Wrong, instance_of, number, one_of, optional, shown, text
+from raymarch.arguments.declared import checked, held, hold
 from raymarch.kernels.fit import losses, regularise
 
 WEIGHT = number(0, 1e6)

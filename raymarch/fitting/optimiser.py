@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from raymarch.arguments import checked, held, hold
-from raymarch.checks import instance_of, number
+from raymarch.arguments.checks import instance_of, number
+from raymarch.arguments.declared import checked, held, hold
 from raymarch.device.grid import Grid
 from raymarch.kernels.fit.adam import adam
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from raymarch.arguments import current_names
-from raymarch.checks import instance_of, one_of
+from raymarch.arguments.checks import instance_of, one_of
+from raymarch.arguments.declared import current_names
 from raymarch.data.views import VIEWS, Views
 from raymarch.errors import RaymarchError
 from raymarch.fitting.optimiser import ADAM, Adam

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from raymarch.arguments import checked
+from raymarch.arguments.declared import checked
 from raymarch.data.views import VIEWS, Views
 from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError

@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib
 from dataclasses import dataclass, fields, replace
 
-from raymarch.arguments import held, hold, renamed
-from raymarch.checks import Check, flag, instance_of, number, one_of, optional, shown, whole
+from raymarch.arguments.checks import Check, flag, instance_of, number, one_of, optional, shown, whole
+from raymarch.arguments.declared import held, hold, renamed
 from raymarch.data.activation import FIT_COLOUR, FIT_DENSITY, ColourActivation, DensityActivation
 from raymarch.data.volume import MAX_DEGREE
 from raymarch.device.grid_layout import BLOCKS

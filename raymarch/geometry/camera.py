@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from raymarch.arguments import checked
-from raymarch.arrays import array, numeric, vector
-from raymarch.checks import WORLD, Wrong, instance_of, number, shown, whole
+from raymarch.arguments.arrays import array, numeric, vector
+from raymarch.arguments.checks import WORLD, Wrong, instance_of, number, shown, whole
+from raymarch.arguments.declared import checked
 from raymarch.errors import RaymarchError
 from raymarch.geometry.lens import project, unproject
 from raymarch.geometry.pose import BOX, PLACE, look_at, require_rigid

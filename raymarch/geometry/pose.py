@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from raymarch.arguments import checked
-from raymarch.arrays import array, vector
-from raymarch.checks import WORLD, Check
+from raymarch.arguments.arrays import array, vector
+from raymarch.arguments.checks import WORLD, Check
+from raymarch.arguments.declared import checked
 from raymarch.errors import RaymarchError
 
 PLACE = vector(3, -WORLD, WORLD)  # of a point in the world

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raymarch.arrays import array
-from raymarch.checks import WORLD, instance_of
+from raymarch.arguments.arrays import array
+from raymarch.arguments.checks import WORLD, instance_of
 from raymarch.errors import RaymarchError
 
 ORIGIN, DIRECTION = array("ray", 3, low=-WORLD, high=WORLD, cure="scale the world"), array("ray", 3)

@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 
 from raymarch import runtime
-from raymarch.arguments import checked
-from raymarch.checks import one_of, optional, some_of, whole
+from raymarch.arguments.checks import one_of, optional, some_of, whole
+from raymarch.arguments.declared import checked
 from raymarch.data.views import CAMERAS, Views, require_colour
 from raymarch.data.volume import VOLUME, Volume
 from raymarch.errors import RaymarchError

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from raymarch.arguments import checked
-from raymarch.arrays import array
-from raymarch.checks import optional, whole
+from raymarch.arguments.arrays import array
+from raymarch.arguments.checks import optional, whole
+from raymarch.arguments.declared import checked
 from raymarch.data.volume import VOLUME, Volume
 from raymarch.geometry.camera import CAMERA, Camera
 from raymarch.gradients.parameters import (

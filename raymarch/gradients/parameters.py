@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from raymarch.arrays import array, numeric, vector
-from raymarch.checks import LARGEST, Check, Wrong, one_of, shown
+from raymarch.arguments.arrays import array, numeric, vector
+from raymarch.arguments.checks import LARGEST, Check, Wrong, one_of, shown
 from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
 from raymarch.kernels.march.mode import Mode

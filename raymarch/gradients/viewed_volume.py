@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 
 from raymarch import runtime
-from raymarch.arguments import checked
-from raymarch.checks import number
+from raymarch.arguments.checks import number
+from raymarch.arguments.declared import checked
 from raymarch.data.views import require_colour
 from raymarch.data.volume import Volume
 from raymarch.device.grid import Grid

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from raymarch.arguments import checked
-from raymarch.checks import Check, optional
+from raymarch.arguments.checks import Check, optional
+from raymarch.arguments.declared import checked
 from raymarch.data.views import CAMERAS, Views
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera

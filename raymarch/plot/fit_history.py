@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from raymarch.arguments import checked
-from raymarch.checks import one_of, shown
+from raymarch.arguments.checks import one_of, shown
+from raymarch.arguments.declared import checked
 from raymarch.errors import RaymarchError
 from raymarch.fitting.report import Report
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from raymarch.arguments import checked
-from raymarch.arrays import display
-from raymarch.checks import whole
+from raymarch.arguments.arrays import display
+from raymarch.arguments.checks import whole
+from raymarch.arguments.declared import checked
 from raymarch.data.views import VIEWS, Views
 from raymarch.errors import RaymarchError
 from raymarch.evaluation.metrics import psnr

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from raymarch.arguments import checked
-from raymarch.arrays import numeric
-from raymarch.checks import Wrong, number, one_of, optional
+from raymarch.arguments.arrays import numeric
+from raymarch.arguments.checks import Wrong, number, one_of, optional
+from raymarch.arguments.declared import checked
 from raymarch.data.volume import VOLUME, Y00, Volume
 from raymarch.errors import RaymarchError
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import taichi as ti
 
-from raymarch.arguments import checked
-from raymarch.checks import callback, optional, some_of
+from raymarch.arguments.checks import callback, optional, some_of
+from raymarch.arguments.declared import checked
 from raymarch.data.views import VIEWS, Views
 from raymarch.device.image_store import ImageStore
 from raymarch.device.owner import Closing

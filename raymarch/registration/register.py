@@ -13,9 +13,9 @@ from functools import partial
 import numpy as np
 
 from raymarch import runtime
-from raymarch.arguments import checked
-from raymarch.arrays import display
-from raymarch.checks import callback, optional, some_of, whole
+from raymarch.arguments.arrays import display
+from raymarch.arguments.checks import callback, optional, some_of, whole
+from raymarch.arguments.declared import checked
 from raymarch.data.views import require_colour
 from raymarch.data.volume import VOLUME, Volume
 from raymarch.errors import RaymarchError

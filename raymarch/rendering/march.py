@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import taichi as ti
 
-from raymarch.arguments import held, hold, renamed
-from raymarch.checks import instance_of, number, one_of, whole
+from raymarch.arguments.checks import instance_of, number, one_of, whole
+from raymarch.arguments.declared import held, hold, renamed
 from raymarch.device.grid import Grid
 from raymarch.device.memory import BATCH
 from raymarch.kernels.march.call import MarchCall

@@ -11,9 +11,9 @@ import numpy as np
 import taichi as ti
 
 from raymarch import runtime
-from raymarch.arguments import checked
-from raymarch.arrays import colour as colour_of
-from raymarch.checks import flag, optional
+from raymarch.arguments.arrays import colour as colour_of
+from raymarch.arguments.checks import flag, optional
+from raymarch.arguments.declared import checked
 from raymarch.data.views import require_colour
 from raymarch.data.volume import VOLUME, Volume
 from raymarch.device.grid import Grid

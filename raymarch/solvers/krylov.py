@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raymarch.arguments import checked
-from raymarch.checks import callback, instance_of, number, optional, whole
+from raymarch.arguments.checks import callback, instance_of, number, optional, whole
+from raymarch.arguments.declared import checked
 from raymarch.data.samples import RAW
 from raymarch.errors import RaymarchError
 

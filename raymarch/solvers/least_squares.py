@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raymarch.arguments import checked
-from raymarch.checks import callback, number, shown
+from raymarch.arguments.checks import callback, number, shown
+from raymarch.arguments.declared import checked
 from raymarch.data.samples import RAW
 from raymarch.errors import RaymarchError
 from raymarch.solvers.krylov import EPS, STEPS, TOLERANCE, sized

@@ -11,8 +11,8 @@ import numpy as np
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from raymarch import arrays, checks
-from raymarch.arguments import checked
+from raymarch.arguments import arrays, checks
+from raymarch.arguments.declared import checked
 from raymarch.errors import RaymarchError, one_line
 from raymarch.io.files.atomic import replacing, require_writable, target_of
 from raymarch.io.files.ours import require_ours

@@ -13,7 +13,7 @@ from dataclasses import field, fields, replace
 from functools import partial, wraps
 from typing import Any, ParamSpec, TypeVar
 
-from raymarch.checks import Check
+from raymarch.arguments.checks import Check
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from raymarch.checks import LARGEST, Check, Wrong, interval, shown, within
+from raymarch.arguments.checks import LARGEST, Check, Wrong, interval, shown, within
 
 COLOURS = {"white": (1.0, 1.0, 1.0), "black": (0.0, 0.0, 0.0)}
 BRIGHTEST = 8.0  # of display values: what is beyond it counts to 255

@@ -1,4 +1,4 @@
-"""Rules for values from Python: what they must be, said alike in one line; `raymarch.arguments` applies them."""
+"""Rules for values from Python: what they must be, said alike in one line; `arguments.declared` applies them."""
 
 from __future__ import annotations
 

@@ -9,9 +9,9 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from raymarch import checks
-from raymarch.arguments import hold
-from raymarch.checks import Check, shown
+from raymarch.arguments import checks
+from raymarch.arguments.checks import Check, shown
+from raymarch.arguments.declared import hold
 from raymarch.errors import RaymarchError
 
 LONGEST_NAME, LONGEST_TEXT = 60, 300  # characters of a name, and of what an exception says
