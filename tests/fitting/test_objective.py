@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import taichi as ti
 
+from raymarch.data.activation import DensityActivation
 from raymarch.device import pool
 from raymarch.errors import RaymarchError
 from raymarch.fitting import proof
@@ -250,6 +251,12 @@ def test_a_volume_tells_its_objective_in_names_and_numbers():
     }
     assert "loss" not in told and "sparsity" not in told and told["steps"] == 600
     assert "objective" not in provenance(preset("quick"), views, {})["settings"]
+
+
+def test_a_volume_tells_an_activation_of_ones_own_by_its_name():
+    mine = DensityActivation("mine", np.exp, np.log)
+    told = provenance(preset("quick", density=mine), drive.ball_views(), {})["settings"]
+    assert (told["density"], told["colour"]) == ("mine", "sigmoid")
 
 
 def test_another_weight_or_scale_compiles_nothing():
