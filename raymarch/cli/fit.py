@@ -88,8 +88,8 @@ def fit(
     from raymarch.fitting import fitter, forecast
     from raymarch.fitting.interrupt import asked_to_stop
     from raymarch.fitting.keep import keep
+    from raymarch.fitting.presets import preset as settings_of
     from raymarch.fitting.report import NOT_FINITE
-    from raymarch.fitting.settings import preset as settings_of
     from raymarch.io.image_sets.load import load_views
     from raymarch.io.volumes.volume_file import bytes_of_file, require_target
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass, fields, replace
 
 from raymarch.arguments.checks import Check, flag, instance_of, number, one_of, optional, shown, whole
@@ -128,10 +127,3 @@ def of_objective() -> dict[str, object]:
 
 
 FIT_SETTINGS = instance_of(FitSettings, "FitSettings, as rm.preset gives")
-
-
-def __getattr__(name: str):
-    """`preset` was here; `cli/fit.py` still looks for it."""
-    if name == "preset":
-        return importlib.import_module("raymarch.fitting.presets").preset
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
