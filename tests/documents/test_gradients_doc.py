@@ -28,7 +28,7 @@ def test_every_block_asserts():
 
 
 def test_tests_it_names_exist():
-    tests = (ROOT / "tests" / "test_kinks.py").read_text()
+    tests = (ROOT / "tests" / "kernels" / "test_kinks.py").read_text()
     named = re.findall(r"\| `(\w+)`(?:, `(\w+)`)?(?:, `(\w+)`)? \|$", TEXT, re.M)
     names = [name for pair in named for name in pair if name]
     assert len(names) >= 7 and all(f"def test_{name}" in tests for name in names)
