@@ -11,10 +11,18 @@ from pathlib import Path
 import pytest
 
 GROUPS = {
-    "march": ("kernels", "gradients", "autodiff/test_tape", "registration"),
+    "march": (
+        "kernels",
+        "gradients/test_torch_gradients",
+        "autodiff/test_tape",
+        "registration",
+        "house/test_package",
+        "gradients",
+    ),
+    "fits": ("fitting", "rendering", "device"),
     "readme": ("documents/test_readme",),
-    "fits": ("fitting", "device", "rendering", "plot", "house/test_package"),
-    "programs": ("documents/test_gradients_doc", "documents/test_notebook"),
+    "notebooks": ("documents/test_notebook",),
+    "blocks": ("documents/test_gradients_doc",),
     "verbs": ("cli",),
     "autodiff": ("autodiff", "documents/test_autodiff_doc"),
     "sphere": ("documents/test_sphere",),
@@ -43,6 +51,8 @@ def place_of(file: Path) -> tuple[int, int]:
 def pytest_configure(config):
     if hasattr(config.option, "loadscopereorder"):
         config.option.loadscopereorder = False  # it would put the group with the most tests first, not the longest
+    else:
+        config.addinivalue_line("markers", "xdist_group(name): which tests share a worker")
 
 
 @pytest.hookimpl(tryfirst=True)
