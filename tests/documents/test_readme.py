@@ -16,7 +16,7 @@ from sets import few_views
 README = Path(__file__).resolve().parents[2] / "README.md"
 # A reader waits for a good picture; here all that follows is only to have a volume to work on.
 SHORTER = {
-    "--seconds 20": "--steps 30 --resolution 32",
+    "--seconds 20": "--steps 30 --resolution 32 --sh-degree 0",
     "seconds=20": "steps=30, resolution=32",
     "steps=50": "steps=30, resolution=32",
 }

@@ -106,7 +106,7 @@ def test_every_reading_and_loss_comes_down(density, colour, loss):
 @pytest.mark.parametrize("weight", ["tv_density", "tv_colour", "sparsity"])
 def test_every_regulariser_changes_the_fit(weight):
     """And adds to the loss from the second step on, where there is something to regularise."""
-    without, with_it = stepped(steps=12), stepped(steps=12, fraction=1.0, **{weight: 0.3})
+    without, with_it = stepped(steps=12), stepped(steps=12, regularised_fraction=1.0, **{weight: 0.3})
     assert np.isfinite(with_it).all() and (with_it[-3:] > without[-3:]).all()
 
 

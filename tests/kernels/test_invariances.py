@@ -76,7 +76,7 @@ def test_images_of_the_block_layouts_are_equal(degree, blocks):
 
 
 def test_the_number_of_slots_does_not_change_the_gradient():
-    v = cases.volume()
+    v = cases.volume(degree=0)
     rays = cases.rays(v)
     d_image = np.random.default_rng(0).normal(size=(len(rays), 4))
     wanted = drive.gradient(v, rays, d_image, 0.1, slots=2)
