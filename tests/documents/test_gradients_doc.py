@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from programs import quickly
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "docs" / "gradients.md").read_text()
@@ -17,9 +18,8 @@ BLOCKS = re.findall(r"(?ms)^```python\n(.*?)^```$", TEXT)
 @pytest.mark.parametrize("which", range(len(BLOCKS)))
 def test_block_runs(which, tmp_path):
     (tmp_path / "block.py").write_text(BLOCKS[which])
-    done = subprocess.run(
-        [sys.executable, "block.py"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300
-    )
+    command, how = [sys.executable, "block.py"], {"capture_output": True, "text": True, "timeout": 300}
+    done = subprocess.run(command, cwd=tmp_path, env=quickly(), check=False, **how)
     assert done.returncode == 0, done.stderr[-4000:]
 
 
