@@ -7,7 +7,6 @@ import subprocess
 import sys
 
 import pytest
-from programs import quickly
 
 from raymarch.bench.workload import views_of_blobs, workload
 from raymarch.device import memory
@@ -15,8 +14,9 @@ from raymarch.errors import RaymarchError
 
 
 def run(*words: str) -> subprocess.CompletedProcess:
-    command, how = [sys.executable, "-m", "raymarch", *words], {"capture_output": True, "text": True, "timeout": 300}
-    return subprocess.run(command, env=quickly(), check=False, **how)
+    return subprocess.run(
+        [sys.executable, "-m", "raymarch", *words], capture_output=True, text=True, check=False, timeout=300
+    )
 
 
 def test_the_workload_has_as_many_samples_as_its_definition():

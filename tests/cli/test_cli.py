@@ -18,7 +18,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from programs import quickly
 
 from raymarch import cli, runtime
 from raymarch.io.volumes.hdf5 import load
@@ -46,8 +45,7 @@ def words(line: str) -> list[str]:
 
 def raymarch(line: str, folder: Path) -> subprocess.CompletedProcess:
     """Run `raymarch LINE` in a folder."""
-    how = {"capture_output": True, "text": True, "timeout": 120}
-    return subprocess.run(words(line), cwd=folder, env=quickly(), check=False, **how)
+    return subprocess.run(words(line), cwd=folder, capture_output=True, text=True, check=False, timeout=120)
 
 
 @pytest.fixture
@@ -353,7 +351,7 @@ def test_cuda_where_there_is_none_is_a_mistake(line, here):
 def started(line: str, folder: Path) -> subprocess.Popen:
     """`raymarch LINE` in a process group of its own, past its first report."""
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    process = subprocess.Popen(words(line), cwd=folder, env=quickly(), start_new_session=True, **pipes)
+    process = subprocess.Popen(words(line), cwd=folder, start_new_session=True, **pipes)
     for text in process.stderr:
         if "krays/s" in text:
             return process
@@ -403,9 +401,7 @@ def test_interrupted_twice_gives_up(monkeypatch, capsys):
 @pytest.mark.parametrize("line", ["info volume.h5", "evaluate volume.h5 few --json", "fit --help"])
 def test_a_reader_that_leaves_is_no_traceback(line, here):
     """As under `| head -0`."""
-    with subprocess.Popen(
-        words(line), cwd=here, env=quickly(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+    with subprocess.Popen(words(line), cwd=here, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         process.stdout.close()
         noted = process.stderr.read()
     assert process.returncode in (0, 1)

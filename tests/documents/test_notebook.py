@@ -8,7 +8,6 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from programs import quickly
 from sets import few_views
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("*.ipynb"))
@@ -58,7 +57,7 @@ def test_runs(path, root, tmp_path, monkeypatch):
     few_views(root / "scenes", tmp_path / "scenes")
     target = tmp_path / "executed.ipynb"
     command = [sys.executable, "-c", EXECUTE, str(path), str(tmp_path), str(target)]
-    run = subprocess.run(command, env=quickly(), capture_output=True, text=True, check=False, timeout=300)
+    run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert run.returncode == 0, run.stderr[-4000:]
     code = [cell for cell in nbformat.read(target, as_version=4).cells if cell.cell_type == "code"]
     assert all(cell.execution_count for cell in code)
