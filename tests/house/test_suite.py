@@ -32,3 +32,8 @@ def test_rooms_are_listed(root):
         r"`(\w+)`", "".join(re.findall(r"(?m)^\| (`.*?) \|", (root / "docs" / "testing.md").read_text()))
     )
     assert {file.parent.name for file in FILES} == set(listed)
+
+
+def test_no_case_is_named_by_an_address(request):
+    """Two workers would collect different tests."""
+    assert [item.nodeid for item in request.session.items if " at 0x" in item.nodeid] == []

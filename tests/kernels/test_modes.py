@@ -32,8 +32,10 @@ def jitter_of(count, jittered):
     return np.stack([rng.uniform(0, 1, count), rng.uniform(0.6, 1.5, count)], 1) if jittered else None
 
 
-EACH = covering(MODES, READINGS, (False, True), (1, 0))
-EACH.append((MODES[0], READINGS[0], False, 0))  # three meet: at degree 0 without jitter this mode's steps go in pairs
+EACH = covering(list(MODES), READINGS, (False, True), (1, 0))
+EACH.append(
+    ("emission-absorption", READINGS[0], False, 0)
+)  # three meet: at degree 0 without jitter this mode's steps go in pairs
 
 
 @pytest.mark.parametrize("mode, variant, jittered, degree", EACH)
