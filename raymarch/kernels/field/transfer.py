@@ -7,7 +7,7 @@ from raymarch.kernels.field.gather import cell_of, gather
 
 @ti.kernel
 def upload(
-    density: ti.types.ndarray(ndim=3), features: ti.types.ndarray(ndim=4), grid: ti.template(),  # (x, y, z), and channel
+    density: ti.types.ndarray(ndim=3), features: ti.types.ndarray(ndim=4), grid: ti.template(),  # (x, y, z), (.., n)
 ):  # fmt: skip
     """Copy arrays of the level's shape into the grid."""
     for i, j, k in ti.ndrange(density.shape[0], density.shape[1], density.shape[2]):
