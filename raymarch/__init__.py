@@ -128,10 +128,10 @@ _HOME = {
     "solvers.least_squares": ["Solution", "gauss_newton", "levenberg_marquardt"],
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
-__all__ = sorted([*_MODULE_OF, "plot"])  # noqa: PLE0605
+__all__ = sorted([*_MODULE_OF, "plot"])
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> object:
     if name == "plot":
         return importlib.import_module("raymarch.plot")
     if name not in _MODULE_OF:

@@ -74,7 +74,7 @@ class Scene(Owner[SceneFields]):
             tree.dense(ti.i, count).place(field)
         return tree, f
 
-    def __getattr__(self, name: str):
+    def __getattr__(self, name: str) -> ti.Field:
         if name in SHAPES:
             return getattr(self.fields, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")

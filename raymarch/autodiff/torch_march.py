@@ -7,7 +7,7 @@ Image and compositing are those of Lombardi et al. 2019, "Neural Volumes" (taich
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
@@ -96,7 +96,7 @@ class TorchMarch(Holder):
     """
 
     @checked(shape=SHAPE, slots=whole(1, 64), batch=whole(1, 1 << 26))
-    def __init__(self, shape, *, slots: int = 4, batch: int = 1 << 16):
+    def __init__(self, shape: Sequence[int], *, slots: int = 4, batch: int = 1 << 16):
         import_torch()
         if not ti.lang.util.has_pytorch():
             raise RaymarchError("TI_ENABLE_TORCH=0 keeps Taichi from taking tensors; unset it")
@@ -170,7 +170,9 @@ class TorchMarch(Holder):
         ti.sync()
         return image
 
-    def _gradients(self, template: Tensor, campos: Tensor, direction: Tensor, d_image: Tensor, dt: float, wanted):
+    def _gradients(
+        self, template: Tensor, campos: Tensor, direction: Tensor, d_image: Tensor, dt: float, wanted: Sequence[bool]
+    ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         """d_ of template, of campos and of direction, where wanted, else None; each ray is replayed."""
         grid, rays, moved = self.grid.fields, self.buffer.fields, self.motion.fields
         d_template = template.new_empty(template.shape) if wanted[0] else None
@@ -210,7 +212,7 @@ def _require_step(dt: object, voxel: float) -> None:
         raise RaymarchError(f"dt is {dt!r}, want a number from {LEAST_STEP * voxel:.3g} such as {voxel / 2:.3g}")
 
 
-def _require_index(what: str, shape) -> None:
+def _require_index(what: str, shape: Sequence[int]) -> None:
     """RaymarchError where four channels of `shape` are more numbers than Taichi can index."""
     if 4 * math.prod(shape) > MAX_CELLS:
         raise RaymarchError(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import taichi as ti
 
 from raymarch import runtime
+from raymarch.arguments.arrays import Numbers
 from raymarch.data.activation import Activation
 from raymarch.data.volume import Volume
 from raymarch.device.activation_check import colour_functions, density_functions
@@ -44,7 +46,9 @@ class Grid(Owner[Fields]):
 
     name = "this grid"
 
-    def __init__(self, shape, degree: int, *, slots: int = 0, moments: bool = False, block: int | None = None):
+    def __init__(
+        self, shape: Sequence[int], degree: int, *, slots: int = 0, moments: bool = False, block: int | None = None
+    ):
         shape = tuple(int(n) for n in shape)
         block = block_for(shape, degree, slots) if block is None else block
         require_layout(shape, slots, block)
@@ -54,7 +58,7 @@ class Grid(Owner[Fields]):
         runtime.start()
         width, channels = 4 if runtime.single_precision() else 8, 3 * (degree + 1) ** 2
 
-        def size_of(room) -> int:
+        def size_of(room: Sequence[int]) -> int:
             return grid_bytes(padded(room, block), degree, slots=slots, moments=moments, width=width)
 
         def require() -> None:
@@ -85,9 +89,10 @@ class Grid(Owner[Fields]):
         """Blocks of marks that the level's samples lie in."""
         return ti.Vector([-(-n // self.mark) for n in self.shape])
 
-    def set_level(self, shape, world_from_index) -> None:
+    def set_level(self, shape: Sequence[int], world_from_index: Numbers) -> None:
         """Say which part of the memory is in use: `shape` samples, placed in the world by the affine (4, 4)."""
-        shape = tuple(int(n) for n in shape)
+        x, y, z = (int(n) for n in shape)
+        shape = (x, y, z)
         if min(shape) < 2 or any(n > m for n, m in zip(shape, self.finest, strict=True)):
             raise RaymarchError(f"level shape {shape} does not fit a grid of {self.finest}")
         self.shape, self.world_from_index = shape, np.array(world_from_index, float)
@@ -127,14 +132,14 @@ class Grid(Owner[Fields]):
         """Gradient with respect to density and features, shaped like `download`."""
         return self._arrays(transfer.download_gradient)
 
-    def _arrays(self, kernel) -> tuple[np.ndarray, np.ndarray]:
+    def _arrays(self, kernel: Callable[..., None]) -> tuple[np.ndarray, np.ndarray]:
         dtype = runtime.dtype()
         density = np.empty(self.shape, dtype)
         features = np.empty((*self.shape, 3 * (self.degree + 1) ** 2), dtype)
         kernel(self.fields, density, features)
         return density, features
 
-    def refine(self, shape) -> None:
+    def refine(self, shape: Sequence[int]) -> None:
         """Resample the values to a finer level over the same box; moments and gradients start from zero."""
         if not self.moments:
             raise RaymarchError("this grid has no moments, whose memory refining needs; make it with moments=True")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,17 +58,17 @@ class Fields:
     nonfinite_step: ti.Field
 
 
-def _as_one(features, density):
+def _as_one(features: MatrixField, density: ti.Field) -> MatrixField:
     """A field of vectors over fields that lie side by side: its numbers are theirs."""
     return MatrixField([*features.vars, *density.vars], 4, 1, 1)
 
 
-def cells_of(shape) -> tuple[int, ...]:
+def cells_of(shape: Sequence[int]) -> tuple[int, ...]:
     """Occupancy cells of a grid of this finest shape."""
     return tuple(-(-(n - 1) // CELL_SIZE) for n in shape)
 
 
-def block_for(shape, degree: int, slots: int) -> int:
+def block_for(shape: Sequence[int], degree: int, slots: int) -> int:
     """The layout's block: flat, whose addresses are cheapest, but 2 for the adjoint of large grids of degree 0."""
     if degree > 0:
         return 4
@@ -96,14 +97,14 @@ def _values(tree: ti.FieldsBuilder, blocks: list[int], degree: int, slots: int, 
     """Density and features, their gradients and slots, their moments: side by side at degree 0, else each alone."""
     channels, fit = 3 * (degree + 1) ** 2, slots > 0
 
-    def dense(*places, leading=0):
+    def dense(*places: ti.Field, leading: int = 0) -> tuple[ti.Field, ...]:
         for some in [places] if degree == 0 else [[place] for place in places]:
             node = tree.dense(ti.i, leading) if leading else tree
             node = node.dense(ti.jkl if leading else ti.ijk, tuple(blocks))
             (node.dense(ti.jkl if leading else ti.ijk, block) if block > 1 else node).place(*some)
         return places
 
-    def pair(**how):
+    def pair(**how: bool) -> tuple[ti.Field, ti.Field]:
         return ti.Vector.field(channels, float, **how), ti.field(float, **how)
 
     features, density = dense(*pair(needs_grad=fit))

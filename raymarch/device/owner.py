@@ -13,15 +13,16 @@ from raymarch.device import pool
 from raymarch.errors import RaymarchError
 
 Fields = TypeVar("Fields")
+This = TypeVar("This", bound="Closing")
 
 
 class Closing:
     """What is used in a `with` and closed at its end."""
 
-    def __enter__(self):
+    def __enter__(self: This) -> This:
         return self
 
-    def __exit__(self, *_) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 import numpy as np
 import taichi as ti
@@ -99,7 +100,7 @@ def _doubt_directions(views: Views, centre: np.ndarray, half: float) -> None:
     log.warning("%s; all is well if they do look outwards", said)
 
 
-def visual_hull(store: ImageStore, box, cells) -> np.ndarray:
+def visual_hull(store: ImageStore, box: np.ndarray, cells: Sequence[int]) -> np.ndarray:
     """(x, y, z) int32 for `cells` cells of the box: how many views see it wholly, or -1 where one
     shows that it is empty, or none looks."""
     lower, upper = np.asarray(box, float)

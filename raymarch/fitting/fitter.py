@@ -9,10 +9,12 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from typing import Any
 
 import numpy as np
 import taichi as ti
 
+from raymarch.arguments.arrays import Colour, Numbers
 from raymarch.arguments.checks import callback, number, optional
 from raymarch.arguments.declared import checked
 from raymarch.data.views import Views
@@ -54,9 +56,9 @@ class Fitter(Closing):
         views: Views,
         settings: FitSettings | str = "default",
         *,
-        box=None,
+        box: Numbers | None = None,
         started: float | None = None,
-        **changes,
+        **changes: Any,
     ):
         self.started = time.perf_counter() if started is None else started
         settings = settings_for(views, settings, **changes)
@@ -172,7 +174,7 @@ class Fitter(Closing):
         return report
 
     @checked(camera=CAMERA, background=BACKGROUND, march=MARCH)
-    def render(self, camera: Camera, background=None, march: March = March()) -> np.ndarray:
+    def render(self, camera: Camera, background: Colour | None = None, march: March = March()) -> np.ndarray:
         """Image (height, width, 3) float32 of the volume as it stands, drawn from the fit's own grid."""
         behind = self.views.background if background is None else background
         return render_camera(self.grid, self.buffer, camera, behind, march, depth=False).image
@@ -195,11 +197,11 @@ def fit(
     views: Views,
     settings: FitSettings | str = "default",
     *,
-    box=None,
+    box: Numbers | None = None,
     show: Callable[[Report], None] | None = None,
     started: float | None = None,
     ready: Callable[[Fitter], None] | None = None,
-    **changes,
+    **changes: Any,
 ) -> Fit:
     """Recover a volume from views.
 

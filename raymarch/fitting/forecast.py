@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import taichi as ti
 
 from raymarch import runtime
+from raymarch.arguments.arrays import Numbers
 from raymarch.arguments.checks import flag, optional
 from raymarch.arguments.declared import checked
 from raymarch.data.views import Views
@@ -57,7 +59,12 @@ class Forecast:
 
 @checked(box=optional(BOX), clock=flag)
 def forecast(
-    views: Views, settings: FitSettings | str = "default", *, box=None, clock: bool = True, **changes
+    views: Views,
+    settings: FitSettings | str = "default",
+    *,
+    box: Numbers | None = None,
+    clock: bool = True,
+    **changes: Any,
 ) -> Forecast:
     """What a fit of these views would take: its grid, bytes and seconds; nothing is kept of it.
 

@@ -7,7 +7,7 @@ add one of ours: the two in `kernels/fit`, and a line in a table here.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,7 +19,7 @@ WEIGHT = number(0, 1e6)
 SCALE = number(1e-6, 1e6)
 
 
-def _function(value) -> Callable:
+def _function(value: Callable) -> Callable:
     if not getattr(value, "_is_taichi_function", False):
         raise TypeError
     if (count := len(inspect.signature(value).parameters)) != 1:
@@ -56,7 +56,7 @@ class Loss:
     slope: Callable[..., Any] = held(FUNCTION, None)
     scale: float = held(SCALE, 1.0)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         hold(self, f"loss {shown(self.name)}")
 
     @staticmethod
@@ -95,7 +95,7 @@ class Regulariser:
     slope: Callable[..., Any] = held(FUNCTION, None)
     weight: float = held(WEIGHT, 1.0)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         hold(self, f"regulariser {shown(self.name)}")
 
     @staticmethod
@@ -129,7 +129,7 @@ REGULARISERS = {
 }
 
 
-def _regularisers(value) -> tuple[Regulariser, ...]:
+def _regularisers(value: Regulariser | Iterable[Regulariser]) -> tuple[Regulariser, ...]:
     if isinstance(value, str):
         raise TypeError
     several = (value,) if isinstance(value, Regulariser) else tuple(value)
@@ -161,7 +161,7 @@ class Objective:
     )
     opacity_weight: float = held(WEIGHT, 0.1)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         hold(self)
 
     def record(self) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from raymarch.arguments.arrays import Numbers
 from raymarch.data.activation import Activation
 from raymarch.data.contents import require_contents
 from raymarch.data.views import Views
@@ -90,7 +91,7 @@ class Plan:
             grid.allow(self.hull)
 
 
-def plan_fit(views: Views, settings: FitSettings, box, store: ImageStore) -> Plan:
+def plan_fit(views: Views, settings: FitSettings, box: Numbers | None, store: ImageStore) -> Plan:
     """The plan of a fit to views that lie in the store, in `box` (2, 3), or one that is found if None.
 
     Raises RaymarchError where the views show nothing, the objective's slopes are wrong, no box is found or the

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from raymarch.arguments.checks import instance_of, one_of
 from raymarch.arguments.declared import current_names
@@ -30,7 +31,7 @@ PRESETS = {
 }
 
 
-def preset(name: str = "default", /, **changes) -> FitSettings:
+def preset(name: str = "default", /, **changes: Any) -> FitSettings:
     """The settings of a preset, with changes by name: "quick", "default", "high", or "medium" for clouds and fog.
 
     `seconds` without `steps` lets time alone end the fit; names of `Adam`, such as `lr_density`, work too.
@@ -44,7 +45,7 @@ def preset(name: str = "default", /, **changes) -> FitSettings:
     return changed(PRESETS[one_of(*PRESETS)("preset", name)], **changes)
 
 
-def changed(settings: FitSettings, /, **changes) -> FitSettings:
+def changed(settings: FitSettings, /, **changes: Any) -> FitSettings:
     """Settings with some changed by name; names of `Adam` go to the optimiser, `seconds` alone lifts the step limit.
 
     An `objective` takes the place of the losses and weights that the settings had.
@@ -74,7 +75,7 @@ NAMED_SETTINGS = instance_of(FitSettings, "FitSettings, as rm.preset gives, or t
 WITH_READER = replace(VIEWS, cure="rm.load_views(path) reads a folder of them")
 
 
-def settings_for(views: Views, settings: FitSettings | str, **changes) -> FitSettings:
+def settings_for(views: Views, settings: FitSettings | str, **changes: Any) -> FitSettings:
     """The settings of a fit to views, by record or by a preset's name, with changes by name.
 
     Raises RaymarchError where these are no views or no settings, and as `preset` does.

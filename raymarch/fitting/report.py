@@ -22,7 +22,7 @@ INTERRUPTED = "interrupted"
 NOT_FINITE = "loss or gradient not finite"
 
 
-def cut_short(ended) -> bool:
+def cut_short(ended: object) -> bool:
     """Whether a fit that ended so, by its volume's provenance, is less than what was asked for.
 
     Example:

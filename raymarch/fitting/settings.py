@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
+from typing import SupportsFloat
 
 from raymarch.arguments.checks import Check, flag, instance_of, number, one_of, optional, shown, whole
 from raymarch.arguments.declared import held, hold, renamed
@@ -17,7 +19,7 @@ MOST_LEVELS = 64
 OWN_LOSS = "one of your own goes into objective=rm.Objective(robust=rm.Loss(...)), see docs/extending.md"
 
 
-def _levels(value) -> tuple[tuple[float, float], ...]:
+def _levels(value: Iterable[Iterable[SupportsFloat]]) -> tuple[tuple[float, float], ...]:
     fraction, scale = number(0, 1), number(0, 1, above=True)
     pairs = tuple((fraction.read(start), scale.read(size)) for start, size in value)
     starts = [start for start, _ in pairs]
@@ -93,7 +95,7 @@ class FitSettings:
     seed: int = held(whole(0, 2**31 - 1), 0)
     objective: Objective | None = held(optional(OBJECTIVE), None)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         hold(self)
         if self.objective is not None:
             for name, default in of_objective().items():

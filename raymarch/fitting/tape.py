@@ -14,10 +14,20 @@ from raymarch.kernels.fit import losses
 from raymarch.kernels.fit import regularise as kernels
 from raymarch.kernels.march.march import march as march_kernel
 from raymarch.kernels.march.march import march_adjoint
+from raymarch.kernels.march.variant import Variant
 
 
 @ti.ad.grad_replaced
-def march(grid: Grid, buffer: RayBuffer, count, dt, min_transmittance, min_weight, background, variant=None):
+def march(
+    grid: Grid,
+    buffer: RayBuffer,
+    count: int,
+    dt: float,
+    min_transmittance: float,
+    min_weight: float,
+    background: ti.Vector,
+    variant: Variant | None = None,
+) -> None:
     """Render the buffer's rays into its image; its adjoint adds to the grid's gradient."""
     march_kernel(
         grid.fields, buffer.fields, variant or grid.variant, count, dt, min_transmittance, min_weight, background
@@ -25,7 +35,16 @@ def march(grid: Grid, buffer: RayBuffer, count, dt, min_transmittance, min_weigh
 
 
 @ti.ad.grad_for(march)
-def _(grid: Grid, buffer: RayBuffer, count, dt, min_transmittance, min_weight, background, variant=None):
+def _(
+    grid: Grid,
+    buffer: RayBuffer,
+    count: int,
+    dt: float,
+    min_transmittance: float,
+    min_weight: float,
+    background: ti.Vector,
+    variant: Variant | None = None,
+) -> None:
     march_adjoint(
         grid.fields, buffer.fields, variant or grid.variant, count, dt, min_transmittance, min_weight, background
     )
@@ -33,17 +52,17 @@ def _(grid: Grid, buffer: RayBuffer, count, dt, min_transmittance, min_weight, b
 
 
 @ti.ad.grad_replaced
-def compare(buffer: RayBuffer, loss: Loss, count, background, opacity):
+def compare(buffer: RayBuffer, loss: Loss, count: int, background: ti.Vector, opacity: float) -> None:
     """Add what a robust loss makes of the image and its target, and the opacity's error, to the loss."""
     losses.robust_loss(buffer.fields, loss.value, count, background, loss.scale, opacity)
 
 
 @ti.ad.grad_for(compare)
-def _(buffer: RayBuffer, loss: Loss, count, background, opacity):
+def _(buffer: RayBuffer, loss: Loss, count: int, background: ti.Vector, opacity: float) -> None:
     losses.robust_loss_adjoint(buffer.fields, loss.slope, count, background, loss.scale, opacity)
 
 
-def _blocks(grid: Grid, seed: int, step: int):
+def _blocks(grid: Grid, seed: int, step: int) -> tuple[ti.Vector, ti.Vector, ti.Vector]:
     """This step's random shift, the level's shape and how many blocks cover it, as kernel arguments."""
     mixed = (seed * 2654435761 + step * 40503) & 0xFFFFFFFF
     mixed ^= mixed >> 15
@@ -65,13 +84,15 @@ def _weight(grid: Grid, regulariser: Regulariser, fraction: float) -> float:
     return regulariser.weight / (fraction * (kernels.EDGE - 1) / kernels.EDGE * voxels)
 
 
-def _call(grid: Grid, regulariser: Regulariser, seed: int, step: int, fraction: float):
+def _call(
+    grid: Grid, regulariser: Regulariser, seed: int, step: int, fraction: float
+) -> tuple[ti.Vector, ti.Vector, ti.Vector, int, int, int, float]:
     """The last arguments of both kernels: which blocks, when, at what chance, and the weight of one."""
     return *_blocks(grid, seed, step), seed, step, _chance(fraction), _weight(grid, regulariser, fraction)
 
 
 @ti.ad.grad_replaced
-def regularise(grid: Grid, buffer: RayBuffer, regulariser: Regulariser, seed, step, fraction):
+def regularise(grid: Grid, buffer: RayBuffer, regulariser: Regulariser, seed: int, step: int, fraction: float) -> None:
     """Add a regulariser, estimated on a random `fraction` of the blocks, to the loss."""
     penalty = (regulariser.of, regulariser.value)
     call = _call(grid, regulariser, seed, step, fraction)
@@ -79,7 +100,7 @@ def regularise(grid: Grid, buffer: RayBuffer, regulariser: Regulariser, seed, st
 
 
 @ti.ad.grad_for(regularise)
-def _(grid: Grid, buffer: RayBuffer, regulariser: Regulariser, seed, step, fraction):
+def _(grid: Grid, buffer: RayBuffer, regulariser: Regulariser, seed: int, step: int, fraction: float) -> None:
     penalty = (regulariser.of, regulariser.slope)
     call = _call(grid, regulariser, seed, step, fraction)
     kernels.regularise_adjoint(grid.fields, buffer.fields, grid.variant, *penalty, *call)

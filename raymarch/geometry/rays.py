@@ -31,7 +31,7 @@ class Rays:
     origin: np.ndarray
     direction: np.ndarray
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         origin, direction = ORIGIN("origin", self.origin), DIRECTION("direction", self.direction)
         if origin.shape != direction.shape:
             raise RaymarchError(

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from raymarch.arguments.arrays import array
+from raymarch.arguments.arrays import Colour, Numbers, array
 from raymarch.arguments.checks import optional, whole
 from raymarch.arguments.declared import checked
 from raymarch.data.volume import VOLUME, Volume
@@ -15,6 +15,7 @@ from raymarch.gradients.parameters import (
     EXPOSURE,
     GROUPS,
     NEUTRAL_EXPOSURE,
+    Columns,
     Parameters,
     columns_of,
     require_directions,
@@ -55,10 +56,10 @@ class Linearised(ViewedVolume):
         volume: Volume,
         camera: Camera,
         *,
-        background=None,
-        exposure=NEUTRAL_EXPOSURE,
+        background: Colour | None = None,
+        exposure: Numbers = NEUTRAL_EXPOSURE,
         march: March | None = None,
-        pixels=None,
+        pixels: Numbers | None = None,
         columns: int = CHUNK,
     ):
         super().__init__(volume, camera, background, exposure, EXACT if march is None else march, pixels, columns)
@@ -105,7 +106,7 @@ class Linearised(ViewedVolume):
             exposure=np.concatenate([(seen[:, :3] * d_image[:, :3]).sum(0), d_image[:, :3].sum(0)]),
         )
 
-    def jacobian(self, parameters=("pose",)) -> np.ndarray:
+    def jacobian(self, parameters: Columns = ("pose",)) -> np.ndarray:
         """d image / d parameters (ray, 4, number): of groups all their numbers, of directions one column each.
 
         `parameters` are names of small groups or `Parameters`, one after the other.

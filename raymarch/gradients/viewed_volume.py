@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from raymarch import runtime
+from raymarch.arguments.arrays import Colour, Numbers
 from raymarch.arguments.checks import number
 from raymarch.arguments.declared import checked
 from raymarch.data.views import require_colour
@@ -35,7 +36,16 @@ class ViewedVolume(Holder):
 
     block = 4  # of the grid's layout
 
-    def __init__(self, volume: Volume, camera: Camera, background, exposure, march: March, pixels, columns: int):
+    def __init__(
+        self,
+        volume: Volume,
+        camera: Camera,
+        background: Colour | None,
+        exposure: Numbers,
+        march: March,
+        pixels: Numbers | None,
+        columns: int,
+    ):
         self.volume, self.march = volume, march
         runtime.start()
         seen = np.array(require_colour(volume.background if background is None else background))
@@ -82,7 +92,7 @@ class ViewedVolume(Holder):
         self._image: np.ndarray | None = None
 
     @checked(camera=CAMERA)
-    def set_camera(self, camera: Camera, exposure=NEUTRAL_EXPOSURE, pixels=None) -> None:
+    def set_camera(self, camera: Camera, exposure: Numbers = NEUTRAL_EXPOSURE, pixels: Numbers | None = None) -> None:
         """See the same volume from another camera, under another exposure, by no more pixels than there were at first.
 
         Nothing is compiled again. `pixels` are those of the new camera, all if not given.
@@ -94,7 +104,7 @@ class ViewedVolume(Holder):
         self._start = replace(self._start, camera=camera, exposure=exposure, pixels=pixels)
         self._set_viewpoint(self._start)
 
-    def look(self, camera: Camera, exposure=NEUTRAL_EXPOSURE, pixels=None) -> None:
+    def look(self, camera: Camera, exposure: Numbers = NEUTRAL_EXPOSURE, pixels: Numbers | None = None) -> None:
         """`set_camera`, by the name of version 0.1."""
         warnings.warn("Linearised.look is now called set_camera", FutureWarning, stacklevel=2)
         self.set_camera(camera, exposure, pixels)

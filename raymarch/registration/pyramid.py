@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from raymarch.data.views import Views
@@ -50,7 +52,7 @@ def smaller(camera: Camera, factor: int) -> Camera:
     return Camera(camera.world_from_camera, (fu / factor, fv / factor), (cu / factor, cv / factor), width, height)
 
 
-def random_pixels(image: np.ndarray, count: int, rng) -> np.ndarray:
+def random_pixels(image: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
     """Random pixels of an image (pixel, 4): three of four where there is something to see, if all is not that."""
     pixels = rng.permutation(len(image))[:count]
     there = np.flatnonzero(image[:, 3] < 0.99)
@@ -59,7 +61,7 @@ def random_pixels(image: np.ndarray, count: int, rng) -> np.ndarray:
     return pixels
 
 
-def without_exposure(target: np.ndarray, exposures: np.ndarray, background) -> np.ndarray:
+def without_exposure(target: np.ndarray, exposures: np.ndarray, background: Sequence[float]) -> np.ndarray:
     """Colours and transmittance (view, ray, 4) as they would be without their views' exposures (view, 6)."""
     target = target.copy()
     alpha, gain, offset = 1 - target[..., 3:], exposures[:, None, :3], exposures[:, None, 3:]

@@ -8,13 +8,14 @@ this (the volume moves along), so at the end the cameras are put back over those
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 import numpy as np
 import taichi as ti
 
+from raymarch.arguments.arrays import Numbers
 from raymarch.arguments.checks import callback, optional, some_of
 from raymarch.arguments.declared import checked
 from raymarch.data.views import VIEWS, Views
@@ -75,10 +76,10 @@ class Refinement:
 )
 def refine(
     views: Views,
-    parameters=("pose",),
+    parameters: str | Sequence[str] = ("pose",),
     settings: FitSettings = SETTINGS,
     *,
-    box=None,
+    box: Numbers | None = None,
     show: Callable[[float, float], None] | None = None,
 ) -> Refinement:
     """Refine the cameras of an image set together with a volume, from poses a degree or so off.
@@ -141,7 +142,7 @@ def _apart(a: Camera, b: Camera, centre: np.ndarray) -> tuple[float, float]:
 class _Movement(Closing):
     """The cameras as they stand, and what moves them; owns device memory until closed."""
 
-    def __init__(self, fitter: Fitter, parameters: tuple[str, ...]):
+    def __init__(self, fitter: Fitter, parameters: Sequence[str]):
         self.fitter, self.parameters = fitter, parameters
         self.cameras = list(fitter.views.cameras)
         self.exposures = np.tile(NEUTRAL_EXPOSURE, (len(self.cameras), 1))

@@ -11,6 +11,7 @@ import numpy as np
 import taichi as ti
 
 from raymarch import runtime
+from raymarch.arguments.arrays import Colour
 from raymarch.arguments.arrays import colour as colour_of
 from raymarch.arguments.checks import flag, optional
 from raymarch.arguments.declared import checked
@@ -74,13 +75,15 @@ class Renderer(Holder):
             self._owners = owners.pop_all()
 
     @checked(camera=ONE_CAMERA, background=BACKGROUND, depth=flag)
-    def render(self, camera: Camera, background=None, *, depth: bool = True) -> Rendering:
+    def render(self, camera: Camera, background: Colour | None = None, *, depth: bool = True) -> Rendering:
         """What `camera` sees, over `background` or the volume's own."""
         behind = self.background if background is None else background
         return render_camera(self.grid, self.buffer, camera, behind, self.settings, depth)
 
     @checked(rays=RAYS, background=BACKGROUND, depth=flag)
-    def trace(self, rays: Rays, background=None, *, depth: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    def trace(
+        self, rays: Rays, background: Colour | None = None, *, depth: bool = False
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Colour and transmittance (ray, 4) and depth (ray,) along rays."""
 
         def fill(first: int, count: int) -> np.ndarray:
@@ -91,7 +94,9 @@ class Renderer(Holder):
         return _march(self.grid, self.buffer, len(rays), fill, behind, self.settings, depth)
 
 
-def render_camera(grid: Grid, buffer: RayBuffer, camera: Camera, background, settings: March, depth: bool) -> Rendering:
+def render_camera(
+    grid: Grid, buffer: RayBuffer, camera: Camera, background: Colour, settings: March, depth: bool
+) -> Rendering:
     """What `camera` sees of a grid, in batches of the buffer's size; without `depth`, all distances are infinite."""
     pose, lens = ti.Matrix(camera.world_from_camera.tolist()), ti.Vector([*camera.focal, *camera.principal])
 
@@ -106,7 +111,13 @@ def render_camera(grid: Grid, buffer: RayBuffer, camera: Camera, background, set
 
 
 def _march(
-    grid: Grid, buffer: RayBuffer, total: int, fill: Callable[[int, int], np.ndarray], background, s: March, depth: bool
+    grid: Grid,
+    buffer: RayBuffer,
+    total: int,
+    fill: Callable[[int, int], np.ndarray],
+    background: Colour,
+    s: March,
+    depth: bool,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Colour and transmittance (ray, 4) and depth (ray,) of rays that `fill` puts into the buffer, and numbers."""
     _require_room(total)
@@ -135,19 +146,24 @@ def _require_room(rays: int) -> None:
 
 @overload
 def render(
-    volume: Volume, camera: Camera, *, background=None, march: March = ..., extras: Literal[False] = False
+    volume: Volume,
+    camera: Camera,
+    *,
+    background: Colour | None = None,
+    march: March = ...,
+    extras: Literal[False] = False,
 ) -> np.ndarray: ...
 
 
 @overload
 def render(
-    volume: Volume, camera: Camera, *, background=None, march: March = ..., extras: Literal[True]
+    volume: Volume, camera: Camera, *, background: Colour | None = None, march: March = ..., extras: Literal[True]
 ) -> Rendering: ...
 
 
 @checked(volume=VOLUME, camera=ONE_CAMERA, background=BACKGROUND, march=MARCH, extras=flag)
 def render(
-    volume: Volume, camera: Camera, *, background=None, march: March = March(), extras: bool = False
+    volume: Volume, camera: Camera, *, background: Colour | None = None, march: March = March(), extras: bool = False
 ) -> np.ndarray | Rendering:
     """Image (height, width, 3) float32 that `camera` sees of `volume`; with `extras` a `Rendering`.
 
