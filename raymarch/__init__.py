@@ -40,16 +40,19 @@ if TYPE_CHECKING:
     from raymarch.evaluation.held_out import evaluate as evaluate
     from raymarch.evaluation.metrics import psnr as psnr
     from raymarch.evaluation.metrics import ssim as ssim
-    from raymarch.fitting.fitter import Fit as Fit
     from raymarch.fitting.fitter import Fitter as Fitter
     from raymarch.fitting.fitter import fit as fit
     from raymarch.fitting.forecast import Forecast as Forecast
     from raymarch.fitting.forecast import forecast as forecast
     from raymarch.fitting.forecast import forecast_rendering as forecast_rendering
+    from raymarch.fitting.objective import Loss as Loss
+    from raymarch.fitting.objective import Objective as Objective
+    from raymarch.fitting.objective import Regulariser as Regulariser
     from raymarch.fitting.optimiser import Adam as Adam
+    from raymarch.fitting.presets import preset as preset
+    from raymarch.fitting.report import Fit as Fit
     from raymarch.fitting.report import Report as Report
     from raymarch.fitting.settings import FitSettings as FitSettings
-    from raymarch.fitting.settings import preset as preset
     from raymarch.geometry.camera import Camera as Camera
     from raymarch.geometry.camera import orbit as orbit
     from raymarch.geometry.camera import orbit_of_volume as orbit_of_volume
@@ -96,11 +99,13 @@ _HOME = {
     "errors": ["RaymarchError"],
     "evaluation.held_out": ["evaluate"],
     "evaluation.metrics": ["psnr", "ssim"],
-    "fitting.fitter": ["Fit", "Fitter", "fit"],
+    "fitting.fitter": ["Fitter", "fit"],
     "fitting.forecast": ["Forecast", "forecast", "forecast_rendering"],
+    "fitting.objective": ["Loss", "Objective", "Regulariser"],
     "fitting.optimiser": ["Adam"],
-    "fitting.report": ["Report"],
-    "fitting.settings": ["FitSettings", "preset"],
+    "fitting.presets": ["preset"],
+    "fitting.report": ["Fit", "Report"],
+    "fitting.settings": ["FitSettings"],
     "geometry.camera": ["Camera", "orbit", "orbit_of_volume"],
     "geometry.rays": ["Rays"],
     "gradients.check_process": ["GradientReport", "check_gradients"],
@@ -123,10 +128,10 @@ _HOME = {
     "solvers.least_squares": ["Solution", "gauss_newton", "levenberg_marquardt"],
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
-__all__ = sorted([*_MODULE_OF, "plot"])  # noqa: PLE0605
+__all__ = sorted([*_MODULE_OF, "plot"])
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> object:
     if name == "plot":
         return importlib.import_module("raymarch.plot")
     if name not in _MODULE_OF:

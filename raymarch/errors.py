@@ -36,7 +36,7 @@ def named(names: Sequence[str], most: int = 5) -> str:
     return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
 
 
-def short(value) -> str:
+def short(value: object) -> str:
     """The value for a message, cut to a line.
 
     Example:

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import taichi as ti
 
-from raymarch.arguments import checked
-from raymarch.checks import one_of, optional, whole
+from raymarch.arguments.checks import one_of, optional, whole
+from raymarch.arguments.declared import checked
 from raymarch.errors import RaymarchError
 
 ARCHES = ("auto", "cpu", "cuda")

@@ -1,4 +1,8 @@
-"""Drive the device as the package does; grids and buffers are kept, so that kernels compile once a process."""
+"""Drive the device as the package does; grids and buffers are kept, so that kernels compile once a process.
+
+They are kept for the tests of one file, then closed (`hand_back`): from the pool the next file, and whatever of the
+package it tries, gets the same trees with all that was compiled for them.
+"""
 
 from __future__ import annotations
 
@@ -20,17 +24,33 @@ from raymarch.kernels.march.march import march, march_adjoint
 from raymarch.kernels.march.modes import MODES
 from raymarch.rendering.renderer import Renderer
 
+open_things: list[Grid | RayBuffer] = []
+
+
+def kept(thing):
+    """The thing, to be closed by `hand_back`."""
+    open_things.append(thing)
+    return thing
+
+
+def hand_back():
+    """Close what is kept."""
+    for make in (grid_of, ray_buffer, adam_grid, listing_grid):
+        make.cache_clear()
+    while open_things:
+        open_things.pop().close()
+
 
 @cache
 def grid_of(degree=1, block=4, slots=2) -> Grid:
     """The one grid of its kind, at the finest shape of the tests."""
-    return Grid(FINEST, degree, slots=slots, block=block)
+    return kept(Grid(FINEST, degree, slots=slots, block=block))
 
 
 @cache
 def ray_buffer() -> RayBuffer:
     """The one buffer."""
-    return RayBuffer(512)
+    return kept(RayBuffer(512))
 
 
 def image(volume, rays, step, background=BACKGROUND, min_transmittance=0.0, min_weight=0.0, *, block=4, slots=2, **how):
@@ -53,7 +73,7 @@ def image_on(grid, buffer, rays, step, background=BACKGROUND, min_transmittance=
 def reading_of(grid, buffer, mode="emission-absorption", jitter=None):
     """How the grid is read; a jitter (ray, 2) is put into the buffer."""
     if jitter is not None:
-        padded = np.zeros((buffer.capacity, 2))
+        padded = np.zeros((*buffer.fields.jitter.shape, 2))
         padded[: len(jitter)] = jitter
         buffer.fields.jitter.from_numpy(padded)
     return replace(grid.variant, mode=MODES.get(mode, mode), jittered=jitter is not None)
@@ -107,7 +127,7 @@ def gradient(
 @cache
 def adam_grid(degree=0) -> Grid:
     """The one grid with Adam's moments, for what steps."""
-    return Grid((8, 6, 5), degree, slots=1, moments=True)
+    return kept(Grid((8, 6, 5), degree, slots=1, moments=True))
 
 
 def set_gradient(grid, d_density, d_features):
@@ -123,7 +143,7 @@ def set_rays(image, target):
     """Put images and targets (ray, 4) at the front of the buffer, the loss at 0."""
     buffer = ray_buffer()
     for field, values in ((buffer.fields.image, image), (buffer.fields.target, target)):
-        padded = np.zeros((buffer.capacity, 4))
+        padded = np.zeros((*field.shape, 4))
         padded[: len(values)] = values
         field.from_numpy(padded)
     buffer.fields.loss[None] = 0
@@ -146,7 +166,7 @@ def distances(grid):
 @cache
 def listing_grid() -> Grid:
     """The one grid with many occupancy cells, the last one of an axis cut."""
-    return Grid((17, 14, 11), 0)
+    return kept(Grid((17, 14, 11), 0))
 
 
 BALL_BOX = ((-0.8, -0.8, -0.8), (0.8, 0.8, 0.8))

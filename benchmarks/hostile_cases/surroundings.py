@@ -60,7 +60,7 @@ def _gone(do: str, expect: str = EITHER):
         run = place.start(do, out=write)
         os.close(write)
         done = run.wait()
-        if done.code < 0 and done.code != -13 or done.hung:
+        if (done.code < 0 and done.code != -13) or done.hung:
             raise Bad(f"exit {done.code}")
         if "Traceback" in done.err or "Exception ignored" in done.err:
             raise Poor(f"{done.err.strip().splitlines()[-1]}")

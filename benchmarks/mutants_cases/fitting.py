@@ -4,6 +4,7 @@ from mutants_cases.fault import Fault
 
 ADAM = "tests/kernels/test_optimiser.py::"
 SETTINGS = "tests/fitting/test_settings.py::"
+PLAN = "tests/fitting/test_plan.py::"
 TAPE = "tests/autodiff/test_tape.py::"
 KEEPING = "tests/cli/test_keeping.py::"
 
@@ -32,15 +33,15 @@ FAULTS = [
     Fault(
         "variation is not weighted by the share of blocks",
         "fitting/tape.py",
-        "per_edge = fraction * (kernels.EDGE - 1)",
-        "per_edge = (kernels.EDGE - 1)",
+        "regulariser.weight / (fraction * (kernels.EDGE - 1)",
+        "regulariser.weight / ((kernels.EDGE - 1)",
         (TAPE + "test_a_share_of_the_blocks_is_the_full_sum_on_average[0.4]",),
     ),
     Fault(
         "sparsity is not weighted by the share of blocks",
         "fitting/tape.py",
-        "sparsity / (fraction * voxels)",
-        "sparsity / voxels",
+        "return regulariser.weight / (fraction * voxels)",
+        "return regulariser.weight / voxels",
         (TAPE + "test_a_share_of_the_blocks_is_the_full_sum_on_average[0.4]",),
     ),
     Fault(
@@ -52,7 +53,7 @@ FAULTS = [
     ),
     Fault(
         "seconds lift the limit of steps that were asked for",
-        "fitting/settings.py",
+        "fitting/presets.py",
         'if changes.get("seconds") is not None and changes.get("steps") is None:',
         'if changes.get("seconds") is not None:',
         (SETTINGS + "test_seconds_alone_lift_the_limit_of_steps",),
@@ -63,6 +64,20 @@ FAULTS = [
         "or pairs[-1][1] != 1:",
         "or pairs[-1][1] > 1:",
         (SETTINGS + "test_bad_settings_are_refused",),
+    ),
+    Fault(
+        "compiling takes of the time that a fit has",
+        "fitting/schedule.py",
+        "by_seconds = (seconds - ready) / budget",
+        "by_seconds = seconds / budget",
+        (PLAN + "test_progress_is_by_steps_or_seconds_whichever_is_further",),
+    ),
+    Fault(
+        "a level begins a step late",
+        "fitting/schedule.py",
+        "if progress >= start)",
+        "if progress > start or not i)",
+        (PLAN + "test_levels_begin_where_they_are_said_to",),
     ),
     Fault(
         "the images' place on the device is forgotten",

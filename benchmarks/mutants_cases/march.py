@@ -10,6 +10,7 @@ DOT_FLAT = DOT_TEST + "[rotated-0-softplus-sigmoid-0-{}]"
 IMAGE_FLAT = REFERENCE + "test_image_is_the_reference[rotated-0-softplus-sigmoid]"
 TRANSPOSES = "tests/kernels/test_transposes.py::"
 MARCH, GEOMETRY = "kernels/march/march.py", "kernels/march/geometry.py"
+ADJOINT = "kernels/march/sample_adjoint.py"
 
 FAULTS = [
     Fault(
@@ -17,7 +18,7 @@ FAULTS = [
         "kernels/march/compositing.py",
         "on = ti.abs(weight) >= min_weight",
         "on = weight >= min_weight",
-        (EACH_MODE + "[1-emission-absorption-variant4-False]",),
+        (EACH_MODE + "[emission-absorption-variant7-False-1]",),
     ),
     Fault(
         "the background is seen by modes that do not see it",
@@ -105,21 +106,21 @@ FAULTS = [
     ),
     Fault(
         "the second sample of a pair counts after the ray's end",
-        MARCH,
+        ADJOINT,
         "d_raw[3] = on * slope *",
         "d_raw[3] = slope *",
         (REFERENCE + "test_gradient_is_the_reference_with_early_stop_and_weight_floor[0]",),
     ),
     Fault(
         "the colour's slope is missing above degree 0",
-        MARCH,
+        ADJOINT,
         "d_sum = weight * d_colour * activation.colour_slope(variant, colour)",
         "d_sum = weight * d_colour",
         (GRADIENT,),
     ),
     Fault(
         "a block is not marked where its neighbour is",
-        MARCH,
+        ADJOINT,
         "+ grid.block_written[block2] < 2:",
         "+ grid.block_written[block2] < 1:",
         (TRANSPOSES + "test_both_samples_of_a_pair_mark_their_blocks_whichever_was_marked_before",),
@@ -157,7 +158,7 @@ FAULTS = [
         "kernels/march/remaining.py",
         "return d_image[3] + (d_image[0]",
         "return (d_image[0]",
-        (EACH_MODE + "[0-x-ray-variant20-False]",),
+        (EACH_MODE + "[x-ray-variant5-False-0]",),
     ),
     Fault(
         "looking ahead, what a sample gave is not taken off",
@@ -206,7 +207,7 @@ FAULTS = [
         GEOMETRY,
         "d_view_direction += weight * (by_heading.transpose() @ d_colour)",
         "d_view_direction += weight * (by_heading @ d_colour)",
-        (DOT_TEST + "[upright-1-exponential-clamped-1-{}]",),
+        (DOT_TEST + "[rotated-1-softplus-sigmoid-0-{'mode': 'additive'}]",),
     ),
     Fault(
         "a moved origin moves the far face the other way",

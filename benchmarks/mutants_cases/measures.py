@@ -8,21 +8,21 @@ METRICS = "tests/evaluation/test_metrics.py::"
 FAULTS = [
     Fault(
         "the end of an open interval belongs to it",
-        "checks.py",
+        "arguments/checks.py",
         "((x > low) if above else (x >= low))",
         "((x >= low) if above else (x >= low))",
         ("tests/fitting/test_settings.py::test_bad_settings_are_refused",),
     ),
     Fault(
         "halves pass as whole numbers",
-        "checks.py",
+        "arguments/checks.py",
         "if not (x.is_integer() and low <= int(value) <= high):",
         "if not (low <= int(value) <= high):",
         ("tests/fitting/test_settings.py::test_settings_of_another_type_are_refused",),
     ),
     Fault(
         "bytes count to 256",
-        "arrays.py",
+        "arguments/arrays.py",
         "return given / 255.0",
         "return given / 256.0",
         (METRICS + "test_bytes_are_display_values",),

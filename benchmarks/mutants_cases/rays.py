@@ -26,7 +26,7 @@ FAULTS = [
         "kernels/rays/traverse.py",
         "ti.min(k + 1.0 - phase, 1.0) * dt",
         "ti.min(k + 1.0 + phase, 1.0) * dt",
-        (EACH_MODE + "[1-emission-absorption-variant1-True]",),
+        (EACH_MODE + "[emission-absorption-variant1-True-0]",),
     ),
     Fault(
         "a leap backwards along an axis goes a cell too far",

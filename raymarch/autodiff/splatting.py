@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import taichi as ti
 
 from raymarch import runtime
-from raymarch.arguments import checked
-from raymarch.arrays import array, numeric
-from raymarch.checks import LARGEST, Check, Wrong, whole
+from raymarch.arguments.arrays import Numbers, array, numeric
+from raymarch.arguments.checks import LARGEST, Check, Wrong, whole
+from raymarch.arguments.declared import checked
 from raymarch.device.memory import MAX_CELLS, require_memory
 from raymarch.device.owner import Owner
 from raymarch.kernels import splat as kernels
@@ -19,14 +20,14 @@ from raymarch.kernels import splat as kernels
 COUNT = whole(1, MAX_CELLS)
 
 
-def _shape(value) -> tuple[int, ...]:
+def _shape(value: Iterable[object]) -> tuple[int, ...]:
     shape = tuple(COUNT.read(n) for n in value)
     if len(shape) not in (2, 3):
         raise ValueError
     return shape
 
 
-def _columns(value) -> np.ndarray:
+def _columns(value: object) -> np.ndarray:
     values = numeric(value)
     if values.ndim not in (1, 2) or values.size == 0:
         raise Wrong(f"has shape {values.shape}")
@@ -38,7 +39,7 @@ SHAPE = Check("2 whole numbers from 1 for an image or 3 for a grid, without the 
 
 
 @checked(shape=SHAPE)
-def splat(positions, values, shape) -> np.ndarray:
+def splat(positions: Numbers, values: Numbers, shape: Sequence[int]) -> np.ndarray:
     """Deposit points in a grid or an image by multilinear weights: the transpose of interpolation.
 
     `target[I] = sum over points p of values[p] * product over axes a of max(1 - |positions[p, a] - I[a]|, 0)`.
@@ -114,7 +115,7 @@ class Splat(Owner[SplatFields]):
     name = "this splat"
 
     @checked(count=COUNT, shape=SHAPE, channels=COUNT)
-    def __init__(self, count: int, shape, channels: int = 1):
+    def __init__(self, count: int, shape: Sequence[int], channels: int = 1):
         runtime.start()
         runtime.require_owner()
         self.shape, self.count, self.channels = shape, count, channels
@@ -156,7 +157,7 @@ class Splat(Owner[SplatFields]):
         """What `deposit` made of them, (\\*shape, channel)."""
         return self.fields.target
 
-    def upload(self, positions, values) -> None:
+    def upload(self, positions: Numbers, values: Numbers) -> None:
         """Set positions (point, axis) [index] and values (point, channel)."""
         positions = _places(positions, self.count, len(self.shape))
         values = array(self.count, self.channels)("values", values)
@@ -174,7 +175,7 @@ class Splat(Owner[SplatFields]):
     # grad_replaced drops a docstring.
     deposit.__doc__ = "Set the target to the sum over points of weight times value; inside a Tape, its adjoint follows."
 
-    def tangent(self, dot_positions, dot_values) -> np.ndarray:
+    def tangent(self, dot_positions: Numbers, dot_values: Numbers) -> np.ndarray:
         """How the target (\\*shape, channel) changes as positions and values change at these rates."""
         dot_target = np.zeros((*self.shape, self.channels), runtime.dtype())
         dot_positions = array(self.count, len(self.shape))("dot_positions", dot_positions)
@@ -188,7 +189,7 @@ class Splat(Owner[SplatFields]):
             field.grad.fill(0)
 
 
-def _places(positions, count: int, axes: int) -> np.ndarray:
+def _places(positions: Numbers, count: int, axes: int) -> np.ndarray:
     """Positions (point, axis); those too far away for single precision are brought as near as that is far."""
     most = float(np.finfo(float).max)
     return np.clip(array(count, axes, low=-most, high=most)("positions", positions), -LARGEST, LARGEST)

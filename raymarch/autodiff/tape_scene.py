@@ -8,8 +8,8 @@ import numpy as np
 import taichi as ti
 
 from raymarch import runtime
-from raymarch.arguments import checked
-from raymarch.checks import instance_of
+from raymarch.arguments.checks import instance_of
+from raymarch.arguments.declared import checked
 from raymarch.device.owner import Owner
 from raymarch.geometry.pose import right_jacobian
 from raymarch.gradients.linearised import Linearised
@@ -74,7 +74,7 @@ class Scene(Owner[SceneFields]):
             tree.dense(ti.i, count).place(field)
         return tree, f
 
-    def __getattr__(self, name: str):
+    def __getattr__(self, name: str) -> ti.Field:
         if name in SHAPES:
             return getattr(self.fields, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")

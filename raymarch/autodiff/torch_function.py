@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from raymarch import runtime
 from raymarch.autodiff.torch_tensors import import_torch
@@ -11,16 +11,21 @@ from raymarch.errors import RaymarchError
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from torch.autograd import Function
+
+    from raymarch.autodiff.torch_march import TorchMarch
 
 
 @cache
-def autograd_function():
+def autograd_function() -> type[Function]:
     """The autograd function of (template, campos, direction, march, dt): the image's seam to torch."""
     import torch
 
     class MarchFunction(torch.autograd.Function):
         @staticmethod
-        def forward(ctx, template, campos, direction, march, dt):
+        def forward(
+            ctx: Any, template: Tensor, campos: Tensor, direction: Tensor, march: TorchMarch, dt: float
+        ) -> Tensor:
             ctx.save_for_backward(template, campos, direction)
             ctx.march, ctx.dt = march, dt
             n, height, width, _ = direction.shape
@@ -29,7 +34,7 @@ def autograd_function():
 
         @staticmethod
         @torch.autograd.function.once_differentiable
-        def backward(ctx, d_image):
+        def backward(ctx: Any, d_image: Tensor) -> tuple[Tensor | None, ...]:
             template, campos, direction = ctx.saved_tensors
             try:
                 runtime.require_owner()

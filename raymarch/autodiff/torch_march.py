@@ -7,7 +7,7 @@ Image and compositing are those of Lombardi et al. 2019, "Neural Volumes" (taich
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
@@ -15,15 +15,15 @@ import numpy as np
 import taichi as ti
 
 from raymarch import runtime
-from raymarch.arguments import checked
+from raymarch.arguments.checks import whole
+from raymarch.arguments.declared import checked
 from raymarch.autodiff.torch_function import autograd_function, wait_for
 from raymarch.autodiff.torch_tensors import import_torch, require_shapes, require_tensor
-from raymarch.checks import whole
 from raymarch.data.activation import Activation
 from raymarch.data.samples import SHAPE
 from raymarch.device.grid import Grid
 from raymarch.device.memory import MAX_CELLS
-from raymarch.device.owner import Closing
+from raymarch.device.owner import Holder
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
 from raymarch.geometry.pose import affine_of_box
@@ -43,7 +43,7 @@ BLACK = (0.0, 0.0, 0.0)
 LEAST_STEP = 1e-3  # voxels, as everywhere
 
 
-class TorchMarch(Closing):
+class TorchMarch(Holder):
     """Marches RGBA templates that are PyTorch tensors, differentiably; owns device memory until `close`.
 
     A call `march(template, campos, camrot, focal, princpt, pixelcoords, dt=...)` returns the image (N, 4, H, W), black
@@ -96,7 +96,7 @@ class TorchMarch(Closing):
     """
 
     @checked(shape=SHAPE, slots=whole(1, 64), batch=whole(1, 1 << 26))
-    def __init__(self, shape, *, slots: int = 4, batch: int = 1 << 16):
+    def __init__(self, shape: Sequence[int], *, slots: int = 4, batch: int = 1 << 16):
         import_torch()
         if not ti.lang.util.has_pytorch():
             raise RaymarchError("TI_ENABLE_TORCH=0 keeps Taichi from taking tensors; unset it")
@@ -114,10 +114,6 @@ class TorchMarch(Closing):
         self.grid.set_level(self.shape, world_from_xyz[:, [2, 1, 0, 3]])
         self.grid.set_activation(Activation("identity", 0.0, 1.0, "identity"))
 
-    def close(self) -> None:
-        """Free the device memory; a later call, or a `backward` of an earlier one, is a RaymarchError."""
-        self._owners.close()
-
     def __call__(
         self,
         template: Tensor,
@@ -134,17 +130,8 @@ class TorchMarch(Closing):
         _ = self.grid.fields  # not closed, and the right thread
         tensors = {"template": template, "campos": campos, "camrot": camrot, "focal": focal, "princpt": princpt}
         tensors["pixelcoords"] = pixelcoords
-        for name, value in tensors.items():
-            require_tensor(name, value)
-        require_shapes(self.shape, *tensors.values())
-        _require_index("images", pixelcoords.shape[1:3])
-        if not template.is_contiguous():
-            raise RaymarchError(
-                "template is not contiguous, so it cannot be read as it lies; pass template.contiguous()"
-            )
-        if not isinstance(dt, (int, float, np.number)) or not LEAST_STEP * self.grid.voxel <= dt < math.inf:
-            least = f"{LEAST_STEP * self.grid.voxel:.3g}"
-            raise RaymarchError(f"dt is {dt!r}, want a number from {least} such as {self.grid.voxel / 2:.3g}")
+        _require_tensors(self.shape, tensors)
+        _require_step(dt, self.grid.voxel)
         if template.is_cuda and torch.is_grad_enabled() and any(value.requires_grad for value in tensors.values()):
             torch.autograd.set_multithreading_enabled(False)
         plane = (pixelcoords - princpt[:, None, None]) / focal[:, None, None]
@@ -183,7 +170,9 @@ class TorchMarch(Closing):
         ti.sync()
         return image
 
-    def _gradients(self, template: Tensor, campos: Tensor, direction: Tensor, d_image: Tensor, dt: float, wanted):
+    def _gradients(
+        self, template: Tensor, campos: Tensor, direction: Tensor, d_image: Tensor, dt: float, wanted: Sequence[bool]
+    ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         """d_ of template, of campos and of direction, where wanted, else None; each ray is replayed."""
         grid, rays, moved = self.grid.fields, self.buffer.fields, self.motion.fields
         d_template = template.new_empty(template.shape) if wanted[0] else None
@@ -207,7 +196,23 @@ class TorchMarch(Closing):
         return d_template, d_origin.sum(1) if wanted[1] else None, d_direction if wanted[2] else None
 
 
-def _require_index(what: str, shape) -> None:
+def _require_tensors(shape: tuple[int, ...], tensors: dict[str, Tensor]) -> None:
+    """RaymarchError for tensors of another dtype, device, shape or layout than the march takes."""
+    for name, value in tensors.items():
+        require_tensor(name, value)
+    require_shapes(shape, *tensors.values())
+    _require_index("images", tensors["pixelcoords"].shape[1:3])
+    if not tensors["template"].is_contiguous():
+        raise RaymarchError("template is not contiguous, so it cannot be read as it lies; pass template.contiguous()")
+
+
+def _require_step(dt: object, voxel: float) -> None:
+    """RaymarchError for a step that is no number, or so short that a march would not end in time."""
+    if not isinstance(dt, (int, float, np.number)) or not LEAST_STEP * voxel <= dt < math.inf:
+        raise RaymarchError(f"dt is {dt!r}, want a number from {LEAST_STEP * voxel:.3g} such as {voxel / 2:.3g}")
+
+
+def _require_index(what: str, shape: Sequence[int]) -> None:
     """RaymarchError where four channels of `shape` are more numbers than Taichi can index."""
     if 4 * math.prod(shape) > MAX_CELLS:
         raise RaymarchError(

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 from raymarch import runtime
 from raymarch.errors import RaymarchError
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from torch import Tensor
 
 INSTALL = 'pip install "raymarch[torch]"'
 
 
-def import_torch():
+def import_torch() -> ModuleType:
     """PyTorch; a RaymarchError where it is missing."""
     try:
         import torch
@@ -17,7 +25,7 @@ def import_torch():
     return torch
 
 
-def require_tensor(name: str, value) -> None:
+def require_tensor(name: str, value: Any) -> None:
     """RaymarchError unless a plain tensor of the process's precision on its device."""
     torch, precision = import_torch(), "f32" if runtime.single_precision() else "f64"
     wanted, other = (torch.float32, "f64") if precision == "f32" else (torch.float64, "f32")
@@ -38,7 +46,15 @@ def require_tensor(name: str, value) -> None:
         raise RaymarchError(f"{name} is on {value.device} but this process runs on {device}; {cure}")
 
 
-def require_shapes(shape, template, campos, camrot, focal, princpt, pixelcoords) -> None:
+def require_shapes(
+    shape: Sequence[int],
+    template: Tensor,
+    campos: Tensor,
+    camrot: Tensor,
+    focal: Tensor,
+    princpt: Tensor,
+    pixelcoords: Tensor,
+) -> None:
     """RaymarchError unless the shapes are those of N views of templates of `shape`."""
     got = tuple(template.shape)
     if len(got) == 5 and got[4] == 4 and got[1] != 4:

@@ -11,12 +11,13 @@ import taichi as ti
 
 from raymarch import runtime
 from raymarch.bench.workload import views_of_blobs, workload
-from raymarch.device.grid import SLOTS, Grid
+from raymarch.device.grid import Grid
+from raymarch.device.grid_layout import SLOTS
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
 from raymarch.evaluation.held_out import evaluate
 from raymarch.fitting.fitter import Fitter
-from raymarch.fitting.settings import preset
+from raymarch.fitting.presets import preset
 from raymarch.kernels.field.transfer import clear_gradients
 from raymarch.kernels.march.march import march, march_adjoint
 

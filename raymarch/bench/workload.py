@@ -83,11 +83,11 @@ def views_of_blobs(resolution: int = 128, n: int = 64) -> tuple[Views, Views]:
     centres, radii = rng.uniform(-0.6, 0.6, (GAUSSIANS, 3)), rng.uniform(0.15, 0.35, GAUSSIANS)
     tints = rng.uniform(0.1, 0.9, (GAUSSIANS, 3))
 
-    def near(p):
+    def near(p: np.ndarray) -> np.ndarray:
         away = np.linalg.norm(p[..., None, :] - centres, axis=-1) - radii
         return 1 / (1 + np.exp(np.clip(60 * away, -50, 50)))
 
-    def colour(p):
+    def colour(p: np.ndarray) -> np.ndarray:
         weight = near(p) + 1e-6
         return (weight @ tints) / weight.sum(-1)[..., None]
 
@@ -109,7 +109,7 @@ def views_of_blobs(resolution: int = 128, n: int = 64) -> tuple[Views, Views]:
             cameras.append(camera)
     held = np.arange(ROUND) % HELD_OUT == HELD_OUT // 2
 
-    def some(which):
+    def some(which: np.ndarray) -> Views:
         kept = np.flatnonzero(which)
         return Views([cameras[i] for i in kept], np.stack([images[i] for i in kept]))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import sys
+from typing import Any
 
 import click
 
@@ -21,7 +22,7 @@ from raymarch.fitting.interrupt import endings_interrupt
 class Verbs(click.Group):
     """A group of verbs, of which Ctrl-C prints no empty line."""
 
-    def invoke(self, ctx: click.Context):
+    def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:

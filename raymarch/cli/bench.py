@@ -26,7 +26,17 @@ WHAT = ("march", "fit", "all")
 @click.option("--threads", type=click.IntRange(1, 1024), help="Of the CPU; one a core if not given.")
 @options.arch
 @options.as_json
-def bench(what, n, resolution, repeats, block, steps, threads, arch, as_json):
+def bench(
+    what: str,
+    n: int,
+    resolution: int,
+    repeats: int,
+    block: int | None,
+    steps: int,
+    threads: int | None,
+    arch: str,
+    as_json: bool,
+) -> None:
     """Time march and adjoint on a grid made from a seed, and a small fit.
 
     WHAT is march, fit or all. The march's figures are million samples a second: whole steps of half a voxel through a

@@ -23,7 +23,19 @@ from raymarch.cli import options, say
 @options.follow_links
 @options.arch
 @options.as_json
-def check_gradients(run, data, split, parameters, precision, mode, rays, seed, follow_links, arch, as_json):
+def check_gradients(
+    run: str,
+    data: str,
+    split: str,
+    parameters: str | None,
+    precision: str,
+    mode: str,
+    rays: int,
+    seed: int,
+    follow_links: bool,
+    arch: str,
+    as_json: bool,
+) -> int:
     """Dot tests and differences of VOLUME's image by all that shapes it, seen by a camera of DATA.
 
     Exit code 1 if a gradient is wrong; one at a kink, where there is no derivative, is not.

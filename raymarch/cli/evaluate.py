@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import click
 
 from raymarch.cli import options, say
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 @click.command(epilog="Example: raymarch evaluate tower.h5 scenes/tower --split test --json")
@@ -19,7 +23,17 @@ from raymarch.cli import options, say
 @options.follow_links
 @options.arch
 @options.as_json
-def evaluate(run, data, split, images, overwrite, background, follow_links, arch, as_json):
+def evaluate(
+    run: str,
+    data: str,
+    split: str,
+    images: str | None,
+    overwrite: bool,
+    background: str | None,
+    follow_links: bool,
+    arch: str,
+    as_json: bool,
+) -> None:
     """PSNR and SSIM of VOLUME against the views of DATA."""
     from raymarch import runtime
     from raymarch.evaluation import held_out
@@ -37,7 +51,7 @@ def evaluate(run, data, split, images, overwrite, background, follow_links, arch
 
     with CountProgress("evaluate", len(views)) as progress:
 
-        def seen(i, image):
+        def seen(i: int, image: np.ndarray) -> None:
             progress.advance()
             if folder is not None:
                 write_comparison(folder / f"{views.names[i]}.png", image, views.rgb(i), overwrite=overwrite)

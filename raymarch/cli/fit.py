@@ -5,10 +5,15 @@ from __future__ import annotations
 import ast
 import contextlib
 import warnings
+from typing import TYPE_CHECKING
 
 import click
 
 from raymarch.cli import options, say
+
+if TYPE_CHECKING:
+    from raymarch.fitting.fitter import Fit, Fitter
+    from raymarch.fitting.keep import Kept
 
 LONGEST = 1000  # characters of a setting
 
@@ -26,10 +31,10 @@ def _settings(pairs: tuple[str, ...]) -> dict[str, object]:
         changes[name] = text
         with contextlib.suppress(ValueError):  # words as float knows them, nan and inf too
             changes[name] = float(text)
-        with contextlib.suppress(ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                changes[name] = ast.literal_eval(WORDS.get(text.strip().lower(), text.strip()))
+        wrong = contextlib.suppress(ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
+        with wrong, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            changes[name] = ast.literal_eval(WORDS.get(text.strip().lower(), text.strip()))
     return changes
 
 
@@ -69,9 +74,11 @@ def _settings(pairs: tuple[str, ...]) -> dict[str, object]:
 @options.arch
 @options.as_json
 def fit(
-    data, out, preset, seconds, steps, resolution, sh_degree, seed, split, box, background, follow_links, memory,
-    overwrite, dry_run, pairs, arch, as_json,
-):  # fmt: skip
+    data: str, out: str | None, preset: str, seconds: float | None, steps: int | None, resolution: int | None,
+    sh_degree: int | None, seed: int | None, split: str, box: list[list[float]] | None, background: str | None,
+    follow_links: bool, memory: float | None, overwrite: bool, dry_run: bool, pairs: tuple[str, ...], arch: str,
+    as_json: bool,
+) -> int:  # fmt: skip
     """Recover a volume from the images in DATA and save it.
 
     Ctrl-C, SIGTERM and SIGHUP stop early and save what is there; a volume that is finished is never replaced by one
@@ -83,8 +90,8 @@ def fit(
     from raymarch.fitting import fitter, forecast
     from raymarch.fitting.interrupt import asked_to_stop
     from raymarch.fitting.keep import keep
+    from raymarch.fitting.presets import preset as settings_of
     from raymarch.fitting.report import NOT_FINITE
-    from raymarch.fitting.settings import preset as settings_of
     from raymarch.io.image_sets.load import load_views
     from raymarch.io.volumes.volume_file import bytes_of_file, require_target
 
@@ -100,14 +107,14 @@ def fit(
     running = runtime.start(arch)
     say.note(f"{len(views)} views of {views.images.shape[2]} x {views.images.shape[1]} from {data}, on {running.arch}")
 
-    if dry_run:
+    if dry_run or out is None:
         say.note(f"measuring {forecast.PROBE} steps")
         options.print_forecast(forecast.forecast(views, settings, box=box), as_json)
         return 0
 
     from raymarch.cli.progress import FitProgress
 
-    def ready(fitter):
+    def ready(fitter: Fitter) -> None:
         require_target(out, overwrite, size=bytes_of_file(fitter.finest, fitter.settings.sh_degree))
 
     with asked_to_stop():  # so that what stops the fit does not disturb the saving too
@@ -117,6 +124,12 @@ def fit(
             cure = ", give it more time" if "time" in result.ended else ""
             raise RaymarchError(f"nothing was fitted: {result.ended}; {out} is untouched{cure}")
         kept = keep(result.volume, out, overwrite)
+    _report(result, kept, as_json)
+    return 1 if kept.why or result.ended.startswith(NOT_FINITE) else 0
+
+
+def _report(result: Fit, kept: Kept, as_json: bool) -> None:
+    """What came of it: notes to stderr, the result to stdout."""
     lower, upper = result.box.tolist()
     ended = f"; {result.ended}" if result.ended != "done" else ""
     corners = ",".join(f"{v:.3g}" for v in (*lower, *upper))
@@ -141,4 +154,3 @@ def fit(
         size = " x ".join(str(n) for n in result.volume.shape)
         quality = f"{last.psnr:.2f} dB on its rays, {result.seconds:.0f} s"
         say.result(f"{kept.path}: {size} samples, SH degree {result.volume.degree}, {quality}")
-    return 1 if kept.why or result.ended.startswith(NOT_FINITE) else 0

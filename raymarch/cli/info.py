@@ -14,7 +14,7 @@ SIDE = 800  # pixels a side of the image that the forecast is about
 @click.argument("file")
 @click.option("--time", "clock", is_flag=True, help="Also measure how long an image of 800 x 800 takes.")
 @options.as_json
-def info(file, clock, as_json):
+def info(file: str, clock: bool, as_json: bool) -> None:
     """Shape, box, activations, size and history of the volume FILE, and what rendering it takes."""
     from raymarch.device.memory import memory_of_rendering
     from raymarch.io.volumes.volume_file import describe, load
@@ -39,7 +39,7 @@ def info(file, clock, as_json):
             say.result(f"{_short(name) if i == 0 else '':16} {_short(part):14} {_short(one)}".rstrip())
 
 
-def _short(value) -> str:
+def _short(value: object) -> str:
     """A value for people: four figures, no brackets around the outermost list."""
     if isinstance(value, float):
         return f"{value:.4g}"

@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 import math
 import time
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from raymarch.fitting.forecast import Forecast
 
 STARTED = time.perf_counter()  # as near to the start of the command as Python lets us
 
@@ -33,7 +37,7 @@ class Box(click.ParamType):
 
     name = "x0,y0,z0,x1,y1,z1"
 
-    def convert(self, value, param, ctx):
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> list[list[float]]:
         try:
             numbers = [float(part) for part in value.split(",")]
         except ValueError:
@@ -43,7 +47,7 @@ class Box(click.ParamType):
         return [numbers[:3], numbers[3:]]
 
 
-def plain(value):
+def plain(value: object) -> object:
     """Numbers that JSON cannot hold become null, tuples lists."""
     if isinstance(value, dict):
         return {k: plain(v) for k, v in value.items()}
@@ -59,7 +63,7 @@ def print_json(record: dict) -> None:
     click.echo(json.dumps(plain(record), allow_nan=False))
 
 
-def print_forecast(forecast, as_json: bool) -> None:
+def print_forecast(forecast: Forecast, as_json: bool) -> None:
     """What a fit will take: a line each for its grid, its memory and its time."""
     if as_json:
         print_json(forecast.record())
@@ -70,5 +74,6 @@ def print_forecast(forecast, as_json: bool) -> None:
     click.echo(
         f"memory  {memory.total / 1e9:.2f} GB at its peak ({parts}); {forecast.free_bytes / 1e9:.1f} GB are free"
     )
-    seconds = f"{forecast.seconds:.0f}" if forecast.seconds >= 10 else f"{forecast.seconds:.2g}"
-    click.echo(f"time    about {seconds} s for {forecast.steps} steps, measured on a few")
+    if forecast.seconds is not None:
+        seconds = f"{forecast.seconds:.0f}" if forecast.seconds >= 10 else f"{forecast.seconds:.2g}"
+        click.echo(f"time    about {seconds} s for {forecast.steps} steps, measured on a few")

@@ -6,10 +6,14 @@ import contextlib
 import sys
 import time
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Column
+
+if TYPE_CHECKING:
+    from raymarch.fitting.report import Report
 
 WIDE = 110  # columns from which there is room for a bar
 LINE_EVERY = 10.0  # seconds between plain lines
@@ -18,7 +22,7 @@ LINE_EVERY = 10.0  # seconds between plain lines
 class FitProgress:
     """Shows each report of a fit: step, loss, PSNR, rays a second, resolution, time left."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         console = Console(stderr=True)
         columns: list[str | ProgressColumn] = [
             "fit",
@@ -40,7 +44,7 @@ class FitProgress:
         if self._terminal:
             self._live.stop()
 
-    def __call__(self, report) -> None:
+    def __call__(self, report: Report) -> None:
         size = "x".join(str(n) for n in report.shape)
         text = (
             f"step {report.step}  loss {report.loss:.1e}  {report.psnr:.2f} dB (rays)  "
@@ -59,7 +63,7 @@ class FitProgress:
 class CountProgress:
     """Shows how many of a number of images are done."""
 
-    def __init__(self, what: str, total: int):
+    def __init__(self, what: str, total: int) -> None:
         console = Console(stderr=True)
         columns: list[str | ProgressColumn] = [
             what,
@@ -74,7 +78,7 @@ class CountProgress:
         self._live.start()
         return self
 
-    def __exit__(self, *_) -> None:
+    def __exit__(self, *_: object) -> None:
         self._live.stop()
 
     def advance(self) -> None:

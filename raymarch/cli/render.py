@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from raymarch.cli import options, say
+
+if TYPE_CHECKING:
+    from raymarch.geometry.camera import Camera
 
 
 @click.command(epilog="Example: raymarch render tower.h5 --orbit 60 --out orbit")
@@ -24,7 +28,20 @@ from raymarch.cli import options, say
 @options.background
 @options.follow_links
 @options.arch
-def render(run, data, split, orbit, elevation, size, out, extras, overwrite, background, follow_links, arch):
+def render(
+    run: str,
+    data: str | None,
+    split: str,
+    orbit: int | None,
+    elevation: float,
+    size: int,
+    out: str,
+    extras: bool,
+    overwrite: bool,
+    background: str | None,
+    follow_links: bool,
+    arch: str,
+) -> None:
     """Render VOLUME from the cameras of an image set or on an orbit, to PNG files."""
     if (data is None) == (orbit is None):
         raise click.UsageError("say where to look from: either --views DATA or --orbit COUNT")
@@ -42,11 +59,12 @@ def render(run, data, split, orbit, elevation, size, out, extras, overwrite, bac
     if Path(out).suffix.lower() in (".mp4", ".gif", ".webm", ".mov", ".avi", ".mkv"):
         raise RaymarchError(f"{out}: clips are not written yet; give a folder for PNG files")
     volume = load(run)
-    background = require_colour(background or volume.background)
+    behind = require_colour(background or volume.background)
+    named: list[tuple[str, Camera]] = []
     if data is not None:
-        views = load_views(data, split, background=background, follow_links=follow_links, for_fit=False)
+        views = load_views(data, split, background=behind, follow_links=follow_links, for_fit=False)
         named = list(zip(views.names, views.cameras, strict=True))
-    else:
+    elif orbit is not None:
         cameras = orbit_of_volume(volume.box, orbit, elevation=elevation, size=size)
         named = [(f"{i:04d}", camera) for i, camera in enumerate(cameras)]
     runtime.start(arch)
@@ -62,7 +80,7 @@ def render(run, data, split, orbit, elevation, size, out, extras, overwrite, bac
     bright = 0
     with CountProgress("render", len(named)) as progress, Renderer(volume) as renderer:
         for name, camera in named:
-            seen = renderer.render(camera, background, depth=extras)
+            seen = renderer.render(camera, behind, depth=extras)
             bright += bool((seen.image > VISIBLE).any())
             write_png(folder / f"{name}.png", np.minimum(seen.image, 1), overwrite)
             if extras:

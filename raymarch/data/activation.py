@@ -6,15 +6,16 @@ Each is a record and a line in `DENSITIES` or `COLOURS` here, and its equation a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from raymarch.arguments import checked, held, hold
-from raymarch.checks import LARGEST, Check, instance_of, number, one_of
+from raymarch.arguments.arrays import Numbers
+from raymarch.arguments.checks import LARGEST, Check, instance_of, number, one_of
+from raymarch.arguments.declared import checked, held, hold
 from raymarch.data.samples import RAW
 from raymarch.errors import RaymarchError
 
@@ -22,7 +23,7 @@ MAX_EXPONENT = 15.0
 LEAST = 1e-30  # of what a density's inverse is asked for: a logarithm's argument
 
 
-def _require_parts(record, kind: str, functions: tuple[str, ...]) -> None:
+def _require_parts(record: DensityActivation | ColourActivation, kind: str, functions: tuple[str, ...]) -> None:
     if not isinstance(record.name, str) or not record.name:
         raise RaymarchError(f"name is {record.name!r}, want a text by which messages call the activation")
     for part in functions:
@@ -60,7 +61,7 @@ class DensityActivation:
     signed: bool = False
     linear: bool = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _require_parts(self, "density", ("forward", "inverse", "value", "slope"))
 
 
@@ -86,7 +87,7 @@ class ColourActivation:
     value: Callable | None = None
     slope: Callable | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _require_parts(self, "colour", ("forward", "value", "slope"))
 
 
@@ -127,7 +128,7 @@ def known_by_name(own: Sequence[DensityActivation | ColourActivation]) -> Iterat
 def _or_own(names: tuple[str, ...], kind: type) -> Check:
     named = one_of(*names)
 
-    def read(value):
+    def read(value: object) -> object:
         own = [each for each in _own.get() if isinstance(each, kind) and each.name == value]
         return value if isinstance(value, kind) else own[0] if own else named.read(value)
 
@@ -162,12 +163,18 @@ class Activation:
     scale: float = held(number(1 / LARGEST, LARGEST), 1.0)
     colour: str | ColourActivation = held(COLOUR, "sigmoid")
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         hold(self)
 
     @classmethod
     @checked(alpha=number(0, 1, above=True, below=True), scale=number(1 / LARGEST, LARGEST), density=DENSITY)
-    def of_initial_alpha(cls, alpha: float, scale: float, density="softplus", colour="sigmoid") -> Activation:
+    def of_initial_alpha(
+        cls,
+        alpha: float,
+        scale: float,
+        density: str | DensityActivation = "softplus",
+        colour: str | ColourActivation = "sigmoid",
+    ) -> Activation:
         """The activation under which a zero grid has opacity `alpha` (in 0..1) over the length `scale`."""
         rule = density if isinstance(density, DensityActivation) else DENSITIES[density]
         shift = 0.0 if rule.signed else float(rule.inverse(-np.log1p(-alpha)))
@@ -183,11 +190,11 @@ class Activation:
         """The record of the colour's activation."""
         return self.colour if isinstance(self.colour, ColourActivation) else COLOURS[self.colour]
 
-    def sigma(self, raw) -> np.ndarray:
+    def sigma(self, raw: Numbers) -> np.ndarray:
         """Extinction [1/world unit] of raw densities (any shape)."""
         return self.density_rule.forward(RAW("raw", raw) + self.shift) / self.scale
 
-    def raw(self, sigma) -> np.ndarray:
+    def raw(self, sigma: Numbers) -> np.ndarray:
         """The raw density whose `sigma` is given: the inverse; densities under 1e-30 / scale come back as that."""
         rule, x = self.density_rule, RAW("sigma", sigma) * self.scale
         if not rule.signed:
@@ -200,7 +207,9 @@ class Activation:
         return self.density_rule.empty - self.shift
 
 
-def _several_own(value) -> tuple[DensityActivation | ColourActivation, ...]:
+def _several_own(
+    value: Iterable[DensityActivation | ColourActivation],
+) -> tuple[DensityActivation | ColourActivation, ...]:
     several = tuple(value)
     if not all(isinstance(each, (DensityActivation, ColourActivation)) for each in several):
         raise TypeError

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -102,7 +103,7 @@ def _some(views: Views, which: list[int]) -> str:
     return f"{len(which)} of {len(views)} images ({named([views.names[i] for i in which])}) {verb}"
 
 
-def _those(images: np.ndarray, holds) -> list[int]:
+def _those(images: np.ndarray, holds: Callable[[np.ndarray], bool | np.bool_]) -> list[int]:
     """Indices of the images of which something holds, asked of a few pixels first."""
     return [i for i, image in enumerate(images) if holds(image[::SPARSE, ::SPARSE]) and holds(image)]
 

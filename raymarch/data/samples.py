@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from raymarch.arrays import numeric, require_within
-from raymarch.checks import LARGEST, WORLD, Check, Wrong, whole
+from raymarch.arguments.arrays import numeric, require_within
+from raymarch.arguments.checks import LARGEST, WORLD, Check, Wrong, whole
 from raymarch.errors import RaymarchError
 
 
-def _raw(value) -> np.ndarray:
+def _raw(value: object) -> np.ndarray:
     values = numeric(value)
     require_within(values, -LARGEST, LARGEST)
     return values.astype(float)
 
 
-def _samples(value) -> np.ndarray:
+def _samples(value: object) -> np.ndarray:
     values = numeric(value)
     if values.dtype.kind != "f":
         raise Wrong(f"is {values.dtype}", "convert it first; Volume.from_array takes plain densities")
@@ -25,20 +25,20 @@ def _samples(value) -> np.ndarray:
     return values
 
 
-def _shape(value) -> tuple[int, ...]:
+def _shape(value: Iterable[object]) -> tuple[int, ...]:
     shape = tuple(whole(2, 1 << 16).read(n) for n in value)
     if len(shape) != 3:
         raise ValueError
     return shape
 
 
-def _mapping(value) -> dict:
+def _mapping(value: object) -> dict:
     if not isinstance(value, Mapping):
         raise TypeError
     return dict(value)
 
 
-def _spacing(value) -> np.ndarray:
+def _spacing(value: object) -> np.ndarray:
     values = numeric(value)
     if values.shape not in [(), (3,)] or not (values > 0).all() or not (values < WORLD).all():
         raise ValueError
@@ -52,10 +52,10 @@ SPACING = Check(f"one number over 0 or three, under {WORLD:g}", _spacing)
 MAPPING = Check("a mapping", _mapping)
 
 
-def spread_to(shape, low=-LARGEST, high=LARGEST) -> Check:
+def spread_to(shape: Sequence[int], low: float = -LARGEST, high: float = LARGEST) -> Check:
     """Numbers that an array of `shape` can be filled with, as float32 of that shape."""
 
-    def read(value) -> np.ndarray:
+    def read(value: object) -> np.ndarray:
         values = numeric(value)
         require_within(values, low, high)
         try:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from raymarch.arrays import colour, numeric
-from raymarch.checks import Check, Wrong, instance_of, shown, text, whole
+from raymarch.arguments.arrays import Colour, Numbers, colour, numeric
+from raymarch.arguments.checks import Check, Wrong, instance_of, shown, text, whole
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 
 
-def require_colour(background) -> tuple[float, float, float]:
+def require_colour(background: Colour) -> tuple[float, float, float]:
     """(red, green, blue) in 0..1 of "white", "black", "r,g,b" or three numbers; else RaymarchError.
 
     Example:
@@ -23,7 +23,7 @@ def require_colour(background) -> tuple[float, float, float]:
     return colour("background", background)
 
 
-def _cameras(value) -> tuple[Camera, ...]:
+def _cameras(value: Iterable[Camera]) -> tuple[Camera, ...]:
     several = tuple(value)
     for one in several:
         if not isinstance(one, Camera):
@@ -31,7 +31,7 @@ def _cameras(value) -> tuple[Camera, ...]:
     return several
 
 
-def _images(value) -> np.ndarray:
+def _images(value: object) -> np.ndarray:
     images = numeric(value)
     if images.ndim != 4 or images.shape[3] not in (3, 4) or images.dtype != np.uint8:
         raise Wrong(f"is {images.dtype} {images.shape}")
@@ -42,7 +42,7 @@ IMAGES = Check("uint8 (view, height, width, 3 or 4)", _images, "scale 0..1 to 0.
 ONE_EACH = Check("a list of Cameras", _cameras)
 
 
-def _names(value) -> tuple[str, ...]:
+def _names(value: Iterable[str]) -> tuple[str, ...]:
     if isinstance(value, str):
         raise TypeError
     return tuple(text.read(name) for name in value)
@@ -76,7 +76,7 @@ class Views:
     background: tuple[float, float, float] = (1.0, 1.0, 1.0)
     source: str = ""
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         images, cameras = IMAGES("images", self.images), ONE_EACH("cameras", self.cameras)
         names = NAMES("names", self.names) or tuple(f"{i:03d}" for i in range(len(cameras)))
         if not len(cameras) == len(names) == len(images):
@@ -105,10 +105,10 @@ class Views:
         kind = "RGBA" if channels == 4 else "RGB"
         return f"Views({len(self)} {kind} images of {width} x {height}, source={self.source!r})"
 
-    def __getitem__(self, which) -> Views:
+    def __getitem__(self, which: int | slice | Numbers) -> Views:
         """The views of a slice, a list of indices or one index, in that order."""
         try:
-            index = np.atleast_1d(np.arange(len(self))[which])
+            index: np.ndarray = np.atleast_1d(np.arange(len(self))[which])
         except (IndexError, TypeError, ValueError):
             index = np.zeros(0)
         if index.ndim != 1 or index.size == 0:
@@ -156,7 +156,7 @@ class Views:
 VIEWS = instance_of(Views, "Views, as rm.load_views gives")
 
 
-def _several(value) -> tuple[Camera, ...]:
+def _several(value: Iterable[Camera]) -> tuple[Camera, ...]:
     cameras = (value,) if isinstance(value, Camera) else tuple(value.cameras if isinstance(value, Views) else value)
     if not cameras or not all(isinstance(camera, Camera) for camera in cameras):
         raise ValueError

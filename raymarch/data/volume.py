@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from raymarch import arrays, checks
-from raymarch.arguments import checked
-from raymarch.checks import optional
+from raymarch.arguments import arrays, checks
+from raymarch.arguments.arrays import Colour, Numbers
+from raymarch.arguments.checks import optional
+from raymarch.arguments.declared import checked
 from raymarch.data.activation import ACTIVATION, Activation
 from raymarch.data.samples import MAPPING, RAW, SAMPLES, SHAPE, SPACING, require_thin, require_three_axes, spread_to
 from raymarch.errors import RaymarchError
@@ -51,7 +52,7 @@ class Volume:
     background: tuple[float, float, float] = (1.0, 1.0, 1.0)
     provenance: Mapping = field(default_factory=dict)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.features is None or self.world_from_index is None:
             raise RaymarchError(
                 "features and world_from_index are missing; of plain densities rm.Volume.from_array(density) makes one"
@@ -79,8 +80,14 @@ class Volume:
     @classmethod
     @checked(sigma=checks.callback, colour=optional(checks.callback), shape=SHAPE, box=BOX, background=arrays.colour)
     def from_function(
-        cls, sigma, colour=None, *, shape=(64, 64, 64), box=((-1, -1, -1), (1, 1, 1)), background=(1, 1, 1)
-    ):
+        cls,
+        sigma: Callable[[np.ndarray], Numbers],
+        colour: Callable[[np.ndarray], Numbers] | None = None,
+        *,
+        shape: Sequence[int] = (64, 64, 64),
+        box: Numbers = ((-1, -1, -1), (1, 1, 1)),
+        background: Colour = (1, 1, 1),
+    ) -> Volume:
         """Volume of `sigma(points)` [1/world unit] and `colour(points)` in 0..1, points being (..., 3) in the world.
 
         Negative densities are taken as 0; without `colour` it is 0.7 grey. The activations are relu and clamped.
@@ -100,7 +107,15 @@ class Volume:
         spacing=optional(SPACING),
         background=arrays.colour,
     )
-    def from_array(cls, density, colour=None, *, box=None, spacing=None, background=(1, 1, 1)) -> Volume:
+    def from_array(
+        cls,
+        density: Numbers,
+        colour: Numbers | None = None,
+        *,
+        box: Numbers | None = None,
+        spacing: Numbers | None = None,
+        background: Colour = (1, 1, 1),
+    ) -> Volume:
         """Volume of plain samples, whose numbers are what they say: no activation to think of.
 
         Args:
@@ -164,7 +179,7 @@ class Volume:
         return self.activation.sigma(self.density)
 
     @checked(world_from_world=arrays.array(4, 4))
-    def moved(self, world_from_world) -> Volume:
+    def moved(self, world_from_world: Numbers) -> Volume:
         """The volume carried along by an affine motion (4, 4) of the world; its sigma per world unit stays.
 
         Harmonics are not rotated: at degree 1 and more only a translation leaves what is seen unchanged.
@@ -175,7 +190,8 @@ class Volume:
 VOLUME = checks.instance_of(Volume, "a Volume")
 
 
-def _plain(density, rgb, world_from_index, background) -> Volume:
+def _plain(density: np.ndarray, rgb: np.ndarray, world_from_index: np.ndarray, background: Colour) -> Volume:
     """The volume of sigma (x, y, z) and colour (x, y, z, 3), float32."""
     features = (rgb - np.float32(0.5)) / np.float32(Y00)
-    return Volume(np.array(density), features, world_from_index, Activation("relu", 0.0, 1.0, "clamped"), background)
+    relu = Activation("relu", 0.0, 1.0, "clamped")
+    return Volume(np.array(density), features, world_from_index, relu, background)  # type: ignore[arg-type]  # it reads it

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
@@ -59,14 +60,13 @@ def _colour(rule: ColourActivation, single: bool) -> ColourFunctions:
     return made
 
 
-def _kernel_side(rule: DensityActivation | ColourActivation):
-    for part in ("value", "slope"):
-        if getattr(rule, part) is None:
-            raise _wrong(rule, part, "is None, want a ti.func of one number")
+def _kernel_side(rule: DensityActivation | ColourActivation) -> tuple[Callable, Callable]:
+    if rule.value is None or rule.slope is None:
+        raise _wrong(rule, "value" if rule.value is None else "slope", "is None, want a ti.func of one number")
     return rule.value, rule.slope
 
 
-def _forward(rule, x: np.ndarray) -> np.ndarray:
+def _forward(rule: DensityActivation | ColourActivation, x: np.ndarray) -> np.ndarray:
     try:
         y = np.asarray(rule.forward(x), float)
     except Exception as error:
@@ -81,7 +81,7 @@ def _forward(rule, x: np.ndarray) -> np.ndarray:
     return y
 
 
-def _numbers(rule, part: str, function, x: np.ndarray) -> np.ndarray:
+def _numbers(rule: DensityActivation | ColourActivation, part: str, function: Callable, x: np.ndarray) -> np.ndarray:
     out = np.empty(len(x), runtime.dtype())
     try:
         probe(function, x.astype(out.dtype), out)
@@ -92,14 +92,16 @@ def _numbers(rule, part: str, function, x: np.ndarray) -> np.ndarray:
     return out.astype(float)
 
 
-def _compare_slope(rule, given: np.ndarray) -> None:
+def _compare_slope(rule: DensityActivation | ColourActivation, given: np.ndarray) -> None:
     ahead, here, back = (_forward(rule, PLACES + s * H) for s in (1, 0, -1))
     right, left = (ahead - here) / H, (here - back) / H
     smooth = np.abs(right - left) <= 0.1 * np.maximum(np.abs(right), 1)
     _require(rule, "slope", np.where(smooth, given, 0), np.where(smooth, (right + left) / 2, 0), "differences give")
 
 
-def _require(rule, part: str, given: np.ndarray, wanted: np.ndarray, by: str) -> None:
+def _require(
+    rule: DensityActivation | ColourActivation, part: str, given: np.ndarray, wanted: np.ndarray, by: str
+) -> None:
     gap = np.abs(given - wanted) / np.maximum(np.abs(wanted), 1)
     if gap.max() > GOOD:
         i = int(gap.argmax())

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import taichi as ti
 
 from raymarch import runtime
+from raymarch.arguments.arrays import Numbers
 from raymarch.data.activation import Activation
 from raymarch.data.volume import Volume
 from raymarch.device.activation_check import colour_functions, density_functions
-from raymarch.device.grid_layout import BLOCKS, SLOTS, STEP, Fields, block_for, build, cells_of
+from raymarch.device.grid_layout import STEP, Fields, block_for, build, cells_of, require_layout
 from raymarch.device.memory import BLOCK_EDGE, grid_bytes, padded, require_memory
 from raymarch.device.owner import Owner
 from raymarch.errors import RaymarchError
@@ -44,23 +46,19 @@ class Grid(Owner[Fields]):
 
     name = "this grid"
 
-    def __init__(self, shape, degree: int, *, slots: int = 0, moments: bool = False, block: int | None = None):
+    def __init__(
+        self, shape: Sequence[int], degree: int, *, slots: int = 0, moments: bool = False, block: int | None = None
+    ):
         shape = tuple(int(n) for n in shape)
-        if len(shape) != 3 or min(shape) < 2:
-            raise RaymarchError(f"grid shape is {shape}, want three counts of at least 2")
         block = block_for(shape, degree, slots) if block is None else block
-        if block not in BLOCKS:
-            raise RaymarchError(f"block is {block}, want one of {BLOCKS}")
-        if not isinstance(slots, (int, np.integer)) or not 0 <= slots <= SLOTS:
-            raise RaymarchError(f"slots is {slots}, want a whole number up to {SLOTS}")
+        require_layout(shape, slots, block)
         self.finest, self.degree, self.slots, self.moments, self.block = shape, degree, slots, moments, block
         self.mark = max(block, BLOCK_EDGE)
         self.cells = cells_of(shape)
         runtime.start()
-        width = 4 if runtime.single_precision() else 8
-        channels = 3 * (degree + 1) ** 2
+        width, channels = 4 if runtime.single_precision() else 8, 3 * (degree + 1) ** 2
 
-        def size_of(room) -> int:
+        def size_of(room: Sequence[int]) -> int:
             return grid_bytes(padded(room, block), degree, slots=slots, moments=moments, width=width)
 
         def require() -> None:
@@ -91,13 +89,13 @@ class Grid(Owner[Fields]):
         """Blocks of marks that the level's samples lie in."""
         return ti.Vector([-(-n // self.mark) for n in self.shape])
 
-    def set_level(self, shape, world_from_index) -> None:
+    def set_level(self, shape: Sequence[int], world_from_index: Numbers) -> None:
         """Say which part of the memory is in use: `shape` samples, placed in the world by the affine (4, 4)."""
-        shape = tuple(int(n) for n in shape)
+        x, y, z = (int(n) for n in shape)
+        shape = (x, y, z)
         if min(shape) < 2 or any(n > m for n, m in zip(shape, self.finest, strict=True)):
             raise RaymarchError(f"level shape {shape} does not fit a grid of {self.finest}")
-        self.shape = shape
-        self.world_from_index = np.array(world_from_index, float)
+        self.shape, self.world_from_index = shape, np.array(world_from_index, float)
         far = np.abs(self.world_from_index[:3, 3]).max() / self.voxel
         if far > FAR_VOXELS and runtime.single_precision():
             log.warning("the volume lies %.0e voxels from the world's origin; subtract its centre from all poses", far)
@@ -134,14 +132,14 @@ class Grid(Owner[Fields]):
         """Gradient with respect to density and features, shaped like `download`."""
         return self._arrays(transfer.download_gradient)
 
-    def _arrays(self, kernel) -> tuple[np.ndarray, np.ndarray]:
+    def _arrays(self, kernel: Callable[..., None]) -> tuple[np.ndarray, np.ndarray]:
         dtype = runtime.dtype()
         density = np.empty(self.shape, dtype)
         features = np.empty((*self.shape, 3 * (self.degree + 1) ** 2), dtype)
         kernel(self.fields, density, features)
         return density, features
 
-    def refine(self, shape) -> None:
+    def refine(self, shape: Sequence[int]) -> None:
         """Resample the values to a finer level over the same box; moments and gradients start from zero."""
         if not self.moments:
             raise RaymarchError("this grid has no moments, whose memory refining needs; make it with moments=True")
@@ -175,8 +173,8 @@ class Grid(Owner[Fields]):
     def download_carved(self) -> tuple[np.ndarray, np.ndarray]:
         """As `download`, with the samples that no occupied cell reads made empty.
 
-        Then a reader that skips nothing sees what the march saw, within the opacity that counted as empty; but in the
-        one layer of cells that the visual hull forbids beside cells it allows, samples that both read keep their value.
+        Then a reader that skips nothing sees what the march saw, within the opacity that counted as empty, but for the
+        layer of cells along the visual hull, whose samples cells that it allows read too.
         """
         density, features = self.download()
         transfer.empty_unoccupied(self.fields, density, self.activation.empty)

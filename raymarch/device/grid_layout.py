@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,11 +10,14 @@ import taichi as ti
 from taichi.lang.matrix import MatrixField
 
 from raymarch.device.memory import BLOCK_EDGE
+from raymarch.errors import RaymarchError
 
 CELL_SIZE = 4  # voxels a side of an occupancy cell, at the finest shape
 STEP = 32  # samples along an axis that the room of a small grid is rounded up to
 BLOCKS = (1, 2, 4, 8)
 SLOTS = 64  # unrolled where they are added up
+OF_BLOCKS = ("block_written", "block_has_gradient", "block_occupied")
+OF_CELLS = ("empty_distance", "occupied_distance", "scratch", "hull_mask")
 FLAT_LIMIT = 192**3  # samples up to which degree 0 lies flat in memory
 
 
@@ -54,52 +58,55 @@ class Fields:
     nonfinite_step: ti.Field
 
 
-def _as_one(features, density):
+def _as_one(features: MatrixField, density: ti.Field) -> MatrixField:
     """A field of vectors over fields that lie side by side: its numbers are theirs."""
     return MatrixField([*features.vars, *density.vars], 4, 1, 1)
 
 
-def cells_of(shape) -> tuple[int, ...]:
+def cells_of(shape: Sequence[int]) -> tuple[int, ...]:
     """Occupancy cells of a grid of this finest shape."""
     return tuple(-(-(n - 1) // CELL_SIZE) for n in shape)
 
 
-def block_for(shape, degree: int, slots: int) -> int:
+def block_for(shape: Sequence[int], degree: int, slots: int) -> int:
     """The layout's block: flat, whose addresses are cheapest, but 2 for the adjoint of large grids of degree 0."""
     if degree > 0:
         return 4
     return 2 if slots and np.prod(shape, dtype=float) >= FLAT_LIMIT else 1
 
 
+def require_layout(shape: tuple[int, ...], slots: int, block: int) -> None:
+    """RaymarchError for a shape, a number of slots or a block that no grid has."""
+    if len(shape) != 3 or min(shape) < 2:
+        raise RaymarchError(f"grid shape is {shape}, want three counts of at least 2")
+    if block not in BLOCKS:
+        raise RaymarchError(f"block is {block}, want one of {BLOCKS}")
+    if not isinstance(slots, (int, np.integer)) or not 0 <= slots <= SLOTS:
+        raise RaymarchError(f"slots is {slots}, want a whole number up to {SLOTS}")
+
+
 def build(room: tuple[int, ...], degree: int, slots: int, moments: bool, block: int) -> tuple[ti.FieldsBuilder, Fields]:
     """A builder, not yet finished, with the fields of a grid of this room."""
-    tree, channels, mark = ti.FieldsBuilder(), 3 * (degree + 1) ** 2, max(block, BLOCK_EDGE)
-    whole = [-(-n // mark) for n in room]  # whole blocks of marks: what folds visits all of one
-    marks = tuple(m + 1 for m in whole)  # one past the end, for blocks that are shifted
-    cells = cells_of(room)
+    tree, edge = ti.FieldsBuilder(), max(block, BLOCK_EDGE)
+    whole = [-(-n // edge) for n in room]  # whole blocks of marks: what reduces slots visits all of one
+    values = _values(tree, [m * edge // block for m in whole], degree, slots, moments, block)
+    return tree, Fields(degree=degree, block=edge, slots=slots, **values, **_marks(tree, whole, room), **_place(tree))
 
-    def dense(*places, leading=0):
-        """Density and features: side by side at degree 0, else each on its own."""
+
+def _values(tree: ti.FieldsBuilder, blocks: list[int], degree: int, slots: int, moments: bool, block: int) -> dict:
+    """Density and features, their gradients and slots, their moments: side by side at degree 0, else each alone."""
+    channels, fit = 3 * (degree + 1) ** 2, slots > 0
+
+    def dense(*places: ti.Field, leading: int = 0) -> tuple[ti.Field, ...]:
         for some in [places] if degree == 0 else [[place] for place in places]:
             node = tree.dense(ti.i, leading) if leading else tree
-            axes = ti.jkl if leading else ti.ijk
-            node = node.dense(axes, tuple(m * mark // block for m in whole))
-            (node.dense(axes, block) if block > 1 else node).place(*some)
+            node = node.dense(ti.jkl if leading else ti.ijk, tuple(blocks))
+            (node.dense(ti.jkl if leading else ti.ijk, block) if block > 1 else node).place(*some)
         return places
 
-    def pair(**how):
+    def pair(**how: bool) -> tuple[ti.Field, ti.Field]:
         return ti.Vector.field(channels, float, **how), ti.field(float, **how)
 
-    def flat(dtype, shape):
-        f = ti.field(dtype)
-        tree.dense(ti.ijk, shape).place(f)
-        return f
-
-    def single(f):
-        tree.place(f)
-        return f
-
-    fit = slots > 0
     features, density = dense(*pair(needs_grad=fit))
     d_features = d_density = m_features = m_density = v_features = v_density = None
     if fit:
@@ -108,34 +115,41 @@ def build(room: tuple[int, ...], degree: int, slots: int, moments: bool, block: 
         d_features, d_density = dense(*pair(), leading=slots)
     if moments:
         (m_features, m_density), (v_features, v_density) = dense(*pair()), dense(*pair())
-    packed = degree == 0
-    fields = Fields(
-        density=density,
-        features=features,
-        packed=_as_one(features, density) if packed else None,
-        degree=degree,
-        block=mark,
-        slots=slots,
-        d_density=d_density,
-        d_features=d_features,
-        d_packed=_as_one(d_features, d_density) if packed and fit else None,
-        m_density=m_density,
-        m_features=m_features,
-        v_density=v_density,
-        v_features=v_features,
-        block_written=flat(ti.u8, marks),
-        block_has_gradient=flat(ti.u8, marks),
-        block_occupied=flat(ti.u8, marks),
-        empty_distance=flat(ti.u8, cells),
-        occupied_distance=flat(ti.u8, cells),
-        scratch=flat(ti.u8, cells),
-        hull_mask=flat(ti.u8, cells),
-        index_from_world=single(ti.Matrix.field(3, 4, float)),
-        max_index=single(ti.Vector.field(3, float)),
-        cells=single(ti.Vector.field(3, ti.i32)),
-        cells_per_index=single(ti.Vector.field(3, float)),
-        shift=single(ti.field(float)),
-        inverse_scale=single(ti.field(float)),
-        nonfinite_step=single(ti.field(ti.i32)),
-    )
-    return tree, fields
+    return {
+        "density": density,
+        "features": features,
+        "packed": _as_one(features, density) if degree == 0 else None,
+        "d_density": d_density,
+        "d_features": d_features,
+        "d_packed": _as_one(d_features, d_density) if degree == 0 and fit else None,
+        "m_density": m_density,
+        "m_features": m_features,
+        "v_density": v_density,
+        "v_features": v_features,
+    }
+
+
+def _marks(tree: ti.FieldsBuilder, blocks: list[int], room: tuple[int, ...]) -> dict:
+    """What is known of blocks and of cells, a byte each."""
+    shapes = {name: tuple(n + 1 for n in blocks) for name in OF_BLOCKS}  # one past the end, for blocks that are shifted
+    fields = {}
+    for name, shape in {**shapes, **dict.fromkeys(OF_CELLS, cells_of(room))}.items():
+        fields[name] = ti.field(ti.u8)
+        tree.dense(ti.ijk, shape).place(fields[name])
+    return fields
+
+
+def _place(tree: ti.FieldsBuilder) -> dict:
+    """Where the level lies in the world, how its numbers are read, and whether they ran away."""
+    fields = {
+        "index_from_world": ti.Matrix.field(3, 4, float),
+        "max_index": ti.Vector.field(3, float),
+        "cells": ti.Vector.field(3, ti.i32),
+        "cells_per_index": ti.Vector.field(3, float),
+        "shift": ti.field(float),
+        "inverse_scale": ti.field(float),
+        "nonfinite_step": ti.field(ti.i32),
+    }
+    for field in fields.values():
+        tree.place(field)
+    return fields

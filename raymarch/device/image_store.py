@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,7 @@ from raymarch import runtime
 from raymarch.data.views import Views
 from raymarch.device.memory import require_images
 from raymarch.device.owner import Owner
+from raymarch.geometry.camera import Camera
 from raymarch.kernels.field import transfer
 
 TILE = 4
@@ -86,13 +88,13 @@ class ImageStore(Owner[StoreFields]):
         tree.dense(ti.i, f.tiles).place(f.hit)
         return tree, f
 
-    def set_cameras(self, cameras) -> None:
+    def set_cameras(self, cameras: Sequence[Camera]) -> None:
         """Say where the views were taken from, as many as there are."""
         poses = np.array([camera.world_from_camera[:3] for camera in cameras], runtime.dtype())
         lenses = np.array([[*camera.focal, *camera.principal] for camera in cameras], runtime.dtype())
         self.fields.pose.from_numpy(poses)
         self.fields.lens.from_numpy(lenses)
 
-    def set_exposures(self, exposures) -> None:
+    def set_exposures(self, exposures: np.ndarray) -> None:
         """Say by what gains and offsets (view, 6) each image differs from what all agree on; tiles come without."""
         self.fields.exposure.from_numpy(np.asarray(exposures, runtime.dtype()))

@@ -6,6 +6,7 @@ import ctypes
 import math
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +22,7 @@ BYTES_A_RAY = 24  # of an image: colour, transmittance, distance, opacity
 BLOCK_EDGE = 4  # voxels a side, at least, of the blocks that a grid is made of and that are marked as touched
 
 
-def padded(shape, block: int | None = None) -> tuple[int, ...]:
+def padded(shape: Sequence[int], block: int | None = None) -> tuple[int, ...]:
     """The samples a grid of this shape has in memory: whole blocks of marks, 4 a side or the layout's own.
 
     Example:
@@ -53,7 +54,7 @@ class Memory:
         return sum(self.parts.values())
 
 
-def grid_bytes(shape, degree: int, *, slots: int = 0, moments: bool = False, width: int = 4) -> int:
+def grid_bytes(shape: Sequence[int], degree: int, *, slots: int = 0, moments: bool = False, width: int = 4) -> int:
     """Bytes of a device grid: density and colour; with slots a gradient and its parts; with moments Adam's two.
 
     Example:
@@ -64,7 +65,7 @@ def grid_bytes(shape, degree: int, *, slots: int = 0, moments: bool = False, wid
     return math.prod(shape) * (1 + 3 * (degree + 1) ** 2) * copies * width
 
 
-def memory_of_rendering(shape, degree: int, pixels: int) -> Memory:
+def memory_of_rendering(shape: Sequence[int], degree: int, pixels: int) -> Memory:
     """What loading a volume and rendering an image of so many pixels takes.
 
     Example:
@@ -74,7 +75,8 @@ def memory_of_rendering(shape, degree: int, pixels: int) -> Memory:
     one = grid_bytes(shape, degree)
     rays = min(pixels, BATCH) * NUMBERS_A_RAY * 4 + pixels * BYTES_A_RAY
     parts = {"libraries": LIBRARIES, "volume": 2 * one, "grid": grid_bytes(padded(shape), degree), "rays": rays}
-    return Memory(tuple(shape), degree, 0, parts)
+    x, y, z = shape
+    return Memory((x, y, z), degree, 0, parts)
 
 
 def available_bytes() -> int:
@@ -108,7 +110,7 @@ def require_images(what: str, pixels: int, needed: int, cure: str, *, on_device:
         raise RaymarchError(f"{what} are {pixels:,} pixels but a fit takes at most {most:,}; {cure}")
 
 
-def require_memory(shape, needed: int, channels: int, cure: str) -> None:
+def require_memory(shape: Sequence[int], needed: int, channels: int, cure: str) -> None:
     """RaymarchError, with the bytes, where a grid of `shape` would not fit; nothing is allocated before this passes."""
     size = " x ".join(str(n) for n in shape)
     free = available_bytes()

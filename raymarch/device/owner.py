@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from contextlib import ExitStack
+from functools import wraps
+from typing import Any, Generic, TypeVar
 
 import taichi as ti
 
@@ -12,20 +14,31 @@ from raymarch.device import pool
 from raymarch.errors import RaymarchError
 
 Fields = TypeVar("Fields")
+This = TypeVar("This", bound="Closing")
 
 
 class Closing:
     """What is used in a `with` and closed at its end."""
 
-    def __enter__(self):
+    def __enter__(self: This) -> This:
         return self
 
-    def __exit__(self, *_) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
         """Free what is held."""
         raise NotImplementedError
+
+
+class Holder(Closing):
+    """What holds several owners, in `_owners`, and closes them together."""
+
+    _owners: ExitStack
+
+    def close(self) -> None:
+        """Free the device memory; any later use is a RaymarchError."""
+        self._owners.close()
 
 
 class Owner(Closing, Generic[Fields]):
@@ -36,6 +49,21 @@ class Owner(Closing, Generic[Fields]):
 
     name = "this"
     _fields: Fields | None = None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Have a constructor that fails after it took memory give that back at once."""
+        super().__init_subclass__(**options)
+        make: Callable[..., None] = cls.__init__
+
+        @wraps(make)
+        def make_or_close(self: Owner, *args: Any, **values: Any) -> None:
+            try:
+                make(self, *args, **values)
+            except BaseException:
+                self.close()
+                raise
+
+        cls.__init__ = make_or_close  # type: ignore[assignment, method-assign]
 
     def _own(
         self,

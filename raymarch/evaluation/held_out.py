@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raymarch.arguments import checked
-from raymarch.checks import callback, optional
+from raymarch.arguments.checks import callback, optional
+from raymarch.arguments.declared import checked
 from raymarch.data.views import VIEWS, Views
 from raymarch.data.volume import VOLUME, Volume
 from raymarch.evaluation.metrics import psnr, ssim

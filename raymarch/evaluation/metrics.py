@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from raymarch.arrays import display
+from raymarch.arguments.arrays import Numbers, display
 from raymarch.errors import RaymarchError
 
 
-def _pair(image, truth) -> tuple[np.ndarray, np.ndarray]:
+def _pair(image: Numbers, truth: Numbers) -> tuple[np.ndarray, np.ndarray]:
     image, truth = display("image", image), display("truth", truth)
     if image.shape != truth.shape:
         raise RaymarchError(f"images are {image.shape} and {truth.shape}, want one shape; resize one of them")
     return np.clip(image, 0, 1), truth
 
 
-def psnr(image, truth) -> float:
+def psnr(image: Numbers, truth: Numbers) -> float:
     """Peak signal to noise ratio [dB]: `-10 log10(mean squared error)`, the image clipped to 0..1.
 
     Each is an array of display values in 0..1, or uint8. Raises RaymarchError for two shapes, numbers that are not
@@ -30,7 +30,7 @@ def psnr(image, truth) -> float:
     return float("inf") if error == 0 else -10 * float(np.log10(error))
 
 
-def ssim(image, truth) -> float:
+def ssim(image: Numbers, truth: Numbers) -> float:
     """Structural similarity: 11x11 Gaussian of sigma 1.5, valid part, data range 1, mean over channels.
 
     Wang, Bovik, Sheikh and Simoncelli 2004. Raises RaymarchError for images under 11 pixels a side, and as
@@ -47,7 +47,7 @@ def ssim(image, truth) -> float:
     window = np.exp(-(x**2) / (2 * 1.5**2))
     window /= window.sum()
 
-    def blur(a):
+    def blur(a: np.ndarray) -> np.ndarray:
         for axis in (0, 1):
             a = np.lib.stride_tricks.sliding_window_view(a, 11, axis=axis) @ window
         return a

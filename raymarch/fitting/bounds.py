@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 import numpy as np
 import taichi as ti
@@ -10,9 +11,11 @@ import taichi as ti
 from raymarch.data.agreement import convention, dissenters, why_nothing
 from raymarch.data.focus import GIVE_BOX, focus, looking_away, names_where, require_near
 from raymarch.data.views import Views
+from raymarch.device.grid import Grid
 from raymarch.device.image_store import ImageStore
 from raymarch.errors import RaymarchError
 from raymarch.kernels.fit import hull
+from raymarch.kernels.rays.camera import list_tiles
 
 log = logging.getLogger(__name__)
 
@@ -97,7 +100,7 @@ def _doubt_directions(views: Views, centre: np.ndarray, half: float) -> None:
     log.warning("%s; all is well if they do look outwards", said)
 
 
-def visual_hull(store: ImageStore, box, cells) -> np.ndarray:
+def visual_hull(store: ImageStore, box: np.ndarray, cells: Sequence[int]) -> np.ndarray:
     """(x, y, z) int32 for `cells` cells of the box: how many views see it wholly, or -1 where one
     shows that it is empty, or none looks."""
     lower, upper = np.asarray(box, float)
@@ -121,3 +124,17 @@ def _bounds_of_hull(store: ImageStore, box: np.ndarray) -> np.ndarray:
     size = (box[1] - box[0]) / SEARCH_CELLS
     first, last = np.maximum(index.min(0) - 1, 0), np.minimum(index.max(0) + 2, SEARCH_CELLS)
     return np.stack([box[0] + first * size, box[0] + last * size])
+
+
+def narrow(grid: Grid, store: ImageStore, least: float, step: float) -> float:
+    """Mark the cells with sigma over `least` [1/world unit], list the tiles whose rays meet one; the fraction marked.
+
+    Raises RaymarchError where no cell or no tile is left.
+    """
+    occupied = grid.refresh_occupancy(least, margin=1)
+    if occupied == 0:
+        raise RaymarchError("nothing is left of the volume: every cell became empty; check poses, box and background")
+    store.listed = list_tiles(store.fields, grid.fields, step)
+    if store.listed == 0:
+        raise RaymarchError("no ray of any view meets the box; check the box and the poses")
+    return occupied

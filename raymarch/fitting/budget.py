@@ -20,7 +20,7 @@ CHECKED = 1.25  # a volume's arrays and what checking their numbers takes
 SHARE = 0.9  # of the free memory that a fit may take
 
 
-def memory_of_fit(settings: FitSettings, box, images: Sequence[int]) -> Memory:
+def memory_of_fit(settings: FitSettings, box: np.ndarray, images: Sequence[int]) -> Memory:
     """What a fit in `box` (2, 3) to images of this shape (view, height, width, channel) takes.
 
     Example:
@@ -41,7 +41,7 @@ def memory_of_fit(settings: FitSettings, box, images: Sequence[int]) -> Memory:
     return Memory(shape, settings.sh_degree, slots, parts)
 
 
-def require_budget(settings: FitSettings, box, images: Sequence[int]) -> Memory:
+def require_budget(settings: FitSettings, box: np.ndarray, images: Sequence[int]) -> Memory:
     """`memory_of_fit`, or RaymarchError where it is over `settings.memory` or over what is free: it names the
     resolution up to which all fit."""
     needed = memory_of_fit(settings, box, images)

@@ -5,69 +5,42 @@ views -> tiles of rays -> march -> image -> loss -> (Tape) -> gradient -> Adam -
 
 from __future__ import annotations
 
-import logging
 import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 import taichi as ti
 
-from raymarch import runtime
-from raymarch.arguments import checked
-from raymarch.checks import callback, number, optional
-from raymarch.data.activation import Activation
-from raymarch.data.contents import require_contents
-from raymarch.data.views import VIEWS, Views
+from raymarch.arguments.arrays import Colour, Numbers
+from raymarch.arguments.checks import callback, number, optional
+from raymarch.arguments.declared import checked
+from raymarch.data.views import Views
 from raymarch.data.volume import Volume
-from raymarch.device.grid import Grid
 from raymarch.device.image_store import ImageStore
+from raymarch.device.owner import Closing
 from raymarch.device.ray_buffer import RayBuffer
-from raymarch.errors import RaymarchError
-from raymarch.evaluation.held_out import Evaluation, evaluate
 from raymarch.fitting import tape
-from raymarch.fitting.bounds import find_box, visual_hull
-from raymarch.fitting.budget import require_budget
+from raymarch.fitting.bounds import narrow
 from raymarch.fitting.interrupt import asked_to_stop
-from raymarch.fitting.report import INTERRUPTED, NOT_FINITE, NotFinite, Report, versions
-from raymarch.fitting.settings import FitSettings, ending, settings_for
+from raymarch.fitting.plan import Plan, plan_fit
+from raymarch.fitting.presets import settings_for
+from raymarch.fitting.report import INTERRUPTED, Fit, NotFinite, Report, provenance, require_finite
+from raymarch.fitting.schedule import Schedule, ending
+from raymarch.fitting.settings import FitSettings
 from raymarch.geometry.camera import CAMERA, Camera
-from raymarch.geometry.pose import BOX, affine_of_box, grid_of_box
-from raymarch.kernels.field.transfer import clear_moments, fill
+from raymarch.geometry.pose import BOX
 from raymarch.kernels.fit import losses
-from raymarch.kernels.rays.camera import draw_tiles, list_tiles
+from raymarch.kernels.rays.camera import draw_tiles
 from raymarch.rendering.march import MARCH, March
 from raymarch.rendering.renderer import BACKGROUND, render_camera
-
-log = logging.getLogger(__name__)
 
 REPORT_EVERY = 25
 
 
-@dataclass(frozen=True, eq=False)
-class Fit:
-    """What came of a fit: the volume, the settings, the reports on the way, the box and how it ended."""
-
-    volume: Volume
-    settings: FitSettings
-    history: tuple[Report, ...]
-    box: np.ndarray
-    ended: str
-    seconds: float
-
-    def __repr__(self) -> str:
-        steps = self.volume.provenance["steps"]
-        return f"Fit({self.volume!r}, {steps} steps in {self.seconds:.0f} s, ended={self.ended!r})"
-
-    @checked(views=VIEWS)
-    def evaluate(self, views: Views) -> Evaluation:
-        """PSNR and SSIM against views, best ones the fit has not seen."""
-        return evaluate(self.volume, views)
-
-
-class Fitter:
+class Fitter(Closing):
     """A fit that can be stepped: it owns the grid and the images on the device until `close`.
 
     Example:
@@ -79,53 +52,44 @@ class Fitter:
 
     @checked(box=optional(BOX), started=optional(number()))
     def __init__(
-        self, views: Views, settings: FitSettings | str = "default", *, box=None, started: float | None = None
+        self,
+        views: Views,
+        settings: FitSettings | str = "default",
+        *,
+        box: Numbers | None = None,
+        started: float | None = None,
+        **changes: Any,
     ):
         self.started = time.perf_counter() if started is None else started
-        settings = settings_for(views, settings)
-        runtime.start()
-        require_contents(views)
-        if doubt := views.background_doubt():
-            log.warning("%s", doubt)
-        self.views, self.settings = views, settings
-        self.history: list[Report] = []
-        self.steps_done = self._moments_age = self._level = 0
-        self._background = ti.Vector(list(views.background))
+        settings = settings_for(views, settings, **changes)
+        self._begin(views, lambda store: plan_fit(views, settings, box, store))
+
+    @classmethod
+    def of_plan(cls, plan: Plan) -> Fitter:
+        """A fitter by a plan that was made before."""
+        fitter = object.__new__(cls)
+        fitter.started = time.perf_counter()
+        fitter._begin(plan.views, lambda store: plan)
+        return fitter
+
+    def _begin(self, views: Views, plan_with: Callable[[ImageStore], Plan]) -> None:
+        """Take what the fit needs on the device; where any of it fails, nothing stays there."""
         with ExitStack() as owners:
             self.store = owners.enter_context(ImageStore(views))
-            found = find_box(views, self.store) if box is None else box
-            self.box, self.finest = grid_of_box(found, settings.resolution)
-            self.memory = require_budget(settings, found, views.images.shape)
-            self.grid = owners.enter_context(self._make_grid())
-            self.tiles = max(settings.rays // self.store.fields.tile**2, 1)
+            self.plan = plan = plan_with(self.store)
+            self.views, self.settings, self.box, self.finest = plan.views, plan.settings, plan.box, plan.shape
+            self.schedule, self.objective = Schedule.of(plan.settings), plan.settings.minimised
+            self.grid = owners.enter_context(plan.make_grid())
+            plan.start(self.grid)
+            self.tiles = max(plan.settings.rays // self.store.fields.tile**2, 1)
             self.rays = self.tiles * self.store.fields.tile**2
             self.buffer = owners.enter_context(RayBuffer(self.rays))
+            self._background = ti.Vector(list(views.background))
             self._refresh(hull_only=True)
             self._owners = owners.pop_all()
+        self.history: list[Report] = []
+        self.steps_done = self._moments_age = self._level = 0
         self._ready = self.seconds
-
-    def _make_grid(self) -> Grid:
-        s = self.settings
-        voxel = float((self.box[1] - self.box[0])[0]) / (self.finest[0] - 1)
-        grid = Grid(self.finest, s.sh_degree, slots=self.memory.slots, moments=True, block=s.block)
-        grid.set_activation(Activation.of_initial_alpha(s.initial_alpha, voxel, s.density, s.colour))
-        shape = self._shape_of(s.levels[0][1])
-        grid.set_level(shape, affine_of_box(self.box, shape))
-        clear_moments(grid.fields)
-        fill(grid.fields, *shape, 0.0, 0.0)
-        if self.views.has_alpha and s.hull:
-            grid.allow(visual_hull(self.store, self.box, grid.cells) >= 0)
-        return grid
-
-    def _shape_of(self, scale: float) -> tuple[int, int, int]:
-        x, y, z = (max(round((n - 1) * scale) + 1, 4) if scale < 1 else n for n in self.finest)
-        return x, y, z
-
-    def __enter__(self) -> Fitter:
-        return self
-
-    def __exit__(self, *_) -> None:
-        self.close()
 
     def close(self) -> None:
         """Free the device memory."""
@@ -138,11 +102,8 @@ class Fitter:
 
     @property
     def progress(self) -> float:
-        """Share of the fit that is done, 0..1: of steps or of seconds, whichever is further."""
-        by_steps = self.steps_done / self.settings.steps if self.settings.steps else 0.0
-        budget = (self.settings.seconds or math.inf) - self._ready
-        by_seconds = (self.seconds - self._ready) / budget if budget > 0 else 1.0
-        return min(max(by_steps, by_seconds), 1.0)
+        """Fraction of the fit that is done, 0..1: of steps or of seconds, whichever is further."""
+        return self.schedule.progress(self.steps_done, self.seconds, self._ready)
 
     @checked(stop=callback)
     def run(self, stop: Callable[[], bool] = lambda: False) -> Iterator[Report]:
@@ -158,9 +119,8 @@ class Fitter:
             drawn += self.rays
             over = self.progress >= 1 or stop()
             if self.steps_done % REPORT_EVERY == 0 or over:
-                report = self.report(drawn / max(self.seconds - since, 1e-9))
-                since, drawn = self.seconds, 0
-                yield report
+                yield self.report(drawn / max(self.seconds - since, 1e-9))
+                since, drawn = self.seconds, 0  # what is done with a report is no time of the fit's rays
 
     def step(self) -> None:
         """One step: draw rays, march, compare, differentiate, move."""
@@ -171,17 +131,12 @@ class Fitter:
             self._refresh()
         draw_tiles(buffer.fields, self.store.fields, self.store.listed, self.tiles, self.steps_done, s.seed)
         buffer.fields.image.grad.fill(0)
-        opacity = s.opacity_weight if self.views.has_alpha else 0.0
+        opacity = self.objective.opacity_weight if self.views.has_alpha else 0.0
         with ti.ad.Tape(buffer.fields.loss, clear_gradients=False):
             tape.march(grid, buffer, count, s.step * grid.voxel, s.min_transmittance, s.min_weight, self._background)
-            if s.loss == "squared":
-                losses.squared_error(buffer.fields, count, self._background, opacity)
-            else:
-                losses.huber(buffer.fields, count, self._background, opacity, s.huber_delta)
-            if s.tv_density or s.tv_colour or s.sparsity:
-                tape.regularise(
-                    grid, buffer, s.seed, self.steps_done, s.regularised_fraction, s.tv_density, s.tv_colour, s.sparsity
-                )
+            tape.compare(buffer, self.objective.robust, count, self._background, opacity)
+            for each in self.objective.regularisers:
+                tape.regularise(grid, buffer, each, s.seed, self.steps_done, s.regularised_fraction)
         s.optimiser.step(grid, self._moments_age, progress, self.steps_done)
         self.steps_done += 1
         self._moments_age += 1
@@ -189,31 +144,19 @@ class Fitter:
             self._ready = self.seconds  # the schedule's time begins when all is compiled
 
     def _advance_level(self, progress: float) -> None:
-        level = max(i for i, (start, _) in enumerate(self.settings.levels) if progress >= start)
-        if level > self._level:
+        if (level := self.schedule.level(progress)) > self._level:
             self._level, self._moments_age = level, 0
-            self.grid.refine(self._shape_of(self.settings.levels[level][1]))
+            self.grid.refine(self.plan.shape_of(level))
             self._refresh()
 
     def _refresh(self, hull_only: bool = False) -> None:
-        s, scale = self.settings, self.grid.activation.scale
-        least = 0.0 if hull_only else -math.log1p(-s.prune_alpha) / scale
-        self.occupied = self.grid.refresh_occupancy(least, margin=1)
-        if self.occupied == 0:
-            raise RaymarchError(
-                "nothing is left of the volume: every cell became empty; check poses, box and background"
-            )
-        self.store.listed = list_tiles(self.store.fields, self.grid.fields, s.step * self.grid.voxel)
-        if self.store.listed == 0:
-            raise RaymarchError("no ray of any view meets the box; check the box and the poses")
+        least = 0.0 if hull_only else self.plan.least_sigma
+        self.occupied = narrow(self.grid, self.store, least, self.settings.step * self.grid.voxel)
 
     def report(self, rays_per_second: float = math.nan) -> Report:
         """Where the fit stands, after the last step's rays; kept in `history`. `run` does this every 25 steps."""
-        nonfinite_step = self.grid.fields.nonfinite_step[None]
         loss = float(self.buffer.fields.loss[None])
-        if nonfinite_step or not math.isfinite(loss):
-            step = nonfinite_step - 2 if nonfinite_step else self.steps_done - 1
-            raise NotFinite(f"{NOT_FINITE} at step {step}; the volume from before it is kept; lower the learning rates")
+        require_finite(loss, self.grid.fields.nonfinite_step[None], self.steps_done)
         error = losses.colour_error(self.buffer.fields, self.rays, self._background)
         progress, seconds = self.progress, self.seconds
         report = Report(
@@ -225,18 +168,13 @@ class Fitter:
             occupied=self.occupied,
             seconds=seconds,
             progress=progress,
-            seconds_left=self._seconds_left(progress, seconds),
+            seconds_left=self.schedule.seconds_left(progress, seconds, self._ready),
         )
         self.history.append(report)
         return report
 
-    def _seconds_left(self, progress: float, seconds: float) -> float:
-        if self.settings.seconds and self.settings.steps is None:
-            return max(self.settings.seconds - seconds, 0.0)
-        return (seconds - self._ready) * (1 - progress) / max(progress, 1e-9)
-
     @checked(camera=CAMERA, background=BACKGROUND, march=MARCH)
-    def render(self, camera: Camera, background=None, march: March = March()) -> np.ndarray:
+    def render(self, camera: Camera, background: Colour | None = None, march: March = March()) -> np.ndarray:
         """Image (height, width, 3) float32 of the volume as it stands, drawn from the fit's own grid."""
         behind = self.views.background if background is None else background
         return render_camera(self.grid, self.buffer, camera, behind, march, depth=False).image
@@ -244,17 +182,10 @@ class Fitter:
     def volume(self, ended: str = "stepped") -> Volume:
         """The volume as it stands; samples that the fit skipped as empty are made empty for every reader."""
         density, features = self.grid.download_carved()
-        made = {
-            "settings": asdict(self.settings),
-            "views": {"source": self.views.source, "count": len(self.views)},
-            "steps": self.steps_done,
-            "seconds": round(self.seconds, 3),
-            "ended": ended,
-            "rays_psnr": self.history[-1].psnr if self.history else None,
-            "versions": versions(),
-        }
-        place, how = self.grid.world_from_index, self.grid.activation
-        return Volume(density, features, place, how, self.views.background, made)
+        psnr = self.history[-1].psnr if self.history else None
+        told = {"steps": self.steps_done, "seconds": round(self.seconds, 3), "ended": ended, "rays_psnr": psnr}
+        made = provenance(self.settings, self.views, told)
+        return Volume(density, features, self.grid.world_from_index, self.plan.activation, self.views.background, made)
 
     def how_it_ended(self) -> str:
         """ "done", or what a person should know about a fit that had too little time."""
@@ -266,17 +197,17 @@ def fit(
     views: Views,
     settings: FitSettings | str = "default",
     *,
-    box=None,
+    box: Numbers | None = None,
     show: Callable[[Report], None] | None = None,
     started: float | None = None,
     ready: Callable[[Fitter], None] | None = None,
-    **changes,
+    **changes: Any,
 ) -> Fit:
     """Recover a volume from views.
 
     Args:
         views: cameras and images.
-        settings: a `FitSettings`, or the name of a preset with `changes` by name (`seconds=60`, `sh_degree=2`).
+        settings: a `FitSettings`, or the name of a preset with `changes` by name (`seconds=60`, `objective=...`).
         box: lower and upper corner (2, 3) in the world; found from masks and cameras if not given.
         show: called with each `Report`, for progress.
         started: `time.perf_counter()` from which `seconds` count; now if not given.
@@ -289,8 +220,7 @@ def fit(
         >>> fit(views, "quick", seconds=60).volume.shape  # doctest: +SKIP
         (128, 97, 113)
     """
-    settings = settings_for(views, settings, **changes)
-    with asked_to_stop() as asked, Fitter(views, settings, box=box, started=started) as fitter:
+    with asked_to_stop() as asked, Fitter(views, settings, box=box, started=started, **changes) as fitter:
         if ready is not None:
             ready(fitter)
         try:
@@ -301,4 +231,4 @@ def fit(
         except NotFinite as error:
             ended = str(error)
         volume = fitter.volume(ended)
-        return Fit(volume, settings, tuple(fitter.history), fitter.box, ended, fitter.seconds)
+        return Fit(volume, fitter.settings, tuple(fitter.history), fitter.box, ended, fitter.seconds)

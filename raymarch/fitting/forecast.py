@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import taichi as ti
 
 from raymarch import runtime
-from raymarch.arguments import checked
-from raymarch.checks import flag, optional
+from raymarch.arguments.arrays import Numbers
+from raymarch.arguments.checks import flag, optional
+from raymarch.arguments.declared import checked
 from raymarch.data.views import Views
 from raymarch.data.volume import VOLUME, Volume
 from raymarch.device import memory
 from raymarch.device.image_store import ImageStore
 from raymarch.device.memory import Memory, memory_of_rendering
 from raymarch.errors import RaymarchError
-from raymarch.fitting.bounds import find_box
-from raymarch.fitting.budget import require_budget
 from raymarch.fitting.fitter import Fitter
-from raymarch.fitting.settings import FitSettings, settings_for
+from raymarch.fitting.plan import Plan, plan_fit
+from raymarch.fitting.presets import settings_for
+from raymarch.fitting.settings import FitSettings
 from raymarch.geometry.camera import SIDE as PIXELS
 from raymarch.geometry.camera import orbit_of_volume
 from raymarch.geometry.pose import BOX
@@ -57,7 +59,12 @@ class Forecast:
 
 @checked(box=optional(BOX), clock=flag)
 def forecast(
-    views: Views, settings: FitSettings | str = "default", *, box=None, clock: bool = True, **changes
+    views: Views,
+    settings: FitSettings | str = "default",
+    *,
+    box: Numbers | None = None,
+    clock: bool = True,
+    **changes: Any,
 ) -> Forecast:
     """What a fit of these views would take: its grid, bytes and seconds; nothing is kept of it.
 
@@ -72,29 +79,29 @@ def forecast(
         679000000
     """
     settings = settings_for(views, settings, **changes)
-    if box is None:
-        with ImageStore(views) as store:
-            box = find_box(views, store)
-    needed, free = require_budget(settings, box, views.images.shape), memory.available_bytes()
+    with ImageStore(views) as store:
+        plan = plan_fit(views, settings, box, store)
+    free = memory.available_bytes()
     if not clock:
-        return Forecast(needed, free, None, settings.steps)
-    seconds, steps = _measured(views, settings, box)
-    return Forecast(needed, free, seconds, steps)
+        return Forecast(plan.memory, free, None, settings.steps)
+    seconds, steps = _measured(plan)
+    return Forecast(plan.memory, free, seconds, steps)
 
 
-def _measured(views: Views, settings: FitSettings, box) -> tuple[float, int]:
+def _measured(plan: Plan) -> tuple[float, int]:
     """Seconds and steps of a fit, from the mean step at each level of one of `PROBE` steps.
 
     A level that is too short to be met there counts as the others do in the mean.
     """
+    settings = plan.settings
     starts = np.array([start for start, _ in settings.levels])
     shares = np.diff([*starts, 1.0])
     small = replace(settings, steps=PROBE, seconds=None, refresh=PROBE // 4)
     taken: list[list[float]] = [[] for _ in starts]
-    with Fitter(views, small, box=box) as fitter:
+    with Fitter.of_plan(replace(plan, settings=small)) as fitter:
         fitter.step()  # which compiles
         while fitter.progress < 1:
-            level = int(np.flatnonzero(starts <= fitter.progress)[-1])
+            level = fitter.schedule.level(fitter.progress)
             ti.sync()
             began = time.perf_counter()
             fitter.step()

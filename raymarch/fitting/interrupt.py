@@ -8,6 +8,10 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 ENDINGS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 
@@ -29,7 +33,7 @@ def asked_to_stop() -> Iterator[Callable[[], bool]]:
     came: list[int] = []
     outer = getattr(signal.getsignal(signal.SIGINT), "asked", lambda: False)
 
-    def note(number, frame):
+    def note(number: int, frame: FrameType | None) -> None:
         came.append(number)
         if number == signal.SIGINT and came.count(number) > 1:
             raise KeyboardInterrupt
@@ -47,7 +51,7 @@ def endings_interrupt() -> Iterator[None]:
     """Within it SIGTERM and SIGHUP raise KeyboardInterrupt, unless ignored, so that what is half done is tidied up."""
     raised = [-math.inf]
 
-    def end(number, frame):
+    def end(number: int, frame: FrameType | None) -> None:
         # They come in pairs, to a process and to its group: the second shall not disturb the tidying up.
         if time.monotonic() - raised[0] > 1:
             raised[0] = time.monotonic()

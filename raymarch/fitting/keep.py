@@ -22,7 +22,7 @@ class Kept:
     why: str = ""
 
 
-def keep(volume: Volume, path, overwrite: bool = False) -> Kept:
+def keep(volume: Volume, path: str | os.PathLike[str], overwrite: bool = False) -> Kept:
     """Save the volume of a fit to `path`, or beside it where it was cut short and `path` is a finished one.
 
     Where it cannot be written there, it goes to the working folder, the temporary one or the home, under a name that

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from raymarch.arguments import checked, held, hold
-from raymarch.checks import instance_of, number
+from raymarch.arguments.checks import instance_of, number
+from raymarch.arguments.declared import checked, held, hold
 from raymarch.device.grid import Grid
 from raymarch.kernels.fit.adam import adam
 
@@ -34,7 +34,7 @@ class Adam:
     beta2: float = held(number(0, 1, below=True), 0.99)
     eps: float = held(number(1e-30, 1, below=True), 1e-8)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         hold(self)
 
     @checked(progress=number(0, 1))

@@ -1,18 +1,28 @@
-"""What a fit tells on its way."""
+"""Reports of a fit: what it tells on its way, what came of it, and what made its volume."""
 
 from __future__ import annotations
 
+import math
 import platform
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
+from typing import Any
 
+import numpy as np
+
+from raymarch.arguments.declared import checked
+from raymarch.data.views import VIEWS, Views
+from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
+from raymarch.evaluation.held_out import Evaluation, evaluate
+from raymarch.fitting.settings import FitSettings, of_objective
 
 INTERRUPTED = "interrupted"
 NOT_FINITE = "loss or gradient not finite"
 
 
-def cut_short(ended) -> bool:
+def cut_short(ended: object) -> bool:
     """Whether a fit that ended so, by its volume's provenance, is less than what was asked for.
 
     Example:
@@ -24,6 +34,13 @@ def cut_short(ended) -> bool:
 
 class NotFinite(RaymarchError):
     """A loss or gradient was not finite; the fitter's grid keeps the values from before."""
+
+
+def require_finite(loss: float, nonfinite_step: int, steps: int) -> None:
+    """NotFinite, with the step, where the loss after so many is not finite, or a gradient, noted as its step + 2."""
+    if nonfinite_step or not math.isfinite(loss):
+        step = nonfinite_step - 2 if nonfinite_step else steps - 1
+        raise NotFinite(f"{NOT_FINITE} at step {step}; the volume from before it is kept; lower the learning rates")
 
 
 @dataclass(frozen=True)
@@ -41,7 +58,40 @@ class Report:
     seconds_left: float
 
 
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """What came of a fit: the volume, the settings, the reports on the way, the box and how it ended."""
+
+    volume: Volume
+    settings: FitSettings
+    history: tuple[Report, ...]
+    box: np.ndarray
+    ended: str
+    seconds: float
+
+    def __repr__(self) -> str:
+        steps = self.volume.provenance["steps"]
+        return f"Fit({self.volume!r}, {steps} steps in {self.seconds:.0f} s, ended={self.ended!r})"
+
+    @checked(views=VIEWS)
+    def evaluate(self, views: Views) -> Evaluation:
+        """PSNR and SSIM against views, best ones the fit has not seen."""
+        return evaluate(self.volume, views)
+
+
 def versions() -> dict[str, str]:
     """What made a volume, for its provenance."""
     packages = {package: version(package) for package in ("raymarch", "taichi", "numpy")}
     return {**packages, "python": platform.python_version()}
+
+
+def provenance(settings: FitSettings, views: Views, told: Mapping[str, Any]) -> dict[str, Any]:
+    """What a volume says of the fit that made it: settings, views, versions and what is told."""
+    how = asdict(replace(settings, objective=None))
+    del how["objective"]
+    how |= {part: getattr(getattr(settings, part), "name", how[part]) for part in ("density", "colour")}
+    if settings.objective is not None:
+        how = {name: value for name, value in how.items() if name not in of_objective()}
+        how["objective"] = settings.objective.record()
+    source = {"source": views.source, "count": len(views)}
+    return {"settings": how, "views": source, **told, "versions": versions()}

@@ -1,27 +1,25 @@
-"""What a fit is told: one frozen record, and the presets."""
+"""Settings of a fit: one frozen record, each field with its bounds."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
+from typing import SupportsFloat
 
-from raymarch.arguments import current_names, held, hold, renamed
-from raymarch.checks import Check, flag, instance_of, number, one_of, optional, whole
+from raymarch.arguments.checks import Check, flag, instance_of, number, one_of, optional, shown, whole
+from raymarch.arguments.declared import held, hold, renamed
 from raymarch.data.activation import FIT_COLOUR, FIT_DENSITY, ColourActivation, DensityActivation
-from raymarch.data.views import VIEWS, Views
 from raymarch.data.volume import MAX_DEGREE
-from raymarch.device.grid import BLOCKS
+from raymarch.device.grid_layout import BLOCKS
 from raymarch.errors import RaymarchError
+from raymarch.fitting.objective import LOSSES, OBJECTIVE, REGULARISERS, WEIGHT, Objective
 from raymarch.fitting.optimiser import ADAM, Adam
 
-FEW_STEPS = 300  # under which a fit is told to be a poor one
-LOSSES = ("squared", "huber")
 MOST_LEVELS = 64
+OWN_LOSS = "one of your own goes into objective=rm.Objective(robust=rm.Loss(...)), see docs/extending.md"
 
 
-OWN_LOSS = "one of your own goes into a ti.ad.Tape round rm.Scene (docs/gradients.md, docs/autodiff.md)"
-
-
-def _levels(value) -> tuple[tuple[float, float], ...]:
+def _levels(value: Iterable[Iterable[SupportsFloat]]) -> tuple[tuple[float, float], ...]:
     fraction, scale = number(0, 1), number(0, 1, above=True)
     pairs = tuple((fraction.read(start), scale.read(size)) for start, size in value)
     starts = [start for start, _ in pairs]
@@ -31,7 +29,6 @@ def _levels(value) -> tuple[tuple[float, float], ...]:
 
 
 LEVELS = Check("pairs (share of the fit, scale): rising shares from 0, the last scale 1", _levels)
-WEIGHT = number(0, 1e6)
 PART = number(0, 1, below=True)
 
 
@@ -66,6 +63,7 @@ class FitSettings:
         block: edge of the layout's blocks; None chooses by the grid's size.
         memory: how much the fit may take [GB]; None for what is free.
         seed: of every random number.
+        objective: an `Objective` in place of what `loss` to `sparsity` stand for, which then keep their defaults.
     """
 
     resolution: int = held(whole(4, 4096), 208)
@@ -95,91 +93,39 @@ class FitSettings:
     block: int | None = held(optional(one_of(*BLOCKS)), None)
     memory: float | None = held(optional(number(0, 1e6, above=True, below=True, unit="GB")), None)
     seed: int = held(whole(0, 2**31 - 1), 0)
+    objective: Objective | None = held(optional(OBJECTIVE), None)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         hold(self)
+        if self.objective is not None:
+            for name, default in of_objective().items():
+                if (value := getattr(self, name)) != default:
+                    raise RaymarchError(
+                        f"{name} is {shown(value)} beside an objective, which stands in its place; say it there,"
+                        " as in rm.Objective(regularisers=[rm.Regulariser.named('tv_density', 1e-3)])"
+                    )
         if self.steps is None and self.seconds is None:
             raise RaymarchError("neither steps nor seconds; say when to stop")
 
-
-PRESETS = {
-    "quick": FitSettings(resolution=112, steps=600, levels=((0.0, 0.4), (0.2, 0.65), (0.5, 1.0))),
-    "default": FitSettings(),
-    "high": FitSettings(resolution=256, sh_degree=2, steps=12000, rays=16384),
-    "medium": FitSettings(
-        resolution=64,
-        sh_degree=0,
-        steps=600,
-        levels=((0.0, 0.5), (0.3, 1.0)),
-        initial_alpha=0.02,
-        prune_alpha=1e-5,
-        min_weight=1e-6,
-        opacity_weight=1.0,
-        tv_density=1e-3,
-        optimiser=Adam(lr_density=0.3, lr_colour=0.15, final=0.03),
-    ),
-}
+    @property
+    def minimised(self) -> Objective:
+        """The objective: the one given, or the one that the settings by name stand for."""
+        if self.objective is not None:
+            return self.objective
+        robust = replace(LOSSES[self.loss], scale=self.huber_delta) if self.loss == "huber" else LOSSES[self.loss]
+        ours = [replace(one, weight=getattr(self, name)) for name, one in REGULARISERS.items()]
+        return Objective(robust, tuple(one for one in ours if one.weight), self.opacity_weight)
 
 
-def preset(name: str = "default", /, **changes) -> FitSettings:
-    """The settings of a preset, with changes by name: "quick", "default", "high", or "medium" for clouds and fog.
-
-    `seconds` without `steps` lets time alone end the fit; names of `Adam`, such as `lr_density`, work too.
-
-    Raises RaymarchError for an unknown preset or setting.
+def of_objective() -> dict[str, object]:
+    """The settings that an objective takes the place of, with their defaults.
 
     Example:
-        >>> preset("quick", seed=3).seed
-        3
+        >>> of_objective()["loss"]
+        'squared'
     """
-    return changed(PRESETS[one_of(*PRESETS)("preset", name)], **changes)
-
-
-def changed(settings: FitSettings, /, **changes) -> FitSettings:
-    """Settings with some changed by name; names of `Adam` go to the optimiser, `seconds` alone lifts the step limit.
-
-    Raises RaymarchError for a name that is neither's, or a value of another type.
-
-    Example:
-        >>> changed(FitSettings(), lr_density=0.3).optimiser.lr_density
-        0.3
-    """
-    changes = current_names(FitSettings, changes)
-    if changes.get("seconds") is not None and changes.get("steps") is None:
-        changes["steps"] = None
-    own, rates = FitSettings.__dataclass_fields__, Adam.__dataclass_fields__
-    unknown = sorted(set(changes) - set(own) - set(rates))
-    if unknown:
-        raise RaymarchError(f"unknown setting {', '.join(unknown)}; want some of {', '.join([*own, *rates])}")
-    mine = {name: value for name, value in changes.items() if name in own}
-    optimiser = ADAM("optimiser", mine.pop("optimiser", settings.optimiser))
-    optimiser = replace(optimiser, **{name: value for name, value in changes.items() if name in rates})
-    return replace(settings, optimiser=optimiser, **mine)
+    names = ("loss", "huber_delta", "opacity_weight", *REGULARISERS)
+    return {each.name: each.default for each in fields(FitSettings) if each.name in names}
 
 
 FIT_SETTINGS = instance_of(FitSettings, "FitSettings, as rm.preset gives")
-NAMED_SETTINGS = instance_of(FitSettings, "FitSettings, as rm.preset gives, or the name of a preset")
-WITH_READER = replace(VIEWS, cure="rm.load_views(path) reads a folder of them")
-
-
-def settings_for(views: Views, settings: FitSettings | str, **changes) -> FitSettings:
-    """The settings of a fit to views, by record or by a preset's name, with changes by name.
-
-    Raises RaymarchError where these are no views or no settings, and as `preset` does.
-    """
-    if isinstance(settings, str):
-        settings = preset(settings, **changes)
-    else:
-        settings = changed(NAMED_SETTINGS("settings", settings), **changes)
-    (WITH_READER if isinstance(views, str) else VIEWS)("views", views)
-    return settings
-
-
-def ending(steps: int, settings: FitSettings) -> str:
-    """ "done", or what a person should know about a fit that made only so many steps in its time."""
-    if steps == 0:
-        return "the time was over before the first step"
-    if settings.seconds and steps < min(FEW_STEPS, settings.steps or FEW_STEPS):
-        smaller = "the preset quick" if settings.resolution > PRESETS["quick"].resolution else "a lower resolution"
-        return f"done after only {steps} steps; give more seconds, or {smaller}"
-    return "done"

@@ -1,4 +1,4 @@
-"""The march and the regularisers as the Tape sees them: kernels with hand-written adjoints.
+"""The march, the loss and the regularisers as the Tape sees them: kernels with hand-written adjoints.
 
 Taichi does not differentiate the march: `grad_replaced` hides the loop from it and `grad_for` names the adjoint.
 """
@@ -9,13 +9,25 @@ import taichi as ti
 
 from raymarch.device.grid import Grid
 from raymarch.device.ray_buffer import RayBuffer
+from raymarch.fitting.objective import Loss, Regulariser
+from raymarch.kernels.fit import losses
 from raymarch.kernels.fit import regularise as kernels
 from raymarch.kernels.march.march import march as march_kernel
 from raymarch.kernels.march.march import march_adjoint
+from raymarch.kernels.march.variant import Variant
 
 
 @ti.ad.grad_replaced
-def march(grid: Grid, buffer: RayBuffer, count, dt, min_transmittance, min_weight, background, variant=None):
+def march(
+    grid: Grid,
+    buffer: RayBuffer,
+    count: int,
+    dt: float,
+    min_transmittance: float,
+    min_weight: float,
+    background: ti.Vector,
+    variant: Variant | None = None,
+) -> None:
     """Render the buffer's rays into its image; its adjoint adds to the grid's gradient."""
     march_kernel(
         grid.fields, buffer.fields, variant or grid.variant, count, dt, min_transmittance, min_weight, background
@@ -23,14 +35,34 @@ def march(grid: Grid, buffer: RayBuffer, count, dt, min_transmittance, min_weigh
 
 
 @ti.ad.grad_for(march)
-def _(grid: Grid, buffer: RayBuffer, count, dt, min_transmittance, min_weight, background, variant=None):
+def _(
+    grid: Grid,
+    buffer: RayBuffer,
+    count: int,
+    dt: float,
+    min_transmittance: float,
+    min_weight: float,
+    background: ti.Vector,
+    variant: Variant | None = None,
+) -> None:
     march_adjoint(
         grid.fields, buffer.fields, variant or grid.variant, count, dt, min_transmittance, min_weight, background
     )
     grid.reduce_slots()
 
 
-def _blocks(grid: Grid, seed: int, step: int):
+@ti.ad.grad_replaced
+def compare(buffer: RayBuffer, loss: Loss, count: int, background: ti.Vector, opacity: float) -> None:
+    """Add what a robust loss makes of the image and its target, and the opacity's error, to the loss."""
+    losses.robust_loss(buffer.fields, loss.value, count, background, loss.scale, opacity)
+
+
+@ti.ad.grad_for(compare)
+def _(buffer: RayBuffer, loss: Loss, count: int, background: ti.Vector, opacity: float) -> None:
+    losses.robust_loss_adjoint(buffer.fields, loss.slope, count, background, loss.scale, opacity)
+
+
+def _blocks(grid: Grid, seed: int, step: int) -> tuple[ti.Vector, ti.Vector, ti.Vector]:
     """This step's random shift, the level's shape and how many blocks cover it, as kernel arguments."""
     mixed = (seed * 2654435761 + step * 40503) & 0xFFFFFFFF
     mixed ^= mixed >> 15
@@ -39,24 +71,36 @@ def _blocks(grid: Grid, seed: int, step: int):
     return ti.Vector(blocks), ti.Vector(list(grid.shape)), ti.Vector(shift)
 
 
-def _weights(grid: Grid, fraction: float, tv_density: float, tv_features: float, sparsity: float):
-    """Chance of a block as 32 bits, and the weights over the voxels that makes their mean the full sum's."""
+def _chance(fraction: float) -> int:
+    """Chance of a block as 32 bits."""
+    return min(round(fraction * 2**32), 2**32 - 1)
+
+
+def _weight(grid: Grid, regulariser: Regulariser, fraction: float) -> float:
+    """The weight over the voxels that makes the mean over steps the full sum's."""
     voxels = grid.shape[0] * grid.shape[1] * grid.shape[2]
-    per_edge = fraction * (kernels.EDGE - 1) / kernels.EDGE * voxels
-    chance = min(round(fraction * 2**32), 2**32 - 1)
-    return chance, tv_density / per_edge, tv_features / per_edge, sparsity / (fraction * voxels)
+    if regulariser.of == kernels.OPTICAL_DEPTH:
+        return regulariser.weight / (fraction * voxels)
+    return regulariser.weight / (fraction * (kernels.EDGE - 1) / kernels.EDGE * voxels)
+
+
+def _call(
+    grid: Grid, regulariser: Regulariser, seed: int, step: int, fraction: float
+) -> tuple[ti.Vector, ti.Vector, ti.Vector, int, int, int, float]:
+    """The last arguments of both kernels: which blocks, when, at what chance, and the weight of one."""
+    return *_blocks(grid, seed, step), seed, step, _chance(fraction), _weight(grid, regulariser, fraction)
 
 
 @ti.ad.grad_replaced
-def regularise(grid: Grid, buffer: RayBuffer, seed, step, fraction, tv_density, tv_features, sparsity):
-    """Add total variation and sparsity, estimated on a random `fraction` of the blocks, to the loss."""
-    place = _blocks(grid, seed, step)
-    weights = _weights(grid, fraction, tv_density, tv_features, sparsity)
-    kernels.regularise(grid.fields, buffer.fields, grid.variant, *place, seed, step, *weights)
+def regularise(grid: Grid, buffer: RayBuffer, regulariser: Regulariser, seed: int, step: int, fraction: float) -> None:
+    """Add a regulariser, estimated on a random `fraction` of the blocks, to the loss."""
+    penalty = (regulariser.of, regulariser.value)
+    call = _call(grid, regulariser, seed, step, fraction)
+    kernels.regularise(grid.fields, buffer.fields, grid.variant, *penalty, *call)
 
 
 @ti.ad.grad_for(regularise)
-def _(grid: Grid, buffer: RayBuffer, seed, step, fraction, tv_density, tv_features, sparsity):
-    place = _blocks(grid, seed, step)
-    weights = _weights(grid, fraction, tv_density, tv_features, sparsity)
-    kernels.regularise_adjoint(grid.fields, buffer.fields, grid.variant, *place, seed, step, *weights)
+def _(grid: Grid, buffer: RayBuffer, regulariser: Regulariser, seed: int, step: int, fraction: float) -> None:
+    penalty = (regulariser.of, regulariser.slope)
+    call = _call(grid, regulariser, seed, step, fraction)
+    kernels.regularise_adjoint(grid.fields, buffer.fields, grid.variant, *penalty, *call)

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from raymarch.arguments import checked
-from raymarch.arrays import array, numeric, vector
-from raymarch.checks import WORLD, Wrong, instance_of, number, shown, whole
+from raymarch.arguments.arrays import Numbers, array, numeric, vector
+from raymarch.arguments.checks import WORLD, Wrong, instance_of, number, shown, whole
+from raymarch.arguments.declared import checked
 from raymarch.errors import RaymarchError
 from raymarch.geometry.lens import project, unproject
 from raymarch.geometry.pose import BOX, PLACE, look_at, require_rigid
@@ -46,7 +46,7 @@ class Camera:
     width: int
     height: int
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         pose = require_rigid(self.world_from_camera)
         pose.setflags(write=False)
         focal = vector(2, 1 / WORLD, WORLD)("focal", self.focal)
@@ -60,13 +60,22 @@ class Camera:
 
     @classmethod
     @checked(fov=FOV, width=SIDE, height=SIDE)
-    def from_fov(cls, world_from_camera, fov: float, width: int, height: int) -> Camera:
+    def from_fov(cls, world_from_camera: Numbers, fov: float, width: int, height: int) -> Camera:
         """Camera of a horizontal field of view [radian, between 0 and pi] with its principal point in the middle."""
         focal = 0.5 * width / np.tan(0.5 * fov)
         return cls(world_from_camera, (focal, focal), (width / 2, height / 2), width, height)
 
     @classmethod
-    def look_at(cls, eye, target=(0, 0, 0), up=(0, 0, 1), *, fov=0.7, width=256, height=256) -> Camera:
+    def look_at(
+        cls,
+        eye: Numbers,
+        target: Numbers = (0, 0, 0),
+        up: Numbers = (0, 0, 1),
+        *,
+        fov: float = 0.7,
+        width: int = 256,
+        height: int = 256,
+    ) -> Camera:
         """Camera at `eye` that looks at `target` (world units) with a horizontal field of view `fov` [radian]."""
         return cls.from_fov(look_at(eye, target, up), fov, width, height)
 
@@ -92,11 +101,11 @@ class Camera:
         )
 
     @checked(world_from_world=MOTION)
-    def moved(self, world_from_world) -> Camera:
+    def moved(self, world_from_world: Numbers) -> Camera:
         """The camera carried along by a rigid motion (4, 4) of the world."""
         return replace(self, world_from_camera=world_from_world @ self.world_from_camera)
 
-    def rays(self, pixels=None) -> Rays:
+    def rays(self, pixels: Numbers | None = None) -> Rays:
         """One ray per pixel centre, row by row, (height * width) of them, or of the pixels whose indices are given."""
         total = self.height * self.width
         index = np.arange(total) if pixels is None else self.require_pixels(pixels)
@@ -118,7 +127,7 @@ class Camera:
         local = (points - self.position) @ self.world_from_camera[:3, :3]
         return project(local, self.focal, self.principal)
 
-    def require_pixels(self, pixels) -> np.ndarray:
+    def require_pixels(self, pixels: Numbers) -> np.ndarray:
         """Indices of pixels as an array; else RaymarchError."""
         total = self.height * self.width
         try:
@@ -136,7 +145,7 @@ CAMERA = instance_of(Camera, "a Camera")
 
 
 @checked(target=PLACE, radius=number(0, WORLD, above=True), count=whole(1, 1 << 20), elevation=ELEVATION, like=CAMERA)
-def orbit(target, radius: float, count: int, *, elevation: float = 25.0, like: Camera) -> list[Camera]:
+def orbit(target: Numbers, radius: float, count: int, *, elevation: float = 25.0, like: Camera) -> list[Camera]:
     """`count` cameras on a circle about the z axis through `target`, `radius` [world unit] away, `elevation` [degree].
 
     Raises RaymarchError for an elevation beyond 89 degrees either way.
@@ -154,7 +163,9 @@ def orbit(target, radius: float, count: int, *, elevation: float = 25.0, like: C
 
 
 @checked(box=BOX, count=whole(1, 1 << 20), elevation=ELEVATION, size=SIDE, fov=FOV)
-def orbit_of_volume(box, count: int, *, elevation: float = 25.0, size: int = 512, fov: float = 0.7) -> list[Camera]:
+def orbit_of_volume(
+    box: Numbers, count: int, *, elevation: float = 25.0, size: int = 512, fov: float = 0.7
+) -> list[Camera]:
     """`count` square cameras of `size` pixels around a box (2, 3), `elevation` in degrees, far enough to see it whole.
 
     Raises RaymarchError for an elevation beyond 89 degrees either way.

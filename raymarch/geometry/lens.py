@@ -23,7 +23,9 @@ def unproject(pixels: np.ndarray, focal: Sequence[float], principal: Sequence[fl
     return np.concatenate([plane, -np.ones_like(plane[..., :1])], axis=-1)
 
 
-def unproject_tangent(plane: np.ndarray, focal: Sequence[float], dot_focal, dot_principal) -> np.ndarray:
+def unproject_tangent(
+    plane: np.ndarray, focal: Sequence[float], dot_focal: np.ndarray | None, dot_principal: np.ndarray | None
+) -> np.ndarray:
     """dot_ of places (ray, 2) on the plane z = -1, by the lens; None for what does not move."""
     dot_plane = np.zeros_like(plane)
     if dot_focal is not None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from raymarch.arguments import checked
-from raymarch.arrays import array, vector
-from raymarch.checks import WORLD, Check
+from raymarch.arguments.arrays import Numbers, array, vector
+from raymarch.arguments.checks import WORLD, Check
+from raymarch.arguments.declared import checked
 from raymarch.errors import RaymarchError
 
 PLACE = vector(3, -WORLD, WORLD)  # of a point in the world
@@ -19,7 +20,7 @@ RIGID_TOLERANCE = 1e-3
 
 
 @checked(eye=PLACE, target=PLACE, up=vector(3, -WORLD, WORLD))
-def look_at(eye, target=(0.0, 0.0, 0.0), up=(0.0, 0.0, 1.0)) -> np.ndarray:
+def look_at(eye: Numbers, target: Numbers = (0.0, 0.0, 0.0), up: Numbers = (0.0, 0.0, 1.0)) -> np.ndarray:
     """`world_from_camera` (4, 4) of a camera at `eye` that looks at `target`, all in world units.
 
     Raises RaymarchError where eye and target coincide or `up` is along the line of sight.
@@ -44,7 +45,7 @@ def look_at(eye, target=(0.0, 0.0, 0.0), up=(0.0, 0.0, 1.0)) -> np.ndarray:
     return world_from_camera
 
 
-def exp_rigid(twist) -> np.ndarray:
+def exp_rigid(twist: Numbers) -> np.ndarray:
     """Rigid transform (4, 4) of six numbers: translation [unit of the frame], then rotation vector [radian].
 
     The exponential of the twist (Sola et al. 2018, "A micro Lie theory", SE(3)).
@@ -68,7 +69,7 @@ def exp_rigid(twist) -> np.ndarray:
     return out
 
 
-def twist_about(world_from_camera: np.ndarray, centre) -> np.ndarray:
+def twist_about(world_from_camera: np.ndarray, centre: Numbers) -> np.ndarray:
     """Twists in camera axes (6, 6) of six moves of a camera: by parts of its distance to `centre`, and turns about it.
 
     Example:
@@ -84,7 +85,7 @@ def twist_about(world_from_camera: np.ndarray, centre) -> np.ndarray:
     return out
 
 
-def right_jacobian(twist) -> np.ndarray:
+def right_jacobian(twist: Numbers) -> np.ndarray:
     """How exp moves with its twist: exp(twist + d) = exp(twist) exp(J d) to first order (6, 6).
 
     The series sum_k (-ad)^k / (k + 1)! (Sola et al. 2018, SE(3)), good to 1e-15 for rotations up to pi.
@@ -94,7 +95,7 @@ def right_jacobian(twist) -> np.ndarray:
         True
     """
 
-    def hat(a):
+    def hat(a: np.ndarray) -> np.ndarray:
         return np.array([[0, -a[2], a[1]], [a[2], 0, -a[0]], [-a[1], a[0], 0]])
 
     v, w = np.split(np.asarray(twist, float), 2)
@@ -105,7 +106,7 @@ def right_jacobian(twist) -> np.ndarray:
     return out
 
 
-def require_rigid(world_from_camera, name: str = "world_from_camera") -> np.ndarray:
+def require_rigid(world_from_camera: Numbers, name: str = "world_from_camera") -> np.ndarray:
     """The matrix as (4, 4) f64 if it is a rotation and a translation; else RaymarchError that says what is off."""
     matrix = array(4, 4, low=-WORLD, high=WORLD, cure="scale the world")(name, world_from_camera)
     if not np.allclose(matrix[3], (0, 0, 0, 1), atol=1e-6):
@@ -124,7 +125,7 @@ def require_rigid(world_from_camera, name: str = "world_from_camera") -> np.ndar
     return rigid
 
 
-def require_box(box) -> np.ndarray:
+def require_box(box: Numbers) -> np.ndarray:
     """The box as (2, 3) f64, lower corner then upper; else RaymarchError."""
     corners = CORNERS("box", box)
     if not (corners[1] > corners[0]).all():
@@ -137,7 +138,7 @@ def require_box(box) -> np.ndarray:
 BOX = Check(CORNERS.wanted, require_box)
 
 
-def require_affine(world_from_index) -> np.ndarray:
+def require_affine(world_from_index: Numbers) -> np.ndarray:
     """The affine of a volume as (4, 4) f64 if it has an inverse and voxels that single precision can tell apart.
 
     Edges of voxels are over 1e-9 and all numbers within 1e9 [world unit]; else RaymarchError.
@@ -157,7 +158,7 @@ def require_affine(world_from_index) -> np.ndarray:
     return affine
 
 
-def affine_of_box(box, shape) -> np.ndarray:
+def affine_of_box(box: Numbers, shape: Sequence[int]) -> np.ndarray:
     """`world_from_index` (4, 4) of a grid of `shape` samples whose first and last samples lie on the box's faces.
 
     Example:
@@ -171,7 +172,7 @@ def affine_of_box(box, shape) -> np.ndarray:
     return affine
 
 
-def grid_of_box(box, resolution: int) -> tuple[np.ndarray, tuple[int, int, int]]:
+def grid_of_box(box: Numbers, resolution: int) -> tuple[np.ndarray, tuple[int, int, int]]:
     """The box grown to whole cubic voxels, and its shape with `resolution` samples along the longest side."""
     lower, upper = require_box(box)
     voxel = float((upper - lower).max()) / (resolution - 1)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raymarch.arrays import array
-from raymarch.checks import WORLD, instance_of
+from raymarch.arguments.arrays import array
+from raymarch.arguments.checks import WORLD, instance_of
 from raymarch.errors import RaymarchError
 
 ORIGIN, DIRECTION = array("ray", 3, low=-WORLD, high=WORLD, cure="scale the world"), array("ray", 3)
@@ -31,7 +31,7 @@ class Rays:
     origin: np.ndarray
     direction: np.ndarray
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         origin, direction = ORIGIN("origin", self.origin), DIRECTION("direction", self.direction)
         if origin.shape != direction.shape:
             raise RaymarchError(

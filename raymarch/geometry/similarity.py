@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from raymarch.arguments.arrays import Numbers
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import project, project_slope
 from raymarch.geometry.pose import exp_rigid
@@ -15,7 +16,7 @@ POINTS, TURNS = 4, 6  # points an axis of the box that are looked at, and Gauss-
 NEAREST = 0.05  # of the box's diagonal: points nearer to a camera, or behind it, are not looked at
 
 
-def similarity(cameras: Sequence[Camera], onto: Sequence[Camera], box=None) -> np.ndarray:
+def similarity(cameras: Sequence[Camera], onto: Sequence[Camera], box: Numbers | None = None) -> np.ndarray:
     """The similarity (4, 4) of the world that brings cameras nearest to others: rotation, shift and one scale.
 
     Without a box: the rotation is the mean over the cameras' own; the scale makes their spreads alike, 1 where there is
@@ -42,7 +43,7 @@ def similarity(cameras: Sequence[Camera], onto: Sequence[Camera], box=None) -> n
     return out if box is None else _seen_alike(out, cameras, onto, np.asarray(box, float))
 
 
-def _seen_alike(found: np.ndarray, cameras, onto, box: np.ndarray) -> np.ndarray:
+def _seen_alike(found: np.ndarray, cameras: Sequence[Camera], onto: Sequence[Camera], box: np.ndarray) -> np.ndarray:
     """The similarity near `found` by which the cameras see the box's points where the others do."""
     axes = np.linspace(box[0], box[1], POINTS).T
     corners = np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, 3)
@@ -87,7 +88,7 @@ def carried(camera: Camera, world_from_world: np.ndarray) -> Camera:
     return replace(camera, world_from_camera=pose)
 
 
-def aligned(cameras: Sequence[Camera], onto: Sequence[Camera], box=None) -> list[Camera]:
+def aligned(cameras: Sequence[Camera], onto: Sequence[Camera], box: Numbers | None = None) -> list[Camera]:
     """The cameras moved by the one similarity that brings them nearest to the others; `box` as of `similarity`."""
     moved = similarity(cameras, onto, box)
     return [carried(camera, moved) for camera in cameras]

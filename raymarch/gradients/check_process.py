@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 
 from raymarch import runtime
-from raymarch.arguments import checked
-from raymarch.checks import one_of, optional, some_of, whole
+from raymarch.arguments.checks import one_of, optional, some_of, whole
+from raymarch.arguments.declared import checked
 from raymarch.data.views import CAMERAS, Views, require_colour
 from raymarch.data.volume import VOLUME, Volume
 from raymarch.errors import RaymarchError
@@ -145,7 +145,9 @@ def check_gradients(
     return GradientReport(tuple(GradientRow(**row) for row in rows), time.perf_counter() - started, volume.shape)
 
 
-def _rows_here(volume: Volume, camera: Camera, march: March, names, precision, rays, seed) -> list[GradientRow]:
+def _rows_here(
+    volume: Volume, camera: Camera, march: March, names: Sequence[str], precision: str, rays: int, seed: int
+) -> list[GradientRow]:
     """The check in this process, where a mode of the user's own is."""
     running = runtime.start()
     if running.precision != precision:
@@ -156,7 +158,9 @@ def _rows_here(volume: Volume, camera: Camera, march: March, names, precision, r
     return _rows(volume, camera, march, names, rays, seed)
 
 
-def _rows(volume: Volume, camera: Camera, march: March, names, rays: int, seed: int) -> list[GradientRow]:
+def _rows(
+    volume: Volume, camera: Camera, march: March, names: Sequence[str], rays: int, seed: int
+) -> list[GradientRow]:
     pixels = _pixels(volume, camera, march, rays, seed)
     with Linearised(volume, camera, background=_seen(volume), exposure=EXPOSURE, march=march, pixels=pixels) as seen:
         return check_rows(seen, names, seed)
@@ -185,7 +189,7 @@ def _work(folder: Path) -> list[GradientRow]:
     return _rows(volume, camera, march, how["names"], how["rays"], how["seed"])
 
 
-def _seen(volume: Volume):
+def _seen(volume: Volume) -> tuple[float, ...]:
     """A background that no channel is lost on: the volume's own, unless it is black somewhere."""
     colour = require_colour(volume.background)
     return tuple(c if c > 0 else 0.25 for c in colour)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,7 +52,9 @@ class GradientRow:
     verdict: str
 
 
-def check_rows(seen: Linearised, parameters=None, seed: int = 0, pairs: int = PAIRS) -> list[GradientRow]:
+def check_rows(
+    seen: Linearised, parameters: Sequence[str] | None = None, seed: int = 0, pairs: int = PAIRS
+) -> list[GradientRow]:
     """A row for each group, all that the mode sees if none are named, in the precision that runs.
 
     Raises RaymarchError for a group that does not exist and for one that the mode does not see.
@@ -68,7 +71,9 @@ def check_rows(seen: Linearised, parameters=None, seed: int = 0, pairs: int = PA
     return [_row(seen, name, tried, rng) for name in parameters]
 
 
-def _row(seen: Linearised, name: str, pairs, rng) -> GradientRow:
+def _row(
+    seen: Linearised, name: str, pairs: list[tuple[np.ndarray, Parameters]], rng: np.random.Generator
+) -> GradientRow:
     precision = "f32" if runtime.single_precision() else "f64"
     shape = {"density": seen.volume.density.shape, "colour": seen.volume.features.shape, **SHAPES}[name]
     unit = _unit(seen, name)
@@ -103,7 +108,7 @@ def _row(seen: Linearised, name: str, pairs, rng) -> GradientRow:
     return GradientRow(name, seen.march.rule.name, precision, dot, difference, worst, kinks, verdict)
 
 
-def _harmonics(seen: Linearised, name: str, rng) -> list[float | None]:
+def _harmonics(seen: Linearised, name: str, rng: np.random.Generator) -> list[float | None]:
     """Relative errors of the tangent by each harmonic alone, where they enter: in a mixture one hides behind the rest.
 
     Those by colour are along a direction of this harmonic's numbers. Those by what turns rays are in a volume without
@@ -153,7 +158,9 @@ def _unit(seen: Linearised, name: str) -> float:
     return 0.01 * seen.viewpoint.voxel if name == "box" else 1.0
 
 
-def _singles(gradient: Parameters, name: str, shape, unit: float, rng) -> list[np.ndarray]:
+def _singles(
+    gradient: Parameters, name: str, shape: tuple[int, ...], unit: float, rng: np.random.Generator
+) -> list[np.ndarray]:
     """Directions of single numbers: all of a small group, some with a gradient of a large one."""
     flat = np.abs(np.asarray(getattr(gradient, name))).reshape(-1)
     there = np.flatnonzero(flat > 1e-3 * flat.max()) if flat.max() > 0 else np.arange(flat.size)
@@ -166,7 +173,9 @@ def _singles(gradient: Parameters, name: str, shape, unit: float, rng) -> list[n
     return out
 
 
-def _difference(seen: Linearised, direction: Parameters, widths=WIDTHS) -> tuple[float | None, float]:
+def _difference(
+    seen: Linearised, direction: Parameters, widths: Sequence[float] = WIDTHS
+) -> tuple[float | None, float]:
     """Relative error of the tangent against central differences, and the share of rays at kinks.
 
     No error where no width leaves half of what moves free of kinks, all rays then being at them, nor where next to

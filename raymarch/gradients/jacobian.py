@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from raymarch.arguments import checked
+from raymarch.arguments.arrays import Colour, Numbers
+from raymarch.arguments.declared import checked
 from raymarch.data.volume import VOLUME, Volume
 from raymarch.geometry.camera import CAMERA, Camera
 from raymarch.gradients.linearised import Linearised
-from raymarch.gradients.parameters import EXPOSURE, NEUTRAL_EXPOSURE, columns_of
+from raymarch.gradients.parameters import EXPOSURE, NEUTRAL_EXPOSURE, Columns, columns_of
 from raymarch.rendering.march import MARCH, March
 from raymarch.rendering.renderer import BACKGROUND
 
@@ -17,12 +18,12 @@ from raymarch.rendering.renderer import BACKGROUND
 def jacobian(
     volume: Volume,
     camera: Camera,
-    parameters=("pose",),
+    parameters: Columns = ("pose",),
     *,
     march: March = March(),
-    background=None,
-    exposure=NEUTRAL_EXPOSURE,
-    pixels=None,
+    background: Colour | None = None,
+    exposure: Numbers = NEUTRAL_EXPOSURE,
+    pixels: Numbers | None = None,
 ) -> np.ndarray:
     """d image / d parameters, all columns carried by one pass over the rays, a dozen at a time.
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
+from typing import TypeAlias
 
 import numpy as np
 
-from raymarch.arrays import array, numeric, vector
-from raymarch.checks import LARGEST, Check, Wrong, one_of, shown
+from raymarch.arguments.arrays import array, numeric, vector
+from raymarch.arguments.checks import LARGEST, Check, Wrong, one_of, shown
 from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
 from raymarch.kernels.march.mode import Mode
@@ -45,7 +46,7 @@ def require_groups(names: Iterable[str], mode: Mode) -> None:
 def _direction(axes: str, shape: tuple[int, ...] | None) -> Check:
     """Numbers of a shape, or of as many axes; a gradient may be anything, so whether they are finite is asked later."""
 
-    def read(value) -> np.ndarray:
+    def read(value: object) -> np.ndarray:
         values = numeric(value)
         if values.shape != shape if shape is not None else values.ndim != axes.count(",") + 1:
             raise Wrong(f"has shape {values.shape}")
@@ -83,7 +84,7 @@ class Parameters:
     step: np.ndarray | None = None
     box: np.ndarray | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name, value in list(vars(self).items()):
             if value is not None:
                 object.__setattr__(self, name, DIRECTIONS[name](name, value))
@@ -94,6 +95,9 @@ class Parameters:
         return float(sum(np.vdot(a, b) for a, b in pairs if a is not None and b is not None))
 
 
+Columns: TypeAlias = "str | Parameters | Sequence[str | Parameters]"  # as `columns_of` reads them
+
+
 def units(group: str) -> list[Parameters]:
     """A direction for each number of a group; RaymarchError for what is none."""
     GROUP("parameter", group)
@@ -101,7 +105,7 @@ def units(group: str) -> list[Parameters]:
     return [Parameters(**{group: unit.reshape(SHAPES[group])}) for unit in np.eye(size)]
 
 
-def columns_of(parameters) -> list[Parameters]:
+def columns_of(parameters: Columns) -> list[Parameters]:
     """A direction for each number of the groups named and each `Parameters` given, one or several of them."""
     several = [parameters] if isinstance(parameters, (str, Parameters)) else parameters
     if not isinstance(several, (list, tuple)) or not several:
@@ -110,7 +114,7 @@ def columns_of(parameters) -> list[Parameters]:
     return [one for each in several for one in ([each] if isinstance(each, Parameters) else units(each))]
 
 
-def require_directions(dots, volume: Volume) -> list[Parameters]:
+def require_directions(dots: Parameters | Sequence[Parameters], volume: Volume) -> list[Parameters]:
     """Directions of finite numbers, whose density and colour have the volume's shapes; else RaymarchError."""
     given = [dots] if isinstance(dots, Parameters) else dots
     if not isinstance(given, (list, tuple)) or not all(isinstance(dot, Parameters) for dot in given):

@@ -68,7 +68,7 @@ class Projection:
 
     def adjoint(
         self, rays: Rays, origin: np.ndarray, index_direction: np.ndarray, view_direction: np.ndarray, dt: np.ndarray
-    ):
+    ) -> Parameters:
         """Parameters' d_ from the d_ of index-space origin and way, of heading (ray, 3), and of dt (ray,)."""
         local, length = self._local(rays)
         linear = self.index_from_world[:3, :3]

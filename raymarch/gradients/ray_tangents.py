@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,7 +40,7 @@ class RayTangents(Owner[MotionFields]):
         width = 4 if runtime.single_precision() else 8
         self._columns = columns
 
-        def size_of(room) -> int:
+        def size_of(room: Sequence[int]) -> int:
             return room[0] * (10 + 13 * columns) * width
 
         self._own((columns,), self._build, size_of, room=(int(capacity),), step=STEP)

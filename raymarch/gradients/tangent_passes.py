@@ -9,7 +9,7 @@ import numpy as np
 
 from raymarch.data.volume import Volume
 from raymarch.device.grid import Grid
-from raymarch.device.owner import Closing
+from raymarch.device.owner import Holder
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.gradients.parameters import GEOMETRY, Parameters
 from raymarch.gradients.ray_tangents import RayTangents
@@ -21,7 +21,7 @@ from raymarch.kernels.march.geometry import geometry_tangent
 from raymarch.kernels.march.march import march_tangent
 
 
-class TangentPasses(Closing):
+class TangentPasses(Holder):
     """Passes of up to `columns` directions over one grid and its rays; memory is taken when first wanted and kept."""
 
     def __init__(self, volume: Volume, grid: Grid, buffer: RayBuffer, columns: int):
@@ -30,10 +30,6 @@ class TangentPasses(Closing):
         self._shifted: Grid | None = None
         self._by_volume: dict[tuple[int, int], VolumeTangents] = {}
         self._by_rays: dict[int, RayTangents] = {}
-
-    def close(self) -> None:
-        """Free the device memory."""
-        self._owners.close()
 
     def shifted_grid(self, direction: Parameters, h: float) -> Grid:
         """A second grid like the first, with density and colour moved by h times a direction."""

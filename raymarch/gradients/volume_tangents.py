@@ -41,7 +41,7 @@ class VolumeTangents(Owner[DotFields]):
         width = 4 if runtime.single_precision() else 8
         numbers = columns * (1 + channels)
 
-        def size_of(room) -> int:
+        def size_of(room: Sequence[int]) -> int:
             return math.prod(room) * numbers * width
 
         def require() -> None:

@@ -8,20 +8,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from raymarch.arguments import checked
-from raymarch.checks import Check, optional
+from raymarch.arguments.arrays import Numbers
+from raymarch.arguments.checks import Check, optional
+from raymarch.arguments.declared import checked
 from raymarch.data.views import CAMERAS, Views
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import unproject
 from raymarch.geometry.pose import BOX
-
-if TYPE_CHECKING:
-    pass
 from raymarch.plot.panels import panels
 
+if TYPE_CHECKING:
+    from matplotlib.typing import ColorType
+    from mpl_toolkits.mplot3d import Axes3D
 
-def _line_colour(value):
+
+def _line_colour(value: ColorType) -> ColorType:
     from matplotlib.colors import to_rgba_array
 
     to_rgba_array(value)
@@ -32,7 +34,13 @@ LINE_COLOUR = Check("a colour that Matplotlib knows", _line_colour)
 
 
 @checked(views=CAMERAS, box=optional(BOX), colour=LINE_COLOUR)
-def cameras(views: Views | Camera | Iterable[Camera], box=None, ax=None, *, colour: str = "C0"):
+def cameras(
+    views: Views | Camera | Iterable[Camera],
+    box: Numbers | None = None,
+    ax: Axes3D | None = None,
+    *,
+    colour: str = "C0",
+) -> Axes3D:
     """Cameras in the world as pyramids that open where they look, a roof on the image's upper edge.
 
     Args:

@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from raymarch.arguments import checked
-from raymarch.checks import one_of, shown
+from raymarch.arguments.checks import one_of, shown
+from raymarch.arguments.declared import checked
 from raymarch.errors import RaymarchError
 from raymarch.fitting.report import Report
+from raymarch.plot.panels import panels
 
 if TYPE_CHECKING:
+    import numpy as np
+    from matplotlib.axes import Axes
+
     from raymarch.fitting.fitter import Fit, Fitter
-from raymarch.plot.panels import panels
 
 
 @checked(against=one_of("steps", "seconds"))
-def history(fit: Fit | Fitter | Sequence[Report], axes=None, *, against: str = "steps"):
+def history(
+    fit: Fit | Fitter | Sequence[Report], axes: Sequence[Axes] | np.ndarray | None = None, *, against: str = "steps"
+) -> tuple[Axes, ...]:
     """Loss and PSNR over a fit, as it measured them on its own rays; dotted lines where the grid became finer.
 
     Args:

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from raymarch.arguments import checked
-from raymarch.arrays import display
-from raymarch.checks import whole
+from raymarch.arguments.arrays import Numbers, display
+from raymarch.arguments.checks import whole
+from raymarch.arguments.declared import checked
 from raymarch.data.views import VIEWS, Views
 from raymarch.errors import RaymarchError
 from raymarch.evaluation.metrics import psnr
+from raymarch.plot.panels import panels
 
 if TYPE_CHECKING:
-    pass
-from raymarch.plot.panels import panels
+    from matplotlib.axes import Axes
 
 
 @checked(image=display, truth=display)
-def comparison(image, truth, axes=None):
+def comparison(image: Numbers, truth: Numbers, axes: Sequence[Axes] | np.ndarray | None = None) -> tuple[Axes, ...]:
     """An image, the true one and how far they are apart.
 
     Args:
@@ -33,7 +34,7 @@ def comparison(image, truth, axes=None):
         >>> axes[2].get_title()
         'difference, PSNR 20.00 dB'
     """
-    if image.ndim not in (2, 3) or image.ndim == 3 and image.shape[2] != 3:
+    if image.ndim not in (2, 3) or (image.ndim == 3 and image.shape[2] != 3):
         raise RaymarchError(f"image is {image.shape}, want (height, width, 3) or (height, width); take alpha off first")
     decibel = psnr(image, truth)
     difference = np.abs(np.clip(image, 0, 1) - truth).reshape(*image.shape[:2], -1).mean(axis=-1)
@@ -48,7 +49,7 @@ def comparison(image, truth, axes=None):
 
 
 @checked(views=VIEWS, count=whole(1, 10**6))
-def images(views: Views, count: int = 8, axes=None):
+def images(views: Views, count: int = 8, axes: Sequence[Axes] | np.ndarray | None = None) -> tuple[Axes, ...]:
     """A sheet of images, spread evenly over the views, over their background.
 
     Args:
@@ -63,7 +64,7 @@ def images(views: Views, count: int = 8, axes=None):
         >>> [ax.get_title() for ax in images(views)]
         ['first']
     """
-    count = min(count, len(views)) if axes is None else np.size(axes)
+    count = min(count, len(views)) if axes is None else np.size(axes)  # type: ignore[arg-type]  # of any objects
     if not 1 <= count <= len(views):
         raise RaymarchError(f"{count} images asked for, want 1 to {len(views)}, one a view; change count or the Axes")
     sheet = panels(axes, count, (2.4, 2.4 * views.images.shape[1] / views.images.shape[2] + 0.25))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,10 +10,17 @@ import numpy as np
 from raymarch.errors import RaymarchError
 
 if TYPE_CHECKING:
-    pass
+    from matplotlib.axes import Axes
 
 
-def panels(given, count: int, size: tuple[float, float], *, width_ratios=None, projection=None) -> tuple[Any, ...]:
+def panels(
+    given: Axes | Sequence[Axes] | np.ndarray | None,
+    count: int,
+    size: tuple[float, float],
+    *,
+    width_ratios: Sequence[float] | None = None,
+    projection: str | None = None,
+) -> tuple[Any, ...]:
     """`count` Axes: those given, or new ones of `size` [inch], up to four a row."""
     from matplotlib.axes import Axes
 

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from raymarch.arguments import checked
-from raymarch.arrays import numeric
-from raymarch.checks import Wrong, number, one_of, optional
+from raymarch.arguments.arrays import numeric
+from raymarch.arguments.checks import Wrong, number, one_of, optional
+from raymarch.arguments.declared import checked
 from raymarch.data.volume import VOLUME, Y00, Volume
 from raymarch.errors import RaymarchError
+from raymarch.plot.panels import panels
 
 if TYPE_CHECKING:
-    pass
-from raymarch.plot.panels import panels
+    from matplotlib.axes import Axes
 
 LIMIT = number(0, above=True, unit="1/world unit", cure="leave it out to have it found")
 VISIBLE = 0.01  # share of the greatest sigma below which a slice of colour is left blank
 
 
 @checked(volume=VOLUME, what=one_of("sigma", "colour"), limit=optional(LIMIT))
-def slices(volume: Volume, index="middle", what: str = "sigma", axes=None, *, limit: float | None = None):
+def slices(
+    volume: Volume,
+    index: str | Sequence[int] | np.ndarray | None = "middle",
+    what: str = "sigma",
+    axes: Sequence[Axes] | np.ndarray | None = None,
+    *,
+    limit: float | None = None,
+) -> tuple[Axes, ...]:
     """Three slices of a volume at right angles, in world coordinates; what is drawn are its samples.
 
     Args:
@@ -38,7 +46,7 @@ def slices(volume: Volume, index="middle", what: str = "sigma", axes=None, *, li
         >>> [ax.get_title() for ax in slices(volume, index=(16, 16, 0))]
         ['z = -1', 'y = 0.0323', 'x = 0.0323']
     """
-    middle = index is None or isinstance(index, str) and index == "middle"
+    middle = index is None or (isinstance(index, str) and index == "middle")
     at = np.array(volume.shape) // 2 if middle else _index(index)
     if at.shape != (3,) or at.dtype.kind not in "iu" or (at < 0).any() or (at >= volume.shape).any():
         raise RaymarchError(f"index is {index!r}, want 'middle' or three whole numbers within {volume.shape}")
@@ -67,7 +75,7 @@ def slices(volume: Volume, index="middle", what: str = "sigma", axes=None, *, li
     return three
 
 
-def _index(value) -> np.ndarray:
+def _index(value: object) -> np.ndarray:
     try:
         return numeric(value)
     except Wrong:

@@ -8,22 +8,26 @@ this (the volume moves along), so at the end the cameras are put back over those
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 import numpy as np
 import taichi as ti
 
-from raymarch.arguments import checked
-from raymarch.checks import callback, optional, some_of
+from raymarch.arguments.arrays import Numbers
+from raymarch.arguments.checks import callback, optional, some_of
+from raymarch.arguments.declared import checked
 from raymarch.data.views import VIEWS, Views
 from raymarch.device.image_store import ImageStore
+from raymarch.device.owner import Closing
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
 from raymarch.fitting.bounds import find_box
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.interrupt import asked_to_stop
-from raymarch.fitting.settings import FIT_SETTINGS, FitSettings, preset
+from raymarch.fitting.presets import preset
+from raymarch.fitting.settings import FIT_SETTINGS, FitSettings
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.pose import BOX, exp_rigid, twist_about
 from raymarch.geometry.rays import Rays
@@ -33,12 +37,13 @@ from raymarch.gradients.projection import Projection
 from raymarch.gradients.ray_tangents import RayTangents
 from raymarch.kernels.march.geometry import geometry_tangent
 from raymarch.kernels.march.march import march
+from raymarch.registration.normal_equations import POSE, exposures_of, move_of
+from raymarch.registration.pyramid import Pyramid, images_without, random_pixels, smaller, without_exposure
 
 REFINABLE = ("pose", "focal", "exposure")
 STEP = 1.0  # voxels, the fit's own
 RAYS = 1 << 17  # rays that all cameras are moved by at once
 FIRST, EVERY = 80, 40  # steps before the first move, and between two
-DAMPING = 1e-3
 MOMENTUM = 0.5  # of the moves: the volume follows the cameras, and so holds back what they err by together
 LARGEST = 0.03  # a move's radians, and its share of the distance, are cut to this
 SETTINGS = preset("default", resolution=192, hull=False, levels=((0.0, 0.25), (0.1, 0.4), (0.25, 0.65), (0.45, 1.0)))
@@ -71,10 +76,10 @@ class Refinement:
 )
 def refine(
     views: Views,
-    parameters=("pose",),
+    parameters: str | Sequence[str] = ("pose",),
     settings: FitSettings = SETTINGS,
     *,
-    box=None,
+    box: Numbers | None = None,
     show: Callable[[float, float], None] | None = None,
 ) -> Refinement:
     """Refine the cameras of an image set together with a volume, from poses a degree or so off.
@@ -98,10 +103,7 @@ def refine(
     """
     if settings.steps is not None and settings.steps < FIRST:
         raise RaymarchError(f"settings have {settings.steps} steps, want {FIRST} or more: before, no camera moves")
-    if box is None:
-        with ImageStore(views) as store:
-            lower, upper = find_box(views, store)
-        box = np.stack([lower - 0.06 * (upper - lower), upper + 0.06 * (upper - lower)])
+    box = _wide_box(views) if box is None else box
     with (
         asked_to_stop() as asked,
         Fitter(views, settings, box=box) as fitter,
@@ -118,8 +120,15 @@ def refine(
         centre = np.mean(box, axis=0)
         exposures, errors = movement.exposures, tuple(movement.errors)
     degrees, share = np.transpose([_apart(a, b, centre) for a, b in zip(cameras, views.cameras, strict=True)])
-    moved = replace(views, cameras=cameras, images=_without(views.images, exposures))
+    moved = replace(views, cameras=cameras, images=images_without(views.images, exposures))
     return Refinement(moved, exposures, degrees, share, errors)
+
+
+def _wide_box(views: Views) -> np.ndarray:
+    """The box that is found, a little wider: the cameras that found it are off."""
+    with ImageStore(views) as store:
+        lower, upper = find_box(views, store)
+    return np.stack([lower - 0.06 * (upper - lower), upper + 0.06 * (upper - lower)])
 
 
 def _apart(a: Camera, b: Camera, centre: np.ndarray) -> tuple[float, float]:
@@ -130,83 +139,37 @@ def _apart(a: Camera, b: Camera, centre: np.ndarray) -> tuple[float, float]:
     )
 
 
-def _without(images: np.ndarray, exposures: np.ndarray) -> np.ndarray:
-    """The images with their exposures taken out."""
-    if (exposures == NEUTRAL_EXPOSURE).all():
-        return images
-    colour = (images[..., :3] / 255 - exposures[:, None, None, 3:]) / exposures[:, None, None, :3]
-    out = images.copy()
-    out[..., :3] = np.round(255 * np.clip(colour, 0, 1)).astype(np.uint8)
-    return out
-
-
-def _smaller(camera: Camera, factor: int) -> Camera:
-    """The camera of an image a whole number of times smaller, its last pixels cut off where it does not divide."""
-    (fu, fv), (cu, cv) = camera.focal, camera.principal
-    width, height = camera.width // factor, camera.height // factor
-    return Camera(camera.world_from_camera, (fu / factor, fv / factor), (cu / factor, cv / factor), width, height)
-
-
-def _pixels(image: np.ndarray, count: int, rng) -> np.ndarray:
-    """Random pixels of an image (pixel, 4): three of four where there is something to see, if all is not that."""
-    pixels = rng.permutation(len(image))[:count]
-    there = np.flatnonzero(image[:, 3] < 0.99)
-    some = rng.permutation(there)[: 3 * count // 4]
-    pixels[: len(some)] = some
-    return pixels
-
-
-class _Movement:
+class _Movement(Closing):
     """The cameras as they stand, and what moves them; owns device memory until closed."""
 
-    def __init__(self, fitter: Fitter, parameters: tuple[str, ...]):
+    def __init__(self, fitter: Fitter, parameters: Sequence[str]):
         self.fitter, self.parameters = fitter, parameters
         self.cameras = list(fitter.views.cameras)
         self.exposures = np.tile(NEUTRAL_EXPOSURE, (len(self.cameras), 1))
         self.errors: list[float] = []
         self.each = int(np.clip(RAYS // len(self.cameras), 64, 4096))
-        self._smaller: dict[int, np.ndarray] = {}
+        self.pyramid = Pyramid(fitter.views)
         self.dots = units("pose") + (units("focal") if "focal" in parameters else [])
-        self.buffer = RayBuffer(self.each * len(self.cameras))
-        self.motion = RayTangents(self.buffer.capacity, len(self.dots))
         self.centre = np.mean(fitter.box, axis=0)
-        self.last = np.zeros(6 * len(self.cameras) + len(self.dots) - 6)
+        self.last = np.zeros(POSE * len(self.cameras) + len(self.dots) - POSE)
+        with ExitStack() as owners:
+            self.buffer = owners.enter_context(RayBuffer(self.each * len(self.cameras)))
+            self.motion = owners.enter_context(RayTangents(self.buffer.capacity, len(self.dots)))
+            self._owners = owners.pop_all()
 
-    def __enter__(self) -> _Movement:
-        return self
-
-    def __exit__(self, *_) -> None:
-        self.buffer.close()
-        self.motion.close()
-
-    def _images(self) -> tuple[int, np.ndarray]:
-        """How many times smaller images are that show no more than the volume's level can, and those: colour and T."""
-        views, finest = self.fitter.views, max(self.fitter.grid.shape)
-        _, height, width, channels = views.images.shape
-        factor = 1
-        while min(height, width) // (2 * factor) >= 1.3 * finest:
-            factor *= 2
-        if factor not in self._smaller:
-            h, w = height // factor, width // factor
-            cut = views.images[:, : h * factor, : w * factor] / np.float32(255)
-            alpha = cut[..., 3:] if channels == 4 else np.ones_like(cut[..., :1])
-            colour = cut[..., :3] * alpha + (1 - alpha) * np.array(views.background, np.float32)
-            seen = np.concatenate([colour, 1 - alpha], axis=-1)
-            small = seen.reshape(len(views), h, factor, w, factor, 4).mean((2, 4))
-            self._smaller = {factor: small.reshape(len(views), h * w, 4)}
-        return factor, self._smaller[factor]
+    def close(self) -> None:
+        """Free the device memory."""
+        self._owners.close()
 
     def _drawn(self) -> tuple[int, np.ndarray, np.ndarray]:
         """How much smaller, (view, ray) random pixels, and the colours (view, ray, 4) they should have, T last."""
-        factor, images = self._images()
+        factor = self.pyramid.factor_for(max(self.fitter.grid.shape))
+        images = self.pyramid.images(factor)
         rng = np.random.default_rng((self.fitter.settings.seed, self.fitter.steps_done))
         count = min(self.each, images.shape[1])
-        pixels = np.stack([_pixels(image, count, rng) for image in images])
+        pixels = np.stack([random_pixels(image, count, rng) for image in images])
         target = np.take_along_axis(images, pixels[..., None], 1).astype(float)
-        alpha, gain, offset = 1 - target[..., 3:], self.exposures[:, None, :3], self.exposures[:, None, 3:]
-        behind = (1 - alpha) * np.array(self.fitter.views.background)  # which no exposure touched
-        target[..., :3] = (target[..., :3] - behind - alpha * offset) / gain + behind
-        return factor, pixels, target
+        return factor, pixels, without_exposure(target, self.exposures, self.fitter.views.background)
 
     def move(self) -> None:
         """One Gauss-Newton step of all cameras at once, and the exposures that suit the volume best."""
@@ -223,19 +186,20 @@ class _Movement:
         image = self.buffer.image(count).astype(float).reshape(target.shape)
         geometry_tangent(grid.fields, self.buffer.fields, self.motion.fields, *how)
         slopes = self.motion.dot_image(count).astype(float).reshape(*pixels.shape, len(self.dots), 4)
-        weight = np.array([1, 1, 1, np.sqrt(s.opacity_weight) if fitter.views.has_alpha else 0.0])
+        weight = np.array([1, 1, 1, np.sqrt(fitter.objective.opacity_weight) if fitter.views.has_alpha else 0.0])
         residual = (image - target) * weight
         self.errors.append(float(np.sqrt(np.mean(residual[..., :3] ** 2))))
         self._step(residual, slopes * weight)
         if "exposure" in self.parameters:
-            self._expose(image, target)
+            self.exposures = exposures_of(image, target, self.exposures)
+            fitter.store.set_exposures(self.exposures)
         fitter.store.set_cameras(self.cameras)
 
     def _rays(self, factor: int, pixels: np.ndarray) -> tuple[Rays, list]:
         """The rays of all drawn pixels, view after view, and by each direction the tangents of their geometry."""
         grid, parts = self.fitter.grid, []
         for camera, some in zip(self.cameras, pixels, strict=True):
-            camera = _smaller(camera, factor)
+            camera = smaller(camera, factor)
             projection, rays = Projection(camera, grid.world_from_index, 1.0), camera.rays(some)
             parts.append((rays, [projection.tangent(rays, self._scaled(camera, dot)) for dot in self.dots]))
         rays = Rays(*(np.concatenate([getattr(r, name) for r, _ in parts]) for name in ("origin", "direction")))
@@ -254,41 +218,13 @@ class _Movement:
 
     def _step(self, residual: np.ndarray, slopes: np.ndarray) -> None:
         """Solve for six numbers a camera and what they share, and move them."""
-        views, shared = len(self.cameras), len(self.dots) - 6
-        robust = 1 / np.maximum(np.abs(residual).max(-1) / 0.1, 1)  # Huber's weights
-        H = np.einsum("vr,vrac,vrbc->vab", robust, slopes, slopes, optimize=True)
-        g = np.einsum("vr,vrac,vrc->va", robust, slopes, residual, optimize=True)
-        whole, right = np.zeros((6 * views + shared,) * 2), np.zeros(6 * views + shared)
-        for v in range(views):
-            where = np.r_[6 * v : 6 * v + 6, 6 * views : 6 * views + shared]
-            whole[np.ix_(where, where)] += H[v]
-            right[where] -= g[v]
-        diagonal = np.diag(whole)
-        whole += np.diag(DAMPING * diagonal + 1e-9 * diagonal.max())
-        move = self.last = np.linalg.solve(whole, right) + MOMENTUM * self.last
-        focal = move[6 * views :]
-        for v, camera in enumerate(self.cameras):
-            twist = move[6 * v : 6 * v + 6] * min(1, LARGEST / max(np.abs(move[6 * v : 6 * v + 6]).max(), 1e-30))
-            twist = self._scaled(camera, Parameters(pose=twist)).pose if "pose" in self.parameters else np.zeros(6)
-            lens = tuple(np.array(camera.focal) * np.exp(np.clip(focal, -LARGEST, LARGEST))) if shared else camera.focal
-            pose = camera.world_from_camera @ exp_rigid(twist)
+        move = self.last = move_of(residual, slopes) + MOMENTUM * self.last
+        poses, focal = np.split(move, [POSE * len(self.cameras)])
+        for v, (camera, twist) in enumerate(zip(self.cameras, poses.reshape(-1, POSE), strict=True)):
+            twist = twist * min(1, LARGEST / max(np.abs(twist).max(), 1e-30))
+            turned = self._scaled(camera, Parameters(pose=twist)).pose if "pose" in self.parameters else np.zeros(POSE)
+            lens = camera.focal
+            if len(focal):
+                lens = tuple(np.array(camera.focal) * np.exp(np.clip(focal, -LARGEST, LARGEST)))
+            pose = camera.world_from_camera @ exp_rigid(turned)
             self.cameras[v] = replace(camera, world_from_camera=pose, focal=lens)
-
-    def _expose(self, image: np.ndarray, target: np.ndarray) -> None:
-        """Each view's gains and offsets by least squares over opaque pixels, their means over the views held."""
-        for v, (seen, wanted) in enumerate(zip(image, target, strict=True)):
-            opaque = wanted[:, 3] < 0.01
-            if opaque.sum() < 16:
-                continue
-            seen, wanted = seen[opaque], wanted[opaque]
-            for c in range(3):
-                x, y = seen[:, c], wanted[:, c]
-                spread = ((x - x.mean()) ** 2).mean() + 1e-3
-                gain = (((x - x.mean()) * (y - y.mean())).mean() + 1e-3) / spread
-                offset = y.mean() - gain * x.mean()
-                old = self.exposures[v, [c, 3 + c]]  # the target came without the old exposure
-                self.exposures[v, [c, 3 + c]] = old[0] * gain, old[0] * offset + old[1]
-        mean = self.exposures.mean(0)
-        self.exposures[:, 3:] -= mean[3:] / mean[:3] * self.exposures[:, :3]
-        self.exposures[:, :3] /= mean[:3]
-        self.fitter.store.set_exposures(self.exposures)

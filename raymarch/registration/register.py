@@ -6,16 +6,17 @@ search finds its way from far off, and the sharp one at the end gives the accura
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 
 from raymarch import runtime
-from raymarch.arguments import checked
-from raymarch.arrays import display
-from raymarch.checks import callback, optional, some_of, whole
+from raymarch.arguments.arrays import Colour, Numbers, display
+from raymarch.arguments.checks import callback, optional, some_of, whole
+from raymarch.arguments.declared import checked
 from raymarch.data.views import require_colour
 from raymarch.data.volume import VOLUME, Volume
 from raymarch.errors import RaymarchError
@@ -27,6 +28,8 @@ from raymarch.gradients.projection import out_of_sight
 from raymarch.rendering.march import MARCH, March
 from raymarch.rendering.renderer import BACKGROUND
 from raymarch.solvers.least_squares import levenberg_marquardt
+
+_State: TypeAlias = "tuple[Camera, np.ndarray]"  # and exposure
 
 SOUGHT = ("pose", "focal", "principal_point", "exposure")
 BLURS = (1 / 12, 1 / 24, 1 / 48, 1 / 96, 0.0)  # standard deviations, of the image's longer side
@@ -71,10 +74,10 @@ def register(
     volume: Volume,
     image: np.ndarray,
     start: Camera,
-    parameters=("pose",),
+    parameters: str | Sequence[str] = ("pose",),
     *,
-    background=None,
-    exposure=NEUTRAL_EXPOSURE,
+    background: Colour | None = None,
+    exposure: Numbers = NEUTRAL_EXPOSURE,
     march: March = March(),
     steps: int = 12,
     seed: int = 0,
@@ -109,36 +112,44 @@ def register(
         True
     """
     target = _target(image, start, volume.background if background is None else background)
-    state: tuple[Camera, np.ndarray] = (start, np.asarray(exposure, float))
     if out_of_sight(start, volume.corners):
-        raise _unseen(volume, "its box lies outside the image")
+        raise _unseen(volume.corners, "its box lies outside the image")
     levels = [_Level(target, start, blur, parameters, volume.corners, seed) for blur in BLURS]
     most = max(levels, key=lambda level: level.count)
     columns = sum(int(np.prod(SHAPES[name])) for name in parameters if name != "exposure")
+    pixels, columns = most.pixels, max(columns, 1)
+    with Linearised(volume, most.camera, background=background, march=march, pixels=pixels, columns=columns) as seen:
+        return _search(seen, levels, (start, np.asarray(exposure, float)), steps, show)
+
+
+def _search(
+    seen: Linearised,
+    levels: list[_Level],
+    state: tuple[Camera, np.ndarray],
+    steps: int,
+    show: Callable[[float], None] | None,
+) -> Registration:
+    """From blur to blur, each from where the one before ended."""
     taken = 0
-    with Linearised(
-        volume, most.camera, background=background, march=march, pixels=most.pixels, columns=max(columns, 1)
-    ) as seen:
-        for i, level in enumerate(levels):
-            if not level.set_camera(seen, state):
-                raise _unseen(volume, "what of its box is in the image is transparent")
-            solution = levenberg_marquardt(
-                partial(level.linearise, seen), state, steps=steps, tolerance=1e-6, retract=level.retract
-            )
-            state, taken = solution.x, taken + solution.steps  # type: ignore[assignment]
-            if show is not None:
-                show((i + 1) / len(BLURS))
-    return Registration(
-        state[0], state[1], float(np.sqrt(2 * solution.cost / levels[-1].target.size)), taken, solution.converged
-    )
+    for i, level in enumerate(levels):
+        if not level.set_camera(seen, state):
+            raise _unseen(level.corners, "what of its box is in the image is transparent")
+        solution = levenberg_marquardt(
+            partial(level.linearise, seen), state, steps=steps, tolerance=1e-6, retract=level.retract
+        )
+        state, taken = solution.x, taken + solution.steps  # type: ignore[assignment]
+        if show is not None:
+            show((i + 1) / len(levels))
+    error = float(np.sqrt(2 * solution.cost / levels[-1].target.size))
+    return Registration(state[0], state[1], error, taken, solution.converged)
 
 
-def _unseen(volume: Volume, why: str) -> RaymarchError:
-    centre = ", ".join(f"{x:.3g}" for x in volume.corners.mean(0))
+def _unseen(corners: np.ndarray, why: str) -> RaymarchError:
+    centre = ", ".join(f"{x:.3g}" for x in corners.mean(0))
     return RaymarchError(f"the camera sees nothing of the volume: {why}; turn it to the box's centre, ({centre})")
 
 
-def _target(image, start: Camera, background) -> np.ndarray:
+def _target(image: Numbers, start: Camera, background: Colour) -> np.ndarray:
     """Colour over the background, and transmittance where there is alpha (height, width, 3 or 4), in 0..1."""
     image = display("image", image)
     if image.shape not in [(start.height, start.width, n) for n in (3, 4)]:
@@ -154,7 +165,15 @@ def _target(image, start: Camera, background) -> np.ndarray:
 class _Level:
     """The residual at one blur: rendering less target, both blurred alike."""
 
-    def __init__(self, target: np.ndarray, start: Camera, blur: float, parameters, corners: np.ndarray, seed: int):
+    def __init__(
+        self,
+        target: np.ndarray,
+        start: Camera,
+        blur: float,
+        parameters: str | Sequence[str],
+        corners: np.ndarray,
+        seed: int,
+    ):
         self.start, self.parameters, self.corners = start, parameters, corners
         self.reach = float(np.linalg.norm(start.position - corners.mean(0)))
         longest, total = max(start.width, start.height), start.width * start.height
@@ -183,7 +202,7 @@ class _Level:
         grid = values.reshape(len(self.rows), len(self.columns), -1)
         return np.einsum("iv,vuc,ju->ijc", self.rows, grid, self.columns, optimize=True)
 
-    def set_camera(self, seen: Linearised, state) -> bool:
+    def set_camera(self, seen: Linearised, state: _State) -> bool:
         """Turn `seen` to a state; False where nothing of the volume is in sight, or it is a dot."""
         camera, exposure = state
         away = float(np.linalg.norm(camera.position - self.corners.mean(0)))
@@ -192,7 +211,7 @@ class _Level:
         seen.set_camera(self._scaled(camera), exposure, self.pixels)
         return bool((seen.image()[:, 3] != 1).any())
 
-    def linearise(self, seen: Linearised, state):
+    def linearise(self, seen: Linearised, state: _State) -> tuple[np.ndarray, np.ndarray]:
         """(r, J) by the columns of the sought groups, in units of `scales`; r is infinite where nothing is seen."""
         columns = len(self.scales)
         if not self.set_camera(seen, state):
@@ -216,7 +235,7 @@ class _Level:
         }
         return np.concatenate([np.ravel(of[name]) for name in self.parameters])
 
-    def retract(self, state, move):
+    def retract(self, state: _State, move: np.ndarray) -> _State:
         """The state after a step, of at most LONGEST."""
         camera, exposure = state
         first = 0

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import taichi as ti
 
-from raymarch.arguments import held, hold, renamed
-from raymarch.checks import instance_of, number, one_of, whole
+from raymarch.arguments.checks import instance_of, number, one_of, whole
+from raymarch.arguments.declared import held, hold, renamed
 from raymarch.device.grid import Grid
 from raymarch.device.memory import BATCH
 from raymarch.kernels.march.call import MarchCall
@@ -19,7 +21,7 @@ from raymarch.rendering.mode_check import require_mode
 NAMED_MODE = one_of(*MODES)
 
 
-def _mode(value) -> str | Mode:
+def _mode(value: object) -> str | Mode:
     """A mode's name, or a record of the user's own."""
     return value if isinstance(value, Mode) else NAMED_MODE.read(value)
 
@@ -54,7 +56,7 @@ class March:
     step_jitter: float = held(number(0, 1, below=True), 0.0)
     seed: int = held(whole(0, 2**31 - 1), 0)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         hold(self)
 
     @property
@@ -72,7 +74,9 @@ class March:
         require_mode(self.rule)
         return replace(grid.variant, mode=self.rule, jittered=self.jittered)
 
-    def call(self, grid: Grid, count: int, background, dt: float | None = None) -> MarchCall:
+    def call(
+        self, grid: Grid, count: int, background: Sequence[float] | np.ndarray, dt: float | None = None
+    ) -> MarchCall:
         """Last arguments of a march of `count` rays over three numbers; `dt` is `step` [voxel] if not given."""
         dt = self.step * grid.voxel if dt is None else dt
         behind = ti.Vector([float(c) for c in background])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
@@ -59,7 +60,9 @@ def _composite(mode: Mode, at_T: np.ndarray, at_tau: np.ndarray) -> tuple[np.nda
     return weight, after
 
 
-def _numbers(mode: Mode, part: str, kernel, columns: int, at_T: np.ndarray, at_tau: np.ndarray) -> np.ndarray:
+def _numbers(
+    mode: Mode, part: str, kernel: Callable[..., None], columns: int, at_T: np.ndarray, at_tau: np.ndarray
+) -> np.ndarray:
     out = np.empty((len(at_T), columns), runtime.dtype())
     try:
         kernel(mode, at_T.astype(out.dtype), at_tau.astype(out.dtype), out)

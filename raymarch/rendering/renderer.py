@@ -11,14 +11,15 @@ import numpy as np
 import taichi as ti
 
 from raymarch import runtime
-from raymarch.arguments import checked
-from raymarch.arrays import colour as colour_of
-from raymarch.checks import flag, optional
+from raymarch.arguments.arrays import Colour
+from raymarch.arguments.arrays import colour as colour_of
+from raymarch.arguments.checks import flag, optional
+from raymarch.arguments.declared import checked
 from raymarch.data.views import require_colour
 from raymarch.data.volume import VOLUME, Volume
 from raymarch.device.grid import Grid
 from raymarch.device.memory import BYTES_A_RAY, MAX_CELLS, available_bytes
-from raymarch.device.owner import Closing
+from raymarch.device.owner import Holder
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import CAMERA, Camera
@@ -51,7 +52,7 @@ class Rendering:
     depth: np.ndarray
 
 
-class Renderer(Closing):
+class Renderer(Holder):
     """A volume on the device, ready for many images; `close` it, or use it in a `with`.
 
     Example:
@@ -73,18 +74,16 @@ class Renderer(Closing):
             self.buffer = owners.enter_context(RayBuffer(settings.batch))
             self._owners = owners.pop_all()
 
-    def close(self) -> None:
-        """Free the device memory."""
-        self._owners.close()
-
     @checked(camera=ONE_CAMERA, background=BACKGROUND, depth=flag)
-    def render(self, camera: Camera, background=None, *, depth: bool = True) -> Rendering:
+    def render(self, camera: Camera, background: Colour | None = None, *, depth: bool = True) -> Rendering:
         """What `camera` sees, over `background` or the volume's own."""
         behind = self.background if background is None else background
         return render_camera(self.grid, self.buffer, camera, behind, self.settings, depth)
 
     @checked(rays=RAYS, background=BACKGROUND, depth=flag)
-    def trace(self, rays: Rays, background=None, *, depth: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    def trace(
+        self, rays: Rays, background: Colour | None = None, *, depth: bool = False
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Colour and transmittance (ray, 4) and depth (ray,) along rays."""
 
         def fill(first: int, count: int) -> np.ndarray:
@@ -95,7 +94,9 @@ class Renderer(Closing):
         return _march(self.grid, self.buffer, len(rays), fill, behind, self.settings, depth)
 
 
-def render_camera(grid: Grid, buffer: RayBuffer, camera: Camera, background, settings: March, depth: bool) -> Rendering:
+def render_camera(
+    grid: Grid, buffer: RayBuffer, camera: Camera, background: Colour, settings: March, depth: bool
+) -> Rendering:
     """What `camera` sees of a grid, in batches of the buffer's size; without `depth`, all distances are infinite."""
     pose, lens = ti.Matrix(camera.world_from_camera.tolist()), ti.Vector([*camera.focal, *camera.principal])
 
@@ -110,7 +111,13 @@ def render_camera(grid: Grid, buffer: RayBuffer, camera: Camera, background, set
 
 
 def _march(
-    grid: Grid, buffer: RayBuffer, total: int, fill: Callable[[int, int], np.ndarray], background, s: March, depth: bool
+    grid: Grid,
+    buffer: RayBuffer,
+    total: int,
+    fill: Callable[[int, int], np.ndarray],
+    background: Colour,
+    s: March,
+    depth: bool,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Colour and transmittance (ray, 4) and depth (ray,) of rays that `fill` puts into the buffer, and numbers."""
     _require_room(total)
@@ -139,19 +146,24 @@ def _require_room(rays: int) -> None:
 
 @overload
 def render(
-    volume: Volume, camera: Camera, *, background=None, march: March = ..., extras: Literal[False] = False
+    volume: Volume,
+    camera: Camera,
+    *,
+    background: Colour | None = None,
+    march: March = ...,
+    extras: Literal[False] = False,
 ) -> np.ndarray: ...
 
 
 @overload
 def render(
-    volume: Volume, camera: Camera, *, background=None, march: March = ..., extras: Literal[True]
+    volume: Volume, camera: Camera, *, background: Colour | None = None, march: March = ..., extras: Literal[True]
 ) -> Rendering: ...
 
 
 @checked(volume=VOLUME, camera=ONE_CAMERA, background=BACKGROUND, march=MARCH, extras=flag)
 def render(
-    volume: Volume, camera: Camera, *, background=None, march: March = March(), extras: bool = False
+    volume: Volume, camera: Camera, *, background: Colour | None = None, march: March = March(), extras: bool = False
 ) -> np.ndarray | Rendering:
     """Image (height, width, 3) float32 that `camera` sees of `volume`; with `extras` a `Rendering`.
 

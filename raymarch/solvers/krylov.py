@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raymarch.arguments import checked
-from raymarch.checks import callback, instance_of, number, optional, whole
+from raymarch.arguments.arrays import Numbers
+from raymarch.arguments.checks import callback, instance_of, number, optional, whole
+from raymarch.arguments.declared import checked
 from raymarch.data.samples import RAW
 from raymarch.errors import RaymarchError
 
@@ -23,7 +24,7 @@ class Operator:
     tangent: Callable[[np.ndarray], np.ndarray]
     adjoint: Callable[[np.ndarray], np.ndarray]
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in ("tangent", "adjoint"):
             callback(name, getattr(self, name))
 
@@ -31,7 +32,7 @@ class Operator:
 def sized(A: Operator, rows: int) -> Operator:
     """The operator with flat results; RaymarchError where its tangent gives other than `rows` numbers."""
 
-    def tangent(v):
+    def tangent(v: np.ndarray) -> np.ndarray:
         out = np.asarray(A.tangent(v), float).reshape(-1)
         if out.size != rows:
             raise RaymarchError(f"the operator's tangent gives {out.size} numbers, want {rows}, one for each residual")
@@ -41,7 +42,9 @@ def sized(A: Operator, rows: int) -> Operator:
 
 
 @checked(apply=callback, b=RAW, iterations=STEPS, tolerance=TOLERANCE)
-def conjugate_gradients(apply, b: np.ndarray, *, iterations: int = 100, tolerance: float = 1e-6) -> np.ndarray:
+def conjugate_gradients(
+    apply: Callable[[np.ndarray], np.ndarray], b: np.ndarray, *, iterations: int = 100, tolerance: float = 1e-6
+) -> np.ndarray:
     """x with apply(x) = b for a symmetric positive operator: Hestenes and Stiefel 1952.
 
     Ends where the residual is `tolerance` of b, or after `iterations`.
@@ -75,7 +78,15 @@ def conjugate_gradients(apply, b: np.ndarray, *, iterations: int = 100, toleranc
     tolerance=TOLERANCE,
     progress=optional(callback),
 )
-def cgls(A: Operator, b: np.ndarray, *, start=None, iterations: int = 50, tolerance: float = 1e-6, progress=None):
+def cgls(
+    A: Operator,
+    b: np.ndarray,
+    *,
+    start: Numbers | None = None,
+    iterations: int = 50,
+    tolerance: float = 1e-6,
+    progress: Callable[[int, float], None] | None = None,
+) -> np.ndarray:
     """x that makes |A x - b| least, A never formed: Bjorck 1996, "Numerical methods for least squares", 7.4.
 
     Args:
@@ -94,7 +105,14 @@ def cgls(A: Operator, b: np.ndarray, *, start=None, iterations: int = 50, tolera
     return least_squares(A, b, start, iterations, tolerance, progress)
 
 
-def least_squares(A: Operator, b: np.ndarray, start, iterations: int, tolerance: float, progress=None) -> np.ndarray:
+def least_squares(
+    A: Operator,
+    b: np.ndarray,
+    start: Numbers | None,
+    iterations: int,
+    tolerance: float,
+    progress: Callable[[int, float], None] | None = None,
+) -> np.ndarray:
     """What `cgls` returns, of numbers that nobody checks: those of a search that flies away too."""
     b = np.asarray(b, float).reshape(-1)
     A = sized(A, b.size)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from raymarch.arguments import checked
-from raymarch.checks import callback, number, shown
+from raymarch.arguments.checks import callback, number, shown
+from raymarch.arguments.declared import checked
 from raymarch.data.samples import RAW
 from raymarch.errors import RaymarchError
 from raymarch.solvers.krylov import EPS, STEPS, TOLERANCE, sized
 from raymarch.solvers.krylov import Operator as Operator
 from raymarch.solvers.krylov import cgls as cgls
 from raymarch.solvers.krylov import conjugate_gradients as conjugate_gradients
-from raymarch.solvers.linear_model import DenseModel, MatrixFreeModel, Step, linear_model
+from raymarch.solvers.linear_model import DenseModel, Jacobian, MatrixFreeModel, Step, linear_model
 
 KEPT = 1e-2  # of what a step promised, is enough to believe the model
 NEAR = 1e-6  # a last step within this is taken where the cost cannot tell: its model can
@@ -43,12 +45,19 @@ class Solution:
     converged: bool
 
 
-def _add(x, move):
+def _add(x: Any, move: np.ndarray) -> Any:
     return x + move
 
 
 @checked(linearise=callback, steps=STEPS, tolerance=TOLERANCE, retract=callback)
-def gauss_newton(linearise, start, *, steps: int = 20, tolerance: float = 1e-10, retract=_add) -> Solution:
+def gauss_newton(
+    linearise: Callable[[Any], tuple[np.ndarray, Jacobian]],
+    start: Any,
+    *,
+    steps: int = 20,
+    tolerance: float = 1e-10,
+    retract: Callable[[Any, np.ndarray], Any] = _add,
+) -> Solution:
     """Least squares by undamped steps: x <- retract(x, -J^+ r).
 
     Args:
@@ -72,7 +81,13 @@ def gauss_newton(linearise, start, *, steps: int = 20, tolerance: float = 1e-10,
 
 @checked(linearise=callback, steps=STEPS, tolerance=TOLERANCE, retract=callback, damping=number(0, above=True))
 def levenberg_marquardt(
-    linearise, start, *, steps: int = 50, tolerance: float = 1e-10, retract=_add, damping: float = 1e-3
+    linearise: Callable[[Any], tuple[np.ndarray, Jacobian]],
+    start: Any,
+    *,
+    steps: int = 50,
+    tolerance: float = 1e-10,
+    retract: Callable[[Any, np.ndarray], Any] = _add,
+    damping: float = 1e-3,
 ) -> Solution:
     """Least squares by damped steps, each kept only if it does not go up: Marquardt 1963; damping as in Nielsen 1999.
 
@@ -102,7 +117,7 @@ class _Place:
         return float(np.linalg.norm(step.move / self.unit))
 
 
-def _place(size: np.ndarray, r: np.ndarray, J, precision: float, damped: bool) -> _Place:
+def _place(size: np.ndarray, r: np.ndarray, J: Jacobian, precision: float, damped: bool) -> _Place:
     """Rounding of r as of sums of terms J x and of r itself, each to `precision`; that of the squares' sum besides."""
     model, norm = linear_model(r, J, damped), float(np.linalg.norm(r))
     spread = model.spread(np.maximum(size, EPS))
@@ -111,10 +126,17 @@ def _place(size: np.ndarray, r: np.ndarray, J, precision: float, damped: bool) -
     return _Place(r, model, rounding, np.maximum(size, 1.0), spread == 0 and norm > 0)
 
 
-def _search(linearise, x, steps, tolerance, retract, damping) -> Solution:
+def _search(
+    linearise: Callable[[Any], tuple[np.ndarray, Jacobian]],
+    x: Any,
+    steps: int,
+    tolerance: float,
+    retract: Callable[[Any, np.ndarray], Any],
+    damping: float | None,
+) -> Solution:
     if retract is _add:
         RAW("start", x)
-    damped, growth = damping is not None, 2.0
+    damped, damping, growth = damping is not None, damping or 0.0, 2.0
     r, J, precision = _checked(linearise(x))
     costs, taken, here, believed = [0.5 * float(r @ r)], 0, None, True
     while taken < steps:
@@ -150,19 +172,19 @@ def _search(linearise, x, steps, tolerance, retract, damping) -> Solution:
     return Solution(x, costs[-1], tuple(costs), taken, False)
 
 
-def _next(here: _Place, damping: float | None, tolerance: float) -> tuple[Step, bool]:
+def _next(here: _Place, damping: float, tolerance: float) -> tuple[Step, bool]:
     """The step to try, and whether it is the last: if one looks small, what counts is the undamped one."""
 
     def small(step: Step) -> bool:
         return here.length(step) <= tolerance or abs(step.promised) <= here.rounding
 
-    step = here.model.step(damping or 0.0)
+    step = here.model.step(damping)
     if small(step) and small(full := here.model.full()):
         return full, True
     return step, False
 
 
-def _checked(pair, tried: bool = False) -> tuple[np.ndarray, object, float]:
+def _checked(pair: object, tried: bool = False) -> tuple[np.ndarray, Jacobian, float]:
     """Residual, Jacobian and the residual's precision; what was only `tried` may be infinite."""
     if not isinstance(pair, (tuple, list)) or len(pair) != 2:
         raise RaymarchError(f"linearise gives {shown(pair)}, want (residual, Jacobian)")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
 from raymarch.solvers.krylov import EPS, Operator, least_squares
+
+Jacobian: TypeAlias = "np.ndarray | Operator"  # (number, parameter)
 
 LOOSE, TIGHT = (1e-3, 100), (1e-12, 300)  # of conjugate gradients: tolerance and iterations, on the way and at the end
 
@@ -96,6 +99,6 @@ def _step(model: DenseModel | MatrixFreeModel, move: np.ndarray) -> Step:
     return Step(move, change, -float(model.r @ change) - 0.5 * float(change @ change))
 
 
-def linear_model(r: np.ndarray, J, damped: bool) -> DenseModel | MatrixFreeModel:
+def linear_model(r: np.ndarray, J: Jacobian, damped: bool) -> DenseModel | MatrixFreeModel:
     """The model of a residual (number,) and its Jacobian, a matrix or an `Operator`."""
     return MatrixFreeModel(r, J) if isinstance(J, Operator) else DenseModel(r, J, damped)

@@ -13,11 +13,12 @@ import taichi as ti
 from drive import best_agreement
 
 from raymarch.fitting import tape
-from raymarch.kernels.fit import losses
+from raymarch.fitting.objective import LOSSES, Regulariser
 from raymarch.kernels.fit.regularise import EDGE, EPS_DENSITY, EPS_FEATURES
 
 STEP, SEED = 3, 5
-WEIGHTS = (0.7, 0.4, 0.3)  # of the variation of the density, of the features, and of sparsity
+NAMES = ("tv_density", "tv_colour", "sparsity")
+WEIGHTS = (0.7, 0.4, 0.3)  # of each
 SCENE = cases.volume("upright", 1)
 RAYS = cases.rays(SCENE)
 ROUNDING = len(RAYS) * float(np.finfo(float).eps)  # of a sum to which every ray adds once
@@ -40,6 +41,13 @@ def targets(seed=0):
     return np.random.default_rng(seed).uniform(0, 1, (len(RAYS), 4))
 
 
+def regularise(grid, buffer, step, fraction, weights):
+    """Add those of our regularisers that have a weight."""
+    for name, weight in zip(NAMES, weights, strict=True):
+        if weight:
+            tape.regularise(grid, buffer, Regulariser.named(name, weight), SEED, step, fraction)
+
+
 def whole(grid, buffer, weights=WEIGHTS, fraction=0.6, march=True):
     """The loss of one step of a fit; its gradient is left in the grid."""
     background = ti.Vector(list(cases.BACKGROUND))
@@ -47,9 +55,8 @@ def whole(grid, buffer, weights=WEIGHTS, fraction=0.6, march=True):
     with ti.ad.Tape(buffer.fields.loss, clear_gradients=False):
         if march:
             tape.march(grid, buffer, len(RAYS), 0.17, 0.0, 0.0, background)
-            losses.squared_error(buffer.fields, len(RAYS), background, 0.5)
-        if any(weights):
-            tape.regularise(grid, buffer, SEED, STEP, fraction, *weights)
+            tape.compare(buffer, LOSSES["squared"], len(RAYS), background, 0.5)
+        regularise(grid, buffer, STEP, fraction, weights)
     return buffer.fields.loss[None]
 
 
@@ -112,7 +119,7 @@ def sparsity(v):
 def regulariser(weights, fraction, step, v=SCENE):
     grid, buffer = ready(v)
     buffer.fields.loss[None] = 0
-    tape.regularise(grid, buffer, SEED, step, fraction, *weights)
+    regularise(grid, buffer, step, fraction, weights)
     return buffer.fields.loss[None]
 
 
@@ -151,7 +158,7 @@ def test_a_share_of_the_blocks_is_the_full_sum_on_average(fraction):
         drawn = []
         for step in range(400):
             buffer.fields.loss[None] = 0
-            tape.regularise(grid, buffer, SEED, step, fraction, *weights)
+            regularise(grid, buffer, step, fraction, weights)
             drawn.append(buffer.fields.loss[None])
         error = np.std(drawn) / np.sqrt(len(drawn))
         assert abs(np.mean(drawn) - wanted) < 3 * error + 1e-12 * wanted

@@ -16,17 +16,13 @@ import pytest
 
 from raymarch.data.activation import FIT_COLOURS, FIT_DENSITIES
 from raymarch.data.views import Views
-from raymarch.device.grid import Grid
-from raymarch.device.image_store import ImageStore
-from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
 from raymarch.evaluation.metrics import psnr
 from raymarch.fitting import fitter as module
-from raymarch.fitting import settings
 from raymarch.fitting.fitter import REPORT_EVERY, Fitter, fit
-from raymarch.fitting.settings import preset
+from raymarch.fitting.objective import LOSSES
+from raymarch.fitting.presets import preset
 from raymarch.geometry.pose import grid_of_box
-from raymarch.kernels.field.transfer import clear_gradients
 from raymarch.rendering.renderer import render
 
 QUICK = {"resolution": 16, "steps": 40, "rays": 512, "sh_degree": 0, "slots": 1}
@@ -42,35 +38,6 @@ def views(background="white", channels=4) -> Views:
     if channels == 4:
         return seen
     return replace(seen, images=np.round([255 * seen.rgb(i) for i in range(len(seen))]).astype(np.uint8))
-
-
-@cache
-def kept(make, *arguments, **options):
-    """A thing of the device that stays open, so that kernels compile once for all fits."""
-    thing = make(*arguments, **options)
-    thing.close = lambda: None
-    return thing
-
-
-@pytest.fixture
-def shared(monkeypatch):
-    """Fits work on grids, stores and buffers that were there before, as new."""
-
-    def grid(*arguments, **options):
-        old = kept(Grid, *arguments, **options)
-        clear_gradients(old.fields)
-        old.fields.d_density.fill(0)
-        old.fields.d_features.fill(0)
-        old.fields.allowed.fill(1)
-        old.fields.nonfinite_step[None] = 0
-        return old
-
-    def store(seen):
-        return kept(ImageStore, views() if seen.images is views().images else seen)
-
-    monkeypatch.setattr(module, "Grid", grid)
-    monkeypatch.setattr(module, "ImageStore", store)
-    monkeypatch.setattr(module, "RayBuffer", lambda count: kept(RayBuffer, count))
 
 
 def fitted(seen=None, show=None, **changes):
@@ -92,7 +59,7 @@ def bytes_of(volume):
     return volume.density.tobytes() + volume.features.tobytes()
 
 
-def test_a_ball_is_recovered(shared):
+def test_a_ball_is_recovered():
     """The loss falls tenfold, and views the fit has not seen look better than the start does."""
     held_out = drive.ball_views()[-HELD_OUT:]
     start, end = fitted(steps=1), fitted(steps=80)
@@ -102,7 +69,7 @@ def test_a_ball_is_recovered(shared):
     assert end.evaluate(held_out).psnr > start.evaluate(held_out).psnr + 8
 
 
-def test_same_seed_same_bytes(shared):
+def test_same_seed_same_bytes():
     first, again, other = (fitted(seed=seed) for seed in (4, 4, 5))
     assert bytes_of(first.volume) == bytes_of(again.volume)
     assert [r.loss for r in first.history] == [r.loss for r in again.history]
@@ -127,26 +94,26 @@ def test_any_number_of_threads_same_bytes(root, tmp_path):
     assert first == second and len(first.strip()) == 64
 
 
-@pytest.mark.parametrize("loss", settings.LOSSES)
+@pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("colour", FIT_COLOURS)
 @pytest.mark.parametrize("density", FIT_DENSITIES)
-def test_every_reading_and_loss_comes_down(shared, density, colour, loss):
+def test_every_reading_and_loss_comes_down(density, colour, loss):
     lr = {"lr_density": 0.1} if density == "relu" else {}
     losses = stepped(density=density, colour=colour, loss=loss, steps=30, **lr)
     assert np.isfinite(losses).all() and losses[-3:].mean() < 0.7 * losses[:3].mean()
 
 
 @pytest.mark.parametrize("weight", ["tv_density", "tv_colour", "sparsity"])
-def test_every_regulariser_changes_the_fit(shared, weight):
+def test_every_regulariser_changes_the_fit(weight):
     """And adds to the loss from the second step on, where there is something to regularise."""
-    without, with_it = stepped(steps=12), stepped(steps=12, fraction=1.0, **{weight: 0.3})
+    without, with_it = stepped(steps=12), stepped(steps=12, regularised_fraction=1.0, **{weight: 0.3})
     assert np.isfinite(with_it).all() and (with_it[-3:] > without[-3:]).all()
 
 
 @pytest.mark.parametrize(
     ("background", "channels"), [("white", 3), ("black", 4), ((0.2, 0.5, 0.9), 4), ((0.2, 0.5, 0.9), 3)]
 )
-def test_any_background_with_and_without_alpha(shared, background, channels):
+def test_any_background_with_and_without_alpha(background, channels):
     result = fitted(views(background, channels))
     assert result.volume.background == views(background).background
     assert result.history[-1].psnr > 20
@@ -156,7 +123,7 @@ def test_any_background_with_and_without_alpha(shared, background, channels):
 
 
 @pytest.mark.parametrize(("steps", "wanted"), [(60, [25, 50, 60]), (50, [25, 50]), (7, [7])])
-def test_reports_come_every_so_often_and_at_the_end(shared, steps, wanted):
+def test_reports_come_every_so_often_and_at_the_end(steps, wanted):
     assert REPORT_EVERY == 25
     shown = []
     result = fitted(steps=steps, show=shown.append)
@@ -168,7 +135,7 @@ def test_reports_come_every_so_often_and_at_the_end(shared, steps, wanted):
     assert shown[-1].seconds_left == 0 and shown[-1].shape == result.volume.shape
 
 
-def test_levels_refine_in_order_within_the_box_that_is_found(shared):
+def test_levels_refine_in_order_within_the_box_that_is_found():
     """The box comes from masks and cameras, and holds the ball."""
     levels = ((0.0, 0.4), (0.25, 0.6), (0.5, 1.0))
     shapes = []
@@ -186,7 +153,7 @@ def test_levels_refine_in_order_within_the_box_that_is_found(shared):
 # What ends a fit
 
 
-def test_stop_stops(shared):
+def test_stop_stops():
     """Asked once before the first step and once after each."""
     asked = iter([False] * 8)
     with Fitter(views(), preset("quick", **QUICK), box=drive.BALL_BOX) as fitter:
@@ -195,7 +162,7 @@ def test_stop_stops(shared):
         assert list(fitter.run(lambda: True)) == [] and fitter.steps_done == 8
 
 
-def test_ctrl_c_keeps_the_volume(shared):
+def test_ctrl_c_keeps_the_volume():
     before = signal.getsignal(signal.SIGINT)
     shown = []
 
@@ -212,7 +179,7 @@ def test_ctrl_c_keeps_the_volume(shared):
 
 
 @pytest.mark.parametrize("steps", [None, 40])
-def test_seconds_end_a_fit(shared, monkeypatch, steps):
+def test_seconds_end_a_fit(monkeypatch, steps):
     """By a clock that moves a hundredth of a second whenever it is read; the schedule follows it."""
     clock = itertools.count()
     monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: next(clock) / 100))
@@ -223,7 +190,7 @@ def test_seconds_end_a_fit(shared, monkeypatch, steps):
     assert result.volume.shape == grid_of_box(drive.BALL_BOX, 16)[1]
 
 
-def test_seconds_that_are_over_before_the_first_step_give_the_start(shared):
+def test_seconds_that_are_over_before_the_first_step_give_the_start():
     result = fitted(seconds=1e-9, steps=None)
     assert result.history == () and result.volume.provenance["steps"] == 0
     assert result.ended == "the time was over before the first step"
@@ -247,7 +214,7 @@ def spoil(monkeypatch, bad, after):
 
 @pytest.mark.parametrize("levels", [((0, 1),), ((0, 0.6), (0.5, 1))])
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_a_gradient_that_is_not_finite_keeps_the_last_good_volume(shared, monkeypatch, bad, levels):
+def test_a_gradient_that_is_not_finite_keeps_the_last_good_volume(monkeypatch, bad, levels):
     good = spoil(monkeypatch, bad, 30)
     result = fitted(levels=levels)
     assert bytes_of(result.volume) == bytes_of(good[0])
@@ -264,7 +231,7 @@ def test_a_gradient_that_is_not_finite_keeps_the_last_good_volume(shared, monkey
         (np.inf, ((0, 0.6), (0.5, 1))),
     ],
 )
-def test_the_step_that_was_not_finite_is_named(shared, monkeypatch, bad, levels):
+def test_the_step_that_was_not_finite_is_named(monkeypatch, bad, levels):
     spoil(monkeypatch, bad, 30)
     assert "not finite at step 30" in fitted(levels=levels).ended
 
@@ -273,7 +240,7 @@ def test_the_step_that_was_not_finite_is_named(shared, monkeypatch, bad, levels)
 
 
 @pytest.mark.parametrize("channels", [3, 4])
-def test_rays_that_miss_the_box_are_an_error(shared, channels):
+def test_rays_that_miss_the_box_are_an_error(channels):
     with pytest.raises(RaymarchError, match="check"):
         fit(views(channels=channels), preset("quick", **QUICK), box=[(-0.8, -0.8, 30), (0.8, 0.8, 31.6)])
 
@@ -287,7 +254,7 @@ def test_a_closed_fitter_says_so():
             use()
 
 
-def test_render_shows_the_volume_as_it_stands(shared):
+def test_render_shows_the_volume_as_it_stands():
     """From the fit's own grid: what the volume, taken out, gives."""
     with Fitter(views(), preset("quick", **QUICK), box=[(-1, -1, -1), (1, 1, 1)]) as fitter:
         for _ in range(5):
@@ -300,7 +267,7 @@ def test_render_shows_the_volume_as_it_stands(shared):
     assert shown.max() > 0.05
 
 
-def test_a_volume_taken_out_is_as_good_as_the_fit(shared):
+def test_a_volume_taken_out_is_as_good_as_the_fit():
     """But for the samples that cells along the hull share, see `Grid.download_carved`."""
     seen = views()
     with Fitter(seen, preset("quick", **QUICK)) as fitter:

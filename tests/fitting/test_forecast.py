@@ -17,7 +17,8 @@ from raymarch.errors import RaymarchError
 from raymarch.fitting.budget import memory_of_fit, require_budget
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.forecast import forecast, forecast_rendering
-from raymarch.fitting.settings import FitSettings, preset
+from raymarch.fitting.presets import preset
+from raymarch.fitting.settings import FitSettings
 
 BOX = np.array([(-1.0, -1.0, -0.5), (1.0, 1.0, 0.5)])
 IMAGES = (20, 32, 32, 4)

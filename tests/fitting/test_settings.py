@@ -12,7 +12,8 @@ from raymarch.cli.fit import _settings
 from raymarch.errors import RaymarchError
 from raymarch.fitting import fitter
 from raymarch.fitting.optimiser import Adam
-from raymarch.fitting.settings import PRESETS, FitSettings, changed, preset
+from raymarch.fitting.presets import PRESETS, changed, preset
+from raymarch.fitting.settings import FitSettings
 
 BAD = [
     ({"resolution": 3}, "resolution is 3"),
@@ -134,7 +135,7 @@ def test_unknown_settings_are_refused_with_the_known(make):
 
 def test_fit_changes_a_preset_or_a_record(monkeypatch):
     """Before anything is started: settings are refused alike."""
-    monkeypatch.setattr(fitter, "Fitter", lambda *_, **__: pytest.fail("started"))
+    monkeypatch.setattr(fitter, "ImageStore", lambda *_, **__: pytest.fail("started"))
     for settings in ("quick", FitSettings()):
         with pytest.raises(RaymarchError, match="resolution is 1,"):
             fitter.fit(None, settings, resolution=1)

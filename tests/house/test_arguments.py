@@ -13,11 +13,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import taichi as ti
 
 import raymarch as rm
 from raymarch import plot
 from raymarch.device.owner import Owner
 from raymarch.fitting.report import Report
+from raymarch.kernels.fit.losses import squared as SQUARED
 
 NAN, INF = math.nan, math.inf
 CAMERA = rm.Camera.look_at((1, -4, 2), width=8, height=6)
@@ -28,6 +30,7 @@ RAYS = rm.Rays([[0, 0, 0]], [[0, 0, 1]])
 ACTIVATION = rm.Activation()
 BOX = [(-1, -1, -1), (1, 1, 1)]
 LINE = np.array([[1.0, 0.0], [1.0, 1.0]])
+TWO = ti.func(lambda x, y: x)
 OPERATOR = rm.Operator(lambda v: v, lambda w: w)
 SQUARE = np.zeros((16, 16, 3))
 RAGGED = [[1, 2], [3]]
@@ -127,7 +130,8 @@ ROWS = {
         + [("levels", ((0, NAN),)), ("levels", ((0, 1), 3)), ("levels", ((0.0, 1.0),) * 65), ("step", None)]
         + [("density", None), ("density", ["relu"]), ("loss", lambda image, truth: 0.0), ("hull", 1), ("hull", "no")]
         + [("optimiser", None), ("optimiser", rm.Adam), ("refresh", 2.5), ("slots", 2.5), ("slots", "four")]
-        + [("block", 3), ("memory", "2"), ("memory", NAN), ("seed", 0.5), ("regularised_fraction", True)],
+        + [("block", 3), ("memory", "2"), ("memory", NAN), ("seed", 0.5), ("regularised_fraction", True)]
+        + [("objective", "huber"), ("objective", rm.Objective), ("objective", rm.Loss.named("huber"))],
     ),
     "Fitter": [
         (lambda: rm.Fitter("scenes/tower"), "views is 'scenes/tower'"),
@@ -138,6 +142,7 @@ ROWS = {
         (lambda: FITTER.render(VOLUME), "camera is a Volume"),
         (lambda: FITTER.render(CAMERA, march=None), "march is None"),
         (lambda: FITTER.run(3), "stop is 3"),
+        (lambda: rm.Fitter(VIEWS, "quick", rays="all"), "rays is 'all'"),
     ],
     "Linearised": [
         (lambda: rm.Linearised(CAMERA, VOLUME), "volume is a Camera"),
@@ -163,6 +168,15 @@ ROWS = {
         (lambda: SEEN.jacobian([CAMERA]), "parameter is a Camera"),
         (lambda: SEEN.jacobian([]), "parameters are []"),
     ],
+    "Loss": [
+        (lambda: rm.Loss("mine"), "loss 'mine': value is None, want a @ti.func"),
+        (lambda: rm.Loss("mine", SQUARED, abs), "loss 'mine': slope is a function, want a @ti.func"),
+        (lambda: rm.Loss("mine", SQUARED, TWO), "loss 'mine': slope has 2 arguments, want a @ti.func of one"),
+        (lambda: rm.Loss("mine", SQUARED, SQUARED, 0), "loss 'mine': scale is 0"),
+        (lambda: rm.Loss(3, SQUARED, SQUARED), "loss 3: name is 3"),
+        (lambda: rm.Loss.named("l1"), "loss is 'l1', want one of squared, huber"),
+        (lambda: rm.Loss.named("huber", NAN), "scale is nan"),
+    ],
     "DensityActivation": [
         (lambda: rm.DensityActivation(None, min, max), "name is None"),
         (lambda: rm.DensityActivation("mine", None, max), "density activation 'mine': forward is None"),
@@ -185,6 +199,12 @@ ROWS = {
         (lambda: rm.Mode("mine", min, min, min, power=2), "mode 'mine': power is 2, want 0, 1 or None"),
     ],
     "March": of_record(rm.March, MARCH_ROWS) + [(lambda: rm.March(seed=1.5, jitter=1), "seed is 1.5")],
+    "Objective": of_record(
+        rm.Objective,
+        [("robust", "huber"), ("robust", [rm.Loss.named("huber")]), ("regularisers", 3), ("regularisers", "sparsity")]
+        + [("opacity_weight", -1), ("opacity_weight", None)],
+    )
+    + [(lambda: rm.Objective(regularisers=[rm.Loss.named("huber")]), "regularisers have a Loss")],
     "Operator": [
         (lambda: rm.Operator(LINE, LINE.T), "tangent is [1.0, 0.0, 1.0, 1.0]|tangent is [[1.0, 0.0], [1.0, 1.0]]"),
         (lambda: rm.Operator(lambda v: v, None), "adjoint is None"),
@@ -203,6 +223,14 @@ ROWS = {
         (lambda: rm.Rays([[0, 0, 0]], [[0, 0, 1e300]]), "direction is 1e+300 at (0, 2)"),
         (lambda: rm.Rays(RAGGED, [[0, 0, 1]]), "origin is [[1, 2], [3]]"),
         (lambda: rm.Rays([], []), "origin has shape (0,)"),
+    ],
+    "Regulariser": [
+        (lambda: rm.Regulariser("mine"), "regulariser 'mine': of is None, want one of density difference"),
+        (lambda: rm.Regulariser("mine", "optical depth", SQUARED), "regulariser 'mine': slope is None"),
+        (lambda: rm.Regulariser("mine", "optical depth", SQUARED, TWO), "regulariser 'mine': slope has 2 arguments"),
+        (lambda: rm.Regulariser("mine", "voxels", SQUARED, SQUARED), "regulariser 'mine': of is 'voxels'"),
+        (lambda: rm.Regulariser.named("tv", 1), "regulariser is 'tv', want one of tv_density"),
+        (lambda: rm.Regulariser.named("sparsity", -1), "weight is -1"),
     ],
     "Renderer": [
         (lambda: rm.Renderer(CAMERA), "volume is a Camera"),
@@ -326,7 +354,7 @@ ROWS = {
         (lambda: rm.fit(VIEWS, "quick", seconds="60"), "seconds is '60'"),
         (lambda: rm.fit(VIEWS, "slow"), "preset is 'slow'"),
         (lambda: rm.fit(VIEWS, loss=lambda image, truth: 0.0), "loss is a function, want one of squared, huber"),
-        (lambda: rm.fit(VIEWS, loss=lambda image, truth: 0.0), "docs/autodiff.md"),
+        (lambda: rm.fit(VIEWS, loss=lambda image, truth: 0.0), "docs/extending.md"),
         (lambda: rm.fit(VIEWS, box=(1, 2)), "box has shape (2,)"),
         (lambda: rm.fit(VIEWS, show=3), "show is 3"),
         (lambda: rm.fit(VIEWS, started="now"), "started is 'now'"),
@@ -558,7 +586,7 @@ INSIDE = {
     "preset": {"name", "changes"},
     "fit": {"views", "settings", "changes"},
     "forecast": {"views", "settings", "changes"},
-    "Fitter": {"views", "settings"},
+    "Fitter": {"views", "settings", "changes"},
     "Linearised": {"background", "pixels"},
     "jacobian": {"parameters", "pixels"},
     "register": {"image"},

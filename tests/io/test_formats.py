@@ -49,7 +49,9 @@ def describe(path):
 
 
 OWN = rm.Format("npz", (".npz", ".vol.npz"), detect, read, write)
-EACH = pytest.mark.parametrize("format", [*formats.FORMATS, OWN, replace(OWN, describe=describe)], ids=str)
+EACH = pytest.mark.parametrize(
+    "format", [*formats.FORMATS, OWN, replace(OWN, describe=describe)], ids=["HDF5", "own", "own, described"]
+)
 
 
 def file_of(format, folder, suffix=0):
@@ -264,9 +266,9 @@ def test_the_cure_for_a_file_over_the_budget_is_enough(monkeypatch):
     for wanted in (17 << 30, 10**11 + 1, 123_456_789):
         monkeypatch.setattr(limits, "MEMORY_BUDGET", 100)
         monkeypatch.delenv("RAYMARCH_FILE_GB", raising=False)
-        text = str(refused(lambda wanted=wanted: limits.require_memory(wanted, "x: its images"), "x: its images"))
+        text = str(refused(lambda wanted=wanted: limits.require_file_budget(wanted, "x: its images"), "x: its images"))
         monkeypatch.setenv("RAYMARCH_FILE_GB", text.split("RAYMARCH_FILE_GB to ")[1].split()[0])
-        limits.require_memory(wanted, "x: its images")
+        limits.require_file_budget(wanted, "x: its images")
 
 
 def test_no_verb_binds_a_format_by_name():

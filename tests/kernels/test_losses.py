@@ -1,4 +1,4 @@
-"""Law: losses are the means they are named after, and Taichi's derivative of them is the formula's."""
+"""Law: losses are the means they are named after, and their derivative in a Tape is the formula's."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 import taichi as ti
 
+from raymarch.fitting import tape
+from raymarch.fitting.objective import LOSSES, Loss
 from raymarch.kernels.fit import losses
 
 COUNT = 37
 DELTA = 0.1
-LOSSES = ("squared", "huber")
 BACKGROUNDS = [(1.0, 1.0, 1.0), (0.0, 0.0, 0.0), cases.BACKGROUND]
 
 
@@ -46,20 +47,17 @@ def of(name, image, target, background, opacity, delta=DELTA):
     return total.mean(), np.c_[slope / 3, 2 * opacity * o] / len(image)
 
 
-def add(name, buffer, background, opacity, delta=DELTA):
+def add(name, buffer, background, opacity, delta=DELTA, count=COUNT):
     """Add a loss to the buffer's."""
-    background = ti.Vector(list(background))
-    if name == "squared":
-        losses.squared_error(buffer.fields, COUNT, background, opacity)
-    else:
-        losses.huber(buffer.fields, COUNT, background, opacity, delta)
+    loss = Loss.named(name, delta if name == "huber" else 1.0)
+    tape.compare(buffer, loss, count, ti.Vector(list(background)), opacity)
 
 
 def test_one_ray_a_tenth_off_in_red():
     """(0.1^2 + 0 + 0) / 3, and half the weight of an opacity that is off by 1."""
     target = np.array([[0.5, 0.5, 0.5, 1.0]])
     buffer = drive.set_rays(target + [[0.1, 0, 0, 0]], target)
-    losses.squared_error(buffer.fields, 1, ti.Vector([0.0, 0.0, 0.0]), 0.5)
+    add("squared", buffer, (0.0, 0.0, 0.0), 0.5, count=1)
     assert buffer.fields.loss[None] == pytest.approx(0.01 / 3 + 0.5, rel=64 * np.finfo(float).eps)
 
 

@@ -10,12 +10,15 @@ from drive import BALL_BOX, ball_views
 
 from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
-from raymarch.fitting.settings import preset
+from raymarch.fitting.presets import preset
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.pose import exp_rigid, twist_about
 from raymarch.geometry.similarity import _pixels, aligned, carried, similarity
 from raymarch.gradients.projection import out_of_sight
+from raymarch.registration import refine as refining
 from raymarch.registration import register as module
+from raymarch.registration.normal_equations import DAMPING, move_of
+from raymarch.registration.pyramid import FINER, Pyramid, smaller, without_exposure
 from raymarch.registration.refine import refine
 from raymarch.registration.register import register
 from raymarch.rendering.renderer import render
@@ -240,6 +243,78 @@ def test_where_points_are_seen_and_how_that_moves():
         h = 1e-6 * np.eye(3)[a]
         difference = (_pixels(camera, points + h)[0] - _pixels(camera, points - h)[0]) / 2e-6
         np.testing.assert_allclose(slope[:, :, a], difference, rtol=1e-6, atol=1e-6)
+
+
+def test_the_normal_equations_of_a_bundle_are_those_of_its_least_squares():
+    """Against one dense matrix of all cameras' numbers and the shared one, small residuals weighing alike."""
+    rng = np.random.default_rng(0)
+    slopes, residual = rng.normal(size=(3, 40, 7, 4)), rng.uniform(-0.1, 0.1, (3, 40, 4))
+    dense = np.zeros((3, 40, 4, 3 * 6 + 1))
+    for v in range(3):
+        dense[v, ..., 6 * v : 6 * v + 6] = slopes[v, :, :6].transpose(0, 2, 1)
+        dense[v, ..., 18] = slopes[v, :, 6]
+    J, r = dense.reshape(-1, 19), residual.ravel()
+    H = J.T @ J
+    H += np.diag(DAMPING * np.diag(H) + 1e-9 * np.diag(H).max())
+    np.testing.assert_allclose(move_of(residual, slopes), -np.linalg.solve(H, J.T @ r), rtol=0, atol=1e-12)
+
+
+def test_a_ray_far_off_counts_less_in_the_normal_equations():
+    rng = np.random.default_rng(1)
+    slopes, residual = rng.normal(size=(1, 60, 6, 4)), rng.uniform(-0.01, 0.01, (1, 60, 4))
+    spoilt = residual.copy()
+    spoilt[0, 0] = 10.0
+    robust = np.abs(move_of(spoilt, slopes) - move_of(residual, slopes)).max()
+    plain = np.linalg.lstsq(slopes[0].transpose(0, 2, 1).reshape(-1, 6), (residual - spoilt).ravel(), rcond=None)[0]
+    assert robust < 0.1 * np.abs(plain).max()
+
+
+def test_a_pyramid_is_the_mean_of_its_pixels_and_shows_no_less_than_the_volume():
+    views = ball_views()
+    pyramid, (_, height, width, _) = Pyramid(views), views.images.shape
+    whole = pyramid.images(1)
+    assert whole.shape == (len(views), height * width, 4)
+    np.testing.assert_allclose(whole[2, :, :3].reshape(height, width, 3), views.rgb(2), atol=1e-6)
+    half = pyramid.images(2).reshape(len(views), height // 2, width // 2, 4)
+    np.testing.assert_allclose(half[1, 3, 4], whole[1].reshape(height, width, 4)[6:8, 8:10].mean((0, 1)), atol=1e-6)
+    assert pyramid.factor_for(2 * width) == 1 and pyramid.factor_for(2) > 1
+    for samples in range(2, 3 * width):
+        factor = pyramid.factor_for(samples)
+        assert factor == 1 or min(height, width) // factor >= FINER * samples
+    camera = views.cameras[0]
+    small = smaller(camera, 2)
+    assert (small.width, small.height) == (width // 2, height // 2)
+    assert small.focal[0] == camera.focal[0] / 2 and small.principal[1] == camera.principal[1] / 2
+
+
+def test_exposures_taken_out_leave_what_was_there():
+    rng = np.random.default_rng(2)
+    true = np.concatenate([rng.uniform(0.2, 0.8, (2, 30, 3)), rng.uniform(0, 1, (2, 30, 1))], -1)
+    exposures = np.array([[0.9, 1.1, 1.0, 0.05, 0.0, -0.02], [1.1, 0.9, 1.0, -0.05, 0.0, 0.02]])
+    behind = true[..., 3:] * np.array([1.0, 0.5, 0.0])
+    taken = true.copy()
+    taken[..., :3] = (true[..., :3] - behind) * exposures[:, None, :3]
+    taken[..., :3] += (1 - true[..., 3:]) * exposures[:, None, 3:] + behind
+    np.testing.assert_allclose(without_exposure(taken, exposures, (1.0, 0.5, 0.0)), true, atol=1e-12)
+
+
+def test_a_movement_that_fails_to_begin_leaves_nothing_on_the_device(monkeypatch):
+    """Its second owner is refused: the first is given back."""
+    taken = []
+
+    class Noted(refining.RayBuffer):
+        def __init__(self, capacity):
+            super().__init__(capacity)
+            taken.append(self)
+
+    def refused(*_):
+        raise RaymarchError("planted")
+
+    monkeypatch.setattr(refining, "RayBuffer", Noted)
+    monkeypatch.setattr(refining, "RayTangents", refused)
+    with pytest.raises(RaymarchError, match="planted"):
+        refine(ball_views(), settings=SETTINGS, box=BALL_BOX)
+    assert len(taken) == 1 and taken[0]._fields is None
 
 
 SETTINGS = preset(

@@ -114,9 +114,9 @@ def _require_replaceable(target: Path) -> None:
         if error.errno == errno.EPERM or os.name == "nt":
             raise
     folder = target.parent.stat()
-    if folder.st_mode & stat.S_ISVTX and os.name == "posix":
-        if os.geteuid() not in (0, folder.st_uid, target.stat().st_uid):
-            raise PermissionError(errno.EPERM, "the file is another user's, and so is the folder, which is sticky")
+    sticky = folder.st_mode & stat.S_ISVTX and os.name == "posix"
+    if sticky and os.geteuid() not in (0, folder.st_uid, target.stat().st_uid):
+        raise PermissionError(errno.EPERM, "the file is another user's, and so is the folder, which is sticky")
 
 
 def _sync(path: Path, flags: int) -> None:

@@ -40,11 +40,11 @@ def memory_budget() -> int:
     return int(gigabytes * 1e9)
 
 
-def require_memory(wanted: int, what: str) -> None:
+def require_file_budget(wanted: int, what: str) -> None:
     """Raise RaymarchError if `wanted` bytes for `what` are over the budget of one file.
 
     Example:
-        >>> require_memory(8 * 400**2, "lego: its images")
+        >>> require_file_budget(8 * 400**2, "lego: its images")
     """
     budget = memory_budget()
     if wanted > budget:

@@ -66,7 +66,7 @@ def _reason(error: json.JSONDecodeError) -> str:
         return "it ends too early; was it cut off?"
     if here.startswith(("//", "/*", "#")):
         return "a comment, which JSON has not; take it out"
-    if here[0] in "}]" and before.endswith(",") or here[0] == "," and here[1:].lstrip()[:1] in ("}", "]"):
+    if (here[0] in "}]" and before.endswith(",")) or (here[0] == "," and here[1:].lstrip()[:1] in ("}", "]")):
         return "a comma before a closing bracket, which JSON has not; take it out"
     if here[0] == "'":
         return 'single quotes, where JSON has double ones; write "'

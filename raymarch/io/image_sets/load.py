@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from raymarch import arrays, checks
-from raymarch.arguments import checked
-from raymarch.checks import optional
+from raymarch.arguments import arrays, checks
+from raymarch.arguments.checks import optional
+from raymarch.arguments.declared import checked
+from raymarch.arguments.extensions import owner_of
 from raymarch.data.contents import doubts
 from raymarch.data.views import Views, require_colour
 from raymarch.errors import RaymarchError, one_line
-from raymarch.extensions import owner_of
 from raymarch.io.files.limits import require_folder
 from raymarch.io.image_sets.layouts import LAYOUTS, WANTED
 from raymarch.io.image_sets.reader import Reader, read_views, reader_of

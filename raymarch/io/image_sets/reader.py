@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
-from raymarch.arguments import held
-from raymarch.checks import Check, whole
+from raymarch.arguments.checks import Check, whole
+from raymarch.arguments.declared import held
+from raymarch.arguments.extensions import NAME, called, hold_parts, part, recognises, require_one
 from raymarch.data.views import Views
-from raymarch.extensions import NAME, called, hold_parts, part, recognises, require_one
 
 
 def _patterns(value: Any) -> tuple[str, ...]:

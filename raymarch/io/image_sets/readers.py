@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from raymarch.checks import optional
-from raymarch.extensions import listed
+from raymarch.arguments.checks import optional
+from raymarch.arguments.extensions import listed
 from raymarch.io.image_sets.nerf_synthetic import NERF_SYNTHETIC
 from raymarch.io.image_sets.reader import Reader
 

@@ -14,7 +14,7 @@ from PIL import Image, UnidentifiedImageError
 
 from raymarch.device.memory import require_images
 from raymarch.errors import RaymarchError, named, one_line
-from raymarch.io.files.limits import require_memory
+from raymarch.io.files.limits import require_file_budget
 
 FORMATS = ("PNG", "JPEG", "WEBP", "TIFF", "BMP")
 SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".bmp")
@@ -103,7 +103,7 @@ def require_room(paths: Sequence[Path], for_fit: bool) -> Header:
     first, count = _header(paths[0]), len(paths)
     one = first.width * first.height
     held = count * one * first.channels
-    require_memory(held, f"{paths[0].parent}: its {count} images")
+    require_file_budget(held, f"{paths[0].parent}: its {count} images")
     needed = held + min(WORKERS, count) * one * ON_THE_WAY
     cure = "take fewer or smaller ones"
     if for_fit:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,8 +12,9 @@ import numpy as np
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from raymarch import arrays, checks
-from raymarch.arguments import checked
+from raymarch.arguments import arrays, checks
+from raymarch.arguments.arrays import Numbers
+from raymarch.arguments.declared import checked
 from raymarch.errors import RaymarchError, one_line
 from raymarch.io.files.atomic import replacing, require_writable, target_of
 from raymarch.io.files.ours import require_ours
@@ -25,7 +27,7 @@ PICTURE = checks.Check("numbers (height, width, 1, 3 or 4), floats in 0..1 or ui
 
 
 @checked(path=checks.path, overwrite=checks.flag, limit=checks.number(0, above=True))
-def write_png(path, image, overwrite: bool = False, *, limit: float = 1.0) -> None:
+def write_png(path: str | os.PathLike[str], image: Numbers, overwrite: bool = False, *, limit: float = 1.0) -> None:
     """Write an image (height, width) or (height, width, channel) as an 8 bit PNG; the file is replaced in one step.
 
     Args:
@@ -62,7 +64,7 @@ def write_png(path, image, overwrite: bool = False, *, limit: float = 1.0) -> No
         picture.save(temporary, format="PNG", pnginfo=mark)
 
 
-def _bytes(path, image: np.ndarray, limit: float) -> np.ndarray:
+def _bytes(path: str | os.PathLike[str], image: np.ndarray, limit: float) -> np.ndarray:
     """Floats (height, width, channel) as 8 bit, `limit` being white; what is over it is told in the log."""
     if np.isnan(image).any():
         where = tuple(int(i) for i in np.argwhere(np.isnan(image))[0])
@@ -88,7 +90,7 @@ def require_pictures(paths: Iterable, overwrite: bool = False) -> None:
     require_ours(paths, "picture", is_picture, overwrite)
 
 
-def is_picture(path) -> bool:
+def is_picture(path: str | os.PathLike[str]) -> bool:
     """Whether raymarch wrote the file: a PNG that says so before its pixels begin."""
     with Path(path).open("rb") as file:
         head = file.read(512)
@@ -96,7 +98,14 @@ def is_picture(path) -> bool:
     return head.startswith(b"\x89PNG\r\n\x1a\n") and said in head.partition(b"IDAT")[0]
 
 
-def write_depth(path, depth, near: float | None = None, far: float | None = None, *, overwrite: bool = False) -> None:
+def write_depth(
+    path: str | os.PathLike[str],
+    depth: Numbers,
+    near: float | None = None,
+    far: float | None = None,
+    *,
+    overwrite: bool = False,
+) -> None:
     """Write depths (height, width) as a grey picture: `near` white, `far` dark, nothing met black.
 
     Near and far are the picture's own where they are not given; give them for pictures that belong together.
@@ -111,13 +120,19 @@ def write_depth(path, depth, near: float | None = None, far: float | None = None
     write_png(path, grey, overwrite)
 
 
-def write_comparison(path, image, truth, *, overwrite: bool = False) -> None:
+def write_comparison(path: str | os.PathLike[str], image: Numbers, truth: Numbers, *, overwrite: bool = False) -> None:
     """Write rendered, true and 4 x their difference side by side, each (height, width, 3) in 0..1."""
     error = np.clip(4 * np.abs(np.clip(image, 0, 1) - truth), 0, 1)
     write_png(path, np.concatenate([np.clip(image, 0, 1), truth, error], axis=1), overwrite)
 
 
-def folder_for(path, names: Iterable[str], *, outside=None, overwrite: bool = False) -> Path:
+def folder_for(
+    path: str | os.PathLike[str],
+    names: Iterable[str],
+    *,
+    outside: str | os.PathLike[str] | None = None,
+    overwrite: bool = False,
+) -> Path:
     """The folder `path`, made if its parent exists, once pictures of these names (without .png) can go there.
 
     Raises RaymarchError where they cannot, where one would replace what may not be replaced, or where the folder lies

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from raymarch.arguments import held
-from raymarch.checks import Check, optional
+from raymarch.arguments.checks import Check, optional
+from raymarch.arguments.declared import held
+from raymarch.arguments.extensions import NAME, called, hold_parts, owner_of, part, recognises, require_one
 from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
-from raymarch.extensions import NAME, called, hold_parts, owner_of, part, recognises, require_one
 from raymarch.io.files.atomic import replacing, require_writable
 from raymarch.io.files.limits import require_file
 from raymarch.io.files.ours import require_ours

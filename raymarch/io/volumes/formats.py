@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from raymarch.checks import optional
-from raymarch.extensions import listed
+from raymarch.arguments.checks import optional
+from raymarch.arguments.extensions import listed
 from raymarch.io.volumes.format import Format
 from raymarch.io.volumes.hdf5 import HDF5
 

@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 
 from raymarch.errors import RaymarchError, one_line
-from raymarch.io.files.limits import require_file, require_memory
+from raymarch.io.files.limits import require_file, require_file_budget
 
 FILTERS = {h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLETCHER32}
 LARGEST_RATIO = 1000
@@ -46,7 +46,7 @@ def opened(path: str | os.PathLike[str], kind: str, version: int, names: tuple[s
             _require_names(file, path, names)
             for name in names:
                 _require_harmless(file[name], path)
-            require_memory(sum(declared_bytes(file[name]) for name in names), f"{path}: its datasets")
+            require_file_budget(sum(declared_bytes(file[name]) for name in names), f"{path}: its datasets")
             yield file
     except RaymarchError:
         raise

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from raymarch.arguments import checked, held, hold
-from raymarch.arrays import array
-from raymarch.checks import Check, whole
+from raymarch.arguments.arrays import array
+from raymarch.arguments.checks import Check, whole
+from raymarch.arguments.declared import checked, held, hold
 from raymarch.data.samples import MAPPING
 from raymarch.data.volume import ACTIVATION, MAX_DEGREE, VOLUME, Activation, Volume
 

@@ -7,8 +7,8 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from raymarch import checks
-from raymarch.arguments import checked
+from raymarch.arguments import checks
+from raymarch.arguments.declared import checked
 from raymarch.data.activation import OWN_ACTIVATIONS, ColourActivation, DensityActivation, known_by_name
 from raymarch.data.volume import VOLUME, Volume
 from raymarch.io.volumes import format as formatting

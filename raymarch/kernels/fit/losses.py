@@ -1,6 +1,32 @@
-"""Losses: kernels of their own that read the rendered image and add to a 0-D f64 loss; Taichi differentiates them."""
+"""Losses of a rendered image, and their adjoint: a robust function of each colour's residual, and the opacity's square.
+
+A robust function comes as two functions that are compiled in, its value and its slope, of a residual in units of its
+scale; scale^2 in front makes what is x^2 near 0 the squared error there, whatever the scale.
+"""
 
 import taichi as ti
+
+
+@ti.func
+def squared(x):
+    """x^2."""
+    return x * x
+
+
+@ti.func
+def squared_slope(x):
+    return 2.0 * x
+
+
+@ti.func
+def huber(x):
+    """Huber's function (1964): x^2 within 1 and 2 |x| - 1 beyond."""
+    return ti.select(ti.abs(x) < 1.0, x * x, 2.0 * ti.abs(x) - 1.0)
+
+
+@ti.func
+def huber_slope(x):
+    return ti.select(ti.abs(x) < 1.0, 2.0 * x, 2.0 * ti.math.sign(x))
 
 
 @ti.func
@@ -11,26 +37,31 @@ def truth(rays: ti.template(), r, background):
 
 
 @ti.kernel
-def squared_error(rays: ti.template(), count: int, background: ti.math.vec3, opacity: float):
-    """loss += mean over rays of |colour - truth|^2 / 3 + opacity (T - (1 - alpha))^2."""
+def robust_loss(
+    rays: ti.template(), value: ti.template(), count: int, background: ti.math.vec3, scale: float, opacity: float
+):  # fmt: skip
+    """loss += mean over rays of scale^2 sum value((colour - truth) / scale) / 3 + opacity (T - (1 - alpha))^2."""
     for r in range(count):
         total = 0.0
         for c in ti.static(range(3)):
-            total += (rays.image[r][c] - truth(rays, r, background)[c]) ** 2 / 3.0
+            d = rays.image[r][c] - truth(rays, r, background)[c]
+            total += scale * scale * value(d / scale) / 3.0
         total += opacity * (rays.image[r][3] - (1.0 - rays.target[r][3])) ** 2
         rays.loss[None] += ti.cast(total, ti.f64) / count
 
 
 @ti.kernel
-def huber(rays: ti.template(), count: int, background: ti.math.vec3, opacity: float, delta: float):
-    """loss += mean over rays of Huber's function (1964), d^2 within `delta` and 2 delta |d| - delta^2 beyond, / 3."""
+def robust_loss_adjoint(
+    rays: ti.template(), slope: ti.template(), count: int, background: ti.math.vec3, scale: float, opacity: float
+):  # fmt: skip
+    """image.grad += loss.grad times the derivative of `robust_loss`."""
     for r in range(count):
-        total = 0.0
+        each = ti.cast(rays.loss.grad[None] / count, float)
         for c in ti.static(range(3)):
             d = rays.image[r][c] - truth(rays, r, background)[c]
-            total += ti.select(ti.abs(d) < delta, d * d, 2.0 * delta * ti.abs(d) - delta * delta) / 3.0
-        total += opacity * (rays.image[r][3] - (1.0 - rays.target[r][3])) ** 2
-        rays.loss[None] += ti.cast(total, ti.f64) / count
+            rays.image.grad[r][c] = rays.image.grad[r][c] + each / 3.0 * scale * slope(d / scale)
+        d = rays.image[r][3] - (1.0 - rays.target[r][3])
+        rays.image.grad[r][3] = rays.image.grad[r][3] + each * opacity * (2.0 * d)
 
 
 @ti.kernel

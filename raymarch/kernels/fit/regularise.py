@@ -1,9 +1,8 @@
-"""Total variation and sparsity on random blocks of 4^3 voxels, with the adjoint beside them.
+"""Regularisers on random blocks of 4^3 voxels, with the adjoint beside them: total variation, sparsity and the like.
 
 Blocks are shifted by one random offset a step and never overlap, and only edges within a block count, so that the
-adjoint needs no atomics and every edge has the same chance: the caller scales the weights by one over it.
-Penalty of a difference d: sqrt(d^2 + eps^2) - eps (Charbonnier et al. 1994); of a density: ln(1 + 2 tau^2), tau
-the optical depth over one finest voxel (Cauchy, as in Barron 2019).
+adjoint needs no atomics and every edge has the same chance: the caller scales the weight by one over it.
+A penalty comes as two functions that are compiled in, its value and its slope, and the name of the number it is of.
 """
 
 import taichi as ti
@@ -15,6 +14,43 @@ from raymarch.kernels.numeric import hash_u32
 EDGE = 4
 EPS_DENSITY = 0.1
 EPS_FEATURES = 0.02
+DENSITY_DIFFERENCE = "density difference"  # of raw densities, neighbours along each axis
+COLOUR_DIFFERENCE = "colour difference"  # the same of raw colour coefficients, each on its own
+OPTICAL_DEPTH = "optical depth"  # over one finest voxel
+QUANTITIES = (DENSITY_DIFFERENCE, COLOUR_DIFFERENCE, OPTICAL_DEPTH)
+
+
+@ti.func
+def variation_of_density(x):
+    """sqrt(x^2 + eps^2) - eps (Charbonnier et al. 1994)."""
+    return ti.sqrt(x * x + EPS_DENSITY**2) - EPS_DENSITY
+
+
+@ti.func
+def variation_of_density_slope(x):
+    return x / ti.sqrt(x * x + EPS_DENSITY**2)
+
+
+@ti.func
+def variation_of_colour(x):
+    """The same with an eps of its own."""
+    return ti.sqrt(x * x + EPS_FEATURES**2) - EPS_FEATURES
+
+
+@ti.func
+def variation_of_colour_slope(x):
+    return x / ti.sqrt(x * x + EPS_FEATURES**2)
+
+
+@ti.func
+def sparsity(x):
+    """ln(1 + 2 x^2) (Cauchy, as in Barron 2019)."""
+    return ti.log(1.0 + 2.0 * x * x)
+
+
+@ti.func
+def sparsity_slope(x):
+    return 4.0 * x / (1.0 + 2.0 * x * x)
 
 
 @ti.func
@@ -24,13 +60,20 @@ def chosen(grid: ti.template(), B, b, shift, shape, seed, step, chance):
     return hash_u32(seed, step, b) < chance and grid.block_occupied[middle] != 0
 
 
+@ti.func
+def has_neighbour(local, I, shape, a, way):
+    """Whether the next voxel along axis `a`, up or down, is in the same block and in the level."""
+    at, N = local[a] + way, I[a] + way
+    return 0 <= at and at < EDGE and 0 <= N and N < shape[a]
+
+
 @ti.kernel
 def regularise(
-    grid: ti.template(), rays: ti.template(), variant: ti.template(), blocks: ti.math.ivec3, shape: ti.math.ivec3,
-    shift: ti.math.ivec3, seed: int, step: int, chance: ti.u32, w_density: ti.f64, w_features: ti.f64,
-    w_sparsity: ti.f64,
+    grid: ti.template(), rays: ti.template(), variant: ti.template(), of: ti.template(), value: ti.template(),
+    blocks: ti.math.ivec3, shape: ti.math.ivec3, shift: ti.math.ivec3, seed: int, step: int, chance: ti.u32,
+    weight: ti.f64,
 ):  # fmt: skip
-    """loss += w_density sum phi(density edge) + w_features sum phi(feature edge) + w_sparsity sum phi(tau)."""
+    """loss += weight sum value(the quantity `of`) over the blocks that are drawn."""
     for b in range(blocks[0] * blocks[1] * blocks[2]):
         B = block_of(b, blocks)
         if chosen(grid, B, b, shift, shape, seed, step, chance):
@@ -39,47 +82,59 @@ def regularise(
                 local = ti.Vector([i, j, k])
                 I = B * EDGE - shift + local
                 if all(I >= 0) and all(I < shape):
-                    x = activation.density(variant, grid.density[I] + grid.shift[None])
-                    total += w_sparsity * ti.log(1.0 + 2.0 * x * x)
-                    for a in ti.static(range(3)):
-                        N = I + ti.Vector.unit(3, a, ti.i32)
-                        if local[a] + 1 < EDGE and N[a] < shape[a]:
-                            d = grid.density[N] - grid.density[I]
-                            total += w_density * (ti.sqrt(d * d + EPS_DENSITY**2) - EPS_DENSITY)
-                            e = grid.features[N] - grid.features[I]
-                            total += w_features * (ti.sqrt(e * e + EPS_FEATURES**2) - EPS_FEATURES).sum()
+                    if ti.static(of == OPTICAL_DEPTH):
+                        x = activation.density(variant, grid.density[I] + grid.shift[None])
+                        total += weight * value(x)
+                    else:
+                        for a in ti.static(range(3)):
+                            if has_neighbour(local, I, shape, a, 1):
+                                N = I + ti.Vector.unit(3, a, ti.i32)
+                                if ti.static(of == DENSITY_DIFFERENCE):
+                                    total += weight * value(grid.density[N] - grid.density[I])
+                                else:
+                                    e, part = grid.features[N] - grid.features[I], 0.0
+                                    for c in ti.static(range(grid.features.n)):
+                                        part += value(e[c])
+                                    total += weight * part
             rays.loss[None] += total
 
 
 @ti.kernel
 def regularise_adjoint(
-    grid: ti.template(), rays: ti.template(), variant: ti.template(), blocks: ti.math.ivec3, shape: ti.math.ivec3,
-    shift: ti.math.ivec3, seed: int, step: int, chance: ti.u32, w_density: ti.f64, w_features: ti.f64,
-    w_sparsity: ti.f64,
+    grid: ti.template(), rays: ti.template(), variant: ti.template(), of: ti.template(), slope: ti.template(),
+    blocks: ti.math.ivec3, shape: ti.math.ivec3, shift: ti.math.ivec3, seed: int, step: int, chance: ti.u32,
+    weight: ti.f64,
 ):  # fmt: skip
-    """density.grad, features.grad += their derivative of `regularise`; the blocks of the layout are marked dirty."""
+    """density.grad or features.grad += their derivative of `regularise`; the blocks of the layout are marked."""
     for b in range(blocks[0] * blocks[1] * blocks[2]):
         B = block_of(b, blocks)
         if chosen(grid, B, b, shift, shape, seed, step, chance):
-            d_loss = rays.loss.grad[None]
-            u_density, u_features = ti.cast(w_density * d_loss, float), ti.cast(w_features * d_loss, float)
+            owed = ti.cast(weight * rays.loss.grad[None], float)
             for i, j, k in ti.ndrange(EDGE, EDGE, EDGE):
                 local = ti.Vector([i, j, k])
                 I = B * EDGE - shift + local
                 if all(I >= 0) and all(I < shape):
-                    raw = grid.density[I] + grid.shift[None]
-                    x = activation.density(variant, raw)
-                    slope = 4.0 * x / (1.0 + 2.0 * x * x) * activation.density_slope(variant, raw)
-                    d_density = ti.cast(w_sparsity * d_loss, float) * slope
-                    d_features = ti.Vector.zero(float, grid.features.n)
-                    for a, side in ti.static(ti.ndrange(3, 2)):
-                        N = I + (2 * side - 1) * ti.Vector.unit(3, a, ti.i32)
-                        at = local[a] + 2 * side - 1
-                        if 0 <= at and at < EDGE and 0 <= N[a] and N[a] < shape[a]:
-                            d = grid.density[I] - grid.density[N]
-                            d_density += u_density * d / ti.sqrt(d * d + EPS_DENSITY**2)
-                            e = grid.features[I] - grid.features[N]
-                            d_features += u_features * e / ti.sqrt(e * e + EPS_FEATURES**2)
-                    grid.density.grad[I] = grid.density.grad[I] + d_density
-                    grid.features.grad[I] = grid.features.grad[I] + d_features
+                    if ti.static(of == OPTICAL_DEPTH):
+                        raw = grid.density[I] + grid.shift[None]
+                        x = activation.density(variant, raw)
+                        d = owed * slope(x) * activation.density_slope(variant, raw)
+                        grid.density.grad[I] = grid.density.grad[I] + d
+                    elif ti.static(of == DENSITY_DIFFERENCE):
+                        d = ti.cast(0.0, float)
+                        for a, side in ti.static(ti.ndrange(3, 2)):
+                            way = ti.static(2 * side - 1)
+                            if has_neighbour(local, I, shape, a, way):
+                                e = grid.density[I] - grid.density[I + way * ti.Vector.unit(3, a, ti.i32)]
+                                d -= owed * way * slope(-way * e)  # the penalty is of upper less lower
+                        grid.density.grad[I] = grid.density.grad[I] + d
+                    else:
+                        d_features = ti.Vector.zero(float, grid.features.n)
+                        for a in ti.static(range(3)):
+                            for side in range(2):  # not unrolled: the channels are
+                                way = 2 * side - 1
+                                if has_neighbour(local, I, shape, a, way):
+                                    e = grid.features[I] - grid.features[I + way * ti.Vector.unit(3, a, ti.i32)]
+                                    for c in ti.static(range(grid.features.n)):
+                                        d_features[c] -= owed * way * slope(-way * e[c])
+                        grid.features.grad[I] = grid.features.grad[I] + d_features
                     grid.block_has_gradient[I // grid.block] = ti.u8(1)

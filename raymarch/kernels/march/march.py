@@ -12,16 +12,11 @@ import taichi as ti
 
 from raymarch import runtime
 from raymarch.kernels.field import activation
-from raymarch.kernels.field.gather import gather, scatter
+from raymarch.kernels.field.gather import gather
 from raymarch.kernels.march.compositing import background_of, composite, contributes, is_alive
-from raymarch.kernels.march.remaining import (
-    FADED,
-    gain_ahead,
-    optical_depth_gradient,
-    pass_sample,
-    remaining_at_first,
-)
+from raymarch.kernels.march.remaining import FADED, gain_ahead, remaining_at_first
 from raymarch.kernels.march.sample import colour_at, fetch, ray_segment, weighted_colour
+from raymarch.kernels.march.sample_adjoint import adjoint_of_sample, mark, optics_of
 from raymarch.kernels.parallel import RAYS_PER_CHUNK, TASK_STRIDE
 from raymarch.kernels.rays.traverse import empty_steps, place_of, steps_ahead
 
@@ -33,8 +28,9 @@ def paired(grid, variant) -> bool:
 
 @ti.kernel
 def march(
-    grid: ti.template(), rays: ti.template(), variant: ti.template(), count: int,
-    dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,
+    grid: ti.template(), rays: ti.template(), variant: ti.template(),  # Fields (x, y, z), RayFields (ray,), Variant
+    count: int,  # rays
+    dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,  # [world unit], 0..1, 0..1, (3,)
 ):  # fmt: skip
     """image = sum_k weight_k colour_k + T background; no colour under min_weight, no sample under min_transmittance.
 
@@ -86,64 +82,6 @@ def march(
         light, T, seen = rays.sum_even[r] + rays.sum_odd[r], rays.image[r][3], background_of(variant, background)
         for c in ti.static(range(3)):
             rays.image[r][c] = light[c] + T * seen[c]
-
-
-@ti.func
-def optics_of(variant: ti.template(), raw, shift, inverse_scale, width):
-    """Optical depth of a sample, its derivative by the raw density, and what passes the sample."""
-    sigma, slope = activation.density_and_slope(variant, raw[3] + shift)
-    tau = sigma * inverse_scale * width
-    return tau, slope * inverse_scale * width, variant.mode.step_transmittance(tau)
-
-
-@ti.func
-def adjoint_of_sample(
-    grid: ti.template(), variant: ti.template(), slot,
-    cell, f, raw, Y, tau, slope, e, T, remaining, carry, d_colour, min_weight, on,
-):  # fmt: skip
-    """Add what one sample gives the gradient, times `on`, 0 or 1; T and `remaining` after it, and weight times raw.
-
-    Factors of 0 and 1 where a `select` would do: that becomes a branch, and ends what the compiler makes vectors of.
-    """
-    weight, T_after = variant.mode.composite(T, tau, e)
-    d_weight = ti.cast(0.0, float)
-    d_raw, light = ti.Vector.zero(float, 4), ti.Vector.zero(float, 4)
-    if ti.static(grid.degree == 0):
-        seen = ti.select(contributes(variant, weight, min_weight), on, 0.0)
-        shown = seen * weight
-        colour = colour_at(grid, variant, cell, f, Y, raw)
-        light = shown * raw
-        d_weight = seen * d_colour.dot(colour)
-        if ti.static(variant.mode.colour):
-            d_raw = (shown * Y[0]) * d_colour * activation.colour_slope(variant, colour)
-    else:
-        if contributes(variant, weight, min_weight):
-            colour = colour_at(grid, variant, cell, f, Y, raw)
-            d_weight = d_colour.dot(colour)
-            if ti.static(variant.mode.colour):
-                d_sum = weight * d_colour * activation.colour_slope(variant, colour)
-                d_features = ti.Vector.zero(float, grid.features.n)
-                for b in ti.static(range((grid.degree + 1) ** 2)):
-                    for c in ti.static(range(3)):
-                        d_features[3 * b + c] = Y[b] * d_sum[c]
-                scatter(grid.d_features, slot, cell, f, d_features)
-    remaining, carry = pass_sample(variant, T, tau, weight, d_weight, remaining, carry)
-    d_raw[3] = on * slope * optical_depth_gradient(variant, T, tau, T_after, d_weight, remaining, carry)
-    if ti.static(grid.degree == 0):
-        scatter(grid.d_packed, slot, cell, f, d_raw)
-    else:
-        scatter(grid.d_density, slot, cell, f, d_raw[3])
-    return T_after, remaining, carry, light
-
-
-@ti.func
-def mark(grid: ti.template(), cell, cell2):
-    """Note the blocks of two samples as touched."""
-    shift = ti.static(grid.block.bit_length() - 1)
-    block, block2 = cell >> shift, cell2 >> shift
-    # A write, even of what is there, would take the line from the other threads.
-    if grid.block_written[block] + grid.block_written[block2] < 2:
-        grid.block_written[block], grid.block_written[block2] = ti.u8(1), ti.u8(1)
 
 
 @ti.func
@@ -206,8 +144,9 @@ def adjoint_of_ray(
 
 @ti.kernel
 def march_adjoint(
-    grid: ti.template(), rays: ti.template(), variant: ti.template(), count: int,
-    dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,
+    grid: ti.template(), rays: ti.template(), variant: ti.template(),  # Fields (x, y, z), RayFields (ray,), Variant
+    count: int,  # rays
+    dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,  # [world unit], 0..1, 0..1, (3,)
 ):  # fmt: skip
     """d_density, d_features += (d image / d them)' d_image, every so many rays to the next slot's own buffer."""
     if ti.static(runtime.on_cpu()):
@@ -226,8 +165,10 @@ def march_adjoint(
 
 @ti.kernel
 def march_tangent(
-    grid: ti.template(), dot_grid: ti.template(), rays: ti.template(), dot_image: ti.template(), variant: ti.template(),
-    count: int, dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,
+    grid: ti.template(), dot_grid: ti.template(),  # Fields (x, y, z), and its tangents (x, y, z, column)
+    rays: ti.template(), dot_image: ti.template(),  # RayFields (ray,), (ray, column) of 4
+    variant: ti.template(), count: int,  # Variant, rays
+    dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,  # [world unit], 0..1, 0..1, (3,)
 ):  # fmt: skip
     """dot_image[r, d] = (d image / d grid) of each column d of dot_grid: `march` with each line differentiated."""
     ti.loop_config(block_dim=64)

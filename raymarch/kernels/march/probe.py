@@ -30,6 +30,6 @@ def probe_adjoint(mode: ti.template(), T: ti.types.ndarray(), tau: ti.types.ndar
     for i in range(T.shape[0]):
         t, depth = ti.cast(T[i], float), ti.cast(tau[i], float)
         one, none = ti.cast(1.0, float), ti.cast(0.0, float)
-        weight, after = mode.composite(t, depth, mode.step_transmittance(depth))
+        _weight, after = mode.composite(t, depth, mode.step_transmittance(depth))
         out[i, 0] = mode.adjoint(t, depth, after, one, none)
         out[i, 1] = mode.adjoint(t, depth, after, none, one)

@@ -11,24 +11,28 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import field, fields, replace
 from functools import partial, wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from raymarch.checks import Check
+from raymarch.arguments.checks import Check
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def held(check: Check, default) -> Any:
+def held(check: Check, default: object) -> Any:
     """A field of a dataclass with the rule that `hold` applies to it."""
     return field(default=default, metadata={"check": check})
 
 
-def hold(record) -> None:
-    """Apply the rules of a frozen dataclass's fields."""
+def hold(record: DataclassInstance, of: str = "") -> None:
+    """Apply the rules of a frozen dataclass's fields; `of` is what errors call the record, if anything."""
     for each in fields(record):
         if "check" in each.metadata:
-            object.__setattr__(record, each.name, each.metadata["check"](each.name, getattr(record, each.name)))
+            name = f"{of}: {each.name}" if of else each.name
+            object.__setattr__(record, each.name, each.metadata["check"](name, getattr(record, each.name)))
 
 
 def renamed(**names: str) -> Callable[[type[R]], type[R]]:
@@ -38,10 +42,10 @@ def renamed(**names: str) -> Callable[[type[R]], type[R]]:
         init = record.__init__
 
         @wraps(init)
-        def under_either_name(self, *args, **values):
+        def under_either_name(self: R, *args: Any, **values: Any) -> None:
             init(self, *args, **current_names(record, values))
 
-        record.__init__ = under_either_name  # type: ignore[method-assign]
+        record.__init__ = under_either_name  # type: ignore[method-assign, assignment]
         record.old_names = names  # type: ignore[attr-defined]
         for old, new in names.items():
             setattr(record, old, property(partial(_of_new_name, old=old, new=new)))
@@ -58,7 +62,7 @@ def current_names(record: type, values: Mapping[str, Any]) -> dict[str, Any]:
     return {**{n: v for n, v in values.items() if n not in old}, **{new: values[name] for name, new in old.items()}}
 
 
-def _of_new_name(record, old: str, new: str):
+def _of_new_name(record: object, old: str, new: str) -> Any:
     warnings.warn(f"{type(record).__name__}.{old} is now called {new}", FutureWarning, stacklevel=3)
     return getattr(record, new)
 

@@ -1,14 +1,14 @@
-"""Rules for values from Python: what they must be, said alike in one line; `raymarch.arguments` applies them."""
+"""Rules for values from Python: what they must be, said alike in one line; `arguments.declared` applies them."""
 
 from __future__ import annotations
 
 import inspect
 import os
 import reprlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any
+from typing import Any, SupportsInt
 
 import numpy as np
 
@@ -48,7 +48,7 @@ class Check:
     cure: str = ""
     kind: type | None = None
 
-    def __call__(self, name: str, value) -> Any:
+    def __call__(self, name: str, value: object) -> Any:
         try:
             return self.read(value)
         except RaymarchError:
@@ -62,7 +62,7 @@ class Check:
         raise RaymarchError(f"{name} {came}, want {self.wanted}" + (f"; {cure}" if cure else ""))
 
 
-def shown(value) -> str:
+def shown(value: object) -> str:
     """A value in a few words of one line.
 
     Example:
@@ -91,7 +91,7 @@ def _a(noun: str) -> str:
     return f"an {noun}" if noun[:1].lower() in "aeio" else f"a {noun}"
 
 
-def _real(value) -> float:
+def _real(value: object) -> float:
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     if not isinstance(value, Real) or isinstance(value, bool):
@@ -99,23 +99,31 @@ def _real(value) -> float:
     return float(value)
 
 
-def interval(low, high, above: bool, below: bool) -> str:
+def interval(low: float, high: float, above: bool, below: bool) -> str:
     """The words of an interval, `above` without its lower end, `below` without its upper."""
-    low, high = (str(n) if isinstance(n, int) else f"{n:g}" for n in (low, high))
+    lower, upper = (str(n) if isinstance(n, int) else f"{n:g}" for n in (low, high))
     if above:
-        return f"between {low} and {high}" if below else f"over {low} and at most {high}"
-    return f"{low} or more and less than {high}" if below else f"from {low} to {high}"
+        return f"between {lower} and {upper}" if below else f"over {lower} and at most {upper}"
+    return f"{lower} or more and less than {upper}" if below else f"from {lower} to {upper}"
 
 
-def within(x, low, high, above: bool, below: bool):
+def within(x: float | np.ndarray, low: float, high: float, above: bool, below: bool) -> bool | np.bool_ | np.ndarray:
     """Whether numbers are in the interval; NaN is in none."""
     return ((x > low) if above else (x >= low)) & ((x < high) if below else (x <= high))
 
 
-def number(low=-LARGEST, high=LARGEST, *, above=False, below=False, unit="", cure="") -> Check:
+def number(
+    low: float = -LARGEST,
+    high: float = LARGEST,
+    *,
+    above: bool = False,
+    below: bool = False,
+    unit: str = "",
+    cure: str = "",
+) -> Check:
     """A number of an interval, as float."""
 
-    def read(value) -> float:
+    def read(value: object) -> float:
         x = _real(value)
         if not within(x, low, high, above, below):
             raise ValueError
@@ -125,10 +133,10 @@ def number(low=-LARGEST, high=LARGEST, *, above=False, below=False, unit="", cur
     return Check(words, read, cure)
 
 
-def whole(low: int, high: int, *, cure="") -> Check:
+def whole(low: int, high: int, *, cure: str = "") -> Check:
     """A whole number of an interval, as int; 64.0 is one too, as it comes from a file."""
 
-    def read(value) -> int:
+    def read(value: SupportsInt) -> int:
         x = _real(value)
         if not (x.is_integer() and low <= int(value) <= high):
             raise ValueError
@@ -137,10 +145,10 @@ def whole(low: int, high: int, *, cure="") -> Check:
     return Check(f"a whole number {interval(low, high, False, False)}", read, cure)
 
 
-def one_of(*names, cure="") -> Check:
+def one_of(*names: str | int, cure: str = "") -> Check:
     """One of some names or whole numbers."""
 
-    def read(value):
+    def read(value: object) -> str | int:
         if not isinstance(value, str):
             value = _real(value)
         if value not in names:
@@ -153,7 +161,7 @@ def one_of(*names, cure="") -> Check:
 def some_of(*names: str) -> Check:
     """One or more of some names, as a tuple; a name alone is one."""
 
-    def read(value) -> tuple[str, ...]:
+    def read(value: Iterable[str]) -> tuple[str, ...]:
         several = (value,) if isinstance(value, str) else tuple(value)
         for one in several:
             if not isinstance(one, str) or one not in names:
@@ -165,19 +173,19 @@ def some_of(*names: str) -> Check:
     return Check(f"some of {', '.join(names)}", read)
 
 
-def _flag(value) -> bool:
+def _flag(value: object) -> bool:
     if not isinstance(value, (bool, np.bool_)):
         raise TypeError
     return bool(value)
 
 
-def _callable(value):
+def _callable(value: object) -> Callable:
     if not callable(value) or isinstance(value, type):
         raise TypeError
     return value
 
 
-def _path(value):
+def _path(value: str | os.PathLike[str]) -> str | os.PathLike[str]:
     if not isinstance(os.fspath(value), str):
         raise TypeError
     if "\0" in os.fspath(value):
@@ -185,7 +193,7 @@ def _path(value):
     return value
 
 
-def _text(value) -> str:
+def _text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError
     return value
@@ -200,7 +208,7 @@ text = Check("a text", _text)
 def instance_of(kind: type, wanted: str, cure: str = "") -> Check:
     """A value of one class of the package."""
 
-    def read(value):
+    def read(value: object) -> object:
         if not isinstance(value, kind):
             raise TypeError
         return value

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
 import numpy as np
 
-from raymarch.checks import LARGEST, Check, Wrong, interval, shown, within
+from raymarch.arguments.checks import LARGEST, Check, Wrong, interval, shown, within
+
+# What a user may give as an array: nested lists and tuples of numbers too. The union with Any, not ArrayLike, for the
+# bodies of functions see what their rule has made of it: an array.
+Numbers: TypeAlias = "np.ndarray | Any"
+Colour: TypeAlias = "str | Sequence[float] | np.ndarray"  # as the rule `colour` reads it
 
 COLOURS = {"white": (1.0, 1.0, 1.0), "black": (0.0, 0.0, 0.0)}
 BRIGHTEST = 8.0  # of display values: what is beyond it counts to 255
 
 
-def array(*shape, low=-LARGEST, high=LARGEST, above=False, below=False, cure="") -> Check:
+def array(
+    *shape: int | str,
+    low: float = -LARGEST,
+    high: float = LARGEST,
+    above: bool = False,
+    below: bool = False,
+    cure: str = "",
+) -> Check:
     """Numbers of an interval in an array of a shape, whose letters stand for one or more, as float64."""
 
-    def read(value) -> np.ndarray:
+    def read(value: object) -> np.ndarray:
         given = numeric(value)
         fits = [n == m if isinstance(m, int) else n > 0 for n, m in zip(given.shape, shape, strict=False)]
         if given.ndim == 0 and shape:
@@ -28,11 +43,11 @@ def array(*shape, low=-LARGEST, high=LARGEST, above=False, below=False, cure="")
     return Check(f"{what} {interval(low, high, above, below)}", read)
 
 
-def vector(count: int, low=-LARGEST, high=LARGEST, *, above=False) -> Check:
+def vector(count: int, low: float = -LARGEST, high: float = LARGEST, *, above: bool = False) -> Check:
     """So many numbers of an interval, as a tuple."""
     check = array(count, low=low, high=high, above=above)
 
-    def read(value) -> tuple[float, ...]:
+    def read(value: object) -> tuple[float, ...]:
         try:
             return tuple(check.read(value).tolist())
         except Wrong:
@@ -41,7 +56,7 @@ def vector(count: int, low=-LARGEST, high=LARGEST, *, above=False) -> Check:
     return Check(check.wanted, read)
 
 
-def numeric(value) -> np.ndarray:
+def numeric(value: object) -> np.ndarray:
     """The value as an array of real numbers of whatever type; Wrong for texts, ragged lists, objects and the like."""
     try:
         given = np.asarray(value)
@@ -52,7 +67,7 @@ def numeric(value) -> np.ndarray:
     return given
 
 
-def _display(value) -> np.ndarray:
+def _display(value: object) -> np.ndarray:
     given = numeric(value)
     if given.size == 0:
         raise Wrong(f"has shape {given.shape}", "an image of no pixels cannot be compared")
@@ -67,7 +82,9 @@ def _display(value) -> np.ndarray:
 display = Check("numbers in 0..1, or uint8", _display)
 
 
-def require_within(given: np.ndarray, low, high, above=False, below=False, cure="") -> None:
+def require_within(
+    given: np.ndarray, low: float, high: float, above: bool = False, below: bool = False, cure: str = ""
+) -> None:
     """Wrong, with the number and its index, unless all are within the bounds."""
     with np.errstate(all="ignore"):
         ends = (given.min(), given.max()) if given.size else ()
@@ -78,7 +95,7 @@ def require_within(given: np.ndarray, low, high, above=False, below=False, cure=
     raise Wrong(f"is {given[where]}{place}", cure if np.isfinite(given[where]) else "")
 
 
-def _colour(value) -> tuple[float, ...]:
+def _colour(value: object) -> tuple[float, ...]:
     if isinstance(value, str):
         value = COLOURS.get(value) or [float(part) for part in value.split(",")]
     return vector(3, 0, 1).read(value)

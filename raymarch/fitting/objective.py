@@ -1,0 +1,174 @@
+"""Objective of a fit: a robust loss of colours, the opacity's error and regularisers, ours or a user's, in one form.
+
+A penalty is two functions of one number, value and slope, as `@ti.func`s that are compiled into the fit's kernels. To
+add one of ours: the two in `kernels/fit`, and a line in a table here.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from raymarch.arguments.checks import Check, Wrong, instance_of, number, one_of, optional, shown, text
+from raymarch.arguments.declared import checked, held, hold
+from raymarch.kernels.fit import losses, regularise
+
+WEIGHT = number(0, 1e6)
+SCALE = number(1e-6, 1e6)
+
+
+def _function(value: Callable) -> Callable:
+    if not getattr(value, "_is_taichi_function", False):
+        raise TypeError
+    if (count := len(inspect.signature(value).parameters)) != 1:
+        raise Wrong(f"has {count} arguments")
+    return value
+
+
+FUNCTION = Check("a @ti.func of one number", _function, "docs/extending.md shows one")
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Robust loss: a function of one colour's residual (rendered less true, in display values 0..1), and its slope.
+
+    What is minimised is the mean over rays and channels of `scale`^2 value(residual / scale). Two losses of the same
+    functions share their compiled kernels: define the functions once, and vary the scale.
+
+    Attributes:
+        name: for messages and the volume's provenance.
+        value: `@ti.func` of a residual in units of the scale; x^2 near 0 keeps weights comparable to the squared error.
+        slope: `@ti.func`, its derivative; compared with differences of `value` before a fit begins.
+        scale: residual from which on it is robust [display value], 1e-6 to 1e6.
+
+    Raises RaymarchError, with the loss and the part, for a part that is missing or no `@ti.func` of one number; a fit
+    raises it where the slope is not the value's, or either is not one finite number.
+
+    Example:
+        >>> Loss.named("huber", scale=0.05).scale
+        0.05
+    """
+
+    name: str = held(text, "")
+    value: Callable[..., Any] = held(FUNCTION, None)
+    slope: Callable[..., Any] = held(FUNCTION, None)
+    scale: float = held(SCALE, 1.0)
+
+    def __post_init__(self) -> None:
+        hold(self, f"loss {shown(self.name)}")
+
+    @staticmethod
+    @checked(scale=optional(SCALE))
+    def named(name: str, scale: float | None = None) -> Loss:
+        """One of ours: "squared", or "huber", which is linear beyond its scale, 0.1 if not given."""
+        ours = LOSSES[one_of(*LOSSES)("loss", name)]
+        return ours if scale is None else replace(ours, scale=scale)
+
+
+@dataclass(frozen=True)
+class Regulariser:
+    """Regulariser: a penalty of a number that voxels have, and its slope, summed over the volume.
+
+    What is added is `weight` times the sum over the level's voxels (for differences over its edges) by their number.
+
+    Attributes:
+        name: for messages and the volume's provenance.
+        of: what it is of, "density difference" or "colour difference" (of raw numbers, the upper neighbour along each
+            axis less the lower; every colour coefficient on its own) or "optical depth" (over one finest voxel, 0 or
+            more).
+        value: `@ti.func` of that number.
+        slope: `@ti.func`, its derivative; compared with differences of `value` before a fit begins.
+        weight: 0 to 1e6.
+
+    Raises RaymarchError as `Loss` does.
+
+    Example:
+        >>> Regulariser.named("tv_density", 1e-3).of
+        'density difference'
+    """
+
+    name: str = held(text, "")
+    of: str = held(one_of(*regularise.QUANTITIES), None)
+    value: Callable[..., Any] = held(FUNCTION, None)
+    slope: Callable[..., Any] = held(FUNCTION, None)
+    weight: float = held(WEIGHT, 1.0)
+
+    def __post_init__(self) -> None:
+        hold(self, f"regulariser {shown(self.name)}")
+
+    @staticmethod
+    @checked(weight=WEIGHT)
+    def named(name: str, weight: float) -> Regulariser:
+        """One of ours: "tv_density" and "tv_colour" (total variation) or "sparsity" (of optical depth)."""
+        return replace(REGULARISERS[one_of(*REGULARISERS)("regulariser", name)], weight=weight)
+
+
+LOSSES = {
+    "squared": Loss("squared", losses.squared, losses.squared_slope),
+    "huber": Loss("huber", losses.huber, losses.huber_slope, scale=0.1),
+}
+REGULARISERS = {
+    each.name: each
+    for each in (
+        Regulariser(
+            "tv_density",
+            regularise.DENSITY_DIFFERENCE,
+            regularise.variation_of_density,
+            regularise.variation_of_density_slope,
+        ),
+        Regulariser(
+            "tv_colour",
+            regularise.COLOUR_DIFFERENCE,
+            regularise.variation_of_colour,
+            regularise.variation_of_colour_slope,
+        ),
+        Regulariser("sparsity", regularise.OPTICAL_DEPTH, regularise.sparsity, regularise.sparsity_slope),
+    )
+}
+
+
+def _regularisers(value: Regulariser | Iterable[Regulariser]) -> tuple[Regulariser, ...]:
+    if isinstance(value, str):
+        raise TypeError
+    several = (value,) if isinstance(value, Regulariser) else tuple(value)
+    for one in several:
+        if not isinstance(one, Regulariser):
+            raise Wrong(f"has {shown(one)}")
+    return several
+
+
+@dataclass(frozen=True)
+class Objective:
+    """Objective of a fit: what its steps make smaller.
+
+    Attributes:
+        robust: the `Loss` of the colours.
+        regularisers: any number of `Regulariser`s, each with its weight.
+        opacity_weight: of the squared error of the opacity, where the images have alpha.
+
+    Raises RaymarchError for what is none of these.
+
+    Example:
+        >>> mine = Objective(Loss.named("huber", 0.05), [Regulariser.named("sparsity", 1e-3)])
+        >>> fit(views, "quick", objective=mine)  # doctest: +SKIP
+    """
+
+    robust: Loss = held(instance_of(Loss, "an rm.Loss", "rm.Loss.named('huber', scale=0.1) is one"), LOSSES["squared"])
+    regularisers: tuple[Regulariser, ...] = held(
+        Check("rm.Regularisers in a list", _regularisers, "rm.Regulariser.named('sparsity', 1e-3) is one"), ()
+    )
+    opacity_weight: float = held(WEIGHT, 0.1)
+
+    def __post_init__(self) -> None:
+        hold(self)
+
+    def record(self) -> dict[str, Any]:
+        """The same in plain names and numbers, for a volume's provenance."""
+        robust = {"name": self.robust.name, "scale": self.robust.scale}
+        regularisers = [{"name": r.name, "of": r.of, "weight": r.weight} for r in self.regularisers]
+        return {"robust": robust, "regularisers": regularisers, "opacity_weight": self.opacity_weight}
+
+
+OBJECTIVE = instance_of(Objective, "an rm.Objective", "rm.Objective(robust=rm.Loss(...)) is one")

@@ -1,0 +1,108 @@
+"""Plan of a fit: where its grid lies, how fine it is, what it takes; made once, before the grid is allocated."""
+
+from __future__ import annotations
+
+import logging
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from raymarch.arguments.arrays import Numbers
+from raymarch.data.activation import Activation
+from raymarch.data.contents import require_contents
+from raymarch.data.views import Views
+from raymarch.device.grid import Grid
+from raymarch.device.grid_layout import cells_of
+from raymarch.device.image_store import ImageStore
+from raymarch.device.memory import Memory
+from raymarch.fitting.bounds import find_box, visual_hull
+from raymarch.fitting.budget import require_budget
+from raymarch.fitting.proof import prove
+from raymarch.fitting.settings import FitSettings
+from raymarch.geometry.pose import affine_of_box, grid_of_box
+from raymarch.kernels.field.transfer import clear_moments, fill
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Plan of a fit.
+
+    Attributes:
+        views, settings: as they were given.
+        box: lower and upper corner (2, 3) of the grid in the world.
+        memory: bytes by what takes them, with the grid's shape and its slots.
+        hull: (x, y, z) which occupancy cells may hold anything by the images' alpha; None for all.
+    """
+
+    views: Views
+    settings: FitSettings
+    box: np.ndarray
+    memory: Memory
+    hull: np.ndarray | None
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Samples (x, y, z) at the finest level."""
+        return self.memory.shape
+
+    @property
+    def slots(self) -> int:
+        """Gradient buffers."""
+        return self.memory.slots
+
+    @property
+    def bytes(self) -> int:
+        """What the fit takes at its peak."""
+        return self.memory.total
+
+    @property
+    def activation(self) -> Activation:
+        """How raw numbers are read: 0 is the initial opacity over a finest voxel."""
+        s, voxel = self.settings, float((self.box[1] - self.box[0])[0]) / (self.shape[0] - 1)
+        return Activation.of_initial_alpha(s.initial_alpha, voxel, s.density, s.colour)
+
+    @property
+    def least_sigma(self) -> float:
+        """Extinction [1/world unit] up to which a cell counts as empty."""
+        return -math.log1p(-self.settings.prune_alpha) / self.activation.scale
+
+    def shape_of(self, level: int) -> tuple[int, int, int]:
+        """Samples (x, y, z) at a level."""
+        scale = self.settings.levels[level][1]
+        x, y, z = (max(round((n - 1) * scale) + 1, 4) if scale < 1 else n for n in self.shape)
+        return x, y, z
+
+    def make_grid(self) -> Grid:
+        """A grid with room for all levels; `start` makes it one to begin with."""
+        s = self.settings
+        return Grid(self.shape, s.sh_degree, slots=self.slots, moments=True, block=s.block)
+
+    def start(self, grid: Grid) -> None:
+        """Bring a grid to the first level: faint and grey everywhere."""
+        shape = self.shape_of(0)
+        grid.set_activation(self.activation)
+        grid.set_level(shape, affine_of_box(self.box, shape))
+        clear_moments(grid.fields)
+        fill(grid.fields, *shape, 0.0, 0.0)
+        if self.hull is not None:
+            grid.allow(self.hull)
+
+
+def plan_fit(views: Views, settings: FitSettings, box: Numbers | None, store: ImageStore) -> Plan:
+    """The plan of a fit to views that lie in the store, in `box` (2, 3), or one that is found if None.
+
+    Raises RaymarchError where the views show nothing, the objective's slopes are wrong, no box is found or the
+    memory's budget is exceeded.
+    """
+    require_contents(views)
+    if doubt := views.background_doubt():
+        log.warning("%s", doubt)
+    prove(settings.minimised)
+    found = find_box(views, store) if box is None else box
+    memory = require_budget(settings, found, views.images.shape)
+    placed, shape = grid_of_box(found, settings.resolution)
+    hull = visual_hull(store, placed, cells_of(shape)) >= 0 if views.has_alpha and settings.hull else None
+    return Plan(views, settings, placed, memory, hull)

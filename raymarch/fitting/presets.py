@@ -1,0 +1,88 @@
+"""Presets of a fit, and changes to settings by name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from raymarch.arguments.checks import instance_of, one_of
+from raymarch.arguments.declared import current_names
+from raymarch.data.views import VIEWS, Views
+from raymarch.errors import RaymarchError
+from raymarch.fitting.optimiser import ADAM, Adam
+from raymarch.fitting.settings import FitSettings, of_objective
+
+PRESETS = {
+    "quick": FitSettings(resolution=112, steps=600, levels=((0.0, 0.4), (0.2, 0.65), (0.5, 1.0))),
+    "default": FitSettings(),
+    "high": FitSettings(resolution=256, sh_degree=2, steps=12000, rays=16384),
+    "medium": FitSettings(
+        resolution=64,
+        sh_degree=0,
+        steps=600,
+        levels=((0.0, 0.5), (0.3, 1.0)),
+        initial_alpha=0.02,
+        prune_alpha=1e-5,
+        min_weight=1e-6,
+        opacity_weight=1.0,
+        tv_density=1e-3,
+        optimiser=Adam(lr_density=0.3, lr_colour=0.15, final=0.03),
+    ),
+}
+
+
+def preset(name: str = "default", /, **changes: Any) -> FitSettings:
+    """The settings of a preset, with changes by name: "quick", "default", "high", or "medium" for clouds and fog.
+
+    `seconds` without `steps` lets time alone end the fit; names of `Adam`, such as `lr_density`, work too.
+
+    Raises RaymarchError for an unknown preset or setting.
+
+    Example:
+        >>> preset("quick", seed=3).seed
+        3
+    """
+    return changed(PRESETS[one_of(*PRESETS)("preset", name)], **changes)
+
+
+def changed(settings: FitSettings, /, **changes: Any) -> FitSettings:
+    """Settings with some changed by name; names of `Adam` go to the optimiser, `seconds` alone lifts the step limit.
+
+    An `objective` takes the place of the losses and weights that the settings had.
+
+    Raises RaymarchError for a name that is neither's, or a value of another type.
+
+    Example:
+        >>> changed(FitSettings(), lr_density=0.3).optimiser.lr_density
+        0.3
+    """
+    changes = current_names(FitSettings, changes)
+    if changes.get("objective") is not None:
+        changes = {**of_objective(), **changes}
+    if changes.get("seconds") is not None and changes.get("steps") is None:
+        changes["steps"] = None
+    own, rates = FitSettings.__dataclass_fields__, Adam.__dataclass_fields__
+    unknown = sorted(set(changes) - set(own) - set(rates))
+    if unknown:
+        raise RaymarchError(f"unknown setting {', '.join(unknown)}; want some of {', '.join([*own, *rates])}")
+    mine = {name: value for name, value in changes.items() if name in own}
+    optimiser = ADAM("optimiser", mine.pop("optimiser", settings.optimiser))
+    optimiser = replace(optimiser, **{name: value for name, value in changes.items() if name in rates})
+    return replace(settings, optimiser=optimiser, **mine)
+
+
+NAMED_SETTINGS = instance_of(FitSettings, "FitSettings, as rm.preset gives, or the name of a preset")
+WITH_READER = replace(VIEWS, cure="rm.load_views(path) reads a folder of them")
+
+
+def settings_for(views: Views, settings: FitSettings | str, **changes: Any) -> FitSettings:
+    """The settings of a fit to views, by record or by a preset's name, with changes by name.
+
+    Raises RaymarchError where these are no views or no settings, and as `preset` does.
+    """
+    if isinstance(settings, str):
+        settings = preset(settings, **changes)
+    else:
+        settings = changed(NAMED_SETTINGS("settings", settings), **changes)
+    (WITH_READER if isinstance(views, str) else VIEWS)("views", views)
+    return settings

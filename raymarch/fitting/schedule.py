@@ -1,0 +1,61 @@
+"""Schedule of a fit: how far it is by steps or seconds, which level of the grid that is, and how long it will take."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from raymarch.fitting.presets import PRESETS
+from raymarch.fitting.settings import FitSettings
+
+FEW_STEPS = 300  # under which a fit is told to be a poor one
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Schedule by steps or by seconds, whichever is nearer its end; None is no limit.
+
+    `levels` are (from which fraction of the fit, scale of the resolution), rising. In the methods `steps` are done,
+    `seconds` are since the start, `ready` of them went by until all was compiled, from when on time counts.
+
+    Example:
+        >>> schedule = Schedule(100, None, ((0.0, 0.5), (0.4, 1.0)))
+        >>> schedule.progress(40, 7.0, 2.0), schedule.level(0.4)
+        (0.4, 1)
+    """
+
+    steps: int | None
+    seconds: float | None
+    levels: tuple[tuple[float, float], ...]
+
+    @staticmethod
+    def of(settings: FitSettings) -> Schedule:
+        """The schedule that settings ask for."""
+        return Schedule(settings.steps, settings.seconds, settings.levels)
+
+    def progress(self, steps: int, seconds: float, ready: float) -> float:
+        """Fraction of the fit that is done, 0..1: of steps or of seconds, whichever is further."""
+        by_steps = steps / self.steps if self.steps else 0.0
+        budget = (self.seconds or math.inf) - ready
+        by_seconds = (seconds - ready) / budget if budget > 0 else 1.0
+        return min(max(by_steps, by_seconds), 1.0)
+
+    def level(self, progress: float) -> int:
+        """Which of the levels it is, counted from 0."""
+        return max(i for i, (start, _) in enumerate(self.levels) if progress >= start)
+
+    def seconds_left(self, progress: float, seconds: float, ready: float) -> float:
+        """How long it will take, by what it took so far."""
+        if self.seconds and self.steps is None:
+            return max(self.seconds - seconds, 0.0)
+        return (seconds - ready) * (1 - progress) / max(progress, 1e-9)
+
+
+def ending(steps: int, settings: FitSettings) -> str:
+    """ "done", or what a person should know about a fit that made only so many steps in its time."""
+    if steps == 0:
+        return "the time was over before the first step"
+    if settings.seconds and steps < min(FEW_STEPS, settings.steps or FEW_STEPS):
+        smaller = "the preset quick" if settings.resolution > PRESETS["quick"].resolution else "a lower resolution"
+        return f"done after only {steps} steps; give more seconds, or {smaller}"
+    return "done"

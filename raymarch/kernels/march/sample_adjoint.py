@@ -1,0 +1,67 @@
+"""Adjoint of one sample of a march: what it gives the gradient of density and colour."""
+
+import taichi as ti
+
+from raymarch.kernels.field import activation
+from raymarch.kernels.field.gather import scatter
+from raymarch.kernels.march.compositing import contributes
+from raymarch.kernels.march.remaining import optical_depth_gradient, pass_sample
+from raymarch.kernels.march.sample import colour_at
+
+
+@ti.func
+def optics_of(variant: ti.template(), raw, shift, inverse_scale, width):
+    """Optical depth of a sample, its derivative by the raw density, and what passes the sample."""
+    sigma, slope = activation.density_and_slope(variant, raw[3] + shift)
+    tau = sigma * inverse_scale * width
+    return tau, slope * inverse_scale * width, variant.mode.step_transmittance(tau)
+
+
+@ti.func
+def adjoint_of_sample(
+    grid: ti.template(), variant: ti.template(), slot,
+    cell, f, raw, Y, tau, slope, e, T, remaining, carry, d_colour, min_weight, on,
+):  # fmt: skip
+    """Add what one sample gives the gradient, times `on`, 0 or 1; T and `remaining` after it, and weight times raw.
+
+    Factors of 0 and 1 where a `select` would do: that becomes a branch, and ends what the compiler makes vectors of.
+    """
+    weight, T_after = variant.mode.composite(T, tau, e)
+    d_weight = ti.cast(0.0, float)
+    d_raw, light = ti.Vector.zero(float, 4), ti.Vector.zero(float, 4)
+    if ti.static(grid.degree == 0):
+        seen = ti.select(contributes(variant, weight, min_weight), on, 0.0)
+        shown = seen * weight
+        colour = colour_at(grid, variant, cell, f, Y, raw)
+        light = shown * raw
+        d_weight = seen * d_colour.dot(colour)
+        if ti.static(variant.mode.colour):
+            d_raw = (shown * Y[0]) * d_colour * activation.colour_slope(variant, colour)
+    else:
+        if contributes(variant, weight, min_weight):
+            colour = colour_at(grid, variant, cell, f, Y, raw)
+            d_weight = d_colour.dot(colour)
+            if ti.static(variant.mode.colour):
+                d_sum = weight * d_colour * activation.colour_slope(variant, colour)
+                d_features = ti.Vector.zero(float, grid.features.n)
+                for b in ti.static(range((grid.degree + 1) ** 2)):
+                    for c in ti.static(range(3)):
+                        d_features[3 * b + c] = Y[b] * d_sum[c]
+                scatter(grid.d_features, slot, cell, f, d_features)
+    remaining, carry = pass_sample(variant, T, tau, weight, d_weight, remaining, carry)
+    d_raw[3] = on * slope * optical_depth_gradient(variant, T, tau, T_after, d_weight, remaining, carry)
+    if ti.static(grid.degree == 0):
+        scatter(grid.d_packed, slot, cell, f, d_raw)
+    else:
+        scatter(grid.d_density, slot, cell, f, d_raw[3])
+    return T_after, remaining, carry, light
+
+
+@ti.func
+def mark(grid: ti.template(), cell, cell2):
+    """Note the blocks of two samples as touched."""
+    shift = ti.static(grid.block.bit_length() - 1)
+    block, block2 = cell >> shift, cell2 >> shift
+    # A write, even of what is there, would take the line from the other threads.
+    if grid.block_written[block] + grid.block_written[block2] < 2:
+        grid.block_written[block], grid.block_written[block2] = ti.u8(1), ti.u8(1)

@@ -1,0 +1,80 @@
+"""Image pyramid of a set of views: images as much smaller as a coarse volume can show, their cameras, random pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from raymarch.data.views import Views
+from raymarch.geometry.camera import Camera
+from raymarch.gradients.parameters import NEUTRAL_EXPOSURE
+
+FINER = 1.3  # pixels along an image's shorter side, in samples of the volume's longer one, that a halved image keeps
+
+
+class Pyramid:
+    """Views at a whole fraction of their size; the last one asked for is kept."""
+
+    def __init__(self, views: Views):
+        self._views = views
+        self._factor, self._images = 0, np.empty(0)
+
+    def factor_for(self, samples: int) -> int:
+        """How many times smaller images may be that show no less than a volume of so many samples a side."""
+        _, height, width, _ = self._views.images.shape
+        factor = 1
+        while min(height, width) // (2 * factor) >= FINER * samples:
+            factor *= 2
+        return factor
+
+    def images(self, factor: int) -> np.ndarray:
+        """(view, pixel, 4) colour over the background, 0..1, and transmittance of images so many times smaller."""
+        if factor != self._factor:
+            self._factor, self._images = factor, _reduced(self._views, factor)
+        return self._images
+
+
+def _reduced(views: Views, factor: int) -> np.ndarray:
+    count, height, width, channels = views.images.shape
+    h, w = height // factor, width // factor
+    cut = views.images[:, : h * factor, : w * factor] / np.float32(255)
+    alpha = cut[..., 3:] if channels == 4 else np.ones_like(cut[..., :1])
+    colour = cut[..., :3] * alpha + (1 - alpha) * np.array(views.background, np.float32)
+    seen = np.concatenate([colour, 1 - alpha], axis=-1)
+    return seen.reshape(count, h, factor, w, factor, 4).mean((2, 4)).reshape(count, h * w, 4)
+
+
+def smaller(camera: Camera, factor: int) -> Camera:
+    """The camera of an image a whole number of times smaller, its last pixels cut off where it does not divide."""
+    (fu, fv), (cu, cv) = camera.focal, camera.principal
+    width, height = camera.width // factor, camera.height // factor
+    return Camera(camera.world_from_camera, (fu / factor, fv / factor), (cu / factor, cv / factor), width, height)
+
+
+def random_pixels(image: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
+    """Random pixels of an image (pixel, 4): three of four where there is something to see, if all is not that."""
+    pixels = rng.permutation(len(image))[:count]
+    there = np.flatnonzero(image[:, 3] < 0.99)
+    some = rng.permutation(there)[: 3 * count // 4]
+    pixels[: len(some)] = some
+    return pixels
+
+
+def without_exposure(target: np.ndarray, exposures: np.ndarray, background: Sequence[float]) -> np.ndarray:
+    """Colours and transmittance (view, ray, 4) as they would be without their views' exposures (view, 6)."""
+    target = target.copy()
+    alpha, gain, offset = 1 - target[..., 3:], exposures[:, None, :3], exposures[:, None, 3:]
+    behind = (1 - alpha) * np.array(background)  # which no exposure touched
+    target[..., :3] = (target[..., :3] - behind - alpha * offset) / gain + behind
+    return target
+
+
+def images_without(images: np.ndarray, exposures: np.ndarray) -> np.ndarray:
+    """8-bit images with their exposures (view, 6) taken out."""
+    if (exposures == NEUTRAL_EXPOSURE).all():
+        return images
+    colour = (images[..., :3] / 255 - exposures[:, None, None, 3:]) / exposures[:, None, None, :3]
+    out = images.copy()
+    out[..., :3] = np.round(255 * np.clip(colour, 0, 1)).astype(np.uint8)
+    return out

@@ -1,0 +1,148 @@
+"""Law: a plan is made once, a fitter keeps to it and its schedule, and one that cannot begin leaves nothing behind."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import drive
+import numpy as np
+import pytest
+
+from raymarch.device.grid import Grid
+from raymarch.device.image_store import ImageStore
+from raymarch.device.owner import Owner
+from raymarch.errors import RaymarchError
+from raymarch.fitting import bounds, fitter, forecast, plan
+from raymarch.fitting.fitter import Fitter, fit
+from raymarch.fitting.presets import preset
+from raymarch.fitting.schedule import Schedule
+
+QUICK = {"resolution": 16, "steps": 8, "rays": 512, "sh_degree": 0, "slots": 1}
+LEVELS = ((0.0, 0.5), (0.25, 0.7), (0.5, 1.0))
+
+
+class Planted(Exception):
+    """A failure that a test puts somewhere."""
+
+
+@pytest.fixture
+def owners(monkeypatch):
+    """All that takes device memory during a test."""
+    taken, own = [], Owner._own
+
+    def note(self, *arguments, **options):
+        taken.append(self)
+        return own(self, *arguments, **options)
+
+    monkeypatch.setattr(Owner, "_own", note)
+    return taken
+
+
+def failing(*_, **__):
+    raise Planted
+
+
+PLACES = [
+    (plan, "require_contents"),
+    (plan, "prove"),
+    (plan, "find_box"),
+    (plan, "require_budget"),
+    (plan, "visual_hull"),
+    (plan, "Grid"),
+    (Grid, "set_activation"),
+    (plan, "fill"),
+    (Grid, "allow"),
+    (fitter, "RayBuffer"),
+    (Grid, "refresh_occupancy"),
+    (bounds, "list_tiles"),
+]
+
+
+@pytest.mark.parametrize(
+    ("begin", "where", "name"),
+    [(Fitter, *place) for place in PLACES] + [(fit, plan, "fill"), (forecast.forecast, plan, "visual_hull")],
+    ids=lambda x: x if isinstance(x, str) else "",
+)
+def test_a_fit_that_fails_to_begin_leaves_nothing_on_the_device(begin, where, name, owners, monkeypatch):
+    monkeypatch.setattr(where, name, failing)
+    with pytest.raises(Planted):
+        begin(drive.ball_views(), "quick", **QUICK)
+    assert owners and all(owner._fields is None for owner in owners)
+
+
+@pytest.mark.parametrize("box", [[(-0.8, -0.8, 30), (0.8, 0.8, 31.6)]])
+def test_a_fit_that_is_refused_leaves_nothing_on_the_device(box, owners):
+    with pytest.raises(RaymarchError, match="check"):
+        Fitter(drive.ball_views(), "quick", box=box, **QUICK)
+    assert len(owners) == 3 and all(owner._fields is None for owner in owners)
+
+
+def test_what_a_plan_says_is_what_the_fitter_makes():
+    views = drive.ball_views()
+    settings = preset("quick", **QUICK, levels=LEVELS)
+    with ImageStore(views) as store:
+        made = plan.plan_fit(views, settings, None, store)
+    with Fitter(views, settings) as own, Fitter.of_plan(made) as theirs:
+        for each in (own, theirs):
+            assert each.grid.finest == made.shape and each.grid.slots == made.slots == 1
+            assert each.grid.shape == made.shape_of(0) and made.shape_of(2) == made.shape
+            assert each.settings == settings and each.plan.bytes == made.bytes == made.memory.total
+            np.testing.assert_array_equal(each.box, made.box)
+        for _ in range(8):
+            own.step()
+            theirs.step()
+        for a, b in zip(own.grid.download(), theirs.grid.download(), strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("clock", [True, False])
+def test_all_is_asked_once(clock, monkeypatch):
+    """By a fit, and by a forecast that runs a fit in small."""
+    asked = []
+    for name in ("require_contents", "find_box", "require_budget", "grid_of_box", "visual_hull"):
+        real = getattr(plan, name)
+        monkeypatch.setattr(plan, name, lambda *a, real=real, name=name: asked.append(name) or real(*a))
+    wanted = ["require_contents", "find_box", "require_budget", "grid_of_box", "visual_hull"]
+    forecast.forecast(drive.ball_views(), "quick", clock=clock, **QUICK)
+    assert asked == wanted
+    asked.clear()
+    fit(drive.ball_views(), "quick", **QUICK)
+    assert asked == wanted
+
+
+def test_a_plan_knows_no_hull_where_none_is_wanted_or_seen():
+    views = drive.ball_views()
+    opaque = replace(views, images=np.ascontiguousarray(views.images[..., :3]))
+    for seen, hull in ((views, False), (opaque, True)):
+        with ImageStore(seen) as store:
+            settings = preset("quick", **QUICK, hull=hull)
+            assert plan.plan_fit(seen, settings, drive.BALL_BOX, store).hull is None
+
+
+# The schedule
+
+
+@pytest.mark.parametrize(
+    ("steps", "seconds", "done", "at", "wanted"),
+    [
+        (100, None, 40, 1e9, 0.4),
+        (None, 12.0, 40, 7.0, 0.5),  # of the ten seconds after the two in which all was compiled
+        (100, 12.0, 40, 7.0, 0.5),
+        (100, 12.0, 60, 7.0, 0.6),
+        (100, 12.0, 200, 99.0, 1.0),
+        (None, 1.0, 1, 3.0, 1.0),  # compiling took longer than there was time
+    ],
+)
+def test_progress_is_by_steps_or_seconds_whichever_is_further(steps, seconds, done, at, wanted):
+    assert Schedule(steps, seconds, LEVELS).progress(done, at, 2.0) == pytest.approx(wanted)
+
+
+def test_levels_begin_where_they_are_said_to():
+    schedule = Schedule(100, None, LEVELS)
+    assert [schedule.level(p) for p in (0.0, 0.24, 0.25, 0.49, 0.5, 1.0)] == [0, 0, 1, 1, 2, 2]
+
+
+def test_what_is_left_is_told_by_what_it_took():
+    assert Schedule(100, None, LEVELS).seconds_left(0.25, 12.0, 2.0) == pytest.approx(30.0)
+    assert Schedule(None, 20.0, LEVELS).seconds_left(0.25, 12.0, 2.0) == pytest.approx(8.0)
+    assert Schedule(None, 20.0, LEVELS).seconds_left(1.0, 23.0, 2.0) == 0
