@@ -321,9 +321,8 @@ def test_a_margin_marks_the_cells_that_read_so_many_samples_more(renderer, margi
     empty_distance, _ = drive.distances(renderer.grid)
     edges = [np.linspace(0, n - 1, c + 1) for n, c in zip(LARGE, empty_distance.shape, strict=True)]
     for cell in np.ndindex(empty_distance.shape):
-        low, high = ([np.floor(e[i] + 1e-9) for e, i in zip(edges, cell, strict=True)],
-                     [np.ceil(e[i + 1] - 1e-9) for e, i in zip(edges, cell, strict=True)])  # fmt: skip
-        wanted = all(a - margin <= x <= b + margin for a, x, b in zip(low, (9, 18, 13), high, strict=True))
+        reads = [(np.floor(e[i] + 1e-9), np.ceil(e[i + 1] - 1e-9)) for e, i in zip(edges, cell, strict=True)]
+        wanted = all(a - margin <= x <= b + margin for (a, b), x in zip(reads, (9, 18, 13), strict=True))
         assert (empty_distance[cell] == 0) == wanted
 
 
