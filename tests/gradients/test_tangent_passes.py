@@ -1,0 +1,26 @@
+"""Law: directions are carried pass by pass, each once, however few of them a pass takes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from raymarch.gradients.parameters import Parameters
+from raymarch.gradients.tangent_passes import _in_chunks
+
+
+@pytest.mark.parametrize("takes", [1, 2, 3, 5])
+@pytest.mark.parametrize("most", [3, 5])
+def test_every_direction_that_moves_something_is_carried_once(takes, most):
+    """A pass may take fewer than it is given: a volume's colour has many channels. Others are left at what they had."""
+    dots = [Parameters(pose=np.full(6, i)) if i % 3 else Parameters(focal=np.ones(2)) for i in range(11)]
+    passes = []
+
+    def carry(some):
+        passes.append(len(some))
+        return np.stack([np.full((2, 4), dot.pose[0]) for dot in some[:takes]], axis=1)
+
+    out = np.full((2, 4, len(dots)), 0.5)
+    _in_chunks(out, dots, ("pose", "box"), most, carry)
+    np.testing.assert_array_equal(out[0, 0], [0.5 + (i if i % 3 else 0) for i in range(11)])
+    assert max(passes) <= most and len(passes) == -(-7 // min(takes, most))
