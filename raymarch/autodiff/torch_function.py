@@ -1,4 +1,4 @@
-"""The march's seam to PyTorch's autograd: what it saves, how it is called and what it gives back."""
+"""PyTorch autograd function of the march: what it saves, how it is called and what it gives back."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @cache
 def autograd_function() -> type[Function]:
-    """The autograd function of (template, campos, direction, march, dt): the image's seam to torch."""
+    """Image as a `torch.autograd.Function` of (template, campos, direction, march, dt)."""
     import torch
 
     class MarchFunction(torch.autograd.Function):
@@ -59,6 +59,6 @@ def _bare(template: Tensor, campos: Tensor, direction: Tensor) -> tuple[Tensor, 
 
 
 def wait_for(tensor: Tensor) -> None:
-    """Let torch finish what it has queued: Taichi has a queue of its own."""
+    """Synchronisation with torch's CUDA stream: Taichi has a queue of its own."""
     if tensor.is_cuda:
         import_torch().cuda.current_stream(tensor.device).synchronize()

@@ -1,4 +1,4 @@
-"""The march as a function of PyTorch tensors, with their gradients: `pip install "raymarch[torch]"`.
+"""Differentiable ray marching of PyTorch tensors: `pip install "raymarch[torch]"`.
 
 Image and compositing are those of Lombardi et al. 2019, "Neural Volumes" (taichi-dev/taichi#2241): RGBA templates on
 [-1, 1]^3, opacity added up to 1. `torch` is imported by the first `TorchMarch`, never by the import of this module.
@@ -44,7 +44,7 @@ LEAST_STEP = 1e-3  # voxels, as everywhere
 
 
 class TorchMarch(Holder):
-    """Marches RGBA templates that are PyTorch tensors, differentiably; owns device memory until `close`.
+    """Differentiable ray marcher of RGBA templates that are PyTorch tensors; owns device memory until `close`.
 
     A call `march(template, campos, camrot, focal, princpt, pixelcoords, dt=...)` returns the image (N, 4, H, W), black
     behind: red, green, blue and alpha. View n sees template n alone. All tensors have the dtype of the process's

@@ -1,4 +1,4 @@
-"""Volumes: samples of density and colour on a regular grid, with the activations that turn them into physics."""
+"""Volumes: voxel grids of density and colour (spherical harmonics), with their activations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Y00 = 0.28209479177387814
 
 @dataclass(frozen=True, eq=False)
 class Volume:
-    """Raw density and colour features sampled at integer indices; the box spans the first to the last sample.
+    """Voxel grid of raw density and colour features at integer indices; its box spans the first to the last sample.
 
     Attributes:
         density: (x, y, z) raw density, float; at least 2 samples an axis.
@@ -160,18 +160,18 @@ class Volume:
 
     @property
     def corners(self) -> np.ndarray:
-        """The box's eight corners (8, 3) in the world."""
+        """Corners (8, 3) of the box in the world."""
         index = np.stack(np.meshgrid(*[(0, n - 1) for n in self.shape], indexing="ij"), axis=-1).reshape(-1, 3)
         return index @ self.world_from_index[:3, :3].T + self.world_from_index[:3, 3]
 
     @property
     def box(self) -> np.ndarray:
-        """Lower and upper corner (2, 3) in the world of the smallest upright box that holds the volume."""
+        """Axis-aligned bounding box in the world: lower and upper corner (2, 3)."""
         return np.stack([self.corners.min(0), self.corners.max(0)])
 
     @property
     def voxel(self) -> float:
-        """The shortest voxel edge [world unit]."""
+        """Voxel size: the shortest edge [world unit]."""
         return float(np.linalg.norm(self.world_from_index[:3, :3], axis=0).min())
 
     def sigma(self) -> np.ndarray:
@@ -180,7 +180,7 @@ class Volume:
 
     @checked(world_from_world=arrays.array(4, 4))
     def moved(self, world_from_world: Numbers) -> Volume:
-        """The volume carried along by an affine motion (4, 4) of the world; its sigma per world unit stays.
+        """Volume carried along by an affine motion (4, 4) of the world; its sigma per world unit stays.
 
         Harmonics are not rotated: at degree 1 and more only a translation leaves what is seen unchanged.
         """
