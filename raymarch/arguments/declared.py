@@ -11,12 +11,16 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import field, fields, replace
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import Any, ClassVar, ParamSpec, Protocol, TypeVar
 
 from raymarch.arguments.checks import Check
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
+
+class Record(Protocol):
+    """Record: an instance of any dataclass."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -27,7 +31,7 @@ def held(check: Check, default: object) -> Any:
     return field(default=default, metadata={"check": check})
 
 
-def hold(record: DataclassInstance, of: str = "") -> None:
+def hold(record: Record, of: str = "") -> None:
     """Validation of a frozen dataclass by its fields' rules; `of` is what errors call the record, if anything."""
     for each in fields(record):
         if "check" in each.metadata:

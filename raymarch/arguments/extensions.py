@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from raymarch.arguments import checks
 from raymarch.arguments.checks import Check, shown
-from raymarch.arguments.declared import hold
+from raymarch.arguments.declared import Record, hold
 from raymarch.errors import RaymarchError
 
 LONGEST_NAME, LONGEST_TEXT = 60, 300  # characters of a name, and of what an exception says
 
 
-class Named(Protocol):
+class Named(Record, Protocol):
     """Extension record: a frozen dataclass with a name, and functions as fields."""
-
-    __dataclass_fields__: ClassVar[dict[str, Any]]
 
     @property
     def name(self) -> str: ...

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch.autograd import Function
 
-    from raymarch.autodiff.torch_march import TorchMarch
-
 
 @cache
 def autograd_function() -> type[Function]:
@@ -23,9 +21,7 @@ def autograd_function() -> type[Function]:
 
     class MarchFunction(torch.autograd.Function):
         @staticmethod
-        def forward(
-            ctx: Any, template: Tensor, campos: Tensor, direction: Tensor, march: TorchMarch, dt: float
-        ) -> Tensor:
+        def forward(ctx: Any, template: Tensor, campos: Tensor, direction: Tensor, march: Any, dt: float) -> Tensor:
             ctx.save_for_backward(template, campos, direction)
             ctx.march, ctx.dt = march, dt
             n, height, width, _ = direction.shape

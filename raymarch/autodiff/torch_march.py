@@ -115,16 +115,9 @@ class TorchMarch(Holder):
         self.grid.set_activation(Activation("identity", 0.0, 1.0, "identity"))
 
     def __call__(
-        self,
-        template: Tensor,
-        campos: Tensor,
-        camrot: Tensor,
-        focal: Tensor,
-        princpt: Tensor,
-        pixelcoords: Tensor,
-        *,
-        dt: float,
-    ) -> Tensor:
+        self, template: Tensor, campos: Tensor, camrot: Tensor, focal: Tensor, princpt: Tensor, pixelcoords: Tensor,
+        *, dt: float,
+    ) -> Tensor:  # fmt: skip
         """Image (N, 4, H, W) of N templates, each seen by its camera."""
         torch = import_torch()
         _ = self.grid.fields  # not closed, and the right thread
@@ -172,7 +165,7 @@ class TorchMarch(Holder):
 
     def _gradients(
         self, template: Tensor, campos: Tensor, direction: Tensor, d_image: Tensor, dt: float, wanted: Sequence[bool]
-    ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+    ) -> tuple[Tensor | None, ...]:
         """d_ of template, of campos and of direction, where wanted, else None; each ray is replayed."""
         grid, rays, moved = self.grid.fields, self.buffer.fields, self.motion.fields
         d_template = template.new_empty(template.shape) if wanted[0] else None

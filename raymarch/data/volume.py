@@ -16,6 +16,7 @@ from raymarch.data.samples import MAPPING, RAW, SAMPLES, SHAPE, SPACING, require
 from raymarch.errors import RaymarchError
 from raymarch.geometry.pose import BOX, affine_of_box, require_affine
 
+Field = Callable[[np.ndarray], Numbers]  # of points (..., 3) in the world
 MAX_DEGREE = 3
 GREY = 0.7  # of volumes that are told no colour
 Y00 = 0.28209479177387814
@@ -80,14 +81,9 @@ class Volume:
     @classmethod
     @checked(sigma=checks.callback, colour=optional(checks.callback), shape=SHAPE, box=BOX, background=arrays.colour)
     def from_function(
-        cls,
-        sigma: Callable[[np.ndarray], Numbers],
-        colour: Callable[[np.ndarray], Numbers] | None = None,
-        *,
-        shape: Sequence[int] = (64, 64, 64),
-        box: Numbers = ((-1, -1, -1), (1, 1, 1)),
-        background: Colour = (1, 1, 1),
-    ) -> Volume:
+        cls, sigma: Field, colour: Field | None = None, *, shape: Sequence[int] = (64, 64, 64),
+        box: Numbers = ((-1, -1, -1), (1, 1, 1)), background: Colour = (1, 1, 1),
+    ) -> Volume:  # fmt: skip
         """Volume of `sigma(points)` [1/world unit] and `colour(points)` in 0..1, points being (..., 3) in the world.
 
         Negative densities are taken as 0; without `colour` it is 0.7 grey. The activations are relu and clamped.
@@ -102,20 +98,11 @@ class Volume:
             raise RaymarchError(f"a volume of {shape} samples does not fit the memory ({error}); lower it") from error
 
     @classmethod
-    @checked(
-        box=optional(BOX),
-        spacing=optional(SPACING),
-        background=arrays.colour,
-    )
+    @checked(box=optional(BOX), spacing=optional(SPACING), background=arrays.colour)
     def from_array(
-        cls,
-        density: Numbers,
-        colour: Numbers | None = None,
-        *,
-        box: Numbers | None = None,
-        spacing: Numbers | None = None,
-        background: Colour = (1, 1, 1),
-    ) -> Volume:
+        cls, density: Numbers, colour: Numbers | None = None, *, box: Numbers | None = None,
+        spacing: Numbers | None = None, background: Colour = (1, 1, 1),
+    ) -> Volume:  # fmt: skip
         """Volume of plain samples, whose numbers are what they say: no activation to think of.
 
         Args:

@@ -70,8 +70,7 @@ class Grid(Owner[Fields]):
         if slots:
             transfer.clear_slots(self.fields)
             transfer.clear_gradients(self.fields)
-        self.activation = Activation()
-        self.world_from_index = np.eye(4)
+        self.activation, self.world_from_index = Activation(), np.eye(4)
         self.set_level(shape, np.eye(4))
 
     @property
@@ -101,8 +100,7 @@ class Grid(Owner[Fields]):
             log.warning("the volume lies %.0e voxels from the world's origin; subtract its centre from all poses", far)
         fields, max_index = self.fields, np.array(shape) - 1.0
         fields.index_from_world[None] = np.linalg.inv(self.world_from_index)[:3].tolist()
-        fields.max_index[None] = max_index.tolist()
-        fields.cells[None] = self.cells
+        fields.max_index[None], fields.cells[None] = max_index.tolist(), self.cells
         fields.cells_per_index[None] = (np.array(self.cells) / max_index).tolist()
 
     def set_activation(self, activation: Activation) -> None:
@@ -133,9 +131,8 @@ class Grid(Owner[Fields]):
         return self._arrays(transfer.download_gradient)
 
     def _arrays(self, kernel: Callable[..., None]) -> tuple[np.ndarray, np.ndarray]:
-        dtype = runtime.dtype()
-        density = np.empty(self.shape, dtype)
-        features = np.empty((*self.shape, 3 * (self.degree + 1) ** 2), dtype)
+        density = np.empty(self.shape, runtime.dtype())
+        features = np.empty((*self.shape, 3 * (self.degree + 1) ** 2), density.dtype)
         kernel(self.fields, density, features)
         return density, features
 

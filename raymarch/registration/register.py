@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeAlias
 
 import numpy as np
 
@@ -29,8 +28,7 @@ from raymarch.rendering.march import MARCH, March
 from raymarch.rendering.renderer import BACKGROUND
 from raymarch.solvers.least_squares import levenberg_marquardt
 
-_State: TypeAlias = "tuple[Camera, np.ndarray]"  # and exposure
-
+_State = tuple[Camera, np.ndarray]  # and exposure
 SOUGHT = ("pose", "focal", "principal_point", "exposure")
 BLURS = (1 / 12, 1 / 24, 1 / 48, 1 / 96, 0.0)  # standard deviations, of the image's longer side
 COARSE = 128  # pixels a side at which blurred images are compared
@@ -123,11 +121,7 @@ def register(
 
 
 def _search(
-    seen: Linearised,
-    levels: list[_Level],
-    state: tuple[Camera, np.ndarray],
-    steps: int,
-    show: Callable[[float], None] | None,
+    seen: Linearised, levels: list[_Level], state: _State, steps: int, show: Callable[[float], None] | None
 ) -> Registration:
     """From blur to blur, each from where the one before ended."""
     taken = 0
@@ -166,13 +160,7 @@ class _Level:
     """The residual at one blur: rendering less target, both blurred alike."""
 
     def __init__(
-        self,
-        target: np.ndarray,
-        start: Camera,
-        blur: float,
-        parameters: str | Sequence[str],
-        corners: np.ndarray,
-        seed: int,
+        self, target: np.ndarray, start: Camera, blur: float, parameters: Sequence[str], corners: np.ndarray, seed: int
     ):
         self.start, self.parameters, self.corners = start, parameters, corners
         self.reach = float(np.linalg.norm(start.position - corners.mean(0)))
