@@ -146,7 +146,7 @@ CAMERA = instance_of(Camera, "a Camera")
 
 @checked(target=PLACE, radius=number(0, WORLD, above=True), count=whole(1, 1 << 20), elevation=ELEVATION, like=CAMERA)
 def orbit(target: Numbers, radius: float, count: int, *, elevation: float = 25.0, like: Camera) -> list[Camera]:
-    """Orbit of `count` cameras on a circle about the z axis through `target`: `radius` [world unit], elevation in degrees.
+    """Orbit of `count` cameras about the z axis through `target`: `radius` [world unit], elevation [degree].
 
     Raises RaymarchError for an elevation beyond 89 degrees either way.
 
