@@ -16,6 +16,7 @@ from plainly import count, plainly
 from taichi.lang import kernel_impl
 
 import raymarch as rm
+from raymarch.rendering.visibility import skip_invisible
 
 compiled = 0
 _compile = kernel_impl.Kernel.materialize
@@ -56,6 +57,31 @@ def timed(name: str, calls: int, call: Callable[[int], object]) -> None:
     )
 
 
+def beside_an_open_renderer(volumes: list[rm.Volume], camera: rm.Camera) -> None:
+    """Print how much longer a call takes than an open renderer that is given the same volume: best of five, in turn."""
+    ratios = []
+    for volume in volumes:
+        with rm.Renderer(volume) as renderer:
+            calls: list[Callable[[], object]] = [
+                lambda v=volume: rm.render(v, camera),
+                lambda v=volume, r=renderer: (
+                    r.grid.upload(v),
+                    skip_invisible(r.grid, v, r.settings.rule),
+                    r.render(camera, depth=False),
+                ),
+            ]
+            best = [float("inf")] * 2
+            for _ in range(5):
+                for i, call in enumerate(calls):
+                    start = time.perf_counter()
+                    call()
+                    best[i] = min(best[i], time.perf_counter() - start)
+        ratios.append(best[0] / best[1])
+    print(
+        f"a call beside upload and image of an open renderer: {np.median(ratios):.2f} times, at most {max(ratios):.2f}"
+    )
+
+
 def main() -> None:
     """Print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -70,6 +96,7 @@ def main() -> None:
     one = ball((32, 32, 32), 1)
     print(f"{'':30} calls  1st [s]  2nd [s]  median  kernels in 1st and later   MB at 6th    most")
     timed("render, another shape a call", calls, lambda i: rm.render(volumes[i % len(volumes)], camera))
+    beside_an_open_renderer(volumes[1:20], camera)
     timed("jacobian by pose and focal", 5, lambda i: rm.jacobian(one, camera, ["pose", "focal"]))
     timed("fit, 30 steps, 48 samples", 4, lambda i: rm.fit(views, "quick", steps=30, resolution=48))
     print(f"{rm.release() / 1e6:.0f} MB were kept for the next call")

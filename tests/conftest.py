@@ -11,11 +11,12 @@ import pytest
 
 with warnings.catch_warnings():  # Taichi 1.7.4 calls locale.getdefaultlocale as it is imported
     warnings.simplefilter("ignore", DeprecationWarning)
+    import drive
     import single as worker
 
     from raymarch import runtime
 
-pytest_plugins = ["skips"]
+pytest_plugins = ["cost", "groups", "skips"]
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -23,6 +24,13 @@ ROOT = Path(__file__).resolve().parent.parent
 def double():
     """Taichi in f64 on the CPU."""
     return runtime.start("cpu", "f64")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def trees():
+    """What a file's tests kept of the device goes back to the pool when they are through."""
+    yield
+    drive.hand_back()
 
 
 @pytest.fixture(scope="session")

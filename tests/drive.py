@@ -1,4 +1,8 @@
-"""Drive the device as the package does; grids and buffers are kept, so that kernels compile once a process."""
+"""Drive the device as the package does; grids and buffers are kept, so that kernels compile once a process.
+
+They are kept for the tests of one file, then closed (`hand_back`): from the pool the next file, and whatever of the
+package it tries, gets the same trees with all that was compiled for them.
+"""
 
 from __future__ import annotations
 
@@ -20,17 +24,33 @@ from raymarch.kernels.march.march import march, march_adjoint
 from raymarch.kernels.march.modes import MODES
 from raymarch.rendering.renderer import Renderer
 
+open_things: list[Grid | RayBuffer] = []
+
+
+def kept(thing):
+    """The thing, to be closed by `hand_back`."""
+    open_things.append(thing)
+    return thing
+
+
+def hand_back():
+    """Close what is kept."""
+    for make in (grid_of, ray_buffer, adam_grid, listing_grid):
+        make.cache_clear()
+    while open_things:
+        open_things.pop().close()
+
 
 @cache
 def grid_of(degree=1, block=4, slots=2) -> Grid:
     """The one grid of its kind, at the finest shape of the tests."""
-    return Grid(FINEST, degree, slots=slots, block=block)
+    return kept(Grid(FINEST, degree, slots=slots, block=block))
 
 
 @cache
 def ray_buffer() -> RayBuffer:
     """The one buffer."""
-    return RayBuffer(512)
+    return kept(RayBuffer(512))
 
 
 def image(volume, rays, step, background=BACKGROUND, min_transmittance=0.0, min_weight=0.0, *, block=4, slots=2, **how):
@@ -107,7 +127,7 @@ def gradient(
 @cache
 def adam_grid(degree=0) -> Grid:
     """The one grid with Adam's moments, for what steps."""
-    return Grid((8, 6, 5), degree, slots=1, moments=True)
+    return kept(Grid((8, 6, 5), degree, slots=1, moments=True))
 
 
 def set_gradient(grid, d_density, d_features):
@@ -146,7 +166,7 @@ def distances(grid):
 @cache
 def listing_grid() -> Grid:
     """The one grid with many occupancy cells, the last one of an axis cut."""
-    return Grid((17, 14, 11), 0)
+    return kept(Grid((17, 14, 11), 0))
 
 
 BALL_BOX = ((-0.8, -0.8, -0.8), (0.8, 0.8, 0.8))

@@ -1,6 +1,7 @@
-"""Image sets as tests write them: three views of noise, in the layout of the NeRF-synthetic set."""
+"""Image sets as tests write them: three views of noise in the layout of the NeRF-synthetic set; shipped scenes, cut."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -32,3 +33,21 @@ def framed(i=1, **changes):
     frames = [{"file_path": f"./train/r_{k}", "transform_matrix": pose.tolist()} for k, pose in enumerate(POSES)]
     frames[i] = {key: value for key, value in {**frames[i], **changes}.items() if value is not None}
     return frames
+
+
+def few_views(scenes: Path, target: Path, every=4) -> Path:
+    """The folder of shipped scenes with every so many-th view of its sets, all else linked."""
+    target.mkdir()
+    for source in scenes.iterdir():
+        if not (source / "transforms_train.json").exists():
+            (target / source.name).symlink_to(source)
+            continue
+        for listed in source.glob("transforms_*.json"):
+            document = json.loads(listed.read_text())
+            document["frames"] = document["frames"][::every]
+            for frame in document["frames"]:
+                image = f"{frame['file_path']}.png"
+                (target / source.name / image).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(source / image, target / source.name / image)
+            (target / source.name / listed.name).write_text(json.dumps(document))
+    return target

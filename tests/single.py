@@ -48,12 +48,17 @@ def gradient(place, degree, density, colour):
 
 
 def checked(volume, camera, march):
-    """(group, dot) rows of the gradient check in the process's precision, and the adjoint of a seeded cotangent."""
+    """(group, dot) rows of the gradient check in the process's precision."""
+    with Linearised(volume, camera, background=cases.BACKGROUND, march=march) as seen:
+        return [(row.parameter, row.dot) for row in check_rows(seen, pairs=5)]
+
+
+def adjoint(volume, camera, march):
+    """The gradient by each group of parameters, for a cotangent from a seed."""
     d_image = np.random.default_rng(1).normal(size=(camera.width * camera.height, 4))
     with Linearised(volume, camera, background=cases.BACKGROUND, march=march) as seen:
-        rows = [(row.parameter, row.dot) for row in check_rows(seen, pairs=5)]
         gradient = seen.adjoint(d_image)
-    return rows, {name: getattr(gradient, name) for name in seen.groups}
+    return {name: getattr(gradient, name) for name in seen.groups}
 
 
 @ti.kernel

@@ -21,6 +21,7 @@ AREAS = (
     "surroundings",
     "limits",
     "values",
+    "own",
     "results",
     "lifetimes",
     "signals",

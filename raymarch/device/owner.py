@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import Generic, TypeVar
+from functools import wraps
+from typing import Any, Generic, TypeVar
 
 import taichi as ti
 
@@ -48,6 +49,21 @@ class Owner(Closing, Generic[Fields]):
 
     name = "this"
     _fields: Fields | None = None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Have a constructor that fails after it took memory give that back at once."""
+        super().__init_subclass__(**options)
+        make: Callable[..., None] = cls.__init__
+
+        @wraps(make)
+        def make_or_close(self: Owner, *args: Any, **values: Any) -> None:
+            try:
+                make(self, *args, **values)
+            except BaseException:
+                self.close()
+                raise
+
+        cls.__init__ = make_or_close  # type: ignore[assignment, method-assign]
 
     def _own(
         self,

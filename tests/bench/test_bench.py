@@ -33,8 +33,8 @@ def test_views_of_the_fit_show_something_and_are_held_apart():
 
 
 def test_bench_march_prints_its_figures_as_json():
-    done = run("bench", "march", "--n", "16", "--resolution", "32", "--repeats", "1", "--json")
-    assert done.returncode == 0, done.stderr
+    done = run("bench", "march", "--n", "16", "--resolution", "32", "--repeats", "1", "--threads", "64", "--json")
+    assert done.returncode == 0 and "64 threads on" in done.stderr, done.stderr
     record = json.loads(done.stdout)
     assert record["samples"] == workload(16, 32).samples
     assert record["march_msamples"] > 0 and record["adjoint_msamples"] > 0
@@ -49,16 +49,15 @@ def test_bench_of_a_fit_gets_a_picture():
 
 
 @pytest.mark.parametrize(
-    "words, code, said",
+    "words, said",
     [
-        (("--n", "3"), 2, "4<=x<=1024"),
-        (("--block", "3"), 2, "'3' is not one of '1', '2', '4', '8'"),
-        (("--threads", "64", "--n", "8", "--resolution", "8"), 0, "64 threads on"),
+        (("--n", "3"), "4<=x<=1024"),
+        (("--block", "3"), "'3' is not one of '1', '2', '4', '8'"),
     ],
 )
-def test_what_bench_cannot_do_is_said(words, code, said):
+def test_what_bench_cannot_do_is_said(words, said):
     done = run("bench", "march", "--repeats", "1", *words)
-    assert done.returncode == code and said in done.stderr and "Traceback" not in done.stderr
+    assert done.returncode == 2 and said in done.stderr and "Traceback" not in done.stderr
 
 
 def test_a_workload_out_of_bounds_is_said():

@@ -1,6 +1,7 @@
 """Laws of the command line: results on stdout, the rest on stderr; 0 done, 1 could not, 2 wrong usage; no traceback.
 
-Every command is a process of its own, in a folder that holds a volume, a few views and things that are neither.
+Commands that do something are processes of their own, in a folder that holds a volume, a few views and things that are
+neither. What is refused is so by the same `main` in this process, and for each verb once more in one of its own.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from raymarch import runtime
+from raymarch import cli, runtime
 from raymarch.io.volumes.volume_file import load
 
 VERBS = ("fit", "evaluate", "render", "info")
@@ -45,6 +46,21 @@ def words(line: str) -> list[str]:
 def raymarch(line: str, folder: Path) -> subprocess.CompletedProcess:
     """Run `raymarch LINE` in a folder."""
     return subprocess.run(words(line), cwd=folder, capture_output=True, text=True, check=False, timeout=120)
+
+
+@pytest.fixture
+def here_and_now(capsys, monkeypatch):
+    """As `raymarch(line, folder)`, in this process."""
+
+    def run(line: str, folder: Path) -> subprocess.CompletedProcess:
+        monkeypatch.chdir(folder)
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            cli.main(shlex.split(line))
+        said = capsys.readouterr()
+        return subprocess.CompletedProcess(line, ended.value.code, said.out, said.err)
+
+    return run
 
 
 def done(line: str, folder: Path) -> str:
@@ -192,7 +208,7 @@ def test_help_and_version(tmp_path):
 MISTAKES = {
     "fit missing --out new.h5": "no such folder",
     "fit text.h5 --out new.h5": "is a file",
-    "fit few --seconds 1e-6 --out volume.h5": "nothing was fitted: the time was over before the first step",
+    "fit few --resolution 16 --seconds 1e-6 --out volume.h5": "nothing was fitted: the time was over before",
     "fit folder --out new.h5": "no known image set",
     "fit few --split val --out new.h5": "it has the splits test, train",
     "fit few --out nowhere/new.h5": "there is no folder",
@@ -269,10 +285,10 @@ MISUSES = [
 ]
 
 
-def refused(line: str, folder: Path) -> str:
+def refused(line: str, folder: Path, run=raymarch) -> str:
     """The one line that `raymarch LINE` says as it exits with 1, with every file as it was."""
     before = contents(folder)
-    run = raymarch(line, folder)
+    run = run(line, folder)
     assert run.returncode == 1, (run.stdout, run.stderr)
     assert run.stdout == ""
     assert contents(folder) == before
@@ -285,18 +301,38 @@ def refused(line: str, folder: Path) -> str:
     return said[0]
 
 
+def misused(line: str, folder: Path, run=raymarch) -> None:
+    """`raymarch LINE` exits with 2 and shows how it is used, with every file as it was."""
+    before = contents(folder)
+    run = run(line, folder)
+    assert (run.returncode, run.stdout) == (2, "")
+    assert "Usage: raymarch" in run.stderr and "Error: " in run.stderr and "Traceback" not in run.stderr
+    assert contents(folder) == before
+
+
+def one_a_verb(lines) -> list[str]:
+    """The first line of each verb."""
+    return list({line.split()[0]: line for line in reversed(list(lines))}.values())
+
+
 @pytest.mark.parametrize("line", MISTAKES)
-def test_mistake_is_one_line_and_leaves_files_alone(line, here):
+def test_mistake_is_one_line_and_leaves_files_alone(line, here, here_and_now):
+    assert MISTAKES[line] in refused(line, here, here_and_now)
+
+
+@pytest.mark.parametrize("line", one_a_verb(MISTAKES))
+def test_mistake_of_each_verb_is_one_line_of_a_process_of_its_own(line, here):
     assert MISTAKES[line] in refused(line, here)
 
 
 @pytest.mark.parametrize("line", MISUSES)
-def test_misuse_exits_2(line, here):
-    before = contents(here)
-    run = raymarch(line, here)
-    assert (run.returncode, run.stdout) == (2, "")
-    assert "Usage: raymarch" in run.stderr and "Error: " in run.stderr and "Traceback" not in run.stderr
-    assert contents(here) == before
+def test_misuse_exits_2(line, here, here_and_now):
+    misused(line, here, here_and_now)
+
+
+@pytest.mark.parametrize("line", one_a_verb(MISUSES))
+def test_misuse_of_each_verb_exits_2_from_a_process_of_its_own(line, here):
+    misused(line, here)
 
 
 COMPUTING = ["fit few --out new.h5", "evaluate volume.h5 few", "render volume.h5 --orbit 2 --out new"]
@@ -345,7 +381,6 @@ def test_interrupted_fit_is_saved(number, finished, here, tmp_path):
 
 def test_interrupted_twice_gives_up(monkeypatch, capsys):
     """The first Ctrl-C is a question, the second an end, with one line."""
-    from raymarch import cli
     from raymarch.fitting.interrupt import asked_to_stop
 
     def work(**_):

@@ -382,11 +382,12 @@ def test_a_signal_ends_a_verb_in_one_line_and_tidies_up(number, here, capsys, mo
                     signal.raise_signal(number)  # they come in pairs
 
     monkeypatch.setattr(cli.cli.commands["info"], "callback", work)
-    before, handler = contents(here), signal.signal(signal.SIGINT, signal.default_int_handler)  # a job may ignore it
+    own = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+    before, handler = contents(here), signal.signal(number, own)  # a job may ignore it
     try:
         assert ran(capsys, "info", "v.h5") == (1, "", "interrupted\n")
     finally:
-        signal.signal(signal.SIGINT, handler)
+        signal.signal(number, handler)
     assert contents(here) == before
 
 

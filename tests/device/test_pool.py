@@ -12,13 +12,18 @@ import pytest
 from taichi.lang import kernel_impl
 
 from raymarch import runtime
+from raymarch.autodiff.splatting import Splat
 from raymarch.data.volume import Volume
 from raymarch.device import memory, pool
 from raymarch.device.grid import Grid
+from raymarch.device.image_store import ImageStore
+from raymarch.device.owner import Owner
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.gradients.linearised import Linearised
+from raymarch.gradients.ray_tangents import RayTangents
+from raymarch.gradients.volume_tangents import VolumeTangents
 from raymarch.kernels.march.march import march, march_adjoint
 from raymarch.rendering.renderer import Renderer, render
 
@@ -82,19 +87,20 @@ def test_a_larger_volume_grows_the_room_once(compiled, empty):
     assert compiled == []
 
 
-@pytest.mark.parametrize("shape", [(12, 11, 10), (20, 21, 22)])
-def test_an_image_is_the_same_whatever_the_room(shape, empty):
+def test_an_image_is_the_same_whatever_the_room(empty):
     """Cells, blocks and skipped space belong to the volume, not to the memory that it lies in."""
-    wanted = render(ball(shape), CAMERA, extras=True)
+    volumes = [ball(shape) for shape in ((12, 11, 10), (20, 21, 22))]
+    wanted = [render(volume, CAMERA, extras=True) for volume in volumes]
     pool.release()
     with Renderer(ball((50, 60, 40), 0.9)) as larger:
         larger.render(CAMERA)
         room = larger.grid.fields.empty_distance.shape
-    with Renderer(ball(shape)) as renderer:
-        assert renderer.grid.fields.empty_distance.shape == room > renderer.grid.cells
-        got = renderer.render(CAMERA)
-    for name in ("image", "opacity", "depth"):
-        np.testing.assert_array_equal(getattr(got, name), getattr(wanted, name))
+    for volume, want in zip(volumes, wanted, strict=True):
+        with Renderer(volume) as renderer:
+            assert renderer.grid.fields.empty_distance.shape == room > renderer.grid.cells
+            got = renderer.render(CAMERA)
+        for name in ("image", "opacity", "depth"):
+            np.testing.assert_array_equal(getattr(got, name), getattr(want, name))
 
 
 def test_a_gradient_is_the_same_after_another_that_was_left_unfinished(empty):
@@ -220,3 +226,30 @@ def test_what_cannot_be_made_as_a_whole_gives_back_its_first_part(make, monkeypa
     with pytest.raises(pytest.fail.Exception, match="no room"):
         make(ball((4, 4, 4)))
     assert [tree.kind[0] for tree in given] == ["Grid"] and given[0] in pool._kept
+
+
+OWNERS = {
+    "Grid": lambda: Grid((4, 4, 4), 0, slots=1),
+    "RayBuffer": lambda: RayBuffer(8),
+    "ImageStore": lambda: ImageStore(drive.ball_views()[:2]),
+    "Splat": lambda: Splat(3, (4, 4), 1),
+    "RayTangents": lambda: RayTangents(8, 1),
+    "VolumeTangents": lambda: VolumeTangents((4, 4, 4), 0, 1),
+}
+
+
+@pytest.mark.parametrize("name", OWNERS)
+def test_an_owner_whose_constructor_fails_gives_its_memory_back(name, monkeypatch):
+    given: list[pool.Tree] = []
+    drive.ball_views()
+    give, own = pool.give, Owner._own
+
+    def failing(self, *args, **how):
+        own(self, *args, **how)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pool, "give", lambda tree: (given.append(tree), give(tree)))
+    monkeypatch.setattr(Owner, "_own", failing)
+    with pytest.raises(KeyboardInterrupt):
+        OWNERS[name]()
+    assert [tree.kind[0] for tree in given] == [name]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from sets import few_views
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("*.ipynb"))
 STEPS = {"01_fit_and_render": "40", "02_draw_a_butterfly": "100"}  # the butterfly proves its two ratios from 100 on
@@ -43,8 +44,8 @@ def test_kept_without_outputs(path):
 
 
 @named(NOTEBOOKS)
-def test_runs(path, tmp_path, monkeypatch):
-    """With few steps, in a fresh kernel of this interpreter, without a display."""
+def test_runs(path, root, tmp_path, monkeypatch):
+    """With few steps and views, in a fresh kernel of this interpreter, without a display."""
     from ipykernel.kernelspec import write_kernel_spec
 
     write_kernel_spec(tmp_path / "kernels" / "python3")
@@ -53,8 +54,9 @@ def test_runs(path, tmp_path, monkeypatch):
     monkeypatch.setenv("RAYMARCH_NOTEBOOK_RESOLUTION", "32")
     monkeypatch.delenv("MPLBACKEND", raising=False)
     monkeypatch.delenv("DISPLAY", raising=False)
+    few_views(root / "scenes", tmp_path / "scenes")
     target = tmp_path / "executed.ipynb"
-    command = [sys.executable, "-c", EXECUTE, str(path), str(path.parent), str(target)]
+    command = [sys.executable, "-c", EXECUTE, str(path), str(tmp_path), str(target)]
     run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert run.returncode == 0, run.stderr[-4000:]
     code = [cell for cell in nbformat.read(target, as_version=4).cells if cell.cell_type == "code"]

@@ -49,7 +49,9 @@ def describe(path):
 
 
 OWN = rm.Format("npz", (".npz", ".vol.npz"), detect, read, write)
-EACH = pytest.mark.parametrize("format", [*formats.FORMATS, OWN, replace(OWN, describe=describe)], ids=str)
+EACH = pytest.mark.parametrize(
+    "format", [*formats.FORMATS, OWN, replace(OWN, describe=describe)], ids=["HDF5", "own", "own, described"]
+)
 
 
 def file_of(format, folder, suffix=0):

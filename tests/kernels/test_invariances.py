@@ -64,13 +64,14 @@ def test_the_unit_of_the_world_does_not_matter(scale):
     np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-11)
 
 
-@pytest.mark.parametrize("degree", (0, 1))
-def test_images_of_the_block_layouts_are_equal(degree):
+# Where density and colour lie side by side, every layout; where they lie apart, flat and in blocks.
+@pytest.mark.parametrize("degree, blocks", [(0, cases.BLOCKS), (1, (4, 1))])
+def test_images_of_the_block_layouts_are_equal(degree, blocks):
     v = cases.volume(degree=degree)
     rays = cases.rays(v)
     d_image = np.random.default_rng(0).normal(size=(len(rays), 4))
-    images = [drive.image(v, rays, 0.1, block=block) for block in cases.BLOCKS]
-    gradients = [drive.gradient(v, rays, d_image, 0.1, block=block) for block in cases.BLOCKS]
+    images = [drive.image(v, rays, 0.1, block=block) for block in blocks]
+    gradients = [drive.gradient(v, rays, d_image, 0.1, block=block) for block in blocks]
     for image, (d_density, d_features) in zip(images, gradients, strict=True):
         np.testing.assert_allclose(image, images[0], rtol=0, atol=1e-13)
         np.testing.assert_allclose(d_density, gradients[0][0], rtol=0, atol=1e-12)
@@ -78,11 +79,11 @@ def test_images_of_the_block_layouts_are_equal(degree):
 
 
 def test_the_number_of_slots_does_not_change_the_gradient():
-    v = cases.volume()
+    v = cases.volume(degree=0)
     rays = cases.rays(v)
     d_image = np.random.default_rng(0).normal(size=(len(rays), 4))
-    wanted = drive.gradient(v, rays, d_image, 0.1, slots=1)
-    for slots in (2, 3, 5):
+    wanted = drive.gradient(v, rays, d_image, 0.1, slots=2)
+    for slots in (1, 5):
         for got, want in zip(drive.gradient(v, rays, d_image, 0.1, slots=slots), wanted, strict=True):
             np.testing.assert_allclose(got, want, rtol=0, atol=1e-12 * np.abs(want).max())
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 
 import cases
@@ -10,6 +9,7 @@ import drive
 import numpy as np
 import pytest
 import reference
+from covering import covering
 
 from raymarch.data.activation import Activation
 from raymarch.data.volume import Volume
@@ -32,12 +32,14 @@ def jitter_of(count, jittered):
     return np.stack([rng.uniform(0, 1, count), rng.uniform(0.6, 1.5, count)], 1) if jittered else None
 
 
-EACH = [(1, *each) for each in itertools.product(MODES, READINGS, (False, True))]
-EACH += [(0, mode, READINGS[0], False) for mode in MODES]  # at degree 0 steps go in pairs
+EACH = covering(list(MODES), READINGS, (False, True), (1, 0))
+EACH.append(
+    ("emission-absorption", READINGS[0], False, 0)
+)  # three meet: at degree 0 without jitter this mode's steps go in pairs
 
 
-@pytest.mark.parametrize("degree, mode, variant, jittered", EACH)
-def test_image_and_gradient_are_the_reference(degree, mode, variant, jittered):
+@pytest.mark.parametrize("mode, variant, jittered, degree", EACH)
+def test_image_and_gradient_are_the_reference(mode, variant, jittered, degree):
     v = volume_of(mode, variant, degree)
     rays = cases.rays(v)
     how = {"mode": mode, "jitter": jitter_of(len(rays), jittered)}

@@ -123,7 +123,7 @@ def test_a_gradient_that_is_not_finite_freezes_all(where, bad):
         grid.fields.d_density[0, 1, 2, 3] = bad
     else:
         grid.fields.d_features[0, 1, 2, 3] = [0.0, bad, 0.0]
-    grid.fields.touched.fill(1)
+    grid.fields.block_written.fill(1)
     for step in (6, 7):
         grid.reduce_slots()
         ADAM.step(grid, step, 0.0, step)

@@ -1,4 +1,4 @@
-"""Law: the hand-written adjoints are what Taichi's own autodiff makes of eight static steps, in every mode."""
+"""Law: the hand-written adjoints are what Taichi's own autodiff makes of static steps, in every mode."""
 
 import cases
 import numpy as np
@@ -16,13 +16,13 @@ from raymarch.kernels.march.geometry import geometry_adjoint
 from raymarch.kernels.march.march import march, march_adjoint
 from raymarch.kernels.march.modes import MODES
 
-STEPS, RAYS = 8, 6
-STEP = (cases.FINEST[0] - 1) / (STEPS - 0.5)  # seven and a half of them cross the box
+STEPS, RAYS = 3, 6  # a first, one between and a last, which is shorter
+STEP = (cases.FINEST[0] - 1) / (STEPS - 0.5)
 Y00 = 0.28209479177387814
 
 
 @ti.kernel
-def eight_steps(
+def static_steps(
     grid: ti.template(), origin: ti.template(), image: ti.template(), variant: ti.template(), dt: float, far: float,
     background: ti.math.vec3,
 ):  # fmt: skip
@@ -54,9 +54,9 @@ def eight_steps(
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_adjoints_are_taichis_of_eight_static_steps(mode):
+def test_adjoints_are_taichis_of_static_steps(mode):
     rng = np.random.default_rng(0)
-    density = rng.uniform(0.05, 0.6 if mode == "additive" else 1.5, cases.FINEST)
+    density = rng.uniform(0.02, 0.3 if mode == "additive" else 0.6, cases.FINEST)
     v = Volume(density, rng.normal(size=(*cases.FINEST, 3)), np.eye(4), Activation("softplus", -1.0))
     grid, buffer = grid_of(0), ray_buffer()
     grid.upload(v)
@@ -72,9 +72,9 @@ def test_adjoints_are_taichis_of_eight_static_steps(mode):
 
     for field in (grid.fields.density.grad, grid.fields.features.grad):
         field.fill(0)
-    eight_steps(grid.fields, origin, image, variant, STEP, far, background)
+    static_steps(grid.fields, origin, image, variant, STEP, far, background)
     image.grad.from_numpy(d_image)
-    eight_steps.grad(grid.fields, origin, image, variant, STEP, far, background)
+    static_steps.grad(grid.fields, origin, image, variant, STEP, far, background)
     wanted = [*(a.copy() for a in grid.download_gradient()), origin.grad.to_numpy()[:, 1:]]
 
     for field in (grid.fields.density.grad, grid.fields.features.grad):

@@ -11,7 +11,7 @@ from raymarch.kernels.numeric import finite
 
 
 @ti.kernel
-def template_in(template: ti.types.ndarray(ndim=4), grid: ti.template()):
+def template_in(template: ti.types.ndarray(ndim=4), grid: ti.template()):  # (4, D, H, W), Fields
     """density = channel 3, features = channels 0 to 2 over Y00; a number that is not finite marks it broken."""
     for i, j, k in ti.ndrange(template.shape[1], template.shape[2], template.shape[3]):
         good = finite(template[3, i, j, k])
@@ -24,7 +24,7 @@ def template_in(template: ti.types.ndarray(ndim=4), grid: ti.template()):
 
 
 @ti.kernel
-def template_gradient_out(grid: ti.template(), d_template: ti.types.ndarray(ndim=4)):
+def template_gradient_out(grid: ti.template(), d_template: ti.types.ndarray(ndim=4)):  # Fields, (4, D, H, W)
     """Transpose of `template_in`: d_template from the grid's gradient, which becomes 0."""
     for i, j, k in ti.ndrange(d_template.shape[1], d_template.shape[2], d_template.shape[3]):
         d_template[3, i, j, k] = grid.density.grad[i, j, k]
@@ -36,8 +36,9 @@ def template_gradient_out(grid: ti.template(), d_template: ti.types.ndarray(ndim
 
 @ti.kernel
 def rays_in(
-    origin: ti.types.ndarray(ndim=1), direction: ti.types.ndarray(ndim=2), rays: ti.template(), first: int, count: int
-):
+    origin: ti.types.ndarray(ndim=1), direction: ti.types.ndarray(ndim=2),  # (3,), (ray, 3)
+    rays: ti.template(), first: int, count: int,  # RayFields, of the directions
+):  # fmt: skip
     """The buffer's `count` rays: one origin (3,), and rows of unit directions (ray, 3) from the `first`."""
     for r in range(count):
         for a in ti.static(range(3)):
@@ -47,8 +48,9 @@ def rays_in(
 
 @ti.kernel
 def rays_gradient_out(
-    moved: ti.template(), grid: ti.template(), d_origin: ti.types.ndarray(ndim=2),
-    d_direction: ti.types.ndarray(ndim=2), first: int, count: int,
+    moved: ti.template(), grid: ti.template(),  # gradients (ray,), Fields
+    d_origin: ti.types.ndarray(ndim=2), d_direction: ti.types.ndarray(ndim=2),  # (ray, 3), (ray, 3)
+    first: int, count: int,
 ):  # fmt: skip
     """Rows of d_origin and d_direction (ray, 3) in the world from those in index space; no harmonics see a heading."""
     for r in range(count):
@@ -60,7 +62,7 @@ def rays_gradient_out(
 
 
 @ti.kernel
-def image_out(rays: ti.template(), image: ti.types.ndarray(ndim=2), first: int, count: int):
+def image_out(rays: ti.template(), image: ti.types.ndarray(ndim=2), first: int, count: int):  # image (4, ray)
     """Columns of an image (channel, ray) of red, green, blue and alpha = 1 - T."""
     for r in range(count):
         for c in ti.static(range(3)):
@@ -69,7 +71,7 @@ def image_out(rays: ti.template(), image: ti.types.ndarray(ndim=2), first: int, 
 
 
 @ti.kernel
-def image_gradient_in(d_image: ti.types.ndarray(ndim=2), rays: ti.template(), first: int, count: int):
+def image_gradient_in(d_image: ti.types.ndarray(ndim=2), rays: ti.template(), first: int, count: int):  # (4, ray)
     """Transpose of `image_out`."""
     for r in range(count):
         for c in ti.static(range(3)):

@@ -6,7 +6,9 @@ from raymarch.kernels.field.gather import cell_of, gather
 
 
 @ti.kernel
-def upload(density: ti.types.ndarray(ndim=3), features: ti.types.ndarray(ndim=4), grid: ti.template()):
+def upload(
+    density: ti.types.ndarray(ndim=3), features: ti.types.ndarray(ndim=4), grid: ti.template(),  # (x, y, z), (.., n)
+):  # fmt: skip
     """Copy arrays of the level's shape into the grid."""
     for i, j, k in ti.ndrange(density.shape[0], density.shape[1], density.shape[2]):
         grid.density[i, j, k] = density[i, j, k]
@@ -118,7 +120,7 @@ def empty_unoccupied(grid: ti.template(), density: ti.types.ndarray(ndim=3), emp
 
 
 @ti.kernel
-def vectors_in(values: ti.types.ndarray(dtype=ti.f64, ndim=2), field: ti.template()):
+def vectors_in(values: ti.types.ndarray(dtype=ti.f64, ndim=2), field: ti.template()):  # (ray, n), (ray,) of n
     """Copy rows of an array to the front of a field of vectors."""
     for r in range(values.shape[0]):
         for c in ti.static(range(field.n)):
@@ -141,7 +143,7 @@ def scalars_out(field: ti.template(), values: ti.types.ndarray(ndim=1)):
 
 
 @ti.kernel
-def images_in(images: ti.types.ndarray(dtype=ti.u8, ndim=4), store: ti.template()):
+def images_in(images: ti.types.ndarray(dtype=ti.u8, ndim=4), store: ti.template()):  # (view, v, u, 4)
     """Copy RGBA images to the store."""
     for v, i, j in ti.ndrange(images.shape[0], images.shape[1], images.shape[2]):
         for c in ti.static(range(4)):
@@ -164,7 +166,7 @@ def directions_in(values: ti.types.ndarray(ndim=4), field: ti.template()):
 
 
 @ti.kernel
-def columns_in(values: ti.types.ndarray(ndim=3), field: ti.template()):
+def columns_in(values: ti.types.ndarray(ndim=3), field: ti.template()):  # (ray, column, n), (ray, column) of n
     """field[i, c] = values[i, c, :]."""
     for i, c in ti.ndrange(values.shape[0], values.shape[1]):
         for a in ti.static(range(field.n)):
@@ -172,7 +174,7 @@ def columns_in(values: ti.types.ndarray(ndim=3), field: ti.template()):
 
 
 @ti.kernel
-def columns_out(field: ti.template(), values: ti.types.ndarray(ndim=3)):
+def columns_out(field: ti.template(), values: ti.types.ndarray(ndim=3)):  # (ray, column) of n, (ray, column, n)
     """values[i, c, :] = field[i, c]."""
     for i, c in ti.ndrange(values.shape[0], values.shape[1]):
         for a in ti.static(range(field.n)):

@@ -13,8 +13,9 @@ MET = 0.01  # opacity under which a ray counts as having met nothing
 
 @ti.kernel
 def march_depth(
-    grid: ti.template(), rays: ti.template(), variant: ti.template(), count: int, dt: float, min_transmittance: float
-):
+    grid: ti.template(), rays: ti.template(), variant: ti.template(),  # Fields (x, y, z), RayFields (ray,), Variant
+    count: int, dt: float, min_transmittance: float,  # rays, [world unit], 0..1
+):  # fmt: skip
     """depth = sum_k weight_k t_k / sum_k weight_k, infinite where an opacity under `MET` is met."""
     ti.loop_config(block_dim=64)
     for r in range(count):

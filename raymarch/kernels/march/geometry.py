@@ -58,8 +58,9 @@ def widths_of(variant: ti.template(), phase, k):
 
 @ti.kernel
 def geometry_adjoint(
-    grid: ti.template(), rays: ti.template(), moved: ti.template(), variant: ti.template(), count: int, dt: float,
-    min_transmittance: float, min_weight: float, background: ti.math.vec3,
+    grid: ti.template(), rays: ti.template(), moved: ti.template(),  # (x, y, z), (ray,), tangents (ray, column)
+    variant: ti.template(), count: int,  # Variant, rays
+    dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,  # [world unit], 0..1, 0..1, (3,)
 ):  # fmt: skip
     """moved.d_* = (d image / d geometry)' d_image, a ray at a time: index-space origin and way, heading, dt."""
     ti.loop_config(block_dim=64)
@@ -140,8 +141,9 @@ def geometry_adjoint(
 
 @ti.kernel
 def geometry_tangent(
-    grid: ti.template(), rays: ti.template(), moved: ti.template(), variant: ti.template(), count: int, dt: float,
-    min_transmittance: float, min_weight: float, background: ti.math.vec3,
+    grid: ti.template(), rays: ti.template(), moved: ti.template(),  # (x, y, z), (ray,), tangents (ray, column)
+    variant: ti.template(), count: int,  # Variant, rays
+    dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,  # [world unit], 0..1, 0..1, (3,)
 ):  # fmt: skip
     """moved.dot_image[r, c] = (d image / d geometry) of every column c of tangents, all of them in one pass."""
     ti.loop_config(block_dim=64)

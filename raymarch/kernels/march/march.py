@@ -28,8 +28,9 @@ def paired(grid, variant) -> bool:
 
 @ti.kernel
 def march(
-    grid: ti.template(), rays: ti.template(), variant: ti.template(), count: int,
-    dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,
+    grid: ti.template(), rays: ti.template(), variant: ti.template(),  # Fields (x, y, z), RayFields (ray,), Variant
+    count: int,  # rays
+    dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,  # [world unit], 0..1, 0..1, (3,)
 ):  # fmt: skip
     """image = sum_k weight_k colour_k + T background; no colour under min_weight, no sample under min_transmittance.
 
@@ -143,8 +144,9 @@ def adjoint_of_ray(
 
 @ti.kernel
 def march_adjoint(
-    grid: ti.template(), rays: ti.template(), variant: ti.template(), count: int,
-    dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,
+    grid: ti.template(), rays: ti.template(), variant: ti.template(),  # Fields (x, y, z), RayFields (ray,), Variant
+    count: int,  # rays
+    dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,  # [world unit], 0..1, 0..1, (3,)
 ):  # fmt: skip
     """d_density, d_features += (d image / d them)' d_image, every so many rays to the next slot's own buffer."""
     if ti.static(runtime.on_cpu()):
@@ -163,8 +165,10 @@ def march_adjoint(
 
 @ti.kernel
 def march_tangent(
-    grid: ti.template(), dot_grid: ti.template(), rays: ti.template(), dot_image: ti.template(), variant: ti.template(),
-    count: int, dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,
+    grid: ti.template(), dot_grid: ti.template(),  # Fields (x, y, z), and its tangents (x, y, z, column)
+    rays: ti.template(), dot_image: ti.template(),  # RayFields (ray,), (ray, column) of 4
+    variant: ti.template(), count: int,  # Variant, rays
+    dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,  # [world unit], 0..1, 0..1, (3,)
 ):  # fmt: skip
     """dot_image[r, d] = (d image / d grid) of each column d of dot_grid: `march` with each line differentiated."""
     ti.loop_config(block_dim=64)

@@ -20,8 +20,8 @@ def pixel_ray(pose, lens, u, v):
 
 @ti.kernel
 def rays_of_pixels(
-    rays: ti.template(), pose: ti.math.mat4, lens: ti.math.vec4, width: int,
-    pixels: ti.types.ndarray(dtype=ti.i32, ndim=1),
+    rays: ti.template(), pose: ti.math.mat4, lens: ti.math.vec4,  # RayFields (ray,), world_from_camera, see `lens`
+    width: int, pixels: ti.types.ndarray(dtype=ti.i32, ndim=1),  # [pixel], numbers (ray,)
 ):  # fmt: skip
     """Rays through the centres of pixels, which are numbered row by row."""
     for r in range(pixels.shape[0]):
@@ -39,7 +39,8 @@ def jitter_of_pixel(seed, pixel, phase, stretch):
 
 @ti.kernel
 def jitter_pixels(
-    rays: ti.template(), seed: int, pixels: ti.types.ndarray(dtype=ti.i32, ndim=1), phase: float, stretch: float,
+    rays: ti.template(), seed: int, pixels: ti.types.ndarray(dtype=ti.i32, ndim=1),  # RayFields, numbers (ray,)
+    phase: float, stretch: float,  # [step], most
 ):  # fmt: skip
     """Jitter for pixels, or other rays by their numbers: the same whatever the batch."""
     for r in range(pixels.shape[0]):
@@ -76,7 +77,10 @@ def shuffled(i, n, key):
 
 
 @ti.kernel
-def draw_tiles(rays: ti.template(), store: ti.template(), listed: int, tiles: int, step: int, seed: int):
+def draw_tiles(
+    rays: ti.template(), store: ti.template(),  # RayFields (tile * pixel,), images (view, v, u)
+    listed: int, tiles: int, step: int, seed: int,
+):  # fmt: skip
     """Fill the buffer with `tiles` tiles out of the `listed` ones, each once before any comes again."""
     for r in range(tiles * store.tile * store.tile):
         area = store.tile * store.tile
@@ -96,7 +100,9 @@ def draw_tiles(rays: ti.template(), store: ti.template(), listed: int, tiles: in
 
 
 @ti.kernel
-def list_tiles(store: ti.template(), grid: ti.template(), dt: float) -> int:
+def list_tiles(
+    store: ti.template(), grid: ti.template(), dt: float,  # images (view, v, u), Fields (x, y, z), [world unit]
+) -> int:  # fmt: skip
     """List the tiles with a ray that meets an occupied cell; returns how many."""
     for t in range(store.tiles):
         view, row, column = corner_of(store, t)

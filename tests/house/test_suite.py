@@ -1,0 +1,39 @@
+"""Law: the suite says what it tries: each file its law, each group files that are there, and rooms that docs list."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from groups import GROUPS, TESTS, group_of
+
+FILES = sorted(TESTS.glob("*/test_*.py"))
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_a_file_opens_with_its_law(file):
+    assert re.match(r'"""Laws?\b.{20,}', file.read_text())
+
+
+def test_groups_name_files_that_are_there():
+    paths = [file.relative_to(TESTS).as_posix() for file in FILES]
+    for starts in GROUPS.values():
+        assert [start for start in starts if not any(path.startswith(start) for path in paths)] == []
+
+
+def test_files_of_the_march_share_a_worker():
+    together = {file.parent.name for file in FILES if group_of(file) == "march"}
+    assert {"kernels", "gradients", "registration"} <= together
+    assert {group_of(file) for file in FILES if file.parent.name == "kernels"} == {"march"}
+
+
+def test_rooms_are_listed(root):
+    listed = re.findall(
+        r"`(\w+)`", "".join(re.findall(r"(?m)^\| (`.*?) \|", (root / "docs" / "testing.md").read_text()))
+    )
+    assert {file.parent.name for file in FILES} == set(listed)
+
+
+def test_no_case_is_named_by_an_address(request):
+    """Two workers would collect different tests."""
+    assert [item.nodeid for item in request.session.items if " at 0x" in item.nodeid] == []
