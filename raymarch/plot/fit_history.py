@@ -1,4 +1,4 @@
-"""Loss and PSNR over a fit."""
+"""Convergence plot: loss and PSNR over a fit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def history(
     fit: Fit | Fitter | Sequence[Report], axes: Sequence[Axes] | np.ndarray | None = None, *, against: str = "steps"
 ) -> tuple[Axes, ...]:
-    """Loss and PSNR over a fit, as it measured them on its own rays; dotted lines where the grid became finer.
+    """Convergence plot: loss and PSNR over a fit, on its own rays; dotted lines where the grid became finer.
 
     Args:
         fit: a `Fit`, a `Fitter` under way, or their reports.

@@ -1,4 +1,4 @@
-"""Where was a picture taken from? A camera's pose, and lens and exposure if asked, from one image and a volume.
+"""Camera registration: the pose, and lens and exposure if asked, from one image and a volume.
 
 Levenberg-Marquardt on the image's Jacobian, from blurred to sharp: a blurred image changes slowly with the pose, so the
 search finds its way from far off, and the sharp one at the end gives the accuracy.
@@ -39,7 +39,7 @@ FARTHEST = 100.0  # a camera, in the start's distances: in single precision rays
 
 @dataclass(frozen=True, eq=False)
 class Registration:
-    """Where a picture was taken from.
+    """Result of camera registration: where a picture was taken from.
 
     Attributes:
         camera: the start's, moved.
@@ -81,7 +81,7 @@ def register(
     seed: int = 0,
     show: Callable[[float], None] | None = None,
 ) -> Registration:
-    """Find the camera that took `image` of `volume`, from a start some ten degrees or a tenth of the distance off.
+    """Registration: the camera that took `image` of `volume`, from a start ten degrees or a tenth of the distance off.
 
     Args:
         volume: what is seen.
