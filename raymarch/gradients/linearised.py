@@ -63,6 +63,7 @@ class Linearised(ViewedVolume):
         columns: int = CHUNK,
     ):
         super().__init__(volume, camera, background, exposure, EXACT if march is None else march, pixels, columns)
+        self.columns = columns
 
     def tangent(self, dot: Parameters) -> np.ndarray:
         """Jacobian-vector product (d image / d parameters) dot (ray, 4); RaymarchError for one that is not seen."""
