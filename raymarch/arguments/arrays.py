@@ -9,8 +9,8 @@ import numpy as np
 
 from raymarch.arguments.checks import LARGEST, Check, Wrong, interval, shown, within
 
-# What a user may give as an array: nested lists and tuples of numbers too. The union with Any, not ArrayLike, for the
-# bodies of functions see what their rule has made of it: an array.
+# What a user may give as an array: nested lists and tuples of numbers too. A union with Any, not ArrayLike, as the
+# body of a checked function sees what its rule has made of it: an array.
 Numbers: TypeAlias = "np.ndarray | Any"
 Colour: TypeAlias = "str | Sequence[float] | np.ndarray"  # as the rule `colour` reads it
 

@@ -82,5 +82,5 @@ class CountProgress:
         self._live.stop()
 
     def advance(self) -> None:
-        """One more is done."""
+        """Count of one more as done."""
         self._live.advance(self._task)

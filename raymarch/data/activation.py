@@ -182,12 +182,12 @@ class Activation:
 
     @property
     def density_rule(self) -> DensityActivation:
-        """The record of the density's activation."""
+        """Record of the density activation."""
         return self.density if isinstance(self.density, DensityActivation) else DENSITIES[self.density]
 
     @property
     def colour_rule(self) -> ColourActivation:
-        """The record of the colour's activation."""
+        """Record of the colour activation."""
         return self.colour if isinstance(self.colour, ColourActivation) else COLOURS[self.colour]
 
     def sigma(self, raw: Numbers) -> np.ndarray:

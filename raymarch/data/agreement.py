@@ -85,7 +85,7 @@ def why_nothing(views: Views, centre: np.ndarray, half: float) -> str:
 
 
 def dissenters(views: Views, box: np.ndarray) -> np.ndarray:
-    """Which views (view,) show nothing in most of the place that most others agree on, or most of what they show
+    """Mask of views (view,) that show nothing in most of the place that most others agree on, or most of what they show
     elsewhere; none where they are fewer than 8, or as many as to be a way of taking pictures."""
     found = np.zeros(len(views), bool)
     if len(views) < FEWEST:

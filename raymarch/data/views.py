@@ -127,7 +127,7 @@ class Views:
 
     @property
     def has_alpha(self) -> bool:
-        """Whether the images carry alpha."""
+        """Presence of an alpha channel."""
         return self.images.shape[3] == 4
 
     def background_doubt(self) -> str:

@@ -52,7 +52,7 @@ class DenseModel:
         return self.J @ move
 
     def spread(self, sizes: np.ndarray) -> float:
-        """How far, in norm, the residual moves as each parameter moves by its size, on its own."""
+        """Norm of the residual's changes as each parameter moves by its size, on its own."""
         return float(np.linalg.norm(self.J * sizes))
 
 

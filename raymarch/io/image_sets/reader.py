@@ -67,7 +67,7 @@ class Reader:
         hold_parts(self)
 
     def has_files(self, folder: Path) -> bool:
-        """Whether a folder has any of the files that the layout is known by."""
+        """Test of a folder: whether it has any of the files that the layout is known by."""
         return folder.is_dir() and any(next(folder.glob(pattern), None) is not None for pattern in self.files)
 
 

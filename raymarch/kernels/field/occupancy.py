@@ -20,7 +20,7 @@ def occupy(grid: ti.template()):
 
 @ti.kernel
 def prepare(grid: ti.template()):
-    """A grid's marks as those of one that nobody has written to: all cells allowed and occupied, no block touched."""
+    """Initial marks of a grid that nobody has written to: all cells allowed and occupied, no block touched."""
     occupy_all(grid)
     for I in ti.grouped(grid.hull_mask):
         grid.hull_mask[I] = ti.u8(1)

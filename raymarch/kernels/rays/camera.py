@@ -58,7 +58,7 @@ def corner_of(store: ti.template(), t):
 
 @ti.func
 def shuffled(i, n, key):
-    """The i-th of 0..n-1 in an order chosen by `key`: a Feistel network on the next even number of bits, walked until
+    """Random permutation, the i-th of 0..n-1 by `key`: a Feistel network on the next even number of bits, walked until
     it lands below n (Black and Rogaway 2002)."""
     half = 1
     while (1 << (2 * half)) < n:
