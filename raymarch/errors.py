@@ -1,4 +1,4 @@
-"""Errors of a user's input: the one exception, and how values are put into its line."""
+"""Exception for errors of a user's input, and how values are put into its line."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 class RaymarchError(ValueError):
-    """What came, what was wanted and the cure, in one line; the command line prints it and exits with 1.
+    """Error of a user's input: what came, what was wanted and the cure, in one line; the command line exits with 1.
 
     Example:
         >>> raise RaymarchError("focal is 0.0 pixels, want a positive number; check camera_angle_x")
@@ -16,7 +16,7 @@ class RaymarchError(ValueError):
 
 
 def one_line(error: BaseException) -> str:
-    """What an exception says, in one line.
+    """Message of an exception, in one line.
 
     Example:
         >>> one_line(ValueError("two\\nlines"))
@@ -27,7 +27,7 @@ def one_line(error: BaseException) -> str:
 
 
 def named(names: Sequence[str], most: int = 5) -> str:
-    """The first few of the names, for a line.
+    """First few of the names, for a message.
 
     Example:
         >>> named(["r_0", "r_1", "r_2"], most=2)
@@ -37,7 +37,7 @@ def named(names: Sequence[str], most: int = 5) -> str:
 
 
 def short(value: object) -> str:
-    """The value for a message, cut to a line.
+    """Value for a message, cut to a line.
 
     Example:
         >>> short([1, 2, 3])

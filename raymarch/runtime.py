@@ -1,4 +1,4 @@
-"""The only `ti.init` of the package: one device, one precision, one thread count a process."""
+"""Taichi runtime, the only `ti.init` of the package: one device, one precision, one thread count a process."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ADDRESSES = 3 << 29  # bytes; a gibibyte is reserved at once, and kernels are co
 
 @dataclass(frozen=True)
 class Runtime:
-    """What runs: `arch` "cpu" or "cuda", `precision` "f32" or "f64", `threads` (None: as many as cores)."""
+    """Runtime as started: `arch` "cpu" or "cuda", `precision` "f32" or "f64", `threads` (None: as many as cores)."""
 
     arch: str
     precision: str
@@ -94,7 +94,7 @@ def _without(*names: str) -> Iterator[None]:
 
 
 def addresses_left() -> int | None:
-    """How many bytes of addresses a limit (`ulimit -v`) leaves this process; None without one."""
+    """Address space left [byte] by a limit (`ulimit -v`) of this process; None without one."""
     statm = Path("/proc/self/statm")
     if not statm.exists():
         return None
@@ -145,7 +145,7 @@ def _private_folder() -> str:
 
 
 def require_owner() -> None:
-    """RaymarchError unless called from the thread and process that started Taichi: it crashes or errs in others."""
+    """Thread check: RaymarchError unless in the thread and process that started Taichi; it fails in others."""
     if _owner is not None and threading.get_ident() != _owner[1]:
         raise RaymarchError("called from another thread than the one that started raymarch; use that one")
     if _owner is not None and os.getpid() != _owner[0]:
@@ -153,17 +153,17 @@ def require_owner() -> None:
 
 
 def single_precision() -> bool:
-    """Whether `float` in kernels means f32; kernels ask this as they compile."""
+    """Precision of kernels: whether `float` means f32; kernels ask this as they compile."""
     return _running is None or _running.precision == "f32"
 
 
 def dtype() -> type[np.floating]:
-    """NumPy's name for `float` in kernels."""
+    """NumPy dtype of `float` in kernels."""
     return np.float32 if single_precision() else np.float64
 
 
 def on_cpu() -> bool:
-    """Whether kernels run on the CPU; kernels ask this as they compile."""
+    """Device of kernels: whether they run on the CPU; kernels ask this as they compile."""
     return _running is None or _running.arch == "cpu"
 
 

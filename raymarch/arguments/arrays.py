@@ -1,4 +1,4 @@
-"""Rules for arrays from Python: their shape, their numbers' bounds, colours and display values."""
+"""Argument rules for arrays: shapes, bounds of their numbers, colours, display values."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 from raymarch.arguments.checks import LARGEST, Check, Wrong, interval, shown, within
 
-# What a user may give as an array: nested lists and tuples of numbers too. The union with Any, not ArrayLike, for the
-# bodies of functions see what their rule has made of it: an array.
+# What a user may give as an array: nested lists and tuples of numbers too. A union with Any, not ArrayLike, as the
+# body of a checked function sees what its rule has made of it: an array.
 Numbers: TypeAlias = "np.ndarray | Any"
 Colour: TypeAlias = "str | Sequence[float] | np.ndarray"  # as the rule `colour` reads it
 
@@ -26,7 +26,7 @@ def array(
     below: bool = False,
     cure: str = "",
 ) -> Check:
-    """Numbers of an interval in an array of a shape, whose letters stand for one or more, as float64."""
+    """Rule for an array of a shape, as float64: numbers of an interval; letters of the shape stand for one or more."""
 
     def read(value: object) -> np.ndarray:
         given = numeric(value)
@@ -44,7 +44,7 @@ def array(
 
 
 def vector(count: int, low: float = -LARGEST, high: float = LARGEST, *, above: bool = False) -> Check:
-    """So many numbers of an interval, as a tuple."""
+    """Rule for a vector: so many numbers of an interval, as a tuple."""
     check = array(count, low=low, high=high, above=above)
 
     def read(value: object) -> tuple[float, ...]:
@@ -57,7 +57,7 @@ def vector(count: int, low: float = -LARGEST, high: float = LARGEST, *, above: b
 
 
 def numeric(value: object) -> np.ndarray:
-    """The value as an array of real numbers of whatever type; Wrong for texts, ragged lists, objects and the like."""
+    """Array of real numbers of whatever type; Wrong for texts, ragged lists, objects and the like."""
     try:
         given = np.asarray(value)
     except Exception:  # whatever a foreign __array__ raises
@@ -85,7 +85,7 @@ display = Check("numbers in 0..1, or uint8", _display)
 def require_within(
     given: np.ndarray, low: float, high: float, above: bool = False, below: bool = False, cure: str = ""
 ) -> None:
-    """Wrong, with the number and its index, unless all are within the bounds."""
+    """Bounds check of an array: Wrong, with the number and its index, unless all are within."""
     with np.errstate(all="ignore"):
         ends = (given.min(), given.max()) if given.size else ()
         if all(within(end, low, high, above, below) for end in ends):  # NaN is one of them

@@ -1,4 +1,4 @@
-"""Rules for values from Python: what they must be, said alike in one line; `arguments.declared` applies them."""
+"""Argument rules: what a value must be, and the one-line error that says so; `arguments.declared` applies them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PLURAL = {"is": "are", "has": "have"}
 
 
 class Wrong(Exception):
-    """What came, in words that follow the name, from "is" or "has" on, and a cure of its own."""
+    """Refusal of a value: what came, in words that follow the name, from "is" or "has" on, and a cure of its own."""
 
     def __init__(self, came: str, cure: str = ""):
         self.came, self.cure = came, cure
@@ -29,7 +29,7 @@ class Wrong(Exception):
 
 @dataclass(frozen=True)
 class Check:
-    """A rule: called with a name and a value it returns the value as it is used, or raises RaymarchError.
+    """Argument rule: called with a name and a value it returns the value as it is used, or raises RaymarchError.
 
     Attributes:
         wanted: in words.
@@ -63,7 +63,7 @@ class Check:
 
 
 def shown(value: object) -> str:
-    """A value in a few words of one line.
+    """Short description of a value for a message, on one line.
 
     Example:
         >>> shown(np.zeros((2, 4))), shown("wide"), shown(len)
@@ -100,7 +100,7 @@ def _real(value: object) -> float:
 
 
 def interval(low: float, high: float, above: bool, below: bool) -> str:
-    """The words of an interval, `above` without its lower end, `below` without its upper."""
+    """Interval in words, `above` without its lower end, `below` without its upper."""
     lower, upper = (str(n) if isinstance(n, int) else f"{n:g}" for n in (low, high))
     if above:
         return f"between {lower} and {upper}" if below else f"over {lower} and at most {upper}"
@@ -108,7 +108,7 @@ def interval(low: float, high: float, above: bool, below: bool) -> str:
 
 
 def within(x: float | np.ndarray, low: float, high: float, above: bool, below: bool) -> bool | np.bool_ | np.ndarray:
-    """Whether numbers are in the interval; NaN is in none."""
+    """Interval test of numbers; NaN is in none."""
     return ((x > low) if above else (x >= low)) & ((x < high) if below else (x <= high))
 
 
@@ -121,7 +121,7 @@ def number(
     unit: str = "",
     cure: str = "",
 ) -> Check:
-    """A number of an interval, as float."""
+    """Rule for a number of an interval, as float."""
 
     def read(value: object) -> float:
         x = _real(value)
@@ -134,7 +134,7 @@ def number(
 
 
 def whole(low: int, high: int, *, cure: str = "") -> Check:
-    """A whole number of an interval, as int; 64.0 is one too, as it comes from a file."""
+    """Rule for a whole number of an interval, as int; 64.0 is one too, as it comes from a file."""
 
     def read(value: SupportsInt) -> int:
         x = _real(value)
@@ -146,7 +146,7 @@ def whole(low: int, high: int, *, cure: str = "") -> Check:
 
 
 def one_of(*names: str | int, cure: str = "") -> Check:
-    """One of some names or whole numbers."""
+    """Rule for a choice: one of some names or whole numbers."""
 
     def read(value: object) -> str | int:
         if not isinstance(value, str):
@@ -159,7 +159,7 @@ def one_of(*names: str | int, cure: str = "") -> Check:
 
 
 def some_of(*names: str) -> Check:
-    """One or more of some names, as a tuple; a name alone is one."""
+    """Rule for a selection: one or more of some names, as a tuple; a name alone is one."""
 
     def read(value: Iterable[str]) -> tuple[str, ...]:
         several = (value,) if isinstance(value, str) else tuple(value)
@@ -206,7 +206,7 @@ text = Check("a text", _text)
 
 
 def instance_of(kind: type, wanted: str, cure: str = "") -> Check:
-    """A value of one class of the package."""
+    """Rule for an instance of one class of the package."""
 
     def read(value: object) -> object:
         if not isinstance(value, kind):
@@ -217,5 +217,5 @@ def instance_of(kind: type, wanted: str, cure: str = "") -> Check:
 
 
 def optional(check: Check) -> Check:
-    """What a rule says, or None."""
+    """Rule for an optional value: what another rule says, or None."""
     return replace(check, wanted=f"{check.wanted}, or None", read=lambda x: None if x is None else check.read(x))

@@ -1,4 +1,4 @@
-"""Where rules are declared: beside the fields of records, and over functions for their arguments.
+"""Declaration of argument rules: beside the fields of records, and over functions.
 
 `step: float = held(number(1e-3, 1e6), 0.5)` in a frozen dataclass whose `__post_init__` calls `hold(self)`; over a
 function `@checked(volume=VOLUME, camera=CAMERA)`.
@@ -11,24 +11,28 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import field, fields, replace
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import Any, ClassVar, ParamSpec, Protocol, TypeVar
 
 from raymarch.arguments.checks import Check
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
+
+class Record(Protocol):
+    """Record: an instance of any dataclass."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
 def held(check: Check, default: object) -> Any:
-    """A field of a dataclass with the rule that `hold` applies to it."""
+    """Dataclass field with a rule, which `hold` applies to it."""
     return field(default=default, metadata={"check": check})
 
 
-def hold(record: DataclassInstance, of: str = "") -> None:
-    """Apply the rules of a frozen dataclass's fields; `of` is what errors call the record, if anything."""
+def hold(record: Record, of: str = "") -> None:
+    """Validation of a frozen dataclass by its fields' rules; `of` is what errors call the record, if anything."""
     for each in fields(record):
         if "check" in each.metadata:
             name = f"{of}: {each.name}" if of else each.name
@@ -36,7 +40,7 @@ def hold(record: DataclassInstance, of: str = "") -> None:
 
 
 def renamed(**names: str) -> Callable[[type[R]], type[R]]:
-    """A record some of whose fields had another name, by old name: the old ones still work, and warn."""
+    """Deprecated field names of a record, new by old: the old ones still work, and warn."""
 
     def wrap(record: type[R]) -> type[R]:
         init = record.__init__
@@ -55,7 +59,7 @@ def renamed(**names: str) -> Callable[[type[R]], type[R]]:
 
 
 def current_names(record: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Values by name, those under an old name of `renamed` under the new one; it wins, as `replace` gives both."""
+    """Keyword arguments with the old names of `renamed` replaced; an old one wins, as `replace` gives both."""
     old = {name: record.old_names[name] for name in values if name in record.old_names}  # type: ignore[attr-defined]
     for name, new in old.items():
         warnings.warn(f"{record.__name__}.{name} is now called {new}", FutureWarning, stacklevel=3)
@@ -68,7 +72,7 @@ def _of_new_name(record: object, old: str, new: str) -> Any:
 
 
 def checked(**rules: Check) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Apply rules to a function's arguments, in their order, before it is called."""
+    """Decorator for argument validation: rules for a function's arguments, applied in order before it is called."""
 
     def wrap(function: Callable[P, R]) -> Callable[P, R]:
         signature = inspect.signature(function)

@@ -1,26 +1,24 @@
-"""Objects of a user's own beside those of a list of ours, readers and formats say: their parts, and calls of them."""
+"""Extension points: records of a user's own (readers, formats) beside ours, checks of their parts, calls of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from raymarch.arguments import checks
 from raymarch.arguments.checks import Check, shown
-from raymarch.arguments.declared import hold
+from raymarch.arguments.declared import Record, hold
 from raymarch.errors import RaymarchError
 
 LONGEST_NAME, LONGEST_TEXT = 60, 300  # characters of a name, and of what an exception says
 
 
-class Named(Protocol):
-    """A frozen record with a name, and functions as fields."""
-
-    __dataclass_fields__: ClassVar[dict[str, Any]]
+class Named(Record, Protocol):
+    """Extension record: a frozen dataclass with a name, and functions as fields."""
 
     @property
     def name(self) -> str: ...
@@ -40,7 +38,7 @@ NAME = Check(f"a text of one line, 1 to {LONGEST_NAME} characters", _name)
 
 
 def part(call: str, gives: str) -> Check:
-    """A function that an object must have, called as `call`, that gives `gives`.
+    """Rule for a callback that a record must have, called as `call`, that returns `gives`.
 
     Example:
         >>> part("detect(path)", "True or False")("detect", None)
@@ -51,7 +49,7 @@ def part(call: str, gives: str) -> Check:
 
 
 def owner_of(record: Named) -> str:
-    """What an object is called in messages: its class and its name.
+    """Name of a record for messages: its class and its own name.
 
     Example:
         >>> owner_of(Reader("my set", lambda folder: True, lambda folder, split, **_: None))
@@ -61,7 +59,7 @@ def owner_of(record: Named) -> str:
 
 
 def hold_parts(record: Named) -> None:
-    """Apply the rules of a frozen record's fields; what they refuse opens with the record's class and name."""
+    """Validation of an extension record by its fields' rules; errors open with the record's class and name."""
     try:
         hold(record)
     except RaymarchError as error:
@@ -77,7 +75,7 @@ def called(
     wanted: str,
     **options: Any,
 ) -> T:
-    """What a part of an object gives, an instance of `kind`; whatever it raises becomes one line that names it.
+    """Call of a record's callback, for an instance of `kind`; whatever it raises becomes one line that names it.
 
     Args:
         record: the object, with the function `what` as a field.
@@ -103,12 +101,12 @@ def called(
 
 
 def recognises(record: Named, path: Path) -> bool:
-    """What `detect` of an object says of a path."""
+    """Answer of a record's `detect` for a path."""
     return bool(called(record, "detect", path, path, kind=(bool, np.bool_), wanted="True or False"))
 
 
 def listed(kind: type, records: Sequence[Named], public: str) -> Check:
-    """A rule: one of our records by its name, in letters of either case, or a record of a user's own.
+    """Rule for a choice of records: one of ours by its name, in letters of either case, or one of a user's own.
 
     Args:
         kind: the records' class.
@@ -127,7 +125,7 @@ def listed(kind: type, records: Sequence[Named], public: str) -> Check:
 
 
 def require_one(records: Sequence[N], where: object, argument: str) -> N | None:
-    """The only one of the records that claim a path, or None where none does.
+    """Choice among the records that claim a path: the only one, or None where none does.
 
     Raises RaymarchError for two or more, with their names and how to choose one by an argument.
     """

@@ -1,4 +1,4 @@
-"""Points with values deposited in a grid or an image: once from NumPy, or on the device inside a Tape."""
+"""Splatting: points deposited in a grid or an image, once from NumPy, or on the device inside a `ti.ad.Tape`."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def splat(positions: Numbers, values: Numbers, shape: Sequence[int]) -> np.ndarr
 
 @dataclass(frozen=True, eq=False)
 class SplatFields:
-    """The fields as kernels see them: (point, axis), (point, channel), (\\*shape, channel), each with its `grad`."""
+    """Device fields of a `Splat`: (point, axis), (point, channel), (\\*shape, channel), each with its `grad`."""
 
     positions: ti.Field
     values: ti.Field
@@ -86,7 +86,7 @@ class SplatFields:
 
 
 class Splat(Owner[SplatFields]):
-    """Room for `count` points and the grid or image they are deposited in, on the device, all with gradients.
+    """Differentiable splatting on the device: `count` points, and the grid or image that they are deposited in.
 
     `positions`, `values` and `target` are Taichi fields of numbers that your own kernels may read and write:
     (point, axis), (point, channel) and (\\*shape, channel). Inside a `ti.ad.Tape`, `deposit` carries the gradient of
@@ -144,17 +144,17 @@ class Splat(Owner[SplatFields]):
 
     @property
     def positions(self) -> ti.Field:
-        """Where the points are, (point, axis) [index]."""
+        """Positions of the points, (point, axis) [index]."""
         return self.fields.positions
 
     @property
     def values(self) -> ti.Field:
-        """What they carry, (point, channel)."""
+        """Values of the points, (point, channel)."""
         return self.fields.values
 
     @property
     def target(self) -> ti.Field:
-        """What `deposit` made of them, (\\*shape, channel)."""
+        """Result of `deposit`, (\\*shape, channel)."""
         return self.fields.target
 
     def upload(self, positions: Numbers, values: Numbers) -> None:
@@ -176,7 +176,7 @@ class Splat(Owner[SplatFields]):
     deposit.__doc__ = "Set the target to the sum over points of weight times value; inside a Tape, its adjoint follows."
 
     def tangent(self, dot_positions: Numbers, dot_values: Numbers) -> np.ndarray:
-        """How the target (\\*shape, channel) changes as positions and values change at these rates."""
+        """Jacobian-vector product: change of the target (\\*shape, channel) as positions and values change so."""
         dot_target = np.zeros((*self.shape, self.channels), runtime.dtype())
         dot_positions = array(self.count, len(self.shape))("dot_positions", dot_positions)
         dot_values = array(self.count, self.channels)("dot_values", dot_values)

@@ -1,4 +1,4 @@
-"""What shapes an image, as Taichi fields with gradients: for programs of one's own around a `ti.ad.Tape`."""
+"""Scene parameters as Taichi fields with gradients, for programs of one's own around a `ti.ad.Tape`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from raymarch.kernels.field import transfer
 
 @dataclass(frozen=True, eq=False)
 class SceneFields:
-    """The fields, each with its `grad`; shapes and units as in `Parameters`, zero where nothing is moved."""
+    """Device fields of a `Scene`, each with its `grad`; shapes and units as in `Parameters`, zero for what stays."""
 
     background: ti.Field
     pose: ti.Field
@@ -32,7 +32,7 @@ class SceneFields:
 
 
 class Scene(Owner[SceneFields]):
-    """Everything but the volume's own numbers by which the image of a `Linearised` can be moved, as Taichi fields.
+    """Differentiable scene: all but the volume's own numbers that shape a `Linearised`'s image, as Taichi fields.
 
     `background`, `pose`, `focal`, `principal_point`, `exposure`, `step` and `box` are fields of numbers, zero at first,
     that kernels and Python may write; they are added to what the `Linearised` was made with (a pose is multiplied by

@@ -1,4 +1,4 @@
-"""The march's seam to PyTorch's autograd: what it saves, how it is called and what it gives back."""
+"""PyTorch autograd function of the march: what it saves, how it is called and what it gives back."""
 
 from __future__ import annotations
 
@@ -13,19 +13,15 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch.autograd import Function
 
-    from raymarch.autodiff.torch_march import TorchMarch
-
 
 @cache
 def autograd_function() -> type[Function]:
-    """The autograd function of (template, campos, direction, march, dt): the image's seam to torch."""
+    """Image as a `torch.autograd.Function` of (template, campos, direction, march, dt)."""
     import torch
 
     class MarchFunction(torch.autograd.Function):
         @staticmethod
-        def forward(
-            ctx: Any, template: Tensor, campos: Tensor, direction: Tensor, march: TorchMarch, dt: float
-        ) -> Tensor:
+        def forward(ctx: Any, template: Tensor, campos: Tensor, direction: Tensor, march: Any, dt: float) -> Tensor:
             ctx.save_for_backward(template, campos, direction)
             ctx.march, ctx.dt = march, dt
             n, height, width, _ = direction.shape
@@ -59,6 +55,6 @@ def _bare(template: Tensor, campos: Tensor, direction: Tensor) -> tuple[Tensor, 
 
 
 def wait_for(tensor: Tensor) -> None:
-    """Let torch finish what it has queued: Taichi has a queue of its own."""
+    """Synchronisation with torch's CUDA stream: Taichi has a queue of its own."""
     if tensor.is_cuda:
         import_torch().cuda.current_stream(tensor.device).synchronize()

@@ -1,4 +1,4 @@
-"""The march as a function of PyTorch tensors, with their gradients: `pip install "raymarch[torch]"`.
+"""Differentiable ray marching of PyTorch tensors: `pip install "raymarch[torch]"`.
 
 Image and compositing are those of Lombardi et al. 2019, "Neural Volumes" (taichi-dev/taichi#2241): RGBA templates on
 [-1, 1]^3, opacity added up to 1. `torch` is imported by the first `TorchMarch`, never by the import of this module.
@@ -44,7 +44,7 @@ LEAST_STEP = 1e-3  # voxels, as everywhere
 
 
 class TorchMarch(Holder):
-    """Marches RGBA templates that are PyTorch tensors, differentiably; owns device memory until `close`.
+    """Differentiable ray marcher of RGBA templates that are PyTorch tensors; owns device memory until `close`.
 
     A call `march(template, campos, camrot, focal, princpt, pixelcoords, dt=...)` returns the image (N, 4, H, W), black
     behind: red, green, blue and alpha. View n sees template n alone. All tensors have the dtype of the process's
@@ -115,16 +115,9 @@ class TorchMarch(Holder):
         self.grid.set_activation(Activation("identity", 0.0, 1.0, "identity"))
 
     def __call__(
-        self,
-        template: Tensor,
-        campos: Tensor,
-        camrot: Tensor,
-        focal: Tensor,
-        princpt: Tensor,
-        pixelcoords: Tensor,
-        *,
-        dt: float,
-    ) -> Tensor:
+        self, template: Tensor, campos: Tensor, camrot: Tensor, focal: Tensor, princpt: Tensor, pixelcoords: Tensor,
+        *, dt: float,
+    ) -> Tensor:  # fmt: skip
         """Image (N, 4, H, W) of N templates, each seen by its camera."""
         torch = import_torch()
         _ = self.grid.fields  # not closed, and the right thread
@@ -172,7 +165,7 @@ class TorchMarch(Holder):
 
     def _gradients(
         self, template: Tensor, campos: Tensor, direction: Tensor, d_image: Tensor, dt: float, wanted: Sequence[bool]
-    ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+    ) -> tuple[Tensor | None, ...]:
         """d_ of template, of campos and of direction, where wanted, else None; each ray is replayed."""
         grid, rays, moved = self.grid.fields, self.buffer.fields, self.motion.fields
         d_template = template.new_empty(template.shape) if wanted[0] else None

@@ -1,4 +1,4 @@
-"""What a march takes of PyTorch: the module where it is installed, and tensors of one precision on one device."""
+"""PyTorch tensors as a march takes them: the module where it is installed, one precision, one device."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def import_torch() -> ModuleType:
 
 
 def require_tensor(name: str, value: Any) -> None:
-    """RaymarchError unless a plain tensor of the process's precision on its device."""
+    """Tensor check: RaymarchError unless a plain tensor of the process's precision on its device."""
     torch, precision = import_torch(), "f32" if runtime.single_precision() else "f64"
     wanted, other = (torch.float32, "f64") if precision == "f32" else (torch.float64, "f32")
     mend = f"{name}.float()" if precision == "f32" else f"{name}.double()"
@@ -55,7 +55,7 @@ def require_shapes(
     princpt: Tensor,
     pixelcoords: Tensor,
 ) -> None:
-    """RaymarchError unless the shapes are those of N views of templates of `shape`."""
+    """Shape check: RaymarchError unless the shapes are those of N views of templates of `shape`."""
     got = tuple(template.shape)
     if len(got) == 5 and got[4] == 4 and got[1] != 4:
         raise RaymarchError(

@@ -1,4 +1,4 @@
-"""How fast this machine marches, differentiates and fits: best of several, in million samples a second and seconds."""
+"""Benchmark of march, adjoint and fit on this machine: best of several, in million samples a second and seconds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from raymarch.kernels.march.march import march, march_adjoint
 
 @dataclass(frozen=True)
 class MarchSpeed:
-    """March and adjoint of one `workload`.
+    """Speed of march and adjoint on one `workload`.
 
     Attributes:
         samples: whole steps in all.
@@ -49,7 +49,7 @@ class MarchSpeed:
 
 @dataclass(frozen=True)
 class FitSpeed:
-    """A `quick` fit of views that are made here.
+    """Speed of a `quick` fit of views that are made here.
 
     Attributes:
         step_ms: milliseconds of a step, mean over the last quarter of the steps, at the finest level.
@@ -74,7 +74,7 @@ class FitSpeed:
 def bench_march(
     n: int = 128, resolution: int = 256, *, repeats: int = 5, block: int | None = None, slots: int | None = None
 ) -> MarchSpeed:
-    """March and adjoint on a grid of n^3, seen by resolution^2 pixels, in steps of half a voxel; nothing is skipped.
+    """Benchmark of march and adjoint: n^3 samples, resolution^2 pixels, steps of half a voxel, no empty-space skipping.
 
     Args:
         n, resolution: of the `workload`.
@@ -125,7 +125,7 @@ def bench_march(
 
 
 def bench_fit(resolution: int = 112, *, steps: int = 300) -> FitSpeed:
-    """A fit of 35 views of 128 x 128 pixels, the preset `quick` with so many steps; PSNR on five more.
+    """Benchmark of a fit: 35 views of 128 x 128 pixels, preset `quick` with so many steps; PSNR on five more.
 
     Raises RaymarchError where a number is out of bounds.
     """

@@ -1,4 +1,4 @@
-"""The work that speeds are measured on: made from a seed, the same on every machine."""
+"""Benchmark workload: a volume, rays and views made from a seed, the same on every machine."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ROUND, HELD_OUT = 40, 8  # views of the object, and every so manyth of them is n
 
 @dataclass(frozen=True, eq=False)
 class Workload:
-    """A grid seen by one camera.
+    """Benchmark scene: a grid seen by one camera.
 
     Attributes:
         volume: RGB and sigma on [-1, 1]^3.
@@ -42,7 +42,7 @@ class Workload:
 
 
 def workload(n: int = 128, resolution: int = 256, seed: int = 0) -> Workload:
-    """Twelve Gaussians of density and white noise of colour on n^3 samples, seen by resolution^2 pixels.
+    """Synthetic scene of twelve Gaussians of density and white noise of colour on n^3 samples, for resolution^2 pixels.
 
     Raises RaymarchError where either is out of bounds, or the memory does not suffice.
 
@@ -78,7 +78,7 @@ def workload(n: int = 128, resolution: int = 256, seed: int = 0) -> Workload:
 
 
 def views_of_blobs(resolution: int = 128, n: int = 64) -> tuple[Views, Views]:
-    """Training and test views of opaque blobs of six colours, with alpha, rendered here."""
+    """Synthetic image set: training and test views of opaque blobs of six colours, with alpha, rendered here."""
     rng = np.random.default_rng(0)
     centres, radii = rng.uniform(-0.6, 0.6, (GAUSSIANS, 3)), rng.uniform(0.15, 0.35, GAUSSIANS)
     tints = rng.uniform(0.1, 0.9, (GAUSSIANS, 3))

@@ -1,4 +1,4 @@
-"""The command line: `raymarch VERB`; no logic of its own. Results to stdout, progress and notes to stderr."""
+"""Command line `raymarch VERB`; no logic of its own. Results to stdout, progress and notes to stderr."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from raymarch.fitting.interrupt import endings_interrupt
 
 
 class Verbs(click.Group):
-    """A group of verbs, of which Ctrl-C prints no empty line."""
+    """Group of verbs, of which Ctrl-C prints no empty line."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

@@ -1,4 +1,4 @@
-"""`raymarch bench`: how fast is this machine?"""
+"""`raymarch bench`: speed of march, adjoint and fit on this machine."""
 
 from __future__ import annotations
 

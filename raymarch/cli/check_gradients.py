@@ -1,4 +1,4 @@
-"""`raymarch check-gradients`: are the derivatives of a volume's image right?"""
+"""`raymarch check-gradients`: gradient check of a volume's image by dot tests and finite differences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`raymarch evaluate`: a volume against views it has not seen."""
+"""`raymarch evaluate`: PSNR and SSIM of a volume on held-out views."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`raymarch fit`: an image set in, a volume out."""
+"""`raymarch fit`: volume from an image set."""
 
 from __future__ import annotations
 

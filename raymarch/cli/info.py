@@ -1,4 +1,4 @@
-"""`raymarch info`: what a file holds."""
+"""`raymarch info`: contents of a volume file."""
 
 from __future__ import annotations
 

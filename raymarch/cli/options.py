@@ -1,4 +1,4 @@
-"""Options that several verbs share, and how results are printed."""
+"""Command-line options that several verbs share, and printing of results."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ follow_links = click.option(
 
 
 class Box(click.ParamType):
-    """Six numbers, the box's lower corner and its upper."""
+    """Box option: six numbers, its lower corner and its upper."""
 
     name = "x0,y0,z0,x1,y1,z1"
 
@@ -48,7 +48,7 @@ class Box(click.ParamType):
 
 
 def plain(value: object) -> object:
-    """Numbers that JSON cannot hold become null, tuples lists."""
+    """JSON-safe copy of a record: numbers that JSON cannot hold become null, tuples lists."""
     if isinstance(value, dict):
         return {k: plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
@@ -59,12 +59,12 @@ def plain(value: object) -> object:
 
 
 def print_json(record: dict) -> None:
-    """One line of JSON on stdout."""
+    """JSON output: one line on stdout."""
     click.echo(json.dumps(plain(record), allow_nan=False))
 
 
 def print_forecast(forecast: Forecast, as_json: bool) -> None:
-    """What a fit will take: a line each for its grid, its memory and its time."""
+    """Forecast of a fit in words: a line each for its grid, its memory and its time."""
     if as_json:
         print_json(forecast.record())
         return

@@ -1,4 +1,4 @@
-"""A live progress bar on stderr; plain lines now and then where stderr is no terminal."""
+"""Progress bar on stderr; plain lines now and then where stderr is no terminal."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LINE_EVERY = 10.0  # seconds between plain lines
 
 
 class FitProgress:
-    """Shows each report of a fit: step, loss, PSNR, rays a second, resolution, time left."""
+    """Progress of a fit: step, loss, PSNR, rays a second, resolution, time left."""
 
     def __init__(self) -> None:
         console = Console(stderr=True)
@@ -61,7 +61,7 @@ class FitProgress:
 
 
 class CountProgress:
-    """Shows how many of a number of images are done."""
+    """Progress of a count of images."""
 
     def __init__(self, what: str, total: int) -> None:
         console = Console(stderr=True)
@@ -82,5 +82,5 @@ class CountProgress:
         self._live.stop()
 
     def advance(self) -> None:
-        """One more is done."""
+        """Count of one more as done."""
         self._live.advance(self._task)

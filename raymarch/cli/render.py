@@ -10,6 +10,8 @@ import click
 from raymarch.cli import options, say
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from raymarch.geometry.camera import Camera
 
 
@@ -29,19 +31,9 @@ if TYPE_CHECKING:
 @options.follow_links
 @options.arch
 def render(
-    run: str,
-    data: str | None,
-    split: str,
-    orbit: int | None,
-    elevation: float,
-    size: int,
-    out: str,
-    extras: bool,
-    overwrite: bool,
-    background: str | None,
-    follow_links: bool,
-    arch: str,
-) -> None:
+    run: str, data: str | None, split: str, orbit: int | None, elevation: float, size: int, out: str, extras: bool,
+    overwrite: bool, background: str | None, follow_links: bool, arch: str,
+) -> None:  # fmt: skip
     """Render VOLUME from the cameras of an image set or on an orbit, to PNG files."""
     if (data is None) == (orbit is None):
         raise click.UsageError("say where to look from: either --views DATA or --orbit COUNT")
@@ -68,15 +60,12 @@ def render(
         cameras = orbit_of_volume(volume.box, orbit, elevation=elevation, size=size)
         named = [(f"{i:04d}", camera) for i, camera in enumerate(cameras)]
     runtime.start(arch)
-    kinds = ("", "_opacity", "_depth") if extras else ("",)
-    pictures = [name + kind for name, _ in named for kind in kinds]
+    pictures = [name + kind for name, _ in named for kind in (("", "_opacity", "_depth") if extras else ("",))]
     folder = folder_for(out, pictures, outside=data, overwrite=overwrite)
 
     from raymarch.cli.progress import CountProgress
 
-    eyes = np.linalg.norm(np.stack([c.position for _, c in named]) - volume.box.mean(0), axis=1)
-    half = 0.5 * float(np.linalg.norm(volume.box[1] - volume.box[0]))
-    reach = max(float(eyes.min()) - half, 0.0), float(eyes.max()) + half
+    reach = _reach(volume.box, [camera for _, camera in named])
     bright = 0
     with CountProgress("render", len(named)) as progress, Renderer(volume) as renderer:
         for name, camera in named:
@@ -92,3 +81,12 @@ def render(
     if extras:
         say.note(f"depth: white at {reach[0]:.4g}, dark at {reach[1]:.4g} world units, black where nothing is met")
     say.result(f"{folder}: {len(named)} images")
+
+
+def _reach(box: np.ndarray, cameras: list[Camera]) -> tuple[float, float]:
+    """Nearest and farthest distance [world unit] at which any of the cameras can meet what is in the box."""
+    import numpy as np
+
+    eyes = np.linalg.norm(np.stack([camera.position for camera in cameras]) - box.mean(0), axis=1)
+    half = 0.5 * float(np.linalg.norm(box[1] - box[0]))
+    return max(float(eyes.min()) - half, 0.0), float(eyes.max()) + half

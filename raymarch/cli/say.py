@@ -1,4 +1,4 @@
-"""What the command line says: each thing in one line, without what would steer a terminal, on streams that are open."""
+"""Output of the command line: one line each, without what would steer a terminal, on streams that are open."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LONGEST = 800  # characters of a line
 
 
 def shown(text: object) -> str:
-    """The text with all that is not printable as escapes: names of files may hold newlines and colour codes.
+    """Text with all that is not printable as escapes: names of files may hold newlines and colour codes.
 
     Example:
         >>> shown("two\\nlines")
@@ -27,18 +27,18 @@ def shown(text: object) -> str:
 
 
 def result(text: str) -> None:
-    """A line on stdout."""
+    """Result line on stdout."""
     click.echo(shown(text))
 
 
 def note(text: str) -> None:
-    """A line on stderr; where that is gone, nothing: the work goes on."""
+    """Note on stderr; where that is gone, nothing: the work goes on."""
     with contextlib.suppress(OSError):
         click.echo(shown(text), err=True)
 
 
 def usage(error: click.UsageError) -> None:
-    """What was wrong with the command, in the lines that click makes of it."""
+    """Usage error, in the lines that click makes of it."""
     text = io.StringIO()
     error.show(file=text)
     for line in text.getvalue().splitlines():

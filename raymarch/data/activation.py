@@ -1,4 +1,4 @@
-"""Activations: how raw numbers become extinction and colour, after interpolation.
+"""Activations: raw numbers to extinction and colour, after interpolation.
 
 Each is a record and a line in `DENSITIES` or `COLOURS` here, and its equation as Taichi functions in
 `kernels/field/activation.py`; a record of one's own brings both and goes to `rm.Activation`.
@@ -34,7 +34,7 @@ def _require_parts(record: DensityActivation | ColourActivation, kind: str, func
 
 @dataclass(frozen=True)
 class DensityActivation:
-    """Raw density to extinction: sigma = forward(raw + shift) / scale.
+    """Density activation, raw density to extinction: sigma = forward(raw + shift) / scale.
 
     Attributes:
         name: for messages and files.
@@ -67,7 +67,7 @@ class DensityActivation:
 
 @dataclass(frozen=True)
 class ColourActivation:
-    """The sum over harmonics to a colour, channel by channel.
+    """Colour activation: the sum over spherical harmonics to a colour, channel by channel.
 
     Attributes:
         name: for messages and files.
@@ -117,7 +117,7 @@ _own: ContextVar[tuple[DensityActivation | ColourActivation, ...]] = ContextVar(
 
 @contextmanager
 def known_by_name(own: Sequence[DensityActivation | ColourActivation]) -> Iterator[None]:
-    """While it lasts, activations of a user's own are known by their names, as a file has them."""
+    """Context in which activations of a user's own are known by their names, as a file has them."""
     token = _own.set(tuple(own))
     try:
         yield
@@ -141,7 +141,7 @@ FIT_DENSITY, FIT_COLOUR = _or_own(FIT_DENSITIES, DensityActivation), _or_own(FIT
 
 @dataclass(frozen=True)
 class Activation:
-    """How raw numbers become extinction and colour, after interpolation.
+    """Activation pair of a volume: raw numbers to extinction and colour, after interpolation.
 
     Attributes:
         density: "softplus" `ln(1 + e^(raw + shift)) / scale`, "relu" `max(raw + shift, 0) / scale`,
@@ -175,19 +175,19 @@ class Activation:
         density: str | DensityActivation = "softplus",
         colour: str | ColourActivation = "sigmoid",
     ) -> Activation:
-        """The activation under which a zero grid has opacity `alpha` (in 0..1) over the length `scale`."""
+        """Activation under which a zero grid has opacity `alpha` (in 0..1) over the length `scale`."""
         rule = density if isinstance(density, DensityActivation) else DENSITIES[density]
         shift = 0.0 if rule.signed else float(rule.inverse(-np.log1p(-alpha)))
         return cls(density, shift, float(scale), colour)
 
     @property
     def density_rule(self) -> DensityActivation:
-        """The record of the density's activation."""
+        """Record of the density activation."""
         return self.density if isinstance(self.density, DensityActivation) else DENSITIES[self.density]
 
     @property
     def colour_rule(self) -> ColourActivation:
-        """The record of the colour's activation."""
+        """Record of the colour activation."""
         return self.colour if isinstance(self.colour, ColourActivation) else COLOURS[self.colour]
 
     def sigma(self, raw: Numbers) -> np.ndarray:
@@ -195,7 +195,7 @@ class Activation:
         return self.density_rule.forward(RAW("raw", raw) + self.shift) / self.scale
 
     def raw(self, sigma: Numbers) -> np.ndarray:
-        """The raw density whose `sigma` is given: the inverse; densities under 1e-30 / scale come back as that."""
+        """Raw density of a `sigma`: the inverse activation; densities under 1e-30 / scale come back as that."""
         rule, x = self.density_rule, RAW("sigma", sigma) * self.scale
         if not rule.signed:
             x = np.maximum(x, 0 if rule.linear else LEAST)
@@ -203,7 +203,7 @@ class Activation:
 
     @property
     def empty(self) -> float:
-        """The raw density of a sample that holds nothing."""
+        """Raw density of empty space."""
         return self.density_rule.empty - self.shift
 
 

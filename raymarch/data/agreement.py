@@ -1,4 +1,4 @@
-"""Agreement of images with alpha: which views dissent from the others, and in what convention all would agree."""
+"""Silhouette consistency of images with alpha: views that dissent, and the camera convention in which all agree."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CONVENTIONS: list[tuple[str, Callable[[np.ndarray], np.ndarray]]] = [
 
 
 def convention(views: Views) -> str:
-    """In what convention the cameras would look at one place and agree on it, as words after "the poses"; or "".
+    """Camera convention in which all would look at one place and agree on it, as words after "the poses"; or "".
 
     Example:
         >>> from raymarch.geometry.camera import orbit
@@ -61,7 +61,7 @@ def convention(views: Views) -> str:
 
 
 def why_nothing(views: Views, centre: np.ndarray, half: float) -> str:
-    """Why no place in the cube about `centre` is one where all images can show something: cause and cure."""
+    """Cause and cure where no place in the cube about `centre` is one where all images can show something."""
     _, height, width, _ = views.images.shape
     if not (views.images[..., 3] > FAINT).any():
         return "all of them are transparent all over; export them with the object's alpha, or without alpha"
@@ -85,7 +85,7 @@ def why_nothing(views: Views, centre: np.ndarray, half: float) -> str:
 
 
 def dissenters(views: Views, box: np.ndarray) -> np.ndarray:
-    """Which views (view,) show nothing in most of the place that most others agree on, or most of what they show
+    """Mask of views (view,) that show nothing in most of the place that most others agree on, or most of what they show
     elsewhere; none where they are fewer than 8, or as many as to be a way of taking pictures."""
     found = np.zeros(len(views), bool)
     if len(views) < FEWEST:

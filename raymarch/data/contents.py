@@ -26,7 +26,7 @@ class Contents(NamedTuple):
 
 
 def contents(views: Views) -> Contents:
-    """What the images hold that are uniform in alpha or colour.
+    """Uniform images of a set, by alpha or colour.
 
     Example:
         >>> from raymarch.geometry.camera import Camera
@@ -43,7 +43,7 @@ def contents(views: Views) -> Contents:
 
 
 def doubts(views: Views) -> list[str]:
-    """What speaks against the images, a line each: those that show nothing, masks that mask nothing, all the same."""
+    """Warnings about the images, a line each: those that show nothing, masks that mask nothing, all the same."""
     count, height, width, _ = views.images.shape
     if min(width, height) < SMALLEST:
         return [f"images of {width} x {height} pixels hold too little to fit"]
@@ -72,7 +72,7 @@ def doubts(views: Views) -> list[str]:
 
 
 def require_contents(views: Views) -> None:
-    """RaymarchError where no image shows anything, so that there is nothing to fit."""
+    """Contents check: RaymarchError where no image shows anything, so that there is nothing to fit."""
     found = contents(views)
     if len({*found.clear, *found.plain}) < len(views):
         return

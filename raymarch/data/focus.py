@@ -15,7 +15,7 @@ GIVE_BOX = "give it: box=, --box x0,y0,z0,x1,y1,z1"
 
 
 def focus(cameras: Sequence[Camera]) -> tuple[np.ndarray, float]:
-    """The point nearest to all optical axes (least squares), and the reach of the fields of view there.
+    """Focus point: the one nearest to all optical axes (least squares), and the reach of the fields of view there.
 
     Raises RaymarchError where the axes meet in no point, or all cameras stand in one.
 
@@ -46,12 +46,12 @@ def focus(cameras: Sequence[Camera]) -> tuple[np.ndarray, float]:
 
 
 def looking_away(cameras: Sequence[Camera], centre: np.ndarray) -> np.ndarray:
-    """Which cameras (view,) have the point behind them."""
+    """Mask (view,) of the cameras that have the point behind them."""
     return np.array([(centre - c.position) @ -c.world_from_camera[:3, 2] < 0 for c in cameras])
 
 
 def require_near(views: Views) -> None:
-    """RaymarchError where a camera stands a thousand times as far from the middle as half of them do."""
+    """Outlier check of cameras: RaymarchError where one stands a thousand times as far from the middle as half do."""
     eyes = np.array([camera.position for camera in views.cameras])
     away = np.linalg.norm(eyes - np.median(eyes, axis=0), axis=1)
     usual = float(np.median(away))
@@ -64,5 +64,5 @@ def require_near(views: Views) -> None:
 
 
 def names_where(views: Views, which: np.ndarray) -> str:
-    """The first few names of the views for which it is so, for a message."""
+    """First few names of the views in a mask, for a message."""
     return named([views.names[int(i)] for i in np.flatnonzero(which)])

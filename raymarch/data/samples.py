@@ -1,4 +1,4 @@
-"""Samples of volumes as they come: rules for arrays, their shape and spacing, and what single precision can carry."""
+"""Rules for the samples of volumes: arrays, their shape and spacing, and the range of single precision."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ MAPPING = Check("a mapping", _mapping)
 
 
 def spread_to(shape: Sequence[int], low: float = -LARGEST, high: float = LARGEST) -> Check:
-    """Numbers that an array of `shape` can be filled with, as float32 of that shape."""
+    """Rule for numbers that broadcast to `shape`, as float32 of that shape."""
 
     def read(value: object) -> np.ndarray:
         values = numeric(value)
@@ -67,13 +67,13 @@ def spread_to(shape: Sequence[int], low: float = -LARGEST, high: float = LARGEST
 
 
 def require_three_axes(density: np.ndarray) -> None:
-    """RaymarchError unless these are samples along x, y and z."""
+    """Shape check: RaymarchError unless these are samples along x, y and z."""
     if density.ndim != 3 or min(density.shape) < 2:
         raise RaymarchError(f"density has shape {density.shape}, want (x, y, z) with at least 2 samples an axis")
 
 
 def require_thin(density: np.ndarray, affine: np.ndarray, sigma: Callable) -> None:
-    """RaymarchError where the integral of sigma across the box could leave single precision."""
+    """Range check: RaymarchError where the integral of sigma across the box could leave single precision."""
     across = float(np.linalg.norm(np.abs(affine[:3, :3]) @ (np.array(density.shape) - 1)))
     for end in (density.min, density.max):
         depth = abs(float(sigma(end()))) * across

@@ -1,4 +1,4 @@
-"""Views: cameras with the images they took."""
+"""Views: a set of posed images, cameras with the images they took."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from raymarch.geometry.camera import Camera
 
 
 def require_colour(background: Colour) -> tuple[float, float, float]:
-    """(red, green, blue) in 0..1 of "white", "black", "r,g,b" or three numbers; else RaymarchError.
+    """Colour (red, green, blue) in 0..1 of "white", "black", "r,g,b" or three numbers; else RaymarchError.
 
     Example:
         >>> require_colour("0.5,0.5,1")
@@ -53,7 +53,7 @@ NAMES = Check("a list of texts", _names)
 
 @dataclass(frozen=True, eq=False)
 class Views:
-    """Images of one size and the camera of each.
+    """Posed images: images of one size and the camera of each.
 
     Attributes:
         cameras: one `Camera` a view, all of the images' size.
@@ -127,11 +127,11 @@ class Views:
 
     @property
     def has_alpha(self) -> bool:
-        """Whether the images carry alpha."""
+        """Presence of an alpha channel."""
         return self.images.shape[3] == 4
 
     def background_doubt(self) -> str:
-        """What speaks against the background: images without alpha with borders of one other colour; or nothing."""
+        """Warning about the background, where images without alpha have borders of one other colour; or ""."""
         if self.has_alpha or min(self.images.shape[1:3]) < 3:
             return ""
         edges = [self.images[:, 0], self.images[:, -1], self.images[:, :, 0], self.images[:, :, -1]]
@@ -144,7 +144,7 @@ class Views:
         return f"the images' borders are {seen} but the background is {said}; say background={seen}"
 
     def rgb(self, view: int) -> np.ndarray:
-        """The image (height, width, 3) float32 in 0..1 of one view, composited on the background where it has alpha."""
+        """Image (height, width, 3) float32 in 0..1 of one view, composited on the background where it has alpha."""
         view = whole(-len(self), len(self) - 1)("view", view)
         image = self.images[view].astype(np.float32) / 255
         if not self.has_alpha:

@@ -1,4 +1,4 @@
-"""Volumes: samples of density and colour on a regular grid, with the activations that turn them into physics."""
+"""Volumes: voxel grids of density and colour (spherical harmonics), with their activations."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from raymarch.data.samples import MAPPING, RAW, SAMPLES, SHAPE, SPACING, require
 from raymarch.errors import RaymarchError
 from raymarch.geometry.pose import BOX, affine_of_box, require_affine
 
+Field = Callable[[np.ndarray], Numbers]  # of points (..., 3) in the world
 MAX_DEGREE = 3
 GREY = 0.7  # of volumes that are told no colour
 Y00 = 0.28209479177387814
@@ -23,7 +24,7 @@ Y00 = 0.28209479177387814
 
 @dataclass(frozen=True, eq=False)
 class Volume:
-    """Raw density and colour features sampled at integer indices; the box spans the first to the last sample.
+    """Voxel grid of raw density and colour features at integer indices; its box spans the first to the last sample.
 
     Attributes:
         density: (x, y, z) raw density, float; at least 2 samples an axis.
@@ -80,14 +81,9 @@ class Volume:
     @classmethod
     @checked(sigma=checks.callback, colour=optional(checks.callback), shape=SHAPE, box=BOX, background=arrays.colour)
     def from_function(
-        cls,
-        sigma: Callable[[np.ndarray], Numbers],
-        colour: Callable[[np.ndarray], Numbers] | None = None,
-        *,
-        shape: Sequence[int] = (64, 64, 64),
-        box: Numbers = ((-1, -1, -1), (1, 1, 1)),
-        background: Colour = (1, 1, 1),
-    ) -> Volume:
+        cls, sigma: Field, colour: Field | None = None, *, shape: Sequence[int] = (64, 64, 64),
+        box: Numbers = ((-1, -1, -1), (1, 1, 1)), background: Colour = (1, 1, 1),
+    ) -> Volume:  # fmt: skip
         """Volume of `sigma(points)` [1/world unit] and `colour(points)` in 0..1, points being (..., 3) in the world.
 
         Negative densities are taken as 0; without `colour` it is 0.7 grey. The activations are relu and clamped.
@@ -102,20 +98,11 @@ class Volume:
             raise RaymarchError(f"a volume of {shape} samples does not fit the memory ({error}); lower it") from error
 
     @classmethod
-    @checked(
-        box=optional(BOX),
-        spacing=optional(SPACING),
-        background=arrays.colour,
-    )
+    @checked(box=optional(BOX), spacing=optional(SPACING), background=arrays.colour)
     def from_array(
-        cls,
-        density: Numbers,
-        colour: Numbers | None = None,
-        *,
-        box: Numbers | None = None,
-        spacing: Numbers | None = None,
-        background: Colour = (1, 1, 1),
-    ) -> Volume:
+        cls, density: Numbers, colour: Numbers | None = None, *, box: Numbers | None = None,
+        spacing: Numbers | None = None, background: Colour = (1, 1, 1),
+    ) -> Volume:  # fmt: skip
         """Volume of plain samples, whose numbers are what they say: no activation to think of.
 
         Args:
@@ -160,18 +147,18 @@ class Volume:
 
     @property
     def corners(self) -> np.ndarray:
-        """The box's eight corners (8, 3) in the world."""
+        """Corners (8, 3) of the box in the world."""
         index = np.stack(np.meshgrid(*[(0, n - 1) for n in self.shape], indexing="ij"), axis=-1).reshape(-1, 3)
         return index @ self.world_from_index[:3, :3].T + self.world_from_index[:3, 3]
 
     @property
     def box(self) -> np.ndarray:
-        """Lower and upper corner (2, 3) in the world of the smallest upright box that holds the volume."""
+        """Axis-aligned bounding box in the world: lower and upper corner (2, 3)."""
         return np.stack([self.corners.min(0), self.corners.max(0)])
 
     @property
     def voxel(self) -> float:
-        """The shortest voxel edge [world unit]."""
+        """Voxel size: the shortest edge [world unit]."""
         return float(np.linalg.norm(self.world_from_index[:3, :3], axis=0).min())
 
     def sigma(self) -> np.ndarray:
@@ -180,7 +167,7 @@ class Volume:
 
     @checked(world_from_world=arrays.array(4, 4))
     def moved(self, world_from_world: Numbers) -> Volume:
-        """The volume carried along by an affine motion (4, 4) of the world; its sigma per world unit stays.
+        """Volume carried along by an affine motion (4, 4) of the world; its sigma per world unit stays.
 
         Harmonics are not rotated: at degree 1 and more only a translation leaves what is seen unchanged.
         """

@@ -1,4 +1,4 @@
-"""Functions that kernels use for an activation; those of a user's own are checked first, against its NumPy side."""
+"""Activation functions for kernels; those of a user's own are first checked against their NumPy side."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ GOOD = 1e-2  # of the derivative, or of 1
 
 
 def density_functions(activation: Activation) -> DensityFunctions:
-    """The kernel side of a volume's density activation; RaymarchError that names a wrong part of a user's own."""
+    """Kernel functions of a volume's density activation; RaymarchError that names a wrong part of a user's own."""
     rule = activation.density_rule
     if DENSITIES.get(rule.name) is rule:
         return DENSITY_FUNCTIONS[rule.name]
@@ -33,7 +33,7 @@ def density_functions(activation: Activation) -> DensityFunctions:
 
 
 def colour_functions(activation: Activation) -> ColourFunctions:
-    """The kernel side of a volume's colour activation, as `density_functions`."""
+    """Kernel functions of a volume's colour activation, as `density_functions`."""
     rule = activation.colour_rule
     if COLOURS.get(rule.name) is rule:
         return COLOUR_FUNCTIONS[rule.name]

@@ -1,4 +1,4 @@
-"""The volume on the device: the only owner of its SNode tree. Uploads, downloads, refines, and closes."""
+"""Voxel grid on the device: the only owner of its SNode tree. Uploads, downloads, refines, and closes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FAR_VOXELS = 1e5  # voxels from the origin beyond which single precision shows i
 
 
 class Grid(Owner[Fields]):
-    """Density and colour features on the device, dense in blocks of `block`^3, allocated once at the finest shape.
+    """Voxel grid of density and colour on the device, dense in blocks of `block`^3, allocated once at the finest shape.
 
     Args:
         shape: the finest count of samples (x, y, z); coarser levels use a part of the same memory.
@@ -70,18 +70,17 @@ class Grid(Owner[Fields]):
         if slots:
             transfer.clear_slots(self.fields)
             transfer.clear_gradients(self.fields)
-        self.activation = Activation()
-        self.world_from_index = np.eye(4)
+        self.activation, self.world_from_index = Activation(), np.eye(4)
         self.set_level(shape, np.eye(4))
 
     @property
     def variant(self) -> Variant:
-        """How a march reads the grid that is not told another mode."""
+        """Kernel variant of a march over this grid that is not told another mode."""
         return Variant(density_functions(self.activation), colour_functions(self.activation))
 
     @property
     def voxel(self) -> float:
-        """The level's shortest voxel edge [world unit]."""
+        """Voxel size of the level: the shortest edge [world unit]."""
         return float(np.linalg.norm(self.world_from_index[:3, :3], axis=0).min())
 
     @property
@@ -90,7 +89,7 @@ class Grid(Owner[Fields]):
         return ti.Vector([-(-n // self.mark) for n in self.shape])
 
     def set_level(self, shape: Sequence[int], world_from_index: Numbers) -> None:
-        """Say which part of the memory is in use: `shape` samples, placed in the world by the affine (4, 4)."""
+        """Set the level, the part of the memory in use: `shape` samples, placed in the world by the affine (4, 4)."""
         x, y, z = (int(n) for n in shape)
         shape = (x, y, z)
         if min(shape) < 2 or any(n > m for n, m in zip(shape, self.finest, strict=True)):
@@ -101,17 +100,16 @@ class Grid(Owner[Fields]):
             log.warning("the volume lies %.0e voxels from the world's origin; subtract its centre from all poses", far)
         fields, max_index = self.fields, np.array(shape) - 1.0
         fields.index_from_world[None] = np.linalg.inv(self.world_from_index)[:3].tolist()
-        fields.max_index[None] = max_index.tolist()
-        fields.cells[None] = self.cells
+        fields.max_index[None], fields.cells[None] = max_index.tolist(), self.cells
         fields.cells_per_index[None] = (np.array(self.cells) / max_index).tolist()
 
     def set_activation(self, activation: Activation) -> None:
-        """Say how the raw numbers are read."""
+        """Set the activation by which raw numbers are read."""
         self.activation = activation
         self.fields.shift[None], self.fields.inverse_scale[None] = activation.shift, 1 / activation.scale
 
     def upload(self, volume: Volume) -> None:
-        """Put a volume on the device as the current level, its activation with it; every cell counts as occupied."""
+        """Upload a volume as the current level, its activation with it; every cell counts as occupied."""
         if volume.degree != self.degree:
             raise RaymarchError(f"volume has SH degree {volume.degree}, the grid {self.degree}; make it alike")
         self.set_level(volume.shape, volume.world_from_index)
@@ -121,7 +119,7 @@ class Grid(Owner[Fields]):
         occupancy.occupy(self.fields)
 
     def allow(self, cells: np.ndarray) -> None:
-        """Say which cells (`self.cells`) may ever count as occupied: all do at first."""
+        """Set the hull mask, the cells (`self.cells`) that may ever count as occupied: all do at first."""
         transfer.cells_in(np.ascontiguousarray(cells, np.uint8), self.fields.hull_mask)
 
     def download(self) -> tuple[np.ndarray, np.ndarray]:
@@ -133,9 +131,8 @@ class Grid(Owner[Fields]):
         return self._arrays(transfer.download_gradient)
 
     def _arrays(self, kernel: Callable[..., None]) -> tuple[np.ndarray, np.ndarray]:
-        dtype = runtime.dtype()
-        density = np.empty(self.shape, dtype)
-        features = np.empty((*self.shape, 3 * (self.degree + 1) ** 2), dtype)
+        density = np.empty(self.shape, runtime.dtype())
+        features = np.empty((*self.shape, 3 * (self.degree + 1) ** 2), density.dtype)
         kernel(self.fields, density, features)
         return density, features
 
@@ -153,7 +150,7 @@ class Grid(Owner[Fields]):
         transfer.clear_gradients(self.fields)
 
     def reduce_slots(self) -> None:
-        """Finish a gradient: add up what the slots hold."""
+        """Gradient reduction: add up what the slots hold."""
         reduce_slots(self.fields, self.blocks)
 
     def refresh_occupancy(self, least: float, margin: int = 0) -> float:
@@ -162,7 +159,7 @@ class Grid(Owner[Fields]):
         return self.measure_occupancy()
 
     def measure_occupancy(self) -> float:
-        """Leap distances and blocks alive from the cells marked so far; returns the share of cells occupied."""
+        """Distance transform and occupied blocks of the cells marked so far; returns the fraction of cells occupied."""
         f, cells = self.fields, ti.Vector(list(self.cells))
         occupancy.mark_empty(f)
         for axis in range(3):

@@ -1,4 +1,4 @@
-"""How a grid lies in memory: its fields, dense in blocks, gradients and their slots on branches of their own."""
+"""Memory layout of a grid: its fields, dense in blocks, gradients and their slots on branches of their own."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FLAT_LIMIT = 192**3  # samples up to which degree 0 lies flat in memory
 
 @dataclass(frozen=True, eq=False)
 class Fields:
-    """A grid's fields as kernels see them; gradients and their slots lie on dense branches of their own.
+    """Device fields of a grid, as kernels see them; gradients and their slots lie on dense branches of their own.
 
     At degree 0 `packed` and `d_packed` are features and density as one vector, which is how they lie in memory; above
     they are None. `block` is the edge of the blocks that the three fields `block_...` are about.
@@ -64,19 +64,19 @@ def _as_one(features: MatrixField, density: ti.Field) -> MatrixField:
 
 
 def cells_of(shape: Sequence[int]) -> tuple[int, ...]:
-    """Occupancy cells of a grid of this finest shape."""
+    """Counts of occupancy cells of a grid of this finest shape."""
     return tuple(-(-(n - 1) // CELL_SIZE) for n in shape)
 
 
 def block_for(shape: Sequence[int], degree: int, slots: int) -> int:
-    """The layout's block: flat, whose addresses are cheapest, but 2 for the adjoint of large grids of degree 0."""
+    """Block size of the layout: 1, whose addresses are cheapest, but 2 for the adjoint of large grids of degree 0."""
     if degree > 0:
         return 4
     return 2 if slots and np.prod(shape, dtype=float) >= FLAT_LIMIT else 1
 
 
 def require_layout(shape: tuple[int, ...], slots: int, block: int) -> None:
-    """RaymarchError for a shape, a number of slots or a block that no grid has."""
+    """Layout check: RaymarchError for a shape, a number of slots or a block that no grid has."""
     if len(shape) != 3 or min(shape) < 2:
         raise RaymarchError(f"grid shape is {shape}, want three counts of at least 2")
     if block not in BLOCKS:
@@ -86,7 +86,7 @@ def require_layout(shape: tuple[int, ...], slots: int, block: int) -> None:
 
 
 def build(room: tuple[int, ...], degree: int, slots: int, moments: bool, block: int) -> tuple[ti.FieldsBuilder, Fields]:
-    """A builder, not yet finished, with the fields of a grid of this room."""
+    """Field builder, not yet finished, with the fields of a grid of this room."""
     tree, edge = ti.FieldsBuilder(), max(block, BLOCK_EDGE)
     whole = [-(-n // edge) for n in room]  # whole blocks of marks: what reduces slots visits all of one
     values = _values(tree, [m * edge // block for m in whole], degree, slots, moments, block)

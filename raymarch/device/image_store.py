@@ -1,4 +1,4 @@
-"""A set of views on the device: 8-bit images, poses, lenses, and the list of tiles worth drawing."""
+"""Image set on the device: 8-bit images, poses, lenses, and the list of tiles that rays are drawn from."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TILE = 4
 
 @dataclass(frozen=True, eq=False)
 class StoreFields:
-    """The store's fields as kernels see them; `tile` pixels a side, `tiles` of them, the last ones moved inside."""
+    """Device fields of an `ImageStore`; `tile` pixels a side, `tiles` of them, the last ones moved inside."""
 
     pixels: ti.Field
     pose: ti.Field
@@ -39,7 +39,7 @@ class StoreFields:
 
 
 class ImageStore(Owner[StoreFields]):
-    """Views on the device, freed by `close`; images without alpha are opaque."""
+    """Image set on the device, freed by `close`; images without alpha are opaque."""
 
     name = "this image store"
 
@@ -89,12 +89,12 @@ class ImageStore(Owner[StoreFields]):
         return tree, f
 
     def set_cameras(self, cameras: Sequence[Camera]) -> None:
-        """Say where the views were taken from, as many as there are."""
+        """Set the cameras of the views, as many as there are."""
         poses = np.array([camera.world_from_camera[:3] for camera in cameras], runtime.dtype())
         lenses = np.array([[*camera.focal, *camera.principal] for camera in cameras], runtime.dtype())
         self.fields.pose.from_numpy(poses)
         self.fields.lens.from_numpy(lenses)
 
     def set_exposures(self, exposures: np.ndarray) -> None:
-        """Say by what gains and offsets (view, 6) each image differs from what all agree on; tiles come without."""
+        """Set the exposures, gains and offsets (view, 6) of images against what all agree on; tiles come without."""
         self.fields.exposure.from_numpy(np.asarray(exposures, runtime.dtype()))

@@ -1,4 +1,4 @@
-"""How many bytes a grid takes and how many there are: asked before anything is allocated."""
+"""Device memory: how many bytes a grid takes and how many there are, asked before anything is allocated."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BLOCK_EDGE = 4  # voxels a side, at least, of the blocks that a grid is made of 
 
 
 def padded(shape: Sequence[int], block: int | None = None) -> tuple[int, ...]:
-    """The samples a grid of this shape has in memory: whole blocks of marks, 4 a side or the layout's own.
+    """Padded shape of a grid in memory: whole blocks of marks, 4 a side or the layout's own.
 
     Example:
         >>> padded((501, 4, 5))
@@ -35,7 +35,7 @@ def padded(shape: Sequence[int], block: int | None = None) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Memory:
-    """What a fit or rendering takes at its peak, beyond `import raymarch`: within 15 %.
+    """Peak memory of a fit or a rendering, beyond `import raymarch`: within 15 %.
 
     Attributes:
         shape: of the finest grid.
@@ -66,7 +66,7 @@ def grid_bytes(shape: Sequence[int], degree: int, *, slots: int = 0, moments: bo
 
 
 def memory_of_rendering(shape: Sequence[int], degree: int, pixels: int) -> Memory:
-    """What loading a volume and rendering an image of so many pixels takes.
+    """Peak memory of loading a volume and rendering an image of so many pixels.
 
     Example:
         >>> memory_of_rendering((64, 64, 64), 0, 800 * 800).parts["grid"]
@@ -102,7 +102,7 @@ def _free_bytes() -> int:
 
 
 def require_images(what: str, pixels: int, needed: int, cure: str, *, on_device: bool = True) -> None:
-    """RaymarchError where so many pixels need more bytes than are free, or the device cannot index their channels."""
+    """Memory check: RaymarchError where so many pixels need more bytes than are free, or more than can be indexed."""
     free, most = available_bytes(), MAX_CELLS // 4
     if needed > 0.9 * free:
         raise RaymarchError(f"{what} take {needed:,} bytes but {free:,} are free; {cure}")
@@ -111,7 +111,7 @@ def require_images(what: str, pixels: int, needed: int, cure: str, *, on_device:
 
 
 def require_memory(shape: Sequence[int], needed: int, channels: int, cure: str) -> None:
-    """RaymarchError, with the bytes, where a grid of `shape` would not fit; nothing is allocated before this passes."""
+    """Memory check before allocation: RaymarchError, with the bytes, where a grid of `shape` would not fit."""
     size = " x ".join(str(n) for n in shape)
     free = available_bytes()
     if needed > 0.9 * (free - pool.held()):

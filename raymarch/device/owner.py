@@ -1,4 +1,4 @@
-"""Who owns device memory: one tree of fields, given back once, and an error instead of a crash for any later use."""
+"""Ownership of device memory: one tree of fields, given back once, and an error, no crash, for any later use."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ This = TypeVar("This", bound="Closing")
 
 
 class Closing:
-    """What is used in a `with` and closed at its end."""
+    """Context manager that is closed at its end."""
 
     def __enter__(self: This) -> This:
         return self
@@ -32,7 +32,7 @@ class Closing:
 
 
 class Holder(Closing):
-    """What holds several owners, in `_owners`, and closes them together."""
+    """Holder of several owners, in `_owners`, which closes them together."""
 
     _owners: ExitStack
 
@@ -42,7 +42,7 @@ class Holder(Closing):
 
 
 class Owner(Closing, Generic[Fields]):
-    """Base of what holds fields on the device; `close` it, or use it in a `with`, in the thread that made it.
+    """Owner of fields on the device; `close` it, or use it in a `with`, in the thread that made it.
 
     Its memory goes to a pool, for the next of its kind; that of one that was dropped without `close` does too.
     """
@@ -108,7 +108,7 @@ class Owner(Closing, Generic[Fields]):
 
     @property
     def fields(self) -> Fields:
-        """What kernels read and write."""
+        """Device fields that kernels read and write."""
         runtime.require_owner()
         if self._fields is None:
             raise RaymarchError(f"{self.name} is closed; make a new one")

@@ -1,4 +1,4 @@
-"""Pool of closed SNode trees: the next who asks for their like gets one, and every kernel compiled for it, at once.
+"""Memory pool of closed SNode trees: the next who asks for their like gets one, and the kernels compiled for it.
 
 Taichi compiles a kernel anew for each tree and never frees what it compiled. So a tree that its owner closes is kept,
 up to a share of the machine's memory, and a larger one serves who wants less: its shape is its room, not its content.
@@ -25,7 +25,7 @@ LOOSE = 4  # times what is wanted that a larger tree may take
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """Fields that were allocated together: of what kind, with room for how much along each axis, in how many bytes."""
+    """SNode tree: fields that were allocated together, their kind, the room along each axis, the bytes."""
 
     kind: tuple
     room: tuple[int, ...]
@@ -42,7 +42,7 @@ _fillers: list = []
 
 
 def take(kind: tuple, room: tuple[int, ...], size_of: Callable[[tuple[int, ...]], int]) -> Tree | None:
-    """The smallest kept tree of a kind with that much room, or None; one far too large stays where it is."""
+    """Tree from the pool: the smallest of a kind with that much room, or None; one far too large stays where it is."""
     _collect()
     most = max(LOOSE * size_of(room), SMALL)
     fitting = [t for t in _of_kind(kind) if t.size <= most and _covers(t.room, room)]
@@ -56,7 +56,7 @@ def take(kind: tuple, room: tuple[int, ...], size_of: Callable[[tuple[int, ...]]
 def room_to_build(
     kind: tuple, room: tuple[int, ...], step: int, size_of: Callable[[tuple[int, ...]], int]
 ) -> tuple[int, ...]:
-    """The room of a new tree: where that is small, rounded up to `step` and grown to replace the kept ones of its kind.
+    """Room of a new tree: where that is small, rounded up to `step` and grown to replace the kept ones of its kind.
 
     Volumes of many shapes then soon share one tree.
     """
@@ -74,7 +74,7 @@ def room_to_build(
 
 
 def built(builder: ti.FieldsBuilder, kind: tuple, room: tuple[int, ...], size: int, fields: Any) -> Tree:
-    """The builder's tree, finished."""
+    """Tree of a finished builder."""
     if _fillers:
         _remove_filler()
     root = builder.finalize()

@@ -1,4 +1,4 @@
-"""Rays on the device with what is computed of them: origin, direction, image and its gradient, target, depth."""
+"""Ray buffer on the device: origin, direction, image and its gradient, target, depth."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STEP = 4096  # rays that the room of a small buffer is rounded up to
 
 @dataclass(frozen=True, eq=False)
 class RayFields:
-    """The buffer's fields as kernels see them; `image` and `target` are (red, green, blue, T) and (.., alpha).
+    """Device fields of a `RayBuffer`; `image` and `target` are (red, green, blue, T) and (.., alpha).
 
     `jitter` is a ray's (phase, stretch), read by marches with jitter only. `sum_even`, `sum_odd` are the march's own:
     sums over each first and each second sample of a pair, of which it makes the image, because the compiler makes
@@ -43,7 +43,7 @@ def size_of(room: tuple[int, ...]) -> int:
 
 
 class RayBuffer(Owner[RayFields]):
-    """Room for `capacity` rays; made in the process's Taichi thread, freed by `close`."""
+    """Ray buffer of `capacity` rays; made in the process's Taichi thread, freed by `close`."""
 
     name = "this ray buffer"
 

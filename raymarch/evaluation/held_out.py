@@ -1,4 +1,4 @@
-"""Held-out quality: a volume against views it has not seen."""
+"""Held-out evaluation: PSNR and SSIM of a volume on views that it was not fitted to."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from raymarch.rendering.renderer import Renderer
 
 @dataclass(frozen=True)
 class ViewScore:
-    """PSNR [dB] and SSIM of one view; SSIM is None for images under 11 pixels a side."""
+    """Score of one view: PSNR [dB] and SSIM; SSIM is None for images under 11 pixels a side."""
 
     name: str
     psnr: float
@@ -28,7 +28,7 @@ class ViewScore:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Means over the views, each view's scores and the seconds an image took to render once warm."""
+    """Result of `evaluate`: means over the views, each view's scores and the seconds an image took once warm."""
 
     psnr: float
     ssim: float | None

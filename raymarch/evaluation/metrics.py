@@ -1,4 +1,4 @@
-"""How near an image is to the true one."""
+"""Image metrics: PSNR and SSIM."""
 
 from __future__ import annotations
 

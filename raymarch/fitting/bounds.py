@@ -1,4 +1,4 @@
-"""Where the object can be: the box of a fit and its visual hull, from cameras and alpha masks."""
+"""Bounds of the object: the box of a fit and its visual hull, from cameras and alpha masks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ROUGH = 1e-3  # of the cube: a tenth of a voxel of a coarse grid
 
 
 def find_box(views: Views, store: ImageStore) -> np.ndarray:
-    """Lower and upper corner (2, 3) in the world of what the views show.
+    """Bounding box in the world of what the views show: lower and upper corner (2, 3).
 
     With alpha, the bounds of the visual hull; without, the cube that the cameras' fields of view span about the
     point nearest to all their axes. Raises RaymarchError, with the views and the cause as far as these can be told,
@@ -127,7 +127,7 @@ def _bounds_of_hull(store: ImageStore, box: np.ndarray) -> np.ndarray:
 
 
 def narrow(grid: Grid, store: ImageStore, least: float, step: float) -> float:
-    """Mark the cells with sigma over `least` [1/world unit], list the tiles whose rays meet one; the fraction marked.
+    """Occupancy update: cells with sigma over `least` [1/world unit], tiles whose rays meet one; the fraction marked.
 
     Raises RaymarchError where no cell or no tile is left.
     """

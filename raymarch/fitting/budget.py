@@ -1,4 +1,4 @@
-"""How many bytes a fit takes, told before anything is allocated, and what would fit where it is too much."""
+"""Memory budget of a fit, told before anything is allocated, and what would fit where it is too much."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHARE = 0.9  # of the free memory that a fit may take
 
 
 def memory_of_fit(settings: FitSettings, box: np.ndarray, images: Sequence[int]) -> Memory:
-    """What a fit in `box` (2, 3) to images of this shape (view, height, width, channel) takes.
+    """Peak memory of a fit in `box` (2, 3) to images of this shape (view, height, width, channel).
 
     Example:
         >>> memory_of_fit(FitSettings(), [(-1, -1, -1), (1, 1, 1)], (100, 400, 400, 4)).shape

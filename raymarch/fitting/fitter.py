@@ -1,4 +1,4 @@
-"""The fit: views in, a volume out. Reads from top to bottom as the data flows.
+"""Fit of a volume to views by gradient descent; reads from top to bottom as the data flows.
 
 views -> tiles of rays -> march -> image -> loss -> (Tape) -> gradient -> Adam -> grid -> volume
 """
@@ -41,7 +41,7 @@ REPORT_EVERY = 25
 
 
 class Fitter(Closing):
-    """A fit that can be stepped: it owns the grid and the images on the device until `close`.
+    """Fit that can be stepped; owns the grid and the images on the device until `close`.
 
     Example:
         >>> with Fitter(views, preset("quick")) as fitter:  # doctest: +SKIP
@@ -66,7 +66,7 @@ class Fitter(Closing):
 
     @classmethod
     def of_plan(cls, plan: Plan) -> Fitter:
-        """A fitter by a plan that was made before."""
+        """Fitter by a plan that was made before."""
         fitter = object.__new__(cls)
         fitter.started = time.perf_counter()
         fitter._begin(plan.views, lambda store: plan)
@@ -123,7 +123,7 @@ class Fitter(Closing):
                 since, drawn = self.seconds, 0  # what is done with a report is no time of the fit's rays
 
     def step(self) -> None:
-        """One step: draw rays, march, compare, differentiate, move."""
+        """Optimisation step: draw rays, march, loss, backward pass, Adam."""
         s, grid, buffer, count = self.settings, self.grid, self.buffer, self.rays
         progress = self.progress
         self._advance_level(progress)
@@ -154,7 +154,7 @@ class Fitter(Closing):
         self.occupied = narrow(self.grid, self.store, least, self.settings.step * self.grid.voxel)
 
     def report(self, rays_per_second: float = math.nan) -> Report:
-        """Where the fit stands, after the last step's rays; kept in `history`. `run` does this every 25 steps."""
+        """Report after the last step's rays; kept in `history`. `run` does this every 25 steps."""
         loss = float(self.buffer.fields.loss[None])
         require_finite(loss, self.grid.fields.nonfinite_step[None], self.steps_done)
         error = losses.colour_error(self.buffer.fields, self.rays, self._background)
@@ -180,7 +180,7 @@ class Fitter(Closing):
         return render_camera(self.grid, self.buffer, camera, behind, march, depth=False).image
 
     def volume(self, ended: str = "stepped") -> Volume:
-        """The volume as it stands; samples that the fit skipped as empty are made empty for every reader."""
+        """Volume as it stands; samples that the fit skipped as empty are made empty for every reader."""
         density, features = self.grid.download_carved()
         psnr = self.history[-1].psnr if self.history else None
         told = {"steps": self.steps_done, "seconds": round(self.seconds, 3), "ended": ended, "rays_psnr": psnr}
@@ -203,7 +203,7 @@ def fit(
     ready: Callable[[Fitter], None] | None = None,
     **changes: Any,
 ) -> Fit:
-    """Recover a volume from views.
+    """Volume recovered from views (inverse volume rendering).
 
     Args:
         views: cameras and images.

@@ -1,4 +1,4 @@
-"""What a fit will take, told before it is begun: bytes by counting, seconds by a fit in small."""
+"""Forecast of a fit's memory and time, before it is begun: bytes by counting, seconds by a fit in small."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SIDE = 128  # pixels a side of the image that a rendering's time is measured on
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a fit or a rendering will take.
+    """Forecast of a fit or a rendering: memory and time.
 
     Attributes:
         memory: at its peak; the fit itself refuses to begin where that is over the budget.
@@ -50,7 +50,7 @@ class Forecast:
     steps: int | None = None
 
     def record(self) -> dict:
-        """The same as plain numbers, for printing."""
+        """Forecast as plain numbers, for printing."""
         m = self.memory
         size = {"shape": list(m.shape), "sh_degree": m.sh_degree, "slots": m.slots}
         told = {"bytes": m.total, "parts": dict(m.parts), "free_bytes": self.free_bytes, "seconds": self.seconds}
@@ -66,7 +66,7 @@ def forecast(
     clock: bool = True,
     **changes: Any,
 ) -> Forecast:
-    """What a fit of these views would take: its grid, bytes and seconds; nothing is kept of it.
+    """Forecast of a fit of these views: its grid, bytes and seconds; nothing is kept of it.
 
     Args:
         views, settings, box, changes: as of `fit`.
@@ -118,7 +118,7 @@ def _measured(plan: Plan) -> tuple[float, int]:
 
 @checked(volume=VOLUME, width=PIXELS, height=PIXELS)
 def forecast_rendering(volume: Volume, width: int = 800, height: int = 800) -> Forecast:
-    """What rendering one image of the volume takes, once all is compiled; its time is measured on a smaller one.
+    """Forecast of rendering one image of the volume, once all is compiled; its time is measured on a smaller one.
 
     Raises RaymarchError where the memory does not suffice.
 

@@ -1,4 +1,4 @@
-"""Ctrl-C and a scheduler's SIGTERM as a question, so that work stops between two steps and nothing is lost."""
+"""Interruption by Ctrl-C or a scheduler's SIGTERM, so that work stops between two steps and nothing is lost."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ENDINGS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasat
 
 @contextlib.contextmanager
 def asked_to_stop() -> Iterator[Callable[[], bool]]:
-    """Within it the first Ctrl-C only makes the yielded function return True; the second raises KeyboardInterrupt.
+    """Context in which the first Ctrl-C makes the yielded function return True; the second raises KeyboardInterrupt.
 
     SIGTERM and SIGHUP, which batch schedulers and closing terminals send, do so too, however often they come; but
     where the program ignores them or has a handler of its own for them, that stays. Within another such block what
@@ -48,7 +48,7 @@ def asked_to_stop() -> Iterator[Callable[[], bool]]:
 
 @contextlib.contextmanager
 def endings_interrupt() -> Iterator[None]:
-    """Within it SIGTERM and SIGHUP raise KeyboardInterrupt, unless ignored, so that what is half done is tidied up."""
+    """Context in which SIGTERM and SIGHUP raise KeyboardInterrupt, unless ignored, so that all is tidied up."""
     raised = [-math.inf]
 
     def end(number: int, frame: FrameType | None) -> None:

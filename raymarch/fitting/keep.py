@@ -1,4 +1,4 @@
-"""Where the volume of a fit is kept: less never takes the place of more, and nothing is lost."""
+"""Saving the volume of a fit: less never takes the place of more, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from raymarch.io.volumes.volume_file import describe, save
 
 @dataclass(frozen=True)
 class Kept:
-    """Where a volume is, and why it is not where it was wanted; "" if it is."""
+    """Place of a saved volume, and why it is not where it was wanted; "" if it is."""
 
     path: Path
     why: str = ""
 
 
 def keep(volume: Volume, path: str | os.PathLike[str], overwrite: bool = False) -> Kept:
-    """Save the volume of a fit to `path`, or beside it where it was cut short and `path` is a finished one.
+    """Volume of a fit saved to `path`, or beside it where it was cut short and `path` is a finished one.
 
     Where it cannot be written there, it goes to the working folder, the temporary one or the home, under a name that
     is free. An older one that was cut short is replaced.

@@ -62,7 +62,7 @@ class Loss:
     @staticmethod
     @checked(scale=optional(SCALE))
     def named(name: str, scale: float | None = None) -> Loss:
-        """One of ours: "squared", or "huber", which is linear beyond its scale, 0.1 if not given."""
+        """Loss of ours by name: "squared", or "huber", which is linear beyond its scale, 0.1 if not given."""
         ours = LOSSES[one_of(*LOSSES)("loss", name)]
         return ours if scale is None else replace(ours, scale=scale)
 
@@ -101,7 +101,7 @@ class Regulariser:
     @staticmethod
     @checked(weight=WEIGHT)
     def named(name: str, weight: float) -> Regulariser:
-        """One of ours: "tv_density" and "tv_colour" (total variation) or "sparsity" (of optical depth)."""
+        """Regulariser of ours by name: "tv_density", "tv_colour" (total variation), "sparsity" (of optical depth)."""
         return replace(REGULARISERS[one_of(*REGULARISERS)("regulariser", name)], weight=weight)
 
 
@@ -165,7 +165,7 @@ class Objective:
         hold(self)
 
     def record(self) -> dict[str, Any]:
-        """The same in plain names and numbers, for a volume's provenance."""
+        """Objective in plain names and numbers, for a volume's provenance."""
         robust = {"name": self.robust.name, "scale": self.robust.scale}
         regularisers = [{"name": r.name, "of": r.of, "weight": r.weight} for r in self.regularisers]
         return {"robust": robust, "regularisers": regularisers, "opacity_weight": self.opacity_weight}

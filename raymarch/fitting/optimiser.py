@@ -14,7 +14,7 @@ MAX_RATE = 100.0  # in raw units, in which a sample is empty at -20 and opaque a
 
 @dataclass(frozen=True)
 class Adam:
-    """Adam with per-group rates, for the voxels that a step touched.
+    """Adam optimiser with per-group learning rates, for the voxels that a step touched.
 
     Attributes:
         lr_density, lr_colour: first step sizes in raw units; of relu's density, whose raw numbers are optical depths,
@@ -39,12 +39,12 @@ class Adam:
 
     @checked(progress=number(0, 1))
     def rates(self, progress: float) -> tuple[float, float]:
-        """Step sizes of density and colour at `progress` in 0..1."""
+        """Learning rates of density and colour at `progress` in 0..1."""
         decay = self.final**progress
         return self.lr_density * decay, self.lr_colour * decay
 
     def step(self, grid: Grid, age: int, progress: float, number: int) -> None:
-        """Move the grid against its gradient and clear that, in step `number`, `age` steps after the moments began."""
+        """Adam step of the grid; clears the gradient: step `number`, `age` steps after the moments began."""
         lr_density, lr_colour = self.rates(progress)
         if grid.activation.density_rule.linear:
             lr_density *= 2 * grid.activation.shift

@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Plan of a fit.
+    """Plan of a fit: box, grid shape, levels and memory.
 
     Attributes:
         views, settings: as they were given.
@@ -50,23 +50,23 @@ class Plan:
 
     @property
     def slots(self) -> int:
-        """Gradient buffers."""
+        """Count of gradient buffers."""
         return self.memory.slots
 
     @property
     def bytes(self) -> int:
-        """What the fit takes at its peak."""
+        """Peak memory of the fit [byte]."""
         return self.memory.total
 
     @property
     def activation(self) -> Activation:
-        """How raw numbers are read: 0 is the initial opacity over a finest voxel."""
+        """Activation by which raw 0 is the initial opacity over a finest voxel."""
         s, voxel = self.settings, float((self.box[1] - self.box[0])[0]) / (self.shape[0] - 1)
         return Activation.of_initial_alpha(s.initial_alpha, voxel, s.density, s.colour)
 
     @property
     def least_sigma(self) -> float:
-        """Extinction [1/world unit] up to which a cell counts as empty."""
+        """Occupancy threshold: extinction [1/world unit] up to which a cell counts as empty."""
         return -math.log1p(-self.settings.prune_alpha) / self.activation.scale
 
     def shape_of(self, level: int) -> tuple[int, int, int]:
@@ -76,12 +76,12 @@ class Plan:
         return x, y, z
 
     def make_grid(self) -> Grid:
-        """A grid with room for all levels; `start` makes it one to begin with."""
+        """Grid with room for all levels; `start` makes it one to begin with."""
         s = self.settings
         return Grid(self.shape, s.sh_degree, slots=self.slots, moments=True, block=s.block)
 
     def start(self, grid: Grid) -> None:
-        """Bring a grid to the first level: faint and grey everywhere."""
+        """Initial state of a grid: the first level, faint and grey everywhere."""
         shape = self.shape_of(0)
         grid.set_activation(self.activation)
         grid.set_level(shape, affine_of_box(self.box, shape))
@@ -92,7 +92,7 @@ class Plan:
 
 
 def plan_fit(views: Views, settings: FitSettings, box: Numbers | None, store: ImageStore) -> Plan:
-    """The plan of a fit to views that lie in the store, in `box` (2, 3), or one that is found if None.
+    """Plan of a fit to views that lie in the store, in `box` (2, 3), or one that is found if None.
 
     Raises RaymarchError where the views show nothing, the objective's slopes are wrong, no box is found or the
     memory's budget is exceeded.

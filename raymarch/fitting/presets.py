@@ -32,7 +32,7 @@ PRESETS = {
 
 
 def preset(name: str = "default", /, **changes: Any) -> FitSettings:
-    """The settings of a preset, with changes by name: "quick", "default", "high", or "medium" for clouds and fog.
+    """Preset settings, with changes by name: "quick", "default", "high", or "medium" for clouds and fog.
 
     `seconds` without `steps` lets time alone end the fit; names of `Adam`, such as `lr_density`, work too.
 
@@ -76,7 +76,7 @@ WITH_READER = replace(VIEWS, cure="rm.load_views(path) reads a folder of them")
 
 
 def settings_for(views: Views, settings: FitSettings | str, **changes: Any) -> FitSettings:
-    """The settings of a fit to views, by record or by a preset's name, with changes by name.
+    """Settings of a fit to views, by record or by a preset's name, with changes by name.
 
     Raises RaymarchError where these are no views or no settings, and as `preset` does.
     """

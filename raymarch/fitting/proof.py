@@ -1,4 +1,4 @@
-"""Proof of an objective before its fit: every slope against differences of its value, in the fit's precision."""
+"""Gradient check of an objective before its fit: every slope against differences of its value, in its precision."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OURS |= {f for each in REGULARISERS.values() for f in (each.value, each.slope)}
 
 
 def prove(objective: Objective) -> None:
-    """RaymarchError, with the object and the part, where a slope is not that of its value or a part gives no number.
+    """Slope check: RaymarchError, with object and part, where a slope is not its value's or a part gives no number.
 
     A slope between the one-sided differences is right: functions may have kinks.
     """

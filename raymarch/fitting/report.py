@@ -1,4 +1,4 @@
-"""Reports of a fit: what it tells on its way, what came of it, and what made its volume."""
+"""Fit reports: loss and PSNR on the way, the result, and the volume's provenance."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NOT_FINITE = "loss or gradient not finite"
 
 
 def cut_short(ended: object) -> bool:
-    """Whether a fit that ended so, by its volume's provenance, is less than what was asked for.
+    """Test of an ending, as in a volume's provenance: whether the fit is less than what was asked for.
 
     Example:
         >>> cut_short("interrupted at step 16"), cut_short("done"), cut_short(None)
@@ -33,11 +33,11 @@ def cut_short(ended: object) -> bool:
 
 
 class NotFinite(RaymarchError):
-    """A loss or gradient was not finite; the fitter's grid keeps the values from before."""
+    """Error of a loss or gradient that is not finite; the fitter's grid keeps the values from before."""
 
 
 def require_finite(loss: float, nonfinite_step: int, steps: int) -> None:
-    """NotFinite, with the step, where the loss after so many is not finite, or a gradient, noted as its step + 2."""
+    """Divergence check: NotFinite, with the step, where loss or gradient (noted as its step + 2) is not finite."""
     if nonfinite_step or not math.isfinite(loss):
         step = nonfinite_step - 2 if nonfinite_step else steps - 1
         raise NotFinite(f"{NOT_FINITE} at step {step}; the volume from before it is kept; lower the learning rates")
@@ -45,7 +45,7 @@ def require_finite(loss: float, nonfinite_step: int, steps: int) -> None:
 
 @dataclass(frozen=True)
 class Report:
-    """Where a fit stands: what it has just measured on its own rays, and how long it will take."""
+    """Fit report: loss and PSNR on the rays of the last step, occupancy, and the time left."""
 
     step: int
     loss: float
@@ -60,7 +60,7 @@ class Report:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """What came of a fit: the volume, the settings, the reports on the way, the box and how it ended."""
+    """Result of a fit: the volume, the settings, the reports on the way, the box and how it ended."""
 
     volume: Volume
     settings: FitSettings
@@ -80,13 +80,13 @@ class Fit:
 
 
 def versions() -> dict[str, str]:
-    """What made a volume, for its provenance."""
+    """Versions of the software that made a volume, for its provenance."""
     packages = {package: version(package) for package in ("raymarch", "taichi", "numpy")}
     return {**packages, "python": platform.python_version()}
 
 
 def provenance(settings: FitSettings, views: Views, told: Mapping[str, Any]) -> dict[str, Any]:
-    """What a volume says of the fit that made it: settings, views, versions and what is told."""
+    """Provenance of a fitted volume: settings, views, versions and what is told."""
     how = asdict(replace(settings, objective=None))
     del how["objective"]
     how |= {part: getattr(getattr(settings, part), "name", how[part]) for part in ("density", "colour")}

@@ -30,7 +30,7 @@ class Schedule:
 
     @staticmethod
     def of(settings: FitSettings) -> Schedule:
-        """The schedule that settings ask for."""
+        """Schedule that settings ask for."""
         return Schedule(settings.steps, settings.seconds, settings.levels)
 
     def progress(self, steps: int, seconds: float, ready: float) -> float:
@@ -41,11 +41,11 @@ class Schedule:
         return min(max(by_steps, by_seconds), 1.0)
 
     def level(self, progress: float) -> int:
-        """Which of the levels it is, counted from 0."""
+        """Index of the coarse-to-fine level, from 0."""
         return max(i for i, (start, _) in enumerate(self.levels) if progress >= start)
 
     def seconds_left(self, progress: float, seconds: float, ready: float) -> float:
-        """How long it will take, by what it took so far."""
+        """Time left [s], by what it took so far."""
         if self.seconds and self.steps is None:
             return max(self.seconds - seconds, 0.0)
         return (seconds - ready) * (1 - progress) / max(progress, 1e-9)

@@ -109,7 +109,7 @@ class FitSettings:
 
     @property
     def minimised(self) -> Objective:
-        """The objective: the one given, or the one that the settings by name stand for."""
+        """Objective of the fit: the one given, or the one that the settings by name stand for."""
         if self.objective is not None:
             return self.objective
         robust = replace(LOSSES[self.loss], scale=self.huber_delta) if self.loss == "huber" else LOSSES[self.loss]
@@ -118,7 +118,7 @@ class FitSettings:
 
 
 def of_objective() -> dict[str, object]:
-    """The settings that an objective takes the place of, with their defaults.
+    """Settings that an objective takes the place of, with their defaults.
 
     Example:
         >>> of_objective()["loss"]

@@ -1,4 +1,4 @@
-"""The march, the loss and the regularisers as the Tape sees them: kernels with hand-written adjoints.
+"""March, loss and regularisers for a `ti.ad.Tape`: kernels with hand-written adjoints.
 
 Taichi does not differentiate the march: `grad_replaced` hides the loop from it and `grad_for` names the adjoint.
 """
@@ -28,7 +28,7 @@ def march(
     background: ti.Vector,
     variant: Variant | None = None,
 ) -> None:
-    """Render the buffer's rays into its image; its adjoint adds to the grid's gradient."""
+    """Forward pass: the buffer's rays rendered into its image; its adjoint adds to the grid's gradient."""
     march_kernel(
         grid.fields, buffer.fields, variant or grid.variant, count, dt, min_transmittance, min_weight, background
     )
@@ -53,7 +53,7 @@ def _(
 
 @ti.ad.grad_replaced
 def compare(buffer: RayBuffer, loss: Loss, count: int, background: ti.Vector, opacity: float) -> None:
-    """Add what a robust loss makes of the image and its target, and the opacity's error, to the loss."""
+    """Image loss: a robust loss of the image against its target, and the opacity's error, added to the loss."""
     losses.robust_loss(buffer.fields, loss.value, count, background, loss.scale, opacity)
 
 
@@ -93,7 +93,7 @@ def _call(
 
 @ti.ad.grad_replaced
 def regularise(grid: Grid, buffer: RayBuffer, regulariser: Regulariser, seed: int, step: int, fraction: float) -> None:
-    """Add a regulariser, estimated on a random `fraction` of the blocks, to the loss."""
+    """Regulariser, estimated on a random `fraction` of the blocks, added to the loss."""
     penalty = (regulariser.of, regulariser.value)
     call = _call(grid, regulariser, seed, step, fraction)
     kernels.regularise(grid.fields, buffer.fields, grid.variant, *penalty, *call)

@@ -24,7 +24,7 @@ MOTION = array(4, 4, low=-WORLD, high=WORLD)
 
 @dataclass(frozen=True, eq=False)
 class Camera:
-    """A pinhole camera: where it is, how it projects and how many pixels it has.
+    """Pinhole camera: pose (extrinsics), lens (intrinsics) and image size.
 
     Attributes:
         world_from_camera: (4, 4) rigid transform, translation in world units.
@@ -61,7 +61,7 @@ class Camera:
     @classmethod
     @checked(fov=FOV, width=SIDE, height=SIDE)
     def from_fov(cls, world_from_camera: Numbers, fov: float, width: int, height: int) -> Camera:
-        """Camera of a horizontal field of view [radian, between 0 and pi] with its principal point in the middle."""
+        """Camera by pose and horizontal field of view [radian, between 0 and pi], its principal point in the middle."""
         focal = 0.5 * width / np.tan(0.5 * fov)
         return cls(world_from_camera, (focal, focal), (width / 2, height / 2), width, height)
 
@@ -86,7 +86,7 @@ class Camera:
 
     @checked(factor=number(0, above=True))
     def scaled(self, factor: float) -> Camera:
-        """The same camera with `factor` times as many pixels a side."""
+        """Camera with `factor` times as many pixels a side."""
         width, height = (round(min(n * factor, MOST_PIXELS)) for n in (self.width, self.height))
         if min(width, height) < 1 or max(width, height) > MOST_A_SIDE:
             cure = "a larger factor" if factor < 1 else "a smaller factor"
@@ -102,11 +102,11 @@ class Camera:
 
     @checked(world_from_world=MOTION)
     def moved(self, world_from_world: Numbers) -> Camera:
-        """The camera carried along by a rigid motion (4, 4) of the world."""
+        """Camera carried along by a rigid motion (4, 4) of the world."""
         return replace(self, world_from_camera=world_from_world @ self.world_from_camera)
 
     def rays(self, pixels: Numbers | None = None) -> Rays:
-        """One ray per pixel centre, row by row, (height * width) of them, or of the pixels whose indices are given."""
+        """Rays through pixel centres, row by row, (height * width) of them, or of those whose indices are given."""
         total = self.height * self.width
         index = np.arange(total) if pixels is None else self.require_pixels(pixels)
         v, u = np.divmod(index, self.width)
@@ -115,7 +115,7 @@ class Camera:
         return Rays(np.broadcast_to(self.position, direction.shape), direction)
 
     def project(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Where points (point, 3) of the world are seen (point, 2) [pixel], and their depths (point,) [world unit].
+        """Projection of points (point, 3) of the world: (point, 2) [pixel], and depths (point,) [world unit].
 
         What lies behind the camera has a depth under 0.
 
@@ -146,7 +146,7 @@ CAMERA = instance_of(Camera, "a Camera")
 
 @checked(target=PLACE, radius=number(0, WORLD, above=True), count=whole(1, 1 << 20), elevation=ELEVATION, like=CAMERA)
 def orbit(target: Numbers, radius: float, count: int, *, elevation: float = 25.0, like: Camera) -> list[Camera]:
-    """`count` cameras on a circle about the z axis through `target`, `radius` [world unit] away, `elevation` [degree].
+    """Orbit of `count` cameras about the z axis through `target`: `radius` [world unit], elevation [degree].
 
     Raises RaymarchError for an elevation beyond 89 degrees either way.
 
@@ -166,7 +166,7 @@ def orbit(target: Numbers, radius: float, count: int, *, elevation: float = 25.0
 def orbit_of_volume(
     box: Numbers, count: int, *, elevation: float = 25.0, size: int = 512, fov: float = 0.7
 ) -> list[Camera]:
-    """`count` square cameras of `size` pixels around a box (2, 3), `elevation` in degrees, far enough to see it whole.
+    """Orbit of `count` square cameras of `size` pixels around a box (2, 3), all of it in sight; `elevation` [degree].
 
     Raises RaymarchError for an elevation beyond 89 degrees either way.
 

@@ -1,4 +1,4 @@
-"""The order in which a camera's pixels are marched: in squares, so that neighbouring rays share what they read."""
+"""Pixel order of a march: square tiles, so that neighbouring rays share what they read (memory coherence)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ SIDE = 32  # pixels a side of a square; a power of two
 
 
 def pixels_in_tiles(first: int, count: int, width: int, height: int) -> np.ndarray:
-    """Numbers (count,) int32, row by row, of the pixels that come `first`th and after, a square after the other.
+    """Pixel indices (count,) int32 in tile order, from the `first`th on; numbered row by row.
 
     Within a whole square they follow the Z curve (Morton 1966), in those cut off at the right and below, rows.
 

@@ -21,7 +21,7 @@ RIGID_TOLERANCE = 1e-3
 
 @checked(eye=PLACE, target=PLACE, up=vector(3, -WORLD, WORLD))
 def look_at(eye: Numbers, target: Numbers = (0.0, 0.0, 0.0), up: Numbers = (0.0, 0.0, 1.0)) -> np.ndarray:
-    """`world_from_camera` (4, 4) of a camera at `eye` that looks at `target`, all in world units.
+    """Look-at pose: `world_from_camera` (4, 4) of a camera at `eye` that looks at `target`, all in world units.
 
     Raises RaymarchError where eye and target coincide or `up` is along the line of sight.
 
@@ -46,7 +46,7 @@ def look_at(eye: Numbers, target: Numbers = (0.0, 0.0, 0.0), up: Numbers = (0.0,
 
 
 def exp_rigid(twist: Numbers) -> np.ndarray:
-    """Rigid transform (4, 4) of six numbers: translation [unit of the frame], then rotation vector [radian].
+    """Exponential of SE(3), a rigid transform (4, 4) of translation [unit of the frame] and rotation vector [radian].
 
     The exponential of the twist (Sola et al. 2018, "A micro Lie theory", SE(3)).
 
@@ -70,7 +70,7 @@ def exp_rigid(twist: Numbers) -> np.ndarray:
 
 
 def twist_about(world_from_camera: np.ndarray, centre: Numbers) -> np.ndarray:
-    """Twists in camera axes (6, 6) of six moves of a camera: by parts of its distance to `centre`, and turns about it.
+    """Twists about a centre (6, 6), in camera axes: moves by parts of the camera's distance to it, and turns about it.
 
     Example:
         >>> world_from_camera = look_at((0, -2, 0))
@@ -86,7 +86,7 @@ def twist_about(world_from_camera: np.ndarray, centre: Numbers) -> np.ndarray:
 
 
 def right_jacobian(twist: Numbers) -> np.ndarray:
-    """How exp moves with its twist: exp(twist + d) = exp(twist) exp(J d) to first order (6, 6).
+    """Right Jacobian of SE(3) (6, 6): exp(twist + d) = exp(twist) exp(J d) to first order.
 
     The series sum_k (-ad)^k / (k + 1)! (Sola et al. 2018, SE(3)), good to 1e-15 for rotations up to pi.
 
@@ -107,7 +107,7 @@ def right_jacobian(twist: Numbers) -> np.ndarray:
 
 
 def require_rigid(world_from_camera: Numbers, name: str = "world_from_camera") -> np.ndarray:
-    """The matrix as (4, 4) f64 if it is a rotation and a translation; else RaymarchError that says what is off."""
+    """Rigid transform as (4, 4) f64, a rotation and a translation; else RaymarchError that says what is off."""
     matrix = array(4, 4, low=-WORLD, high=WORLD, cure="scale the world")(name, world_from_camera)
     if not np.allclose(matrix[3], (0, 0, 0, 1), atol=1e-6):
         raise RaymarchError(f"{name} has last row {matrix[3].tolist()}, want [0, 0, 0, 1]")
@@ -126,7 +126,7 @@ def require_rigid(world_from_camera: Numbers, name: str = "world_from_camera") -
 
 
 def require_box(box: Numbers) -> np.ndarray:
-    """The box as (2, 3) f64, lower corner then upper; else RaymarchError."""
+    """Box as (2, 3) f64, lower corner then upper; else RaymarchError."""
     corners = CORNERS("box", box)
     if not (corners[1] > corners[0]).all():
         raise RaymarchError(f"box {corners.tolist()} is empty; every upper corner must exceed the lower")
@@ -139,7 +139,7 @@ BOX = Check(CORNERS.wanted, require_box)
 
 
 def require_affine(world_from_index: Numbers) -> np.ndarray:
-    """The affine of a volume as (4, 4) f64 if it has an inverse and voxels that single precision can tell apart.
+    """Affine of a volume as (4, 4) f64, with an inverse and voxels that single precision can tell apart.
 
     Edges of voxels are over 1e-9 and all numbers within 1e9 [world unit]; else RaymarchError.
 
@@ -173,7 +173,7 @@ def affine_of_box(box: Numbers, shape: Sequence[int]) -> np.ndarray:
 
 
 def grid_of_box(box: Numbers, resolution: int) -> tuple[np.ndarray, tuple[int, int, int]]:
-    """The box grown to whole cubic voxels, and its shape with `resolution` samples along the longest side."""
+    """Grid of a box: the box grown to whole cubic voxels; the shape, `resolution` samples along the longest side."""
     lower, upper = require_box(box)
     voxel = float((upper - lower).max()) / (resolution - 1)
     x, y, z = (max(math.ceil(length / voxel - 1e-6) + 1, 4) for length in upper - lower)

@@ -1,4 +1,4 @@
-"""One similarity over another set of cameras: what no image can tell, taken out."""
+"""Gauge alignment: the similarity that best maps one set of cameras onto another; no image can tell it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NEAREST = 0.05  # of the box's diagonal: points nearer to a camera, or behind it
 
 
 def similarity(cameras: Sequence[Camera], onto: Sequence[Camera], box: Numbers | None = None) -> np.ndarray:
-    """The similarity (4, 4) of the world that brings cameras nearest to others: rotation, shift and one scale.
+    """Similarity (4, 4) of the world that brings cameras nearest to others: rotation, translation and one scale.
 
     Without a box: the rotation is the mean over the cameras' own; the scale makes their spreads alike, 1 where there is
     none (Horn 1987, symmetric); the shift is the mean. With one, lower and upper corner (2, 3) in the world of `onto`,
@@ -80,7 +80,7 @@ def _pixels(camera: Camera, points: np.ndarray) -> tuple[np.ndarray, np.ndarray,
 
 
 def carried(camera: Camera, world_from_world: np.ndarray) -> Camera:
-    """A camera moved by a similarity of the world (4, 4); it sees the moved world as it saw the other."""
+    """Camera moved by a similarity of the world (4, 4); it sees the moved world as it saw the other."""
     scale = np.cbrt(np.linalg.det(world_from_world[:3, :3]))
     pose = camera.world_from_camera.copy()
     pose[:3, :3] = world_from_world[:3, :3] / scale @ pose[:3, :3]
@@ -89,6 +89,6 @@ def carried(camera: Camera, world_from_world: np.ndarray) -> Camera:
 
 
 def aligned(cameras: Sequence[Camera], onto: Sequence[Camera], box: Numbers | None = None) -> list[Camera]:
-    """The cameras moved by the one similarity that brings them nearest to the others; `box` as of `similarity`."""
+    """Gauge-aligned cameras: moved by the `similarity` that brings them nearest to the others; `box` as there."""
     moved = similarity(cameras, onto, box)
     return [carried(camera, moved) for camera in cameras]

@@ -1,4 +1,4 @@
-"""Gradients checked on a user's own volume and cameras, in a process of its own: precision belongs to a process.
+"""Gradient check of a user's own volume and cameras, in a process of its own: precision belongs to a process.
 
 The volume goes there as HDF5 and the cameras as JSON, in a folder that only this user can read; rows come back as JSON.
 """
@@ -39,7 +39,7 @@ MET = 0.01  # opacity from which a ray counts as having met something
 
 @dataclass(frozen=True)
 class GradientReport:
-    """What `check_gradients` found: a `GradientRow` for each group of parameters, and the seconds it took.
+    """Gradient check report: a `GradientRow` for each group of parameters, and the seconds it took.
 
     `shape` is that of the part of the volume that was looked at: all of it up to 64 samples a side.
     """
@@ -50,7 +50,7 @@ class GradientReport:
 
     @property
     def good(self) -> bool:
-        """Whether no gradient is wrong; one at a kink is not."""
+        """Verdict: whether no gradient is wrong; one at a kink is not."""
         return all(row.verdict != "wrong" for row in self.rows)
 
     def __str__(self) -> str:
@@ -88,7 +88,7 @@ def check_gradients(
     seed: int = 0,
     arch: str = "cpu",
 ) -> GradientReport:
-    """Whether the gradients of a volume's image are right, by everything that shapes it.
+    """Gradient check of a volume's image, by everything that shapes it.
 
     Each adjoint is held against its tangent by the dot test `<Jv, w> = <v, J'w>`, and each tangent against central
     differences of the march in double precision, on a random subset of the rays of one random camera. Runs in a process

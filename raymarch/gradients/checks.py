@@ -1,4 +1,4 @@
-"""Are the gradients right? Dot tests and directional differences on a user's own volume and camera, as a table."""
+"""Gradient check as a table: dot tests and directional differences on a user's own volume and camera."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SMOOTH = 1e-6  # rays whose differences at two widths disagree by more, of the l
 
 @dataclass(frozen=True)
 class GradientRow:
-    """What was found for one group of parameters.
+    """Gradient check of one group of parameters.
 
     Attributes:
         parameter, mode, precision: what was checked, how rays are composited, "f64" or "f32".
@@ -55,7 +55,7 @@ class GradientRow:
 def check_rows(
     seen: Linearised, parameters: Sequence[str] | None = None, seed: int = 0, pairs: int = PAIRS
 ) -> list[GradientRow]:
-    """A row for each group, all that the mode sees if none are named, in the precision that runs.
+    """Gradient check, a row for each group, all that the mode sees if none are named, in the precision that runs.
 
     Raises RaymarchError for a group that does not exist and for one that the mode does not see.
     """

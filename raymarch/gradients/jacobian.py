@@ -1,4 +1,4 @@
-"""Derivatives of one image in one call."""
+"""Jacobian of one image in one call."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def jacobian(
     exposure: Numbers = NEUTRAL_EXPOSURE,
     pixels: Numbers | None = None,
 ) -> np.ndarray:
-    """d image / d parameters, all columns carried by one pass over the rays, a dozen at a time.
+    """Jacobian d image / d parameters by forward mode, all columns in one pass over the rays, a dozen at a time.
 
     Args:
         volume, camera: what is seen, and from where.

@@ -1,4 +1,4 @@
-"""Linearised rendering: the image of one camera to first order in all that shapes it, by tangents and adjoints."""
+"""Linearised rendering: Jacobian-vector and vector-Jacobian products of one camera's image by all that shapes it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ EXACT = March(min_transmittance=0.0, min_weight=0.0)
 
 
 class Linearised(ViewedVolume):
-    """Image, tangents and adjoints of a volume seen by a camera; owns device memory until `close`.
+    """Linearised rendering: image, tangents, adjoints of a volume seen by a camera; owns device memory until `close`.
 
     Args:
         volume, camera: what is seen, and from where.
@@ -63,13 +63,14 @@ class Linearised(ViewedVolume):
         columns: int = CHUNK,
     ):
         super().__init__(volume, camera, background, exposure, EXACT if march is None else march, pixels, columns)
+        self.columns = columns
 
     def tangent(self, dot: Parameters) -> np.ndarray:
-        """(d image / d parameters) dot: (ray, 4); RaymarchError for a parameter that the mode does not see."""
+        """Jacobian-vector product (d image / d parameters) dot (ray, 4); RaymarchError for one that is not seen."""
         return self.tangents([dot])[..., 0]
 
     def tangents(self, dots: list[Parameters]) -> np.ndarray:
-        """(d image / d parameters) of each direction: (ray, 4, direction), as many in one pass as fit a kernel."""
+        """Jacobian-vector products of several directions (ray, 4, direction), as many in one pass as fit a kernel."""
         dots = require_directions(dots, self.volume)
         require_groups((name for dot in dots for name in GROUPS if getattr(dot, name) is not None), self.march.rule)
         seen, out, v = self._unexposed(), np.zeros((len(self.rays), 4, len(dots))), self.viewpoint
@@ -83,7 +84,7 @@ class Linearised(ViewedVolume):
         return out
 
     def adjoint(self, d_image: np.ndarray) -> Parameters:
-        """(d image / d parameters)' d_image, for d_image (ray, 4) by colour after exposure and transmittance.
+        """Vector-Jacobian product (d image / d parameters)' d_image, (ray, 4) by exposed colour and transmittance.
 
         What the mode does not see is None.
         """
@@ -107,7 +108,7 @@ class Linearised(ViewedVolume):
         )
 
     def jacobian(self, parameters: Columns = ("pose",)) -> np.ndarray:
-        """d image / d parameters (ray, 4, number): of groups all their numbers, of directions one column each.
+        """Jacobian d image / d parameters (ray, 4, number): of groups all their numbers, of directions one column each.
 
         `parameters` are names of small groups or `Parameters`, one after the other.
         """

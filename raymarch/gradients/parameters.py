@@ -1,4 +1,4 @@
-"""What shapes an image, number by number: a record for directions and for gradients."""
+"""Parameters of an image, number by number: a record for directions (tangents) and for gradients."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ GROUP = one_of(*SMALL_GROUPS, cure="give directions by density or colour as rm.P
 
 
 def groups_of(mode: Mode) -> tuple[str, ...]:
-    """The groups of parameters that an image of this mode depends on."""
+    """Parameter groups that an image of this mode depends on."""
     unseen = {"colour": not mode.colour, "background": not mode.background}
     return tuple(name for name in GROUPS if not unseen.get(name))
 
 
 def require_groups(names: Iterable[str], mode: Mode) -> None:
-    """RaymarchError for a group that the mode does not see."""
+    """Group check: RaymarchError for a group that the mode does not see."""
     for name in sorted(set(names) & set(GROUPS) - set(groups_of(mode))):
         raise RaymarchError(f"mode {mode.name} has no gradient by {name}, which it does not see; leave it out")
 
@@ -62,7 +62,7 @@ DIRECTIONS["colour"] = _direction("(x, y, z, channel)", None)
 
 @dataclass(frozen=True, eq=False)
 class Parameters:
-    """One number for each thing that shapes an image, as a direction (a tangent) or as a gradient; None is zero.
+    """Parameters that shape an image, as a direction (a tangent) or as a gradient; None is zero.
 
     Attributes:
         density: (x, y, z) raw. colour: (x, y, z, channel) raw features.
@@ -90,7 +90,7 @@ class Parameters:
                 object.__setattr__(self, name, DIRECTIONS[name](name, value))
 
     def dot(self, other: Parameters) -> float:
-        """Sum of products over all that both have."""
+        """Dot product over all that both have."""
         pairs = [(getattr(self, f.name), getattr(other, f.name)) for f in fields(self)]
         return float(sum(np.vdot(a, b) for a, b in pairs if a is not None and b is not None))
 
@@ -99,14 +99,14 @@ Columns: TypeAlias = "str | Parameters | Sequence[str | Parameters]"  # as `colu
 
 
 def units(group: str) -> list[Parameters]:
-    """A direction for each number of a group; RaymarchError for what is none."""
+    """Unit directions, one for each number of a group; RaymarchError for what is none."""
     GROUP("parameter", group)
     size = int(np.prod(SHAPES[group]))
     return [Parameters(**{group: unit.reshape(SHAPES[group])}) for unit in np.eye(size)]
 
 
 def columns_of(parameters: Columns) -> list[Parameters]:
-    """A direction for each number of the groups named and each `Parameters` given, one or several of them."""
+    """Columns of a Jacobian: a direction for each number of the groups named and each `Parameters` given."""
     several = [parameters] if isinstance(parameters, (str, Parameters)) else parameters
     if not isinstance(several, (list, tuple)) or not several:
         names = ", ".join(SMALL_GROUPS)

@@ -15,7 +15,7 @@ STEPS = 128
 
 
 def part_met(volume: Volume, camera: Camera, seed: int) -> Volume:
-    """The samples, at most `MOST` a side, about the place that holds most of what one ray of the camera meets.
+    """Crop of a volume, at most `MOST` samples a side, about the place that holds most of what one ray meets.
 
     Weights are those of emission and absorption on every so many samples of the volume, nearest neighbours, in NumPy. A
     volume that is small already is returned as it is; of one that no ray meets the middle is.

@@ -1,4 +1,4 @@
-"""From a camera and a box to rays in index space, to first order: what pose, lens, step and box do to them."""
+"""Projection to first order: from pose, lens, step and box to rays in index space, tangent and adjoint."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from raymarch.gradients.parameters import Parameters
 
 
 def out_of_sight(camera: Camera, points: np.ndarray) -> bool:
-    """Whether what `points` (point, 3) span cannot be in the image: all are behind, or beyond one of its edges.
+    """Visibility test: whether what `points` (point, 3) span is out of sight, all behind or beyond an image's edge.
 
     Example:
         >>> out_of_sight(Camera.look_at((0, -4, 0)), np.array([[0.0, 1, 0]]))
@@ -47,7 +47,7 @@ class Projection:
         return local, -1 / local[:, 2:]
 
     def tangent(self, rays: Rays, dot: Parameters) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-        """dot_ of index-space origin and way, of heading (ray, 3), and of dt."""
+        """Tangent: dot_ of index-space origin and direction, of the view direction (ray, 3), and of dt."""
         local, length = self._local(rays)
         dot_local, dot_origin = np.zeros_like(local), np.zeros_like(local)
         plane = (local * length)[:, :2]
@@ -69,7 +69,7 @@ class Projection:
     def adjoint(
         self, rays: Rays, origin: np.ndarray, index_direction: np.ndarray, view_direction: np.ndarray, dt: np.ndarray
     ) -> Parameters:
-        """Parameters' d_ from the d_ of index-space origin and way, of heading (ray, 3), and of dt (ray,)."""
+        """Adjoint: Parameters' d_ from d_ of index-space origin, direction, view direction (ray, 3), dt (ray,)."""
         local, length = self._local(rays)
         linear = self.index_from_world[:3, :3]
         d_origin = origin @ linear @ self.turn

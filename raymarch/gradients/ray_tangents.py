@@ -1,4 +1,4 @@
-"""How rays move, on the device: gradients by their geometry, and several columns of tangents with their images."""
+"""Ray tangents on the device: gradients by the rays' geometry, and columns of tangents with their images."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from raymarch.kernels.field import transfer
 
 @dataclass(frozen=True, eq=False)
 class MotionFields:
-    """The fields as kernels see them: d_ by ray, dot_ by ray and column; origin and way in index space."""
+    """Device fields of `RayTangents`: d_ by ray, dot_ by ray and column; origin and direction in index space."""
 
     d_origin: ti.Field
     d_index_direction: ti.Field
@@ -31,7 +31,7 @@ class MotionFields:
 
 
 class RayTangents(Owner[MotionFields]):
-    """Room for the gradients of `capacity` rays and for `columns` tangents of each; freed by `close`."""
+    """Ray tangents: gradients of `capacity` rays and `columns` tangents of each; freed by `close`."""
 
     name = "this ray motion"
 
@@ -86,7 +86,7 @@ class RayTangents(Owner[MotionFields]):
         return out
 
     def gradients(self, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Gradients by index-space origin, way and heading (ray, 3), and by dt (ray,), in f64."""
+        """Gradients by index-space origin and direction, view direction (ray, 3), and dt (ray,), in f64."""
         f, dtype = self.fields, runtime.dtype()
         vectors = []
         for field in (f.d_origin, f.d_index_direction, f.d_view_direction):

@@ -22,7 +22,7 @@ from raymarch.kernels.march.march import march_tangent
 
 
 class TangentPasses(Holder):
-    """Passes of up to `columns` directions over one grid and its rays; memory is taken when first wanted and kept."""
+    """Tangent passes of up to `columns` directions over one grid and its rays; memory is taken when first wanted."""
 
     def __init__(self, volume: Volume, grid: Grid, buffer: RayBuffer, columns: int):
         self.volume, self.grid, self.buffer, self.columns = volume, grid, buffer, columns
@@ -32,7 +32,7 @@ class TangentPasses(Holder):
         self._by_rays: dict[int, RayTangents] = {}
 
     def shifted_grid(self, direction: Parameters, h: float) -> Grid:
-        """A second grid like the first, with density and colour moved by h times a direction."""
+        """Grid like the first, with density and colour moved by h times a direction, for finite differences."""
         if self._shifted is None:
             self._shifted = self._owners.enter_context(Grid(self.volume.shape, self.volume.degree))
             self._shifted.upload(self.volume)
@@ -41,13 +41,13 @@ class TangentPasses(Holder):
         return self._shifted
 
     def ray_tangents(self, columns: int) -> RayTangents:
-        """The buffer of rays that move, of so many columns."""
+        """Ray tangents of so many columns."""
         if columns not in self._by_rays:
             self._by_rays[columns] = self._owners.enter_context(RayTangents(self.buffer.capacity, columns))
         return self._by_rays[columns]
 
     def add(self, out: np.ndarray, dots: list[Parameters], viewpoint: Viewpoint, call: MarchCall) -> None:
-        """Add to `out` (ray, 4, direction) what the directions do by volume and by geometry."""
+        """Jacobian-vector products by volume and by geometry, added to `out` (ray, 4, direction)."""
         _in_chunks(out, dots, ("density", "colour"), self.columns, lambda some: self._of_volume(some, call))
         _in_chunks(out, dots, GEOMETRY, self.columns, lambda some: self._of_rays(some, viewpoint, call))
 

@@ -1,4 +1,4 @@
-"""A volume on the device as a viewpoint sees it: the image before and after exposure, and with all moved a little."""
+"""Viewed volume: one on the device as a viewpoint sees it, the image, exposure, and finite shifts of all."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from raymarch.rendering.visibility import skip_invisible
 
 
 class ViewedVolume(Holder):
-    """What `Linearised` looks at; it owns the device memory."""
+    """Viewed volume of a `Linearised`; owns the device memory."""
 
     block = 4  # of the grid's layout
 
@@ -69,7 +69,7 @@ class ViewedVolume(Holder):
 
     @property
     def camera(self) -> Camera:
-        """The camera as it stands."""
+        """Camera as it stands."""
         return self.viewpoint.camera
 
     @property
@@ -79,11 +79,11 @@ class ViewedVolume(Holder):
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """The groups of parameters that the image depends on."""
+        """Parameter groups that the image depends on."""
         return groups_of(self.march.rule)
 
     def load(self, harmonic: int | None = None) -> None:
-        """Put the volume on the device, as is done at first; or one whose colour is a single harmonic, nothing else."""
+        """Upload of the volume, as is done at first; or of one whose colour is a single harmonic."""
         self.grid.upload(self.volume)
         if harmonic is not None:
             one_harmonic(self.grid.fields, *self.volume.shape, harmonic)
@@ -93,7 +93,7 @@ class ViewedVolume(Holder):
 
     @checked(camera=CAMERA)
     def set_camera(self, camera: Camera, exposure: Numbers = NEUTRAL_EXPOSURE, pixels: Numbers | None = None) -> None:
-        """See the same volume from another camera, under another exposure, by no more pixels than there were at first.
+        """Set another camera and exposure of the same volume, by no more pixels than there were at first.
 
         Nothing is compiled again. `pixels` are those of the new camera, all if not given.
         """
@@ -110,7 +110,7 @@ class ViewedVolume(Holder):
         self.set_camera(camera, exposure, pixels)
 
     def move(self, by: Parameters) -> None:
-        """Look at everything moved by `by` from where it was made to stand; the volume's own numbers stay."""
+        """Move the viewpoint by `by` from where it was made to stand; the volume's own numbers stay."""
         (by,) = require_directions([by], self.volume)
         self._set_viewpoint(self._start.moved(by))
 
@@ -141,7 +141,7 @@ class ViewedVolume(Holder):
         return self.viewpoint.exposed(self._unexposed())
 
     def shifted(self, dot: Parameters, h: float) -> np.ndarray:
-        """The image (ray, 4) with all moved by h * dot: by the march itself, which tangents are held against."""
+        """Image (ray, 4) with all moved by h * dot, by the march itself: for finite differences against tangents."""
         ((dot,), h), grid = (require_directions([dot], self.volume), number()("h", h)), self.grid
         if dot.density is not None or dot.colour is not None:
             grid = self._passes.shifted_grid(dot, h)

@@ -1,4 +1,4 @@
-"""Viewpoint: all that `Parameters` move but the volume's own numbers, and how they move it."""
+"""Viewpoint: camera, background, exposure, step and placement, and how `Parameters` move them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from raymarch.gradients.projection import Projection
 
 @dataclass(frozen=True, eq=False)
 class Viewpoint:
-    """A camera before a placed volume: a pose moves by exp of its six numbers, all else by adding.
+    """Viewpoint, a camera before a placed volume: a pose moves by exp of its six numbers, all else by adding.
 
     Attributes:
         camera: which sees the volume.
@@ -36,7 +36,7 @@ class Viewpoint:
     pixels: np.ndarray | None = None
 
     def moved(self, by: Parameters, h: float = 1.0) -> Viewpoint:
-        """The viewpoint with all moved by h times `by`; a step keeps its length in the world when a box moves."""
+        """Viewpoint moved by h times `by`; a step keeps its length in the world when a box moves."""
         camera, place = self.camera, self.world_from_index
         if by.pose is not None:
             camera = replace(camera, world_from_camera=camera.world_from_camera @ exp_rigid(h * by.pose))
@@ -59,7 +59,7 @@ class Viewpoint:
 
     @cached_property
     def projection(self) -> Projection:
-        """From camera and box to rays in index space, to first order."""
+        """Projection of camera and box to rays in index space, to first order."""
         return Projection(self.camera, self.world_from_index, self.voxel)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Directions of a volume on the device: several tangents of density and colour, carried side by side."""
+"""Volume tangents on the device: several directions of density and colour, carried side by side."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WIDEST = 48  # numbers of one sample that a kernel unrolls
 
 @dataclass(frozen=True, eq=False)
 class DotFields:
-    """The fields as kernels see them: a vector of columns a sample; channel c of column d is number d channels + c."""
+    """Fields of `VolumeTangents`: a vector of columns a sample; channel c of column d is number d channels + c."""
 
     density: ti.Field
     features: ti.Field | None
@@ -30,7 +30,7 @@ class DotFields:
 
 
 class VolumeTangents(Owner[DotFields]):
-    """Room for `columns` tangents of a volume of `shape` samples, with `channels` of colour each or none."""
+    """Volume tangents: `columns` directions of a volume of `shape` samples, with `channels` of colour each or none."""
 
     name = "this dot grid"
 
@@ -59,11 +59,11 @@ class VolumeTangents(Owner[DotFields]):
 
     @staticmethod
     def columns_for(channels: int, wanted: int) -> int:
-        """How many columns go side by side, so that kernels stay small."""
+        """Count of columns that go side by side, so that kernels stay small."""
         return max(1, min(wanted, WIDEST // max(channels, 1)))
 
     def upload(self, dots: Sequence[Parameters]) -> None:
-        """Put directions on the device, at most `columns`; what they leave out is zero. What is there already stays."""
+        """Upload of directions, at most `columns`; what they leave out is zero. What is there already stays."""
         sums = [(id(dot), *(0.0 if x is None else float(np.sum(x)) for x in (dot.density, dot.colour))) for dot in dots]
         if self._held is not None and self._held[1] == sums:
             return

@@ -9,19 +9,19 @@ LOG2_E = 1.4426950408889634
 
 @ti.func
 def at_least(x, low):
-    """max(x, low), and `low` for NaN: one instruction, where ti.max takes four to keep NaN."""
+    """Maximum max(x, low), and `low` for NaN: one instruction, where ti.max takes four to keep NaN."""
     return ti.select(x > low, x, low)
 
 
 @ti.func
 def at_most(x, high):
-    """min(x, high), and `high` for NaN."""
+    """Minimum min(x, high), and `high` for NaN."""
     return ti.select(x < high, x, high)
 
 
 @ti.func
 def exp(x):
-    """e^x; in f32 on the CPU 2^n times a polynomial of degree 6 in the remainder, relative error 2e-7 (1 + |x|)."""
+    """Exponential e^x; in f32 on the CPU 2^n times a polynomial of degree 6, relative error 2e-7 (1 + |x|)."""
     y = ti.cast(0.0, float)
     if ti.static(runtime.single_precision() and runtime.on_cpu()):
         scaled = at_most(at_least(x * LOG2_E, -126.0), 126.0)
@@ -37,7 +37,7 @@ def exp(x):
 
 @ti.func
 def log1p_unit(u):
-    """ln(1 + u) for u in 0..1; in f32 by the series of 2 atanh(u / (2 + u)), relative error under 3e-7."""
+    """Logarithm ln(1 + u), u in 0..1; in f32 by the series of 2 atanh(u / (2 + u)), relative error under 3e-7."""
     y = ti.cast(0.0, float)
     if ti.static(runtime.single_precision()):
         s = u / (2.0 + u)
@@ -50,7 +50,7 @@ def log1p_unit(u):
 
 @ti.func
 def finite(x):
-    """Whether x is neither infinite nor NaN; read off its bits, which fast math respects."""
+    """Finiteness of x, neither infinite nor NaN; read off its bits, which fast math respects."""
     good = False
     if ti.static(runtime.single_precision()):
         good = (ti.bit_cast(ti.cast(x, ti.f32), ti.i32) & 0x7F800000) != 0x7F800000
@@ -61,7 +61,7 @@ def finite(x):
 
 @ti.func
 def hash_u32(a, b, c):
-    """32 random bits of three integers (a counter-based generator: PCG hash rounds, Jarzynski and Olano 2020)."""
+    """Counter-based random numbers, 32 bits of three integers (PCG hash rounds, Jarzynski and Olano 2020)."""
     x = ti.cast(a, ti.u32) * ti.u32(1664525) + ti.u32(1013904223)
     y = ti.cast(b, ti.u32) * ti.u32(1664525) + ti.u32(1013904223)
     z = ti.cast(c, ti.u32) * ti.u32(1664525) + ti.u32(1013904223)

@@ -1,4 +1,4 @@
-"""Points deposited among samples by multilinear weights, in 2-D or 3-D: the transpose of `gather` over points.
+"""Splatting by multilinear weights, in 2-D or 3-D: the transpose of `gather` over points.
 
     target[I, c] = sum over points p of w(I, p) values[p, c],   w(I, p) = product over axes of hat(positions[p] - I)
 
@@ -49,7 +49,7 @@ def inside(target: ti.template(), I, axes: ti.template()):
 
 @ti.func
 def weight_of(f, corner: ti.template(), axes: ti.template()):
-    """A corner's share of the point."""
+    """Multilinear weight of a corner."""
     w = ti.cast(1.0, float)
     for a in ti.static(range(axes)):
         w *= f[a] if ti.static((corner >> a) & 1) else 1.0 - f[a]
@@ -58,7 +58,7 @@ def weight_of(f, corner: ti.template(), axes: ti.template()):
 
 @ti.func
 def slope_of(f, corner: ti.template(), axes: ti.template()):
-    """The derivative of that share along each axis."""
+    """Slope of the multilinear weight along each axis."""
     slope = ti.Vector.one(float, axes)
     for a, b in ti.static(ti.ndrange(axes, axes)):
         upper = ti.static((corner >> b) & 1)

@@ -1,4 +1,4 @@
-"""Cameras in the world, as pyramids."""
+"""Camera plot: frustums in the world, as pyramids."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def cameras(
     *,
     colour: str = "C0",
 ) -> Axes3D:
-    """Cameras in the world as pyramids that open where they look, a roof on the image's upper edge.
+    """Camera plot: pyramids (frustums) that open where the cameras look, a roof on the image's upper edge.
 
     Args:
         views: views, a camera or several; their pyramids' length follows the scene's, not the focal length.

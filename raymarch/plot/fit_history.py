@@ -1,4 +1,4 @@
-"""Loss and PSNR over a fit."""
+"""Convergence plot: loss and PSNR over a fit."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from raymarch.arguments.checks import one_of, shown
 from raymarch.arguments.declared import checked
 from raymarch.errors import RaymarchError
-from raymarch.fitting.report import Report
 from raymarch.plot.panels import panels
 
 if TYPE_CHECKING:
@@ -16,13 +15,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from raymarch.fitting.fitter import Fit, Fitter
+    from raymarch.fitting.report import Report
 
 
 @checked(against=one_of("steps", "seconds"))
 def history(
     fit: Fit | Fitter | Sequence[Report], axes: Sequence[Axes] | np.ndarray | None = None, *, against: str = "steps"
 ) -> tuple[Axes, ...]:
-    """Loss and PSNR over a fit, as it measured them on its own rays; dotted lines where the grid became finer.
+    """Convergence plot: loss and PSNR over a fit, on its own rays; dotted lines where the grid became finer.
 
     Args:
         fit: a `Fit`, a `Fitter` under way, or their reports.
@@ -36,6 +36,8 @@ def history(
         >>> [ax.get_ylabel() for ax in history(reports, against="seconds")]
         ['loss', 'PSNR of the rays [dB]']
     """
+    from raymarch.fitting.report import Report  # here, as it brings Taichi
+
     reports = getattr(fit, "history", fit)
     if not isinstance(reports, (list, tuple)) or not all(isinstance(report, Report) for report in reports or [0]):
         raise RaymarchError(f"fit is {shown(fit)}, want a Fit with at least one Report; let it run 25 steps first")

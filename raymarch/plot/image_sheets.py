@@ -1,4 +1,4 @@
-"""Images side by side: against the true one, or a set's."""
+"""Image plots: comparison with the true one, and contact sheets of a set."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @checked(image=display, truth=display)
 def comparison(image: Numbers, truth: Numbers, axes: Sequence[Axes] | np.ndarray | None = None) -> tuple[Axes, ...]:
-    """An image, the true one and how far they are apart.
+    """Comparison plot: an image, the true one and their absolute difference.
 
     Args:
         image, truth: (height, width, 3) or (height, width), display values; shown clipped to 0..1.
@@ -50,7 +50,7 @@ def comparison(image: Numbers, truth: Numbers, axes: Sequence[Axes] | np.ndarray
 
 @checked(views=VIEWS, count=whole(1, 10**6))
 def images(views: Views, count: int = 8, axes: Sequence[Axes] | np.ndarray | None = None) -> tuple[Axes, ...]:
-    """A sheet of images, spread evenly over the views, over their background.
+    """Contact sheet of images, spread evenly over the views, over their background.
 
     Args:
         views: cameras and images.

@@ -1,4 +1,4 @@
-"""Slices of a volume at right angles, in world coordinates."""
+"""Slice plot of a volume: orthogonal slices in world coordinates."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def slices(
     *,
     limit: float | None = None,
 ) -> tuple[Axes, ...]:
-    """Three slices of a volume at right angles, in world coordinates; what is drawn are its samples.
+    """Slice plot: three orthogonal slices of a volume, in world coordinates; what is drawn are its samples.
 
     Args:
         volume: any; of one that is not upright in the world, the samples nearest to the upright planes.

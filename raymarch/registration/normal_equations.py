@@ -1,4 +1,4 @@
-"""Normal equations of a bundle of cameras before one volume: six numbers a camera and those that all share."""
+"""Normal equations of bundle adjustment before one volume: six numbers a camera and those that all share."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def move_of(residual: np.ndarray, slopes: np.ndarray) -> np.ndarray:
 
 
 def exposures_of(image: np.ndarray, target: np.ndarray, exposures: np.ndarray) -> np.ndarray:
-    """Each view's gains and offsets (view, 6) by least squares over opaque pixels, their means over the views held.
+    """Exposures (view, 6), gains and offsets by least squares over opaque pixels, their means over the views held.
 
     `image` is what the volume gives and `target` what was seen without the exposures so far, both (view, ray, 4).
     """

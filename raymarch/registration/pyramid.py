@@ -14,14 +14,14 @@ FINER = 1.3  # pixels along an image's shorter side, in samples of the volume's 
 
 
 class Pyramid:
-    """Views at a whole fraction of their size; the last one asked for is kept."""
+    """Image pyramid: views at a whole fraction of their size; the last one asked for is kept."""
 
     def __init__(self, views: Views):
         self._views = views
         self._factor, self._images = 0, np.empty(0)
 
     def factor_for(self, samples: int) -> int:
-        """How many times smaller images may be that show no less than a volume of so many samples a side."""
+        """Downsampling factor at which images show no less than a volume of so many samples a side."""
         _, height, width, _ = self._views.images.shape
         factor = 1
         while min(height, width) // (2 * factor) >= FINER * samples:
@@ -29,7 +29,7 @@ class Pyramid:
         return factor
 
     def images(self, factor: int) -> np.ndarray:
-        """(view, pixel, 4) colour over the background, 0..1, and transmittance of images so many times smaller."""
+        """Downsampled images (view, pixel, 4): colour over the background, 0..1, and transmittance."""
         if factor != self._factor:
             self._factor, self._images = factor, _reduced(self._views, factor)
         return self._images
@@ -46,7 +46,7 @@ def _reduced(views: Views, factor: int) -> np.ndarray:
 
 
 def smaller(camera: Camera, factor: int) -> Camera:
-    """The camera of an image a whole number of times smaller, its last pixels cut off where it does not divide."""
+    """Camera of an image a whole number of times smaller, its last pixels cut off where it does not divide."""
     (fu, fv), (cu, cv) = camera.focal, camera.principal
     width, height = camera.width // factor, camera.height // factor
     return Camera(camera.world_from_camera, (fu / factor, fv / factor), (cu / factor, cv / factor), width, height)

@@ -1,4 +1,4 @@
-"""Cameras refined together with a volume: poses, a common focal length and exposures of an image set.
+"""Camera refinement (bundle adjustment) with a volume: poses, a common focal length, exposures of an image set.
 
 A fit runs, and every few steps all cameras move at once by a Gauss-Newton step against the volume as it stands,
 which is coarse at first and so draws them from afar. A volume that is coarse at last as well moves cameras by a tenth
@@ -51,7 +51,7 @@ SETTINGS = preset("default", resolution=192, hull=False, levels=((0.0, 0.25), (0
 
 @dataclass(frozen=True, eq=False)
 class Refinement:
-    """What came of refining cameras.
+    """Result of camera refinement.
 
     Attributes:
         views: the views with their cameras moved, in the world they were in; fit a volume to these.
@@ -82,7 +82,7 @@ def refine(
     box: Numbers | None = None,
     show: Callable[[float, float], None] | None = None,
 ) -> Refinement:
-    """Refine the cameras of an image set together with a volume, from poses a degree or so off.
+    """Bundle adjustment of an image set's cameras together with a volume, from poses a degree or so off.
 
     Takes some minutes. What it is worth on the tower is in docs/measurements.md: 0.1 dB short of the true cameras.
 

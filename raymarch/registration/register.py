@@ -1,4 +1,4 @@
-"""Where was a picture taken from? A camera's pose, and lens and exposure if asked, from one image and a volume.
+"""Camera registration: the pose, and lens and exposure if asked, from one image and a volume.
 
 Levenberg-Marquardt on the image's Jacobian, from blurred to sharp: a blurred image changes slowly with the pose, so the
 search finds its way from far off, and the sharp one at the end gives the accuracy.
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeAlias
 
 import numpy as np
 
@@ -29,8 +28,7 @@ from raymarch.rendering.march import MARCH, March
 from raymarch.rendering.renderer import BACKGROUND
 from raymarch.solvers.least_squares import levenberg_marquardt
 
-_State: TypeAlias = "tuple[Camera, np.ndarray]"  # and exposure
-
+_State = tuple[Camera, np.ndarray]  # and exposure
 SOUGHT = ("pose", "focal", "principal_point", "exposure")
 BLURS = (1 / 12, 1 / 24, 1 / 48, 1 / 96, 0.0)  # standard deviations, of the image's longer side
 COARSE = 128  # pixels a side at which blurred images are compared
@@ -41,7 +39,7 @@ FARTHEST = 100.0  # a camera, in the start's distances: in single precision rays
 
 @dataclass(frozen=True, eq=False)
 class Registration:
-    """Where a picture was taken from.
+    """Result of camera registration: where a picture was taken from.
 
     Attributes:
         camera: the start's, moved.
@@ -83,7 +81,7 @@ def register(
     seed: int = 0,
     show: Callable[[float], None] | None = None,
 ) -> Registration:
-    """Find the camera that took `image` of `volume`, from a start some ten degrees or a tenth of the distance off.
+    """Registration: the camera that took `image` of `volume`, from a start ten degrees or a tenth of the distance off.
 
     Args:
         volume: what is seen.
@@ -123,11 +121,7 @@ def register(
 
 
 def _search(
-    seen: Linearised,
-    levels: list[_Level],
-    state: tuple[Camera, np.ndarray],
-    steps: int,
-    show: Callable[[float], None] | None,
+    seen: Linearised, levels: list[_Level], state: _State, steps: int, show: Callable[[float], None] | None
 ) -> Registration:
     """From blur to blur, each from where the one before ended."""
     taken = 0
@@ -166,13 +160,7 @@ class _Level:
     """The residual at one blur: rendering less target, both blurred alike."""
 
     def __init__(
-        self,
-        target: np.ndarray,
-        start: Camera,
-        blur: float,
-        parameters: str | Sequence[str],
-        corners: np.ndarray,
-        seed: int,
+        self, target: np.ndarray, start: Camera, blur: float, parameters: Sequence[str], corners: np.ndarray, seed: int
     ):
         self.start, self.parameters, self.corners = start, parameters, corners
         self.reach = float(np.linalg.norm(start.position - corners.mean(0)))

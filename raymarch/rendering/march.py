@@ -32,7 +32,7 @@ MODE = replace(NAMED_MODE, read=_mode)
 @renamed(stop="min_transmittance", least="min_weight")
 @dataclass(frozen=True)
 class March:
-    """How a ray is sampled.
+    """March settings: step length, early ray termination, compositing mode, jitter.
 
     Attributes:
         step: length of a step in voxels.
@@ -61,16 +61,16 @@ class March:
 
     @property
     def jittered(self) -> bool:
-        """Whether rays have a jitter of their own."""
+        """Jitter: whether rays have one of their own."""
         return self.jitter > 0 or self.step_jitter > 0
 
     @property
     def rule(self) -> Mode:
-        """The compositing mode's record."""
+        """Compositing mode's record."""
         return self.mode if isinstance(self.mode, Mode) else MODES[self.mode]
 
     def variant(self, grid: Grid) -> Variant:
-        """What the kernels of this march over a grid are compiled for; a mode of one's own is checked first."""
+        """Variant that this march's kernels over a grid are compiled for; a mode of one's own is checked first."""
         require_mode(self.rule)
         return replace(grid.variant, mode=self.rule, jittered=self.jittered)
 

@@ -20,7 +20,7 @@ GOOD = 1e-2  # of the derivative, or of 1
 
 
 def require_mode(mode: Mode) -> None:
-    """RaymarchError, naming the mode and the part, where a mode lacks one or a derivative is wrong; ours are right."""
+    """Mode check: RaymarchError, with mode and part, where one lacks or a derivative is wrong; ours are right."""
     if not any(mode is ours for ours in MODES.values()):
         _require(mode, runtime.single_precision())
 

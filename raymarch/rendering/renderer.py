@@ -1,4 +1,4 @@
-"""Images of volumes: whole cameras, any rays; the same whatever the batch."""
+"""Volume renderer: images of whole cameras, or any rays; the same whatever the batch."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ BACKGROUND = optional(colour_of)
 
 @dataclass(frozen=True, eq=False)
 class Rendering:
-    """What a camera sees.
+    """Rendered image of a camera, with opacity and depth.
 
     Attributes:
         image: (height, width, 3) float32, background included; in 0..1 where colours are.
@@ -53,7 +53,7 @@ class Rendering:
 
 
 class Renderer(Holder):
-    """A volume on the device, ready for many images; `close` it, or use it in a `with`.
+    """Volume renderer for many images of one volume on the device; `close` it, or use it in a `with`.
 
     Example:
         >>> ball = Volume.from_function(lambda p: 9.0 * (np.linalg.norm(p, axis=-1) < 0.5), shape=(32, 32, 32))
@@ -76,7 +76,7 @@ class Renderer(Holder):
 
     @checked(camera=ONE_CAMERA, background=BACKGROUND, depth=flag)
     def render(self, camera: Camera, background: Colour | None = None, *, depth: bool = True) -> Rendering:
-        """What `camera` sees, over `background` or the volume's own."""
+        """Rendering of what `camera` sees, over `background` or the volume's own."""
         behind = self.background if background is None else background
         return render_camera(self.grid, self.buffer, camera, behind, self.settings, depth)
 
@@ -97,7 +97,7 @@ class Renderer(Holder):
 def render_camera(
     grid: Grid, buffer: RayBuffer, camera: Camera, background: Colour, settings: March, depth: bool
 ) -> Rendering:
-    """What `camera` sees of a grid, in batches of the buffer's size; without `depth`, all distances are infinite."""
+    """Rendering of a grid by a camera, in batches of the buffer's size; without `depth`, distances are infinite."""
     pose, lens = ti.Matrix(camera.world_from_camera.tolist()), ti.Vector([*camera.focal, *camera.principal])
 
     def fill(first: int, count: int) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Empty-space skipping that nobody sees: which extinction is too thin to count."""
+"""Empty-space skipping threshold: the extinction that is too thin for anybody to see."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ INVISIBLE = 5e-6  # of the brightest colour, or 1: what a ray may lose by skippi
 
 
 def skip_invisible(grid: Grid, volume: Volume, mode: Mode) -> None:
-    """Have a grid's marches skip cells so thin that nobody sees it: none where nothing is too thin to count."""
+    """Empty-space skipping of a grid's cells so thin that nobody sees it: none where nothing is too thin to count."""
     if not volume.activation.density_rule.signed and mode.ends:
         longest = float(np.linalg.norm(volume.box[1] - volume.box[0]))
         grid.refresh_occupancy(INVISIBLE / (longest * brightest(volume)))
 
 
 def brightest(volume: Volume) -> float:
-    """A bound of the volume's colours, 1 or more: by the addition theorem |Y_lm| <= sqrt((2l + 1) / 4 pi)."""
+    """Upper bound of the volume's colours, 1 or more: by the addition theorem |Y_lm| <= sqrt((2l + 1) / 4 pi)."""
     most = max(float(volume.features.max()), -float(volume.features.min()))
     per_band = (2 * np.arange(volume.degree + 1) + 1) ** 1.5 / np.sqrt(4 * np.pi)
     return max(float(volume.activation.colour_rule.forward(most * float(per_band.sum()))), 1.0)

@@ -1,4 +1,4 @@
-"""Linear maps that are never formed, and conjugate gradients for them."""
+"""Krylov solvers for matrix-free linear operators: conjugate gradients and CGLS."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STEPS, TOLERANCE = whole(0, 10**9), number(0)
 
 @dataclass(frozen=True)
 class Operator:
-    """A Jacobian that is never formed: `tangent(v)` is J v, `adjoint(w)` is J' w, both on flat arrays."""
+    """Matrix-free linear operator, a Jacobian never formed: `tangent(v)` is J v, `adjoint(w)` J' w, on flat arrays."""
 
     tangent: Callable[[np.ndarray], np.ndarray]
     adjoint: Callable[[np.ndarray], np.ndarray]
@@ -30,7 +30,7 @@ class Operator:
 
 
 def sized(A: Operator, rows: int) -> Operator:
-    """The operator with flat results; RaymarchError where its tangent gives other than `rows` numbers."""
+    """Operator with flat results; RaymarchError where its tangent gives other than `rows` numbers."""
 
     def tangent(v: np.ndarray) -> np.ndarray:
         out = np.asarray(A.tangent(v), float).reshape(-1)
@@ -45,7 +45,7 @@ def sized(A: Operator, rows: int) -> Operator:
 def conjugate_gradients(
     apply: Callable[[np.ndarray], np.ndarray], b: np.ndarray, *, iterations: int = 100, tolerance: float = 1e-6
 ) -> np.ndarray:
-    """x with apply(x) = b for a symmetric positive operator: Hestenes and Stiefel 1952.
+    """Conjugate gradients: x with apply(x) = b for a symmetric positive operator (Hestenes and Stiefel 1952).
 
     Ends where the residual is `tolerance` of b, or after `iterations`.
 
@@ -87,7 +87,7 @@ def cgls(
     tolerance: float = 1e-6,
     progress: Callable[[int, float], None] | None = None,
 ) -> np.ndarray:
-    """x that makes |A x - b| least, A never formed: Bjorck 1996, "Numerical methods for least squares", 7.4.
+    """CGLS, matrix-free linear least squares: x that makes |A x - b| least (Bjorck 1996, "Numerical methods ...", 7.4).
 
     Args:
         A: the linear map.
@@ -113,7 +113,7 @@ def least_squares(
     tolerance: float,
     progress: Callable[[int, float], None] | None = None,
 ) -> np.ndarray:
-    """What `cgls` returns, of numbers that nobody checks: those of a search that flies away too."""
+    """CGLS of numbers that nobody checks: those of a search that flies away too."""
     b = np.asarray(b, float).reshape(-1)
     A = sized(A, b.size)
     s = A.adjoint(b)

@@ -1,4 +1,4 @@
-"""Least squares: Gauss-Newton and Levenberg-Marquardt, dense or matrix-free."""
+"""Nonlinear least squares: Gauss-Newton and Levenberg-Marquardt, dense or matrix-free."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NEAR = 1e-6  # a last step within this is taken where the cost cannot tell: its 
 
 @dataclass(frozen=True)
 class Solution:
-    """Where a least-squares problem ended.
+    """Solution of a least-squares problem.
 
     Attributes:
         x: the parameters, of whatever kind `retract` makes.
@@ -58,7 +58,7 @@ def gauss_newton(
     tolerance: float = 1e-10,
     retract: Callable[[Any, np.ndarray], Any] = _add,
 ) -> Solution:
-    """Least squares by undamped steps: x <- retract(x, -J^+ r).
+    """Gauss-Newton, nonlinear least squares by undamped steps: x <- retract(x, -J^+ r).
 
     Args:
         linearise: x -> (r, J): the residual (number,) and its Jacobian, (number, parameter) or an `Operator`; a
@@ -89,7 +89,7 @@ def levenberg_marquardt(
     retract: Callable[[Any, np.ndarray], Any] = _add,
     damping: float = 1e-3,
 ) -> Solution:
-    """Least squares by damped steps, each kept only if it does not go up: Marquardt 1963; damping as in Nielsen 1999.
+    """Levenberg-Marquardt: damped steps, kept if the cost does not go up (Marquardt 1963; damping as in Nielsen 1999).
 
     The arguments are `gauss_newton`'s, and `damping`, the first weight of the diagonal of J'J (where the Jacobian is
     an `Operator`, of its curvature along the gradient). A step to where the residual is not finite is not kept.

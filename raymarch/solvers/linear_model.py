@@ -1,4 +1,4 @@
-"""The linear model r + J p of a residual at one place, and its steps: by singular values, or matrix-free."""
+"""Linear model r + J p of a residual at one place, and its steps: by singular values, or matrix-free."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LOOSE, TIGHT = (1e-3, 100), (1e-12, 300)  # of conjugate gradients: tolerance an
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """A move p of the parameters, the residual's change J p, and how much lower the model says half its square is."""
+    """Step: a move p of the parameters, the residual's change J p, and the model's decrease of half its square."""
 
     move: np.ndarray
     change: np.ndarray
@@ -24,7 +24,7 @@ class Step:
 
 
 class DenseModel:
-    """The model by a matrix (residual, parameter); `damped` steps have the diagonal of J'J for their measure."""
+    """Dense linear model, a matrix (residual, parameter); `damped` steps have the diagonal of J'J for their measure."""
 
     def __init__(self, r: np.ndarray, J: np.ndarray, damped: bool):
         self.r, self.J, self.parameters = r, J, J.shape[1]
@@ -37,27 +37,27 @@ class DenseModel:
         self.parts = left.T @ r
 
     def step(self, damping: float) -> Step:
-        """The step of that damping; without any the shortest to the model's minimum."""
+        """Damped step; without damping the shortest to the model's minimum."""
         s = self.singular
         kept = s > (EPS * max(self.J.shape) * s.max(initial=0.0) if damping == 0 else 0.0)
         factors = np.divide(s, s * s + damping, out=np.zeros_like(s), where=kept)
         return _step(self, -(self.right.T @ (factors * self.parts)) / self.scale)
 
     def full(self) -> Step:
-        """The undamped step."""
+        """Undamped (Gauss-Newton) step."""
         return self.step(0.0)
 
     def change(self, move: np.ndarray) -> np.ndarray:
-        """J p."""
+        """Change of the residual, J p."""
         return self.J @ move
 
     def spread(self, sizes: np.ndarray) -> float:
-        """How far, in norm, the residual moves as each parameter moves by its size, on its own."""
+        """Norm of the residual's changes as each parameter moves by its size, on its own."""
         return float(np.linalg.norm(self.J * sizes))
 
 
 class MatrixFreeModel:
-    """The model by an `Operator`; damped steps are measured by its curvature along the gradient."""
+    """Matrix-free linear model by an `Operator`; damped steps are measured by its curvature along the gradient."""
 
     def __init__(self, r: np.ndarray, J: Operator):
         self.r, self.J = r, J
@@ -65,13 +65,13 @@ class MatrixFreeModel:
         self.parameters = len(self.slope)
 
     def step(self, damping: float) -> Step:
-        """The step of that damping, to a thousandth."""
+        """Damped step, to a thousandth."""
         along = self.J.tangent(self.slope) if damping else np.zeros(1)
         weight = np.sqrt(damping * float(along @ along) / max(float(self.slope @ self.slope), 1e-300))
         return self._solved(weight, *LOOSE)
 
     def full(self) -> Step:
-        """The undamped step, as far as conjugate gradients come."""
+        """Undamped step, as far as conjugate gradients come."""
         return self._solved(0.0, *TIGHT)
 
     def _solved(self, weight: float, tolerance: float, iterations: int) -> Step:
@@ -85,7 +85,7 @@ class MatrixFreeModel:
         return _step(self, least_squares(stacked, wanted, None, iterations, tolerance))
 
     def change(self, move: np.ndarray) -> np.ndarray:
-        """J p."""
+        """Change of the residual, J p."""
         return self.J.tangent(move)
 
     def spread(self, sizes: np.ndarray) -> float:
@@ -100,5 +100,5 @@ def _step(model: DenseModel | MatrixFreeModel, move: np.ndarray) -> Step:
 
 
 def linear_model(r: np.ndarray, J: Jacobian, damped: bool) -> DenseModel | MatrixFreeModel:
-    """The model of a residual (number,) and its Jacobian, a matrix or an `Operator`."""
+    """Linear model of a residual (number,) and its Jacobian, a matrix or an `Operator`."""
     return MatrixFreeModel(r, J) if isinstance(J, Operator) else DenseModel(r, J, damped)

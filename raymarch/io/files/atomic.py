@@ -1,4 +1,4 @@
-"""Files replaced in one step: a reader sees the old file or the new one, never a part."""
+"""Atomic file replacement: a reader sees the old file or the new one, never a part."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CURES = {
 
 @contextmanager
 def replacing(path: str | os.PathLike[str], suffix: str = "") -> Iterator[Path]:
-    """Yield a temporary path beside `path`; what is written there takes the place of `path` if the block succeeds.
+    """Atomic replacement: a temporary path beside `path`, which takes its place if the block succeeds.
 
     The new file is flushed to the disk before it gets its name, and the name before this returns. If anything fails
     the temporary file is removed and the old file stays as it was. Links are followed: the file they lead to is
@@ -50,7 +50,7 @@ def replacing(path: str | os.PathLike[str], suffix: str = "") -> Iterator[Path]:
 
 @contextmanager
 def refused(path: str | os.PathLike[str]) -> Iterator[None]:
-    """What the system refuses within, as a RaymarchError that names the file and the cure."""
+    """Context that turns the system's refusals into a RaymarchError with the file and the cure."""
     try:
         yield
     except OSError as error:
@@ -59,7 +59,7 @@ def refused(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def target_of(path: str | os.PathLike[str]) -> Path:
-    """The file that `path` leads to, whose folder exists; never creates folders, a misspelt one would go unseen."""
+    """Target file that `path` leads to, whose folder exists; never creates folders, a misspelt one would go unseen."""
     if "\0" in os.fspath(path):
         raise RaymarchError(f"{os.fspath(path)!r}: has a null character; choose another name")
     with refused(path):
@@ -74,7 +74,7 @@ def target_of(path: str | os.PathLike[str]) -> Path:
 
 
 def require_writable(path: str | os.PathLike[str], size: int = 0) -> None:
-    """RaymarchError where `replacing` could not write a file of `size` bytes to `path`; leaves all as it was.
+    """Write check: RaymarchError where `replacing` could not write `size` bytes to `path`; leaves all as it was.
 
     Tried are a file beside it, of that size but without content, and whether an older file of that name may be
     replaced; asked is how much is free. Files that killed processes left in the folder are removed.

@@ -24,7 +24,7 @@ VARIABLE = "RAYMARCH_FILE_GB"
 
 
 def memory_budget() -> int:
-    """The most bytes that one file may ask for: what the environment's RAYMARCH_FILE_GB says, else `MEMORY_BUDGET`.
+    """Memory budget of one file [byte]: what the environment's RAYMARCH_FILE_GB says, else `MEMORY_BUDGET`.
 
     Raises RaymarchError where the variable is no positive number.
     """
@@ -41,7 +41,7 @@ def memory_budget() -> int:
 
 
 def require_file_budget(wanted: int, what: str) -> None:
-    """Raise RaymarchError if `wanted` bytes for `what` are over the budget of one file.
+    """Budget check: RaymarchError if `wanted` bytes for `what` are over the budget of one file.
 
     Example:
         >>> require_file_budget(8 * 400**2, "lego: its images")
@@ -55,7 +55,7 @@ def require_file_budget(wanted: int, what: str) -> None:
 
 
 def require_file(path: str | os.PathLike[str], wanted: str, cure: str = "check the path") -> Path:
-    """The path of an existing file that may be read and is not empty; else RaymarchError that tells what is there.
+    """Path of an existing file that may be read and is not empty; else RaymarchError that tells what is there.
 
     Args:
         path: of the file.
@@ -85,7 +85,7 @@ def require_file(path: str | os.PathLike[str], wanted: str, cure: str = "check t
 
 
 def require_folder(path: str | os.PathLike[str]) -> Path:
-    """The path of an existing folder; else RaymarchError that tells a missing one from a file.
+    """Path of an existing folder; else RaymarchError that tells a missing one from a file.
 
     Example:
         >>> require_folder(".")

@@ -1,4 +1,4 @@
-"""What raymarch wrote and what it did not: only the former is written over unasked."""
+"""Overwrite protection: only files that raymarch wrote are written over unasked."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LEVELS = 4  # folders, from an image's own upwards, in which an image set that l
 
 
 def require_ours(paths: Iterable, what: str, is_ours: Callable[[Path], bool], overwrite: bool = False) -> None:
-    """RaymarchError where one of `paths` is a file that would be lost if it were replaced, unless `overwrite`.
+    """Overwrite check: RaymarchError where one of `paths` is a file that would be lost, unless `overwrite`.
 
     Lost would be what raymarch did not write, as `is_ours` tells of a file, and every image that an image set lists,
     whoever made it. Files without content are nobody's. `what` is what is about to be written: "picture", "volume".

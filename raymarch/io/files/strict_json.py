@@ -1,4 +1,4 @@
-"""JSON that means one thing: no NaN, no infinities, no key twice."""
+"""Strict JSON parser: no NaN, no infinities, no key twice."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BLOCK = 1 << 20  # bytes that are looked at together before any is kept
 
 
 def read_json(path: str | os.PathLike[str]) -> Any:
-    """The content of a UTF-8 JSON file of at most 32 MiB, 320,000 mappings and lists and 1,280,000 values.
+    """Content of a UTF-8 JSON file of at most 32 MiB, 320,000 mappings and lists and 1,280,000 values.
 
     Raises RaymarchError that names the file where it cannot be read, is over these bounds, which is found before it is
     parsed, and for all that `parse_json` refuses.
@@ -74,7 +74,7 @@ def _reason(error: json.JSONDecodeError) -> str:
 
 
 def parse_json(text: str, where: str) -> Any:
-    """The value of a JSON text; `where` opens every message.
+    """Value of a JSON text; `where` opens every message.
 
     Raises RaymarchError for a syntax error (with its line and column), NaN, Infinity, numbers beyond a double such as
     1e999, a key given twice, and nesting that is too deep.

@@ -28,7 +28,7 @@ def _prefix() -> str:
 
 @contextlib.contextmanager
 def temporary_in(folder: Path, suffix: str = "") -> Iterator[Path]:
-    """Yield the path of a new empty file in `folder`; it is removed at the end if it still has that name.
+    """Temporary file: the path of a new empty one in `folder`; it is removed at the end if it still has that name.
 
     The name ends in `suffix`, which writers of some formats add where it is missing.
 
@@ -61,7 +61,7 @@ def temporary_in(folder: Path, suffix: str = "") -> Iterator[Path]:
 
 
 def sweep(folder: Path) -> None:
-    """Remove the temporary files in `folder` whose processes are dead; says nothing if it cannot.
+    """Clean-up of the temporary files in `folder` whose processes are dead; says nothing if it cannot.
 
     Of this machine's their locks tell, of others' that they were left alone for a day.
     """

@@ -1,4 +1,4 @@
-"""The image file of a frame: found in the set's own folder, and named as no other."""
+"""Image file of a frame: found in the set's own folder, and named as no other."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ log = logging.getLogger("raymarch")
 
 
 def frame_file(folder: Path, root: Path, text: object, where: str, follow_links: bool = False) -> Path:
-    """The image that a frame's path leads to, .png or what is there of other formats if it has no suffix.
+    """Image file that a frame's path leads to, .png or what is there of other formats if it has no suffix.
 
     It must lie in the folder, which is `root` once links are followed: a data set of strangers shall not read other
     files. With `follow_links` a link in it may lead out; an absolute path or one with `..` may not even then.
@@ -107,7 +107,7 @@ def _instead(file: Path) -> str:
 
 
 def unique_names(files: Sequence[Path], folder: Path) -> list[str]:
-    """A name a file, no two of which are one file name on any disk: where letter case or Unicode's spellings are one.
+    """Unique file names, no two the same on any disk: where letter case or Unicode's spellings are one.
 
     The files' stems, or their paths within the folder where that tells more of them apart; a number where nothing does.
 

@@ -22,7 +22,7 @@ MOST_FRAMES = 20_000
 
 
 class Frame(NamedTuple):
-    """An image of a set and its camera.
+    """Frame: an image file of a set and its camera.
 
     Attributes:
         file: the image; `frame_file` finds it by what the set calls it.
@@ -34,13 +34,13 @@ class Frame(NamedTuple):
 
 
 def require_few(count: int, source: Path) -> None:
-    """RaymarchError for more frames than any set has."""
+    """Limit check: RaymarchError for more frames than any set has."""
     if count > MOST_FRAMES:
         raise RaymarchError(f"{source}: has {count:,} frames, want at most {MOST_FRAMES:,}; split it")
 
 
 def views_of_frames(frames: Sequence[Frame], folder: Path, source: Path, *, for_fit: bool = True) -> Views:
-    """The views of frames whose images exist; the log says which do not, and what is doubtful about the first camera.
+    """Views of frames whose images exist; the log says which do not, and what is doubtful about the first camera.
 
     All images have one size, that of the first, because `Views` holds them in one array: `decode` refuses others.
 
@@ -64,7 +64,7 @@ def views_of_frames(frames: Sequence[Frame], folder: Path, source: Path, *, for_
 
 
 def pinhole(settings: Mapping, width: int, height: int, where: str) -> Camera:
-    """The camera of a frame by the names that instant-ngp gave to its numbers; lenses must be ideal.
+    """Pinhole camera of a frame by instant-ngp's keys (fl_x, cx, camera_angle_x); lenses must be ideal.
 
     Args:
         settings: `transform_matrix`, which is `world_from_camera` with camera axes x right, y up, looking along -z;
@@ -118,7 +118,7 @@ def _focal_of_angle(angle: float, world_from_camera: np.ndarray, width: int, hei
 
 
 def matrix(value: object, where: str) -> np.ndarray:
-    """Four lists of four numbers, as a file has them, as (4, 4) f64; else RaymarchError.
+    """Matrix (4, 4) f64 of four lists of four numbers, as a file has them; else RaymarchError.
 
     Example:
         >>> matrix([[1, 0, 0, 0]] * 4, "frame 0: pose").shape
@@ -130,7 +130,7 @@ def matrix(value: object, where: str) -> np.ndarray:
 
 
 def number(value: object, where: str) -> float:
-    """A number of a file as a float; booleans are none, though Python says so; else RaymarchError.
+    """Number of a file as a float; booleans are none, though Python says so; else RaymarchError.
 
     Example:
         >>> number(3, "frame 0: fl_x")

@@ -1,4 +1,4 @@
-"""Layouts of image sets that no reader reads: how each is recognised, and what to do instead."""
+"""Foreign layouts of image sets that no reader reads: how each is recognised, and what to do instead."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from raymarch.io.images.decode import SUFFIXES
 
 
 class Layout(NamedTuple):
-    """A way to lay out images and cameras.
+    """Foreign layout of images and cameras.
 
     Attributes:
         name: what it is called and recognised by.

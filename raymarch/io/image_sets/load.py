@@ -1,4 +1,4 @@
-"""Image sets of any known layout."""
+"""Loader of image sets of any known layout."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def load_views(
     for_fit: bool = True,
     reader: Reader | str | None = None,
 ) -> Views:
-    """The views of one split of an image set, whose layout is found out from its files.
+    """Views of one split of an image set, whose layout is found out from its files.
 
     Args:
         path: the set's folder, itself a link or not.

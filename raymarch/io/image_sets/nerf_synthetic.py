@@ -1,4 +1,4 @@
-"""NeRF-synthetic, a layout of image sets: `transforms_<split>.json` beside folders of images."""
+"""NeRF-synthetic (Blender) image sets: `transforms_<split>.json` beside folders of images."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FILES = "transforms_*.json"
 
 
 def detect(folder: Path) -> bool:
-    """Whether any of the folder's transforms files lists frames as the layout does."""
+    """Detection: whether any of the folder's transforms files lists frames as the layout does."""
     return any(_lists_frames(path) for path in sorted(folder.glob(FILES)))
 
 
@@ -33,7 +33,7 @@ def _lists_frames(path: Path) -> bool:
 def read(
     folder: str | os.PathLike[str], split: str = "train", *, follow_links: bool = False, for_fit: bool = True
 ) -> Views:
-    """The views of one split.
+    """Views of one split.
 
     The json has what `frames.pinhole` reads, for all frames or in one; and `frames` with `file_path` (.png if it has no
     suffix) and `transform_matrix`. Images that are missing are left out and named in the log. `follow_links` and

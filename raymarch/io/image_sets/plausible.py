@@ -1,4 +1,4 @@
-"""Numbers of cameras that no lens has: said with their frame, before anything is made of them."""
+"""Plausibility of intrinsics: numbers that no lens has, said with their frame, before anything is made of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SHORT = 1 / 12  # of the width, a field of view of 161 degrees
 
 
 def require_plausible(focal: Sequence[float], principal: Sequence[float], width: int, height: int, where: str) -> None:
-    """RaymarchError, opened by `where`, for a focal or principal point that is off by orders of magnitude.
+    """Intrinsics check: RaymarchError, opened by `where`, for a focal or principal point off by orders of magnitude.
 
     Example:
         >>> require_plausible((500, 500), (200, 150), 400, 300, "frame 0")
@@ -44,7 +44,7 @@ def require_plausible(focal: Sequence[float], principal: Sequence[float], width:
 
 
 def doubt(camera: Camera) -> str:
-    """What speaks against a focal or principal point that may be meant otherwise; or nothing.
+    """Warning about a focal or principal point that may be meant otherwise; or "".
 
     Example:
         >>> doubt(Camera(np.eye(4), (500, 500), (0.5, 0.5), 400, 300))

@@ -1,4 +1,4 @@
-"""Readers of image sets: the record of one, and which of several reads a folder."""
+"""Reader of image sets: the record of one, and which of several reads a folder."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _is_pattern(text: str) -> bool:
 
 @dataclass(frozen=True)
 class Reader:
-    """A reader of image sets of one layout: pass one to `rm.load_views` as `reader=`.
+    """Reader of image sets of one layout: pass one to `rm.load_views` as `reader=`.
 
     Attributes:
         name: what it is called in messages, and by `reader=` where it is one of raymarch's own.
@@ -67,12 +67,12 @@ class Reader:
         hold_parts(self)
 
     def has_files(self, folder: Path) -> bool:
-        """Whether a folder has any of the files that the layout is known by."""
+        """Test of a folder: whether it has any of the files that the layout is known by."""
         return folder.is_dir() and any(next(folder.glob(pattern), None) is not None for pattern in self.files)
 
 
 def reader_of(folder: Path, readers: Sequence[Reader]) -> Reader | None:
-    """The reader of a folder: the most specific one that recognises it, else one of which it has files, else None.
+    """Reader of a folder: the most specific one that recognises it, else one of which it has files, else None.
 
     Raises RaymarchError where two that are equally specific claim it, with their names.
     """
@@ -83,5 +83,5 @@ def reader_of(folder: Path, readers: Sequence[Reader]) -> Reader | None:
 
 
 def read_views(reader: Reader, folder: Path, split: str, **options: bool) -> Views:
-    """The views of one split; RaymarchError where they cannot be read."""
+    """Views of one split; RaymarchError where they cannot be read."""
     return called(reader, "read", folder, folder, split, kind=Views, wanted="rm.Views", **options)

@@ -1,4 +1,4 @@
-"""Image files as uint8 arrays of one size, decoded side by side."""
+"""Image decoder: files as uint8 arrays of one size, decoded in parallel."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ FOREIGN = [  # what files that are no image of ours begin with, from which byte 
 
 
 class Header(NamedTuple):
-    """What an image's header says: its size, channels once decoded, and what a person should know of the rest."""
+    """Image header: size, channels once decoded, and what a person should know of the rest."""
 
     width: int
     height: int
@@ -99,7 +99,7 @@ def decode(paths: Sequence[Path], *, for_fit: bool = True) -> np.ndarray:
 
 
 def require_room(paths: Sequence[Path], for_fit: bool) -> Header:
-    """The first image's header, which stands for all; RaymarchError where so many of its size take too much memory."""
+    """Header of the first image, which stands for all; RaymarchError where so many of its size do not fit."""
     first, count = _header(paths[0]), len(paths)
     one = first.width * first.height
     held = count * one * first.channels

@@ -1,4 +1,4 @@
-"""Pictures as PNG files."""
+"""PNG writer of images, depths and comparisons."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PICTURE = checks.Check("numbers (height, width, 1, 3 or 4), floats in 0..1 or ui
 
 @checked(path=checks.path, overwrite=checks.flag, limit=checks.number(0, above=True))
 def write_png(path: str | os.PathLike[str], image: Numbers, overwrite: bool = False, *, limit: float = 1.0) -> None:
-    """Write an image (height, width) or (height, width, channel) as an 8 bit PNG; the file is replaced in one step.
+    """PNG writer of an image (height, width) or (height, width, channel), 8 bit; the file is replaced in one step.
 
     Args:
         path: ends in .png.
@@ -81,7 +81,7 @@ def _bytes(path: str | os.PathLike[str], image: np.ndarray, limit: float) -> np.
 
 
 def require_pictures(paths: Iterable, overwrite: bool = False) -> None:
-    """RaymarchError where pictures cannot be written to `paths`, or would replace what may not be replaced."""
+    """Write check: RaymarchError where pictures cannot be written to `paths`, or would replace what must stay."""
     paths = list(paths)
     for path in paths:
         if Path(path).suffix.lower() != ".png":
@@ -91,7 +91,7 @@ def require_pictures(paths: Iterable, overwrite: bool = False) -> None:
 
 
 def is_picture(path: str | os.PathLike[str]) -> bool:
-    """Whether raymarch wrote the file: a PNG that says so before its pixels begin."""
+    """Authorship of a PNG: whether it says before its pixels begin that raymarch wrote it."""
     with Path(path).open("rb") as file:
         head = file.read(512)
     said = b"tEXt" + "\0".join(MARK).encode()
@@ -106,7 +106,7 @@ def write_depth(
     *,
     overwrite: bool = False,
 ) -> None:
-    """Write depths (height, width) as a grey picture: `near` white, `far` dark, nothing met black.
+    """Depth map (height, width) written as a grey picture: `near` white, `far` dark, nothing met black.
 
     Near and far are the picture's own where they are not given; give them for pictures that belong together.
     """
@@ -121,7 +121,7 @@ def write_depth(
 
 
 def write_comparison(path: str | os.PathLike[str], image: Numbers, truth: Numbers, *, overwrite: bool = False) -> None:
-    """Write rendered, true and 4 x their difference side by side, each (height, width, 3) in 0..1."""
+    """Comparison picture: rendered, true and 4 x their difference side by side, each (height, width, 3) in 0..1."""
     error = np.clip(4 * np.abs(np.clip(image, 0, 1) - truth), 0, 1)
     write_png(path, np.concatenate([np.clip(image, 0, 1), truth, error], axis=1), overwrite)
 
@@ -133,7 +133,7 @@ def folder_for(
     outside: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
 ) -> Path:
-    """The folder `path`, made if its parent exists, once pictures of these names (without .png) can go there.
+    """Output folder `path`, made if its parent exists, once pictures of these names (without .png) can go there.
 
     Raises RaymarchError where they cannot, where one would replace what may not be replaced, or where the folder lies
     in the image set `outside`.

@@ -1,4 +1,4 @@
-"""Formats of volume files: the record of one, and what is asked of any."""
+"""Format of volume files: the record of one, and what is asked of any."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _suffixes(value: Any) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Format:
-    """A format of volume files: pass one to `rm.save`, `rm.load` and `rm.describe` as `format=`.
+    """Format of volume files: pass one to `rm.save`, `rm.load` and `rm.describe` as `format=`.
 
     Attributes:
         name: what it is called in messages, and by `format=` where it is one of raymarch's own.
@@ -72,13 +72,13 @@ class Format:
         hold_parts(self)
 
     def suffix_of(self, path: str | os.PathLike[str]) -> str:
-        """The suffix of the format that the path ends in; "" if it is none of them."""
+        """Suffix of the format that the path ends in; "" if it is none of them."""
         name = Path(path).name.lower()
         return next((one for one in self.suffixes if name.endswith(one) and name != one), "")
 
 
 def format_of(path: Path, formats: Sequence[Format]) -> Format:
-    """The format that a file has by its content, by its suffix too where several claim it.
+    """Format of a file by its content, by its suffix too where several claim it.
 
     A file that none recognises is left to the format of its suffix, which says what is wrong with it.
 
@@ -96,7 +96,7 @@ def format_of(path: Path, formats: Sequence[Format]) -> Format:
 
 
 def known(formats: Sequence[Format]) -> str:
-    """The formats and their suffixes, for a message.
+    """Known formats and their suffixes, for a message.
 
     Example:
         >>> from raymarch.io.volumes.formats import FORMATS
@@ -107,19 +107,19 @@ def known(formats: Sequence[Format]) -> str:
 
 
 def read_volume(format: Format, path: Path) -> Volume:
-    """The volume of a file; RaymarchError where it cannot be read."""
+    """Volume of a file; RaymarchError where it cannot be read."""
     return called(format, "read", path, path, kind=Volume, wanted="an rm.Volume")
 
 
 def summary_of(format: Format, path: Path) -> VolumeSummary:
-    """The summary of a file; RaymarchError where it cannot be read."""
+    """Summary of a file; RaymarchError where it cannot be read."""
     if format.describe is None:
         return VolumeSummary.of(read_volume(format, path), path.stat().st_size)
     return called(format, "describe", path, path, kind=VolumeSummary, wanted="an rm.VolumeSummary")
 
 
 def is_volume(path: Path, formats: Sequence[Format]) -> bool:
-    """Whether the file is a volume that one of the formats reads."""
+    """Detection: whether the file is a volume that one of the formats reads."""
     try:
         summary_of(format_of(path, formats), path)
     except RaymarchError:
@@ -130,7 +130,7 @@ def is_volume(path: Path, formats: Sequence[Format]) -> bool:
 def require_target(
     path: str | os.PathLike[str], formats: Sequence[Format], overwrite: bool = False, *, size: int = 0
 ) -> Format:
-    """The format whose suffix the path has, if `size` bytes could be written there: asked before long work.
+    """Format whose suffix the path has, if `size` bytes could be written there: asked before long work.
 
     Raises RaymarchError for the suffix of no format or of more than one, and where nothing can be written or what is
     there would be lost.
@@ -147,7 +147,7 @@ def require_target(
 
 
 def write_volume(format: Format, volume: Volume, path: str | os.PathLike[str]) -> None:
-    """Write a volume in one step: if the format's `write` fails, an older file stays as it was, and nothing is left.
+    """Atomic write of a volume: if the format's `write` fails, an older file stays as it was, and nothing is left.
 
     Raises RaymarchError, in which the path has its own name, not that of the temporary file.
     """

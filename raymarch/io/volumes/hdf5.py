@@ -1,4 +1,4 @@
-"""HDF5, a format of volume files; docs/hdf5.md describes it."""
+"""HDF5 format of volume files; docs/hdf5.md describes it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LARGEST_CHUNK = 128 << 10
 
 
 def detect(path: str | os.PathLike[str]) -> bool:
-    """Whether the file is HDF5 and says that it is a volume of raymarch's, of whatever version."""
+    """Detection: whether the file is HDF5 and says that it is a volume of raymarch's, of whatever version."""
     try:
         with h5py.File(path, "r") as file:
             return file.attrs.get("format") in (schema.FORMAT, schema.FORMAT.encode())
@@ -36,7 +36,7 @@ def detect(path: str | os.PathLike[str]) -> bool:
 
 
 def write(volume: Volume, path: str | os.PathLike[str]) -> None:
-    """Write a volume to `path`, which `rm.save` has moved to its place then.
+    """HDF5 writer of a volume to `path`, which `rm.save` has moved to its place then.
 
     Raises RaymarchError for a disk that refuses, a type other than float32 and float64, and provenance that is not
     plain or longer than 1 MiB.
@@ -59,7 +59,7 @@ def write(volume: Volume, path: str | os.PathLike[str]) -> None:
 
 
 def read(path: str | os.PathLike[str]) -> Volume:
-    """The volume of a file, checked against the digest that it carries.
+    """Volume of a file, checked against the digest that it carries.
 
     Raises RaymarchError that names the file, what is wrong and the cure: a missing, damaged, altered, too large or
     foreign file, or one that would read other files.
@@ -80,7 +80,7 @@ def read(path: str | os.PathLike[str]) -> Volume:
 
 
 def describe(path: str | os.PathLike[str]) -> VolumeSummary:
-    """What a volume file holds, read without its arrays; so their digest is not checked, `read` does that.
+    """Summary of a volume file, read without its arrays; so their digest is not checked, `read` does that.
 
     Raises RaymarchError as `read` does.
     """

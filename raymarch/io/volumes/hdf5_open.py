@@ -1,4 +1,4 @@
-"""The one opener of HDF5 files: whatever is strange about a file is refused before its arrays are read."""
+"""Safe opening of HDF5 files: whatever is strange about one is refused before its arrays are read."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def opened(path: str | os.PathLike[str], kind: str, version: int, names: tuple[s
 
 
 def attributes(item: h5py.File | h5py.Dataset) -> dict[str, np.ndarray]:
-    """The attributes of a file or dataset as arrays; RaymarchError for too many, too large or of a strange type."""
+    """Attributes of a file or dataset as arrays; RaymarchError for too many, too large or of a strange type."""
     if len(item.attrs) > MOST_ATTRIBUTES:
         raise RaymarchError(f"{item.file.filename}: {item.name} has {len(item.attrs)} attributes; {CURE}")
     found = {}
@@ -72,7 +72,7 @@ def attributes(item: h5py.File | h5py.Dataset) -> dict[str, np.ndarray]:
 
 
 def declared_bytes(dataset: h5py.Dataset) -> int:
-    """How many bytes of memory a dataset asks for."""
+    """Declared size [byte] of a dataset in memory."""
     return math.prod(dataset.shape) * dataset.dtype.itemsize
 
 

@@ -1,4 +1,4 @@
-"""What a volume file holds: its datasets and attributes, their digest, and the checks of both."""
+"""HDF5 schema of a volume file: its datasets and attributes, their digest, and the checks of both."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LARGEST_PROVENANCE = 1 << 20  # bytes of its text
 
 
 def arrays_of(volume: Volume, path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
-    """The datasets, little-endian."""
+    """Datasets of a volume, little-endian."""
     for name, array in (("density", volume.density), ("features", volume.features)):
         if array.dtype.newbyteorder("<").str not in FLOATS:
             raise RaymarchError(f"{path}: {name} is {array.dtype}, want float32 or float64; convert it with astype")
@@ -54,7 +54,7 @@ def arrays_of(volume: Volume, path: str | os.PathLike[str]) -> dict[str, np.ndar
 
 
 def notes_of(volume: Volume) -> Notes:
-    """The attributes by owner and name; texts have a fixed length, for those of variable length bear no checksum."""
+    """Attributes by owner and name; texts have a fixed length, for those of variable length bear no checksum."""
     activation = volume.activation
     values: dict[tuple[str, str], str | int | float] = {
         ("/", "format"): FORMAT,

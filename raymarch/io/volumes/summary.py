@@ -28,7 +28,7 @@ BYTES = whole(0, 1 << 62)
 
 @dataclass(frozen=True, eq=False)
 class VolumeSummary:
-    """What a volume file holds, without its arrays; `describe` of a volume format returns it.
+    """Summary of a volume file, without its arrays; `describe` of a volume format returns it.
 
     Attributes:
         shape: count of samples (x, y, z).
@@ -60,13 +60,13 @@ class VolumeSummary:
     @classmethod
     @checked(volume=VOLUME, bytes_on_disk=BYTES)
     def of(cls, volume: Volume, bytes_on_disk: int) -> VolumeSummary:
-        """The summary of a volume that is loaded, from a file of so many bytes."""
+        """Summary of a volume that is loaded, from a file of so many bytes."""
         size = volume.density.nbytes + volume.features.nbytes
         return cls(
             volume.shape, volume.degree, volume.box, volume.activation, bytes_on_disk, size, dict(volume.provenance)
         )
 
     def record(self) -> dict:
-        """The same as plain numbers, texts and lists, for printing."""
+        """Summary as plain numbers, texts and lists, for printing."""
         plain = {**asdict(self), "box": self.box.tolist(), "provenance": dict(self.provenance)}
         return {**plain, "shape": list(self.shape)}

@@ -21,7 +21,7 @@ from raymarch.io.volumes.summary import VolumeSummary
 def save(
     volume: Volume, path: str | os.PathLike[str], overwrite: bool = False, *, format: Format | str | None = None
 ) -> None:
-    """Write a volume to a file in one step: if it fails, an older file of that name stays as it was.
+    """Volume written to a file in one step: if it fails, an older file of that name stays as it was.
 
     Args:
         volume: a Volume.
@@ -45,7 +45,7 @@ def load(
     format: Format | str | None = None,
     activations: Sequence[DensityActivation | ColourActivation] = (),
 ) -> Volume:
-    """The volume of a file, in HDF5 checked against the digest that it carries.
+    """Volume of a file, in HDF5 checked against the digest that it carries.
 
     Args:
         path: of the file.
@@ -66,7 +66,7 @@ def load(
 
 @checked(path=checks.path, format=FORMAT)
 def describe(path: str | os.PathLike[str], *, format: Format | str | None = None) -> VolumeSummary:
-    """What a volume file holds; in HDF5 read without its arrays, so their digest is not checked, `load` does that.
+    """Summary of a volume file; in HDF5 read without its arrays, so their digest is not checked, `load` does that.
 
     Args:
         path: of the file.
@@ -83,12 +83,12 @@ def describe(path: str | os.PathLike[str], *, format: Format | str | None = None
 
 
 def require_target(path: str | os.PathLike[str], overwrite: bool = False, *, size: int = 0) -> None:
-    """RaymarchError where `save` could not write `size` bytes to `path`: asked before long work, not after it."""
+    """Write check before long work: RaymarchError where `save` could not write `size` bytes to `path`."""
     formatting.require_target(path, FORMATS, overwrite, size=size)
 
 
 def bytes_of_file(shape: tuple[int, int, int], degree: int) -> int:
-    """About how large the file of a fit becomes [byte]: packed it is half of the numbers, all where nothing is empty.
+    """Estimated file size of a fit [byte]: packed it is half of the numbers, all where nothing is empty.
 
     Example:
         >>> bytes_of_file((100, 100, 100), 1)

@@ -14,7 +14,7 @@ from raymarch.kernels.numeric import at_least, at_most, exp, log1p_unit
 
 @dataclass(frozen=True)
 class DensityFunctions:
-    """sigma times scale of raw + shift, its slope, and both of one number where that is less than each alone."""
+    """Density activation of kernels: sigma times scale of raw + shift, its slope, and both where that is less work."""
 
     value: Callable
     slope: Callable
@@ -23,7 +23,7 @@ class DensityFunctions:
 
 @dataclass(frozen=True)
 class ColourFunctions:
-    """Colour of a sum over harmonics, and its slope by that sum as a function of the colour."""
+    """Colour activation of kernels: colour of a sum over harmonics, and its slope by that sum from the colour."""
 
     value: Callable
     slope: Callable
@@ -41,7 +41,7 @@ def softplus_slope(x):
 
 @ti.func
 def softplus_and_slope(x):
-    """By one exponential."""
+    """Softplus and its slope by one exponential."""
     e = exp(-ti.abs(x))
     return at_least(x, 0.0) + log1p_unit(e), ti.select(x > 0, 1.0, e) / (1.0 + e)
 
@@ -53,7 +53,7 @@ def relu(x):
 
 @ti.func
 def relu_slope(x):
-    """At the kink that from below."""
+    """Slope of ReLU; at the kink that from below."""
     return ti.select(x > 0, 1.0, 0.0)
 
 
@@ -64,7 +64,7 @@ def exponential(x):
 
 @ti.func
 def exponential_slope(x):
-    """At the bound that from below."""
+    """Slope of the exponential; at the bound that from below."""
     return ti.select(x <= MAX_EXPONENT, exp(ti.min(x, MAX_EXPONENT)), 0.0)
 
 
@@ -108,19 +108,19 @@ COLOUR_FUNCTIONS = {
 
 @ti.func
 def density(variant: ti.template(), x):
-    """sigma times scale, of raw + shift."""
+    """Density activation: sigma times scale, of raw + shift."""
     return variant.density.value(x)
 
 
 @ti.func
 def density_slope(variant: ti.template(), x):
-    """d density / d x; at a kink that from below."""
+    """Slope of the density activation, d density / d x; at a kink that from below."""
     return variant.density.slope(x)
 
 
 @ti.func
 def density_and_slope(variant: ti.template(), x):
-    """`density` and `density_slope` of one x."""
+    """Density activation and its slope of one x."""
     y, s = ti.cast(0.0, float), ti.cast(0.0, float)
     if ti.static(variant.density.value_and_slope):
         y, s = variant.density.value_and_slope(x)
@@ -131,7 +131,7 @@ def density_and_slope(variant: ti.template(), x):
 
 @ti.func
 def colour(variant: ti.template(), x):
-    """Colour of the sum over harmonics, lane by lane."""
+    """Colour activation of the sum over harmonics, lane by lane."""
     y = x
     for c in ti.static(range(x.n)):
         y[c] = variant.colour.value(x[c])
@@ -140,7 +140,7 @@ def colour(variant: ti.template(), x):
 
 @ti.func
 def colour_slope(variant: ti.template(), y):
-    """d colour / d sum, of the colour itself; 0 where "clamped" is at its clamp."""
+    """Slope of the colour activation, d colour / d sum, of the colour; 0 where "clamped" is at its clamp."""
     s = y
     for c in ti.static(range(y.n)):
         s[c] = variant.colour.slope(y[c])

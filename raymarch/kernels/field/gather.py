@@ -13,12 +13,12 @@ from raymarch import runtime
 
 
 def is_flat(field) -> bool:
-    """Whether samples lie in memory in the order of their indices, without blocks."""
+    """Flat layout: whether samples lie in memory in the order of their indices, without blocks."""
     return len(field.parent(2).shape) <= len(field.shape) - 3
 
 
 def steps_of(field) -> tuple[tuple[int, ...], ...]:
-    """What the next sample along x, y and z adds to the index of `lowest`."""
+    """Strides: what the next sample along x, y and z adds to the index of `lowest`."""
     before = (0,) * (len(field.shape) - 3)
     if is_flat(field):
         _, ny, nz = field.shape[-3:]
@@ -27,7 +27,7 @@ def steps_of(field) -> tuple[tuple[int, ...], ...]:
 
 
 def mask_of(field) -> int:
-    """All bits that a sample's place can have."""
+    """Bit mask of all places that a sample can have."""
     return (1 << (math.prod(field.shape) - 1).bit_length()) - 1
 
 
@@ -60,7 +60,7 @@ def lowest_of_slot(part: ti.template(), slot, cell):
 
 @ti.func
 def gather(values: ti.template(), cell, f):
-    """Interpolated value, a number or a vector; `f` is the position within the cell, 0..1 an axis."""
+    """Trilinear interpolation of a number or a vector; `f` is the position within the cell, 0..1 an axis."""
     at = lowest(values, cell)
     x = ti.Vector(ti.static(steps_of(values)[0]))
     y = ti.Vector(ti.static(steps_of(values)[1]))
@@ -78,7 +78,7 @@ def gather(values: ti.template(), cell, f):
 
 @ti.func
 def gather_slope(values: ti.template(), cell, f):
-    """Interpolated value and its derivative along each axis of index space."""
+    """Trilinear interpolation and its derivative along each axis of index space."""
     i, j, k = cell[0], cell[1], cell[2]
     x00, x01 = values[i + 1, j, k] - values[i, j, k], values[i + 1, j, k + 1] - values[i, j, k + 1]
     x10, x11 = values[i + 1, j + 1, k] - values[i, j + 1, k], values[i + 1, j + 1, k + 1] - values[i, j + 1, k + 1]
@@ -92,7 +92,7 @@ def gather_slope(values: ti.template(), cell, f):
 
 @ti.func
 def add(part: ti.template(), at, value: ti.template()):
-    """part[at] += value; on the CPU a slot has one writer, so a plain add does."""
+    """Accumulation part[at] += value; on the CPU a slot has one writer, so a plain add does."""
     if ti.static(runtime.on_cpu()):
         part[at] = part[at] + value
     else:

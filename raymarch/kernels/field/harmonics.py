@@ -21,7 +21,7 @@ C33 = sqrt(35 / (2 * pi)) / 4
 
 @ti.func
 def basis(degree: ti.template(), d):
-    """Y_k(d) for the (degree + 1)^2 harmonics of a unit direction d, ordered l = 0, 1, ... and m = -l .. l."""
+    """Spherical harmonics Y_k(d), (degree + 1)^2 of them, of a unit direction d; l = 0, 1, ... and m = -l .. l."""
     Y = ti.Vector.zero(float, (degree + 1) ** 2)
     x, y, z = d[0], d[1], d[2]
     Y[0] = C00

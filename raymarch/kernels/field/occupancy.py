@@ -1,4 +1,4 @@
-"""Which cells hold anything, and how far each is from the nearest that does."""
+"""Occupancy grid for empty-space skipping: cells that hold anything, and their chessboard distance transform."""
 
 import taichi as ti
 
@@ -14,13 +14,13 @@ def occupy_all(grid: ti.template()):
 
 @ti.kernel
 def occupy(grid: ti.template()):
-    """Forget what was known to be empty."""
+    """Reset of the occupancy: nothing is known to be empty."""
     occupy_all(grid)
 
 
 @ti.kernel
 def prepare(grid: ti.template()):
-    """A grid's marks as those of one that nobody has written to: all cells allowed and occupied, no block touched."""
+    """Initial marks of a grid that nobody has written to: all cells allowed and occupied, no block touched."""
     occupy_all(grid)
     for I in ti.grouped(grid.hull_mask):
         grid.hull_mask[I] = ti.u8(1)
@@ -63,7 +63,7 @@ def mark_empty(grid: ti.template()):
 
 @ti.kernel
 def spread(far: ti.template(), scratch: ti.template(), cells: ti.math.ivec3, axis: ti.template()):
-    """far = min over the cells y of a line of max(|x - y|, far_y): three axes in turn: chessboard distance."""
+    """Chessboard distance transform, one of three axes in turn: far = min over y of a line of max(|x - y|, far_y)."""
     n = cells[axis]
     others = ti.static([a for a in range(3) if a != axis])
     for u, v in ti.ndrange(cells[others[0]], cells[others[1]]):

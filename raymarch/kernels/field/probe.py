@@ -1,4 +1,4 @@
-"""Values of one function of one number, to hold against what they should be."""
+"""Evaluation of an activation function of one number, to hold against what it should be."""
 
 import taichi as ti
 

@@ -1,4 +1,4 @@
-"""Between another library's arrays and the grid, its rays and their image: each a single copy in the process's memory.
+"""Copies between PyTorch tensors and the grid, its rays and their image, each a single one in the process's memory.
 
 A template is an array (channel, i, j, k) of red, green, blue and density; index space has its axes in that order, so
 that both sides are walked in the order of memory. The grid holds colour as the coefficient of the first harmonic.

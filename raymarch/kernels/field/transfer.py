@@ -1,4 +1,4 @@
-"""Between NumPy arrays and the grid, and from one resolution to the next."""
+"""Transfer between NumPy arrays and the grid, and resampling from one resolution to the next."""
 
 import taichi as ti
 

@@ -1,4 +1,4 @@
-"""Which cells of a box could hold anything, by the images' alpha: the visual hull (Laurentini 1994).
+"""Visual hull (Laurentini 1994): the cells of a box that could hold anything, by the images' alpha.
 
 Conservative but for the faintest pixels: alpha up to 2 of 255 counts as empty.
 """

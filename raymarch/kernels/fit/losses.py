@@ -31,7 +31,7 @@ def huber_slope(x):
 
 @ti.func
 def truth(rays: ti.template(), r, background):
-    """The colour ray r should have: its pixel over the background."""
+    """Target colour of ray r: its pixel over the background."""
     t = rays.target[r]
     return ti.Vector([t[0], t[1], t[2]]) * t[3] + background * (1.0 - t[3])
 

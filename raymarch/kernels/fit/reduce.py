@@ -1,4 +1,4 @@
-"""Add the slots' gradient buffers up, in fixed order, and leave them clean: only where something was written."""
+"""Gradient reduction over slots, in fixed order (deterministic), which leaves them clean: only what was written."""
 
 import taichi as ti
 
@@ -7,7 +7,7 @@ from raymarch.kernels.numeric import finite
 
 @ti.func
 def block_of(b, blocks):
-    """The b-th block, last axis fastest."""
+    """Block by its number b, last axis fastest."""
     return ti.Vector([b // (blocks[1] * blocks[2]), (b // blocks[2]) % blocks[1], b % blocks[2]])
 
 

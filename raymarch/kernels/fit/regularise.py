@@ -22,7 +22,7 @@ QUANTITIES = (DENSITY_DIFFERENCE, COLOUR_DIFFERENCE, OPTICAL_DEPTH)
 
 @ti.func
 def variation_of_density(x):
-    """sqrt(x^2 + eps^2) - eps (Charbonnier et al. 1994)."""
+    """Total variation of density: sqrt(x^2 + eps^2) - eps (Charbonnier et al. 1994)."""
     return ti.sqrt(x * x + EPS_DENSITY**2) - EPS_DENSITY
 
 
@@ -33,7 +33,7 @@ def variation_of_density_slope(x):
 
 @ti.func
 def variation_of_colour(x):
-    """The same with an eps of its own."""
+    """Total variation of colour: the same with an eps of its own."""
     return ti.sqrt(x * x + EPS_FEATURES**2) - EPS_FEATURES
 
 
@@ -44,7 +44,7 @@ def variation_of_colour_slope(x):
 
 @ti.func
 def sparsity(x):
-    """ln(1 + 2 x^2) (Cauchy, as in Barron 2019)."""
+    """Sparsity penalty: ln(1 + 2 x^2) (Cauchy, as in Barron 2019)."""
     return ti.log(1.0 + 2.0 * x * x)
 
 
@@ -55,7 +55,7 @@ def sparsity_slope(x):
 
 @ti.func
 def chosen(grid: ti.template(), B, b, shift, shape, seed, step, chance):
-    """Whether the block is drawn this step and lies on an occupied block of the layout."""
+    """Random draw: whether the block is taken this step and lies on an occupied block of the layout."""
     middle = ti.min(ti.max(B * EDGE - shift + EDGE // 2, 0), shape - 1) // grid.block
     return hash_u32(seed, step, b) < chance and grid.block_occupied[middle] != 0
 

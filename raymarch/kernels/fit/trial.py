@@ -7,7 +7,7 @@ NUMBERS = ti.types.ndarray(dtype=ti.f64, ndim=1)
 
 
 class NotANumber(Exception):
-    """A function gives something else than one number; Taichi aborts the process where that is stored as one."""
+    """Error of a function that gives something else than one number; Taichi aborts where that is stored as one."""
 
 
 def is_number(result) -> bool:

@@ -1,4 +1,4 @@
-"""Last arguments of every march kernel, in their order."""
+"""March call: the last arguments of every march kernel, in their order."""
 
 from __future__ import annotations
 

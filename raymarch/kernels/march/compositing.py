@@ -14,7 +14,7 @@ def is_alive(variant: ti.template(), T, min_transmittance):
 
 @ti.func
 def contributes(variant: ti.template(), weight, min_weight):
-    """Whether a sample's colour is looked at."""
+    """Contribution test: whether a sample's colour is looked at."""
     on = ti.abs(weight) >= min_weight
     if ti.static(not variant.mode.ends):
         on = True
@@ -23,7 +23,7 @@ def contributes(variant: ti.template(), weight, min_weight):
 
 @ti.func
 def background_of(variant: ti.template(), background):
-    """The background as the mode sees it."""
+    """Background as the mode sees it."""
     b = ti.Vector([background[0], background[1], background[2]])
     if ti.static(not variant.mode.background):
         b = ti.Vector.zero(float, 3)
@@ -32,5 +32,5 @@ def background_of(variant: ti.template(), background):
 
 @ti.func
 def composite(variant: ti.template(), T, tau):
-    """Weight, and T after it."""
+    """Compositing of one sample: weight, and transmittance T after it."""
     return variant.mode.composite(T, tau, variant.mode.step_transmittance(tau))

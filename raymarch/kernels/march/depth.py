@@ -1,4 +1,4 @@
-"""How far away what a ray meets is: the mean of the march's weights."""
+"""Depth of rays: mean distance by the march's weights."""
 
 import taichi as ti
 

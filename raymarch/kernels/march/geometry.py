@@ -1,4 +1,4 @@
-"""The march as a function of where the rays run: its adjoint and its tangents, by origin, direction and step length.
+"""Geometry gradients of the march: adjoint and tangents by the rays' origin, direction and step length.
 
 Same loop and letters as `march`; the ray is replayed, nothing is kept per sample. Positions move in index space, where
 the box stays 0..top, so a moved box is a moved ray. Directions enter twice: as the way of the ray, and as the heading
@@ -25,7 +25,7 @@ from raymarch.kernels.rays.traverse import clip_faces, empty_steps, jitter_of, s
 
 @ti.func
 def colour_slopes(grid: ti.template(), variant: ti.template(), cell, f, Y, slope_of_Y):
-    """Colour, and its derivative by position in index space and by heading, both (3, 3); 1 for a line integral."""
+    """Colour, and its derivative by index-space position and view direction, both (3, 3); 1 for a line integral."""
     colour = ti.Vector.one(float, 3)
     by_position, by_heading = ti.Matrix.zero(float, 3, 3), ti.Matrix.zero(float, 3, 3)
     if ti.static(variant.mode.colour):

@@ -1,4 +1,4 @@
-"""Compositing along rays, its adjoint and its tangent: the same loop three times.
+"""Ray marching: compositing along rays, its adjoint and its tangent, the same loop three times.
 
 Letters: sigma extinction [1/world unit], tau = sigma width the optical depth of a step, T transmittance, weight what a
 sample adds of its colour (`compositing` has the rules), t distance, dt step; gradients are d_ + name. Quadrature:
@@ -89,7 +89,7 @@ def adjoint_of_ray(
     grid: ti.template(), rays: ti.template(), variant: ti.template(), r, slot,
     dt, min_transmittance, min_weight, background,
 ):  # fmt: skip
-    """The loop of `march` again; `remaining` is the radiance still to come, background included, times d_image."""
+    """Adjoint of one ray, `march`'s loop again; `remaining`: radiance still to come, with background, times d_image."""
     entry, d, length, Y, step, phase, n = ray_segment(grid, rays, variant, r, dt)
     per_index, shift, inverse_scale = grid.cells_per_index[None], grid.shift[None], grid.inverse_scale[None]
     T = ti.cast(1.0, float)

@@ -16,13 +16,13 @@ FUNCTIONS = ("composite", "tangent", "adjoint", "step_transmittance")
 
 @ti.func
 def exponential(tau):
-    """e^-tau, the fraction of the light that passes a sample."""
+    """Beer-Lambert transmittance e^-tau, the fraction of the light that passes a sample."""
     return exp(-tau)
 
 
 @dataclass(frozen=True)
 class Mode:
-    """A rule of compositing, its tangent and its adjoint: `@ti.func`s of the numbers of one sample.
+    """Compositing mode: a rule, its tangent and its adjoint, `@ti.func`s of the numbers of one sample.
 
     T is the transmittance before the sample, 1 at the ray's start; tau its optical depth. The image is
     `sum weight colour + T background` with the T behind the last sample.

@@ -1,4 +1,4 @@
-"""One sample of a compositing mode, its tangent and its adjoint: numbers to hold against each other."""
+"""Evaluation of a compositing mode at one sample, its tangent and adjoint, to hold against each other."""
 
 import taichi as ti
 

@@ -29,7 +29,7 @@ def remaining_at_first(rays: ti.template(), variant: ti.template(), r, backgroun
 
 @ti.func
 def gain_behind(variant: ti.template(), d_image, background):
-    """What the image gains by a unit of the T behind the box."""
+    """Gain of the image by a unit of the T behind the box."""
     seen = background_of(variant, background)
     return d_image[3] + (d_image[0] * seen[0] + d_image[1] * seen[1] + d_image[2] * seen[2])
 
@@ -39,7 +39,7 @@ def gain_ahead(
     grid: ti.template(), rays: ti.template(), variant: ti.template(), r, k, T,
     dt, min_transmittance, min_weight, background,
 ):  # fmt: skip
-    """What the image gains by a unit of T before sample k: the march's tangent in T alone, up to where it fades out."""
+    """Gain of the image by a unit of T before sample k: the march's tangent in T alone, up to where it fades out."""
     entry, d, length, Y, step, phase, n = ray_segment(grid, rays, variant, r, dt)
     per_index, shift, inverse_scale = grid.cells_per_index[None], grid.shift[None], grid.inverse_scale[None]
     d_image = rays.image.grad[r]
@@ -76,7 +76,7 @@ def pass_sample(variant: ti.template(), T, tau, weight, d_weight, remaining, car
 
 @ti.func
 def optical_depth_gradient(variant: ti.template(), T, tau, T_after, d_weight, remaining, carry):
-    """d_tau of a sample, `remaining` and `carry` being those behind it."""
+    """Gradient by optical depth, d_tau of a sample, `remaining` and `carry` being those behind it."""
     gain = remaining
     if ti.static(variant.mode.looks_ahead):
         gain = ti.select(carry != 0, remaining / ti.select(carry != 0, carry, 1.0), 0.0)

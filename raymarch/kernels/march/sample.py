@@ -1,4 +1,4 @@
-"""What a march asks of the grid: rays in index space, what is stored at a point, and its colour."""
+"""Samples of a march: rays in index space, interpolated density and features at a point, and its colour."""
 
 import taichi as ti
 
@@ -11,7 +11,7 @@ from raymarch.kernels.rays.traverse import clip_to_box, jitter_of, steps_of
 
 @ti.func
 def in_index_space(grid: ti.template(), rays: ti.template(), r):
-    """Origin and direction of ray r in index space, and the harmonics of its direction."""
+    """Ray r in index space: origin and direction, and the harmonics of its view direction."""
     direction = rays.direction[r]
     m = grid.index_from_world[None]
     o, d = ti.Vector.zero(float, 3), ti.Vector.zero(float, 3)
@@ -23,7 +23,7 @@ def in_index_space(grid: ti.template(), rays: ti.template(), r):
 
 @ti.func
 def ray_segment(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, dt):
-    """Ray r as `clip_to_box` gives it, its harmonics, its step and phase, and the index of its last, shorter step."""
+    """Ray segment in the box, of ray r: its harmonics, its step and phase, and the index of its last, shorter step."""
     o, d, Y = in_index_space(grid, rays, r)
     entry, index_direction, length = clip_to_box(o, d, grid.max_index[None])
     phase, stretch = jitter_of(rays, variant, r)
@@ -33,7 +33,7 @@ def ray_segment(grid: ti.template(), rays: ti.template(), variant: ti.template()
 
 @ti.func
 def fetch(grid: ti.template(), p):
-    """Cell, position within it, and what is stored there, interpolated: four lanes, density the last.
+    """Interpolated sample: cell, position within it, and what is stored there in four lanes, density the last.
 
     p lies in the box, and on none of its upper faces: `clip_to_box` sees to it. At degree 0 colour comes along, in one
     go; above, the other lanes are 0 and `colour_at` looks it up.

@@ -1,4 +1,4 @@
-"""Adjoint of one sample of a march: what it gives the gradient of density and colour."""
+"""Adjoint of one sample of a march: its part of the gradient of density and colour."""
 
 import taichi as ti
 

@@ -11,7 +11,7 @@ from raymarch.kernels.march.modes import MODES
 
 @dataclass(frozen=True)
 class Variant:
-    """Functions of the activations, the compositing mode, whether rays have a jitter of their own."""
+    """Variant: functions of the activations, the compositing mode, whether rays have a jitter of their own."""
 
     density: DensityFunctions
     colour: ColourFunctions

@@ -9,7 +9,7 @@ from raymarch.kernels.rays.traverse import clip, empty_steps
 
 @ti.func
 def pixel_ray(pose, lens, u, v):
-    """Origin and unit direction through (u, v) [pixel]."""
+    """Ray of a pixel: origin and unit direction through (u, v) [pixel]."""
     local = unproject(lens, u, v)
     origin, direction = ti.Vector.zero(float, 3), ti.Vector.zero(float, 3)
     for a in ti.static(range(3)):
@@ -31,7 +31,7 @@ def rays_of_pixels(
 
 @ti.func
 def jitter_of_pixel(seed, pixel, phase, stretch):
-    """(phase, stretch) of a pixel's ray: up to `phase` of a step early, steps longer or shorter by up to `stretch`."""
+    """Jitter (phase, stretch) of a pixel's ray: up to `phase` of a step early, steps stretched by up to `stretch`."""
     u = ti.cast(hash_u32(seed, pixel, 0), float) * 2.3283064e-10
     v = ti.cast(hash_u32(seed, pixel, 1), float) * 2.3283064e-10
     return ti.Vector([ti.min(phase * u, 0.999999), 1.0 + stretch * (2.0 * v - 1.0)])
@@ -58,7 +58,7 @@ def corner_of(store: ti.template(), t):
 
 @ti.func
 def shuffled(i, n, key):
-    """The i-th of 0..n-1 in an order chosen by `key`: a Feistel network on the next even number of bits, walked until
+    """Random permutation, the i-th of 0..n-1 by `key`: a Feistel network on the next even number of bits, walked until
     it lands below n (Black and Rogaway 2002)."""
     half = 1
     while (1 << (2 * half)) < n:
@@ -81,7 +81,7 @@ def draw_tiles(
     rays: ti.template(), store: ti.template(),  # RayFields (tile * pixel,), images (view, v, u)
     listed: int, tiles: int, step: int, seed: int,
 ):  # fmt: skip
-    """Fill the buffer with `tiles` tiles out of the `listed` ones, each once before any comes again."""
+    """Random tiles: fill the buffer with `tiles` out of the `listed` ones, each once before any comes again."""
     for r in range(tiles * store.tile * store.tile):
         area = store.tile * store.tile
         tile, within = r // area, r % area
@@ -103,7 +103,7 @@ def draw_tiles(
 def list_tiles(
     store: ti.template(), grid: ti.template(), dt: float,  # images (view, v, u), Fields (x, y, z), [world unit]
 ) -> int:  # fmt: skip
-    """List the tiles with a ray that meets an occupied cell; returns how many."""
+    """Sampling list of the tiles with a ray that meets an occupied cell; returns how many."""
     for t in range(store.tiles):
         view, row, column = corner_of(store, t)
         meets = False

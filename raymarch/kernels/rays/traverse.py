@@ -1,4 +1,4 @@
-"""Where a ray meets the box and how far it can leap: what every march shares.
+"""Ray traversal: box intersection (slabs) and empty-space skipping, which every march shares.
 
 Positions are in index space, t is a distance in the world; `o + t d` with d not of unit length there.
 """
@@ -27,7 +27,7 @@ def clip(o, d, max_index):
 
 @ti.func
 def clip_to_box(o, d, max_index):
-    """The part of a ray within the box, as where it enters, its direction and its length; under 0 for a miss.
+    """Ray-box intersection: where the ray enters, its direction and its length; under 0 for a miss.
 
     Both ends are moved into the box by as much as rounding put them outside, so that every sample between them has all
     corners of its cell: `entry + t d` for 0 <= t <= length needs no bounds of its own.
@@ -83,14 +83,14 @@ def step_at(variant: ti.template(), near, far, dt, phase, k):
 
 @ti.func
 def place_of(variant: ti.template(), entry, d, length, dt, phase, k):
-    """Where in index space step k of what `clip_to_box` gave is sampled, and its width."""
+    """Sample position in index space, and width, of step k of what `clip_to_box` gave."""
     begin, width = step_at(variant, 0.0, length, dt, phase, k)
     return entry + (begin + 0.5 * width) * d, width
 
 
 @ti.func
 def steps_within(cells_per_index, q, cell, distance, d, dt):
-    """How many steps from q, in cells, stay in the cube of cells less than `distance` away from q's own; 1 at least.
+    """Count of steps from q, in cells, within the cube of cells less than `distance` away from q's own; 1 at least.
 
     So whatever the distance says, the march goes on.
     """
@@ -106,7 +106,7 @@ def steps_within(cells_per_index, q, cell, distance, d, dt):
 
 @ti.func
 def steps_ahead(grid: ti.template(), cells_per_index, p, d, dt):
-    """How many steps from p stay in empty cells, and how many in occupied ones; one of them is 0.
+    """Empty-space skipping: steps from p that stay in empty cells, and in occupied ones; one of them is 0.
 
     `empty_distance` holds each cell's chessboard distance to the nearest occupied one, `occupied_distance` that to the
     nearest empty one, so that all cells less than that away are alike.
@@ -125,7 +125,7 @@ def steps_ahead(grid: ti.template(), cells_per_index, p, d, dt):
 
 @ti.func
 def empty_steps(grid: ti.template(), cells_per_index, p, d, dt):
-    """The first of `steps_ahead` alone: 0 where p's own cell is occupied."""
+    """Empty-space skipping alone, the first of `steps_ahead`: 0 where p's own cell is occupied."""
     q, last = p * cells_per_index, grid.cells[None] - 1
     cell = ti.cast(q, ti.i32)
     for a in ti.static(range(3)):
