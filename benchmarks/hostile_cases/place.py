@@ -79,7 +79,8 @@ class Runner:
             for name, path in zip(("out", "err"), streams, strict=True):
                 path.write_bytes(b"")
                 task[name] = str(path)
-            assert self._nursery.stdin and self._nursery.stdout
+            assert self._nursery.stdin
+            assert self._nursery.stdout
             self._nursery.stdin.write(json.dumps(task) + "\n")
             self._nursery.stdin.flush()
             reply = json.loads(self._nursery.stdout.readline())

@@ -263,7 +263,8 @@ def test_any_number_of_threads_same_bits(root):
     ]
     first, second = (run.communicate()[0] for run in runs)
     assert [run.returncode for run in runs] == [0, 0]
-    assert first == second and len(first.strip()) == 64
+    assert first == second
+    assert len(first.strip()) == 64
 
 
 BAD = [

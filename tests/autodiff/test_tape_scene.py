@@ -68,7 +68,8 @@ def test_the_tape_carries_gradients_to_all_that_shapes_the_image(mode):
         density, colour = scene.gradient_of_volume()
         for name in SHAPES:
             if name not in seen.groups:
-                assert (gradients[name] == 0).all() and colour is None
+                assert (gradients[name] == 0).all()
+                assert colour is None
                 continue
             direction = MOVED[name] * rng.normal(size=SHAPES[name])
 

@@ -174,7 +174,8 @@ def test_a_gradient_that_is_not_finite_is_handed_on(ours, tensors):
     want = twin.image_and_gradients(ours, values, DT)
     image = ours(*values, dt=DT)
     image.backward(torch.full_like(image, float("nan")))
-    assert tensors["template"].grad.isnan().any() and tensors["campos"].grad.isnan().any()
+    assert tensors["template"].grad.isnan().any()
+    assert tensors["campos"].grad.isnan().any()
     for a, b in zip(twin.image_and_gradients(ours, values, DT), want, strict=True):
         np.testing.assert_array_equal(a, b)
 
@@ -218,7 +219,7 @@ SAYS = [
 ]
 
 
-@pytest.mark.parametrize("name, change, said", SAYS, ids=[f"{name}-{k}" for k, (name, _, _) in enumerate(SAYS)])
+@pytest.mark.parametrize(("name", "change", "said"), SAYS, ids=[f"{name}-{k}" for k, (name, _, _) in enumerate(SAYS)])
 def test_what_cannot_be_taken_is_named(ours, tensors, name, change, said):
     """In one line, before or during the call; the next call is as ever."""
     want = ours(*tensors.values(), dt=DT)
@@ -243,7 +244,7 @@ def test_double_is_refused_where_single_runs(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "how, said", [({"slots": 0}, "slots is 0"), ({"batch": 0}, "batch is 0"), ({"batch": 0.5}, "batch")]
+    ("how", "said"), [({"slots": 0}, "slots is 0"), ({"batch": 0}, "batch is 0"), ({"batch": 0.5}, "batch")]
 )
 def test_bad_settings_are_refused(how, said):
     with pytest.raises(RaymarchError, match=said):

@@ -25,7 +25,8 @@ def test_the_workload_has_as_many_samples_as_its_definition():
 
 def test_views_of_the_fit_show_something_and_are_held_apart():
     train, test = views_of_blobs(32, 24)
-    assert len(train) == 7 * len(test) and train.has_alpha
+    assert len(train) == 7 * len(test)
+    assert train.has_alpha
     shown = train.images[..., 3].mean() / 255
     assert 0.1 < shown < 0.9
     seen = {tuple(c.position) for c in train.cameras} & {tuple(c.position) for c in test.cameras}
@@ -37,7 +38,8 @@ def test_bench_march_prints_its_figures_as_json():
     assert done.returncode == 0 and "64 threads on" in done.stderr, done.stderr
     record = json.loads(done.stdout)
     assert record["samples"] == workload(16, 32).samples
-    assert record["march_msamples"] > 0 and record["adjoint_msamples"] > 0
+    assert record["march_msamples"] > 0
+    assert record["adjoint_msamples"] > 0
     assert (record["n"], record["resolution"], record["repeats"], record["block"]) == (16, 32, 1, 1)
 
 
@@ -45,11 +47,13 @@ def test_bench_of_a_fit_gets_a_picture():
     done = run("bench", "fit", "--steps", "40", "--json")
     assert done.returncode == 0, done.stderr
     record = json.loads(done.stdout)["fit"]
-    assert record["steps"] == 40 and record["psnr"] > 15 and record["seconds"] > record["start_seconds"] > 0
+    assert record["steps"] == 40
+    assert record["psnr"] > 15
+    assert record["seconds"] > record["start_seconds"] > 0
 
 
 @pytest.mark.parametrize(
-    "words, said",
+    ("words", "said"),
     [
         (("--n", "3"), "4<=x<=1024"),
         (("--block", "3"), "'3' is not one of '1', '2', '4', '8'"),
@@ -57,7 +61,9 @@ def test_bench_of_a_fit_gets_a_picture():
 )
 def test_what_bench_cannot_do_is_said(words, said):
     done = run("bench", "march", "--repeats", "1", *words)
-    assert done.returncode == 2 and said in done.stderr and "Traceback" not in done.stderr
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_a_workload_out_of_bounds_is_said():

@@ -125,27 +125,35 @@ def test_fit_says_one_line_and_shows_progress(first):
     folder, run = first
     assert run.returncode == 0, run.stderr
     assert len(run.stdout.splitlines()) == 1
-    assert run.stdout.startswith("volume.h5: ") and "samples" in run.stdout
-    assert "100%  step 30 " in run.stderr and "64 views" in run.stderr and "--box" in run.stderr
+    assert run.stdout.startswith("volume.h5: ")
+    assert "samples" in run.stdout
+    assert "100%  step 30 " in run.stderr
+    assert "64 views" in run.stderr
+    assert "--box" in run.stderr
     volume = load(folder / "volume.h5")
-    assert max(volume.shape) == 24 and volume.degree == 0
-    assert volume.provenance["ended"] == "done" and volume.provenance["steps"] == 30
+    assert max(volume.shape) == 24
+    assert volume.degree == 0
+    assert volume.provenance["ended"] == "done"
+    assert volume.provenance["steps"] == 30
 
 
 def test_fit_as_json(here, tmp_path):
     out = tmp_path / "json.hdf5"
     text = done(f"fit few {TINY} --set steps=3 --out {shlex.quote(str(out))} --json", here)
     record = json.loads(text)
-    assert text.count("\n") == 1 and set(record) == FIT_KEYS
+    assert text.count("\n") == 1
+    assert set(record) == FIT_KEYS
     assert (record["out"], record["steps"], record["sh_degree"], record["ended"]) == (str(out), 3, 0, "done")
-    assert record["shape"] == list(load(out).shape) and np.shape(record["box"]) == (2, 3)
+    assert record["shape"] == list(load(out).shape)
+    assert np.shape(record["box"]) == (2, 3)
 
 
 def test_evaluate_as_json_with_pictures(here, tmp_path):
     pictures = tmp_path / "pictures"
     text = done(f"evaluate volume.h5 few --split test --json --images {shlex.quote(str(pictures))}", here)
     record = json.loads(text)
-    assert text.count("\n") == 1 and set(record) == {"psnr", "ssim", "views", "seconds_per_image"}
+    assert text.count("\n") == 1
+    assert set(record) == {"psnr", "ssim", "views", "seconds_per_image"}
     assert all(set(view) == {"name", "psnr", "ssim"} for view in record["views"])
     assert [view["name"] for view in record["views"]] == frames(here)
     for mean in ("psnr", "ssim"):
@@ -306,7 +314,9 @@ def misused(line: str, folder: Path, run=raymarch) -> None:
     before = contents(folder)
     run = run(line, folder)
     assert (run.returncode, run.stdout) == (2, "")
-    assert "Usage: raymarch" in run.stderr and "Error: " in run.stderr and "Traceback" not in run.stderr
+    assert "Usage: raymarch" in run.stderr
+    assert "Error: " in run.stderr
+    assert "Traceback" not in run.stderr
     assert contents(folder) == before
 
 
@@ -359,7 +369,7 @@ def started(line: str, folder: Path) -> subprocess.Popen:
 
 
 @posix
-@pytest.mark.parametrize("number, finished", [("SIGINT", False), ("SIGTERM", True)])
+@pytest.mark.parametrize(("number", "finished"), [("SIGINT", False), ("SIGTERM", True)])
 def test_interrupted_fit_is_saved(number, finished, here, tmp_path):
     """Under its name, and beside a finished one of that name."""
     out, beside = tmp_path / "part.h5", tmp_path / "part.interrupted.h5"
@@ -370,7 +380,9 @@ def test_interrupted_fit_is_saved(number, finished, here, tmp_path):
         os.killpg(process.pid, getattr(signal, number))
         said, noted = process.communicate(timeout=60)
     assert process.returncode == (1 if finished else 0), noted
-    assert said.count("\n") == 1 and "Traceback" not in noted and "interrupted at step" in noted
+    assert said.count("\n") == 1
+    assert "Traceback" not in noted
+    assert "interrupted at step" in noted
     assert names(tmp_path) == (["part.h5", "part.interrupted.h5"] if finished else ["part.h5"])
     if finished:
         assert out.read_bytes() == (here / "volume.h5").read_bytes()
@@ -405,7 +417,9 @@ def test_a_reader_that_leaves_is_no_traceback(line, here):
         process.stdout.close()
         noted = process.stderr.read()
     assert process.returncode in (0, 1)
-    assert "Traceback" not in noted and "Exception" not in noted and "Error" not in noted
+    assert "Traceback" not in noted
+    assert "Exception" not in noted
+    assert "Error" not in noted
 
 
 @posix
@@ -457,4 +471,5 @@ def test_another_thread_is_told_so():
         thread = Thread(target=look)
         thread.start()
         thread.join()
-    assert len(said) == 1 and "another thread" in said[0]
+    assert len(said) == 1
+    assert "another thread" in said[0]

@@ -110,7 +110,9 @@ def test_files_of_others_are_refused_before_anything_is_done(line, here, capsys,
     monkeypatch.setattr("raymarch.rendering.renderer.Renderer.__init__", lambda *_: pytest.fail("begun"))
     before = contents(here)
     code, out, err = ran(capsys, *[word.strip("'") for word in line.split()])
-    assert (code, out) == (1, "") and err.count("\n") == 1 and err.startswith(f"raymarch: {REFUSED[line]}")
+    assert (code, out) == (1, "")
+    assert err.count("\n") == 1
+    assert err.startswith(f"raymarch: {REFUSED[line]}")
     assert contents(here) == before
 
 
@@ -163,7 +165,8 @@ def test_volumes_replace_other_files_only_if_asked(here, capsys):
         save(volume(), "text.h5")
     assert Path("text.h5").read_text() == "mine"
     code, _, err = ran(capsys, "fit", "A", "--split", "test", "--out", "text.h5")
-    assert code == 1 and "is no volume of raymarch's" in err
+    assert code == 1
+    assert "is no volume of raymarch's" in err
     save(volume(), "text.h5", overwrite=True)
     assert load("text.h5").shape == (3, 3, 3)
 
@@ -183,7 +186,8 @@ def test_what_was_cut_short_never_replaces_what_was_not(old, overwrite, tmp_path
         stays = old in FINISHED and new in CUT_SHORT
         for _ in range(2):
             kept = keep(volume(new), path, overwrite)
-            assert kept.path == (beside if stays else path) and bool(kept.why) == stays
+            assert kept.path == (beside if stays else path)
+            assert bool(kept.why) == stays
         assert load(kept.path).provenance.get("ended") == new
         assert sorted(path.parent.iterdir()) == ([path, beside] if stays else [path])
         assert (path.read_bytes() == before) == stays
@@ -215,7 +219,8 @@ def test_a_fit_says_where_it_is(ended, there, here, capsys, monkeypatch):
     code, out, err = ran(capsys, "fit", "A", "--split", "test", "--out", "good.h5", "--json")
     beside = there and ended != "done"
     name = "good.interrupted.h5" if beside else "good.h5"
-    assert json.loads(out)["out"] == name and load(name).provenance["ended"] == ended
+    assert json.loads(out)["out"] == name
+    assert load(name).provenance["ended"] == ended
     assert ("good.h5 is finished and stays as it was" in err) == beside
     assert code == (1 if beside or ended == RUN_AWAY else 0)
 
@@ -241,11 +246,14 @@ def test_a_fit_that_cannot_be_written_goes_elsewhere(here, capsys, monkeypatch, 
     for where in ("cwd", "spare"):
         code, out, err = ran(capsys, "fit", "A", "--split", "test", "--out", "full/good.h5", "--json")
         found = Path(json.loads(out)["out"])
-        assert code == 1 and load(found).shape == (3, 3, 3)
-        assert "full/good.h5: cannot be written (No space left on device)" in err and f"saved as {found}" in err
+        assert code == 1
+        assert load(found).shape == (3, 3, 3)
+        assert "full/good.h5: cannot be written (No space left on device)" in err
+        assert f"saved as {found}" in err
         assert found == here / "good-2.h5" if where == "cwd" else found.is_relative_to(spare)
         full.append(here)
-    assert (here / "good.h5").read_text() == "mine" and list((here / "full").iterdir()) == []
+    assert (here / "good.h5").read_text() == "mine"
+    assert list((here / "full").iterdir()) == []
     monkeypatch.setattr(keeping, "_saved_in", lambda *_: None)
     with pytest.raises(RaymarchError, match="No space left"):
         keep(volume(), "full/good.h5")
@@ -306,7 +314,9 @@ def test_a_fit_asks_for_room_before_its_first_step(here, capsys, monkeypatch):
     monkeypatch.setattr(fitter, "fit", begun)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(total=1 << 40, free=1 << 30))
     code, out, err = ran(capsys, "fit", "A", "--split", "test", "--out", "new.h5")
-    assert (code, out) == (1, "") and "bytes are to be written" in err and not Path("new.h5").exists()
+    assert (code, out) == (1, "")
+    assert "bytes are to be written" in err
+    assert not Path("new.h5").exists()
 
 
 @pytest.mark.parametrize("reach", [1e-9, 3e-9, 1e-7, 1.0, 1e8, 9.9e8, 1e9])
@@ -314,7 +324,8 @@ def test_a_grid_that_a_volume_cannot_have_is_refused_as_a_box(reach):
     try:
         box, shape = grid_of_box([(-reach,) * 3, (reach,) * 3], 16)
     except RaymarchError as error:
-        assert reach in (1e-9, 3e-9, 1e9) and "scale the world" in str(error)
+        assert reach in (1e-9, 3e-9, 1e9)
+        assert "scale the world" in str(error)
         return
     Volume(np.zeros(shape), np.zeros((*shape, 3)), affine_of_box(box, shape))
 
@@ -338,7 +349,9 @@ with replacing(sys.argv[1]) as temporary:
     with replacing(tmp_path / "live.txt") as live:
         live.write_text("live")
         save(volume(), tmp_path / "v.h5")
-        assert not dead.exists() and live.exists() and elsewhere.exists()
+        assert not dead.exists()
+        assert live.exists()
+        assert elsewhere.exists()
     assert (tmp_path / "live.txt").read_text() == "live"
     assert len(list(tmp_path.iterdir())) == 4
 
@@ -353,7 +366,8 @@ def test_a_scheduler_asks_as_often_as_it_likes():
             assert not asked()
             for number in (signal.SIGTERM, signal.SIGTERM, HANGUP):
                 signal.raise_signal(number)
-            assert asked() and not outer()
+            assert asked()
+            assert not outer()
         signal.raise_signal(signal.SIGTERM)
         with asked_to_stop() as asked:
             assert asked()
@@ -397,7 +411,8 @@ def test_a_signal_ends_a_verb_in_one_line_and_tidies_up(number, here, capsys, mo
 
 def test_names_of_files_steer_no_terminal(here, capsys):
     code, out, err = ran(capsys, "info", "\x1b[31mred\n\u202e.h5")
-    assert (code, out, err.count("\n")) == (1, "", 1) and r"\x1b[31mred\n\u202e.h5" in err
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert r"\x1b[31mred\n\u202e.h5" in err
     say.start()
     logging.getLogger("raymarch").warning("of %s", "\x1b[0m")
     handler = say._Notes()
@@ -412,7 +427,7 @@ def test_without_stderr_mistakes_do_not_land_in_stdout(here):
     assert (run.returncode, run.stdout, run.stderr) == (1, "", "")
 
 
-@pytest.mark.parametrize("behind, code", [(KeyboardInterrupt(), 1), (None, None), (ValueError(), None)])
+@pytest.mark.parametrize(("behind", "code"), [(KeyboardInterrupt(), 1), (None, None), (ValueError(), None)])
 def test_ctrl_c_while_a_module_loads_is_an_interruption(behind, code, monkeypatch):
     """Modules in C then say that they could not be loaded."""
     from raymarch import cli
@@ -429,7 +444,8 @@ def test_ctrl_c_while_a_module_loads_is_an_interruption(behind, code, monkeypatc
 def test_numbers_over_1_are_told_or_scaled(tmp_path, caplog):
     xray = np.array([[0.0, 5.3], [10.6, 1.0]])
     write_png(tmp_path / "x.png", xray)
-    assert "2 of 4 numbers are over 1 (up to 10.6)" in caplog.text and "limit=10.6" in caplog.text
+    assert "2 of 4 numbers are over 1 (up to 10.6)" in caplog.text
+    assert "limit=10.6" in caplog.text
     assert np.asarray(Image.open(tmp_path / "x.png")).tolist() == [[0, 255], [255, 255]]
     caplog.clear()
     write_png(tmp_path / "x.png", xray, limit=10.6)
@@ -451,7 +467,7 @@ def test_info_says_what_its_quality_is_of(here, capsys):
     assert "30.94 dB on training rays that meet the box; raymarch evaluate tells it on whole images" in out
 
 
-@pytest.mark.parametrize("name, advice", [("quick", "a lower resolution"), ("default", "the preset quick")])
+@pytest.mark.parametrize(("name", "advice"), [("quick", "a lower resolution"), ("default", "the preset quick")])
 def test_a_fit_of_few_steps_gets_advice_that_helps(name, advice):
     stopped = SimpleNamespace(steps_done=5, settings=preset(name, seconds=1.0))
     assert Fitter.how_it_ended(stopped).endswith(f"give more seconds, or {advice}")
@@ -467,7 +483,8 @@ def test_a_verb_told_two_places_to_look_from_is_wrong_usage(here, capsys):
     """Or none: exit code 2, before anything is read."""
     for more in ([], ["--orbit", "3", "--views", "A"]):
         code, out, err = ran(capsys, "render", "missing.h5", "--out", "new", *more)
-        assert (code, out) == (2, "") and "either --views DATA or --orbit COUNT" in err
+        assert (code, out) == (2, "")
+        assert "either --views DATA or --orbit COUNT" in err
     assert not Path("new").exists()
 
 
@@ -478,7 +495,8 @@ def test_a_box_of_the_shell_is_its_lower_corner_then_its_upper(here, capsys, mon
 
     monkeypatch.setattr(fitter, "fit", begun)
     code, _, err = ran(capsys, "fit", "A", "--split", "test", "--out", "new.h5", "--box=-1,-2,-3,4,5,6.5")
-    assert code == 1 and err.endswith("raymarch: begun\n")
+    assert code == 1
+    assert err.endswith("raymarch: begun\n")
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])

@@ -133,7 +133,8 @@ def test_what_was_never_closed_is_taken_back(empty):
         Renderer(ball((20, 21, 22)))
         gc.collect()
         sizes.append(pool.held())
-    assert sizes[0] > 0 and len(set(sizes)) == 1
+    assert sizes[0] > 0
+    assert len(set(sizes)) == 1
 
 
 def test_what_another_thread_let_go_is_taken_back_by_the_right_one(empty):
@@ -144,13 +145,15 @@ def test_what_another_thread_let_go_is_taken_back_by_the_right_one(empty):
     thread.join()
     assert pool.held() > size
     with Grid((8, 8, 8), 0) as grid:
-        assert grid.fields is not None and pool.held() == size
+        assert grid.fields is not None
+        assert pool.held() == size
 
 
 def test_release_leaves_what_is_in_use(empty):
     with Grid((8, 8, 8), 0) as grid:
         Grid((8, 8, 8), 1).close()
-        assert pool.release() > 0 and pool.held() == 0
+        assert pool.release() > 0
+        assert pool.held() == 0
         grid.upload(ball((8, 8, 8)))
         np.testing.assert_array_equal(grid.download()[0], ball((8, 8, 8)).density)
     with pytest.raises(RaymarchError, match="closed"):
@@ -182,7 +185,8 @@ def test_what_was_closed_is_kept_once(empty):
     once = pool.held()
     del grid
     gc.collect()
-    assert pool.held() == once and len(pool._kept) + len(pool._dropped) == 1
+    assert pool.held() == once
+    assert len(pool._kept) + len(pool._dropped) == 1
 
 
 def test_what_is_kept_is_freed_before_anything_is_refused(monkeypatch, empty):
@@ -198,7 +202,8 @@ def test_a_grid_that_nobody_filled_can_be_marched():
     """Its marks say that every cell is occupied, so that no march waits for a cell that is neither."""
     with Grid((5, 6, 7), 0) as grid, RayBuffer(16) as buffer:
         empty_distance, occupied_distance = drive.distances(grid)
-        assert not empty_distance.any() and (occupied_distance == 255).all()
+        assert not empty_distance.any()
+        assert (occupied_distance == 255).all()
         drive.image_on(grid, buffer, CAMERA.rays(np.arange(16)), 0.1)
 
 
@@ -225,7 +230,8 @@ def test_release_belongs_to_the_thread_that_started(empty):
     thread = threading.Thread(target=run)
     thread.start()
     thread.join()
-    assert runtime.dtype() is np.float64 and "another thread" in said[0]
+    assert runtime.dtype() is np.float64
+    assert "another thread" in said[0]
 
 
 def test_a_ray_takes_as_many_numbers_as_memory_counts():
@@ -246,7 +252,8 @@ def test_what_cannot_be_made_as_a_whole_gives_back_its_first_part(make, monkeypa
     monkeypatch.setattr(RayBuffer, "__init__", lambda *_: pytest.fail("no room for rays"))
     with pytest.raises(pytest.fail.Exception, match="no room"):
         make(ball((4, 4, 4)))
-    assert [tree.kind[0] for tree in given] == ["Grid"] and given[0] in pool._kept
+    assert [tree.kind[0] for tree in given] == ["Grid"]
+    assert given[0] in pool._kept
 
 
 OWNERS = {

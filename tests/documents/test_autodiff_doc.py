@@ -93,7 +93,7 @@ def sections_of(text: str) -> list[Section]:
 TEXT = DOCUMENT.read_text()
 BLOCKS = blocks_of(TEXT)
 SECTIONS = sections_of(TEXT)
-PARTS = {title for title in re.findall(r"(?m)^## (.+)$", TEXT)}
+PARTS = set(re.findall(r"(?m)^## (.+)$", TEXT))
 
 
 def verdict(block: Block, outcome: dict, version: str) -> str:
@@ -178,14 +178,16 @@ def test_block_is_whole(k):
 
 def test_traps_have_names_of_their_own():
     traps = [b.trap for b in BLOCKS if b.trap]
-    assert traps and len(set(traps)) == len(traps)
+    assert traps
+    assert len(set(traps)) == len(traps)
 
 
 def test_links_reach_their_headings():
     titles = re.findall(r"(?m)^#{2,3} (.+)$", TEXT)
     anchors = {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
     targets = set(re.findall(r"\]\(#([^)]+)\)", TEXT))
-    assert targets and targets <= anchors
+    assert targets
+    assert targets <= anchors
 
 
 TOY = Block("x = 1\nassert x == 1  # (1)\nassert not (\n    x == 1\n)  # (2) trap\nassert x == 2  # (3)\n", "toy")
@@ -195,7 +197,8 @@ def test_canary_names_the_mended_trap(tmp_path):
     path = tmp_path / "toy.py"
     path.write_text(TOY.code)
     said = verdict(TOY, run_all([path])[str(path)], "9.9.9")
-    assert "trap 'toy', statement [2]: Taichi 9.9.9" in said and "update docs/autodiff.md" in said
+    assert "trap 'toy', statement [2]: Taichi 9.9.9" in said
+    assert "update docs/autodiff.md" in said
 
 
 @pytest.mark.parametrize("code", ["assert False  # (1)\n", "raise KeyError\n", "import os\nos._exit(3)\n"])
@@ -205,5 +208,6 @@ def test_other_failures_are_no_canary(tmp_path, code):
     paths[1].write_text("assert True\n")
     found = run_all(paths)
     said = verdict(Block(code, "toy"), found[str(paths[0])], "9.9.9")
-    assert said and "no longer" not in said
+    assert said
+    assert "no longer" not in said
     assert not found[str(paths[1])]["error"]

@@ -51,16 +51,19 @@ def test_a_section_runs(section, tmp_path):
 @EACH
 def test_a_section_is_an_example_of_a_page_that_asserts(section):
     """Each block is short, in Python, and uses only what is public."""
-    assert section.blocks and "assert " in section.program()
+    assert section.blocks
+    assert "assert " in section.program()
     for language, text in section.blocks:
-        assert language == "python" and len(text.splitlines()) <= MOST_LINES
+        assert language == "python"
+        assert len(text.splitlines()) <= MOST_LINES
         assert not re.search(r"(?m)^\s*(from|import) raymarch\.", text)
         assert set(re.findall(r"\brm\.(\w+)", text)) <= set(raymarch.__all__)
 
 
 def test_sections_have_names_of_their_own():
     titles = [section.title for section in SECTIONS]
-    assert {"An image-set reader", "A volume format"} <= set(titles) and len(set(titles)) == len(titles)
+    assert {"An image-set reader", "A volume format"} <= set(titles)
+    assert len(set(titles)) == len(titles)
 
 
 def test_a_section_is_split_into_its_blocks():

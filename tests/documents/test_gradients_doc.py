@@ -25,11 +25,13 @@ def test_block_runs(which, tmp_path):
 
 
 def test_every_block_asserts():
-    assert BLOCKS and all("assert " in block for block in BLOCKS)
+    assert BLOCKS
+    assert all("assert " in block for block in BLOCKS)
 
 
 def test_tests_it_names_exist():
     tests = (ROOT / "tests" / "kernels" / "test_kinks.py").read_text()
     named = re.findall(r"\| `(\w+)`(?:, `(\w+)`)?(?:, `(\w+)`)? \|$", TEXT, re.M)
     names = [name for pair in named for name in pair if name]
-    assert len(names) >= 7 and all(f"def test_{name}" in tests for name in names)
+    assert len(names) >= 7
+    assert all(f"def test_{name}" in tests for name in names)

@@ -45,7 +45,8 @@ def run_script(name: str, *options: object) -> None:
 def check_set(folder: Path, size: int, counts: dict[str, int]) -> None:
     for split, count in counts.items():
         angle, paths, poses = frames(folder, split)
-        assert 0.1 < angle < 2.0 and len(paths) == count == len(list((folder / split).iterdir()))
+        assert 0.1 < angle < 2.0
+        assert len(paths) == count == len(list((folder / split).iterdir()))
         assert all(load(path).shape == (size, size, 4) for path in paths)
         rotations = poses[:, :3, :3]
         np.testing.assert_allclose(
@@ -61,7 +62,8 @@ def test_a_tiny_run_makes_a_valid_set_and_the_same_one_twice(name: str, tmp_path
     run_script(f"make_{name}.py", "--out", tmp_path, *options)
     check_set(tmp_path, 24, {"train": 2, "test": 1})
     alpha = load(tmp_path / "test" / "r_000.png")[..., 3]
-    assert alpha.max() > 100 and alpha[0].max() < 10
+    assert alpha.max() > 100
+    assert alpha[0].max() < 10
     pose = frames(tmp_path, "test")[2][0]
     again = (
         make_tower.render_view(pose, "test", 0, 24, 2)
@@ -160,7 +162,8 @@ def test_the_cloud_integral_is_the_limit_of_a_fine_midpoint_sum() -> None:
         depth = make_cloud.density(points) * step
         seen = np.exp(-(np.cumsum(depth) - 0.5 * depth))
         brute = ((depth * seen)[:, None] * make_cloud.colour(points)).sum(0)
-        assert abs(depth.sum() - tau[k]) < 1e-5 and np.abs(brute - radiance[k]).max() < 1e-5
+        assert abs(depth.sum() - tau[k]) < 1e-5
+        assert np.abs(brute - radiance[k]).max() < 1e-5
     assert tau.max() > 0.5
 
 
@@ -184,7 +187,9 @@ def test_the_density_fades_out_at_the_faces_of_the_box_and_the_colour_stays_in_r
     faces = points.copy()
     faces[np.arange(len(faces)), rng.integers(3, size=len(faces))] = rng.choice([-1.0, 1.0], len(faces))
     assert make_cloud.density(faces).max() < 1e-6 * sigma.max()
-    assert sigma.min() >= 0.0 and rgb.min() > 0.15 and rgb.max() <= 0.9
+    assert sigma.min() >= 0.0
+    assert rgb.min() > 0.15
+    assert rgb.max() <= 0.9
 
 
 def test_the_density_file_holds_the_density_at_its_grid_points(tmp_path: Path) -> None:
@@ -194,7 +199,9 @@ def test_the_density_file_holds_the_density_at_its_grid_points(tmp_path: Path) -
     grid = np.load(target)
     axis = np.linspace(-1.0, 1.0, 9)
     points = np.stack(np.meshgrid(axis, axis, axis, indexing="ij"), axis=-1)
-    assert grid["sigma"].dtype == np.float32 and grid["sigma"].shape == (9, 9, 9)
-    assert grid["colour"].dtype == np.float16 and (grid["box"] == make_cloud.BOX).all()
+    assert grid["sigma"].dtype == np.float32
+    assert grid["sigma"].shape == (9, 9, 9)
+    assert grid["colour"].dtype == np.float16
+    assert (grid["box"] == make_cloud.BOX).all()
     np.testing.assert_allclose(grid["sigma"], make_cloud.density(points), rtol=1e-6, atol=1e-12)
     np.testing.assert_allclose(grid["colour"], make_cloud.colour(points), atol=1e-3)

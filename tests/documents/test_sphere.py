@@ -106,7 +106,7 @@ def test_the_jacobian_is_the_derivative_of_the_image(small, name, column):
 
 
 def test_one_launch_of_four_columns_is_four_launches_of_one(small):
-    inside, silhouette = small.parts(SHAPE)
+    inside, _silhouette = small.parts(SHAPE)
     f = small.fields
     edge = f.edge.to_numpy()
     f.inside.fill(0)
@@ -144,7 +144,7 @@ def test_the_boundary_derivative_is_that_of_64_by_64_rays_a_pixel(small, column)
 
 
 @pytest.mark.parametrize("off", [0.1, 0.2, -0.2])
-@pytest.mark.parametrize("kind, largest", [("operator", 1e-6), ("rays", 1e-3)])
+@pytest.mark.parametrize(("kind", "largest"), [("operator", 1e-6), ("rays", 1e-3)])
 def test_gauss_newton_finds_the_sphere_in_six_steps(full, data, kind, largest, off):
     found = sphere.find(full, data[kind], sphere.TRUE + off, steps=6)
     assert np.abs(found.x - sphere.TRUE).max() < largest
@@ -161,7 +161,8 @@ def test_taichi_alone_is_wrong_at_the_silhouette(small):
     data = small.render(SHAPE - 0.1)
     right = sphere_tape.tape_gradient(small, SHAPE, data)
     hard = sphere_tape.tape_gradient(small, SHAPE, data, hard=True)
-    assert hard[0] * right[0] < 0 and np.abs(hard).max() < 0.2 * np.abs(right).max()
+    assert hard[0] * right[0] < 0
+    assert np.abs(hard).max() < 0.2 * np.abs(right).max()
 
 
 def test_too_little_room_for_samples_is_said():

@@ -53,7 +53,8 @@ def test_box_of_a_ball_holds_it_and_is_little_larger(centre):
     """The cameras look at it, or a little past it."""
     cameras = around(np.round(centre))
     lower, upper = box_of(Views(cameras, masks(cameras, centre)))
-    assert (lower <= np.array(centre) - RADIUS).all() and (upper >= np.array(centre) + RADIUS).all()
+    assert (lower <= np.array(centre) - RADIUS).all()
+    assert (upper >= np.array(centre) + RADIUS).all()
     assert (upper - lower).max() < 1.3 * 2 * RADIUS
 
 
@@ -79,7 +80,9 @@ def test_a_cell_that_no_view_sees_is_no_hull():
         far = visual_hull(store, [(30, 30, 30), (31, 31, 31)], (2, 2, 2))
         above = visual_hull(store, [(0, 0, 50), (1, 1, 51)], (2, 2, 2))
         middle = visual_hull(store, [(-0.1, -0.1, -0.1), (0.1, 0.1, 0.1)], (2, 2, 2))
-    assert (far >= 0).all() and (above == -1).all() and (middle == len(cameras)).all()
+    assert (far >= 0).all()
+    assert (above == -1).all()
+    assert (middle == len(cameras)).all()
 
 
 def test_the_hull_of_a_ball_is_as_symmetrical_as_its_cameras():
@@ -87,7 +90,9 @@ def test_the_hull_of_a_ball_is_as_symmetrical_as_its_cameras():
     cameras = around((0, 0, 0))
     with ImageStore(Views(cameras, masks(cameras, (0, 0, 0)))) as store:
         hull = visual_hull(store, [(-1, -1, -1), (1, 1, 1)], (12, 12, 12)) >= 0
-    assert hull.any() and (hull == hull[::-1]).all() and (hull == hull[:, ::-1]).all()
+    assert hull.any()
+    assert (hull == hull[::-1]).all()
+    assert (hull == hull[:, ::-1]).all()
 
 
 def test_the_faintest_alpha_counts_as_empty():
@@ -101,7 +106,8 @@ def test_the_faintest_alpha_counts_as_empty():
         with ImageStore(Views(cameras, each)) as store:
             hulls.append(visual_hull(store, [(-1, -1, -1), (1, 1, 1)], (12, 12, 12)))
     np.testing.assert_array_equal(hulls[0], hulls[1])
-    assert (hulls[0] == -1).any() and (hulls[2] >= 0).all()
+    assert (hulls[0] == -1).any()
+    assert (hulls[2] >= 0).all()
 
 
 def test_a_larger_ball_has_a_larger_hull():
@@ -114,7 +120,8 @@ def test_a_larger_ball_has_a_larger_hull():
     for each in (images, more):
         with ImageStore(Views(cameras, each)) as store:
             hulls.append(visual_hull(store, [(-1, -1, -1), (1, 1, 1)], (12, 12, 12)) >= 0)
-    assert (hulls[1] | ~hulls[0]).all() and hulls[1].sum() > hulls[0].sum()
+    assert (hulls[1] | ~hulls[0]).all()
+    assert hulls[1].sum() > hulls[0].sum()
 
 
 def test_images_without_alpha_get_the_cameras_field_of_view():
@@ -297,10 +304,14 @@ def test_cameras_that_look_outwards_are_told_to_give_a_box(caplog):
     with pytest.raises(RaymarchError, match="if the cameras do look outwards, the box cannot be found, give it: box="):
         find_box(outwards(0.6), None)
     lower, upper = find_box(outwards(1.8), None)
-    assert (lower < -1).all() and (upper > 1).all() and "all is well if they do look outwards" in caplog.text
+    assert (lower < -1).all()
+    assert (upper > 1).all()
+    assert "all is well if they do look outwards" in caplog.text
 
 
-@pytest.mark.parametrize("kind, said", [("clear", "transparent all over"), ("white", "of one colour all over, white")])
+@pytest.mark.parametrize(
+    ("kind", "said"), [("clear", "transparent all over"), ("white", "of one colour all over, white")]
+)
 def test_images_that_show_nothing_are_not_fitted(kind, said):
     """Whether a box is given or not."""
     images = np.zeros_like(ball().images) if kind == "clear" else np.full_like(ball().images[..., :3], 255)
@@ -321,10 +332,12 @@ def test_box_in_f32_is_that_in_f64(single):
 @pytest.mark.parametrize("size", [(1, 1, 1), (2.0, 0.31, 1.3), (0.01, 1, 100)])
 @pytest.mark.parametrize("resolution", [4, 17])
 def test_grid_of_a_box_has_cubic_voxels_and_holds_it(size, resolution):
-    box = np.array([np.zeros(3), size]) + (3, -4, 5)
+    box = (*np.array([np.zeros(3), size]), 3, -4, 5)
     grown, shape = grid_of_box(box, resolution)
     voxels = (grown[1] - grown[0]) / (np.array(shape) - 1)
     np.testing.assert_allclose(voxels, max(size) / (resolution - 1), rtol=1e-9)
-    assert max(shape) == resolution and min(shape) >= 4
-    assert (grown[0] <= box[0] + 1e-9).all() and (grown[1] >= box[1] - 1e-9).all()
+    assert max(shape) == resolution
+    assert min(shape) >= 4
+    assert (grown[0] <= box[0] + 1e-9).all()
+    assert (grown[1] >= box[1] - 1e-9).all()
     np.testing.assert_allclose(grown.mean(0), box.mean(0), rtol=1e-12)

@@ -63,7 +63,8 @@ def test_a_ball_is_recovered():
     """The loss falls tenfold, and views the fit has not seen look better than the start does."""
     held_out = drive.ball_views()[-HELD_OUT:]
     start, end = fitted(steps=1), fitted(steps=80)
-    assert end.ended == "done" and end.volume.provenance["steps"] == 80
+    assert end.ended == "done"
+    assert end.volume.provenance["steps"] == 80
     assert end.history[-1].loss < start.history[-1].loss / 10
     assert end.history[-1].psnr > start.history[-1].psnr + 8
     assert end.evaluate(held_out).psnr > start.evaluate(held_out).psnr + 8
@@ -91,7 +92,8 @@ def test_any_number_of_threads_same_bytes(root, tmp_path):
     ]
     first, second = (run.communicate()[0] for run in runs)
     assert [run.returncode for run in runs] == [0, 0]
-    assert first == second and len(first.strip()) == 64
+    assert first == second
+    assert len(first.strip()) == 64
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -100,14 +102,16 @@ def test_any_number_of_threads_same_bytes(root, tmp_path):
 def test_every_reading_and_loss_comes_down(density, colour, loss):
     lr = {"lr_density": 0.1} if density == "relu" else {}
     losses = stepped(density=density, colour=colour, loss=loss, steps=30, **lr)
-    assert np.isfinite(losses).all() and losses[-3:].mean() < 0.7 * losses[:3].mean()
+    assert np.isfinite(losses).all()
+    assert losses[-3:].mean() < 0.7 * losses[:3].mean()
 
 
 @pytest.mark.parametrize("weight", ["tv_density", "tv_colour", "sparsity"])
 def test_every_regulariser_changes_the_fit(weight):
     """And adds to the loss from the second step on, where there is something to regularise."""
     without, with_it = stepped(steps=12), stepped(steps=12, regularised_fraction=1.0, **{weight: 0.3})
-    assert np.isfinite(with_it).all() and (with_it[-3:] > without[-3:]).all()
+    assert np.isfinite(with_it).all()
+    assert (with_it[-3:] > without[-3:]).all()
 
 
 @pytest.mark.parametrize(
@@ -127,12 +131,14 @@ def test_reports_come_every_so_often_and_at_the_end(steps, wanted):
     assert REPORT_EVERY == 25
     shown = []
     result = fitted(steps=steps, show=shown.append)
-    assert [r.step for r in shown] == wanted and result.history == tuple(shown)
+    assert [r.step for r in shown] == wanted
+    assert result.history == tuple(shown)
     assert [r.progress for r in shown] == [step / steps for step in wanted]
     for report in shown:
         assert np.isfinite([report.loss, report.psnr, report.rays_per_second, report.seconds_left]).all()
         assert 0 < report.occupied <= 1
-    assert shown[-1].seconds_left == 0 and shown[-1].shape == result.volume.shape
+    assert shown[-1].seconds_left == 0
+    assert shown[-1].shape == result.volume.shape
 
 
 def test_levels_refine_in_order_within_the_box_that_is_found():
@@ -140,7 +146,8 @@ def test_levels_refine_in_order_within_the_box_that_is_found():
     levels = ((0.0, 0.4), (0.25, 0.6), (0.5, 1.0))
     shapes = []
     with Fitter(views(), preset("quick", **QUICK | {"steps": 20, "levels": levels})) as fitter:
-        assert (fitter.box[0] <= -0.5).all() and (fitter.box[1] >= 0.5).all()
+        assert (fitter.box[0] <= -0.5).all()
+        assert (fitter.box[1] >= 0.5).all()
         for _ in range(20):
             fitter.step()
             shapes.append(fitter.grid.shape)
@@ -158,8 +165,10 @@ def test_stop_stops():
     asked = iter([False] * 8)
     with Fitter(views(), preset("quick", **QUICK), box=drive.BALL_BOX) as fitter:
         reports = list(fitter.run(lambda: next(asked, True)))
-        assert fitter.steps_done == 8 and [r.step for r in reports] == [8]
-        assert list(fitter.run(lambda: True)) == [] and fitter.steps_done == 8
+        assert fitter.steps_done == 8
+        assert [r.step for r in reports] == [8]
+        assert list(fitter.run(lambda: True)) == []
+        assert fitter.steps_done == 8
 
 
 def test_ctrl_c_keeps_the_volume():
@@ -174,7 +183,8 @@ def test_ctrl_c_keeps_the_volume():
     result = fitted(show=show)
     assert result.ended == "interrupted at step 26" == result.volume.provenance["ended"]
     assert [r.step for r in shown] == [25, 26]
-    assert np.isfinite(result.volume.density).all() and np.ptp(result.volume.density) > 0
+    assert np.isfinite(result.volume.density).all()
+    assert np.ptp(result.volume.density) > 0
     assert signal.getsignal(signal.SIGINT) is before
 
 
@@ -185,14 +195,17 @@ def test_seconds_end_a_fit(monkeypatch, steps):
     monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: next(clock) / 100))
     result = fitted(seconds=0.5, steps=steps)
     taken = result.volume.provenance["steps"]
-    assert 0 < taken < 40 and result.ended.startswith(f"done after only {taken} steps")
-    assert [r.step for r in result.history] == [taken] and result.history[-1].progress == 1
+    assert 0 < taken < 40
+    assert result.ended.startswith(f"done after only {taken} steps")
+    assert [r.step for r in result.history] == [taken]
+    assert result.history[-1].progress == 1
     assert result.volume.shape == grid_of_box(drive.BALL_BOX, 16)[1]
 
 
 def test_seconds_that_are_over_before_the_first_step_give_the_start():
     result = fitted(seconds=1e-9, steps=None)
-    assert result.history == () and result.volume.provenance["steps"] == 0
+    assert result.history == ()
+    assert result.volume.provenance["steps"] == 0
     assert result.ended == "the time was over before the first step"
     assert np.ptp(result.volume.features) == 0
 
@@ -218,8 +231,10 @@ def test_a_gradient_that_is_not_finite_keeps_the_last_good_volume(monkeypatch, b
     good = spoil(monkeypatch, bad, 30)
     result = fitted(levels=levels)
     assert bytes_of(result.volume) == bytes_of(good[0])
-    assert np.isfinite(result.volume.density).all() and np.isfinite(result.volume.features).all()
-    assert "not finite at step" in result.ended and "\n" not in result.ended
+    assert np.isfinite(result.volume.density).all()
+    assert np.isfinite(result.volume.features).all()
+    assert "not finite at step" in result.ended
+    assert "\n" not in result.ended
     assert [r.step for r in result.history] == [25]
 
 

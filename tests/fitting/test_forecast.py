@@ -111,15 +111,18 @@ def test_forecasts_the_steps_that_seconds_leave():
     quick = {"resolution": 16, "sh_degree": 0, "slots": 1, "rays": 512, "box": BOX}
     by_steps = forecast(drive.ball_views(), "quick", steps=100, **quick)
     by_time = forecast(drive.ball_views(), "quick", seconds=0.01, **quick)
-    assert by_steps.steps == 100 and by_steps.seconds > 0
-    assert by_time.steps < 100 and by_time.seconds <= 0.01
+    assert by_steps.steps == 100
+    assert by_steps.seconds > 0
+    assert by_time.steps < 100
+    assert by_time.seconds <= 0.01
 
 
 def test_levels_too_short_to_be_measured_do_not_take_the_time_of_others():
     quick = {"resolution": 16, "sh_degree": 0, "slots": 1, "rays": 512, "box": BOX, "steps": 100}
     for levels in (((0.0, 0.5), (0.001, 1.0)), ((0.0, 0.5), (0.5, 0.7), (0.501, 1.0)), ((0.0, 0.5), (1.0, 1.0))):
         told = forecast(drive.ball_views(), "quick", levels=levels, **quick)
-        assert told.steps == 100 and 0 < told.seconds < np.inf
+        assert told.steps == 100
+        assert 0 < told.seconds < np.inf
 
 
 @pytest.mark.parametrize(("views", "settings"), [([1, 2], "quick"), (None, preset()), (drive.ball_views, 3)])
@@ -131,7 +134,9 @@ def test_what_is_no_views_or_no_settings_is_said(views, settings):
 def test_a_rendering_takes_time_in_proportion_to_its_pixels():
     volume = Volume.from_function(lambda p: 1 - p[..., 0] ** 2, shape=(8, 8, 8))
     told = forecast_rendering(volume, 400, 400)
-    assert told.seconds > 0 and told.steps is None and told.memory.slots == 0
+    assert told.seconds > 0
+    assert told.steps is None
+    assert told.memory.slots == 0
     with pytest.raises(RaymarchError, match="width is 0, want a whole number from 1"):
         forecast_rendering(volume, 0, 400)
 
@@ -145,5 +150,6 @@ def test_a_dry_run_says_what_it_would_take_and_writes_nothing(root, tmp_path):
     assert run.returncode == 0, run.stderr
     told = json.loads(run.stdout)
     assert set(told) == {"shape", "sh_degree", "slots", "bytes", "parts", "free_bytes", "seconds", "steps"}
-    assert told["bytes"] == sum(told["parts"].values()) and told["steps"] == 600
+    assert told["bytes"] == sum(told["parts"].values())
+    assert told["steps"] == 600
     assert list(tmp_path.iterdir()) == []

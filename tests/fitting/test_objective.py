@@ -164,7 +164,8 @@ def test_a_wrong_part_is_named_with_its_object_before_anything_is_fitted(value, 
     ):
         with pytest.raises(RaymarchError, match=f"^{name} 'odd': {said}") as error:
             prove(objective)
-        assert "\n" not in str(error.value) and len(str(error.value)) < 300
+        assert "\n" not in str(error.value)
+        assert len(str(error.value)) < 300
 
 
 def test_a_fitter_refuses_a_wrong_slope_and_the_next_one_starts():
@@ -187,7 +188,8 @@ def test_a_fitter_refuses_a_wrong_slope_and_the_next_one_starts():
 )
 def test_an_objective_of_ones_own_comes_down(objective):
     losses = losses_of(objective)
-    assert np.isfinite(losses).all() and losses[-3:].mean() < 0.7 * losses[:3].mean()
+    assert np.isfinite(losses).all()
+    assert losses[-3:].mean() < 0.7 * losses[:3].mean()
 
 
 def test_the_same_functions_under_other_names_give_the_same_losses():
@@ -222,7 +224,8 @@ def test_flat_settings_stand_for_an_objective():
 
 def test_an_objective_takes_the_place_of_a_presets_own():
     medium = preset("medium", objective=Objective())
-    assert medium.minimised == Objective() and preset("medium").minimised.regularisers
+    assert medium.minimised == Objective()
+    assert preset("medium").minimised.regularisers
     assert medium == changed(preset("medium"), objective=Objective())
 
 
@@ -249,7 +252,9 @@ def test_a_volume_tells_its_objective_in_names_and_numbers():
         "regularisers": [{"name": "sparsity", "of": "optical depth", "weight": 0.5}],
         "opacity_weight": 0.1,
     }
-    assert "loss" not in told and "sparsity" not in told and told["steps"] == 600
+    assert "loss" not in told
+    assert "sparsity" not in told
+    assert told["steps"] == 600
     assert "objective" not in provenance(preset("quick"), views, {})["settings"]
 
 

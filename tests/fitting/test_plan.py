@@ -67,14 +67,16 @@ def test_a_fit_that_fails_to_begin_leaves_nothing_on_the_device(begin, where, na
     monkeypatch.setattr(where, name, failing)
     with pytest.raises(Planted):
         begin(drive.ball_views(), "quick", **QUICK)
-    assert owners and all(owner._fields is None for owner in owners)
+    assert owners
+    assert all(owner._fields is None for owner in owners)
 
 
 @pytest.mark.parametrize("box", [[(-0.8, -0.8, 30), (0.8, 0.8, 31.6)]])
 def test_a_fit_that_is_refused_leaves_nothing_on_the_device(box, owners):
     with pytest.raises(RaymarchError, match="check"):
         Fitter(drive.ball_views(), "quick", box=box, **QUICK)
-    assert len(owners) == 3 and all(owner._fields is None for owner in owners)
+    assert len(owners) == 3
+    assert all(owner._fields is None for owner in owners)
 
 
 def test_what_a_plan_says_is_what_the_fitter_makes():
@@ -84,9 +86,12 @@ def test_what_a_plan_says_is_what_the_fitter_makes():
         made = plan.plan_fit(views, settings, None, store)
     with Fitter(views, settings) as own, Fitter.of_plan(made) as theirs:
         for each in (own, theirs):
-            assert each.grid.finest == made.shape and each.grid.slots == made.slots == 1
-            assert each.grid.shape == made.shape_of(0) and made.shape_of(2) == made.shape
-            assert each.settings == settings and each.plan.bytes == made.bytes == made.memory.total
+            assert each.grid.finest == made.shape
+            assert each.grid.slots == made.slots == 1
+            assert each.grid.shape == made.shape_of(0)
+            assert made.shape_of(2) == made.shape
+            assert each.settings == settings
+            assert each.plan.bytes == made.bytes == made.memory.total
             np.testing.assert_array_equal(each.box, made.box)
         for _ in range(8):
             own.step()

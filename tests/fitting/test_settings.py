@@ -60,7 +60,8 @@ BAD = [
 
 def one_line(error, said):
     """The message names what was wrong, in one line."""
-    assert said in str(error.value) and "\n" not in str(error.value)
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(("bad", "said"), BAD, ids=lambda x: str(x) if isinstance(x, dict) else "")
@@ -145,16 +146,19 @@ def test_names_of_adam_go_to_the_optimiser():
     start = FitSettings(optimiser=Adam(lr_density=0.3, beta1=0.7))
     settings = changed(start, lr_density=0.2, final=0.5, tv_density=1e-3)
     assert settings.optimiser == Adam(lr_density=0.2, beta1=0.7, final=0.5)
-    assert settings.tv_density == 1e-3 and settings.resolution == start.resolution
+    assert settings.tv_density == 1e-3
+    assert settings.resolution == start.resolution
     assert start.optimiser.lr_density == 0.3  # values are not changed, but made anew
     assert preset("medium", lr_colour=0.01).optimiser == Adam(lr_density=0.3, final=0.03, lr_colour=0.01)
 
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_seconds_alone_lift_the_limit_of_steps(name):
-    assert preset(name, seconds=5).steps is None and preset(name, seconds=5).seconds == 5
+    assert preset(name, seconds=5).steps is None
+    assert preset(name, seconds=5).seconds == 5
     assert (preset(name, seconds=5, steps=7).steps, preset(name, steps=7).seconds) == (7, None)
-    assert preset(name).steps is not None and preset(name) == PRESETS[name]
+    assert preset(name).steps is not None
+    assert preset(name) == PRESETS[name]
 
 
 def test_whole_numbers_may_come_as_floats_and_the_other_way():
@@ -184,7 +188,8 @@ SHELL = [
 @pytest.mark.parametrize(("pair", "name", "value"), SHELL)
 def test_the_shell_says_what_python_says(pair, name, value):
     settings = preset("quick", **{"seconds": 9.0, "steps": 9, **_settings((pair,))})
-    assert getattr(settings, name) == value and type(getattr(settings, name)) is type(value)
+    assert getattr(settings, name) == value
+    assert type(getattr(settings, name)) is type(value)
 
 
 @pytest.mark.parametrize("record", [FitSettings(steps=7, seconds=9.0, memory=2.0, slots=3, block=4), Adam(eps=1e-9)])

@@ -10,15 +10,15 @@ from raymarch.geometry.pixel_order import SIDE, pixels_in_tiles
 SIZES = ((1, 1), (5, 3), (32, 32), (33, 32), (32, 33), (31, 100), (100, 31), (64, 96), (97, 130))
 
 
-@pytest.mark.parametrize("width, height", SIZES)
+@pytest.mark.parametrize(("width", "height"), SIZES)
 def test_each_pixel_comes_once(width, height):
     order = pixels_in_tiles(0, width * height, width, height)
     assert order.dtype == np.int32
     np.testing.assert_array_equal(np.sort(order), np.arange(width * height))
 
 
-@pytest.mark.parametrize("width, height", SIZES)
-@pytest.mark.parametrize("batch", (1, 7, 1000))
+@pytest.mark.parametrize(("width", "height"), SIZES)
+@pytest.mark.parametrize("batch", [1, 7, 1000])
 def test_batches_cut_one_order(width, height, batch):
     total = width * height
     if total > 40 * batch:
@@ -27,7 +27,7 @@ def test_batches_cut_one_order(width, height, batch):
     np.testing.assert_array_equal(np.concatenate(parts), pixels_in_tiles(0, total, width, height))
 
 
-@pytest.mark.parametrize("side", (2, 4, 8, 16, SIDE))
+@pytest.mark.parametrize("side", [2, 4, 8, 16, SIDE])
 def test_runs_of_a_whole_square_are_squares(side):
     width, height = 3 * SIDE + 5, 2 * SIDE + 7
     for start in range(3):

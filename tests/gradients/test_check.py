@@ -36,9 +36,12 @@ CAMERA = Camera.look_at((0.4, -4, 1), width=16, height=12)
 
 def test_every_gradient_of_a_users_volume_is_good_from_a_process_of_another_precision(single):
     report = single(check_gradients, BALL, CAMERA)
-    assert [row.parameter for row in report.rows] == list(GROUPS) and report.good
+    assert [row.parameter for row in report.rows] == list(GROUPS)
+    assert report.good
     for row in report.rows:
-        assert row.verdict == "good" and row.precision == "f64" and row.mode == "emission-absorption"
+        assert row.verdict == "good"
+        assert row.precision == "f64"
+        assert row.mode == "emission-absorption"
         assert row.dot < 1e-12 and row.difference < 1e-7, row
     assert "the gradients are right" in str(report)
 
@@ -47,7 +50,8 @@ def test_in_single_precision_only_the_dot_test_is_made():
     report = check_gradients(BALL, [CAMERA], ["pose"], precision="f32", march=March(mode="additive"))
     (row,) = report.rows
     assert (row.precision, row.mode, row.difference, row.worst) == ("f32", "additive", None, None)
-    assert row.dot < 1e-5 and report.good
+    assert row.dot < 1e-5
+    assert report.good
 
 
 class Wrong(Linearised):
@@ -101,14 +105,16 @@ def test_an_opaque_fog_has_slopes_too_small_to_be_checked_and_not_wrong_ones():
     fog = Volume.from_function(lambda p: np.full(p.shape[:-1], 9.0), shape=(8, 8, 8))
     with Linearised(fog, Camera.look_at((0, -4, 0), fov=0.2, width=8, height=8)) as seen:
         verdicts = [row.verdict for row in check_rows(seen, ["density", "pose", "step", "background"])]
-    assert "wrong" not in verdicts and "flat" in verdicts
+    assert "wrong" not in verdicts
+    assert "flat" in verdicts
 
 
 def test_in_single_precision_too_a_fog_is_flat_and_not_good():
     fog = Volume.from_function(lambda p: np.full(p.shape[:-1], 9.0), shape=(8, 8, 8))
     camera = Camera.look_at((0, -4, 0), fov=0.2, width=8, height=8)
     report = check_gradients(fog, camera, ["pose", "step"], precision="f32", march=March(mode="additive"))
-    assert [row.verdict for row in report.rows] == ["flat", "flat"] and "nothing was checked" in str(report)
+    assert [row.verdict for row in report.rows] == ["flat", "flat"]
+    assert "nothing was checked" in str(report)
 
 
 def test_a_volume_at_a_kink_is_told_from_a_wrong_gradient():
@@ -116,11 +122,12 @@ def test_a_volume_at_a_kink_is_told_from_a_wrong_gradient():
     with Linearised(flat, Camera.look_at((0.7, -4, 0.8), (0.7, 0.7, 0.7), width=8, height=8)) as seen:
         rows = check_rows(seen, ["density", "background"])
     assert [row.verdict for row in rows] == ["at a kink", "good"]
-    assert rows[0].difference is None and rows[0].kinks == 1
+    assert rows[0].difference is None
+    assert rows[0].kinks == 1
 
 
 @pytest.mark.parametrize(
-    "ask, said",
+    ("ask", "said"),
     [
         (lambda: check_gradients(BALL, CAMERA, ["tilt"]), "parameters have 'tilt', want some of density"),
         (
@@ -163,11 +170,14 @@ def test_the_command_prints_its_rows(tmp_path):
     assert [row["parameter"] for row in rows] == list(GROUPS)
     assert {"parameter", "mode", "precision", "dot", "difference", "worst"} <= set(rows[0])
     run = subprocess.run([*command, "--parameters", "tilt"], capture_output=True, text=True, check=False, timeout=300)
-    assert run.returncode == 1 and "parameters have 'tilt'" in run.stderr and "Traceback" not in run.stderr
+    assert run.returncode == 1
+    assert "parameters have 'tilt'" in run.stderr
+    assert "Traceback" not in run.stderr
 
 
 def test_widths_are_tried_from_the_likeliest():
-    assert checks.WIDTHS[0] == 1e-5 and sorted(checks.WIDTHS) == [10.0**-k for k in range(7, 2, -1)]
+    assert checks.WIDTHS[0] == 1e-5
+    assert sorted(checks.WIDTHS) == [10.0**-k for k in range(7, 2, -1)]
 
 
 def test_the_part_that_is_checked_lies_where_it_was_in_the_whole():
@@ -184,7 +194,7 @@ def test_the_part_that_is_checked_lies_where_it_was_in_the_whole():
     np.testing.assert_array_equal(part.features, big.features[36:])
 
 
-@pytest.mark.parametrize("verdict, code", [("good", 0), ("at a kink", 0), ("wrong", 1)])
+@pytest.mark.parametrize(("verdict", "code"), [("good", 0), ("at a kink", 0), ("wrong", 1)])
 def test_the_command_ends_with_1_where_a_gradient_is_wrong(verdict, code, tmp_path, monkeypatch, capsys):
     row = GradientRow("pose", "x-ray", "f64", 0.0, None, None, 0.0, verdict)
     monkeypatch.setattr(check_process, "check_gradients", lambda *_, **__: GradientReport((row,), 1.0, (2, 2, 2)))
@@ -205,4 +215,5 @@ def test_a_mistyped_constant_of_one_harmonic_is_found_in_a_mixture_of_all(monkey
     with Linearised(mixed, CAMERA, columns=1) as seen:
         (row,) = check_rows(seen, ["focal"])
     pool.release()
-    assert row.verdict == "wrong" and row.dot < 1e-12 < 1e-6 < row.difference
+    assert row.verdict == "wrong"
+    assert row.dot < 1e-12 < 1e-6 < row.difference

@@ -23,4 +23,5 @@ def test_every_direction_that_moves_something_is_carried_once(takes, most):
     out = np.full((2, 4, len(dots)), 0.5)
     _in_chunks(out, dots, ("pose", "box"), most, carry)
     np.testing.assert_array_equal(out[0, 0], [0.5 + (i if i % 3 else 0) for i in range(11)])
-    assert max(passes) <= most and len(passes) == -(-7 // min(takes, most))
+    assert max(passes) <= most
+    assert len(passes) == -(-7 // min(takes, most))

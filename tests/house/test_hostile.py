@@ -30,14 +30,15 @@ def ruling(folder, code=1, err="", out="", after=None, **case):
 def test_every_case_has_a_name_of_its_own_and_a_pattern_that_is_one():
     cases = all_cases()
     names = [(case.area, case.name) for case in cases]
-    assert len(cases) > 300 and len(set(names)) == len(names)
+    assert len(cases) > 300
+    assert len(set(names)) == len(names)
     for case in cases:
         re.compile(case.says)
         assert case.expect in (REFUSED, WORKS, EITHER)
 
 
 @pytest.mark.parametrize(
-    "verdict, code, err, how",
+    ("verdict", "code", "err", "how"),
     [
         (GOOD, 1, LINE, {}),
         (GOOD, 1, "note: 1 of 12 images is missing\n 50%  step 9  loss 1\n" + LINE, {}),

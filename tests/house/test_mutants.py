@@ -26,7 +26,8 @@ ROOMS = (
 def test_the_faults_are_many_and_of_every_room():
     faults = all_faults()
     rooms = Counter(fault.room for fault in faults)
-    assert len(faults) >= FEWEST and len({fault.name for fault in faults}) == len(faults)
+    assert len(faults) >= FEWEST
+    assert len({fault.name for fault in faults}) == len(faults)
     assert all(rooms[room] >= LEAST_A_ROOM for room in ROOMS), rooms
 
 
@@ -37,7 +38,8 @@ def test_every_fault_matches_its_file_once(root):
 @pytest.mark.parametrize("fault", all_faults(), ids=lambda fault: f"{fault.file}: {fault.name}")
 def test_a_fault_changes_one_line(fault):
     gone = [line for line in ndiff(fault.old.splitlines(), fault.new.splitlines()) if line.startswith("- ")]
-    assert len(gone) == 1 and fault.old.count("\n") == fault.new.count("\n")
+    assert len(gone) == 1
+    assert fault.old.count("\n") == fault.new.count("\n")
 
 
 def test_the_tests_that_should_notice_are_there(root):
@@ -63,4 +65,6 @@ def test_a_line_that_is_not_there_is_named(tmp_path):
     path.parent.mkdir(parents=True)
     path.write_text("another line\n")
     (said,) = no_longer_match([fault], tmp_path)
-    assert said.startswith(f"{fault.name}: ") and fault.file in said and "\n" not in said
+    assert said.startswith(f"{fault.name}: ")
+    assert fault.file in said
+    assert "\n" not in said

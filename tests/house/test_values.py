@@ -38,7 +38,8 @@ def test_look_at_looks_at():
     assert np.linalg.det(pose[:3, :3]) == pytest.approx(1)
     ahead = np.array([0.5, 0, 0]) - (1, -4, 2)
     np.testing.assert_allclose(-pose[:3, 2], ahead / np.linalg.norm(ahead), rtol=0, atol=8 * EPS)
-    assert pose[2, 1] > 0 and pose[2, 0] == pytest.approx(0)  # up is up, right is level
+    assert pose[2, 1] > 0
+    assert pose[2, 0] == pytest.approx(0)
 
 
 def test_nearly_rigid_is_made_rigid():
@@ -185,7 +186,9 @@ def test_values_are_frozen():
 def test_views_agree_or_say_what_does_not():
     images = np.zeros((2, 4, 6, 3), np.uint8)
     views = Views([CAMERA] * 2, images)
-    assert len(views) == 2 and len(views[1]) == 1 and views[1].names == ("001",)
+    assert len(views) == 2
+    assert len(views[1]) == 1
+    assert views[1].names == ("001",)
     for cameras, pictures, said in [
         ([CAMERA], images, "2 images, 1 cameras"),
         ([CAMERA] * 2, images.astype(float), "uint8"),
@@ -212,7 +215,8 @@ def test_volume_of_a_function_holds_its_values():
     ramp = Volume.from_function(lambda p: p[..., 0], lambda p: p / 4, shape=(5, 4, 3), box=box)
     np.testing.assert_allclose(ramp.sigma()[:, 0, 0], [0, 0, 0, 0.5, 1], atol=1e-7)
     np.testing.assert_allclose(ramp.box, box, atol=1e-12)
-    assert (ramp.shape, ramp.degree) == ((5, 4, 3), 0) and ramp.voxel == pytest.approx(0.5)
+    assert (ramp.shape, ramp.degree) == ((5, 4, 3), 0)
+    assert ramp.voxel == pytest.approx(0.5)
     inside = Rays([[0.9, 1.0, 2.5]], [[1, 0, 0]])
     seen = drive.image(replace(ramp, density=ramp.density * 1e5), inside, 0.001)
     np.testing.assert_allclose(seen[0], [0.9 / 4, 1 / 4, 2.5 / 4, 0], atol=1e-3)
@@ -461,7 +465,8 @@ def test_an_orbit_of_a_box_sees_all_of_it_and_not_much_else(size):
     for camera in orbit_of_volume([5 - half, 5 + half], 12, size=100):
         local = (corners - camera.position) @ camera.world_from_camera[:3, :3]
         reach.append(np.abs(camera.focal[0] * local[:, :2] / local[:, 2:]).max())
-    assert max(reach) < 50 and max(reach) > 46
+    assert max(reach) < 50
+    assert max(reach) > 46
 
 
 def test_a_volume_far_from_the_origin_is_warned_of(caplog, monkeypatch):
@@ -482,7 +487,7 @@ def test_a_buffer_closed_before_any_kernel_leaves_nothing_to_check_later():
 
 
 @pytest.mark.parametrize(
-    "record, old, new", [(kind, old, new) for kind in (March, FitSettings) for old, new in kind.old_names.items()]
+    ("record", "old", "new"), [(kind, old, new) for kind in (March, FitSettings) for old, new in kind.old_names.items()]
 )
 def test_old_names_of_settings_still_work_and_warn_with_the_new_one(record, old, new):
     with pytest.warns(FutureWarning, match=f"{record.__name__}.{old} is now called {new}"):

@@ -63,7 +63,8 @@ def file_of(format, folder, suffix=0):
 def require_equal(a, b):
     for name in ("density", "features", "world_from_index"):
         x, y = getattr(a, name), getattr(b, name)
-        assert x.dtype == y.dtype and x.tobytes() == y.tobytes()
+        assert x.dtype == y.dtype
+        assert x.tobytes() == y.tobytes()
     assert (a.activation, a.background, dict(a.provenance)) == (b.activation, b.background, dict(b.provenance))
 
 
@@ -83,7 +84,8 @@ def refused(call, *said):
 def test_what_is_written_is_recognised_and_comes_back(format, tmp_path):
     for k, suffix in enumerate(format.suffixes):
         path = file_of(format, tmp_path, k)
-        assert path.name.endswith(suffix) and format.detect(path)
+        assert path.name.endswith(suffix)
+        assert format.detect(path)
         require_equal(rm.load(path, format=format), VOLUME)
         renamed = path.rename(tmp_path / "any.name")
         require_equal(rm.load(renamed, format=format), VOLUME)  # by its content
@@ -99,7 +101,8 @@ def test_the_description_is_that_of_the_volume(format, tmp_path):
     assert found.bytes_in_memory == VOLUME.density.nbytes + VOLUME.features.nbytes
     assert found.bytes_on_disk == (7 if format.describe is describe else path.stat().st_size)
     np.testing.assert_allclose(found.box, VOLUME.box)
-    assert json.dumps(found.record()) and found.record()["provenance"] == {"steps": 12}
+    assert json.dumps(found.record())
+    assert found.record()["provenance"] == {"steps": 12}
 
 
 @EACH
@@ -135,7 +138,8 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(format, failure, tm
     before = path.read_bytes()
     with pytest.raises(KeyboardInterrupt if isinstance(failure, KeyboardInterrupt) else rm.RaymarchError):
         rm.save(VOLUME, path, format=replace(format, write=fail))
-    assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_names_choose_in_letters_of_either_case(tmp_path):
@@ -165,7 +169,8 @@ OTHER = replace(OWN, name="zip", suffixes=".zip")
 
 def test_two_that_claim_a_file_are_told_by_name_unless_its_suffix_tells(tmp_path):
     path = file_of(OWN, tmp_path)
-    assert format_of(path, [OWN, OTHER]) is OWN and format_of(path, [OTHER, OWN]) is OWN
+    assert format_of(path, [OWN, OTHER]) is OWN
+    assert format_of(path, [OTHER, OWN]) is OWN
     unknown = path.rename(tmp_path / "a.bin")
     refused(
         lambda: format_of(unknown, [OWN, OTHER]),
@@ -242,7 +247,8 @@ def test_temporary_files_with_a_suffix_of_dead_processes_are_swept(tmp_path):
         dead = temporary.with_name(temporary.name.replace(temporary.name[19:35], "0" * 16))
         dead.write_text("left")
         sweep(tmp_path)
-        assert temporary.exists() and (os.name != "posix" or not dead.exists())
+        assert temporary.exists()
+        assert os.name != "posix" or not dead.exists()
 
 
 # The budget of one file.

@@ -29,19 +29,23 @@ LEGO = Path(__file__).parents[3] / "shared" / "data" / "lego400"
 def refused(folder, message, split="train", **how):
     with pytest.raises(RaymarchError, match=message) as caught:
         load_views(folder, split, **how)
-    assert "\n" not in str(caught.value) and (";" in str(caught.value) or "want" in str(caught.value))
+    assert "\n" not in str(caught.value)
+    assert ";" in str(caught.value) or "want" in str(caught.value)
     return str(caught.value)
 
 
 @pytest.mark.parametrize("channels", [3, 4])
 def test_a_set_is_read_as_it_was_written(tmp_path, channels):
     views = load_views(write_set(tmp_path / "set", channels))
-    assert views.names == ("r_0", "r_1", "r_2") and views.has_alpha == (channels == 4)
+    assert views.names == ("r_0", "r_1", "r_2")
+    assert views.has_alpha == (channels == 4)
     for i, camera in enumerate(views.cameras):
         np.testing.assert_array_equal(views.images[i], random_image(channels, seed=i))
         np.testing.assert_allclose(camera.world_from_camera, POSES[i], atol=1e-12)
-        assert camera.focal == pytest.approx((4 / np.tan(0.35),) * 2) and camera.principal == (4, 3)
-    assert views.background == (1, 1, 1) and views.source.endswith("transforms_train.json")
+        assert camera.focal == pytest.approx((4 / np.tan(0.35),) * 2)
+        assert camera.principal == (4, 3)
+    assert views.background == (1, 1, 1)
+    assert views.source.endswith("transforms_train.json")
 
 
 def test_the_background_is_the_caller_s(tmp_path):
@@ -51,7 +55,8 @@ def test_the_background_is_the_caller_s(tmp_path):
 def test_pixels_win_over_the_angle(tmp_path):
     numbers = {"fl_x": 9, "fl_y": 10.5, "cx": 3, "cy": 2.5, "w": 8, "h": 6, "k1": 0, "camera_model": "OPENCV"}
     camera = load_views(write_set(tmp_path / "set", camera_angle_x=None, **numbers)).cameras[0]
-    assert camera.focal == (9, 10.5) and camera.principal == (3, 2.5)
+    assert camera.focal == (9, 10.5)
+    assert camera.principal == (3, 2.5)
     camera = load_views(write_set(tmp_path / "frame", frames=framed(1, fl_x=20))).cameras[1]
     assert camera.focal == (20, 20)
     cameras = load_views(write_set(tmp_path / "both", fl_x=9, frames=framed(1, fl_x=20))).cameras
@@ -153,7 +158,8 @@ def test_missing_images_are_left_out_and_named(tmp_path, caplog):
     assert views.names == ("r_0", "r_2")
     np.testing.assert_array_equal(views.images[1], random_image(seed=2))
     np.testing.assert_allclose(views.cameras[1].world_from_camera, POSES[2], atol=1e-12)
-    assert "1 of 3 images are missing" in caplog.text and "r_1.png" in caplog.text
+    assert "1 of 3 images are missing" in caplog.text
+    assert "r_1.png" in caplog.text
     for i in (0, 2):
         (folder / "train" / f"r_{i}.png").unlink()
     refused(folder, "all 3 images are missing .*r_0.png, .*r_2.png")
@@ -224,7 +230,9 @@ def test_layouts_that_are_not_read_are_told_by_name(tmp_path, name):
         (tmp_path / "set" / file).write_bytes(b"")
     cure = next(layout.cure for layout in LAYOUTS if layout.name == name)
     message = refused(tmp_path / "set" if isinstance(files, list) else tmp_path / "set" / files, "; ")
-    assert f"looks like {name}, which " in message and message.endswith(cure) and cure
+    assert f"looks like {name}, which " in message
+    assert message.endswith(cure)
+    assert cure
 
 
 def test_every_layout_that_is_not_read_is_tried():
@@ -413,7 +421,8 @@ def test_what_is_there_in_place_of_a_missing_image_is_said(tmp_path, caplog):
     load_views(folder)
     path.mkdir()
     load_views(folder)
-    assert "r_1.png; R_1.JPG is there)" in caplog.text and "r_1.png is a folder)" in caplog.text
+    assert "r_1.png; R_1.JPG is there)" in caplog.text
+    assert "r_1.png is a folder)" in caplog.text
     (folder / "train").rename(folder / "images")
     refused(folder, "all 3 images are missing .*; there is no folder .*train")
 
@@ -473,7 +482,8 @@ def test_what_an_image_holds_beside_its_pixels_is_said(tmp_path, said, caplog):
     assert not caplog.records
     TRAITS[said](folder / "train" / "r_1.png")
     assert load_views(folder).images.shape == (3, 6, 8, 3)
-    assert f"1 of 3 images {said}" in caplog.text and "(r_1.png)" in caplog.text
+    assert f"1 of 3 images {said}" in caplog.text
+    assert "(r_1.png)" in caplog.text
 
 
 NAMES = {
@@ -533,7 +543,8 @@ def test_images_that_show_nothing_are_said(tmp_path, kind, caplog):
     for i, image in enumerate(images):
         Image.fromarray(image.astype(np.uint8)).save(folder / "train" / f"r_{i}.png")
     load_views(folder)
-    assert len(caplog.records) == 1 and re.search(said, caplog.text)
+    assert len(caplog.records) == 1
+    assert re.search(said, caplog.text)
 
 
 def test_images_that_are_opaque_in_part_raise_no_doubt(tmp_path, caplog):
@@ -557,9 +568,11 @@ def test_a_principal_point_that_is_a_share_is_doubted(tmp_path, caplog):
 @pytest.mark.skipif(not LEGO.exists(), reason="real data is not beside the repository")
 def test_the_lego_set_is_read():
     train, val = load_views(LEGO), load_views(LEGO, "val")
-    assert train.images.shape == (100, 400, 400, 4) and val.images.shape == (25, 400, 400, 4)
+    assert train.images.shape == (100, 400, 400, 4)
+    assert val.images.shape == (25, 400, 400, 4)
     for camera in (*train.cameras, *val.cameras):
-        assert camera.focal == pytest.approx((555.556, 555.556), abs=1e-3) and camera.principal == (200, 200)
+        assert camera.focal == pytest.approx((555.556, 555.556), abs=1e-3)
+        assert camera.principal == (200, 200)
         assert np.linalg.norm(camera.position) == pytest.approx(4.03, abs=0.01)
     # In every view the middle of the object is in the middle of the image.
     assert (train.images[:, 150:250, 150:250, 3].max(axis=(1, 2)) == 255).all()
@@ -604,7 +617,8 @@ def test_bad_pictures_are_refused_and_leave_the_old_one(tmp_path, monkeypatch):
     monkeypatch.setattr("os.replace", no_permission)
     with pytest.raises(RaymarchError, match="Permission denied.*choose a folder that you may write to"):
         write_png(path, np.ones((2, 2, 3)))
-    assert path.read_bytes() == before and [p.name for p in tmp_path.iterdir()] == ["a.png"]
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["a.png"]
 
 
 def test_depth_is_white_near_dark_far_and_black_where_nothing_is(tmp_path):

@@ -58,7 +58,8 @@ def test_a_reader_claims_what_it_reads_and_nothing_that_another_does(reader, tmp
     for name, folder in folders.items():
         assert reader.detect(folder) == reader.has_files(folder) == (name == reader.name)
     views = rm.load_views(folders[reader.name], reader=reader)
-    assert isinstance(views, rm.Views) and len(views) > 1
+    assert isinstance(views, rm.Views)
+    assert len(views) > 1
 
 
 @EACH
@@ -72,9 +73,9 @@ def test_a_reader_puts_the_background_that_is_asked_for_on_its_views(reader, tmp
 @EACH
 def test_a_reader_recognises_nothing_in_a_folder_of_no_set(reader, tmp_path):
     (tmp_path / "a.png").write_bytes(b"")
-    assert (
-        not reader.detect(tmp_path) and not reader.detect(tmp_path / "none") and not reader.detect(tmp_path / "a.png")
-    )
+    assert not reader.detect(tmp_path)
+    assert not reader.detect(tmp_path / "none")
+    assert not reader.detect(tmp_path / "a.png")
     refused(
         lambda: rm.load_views(tmp_path, reader=reader),
         f"reader {reader.name!r} does not recognise it; check the path or choose another reader",
@@ -123,7 +124,8 @@ def test_one_split_of_the_layout_is_enough(tmp_path):
     for name in ("a", "z"):
         (folder / f"transforms_{name}.json").write_text("[1, 2")
     assert [reader.name for reader in readers.READERS if reader.detect(folder)] == ["NeRF-synthetic"]
-    assert reader_of(folder, readers.READERS).name == "NeRF-synthetic" and len(rm.load_views(folder)) == 3
+    assert reader_of(folder, readers.READERS).name == "NeRF-synthetic"
+    assert len(rm.load_views(folder)) == 3
 
 
 def test_no_layout_that_is_not_read_is_that_of_a_reader(tmp_path):
@@ -141,7 +143,7 @@ def of_name(name, specificity=1, says=True):
 
 
 @pytest.mark.parametrize(
-    "given, found",
+    ("given", "found"),
     [
         ([("a", 1), ("b", 2), ("c", 1)], "b"),
         ([("b", 2), ("a", 1)], "b"),
@@ -171,7 +173,7 @@ def test_a_line_in_the_list_is_all_that_a_reader_needs(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "part, function, said",
+    ("part", "function", "said"),
     [
         (
             "read",
@@ -242,6 +244,8 @@ def test_frames_become_views_without_those_whose_image_is_missing(tmp_path, capl
 
     names = ["r_0.png", "none.png", "r_2.png"]
     views = views_of_frames([Frame(folder / "train" / name, camera) for name in names], folder, folder / "list.csv")
-    assert views.names == ("r_0", "r_2") and views.source == str(folder / "list.csv") and sizes == [(8, 6)] * 2
+    assert views.names == ("r_0", "r_2")
+    assert views.source == str(folder / "list.csv")
+    assert sizes == [(8, 6)] * 2
     np.testing.assert_array_equal(views.images[1], random_image(seed=2))
     assert "list.csv: 1 of 3 images are missing" in caplog.text

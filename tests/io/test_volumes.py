@@ -33,8 +33,11 @@ def random_volume(shape=(4, 5, 6), degree=0, dtype=np.float32, activation=None, 
 
 def require_equal(a: Volume, b: Volume):
     for x, y in ((a.density, b.density), (a.features, b.features), (a.world_from_index, b.world_from_index)):
-        assert x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes()
-    assert a.activation == b.activation and a.background == b.background
+        assert x.dtype == y.dtype
+        assert x.shape == y.shape
+        assert x.tobytes() == y.tobytes()
+    assert a.activation == b.activation
+    assert a.background == b.background
     assert dict(a.provenance) == dict(b.provenance)
 
 
@@ -82,15 +85,19 @@ def test_strided_and_big_endian_arrays_keep_their_values(tmp_path):
     )
     save(other, tmp_path / "a.h5")
     again = load(tmp_path / "a.h5")
-    assert (again.density == volume.density).all() and again.density.dtype == np.float32
-    assert (again.features == volume.features).all() and again.features.dtype == np.float64
+    assert (again.density == volume.density).all()
+    assert again.density.dtype == np.float32
+    assert (again.features == volume.features).all()
+    assert again.features.dtype == np.float64
 
 
 def test_description_is_that_of_the_volume(tmp_path):
     volume = random_volume(degree=2)
     save(volume, tmp_path / "a.h5")
     found = describe(tmp_path / "a.h5")
-    assert found.shape == volume.shape and found.degree == 2 and found.activation == volume.activation
+    assert found.shape == volume.shape
+    assert found.degree == 2
+    assert found.activation == volume.activation
     np.testing.assert_array_equal(found.box, volume.box)
     assert found.bytes_in_memory == volume.density.nbytes + volume.features.nbytes
     assert found.bytes_on_disk == os.path.getsize(tmp_path / "a.h5")
@@ -111,7 +118,8 @@ def test_the_documented_example_reads_the_file(saved):
     exec(code.replace('"ball.h5"', repr(str(saved))), found)
     volume = load(saved)
     np.testing.assert_allclose(found["sigma"], volume.sigma(), rtol=1e-6)
-    assert found["provenance"] == dict(volume.provenance) and found["digest"] == found["stored"]
+    assert found["provenance"] == dict(volume.provenance)
+    assert found["digest"] == found["stored"]
 
 
 def require_loud_or_equal(path, original: Volume) -> bool:
@@ -119,7 +127,8 @@ def require_loud_or_equal(path, original: Volume) -> bool:
     try:
         again = load(path)
     except RaymarchError as error:
-        assert "\n" not in str(error) and path.name in str(error)
+        assert "\n" not in str(error)
+        assert path.name in str(error)
         return True
     require_equal(again, original)
     return False
@@ -292,7 +301,9 @@ def test_harmful_files_are_refused(saved, what):
     for read in (load, describe):
         with pytest.raises(RaymarchError, match=message) as caught:
             read(saved)
-        assert str(caught.value).startswith(str(saved)) and ";" in str(caught.value) and "\n" not in str(caught.value)
+        assert str(caught.value).startswith(str(saved))
+        assert ";" in str(caught.value)
+        assert "\n" not in str(caught.value)
 
 
 def test_values_that_no_volume_has_name_the_file(saved):
@@ -301,7 +312,9 @@ def test_values_that_no_volume_has_name_the_file(saved):
         describe(saved)
 
 
-@pytest.mark.parametrize("name, bad", [("world_from_index", np.nan), ("world_from_index", 1e300), ("background", 2.0)])
+@pytest.mark.parametrize(
+    ("name", "bad"), [("world_from_index", np.nan), ("world_from_index", 1e300), ("background", 2.0)]
+)
 def test_values_that_no_volume_has_are_not_described(saved, name, bad):
     rewritten(saved, lambda f: f[name].__setitem__((0,) * f[name].ndim, bad))
     with pytest.raises(RaymarchError, match=f"ball.h5: {name}"):
@@ -386,7 +399,7 @@ FAILURES = [
 ]
 
 
-@pytest.mark.parametrize("where, failure, kind", FAILURES)
+@pytest.mark.parametrize(("where", "failure", "kind"), FAILURES)
 def test_a_failed_save_costs_nothing(saved, monkeypatch, where, failure, kind):
     before = saved.read_bytes()
     with monkeypatch.context() as patched:
@@ -394,7 +407,8 @@ def test_a_failed_save_costs_nothing(saved, monkeypatch, where, failure, kind):
         with pytest.raises(kind) as caught:
             save(random_volume(degree=1), saved)
     if kind is RaymarchError:
-        assert "ball.h5: cannot be written (" in str(caught.value) and "\n" not in str(caught.value)
+        assert "ball.h5: cannot be written (" in str(caught.value)
+        assert "\n" not in str(caught.value)
     assert saved.read_bytes() == before
     assert [p.name for p in saved.parent.iterdir()] == ["ball.h5"]
 

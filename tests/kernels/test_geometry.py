@@ -66,12 +66,13 @@ def test_a_jacobian_is_its_tangents():
     directions = [unit for group in SMALL_GROUPS for unit in units(group)]
     with linearised(*SEEN[0]) as seen:
         every = seen.jacobian(SMALL_GROUPS)
-        assert every.shape == (len(seen.rays), 4, len(directions)) and len(directions) > 2 * seen.columns
+        assert every.shape == (len(seen.rays), 4, len(directions))
+        assert len(directions) > 2 * seen.columns
         for column in range(0, len(directions), 5):
             np.testing.assert_allclose(every[..., column], seen.tangent(directions[column]), atol=1e-12)
 
 
-@pytest.mark.parametrize("mode, degree", list(zip(MODES, (1, 0, 0), strict=True)))  # directions enter alike in all
+@pytest.mark.parametrize(("mode", "degree"), list(zip(MODES, (1, 0, 0), strict=True)))  # directions enter alike in all
 def test_in_single_precision_the_dot_test_holds_and_gradients_are_those_of_double(single, mode, degree):
     v = cases.volume("rotated", degree)
     camera = cases.cameras(v)[0]
@@ -184,7 +185,8 @@ def test_shapes_are_those_of_gradients(seen):
 def test_what_a_mode_does_not_see_is_refused_and_not_zero():
     with linearised(*SEEN[-1]) as seen:
         gradient = seen.adjoint(np.ones((len(seen.rays), 4)))
-        assert gradient.colour is None and gradient.background is None
+        assert gradient.colour is None
+        assert gradient.background is None
         for ask in (
             lambda: check_rows(seen, ["background"]),
             lambda: seen.jacobian(["background"]),

@@ -17,7 +17,7 @@ def directions():
     return some / np.linalg.norm(some, axis=1, keepdims=True)
 
 
-@pytest.mark.parametrize("l, m", [(l, m) for l in range(DEGREE + 1) for m in range(-l, l + 1)])
+@pytest.mark.parametrize(("l", "m"), [(l, m) for l in range(DEGREE + 1) for m in range(-l, l + 1)])
 def test_each_harmonic_is_that_of_the_recurrences(l, m):
     d, k = directions(), l * l + l + m
     values, slopes = np.empty((len(d), (DEGREE + 1) ** 2)), np.empty((len(d), 3 * (DEGREE + 1) ** 2))

@@ -65,7 +65,7 @@ def test_the_unit_of_the_world_does_not_matter(scale):
 
 
 # Where density and colour lie side by side, every layout; where they lie apart, flat and in blocks.
-@pytest.mark.parametrize("degree, blocks", [(0, cases.BLOCKS), (1, (4, 1))])
+@pytest.mark.parametrize(("degree", "blocks"), [(0, cases.BLOCKS), (1, (4, 1))])
 def test_images_of_the_block_layouts_are_equal(degree, blocks):
     v = cases.volume(degree=degree)
     rays = cases.rays(v)
@@ -118,7 +118,7 @@ def test_image_is_continuous_in_step_and_box():
     along = Rays([[-4, 0.2, 0.1]], [[1, 0, 0]])  # 2 units inside
 
     def longer(e):
-        return replace(v, world_from_index=affine_of_box(v.box + [[0, 0, 0], [2 * e, 0, 0]], v.shape))
+        return replace(v, world_from_index=affine_of_box([*v.box, [0, 0, 0], [2 * e, 0, 0]], v.shape))
 
     for step in (0.125, 0.25, 0.5, 2.0):
         at = drive.image(v, along, step)
@@ -232,7 +232,7 @@ def test_skipping_what_is_invisible_changes_little(renderer, density):
         np.testing.assert_allclose(drive_large(renderer, rays, 0.5), wanted, rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize("colour, value", [("identity", 0.8), ("identity", 50.0), ("clamped", 4.0)])
+@pytest.mark.parametrize(("colour", "value"), [("identity", 0.8), ("identity", 50.0), ("clamped", 4.0)])
 def test_skipping_haze_before_something_bright_changes_little(colour, value):
     """Whatever the colours' size, skipping hides under 1e-5 of the brightest: haze just under the threshold, a wall."""
     n = 17
@@ -299,7 +299,9 @@ def test_images_are_the_same_bytes_for_any_batch(renderer):
             seen = batched.render(camera)
         images.append([seen.image.tobytes(), seen.opacity.tobytes(), seen.depth.tobytes()])
     assert all(image == images[0] for image in images)
-    assert 0 < seen.opacity.max() and np.isfinite(seen.depth).any() and np.isinf(seen.depth).any()
+    assert 0 < seen.opacity.max()
+    assert np.isfinite(seen.depth).any()
+    assert np.isinf(seen.depth).any()
 
 
 def test_camera_and_its_rays_render_alike(renderer):
@@ -350,7 +352,8 @@ def test_blocks_are_alive_that_hold_a_sample_of_an_occupied_cell(renderer, scatt
     needed = np.zeros(alive.shape, bool)
     for at in np.argwhere(scattered):
         needed[tuple(at // edge)] = True
-    assert 0 < needed.sum() < 0.5 * needed.size and (alive[needed] == 1).all()
+    assert 0 < needed.sum() < 0.5 * needed.size
+    assert (alive[needed] == 1).all()
     assert alive[tuple(map(slice, renderer.grid.blocks))].mean() < 0.9
 
 

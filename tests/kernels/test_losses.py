@@ -56,7 +56,7 @@ def add(name, buffer, background, opacity, delta=DELTA, count=COUNT):
 def test_one_ray_a_tenth_off_in_red():
     """(0.1^2 + 0 + 0) / 3, and half the weight of an opacity that is off by 1."""
     target = np.array([[0.5, 0.5, 0.5, 1.0]])
-    buffer = drive.set_rays(target + [[0.1, 0, 0, 0]], target)
+    buffer = drive.set_rays([*target, [0.1, 0, 0, 0]], target)
     add("squared", buffer, (0.0, 0.0, 0.0), 0.5, count=1)
     assert buffer.fields.loss[None] == pytest.approx(0.01 / 3 + 0.5, rel=64 * np.finfo(float).eps)
 
@@ -125,7 +125,8 @@ def test_losses_add():
 @pytest.mark.parametrize("background", BACKGROUNDS)
 def test_colour_error_is_the_clipped_mean_square(background):
     image, target = pixels()
-    assert (image[:, :3] > 1).any() and (image[:, :3] < 0).any()
+    assert (image[:, :3] > 1).any()
+    assert (image[:, :3] < 0).any()
     buffer = drive.set_rays(image, target)
     wanted = np.mean((np.clip(image[:, :3], 0, 1) - truth(target, background)) ** 2)
     got = losses.colour_error(buffer.fields, COUNT, ti.Vector(list(background)))

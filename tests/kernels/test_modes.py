@@ -39,7 +39,7 @@ EACH.append(
 )  # three meet: at degree 0 without jitter this mode's steps go in pairs
 
 
-@pytest.mark.parametrize("mode, variant, jittered, degree", EACH)
+@pytest.mark.parametrize(("mode", "variant", "jittered", "degree"), EACH)
 def test_image_and_gradient_are_the_reference(mode, variant, jittered, degree):
     v = volume_of(mode, variant, degree)
     rays = cases.rays(v)
@@ -133,12 +133,13 @@ def test_steps_are_as_much_longer_as_shorter_and_phases_fill_their_share():
     jitter_pixels(buffer.fields, 5, pixels, 0.6, 0.3)
     phase, stretch = buffer.fields.jitter.to_numpy().T[:, : len(pixels)]
     for given, low, high in ((phase, 0.0, 0.6), (stretch, 0.7, 1.3)):
-        assert low <= given.min() < low + 0.01 and high - 0.01 < given.max() <= high
+        assert low <= given.min() < low + 0.01
+        assert high - 0.01 < given.max() <= high
         assert abs(given.mean() - (low + high) / 2) < 4 * (high - low) / np.sqrt(12 * len(pixels))
 
 
 @pytest.mark.parametrize(
-    "march, said",
+    ("march", "said"),
     [
         ({"mode": "mip"}, "mode is 'mip', want one of emission-absorption, additive, x-ray"),
         ({"jitter": 1.5}, "jitter is 1.5"),

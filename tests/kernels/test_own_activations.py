@@ -67,7 +67,7 @@ def test_the_inverse_of_ones_own_gives_the_start_of_a_fit():
 
 
 @pytest.mark.parametrize(
-    "wrong, said",
+    ("wrong", "said"),
     [
         (replace(HYPERBOLA, value=None), "density activation 'hyperbola': value is None, want a ti.func"),
         (replace(HYPERBOLA, value=hyperbola_slope), "density activation 'hyperbola': value gives .* forward gives"),

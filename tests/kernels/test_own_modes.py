@@ -93,7 +93,7 @@ def test_a_mode_of_ones_own_passes_the_dot_test_and_the_difference():
 
 
 @pytest.mark.parametrize(
-    "change, said",
+    ("change", "said"),
     [
         ({"composite": one_number}, "mode 'half': composite does not compile"),
         ({"composite": endless}, "mode 'half': composite gives inf at T 0.93"),

@@ -9,19 +9,19 @@ import matplotlib
 
 matplotlib.use("agg")
 
-import matplotlib.pyplot as plt  # noqa: E402
-import numpy as np  # noqa: E402
-import pytest  # noqa: E402
-from matplotlib.axes import Axes  # noqa: E402
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
 
-from raymarch import plot  # noqa: E402
-from raymarch.data.views import Views  # noqa: E402
-from raymarch.data.volume import Activation, Volume  # noqa: E402
-from raymarch.errors import RaymarchError  # noqa: E402
-from raymarch.evaluation.metrics import psnr  # noqa: E402
-from raymarch.fitting.report import Report  # noqa: E402
-from raymarch.geometry.camera import Camera, orbit  # noqa: E402
-from raymarch.plot.camera_pyramids import _pyramid  # noqa: E402
+from raymarch import plot
+from raymarch.data.views import Views
+from raymarch.data.volume import Activation, Volume
+from raymarch.errors import RaymarchError
+from raymarch.evaluation.metrics import psnr
+from raymarch.fitting.report import Report
+from raymarch.geometry.camera import Camera, orbit
+from raymarch.plot.camera_pyramids import _pyramid
 
 BOX = np.array([(-1, -2, 0.5), (1, 3, 1.5)])
 RNG = np.random.default_rng(7)
@@ -69,23 +69,25 @@ DRAWINGS = {
 }
 
 
-@pytest.mark.parametrize("draw, count", DRAWINGS.values(), ids=DRAWINGS)
+@pytest.mark.parametrize(("draw", "count"), DRAWINGS.values(), ids=DRAWINGS)
 def test_draws_into_new_axes(draw, count):
     axes = draw()
-    assert len(axes) == count and all(isinstance(ax, Axes) for ax in axes)
+    assert len(axes) == count
+    assert all(isinstance(ax, Axes) for ax in axes)
     axes[0].figure.canvas.draw()
     assert len(plt.get_fignums()) == 1
 
 
-@pytest.mark.parametrize("draw, count", DRAWINGS.values(), ids=DRAWINGS)
+@pytest.mark.parametrize(("draw", "count"), DRAWINGS.values(), ids=DRAWINGS)
 def test_draws_into_given_axes(draw, count):
     _, given = plt.subplots(2, count)
     assert draw(given[1]) == tuple(given[1])
-    assert all(ax.has_data() for ax in given[1]) and not any(ax.has_data() for ax in given[0])
+    assert all(ax.has_data() for ax in given[1])
+    assert not any(ax.has_data() for ax in given[0])
     assert len(plt.get_fignums()) == 1
 
 
-@pytest.mark.parametrize("draw, count", list(DRAWINGS.values())[:4], ids=list(DRAWINGS)[:4])
+@pytest.mark.parametrize(("draw", "count"), list(DRAWINGS.values())[:4], ids=list(DRAWINGS)[:4])
 def test_wrong_axes(draw, count):
     _, given = plt.subplots(1, count + 1)
     with pytest.raises(RaymarchError, match=rf"want {count} Axes; make them with plt.subplots"):
@@ -160,16 +162,19 @@ def test_slices_of_a_turned_volume_are_cut_in_the_world():
     c = np.sqrt(0.5)
     eighth = np.array([[c, -c, 0, 0], [c, c, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])
     shown = np.asarray(plot.slices(ball.moved(eighth))[0].images[0].get_array())
-    assert np.isnan(shown[0, 0]) and np.isfinite(shown[len(shown) // 2]).all()
+    assert np.isnan(shown[0, 0])
+    assert np.isfinite(shown[len(shown) // 2]).all()
 
 
 def test_cameras_draws_every_frustum_and_the_box():
     ax = plot.cameras(views(5), box=BOX)
     ax.figure.canvas.draw()
     pyramids, edges = ax.collections
-    assert len(pyramids.get_segments()) == 5 and len(edges.get_segments()) == 12
+    assert len(pyramids.get_segments()) == 5
+    assert len(edges.get_segments()) == 12
     for low, high, extent in zip(BOX.min(0), BOX.max(0), (ax.get_xlim(), ax.get_ylim(), ax.get_zlim()), strict=True):
-        assert extent[0] <= low and high <= extent[1]
+        assert extent[0] <= low
+        assert high <= extent[1]
     assert "z [world unit]" == ax.get_zlabel()
 
 
@@ -185,7 +190,9 @@ def test_cameras_take_one_or_several_and_share_axes():
     assert plot.cameras(ring(3), ax=ax) is ax
     wide = ax.get_xlim()
     assert plot.cameras(Camera.look_at((0.1, 0, 0)), ax=ax, colour="C1") is ax
-    assert len(ax.collections) == 2 and ax.get_xlim()[0] <= wide[0] and ax.get_xlim()[1] >= wide[1]
+    assert len(ax.collections) == 2
+    assert ax.get_xlim()[0] <= wide[0]
+    assert ax.get_xlim()[1] >= wide[1]
 
 
 def test_a_pyramid_opens_along_the_view_with_its_roof_up():
@@ -197,14 +204,15 @@ def test_a_pyramid_opens_along_the_view_with_its_roof_up():
     assert len(edges) == 10
 
 
-@pytest.mark.parametrize("against, x", [("steps", [25, 50, 75, 100, 125]), ("seconds", [12.5, 25, 37.5, 50, 62.5])])
+@pytest.mark.parametrize(("against", "x"), [("steps", [25, 50, 75, 100, 125]), ("seconds", [12.5, 25, 37.5, 50, 62.5])])
 def test_history_shows_every_report_and_level(against, x):
     loss, quality = plot.history(REPORTS, against=against)
     for ax, values in ((loss, [r.loss for r in REPORTS]), (quality, [r.psnr for r in REPORTS])):
         curve, *levels = ax.lines
         np.testing.assert_allclose(curve.get_xydata(), np.stack([x, values], axis=1))
         assert [level.get_xdata()[0] for level in levels] == [x[2], x[4]]
-    assert loss.get_yscale() == "log" and quality.get_yscale() == "linear"
+    assert loss.get_yscale() == "log"
+    assert quality.get_yscale() == "linear"
     assert [text.get_text() for text in loss.texts] == ["48 × 48 × 48", "64 × 64 × 64"]
 
 
@@ -244,7 +252,7 @@ def test_images_are_spread_over_the_views(alpha):
 
 
 @pytest.mark.parametrize(
-    "call, match",
+    ("call", "match"),
     [
         (lambda: plot.slices(volume(), what="density"), "want one of sigma, colour"),
         (lambda: plot.slices(volume(), (0, 21, 0)), r"within \(9, 21, 5\)"),

@@ -58,7 +58,8 @@ def off(a: Camera, b: Camera) -> float:
 def test_a_pose_is_found_from_ten_degrees_and_a_tenth_of_the_distance(seed):
     start = disturbed(TRUE, seed)
     found = register(thing(), render(thing(), TRUE), start)
-    assert found.converged and found.error < 1e-5
+    assert found.converged
+    assert found.error < 1e-5
     assert off(found.camera, TRUE) < 1e-4 < 0.1 < off(start, TRUE)
 
 
@@ -74,7 +75,7 @@ def test_lens_and_exposure_are_found_with_the_pose():
 
 
 @pytest.mark.parametrize(
-    "image, groups, said",
+    ("image", "groups", "said"),
     [
         (np.zeros((3, 3, 3)), ("pose",), r"image has shape \(3, 3, 3\), want \(28, 32, 3 or 4\)"),
         (np.full((28, 32, 3), np.nan), ("pose",), r"image is nan at \(0, 0, 0\), want numbers in 0..1"),
@@ -143,8 +144,10 @@ def test_a_search_that_leads_nowhere_ends_within_its_steps_and_says_so(slope, mo
     half = Empty(transmittance=0.5, slope=slope)
     monkeypatch.setattr(module, "Linearised", lambda *_, **__: half)
     found = register(thing(), np.zeros((28, 32, 3)), TRUE, steps=7)
-    assert not found.converged and found.error > 0.1
-    assert found.steps <= 7 * len(module.BLURS) and half.looks <= 9 * len(module.BLURS)
+    assert not found.converged
+    assert found.error > 0.1
+    assert found.steps <= 7 * len(module.BLURS)
+    assert half.looks <= 9 * len(module.BLURS)
     assert np.linalg.norm(found.camera.position) <= module.FARTHEST * np.linalg.norm(TRUE.position)
 
 
@@ -170,7 +173,7 @@ def test_what_an_image_with_alpha_is_held_to():
     np.testing.assert_array_equal(module._target(colour, TRUE, "white"), colour)
 
 
-@pytest.mark.parametrize("count, of", [(28, 28), (7, 28), (5, 28)])
+@pytest.mark.parametrize(("count", "of"), [(28, 28), (7, 28), (5, 28)])
 def test_a_blur_leaves_what_is_even_as_it_is(count, of):
     """And a ramp in its middle, where nothing is cut off: its weights' means are the parts' middles."""
     weights = module._gaussian(count, of, 1.5)
@@ -194,7 +197,8 @@ def test_what_is_out_of_sight_meets_no_ray():
         met = bool(((near < far) & (far > 0)).any())
         assert not (met and out_of_sight(camera, corners))
         hidden += out_of_sight(camera, corners)
-    assert 30 < hidden < 300 and not out_of_sight(TRUE, thing().corners)
+    assert 30 < hidden < 300
+    assert not out_of_sight(TRUE, thing().corners)
 
 
 def test_a_similarity_of_cameras_is_found_and_taken_back():
@@ -234,7 +238,7 @@ def test_cameras_that_err_together_are_aligned_by_what_they_see():
 def test_where_points_are_seen_and_how_that_moves():
     camera = Camera.look_at((3, -2, 1), width=40, height=30)
     points = np.random.default_rng(0).uniform(-1, 1, (5, 3))
-    at, slope, depth = _pixels(camera, points)
+    _at, slope, depth = _pixels(camera, points)
     rays = camera.rays(np.zeros(1, int))
     corner, _, _ = _pixels(camera, rays.origin + 2 * rays.direction)
     np.testing.assert_allclose(corner, [[0.5, 0.5]], atol=1e-9)
@@ -277,14 +281,16 @@ def test_a_pyramid_is_the_mean_of_its_pixels_and_shows_no_less_than_the_volume()
     np.testing.assert_allclose(whole[2, :, :3].reshape(height, width, 3), views.rgb(2), atol=1e-6)
     half = pyramid.images(2).reshape(len(views), height // 2, width // 2, 4)
     np.testing.assert_allclose(half[1, 3, 4], whole[1].reshape(height, width, 4)[6:8, 8:10].mean((0, 1)), atol=1e-6)
-    assert pyramid.factor_for(2 * width) == 1 and pyramid.factor_for(2) > 1
+    assert pyramid.factor_for(2 * width) == 1
+    assert pyramid.factor_for(2) > 1
     for samples in range(2, 3 * width):
         factor = pyramid.factor_for(samples)
         assert factor == 1 or min(height, width) // factor >= FINER * samples
     camera = views.cameras[0]
     small = smaller(camera, 2)
     assert (small.width, small.height) == (width // 2, height // 2)
-    assert small.focal[0] == camera.focal[0] / 2 and small.principal[1] == camera.principal[1] / 2
+    assert small.focal[0] == camera.focal[0] / 2
+    assert small.principal[1] == camera.principal[1] / 2
 
 
 def test_exposures_taken_out_leave_what_was_there():
@@ -314,7 +320,8 @@ def test_a_movement_that_fails_to_begin_leaves_nothing_on_the_device(monkeypatch
     monkeypatch.setattr(refining, "RayTangents", refused)
     with pytest.raises(RaymarchError, match="planted"):
         refine(ball_views(), settings=SETTINGS, box=BALL_BOX)
-    assert len(taken) == 1 and taken[0]._fields is None
+    assert len(taken) == 1
+    assert taken[0]._fields is None
 
 
 SETTINGS = preset(
@@ -335,7 +342,8 @@ def test_disturbed_cameras_are_moved_towards_the_true_ones():
 
     assert errors(found.views.cameras) < 0.25 * errors(wrong.cameras)
     assert found.errors[-1] < 0.6 * found.errors[0]
-    assert [error for _, error in seen] == list(found.errors) and seen[-1][0] <= 1
+    assert [error for _, error in seen] == list(found.errors)
+    assert seen[-1][0] <= 1
     assert found.degrees.shape == found.share.shape == (len(views),)
     assert (found.exposures == [1, 1, 1, 0, 0, 0]).all()
 

@@ -31,7 +31,7 @@ def make_views(channels=4, count=3):
     for _ in range(count):
         eye = rng.normal(size=3)
         pose = look_at(3 * eye / np.linalg.norm(eye), rng.normal(0, 0.2, 3))
-        cameras.append(Camera(pose, rng.uniform(8, 14, 2), (WIDTH / 2, HEIGHT / 2) + rng.normal(size=2), WIDTH, HEIGHT))
+        cameras.append(Camera(pose, rng.uniform(8, 14, 2), (WIDTH / 2, HEIGHT / 2, *rng.normal(size=2)), WIDTH, HEIGHT))
     return Views(cameras, rng.integers(0, 256, (count, HEIGHT, WIDTH, channels), np.uint8))
 
 
@@ -204,7 +204,8 @@ def test_tiles_whose_samples_meet_something_are_listed_and_others_are_not(store,
     dt = step * grid.voxel
     found = list_tiles(store.fields, grid.fields, dt)
     listed = store.fields.list.to_numpy()[:found]
-    assert list(listed) == sorted(set(listed)) and 0 < found
+    assert list(listed) == sorted(set(listed))
+    assert 0 < found
     for number, tile in enumerate(tiles()):
         rays = pixels_of(tile)
         if any(samples_meet(grid, occupied, ray, dt) for ray in rays):

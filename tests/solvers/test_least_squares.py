@@ -15,7 +15,7 @@ from raymarch.solvers.linear_model import linear_model
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
-import solvers as problems  # noqa: E402
+import solvers as problems
 
 SOLVERS = [gauss_newton, levenberg_marquardt]
 rng = np.random.default_rng(0)
@@ -33,7 +33,8 @@ def operator(matrix) -> Operator:
 def test_a_linear_problem_is_solved(solver, jacobian):
     found = solver(lambda x: (A @ x - B, jacobian), np.zeros(5), steps=200, tolerance=1e-12)
     np.testing.assert_allclose(found.x, BEST, atol=1e-6)
-    assert found.converged and found.cost == pytest.approx(0.5 * np.sum((A @ BEST - B) ** 2))
+    assert found.converged
+    assert found.cost == pytest.approx(0.5 * np.sum((A @ BEST - B) ** 2))
     assert list(found.costs) == sorted(found.costs, reverse=True)
 
 
@@ -52,7 +53,8 @@ def powell(x):
 
 def test_a_jacobian_that_loses_rank_is_no_obstacle():
     found = levenberg_marquardt(powell, np.array([3.0, -1, 0, 1]), steps=100)
-    assert found.cost < 1e-12 and np.abs(found.x).max() < 1e-2
+    assert found.cost < 1e-12
+    assert np.abs(found.x).max() < 1e-2
 
 
 def test_a_retraction_searches_on_the_group():
@@ -81,12 +83,13 @@ def test_conjugate_gradients_need_no_more_steps_than_unknowns():
 def test_cgls_never_goes_up_and_continues_from_a_start():
     left = []
     first = cgls(operator(A), B, iterations=3, progress=lambda _, r: left.append(r))
-    assert left == sorted(left, reverse=True) and len(left) == 3
+    assert left == sorted(left, reverse=True)
+    assert len(left) == 3
     np.testing.assert_allclose(cgls(operator(A), B, start=first, tolerance=1e-12), BEST, atol=1e-8)
 
 
 @pytest.mark.parametrize(
-    "pair, said",
+    ("pair", "said"),
     [
         ((B, np.ones((3, 5))), r"Jacobian has shape \(3, 5\) for 12 residuals"),
         ((B * np.nan, A), "not finite"),
@@ -127,7 +130,8 @@ def test_what_is_solved_to_rounding_is_said_to_be(kind, solver, form):
         made = problems.problem(np.random.default_rng((7, seed)), **problems.KINDS[kind])
         found = problems.solved(made, solver, form)
         assert found.converged and made.distance(found.x) < 1e-6, seed
-        assert found.steps <= 40 and list(found.costs)[-1] == found.cost
+        assert found.steps <= 40
+        assert list(found.costs)[-1] == found.cost
 
 
 @pytest.mark.parametrize("form", problems.FORMS)
@@ -170,10 +174,12 @@ def test_a_search_with_no_way_down_does_not_go_on():
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_start_at_the_answer_is_one(solver):
     found = solver(lambda x: (A @ x - B, A), BEST)
-    assert found.converged and found.steps == 1
+    assert found.converged
+    assert found.steps == 1
     np.testing.assert_allclose(found.x, BEST, atol=1e-12)
     nothing = solver(lambda x: (0 * x, np.eye(5)), np.zeros(5))
-    assert nothing.converged and nothing.cost == 0
+    assert nothing.converged
+    assert nothing.cost == 0
 
 
 def test_heavy_damping_is_no_solution_but_is_overcome():
@@ -202,7 +208,8 @@ def test_a_wall_is_not_stepped_over():
             return np.array([np.log(x[0]) + 2.0]), np.array([[1 / x[0]]])
 
     found = levenberg_marquardt(linearise, np.array([1.0]), damping=1e-9)
-    assert found.converged and found.x[0] == pytest.approx(np.exp(-2), rel=1e-9)
+    assert found.converged
+    assert found.x[0] == pytest.approx(np.exp(-2), rel=1e-9)
 
 
 def test_cgls_ends_at_its_own_rounding():
