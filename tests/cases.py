@@ -65,7 +65,7 @@ def cameras(v):
     centre = v.corners.mean(0)
     reach = np.linalg.norm(v.corners[-1] - v.corners[0])
     outside = look_at(centre + reach * np.array([0.9, -0.7, 0.5]), centre)
-    inside = look_at(centre, [*centre, 0.3, 1, 0.2])
+    inside = look_at(centre, centre + [0.3, 1, 0.2])
     return [
         Camera(outside, (7.0, 9.5), (2.4, 4.1), 6, 5),
         Camera.from_fov(inside, 1.2, 4, 3),
@@ -86,7 +86,7 @@ def rays(v, seed=0):
         pairs.append((middle, middle + axis))  # starts inside
     for _ in range(4):
         pairs.append((rng.uniform(0, 1, 3) * top, rng.uniform(-2, 3, 3) * top))
-    pairs.append((np.ones(3), (*np.ones(3), 0.3, 0.4, -0.6)))  # starts at a sample
+    pairs.append((np.ones(3), np.ones(3) + (0.3, 0.4, -0.6)))  # starts at a sample
     pairs.append((np.array([-3.0, 1, 1]), np.ones(3)))  # along a line of samples
     pairs.append((-top - 1, -2 * top - 3))  # looks away
     pairs.append((top * (-1, 1.5, 0.5), top * (0, 1.5, 0.5)))  # passes beside, parallel

@@ -332,7 +332,7 @@ def test_box_in_f32_is_that_in_f64(single):
 @pytest.mark.parametrize("size", [(1, 1, 1), (2.0, 0.31, 1.3), (0.01, 1, 100)])
 @pytest.mark.parametrize("resolution", [4, 17])
 def test_grid_of_a_box_has_cubic_voxels_and_holds_it(size, resolution):
-    box = (*np.array([np.zeros(3), size]), 3, -4, 5)
+    box = np.array([np.zeros(3), size]) + (3, -4, 5)
     grown, shape = grid_of_box(box, resolution)
     voxels = (grown[1] - grown[0]) / (np.array(shape) - 1)
     np.testing.assert_allclose(voxels, max(size) / (resolution - 1), rtol=1e-9)

@@ -118,7 +118,7 @@ def test_image_is_continuous_in_step_and_box():
     along = Rays([[-4, 0.2, 0.1]], [[1, 0, 0]])  # 2 units inside
 
     def longer(e):
-        return replace(v, world_from_index=affine_of_box([*v.box, [0, 0, 0], [2 * e, 0, 0]], v.shape))
+        return replace(v, world_from_index=affine_of_box(v.box + [[0, 0, 0], [2 * e, 0, 0]], v.shape))
 
     for step in (0.125, 0.25, 0.5, 2.0):
         at = drive.image(v, along, step)

@@ -56,7 +56,7 @@ def add(name, buffer, background, opacity, delta=DELTA, count=COUNT):
 def test_one_ray_a_tenth_off_in_red():
     """(0.1^2 + 0 + 0) / 3, and half the weight of an opacity that is off by 1."""
     target = np.array([[0.5, 0.5, 0.5, 1.0]])
-    buffer = drive.set_rays([*target, [0.1, 0, 0, 0]], target)
+    buffer = drive.set_rays(target + [[0.1, 0, 0, 0]], target)
     add("squared", buffer, (0.0, 0.0, 0.0), 0.5, count=1)
     assert buffer.fields.loss[None] == pytest.approx(0.01 / 3 + 0.5, rel=64 * np.finfo(float).eps)
 

@@ -31,7 +31,7 @@ def make_views(channels=4, count=3):
     for _ in range(count):
         eye = rng.normal(size=3)
         pose = look_at(3 * eye / np.linalg.norm(eye), rng.normal(0, 0.2, 3))
-        cameras.append(Camera(pose, rng.uniform(8, 14, 2), (WIDTH / 2, HEIGHT / 2, *rng.normal(size=2)), WIDTH, HEIGHT))
+        cameras.append(Camera(pose, rng.uniform(8, 14, 2), (WIDTH / 2, HEIGHT / 2) + rng.normal(size=2), WIDTH, HEIGHT))
     return Views(cameras, rng.integers(0, 256, (count, HEIGHT, WIDTH, channels), np.uint8))
 
 
