@@ -58,7 +58,7 @@ def timed(name: str, calls: int, call: Callable[[int], object]) -> None:
 
 
 def beside_an_open_renderer(volumes: list[rm.Volume], camera: rm.Camera) -> None:
-    """Print how much longer a call takes than an open renderer that is given the same volume: best of five, in turn."""
+    """Print how much longer a call takes than an open renderer that is given the same volume: best of fifteen, in turn."""
     ratios = []
     for volume in volumes:
         with rm.Renderer(volume) as renderer:
@@ -71,7 +71,7 @@ def beside_an_open_renderer(volumes: list[rm.Volume], camera: rm.Camera) -> None
                 ),
             ]
             best = [float("inf")] * 2
-            for _ in range(5):
+            for _ in range(15):
                 for i, call in enumerate(calls):
                     start = time.perf_counter()
                     call()
