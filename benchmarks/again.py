@@ -58,7 +58,7 @@ def timed(name: str, calls: int, call: Callable[[int], object]) -> None:
 
 
 def beside_an_open_renderer(volumes: list[rm.Volume], camera: rm.Camera) -> None:
-    """Print how much longer a call takes than an open renderer that is given the same volume: best of fifteen, in turn."""
+    """Print how much longer a call takes than an open renderer given the same volume: best of fifteen, in turn."""
     ratios = []
     for volume in volumes:
         with rm.Renderer(volume) as renderer:

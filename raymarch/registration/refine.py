@@ -35,6 +35,7 @@ from raymarch.geometry.similarity import aligned
 from raymarch.gradients.parameters import NEUTRAL_EXPOSURE, Parameters, units
 from raymarch.gradients.projection import Projection
 from raymarch.gradients.ray_tangents import RayTangents
+from raymarch.kernels.march.call import MarchCall
 from raymarch.kernels.march.geometry import geometry_tangent
 from raymarch.kernels.march.march import march
 from raymarch.registration.normal_equations import POSE, exposures_of, move_of
@@ -181,10 +182,10 @@ class _Movement(Closing):
         origin, index_direction, view_direction = (np.stack([move[i] for move in moves], axis=1) for i in range(3))
         self.motion.upload(origin, index_direction, view_direction, np.zeros(len(self.dots)))
         background = ti.Vector(list(fitter.views.background))
-        how = (grid.variant, count, STEP * grid.voxel, s.min_transmittance, s.min_weight, background)
-        march(grid.fields, self.buffer.fields, *how)
+        call = MarchCall(grid.variant, count, STEP * grid.voxel, s.min_transmittance, s.min_weight, background)
+        march(grid.fields, self.buffer.fields, *call)
         image = self.buffer.image(count).astype(float).reshape(target.shape)
-        geometry_tangent(grid.fields, self.buffer.fields, self.motion.fields, *how)
+        geometry_tangent(grid.fields, self.buffer.fields, self.motion.fields, *call)
         slopes = self.motion.dot_image(count).astype(float).reshape(*pixels.shape, len(self.dots), 4)
         weight = np.array([1, 1, 1, np.sqrt(fitter.objective.opacity_weight) if fitter.views.has_alpha else 0.0])
         residual = (image - target) * weight
