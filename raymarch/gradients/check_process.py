@@ -29,7 +29,6 @@ from raymarch.gradients.linearised import EXACT, Linearised
 from raymarch.gradients.parameters import GROUPS, groups_of, require_groups
 from raymarch.gradients.part import part_met
 from raymarch.io.volumes.volume_file import load, save
-from raymarch.kernels.march.mode import Mode
 from raymarch.rendering.march import MARCH, March
 
 EXPOSURE = (1.1, 0.9, 1.05, 0.02, -0.01, 0.03)  # not plain, or half of its terms would be invisible
@@ -105,8 +104,8 @@ def check_gradients(
         seed: of the choice of camera, rays and directions.
         arch: "cpu" or "cuda".
 
-    Of a volume of more than 64 samples a side the part is looked at that the camera's rays meet most. A mode of one's
-    own is checked in this process, which must compute in `precision` already.
+    Of a volume of more than 64 samples a side the part is looked at that the camera's rays meet most. A mode or an
+    activation of one's own is checked in this process, which must compute in `precision`, or is started so by this.
 
     Raises RaymarchError for a parameter that does not exist or that the mode does not see.
 
@@ -121,8 +120,8 @@ def check_gradients(
     require_groups(names, march.rule)
     camera = cameras[int(np.random.default_rng(seed).integers(len(cameras)))]
     volume = part_met(volume, camera, seed)
-    if isinstance(march.mode, Mode):
-        rows = _rows_here(volume, camera, march, names, precision, rays, seed)
+    if own := _own_of(volume, march):
+        rows = _rows_here(own, volume, camera, march, names, precision, rays, seed)
         return GradientReport(tuple(rows), time.perf_counter() - started, volume.shape)
     asked = {
         "pose": camera.world_from_camera.tolist(),
@@ -145,16 +144,29 @@ def check_gradients(
     return GradientReport(tuple(GradientRow(**row) for row in rows), time.perf_counter() - started, volume.shape)
 
 
+def _own_of(volume: Volume, march: March) -> str | None:
+    """What of the user's own, known to no other process, the image depends on."""
+    for kind, value in (
+        ("mode", march.mode),
+        ("density activation", volume.activation.density),
+        ("colour activation", volume.activation.colour),
+    ):
+        if not isinstance(value, str):
+            return f"{kind} {value.name!r}"
+    return None
+
+
 def _rows_here(
-    volume: Volume, camera: Camera, march: March, names: Sequence[str], precision: str, rays: int, seed: int
+    own: str, volume: Volume, camera: Camera, march: March, names: Sequence[str], precision: str, rays: int, seed: int
 ) -> list[GradientRow]:
-    """The check in this process, where a mode of the user's own is."""
-    running = runtime.start()
-    if running.precision != precision:
+    """The check in this process, where an object of the user's own is; started in `precision` if nothing runs yet."""
+    try:
+        runtime.start(precision=precision)
+    except RaymarchError as error:
         raise RaymarchError(
-            f"mode {march.rule.name!r} is an object of this process, which computes in {running.precision};"
-            f' call rm.start("cpu", "{precision}") before anything else, or take precision="{running.precision}"'
-        )
+            f"{own} is an object of this process, where {error}, or call rm.start"
+            f'("cpu", "{precision}") before anything else'
+        ) from None
     return _rows(volume, camera, march, names, rays, seed)
 
 

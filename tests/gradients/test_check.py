@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import GROUPS
 from raymarch.gradients.part import part_met
 from raymarch.io.volumes.volume_file import save
+from raymarch.kernels.field.activation import DENSITY_FUNCTIONS
 from raymarch.kernels.march import geometry
 from raymarch.rendering.march import March
 
@@ -217,3 +219,23 @@ def test_a_mistyped_constant_of_one_harmonic_is_found_in_a_mixture_of_all(monkey
     pool.release()
     assert row.verdict == "wrong"
     assert row.dot < 1e-12 < 1e-6 < row.difference
+
+
+@pytest.mark.parametrize("own", ["mode", "density activation"])
+def test_what_is_of_this_process_alone_is_not_checked_in_another_precision(own):
+    march, volume = March(), BALL
+    if own == "mode":
+        march = March(mode=replace(march.rule, name="mine"))
+    else:
+        mine = replace(volume.activation.density_rule, name="mine")
+        volume = replace(volume, activation=replace(volume.activation, density=mine))
+    with pytest.raises(RaymarchError, match=f"{own} 'mine' is an object of this process, where precision f32 asked"):
+        check_gradients(volume, CAMERA, precision="f32", march=march)
+
+
+def test_a_volume_with_an_activation_of_ones_own_is_checked_in_this_process():
+    ours = DENSITY_FUNCTIONS[BALL.activation.density]
+    mine = replace(BALL.activation.density_rule, name="mine", value=ours.value, slope=ours.slope)
+    volume = replace(BALL, activation=replace(BALL.activation, density=mine))
+    report = check_gradients(volume, CAMERA, ["background"], rays=16)
+    assert [row.verdict for row in report.rows] == ["good"]

@@ -461,5 +461,8 @@ def test_an_activation_of_ones_own_is_known_to_a_file_by_name(tmp_path):
     volume = replace(volume, activation=replace(volume.activation, density=own))
     save(volume, tmp_path / "v.h5")
     assert load(tmp_path / "v.h5", activations=[own]).activation == volume.activation
-    with pytest.raises(RaymarchError, match="density is 'doubled', want one of softplus"):
+    with pytest.raises(
+        RaymarchError,
+        match=r"v.h5: density is 'doubled', want one of softplus.*; one of your own goes to rm.load\(path, act",
+    ):
         load(tmp_path / "v.h5")

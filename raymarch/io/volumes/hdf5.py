@@ -73,7 +73,7 @@ def read(path: str | os.PathLike[str]) -> Volume:
             arrays["density"],
             arrays["features"],
             arrays["world_from_index"],
-            schema.activation_of(notes),
+            schema.activation_of(notes, path),
             require_colour(arrays["background"].tolist()),
             schema.provenance_of(arrays["provenance"], path),
         )
@@ -95,7 +95,7 @@ def describe(path: str | os.PathLike[str]) -> VolumeSummary:
             density.shape,
             int(notes["features", "degree"]),
             np.stack([corners.min(0), corners.max(0)]),
-            schema.activation_of(notes),
+            schema.activation_of(notes, path),
             Path(path).stat().st_size,
             declared_bytes(density) + declared_bytes(features),
             schema.provenance_of(np.asarray(file["provenance"][()]), path),

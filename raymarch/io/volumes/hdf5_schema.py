@@ -12,7 +12,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from raymarch.data.activation import Activation
+from raymarch.data.activation import COLOURS, DENSITIES, Activation
 from raymarch.data.views import require_colour
 from raymarch.data.volume import MAX_DEGREE, Volume
 from raymarch.errors import RaymarchError, one_line
@@ -134,13 +134,17 @@ def checked_notes(file: h5py.File, path: str | os.PathLike[str]) -> Notes:
     return notes
 
 
-def activation_of(notes: Notes) -> Activation:
-    return Activation(
-        notes["density", "activation"].tolist().decode(),
-        float(notes["density", "shift"]),
-        float(notes["density", "scale"]),
-        notes["features", "activation"].tolist().decode(),
-    )
+def activation_of(notes: Notes, path: str | os.PathLike[str]) -> Activation:
+    """The activation; RaymarchError for a name that neither raymarch nor who reads the file knows."""
+    density, colour = (notes[owner, "activation"].tolist().decode() for owner in ("density", "features"))
+    shift, scale = (float(notes["density", name]) for name in ("shift", "scale"))
+    try:
+        return Activation(density, shift, scale, colour)
+    except RaymarchError as error:
+        if density in DENSITIES and colour in COLOURS:
+            raise
+        cure = "one of your own goes to rm.load(path, activations=[...])"
+        raise RaymarchError(f"{path}: {error}; {cure}") from error
 
 
 def provenance_of(text: np.ndarray, path: str | os.PathLike[str]) -> dict:
