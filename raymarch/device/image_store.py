@@ -11,10 +11,12 @@ import taichi as ti
 
 from raymarch import runtime
 from raymarch.data.views import Views
+from raymarch.device.lens_vector import lens_vector
 from raymarch.device.memory import require_images
 from raymarch.device.owner import Owner
 from raymarch.geometry.camera import Camera
 from raymarch.kernels.field import transfer
+from raymarch.kernels.rays.lens import LENS
 
 TILE = 4
 
@@ -70,7 +72,7 @@ class ImageStore(Owner[StoreFields]):
         f = StoreFields(
             pixels=ti.Vector.field(4, ti.u8),
             pose=ti.Matrix.field(3, 4, float),
-            lens=ti.Vector.field(4, float),
+            lens=ti.Vector.field(LENS.n, float),
             exposure=ti.Vector.field(6, float),
             list=ti.field(ti.i32),
             hit=ti.field(ti.u8),
@@ -91,7 +93,7 @@ class ImageStore(Owner[StoreFields]):
     def set_cameras(self, cameras: Sequence[Camera]) -> None:
         """Set the cameras of the views, as many as there are."""
         poses = np.array([camera.world_from_camera[:3] for camera in cameras], runtime.dtype())
-        lenses = np.array([[*camera.focal, *camera.principal] for camera in cameras], runtime.dtype())
+        lenses = np.array([lens_vector(camera) for camera in cameras], runtime.dtype())
         self.fields.pose.from_numpy(poses)
         self.fields.lens.from_numpy(lenses)
 
