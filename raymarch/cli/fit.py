@@ -105,7 +105,7 @@ def fit(
         require_target(out, overwrite)
     views = load_views(data, split, background=background, follow_links=follow_links)
     running = runtime.start(arch)
-    say.note(f"{len(views)} views of {views.images.shape[2]} x {views.images.shape[1]} from {data}, on {running.arch}")
+    say.note(f"{len(views)} views of {views.size_in_words()} from {data}, on {running.arch}")
 
     if dry_run or out is None:
         say.note(f"measuring {forecast.PROBE} steps")

@@ -18,11 +18,12 @@ import taichi as ti
 from raymarch.arguments.arrays import Numbers
 from raymarch.arguments.checks import callback, optional, some_of
 from raymarch.arguments.declared import checked
+from raymarch.data.contents import contents
 from raymarch.data.views import VIEWS, Views
 from raymarch.device.image_store import ImageStore
 from raymarch.device.owner import Closing
 from raymarch.device.ray_buffer import RayBuffer
-from raymarch.errors import RaymarchError
+from raymarch.errors import RaymarchError, named
 from raymarch.fitting.bounds import find_box
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.interrupt import asked_to_stop
@@ -104,6 +105,9 @@ def refine(
     """
     if settings.steps is not None and settings.steps < FIRST:
         raise RaymarchError(f"settings have {settings.steps} steps, want {FIRST} or more: before, no camera moves")
+    if masked := contents(views).masked:
+        names = named([views.names[i] for i in masked])
+        raise RaymarchError(f"view {names} is masked all over, so its camera cannot be refined; take it out")
     box = _wide_box(views) if box is None else box
     with (
         asked_to_stop() as asked,
@@ -167,9 +171,9 @@ class _Movement(Closing):
         factor = self.pyramid.factor_for(max(self.fitter.grid.shape))
         images = self.pyramid.images(factor)
         rng = np.random.default_rng((self.fitter.settings.seed, self.fitter.steps_done))
-        count = min(self.each, images.shape[1])
+        count = min(self.each, min(map(len, images)))
         pixels = np.stack([random_pixels(image, count, rng) for image in images])
-        target = np.take_along_axis(images, pixels[..., None], 1).astype(float)
+        target = np.stack([image[some] for image, some in zip(images, pixels, strict=True)]).astype(float)
         return factor, pixels, without_exposure(target, self.exposures, self.fitter.views.background)
 
     def move(self) -> None:
