@@ -18,12 +18,12 @@ import taichi as ti
 from raymarch.arguments.arrays import Numbers
 from raymarch.arguments.checks import callback, optional, some_of
 from raymarch.arguments.declared import checked
-from raymarch.data.contents import contents
+from raymarch.data.contents import require_pixels
 from raymarch.data.views import VIEWS, Views
 from raymarch.device.image_store import ImageStore
 from raymarch.device.owner import Closing
 from raymarch.device.ray_buffer import RayBuffer
-from raymarch.errors import RaymarchError, named
+from raymarch.errors import RaymarchError
 from raymarch.fitting.bounds import find_box
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.interrupt import asked_to_stop
@@ -105,9 +105,7 @@ def refine(
     """
     if settings.steps is not None and settings.steps < FIRST:
         raise RaymarchError(f"settings have {settings.steps} steps, want {FIRST} or more: before, no camera moves")
-    if masked := contents(views).masked:
-        names = named([views.names[i] for i in masked])
-        raise RaymarchError(f"view {names} is masked all over, so its camera cannot be refined; take it out")
+    require_pixels(views)
     box = _wide_box(views) if box is None else box
     with (
         asked_to_stop() as asked,
