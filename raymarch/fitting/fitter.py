@@ -185,7 +185,10 @@ class Fitter(Closing):
         psnr = self.history[-1].psnr if self.history else None
         told = {"steps": self.steps_done, "seconds": round(self.seconds, 3), "ended": ended, "rays_psnr": psnr}
         made = provenance(self.settings, self.views, told)
-        return Volume(density, features, self.grid.world_from_index, self.plan.activation, self.views.background, made)
+        return Volume(
+            density, features, self.grid.world_from_index, self.plan.activation, self.views.background, made,
+            self.settings.boxes,
+        )  # fmt: skip
 
     def how_it_ended(self) -> str:
         """ "done", or what a person should know about a fit that had too little time."""
