@@ -68,24 +68,10 @@ def _is_volume(path: Path) -> bool:
     return any(format.suffix_of(path) for format in FORMATS)
 
 
-MODELS = [
-    f"{folder}cameras.{kind}" for folder in ("", "sparse/", "sparse/*/", "*/sparse/*/") for kind in ("bin", "txt")
-]
 NO_SET, NO_FOLDER, NO_CAMERAS = "is no image set", "is a file, no image set", "has no cameras"
 
 LAYOUTS = [  # the first that is recognised counts: what has cameras comes before images alone
-    Layout(
-        "instant-ngp or nerfstudio (transforms.json)",
-        _has("transforms.json"),
-        cure="copy it as transforms_train.json, or split its frames into that and transforms_test.json;"
-        " undistort the images first where k1, k2, p1 or p2 is not 0",
-    ),
     Layout("LLFF (poses_bounds.npy)", _has("poses_bounds.npy"), cure=CONVERT),
-    Layout(
-        "COLMAP (cameras.bin, cameras.txt)",
-        _has(*MODELS),
-        cure=f"undistort it, as colmap image_undistorter does, and {CONVERT}",
-    ),
     Layout("DTU or IDR (cameras.npz)", _has("cameras*.npz"), cure=CONVERT),
     Layout("NSVF or BlendedMVS (intrinsics.txt, pose/)", _has("intrinsics.txt", "pose/*.txt"), cure=CONVERT),
     Layout("MVSNet or BlendedMVS (cams/*_cam.txt)", _has("cams/*_cam.txt"), cure=CONVERT),
