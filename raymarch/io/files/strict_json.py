@@ -22,7 +22,9 @@ NOT_A_BREAK = re.compile(r"[^\r\n]")
 def read_json(path: str | os.PathLike[str], *, comments: bool = False) -> Any:
     """Content of a UTF-8 JSON file of at most 32 MiB, 320,000 mappings and lists and 1,280,000 values.
 
-    With `comments` the text may have those of C++, which instant-ngp takes. Raises RaymarchError that names the file where it cannot be read, is over these bounds, which is found before it is
+    With `comments` the text may have those of C++, which instant-ngp takes.
+
+    Raises RaymarchError that names the file where it cannot be read, is over these bounds, which is found before it is
     parsed, and for all that `parse_json` refuses.
 
     Example:

@@ -1,4 +1,4 @@
-"""Camera models of COLMAP and of nerfstudio, by name: where their parameters go in a focal, a principal point, a lens."""
+"""Camera models of COLMAP: which of their parameters are focal lengths, the principal point, the lens's numbers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class CameraModel(NamedTuple):
         focals: how many focal lengths its parameters begin with, 1 or 2; cx and cy come next.
         lens: name of our lens.
         coefficients: for each of the lens's, its place behind cx and cy; None is 0.
-        count: parameters in all.
+        parameters: how many in all.
     """
 
     name: str
@@ -26,7 +26,7 @@ class CameraModel(NamedTuple):
     coefficients: tuple[int | None, ...] = ()
 
     @property
-    def count(self) -> int:
+    def parameters(self) -> int:
         return self.focals + 2 + sum(place is not None for place in self.coefficients)
 
 
@@ -54,7 +54,14 @@ UNREAD = {  # what else COLMAP has, for messages
 }
 BY_NAME = {model.name: model for model in COLMAP.values()}
 UNDISTORT = "undistort the images, as colmap image_undistorter does"
-FLAT = ("simple_radial", "radial", "opencv", "full_opencv", "radial8", "fov")  # without distortion where all numbers are 0
+FLAT = (
+    "simple_radial",
+    "radial",
+    "opencv",
+    "full_opencv",
+    "radial8",
+    "fov",
+)  # without distortion where all numbers are 0
 
 
 def camera_model(called: object, where: str) -> CameraModel:

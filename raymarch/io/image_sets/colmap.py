@@ -18,11 +18,11 @@ from raymarch.io.image_sets import colmap_binary, colmap_text
 from raymarch.io.image_sets.camera_models import lens_of
 from raymarch.io.image_sets.colmap_model import (
     KINDS,
+    PLACES,
     ModelCamera,
     ModelFiles,
     ModelImage,
     ModelPoints,
-    PLACES,
     models_in,
     world_from_camera,
 )
@@ -91,7 +91,9 @@ def read(
         where = f"{source}, image {number}"
         file = frame_file(inside, root, image.name, where, follow_links, key="name")
         if image.camera not in model.cameras:
-            raise RaymarchError(f"{where}: has camera {image.camera}, which is not among the cameras; export both again")
+            raise RaymarchError(
+                f"{where}: has camera {image.camera}, which is not among the cameras; export both again"
+            )
         camera = partial(camera_of_image, model.cameras[image.camera], image, f"{where} ({file.stem})")
         frames.append(Frame(file, camera, _mask(inside, file, root, follow_links)))
     there = present([frame.file for frame in frames], source)
@@ -117,8 +119,8 @@ def largest_model(folder: Path) -> Model:
         wanted = "cameras.bin and images.bin, or both as .txt"
         none = f"{folder}: has no COLMAP model with images, want {wanted}; run COLMAP's mapper again"
         raise failed[0] if failed else RaymarchError(none)
-    for error in failed:
-        log.warning("%s: a model is left out: %s", folder, error)
+    for why in failed:
+        log.warning("%s: a model is left out: %s", folder, why)
     if len(found) > 1:
         others = [f"{model.files.folder.relative_to(folder)} {len(model.images)}" for model in found if model != best]
         name, most = best.files.folder.relative_to(folder), len(best.images)
@@ -164,7 +166,7 @@ def _mask(inside: Path, file: Path, root: Path, follow_links: bool) -> Path | No
 
 
 def camera_of_image(camera: ModelCamera, image: ModelImage, where: str, width: int, height: int) -> Camera:
-    """Camera of a model's image for the size that its file has; RaymarchError, opened by `where`, for no such camera."""
+    """Camera of a model's image for the size that its file has; else RaymarchError, opened by `where`."""
     p, focals = camera.parameters, camera.model.focals
     full, principal = (camera.width, camera.height), p[focals : focals + 2]
     pose = world_from_camera(image, where)

@@ -26,7 +26,9 @@ from raymarch.io.image_sets.colmap_model import (
 from raymarch.io.image_sets.frames import require_few
 
 LONGEST_NAME = 4096  # bytes, the longest path that systems have
-CAMERA, IMAGE, OBSERVATION, POINT, TRACK = (struct.Struct(f"<{code}") for code in ("IiQQ", "I7dI", "ddQ", "Q3d3Bd", "II"))
+CAMERA, IMAGE, OBSERVATION, POINT, TRACK = (
+    struct.Struct(f"<{code}") for code in ("IiQQ", "I7dI", "ddQ", "Q3d3Bd", "II")
+)
 NUMBER = struct.Struct("<Q")
 BUFFER = 1 << 20
 
@@ -58,7 +60,7 @@ class Records:
         self.file.seek(size, os.SEEK_CUR)
 
     def count(self, what: str, least: int) -> int:
-        """Number of records that come, each of so many bytes at least; RaymarchError for more than there is room for."""
+        """Number of records that come, each of some bytes at least; RaymarchError for more than there is room for."""
         (count,) = self.take(NUMBER)
         if count > self.left // least:
             raise RaymarchError(
@@ -95,7 +97,9 @@ def _records(path: Path, wanted: str) -> Iterator[Records]:
             records = Records(path, file)
             yield records
             if records.left:
-                raise RaymarchError(f"{path}: has {records.left} bytes behind its end; is it a COLMAP file? copy it again")
+                raise RaymarchError(
+                    f"{path}: has {records.left} bytes behind its end; is it a COLMAP file? copy it again"
+                )
     except OSError as error:
         raise RaymarchError(f"{path}: cannot be read ({one_line(error)}); check its permissions") from error
 
@@ -112,7 +116,7 @@ def read_cameras(path: Path) -> dict[int, ModelCamera]:
             where = f"{path}, camera {number}"
             require_new(number, cameras, "camera", str(path))
             model = camera_model(model_number, where)
-            parameters = records.take(struct.Struct(f"<{model.count}d"))
+            parameters = records.take(struct.Struct(f"<{model.parameters}d"))
             require_finite(parameters, f"camera {number}", str(path))
             cameras[number] = ModelCamera(model, width, height, parameters)
     return cameras

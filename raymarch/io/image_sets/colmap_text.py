@@ -98,9 +98,9 @@ def read_cameras(path: Path) -> dict[int, ModelCamera]:
             require_new(number, cameras, "camera", lines.where)
             model = camera_model(words[1], lines.where)
             parameters = lines.numbers(words[4:], float, "parameters")
-            if len(parameters) != model.count:
+            if len(parameters) != model.parameters:
                 raise RaymarchError(
-                    f"{lines.where}: {model.name} has {len(parameters)} parameters, want {model.count}; {CURE}"
+                    f"{lines.where}: {model.name} has {len(parameters)} parameters, want {model.parameters}; {CURE}"
                 )
             require_finite(parameters, f"camera {number}", lines.where)
             cameras[number] = ModelCamera(model, width, height, parameters)

@@ -1,4 +1,4 @@
-"""Cameras by the keys of `transforms*.json`: what Blender's exporters, instant-ngp and nerfstudio write, with lenses."""
+"""Cameras by the keys of `transforms*.json`, as Blender's exporters, instant-ngp and nerfstudio write them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ def camera_by_keys(settings: ChainMap[str, Any], width: int, height: int, where:
     pose = _pose(settings, where)
     try:
         focal = _focal(settings, full, where)
-        principal = [number(settings.get(f"c{a}", size / 2), f"{where}: c{a}") for a, size in zip("xy", full, strict=True)]
+        principal = [
+            number(settings.get(f"c{a}", size / 2), f"{where}: c{a}") for a, size in zip("xy", full, strict=True)
+        ]
         return sized(pose, focal, principal, full, lens, (width, height), where)
     except RaymarchError as error:
         text = str(error)
@@ -79,15 +81,13 @@ def sized(
     if not (wide > 0 and high > 0) or abs(size[0] * high - size[1] * wide) > wide + high:
         turned = "; is it turned by EXIF?" if abs(size[0] * wide - size[1] * high) <= wide + high else ""
         raise RaymarchError(
-            f"{where}: w x h is {wide:g} x {high:g} but the image has {size[0]} x {size[1]} pixels, another shape{turned};"
-            " resize the image or correct the numbers"
+            f"{where}: w x h is {wide:g} x {high:g} but the image has {size[0]} x {size[1]} pixels,"
+            f" another shape{turned}; resize the image or correct the numbers"
         )
     require_plausible(focal, principal, round(wide), round(high), where)
-    x, y = size[0] / wide, size[1] / high
-    if (x, y) == (1, 1):
-        return Camera(world_from_camera, tuple(focal), tuple(principal), *size, lens=lens)
-    scaled = [(focal[0] * x, focal[1] * y), (principal[0] * x, principal[1] * y)]
-    return Camera(world_from_camera, *scaled, *size, lens=lens)
+    x, y = size[0] / wide, size[1] / high  # 1 and 1 change no bit
+    focal, principal = (focal[0] * x, focal[1] * y), (principal[0] * x, principal[1] * y)
+    return Camera(world_from_camera, focal, principal, *size, lens)
 
 
 def _focal(settings: ChainMap[str, Any], full: Sequence[float], where: str) -> tuple[float, float]:
@@ -117,7 +117,9 @@ def _focal_along(axis: str, level: Mapping[str, Any], size: float, where: str) -
         return None
     if not 0 < angle < np.pi:
         key = degrees if degrees in level else radians
-        raise RaymarchError(f"{where}: {key} is {level[key]:g}, want a field of view between 0 and 180 degrees; correct it")
+        raise RaymarchError(
+            f"{where}: {key} is {level[key]:g}, want a field of view between 0 and 180 degrees; correct it"
+        )
     return float(0.5 * size / np.tan(0.5 * angle))
 
 

@@ -26,10 +26,10 @@ CURE = "export it again"
 
 
 class Element(NamedTuple):
-    """Element of a PLY file: its name, its count, and the kind of each property by name, "" of a list."""
+    """Element of a PLY file: its name, its number of rows, and the kind of each property by name, "" of a list."""
 
     name: str
-    count: int
+    rows: int
     properties: dict[str, str]
 
 
@@ -77,7 +77,7 @@ def _header(path: Path, file: BinaryIO) -> tuple[str, list[Element], Element]:
             case _:
                 raise RaymarchError(f"{path}: header has {line[:60]!r}, want what PLY has there; {CURE}")
     at = next((i for i, one in enumerate(elements) if one.name == "vertex"), None)
-    if order is None or at is None or not elements[at].count:
+    if order is None or at is None or not elements[at].rows:
         raise RaymarchError(f"{path}: has no format or no vertices, want points; {CURE}")
     vertex = elements[at]
     if any(not vertex.properties.get(axis) for axis in AXES) or "" in vertex.properties.values():
@@ -106,24 +106,24 @@ def _binary(path: Path, file: BinaryIO, order: str, before: list[Element], verte
     def kind(element: Element) -> np.dtype:
         return np.dtype([(f"{i}", order + code) for i, code in enumerate(element.properties.values())])
 
-    offset = file.tell() + sum(one.count * kind(one).itemsize for one in before)
-    if offset + vertex.count * kind(vertex).itemsize > path.stat().st_size:
-        _early(path, vertex.count)
-    rows = np.memmap(path, kind(vertex), "r", offset, (vertex.count,))[:: math.ceil(vertex.count / MOST_POINTS)]
+    offset = file.tell() + sum(one.rows * kind(one).itemsize for one in before)
+    if offset + vertex.rows * kind(vertex).itemsize > path.stat().st_size:
+        _early(path, vertex.rows)
+    rows = np.memmap(path, kind(vertex), "r", offset, (vertex.rows,))[:: math.ceil(vertex.rows / MOST_POINTS)]
     columns = [list(vertex.properties).index(axis) for axis in AXES]
     with np.errstate(invalid="ignore"):
         return np.stack([np.asarray(rows[f"{i}"], np.float64) for i in columns], axis=-1)
 
 
 def _text(path: Path, file: BinaryIO, order: str, before: list[Element], vertex: Element) -> np.ndarray:
-    if 2 * vertex.count * len(vertex.properties) > path.stat().st_size + 1:  # a digit and a space each
-        _early(path, vertex.count)
-    every, columns = math.ceil(vertex.count / MOST_POINTS), [list(vertex.properties).index(axis) for axis in AXES]
-    places, skipped = [], sum(one.count for one in before)
-    for i in range(-skipped, vertex.count):
+    if 2 * vertex.rows * len(vertex.properties) > path.stat().st_size + 1:  # a digit and a space each
+        _early(path, vertex.rows)
+    every, columns = math.ceil(vertex.rows / MOST_POINTS), [list(vertex.properties).index(axis) for axis in AXES]
+    places, skipped = [], sum(one.rows for one in before)
+    for i in range(-skipped, vertex.rows):
         line = file.readline(LONGEST_LINE)
         if not line:
-            _early(path, vertex.count)
+            _early(path, vertex.rows)
         if i < 0 or i % every:
             continue
         words = line.split()

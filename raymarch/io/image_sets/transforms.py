@@ -23,6 +23,7 @@ from raymarch.io.image_sets.holdout import held_out
 from raymarch.io.image_sets.intrinsics import camera_by_keys
 from raymarch.io.image_sets.ply import read_ply_points
 from raymarch.io.image_sets.reader import Reader
+from raymarch.io.image_sets.unit_cube import box_of_cube
 
 log = logging.getLogger("raymarch")
 
@@ -31,8 +32,6 @@ SPLIT_ELSEWHERE = "transforms_train.json"
 SPLITS = ("train", "val", "test")
 STAND_IN = {"val": "test", "test": "val"}
 TRANSPARENT = {"white_transparent": 255, "black_transparent": 0}
-SCALE, OFFSET = 0.33, 0.5  # of instant-ngp's unit cube, where the file tells none
-CUBE = ("aabb_scale", "scale", "offset")
 NEIGHBOURS = 3  # frames either way, whose mean sharpness a frame is held against
 
 
@@ -75,7 +74,9 @@ def read(
         frames.append(Frame(file, camera, mask))
     there = present([frame.file for frame in frames], path)
     frames = [frames[i] for i in there]
-    listed_files = {name: _files(document, name, path, follow_links) for name in SPLITS if f"{name}_filenames" in document}
+    listed_files = {
+        name: _files(document, name, path, follow_links) for name in SPLITS if f"{name}_filenames" in document
+    }
     frames = _of_split(frames, listed_files, split, path) if listed_files else held_out(frames, split, holdout, path)
     hints = {"points": _points(document, path, follow_links), "box": box_of_cube(document, str(path))}
     views = views_of_frames(frames, folder, path, for_fit=for_fit, downscale=downscale, **hints)
@@ -84,8 +85,10 @@ def read(
     return transparent_where(views, [value for key, value in TRANSPARENT.items() if document.get(key)])
 
 
-def _chosen(document: Mapping[str, Any], listed: Sequence[dict[str, Any]], path: Path) -> list[tuple[int, dict[str, Any]]]:
-    """Frames by the names of their files, each with its place in the list: the first `n_frames`, of them the sharp ones."""
+def _chosen(
+    document: Mapping[str, Any], listed: Sequence[dict[str, Any]], path: Path
+) -> list[tuple[int, dict[str, Any]]]:
+    """Frames by the names of their files, with their places in the list: the first `n_frames`, of them the sharp."""
     frames = sorted(enumerate(listed), key=lambda one: (str(one[1].get("file_path")), one[0]))
     if "n_frames" in document:
         frames = frames[: max(1, round(min(number(document["n_frames"], f"{path}: n_frames"), len(frames))))]
@@ -140,41 +143,13 @@ def _points(document: Mapping[str, Any], path: Path, follow_links: bool) -> np.n
     if document.get("ply_file_path") is None:
         return None
     folder = path.parent
-    file = frame_file(folder, folder.resolve(), document["ply_file_path"], str(path), follow_links, key="ply_file_path", image=False)
+    file = frame_file(
+        folder, folder.resolve(), document["ply_file_path"], str(path), follow_links, key="ply_file_path", image=False
+    )
     if not file.exists():
         log.warning("%s: ply_file_path %s is missing, going on without its points", path, file.name)
         return None
     return read_ply_points(file)
-
-
-def box_of_cube(document: Mapping[str, Any], where: str) -> np.ndarray | None:
-    """Box (2, 3) that instant-ngp traces, in the world; None where the file says nothing about it.
-
-    Its cube of side 1 about 0.5 holds `scale` times the world plus `offset`; `aabb_scale` times as much is traced. What
-    is given as `aabb` is taken as it is.
-
-    Example:
-        >>> box_of_cube({"aabb_scale": 4, "scale": 0.5}, "transforms.json").tolist()
-        [[-4.0, -4.0, -4.0], [4.0, 4.0, 4.0]]
-    """
-    if document.get("aabb") is not None:
-        corners = document["aabb"]
-        if not isinstance(corners, list) or len(corners) != 2 or any(not isinstance(c, list) or len(c) != 3 for c in corners):
-            raise RaymarchError(f"{where}: aabb is {short(corners)}, want two corners of three numbers; correct it")
-        box = np.array([[number(x, f"{where}: aabb") for x in corner] for corner in corners])
-        if not (box[0] < box[1]).all():
-            raise RaymarchError(f"{where}: aabb has no volume, want the lower corner, then the upper; correct it")
-        return box
-    if not any(key in document for key in CUBE):
-        return None
-    scale, side = number(document.get("scale", SCALE), f"{where}: scale"), document.get("aabb_scale", 1)
-    side = number(side, f"{where}: aabb_scale")
-    told = document.get("offset", OFFSET)
-    told = told if isinstance(told, list) and len(told) == 3 else [told] * 3
-    offset = np.array([number(one, f"{where}: offset") for one in told])
-    if not (1e-9 < scale < 1e9 and 0 < side < 1e9 and (abs(offset) < 1e9).all()):
-        raise RaymarchError(f"{where}: scale {scale:g}, aabb_scale {side:g} or offset is out of bounds; correct it")
-    return (np.array([[-side / 2], [side / 2]]) + OFFSET - offset) / scale
 
 
 TRANSFORMS = Reader(FILES, detect, read, FILES, specificity=2)
