@@ -36,8 +36,8 @@ def read(
     """Views of one split.
 
     The json has what `intrinsics.camera_by_keys` reads, for all frames or in one; and `frames` with `file_path` (.png
-    if it has no suffix) and `transform_matrix`. Images that are missing are left out and named in the log. `follow_links`, `for_fit`
-    and `downscale` as of `load_views`; nothing more is held out, as the set has splits of its own.
+    if it has no suffix) and `transform_matrix`. Images that are missing are left out and named in the log.
+    `follow_links`, `for_fit` and `downscale` as of `load_views`; nothing more is held out, as the set has splits.
 
     Raises RaymarchError that names the file, what is wrong and the cure; for more than 20,000 frames too.
 

@@ -7,7 +7,7 @@ import os
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -89,7 +89,7 @@ def _chosen(
     document: Mapping[str, Any], listed: Sequence[dict[str, Any]], path: Path
 ) -> list[tuple[int, dict[str, Any]]]:
     """Frames by the names of their files, with their places in the list: the first `n_frames`, of them the sharp."""
-    frames = sorted(enumerate(listed), key=lambda one: (str(one[1].get("file_path")), one[0]))
+    frames = sorted(enumerate(listed), key=lambda one: (_inner(one[1]), one[0]))
     if "n_frames" in document:
         frames = frames[: max(1, round(min(number(document["n_frames"], f"{path}: n_frames"), len(frames))))]
     least = number(document.get("sharpness_discard_threshold", 0), f"{path}: sharpness_discard_threshold")
@@ -107,6 +107,11 @@ def _chosen(
         message = "%s: %d of %d frames are less sharp than %g of their neighbours, going on without them (%s)"
         log.warning(message, path, len(blurred), len(frames), least, named(blurred))
     return [frame for frame, kept in zip(frames, keep, strict=True) if kept]
+
+
+def _inner(keys: Mapping[str, Any]) -> str:
+    """Path of a frame's image, however it is written."""
+    return str(PurePosixPath(str(keys.get("file_path")).replace("\\", "/")))
 
 
 def _files(document: Mapping[str, Any], split: str, path: Path, follow_links: bool) -> set[Path]:
