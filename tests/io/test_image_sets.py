@@ -313,7 +313,7 @@ BAD_KEYS = {
     "other shape": ({"w": 16, "h": 6}, "w x h is 16 x 6 but the image has 8 x 6 pixels, another shape; resize"),
     "turned": (
         {"w": 60, "h": 80},
-        "w x h is 60 x 80 but the image has 8 x 6 pixels, another shape; is it turned by EXIF",
+        "w x h is 60 x 80 but the image has 8 x 6 pixels, another shape; resize the image",
     ),
     "no size": ({"w": 0}, "w x h is 0 x 6 but the image has 8 x 6"),
     "no lens": ({"camera_model": "FISHEYE624"}, "camera_model is 'FISHEYE624', want PINHOLE, "),

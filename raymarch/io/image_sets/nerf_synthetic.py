@@ -52,7 +52,7 @@ def read(
     for i, frame in enumerate(listed):
         file = frame_file(folder, root, frame.get("file_path"), f"{path}, frame {i}", follow_links)
         where = f"{path}, frame {i} ({file.stem})"
-        frames.append(Frame(file, partial(camera_by_keys, ChainMap(frame, document), where=where)))
+        frames.append(Frame(file, partial(camera_by_keys, ChainMap(frame, document), where=where, file=file)))
     return views_of_frames(frames, folder, path, for_fit=for_fit, downscale=downscale)
 
 
