@@ -92,6 +92,7 @@ def points_of_model(files: ModelFiles) -> np.ndarray | None:
         return None
     points: ModelPoints = PARSERS[files.kind].read_points(path)
     there = (abs(points.places) < WORLD).all(1)
+    if not there.any():
+        return None
     good = there & (points.tracks >= LEAST_TRACK) & (points.errors <= MOST_ERROR * np.median(points.errors))
-    kept = points.places[good if good.sum() >= FEWEST_POINTS else there]
-    return kept if len(kept) else None
+    return points.places[good if good.sum() >= FEWEST_POINTS else there]
