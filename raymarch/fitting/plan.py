@@ -98,7 +98,7 @@ def plan_fit(views: Views, settings: FitSettings, box: Numbers | None, store: Im
     memory's budget is exceeded.
     """
     require_contents(views)
-    if doubt := views.background_doubt():
+    if not settings.learn_background and (doubt := views.background_doubt()):
         log.warning("%s", doubt)
     prove(settings.minimised)
     found = find_box(views, store) if box is None else box

@@ -51,10 +51,15 @@ class FitSettings:
             samples.
         density: activation, "softplus", "relu" or "exponential". initial_alpha: opacity of the start over one voxel.
         colour: activation, "sigmoid" or "clamped".
-        loss: "squared" or "huber", the latter linear beyond `huber_delta` (in display values 0..1).
+        loss: "squared", or a robust one, "huber" or "charbonnier" (smooth), which grow like a line beyond `huber_delta`
+            (in display values 0..1).
         opacity_weight: of the squared error of the opacity, where the images have alpha.
         tv_density, tv_colour, sparsity: weights of the regularisers, per voxel of the level.
         regularised_fraction: of the blocks, looked at by the regularisers in one iteration.
+        exposure: whether gain and offset of each view's channels are fitted along, for photographs whose exposure or
+            white balance changed; of images with alpha, opaque pixels tell them.
+        learn_background: whether the background is fitted along, from the mean colour of the images; images with alpha
+            keep theirs.
         optimiser: step sizes.
         hull: whether the visual hull of images with alpha bounds the volume; off while poses are still wrong.
         refresh: steps between looks at which cells are empty. prune_alpha: opacity over one voxel that counts as empty.
@@ -85,6 +90,8 @@ class FitSettings:
     tv_colour: float = held(WEIGHT, 0.0)
     sparsity: float = held(WEIGHT, 0.0)
     regularised_fraction: float = held(number(0, 1, above=True), 0.1)
+    exposure: bool = held(flag, False)
+    learn_background: bool = held(flag, False)
     optimiser: Adam = held(ADAM, Adam())
     hull: bool = held(flag, True)
     refresh: int = held(whole(1, 10**6), 100)
@@ -112,7 +119,7 @@ class FitSettings:
         """Objective of the fit: the one given, or the one that the settings by name stand for."""
         if self.objective is not None:
             return self.objective
-        robust = replace(LOSSES[self.loss], scale=self.huber_delta) if self.loss == "huber" else LOSSES[self.loss]
+        robust = LOSSES[self.loss] if self.loss == "squared" else replace(LOSSES[self.loss], scale=self.huber_delta)
         ours = [replace(one, weight=getattr(self, name)) for name, one in REGULARISERS.items()]
         return Objective(robust, tuple(one for one in ours if one.weight), self.opacity_weight)
 

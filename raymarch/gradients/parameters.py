@@ -10,6 +10,7 @@ import numpy as np
 
 from raymarch.arguments.arrays import array, numeric, vector
 from raymarch.arguments.checks import LARGEST, Check, Wrong, one_of, shown
+from raymarch.data.exposure import NEUTRAL_EXPOSURE as NEUTRAL_EXPOSURE
 from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
 from raymarch.kernels.march.mode import Mode
@@ -27,7 +28,6 @@ SMALL_GROUPS = tuple(SHAPES)
 GROUPS = ("density", "colour", *SMALL_GROUPS)
 GEOMETRY = ("pose", "focal", "principal_point", "step", "box")
 EXPOSURE = replace(vector(6), wanted=f"three gains and three offsets, up to {LARGEST:g}")
-NEUTRAL_EXPOSURE = (1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
 GROUP = one_of(*SMALL_GROUPS, cure="give directions by density or colour as rm.Parameters")
 
 

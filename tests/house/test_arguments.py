@@ -129,6 +129,7 @@ ROWS = {
         + [("seconds", "60"), ("seconds", True), ("rays", None), ("levels", None), ("levels", "fine")]
         + [("levels", ((0, NAN),)), ("levels", ((0, 1), 3)), ("levels", ((0.0, 1.0),) * 65), ("step", None)]
         + [("density", None), ("density", ["relu"]), ("loss", lambda image, truth: 0.0), ("hull", 1), ("hull", "no")]
+        + [("exposure", 1), ("learn_background", "white")]
         + [("optimiser", None), ("optimiser", rm.Adam), ("refresh", 2.5), ("slots", 2.5), ("slots", "four")]
         + [("block", 3), ("memory", "2"), ("memory", NAN), ("seed", 0.5), ("regularised_fraction", True)]
         + [("objective", "huber"), ("objective", rm.Objective), ("objective", rm.Loss.named("huber"))],

@@ -76,6 +76,14 @@ def shuffled(i, n, key):
     return x
 
 
+@ti.func
+def drawn_tile(store: ti.template(), tile, listed, tiles, step, seed):
+    """Number of the store's tile that is the `tile`-th of a step."""
+    drawn = ti.cast(step, ti.i64) * tiles + tile
+    epoch, place = ti.cast(drawn // listed, ti.i32), ti.cast(drawn % listed, ti.i32)
+    return store.list[shuffled(place, listed, ti.cast(hash_u32(seed, epoch, 0), ti.i32))]
+
+
 @ti.kernel
 def draw_tiles(
     rays: ti.template(), store: ti.template(),  # RayFields (tile * pixel,), images (view, v, u)
@@ -85,10 +93,7 @@ def draw_tiles(
     for r in range(tiles * store.tile * store.tile):
         area = store.tile * store.tile
         tile, within = r // area, r % area
-        drawn = ti.cast(step, ti.i64) * tiles + tile
-        epoch, place = ti.cast(drawn // listed, ti.i32), ti.cast(drawn % listed, ti.i32)
-        chosen = store.list[shuffled(place, listed, ti.cast(hash_u32(seed, epoch, 0), ti.i32))]
-        view, row, column = corner_of(store, chosen)
+        view, row, column = corner_of(store, drawn_tile(store, tile, listed, tiles, step, seed))
         row += within // store.tile
         column += within % store.tile
         origin, direction = pixel_ray(store.pose[view], store.lens[view], column + 0.5, row + 0.5)
