@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from raymarch.data.views import Views
     from raymarch.evaluation.held_out import Evaluation, ViewScore
 
-ROWS = 12  # of a contact sheet, at most
+ROWS = 8  # of a contact sheet, at most
 
 
 @click.command(epilog="Example: raymarch evaluate tower.h5 scenes/tower --split test --sheet sheet.png")
