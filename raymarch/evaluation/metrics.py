@@ -22,7 +22,10 @@ def _pair(image: Numbers, truth: Numbers) -> tuple[np.ndarray, np.ndarray]:
 
 def _inside(mask: Numbers, image: np.ndarray) -> np.ndarray:
     """Mask of an image, with a pixel in it; else RaymarchError."""
-    inside = np.asarray(mask)
+    try:
+        inside = np.asarray(mask)
+    except ValueError:  # rows of several lengths
+        inside = np.empty(0)
     if inside.dtype != bool or inside.shape != image.shape[:2]:
         raise RaymarchError(f"mask is {shown(mask)}, want bools {image.shape[:2]}, True for the pixels that count")
     if not inside.any():

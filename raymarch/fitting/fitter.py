@@ -188,8 +188,8 @@ class Fitter(Closing):
         psnr = self.history[-1].psnr if self.history else None
         told = {"steps": self.steps_done, "seconds": round(self.seconds, 3), "ended": ended, "rays_psnr": psnr}
         made = provenance(self.settings, self.views, told | self.photometry.record())
-        affine, behind = self.grid.world_from_index, self.photometry.background
-        return Volume(density, features, affine, self.plan.activation, behind, made)
+        at, background = self.grid.world_from_index, self.photometry.background
+        return Volume(density, features, at, self.plan.activation, background, made)
 
     def how_it_ended(self) -> str:
         """ "done", or what a person should know about a fit that had too little time."""

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from raymarch.arguments.arrays import Numbers, display
-from raymarch.arguments.checks import number
+from raymarch.arguments.checks import Check, number
 from raymarch.arguments.declared import checked
+from raymarch.data.views import NAMES
 from raymarch.errors import RaymarchError
 from raymarch.evaluation.metrics import psnr
 
@@ -21,6 +22,15 @@ LIMIT = 0.25  # absolute error that is the end of the colours, the same for all 
 WIDTH = 3.0  # of a picture of the sheet [inch]
 LARGEST = 400  # pixels a side that a picture of the sheet keeps
 LIMITS = number(0, 1, above=True)
+
+
+def _pictures(value: Sequence[Numbers]) -> list[Numbers]:
+    if isinstance(value, str):
+        raise TypeError
+    return list(value)
+
+
+PICTURES = Check("a list of images", _pictures)
 
 
 def _error(image: np.ndarray, truth: np.ndarray) -> np.ndarray:
@@ -43,7 +53,7 @@ def error_picture(image: Numbers, truth: Numbers, limit: float = LIMIT) -> np.nd
     return colormaps[COLOURS](np.clip(_error(image, truth) / limit, 0, 1), bytes=True)[..., :3]
 
 
-@checked(limit=LIMITS)
+@checked(images=PICTURES, truths=PICTURES, names=NAMES, limit=LIMITS)
 def error_sheet(
     images: Sequence[Numbers], truths: Sequence[Numbers], names: Sequence[str] = (), limit: float = LIMIT
 ) -> Figure:

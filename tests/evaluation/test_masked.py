@@ -121,21 +121,24 @@ def views_of(channels, mask=None):
     if channels == 4:
         alpha = np.where(MASK, 255, 0).astype(np.uint8)[None, ..., None].repeat(2, 0)
         images = np.concatenate([images, alpha], axis=-1)
-    return Views(cameras, images, **({} if mask is None else {"masks": mask}))
+    return Views(cameras, images, masks=None if mask is None else [mask, None])
 
 
-SETS = [
-    (views_of(3), None, ""),
-    (views_of(4), MASK, held_out.ALPHA),
-]
+OTHER = RNG.random(MASK.shape) < 0.8
+SETS = {
+    "photographs": (views_of(3), None, ""),
+    "alpha": (views_of(4), MASK, held_out.ALPHA),
+    "masks": (views_of(3, OTHER), OTHER, held_out.MASK),
+    "alpha and masks": (views_of(4, OTHER), MASK & OTHER, held_out.BOTH),
+}
 
 
-@pytest.mark.parametrize(("views", "inside", "by"), SETS, ids=["photographs", "alpha"])
+@pytest.mark.parametrize(("views", "inside", "by"), SETS.values(), ids=SETS)
 def test_a_view_is_scored_as_a_whole_and_inside(views, inside, by):
     found = held_out.score(views, 0, IMAGE)
     assert found.psnr == psnr(IMAGE, views.rgb(0))
     assert found.ssim == ssim(IMAGE, views.rgb(0))
-    assert found.psnr_halves == psnr_halves(IMAGE, views.rgb(0))
+    assert found.psnr_halves == psnr_halves(IMAGE, views.rgb(0), views.mask(0))
     assert found.lpips is None
     assert held_out._masked_by(views) == by
     if inside is None:
@@ -143,6 +146,14 @@ def test_a_view_is_scored_as_a_whole_and_inside(views, inside, by):
     else:
         assert found.psnr_masked == psnr(IMAGE, views.rgb(0), inside)
         assert found.ssim_masked == ssim(IMAGE, views.rgb(0), inside)
+
+
+def test_a_view_whose_mask_leaves_nothing_has_no_masked_scores():
+    found = held_out.score(views_of(3, np.zeros_like(MASK)), 0, IMAGE)
+    assert (found.psnr_masked, found.ssim_masked, found.psnr_halves) == (None, None, None)
+    other = held_out.score(views_of(3, np.zeros_like(MASK)), 1, IMAGE)
+    assert other.psnr_masked is None
+    assert other.psnr_halves is not None
 
 
 def test_lpips_is_measured_where_it_is_there():
