@@ -27,6 +27,8 @@ ROWS = 8  # of a contact sheet, at most
 @click.option("--errors", type=click.Path(), help="Folder to write error pictures to, in colours from 0 to 0.25.")
 @click.option("--sheet", type=click.Path(), help=f"Contact sheet to write (.png): truth, image, error of {ROWS} views.")
 @options.overwrite
+@options.downscale
+@options.holdout
 @options.background
 @options.follow_links
 @options.arch
@@ -39,6 +41,8 @@ def evaluate(
     errors: str | None,
     sheet: str | None,
     overwrite: bool,
+    downscale: float | None,
+    holdout: int | None,
     background: str | None,
     follow_links: bool,
     arch: str,
@@ -56,7 +60,8 @@ def evaluate(
 
     volume = load(run)
     behind = background or volume.background
-    views = load_views(data, split, background=behind, follow_links=follow_links, for_fit=False)
+    reading = options.reading_of(volume, downscale, holdout)
+    views = load_views(data, split, background=behind, follow_links=follow_links, for_fit=False, **reading)
     runtime.start(arch)
     pictures = _Pictures(views, data, images, errors, sheet, overwrite)
 

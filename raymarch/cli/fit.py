@@ -62,6 +62,8 @@ def _settings(pairs: tuple[str, ...]) -> dict[str, object]:
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--split", default="train", show_default=True, help="Which views to fit.")
 @click.option("--box", type=options.Box(), help="Where the object is; found from masks and cameras if not given.")
+@options.downscale
+@options.holdout
 @click.option("--background", help="Colour behind the object: white, black or r,g,b in 0..1; or learned.")
 @options.follow_links
 @click.option("--refine", is_flag=True, help="Move the cameras first, in 2/5 of the time; for poses a little off.")
@@ -79,9 +81,9 @@ def _settings(pairs: tuple[str, ...]) -> dict[str, object]:
 @options.as_json
 def fit(
     data: str, out: str | None, preset: str, seconds: float | None, steps: int | None, resolution: int | None,
-    sh_degree: int | None, seed: int | None, split: str, box: list[list[float]] | None, background: str | None,
-    follow_links: bool, refine: bool, memory: float | None, overwrite: bool, dry_run: bool, pairs: tuple[str, ...],
-    arch: str, as_json: bool,
+    sh_degree: int | None, seed: int | None, split: str, box: list[list[float]] | None, downscale: float | None,
+    holdout: int | None, background: str | None, follow_links: bool, refine: bool, memory: float | None,
+    overwrite: bool, dry_run: bool, pairs: tuple[str, ...], arch: str, as_json: bool,
 ) -> int:  # fmt: skip
     """Recover a volume from the images in DATA and save it.
 
@@ -90,7 +92,6 @@ def fit(
     what there was when stopped. 1: it is elsewhere, as is said, or its numbers ran away, or there is none.
     """
     from raymarch import runtime
-    from raymarch.errors import RaymarchError
     from raymarch.fitting import fitter, forecast
     from raymarch.fitting.interrupt import asked_to_stop
     from raymarch.fitting.keep import keep
@@ -109,9 +110,10 @@ def fit(
         if out is None:
             raise click.UsageError("Missing option '--out'; or take --dry-run, which writes nothing.")
         require_target(out, overwrite)
-    views = load_views(data, split, background=None if learned else background, follow_links=follow_links)
+    behind, smaller = None if learned else background, 1.0 if downscale is None else downscale
+    views = load_views(data, split, background=behind, follow_links=follow_links, downscale=smaller, holdout=holdout)
     running = runtime.start(arch)
-    say.note(f"{len(views)} views of {views.images.shape[2]} x {views.images.shape[1]} from {data}, on {running.arch}")
+    say.note(f"{len(views)} views of {views.size_in_words()} from {data}, on {running.arch}")
 
     if dry_run or out is None:
         say.note(f"measuring {forecast.PROBE} steps")
@@ -127,12 +129,19 @@ def fit(
         with FitProgress() as progress:
             make = partial(fit_refined, refined=_say_moved) if refine else fitter.fit
             result = make(views, settings, box=box, show=progress, started=options.STARTED, ready=ready)
-        if not result.history:
-            cure = ", give it more time" if "time" in result.ended else ""
-            raise RaymarchError(f"nothing was fitted: {result.ended}; {out} is untouched{cure}")
+        _require_steps(result, out)
         kept = keep(result.volume, out, overwrite)
     _report(result, kept, as_json)
     return 1 if kept.why or result.ended.startswith(NOT_FINITE) else 0
+
+
+def _require_steps(result: Fit, out: str) -> None:
+    """RaymarchError where a fit was over before its first step."""
+    from raymarch.errors import RaymarchError
+
+    if not result.history:
+        cure = ", give it more time" if "time" in result.ended else ""
+        raise RaymarchError(f"nothing was fitted: {result.ended}; {out} is untouched{cure}")
 
 
 def _say_moved(refinement: Refinement) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from raymarch.arguments.checks import callback, optional
 from raymarch.arguments.declared import checked
+from raymarch.data.contents import require_pixels
 from raymarch.data.views import VIEWS, Views
 from raymarch.data.volume import VOLUME, Volume
 from raymarch.evaluation.metrics import psnr, psnr_halves, ssim
@@ -27,11 +28,11 @@ class ViewScore:
 
     Attributes:
         name: of the view.
-        psnr: over the whole image [dB].
-        ssim: over the whole image; None for images under 11 pixels a side.
-        psnr_halves: gains and offsets fitted on the left half, scored on the right [dB]; without what a mask ignores.
-        psnr_masked, ssim_masked: inside the view's mask, or where its alpha is over 0.
-        lpips: learned perceptual distance, 0 for the same image.
+        psnr: of the image [dB], without what its mask takes out, as all below.
+        ssim: structural similarity; None for images under 11 pixels a side.
+        psnr_halves: gains and offsets fitted on the left half, scored on the right [dB].
+        psnr_masked, ssim_masked: inside the view's mask, and where its alpha is over 0; None without either.
+        lpips: learned perceptual distance, 0 for the same image; what a mask takes out is as it should be.
     """
 
     name: str
@@ -78,11 +79,15 @@ def evaluate(
 ) -> Evaluation:
     """PSNR, SSIM and LPIPS of `volume` rendered by the views' cameras, over the views' background.
 
+    Pixels that a mask takes out count nowhere.
+
     Args:
         seen: called with each view's number and image (height, width, 3), for progress or to keep the pictures.
 
-    PSNR comes by halves too, and PSNR and SSIM inside masks or alpha where the views have them. LPIPS needs PyTorch,
-    the package lpips and its weights on this machine: where they are not, `lpips_missing` says why.
+    PSNR comes by halves too, and PSNR and SSIM of the object alone where the views have masks or alpha. LPIPS needs
+    PyTorch, the package lpips and its weights on this machine: where they are not, `lpips_missing` says why.
+
+    Raises RaymarchError for a view that is masked all over.
 
     Example:
         >>> from raymarch.geometry.camera import Camera
@@ -91,6 +96,7 @@ def evaluate(
         >>> round(evaluate(ball, views).psnr, 1)
         20.8
     """
+    require_pixels(views)
     scores, seconds = [], []
     distance, why = lpips_distance()
     with Renderer(volume, march) as renderer:
@@ -113,17 +119,23 @@ def evaluate(
 def score(views: Views, view: int, image: np.ndarray, distance: Distance | None = None) -> ViewScore:
     """Score of one view's image (height, width, 3), which is clipped to 0..1; LPIPS by `distance`, if any."""
     truth, shown = views.rgb(view), np.clip(image, 0, 1)  # an x-ray is brighter than any display
-    ignored, inside = views.mask(view), inside_of(views, view)
-    large = min(image.shape[:2]) >= 11
-    counts = inside is not None and bool(inside.any())
+    mask, inside = views.mask(view), inside_of(views, view)
+
+    def similarity(within: np.ndarray | None) -> float | None:
+        large = min(image.shape[:2]) >= 11 and (within is None or within[5:-5, 5:-5].any())
+        return ssim(shown, truth, within) if large else None
+
+    def perceived(of: Distance) -> float:
+        return of(shown if mask is None else np.where(mask[..., None], shown, truth), truth)
+
     return ViewScore(
         name=views.names[view],
-        psnr=psnr(shown, truth),
-        ssim=ssim(shown, truth) if large else None,
-        psnr_halves=psnr_halves(shown, truth, ignored) if ignored is None or ignored.any() else None,
-        psnr_masked=psnr(shown, truth, inside) if counts else None,
-        ssim_masked=ssim(shown, truth, inside) if large and inside is not None and inside[5:-5, 5:-5].any() else None,
-        lpips=None if distance is None or min(image.shape[:2]) < LEAST else distance(shown, truth),
+        psnr=psnr(shown, truth, mask),
+        ssim=similarity(mask),
+        psnr_halves=psnr_halves(shown, truth, mask),
+        psnr_masked=psnr(shown, truth, inside) if inside is not None and inside.any() else None,
+        ssim_masked=None if inside is None else similarity(inside),
+        lpips=None if distance is None or min(image.shape[:2]) < LEAST else perceived(distance),
     )
 
 

@@ -110,8 +110,7 @@ class Fitter(Closing):
     def run(self, stop: Callable[[], bool] = lambda: False) -> Iterator[Report]:
         """Step until the end, or until `stop()` says so, with a report every so often and one at the end.
 
-        Raises RaymarchError at the first report after a loss or gradient was not finite; the grid keeps the values
-        from before that step.
+        Raises RaymarchError at the first report after loss or gradient was not finite; the grid keeps what it had.
         """
         since, drawn = self.seconds, 0
         over = self.progress >= 1 or stop()
@@ -125,18 +124,17 @@ class Fitter(Closing):
 
     def step(self) -> None:
         """Optimisation step: draw rays, march, loss, backward pass, Adam."""
-        s, grid, buffer, count = self.settings, self.grid, self.buffer, self.rays
-        progress = self.progress
-        self._advance_level(progress)
+        s, grid, buffer, count, behind = self.settings, self.grid, self.buffer, self.rays, self.photometry.behind
+        self._advance_level(progress := self.progress)
         if self.steps_done % s.refresh == 0 and self.steps_done > 0:
             self._refresh()
         draw_tiles(buffer.fields, self.store.fields, self.store.listed, self.tiles, self.steps_done, s.seed)
         buffer.fields.image.grad.fill(0)
+        counted = losses.counting(buffer.fields, count) if self.store.masked else count
         opacity = self.objective.opacity_weight if self.views.has_alpha else 0.0
-        behind = ti.Vector(list(self.photometry.background))
         with ti.ad.Tape(buffer.fields.loss, clear_gradients=False):
             tape.march(grid, buffer, count, s.step * grid.voxel, s.min_transmittance, s.min_weight, behind)
-            tape.compare(buffer, self.objective.robust, count, behind, opacity)
+            tape.compare(buffer, self.objective.robust, count, behind, opacity, counted)
             for each in self.objective.regularisers:
                 tape.regularise(grid, buffer, each, s.seed, self.steps_done, s.regularised_fraction)
         self.photometry.look(buffer, self.steps_done)
@@ -160,7 +158,7 @@ class Fitter(Closing):
         """Report after the last step's rays; kept in `history`. `run` does this every 25 steps."""
         loss = float(self.buffer.fields.loss[None])
         require_finite(loss, self.grid.fields.nonfinite_step[None], self.steps_done)
-        error = losses.colour_error(self.buffer.fields, self.rays, ti.Vector(list(self.photometry.background)))
+        error = losses.colour_error(self.buffer.fields, self.rays, self.photometry.behind)
         progress, seconds = self.progress, self.seconds
         report = Report(
             step=self.steps_done,

@@ -45,6 +45,11 @@ class Photometry(Closing):
         active = settings.exposure or self._learns
         self._sums = PhotometricSums(len(views), tiles) if active else None
 
+    @property
+    def behind(self) -> ti.Vector:
+        """The background as kernels take it."""
+        return ti.Vector(list(self.background))
+
     def close(self) -> None:
         """Free the device memory."""
         if self._sums is not None:
@@ -54,8 +59,9 @@ class Photometry(Closing):
         """Take in the rays of a step as they were rendered; every so often let exposures and background follow."""
         if self._sums is None:
             return
-        call = (self._store.listed, self._tiles, step, self._settings.seed, ti.Vector(list(self.background)), ROBUST)
-        add_photometry(buffer.fields, self._store.fields, self._sums.fields, *call)
+        store = self._store
+        call = (store.views, store.listed, self._tiles, step, self._settings.seed, self.behind, ROBUST)
+        add_photometry(buffer.fields, store.fields, self._sums.fields, *call)
         if (step + 1) % EVERY == 0:
             moments, behind = self._sums.take(KEPT if step + 1 >= FIRST else 0.0)
             if self._learns:

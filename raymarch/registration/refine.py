@@ -13,11 +13,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 import numpy as np
-import taichi as ti
 
 from raymarch.arguments.arrays import Numbers
 from raymarch.arguments.checks import callback, optional, some_of
 from raymarch.arguments.declared import checked
+from raymarch.data.contents import require_pixels
 from raymarch.data.views import VIEWS, Views
 from raymarch.device.image_store import ImageStore
 from raymarch.device.owner import Closing
@@ -104,6 +104,7 @@ def refine(
     """
     if settings.steps is not None and settings.steps < FIRST:
         raise RaymarchError(f"settings have {settings.steps} steps, want {FIRST} or more: before, no camera moves")
+    require_pixels(views)
     box = _wide_box(views) if box is None else box
     if "exposure" in parameters:
         settings = replace(settings, exposure=False)  # what is refined here is not fitted there as well
@@ -170,9 +171,9 @@ class _Movement(Closing):
         factor = self.pyramid.factor_for(max(self.fitter.grid.shape))
         images = self.pyramid.images(factor)
         rng = np.random.default_rng((self.fitter.settings.seed, self.fitter.steps_done))
-        count = min(self.each, images.shape[1])
+        count = min(self.each, min(map(len, images)))
         pixels = np.stack([random_pixels(image, count, rng) for image in images])
-        target = np.take_along_axis(images, pixels[..., None], 1).astype(float)
+        target = np.stack([image[some] for image, some in zip(images, pixels, strict=True)]).astype(float)
         if self.fitter.settings.exposure:
             self.exposures = self.fitter.photometry.exposures
         return factor, pixels, without_exposure(target, self.exposures, self.fitter.views.background)
@@ -186,7 +187,7 @@ class _Movement(Closing):
         self.buffer.upload(rays)
         origin, index_direction, view_direction = (np.stack([move[i] for move in moves], axis=1) for i in range(3))
         self.motion.upload(origin, index_direction, view_direction, np.zeros(len(self.dots)))
-        background = ti.Vector(list(fitter.photometry.background))
+        background = fitter.photometry.behind
         call = MarchCall(grid.variant, count, STEP * grid.voxel, s.min_transmittance, s.min_weight, background)
         march(grid.fields, self.buffer.fields, *call)
         image = self.buffer.image(count).astype(float).reshape(target.shape)

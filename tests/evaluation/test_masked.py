@@ -136,8 +136,8 @@ SETS = {
 @pytest.mark.parametrize(("views", "inside", "by"), SETS.values(), ids=SETS)
 def test_a_view_is_scored_as_a_whole_and_inside(views, inside, by):
     found = held_out.score(views, 0, IMAGE)
-    assert found.psnr == psnr(IMAGE, views.rgb(0))
-    assert found.ssim == ssim(IMAGE, views.rgb(0))
+    assert found.psnr == psnr(IMAGE, views.rgb(0), views.mask(0))
+    assert found.ssim == ssim(IMAGE, views.rgb(0), views.mask(0))
     assert found.psnr_halves == psnr_halves(IMAGE, views.rgb(0), views.mask(0))
     assert found.lpips is None
     assert held_out._masked_by(views) == by
@@ -148,12 +148,13 @@ def test_a_view_is_scored_as_a_whole_and_inside(views, inside, by):
         assert found.ssim_masked == ssim(IMAGE, views.rgb(0), inside)
 
 
-def test_a_view_whose_mask_leaves_nothing_has_no_masked_scores():
-    found = held_out.score(views_of(3, np.zeros_like(MASK)), 0, IMAGE)
-    assert (found.psnr_masked, found.ssim_masked, found.psnr_halves) == (None, None, None)
-    other = held_out.score(views_of(3, np.zeros_like(MASK)), 1, IMAGE)
-    assert other.psnr_masked is None
-    assert other.psnr_halves is not None
+def test_a_view_that_shows_nothing_has_no_masked_scores():
+    views = views_of(4)
+    images = views.images.copy()
+    images[..., 3] = 0
+    found = held_out.score(replace(views, images=images), 0, IMAGE)
+    assert found.psnr_masked is found.ssim_masked is None
+    assert found.psnr > 0
 
 
 def test_lpips_is_measured_where_it_is_there():

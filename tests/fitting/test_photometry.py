@@ -88,10 +88,11 @@ def exposed(views, exposures) -> Views:
 def test_sums_on_the_device_are_those_of_numpy():
     """Some pixels clipped, some transparent, some far off; every view has the same tiles as its rays."""
     views, seed, step, listed_tiles = drive.ball_views()[:4], 3, 7, 12
+    masks = [RNG.random((24, 24)) < 0.9, None, None, None]
     images = views.images.copy()
     images[..., 3] = np.where(RNG.random(images.shape[:3]) < 0.3, 200, 255)
     images[..., :3][RNG.random(images.shape[:3]) < 0.2] = 255
-    views = replace(views, images=images)
+    views = replace(views, images=images, masks=masks)
     exposures, behind = planted(4), np.array([0.2, 0.5, 0.9])
     buffer = drive.ray_buffer()
     with ImageStore(views) as store, PhotometricSums(4, listed_tiles) as sums:
@@ -101,7 +102,7 @@ def test_sums_on_the_device_are_those_of_numpy():
         image = np.zeros((*buffer.fields.image.shape, 4))
         image[:count] = RNG.uniform(0, 1, (count, 4))
         buffer.fields.image.from_numpy(image)
-        call = (store.listed, listed_tiles, step, seed, ti.Vector(behind.tolist()), 0.1)
+        call = (4, store.listed, listed_tiles, step, seed, ti.Vector(behind.tolist()), 0.1)
         for _ in range(2):
             add_photometry(buffer.fields, store.fields, sums.fields, *call)
         of_tile = sums.fields.view_of_tile.to_numpy()[:listed_tiles]
@@ -118,8 +119,9 @@ def test_sums_on_the_device_are_those_of_numpy():
     np.testing.assert_allclose(found, 2 * wanted, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(again, 0.5 * found, rtol=1e-15)
     assert not none.any() and 0 < counts.mean() < 1
+    assert (target[:, 3] == -1).any()
     d, T = x - (target[:, :3] * target[:, 3:] + behind * (1 - target[:, 3:])), image[:, 3:]
-    w = 1 / np.maximum(np.abs(d) / 0.1, 1)
+    w = (target[:, 3:] >= 0) / np.maximum(np.abs(d) / 0.1, 1)
     np.testing.assert_allclose(found_behind, 2 * np.stack([(w * T * d).sum(0), (w * T * T).sum(0)]), rtol=1e-12)
 
 

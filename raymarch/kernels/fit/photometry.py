@@ -2,7 +2,7 @@
 
 import taichi as ti
 
-from raymarch.kernels.fit.losses import truth
+from raymarch.kernels.fit.losses import counts, truth
 from raymarch.kernels.rays.camera import corner_of, drawn_tile
 
 MOMENTS = 15  # a view: weight, x, y, x^2 and x y in each channel
@@ -14,8 +14,9 @@ OPAQUE = 0.999
 
 @ti.kernel
 def add_photometry(
-    rays: ti.template(), store: ti.template(), sums: ti.template(),  # RayFields, images (view, v, u), PhotometryFields
-    listed: int, tiles: int, step: int, seed: int, background: ti.math.vec3, robust: float,  # [display value]
+    rays: ti.template(), store: ti.template(), sums: ti.template(),  # RayFields, StoreFields, PhotometryFields
+    views: int, listed: int, tiles: int, step: int, seed: int,
+    background: ti.math.vec3, robust: float,  # [display value]
 ):  # fmt: skip
     """sums.moments += those of what was rendered (x) and seen (y) by each view; sums.behind += those of all rays.
 
@@ -36,13 +37,14 @@ def add_photometry(
                     of_pixel = ti.Vector([w, w * x, w * y, w * x * x, w * x * y])
                     for k in ti.static(range(5)):
                         total[3 * k + c] += ti.cast(of_pixel[k], ti.f64)
-                d = x - truth(rays, r, background)[c]
-                w = 1.0 / ti.max(ti.abs(d) / robust, 1.0)
-                total[MOMENTS + c] += ti.cast(w * T * d, ti.f64)
-                total[MOMENTS + 3 + c] += ti.cast(w * T * T, ti.f64)
+                if counts(rays, r):
+                    d = x - truth(rays, r, background)[c]
+                    w = 1.0 / ti.max(ti.abs(d) / robust, 1.0)
+                    total[MOMENTS + c] += ti.cast(w * T * d, ti.f64)
+                    total[MOMENTS + 3 + c] += ti.cast(w * T * T, ti.f64)
         for k in ti.static(range(NUMBERS)):
             sums.of_tile[tile, k] = total[k]
-    for view in range(store.views):
+    for view in range(views):
         for tile in range(tiles):
             if sums.view_of_tile[tile] == view:
                 for k in range(MOMENTS):
