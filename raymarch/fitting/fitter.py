@@ -112,8 +112,7 @@ class Fitter(Closing):
 
         Raises RaymarchError at the first report after loss or gradient was not finite; the grid keeps what it had.
         """
-        since, drawn = self.seconds, 0
-        over = self.progress >= 1 or stop()
+        since, drawn, over = self.seconds, 0, self.progress >= 1 or stop()
         while not over:
             self.step()
             drawn += self.rays
