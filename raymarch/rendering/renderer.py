@@ -28,6 +28,7 @@ from raymarch.geometry.rays import RAYS, Rays
 from raymarch.kernels.march.depth import march_depth
 from raymarch.kernels.march.march import march
 from raymarch.kernels.rays.camera import jitter_pixels, rays_of_pixels
+from raymarch.kernels.rays.lens import numbers_of
 from raymarch.rendering.march import MARCH, March
 from raymarch.rendering.visibility import skip_invisible
 
@@ -98,7 +99,7 @@ def render_camera(
     grid: Grid, buffer: RayBuffer, camera: Camera, background: Colour, settings: March, depth: bool
 ) -> Rendering:
     """Rendering of a grid by a camera, in batches of the buffer's size; without `depth`, distances are infinite."""
-    pose, lens = ti.Matrix(camera.world_from_camera.tolist()), ti.Vector([*camera.focal, *camera.principal])
+    pose, lens = ti.Matrix(camera.world_from_camera.tolist()), ti.Vector(numbers_of(camera))
 
     def fill(first: int, count: int) -> np.ndarray:
         pixels = pixels_in_tiles(first, count, camera.width, camera.height)
