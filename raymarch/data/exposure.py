@@ -8,7 +8,7 @@ from raymarch.arguments.arrays import Numbers
 
 NEUTRAL_EXPOSURE = (1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
 MOMENTS = 5  # sums a channel: weights, x, y, x^2, x y
-LARGEST_GAIN, LARGEST_OFFSET = 16.0, 0.5  # four stops; half of all there is
+LARGEST_GAIN, LARGEST_OFFSET = 4.0, 0.5  # two stops; half of all there is
 
 
 def moments(x: np.ndarray, y: np.ndarray, weight: np.ndarray | float = 1.0) -> np.ndarray:
