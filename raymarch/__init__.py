@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from raymarch.errors import RaymarchError as RaymarchError
     from raymarch.evaluation.held_out import evaluate as evaluate
     from raymarch.evaluation.metrics import psnr as psnr
+    from raymarch.evaluation.metrics import psnr_halves as psnr_halves
     from raymarch.evaluation.metrics import ssim as ssim
     from raymarch.fitting.fitter import Fitter as Fitter
     from raymarch.fitting.fitter import fit as fit
@@ -99,7 +100,7 @@ _HOME = {
     "device.pool": ["release"],
     "errors": ["RaymarchError"],
     "evaluation.held_out": ["evaluate"],
-    "evaluation.metrics": ["psnr", "ssim"],
+    "evaluation.metrics": ["psnr", "psnr_halves", "ssim"],
     "fitting.fitter": ["Fitter", "fit"],
     "fitting.forecast": ["Forecast", "forecast", "forecast_rendering"],
     "fitting.objective": ["Loss", "Objective", "Regulariser"],

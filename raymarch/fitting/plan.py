@@ -76,6 +76,12 @@ class Plan:
         """Occupancy threshold: extinction [1/world unit] up to which a cell counts as empty."""
         return -math.log1p(-self.settings.prune_alpha) / self.activation.scale
 
+    @property
+    def near(self) -> float:
+        """Distance from a camera at which rays of the fit begin [world unit]."""
+        eyes = np.array([camera.position for camera in self.views.cameras])
+        return self.settings.near * float(np.median(np.linalg.norm(eyes - self.box.mean(0), axis=1)))
+
     def shape_of(self, level: int) -> tuple[int, int, int]:
         """Samples (x, y, z) at a level."""
         scale = self.settings.levels[level][1]
@@ -105,7 +111,7 @@ def plan_fit(views: Views, settings: FitSettings, box: Numbers | None, store: Im
     memory's budget is exceeded.
     """
     require_contents(views)
-    if doubt := background_doubt(views):
+    if not settings.learn_background and (doubt := background_doubt(views)):
         log.warning("%s", doubt)
     prove(settings.minimised)
     found = _innermost_box(views, settings, store) if box is None else box

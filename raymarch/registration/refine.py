@@ -13,7 +13,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 import numpy as np
-import taichi as ti
 
 from raymarch.arguments.arrays import Numbers
 from raymarch.arguments.checks import callback, optional, some_of
@@ -33,7 +32,7 @@ from raymarch.geometry.camera import Camera
 from raymarch.geometry.pose import BOX, exp_rigid, twist_about
 from raymarch.geometry.rays import Rays
 from raymarch.geometry.similarity import aligned
-from raymarch.gradients.parameters import NEUTRAL_EXPOSURE, Parameters, units
+from raymarch.gradients.parameters import Parameters, units
 from raymarch.gradients.projection import Projection
 from raymarch.gradients.ray_tangents import RayTangents
 from raymarch.kernels.march.call import MarchCall
@@ -107,6 +106,8 @@ def refine(
         raise RaymarchError(f"settings have {settings.steps} steps, want {FIRST} or more: before, no camera moves")
     require_pixels(views)
     box = _wide_box(views) if box is None else box
+    if "exposure" in parameters:
+        settings = replace(settings, exposure=False)  # what is refined here is not fitted there as well
     with (
         asked_to_stop() as asked,
         Fitter(views, settings, box=box) as fitter,
@@ -122,8 +123,9 @@ def refine(
         cameras = aligned(movement.cameras, views.cameras, box)
         centre = np.mean(box, axis=0)
         exposures, errors = movement.exposures, tuple(movement.errors)
+    images = images_without(views.images, exposures) if "exposure" in parameters else views.images
     degrees, share = np.transpose([_apart(a, b, centre) for a, b in zip(cameras, views.cameras, strict=True)])
-    moved = replace(views, cameras=cameras, images=images_without(views.images, exposures))
+    moved = replace(views, cameras=cameras, images=images)
     return Refinement(moved, exposures, degrees, share, errors)
 
 
@@ -148,7 +150,7 @@ class _Movement(Closing):
     def __init__(self, fitter: Fitter, parameters: Sequence[str]):
         self.fitter, self.parameters = fitter, parameters
         self.cameras = list(fitter.views.cameras)
-        self.exposures = np.tile(NEUTRAL_EXPOSURE, (len(self.cameras), 1))
+        self.exposures = fitter.photometry.exposures
         self.errors: list[float] = []
         self.each = int(np.clip(RAYS // len(self.cameras), 64, 4096))
         self.pyramid = Pyramid(fitter.views)
@@ -172,6 +174,8 @@ class _Movement(Closing):
         count = min(self.each, min(map(len, images)))
         pixels = np.stack([random_pixels(image, count, rng) for image in images])
         target = np.stack([image[some] for image, some in zip(images, pixels, strict=True)]).astype(float)
+        if self.fitter.settings.exposure:
+            self.exposures = self.fitter.photometry.exposures
         return factor, pixels, without_exposure(target, self.exposures, self.fitter.views.background)
 
     def move(self) -> None:
@@ -183,7 +187,7 @@ class _Movement(Closing):
         self.buffer.upload(rays)
         origin, index_direction, view_direction = (np.stack([move[i] for move in moves], axis=1) for i in range(3))
         self.motion.upload(origin, index_direction, view_direction, np.zeros(len(self.dots)))
-        background = ti.Vector(list(fitter.views.background))
+        background = fitter.photometry.behind
         call = MarchCall(grid.variant, count, STEP * grid.voxel, s.min_transmittance, s.min_weight, background)
         march(grid.fields, self.buffer.fields, *call)
         image = self.buffer.image(count).astype(float).reshape(target.shape)

@@ -134,6 +134,7 @@ ROWS = {
         + [("seconds", "60"), ("seconds", True), ("rays", None), ("levels", None), ("levels", "fine")]
         + [("levels", ((0, NAN),)), ("levels", ((0, 1), 3)), ("levels", ((0.0, 1.0),) * 65), ("step", None)]
         + [("density", None), ("density", ["relu"]), ("loss", lambda image, truth: 0.0), ("hull", 1), ("hull", "no")]
+        + [("exposure", 1), ("learn_background", "white")]
         + [("optimiser", None), ("optimiser", rm.Adam), ("refresh", 2.5), ("slots", 2.5), ("slots", "four")]
         + [("block", 3), ("memory", "2"), ("memory", NAN), ("seed", 0.5), ("regularised_fraction", True)]
         + [("objective", "huber"), ("objective", rm.Objective), ("objective", rm.Loss.named("huber"))],
@@ -478,6 +479,12 @@ ROWS = {
         (lambda: plot.history([3]), "fit is [3]"),
         (lambda: plot.comparison("a", SQUARE), "image is 'a'"),
         (lambda: plot.comparison(SQUARE, None), "truth is None"),
+        (lambda: plot.error_picture("a", SQUARE), "image is 'a'"),
+        (lambda: plot.error_picture(SQUARE, SQUARE, limit=0), "limit is 0"),
+        (lambda: plot.error_sheet([SQUARE], [SQUARE], limit="all"), "limit is 'all'"),
+        (lambda: plot.error_sheet([SQUARE], ["a"]), "truth is 'a'"),
+        (lambda: plot.error_sheet(3, [SQUARE]), "images is 3"),
+        (lambda: plot.error_sheet([SQUARE], [SQUARE], names=3), "names is 3"),
         (lambda: plot.images(VOLUME), "views is a Volume"),
         (lambda: plot.images(VIEWS, "all"), "count is 'all'"),
     ],
@@ -497,6 +504,14 @@ ROWS = {
         (lambda: rm.psnr(SQUARE + 1e300, SQUARE), "image is 1e+300"),
         (lambda: rm.psnr(SQUARE + 255.0, SQUARE), "image has 255 at its brightest"),
         (lambda: rm.psnr([], []), "image has shape (0,)"),
+        (lambda: rm.psnr(SQUARE, SQUARE, "all"), "mask is 'all'"),
+        (lambda: rm.psnr(SQUARE, SQUARE, RAGGED), "mask is [[1, 2], [3]]"),
+    ],
+    "psnr_halves": [
+        (lambda: rm.psnr_halves(None, SQUARE), "image is None"),
+        (lambda: rm.psnr_halves(SQUARE, SQUARE + INF), "truth is inf at (0, 0, 0)"),
+        (lambda: rm.psnr_halves(SQUARE[..., 0], SQUARE[..., 0]), "image has shape (16, 16)"),
+        (lambda: rm.psnr_halves(SQUARE, SQUARE, np.zeros((16, 16))), "mask is "),
     ],
     "Reader": [
         (lambda: rm.Reader(), "reader None: name is None, want a text of one line"),
@@ -617,8 +632,9 @@ INSIDE = {
     "Linearised": {"background", "pixels"},
     "jacobian": {"parameters", "pixels"},
     "register": {"image"},
-    "psnr": {"image", "truth"},
-    "ssim": {"image", "truth"},
+    "psnr": {"image", "truth", "mask"},
+    "psnr_halves": {"image", "truth", "mask"},
+    "ssim": {"image", "truth", "mask"},
     "gauss_newton": {"start"},
     "levenberg_marquardt": {"start"},
     "splat": {"positions", "values"},
