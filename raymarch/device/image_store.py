@@ -10,11 +10,12 @@ import taichi as ti
 
 from raymarch import runtime
 from raymarch.data.views import Views
+from raymarch.device.lens_vector import lens_vector
 from raymarch.device.memory import require_images
 from raymarch.device.owner import Owner
 from raymarch.geometry.camera import Camera
 from raymarch.kernels.field import transfer
-from raymarch.kernels.rays.lens import LENS, numbers_of
+from raymarch.kernels.rays.lens import LENS
 
 TILE = 4  # pixels a side; the pixels of a tile that count are the bits of 16
 STEP = 4096  # pixels, views and tiles that the room of a small store is rounded up to
@@ -97,7 +98,7 @@ class ImageStore(Owner[StoreFields]):
     def set_cameras(self, cameras: Sequence[Camera]) -> None:
         """Set the cameras of the views, as many as there are."""
         self._set(self.fields.pose, np.array([camera.world_from_camera[:3] for camera in cameras]))
-        self._set(self.fields.lens, np.array([numbers_of(camera) for camera in cameras]))
+        self._set(self.fields.lens, np.array([lens_vector(camera) for camera in cameras]))
 
     def set_exposures(self, exposures: np.ndarray) -> None:
         """Set the exposures, gains and offsets (view, 6) of images against what all agree on; tiles come without."""

@@ -9,8 +9,9 @@ from lenses import CAMERAS
 
 import raymarch as rm
 from raymarch.device.image_store import ImageStore
+from raymarch.device.lens_vector import lens_vector
 from raymarch.kernels.fit.hull import visual_hull
-from raymarch.kernels.rays.lens import LENS, numbers_of, project, unproject, unproject_pinhole
+from raymarch.kernels.rays.lens import LENS, project, unproject, unproject_pinhole
 
 FISHEYE = rm.Lens("fisheye", (0.01, -0.002, 0, 0))
 WIDE = rm.Camera(np.eye(4), (30, 30), (40, 40), 80, 80, FISHEYE)  # to 105 degrees off the axis
@@ -39,7 +40,7 @@ def test_kernels_agree_with_the_host_to_a_millionth_of_a_pixel(camera):
     v, u = np.divmod(np.arange(len(rays)), camera.width)
     pixels = np.stack([u, v], 1) + 0.5
     directions, again = np.zeros((2, len(rays), 3))
-    there_and_back(ti.Vector(numbers_of(camera)), pixels, directions, again)
+    there_and_back(ti.Vector(lens_vector(camera)), pixels, directions, again)
     turn = camera.world_from_camera[:3, :3]
     seen, depth = camera.project(camera.position + 2.5 * directions @ turn.T)
     np.testing.assert_allclose(directions, rays.direction @ turn, rtol=0, atol=1e-12)

@@ -4,44 +4,17 @@
 by a change of a direction's tangents, and the nine numbers of `geometry/distortion`.
 """
 
-from __future__ import annotations
-
-from functools import lru_cache
-
-import numpy as np
 import taichi as ti
 
 from raymarch import runtime
-from raymarch.geometry import distortion
-from raymarch.geometry.camera import Camera, border
-from raymarch.geometry.lens import Lens
 
+ANGLES, FOV = 2, 3  # kinds, as in `geometry/distortion`; 0 is the pinhole
 KIND, REACH, STRETCH, NUMBERS = 4, 5, 6, 7  # where they are in the vector
-LENS = ti.types.vector(NUMBERS + distortion.NUMBERS, ti.math.vec4.dtype)  # which follows the precision that runs
+COUNT = 9  # of the numbers
+TINY_OMEGA = 1e-3
+LENS = ti.types.vector(NUMBERS + COUNT, ti.math.vec4.dtype)  # which follows the precision that runs
 TURNS = 40
-BEYOND = 1.25  # of the image's corners: from there on it does not matter where points go
-
-
-def numbers_of(camera: Camera) -> np.ndarray:
-    """Lens vector (16,) of a camera."""
-    return np.array(_numbers(camera.lens, camera.focal, camera.principal, camera.width, camera.height))
-
-
-@lru_cache(4096)
-def _numbers(
-    lens: Lens, focal: tuple[float, float], principal: tuple[float, float], width: int, height: int
-) -> tuple[float, ...]:
-    if lens.plain:
-        return (*focal, *principal, float(lens.kind), 1e30, max(focal), *lens.numbers)
-    a, _ = lens.flattened((border(width, height) - principal) / np.array(focal))
-    reach = min(lens.reach, BEYOND * float(np.linalg.norm(a, axis=1).max()))
-    angle, radii = np.linspace(0, 2 * np.pi, 16, endpoint=False), np.linspace(0, reach, 17)
-    some = radii[:, None, None] * np.stack([np.cos(angle), np.sin(angle)], 1)
-    slopes, _ = distortion.slopes(lens.kind, lens.numbers, lens.reach, some.reshape(-1, 2))
-    stretch = 1.1 * float(np.linalg.norm(slopes, 2, axis=(1, 2)).max())
-    if lens.kind == distortion.ANGLES:  # the plane of angles is itself wider than the sphere
-        stretch *= reach / max(float(np.sin(reach)), 0.3) if reach < np.pi / 2 else reach / 0.3
-    return (*focal, *principal, float(lens.kind), reach, stretch * max(focal), *lens.numbers)
+STARTS, ROUGH = 20, 0.01
 
 
 @ti.func
@@ -50,9 +23,9 @@ def distorted(lens, a):
     s = a.norm_sqr()
     scale, slope = ti.cast(1.0, float), ti.cast(0.0, float)  # radial factor, and its slope by s
     pull = ti.Vector.zero(float, 2)
-    if lens[KIND] > distortion.FOV - 0.5:
+    if lens[KIND] > FOV - 0.5:
         omega = lens[NUMBERS]
-        if omega < distortion.TINY_OMEGA:
+        if omega < TINY_OMEGA:
             scale, slope = 1.0 + omega * omega * (1.0 / 12.0 - s / 3.0), -omega * omega / 3.0
         else:
             t = 2.0 * ti.tan(0.5 * omega)
@@ -63,7 +36,7 @@ def distorted(lens, a):
                 bend = (1.0 / (1.0 + x * x) - ratio) / (2.0 * x * x)
             scale, slope = t / omega * ratio, t * t * t / omega * bend
     else:
-        k = ti.Vector([lens[NUMBERS + i] for i in range(distortion.NUMBERS)])
+        k = ti.Vector([lens[NUMBERS + i] for i in range(COUNT)])
         below = 1.0 + s * (k[5] + s * (k[6] + s * k[7]))
         scale = (1.0 + s * (k[0] + s * (k[1] + s * (k[2] + s * k[8])))) / below
         slope = k[0] + s * (2.0 * k[1] + s * (3.0 * k[2] + s * 4.0 * k[8]))
@@ -80,7 +53,23 @@ def distorted(lens, a):
 @ti.func
 def undistorted(lens, m):
     """Undistorted plane point of a distorted one: Newton's method, its steps halved until they help."""
-    a, step, left, turn = ti.Vector.zero(float, 2), m, ti.cast(1e30, float), 0
+    a, left, turn = ti.Vector.zero(float, 2), ti.cast(1e30, float), 0
+    size = m.norm()
+    way, low, high, r = m / ti.max(size, 1e-30), ti.cast(0.0, float), lens[REACH], ti.min(size, lens[REACH])
+    while turn < STARTS:  # about as far off first, on the same way
+        value, slope = distorted(lens, r * way)
+        gap = value.dot(way) - size
+        if gap < 0:
+            low = r
+        else:
+            high = r
+        turn = STARTS if ti.abs(gap) <= ROUGH * size else turn + 1
+        if turn < STARTS:
+            r -= gap / (slope[0] * way[0] ** 2 + 2.0 * slope[1] * way[0] * way[1] + slope[2] * way[1] ** 2)
+            if not (low < r < high):
+                r = 0.5 * (low + high)
+    step = r * way
+    turn = 0
     while turn < TURNS:
         tried = a + step
         tried *= ti.min(1.0, lens[REACH] / ti.max(tried.norm(), 1e-30))
@@ -103,7 +92,7 @@ def unproject(lens, u, v):
     """Direction in camera axes of (u, v) [pixel], of any length, through a lens that is not a pinhole."""
     a = undistorted(lens, ti.Vector([(u - lens[2]) / lens[0], (v - lens[3]) / lens[1]]))
     local = ti.Vector([a[0], -a[1], -1.0])
-    if ti.abs(lens[KIND] - distortion.ANGLES) < 0.5:
+    if ti.abs(lens[KIND] - ANGLES) < 0.5:
         angle = a.norm()
         across = ti.sin(angle) / angle if angle > 1e-4 else 1.0 - angle * angle / 6.0
         local = ti.Vector([across * a[0], -across * a[1], -ti.cos(angle)])
@@ -123,7 +112,7 @@ def project(lens, local):
     u, v = lens[2] + lens[0] * local[0] / depth, lens[3] - lens[1] * local[1] / depth
     if lens[KIND] > 0.5:
         a = ti.Vector([local[0], -local[1]])
-        if ti.abs(lens[KIND] - distortion.ANGLES) < 0.5:
+        if ti.abs(lens[KIND] - ANGLES) < 0.5:
             across = a.norm()
             a *= ti.atan2(across, depth) / ti.max(across, 1e-30) if across > 1e-6 * depth else 1.0 / depth
             depth = local.norm()
@@ -139,7 +128,7 @@ def project(lens, local):
 def footprint(lens, local, depth, radius):
     """Radius [pixel] that holds the image of a ball around a point, or under 0 where the camera is in the ball."""
     slant = ti.sqrt(1.0 + (local[0] ** 2 + local[1] ** 2) / (depth * depth))
-    if ti.abs(lens[KIND] - distortion.ANGLES) < 0.5:
+    if ti.abs(lens[KIND] - ANGLES) < 0.5:
         slant = 1.0
     reach = ti.cast(-1.0, float)
     if depth > 2.0 * radius * slant:
