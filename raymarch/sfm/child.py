@@ -17,9 +17,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from raymarch.errors import RaymarchError
+from raymarch.sfm.messages import count_rows
 
 INSTALL = 'pip install "raymarch[sfm]"'
 OLDEST = (4, 1, 1)  # of pycolmap: before, matching took five times as long
+EVERY = 0.5  # seconds between looks at how far it is
+Show = Callable[[str, int, int], None]
 log = logging.getLogger("raymarch")
 
 
@@ -35,7 +38,7 @@ def require_pycolmap() -> None:
         raise RaymarchError(f"pycolmap is {version}, want {'.'.join(map(str, OLDEST))} or later; {INSTALL}")
 
 
-def run_worker(folder: Path, job: dict, show: Callable[[str, int, int], None], until: float) -> dict:
+def run_worker(folder: Path, job: dict, show: Show, until: float) -> dict:
     """Result of the worker for a job, done in `folder`; it is over when this returns or raises.
 
     Args:
@@ -61,7 +64,7 @@ def run_worker(folder: Path, job: dict, show: Callable[[str, int, int], None], u
     ) as child:  # fmt: skip
         lines: queue.Queue[bytes | None] = queue.Queue()
         threading.Thread(target=_listen, args=(child, lines), daemon=True).start()
-        stage = "starting"
+        stage, watched = "starting", None
         try:
             while True:
                 if time.monotonic() > until:
@@ -70,24 +73,32 @@ def run_worker(folder: Path, job: dict, show: Callable[[str, int, int], None], u
                         " photographs"
                     )
                 try:
-                    line = lines.get(timeout=0.2)
+                    line = lines.get(timeout=EVERY)
                 except queue.Empty:
+                    if watched:
+                        database, table, what, total = watched
+                        done = min(count_rows(Path(database), table), total)
+                        stage = _shown(show, what, done, total)
                     continue
                 if line is None:
                     raise RaymarchError(_died(child.wait(10), said, stage))
                 told = json.loads(line)
+                watched = told.get("watch")
                 if "show" in told:
-                    what, done, total = told["show"]
-                    stage = f"{what} {done} of {total}"
-                    show(what, done, total)
+                    stage = _shown(show, *told["show"])
                 elif "note" in told:
                     log.warning("%s", told["note"])
                 elif "error" in told:
                     raise RaymarchError(told["error"])
-                else:
+                elif "result" in told:
                     return told["result"]
         finally:
             child.kill()
+
+
+def _shown(show: Show, what: str, done: int, total: int) -> str:
+    show(what, done, total)
+    return f"{what} {done} of {total}"
 
 
 def _listen(child: subprocess.Popen, lines: queue.Queue) -> None:

@@ -5,19 +5,13 @@ pycolmap and Pillow must not meet in one process: both bring a zlib, and what ca
 
 from __future__ import annotations
 
-import sqlite3
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from raymarch.errors import RaymarchError
+from raymarch.sfm.messages import Messages
 
-Show = Callable[[str, int, int], None]
 NEIGHBOURS = 10  # of a photograph in a sequence, before and after; further ones at powers of two
-EVERY = 0.5  # seconds between looks at how far it is
 
 
 @dataclass(frozen=True)
@@ -51,7 +45,7 @@ FOURTH = Attempt("features of an affine shape", easier=True, weaker=True, shaped
 SEQUENCE_MISSED = Attempt("all pairs compared", easier=True, every_pair=True)
 
 
-def extract(pc: Any, job: dict, database: Path, attempt: Attempt, show: Show) -> None:
+def extract(pc: Any, job: dict, database: Path, attempt: Attempt, messages: Messages) -> None:
     """Features of all photographs, those with one camera together, in a new database."""
     options = pc.FeatureExtractionOptions()
     options.num_threads, options.max_image_size = job["threads"], job["max_size"]
@@ -64,7 +58,7 @@ def extract(pc: Any, job: dict, database: Path, attempt: Attempt, show: Show) ->
     alone = [name for group in job["groups"] if len(group) == 1 for name in group]
     calls = [(alone, pc.CameraMode.PER_IMAGE)] if alone else []
     calls += [(group, pc.CameraMode.SINGLE) for group in job["groups"] if len(group) > 1]
-    with watched(database, "keypoints", "features", sum(map(len, job["groups"])), show):
+    with messages.watched(database, "keypoints", "features", sum(map(len, job["groups"]))):
         for names, mode in calls:
             pc.extract_features(
                 database, job["images"], image_names=names, camera_mode=mode, reader_options=reading,
@@ -72,7 +66,7 @@ def extract(pc: Any, job: dict, database: Path, attempt: Attempt, show: Show) ->
             )  # fmt: skip
 
 
-def match(pc: Any, job: dict, database: Path, attempt: Attempt, show: Show) -> None:
+def match(pc: Any, job: dict, database: Path, attempt: Attempt, messages: Messages) -> None:
     """Matches between pairs of photographs, those kept that one geometry explains."""
     options, geometry = pc.FeatureMatchingOptions(), pc.TwoViewGeometryOptions()
     options.num_threads, options.guided_matching = job["threads"], attempt.weaker
@@ -80,17 +74,17 @@ def match(pc: Any, job: dict, database: Path, attempt: Attempt, show: Show) -> N
     more: dict = {"matching_options": options, "verification_options": geometry, "device": pc.Device.cpu}
     count = sum(map(len, job["groups"]))
     if job["matching"] == "exhaustive" or attempt.every_pair:
-        with watched(database, "two_view_geometries", "matching", count * (count - 1) // 2, show):
+        with messages.watched(database, "two_view_geometries", "matching", count * (count - 1) // 2):
             pc.match_exhaustive(database, **more)
         return
     pairing = pc.SequentialPairingOptions()
     pairing.overlap, pairing.quadratic_overlap, pairing.loop_detection = NEIGHBOURS, True, False
     apart = {*range(1, NEIGHBOURS + 1), *(1 << power for power in range(NEIGHBOURS))}
-    with watched(database, "two_view_geometries", "matching", sum(max(count - n, 0) for n in apart), show):
+    with messages.watched(database, "two_view_geometries", "matching", sum(max(count - n, 0) for n in apart)):
         pc.match_sequential(database, pairing_options=pairing, **more)
 
 
-def map_cameras(pc: Any, job: dict, database: Path, folder: Path, attempt: Attempt, show: Show) -> list:
+def map_cameras(pc: Any, job: dict, database: Path, folder: Path, attempt: Attempt, messages: Messages) -> list:
     """Reconstructions that hang together, the largest first."""
     options = pc.IncrementalPipelineOptions()
     options.min_model_size, options.random_seed, options.num_threads = 3, job["seed"], job["threads"]
@@ -104,11 +98,11 @@ def map_cameras(pc: Any, job: dict, database: Path, folder: Path, attempt: Attem
 
     def begun() -> None:
         registered[0] = 2
-        show("registered", 2, count)
+        messages.show("registered", 2, count)
 
     def another() -> None:
         registered[0] += 1
-        show("registered", min(registered[0], count), count)
+        messages.show("registered", min(registered[0], count), count)
 
     folder.mkdir()
     models = pc.incremental_mapping(
@@ -136,44 +130,3 @@ def refine_lenses(pc: Any, job: dict, model: Any) -> None:
         options.ceres.solver_options.num_threads = job["threads"]
         pc.bundle_adjustment(model, options)
         model.update_point_3d_errors()
-
-
-@contextmanager
-def watched(database: Path, table: str, what: str, total: int, show: Show) -> Iterator[None]:
-    """Context in which a thread tells how many rows a table of the database has."""
-    done = threading.Event()
-
-    def watch() -> None:
-        while not done.wait(EVERY):
-            show(what, min(count_rows(database, table), total), total)
-
-    thread = threading.Thread(target=watch, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
-    show(what, total, total)
-
-
-def count_rows(database: Path, table: str) -> int:
-    """Rows of a table; 0 while it is not there or busy."""
-    try:
-        return rows_of(database, f"SELECT count(*) FROM {table}")[0][0]
-    except RaymarchError:
-        return 0
-
-
-def rows_of(database: Path, query: str) -> list[tuple]:
-    """Answer of a database to a query; RaymarchError where it gives none."""
-    try:
-        link = sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True, timeout=1.0)
-        try:
-            return link.execute(query).fetchall()
-        finally:
-            link.close()
-    except sqlite3.Error as error:
-        raise RaymarchError(
-            f"the database of features cannot be read ({error}); free disk space, or try again"
-        ) from error

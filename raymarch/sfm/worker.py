@@ -1,8 +1,7 @@
 """Worker of structure from motion, a process of its own: COLMAP's checks end a process, and its memory is given back.
 
-It is told what to do by `job.json` in its folder and answers in lines of JSON: {"show": [what, done, of]},
-{"note": text}, {"error": text} and at the end {"result": {...}}. It ends when its stdin does, so that it does not
-outlive who asked.
+It is told what to do by `job.json` in its folder and answers by `Messages`. It ends when its stdin does, so that it
+does not outlive who asked.
 """
 
 from __future__ import annotations
@@ -26,13 +25,12 @@ from raymarch.sfm.mapping import (
     SEQUENCE_MISSED,
     THIRD,
     Attempt,
-    Show,
     extract,
     map_cameras,
     match,
     refine_lenses,
-    rows_of,
 )
+from raymarch.sfm.messages import Messages, rows_of
 
 ENOUGH = 0.9  # of the photographs that match any other: no further attempt
 EVERY_PAIR_OF = 400  # photographs at most, where a sequence did not hang together
@@ -41,7 +39,7 @@ PAIR = 2147483647  # COLMAP's number of a pair is that of its first image times 
 FLIP = np.diag([1.0, -1.0, -1.0])  # COLMAP's camera axes, y down and looking along z, to ours
 
 
-def reconstruct(pc: Any, job: dict, folder: Path, show: Show, note: Any) -> dict:
+def reconstruct(pc: Any, job: dict, folder: Path, messages: Messages) -> dict:
     """Largest reconstruction of a job's photographs, upright, written as a COLMAP model; and what became of each."""
     pc.logging.minloglevel = 3
     pc.set_random_seed(job["seed"])
@@ -53,12 +51,12 @@ def reconstruct(pc: Any, job: dict, folder: Path, show: Show, note: Any) -> dict
         if number and (count >= ENOUGH * _matched(place) or (attempt.shaped and 2 * count >= _photos(job))):
             continue
         if number:
-            note(f"{count} of {_photos(job)} photographs registered; trying again with {attempt.name}")
+            messages.tell(note=f"{count} of {_photos(job)} photographs registered; trying again with {attempt.name}")
         if number == 0 or not attempt.same_features:
             database = folder / f"features_{number}.db"
-            extract(pc, job, database, attempt, show)
-            match(pc, job, database, attempt, show)
-        found = map_cameras(pc, job, database, folder / f"models_{number}", attempt, show)
+            extract(pc, job, database, attempt, messages)
+            match(pc, job, database, attempt, messages)
+        found = map_cameras(pc, job, database, folder / f"models_{number}", attempt, messages)
         tried.append({"attempt": attempt.name or "first", "registered": [one.num_reg_images() for one in found]})
         if number == 0 or (found and found[0].num_reg_images() > count):
             best, place = found, database
@@ -156,14 +154,8 @@ def _who(models: list, database: Path, job: dict) -> dict:
 
 
 def main(folder: Path) -> None:
-    """Work on a folder's job to its end; all that is known comes as lines of JSON on stdout."""
-    out = os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1)
-    os.dup2(2, 1)  # what COLMAP prints is no line of ours
-    lock = threading.Lock()
-
-    def tell(**line: object) -> None:
-        with lock:
-            out.write(json.dumps(line) + "\n")
+    """Work on a folder's job to its end."""
+    messages = Messages()
 
     def watch() -> None:
         while sys.stdin.buffer.read(1):
@@ -175,15 +167,13 @@ def main(folder: Path) -> None:
         import pycolmap
 
         job = json.loads((folder / "job.json").read_text(encoding="utf-8"))
-        result = reconstruct(
-            pycolmap, job, folder, lambda *count: tell(show=count), lambda text: tell(note=text)
-        )  # fmt: skip
-        tell(result=result)
+        messages.tell(result=reconstruct(pycolmap, job, folder, messages))
     except RaymarchError as error:
-        tell(error=str(error))
+        messages.tell(error=str(error))
     except Exception as error:  # pycolmap raises anything
-        tell(error=f"COLMAP failed ({type(error).__name__}: {' '.join(str(error).split())[:300]}); try other settings")
-    out.flush()
+        messages.tell(
+            error=f"COLMAP failed ({type(error).__name__}: {' '.join(str(error).split())[:300]}); try other settings"
+        )
     os._exit(0)  # threads of COLMAP's that still run shall not hold it
 
 
