@@ -14,7 +14,8 @@ from PIL import Image, ImageOps
 
 from raymarch.errors import RaymarchError, one_line
 from raymarch.io.files.limits import require_folder
-from raymarch.io.images.decode import FORMATS, MOST_PIXELS, ORIENTATION, SUFFIXES, WORKERS
+from raymarch.io.images.decode import WORKERS
+from raymarch.io.images.header import FORMATS, MOST_PIXELS, ORIENTATION, SUFFIXES
 
 MOST = 20_000  # photographs
 MOST_ENTRIES = 200_000  # files and folders that are looked at for them

@@ -97,6 +97,11 @@ ROWS = {
         (lambda: rm.Camera(np.eye(4), (5, 5), (1, NAN), 2, 2), "principal is (1, nan)"),
         (lambda: rm.Camera(np.eye(4), (5, 5), (1, 1), 2.5, 2), "width is 2.5"),
         (lambda: rm.Camera(np.eye(4), (5, 5), (1, 1), 2, True), "height is True"),
+        (lambda: rm.Camera(np.eye(4), (5, 5), (1, 1), 2, 2, "opencv"), "lens is 'opencv', want an rm.Lens"),
+        (
+            lambda: rm.Camera(np.eye(4), (5, 5), (4, 4), 8, 8, rm.Lens("simple_radial", (-0.4,))),
+            "lens simple_radial (k1 -0.4) cannot be inverted at pixel (0.0, 0.0)",
+        ),
         (lambda: rm.Camera(np.eye(4), (5, 5), (1, 1), 1 << 20, 1 << 20), "image is 1048576 x 1048576"),
         (lambda: rm.Camera.from_fov(np.eye(4), "wide", 2, 2), "fov is 'wide'"),
         (lambda: rm.Camera.from_fov(np.eye(4), NAN, 2, 2), "fov is nan"),
@@ -136,7 +141,8 @@ ROWS = {
     "SfmSettings": of_record(
         rm.SfmSettings,
         [("matching", "all"), ("matching", None), ("lens", "wide"), ("camera", 1), ("max_size", 0)]
-        + [("features", "many"), ("frames", 2), ("seed", -1), ("threads", 0), ("threads", "all"), ("seconds", NAN), ("seconds", 0)],
+        + [("features", "many"), ("frames", 2), ("seed", -1), ("threads", 0), ("threads", "all")]
+        + [("seconds", NAN), ("seconds", 0)],
     ),
     "Fitter": [
         (lambda: rm.Fitter("scenes/tower"), "views is 'scenes/tower'"),
@@ -148,6 +154,15 @@ ROWS = {
         (lambda: FITTER.render(CAMERA, march=None), "march is None"),
         (lambda: FITTER.run(3), "stop is 3"),
         (lambda: rm.Fitter(VIEWS, "quick", rays="all"), "rays is 'all'"),
+    ],
+    "Lens": [
+        *of_record(rm.Lens, [("model", "brown"), ("model", 3), ("model", None), ("coefficients", 3)]),
+        (lambda: rm.Lens("opencv", (0.1, 0.2)), "coefficients are (0.1, 0.2), opencv wants 5: k1, k2, k3, p1, p2"),
+        (lambda: rm.Lens("pinhole", (0.1,)), "pinhole wants none"),
+        (lambda: rm.Lens("simple_radial", NAN), "coefficients is nan"),
+        (lambda: rm.Lens("simple_radial", "k1"), "coefficients are 'k1'"),
+        (lambda: rm.Lens("simple_radial", (NAN,)), "coefficients is (nan,)"),
+        (lambda: rm.Lens("fov", (4,)), "omega is 4"),
     ],
     "Linearised": [
         (lambda: rm.Linearised(CAMERA, VOLUME), "volume is a Camera"),
@@ -264,7 +279,15 @@ ROWS = {
         (lambda: rm.Views([CAMERA], [[[0]]]), "images are int64 (1, 1, 1)|images are int32 (1, 1, 1)"),
         (lambda: rm.Views([CAMERA], None), "images are None"),
         (lambda: rm.Views([CAMERA] * 2, IMAGES / 255), "images are float64 (2, 6, 8, 3), want uint8"),
-        (lambda: rm.Views([CAMERA] * 2, [IMAGES[0], IMAGES[0, 1:]]), "images are a list of a uint8 array"),
+        (lambda: rm.Views([CAMERA] * 2, [IMAGES[0], IMAGES[0, 1:]]), "view 001: image is 8 x 5 but its camera 8 x 6"),
+        (lambda: rm.Views([CAMERA] * 2, [IMAGES[0], IMAGES[0, ..., :2]]), "images have uint8 (6, 8, 2)"),
+        (lambda: rm.Views([CAMERA] * 2, IMAGES, masks=IMAGES), "masks have a uint8 array"),
+        (lambda: rm.Views([CAMERA] * 2, IMAGES, masks=3), "masks is 3"),
+        (lambda: rm.Views([CAMERA] * 2, IMAGES, masks=[IMAGES[0, ..., 0] > 300]), "1 masks of 2 views"),
+        (lambda: rm.Views([CAMERA] * 2, IMAGES, points=[(0, 0)]), "points have shape (1, 2)"),
+        (lambda: rm.Views([CAMERA] * 2, IMAGES, box=[(0, 0, 0)] * 2), "box"),
+        (lambda: rm.Views([CAMERA] * 2, IMAGES, downscale=0.5), "downscale is 0.5"),
+        (lambda: rm.Views([CAMERA] * 2, IMAGES, holdout=-1), "holdout is -1"),
         (lambda: rm.Views(CAMERA, IMAGES), "cameras is a Camera"),
         (lambda: rm.Views([CAMERA, None], IMAGES), "cameras have None"),
         (lambda: rm.Views([CAMERA] * 2, IMAGES, "ab"), "names"),
@@ -277,6 +300,8 @@ ROWS = {
         *[(lambda bad=bad: VIEWS[bad], "which is") for bad in (2, -3, 0.5, "a", None, [], [5], slice(2, 2), (0, 1))],
         (lambda: VIEWS.rgb(2), "view is 2"),
         (lambda: VIEWS.rgb(0.5), "view is 0.5"),
+        (lambda: VIEWS.image(2), "view is 2"),
+        (lambda: VIEWS.mask("first"), "view is 'first'"),
     ],
     "Volume": [
         (lambda: rm.Volume(np.zeros((4, 4, 4))), "features and world_from_index are missing"),
@@ -431,6 +456,9 @@ ROWS = {
         (lambda: rm.load_views(3), "path is 3"),
         (lambda: rm.load_views(".", split=3), "split is 3"),
         (lambda: rm.load_views(".", background=3), "background is 3"),
+        (lambda: rm.load_views(".", downscale=0), "downscale is 0"),
+        (lambda: rm.load_views(".", downscale="half"), "downscale is 'half'"),
+        (lambda: rm.load_views(".", holdout=2.5), "holdout is 2.5"),
         (lambda: rm.load_views(".", reader=len), "reader is a function, want NeRF-synthetic, or an rm.Reader"),
         (lambda: rm.load_views(".", reader="LLFF"), "reader is 'LLFF', want NeRF-synthetic"),
     ],
