@@ -21,6 +21,7 @@ from raymarch.sfm.messages import count_rows
 
 INSTALL = 'pip install "raymarch[sfm]"'
 OLDEST = (4, 1, 1)  # of pycolmap: before, matching took five times as long
+ABORTED = b"*** Aborted at"
 EVERY = 0.5  # seconds between looks at how far it is
 Show = Callable[[str, int, int], None]
 log = logging.getLogger("raymarch")
@@ -75,13 +76,15 @@ def run_worker(folder: Path, job: dict, show: Show, until: float) -> dict:
                 try:
                     line = lines.get(timeout=EVERY)
                 except queue.Empty:
+                    if ABORTED in said.read_bytes():  # and may hang in telling where
+                        raise RaymarchError(_died("an abort", said, stage)) from None
                     if watched:
                         database, table, what, total = watched
                         done = min(count_rows(Path(database), table), total)
                         stage = _shown(show, what, done, total)
                     continue
                 if line is None:
-                    raise RaymarchError(_died(child.wait(10), said, stage))
+                    raise RaymarchError(_died(_code(child), said, stage))
                 told = json.loads(line)
                 watched = told.get("watch")
                 if "show" in told:
@@ -108,9 +111,19 @@ def _listen(child: subprocess.Popen, lines: queue.Queue) -> None:
     lines.put(None)
 
 
-def _died(code: int, said: Path, stage: str) -> str:
+def _code(child: subprocess.Popen) -> int:
+    """Exit code of a process that says nothing any more."""
+    try:
+        return child.wait(5)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        return child.wait()
+
+
+def _died(code: int | str, said: Path, stage: str) -> str:
     """Message for a worker that ended without a word: COLMAP's own checks end a process."""
     text = said.read_text(encoding="utf-8", errors="replace")
-    failed = next((line for line in text.splitlines() if "Check failed" in line), "") or (text.splitlines() or [""])[-1]
-    failed = "".join(c for c in failed if c.isprintable())[-200:]
+    lines = text.splitlines()
+    failed = next((line for line in lines if re.search(r"Check failed|\*\*\* SIG", line)), (lines or [""])[-1])
+    failed = "".join(c for c in failed if c.isprintable())[:200]
     return f"COLMAP ended with {code} while {stage} ({failed or 'no message'}); try other settings or fewer photographs"

@@ -95,6 +95,26 @@ def test_what_fails_in_it_is_one_line(how, said, tmp_path):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("ends", "said"),
+    [
+        ("os.kill(os.getpid(), 9)", "COLMAP ended with -9 while features 1 of 3"),
+        ("os.write(2, b'F1 a.cc:7] Check failed: x == y'); os._exit(6)", "ended with 6 .*Check failed: x == y"),
+        ("os.write(2, b'*** Aborted at 1\\n*** SIGABRT by PID 1'); time.sleep(60)", "an abort .*SIGABRT"),
+    ],
+    ids=["killed", "check", "abort that hangs"],
+)
+def test_a_worker_that_dies_is_one_line(ends, said, tmp_path, monkeypatch):
+    code = "import os, time; from raymarch.sfm.messages import Messages; m = Messages(); m.show('features', 1, 3); "
+    popen = subprocess.Popen
+    command = [sys.executable, "-c", code + ends]
+    monkeypatch.setattr(subprocess, "Popen", lambda _, **options: popen(command, **options))
+    (tmp_path / "work").mkdir()
+    with pytest.raises(RaymarchError, match=said) as caught:
+        run_worker(tmp_path / "work", {}, lambda *_: None, time.monotonic() + 30)
+    assert "\n" not in str(caught.value)
+
+
 @pytest.mark.parametrize("how", ["time", "interrupt"])
 def test_it_ends_with_its_caller(how, tmp_path, monkeypatch):
     started = []
