@@ -11,7 +11,7 @@ import pytest
 from sets import few_views
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("*.ipynb"))
-STEPS = {"01_fit_and_render": "40", "02_draw_a_butterfly": "100"}  # the butterfly proves its two ratios from 100 on
+STEPS = {"01_fit_and_render": "20", "02_draw_a_butterfly": "100"}  # the butterfly proves its two ratios from 100 on
 BY_TAICHI = {"02_draw_a_butterfly"}  # Taichi's own derivatives, which without its optimiser are not finite
 PICTURES = {"01_fit_and_render": 8, "02_draw_a_butterfly": 5}  # at least
 # In a process of its own: a notebook's kernel wants no settings of this one's, and what the kernel's client warns of
