@@ -1,0 +1,86 @@
+"""Epipolar distances: how far a match is from where the two cameras allow it (Hartley & Zisserman, 11.4.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from raymarch.diagnosis.matches import Matches
+from raymarch.geometry.camera import Camera
+from raymarch.geometry.lens import unproject
+
+NEAR = 0.005  # of an image's side: a match no farther from its epipolar line agrees with the cameras
+PARALLEL = np.deg2rad(1.0)  # between two rays, under which their crossing may come out behind a camera
+
+
+class Sight(NamedTuple):
+    """Directions of matches in their cameras' axes (match, 3) twice, of length 1, and their pixels per radian."""
+
+    first: np.ndarray
+    second: np.ndarray
+    pixels: np.ndarray
+
+
+def sight(cameras: Sequence[Camera], matches: Matches) -> Sight:
+    """Directions of matches by the cameras' lenses."""
+    focal = np.array([np.sqrt(camera.focal[0] * camera.focal[1]) for camera in cameras])
+    first = directions(cameras, matches.first, matches.at_first)
+    return Sight(first, directions(cameras, matches.second, matches.at_second), focal[matches.first])
+
+
+def directions(cameras: Sequence[Camera], view: np.ndarray, pixels: np.ndarray) -> np.ndarray:
+    """Directions (match, 3) in camera axes, of length 1, of pixels (match, 2) of views (match,)."""
+    out = np.zeros((len(pixels), 3))
+    for i in np.unique(view):
+        mine = view == i
+        out[mine] = unproject(pixels[mine], cameras[i].focal, cameras[i].principal)
+    return out / np.linalg.norm(out, axis=1, keepdims=True)
+
+
+def poses_of(cameras: Sequence[Camera]) -> np.ndarray:
+    """Poses (view, 4, 4) of cameras."""
+    return np.array([camera.world_from_camera for camera in cameras])
+
+
+class Crossing(NamedTuple):
+    """Crossing of the rays of each match: signed distance to the epipolar line [pixel], whether before both cameras,
+    the angle between the rays [radian] and the point (match, 3) in the middle between them."""
+
+    distance: np.ndarray
+    before: np.ndarray
+    angle: np.ndarray
+    point: np.ndarray
+
+
+def crossing(poses: np.ndarray, matches: Matches, seen: Sight) -> Crossing:
+    """Crossing of the rays of each match, by poses (view, 4, 4)."""
+    i, j = matches.first, matches.second
+    u = np.einsum("nab,nb->na", poses[i, :3, :3], seen.first)
+    w = np.einsum("nab,nb->na", poses[j, :3, :3], seen.second)
+    base = poses[j, :3, 3] - poses[i, :3, 3]
+    length = np.maximum(np.linalg.norm(base, axis=1), 1e-12)
+    b = base / length[:, None]
+    across_u, across_w = np.cross(b, u), np.cross(b, w)
+    volume = (across_u * w).sum(1)
+    slope = np.sqrt(np.maximum((across_u**2).sum(1) + (across_w**2).sum(1) - 2 * volume**2, 1e-12))
+    uw, ub, wb = (u * w).sum(1), (u * b).sum(1), (w * b).sum(1)
+    rest = np.maximum(1 - uw * uw, 1e-12)
+    along_u, along_w = (ub - uw * wb) / rest, (uw * ub - wb) / rest
+    angle = np.arccos(np.clip(uw, -1, 1))
+    before = ((along_u > 0) & (along_w > 0)) | (angle < PARALLEL)
+    middle = poses[i, :3, 3] + length[:, None] * (along_u[:, None] * u + b + along_w[:, None] * w) / 2
+    return Crossing(volume / slope * seen.pixels, before, angle, middle)
+
+
+def agreeing(poses: np.ndarray, matches: Matches, seen: Sight, near: np.ndarray) -> np.ndarray:
+    """Which matches agree with the poses: within `near` [pixel] of their epipolar lines, and before both cameras."""
+    found = crossing(poses, matches, seen)
+    return (np.abs(found.distance) < near) & found.before
+
+
+def nearness(cameras: Sequence[Camera], matches: Matches) -> np.ndarray:
+    """Distance (match,) [pixel] up to which a match agrees with the cameras."""
+    side = np.array([np.sqrt(camera.width * camera.height) for camera in cameras])
+    return NEAR * side[matches.first]

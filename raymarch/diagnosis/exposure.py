@@ -1,0 +1,91 @@
+"""Exposure of views against each other: brightness of the points that they have in common."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from raymarch.data.views import Views
+from raymarch.diagnosis.finding import Finding
+from raymarch.diagnosis.matches import Matches
+
+SPREAD = 0.5  # f-stops between views that look at the same things, above which it is said
+DARKEST, BRIGHTEST = 8 / 255, 250 / 255  # of a point whose brightness is compared
+FEWEST = 100  # matches
+
+
+def linear(display: np.ndarray) -> np.ndarray:
+    """Linear light of display values (sRGB, IEC 61966-2-1)."""
+    return np.where(display <= 0.04045, display / 12.92, ((display + 0.055) / 1.055) ** 2.4)
+
+
+def brightness(views: Views, matches: Matches) -> tuple[np.ndarray, np.ndarray]:
+    """Mean colours (match, 3) of linear light about each match in its two views; NaN where too dark, bright or thin."""
+    radius = max(int(np.sqrt(np.mean([c.width * c.height for c in views.cameras])) / 250), 1)
+    out = np.full((2, len(matches), 3), np.nan)
+    for k, (view, place) in enumerate([(matches.first, matches.at_first), (matches.second, matches.at_second)]):
+        for i in np.unique(view):
+            mine = np.flatnonzero(view == i)
+            out[k, mine] = _about(np.asarray(views.images[i]), place[mine], radius)
+    return out[0], out[1]
+
+
+def _about(image: np.ndarray, place: np.ndarray, radius: int) -> np.ndarray:
+    """Mean colours (point, 3) of linear light in squares about places [pixel] of an image."""
+    height, width, channels = image.shape
+    step = np.arange(-radius, radius + 1)
+    rows = np.clip(np.floor(place[:, 1]).astype(int)[:, None, None] + step[:, None], 0, height - 1)
+    columns = np.clip(np.floor(place[:, 0]).astype(int)[:, None, None] + step[None], 0, width - 1)
+    patch = image[rows, columns].reshape(len(place), -1, channels).astype(float) / 255
+    colour = patch[..., :3]
+    bad = (colour.max((1, 2)) > BRIGHTEST) | (colour.mean((1, 2)) < DARKEST)
+    if channels == 4:
+        bad |= patch[..., 3].min(1) < 0.99
+    mean = linear(colour).mean(1)
+    mean[bad] = np.nan
+    return np.maximum(mean, 1e-5)
+
+
+def exposures(views: Views, matches: Matches) -> np.ndarray | None:
+    """Exposures (view, 3) [f-stop] of each channel, their median at 0, by least absolute differences; or None."""
+    first, second = brightness(views, matches)
+    known = np.isfinite(first).all(1) & np.isfinite(second).all(1)
+    if known.sum() < FEWEST:
+        return None
+    i, j = matches.first[known], matches.second[known]
+    step = np.log2(second[known] / first[known])
+    count = len(views)
+    found = np.zeros((count, 3))
+    for channel in range(3):
+        for _ in range(10):
+            rest = step[:, channel] - (found[j, channel] - found[i, channel])
+            weight = 1 / np.maximum(np.abs(rest), 0.03)
+            normal, right = np.zeros((count, count)), np.zeros(count)
+            np.add.at(normal, (i, i), weight)
+            np.add.at(normal, (j, j), weight)
+            np.add.at(normal, (i, j), -weight)
+            np.add.at(normal, (j, i), -weight)
+            np.add.at(right, j, weight * step[:, channel])
+            np.add.at(right, i, -weight * step[:, channel])
+            ridge = 1e-3 * float(np.median(np.diag(normal))) + 1e-9
+            found[:, channel] = np.linalg.solve(normal + ridge * np.eye(count), right)
+    met = np.bincount(i, minlength=count) + np.bincount(j, minlength=count) >= 8
+    found[~met] = np.nan
+    return found - np.nanmedian(found, axis=0)
+
+
+def exposure(views: Views, matches: Matches) -> Finding | None:
+    """Exposure that differs between views by more than a part of a stop."""
+    found = exposures(views, matches)
+    if found is None:
+        return None
+    stops = np.nanmedian(found, axis=1)
+    low, high = np.nanquantile(stops, [0.04, 0.96])
+    if high - low < SPREAD:
+        return None
+    dark, bright = views.names[int(np.nanargmin(stops))], views.names[int(np.nanargmax(stops))]
+    return Finding(
+        "exposure",
+        "warning",
+        f"exposure differs by {high - low:.1f} stops between views, {dark} being the darkest and {bright} the brightest",
+        "fit an exposure for each image (--preset photos), or develop all photos alike",
+    )
