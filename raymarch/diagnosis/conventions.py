@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from itertools import permutations, product
 
 import numpy as np
 
-from raymarch.data.views import Views
-from raymarch.diagnosis.epipolar import Sight, agreeing, poses_of
+from raymarch.diagnosis.epipolar import Sight, agreeing
 from raymarch.diagnosis.finding import Finding
 from raymarch.diagnosis.matches import Matches
 
 MOST = 6000  # matches that are asked
 CLEARLY = 0.25  # more of the matches that have to agree with another reading than with the poses as they are
+SAME = (1, 0, 0, 0, 1, 0, 0, 0, 1)
 OPENCV = (1, 0, 0, 0, -1, 0, 0, 0, -1)
 
 NAMED = {
@@ -74,15 +73,20 @@ def convention(poses: np.ndarray, matches: Matches, seen: Sight, near: np.ndarra
         for turn in turns():
             key = name, tuple(turn.astype(int).ravel().tolist())
             share[key] = float(agreeing(turned(read_poses, turn), asked, sight, close).mean())
-    before = share["given", (1, 0, 0, 0, 1, 0, 0, 0, 1)]
+    before = share["given", SAME]
     name, axes = max(share, key=share.__getitem__)
     after, turn = share[name, axes], np.reshape(axes, (3, 3))
     if after < before + CLEARLY:
         return None, poses
-    plain = () if axes == (1, 0, 0, 0, 1, 0, 0, 0, 1) else axes
-    code, what, cure = NAMED.get((name, plain)) or _other(name, turn)
+    code, what, cure = reading_in_words(name, turn)
     message = f"the poses {what}: so read {after:.0%} of the matches between images agree, as given {before:.0%}"
     return Finding(code, "error", message, cure), turned(READINGS[name](poses), turn.astype(float))
+
+
+def reading_in_words(name: str, turn: np.ndarray) -> tuple[str, str, str]:
+    """Code, fault (after "the poses") and cure of a reading: which of `READINGS`, and a turn of the camera's axes."""
+    axes = tuple(turn.astype(int).ravel().tolist())
+    return NAMED.get((name, () if axes == SAME else axes)) or _other(name, turn)
 
 
 def _other(name: str, turn: np.ndarray) -> tuple[str, str, str]:
@@ -96,34 +100,3 @@ def _other(name: str, turn: np.ndarray) -> tuple[str, str, str]:
 
 def _some(count: int) -> np.ndarray:
     return np.linspace(0, count - 1, min(count, MOST)).astype(int)
-
-
-def order(views: Views, matches: Matches, seen_by: Callable[[Matches], tuple[Sight, np.ndarray]]) -> Finding | None:
-    """Order of the images against the cameras in which the matches agree: reversed, shifted or sorted otherwise."""
-    poses, count = poses_of(views.cameras), len(views)
-    best: tuple[float, str] = (0.0, "")
-    some = matches.take(_some(len(matches)))
-    for name, camera_of in _orders(views.names):
-        moved = some._replace(first=camera_of[some.first], second=camera_of[some.second])
-        sight, near = seen_by(moved)
-        best = max(best, (float(agreeing(poses, moved, sight, near).mean()), name))
-    share, name = best
-    if share < 0.5 or count < 3:
-        return None
-    message = f"the images are in another order than the cameras: {name}, {share:.0%} of the matches agree"
-    return Finding("images-shuffled", "error", message, "give each image its own camera; sort both alike")
-
-
-def _orders(names: Sequence[str]) -> Iterator[tuple[str, np.ndarray]]:
-    """Likely orders: the camera (view,) of each image."""
-    count = len(names)
-    index = np.arange(count)
-    yield "taken backwards", index[::-1]
-    yield "moved by one", (index + 1) % count
-    yield "moved by one", (index - 1) % count
-    parts = [[int(p) if p.isdigit() else p for p in re.split(r"(\d+)", name)] for name in names]
-    natural = np.array(sorted(range(count), key=lambda i: [(isinstance(p, str), p) for p in parts[i]]))
-    letters = np.array(sorted(range(count), key=lambda i: names[i]))
-    place_n, place_l = np.argsort(natural), np.argsort(letters)
-    yield "sorted by number where the cameras are sorted by letters", letters[place_n]
-    yield "sorted by letters where the cameras are sorted by number", natural[place_l]

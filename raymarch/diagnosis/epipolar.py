@@ -34,8 +34,8 @@ def directions(cameras: Sequence[Camera], view: np.ndarray, pixels: np.ndarray) 
     """Directions (match, 3) in camera axes, of length 1, of pixels (match, 2) of views (match,)."""
     out = np.zeros((len(pixels), 3))
     for i in np.unique(view):
-        mine = view == i
-        out[mine] = unproject(pixels[mine], cameras[i].focal, cameras[i].principal)
+        mine, camera = view == i, cameras[i]
+        out[mine] = unproject(pixels[mine], camera.focal, camera.principal, camera.lens)
     return out / np.linalg.norm(out, axis=1, keepdims=True)
 
 

@@ -25,7 +25,7 @@ def brightness(views: Views, matches: Matches) -> tuple[np.ndarray, np.ndarray]:
     for k, (view, place) in enumerate([(matches.first, matches.at_first), (matches.second, matches.at_second)]):
         for i in np.unique(view):
             mine = np.flatnonzero(view == i)
-            out[k, mine] = _about(np.asarray(views.images[i]), place[mine], radius)
+            out[k, mine] = _about(views.image(int(i)), place[mine], radius)
     return out[0], out[1]
 
 
@@ -54,23 +54,26 @@ def exposures(views: Views, matches: Matches) -> np.ndarray | None:
     i, j = matches.first[known], matches.second[known]
     step = np.log2(second[known] / first[known])
     count = len(views)
-    found = np.zeros((count, 3))
-    for channel in range(3):
-        for _ in range(10):
-            rest = step[:, channel] - (found[j, channel] - found[i, channel])
-            weight = 1 / np.maximum(np.abs(rest), 0.03)
-            normal, right = np.zeros((count, count)), np.zeros(count)
-            np.add.at(normal, (i, i), weight)
-            np.add.at(normal, (j, j), weight)
-            np.add.at(normal, (i, j), -weight)
-            np.add.at(normal, (j, i), -weight)
-            np.add.at(right, j, weight * step[:, channel])
-            np.add.at(right, i, -weight * step[:, channel])
-            ridge = 1e-3 * float(np.median(np.diag(normal))) + 1e-9
-            found[:, channel] = np.linalg.solve(normal + ridge * np.eye(count), right)
+    found = np.stack([consensus(count, i, j, step[:, channel]) for channel in range(3)], axis=1)
     met = np.bincount(i, minlength=count) + np.bincount(j, minlength=count) >= 8
     found[~met] = np.nan
     return found - np.nanmedian(found, axis=0)
+
+
+def consensus(count: int, first: np.ndarray, second: np.ndarray, step: np.ndarray) -> np.ndarray:
+    """Values (count,) whose steps from `first` to `second` are nearest to those given, by least absolutes."""
+    found = np.zeros(count)
+    for _ in range(10):
+        rest = step - (found[second] - found[first])
+        weight = 1 / np.maximum(np.abs(rest), 0.03)
+        normal, right = np.zeros((count, count)), np.zeros(count)
+        for a, b, sign in ((first, first, 1), (second, second, 1), (first, second, -1), (second, first, -1)):
+            np.add.at(normal, (a, b), sign * weight)
+        np.add.at(right, second, weight * step)
+        np.add.at(right, first, -weight * step)
+        ridge = 1e-3 * float(np.median(np.diag(normal))) + 1e-9
+        found = np.linalg.solve(normal + ridge * np.eye(count), right)
+    return found
 
 
 def exposure(views: Views, matches: Matches) -> Finding | None:
@@ -86,6 +89,6 @@ def exposure(views: Views, matches: Matches) -> Finding | None:
     return Finding(
         "exposure",
         "warning",
-        f"exposure differs by {high - low:.1f} stops between views, {dark} being the darkest and {bright} the brightest",
+        f"exposure differs by {high - low:.1f} stops between views, from {dark} to {bright}",
         "fit an exposure for each image (--preset photos), or develop all photos alike",
     )

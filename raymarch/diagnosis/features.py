@@ -5,6 +5,7 @@ The scale-invariant features of Lowe (2004), "Distinctive image features from sc
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -39,9 +40,9 @@ def features(image: np.ndarray, most: int) -> Features:
         [[42.0, 22.0]]
     """
     levels, size, scale = image.astype(np.float32), image.shape, 1.0
-    levels = _blurred(levels, float(np.sqrt(SIGMA**2 - 0.25)))
+    levels = blurred(levels, float(np.sqrt(SIGMA**2 - 0.25)))
     found = []
-    for octave in range(OCTAVES):
+    for _octave in range(OCTAVES):
         if min(levels.shape) < SMALLEST:
             break
         stack = _stack(levels)
@@ -58,7 +59,7 @@ def features(image: np.ndarray, most: int) -> Features:
     return Features(place[inside], descriptor[inside])
 
 
-def _blurred(image: np.ndarray, sigma: float) -> np.ndarray:
+def blurred(image: np.ndarray, sigma: float) -> np.ndarray:
     """Gaussian blur of an image (height, width)."""
     radius = max(int(np.ceil(2.5 * sigma)), 1)
     weight = np.exp(-0.5 * (np.arange(-radius, radius + 1) / sigma) ** 2)
@@ -78,13 +79,13 @@ def _stack(first: np.ndarray) -> list[np.ndarray]:
     stack = [first]
     for k in range(STEPS + 2):
         sigma = SIGMA * 2 ** (k / STEPS)
-        stack.append(_blurred(stack[-1], sigma * float(np.sqrt(2 ** (2 / STEPS) - 1))))
+        stack.append(blurred(stack[-1], sigma * float(np.sqrt(2 ** (2 / STEPS) - 1))))
     return stack
 
 
 def _extrema(stack: list[np.ndarray]) -> tuple[np.ndarray, ...]:
     """Rows, columns, levels and contrasts of the extrema of an octave's differences."""
-    differences = np.stack([after - before for before, after in zip(stack[:-1], stack[1:], strict=True)])
+    differences = np.stack([after - before for before, after in pairwise(stack)])
     found = []
     for level in range(1, len(differences) - 1):
         here = differences[level, 1:-1, 1:-1]

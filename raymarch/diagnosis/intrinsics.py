@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 
-from raymarch.diagnosis.epipolar import NEAR, Sight, agreeing, crossing, poses_of, sight
+from raymarch.diagnosis.epipolar import NEAR, Sight, agreeing, crossing
 from raymarch.diagnosis.finding import Finding
 from raymarch.diagnosis.matches import Matches
 from raymarch.geometry.camera import Camera
 
-SCALES = (1.0, 0.25, 1 / 3, 0.5, 2 / 3, 0.8, 1.25, 1.5, 2.0, 3.0, 4.0)
+SCALES = (0.25, 1 / 3, 0.5, 2 / 3, 0.8, 1.25, 1.5, 2.0, 3.0, 4.0)
 MOST = 6000  # matches that are asked
 STEP = np.array([1e-4, 1e-4, 1e-4, 1e-3, 1e-3])  # of differences: log focal, principal point, k1, k2
 STEPS = 12  # of Gauss-Newton
@@ -45,65 +45,73 @@ class Change(NamedTuple):
         return out / np.linalg.norm(out, axis=1, keepdims=True)
 
 
-def focal(cameras: Sequence[Camera], matches: Matches) -> tuple[Finding | None, list[Camera]]:
-    """Focal length of another resolution, where clearly more matches agree with it; and the cameras with it."""
-    some = matches.take(np.linspace(0, len(matches) - 1, min(len(matches), MOST)).astype(int))
-    poses = poses_of(cameras)
-    side = np.sqrt(np.mean([camera.width * camera.height for camera in cameras]))
-    best, chosen, both = 0.0, list(cameras), False
-    given = 0.0
-    for scale in SCALES:
-        for principal in (False, True)[: 1 if scale == 1 else 2]:
-            changed = [_scaled(camera, scale, principal) for camera in cameras]
-            share = float(agreeing(poses, some, sight(changed, some), np.full(len(some), NEAR * side / 2)).mean())
-            given = share if scale == 1 else given
-            if share > best + 0.01:
-                best, chosen, both = share, changed, principal
-    base = sight(chosen, some)
-    change = fitted(poses, some, base, 3, NEAR * side)
-    close = np.full(len(some), NEAR * side / 2)
-    after = float(agreeing(poses, some, change.applied(base), close).mean())
-    factor = chosen[0].focal[0] / cameras[0].focal[0] * float(np.exp(change.values[0]))
-    if not both and (abs(np.log(factor)) < 0.08 or after < given + 0.02):
-        return None, list(cameras)
-    if both and after < given + 0.1:
-        return None, list(cameras)
+def focal(cameras: Sequence[Camera], matches: Matches, seen: Sight, poses: np.ndarray) -> tuple[Finding | None, Sight]:
+    """Focal length of another resolution, where more matches agree with it; and the directions with it."""
+    index = np.linspace(0, len(matches) - 1, min(len(matches), MOST)).astype(int)
+    some, sparse = matches.take(index), Sight(*(part[index] for part in seen))
+    side = float(np.sqrt(np.mean([camera.width * camera.height for camera in cameras])))
+    near = np.full(len(some), NEAR * side / 2)
+
+    def share(values: np.ndarray) -> float:
+        return float(agreeing(poses, some, Change(values).applied(sparse), near).mean())
+
+    given = best = share(np.zeros(5))
+    chosen, both = np.zeros(5), False
+    for scale, principal in product(SCALES, (False, True)):
+        tried = _scaled(cameras[0], scale, principal)
+        if (found := share(tried)) > best + 0.01:
+            best, chosen, both = found, tried, principal
+    change = fitted(poses, some, sparse, 3, NEAR * side, chosen)
+    after = share(change.values)
+    factor = float(np.exp(change.values[0]))
+    if (after < given + 0.1) if both else (abs(np.log(factor)) < 0.08 or after < given + 0.02):
+        return None, seen
     what = "focal length and principal point are" if both else "the focal length is"
-    size = f"{cameras[0].width / factor:.0f} pixels wide"
-    return Finding(
+    finding = Finding(
         "focal-length", "error",
         f"{what} off by a factor: times {factor:.3g} (to {cameras[0].focal[0] * factor:.4g} pixels) {after:.0%} of the"
         f" matches agree, as given {given:.0%}",
-        f"scale fl_x, fl_y{', cx, cy' if both else ''} by {factor:.3g}; they look like those of images {size}",
-    ), [_scaled(camera, factor, both) for camera in cameras]  # fmt: skip
+        f"scale fl_x, fl_y{', cx, cy' if both else ''} by {factor:.3g}; they look like those of images"
+        f" {cameras[0].width / factor:.0f} pixels wide, where these have {cameras[0].width}",
+    )  # fmt: skip
+    return finding, change.applied(seen)
 
 
-def lens(cameras: Sequence[Camera], matches: Matches) -> Finding | None:
+def _scaled(camera: Camera, factor: float, principal: bool) -> np.ndarray:
+    """Change to another focal length, and to a principal point that is scaled alike."""
+    out = np.zeros(5)
+    out[0] = np.log(factor)
+    if principal:
+        out[1:3] = (factor - 1) * np.array(camera.principal) / camera.focal
+    return out
+
+
+def lens(cameras: Sequence[Camera], matches: Matches, seen: Sight, poses: np.ndarray) -> Finding | None:
     """Lens that was left out, or that is another: where numbers found by half of the matches help the other half."""
-    poses, side = poses_of(cameras), float(np.sqrt(np.mean([camera.width * camera.height for camera in cameras])))
-    halves = [matches.take(np.flatnonzero((matches.first + matches.second) % 2 == k)) for k in (0, 1)]
-    if min(len(half) for half in halves) < FEWEST:
+    side = float(np.sqrt(np.mean([camera.width * camera.height for camera in cameras])))
+    index = [np.flatnonzero((matches.first + matches.second) % 2 == k) for k in (0, 1)]
+    if min(len(half) for half in index) < FEWEST:
         return None
-    halves = [half.take(np.linspace(0, len(half) - 1, min(len(half), MOST)).astype(int)) for half in halves]
-    seen = [sight(cameras, half) for half in halves]
+    index = [half[np.linspace(0, len(half) - 1, min(len(half), MOST)).astype(int)] for half in index]
+    halves, sights = [matches.take(half) for half in index], [Sight(*(part[half] for part in seen)) for half in index]
     found, gains = [], []
     for k in (0, 1):
-        straight = fitted(poses, halves[k], seen[k], 3, NEAR * side)
-        bent = fitted(poses, halves[k], seen[k], 5, NEAR * side, straight.values)
+        straight = fitted(poses, halves[k], sights[k], 3, NEAR * side)
+        bent = fitted(poses, halves[k], sights[k], 5, NEAR * side, straight.values)
         before, after = (
-            float(np.median(np.abs(crossing(poses, halves[1 - k], change.applied(seen[1 - k])).distance)))
+            float(np.median(np.abs(crossing(poses, halves[1 - k], change.applied(sights[1 - k])).distance)))
             for change in (straight, bent)
         )
         gains.append(1 - after / max(before, 1e-9))
         found.append(bent.values)
-    _, u, v, k1, k2 = np.mean(found, axis=0)
-    radius = float(np.quantile(np.linalg.norm(seen[0].first[:, :2] / -seen[0].first[:, 2:], axis=1), 0.95))
+    k1, k2 = np.mean(found, axis=0)[3:]
+    radius = float(np.quantile(np.linalg.norm(seen.first[:, :2] / -seen.first[:, 2:], axis=1), 0.95))
     moved = _bend(k1, k2, radius) * cameras[0].focal[0]
     if min(gains) < GAIN or moved < BENT * side:
         return None
     return Finding(
         "lens-left-out", "warning",
-        f"the images are bent by a lens that the cameras lack, by {moved:.1f} pixels: k1 {k1:.3g}, k2 {k2:.3g} bring the"
+        f"a lens that the cameras lack bends the images by {moved:.1f} pixels: k1 {k1:.3g}, k2 {k2:.3g} bring the"
         f" matches nearer by {min(gains):.0%}",
         "give the lens's k1, k2, p1, p2 with the cameras, or undistort the images; raymarch cameras finds them",
     )  # fmt: skip
@@ -114,12 +122,6 @@ def _bend(k1: float, k2: float, radius: float) -> float:
     r = np.linspace(0, radius, 32)[1:]
     bend = k1 * r**3 + k2 * r**5
     return float(np.abs(bend - r * (bend @ r) / (r @ r)).max())
-
-
-def _scaled(camera: Camera, factor: float, principal: bool) -> Camera:
-    """Camera with another focal length, and with the principal point scaled alike."""
-    moved = (camera.principal[0] * factor, camera.principal[1] * factor) if principal else camera.principal
-    return replace(camera, focal=(camera.focal[0] * factor, camera.focal[1] * factor), principal=moved)
 
 
 def fitted(

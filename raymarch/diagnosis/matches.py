@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,7 +21,8 @@ LUMINANCE = np.array([0.299, 0.587, 0.114], np.float32)
 THREADS = 2
 
 
-class Matches(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Matches:
     """Matches (match,): indices of two views, and the places (match, 2) [pixel] of one point in each."""
 
     first: np.ndarray
@@ -29,12 +30,12 @@ class Matches(NamedTuple):
     at_first: np.ndarray
     at_second: np.ndarray
 
-    def __len__(self) -> int:  # type: ignore[override]
+    def __len__(self) -> int:
         return len(self.first)
 
     def take(self, which: np.ndarray) -> Matches:
         """Those of a mask or of indices."""
-        return Matches(*(part[which] for part in self))
+        return Matches(self.first[which], self.second[which], self.at_first[which], self.at_second[which])
 
 
 def intensity(views: Views, view: int) -> np.ndarray:

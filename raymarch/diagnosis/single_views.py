@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from raymarch.data.views import Views
-from raymarch.diagnosis.epipolar import Sight, agreeing, crossing, poses_of
+from raymarch.diagnosis.epipolar import Sight, agreeing, crossing
 from raymarch.diagnosis.finding import Finding
 from raymarch.diagnosis.matches import Matches
 from raymarch.errors import named
@@ -16,14 +16,14 @@ DOUBTFUL = 0.65  # of what views usually have in agreement, under which one is l
 FEW = 0.25  # of the views may be single ones
 STEPS = 16
 LEAST = np.deg2rad(0.3)
+STARTS = np.deg2rad(5) * np.concatenate([np.zeros((1, 3)), np.eye(3), -np.eye(3)])  # turns from which one is sought
 
 
-def single_views(views: Views, matches: Matches, seen: Sight, near: np.ndarray) -> list[Finding]:
+def single_views(views: Views, poses: np.ndarray, matches: Matches, seen: Sight, near: np.ndarray) -> list[Finding]:
     """Views whose pose is off: a finding each where a turn mends them, one for all others.
 
     Only matches with views that agree otherwise are asked, and only where most views agree.
     """
-    poses = poses_of(views.cameras)
     agree = agreeing(poses, matches, seen, near)
     count, share = shares(len(views), matches, agree)
     judged = count >= FEWEST
@@ -56,7 +56,7 @@ def single_views(views: Views, matches: Matches, seen: Sight, near: np.ndarray) 
         findings.append(
             Finding(
                 "camera-off", "warning",
-                f"view {named(others)} disagrees with its neighbours, where other views agree in {usual:.0%} of matches",
+                f"view {named(others)} disagrees with its neighbours; of other views {usual:.0%} of the matches agree",
                 "check its pose, and that the image is that camera's, or take it out",
             )
         )  # fmt: skip
@@ -73,11 +73,24 @@ def shares(views: int, matches: Matches, agree: np.ndarray) -> tuple[np.ndarray,
 def _turn(poses: np.ndarray, view: int, matches: Matches, seen: Sight, near: np.ndarray) -> tuple[float, float, float]:
     """Angle [radian] of the turn of one camera that its matches want, and their shares in agreement before and after.
 
-    Gauss-Newton in Cauchy's loss, whose reach shrinks from a tenth of a radian.
+    Gauss-Newton in Cauchy's loss, whose reach shrinks from a tenth of a radian, from several starts.
     """
     before = float(agreeing(poses, matches, seen, near).mean())
     best = (0.0, before, before)
+    for start in STARTS:
+        found = _turned_from(start, poses, view, matches, seen, near)
+        if found[1] > best[2]:
+            best = (found[0], before, found[1])
+    return best
+
+
+def _turned_from(
+    start: np.ndarray, poses: np.ndarray, view: int, matches: Matches, seen: Sight, near: np.ndarray
+) -> tuple[float, float]:
+    """Angle [radian] and share in agreement, best of a descent from one turn of the camera."""
+    best = (0.0, 0.0)
     moved = poses.copy()
+    moved[view] = moved[view] @ exp_rigid(np.concatenate([np.zeros(3), start]))
     for step in range(STEPS):
         here = crossing(moved, matches, seen).distance
         scale = max(0.1 * float(seen.pixels.mean()) * 0.65**step, float(near.mean()) / 2)
@@ -88,10 +101,11 @@ def _turn(poses: np.ndarray, view: int, matches: Matches, seen: Sight, near: np.
             tried[view] = moved[view] @ exp_rigid(1e-5 * np.eye(6)[3 + k])
             slope[:, k] = (crossing(tried, matches, seen).distance - here) / 1e-5
         normal = slope.T @ (weight[:, None] * slope)
-        turn = -np.linalg.solve(normal + 1e-9 * np.trace(normal) * np.eye(3) + 1e-12 * np.eye(3), slope.T @ (weight * here))
+        ridge = (1e-9 * np.trace(normal) + 1e-12) * np.eye(3)
+        turn = -np.linalg.solve(normal + ridge, slope.T @ (weight * here))
         moved[view] = moved[view] @ exp_rigid(np.concatenate([np.zeros(3), np.clip(turn, -0.2, 0.2)]))
         after = float(agreeing(moved, matches, seen, near).mean())
         trace = np.trace(poses[view, :3, :3].T @ moved[view, :3, :3])
-        if after > best[2]:
-            best = (float(np.arccos(np.clip((trace - 1) / 2, -1, 1))), before, after)
+        if after > best[1]:
+            best = (float(np.arccos(np.clip((trace - 1) / 2, -1, 1))), after)
     return best
