@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -45,45 +46,57 @@ def diagnose(views: Views, *, box: Numbers | None = None) -> tuple[Finding, ...]
         >>> [finding.code for finding in diagnose(Views(ring, np.full((8, 8, 8, 3), 9, np.uint8)))]
         ['contents']
     """
+    return examine(views, box).findings
+
+
+class Examination(NamedTuple):
+    """Findings about a set, and the points (point, 3) in the world that its images agree on."""
+
+    findings: tuple[Finding, ...]
+    points: np.ndarray
+
+
+def examine(views: Views, box: np.ndarray | None) -> Examination:
+    """Diagnosis as `diagnose` gives it, with what a picture of it needs."""
     if len(views) > MOST_VIEWS:
         views = views[np.linspace(0, len(views) - 1, MOST_VIEWS).astype(int)]
-    findings = [Finding("contents", "warning", said, "see to how they were exported") for said in doubts(views)]
-    points = features_of(views)
-    findings += [
-        found
-        for found in (sharpness.duplicates(views), encoding.alpha_kind(views), encoding.colour_space(views, points))
-        if found is not None
+    findings: list[Finding | None] = [
+        Finding("contents", "warning", said, "see to how they were exported") for said in doubts(views)
     ]
+    points = features_of(views)
+    findings += [sharpness.duplicates(views), encoding.alpha_kind(views), encoding.colour_space(views, points)]
     given = views.box if box is None else np.asarray(box)
-    findings += _of_cameras(views, points, given)
-    return by_severity(findings)
+    of_cameras, crossings = _of_cameras(views, points, given)
+    return Examination(by_severity([each for each in (*findings, *of_cameras) if each is not None]), crossings)
 
 
-def _of_cameras(views: Views, points: Sequence[Features], given: np.ndarray | None) -> list[Finding]:
-    """Findings that need more than one view."""
+def _of_cameras(
+    views: Views, points: list[Features], given: np.ndarray | None
+) -> tuple[list[Finding | None], np.ndarray]:
+    """Findings that need more than one view, and points of the scene."""
+    nothing = np.zeros((0, 3))
     if len(views) < 2:
-        return [Finding("one-view", "error", "there is only one view", "take more, from all around")]
+        return [Finding("one-view", "error", "there is only one view", "take more, from all around")], nothing
     matches = match(points, neighbours(views.cameras))
     if len(matches) < FEWEST * len(views):
-        found = silhouettes(views)
-        beside = None if given is None else extent.box(views, given, np.zeros((0, 3)))
-        return [each for each in (*found, beside) if each is not None]
+        return [*silhouettes(views), None if given is None else extent.box(views, given, nothing)], nothing
     findings: list[Finding | None] = []
     poses, seen, near = poses_of(views.cameras), sight(views.cameras, matches), nearness(views.cameras, matches)
     if agreeing(poses, matches, seen, near).mean() < AGREED:
         found, poses = conventions.convention(poses, matches, seen, near)
         findings.append(found)
+        if found is not None:  # neighbours are others now
+            read = [replace(camera, world_from_camera=pose) for camera, pose in zip(views.cameras, poses, strict=True)]
+            matches = match(points, neighbours(read))
+            seen, near = sight(views.cameras, matches), nearness(views.cameras, matches)
     found, seen = intrinsics.focal(views.cameras, matches, seen, poses)
     findings.append(found)
     agree = agreeing(poses, matches, seen, near)
     if agree.mean() < AT_ODDS:
-        findings.append(image_order(views, list(points)))
-        return [each for each in findings if each is not None]
-    findings += single_views(views, poses, matches, seen, near)
+        return [*findings, image_order(views, points)], nothing
     good, sure = matches.take(agree), Sight(*(part[agree] for part in seen))
-    findings.append(intrinsics.lens(views.cameras, good, sure, poses))
-    findings.append(exposure.exposure(views, good))
-    findings.append(sharpness.blur(views, good))
-    if given is not None:
-        findings.append(extent.box(views, given, extent.points_of(views, good, sure, poses)))
-    return [each for each in findings if each is not None]
+    scene = extent.points_of(views, good, sure, poses)
+    findings += single_views(views, poses, matches, seen, near)
+    findings += [intrinsics.lens(views.cameras, good, sure, poses), exposure.exposure(views, good)]
+    findings += [sharpness.blur(views, good), None if given is None else extent.box(views, given, scene)]
+    return findings, scene

@@ -8,7 +8,8 @@ from raymarch.data.views import Views
 from raymarch.diagnosis.finding import Finding
 from raymarch.diagnosis.matches import Matches
 
-SPREAD = 0.5  # f-stops between views that look at the same things, above which it is said
+SPREAD, MUCH = 0.4, 0.85  # f-stops between views, by what they see in common: worth a note, a warning
+DRIFT = 0.6  # f-stops from the first view to the last
 DARKEST, BRIGHTEST = 8 / 255, 250 / 255  # of a point whose brightness is compared
 FEWEST = 100  # matches
 
@@ -77,18 +78,21 @@ def consensus(count: int, first: np.ndarray, second: np.ndarray, step: np.ndarra
 
 
 def exposure(views: Views, matches: Matches) -> Finding | None:
-    """Exposure that differs between views by more than a part of a stop."""
+    """Exposure that differs between views: a warning where it drifts or differs much, else a note."""
     found = exposures(views, matches)
     if found is None:
         return None
-    stops = np.nanmedian(found, axis=1)
-    low, high = np.nanquantile(stops, [0.04, 0.96])
-    if high - low < SPREAD:
+    known = np.isfinite(found).all(1)
+    stops, place = np.median(found[known], axis=1), np.flatnonzero(known) / max(len(views) - 1, 1)
+    low, high = np.quantile(stops, [0.04, 0.96])
+    drift = float(np.polyfit(place, stops, 1)[0])
+    if high - low < SPREAD and abs(drift) < DRIFT:
         return None
-    dark, bright = views.names[int(np.nanargmin(stops))], views.names[int(np.nanargmax(stops))]
-    return Finding(
-        "exposure",
-        "warning",
-        f"exposure differs by {high - low:.1f} stops between views, from {dark} to {bright}",
-        "fit an exposure for each image (--preset photos), or develop all photos alike",
-    )
+    names = np.array(views.names)[known]
+    message = f"exposure differs by {high - low:.1f} stops between views, from {names[stops.argmin()]} (darkest)"
+    message += f" to {names[stops.argmax()]}"
+    if abs(drift) >= DRIFT:
+        message += f"; over the set it drifts by {drift:+.1f} stops"
+    severity = "warning" if abs(drift) >= DRIFT or high - low >= MUCH else "note"
+    cure = "fit an exposure for each image (--preset photos), or develop all photos alike"
+    return Finding("exposure", severity, message, cure)

@@ -18,6 +18,7 @@ MOST = 6000  # matches that are asked
 STEP = np.array([1e-4, 1e-4, 1e-4, 1e-3, 1e-3])  # of differences: log focal, principal point, k1, k2
 STEPS = 12  # of Gauss-Newton
 FEWEST = 300  # matches by which a lens can be told
+HELPED = 0.35  # of the matches have to agree with another focal length
 GAIN = 0.02  # of the matches' distances, that a lens must take away to be there
 BENT = 5e-4  # of the image's side
 
@@ -64,7 +65,8 @@ def focal(cameras: Sequence[Camera], matches: Matches, seen: Sight, poses: np.nd
     change = fitted(poses, some, sparse, 3, NEAR * side, chosen)
     after = share(change.values)
     factor = float(np.exp(change.values[0]))
-    if (after < given + 0.1) if both else (abs(np.log(factor)) < 0.08 or after < given + 0.02):
+    little = after < given + 0.1 if both else abs(np.log(factor)) < 0.08 or after < given + 0.02
+    if little or after < HELPED:
         return None, seen
     what = "focal length and principal point are" if both else "the focal length is"
     finding = Finding(

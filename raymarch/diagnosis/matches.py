@@ -38,38 +38,47 @@ class Matches:
         return Matches(self.first[which], self.second[which], self.at_first[which], self.at_second[which])
 
 
-def intensity(views: Views, view: int) -> np.ndarray:
-    """Intensity (height, width) float32 of a view, its brightest at 1."""
-    grey = views.rgb(view) @ LUMINANCE
-    return grey / max(float(np.quantile(grey[::4, ::4], 0.995)), 1e-3)
-
-
-def sized(image: np.ndarray) -> tuple[np.ndarray, float]:
-    """Image of a size to look for points in, by area or twice as large by lines; and how much larger it is."""
-    height, width = image.shape
+def intensity(views: Views, view: int) -> tuple[np.ndarray, float]:
+    """Intensity (row, column) float32 of a view, its brightest at 1, of a size to look for points in; and how many of
+    its pixels are one of the image's: by area where that is large, twice as large by lines where it is small."""
+    image = views.image(view)
+    height, width, channels = image.shape
     k = int(np.ceil(np.sqrt(height * width) / SIDE))
-    if k > 1:
-        cut = image[: height // k * k, : width // k * k]
-        return cut.reshape(height // k, k, width // k, k).mean((1, 3)), 1 / k
-    if max(height, width) > SMALL or min(height, width) < 2:
-        return image, 1.0
-    for axis in (0, 1):
-        before = np.concatenate([image.take([0], axis), image.take(range(image.shape[axis] - 1), axis)], axis)
-        after = np.concatenate([image.take(range(1, image.shape[axis]), axis), image.take([-1], axis)], axis)
-        pair = np.stack([0.75 * image + 0.25 * before, 0.75 * image + 0.25 * after], axis + 1)
-        shape = list(image.shape)
-        shape[axis] *= 2
-        image = pair.reshape(shape)
-    return image, 2.0
+    cut = image[: height // k * k, : width // k * k]
+    total = cut[::k, ::k].astype(np.float32)
+    for i in range(1, k * k):
+        total += cut[i // k :: k, i % k :: k]
+    colour = total[..., :3] / (255 * k * k)
+    grey = colour @ LUMINANCE
+    if channels == 4:
+        alpha = total[..., 3] / (255 * k * k)
+        grey = grey * alpha + float(np.asarray(views.background, np.float32) @ LUMINANCE) * (1 - alpha)
+    grey /= max(float(np.quantile(grey[::4, ::4], 0.995)), 1e-3)
+    if k > 1 or max(height, width) > SMALL or min(height, width) < 2:
+        return grey, 1 / k
+    return _doubled(_doubled(grey, 0), 1), 2.0
+
+
+def _doubled(image: np.ndarray, axis: int) -> np.ndarray:
+    """An image with twice as many pixels along an axis, by lines between them."""
+    length = image.shape[axis]
+    before, after = image.take([0, *range(length - 1)], axis), image.take([*range(1, length), length - 1], axis)
+    pair = np.stack([0.75 * image + 0.25 * before, 0.75 * image + 0.25 * after], axis + 1)
+    return pair.reshape(tuple(2 * n if a == axis else n for a, n in enumerate(image.shape)))
 
 
 def features_of(views: Views) -> list[Features]:
     """Feature points of each view, in pixels of its image."""
 
     def one(view: int) -> Features:
-        image, scale = sized(intensity(views, view))
+        image, scale = intensity(views, view)
         found = features(image, POINTS)
-        return Features(found.place / scale, found.descriptor)
+        place = found.place / scale
+        if (mask := views.mask(view)) is not None:
+            column, row = np.minimum(np.floor(place).astype(int), np.array(mask.shape[::-1]) - 1).T
+            counts = mask[row, column]
+            place, found = place[counts], Features(found.place[counts], found.descriptor[counts])
+        return Features(place, found.descriptor)
 
     with ThreadPoolExecutor(THREADS) as pool:
         return list(pool.map(one, range(len(views))))

@@ -8,7 +8,7 @@ from raymarch.data.views import Views
 from raymarch.diagnosis.exposure import consensus
 from raymarch.diagnosis.features import blurred
 from raymarch.diagnosis.finding import Finding
-from raymarch.diagnosis.matches import Matches, intensity, sized
+from raymarch.diagnosis.matches import Matches, intensity
 from raymarch.errors import named
 
 BLURRED = 1.2  # of log2 of fine detail, under the median view
@@ -22,7 +22,7 @@ def blur(views: Views, matches: Matches) -> Finding | None:
         return None
     detail = np.zeros((2, len(matches)))
     for i in range(len(views)):
-        image, scale = sized(intensity(views, i))
+        image, scale = intensity(views, i)
         fine = blurred(np.abs(image - blurred(image, 1.0)), 3.0)
         coarse = blurred(np.abs(blurred(image, 1.0) - blurred(image, 4.0)), 3.0)
         value = np.log2(np.maximum(fine, 1e-4) / np.maximum(coarse, 1e-4))

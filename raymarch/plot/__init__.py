@@ -6,7 +6,8 @@ Every function draws into the Axes it is given, or into a new figure, and return
 
 from raymarch.plot.camera_pyramids import cameras
 from raymarch.plot.fit_history import history
+from raymarch.plot.image_set import image_set
 from raymarch.plot.image_sheets import comparison, images
 from raymarch.plot.volume_slices import slices
 
-__all__ = ["cameras", "comparison", "history", "images", "slices"]
+__all__ = ["cameras", "comparison", "history", "image_set", "images", "slices"]
