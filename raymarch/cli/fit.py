@@ -88,6 +88,7 @@ def fit(
     what there was when stopped. 1: it is elsewhere, as is said, or its numbers ran away, or there is none.
     """
     from raymarch import runtime
+    from raymarch.diagnosis.diagnose_fit import of_volume
     from raymarch.errors import RaymarchError
     from raymarch.fitting import fitter, forecast
     from raymarch.fitting.interrupt import asked_to_stop
@@ -129,6 +130,8 @@ def fit(
             cure = ", give it more time" if "time" in result.ended else ""
             raise RaymarchError(f"nothing was fitted: {result.ended}; {out} is untouched{cure}")
         kept = keep(result.volume, out, overwrite)
+    for finding in of_volume(result.volume, views):
+        say.note(f"note: {finding.message}; {finding.cure}")
     _report(result, kept, as_json)
     return 1 if kept.why or result.ended.startswith(NOT_FINITE) else 0
 

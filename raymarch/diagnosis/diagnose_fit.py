@@ -59,9 +59,11 @@ def _unseen(volume: Volume, views: Views) -> Finding | None:
     """Matter, or much of the box, where no view looks."""
     count = extent.coverage(views, volume.box)
     alpha = floaters.opacity(volume)
-    n = extent.VIEWED
-    places = np.stack(np.meshgrid(*[np.arange(k) * n // k for k in alpha.shape], indexing="ij"))
-    seen = count[tuple(places)] > 0  # of an upright box; a tilted one is asked about as if it were
+    for axis, length in enumerate(alpha.shape):  # its sums in the parts of the box that are asked about
+        starts = np.unique(np.arange(extent.VIEWED) * length // extent.VIEWED)
+        alpha = np.add.reduceat(alpha, starts, axis=axis)
+        count = count.take(starts * extent.VIEWED // length, axis)
+    seen = count > 0
     hidden = float(alpha[~seen].sum() / max(float(alpha.sum()), 1e-9))
     if hidden > HIDDEN:
         message = f"{hidden:.0%} of what is opaque lies where no view looks"

@@ -16,17 +16,14 @@ OPAQUE = 255
 DARK, WIDE = 0.38, 1.35  # median over highlight, log of upper over lower quartile: of linear light, not of display
 BRIGHT = 128  # display values from which linear light of 8 bits leaves some out
 EMPTY = 2e-3  # of pixels in values that 8-bit linear light leaves out
+ENCODE = "encode them as sRGB (display values) before they are written to 8 bits; renderers call it the view transform"
 SLOPE = 0.5  # of log colour by log alpha: 0 for straight alpha, 1 for premultiplied
 
 
 def colour_space(views: Views, points: list[Features]) -> Finding | None:
     """Linear light in images that are to be display values."""
-    cure = (
-        "encode them as sRGB (display values) before they are written to 8 bits; renderers call it the view transform"
-    )
-    if _combed(views):
-        message = "the images are in linear light: they use only the values that sRGB makes on its way to it"
-        return Finding("linear-light", "warning", message, cure)
+    if (certain := combed(views)) is not None:
+        return certain
     values = _at_points(views, points)
     if len(values) < FEWEST:
         return None
@@ -36,7 +33,7 @@ def colour_space(views: Views, points: list[Features]) -> Finding | None:
     message = (
         f"the images are likely in linear light: half of what they show is under {middle / most:.0%} of its highlight"
     )
-    return Finding("linear-light", "warning", message, cure)
+    return Finding("linear-light", "warning", message, ENCODE)
 
 
 def _spread(views: Views) -> list[int]:
@@ -56,8 +53,8 @@ def _at_points(views: Views, points: list[Features]) -> np.ndarray:
     return np.concatenate(out)
 
 
-def _combed(views: Views) -> bool:
-    """Whether bright pixels use none of the values that linear light of 8-bit sRGB leaves out."""
+def combed(views: Views) -> Finding | None:
+    """Linear light in images whose bright pixels use none of the values that 8-bit sRGB leaves out on its way to it."""
     reached = np.rint(255 * linear(np.arange(256) / 255)).astype(int)
     left_out = np.ones(256, bool)
     left_out[reached] = False
@@ -69,7 +66,10 @@ def _combed(views: Views) -> bool:
         used += np.bincount(solid.ravel(), minlength=256)
     bright = used[BRIGHT:255]
     enough = bright.sum() > 10 * FEWEST and np.count_nonzero(bright) > 40
-    return bool(enough and used[left_out].sum() < EMPTY * bright.sum())
+    if not enough or used[left_out].sum() > EMPTY * bright.sum():
+        return None
+    message = "the images are in linear light: they use only the values that sRGB makes on its way to it"
+    return Finding("linear-light", "warning", message, ENCODE)
 
 
 def alpha_kind(views: Views) -> Finding | None:
@@ -117,5 +117,5 @@ def _rims(image: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def _summed(image: np.ndarray) -> np.ndarray:
     """Sum over squares of 5 x 5 pixels."""
     wide = np.pad(image, 2)
-    rows = sum(wide[k : k + image.shape[0]] for k in range(5))
-    return sum(rows[:, k : k + image.shape[1]] for k in range(5))  # type: ignore[return-value, index]
+    rows = np.sum([wide[k : k + image.shape[0]] for k in range(5)], axis=0)
+    return np.sum([rows[:, k : k + image.shape[1]] for k in range(5)], axis=0)

@@ -63,7 +63,7 @@ def exposures(views: Views, matches: Matches) -> np.ndarray | None:
 
 def consensus(count: int, first: np.ndarray, second: np.ndarray, step: np.ndarray) -> np.ndarray:
     """Values (count,) whose steps from `first` to `second` are nearest to those given, by least absolutes."""
-    found = np.zeros(count)
+    found: np.ndarray = np.zeros(count)
     for _ in range(10):
         rest = step - (found[second] - found[first])
         weight = 1 / np.maximum(np.abs(rest), 0.03)

@@ -51,7 +51,10 @@ def features(image: np.ndarray, most: int) -> Features:
         levels, scale = stack[STEPS][::2, ::2], scale * 2
     strength = np.concatenate([f[4] for f in found]) if found else np.zeros(0)
     least = np.sort(strength)[-most] if len(strength) > most else 0.0
-    parts = [_described(stack, *(x[s >= least] for x in (r, c, k)), scale) for stack, r, c, k, s, scale in found]
+    parts = []
+    for stack, rows, columns, level, strength, scale in found:
+        keep = strength >= least
+        parts.append(_described(stack, rows[keep], columns[keep], level[keep], scale))
     if not parts:
         return Features(np.zeros((0, 2)), np.zeros((0, CELLS * CELLS * BINS), np.float32))
     place, descriptor = (np.concatenate(several) for several in zip(*parts, strict=True))
@@ -186,10 +189,10 @@ def _direction(length: np.ndarray, angle: np.ndarray) -> np.ndarray:
     count = len(length)
     bin_of = np.floor(angle * (36 / (2 * np.pi))).astype(np.int32) % 36
     histogram = np.bincount((np.arange(count)[:, None] * 36 + bin_of).ravel(), weight.ravel(), count * 36)
-    histogram = histogram.reshape(count, 36)
+    smooth: np.ndarray = histogram.reshape(count, 36)
     for _ in range(2):
-        histogram = (np.roll(histogram, 1, 1) + histogram + np.roll(histogram, -1, 1)) / 3
-    best = histogram.argmax(1)
-    here, before, after = (histogram[np.arange(count), (best + k) % 36] for k in (0, -1, 1))
+        smooth = (np.roll(smooth, 1, 1) + smooth + np.roll(smooth, -1, 1)) / 3
+    best = smooth.argmax(1)
+    here, before, after = (smooth[np.arange(count), (best + k) % 36] for k in (0, -1, 1))
     shift = 0.5 * (before - after) / np.minimum(before + after - 2 * here, -1e-12)
     return (best + 0.5 + np.clip(shift, -0.5, 0.5)) * (2 * np.pi / 36)

@@ -27,7 +27,7 @@ def opacity(volume: Volume) -> np.ndarray:
 
 def loose(volume: Volume) -> Finding | None:
     """Small pieces of matter that are not joined to large ones."""
-    alpha = opacity(volume)
+    alpha: np.ndarray = opacity(volume)
     k = max(-(-max(alpha.shape) // CELLS), 1)
     wide = np.pad(np.where(alpha > MATTER, alpha, 0), [(0, -n % k) for n in alpha.shape])
     x, y, z = (n // k for n in wide.shape)
@@ -90,7 +90,7 @@ def before_cameras(volume: Volume, cameras: Sequence[Camera]) -> Finding | None:
         along = (np.arange(SAMPLES) + 0.5) / SAMPLES * reach
         places = camera.position + direction[:, None] * along[:, None]
         index = np.rint(places @ index_from_world[:3, :3].T + index_from_world[:3, 3]).astype(int)
-        inside = ((index >= 0) & (index < sigma.shape)).all(-1)
+        inside = np.all((index >= 0) & (index < sigma.shape), axis=-1)
         found = np.where(inside, sigma[tuple(np.moveaxis(np.where(inside[..., None], index, 0), -1, 0))], 0)
         lost.append(float((1 - np.exp(-np.clip(found.sum(1) * reach / SAMPLES, 0, 50))).mean()))
     if np.mean(lost) < OPAQUE and np.max(lost) < 10 * OPAQUE:

@@ -35,7 +35,7 @@ def blur(views: Views, matches: Matches) -> Finding | None:
     bad = found < -BLURRED
     if not bad.any() or bad.mean() > 0.25:
         return None
-    names = named([views.names[i] for i in np.flatnonzero(bad)])
+    names = named([views.names[int(i)] for i in np.flatnonzero(bad)])
     least = 2 ** -float(found.min())
     message = (
         f"view {names} is blurred: up to {least:.1f} times less fine detail than its neighbours show at the same points"

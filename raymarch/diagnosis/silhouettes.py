@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -71,7 +72,7 @@ def _shown(alpha: np.ndarray) -> np.ndarray:
     return np.maximum.reduceat(np.maximum.reduceat(alpha, rows, axis=0), columns, axis=1) > FAINT
 
 
-def agreed(cameras: tuple[Camera, ...] | list[Camera], poses: np.ndarray, shown: np.ndarray) -> float:
+def agreed(cameras: Sequence[Camera], poses: np.ndarray, shown: np.ndarray) -> float:
     """Share of the blocks that masks show which a body that no mask denies would cover; 0 where axes meet nowhere."""
     moved = [replace(camera, world_from_camera=pose) for camera, pose in zip(cameras, poses, strict=True)]
     try:

@@ -16,6 +16,7 @@ from raymarch.device.grid import Grid
 from raymarch.device.grid_layout import cells_of
 from raymarch.device.image_store import ImageStore
 from raymarch.device.memory import Memory
+from raymarch.diagnosis.in_short import in_short
 from raymarch.fitting.bounds import find_box, visual_hull
 from raymarch.fitting.budget import require_budget
 from raymarch.fitting.proof import prove
@@ -100,6 +101,8 @@ def plan_fit(views: Views, settings: FitSettings, box: Numbers | None, store: Im
     require_contents(views)
     if doubt := background_doubt(views):
         log.warning("%s", doubt)
+    for finding in in_short(views):
+        log.warning("%s; %s", finding.message, finding.cure)
     prove(settings.minimised)
     found = find_box(views, store) if box is None else box
     memory = require_budget(settings, found, (views.pixels, 4 if views.has_alpha else 3))

@@ -19,6 +19,8 @@ from raymarch.plot.camera_pyramids import cameras, pyramid, pyramid_length
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.image import AxesImage
+    from mpl_toolkits.mplot3d import Axes3D
 
 POINTS = optional(array("point", 3))
 SHOWN = 64  # images at most, evenly spread, on their cameras
@@ -93,7 +95,7 @@ def _box(views: Views, points: np.ndarray) -> np.ndarray:
     return np.stack([centre - half, centre + half])
 
 
-def _images(space: Axes, views: Views, length: float) -> None:
+def _images(space: Axes3D, views: Views, length: float) -> None:
     """The images on the open ends of the cameras' pyramids."""
     from mpl_toolkits.mplot3d.art3d import Line3DCollection, Poly3DCollection
 
@@ -114,16 +116,18 @@ def _images(space: Axes, views: Views, length: float) -> None:
         quads = np.stack([corners[:-1, :-1], corners[:-1, 1:], corners[1:, 1:], corners[1:, :-1]], 2)
         faces.append(quads.reshape(-1, 4, 3))
         colours.append(small.reshape(-1, 3))
-    mesh = Poly3DCollection(np.concatenate(faces), facecolors=np.clip(np.concatenate(colours), 0, 1), edgecolors="none")
+    mesh = Poly3DCollection(
+        np.concatenate(faces), facecolors=np.clip(np.concatenate(colours), 0, 1), edgecolors="face", linewidths=0.2
+    )
     space.add_collection3d(mesh, autolim=False)
 
 
-def _slice(side: Axes, count: np.ndarray, box: np.ndarray, axis: int, most: int) -> object:
+def _slice(side: Axes, count: np.ndarray, box: np.ndarray, axis: int, most: int) -> AxesImage:
     """Coverage of the middle plane across an axis."""
     a, b = (k for k in range(3) if k != axis)
     plane = count.take(VIEWED // 2, axis)
     shown = side.imshow(
         plane.T, origin="lower", extent=(box[0, a], box[1, a], box[0, b], box[1, b]), vmin=0, vmax=most, cmap="viridis"
     )
-    side.set(xlabel=f"{AXES[a]} [world unit]", ylabel=AXES[b], title=f"coverage at mid {AXES[axis]}")
+    side.set(xlabel=f"{AXES[a]} [world unit]", ylabel=AXES[b], title=f"views, mid {AXES[axis]}")
     return shown
