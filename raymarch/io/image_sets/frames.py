@@ -79,6 +79,7 @@ def views_of_frames(
         log.warning("%s: %s", source, said)
     cameras = [_smaller(camera, downscale, file) for camera, file in zip(cameras, files, strict=True)]
     sizes = [(camera.width, camera.height) for camera in cameras]
+    require_room(found, sizes, files[0].parent, for_fit)  # before masks are decoded
     masks = _masks(there, full, sizes, source)
     images = decode(files, sizes, found, for_fit=for_fit)
     names = unique_names(files, folder)
