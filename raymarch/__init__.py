@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from raymarch.geometry.camera import Camera as Camera
     from raymarch.geometry.camera import orbit as orbit
     from raymarch.geometry.camera import orbit_of_volume as orbit_of_volume
+    from raymarch.geometry.lens import Lens as Lens
     from raymarch.geometry.rays import Rays as Rays
     from raymarch.gradients.check_process import GradientReport as GradientReport
     from raymarch.gradients.check_process import check_gradients as check_gradients
@@ -107,6 +108,7 @@ _HOME = {
     "fitting.report": ["Fit", "Report"],
     "fitting.settings": ["FitSettings"],
     "geometry.camera": ["Camera", "orbit", "orbit_of_volume"],
+    "geometry.lens": ["Lens"],
     "geometry.rays": ["Rays"],
     "gradients.check_process": ["GradientReport", "check_gradients"],
     "gradients.jacobian": ["jacobian"],

@@ -1,4 +1,4 @@
-"""Pinhole cameras: pixel column u, row v, centres at +0.5; camera axes x right, y up, looking along -z."""
+"""Cameras: pixel column u, row v, centres at +0.5; camera axes x right, y up, looking along -z."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from raymarch.arguments.arrays import Numbers, array, numeric, vector
 from raymarch.arguments.checks import WORLD, Wrong, instance_of, number, shown, whole
 from raymarch.arguments.declared import checked
 from raymarch.errors import RaymarchError
-from raymarch.geometry.lens import project, unproject
+from raymarch.geometry.lens import LENS, PLAIN, Lens, project, require_invertible, unproject
 from raymarch.geometry.pose import BOX, PLACE, look_at, require_rigid
 from raymarch.geometry.rays import Rays
 
@@ -24,15 +24,17 @@ MOTION = array(4, 4, low=-WORLD, high=WORLD)
 
 @dataclass(frozen=True, eq=False)
 class Camera:
-    """Pinhole camera: pose (extrinsics), lens (intrinsics) and image size.
+    """Camera: pose (extrinsics), focal length, principal point and lens (intrinsics), image size.
 
     Attributes:
         world_from_camera: (4, 4) rigid transform, translation in world units.
         focal: (horizontal, vertical) focal length [pixel], positive.
         principal: (u, v) of the principal point [pixel], the image's corner being (0, 0).
         width, height: size of the image [pixel].
+        lens: its distortion; a pinhole has none.
 
-    Raises RaymarchError for a pose that is not rigid or not finite, a focal that is not positive, an empty image.
+    Raises RaymarchError for a pose that is not rigid or not finite, a focal that is not positive, an empty image, and a
+    lens that cannot be inverted for all of the image, as its polynomial turns back before the edge.
 
     Example:
         >>> camera = Camera.look_at(eye=(0, -4, 0), width=64, height=48, fov=0.7)
@@ -45,6 +47,7 @@ class Camera:
     principal: tuple[float, float]
     width: int
     height: int
+    lens: Lens = PLAIN
 
     def __post_init__(self) -> None:
         pose = require_rigid(self.world_from_camera)
@@ -57,6 +60,9 @@ class Camera:
         values = {"world_from_camera": pose, "focal": focal, "principal": principal, "width": width, "height": height}
         for name, value in values.items():
             object.__setattr__(self, name, value)
+        LENS("lens", self.lens)
+        if not self.lens.plain:
+            require_invertible(self.lens, border(width, height), focal, principal)
 
     @classmethod
     @checked(fov=FOV, width=SIDE, height=SIDE)
@@ -110,14 +116,15 @@ class Camera:
         total = self.height * self.width
         index = np.arange(total) if pixels is None else self.require_pixels(pixels)
         v, u = np.divmod(index, self.width)
-        local = unproject(np.stack([u, v], axis=-1) + 0.5, self.focal, self.principal)
+        local = unproject(np.stack([u, v], axis=-1) + 0.5, self.focal, self.principal, self.lens)
         direction = local @ self.world_from_camera[:3, :3].T
         return Rays(np.broadcast_to(self.position, direction.shape), direction)
 
     def project(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Projection of points (point, 3) of the world: (point, 2) [pixel], and depths (point,) [world unit].
 
-        What lies behind the camera has a depth under 0.
+        What lies behind the camera has a depth under 0. Of a fisheye depth is the distance, under 0 beyond the angle
+        that the lens can see; what is beyond it of another lens lies outside of the image.
 
         Example:
             >>> pixels, depth = Camera.look_at((0, -4, 0), width=8, height=6).project(np.zeros((1, 3)))
@@ -125,7 +132,7 @@ class Camera:
             ([[4.0, 3.0]], [4.0])
         """
         local = (points - self.position) @ self.world_from_camera[:3, :3]
-        return project(local, self.focal, self.principal)
+        return project(local, self.focal, self.principal, self.lens)
 
     def require_pixels(self, pixels: Numbers) -> np.ndarray:
         """Indices of pixels as an array; else RaymarchError."""
@@ -139,6 +146,19 @@ class Camera:
                 f"pixels are {shown(pixels)}, want one or more whole numbers of 0 to {total - 1}, row by row"
             )
         return index.astype(np.int64)
+
+
+def border(width: int, height: int, count: int = 17) -> np.ndarray:
+    """Points (4 * count, 2) [pixel] around the edge of an image, its corners among them.
+
+    Example:
+        >>> border(4, 3, 2).tolist()[:4]
+        [[0.0, 0.0], [4.0, 0.0], [0.0, 3.0], [4.0, 3.0]]
+    """
+    along = np.linspace(0, 1, count)
+    none, full = np.zeros(count), np.ones(count)
+    sides = [(along, none), (along, full), (none, along), (full, along)]
+    return np.concatenate([np.stack(side, axis=1) for side in sides]) * (width, height)
 
 
 CAMERA = instance_of(Camera, "a Camera")

@@ -75,8 +75,8 @@ def _pixels(camera: Camera, points: np.ndarray) -> tuple[np.ndarray, np.ndarray,
     turn = camera.world_from_camera[:3, :3]
     local = (points - camera.position) @ turn
     local[:, 2] = np.where(np.abs(local[:, 2]) > 1e-12, local[:, 2], -1e-12)
-    pixels, depth = project(local, camera.focal, camera.principal)
-    return pixels, project_slope(local, camera.focal) @ turn.T, depth
+    pixels, depth = project(local, camera.focal, camera.principal, camera.lens)
+    return pixels, project_slope(local, camera.focal, camera.lens) @ turn.T, depth
 
 
 def carried(camera: Camera, world_from_world: np.ndarray) -> Camera:

@@ -24,9 +24,10 @@ from raymarch.data.views import CAMERAS, Views, require_colour
 from raymarch.data.volume import VOLUME, Volume
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
+from raymarch.geometry.lens import Lens
 from raymarch.gradients.checks import GradientRow, check_rows
 from raymarch.gradients.linearised import EXACT, Linearised
-from raymarch.gradients.parameters import GROUPS, groups_of, require_groups
+from raymarch.gradients.parameters import CHOICES, groups_of, require_groups
 from raymarch.gradients.part import part_met
 from raymarch.io.volumes.volume_file import load, save
 from raymarch.rendering.march import MARCH, March
@@ -69,7 +70,7 @@ class GradientReport:
 @checked(
     volume=VOLUME,
     where=CAMERAS,
-    parameters=optional(some_of(*GROUPS)),
+    parameters=optional(some_of(*CHOICES)),
     precision=one_of(*runtime.PRECISIONS),
     march=MARCH,
     rays=whole(1, 1 << 20),
@@ -97,7 +98,7 @@ def check_gradients(
         volume: as it comes from a fit or a file.
         where: cameras, or views.
         parameters: some of "density", "colour", "background", "pose", "focal", "principal_point", "exposure", "step",
-            "box"; all that the mode of `march` sees if not given.
+            "box", "lens"; all that the mode of `march` sees and the camera's lens has if not given.
         precision: "f64", or "f32", where only the dot test is made.
         march: how rays are sampled; early stop is off unless asked for, as its steps are no part of a derivative.
         rays: how many; those that meet something are taken first.
@@ -116,16 +117,17 @@ def check_gradients(
     """
     started = time.perf_counter()
     cameras: list[Camera] = list(where)  # type: ignore[arg-type]  # as CAMERAS reads them
-    names = list(groups_of(march.rule) if parameters is None else parameters)
-    require_groups(names, march.rule)
     camera = cameras[int(np.random.default_rng(seed).integers(len(cameras)))]
+    names = list(groups_of(march.rule, camera.lens) if parameters is None else parameters)
+    require_groups(names, march.rule, camera.lens)
     volume = part_met(volume, camera, seed)
     if own := _own_of(volume, march):
         rows = _rows_here(own, volume, camera, march, names, precision, rays, seed)
         return GradientReport(tuple(rows), time.perf_counter() - started, volume.shape)
     asked = {
         "pose": camera.world_from_camera.tolist(),
-        "lens": [camera.focal, camera.principal, camera.width, camera.height],
+        "intrinsics": {name: getattr(camera, name) for name in ("focal", "principal", "width", "height")},
+        "lens": asdict(camera.lens),
         "march": asdict(march),
         "how": {"names": names, "precision": precision, "rays": rays, "seed": seed, "arch": arch},
     }
@@ -197,7 +199,7 @@ def _work(folder: Path) -> list[GradientRow]:
     how, march = asked["how"], March(**asked["march"])
     runtime.start(how["arch"], how["precision"])
     volume = load(folder / "volume.h5")
-    camera = Camera(np.array(asked["pose"]), *asked["lens"])
+    camera = Camera(np.array(asked["pose"]), **{**asked["intrinsics"], "lens": Lens(**asked["lens"])})
     return _rows(volume, camera, march, how["names"], how["rays"], how["seed"])
 
 

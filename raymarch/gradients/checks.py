@@ -10,7 +10,7 @@ import numpy as np
 from raymarch import runtime
 from raymarch.errors import RaymarchError
 from raymarch.gradients.linearised import Linearised
-from raymarch.gradients.parameters import GROUPS, SHAPES, Parameters
+from raymarch.gradients.parameters import CHOICES, Parameters, shape_of
 
 DOT = {"f64": 1e-12, "f32": 1e-5}
 DIFFERENCE = 1e-7
@@ -20,7 +20,12 @@ WIDTHS = (1e-5, 1e-4, 1e-6, 1e-3, 1e-7)  # the likeliest first
 ENOUGH = 1e-8  # an agreement that ends the search for a better width
 PAIRS = 3
 ELEMENTS = 8
-TURNING = ("pose", "focal", "principal_point")  # what the direction of rays depends on, in which harmonics are read
+TURNING = (
+    "pose",
+    "focal",
+    "principal_point",
+    "lens",
+)  # what rays' directions depend on, in which harmonics are read
 BENT = 1e-5  # of the largest slope: a difference of the slopes to both sides that is more than curvature
 FLAT = 1e-10  # of the image: a difference under this is mostly rounding
 SMOOTH = 1e-6  # rays whose differences at two widths disagree by more, of the largest, cross a kink
@@ -60,9 +65,9 @@ def check_rows(
     Raises RaymarchError for a group that does not exist and for one that the mode does not see.
     """
     parameters = seen.groups if parameters is None else parameters
-    unknown = [name for name in parameters if name not in GROUPS]
+    unknown = [name for name in parameters if name not in CHOICES]
     if unknown:
-        raise RaymarchError(f"parameter {unknown[0]!r}: want some of {', '.join(GROUPS)}")
+        raise RaymarchError(f"parameter {unknown[0]!r}: want some of {', '.join(CHOICES)}")
     rng = np.random.default_rng(seed)
     tried = []
     for _ in range(pairs):
@@ -75,7 +80,8 @@ def _row(
     seen: Linearised, name: str, pairs: list[tuple[np.ndarray, Parameters]], rng: np.random.Generator
 ) -> GradientRow:
     precision = "f32" if runtime.single_precision() else "f64"
-    shape = {"density": seen.volume.density.shape, "colour": seen.volume.features.shape, **SHAPES}[name]
+    of_volume = {"density": seen.volume.density.shape, "colour": seen.volume.features.shape}
+    shape = of_volume[name] if name in of_volume else shape_of(name, seen.camera.lens)
     unit = _unit(seen, name)
     dot, even, seen_to_move = 0.0, True, True
     light = np.linalg.norm(seen.image())
@@ -150,9 +156,11 @@ def _apart(found: np.ndarray, wanted: np.ndarray, w: np.ndarray) -> float:
 
 
 def _unit(seen: Linearised, name: str) -> float:
-    """A length on which a group's numbers act alike: pixels for the lens, voxels over the distance for the rest."""
+    """A length on which a group's numbers act alike: pixels for lenses, voxels over the distance for the rest."""
     if name in ("focal", "principal_point"):
         return 1.0
+    if name == "lens":
+        return 1.0 / max(seen.camera.focal)  # about a pixel at a focal length off the centre
     if name == "pose":
         return seen.viewpoint.voxel
     return 0.01 * seen.viewpoint.voxel if name == "box" else 1.0

@@ -30,8 +30,8 @@ def jacobian(
     Args:
         volume, camera: what is seen, and from where.
         parameters: names of small groups, "background", "pose", "focal", "principal_point", "exposure", "step", "box",
-            of each of which every number is a column; and `Parameters`, directions of whatever they hold, the volume's
-            own numbers included, each of which is a column. Units as in `Parameters`.
+            "lens", of each of which every number is a column; and `Parameters`, directions of whatever they hold, the
+            volume's own numbers included, each of which is a column. Units as in `Parameters`.
         march: how rays are sampled.
         background, exposure: as in `Linearised`.
         pixels: indices of the pixels to look at, row by row; all if not given.
@@ -45,6 +45,6 @@ def jacobian(
         >>> jacobian(ball, Camera.look_at((0, -4, 0), width=8, height=8), ["pose", "focal"]).shape
         (64, 4, 8)
     """
-    columns = columns_of(parameters)
+    columns = columns_of(parameters, camera.lens)
     with Linearised(volume, camera, background=background, exposure=exposure, march=march, pixels=pixels) as seen:
         return seen.jacobian(columns)

@@ -13,7 +13,6 @@ from raymarch.data.volume import VOLUME, Volume
 from raymarch.geometry.camera import CAMERA, Camera
 from raymarch.gradients.parameters import (
     EXPOSURE,
-    GROUPS,
     NEUTRAL_EXPOSURE,
     Columns,
     Parameters,
@@ -71,8 +70,10 @@ class Linearised(ViewedVolume):
 
     def tangents(self, dots: list[Parameters]) -> np.ndarray:
         """Jacobian-vector products of several directions (ray, 4, direction), as many in one pass as fit a kernel."""
-        dots = require_directions(dots, self.volume)
-        require_groups((name for dot in dots for name in GROUPS if getattr(dot, name) is not None), self.march.rule)
+        lens = self.camera.lens
+        dots = require_directions(dots, self.volume, lens)
+        moved = {name for dot in dots for name, value in vars(dot).items() if value is not None}
+        require_groups(moved, self.march.rule, lens)
         seen, out, v = self._unexposed(), np.zeros((len(self.rays), 4, len(dots))), self.viewpoint
         self._passes.add(out, dots, v, self._call(v))
         for column, dot in enumerate(dots):
@@ -86,7 +87,7 @@ class Linearised(ViewedVolume):
     def adjoint(self, d_image: np.ndarray) -> Parameters:
         """Vector-Jacobian product (d image / d parameters)' d_image, (ray, 4) by exposed colour and transmittance.
 
-        What the mode does not see is None.
+        What the mode does not see is None, and the lens of a pinhole.
         """
         d_image = array(len(self.rays), 4)("d_image", d_image)
         seen, d, v = self._unexposed(), d_image.copy(), self.viewpoint
@@ -112,4 +113,4 @@ class Linearised(ViewedVolume):
 
         `parameters` are names of small groups or `Parameters`, one after the other.
         """
-        return self.tangents(columns_of(parameters))
+        return self.tangents(columns_of(parameters, self.camera.lens))

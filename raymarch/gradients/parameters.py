@@ -12,6 +12,7 @@ from raymarch.arguments.arrays import array, numeric, vector
 from raymarch.arguments.checks import LARGEST, Check, Wrong, one_of, shown
 from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
+from raymarch.geometry.lens import PLAIN, Lens
 from raymarch.kernels.march.mode import Mode
 
 SHAPES = {
@@ -25,21 +26,26 @@ SHAPES = {
 }
 SMALL_GROUPS = tuple(SHAPES)
 GROUPS = ("density", "colour", *SMALL_GROUPS)
-GEOMETRY = ("pose", "focal", "principal_point", "step", "box")
+CHOICES = (*GROUPS, "lens")  # whose shape is the lens's own, and which a pinhole has not
+GEOMETRY = ("pose", "focal", "principal_point", "lens", "step", "box")
 EXPOSURE = replace(vector(6), wanted=f"three gains and three offsets, up to {LARGEST:g}")
 NEUTRAL_EXPOSURE = (1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
-GROUP = one_of(*SMALL_GROUPS, cure="give directions by density or colour as rm.Parameters")
+PLAIN_HAS_NONE = "the camera is a pinhole, whose lens has no numbers; leave lens out, or give the camera an rm.Lens"
+GROUP = one_of(*SMALL_GROUPS, "lens", cure="give directions by density or colour as rm.Parameters")
 
 
-def groups_of(mode: Mode) -> tuple[str, ...]:
-    """Parameter groups that an image of this mode depends on."""
-    unseen = {"colour": not mode.colour, "background": not mode.background}
-    return tuple(name for name in GROUPS if not unseen.get(name))
+def groups_of(mode: Mode, lens: Lens = PLAIN) -> tuple[str, ...]:
+    """Parameter groups that an image of this mode, through this lens, depends on."""
+    unseen = {"colour": not mode.colour, "background": not mode.background, "lens": lens.plain}
+    return tuple(name for name in CHOICES if not unseen.get(name))
 
 
-def require_groups(names: Iterable[str], mode: Mode) -> None:
-    """Group check: RaymarchError for a group that the mode does not see."""
-    for name in sorted(set(names) & set(GROUPS) - set(groups_of(mode))):
+def require_groups(names: Iterable[str], mode: Mode, lens: Lens) -> None:
+    """Group check: RaymarchError for a group that the mode does not see, or that the lens has not."""
+    names = set(names)
+    if "lens" in names and lens.plain:
+        raise RaymarchError(PLAIN_HAS_NONE)
+    for name in sorted(names & set(GROUPS) - set(groups_of(mode))):
         raise RaymarchError(f"mode {mode.name} has no gradient by {name}, which it does not see; leave it out")
 
 
@@ -56,6 +62,7 @@ def _direction(axes: str, shape: tuple[int, ...] | None) -> Check:
 
 
 DIRECTIONS = {name: _direction(str(shape), shape) for name, shape in SHAPES.items()}
+DIRECTIONS["lens"] = _direction("(number)", None)
 DIRECTIONS["density"] = _direction("(x, y, z)", None)
 DIRECTIONS["colour"] = _direction("(x, y, z, channel)", None)
 
@@ -72,6 +79,7 @@ class Parameters:
         exposure: (6,) three gains, then three offsets: the image is gain * colour + offset.
         step: () length of a step [voxel].
         box: (3, 4) upper rows of world_from_index; a step keeps its length in the world.
+        lens: the coefficients of the camera's lens, as many as its model has; a pinhole has none.
     """
 
     density: np.ndarray | None = None
@@ -83,6 +91,7 @@ class Parameters:
     exposure: np.ndarray | None = None
     step: np.ndarray | None = None
     box: np.ndarray | None = None
+    lens: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         for name, value in list(vars(self).items()):
@@ -98,30 +107,39 @@ class Parameters:
 Columns: TypeAlias = "str | Parameters | Sequence[str | Parameters]"  # as `columns_of` reads them
 
 
-def units(group: str) -> list[Parameters]:
-    """Unit directions, one for each number of a group; RaymarchError for what is none."""
+def shape_of(group: str, lens: Lens = PLAIN) -> tuple[int, ...]:
+    """Shape of a small group; RaymarchError for what is none, and for the lens of a pinhole."""
     GROUP("parameter", group)
-    size = int(np.prod(SHAPES[group]))
-    return [Parameters(**{group: unit.reshape(SHAPES[group])}) for unit in np.eye(size)]
+    if group == "lens" and lens.plain:
+        raise RaymarchError(PLAIN_HAS_NONE)
+    return (len(lens.names),) if group == "lens" else SHAPES[group]
 
 
-def columns_of(parameters: Columns) -> list[Parameters]:
+def units(group: str, lens: Lens = PLAIN) -> list[Parameters]:
+    """Unit directions, one for each number of a group; RaymarchError as `shape_of` raises it."""
+    shape = shape_of(group, lens)
+    return [Parameters(**{group: unit.reshape(shape)}) for unit in np.eye(int(np.prod(shape)))]
+
+
+def columns_of(parameters: Columns, lens: Lens = PLAIN) -> list[Parameters]:
     """Columns of a Jacobian: a direction for each number of the groups named and each `Parameters` given."""
     several = [parameters] if isinstance(parameters, (str, Parameters)) else parameters
     if not isinstance(several, (list, tuple)) or not several:
-        names = ", ".join(SMALL_GROUPS)
+        names = ", ".join((*SMALL_GROUPS, "lens"))
         raise RaymarchError(f"parameters are {shown(parameters)}, want some of {names}, or rm.Parameters(...)")
-    return [one for each in several for one in ([each] if isinstance(each, Parameters) else units(each))]
+    return [one for each in several for one in ([each] if isinstance(each, Parameters) else units(each, lens))]
 
 
-def require_directions(dots: Parameters | Sequence[Parameters], volume: Volume) -> list[Parameters]:
-    """Directions of finite numbers, whose density and colour have the volume's shapes; else RaymarchError."""
+def require_directions(dots: Parameters | Sequence[Parameters], volume: Volume, lens: Lens) -> list[Parameters]:
+    """Directions of finite numbers in the shapes of the volume and the lens; else RaymarchError."""
     given = [dots] if isinstance(dots, Parameters) else dots
     if not isinstance(given, (list, tuple)) or not all(isinstance(dot, Parameters) for dot in given):
         raise RaymarchError(f"directions are {shown(dots)}, want rm.Parameters(...), one or a list")
-    shapes = {**SHAPES, "density": volume.density.shape, "colour": volume.features.shape}
+    shapes = {**SHAPES, "density": volume.density.shape, "colour": volume.features.shape, "lens": (len(lens.names),)}
     for dot in given:
         for name, value in vars(dot).items():
+            if name == "lens" and value is not None and lens.plain:
+                raise RaymarchError(PLAIN_HAS_NONE)
             if value is not None:
                 array(*shapes[name])(name, value)
     return list(given)

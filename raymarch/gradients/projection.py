@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from raymarch.geometry.camera import Camera
-from raymarch.geometry.lens import project, unproject_adjoint, unproject_tangent
+from raymarch.geometry.camera import Camera, border
+from raymarch.geometry.lens import unproject
 from raymarch.geometry.rays import Rays
 from raymarch.gradients.parameters import Parameters
 
@@ -19,20 +19,22 @@ def out_of_sight(camera: Camera, points: np.ndarray) -> bool:
         >>> out_of_sight(Camera.look_at((0, -4, 0)), np.array([[0.0, -5, 0]]))
         True
     """
-    local = (points - camera.position) @ camera.world_from_camera[:3, :3]
-    local[:, 2] = np.where(np.abs(local[:, 2]) > 1e-12, local[:, 2], 1e-12)
-    pixels, depth = project(local, camera.focal, camera.principal)
-    u, v = (pixels * depth[:, None]).T  # on which side of the planes through the edges, behind the camera too
-    beyond = (depth <= 0, u <= 0, v <= 0, u >= camera.width * depth, v >= camera.height * depth)
+    x, y, z = ((points - camera.position) @ camera.world_from_camera[:3, :3]).T
+    edge = unproject(border(camera.width, camera.height), camera.focal, camera.principal, camera.lens)
+    if not (edge[:, 2] < 0).all():
+        return False  # of so wide a lens no planes go through the edges
+    tangents = edge[:, :2] / -edge[:, 2:]
+    (left, low), (right, high) = tangents.min(0), tangents.max(0)
+    beyond = (z >= 0, x <= -left * z, x >= -right * z, y <= -low * z, y >= -high * z)  # behind the camera too
     return any(bool(side.all()) for side in beyond)
 
 
 class Projection:
-    """Tangent and adjoint of (pose, focal, principal point, step, box) -> (index-space rays, headings, step length).
+    """Tangent and adjoint of (pose, focal, principal point, lens, step, box) -> (index-space rays, headings, step).
 
-    A ray's pixel (u, v) is seen along `local = ((u - cu) / fu, (cv - v) / fv, -1)`, made a unit vector and turned into
-    the world; index space is the inverse of `world_from_index`. A pose moves by exp of its six numbers in camera axes
-    (Sola et al. 2018, "A micro Lie theory", right-plus).
+    A ray's pixel (u, v) is the plane point ((u - cu) / fu, (v - cv) / fv), which the lens takes to a unit vector
+    `local` in camera axes, turned into the world; index space is the inverse of `world_from_index`. A pose moves by exp
+    of its six numbers in camera axes (Sola et al. 2018, "A micro Lie theory", right-plus).
     """
 
     def __init__(self, camera: Camera, world_from_index: np.ndarray, voxel: float):
@@ -41,18 +43,10 @@ class Projection:
         self.world_from_index = np.asarray(world_from_index, float)
         self.index_from_world = np.linalg.inv(self.world_from_index)
 
-    def _local(self, rays: Rays) -> tuple[np.ndarray, np.ndarray]:
-        """Unit directions in camera axes (ray, 3), and the length (ray, 1) they had with their z at -1."""
-        local = rays.direction @ self.turn
-        return local, -1 / local[:, 2:]
-
     def tangent(self, rays: Rays, dot: Parameters) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
         """Tangent: dot_ of index-space origin and direction, of the view direction (ray, 3), and of dt."""
-        local, length = self._local(rays)
-        dot_local, dot_origin = np.zeros_like(local), np.zeros_like(local)
-        plane = (local * length)[:, :2]
-        dot_local[:, :2] = unproject_tangent(plane, self.camera.focal, dot.focal, dot.principal_point)
-        dot_local = (dot_local - local * (local * dot_local).sum(1, keepdims=True)) / length
+        local = rays.direction @ self.turn
+        dot_local, dot_origin = self._by_lens(local, dot), np.zeros_like(local)
         if dot.pose is not None:
             dot_origin += self.turn @ dot.pose[:3]
             dot_local += np.cross(dot.pose[3:], local)
@@ -70,16 +64,40 @@ class Projection:
         self, rays: Rays, origin: np.ndarray, index_direction: np.ndarray, view_direction: np.ndarray, dt: np.ndarray
     ) -> Parameters:
         """Adjoint: Parameters' d_ from d_ of index-space origin, direction, view direction (ray, 3), dt (ray,)."""
-        local, length = self._local(rays)
+        local = rays.direction @ self.turn
         linear = self.index_from_world[:3, :3]
         d_origin = origin @ linear @ self.turn
         d_local = (index_direction @ linear + view_direction) @ self.turn
         pose = np.concatenate([d_origin.sum(0), np.cross(local, d_local).sum(0)])
-        d_local = (d_local - local * (local * d_local).sum(1, keepdims=True)) / length
-        focal, principal_point = unproject_adjoint((local * length)[:, :2], self.camera.focal, d_local[:, :2])
+        by_plane, by_number = self.camera.lens.inverse_slopes(local)
+        d_plane = np.einsum("rip,ri->rp", by_plane, d_local)
+        focal = -(self.camera.lens.plane(local) * d_plane).sum(0) / self.camera.focal
+        principal_point = -d_plane.sum(0) / self.camera.focal
+        lens = None if self.camera.lens.plain else np.einsum("rin,ri->n", by_number, d_local)
         moved = np.zeros((4, 4))
         moved[:3, :3] = origin.T @ rays.origin + index_direction.T @ rays.direction
         moved[:3, 3] = origin.sum(0)
         box = -(self.index_from_world.T @ moved @ self.index_from_world.T)[:3]
         step = np.asarray(dt.sum() * self.voxel)
-        return Parameters(pose=pose, focal=focal, principal_point=principal_point, step=step, box=box)
+        return Parameters(
+            pose=pose,
+            focal=focal,
+            principal_point=principal_point,
+            lens=lens,
+            step=step,
+            box=box,
+        )
+
+    def _by_lens(self, local: np.ndarray, dot: Parameters) -> np.ndarray:
+        """dot_ of unit directions (ray, 3) in camera axes, by focal, principal point and the lens's numbers."""
+        if dot.focal is None and dot.principal_point is None and dot.lens is None:
+            return np.zeros_like(local)
+        lens, focal = self.camera.lens, np.asarray(self.camera.focal)
+        by_plane, by_number = lens.inverse_slopes(local)
+        dot_plane = np.zeros((len(local), 2))
+        if dot.focal is not None:
+            dot_plane -= lens.plane(local) / focal * dot.focal
+        if dot.principal_point is not None:
+            dot_plane -= dot.principal_point / focal
+        dot_local = np.einsum("rip,rp->ri", by_plane, dot_plane)
+        return dot_local if dot.lens is None else dot_local + by_number @ dot.lens

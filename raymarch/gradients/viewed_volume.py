@@ -80,7 +80,7 @@ class ViewedVolume(Holder):
     @property
     def groups(self) -> tuple[str, ...]:
         """Parameter groups that the image depends on."""
-        return groups_of(self.march.rule)
+        return groups_of(self.march.rule, self.camera.lens)
 
     def load(self, harmonic: int | None = None) -> None:
         """Upload of the volume, as is done at first; or of one whose colour is a single harmonic."""
@@ -111,7 +111,7 @@ class ViewedVolume(Holder):
 
     def move(self, by: Parameters) -> None:
         """Move the viewpoint by `by` from where it was made to stand; the volume's own numbers stay."""
-        (by,) = require_directions([by], self.volume)
+        (by,) = require_directions([by], self.volume, self.camera.lens)
         self._set_viewpoint(self._start.moved(by))
 
     def _set_viewpoint(self, viewpoint: Viewpoint) -> None:
@@ -142,7 +142,7 @@ class ViewedVolume(Holder):
 
     def shifted(self, dot: Parameters, h: float) -> np.ndarray:
         """Image (ray, 4) with all moved by h * dot, by the march itself: for finite differences against tangents."""
-        ((dot,), h), grid = (require_directions([dot], self.volume), number()("h", h)), self.grid
+        ((dot,), h), grid = (require_directions([dot], self.volume, self.camera.lens), number()("h", h)), self.grid
         if dot.density is not None or dot.colour is not None:
             grid = self._passes.shifted_grid(dot, h)
         moved = self.viewpoint.moved(dot, h)

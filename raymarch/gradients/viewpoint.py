@@ -44,6 +44,9 @@ class Viewpoint:
             camera = replace(camera, focal=tuple(camera.focal + h * by.focal))
         if by.principal_point is not None:
             camera = replace(camera, principal=tuple(camera.principal + h * by.principal_point))
+        if by.lens is not None:
+            coefficients = tuple(camera.lens.coefficients + h * by.lens)
+            camera = replace(camera, lens=replace(camera.lens, coefficients=coefficients))
         if by.box is not None:
             place = place.copy()
             place[:3] += h * by.box

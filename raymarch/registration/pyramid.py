@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -48,8 +49,13 @@ def _reduced(views: Views, factor: int) -> np.ndarray:
 def smaller(camera: Camera, factor: int) -> Camera:
     """Camera of an image a whole number of times smaller, its last pixels cut off where it does not divide."""
     (fu, fv), (cu, cv) = camera.focal, camera.principal
-    width, height = camera.width // factor, camera.height // factor
-    return Camera(camera.world_from_camera, (fu / factor, fv / factor), (cu / factor, cv / factor), width, height)
+    return replace(
+        camera,
+        focal=(fu / factor, fv / factor),
+        principal=(cu / factor, cv / factor),
+        width=camera.width // factor,
+        height=camera.height // factor,
+    )
 
 
 def random_pixels(image: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:

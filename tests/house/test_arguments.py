@@ -97,6 +97,11 @@ ROWS = {
         (lambda: rm.Camera(np.eye(4), (5, 5), (1, NAN), 2, 2), "principal is (1, nan)"),
         (lambda: rm.Camera(np.eye(4), (5, 5), (1, 1), 2.5, 2), "width is 2.5"),
         (lambda: rm.Camera(np.eye(4), (5, 5), (1, 1), 2, True), "height is True"),
+        (lambda: rm.Camera(np.eye(4), (5, 5), (1, 1), 2, 2, "opencv"), "lens is 'opencv', want an rm.Lens"),
+        (
+            lambda: rm.Camera(np.eye(4), (5, 5), (4, 4), 8, 8, rm.Lens("simple_radial", (-0.4,))),
+            "lens simple_radial (k1 -0.4) cannot be inverted at pixel (0.0, 0.0)",
+        ),
         (lambda: rm.Camera(np.eye(4), (5, 5), (1, 1), 1 << 20, 1 << 20), "image is 1048576 x 1048576"),
         (lambda: rm.Camera.from_fov(np.eye(4), "wide", 2, 2), "fov is 'wide'"),
         (lambda: rm.Camera.from_fov(np.eye(4), NAN, 2, 2), "fov is nan"),
@@ -143,6 +148,15 @@ ROWS = {
         (lambda: FITTER.render(CAMERA, march=None), "march is None"),
         (lambda: FITTER.run(3), "stop is 3"),
         (lambda: rm.Fitter(VIEWS, "quick", rays="all"), "rays is 'all'"),
+    ],
+    "Lens": [
+        *of_record(rm.Lens, [("model", "brown"), ("model", 3), ("model", None), ("coefficients", 3)]),
+        (lambda: rm.Lens("opencv", (0.1, 0.2)), "coefficients are (0.1, 0.2), opencv wants 5: k1, k2, k3, p1, p2"),
+        (lambda: rm.Lens("pinhole", (0.1,)), "pinhole wants none"),
+        (lambda: rm.Lens("simple_radial", NAN), "coefficients is nan"),
+        (lambda: rm.Lens("simple_radial", "k1"), "coefficients are 'k1'"),
+        (lambda: rm.Lens("simple_radial", (NAN,)), "coefficients is (nan,)"),
+        (lambda: rm.Lens("fov", (4,)), "omega is 4"),
     ],
     "Linearised": [
         (lambda: rm.Linearised(CAMERA, VOLUME), "volume is a Camera"),

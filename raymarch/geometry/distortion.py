@@ -1,0 +1,193 @@
+"""Lens distortion on the image plane: value, slopes and inverse of the field's radial and tangential polynomials.
+
+A point `a` of the plane is where a direction goes without distortion, in focal lengths, x right and y down:
+(X / Z, Y / Z), or with `ANGLES` the angle to the axis [radian] that way. The nine numbers `k` are k1, k2, k3, p1, p2,
+k4, k5, k6, r8:
+
+    a (1 + k1 s + k2 s^2 + k3 s^3 + r8 s^4) / (1 + k4 s + k5 s^2 + k6 s^3) + tangential by p1, p2,   s = |a|^2
+
+(Brown 1971; Kannala and Brandt 2006 of angles). With `FOV` the first is omega (Devernay and Faugeras 2001). From
+`reach` on, where the polynomial would turn back, its value grows in proportion to |a|. `kernels/rays/lens.py` is
+beside it.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+PINHOLE, TANGENTS, ANGLES, FOV = range(4)
+NUMBERS = 9
+TINY_OMEGA = 1e-3  # under it the first terms of the series are exact to rounding
+TURNS = 60  # of Newton's method at most; six or so are used
+FARTHEST = 1e3  # of the plane: 89.94 degrees off the axis
+WIDEST = 3.14  # of angles [radian]; what is exactly behind is on no one side
+WAYS = 24  # directions of the plane along which a fold is looked for
+
+
+def flat(kind: int, q: np.ndarray) -> np.ndarray:
+    """Plane points without distortion (..., 2) of points (..., 3), y down, z ahead."""
+    if kind != ANGLES:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return q[..., :2] / q[..., 2:]
+    across = np.linalg.norm(q[..., :2], axis=-1, keepdims=True)
+    angle = np.arctan2(across, q[..., 2:])
+    near = across < 1e-9 * np.abs(q[..., 2:])
+    scale = np.where(near, 1 / np.maximum(np.abs(q[..., 2:]), 1e-300), angle / np.maximum(across, 1e-300))
+    return q[..., :2] * scale
+
+
+def flat_slope(kind: int, q: np.ndarray) -> np.ndarray:
+    """d plane point / d point (n, 2, 3)."""
+    x, z = q[:, :2], q[:, 2]
+    out = np.zeros((len(q), 2, 3))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if kind != ANGLES:
+            out[:, :, :2] = np.eye(2) / z[:, None, None]
+            out[:, :, 2] = -x / z[:, None] ** 2
+            return out
+        square = (x * x).sum(1)
+        across, whole = np.sqrt(square), square + z * z
+        t = across / z
+        near = (z > 0) & (t < 1e-2)
+        scale = np.where(near, (1 - t**2 / 3 + t**4 / 5 - t**6 / 7) / z, np.arctan2(across, z) / across)
+        bend = np.where(
+            near, (-2 / 3 + 4 * t**2 / 5 - 6 * t**4 / 7 + 8 * t**6 / 9) / z**3, (z / whole - scale) / square
+        )
+    out[:, :, :2] = scale[:, None, None] * np.eye(2) + bend[:, None, None] * x[:, :, None] * x[:, None, :]
+    out[:, :, 2] = -x / whole[:, None]
+    return out
+
+
+def distorted(kind: int, k: np.ndarray, reach: float, a: np.ndarray) -> np.ndarray:
+    """Distorted plane points (n, 2) of undistorted ones.
+
+    Example:
+        >>> distorted(TANGENTS, np.eye(9)[0], 9.0, np.array([[0.0, 0.5]])).tolist()
+        [[0.0, 0.625]]
+    """
+    inside = np.minimum(1.0, reach / np.maximum(np.linalg.norm(a, axis=-1, keepdims=True), 1e-300))
+    return _value(kind, k, a * inside) / inside
+
+
+def slopes(kind: int, k: np.ndarray, reach: float, a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """d distorted / d point (n, 2, 2), and d distorted / d number (n, 2, 9)."""
+    size = np.maximum(np.linalg.norm(a, axis=-1, keepdims=True), 1e-300)
+    inside = np.minimum(1.0, reach / size)
+    value, by_point, by_number = _value(kind, k, a * inside), *_slopes(kind, k, a * inside)
+    along = a / size
+    grows = np.where(inside < 1, 1.0, 0.0)[..., None]  # there by |a| alone along the radius
+    radial = (value / (size * inside))[..., :, None] - by_point @ along[..., None]
+    return by_point + grows * radial * along[..., None, :], by_number / inside[..., None]
+
+
+def undistorted(kind: int, k: np.ndarray, reach: float, m: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Undistorted plane points (n, 2) of distorted ones, and what is left (n,) of the equation.
+
+    Newton's method from the centre on, its steps halved until they help and kept within `reach`.
+    """
+    a, left, step = np.zeros_like(m), np.full(len(m), np.inf), m.copy()
+    active = np.arange(len(m))
+    for _ in range(TURNS):
+        tried = a[active] + step[active]
+        tried *= np.minimum(1.0, reach / np.maximum(np.linalg.norm(tried, axis=1, keepdims=True), 1e-300))
+        gap = m[active] - _value(kind, k, tried)
+        size = np.linalg.norm(gap, axis=1)
+        better = size < left[active]
+        took = active[better]
+        a[took], left[took] = tried[better], size[better]
+        step[active[~better]] *= 0.5
+        (p, q), (r, s) = np.moveaxis(_slopes(kind, k, tried[better])[0], 0, -1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            x, y = gap[better].T
+            step[took] = np.nan_to_num(np.stack([s * x - q * y, p * y - r * x], 1) / (p * s - q * r)[:, None])
+        done = (np.abs(step[active]) <= 4e-16 * (1 + np.abs(a[active]))).all(1) | (left[active] == 0)
+        active = active[~done]
+        if not len(active):
+            break
+    return a, left
+
+
+@lru_cache(4096)  # the cameras of a set often share a lens
+def fold(kind: int, numbers: tuple[float, ...]) -> float:
+    """Radius of the undistorted plane up to which distortion can be undone: where its Jacobian is first singular."""
+    k = np.array(numbers)
+    angle = 2 * np.pi * np.arange(WAYS) / WAYS
+    ways = np.stack([np.cos(angle), np.sin(angle)], 1)
+    if kind == FOV or not k[3:5].any():
+        ways = ways[:1]  # all are alike
+    far = WIDEST if kind == ANGLES else FARTHEST
+    radii = far * np.geomspace(1e-5, 1, 320)
+
+    def turned(at: np.ndarray) -> np.ndarray:  # (n,) radii -> (n, ways)
+        with np.errstate(all="ignore"):
+            by_point = _slopes(kind, k, at[:, None, None] * ways)[0]
+            return ~(np.linalg.det(np.nan_to_num(by_point)) > 0)
+
+    wrong = np.flatnonzero(turned(radii).any(1))
+    if not len(wrong):
+        return far
+    if wrong[0] == 0:
+        return 0.0
+    low, high = radii[wrong[0] - 1], radii[wrong[0]]
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (low, middle) if turned(np.array([middle])).any() else (middle, high)
+    return float(low) * (1 - 1e-9)  # the value itself may have its pole there
+
+
+def _value(kind: int, k: np.ndarray, a: np.ndarray) -> np.ndarray:
+    s = (a * a).sum(-1, keepdims=True)
+    if kind == FOV:
+        return a * _fov(k[0], s)[0]
+    x, y = a[..., :1], a[..., 1:]
+    above, below = _radial(k, s)
+    pull = 2 * (k[3] * y + k[4] * x)
+    return a * (above / below + pull) + s * np.array([k[4], k[3]])
+
+
+def _slopes(kind: int, k: np.ndarray, a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """As `slopes`, within the reach."""
+    s = (a * a).sum(-1, keepdims=True)
+    by_number = np.zeros((*a.shape, NUMBERS))
+    outer = a[..., :, None] * a[..., None, :]
+    if kind == FOV:
+        scale, by_s, by_omega = _fov(k[0], s)
+        by_number[..., 0] = a * by_omega
+        return scale[..., None] * np.eye(2) + 2 * by_s[..., None] * outer, by_number
+    x, y = a[..., :1], a[..., 1:]
+    above, below = _radial(k, s)
+    scale = above / below
+    slope = k[0] + s * (2 * k[1] + s * (3 * k[2] + s * 4 * k[8])) - scale * (k[5] + s * (2 * k[6] + s * 3 * k[7]))
+    pull = np.array([k[4], k[3]])  # (p2, p1)
+    by_point = (scale + 2 * (k[3] * y + k[4] * x))[..., None] * np.eye(2) + 2 * (slope / below)[..., None] * outer
+    by_point = by_point + 2 * a[..., :, None] * pull + 2 * pull[:, None] * a[..., None, :]
+    powers = s ** np.array([1, 2, 3, 4])
+    by_number[..., :3] = a[..., None] * (powers[..., None, :3] / below[..., None])
+    by_number[..., 8] = a * powers[..., 3:] / below
+    by_number[..., 5:8] = -a[..., None] * (scale / below * powers[..., :3])[..., None, :]
+    by_number[..., 3] = 2 * a * y + s * np.array([0, 1])
+    by_number[..., 4] = 2 * a * x + s * np.array([1, 0])
+    return by_point, by_number
+
+
+def _radial(k: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Numerator and denominator of the radial factor at |a|^2 = s."""
+    return 1 + s * (k[0] + s * (k[1] + s * (k[2] + s * k[8]))), 1 + s * (k[5] + s * (k[6] + s * k[7]))
+
+
+def _fov(omega: float, s: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Radial factor atan(2 r tan(omega / 2)) / (omega r) with s = r^2, its slope by s, and by omega."""
+    if abs(omega) < TINY_OMEGA:
+        w = omega * omega
+        return 1 + w * (1 / 12 - s / 3), np.full_like(s, -w / 3), omega * (1 / 6 - 2 * s / 3)
+    t = 2 * np.tan(omega / 2)
+    x = t * np.sqrt(s)
+    small = x < 1e-2
+    x = np.where(small, 1.0, x)
+    z = t * t * s
+    ratio = np.where(small, 1 - z / 3 + z**2 / 5 - z**3 / 7 + z**4 / 9, np.arctan(x) / x)  # atan(x) / x
+    bend = np.where(small, -1 / 3 + 2 * z / 5 - 3 * z**2 / 7 + 4 * z**3 / 9, (1 / (1 + z) - ratio) / (2 * x * x))
+    dot_t = 1 + t * t / 4
+    return t / omega * ratio, t**3 / omega * bend, (dot_t / (1 + z) - t / omega * ratio) / omega
