@@ -11,6 +11,7 @@ import click
 from raymarch.cli import say
 from raymarch.cli.bench import bench
 from raymarch.cli.check_gradients import check_gradients
+from raymarch.cli.convert import convert
 from raymarch.cli.evaluate import evaluate
 from raymarch.cli.fit import fit
 from raymarch.cli.info import info
@@ -44,7 +45,7 @@ def cli() -> None:
     """
 
 
-for verb in (fit, evaluate, render, info, check_gradients, bench):
+for verb in (fit, evaluate, render, info, convert, check_gradients, bench):
     cli.add_command(verb)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from pathlib import Path
 
 from raymarch.errors import RaymarchError, one_line, short
 from raymarch.io.files.limits import require_file

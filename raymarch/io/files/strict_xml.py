@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from typing import Any
 from xml.etree import ElementTree
 
 from raymarch.errors import RaymarchError, one_line
@@ -30,15 +32,15 @@ def read_xml(path: str | os.PathLike[str]) -> ElementTree.Element:
         raise RaymarchError(f"{path}: has a document type or entities, want plain XML; {EXPORT}")
     if text.count("<") > MOST_TAGS:
         raise RaymarchError(f"{path}: has {text.count('<'):,} tags, want at most {MOST_TAGS:,}; split it")
-    parser = ElementTree.XMLPullParser(("start", "end"))
-    depth = 0
-    root = None
+    parser: ElementTree.XMLPullParser = ElementTree.XMLPullParser(("start", "end"))
+    depth, root = 0, None
     try:
         for at in range(0, len(text), 1 << 16):
             parser.feed(text[at : at + (1 << 16)])
-            for event, element in parser.read_events():
+            events: Iterable[Any] = parser.read_events()
+            for kind, element in events:
                 root = element if root is None else root
-                depth += 1 if event == "start" else -1
+                depth += 1 if kind == "start" else -1
                 if depth > DEEPEST:
                     raise RaymarchError(f"{path}: is nested over {DEEPEST} levels deep; {EXPORT}")
         parser.close()
@@ -46,6 +48,6 @@ def read_xml(path: str | os.PathLike[str]) -> ElementTree.Element:
         if isinstance(error, RaymarchError):
             raise
         raise RaymarchError(f"{path}: is not XML ({one_line(error)}); {EXPORT}") from error
-    if root is None:
+    if not isinstance(root, ElementTree.Element):
         raise RaymarchError(f"{path}: is not XML (no element found); {EXPORT}")
     return root

@@ -1,4 +1,4 @@
-"""Calibrations as photogrammetry has them (OpenCV axes, matrices K and P), made cameras for the images that are there."""
+"""Calibrations as photogrammetry has them (OpenCV axes, matrices K and P), made cameras for images of any size."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ class Calibration:
 def of_matrix(matrix: np.ndarray, where: str, shift: float = 0.0) -> tuple[tuple[float, float], tuple[float, float]]:
     """Focal and principal point [pixel] of a calibration matrix K (3, 3), the latter moved by `shift`.
 
-    `shift` is 0.5 where pixel centres lie at whole numbers. A camera of ours has no skew: what moves the image's edge by
-    under half a pixel is left out, and said if it is a hundredth or more.
+    `shift` is 0.5 where pixel centres lie at whole numbers. A camera of ours has no skew: what moves the image's edge
+    by under half a pixel is left out, and said if it is a hundredth or more.
 
     Raises RaymarchError, opened by `where`, for more skew, and for a matrix that is none.
 

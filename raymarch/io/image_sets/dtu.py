@@ -19,6 +19,7 @@ from raymarch.io.image_sets.frames import Frame, require_few, views_of_frames
 from raymarch.io.image_sets.holdout import held_out
 from raymarch.io.image_sets.image_folder import image_files
 from raymarch.io.image_sets.reader import Reader
+from raymarch.io.images.shrink import shrink
 
 FILES = ("cameras.npz", "cameras_sphere.npz")
 FOLDERS = ("image", "rgb", "images")
@@ -43,12 +44,12 @@ def read(
     downscale: float = 1.0,
     holdout: int = 8,
 ) -> Views:
-    """Views of a split, one a projection `world_mat_i`, in the order of the images' names; every `holdout`-th is "test".
+    """Views of a split, one a projection `world_mat_i`, in the order of their names; every `holdout`-th is "test".
 
     The world is that of `world_mat`; `scale_mat` takes the unit sphere there, whose box `Views.box` is. Silhouettes in
     the folder `mask` become alpha: what is not the object is empty. Pixel centres lie at whole numbers.
 
-    Raises RaymarchError that names the file, what is wrong and the cure: counts of cameras, images and masks that differ
+    Raises RaymarchError that names the file, what is wrong and the cure: counts of cameras, images, masks that differ
     above all.
     """
     folder = require_folder(folder)
@@ -61,8 +62,8 @@ def read(
     for what, some, place in (("images", files, inner), ("masks", masks, "mask")):
         if len(some) != len(projections) and (some or what == "images"):
             raise RaymarchError(
-                f"{source}: has {len(projections)} cameras but {folder / place} {len(some)} {what}, and their order alone"
-                " pairs them; put back what is missing, or take out what is too many"
+                f"{source}: has {len(projections)} cameras but {folder / place} {len(some)} {what}, and their order"
+                " alone pairs them; put back what is missing, or take out what is too many"
             )
     frames = []
     for i, (file, projection) in enumerate(zip(files, projections, strict=True)):
@@ -72,8 +73,9 @@ def read(
         camera = partial(calibration.camera, pose, where=where)
         frames.append(Frame(file, camera, masks[i] if masks else None))
     chosen = held_out(frames, split, holdout, source)
-    views = views_of_frames(chosen, folder, source, for_fit=for_fit, downscale=downscale, box=box)
-    return _with_silhouettes(views) if masks else views
+    if not masks:
+        return views_of_frames(chosen, folder, source, for_fit=for_fit, downscale=downscale, box=box)
+    return _with_silhouettes(views_of_frames(chosen, folder, source, for_fit=for_fit, box=box), downscale)
 
 
 def _archive(folder: Path) -> Path | None:
@@ -98,14 +100,15 @@ def _projections(path: Path) -> tuple[list[np.ndarray], np.ndarray | None]:
     return [found[f"{WORLD}{i}"][:3] for i in numbers], box
 
 
-def _with_silhouettes(views: Views) -> Views:
-    """Views whose masks are alpha."""
+def _with_silhouettes(views: Views, downscale: float) -> Views:
+    """Views whose masks are alpha, made smaller as images with alpha are: edges of silhouettes become half empty."""
+    cameras = [camera if downscale == 1 else camera.scaled(1 / downscale) for camera in views.cameras]
     images = []
-    for i in range(len(views)):
-        image, mask = views.image(i), views.mask(i)
-        shown = np.ones(image.shape[:2], bool) if mask is None else mask
-        images.append(np.concatenate([image[..., :3], np.where(shown, 255, 0)[..., None].astype(np.uint8)], axis=-1))
-    return replace(views, images=images, masks=None)
+    for i, camera in enumerate(cameras):
+        image, mask = views.image(i)[..., :3], views.mask(i)
+        alpha = np.full(image.shape[:2], 255, np.uint8) if mask is None else mask.astype(np.uint8) * np.uint8(255)
+        images.append(shrink(np.concatenate([image, alpha[..., None]], axis=-1), camera.width, camera.height))
+    return replace(views, cameras=cameras, images=images, masks=None)
 
 
 DTU = Reader("DTU", detect, read, FILES)

@@ -11,7 +11,7 @@ import numpy as np
 
 from raymarch.errors import RaymarchError, short
 from raymarch.geometry.camera import Camera
-from raymarch.geometry.lens import Lens
+from raymarch.geometry.lens import MODELS, Lens
 from raymarch.io.files.strict_json import MOST_VALUES, parse_json
 from raymarch.io.image_sets.frames import number, require_few
 from raymarch.io.volumes.hdf5_open import CURE, attributes
@@ -134,7 +134,8 @@ def camera_of(tables: Mapping[str, np.ndarray], model: str, i: int) -> Camera:
     numbers = tables["lens"][i].tolist()
     width, height = tables["sizes"][i, :2].tolist()
     pose, focal, principal = tables["world_from_camera"][i], tables["focal"][i], tables["principal"][i]
-    lens = Lens(model, tuple(numbers[: len(Lens.names_of(model))]))
+    count = len(MODELS[model].names) if model in MODELS else 0
+    lens = Lens(model, tuple(numbers[:count]))
     camera = Camera(pose, tuple(focal.tolist()), tuple(principal.tolist()), width, height, lens)
     if np.abs(camera.world_from_camera - pose).max() < 1e-9:  # made rigid once more, it may differ in the last bit
         exact = pose.copy()

@@ -122,10 +122,15 @@ class _Writer:
             array = np.concatenate(rows) if name == "points" and rows else np.array(rows, kind).reshape(-1, *row)
             arrays[name] = np.ascontiguousarray(array, kind)
         for name, array in arrays.items():
-            chunked = {"chunks": (min(len(array), 1024), *array.shape[1:]), **PACKED} if array.size and array.ndim else {}
+            chunked = (
+                {"chunks": (min(len(array), 1024), *array.shape[1:]), **PACKED} if array.size and array.ndim else {}
+            )
             self._file.create_dataset(name, data=array, **chunked)
             parts[name] = array.dtype.str, list(array.shape), hashlib.sha256(array.tobytes()).hexdigest()
-        notes = {("/", "format"): np.array(layout.FORMAT.encode()), ("/", "format_version"): np.array(layout.VERSION, "<i8")}
+        notes = {
+            ("/", "format"): np.array(layout.FORMAT.encode()),
+            ("/", "format_version"): np.array(layout.VERSION, "<i8"),
+        }
         for (_, name), value in notes.items():
             self._file.attrs.create(name, value)
         self._file.attrs.create("digest", np.array(layout.digest_of(parts, notes)))

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from raymarch.errors import RaymarchError, one_line
 from raymarch.io.image_sets.frame_file import frame_file
 from raymarch.io.image_sets.frames import require_few
-from raymarch.io.images.decode import SUFFIXES
+from raymarch.io.images.header import SUFFIXES
 
 MOST_ENTRIES = 200_000  # of a folder that are looked at
 
@@ -46,8 +46,8 @@ def inside(path: Path, root: Path, follow_links: bool) -> Path:
     except (OSError, RuntimeError) as error:
         raise RaymarchError(f"{path}: cannot be looked at ({one_line(error)}); check the path") from error
     raise RaymarchError(
-        f"{path}: leads out of {root} by a link; copy the file into it, or follow_links=True, --follow-links if you trust"
-        " the set"
+        f"{path}: leads out of {root} by a link; copy the file into it, or follow_links=True, --follow-links if you"
+        " trust the set"
     )
 
 

@@ -1,4 +1,4 @@
-"""LLFF image sets (forward-facing photographs): `poses_bounds.npy` beside the folder `images`, or `images_4` and such."""
+"""LLFF image sets (forward-facing photographs): `poses_bounds.npy` beside the folder `images` or `images_4`."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ def read(
     columns, its place, and (height, width, focal) of the full images, whatever their size is now. `Views.points` are on
     the frusta's near and far planes.
 
-    Raises RaymarchError that names the file, what is wrong and the cure: counts of poses and images that differ above all.
+    Raises RaymarchError that names the file, what is wrong and the cure: counts of poses and images that differ above
+    all.
     """
     folder = require_folder(folder)
     source = folder / FILE
@@ -66,9 +67,7 @@ def read(
         points.append(_frustum(pose, calibration, row[15:], where))
         frames.append(Frame(file, partial(calibration.camera, pose, where=where)))
     chosen = held_out(frames, split, holdout, source)
-    return views_of_frames(
-        chosen, folder, source, for_fit=for_fit, downscale=downscale, points=np.concatenate(points)
-    )
+    return views_of_frames(chosen, folder, source, for_fit=for_fit, downscale=downscale, points=np.concatenate(points))
 
 
 def _table(path: Path) -> np.ndarray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
@@ -25,7 +24,6 @@ from raymarch.io.image_sets.holdout import held_out
 from raymarch.io.image_sets.image_folder import ImageIndex
 from raymarch.io.image_sets.reader import Reader
 
-FILES = "*.xml"
 FRAME, FISHEYE = ("frame",), ("fisheye", "equidistant_fisheye")
 BIGGEST_OF_OTHERS = 1 << 16  # bytes of an XML file's beginning in which the words are looked for
 log = logging.getLogger("raymarch")
@@ -56,13 +54,14 @@ def read(
     """Views of a split, sorted by name; every `holdout`-th is "test". Cameras that were not aligned are left out.
 
     A camera's `transform` is `world_from_camera` with OpenCV's axes; its component, or chunk, says where that lies, and
-    its scale divides places, so that lengths stay the project's own. Calibrations are those of a frame or a fisheye, `cx`
-    and `cy` from the image's middle; p1 and p2 are OpenCV's p2 and p1. Labels are names of images, with suffix or not.
+    its scale divides places, so that lengths stay the project's own. Calibrations are those of a frame or a fisheye,
+    `cx` and `cy` from the image's middle; p1 and p2 are OpenCV's p2 and p1. Labels are names of images, with or without
+    suffix.
 
     Raises RaymarchError that names the file, what is wrong and the cure; for spherical and other sensors too, by name.
     """
     folder = require_folder(folder)
-    exports = _exports(folder) or sorted(folder.glob(FILES))
+    exports = _exports(folder) or sorted(folder.glob("*.xml"))
     if len(exports) != 1:
         names = named([path.name for path in exports])
         raise RaymarchError(f"{folder}: has {len(exports)} XML files ({names}), want one with cameras; move the others")
@@ -87,7 +86,7 @@ def _exports(folder: Path) -> list[Path]:
         except OSError:
             return False
 
-    return [path for path in sorted(folder.glob(FILES)) if is_one(path)]
+    return [path for path in sorted(folder.glob("*.xml")) if is_one(path)]
 
 
 def _aligned(root: Element, source: Path) -> list[Aligned]:
@@ -99,14 +98,18 @@ def _aligned(root: Element, source: Path) -> list[Aligned]:
     require_few(len(cameras), source)
     there = [each for each in cameras if each.find("transform") is not None]
     if not there:
-        raise RaymarchError(f"{source}: none of {len(cameras)} cameras is aligned (has a transform); align them, {EXPORT}")
+        raise RaymarchError(
+            f"{source}: none of {len(cameras)} cameras is aligned (has a transform); align them, {EXPORT}"
+        )
     component = Counter(each.get("component_id") for each in there).most_common(1)[0][0]
     chosen = [each for each in there if each.get("component_id") == component]
     for some, why in ((len(cameras) - len(there), "not aligned"), (len(there) - len(chosen), "of smaller components")):
         if some:
             log.warning("%s: %d of %d cameras are %s and left out", source, some, len(cameras), why)
     world = _placement(chunk, component, source)
-    calibrations = {name: _calibration(sensors.get(name), name, source) for name in {c.get("sensor_id") for c in chosen}}
+    calibrations = {
+        name: _calibration(sensors.get(name), name, source) for name in {c.get("sensor_id") for c in chosen}
+    }
     found = []
     for each in chosen:
         where = f"{source}, camera {short(each.get('label'))}: transform"
@@ -170,4 +173,4 @@ def _lens(kind: str, value: Callable[[str], float], where: str) -> Lens:
     return Lens("opencv", (k1, k2, k3, p1, p2)) if any((k1, k2, k3, p1, p2)) else Lens()
 
 
-METASHAPE = Reader("Metashape", detect, read, FILES)
+METASHAPE = Reader("Metashape", detect, read)  # by contents alone: files of this suffix mean many things

@@ -25,8 +25,6 @@ BLACK = (0.0, 0.0, 0.0)
 NUMBERS = 21  # K, R and t
 CENTRE = 0.5  # pixel centres lie at whole numbers
 LARGEST_README = 1 << 16  # bytes
-NUMBER = r"\s*(-?\d+\.?\d*(?:[eE][+-]?\d+)?)[\s,]*"
-BOX = re.compile(r"bounding box" + r"[^()]*" + (r"\(" + 3 * NUMBER + r"\)\s*") * 2, re.IGNORECASE)
 
 
 def detect(folder: Path) -> bool:
@@ -58,7 +56,9 @@ def read(
     tables = sorted(folder.glob(FILES))
     if len(tables) != 1:
         names = named([path.name for path in tables])
-        raise RaymarchError(f"{folder}: has {len(tables)} tables ({names}), want one {FILES}; choose one, move the others")
+        raise RaymarchError(
+            f"{folder}: has {len(tables)} tables ({names}), want one {FILES}; choose one, move the others"
+        )
     source, root = tables[0], folder.resolve()
     frames = []
     for where, name, numbers in _rows(source):
@@ -75,7 +75,7 @@ def read(
 
 
 def _rows(path: Path) -> list[tuple[str, str, list[float]]]:
-    """Where it stands, name and numbers of each line; RaymarchError where their count is not what the first line says."""
+    """Where it stands, name and numbers of each line; RaymarchError where the first line counts others."""
     first, _, rest = read_text(path, "a table of cameras").strip().partition("\n")
     if not re.fullmatch(r"\s*\d{1,9}\s*", first):
         raise RaymarchError(f"{path}, line 1: is {first[:60]!r}, want the number of images; {EXPORT}")
@@ -95,9 +95,10 @@ def _box(folder: Path) -> np.ndarray | None:
     """Bounding box of the README, or None."""
     for path in sorted(folder.glob("[Rr][Ee][Aa][Dd][Mm][Ee]*")):
         try:
-            found = BOX.search(read_text(path, "a README", LARGEST_README))
-            if found:
-                return require_box(np.array([float(x) for x in found.groups()]).reshape(2, 3))
+            told = read_text(path, "a README", LARGEST_README).lower().partition("bounding box")[2]
+            corners = re.findall(r"\(([^()]{5,200})\)", told)[:2]  # what is behind it in the first brackets
+            numbers = [finites(corner.replace(",", " "), 3, str(path)) for corner in corners]
+            return require_box(np.array(numbers))
         except RaymarchError:
             continue
     return None

@@ -20,7 +20,6 @@ from raymarch.io.image_sets.holdout import held_out
 from raymarch.io.image_sets.image_folder import ImageIndex
 from raymarch.io.image_sets.reader import Reader
 
-FILES = "*.csv"
 NAME = "#name"
 POSE = ("x", "y", "alt", "heading", "pitch", "roll")
 INTERNAL = ("f", "px", "py")
@@ -52,7 +51,7 @@ def read(
     Raises RaymarchError that names the file, the line, what is wrong and the cure.
     """
     folder = require_folder(folder)
-    tables = _tables(folder) or sorted(folder.glob(FILES))
+    tables = _tables(folder) or sorted(folder.glob("*.csv"))
     if len(tables) != 1:
         names = named([path.name for path in tables])
         raise RaymarchError(f"{folder}: has {len(tables)} CSV files ({names}), want one with cameras; move the others")
@@ -79,7 +78,7 @@ def _tables(folder: Path) -> list[Path]:
         columns = start.decode("utf-8-sig", "replace").partition("\n")[0].split(",")
         return {NAME, *POSE, INTERNAL[0]} <= {column.strip() for column in columns}
 
-    return [path for path in sorted(folder.glob(FILES)) if path.is_file() and is_one(path)]
+    return [path for path in sorted(folder.glob("*.csv")) if path.is_file() and is_one(path)]
 
 
 def _rows(path: Path) -> list[tuple[str, dict[str, str]]]:
@@ -123,7 +122,9 @@ def _camera(numbers: dict[str, float], pose: np.ndarray, where: str, width: int,
     k1, k2, k3, k4, p1, p2 = (numbers.get(name, 0.0) for name in LENS)
     lens = Lens("radial8", (k1, k2, k3, k4, p1, p2)) if k4 else Lens("opencv", (k1, k2, k3, p1, p2))
     ideal = not any((k1, k2, k3, k4, p1, p2))
-    return Calibration((focal, focal), principal, None, Lens() if ideal else lens).camera(pose, width, height, where=where)
+    return Calibration((focal, focal), principal, None, Lens() if ideal else lens).camera(
+        pose, width, height, where=where
+    )
 
 
-REALITYCAPTURE = Reader("RealityCapture", detect, read, FILES)
+REALITYCAPTURE = Reader("RealityCapture", detect, read)  # by contents alone: files of this suffix mean many things

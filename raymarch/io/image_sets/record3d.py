@@ -45,7 +45,8 @@ def read(
     Of the metadata `poses` are quaternions x, y, z, w and places (`world_from_camera`), `K` is a matrix column by
     column, or `perFrameIntrinsicCoeffs` are fx, fy, cx, cy of each image; `w` and `h` the size they are of.
 
-    Raises RaymarchError that names the file, what is wrong and the cure: counts of poses and images that differ above all.
+    Raises RaymarchError that names the file, what is wrong and the cure: counts of poses and images that differ above
+    all.
     """
     folder = require_folder(folder)
     source = _metadata(folder)
