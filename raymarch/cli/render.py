@@ -27,12 +27,15 @@ if TYPE_CHECKING:
 @click.option("--out", required=True, help="Folder for the PNG files.")
 @click.option("--extras", is_flag=True, help="Write depth and opacity too.")
 @options.overwrite
+@options.downscale
+@options.holdout
 @options.background
 @options.follow_links
 @options.arch
 def render(
     run: str, data: str | None, split: str, orbit: int | None, elevation: float, size: int, out: str, extras: bool,
-    overwrite: bool, background: str | None, follow_links: bool, arch: str,
+    overwrite: bool, downscale: float | None, holdout: int | None, background: str | None, follow_links: bool,
+    arch: str,
 ) -> None:  # fmt: skip
     """Render VOLUME from the cameras of an image set or on an orbit, to PNG files."""
     if (data is None) == (orbit is None):
@@ -54,7 +57,8 @@ def render(
     behind = require_colour(background or volume.background)
     named: list[tuple[str, Camera]] = []
     if data is not None:
-        views = load_views(data, split, background=behind, follow_links=follow_links, for_fit=False)
+        reading = options.reading_of(volume, downscale, holdout)
+        views = load_views(data, split, background=behind, follow_links=follow_links, for_fit=False, **reading)
         named = list(zip(views.names, views.cameras, strict=True))
     elif orbit is not None:
         cameras = orbit_of_volume(volume.box, orbit, elevation=elevation, size=size)

@@ -80,6 +80,13 @@ def doubts(views: Views) -> list[str]:
     return said
 
 
+def require_pixels(views: Views) -> None:
+    """Mask check: RaymarchError for a view all of whose pixels are masked, where each view must show some."""
+    masked = [i for i in range(len(views)) if (mask := views.mask(i)) is not None and not mask.any()]
+    if masked:
+        raise RaymarchError(f"view {named([views.names[i] for i in masked])} is masked all over; take it out")
+
+
 def require_contents(views: Views) -> None:
     """Contents check: RaymarchError where no image shows anything, so that there is nothing to fit."""
     found = contents(views)

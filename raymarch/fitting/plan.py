@@ -102,7 +102,7 @@ def plan_fit(views: Views, settings: FitSettings, box: Numbers | None, store: Im
         log.warning("%s", doubt)
     prove(settings.minimised)
     found = find_box(views, store) if box is None else box
-    memory = require_budget(settings, found, views.images.shape)
+    memory = require_budget(settings, found, (views.pixels, 4 if views.has_alpha else 3))
     placed, shape = grid_of_box(found, settings.resolution)
     hull = visual_hull(store, placed, cells_of(shape)) >= 0 if views.has_alpha and settings.hull else None
     return Plan(views, settings, placed, memory, hull)

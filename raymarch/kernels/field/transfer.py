@@ -143,11 +143,35 @@ def scalars_out(field: ti.template(), values: ti.types.ndarray(ndim=1)):
 
 
 @ti.kernel
-def images_in(images: ti.types.ndarray(dtype=ti.u8, ndim=4), store: ti.template()):  # (view, v, u, 4)
-    """Copy RGBA images to the store."""
-    for v, i, j in ti.ndrange(images.shape[0], images.shape[1], images.shape[2]):
+def image_in(image: ti.types.ndarray(dtype=ti.u8, ndim=2), store: ti.template(), first: int):  # (pixel, 4)
+    """Copy an RGBA image to the store, from its pixel `first` on."""
+    for i in range(image.shape[0]):
         for c in ti.static(range(4)):
-            store.pixels[v, i, j][c] = images[v, i, j, c]
+            store.pixels[first + i][c] = image[i, c]
+
+
+@ti.kernel
+def tiles_in(
+    places: ti.types.ndarray(dtype=ti.i32, ndim=2), tiles: ti.types.ndarray(dtype=ti.i32, ndim=2),  # see StoreFields
+    store: ti.template(),
+) -> int:  # fmt: skip
+    """Copy where the views lie (view, 4), and view and pixels that count of the tiles (tile, 2); list those with any.
+
+    Returns how many are listed.
+    """
+    for v in range(places.shape[0]):
+        for a in ti.static(range(4)):
+            store.place[v][a] = places[v, a]
+    for t in range(tiles.shape[0]):
+        store.view[t] = tiles[t, 0]
+        store.counting[t] = ti.cast(tiles[t, 1], ti.u16)
+    listed = 0
+    ti.loop_config(serialize=True)
+    for t in range(tiles.shape[0]):
+        if tiles[t, 1]:
+            store.list[listed] = t
+            listed += 1
+    return listed
 
 
 @ti.kernel

@@ -160,7 +160,7 @@ def geometry_tangent(
         dot_near, dot_far = ti.Vector.zero(float, moved.columns), ti.Vector.zero(float, moved.columns)
         dot_colour = ti.Matrix.zero(float, moved.columns, 3)
         for a in ti.static(range(3)):
-            for c in ti.static(range(moved.columns)):
+            for c in range(moved.columns):
                 if a == enters:
                     dot_near[c] = -(moved.dot_origin[r, c][a] + near * moved.dot_index_direction[r, c][a]) / d[a]
                 if a == leaves:
@@ -186,7 +186,7 @@ def geometry_tangent(
                 by_position, by_heading = ti.Matrix.zero(float, 3, 3), ti.Matrix.zero(float, 3, 3)
                 if contributes(variant, weight, min_weight):
                     colour, by_position, by_heading = colour_slopes(grid, variant, cell, f, Y, slope_of_Y)
-                for c in ti.static(range(moved.columns)):
+                for c in range(moved.columns):
                     dot_step = stretch * moved.dot_dt[c]
                     dot_t = dot_near[c] + (begins + 0.5 * wide) * dot_step
                     dot_width = wide * dot_step
@@ -205,7 +205,7 @@ def geometry_tangent(
                     dot_T[c] = dot_after
                 T = T_after
                 k += 1
-        for c in ti.static(range(moved.columns)):
+        for c in range(moved.columns):
             image = ti.Vector([dot_colour[c, 0], dot_colour[c, 1], dot_colour[c, 2], 0.0])
             seen = background_of(variant, background)
             image += dot_T[c] * ti.Vector([seen[0], seen[1], seen[2], 1.0])

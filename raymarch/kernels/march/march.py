@@ -194,7 +194,7 @@ def march_tangent(
                 colour = ti.Vector.zero(float, 4)
                 if on:
                     colour = colour_at(grid, variant, cell, f, Y, raw)
-                for e in ti.static(range(dot_grid.columns)):
+                for e in range(dot_grid.columns):
                     dot_weight, dot_T_after = variant.mode.tangent(T, tau, dot_T[e], by_x * dot_x[e])
                     for c in ti.static(range(3)):
                         dot_colour[e, c] += dot_weight * colour[c]
@@ -203,7 +203,7 @@ def march_tangent(
                     if on:
                         dot_features = gather(dot_grid.features, cell, f)
                         slope = weight * activation.colour_slope(variant, colour)
-                        for e in ti.static(range(dot_grid.columns)):
+                        for e in range(dot_grid.columns):
                             for b in ti.static(range((grid.degree + 1) ** 2)):
                                 for c in ti.static(range(3)):
                                     dot_colour[e, c] += (
@@ -212,6 +212,6 @@ def march_tangent(
                 T = T_after
                 k += 1
         seen = background_of(variant, background)
-        for e in ti.static(range(dot_grid.columns)):
+        for e in range(dot_grid.columns):
             image = ti.Vector([dot_colour[e, 0], dot_colour[e, 1], dot_colour[e, 2], 0.0])
             dot_image[r, e] = image + dot_T[e] * ti.Vector([seen[0], seen[1], seen[2], 1.0])
