@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 @options.overwrite
 @options.background
 @options.follow_links
-@click.option("--downscale", type=float, default=1.0, help="Make images so many times smaller for good.")
-@click.option("--holdout", type=int, help="Of a set without splits hold every so many-th view out.  [default: 8]")
+@options.downscale
+@options.holdout
 @options.as_json
 def convert(
     data: str,
@@ -28,7 +28,7 @@ def convert(
     overwrite: bool,
     background: str | None,
     follow_links: bool,
-    downscale: float,
+    downscale: float | None,
     holdout: int | None,
     as_json: bool,
 ) -> None:
@@ -40,7 +40,7 @@ def convert(
 
     splits = conversion.convert(
         data, out, overwrite=overwrite, background=background, follow_links=follow_links,
-        downscale=downscale, holdout=holdout, seen=seen,
+        downscale=1.0 if downscale is None else downscale, holdout=holdout, seen=seen,
     )  # fmt: skip
     size = Path(out).stat().st_size
     if as_json:

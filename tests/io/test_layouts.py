@@ -290,7 +290,7 @@ CHANGES = {  # file, what is replaced in it, by what, and what is said
     "an absolute name in CSV": ("RealityCapture", "cameras.csv", "IMG_0003.png", "C:\\\\x\\\\y.png", "is absolute"),
     "an entity": ("Metashape", "cameras.xml", "<document", '<!DOCTYPE a [<!ENTITY b "c">]><document', "document type"),
     "no scale": ("Metashape", "cameras.xml", "<scale>4.0", "<scale>0", "scale is 0"),
-    "another lens": ("Metashape", "cameras.xml", 'n type="frame"', 'n type="spherical"', "is of type 'spherical', want"),
+    "another lens": ("Metashape", "cameras.xml", 'n type="frame"', 'n type="spherical"', "is of type 'spherical'"),
     "b2": ("Metashape", "cameras.xml", "<b1>", "<b2>0.5</b2><b1>", "has b2"),
     "no transforms": ("Metashape", "cameras.xml", "transform>", "x>", "none of 10 cameras is aligned"),
     "a truncated XML": ("Metashape", "cameras.xml", r"</cameras>[\s\S]*", "", "is not XML"),
@@ -436,7 +436,7 @@ def test_images_of_another_aspect_are_refused(kind, tmp_path):
     if kind in ("Middlebury", "NSVF", "DTU", "RealityCapture"):  # which tell no size
         rm.load_views(folder, "all") if kind != "DTU" else refused(folder, "mask is 8 x 6 but its image 16 x 6")
         return
-    refused(folder, "image is 16 x 6 pixels but its calibration for 8 x 6, of another aspect")
+    refused(folder, "w x h is 8 x 6 but the image has 16 x 6 pixels, another shape")
 
 
 # Mutated files, 2,000 for each reader.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,12 +12,29 @@ import numpy as np
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import Lens
-from raymarch.io.image_sets.plausible import require_plausible
+from raymarch.io.image_sets.intrinsics import sized
 
 OPENCV = np.diag([1.0, -1.0, -1.0, 1.0])  # camera axes of OpenCV: x right, y down, looking along z
 FAR = 1000  # times the cameras' spread: from there on single precision loses pixels
 SKEW = 0.01  # pixels that it moves the image's edge by, too few to say
 MOST_SKEW = 0.5
+
+
+@contextmanager
+def naming(where: str) -> Iterator[None]:
+    """Context whose RaymarchErrors open with `where`.
+
+    Example:
+        >>> with naming("cameras.csv, line 3"):
+        ...     Lens("thin")
+        Traceback (most recent call last):
+        raymarch.errors.RaymarchError: cameras.csv, line 3: lens: model is 'thin', want ...
+    """
+    try:
+        yield
+    except RaymarchError as error:
+        text = str(error)
+        raise RaymarchError(text if text.startswith(where) else f"{where}: {text}") from None
 
 
 @dataclass(frozen=True)
@@ -44,28 +62,9 @@ class Calibration:
 
         Raises RaymarchError, opened by `where`, for another aspect, and for what no camera has.
         """
-        try:
-            sx, sy = self._scale(width, height)
-            focal = self.focal[0] * sx, self.focal[1] * sy
-            principal = self.principal[0] * sx, self.principal[1] * sy
-            require_plausible(focal, principal, width, height, where)
-            return Camera(world_from_camera, focal, principal, width, height, self.lens)
-        except RaymarchError as error:
-            text = str(error)
-            raise RaymarchError(text if text.startswith(where) else f"{where}: {text}") from None
-
-    def _scale(self, width: int, height: int) -> tuple[float, float]:
-        if self.size is None:
-            return 1.0, 1.0
-        w, h = self.size
-        if not (0 < w < 1e9 and 0 < h < 1e9):
-            raise RaymarchError(f"the size of its images is {w:g} x {h:g}, want positive numbers; export it again")
-        if abs(width - height * w / h) > 1.0 + w / h:  # each side is rounded, or cut, to whole pixels
-            raise RaymarchError(
-                f"image is {width} x {height} pixels but its calibration for {w:g} x {h:g}, of another aspect;"
-                " take the images that were calibrated, or resize them without cutting"
-            )
-        return width / w, height / h
+        full = self.size or (width, height)
+        with naming(where):
+            return sized(world_from_camera, self.focal, self.principal, full, self.lens, (width, height), where)
 
 
 def of_matrix(matrix: np.ndarray, where: str, shift: float = 0.0) -> tuple[tuple[float, float], tuple[float, float]]:

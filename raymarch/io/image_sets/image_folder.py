@@ -65,7 +65,7 @@ class ImageIndex:
     Of several files of a name that in the folder itself comes first, then that in `images`, then by folder.
 
     Example:
-        >>> Path("images").mkdir()
+        >>> Path("images").mkdir(exist_ok=True)
         >>> Path("images/a.JPG").touch()
         >>> ImageIndex(Path(".")).file("A", "cameras.csv, line 2").name
         'a.JPG'

@@ -18,7 +18,8 @@ from raymarch.geometry.lens import Lens
 from raymarch.io.files.limits import require_folder
 from raymarch.io.files.strict_text import EXPORT, finite, finites
 from raymarch.io.files.strict_xml import read_xml
-from raymarch.io.image_sets.calibration import OPENCV, Calibration, near_origin
+from raymarch.io.image_sets.calibration import OPENCV, Calibration, naming, near_origin
+from raymarch.io.image_sets.camera_models import brown
 from raymarch.io.image_sets.frames import Frame, require_few, views_of_frames
 from raymarch.io.image_sets.holdout import held_out
 from raymarch.io.image_sets.image_folder import ImageIndex
@@ -163,14 +164,14 @@ def _calibration(sensor: Element | None, name: str | None, source: Path) -> Cali
 
 
 def _lens(kind: str, value: Callable[[str], float], where: str) -> Lens:
-    k1, k2, k3, k4, p2, p1 = (value(key) for key in ("k1", "k2", "k3", "k4", "p1", "p2"))
+    *radial, p2, p1 = (value(key) for key in ("k1", "k2", "k3", "k4", "p1", "p2"))
     if kind in FISHEYE:
         if p1 or p2:
             raise RaymarchError(f"{where}: a fisheye with p1 or p2, which no lens of ours has; optimise without them")
-        return Lens("fisheye", (k1, k2, k3, k4))
-    if k4:
-        return Lens("radial8", (k1, k2, k3, k4, p1, p2))
-    return Lens("opencv", (k1, k2, k3, p1, p2)) if any((k1, k2, k3, p1, p2)) else Lens()
+        with naming(where):
+            return Lens("fisheye", tuple(radial))
+    with naming(where):
+        return brown(radial, (p1, p2))
 
 
 METASHAPE = Reader("Metashape", detect, read)  # by contents alone: files of this suffix mean many things

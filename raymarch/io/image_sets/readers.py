@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from raymarch.arguments.checks import optional
 from raymarch.arguments.extensions import listed
+from raymarch.io.image_sets.colmap import COLMAP
 from raymarch.io.image_sets.dtu import DTU
 from raymarch.io.image_sets.hdf5_set import HDF5_SET
 from raymarch.io.image_sets.llff import LLFF
@@ -15,9 +16,12 @@ from raymarch.io.image_sets.polycam import POLYCAM
 from raymarch.io.image_sets.reader import Reader
 from raymarch.io.image_sets.realitycapture import REALITYCAPTURE
 from raymarch.io.image_sets.record3d import RECORD3D
+from raymarch.io.image_sets.transforms import TRANSFORMS
 
 READERS = [
     NERF_SYNTHETIC,
+    TRANSFORMS,
+    COLMAP,
     LLFF,
     MIDDLEBURY,
     DTU,

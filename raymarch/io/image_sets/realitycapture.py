@@ -11,10 +11,10 @@ import numpy as np
 from raymarch.data.views import Views
 from raymarch.errors import RaymarchError, named
 from raymarch.geometry.camera import Camera
-from raymarch.geometry.lens import Lens
 from raymarch.io.files.limits import require_folder
 from raymarch.io.files.strict_text import EXPORT, finite, read_text
-from raymarch.io.image_sets.calibration import Calibration, near_origin
+from raymarch.io.image_sets.calibration import Calibration, naming, near_origin
+from raymarch.io.image_sets.camera_models import brown
 from raymarch.io.image_sets.frames import Frame, require_few, views_of_frames
 from raymarch.io.image_sets.holdout import held_out
 from raymarch.io.image_sets.image_folder import ImageIndex
@@ -119,12 +119,11 @@ def _camera(numbers: dict[str, float], pose: np.ndarray, where: str, width: int,
     side = max(width, height)
     focal = numbers.get("f", 0.0) * side / FILM
     principal = numbers.get("px", 0.0) * side + width / 2, numbers.get("py", 0.0) * side + height / 2
-    k1, k2, k3, k4, p1, p2 = (numbers.get(name, 0.0) for name in LENS)
-    lens = Lens("radial8", (k1, k2, k3, k4, p1, p2)) if k4 else Lens("opencv", (k1, k2, k3, p1, p2))
-    ideal = not any((k1, k2, k3, k4, p1, p2))
-    return Calibration((focal, focal), principal, None, Lens() if ideal else lens).camera(
-        pose, width, height, where=where
-    )
+    *radial, p1, p2 = (numbers.get(name, 0.0) for name in LENS)
+    with naming(where):
+        lens = brown(radial, (p1, p2))
+    calibration = Calibration((focal, focal), principal, None, lens)
+    return calibration.camera(pose, width, height, where=where)
 
 
 REALITYCAPTURE = Reader("RealityCapture", detect, read)  # by contents alone: files of this suffix mean many things
