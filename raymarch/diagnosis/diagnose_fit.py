@@ -51,7 +51,8 @@ def diagnose_fit(volume: Volume, train: Views, test: Views | None = None) -> tup
 
 def of_volume(volume: Volume, views: Views) -> list[Finding]:
     """Findings that need no rendering, quick enough for the end of each fit."""
-    found = [floaters.loose(volume), floaters.before_cameras(volume, views.cameras), _unseen(volume, views)]
+    inner = volume.nested(0)
+    found = [floaters.loose(inner), floaters.before_cameras(volume, views.cameras), _unseen(inner, views)]
     return [each for each in found if each is not None]
 
 

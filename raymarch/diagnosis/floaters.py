@@ -80,7 +80,8 @@ def pieces(full: np.ndarray) -> np.ndarray:
 
 def before_cameras(volume: Volume, cameras: Sequence[Camera]) -> Finding | None:
     """Matter right before the cameras, where nothing that is wanted can be."""
-    sigma, index_from_world = volume.sigma(), np.linalg.inv(volume.world_from_index)
+    boxes = [volume.nested(n) for n in range(volume.boxes)]
+    densities = [(box.sigma(), np.linalg.inv(box.world_from_index)) for box in boxes]
     middle = volume.box.mean(0)
     lost = []
     for camera in cameras[:: max(len(cameras) // 48, 1)]:
@@ -89,9 +90,12 @@ def before_cameras(volume: Volume, cameras: Sequence[Camera]) -> Finding | None:
         reach = NEAR * float(np.linalg.norm(middle - camera.position))
         along = (np.arange(SAMPLES) + 0.5) / SAMPLES * reach
         places = camera.position + direction[:, None] * along[:, None]
-        index = np.rint(places @ index_from_world[:3, :3].T + index_from_world[:3, 3]).astype(int)
-        inside = np.all((index >= 0) & (index < sigma.shape), axis=-1)
-        found = np.where(inside, sigma[tuple(np.moveaxis(np.where(inside[..., None], index, 0), -1, 0))], 0)
+        found, known = np.zeros(places.shape[:2]), np.zeros(places.shape[:2], bool)
+        for sigma, index_from_world in densities:  # the innermost first, which has the say
+            index = np.rint(places @ index_from_world[:3, :3].T + index_from_world[:3, 3]).astype(int)
+            inside = np.all((index >= 0) & (index < sigma.shape), axis=-1) & ~known
+            found[inside] = sigma[tuple(index[inside].T)]
+            known |= inside
         lost.append(float((1 - np.exp(-np.clip(found.sum(1) * reach / SAMPLES, 0, 50))).mean()))
     if np.mean(lost) < OPAQUE and np.max(lost) < 10 * OPAQUE:
         return None

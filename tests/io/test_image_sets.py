@@ -200,10 +200,6 @@ def test_a_folder_that_is_none_is_refused(tmp_path):
 
 
 LOOKS = {
-    "LLFF (poses_bounds.npy)": ["poses_bounds.npy", "images/a.jpg"],
-    "Middlebury (*_par.txt)": ["t_par.txt", "t0001.png"],
-    "DTU or IDR (cameras.npz)": ["cameras_sphere.npz", "image/0.png"],
-    "NSVF or BlendedMVS (intrinsics.txt, pose/)": ["pose/0_a.txt", "rgb/0_a.png"],
     "MVSNet or BlendedMVS (cams/*_cam.txt)": ["cams/0_cam.txt", "images/0.jpg"],
     "Bundler (bundle.out)": ["bundle/bundle.out"],
     "VisualSFM (*.nvm)": ["model.nvm"],
@@ -313,7 +309,7 @@ BAD_KEYS = {
     "other shape": ({"w": 16, "h": 6}, "w x h is 16 x 6 but the image has 8 x 6 pixels, another shape; resize"),
     "turned": (
         {"w": 60, "h": 80},
-        "w x h is 60 x 80 but the image has 8 x 6 pixels, another shape; is it turned by EXIF",
+        "w x h is 60 x 80 but the image has 8 x 6 pixels, another shape; resize the image",
     ),
     "no size": ({"w": 0}, "w x h is 0 x 6 but the image has 8 x 6"),
     "no lens": ({"camera_model": "FISHEYE624"}, "camera_model is 'FISHEYE624', want PINHOLE, "),

@@ -94,7 +94,7 @@ def read(
             raise RaymarchError(
                 f"{where}: has camera {image.camera}, which is not among the cameras; export both again"
             )
-        camera = partial(camera_of_image, model.cameras[image.camera], image, f"{where} ({file.stem})")
+        camera = partial(camera_of_image, model.cameras[image.camera], image, f"{where} ({file.stem})", file)
         frames.append(Frame(file, camera, _mask(inside, file, root, follow_links)))
     there = present([frame.file for frame in frames], source)
     frames = held_out([frames[i] for i in there], split, holdout, source)
@@ -165,13 +165,15 @@ def _mask(inside: Path, file: Path, root: Path, follow_links: bool) -> Path | No
     return None
 
 
-def camera_of_image(camera: ModelCamera, image: ModelImage, where: str, width: int, height: int) -> Camera:
+def camera_of_image(camera: ModelCamera, image: ModelImage, where: str, file: Path, width: int, height: int) -> Camera:
     """Camera of a model's image for the size that its file has; else RaymarchError, opened by `where`."""
     p, focals = camera.parameters, camera.model.focals
     full, principal = (camera.width, camera.height), p[focals : focals + 2]
     pose = world_from_camera(image, where)
     try:
-        return sized(pose, (p[0], p[focals - 1]), principal, full, lens_of(camera.model, p), (width, height), where)
+        return sized(
+            pose, (p[0], p[focals - 1]), principal, full, lens_of(camera.model, p), (width, height), where, file
+        )
     except RaymarchError as error:
         text = str(error)
         raise RaymarchError(text if text.startswith(where) else f"{where}: {text}") from None

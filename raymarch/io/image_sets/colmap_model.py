@@ -17,7 +17,6 @@ PLACES = [  # where models lie, seen from the set; of the first place that has a
     ("sparse/", "sparse/*/"),
     ("colmap/", "colmap/sparse/", "colmap/sparse/*/"),
     ("dense/", "dense/sparse/", "dense/*/sparse/"),
-    ("[0-9]*/",),  # seen from sparse
 ]
 KINDS = ("bin", "txt")  # the first is taken where both are there
 MOST_MODELS = 100  # that are looked at

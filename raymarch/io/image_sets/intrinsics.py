@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,11 @@ import numpy as np
 from raymarch.errors import RaymarchError, short
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import Lens
-from raymarch.io.image_sets.camera_models import UNDISTORT, simplest
+from raymarch.io.image_sets.camera_models import UNDISTORT, brown, simplest
 from raymarch.io.image_sets.frames import matrix, number
 from raymarch.io.image_sets.plausible import require_plausible
+from raymarch.io.image_sets.turned import QUARTERS, turned_upright
+from raymarch.io.images.header import header
 
 DISTORTION = ("k1", "k2", "k3", "k4", "p1", "p2")
 PERSPECTIVE = ("PINHOLE", "SIMPLE_PINHOLE", "SIMPLE_RADIAL", "RADIAL", "OPENCV")
@@ -24,7 +27,9 @@ UNREAD = ("ftheta_p0", "latlong", "equirectangular", "orthographic")  # lenses o
 AXES = {"from_na": (1, -1, -1), "from_mitsuba": (-1, 1, -1)}  # what camera axes are times ours, other than OpenGL's
 
 
-def camera_by_keys(settings: ChainMap[str, Any], width: int, height: int, where: str) -> Camera:
+def camera_by_keys(
+    settings: ChainMap[str, Any], width: int, height: int, where: str, file: Path | None = None
+) -> Camera:
     """Camera of a frame by the keys of its file.
 
     Args:
@@ -35,6 +40,7 @@ def camera_by_keys(settings: ChainMap[str, Any], width: int, height: int, where:
             `camera_model` or `is_fisheye`; `w`, `h` [pixel] of the image that these are of, if not of this one.
         width, height: of its image [pixel].
         where: opens every message.
+        file: of the image, as of `sized`.
 
     Raises RaymarchError for a number that is missing, none, or that no lens has, and a lens that is not read.
 
@@ -51,7 +57,7 @@ def camera_by_keys(settings: ChainMap[str, Any], width: int, height: int, where:
         principal = [
             number(settings.get(f"c{a}", size / 2), f"{where}: c{a}") for a, size in zip("xy", full, strict=True)
         ]
-        return sized(pose, focal, principal, full, lens, (width, height), where)
+        return sized(pose, focal, principal, full, lens, (width, height), where, file)
     except RaymarchError as error:
         text = str(error)
         raise RaymarchError(text if text.startswith(where) else f"{where}: {text}") from None
@@ -65,6 +71,7 @@ def sized(
     lens: Lens,
     size: tuple[int, int],
     where: str,
+    file: Path | None = None,
 ) -> Camera:
     """Camera of an image, from intrinsics of the same image at another size.
 
@@ -74,20 +81,32 @@ def sized(
         lens: of it, the same at any size.
         size: (width, height) of the image, smaller or larger than `full` by any factor, sides rounded as they may be.
         where: opens the messages.
+        file: of the image. Where that is turned by EXIF and `full` is its size before, as of programs that do not look
+            at EXIF, the camera is turned with it.
 
     Raises RaymarchError for intrinsics that no lens has, and an image of another shape.
     """
     wide, high = full
-    if not (wide > 0 and high > 0) or abs(size[0] * high - size[1] * wide) > wide + high:
-        turned = "; is it turned by EXIF?" if abs(size[0] * wide - size[1] * high) <= wide + high else ""
+    if not _alike(full, size) and _alike(full, size[::-1]) and file is not None:
+        quarters = QUARTERS.get(header(file).orientation)
+        if quarters is not None:
+            flat = sized(world_from_camera, focal, principal, full, lens, size[::-1], where)
+            return turned_upright(flat, quarters)
+    if not _alike(full, size):
         raise RaymarchError(
-            f"{where}: w x h is {wide:g} x {high:g} but the image has {size[0]} x {size[1]} pixels,"
-            f" another shape{turned}; resize the image or correct the numbers"
+            f"{where}: w x h is {wide:g} x {high:g} but the image has {size[0]} x {size[1]} pixels, another shape;"
+            " resize the image or correct the numbers"
         )
     require_plausible(focal, principal, round(wide), round(high), where)
     x, y = size[0] / wide, size[1] / high  # 1 and 1 change no bit
     focal, principal = (focal[0] * x, focal[1] * y), (principal[0] * x, principal[1] * y)
     return Camera(world_from_camera, focal, principal, *size, lens)
+
+
+def _alike(full: Sequence[float], size: Sequence[int]) -> bool:
+    """Whether an image of one size may be one of the other made smaller or larger, its sides rounded."""
+    wide, high = full
+    return min(full) > 0 and abs(size[0] * high - size[1] * wide) <= wide + high
 
 
 def _focal(settings: ChainMap[str, Any], full: Sequence[float], where: str) -> tuple[float, float]:
@@ -156,7 +175,7 @@ def _lens(settings: ChainMap[str, Any], where: str) -> Lens:
     name, count = FEWER.get(model, ("", 0))
     if count and not any(values[count:]):
         return simplest(name, values[:count])
-    return simplest("radial8", values) if k[3] else simplest("opencv", (*k[:3], *p))
+    return brown(k, p)
 
 
 def _distortion(settings: ChainMap[str, Any], where: str) -> list[float]:

@@ -52,16 +52,20 @@ def read(
     for i, frame in enumerate(listed):
         file = frame_file(folder, root, frame.get("file_path"), f"{path}, frame {i}", follow_links)
         where = f"{path}, frame {i} ({file.stem})"
-        frames.append(Frame(file, partial(camera_by_keys, ChainMap(frame, document), where=where)))
+        frames.append(Frame(file, partial(camera_by_keys, ChainMap(frame, document), where=where, file=file)))
     return views_of_frames(frames, folder, path, for_fit=for_fit, downscale=downscale)
 
 
+def splits(folder: Path) -> list[str]:
+    """Names of the splits of a set."""
+    return sorted(path.stem.removeprefix("transforms_") for path in folder.glob(FILES))
+
+
 def _transforms_path(folder: Path, split: str) -> Path:
-    splits = sorted(path.stem.removeprefix("transforms_") for path in folder.glob(FILES))
-    if split in splits:
+    if split in (there := splits(folder)):
         return folder / f"transforms_{split}.json"
-    have = f"it has the splits {', '.join(splits)}"
+    have = f"it has the splits {', '.join(there)}"
     raise RaymarchError(f"{folder}: there is no transforms_{split}.json, {have}; choose or add one")
 
 
-NERF_SYNTHETIC = Reader("NeRF-synthetic", detect, read, FILES)
+NERF_SYNTHETIC = Reader("NeRF-synthetic", detect, read, FILES, splits=splits)

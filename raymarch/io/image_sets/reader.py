@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
-from raymarch.arguments.checks import Check, whole
+from raymarch.arguments.checks import Check, optional, whole
 from raymarch.arguments.declared import held
 from raymarch.arguments.extensions import NAME, called, hold_parts, part, recognises, require_one
 from raymarch.data.views import Views
@@ -41,6 +41,8 @@ class Reader:
             recognises but that has one is left to `read`, which says what is wrong with it.
         specificity: of two readers that claim a folder the one with more reads it: a layout that is a special case of
             another has one more.
+        splits: `splits(folder)`, the names of the splits that a set has, of which `raymarch convert` writes all; if not
+            given it tries train, val and test.
 
     Paths come as pathlib.Path. The background that a user asks for is put on the views afterwards. Whatever a function
     raises becomes a RaymarchError that names the reader and the function, and so does what is no Views.
@@ -63,6 +65,7 @@ class Reader:
     read: Callable[..., Views] = held(part("read(folder, split, **options)", "rm.Views"), None)
     files: Sequence[str] = held(Check("patterns of file names such as transforms_*.json", _patterns), ())
     specificity: int = held(whole(0, 1000), 1)
+    splits: Callable[[Path], Sequence[str]] | None = held(optional(part("splits(folder)", "a list of texts")), None)
 
     def __post_init__(self) -> None:
         hold_parts(self)

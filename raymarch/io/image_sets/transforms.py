@@ -70,7 +70,7 @@ def read(
         file = frame_file(folder, root, keys.get("file_path"), where, follow_links)
         mask = keys.get("mask_path")
         mask = None if mask is None else frame_file(folder, root, mask, where, follow_links, key="mask_path")
-        camera = partial(camera_by_keys, ChainMap(keys, document), where=f"{where} ({file.stem})")
+        camera = partial(camera_by_keys, ChainMap(keys, document), where=f"{where} ({file.stem})", file=file)
         frames.append(Frame(file, camera, mask))
     there = present([frame.file for frame in frames], path)
     frames = [frames[i] for i in there]
