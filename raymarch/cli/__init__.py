@@ -11,11 +11,8 @@ import click
 from raymarch.cli import say
 from raymarch.cli.bench import bench
 from raymarch.cli.check_gradients import check_gradients
-<<<<<<< HEAD
-from raymarch.cli.doctor import doctor
-=======
 from raymarch.cli.convert import convert
->>>>>>> i12-formats
+from raymarch.cli.doctor import doctor
 from raymarch.cli.evaluate import evaluate
 from raymarch.cli.fit import fit
 from raymarch.cli.info import info
@@ -49,11 +46,7 @@ def cli() -> None:
     """
 
 
-<<<<<<< HEAD
-for verb in (fit, evaluate, render, doctor, info, check_gradients, bench):
-=======
-for verb in (fit, evaluate, render, info, convert, check_gradients, bench):
->>>>>>> i12-formats
+for verb in (fit, evaluate, render, doctor, info, convert, check_gradients, bench):
     cli.add_command(verb)
 
 

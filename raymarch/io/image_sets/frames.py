@@ -16,7 +16,7 @@ from raymarch.errors import RaymarchError, named, short
 from raymarch.geometry.camera import Camera
 from raymarch.io.image_sets.frame_file import present, say_doubled, unique_names
 from raymarch.io.image_sets.plausible import doubt
-from raymarch.io.images.decode import WORKERS, decode, decode_mask, headers
+from raymarch.io.images.decode import WORKERS, decode, decode_mask, headers, require_room
 
 log = logging.getLogger("raymarch")
 
