@@ -12,6 +12,7 @@ import click
 from raymarch.cli import options, say
 
 if TYPE_CHECKING:
+    from raymarch.data.views import Views
     from raymarch.fitting.fitter import Fit, Fitter
     from raymarch.fitting.keep import Kept
 
@@ -88,7 +89,6 @@ def fit(
     what there was when stopped. 1: it is elsewhere, as is said, or its numbers ran away, or there is none.
     """
     from raymarch import runtime
-    from raymarch.diagnosis.diagnose_fit import of_volume
     from raymarch.errors import RaymarchError
     from raymarch.fitting import fitter, forecast
     from raymarch.fitting.interrupt import asked_to_stop
@@ -130,20 +130,22 @@ def fit(
             cure = ", give it more time" if "time" in result.ended else ""
             raise RaymarchError(f"nothing was fitted: {result.ended}; {out} is untouched{cure}")
         kept = keep(result.volume, out, overwrite)
-    for finding in of_volume(result.volume, views):
-        say.note(f"note: {finding.message}; {finding.cure}")
-    _report(result, kept, as_json)
+    _report(result, kept, views, as_json)
     return 1 if kept.why or result.ended.startswith(NOT_FINITE) else 0
 
 
-def _report(result: Fit, kept: Kept, as_json: bool) -> None:
+def _report(result: Fit, kept: Kept, views: Views, as_json: bool) -> None:
     """What came of it: notes to stderr, the result to stdout."""
+    from raymarch.diagnosis.diagnose_fit import of_volume
+
     lower, upper = result.box.tolist()
     ended = f"; {result.ended}" if result.ended != "done" else ""
     corners = ",".join(f"{v:.3g}" for v in (*lower, *upper))
     say.note(f"box {corners} (--box overrides){ended}")
     if kept.why:
         say.note(f"raymarch: {kept.why}")
+    for finding in of_volume(result.volume, views):
+        say.note(f"note: {finding.message}; {finding.cure}")
     last = result.history[-1]
     if as_json:
         options.print_json(

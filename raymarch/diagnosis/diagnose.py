@@ -56,14 +56,14 @@ class Examination(NamedTuple):
     points: np.ndarray
 
 
-def examine(views: Views, box: np.ndarray | None) -> Examination:
-    """Diagnosis as `diagnose` gives it, with what a picture of it needs."""
+def examine(views: Views, box: np.ndarray | None, points: list[Features] | None = None) -> Examination:
+    """Diagnosis as `diagnose` gives it, with what a picture of it needs; feature points may be known already."""
     if len(views) > MOST_VIEWS:
-        views = views[np.linspace(0, len(views) - 1, MOST_VIEWS).astype(int)]
+        points, views = None, views[np.linspace(0, len(views) - 1, MOST_VIEWS).astype(int)]
     findings: list[Finding | None] = [
         Finding("contents", "warning", said, "see to how they were exported") for said in doubts(views)
     ]
-    points = features_of(views)
+    points = features_of(views) if points is None else points
     findings += [sharpness.duplicates(views), encoding.alpha_kind(views), encoding.colour_space(views, points)]
     given = views.box if box is None else np.asarray(box)
     of_cameras, crossings = _of_cameras(views, points, given)
@@ -79,7 +79,8 @@ def _of_cameras(
         return [Finding("one-view", "error", "there is only one view", "take more, from all around")], nothing
     matches = match(points, neighbours(views.cameras))
     if len(matches) < FEWEST * len(views):
-        return [*silhouettes(views), None if given is None else extent.box(views, given, nothing)], nothing
+        beside = None if given is None else extent.box(views, given, nothing)
+        return [*silhouettes(views), exposure.exposure_by_alpha(views), beside], nothing
     findings: list[Finding | None] = []
     poses, seen, near = poses_of(views.cameras), sight(views.cameras, matches), nearness(views.cameras, matches)
     if agreeing(poses, matches, seen, near).mean() < AGREED:

@@ -12,11 +12,12 @@ from raymarch.diagnosis.matches import LUMINANCE
 
 MOST = 16  # views that are asked, evenly spread
 FEWEST = 400  # pixels or points by which something can be told
-OPAQUE = 255
+OPAQUE, SHOWING = 255, 31  # of alpha
 DARK, WIDE = 0.38, 1.35  # median over highlight, log of upper over lower quartile: of linear light, not of display
 BRIGHT = 128  # display values from which linear light of 8 bits leaves some out
 EMPTY = 2e-3  # of pixels in values that 8-bit linear light leaves out
 ENCODE = "encode them as sRGB (display values) before they are written to 8 bits; renderers call it the view transform"
+BODY = 1e-3  # of an image's pixels, that are opaque where it shows solid things
 SLOPE = 0.5  # of log colour by log alpha: 0 for straight alpha, 1 for premultiplied
 
 
@@ -62,7 +63,7 @@ def combed(views: Views) -> Finding | None:
     used = np.zeros(256)
     for i in _spread(views):
         image = views.image(i)
-        solid = image[..., :3] if image.shape[2] == 3 else image[image[..., 3] == OPAQUE][:, :3]
+        solid = image[..., :3] if image.shape[2] == 3 else image[image[..., 3] > SHOWING][:, :3]
         used += np.bincount(solid.ravel(), minlength=256)
     bright = used[BRIGHT:255]
     enough = bright.sum() > 10 * FEWEST and np.count_nonzero(bright) > 40
@@ -76,7 +77,9 @@ def alpha_kind(views: Views) -> Finding | None:
     """Premultiplied colours in images whose alpha is taken as straight, or colours divided by alpha once too often."""
     if not views.has_alpha:
         return None
-    parts = [_rims(views.image(i)) for i in _spread(views)]
+    asked = _spread(views)
+    solid = any((views.image(i)[..., 3] == OPAQUE).mean() > BODY for i in asked)
+    parts = [_rims(views.image(i), solid) for i in asked]
     alpha, ratio, within = (np.concatenate(several) for several in zip(*parts, strict=True))
     if len(alpha) < FEWEST:
         return None
@@ -87,7 +90,7 @@ def alpha_kind(views: Views) -> Finding | None:
         )
         cure = "divide the colours by alpha, or export with straight (unassociated) alpha"
         return Finding("premultiplied-alpha", "warning", message, cure)
-    if slope < -SLOPE / 2 and within.mean() < 0.5:
+    if solid and slope < -SLOPE / 2 and within.mean() < 0.5:
         message = "the colours brighten towards the rims as if straight ones had been divided by alpha once more"
         return Finding("divided-alpha", "warning", message, "export with straight alpha, divided by it once or never")
     return None
@@ -101,13 +104,13 @@ def _slope(alpha: np.ndarray, ratio: np.ndarray) -> float:
     return float(spread @ y / max(float(spread @ spread), 1e-9))
 
 
-def _rims(image: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _rims(image: np.ndarray, bodies: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Half-transparent pixels: alpha, colour over that of solid ones beside them, and whether alpha bounds it."""
     alpha, colour = image[..., 3].astype(np.float32) / 255, image[..., :3].astype(np.float32) / 255
     value, solid = colour.mean(-1), image[..., 3] == OPAQUE
     count, total = _summed(solid.astype(np.float32)), _summed(value * solid)
     beside = total / np.maximum(count, 1)
-    if solid.mean() < 1e-3:  # nothing solid: colours are held against one of all of it
+    if not bodies:  # colours are held against one of all of it
         count, beside = np.full_like(alpha, 9), np.full_like(alpha, 1)
     rim = (alpha > 0.1) & (alpha < 0.9) & (count >= 3) & (beside > 0.1)
     within = colour.max(-1) <= alpha + 1.5 / 255

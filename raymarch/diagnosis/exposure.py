@@ -11,7 +11,8 @@ from raymarch.diagnosis.matches import Matches
 SPREAD, MUCH = 0.4, 0.85  # f-stops between views, by what they see in common: worth a note, a warning
 DRIFT = 0.6  # f-stops from the first view to the last
 DARKEST, BRIGHTEST = 8 / 255, 250 / 255  # of a point whose brightness is compared
-FEWEST = 100  # matches
+FEWEST, FEW_VIEWS = 100, 8  # matches by which exposures can be told; views, by which a drift
+CURE = "fit an exposure for each image (--preset photos), or develop all photos alike"
 
 
 def linear(display: np.ndarray) -> np.ndarray:
@@ -94,5 +95,25 @@ def exposure(views: Views, matches: Matches) -> Finding | None:
     if abs(drift) >= DRIFT:
         message += f"; over the set it drifts by {drift:+.1f} stops"
     severity = "warning" if abs(drift) >= DRIFT or high - low >= MUCH else "note"
-    cure = "fit an exposure for each image (--preset photos), or develop all photos alike"
-    return Finding("exposure", severity, message, cure)
+    return Finding("exposure", severity, message, CURE)
+
+
+def exposure_by_alpha(views: Views) -> Finding | None:
+    """Exposure that drifts over the set, by the brightness of what masks show, where there are no points to compare."""
+    if not views.has_alpha or len(views) < FEW_VIEWS:
+        return None
+    stops = []
+    for i in range(len(views)):
+        image = views.image(i)
+        weight = image[..., 3].astype(float)
+        if not weight.any():
+            return None
+        light = linear(image[..., :3] / 255).mean(-1)
+        stops.append(float(np.log2(max((light * weight).sum() / weight.sum(), 1e-5))))
+    place = np.linspace(0, 1, len(stops))
+    drift, start = np.polyfit(place, stops, 1)
+    rest = np.std(stops - drift * place - start)
+    if abs(drift) < DRIFT or rest > 0.25 * abs(drift) / np.sqrt(12):
+        return None
+    message = f"exposure drifts by {drift:+.1f} stops over the set, by the brightness of what the masks show"
+    return Finding("exposure", "warning", message, CURE)
