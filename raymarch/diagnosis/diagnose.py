@@ -64,14 +64,15 @@ def examine(views: Views, box: np.ndarray | None, points: list[Features] | None 
         Finding("contents", "warning", said, "see to how they were exported") for said in doubts(views)
     ]
     points = features_of(views) if points is None else points
-    findings += [sharpness.duplicates(views), encoding.alpha_kind(views), encoding.colour_space(views, points)]
+    light = encoding.colour_space(views, points)
+    findings += [sharpness.duplicates(views), encoding.alpha_kind(views), light]
     given = views.box if box is None else np.asarray(box)
-    of_cameras, crossings = _of_cameras(views, points, given)
+    of_cameras, crossings = _of_cameras(views, points, given, light is None)
     return Examination(by_severity([each for each in (*findings, *of_cameras) if each is not None]), crossings)
 
 
 def _of_cameras(
-    views: Views, points: list[Features], given: np.ndarray | None
+    views: Views, points: list[Features], given: np.ndarray | None, encoded: bool
 ) -> tuple[list[Finding | None], np.ndarray]:
     """Findings that need more than one view, and points of the scene."""
     nothing = np.zeros((0, 3))
@@ -90,14 +91,15 @@ def _of_cameras(
             read = [replace(camera, world_from_camera=pose) for camera, pose in zip(views.cameras, poses, strict=True)]
             matches = match(points, neighbours(read))
             seen, near = sight(views.cameras, matches), nearness(views.cameras, matches)
-    found, seen = intrinsics.focal(views.cameras, matches, seen, poses)
-    findings.append(found)
+    focal, seen = intrinsics.focal(views.cameras, matches, seen, poses)
+    findings.append(focal)
     agree = agreeing(poses, matches, seen, near)
     if agree.mean() < AT_ODDS:
         return [*findings, image_order(views, points)], nothing
     good, sure = matches.take(agree), Sight(*(part[agree] for part in seen))
     scene = extent.points_of(views, good, sure, poses)
     findings += single_views(views, poses, matches, seen, near)
-    findings += [intrinsics.lens(views.cameras, good, sure, poses), exposure.exposure(views, good)]
+    lens = intrinsics.lens(views.cameras, good, sure, poses) if focal is None else None
+    findings += [lens, exposure.exposure(views, good, encoded)]
     findings += [sharpness.blur(views, good), None if given is None else extent.box(views, given, scene)]
     return findings, scene

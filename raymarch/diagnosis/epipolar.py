@@ -56,22 +56,39 @@ class Crossing(NamedTuple):
 
 def crossing(poses: np.ndarray, matches: Matches, seen: Sight) -> Crossing:
     """Crossing of the rays of each match, by poses (view, 4, 4)."""
-    i, j = matches.first, matches.second
-    u = np.einsum("nab,nb->na", poses[i, :3, :3], seen.first)
-    w = np.einsum("nab,nb->na", poses[j, :3, :3], seen.second)
-    base = poses[j, :3, 3] - poses[i, :3, 3]
-    length = np.maximum(np.linalg.norm(base, axis=1), 1e-12)
-    b = base / length[:, None]
-    across_u, across_w = np.cross(b, u), np.cross(b, w)
-    volume = (across_u * w).sum(1)
-    slope = np.sqrt(np.maximum((across_u**2).sum(1) + (across_w**2).sum(1) - 2 * volume**2, 1e-12))
-    uw, ub, wb = (u * w).sum(1), (u * b).sum(1), (w * b).sum(1)
+    i, u, w, b, length = _rays(poses, matches, seen)
+    distance = _distance(u, w, b) * seen.pixels
+    uw, ub, wb = (np.einsum("na,na->n", *pair) for pair in ((u, w), (u, b), (w, b)))
     rest = np.maximum(1 - uw * uw, 1e-12)
     along_u, along_w = (ub - uw * wb) / rest, (uw * ub - wb) / rest
     angle = np.arccos(np.clip(uw, -1, 1))
     before = ((along_u > 0) & (along_w > 0)) | (angle < PARALLEL)
     middle = poses[i, :3, 3] + length[:, None] * (along_u[:, None] * u + b + along_w[:, None] * w) / 2
-    return Crossing(volume / slope * seen.pixels, before, angle, middle)
+    return Crossing(distance, before, angle, middle)
+
+
+def distances(poses: np.ndarray, matches: Matches, seen: Sight) -> np.ndarray:
+    """Signed distances (match,) to the epipolar lines [pixel], as of `crossing`."""
+    _, u, w, b, _ = _rays(poses, matches, seen)
+    return _distance(u, w, b) * seen.pixels
+
+
+def _rays(poses: np.ndarray, matches: Matches, seen: Sight) -> tuple[np.ndarray, ...]:
+    """First views, directions of both rays and of the base line between the cameras in the world, and its length."""
+    i, j = matches.first, matches.second
+    u = np.einsum("nab,nb->na", poses[i, :3, :3], seen.first)
+    w = np.einsum("nab,nb->na", poses[j, :3, :3], seen.second)
+    base = poses[j, :3, 3] - poses[i, :3, 3]
+    length = np.maximum(np.sqrt(np.einsum("na,na->n", base, base)), 1e-12)
+    return i, u, w, base / length[:, None], length
+
+
+def _distance(u: np.ndarray, w: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Sampson's distance of two rays [radian]: their volume with the base line over its slope."""
+    across = np.stack([b[:, 1] * u[:, 2] - b[:, 2] * u[:, 1], b[:, 2] * u[:, 0] - b[:, 0] * u[:, 2],
+                       b[:, 0] * u[:, 1] - b[:, 1] * u[:, 0]], axis=1)  # fmt: skip
+    volume, ub, wb = (np.einsum("na,na->n", *pair) for pair in ((across, w), (u, b), (w, b)))
+    return volume / np.sqrt(np.maximum(2 - ub**2 - wb**2 - 2 * volume**2, 1e-12))
 
 
 def agreeing(poses: np.ndarray, matches: Matches, seen: Sight, near: np.ndarray) -> np.ndarray:

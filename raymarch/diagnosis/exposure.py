@@ -9,7 +9,7 @@ from raymarch.diagnosis.finding import Finding
 from raymarch.diagnosis.matches import Matches
 
 SPREAD, MUCH = 0.4, 0.85  # f-stops between views, by what they see in common: worth a note, a warning
-DRIFT = 0.6  # f-stops from the first view to the last
+DRIFT = 0.45  # f-stops from the first view to the last
 DARKEST, BRIGHTEST = 8 / 255, 250 / 255  # of a point whose brightness is compared
 FEWEST, FEW_VIEWS = 100, 8  # matches by which exposures can be told; views, by which a drift
 CURE = "fit an exposure for each image (--preset photos), or develop all photos alike"
@@ -20,18 +20,18 @@ def linear(display: np.ndarray) -> np.ndarray:
     return np.where(display <= 0.04045, display / 12.92, ((display + 0.055) / 1.055) ** 2.4)
 
 
-def brightness(views: Views, matches: Matches) -> tuple[np.ndarray, np.ndarray]:
+def brightness(views: Views, matches: Matches, encoded: bool) -> tuple[np.ndarray, np.ndarray]:
     """Mean colours (match, 3) of linear light about each match in its two views; NaN where too dark, bright or thin."""
     radius = max(int(np.sqrt(np.mean([c.width * c.height for c in views.cameras])) / 250), 1)
     out = np.full((2, len(matches), 3), np.nan)
     for k, (view, place) in enumerate([(matches.first, matches.at_first), (matches.second, matches.at_second)]):
         for i in np.unique(view):
             mine = np.flatnonzero(view == i)
-            out[k, mine] = _about(views.image(int(i)), place[mine], radius)
+            out[k, mine] = _about(views.image(int(i)), place[mine], radius, encoded)
     return out[0], out[1]
 
 
-def _about(image: np.ndarray, place: np.ndarray, radius: int) -> np.ndarray:
+def _about(image: np.ndarray, place: np.ndarray, radius: int, encoded: bool) -> np.ndarray:
     """Mean colours (point, 3) of linear light in squares about places [pixel] of an image."""
     height, width, channels = image.shape
     step = np.arange(-radius, radius + 1)
@@ -42,14 +42,14 @@ def _about(image: np.ndarray, place: np.ndarray, radius: int) -> np.ndarray:
     bad = (colour.max((1, 2)) > BRIGHTEST) | (colour.mean((1, 2)) < DARKEST)
     if channels == 4:
         bad |= patch[..., 3].min(1) < 0.99
-    mean = linear(colour).mean(1)
+    mean = (linear(colour) if encoded else colour).mean(1)
     mean[bad] = np.nan
     return np.maximum(mean, 1e-5)
 
 
-def exposures(views: Views, matches: Matches) -> np.ndarray | None:
+def exposures(views: Views, matches: Matches, encoded: bool = True) -> np.ndarray | None:
     """Exposures (view, 3) [f-stop] of each channel, their median at 0, by least absolute differences; or None."""
-    first, second = brightness(views, matches)
+    first, second = brightness(views, matches, encoded)
     known = np.isfinite(first).all(1) & np.isfinite(second).all(1)
     if known.sum() < FEWEST:
         return None
@@ -78,9 +78,12 @@ def consensus(count: int, first: np.ndarray, second: np.ndarray, step: np.ndarra
     return found
 
 
-def exposure(views: Views, matches: Matches) -> Finding | None:
-    """Exposure that differs between views: a warning where it drifts or differs much, else a note."""
-    found = exposures(views, matches)
+def exposure(views: Views, matches: Matches, encoded: bool = True) -> Finding | None:
+    """Exposure that differs between views: a warning where it drifts or differs much, else a note.
+
+    `encoded` is whether the images are display values, as they should be.
+    """
+    found = exposures(views, matches, encoded)
     if found is None:
         return None
     known = np.isfinite(found).all(1)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from raymarch.diagnosis.epipolar import NEAR, Sight, agreeing, crossing
+from raymarch.diagnosis.epipolar import NEAR, Sight, agreeing, distances
 from raymarch.diagnosis.finding import Finding
 from raymarch.diagnosis.matches import Matches
 from raymarch.geometry.camera import Camera
@@ -16,9 +16,10 @@ from raymarch.geometry.camera import Camera
 SCALES = (0.25, 1 / 3, 0.5, 2 / 3, 0.8, 1.25, 1.5, 2.0, 3.0, 4.0)
 MOST = 6000  # matches that are asked
 STEP = np.array([1e-4, 1e-4, 1e-4, 1e-3, 1e-3])  # of differences: log focal, principal point, k1, k2
-STEPS = 12  # of Gauss-Newton
+STEPS = 10  # of Gauss-Newton
 FEWEST = 300  # matches by which a lens can be told
-HELPED = 0.35  # of the matches have to agree with another focal length
+HELPED = 0.5  # of the matches have to agree with another focal length
+MOST_TIMES = 6.0  # as long as the focal length given, or as short
 GAIN = 0.02  # of the matches' distances, that a lens must take away to be there
 BENT = 5e-4  # of the image's side
 
@@ -66,7 +67,7 @@ def focal(cameras: Sequence[Camera], matches: Matches, seen: Sight, poses: np.nd
     after = share(change.values)
     factor = float(np.exp(change.values[0]))
     little = after < given + 0.1 if both else abs(np.log(factor)) < 0.08 or after < given + 0.02
-    if little or after < HELPED:
+    if little or after < HELPED or not 1 / MOST_TIMES < factor < MOST_TIMES:
         return None, seen
     what = "focal length and principal point are" if both else "the focal length is"
     finding = Finding(
@@ -101,7 +102,7 @@ def lens(cameras: Sequence[Camera], matches: Matches, seen: Sight, poses: np.nda
         straight = fitted(poses, halves[k], sights[k], 3, NEAR * side)
         bent = fitted(poses, halves[k], sights[k], 5, NEAR * side, straight.values)
         before, after = (
-            float(np.median(np.abs(crossing(poses, halves[1 - k], change.applied(sights[1 - k])).distance)))
+            float(np.median(np.abs(distances(poses, halves[1 - k], change.applied(sights[1 - k])))))
             for change in (straight, bent)
         )
         gains.append(1 - after / max(before, 1e-9))
@@ -136,7 +137,7 @@ def fitted(
     values = np.zeros(5) if start is None else start.copy()
 
     def distance(at: np.ndarray) -> np.ndarray:
-        return crossing(poses, matches, Change(at).applied(seen)).distance
+        return distances(poses, matches, Change(at).applied(seen))
 
     for step in range(STEPS):
         here = distance(values)

@@ -116,9 +116,8 @@ def _images(space: Axes3D, views: Views, length: float) -> None:
         quads = np.stack([corners[:-1, :-1], corners[:-1, 1:], corners[1:, 1:], corners[1:, :-1]], 2)
         faces.append(quads.reshape(-1, 4, 3))
         colours.append(small.reshape(-1, 3))
-    mesh = Poly3DCollection(
-        np.concatenate(faces), facecolors=np.clip(np.concatenate(colours), 0, 1), edgecolors="face", linewidths=0.2
-    )
+    shades = np.clip(np.concatenate(colours), 0, 1)
+    mesh = Poly3DCollection(np.concatenate(faces), facecolors=shades, edgecolors=shades, linewidths=0.2)
     space.add_collection3d(mesh, autolim=False)
 
 
