@@ -3,6 +3,7 @@
 from mutants_cases.fault import Fault
 
 SETS = "tests/io/test_image_sets.py::"
+DIFFER = "tests/io/test_views_that_differ.py::"
 READERS = "tests/io/test_readers.py::"
 
 FAULTS = [
@@ -14,15 +15,29 @@ FAULTS = [
         (SETS + "test_every_kind_of_png_becomes_colour",),
     ),
     Fault(
-        "images of another height pass",
+        "masks of another height pass",
         "io/images/decode.py",
-        "if header[:2] != first[:2]:",
-        "if header[0] != first[0]:",
-        (SETS + "test_bad_images_are_named",),
+        "if one[:2] != full:",
+        "if one[0] != full[0]:",
+        (DIFFER + "test_a_mask_has_its_image_s_size",),
+    ),
+    Fault(
+        "images with an orientation are turned the other way",
+        "io/images/decode.py",
+        "6: lambda image: image[::-1].swapaxes(0, 1)",
+        "6: lambda image: image[:, ::-1].swapaxes(0, 1)",
+        (DIFFER + "test_an_orientation_is_applied_once",),
+    ),
+    Fault(
+        "what nobody sees bleeds into a smaller image",
+        "io/images/shrink.py",
+        "some[..., :3] *= some[..., 3:] / 255",
+        "some[..., :3] *= 1",
+        (DIFFER + "test_a_smaller_image_is_the_mean_of_what_lies_under_its_pixels",),
     ),
     Fault(
         "the largest image has twice the pixels",
-        "io/images/decode.py",
+        "io/images/header.py",
         "MOST_PIXELS = 1 << 26",
         "MOST_PIXELS = 1 << 27",
         (SETS + "test_a_huge_image_is_refused_before_decoding",),

@@ -144,7 +144,7 @@ FAULTS = [
     ),
     Fault(
         "busy borders are taken for a background",
-        "data/views.py",
+        "data/contents.py",
         "if alike < 0.5 or np.abs",
         "if alike < 0.5 and np.abs",
         (VALUES + "test_busy_borders_raise_no_doubt",),

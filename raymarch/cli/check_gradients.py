@@ -20,6 +20,8 @@ from raymarch.cli import options, say
 )
 @click.option("--rays", type=click.IntRange(1, 1 << 20), default=256, show_default=True, help="How many to look along.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the rays and directions.")
+@options.downscale
+@options.holdout
 @options.follow_links
 @options.arch
 @options.as_json
@@ -32,6 +34,8 @@ def check_gradients(
     mode: str,
     rays: int,
     seed: int,
+    downscale: float | None,
+    holdout: int | None,
     follow_links: bool,
     arch: str,
     as_json: bool,
@@ -46,7 +50,8 @@ def check_gradients(
     from raymarch.rendering.march import March
 
     volume = load(run)
-    views = load_views(data, split, follow_links=follow_links, for_fit=False)
+    reading = options.reading_of(volume, downscale, holdout)
+    views = load_views(data, split, follow_links=follow_links, for_fit=False, **reading)
     names = [name.strip() for name in parameters.split(",") if name.strip()] if parameters else None
     march = March(min_transmittance=0.0, min_weight=0.0, mode=mode)
     say.note("checking in a process of its own")

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 @click.option("--split", default="test", show_default=True, help="Which views to compare with.")
 @click.option("--images", type=click.Path(), help="Folder to write rendered | true | error pictures to.")
 @options.overwrite
+@options.downscale
+@options.holdout
 @options.background
 @options.follow_links
 @options.arch
@@ -29,6 +31,8 @@ def evaluate(
     split: str,
     images: str | None,
     overwrite: bool,
+    downscale: float | None,
+    holdout: int | None,
     background: str | None,
     follow_links: bool,
     arch: str,
@@ -43,7 +47,8 @@ def evaluate(
 
     volume = load(run)
     behind = background or volume.background
-    views = load_views(data, split, background=behind, follow_links=follow_links, for_fit=False)
+    reading = options.reading_of(volume, downscale, holdout)
+    views = load_views(data, split, background=behind, follow_links=follow_links, for_fit=False, **reading)
     runtime.start(arch)
     folder = None if images is None else folder_for(images, views.names, outside=data, overwrite=overwrite)
 

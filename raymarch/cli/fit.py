@@ -59,6 +59,8 @@ def _settings(pairs: tuple[str, ...]) -> dict[str, object]:
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--split", default="train", show_default=True, help="Which views to fit.")
 @click.option("--box", type=options.Box(), help="Where the object is; found from masks and cameras if not given.")
+@options.downscale
+@options.holdout
 @options.background
 @options.follow_links
 @click.option("--memory", type=float, help="How much memory it may take [GB]; else what is free.")
@@ -75,9 +77,9 @@ def _settings(pairs: tuple[str, ...]) -> dict[str, object]:
 @options.as_json
 def fit(
     data: str, out: str | None, preset: str, seconds: float | None, steps: int | None, resolution: int | None,
-    sh_degree: int | None, seed: int | None, split: str, box: list[list[float]] | None, background: str | None,
-    follow_links: bool, memory: float | None, overwrite: bool, dry_run: bool, pairs: tuple[str, ...], arch: str,
-    as_json: bool,
+    sh_degree: int | None, seed: int | None, split: str, box: list[list[float]] | None, downscale: float | None,
+    holdout: int | None, background: str | None, follow_links: bool, memory: float | None, overwrite: bool,
+    dry_run: bool, pairs: tuple[str, ...], arch: str, as_json: bool,
 ) -> int:  # fmt: skip
     """Recover a volume from the images in DATA and save it.
 
@@ -103,9 +105,12 @@ def fit(
         if out is None:
             raise click.UsageError("Missing option '--out'; or take --dry-run, which writes nothing.")
         require_target(out, overwrite)
-    views = load_views(data, split, background=background, follow_links=follow_links)
+    smaller = 1.0 if downscale is None else downscale
+    views = load_views(
+        data, split, background=background, follow_links=follow_links, downscale=smaller, holdout=holdout
+    )
     running = runtime.start(arch)
-    say.note(f"{len(views)} views of {views.images.shape[2]} x {views.images.shape[1]} from {data}, on {running.arch}")
+    say.note(f"{len(views)} views of {views.size_in_words()} from {data}, on {running.arch}")
 
     if dry_run or out is None:
         say.note(f"measuring {forecast.PROBE} steps")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import math
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
+    from raymarch.data.volume import Volume
     from raymarch.fitting.forecast import Forecast
 
 STARTED = time.perf_counter()  # as near to the start of the command as Python lets us
@@ -30,6 +31,29 @@ background = click.option("--background", help="Colour behind the object: white,
 follow_links = click.option(
     "--follow-links", is_flag=True, help="Read images that links in DATA lead to outside of it; if you trust the set."
 )
+
+downscale = click.option(
+    "--downscale",
+    type=float,
+    metavar="K",
+    help="Make images K times smaller as they are read; the fit's where that is known, else 1.",
+)
+holdout = click.option(
+    "--holdout",
+    type=int,
+    metavar="K",
+    help="Hold one view in K out for the split test, where DATA has no splits; the fit's where that is known, else 8.",
+)
+
+
+def reading_of(volume: Volume, downscale: float | None, holdout: int | None) -> dict[str, Any]:
+    """Options of `load_views` for views that belong to a fitted volume: what is asked for, else what its fit had."""
+    of_fit = volume.provenance.get("views")
+    known = of_fit if isinstance(of_fit, dict) else {}
+    return {
+        "downscale": known.get("downscale", 1.0) if downscale is None else downscale,
+        "holdout": known.get("holdout") if holdout is None else holdout,
+    }
 
 
 class Box(click.ParamType):

@@ -27,18 +27,19 @@ if TYPE_CHECKING:
 @click.option("--out", required=True, help="Folder for the PNG files.")
 @click.option("--extras", is_flag=True, help="Write depth and opacity too.")
 @options.overwrite
+@options.downscale
+@options.holdout
 @options.background
 @options.follow_links
 @options.arch
 def render(
     run: str, data: str | None, split: str, orbit: int | None, elevation: float, size: int, out: str, extras: bool,
-    overwrite: bool, background: str | None, follow_links: bool, arch: str,
+    overwrite: bool, downscale: float | None, holdout: int | None, background: str | None, follow_links: bool,
+    arch: str,
 ) -> None:  # fmt: skip
     """Render VOLUME from the cameras of an image set or on an orbit, to PNG files."""
     if (data is None) == (orbit is None):
         raise click.UsageError("say where to look from: either --views DATA or --orbit COUNT")
-    import numpy as np
-
     from raymarch import runtime
     from raymarch.data.views import require_colour
     from raymarch.errors import RaymarchError
@@ -54,7 +55,8 @@ def render(
     behind = require_colour(background or volume.background)
     named: list[tuple[str, Camera]] = []
     if data is not None:
-        views = load_views(data, split, background=behind, follow_links=follow_links, for_fit=False)
+        reading = options.reading_of(volume, downscale, holdout)
+        views = load_views(data, split, background=behind, follow_links=follow_links, for_fit=False, **reading)
         named = list(zip(views.names, views.cameras, strict=True))
     elif orbit is not None:
         cameras = orbit_of_volume(volume.box, orbit, elevation=elevation, size=size)
@@ -65,13 +67,12 @@ def render(
 
     from raymarch.cli.progress import CountProgress
 
-    reach = _reach(volume.box, [camera for _, camera in named])
-    bright = 0
+    reach, bright = _reach(volume.box, [camera for _, camera in named]), 0
     with CountProgress("render", len(named)) as progress, Renderer(volume) as renderer:
         for name, camera in named:
             seen = renderer.render(camera, behind, depth=extras)
             bright += bool((seen.image > VISIBLE).any())
-            write_png(folder / f"{name}.png", np.minimum(seen.image, 1), overwrite)
+            write_png(folder / f"{name}.png", seen.image.clip(max=1), overwrite)
             if extras:
                 write_png(folder / f"{name}_opacity.png", seen.opacity, overwrite)
                 write_depth(folder / f"{name}_depth.png", seen.depth, *reach, overwrite=overwrite)

@@ -62,8 +62,8 @@ def convention(views: Views) -> str:
 
 def why_nothing(views: Views, centre: np.ndarray, half: float) -> str:
     """Cause and cure where no place in the cube about `centre` is one where all images can show something."""
-    _, height, width, _ = views.images.shape
-    if not (views.images[..., 3] > FAINT).any():
+    width, height = min(views.sizes, key=min)
+    if not any((image[..., 3] > FAINT).any() for image in views.images):
         return "all of them are transparent all over; export them with the object's alpha, or without alpha"
     if min(width, height) < TINY:
         return f"they have only {width} x {height} pixels; take larger ones, or {GIVE_BOX}"
@@ -71,7 +71,7 @@ def why_nothing(views: Views, centre: np.ndarray, half: float) -> str:
         return f"the poses {words}"
     if looking_away(views.cameras, centre).all():
         return f"all cameras look away from the point where their axes meet; turn them round, or {GIVE_BOX}"
-    beside = np.array([not (0 <= c.principal[0] <= width and 0 <= c.principal[1] <= height) for c in views.cameras])
+    beside = np.array([not (0 <= c.principal[0] <= c.width and 0 <= c.principal[1] <= c.height) for c in views.cameras])
     if beside.mean() > HALF:
         return f"the principal point of {names_where(views, beside)} lies outside of the image; check cx, cy"
     views = _few(views)
@@ -116,12 +116,13 @@ def _few(views: Views) -> Views:
 
 def _shown(views: Views) -> np.ndarray:
     """Which blocks of each image show anything (view, BLOCKS, BLOCKS); all without alpha."""
-    count, height, width, channels = views.images.shape
-    shown = np.ones((count, BLOCKS, BLOCKS), bool)
-    rows, columns = np.arange(BLOCKS) * height // BLOCKS, np.arange(BLOCKS) * width // BLOCKS
-    for i in range(count if channels == 4 else 0):
-        most = np.maximum.reduceat(np.maximum.reduceat(views.images[i, ..., 3], rows, axis=0), columns, axis=1)
-        shown[i] = most > FAINT
+    shown = np.ones((len(views), BLOCKS, BLOCKS), bool)
+    for i, image in enumerate(views.images if views.has_alpha else ()):
+        height, width = image.shape[:2]
+        mask = views.mask(i)
+        alpha = image[..., 3] if mask is None else np.where(mask, image[..., 3], 255)  # what is masked may be anything
+        rows, columns = np.arange(BLOCKS) * height // BLOCKS, np.arange(BLOCKS) * width // BLOCKS
+        shown[i] = np.maximum.reduceat(np.maximum.reduceat(alpha, rows, axis=0), columns, axis=1) > FAINT
     return shown
 
 

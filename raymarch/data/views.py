@@ -7,10 +7,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from raymarch.arguments.arrays import Colour, Numbers, colour, numeric
-from raymarch.arguments.checks import Check, Wrong, instance_of, shown, text, whole
+from raymarch.arguments.arrays import Colour, Numbers, array, colour
+from raymarch.arguments.checks import WORLD, Check, Wrong, instance_of, number, optional, shown, text, whole
+from raymarch.data.image_arrays import IMAGES, MASKS, Images, Masks
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
+from raymarch.geometry.pose import BOX
+
+DOWNSCALE = number(1, 1 << 20, cure="images are made smaller, by 2 for half as many pixels a side")
+HOLDOUT = whole(0, 1 << 20, cure="every 8th view by 8, none by 0")
 
 
 def require_colour(background: Colour) -> tuple[float, float, float]:
@@ -31,14 +36,6 @@ def _cameras(value: Iterable[Camera]) -> tuple[Camera, ...]:
     return several
 
 
-def _images(value: object) -> np.ndarray:
-    images = numeric(value)
-    if images.ndim != 4 or images.shape[3] not in (3, 4) or images.dtype != np.uint8:
-        raise Wrong(f"is {images.dtype} {images.shape}")
-    return images
-
-
-IMAGES = Check("uint8 (view, height, width, 3 or 4)", _images, "scale 0..1 to 0..255 first")
 ONE_EACH = Check("a list of Cameras", _cameras)
 
 
@@ -49,18 +46,25 @@ def _names(value: Iterable[str]) -> tuple[str, ...]:
 
 
 NAMES = Check("a list of texts", _names)
+SPARSE_POINTS = optional(array("point", 3, low=-WORLD, high=WORLD, cure="scale the world"))
 
 
 @dataclass(frozen=True, eq=False)
 class Views:
-    """Posed images: images of one size and the camera of each.
+    """Posed images: images and the camera of each; their sizes may differ.
 
     Attributes:
-        cameras: one `Camera` a view, all of the images' size.
-        images: (view, height, width, 3 or 4) uint8, display values; the fourth is straight alpha.
+        cameras: one `Camera` a view, of its image's size.
+        images: (view, height, width, 3 or 4) uint8, display values; the fourth is straight alpha. A tuple with an array
+            (height, width, 3 or 4) for each view where their sizes differ: see `image`, `sizes`, `one_size`.
         names: one a view, for reports.
         background: colour (3,) in 0..1 that images with alpha are composited on.
         source: where they came from, for provenance.
+        masks: a boolean array (height, width) or None for each view, or None: where it is False the pixel counts
+            nowhere, neither in a fit nor in its evaluation. Alpha says that nothing is there, a mask that nobody knows.
+        points: (point, 3) sparse points of the scene in the world, or None.
+        box: lower and upper corner (2, 3) of what is of interest, by whoever made the set, or None.
+        downscale, holdout: as of `load_views`, for provenance; images are given as they are.
 
     Raises RaymarchError where counts or sizes disagree.
 
@@ -71,39 +75,46 @@ class Views:
     """
 
     cameras: Sequence[Camera]
-    images: np.ndarray
+    images: Images
     names: Sequence[str] = ()
     background: tuple[float, float, float] = (1.0, 1.0, 1.0)
     source: str = ""
+    masks: Masks = None
+    points: np.ndarray | None = None
+    box: np.ndarray | None = None
+    downscale: float = 1.0
+    holdout: int | None = None
 
     def __post_init__(self) -> None:
         images, cameras = IMAGES("images", self.images), ONE_EACH("cameras", self.cameras)
         names = NAMES("names", self.names) or tuple(f"{i:03d}" for i in range(len(cameras)))
+        masks = MASKS("masks", self.masks)
         if not len(cameras) == len(names) == len(images):
             raise RaymarchError(
                 f"{len(images)} images, {len(cameras)} cameras and {len(names)} names; want as many of each"
             )
+        if masks is not None and len(masks) != len(cameras):
+            raise RaymarchError(f"{len(masks)} masks of {len(cameras)} views; want one or None for each")
         if not cameras:
             raise RaymarchError("no views; want at least one camera with its image")
-        for camera, name in zip(cameras, names, strict=True):
-            if (camera.height, camera.width) != images.shape[1:3]:
-                raise RaymarchError(
-                    f"view {name}: image is {images.shape[2]} x {images.shape[1]} but its camera"
-                    f" {camera.width} x {camera.height}; resize one of them"
-                )
-        object.__setattr__(self, "cameras", cameras)
-        object.__setattr__(self, "images", images)
-        object.__setattr__(self, "names", names)
-        object.__setattr__(self, "background", require_colour(self.background))
-        text("source", self.source)
+        for camera, name, image, mask in zip(cameras, names, images, masks or (None,) * len(cameras), strict=True):
+            _require_one_size(camera, name, image, mask)
+        values = {
+            "cameras": cameras, "images": images, "names": names, "background": require_colour(self.background),
+            "source": text("source", self.source), "masks": masks, "points": SPARSE_POINTS("points", self.points),
+            "box": optional(BOX)("box", self.box), "downscale": DOWNSCALE("downscale", self.downscale),
+            "holdout": optional(HOLDOUT)("holdout", self.holdout),
+        }  # fmt: skip
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
 
     def __len__(self) -> int:
         return len(self.cameras)
 
     def __repr__(self) -> str:
-        _, height, width, channels = self.images.shape
-        kind = "RGBA" if channels == 4 else "RGB"
-        return f"Views({len(self)} {kind} images of {width} x {height}, source={self.source!r})"
+        kind = "RGBA" if self.has_alpha else "RGB"
+        masked = "" if self.masks is None else f" with {sum(mask is not None for mask in self.masks)} masks"
+        return f"Views({len(self)} {kind} images of {self.size_in_words()}{masked}, source={self.source!r})"
 
     def __getitem__(self, which: int | slice | Numbers) -> Views:
         """The views of a slice, a list of indices or one index, in that order."""
@@ -118,8 +129,9 @@ class Views:
         return replace(
             self,
             cameras=[self.cameras[i] for i in index],
-            images=self.images[index],
+            images=self.images[index] if isinstance(self.images, np.ndarray) else [self.images[i] for i in index],
             names=[self.names[i] for i in index],
+            masks=None if self.masks is None else [self.masks[i] for i in index],
         )
 
     def __iter__(self) -> Iterator[Views]:
@@ -128,29 +140,67 @@ class Views:
     @property
     def has_alpha(self) -> bool:
         """Presence of an alpha channel."""
-        return self.images.shape[3] == 4
+        return self.images[0].shape[2] == 4
 
-    def background_doubt(self) -> str:
-        """Warning about the background, where images without alpha have borders of one other colour; or ""."""
-        if self.has_alpha or min(self.images.shape[1:3]) < 3:
-            return ""
-        edges = [self.images[:, 0], self.images[:, -1], self.images[:, :, 0], self.images[:, :, -1]]
-        border = np.concatenate([edge.reshape(-1, 3) for edge in edges]) / 255
-        colour = np.median(border, axis=0)
-        alike = (np.abs(border - colour).max(1) < 0.05).mean()
-        if alike < 0.5 or np.abs(colour - self.background).max() < 0.1:
-            return ""
-        seen, said = (",".join(f"{c:.2g}" for c in three) for three in (colour, self.background))
-        return f"the images' borders are {seen} but the background is {said}; say background={seen}"
+    @property
+    def sizes(self) -> tuple[tuple[int, int], ...]:
+        """Sizes (width, height) of the images [pixel]."""
+        return tuple((camera.width, camera.height) for camera in self.cameras)
+
+    @property
+    def one_size(self) -> bool:
+        """True where all images have one size, and `images` is one array."""
+        return isinstance(self.images, np.ndarray)
+
+    @property
+    def pixels(self) -> int:
+        """Count of the pixels of all images."""
+        return sum(width * height for width, height in self.sizes)
+
+    def size_in_words(self) -> str:
+        """Sizes of the images in words, from the smallest to the largest.
+
+        Example:
+            >>> Views([Camera.look_at((0, -4, 0), width=8, height=6)], np.zeros((1, 6, 8, 3), np.uint8)).size_in_words()
+            '8 x 6'
+        """
+        ordered = sorted(set(self.sizes), key=lambda size: size[0] * size[1])
+        return " to ".join(dict.fromkeys(f"{width} x {height}" for width, height in (ordered[0], ordered[-1])))
+
+    def image(self, view: int) -> np.ndarray:
+        """Image (height, width, 3 or 4) uint8 of one view."""
+        return self.images[self._index(view)]
+
+    def mask(self, view: int) -> np.ndarray | None:
+        """Mask (height, width) of one view, False where a pixel does not count; None where all do."""
+        view = self._index(view)
+        return None if self.masks is None else self.masks[view]
+
+    def _index(self, view: int) -> int:
+        return whole(-len(self), len(self) - 1)("view", view)
 
     def rgb(self, view: int) -> np.ndarray:
         """Image (height, width, 3) float32 in 0..1 of one view, composited on the background where it has alpha."""
-        view = whole(-len(self), len(self) - 1)("view", view)
-        image = self.images[view].astype(np.float32) / 255
+        image = self.image(view).astype(np.float32) / 255
         if not self.has_alpha:
             return image
         alpha = image[..., 3:]
         return image[..., :3] * alpha + np.asarray(self.background, np.float32) * (1 - alpha)
+
+
+def _require_one_size(camera: Camera, name: str, image: np.ndarray, mask: np.ndarray | None) -> None:
+    """Size check of a view: RaymarchError where camera, image and mask differ."""
+    height, width = image.shape[:2]
+    if (camera.height, camera.width) != (height, width):
+        raise RaymarchError(
+            f"view {name}: image is {width} x {height} but its camera {camera.width} x {camera.height}; resize one of"
+            " them"
+        )
+    if mask is not None and mask.shape != (height, width):
+        raise RaymarchError(
+            f"view {name}: mask is {mask.shape[1]} x {mask.shape[0]} but its image {width} x {height}; resize one of"
+            " them"
+        )
 
 
 VIEWS = instance_of(Views, "Views, as rm.load_views gives")

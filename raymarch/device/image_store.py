@@ -1,8 +1,7 @@
-"""Image set on the device: 8-bit images, poses, lenses, and the list of tiles that rays are drawn from."""
+"""Image set on the device: 8-bit images, masks, poses, lenses, and the list of tiles that rays are drawn from."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,85 +17,135 @@ from raymarch.geometry.camera import Camera
 from raymarch.kernels.field import transfer
 from raymarch.kernels.rays.lens import LENS
 
-TILE = 4
+TILE = 4  # pixels a side; the pixels of a tile that count are the bits of 16
+STEP = 4096  # pixels, views and tiles that the room of a small store is rounded up to
+BYTES_A_TILE = 11  # of the list, and what each tile is
+BYTES_A_VIEW = 160
 
 
 @dataclass(frozen=True, eq=False)
 class StoreFields:
-    """Device fields of an `ImageStore`; `tile` pixels a side, `tiles` of them, the last ones moved inside."""
+    """Device fields of an `ImageStore`; its tiles have `tile` pixels a side, the last of a row or column moved inside.
+
+    `pixels` are those of all views in one run, RGBA; `place` is a view's (first pixel, first tile, width, height). Of a
+    tile, `view` is the one it belongs to and `counting` has a bit for each pixel, row by row, that no mask takes out.
+    """
 
     pixels: ti.Field
+    place: ti.Field
     pose: ti.Field
     lens: ti.Field
     exposure: ti.Field
+    view: ti.Field
+    counting: ti.Field
     list: ti.Field
     hit: ti.Field
-    views: int
-    width: int
-    height: int
     tile: int
-    rows: int
-    columns: int
-    tiles: int
 
 
 class ImageStore(Owner[StoreFields]):
-    """Image set on the device, freed by `close`; images without alpha are opaque."""
+    """Image set on the device, freed by `close`; images without alpha are opaque.
+
+    A pixel that a mask takes out has full alpha: for the visual hull anything may be there.
+
+    Attributes:
+        views, tiles: how many there are.
+        listed: how many tiles are on the list that is drawn from.
+        masked: whether any pixel does not count.
+    """
 
     name = "this image store"
 
     def __init__(self, views: Views, tile: int = TILE):
-        count, height, width, channels = views.images.shape
-        self._tile = min(tile, width, height)
-        size = (count, height, width)
+        self._tile = min(tile, min(map(min, views.sizes)))
+        self.views, self.masked = len(views), views.masks is not None
+        places, tiles = _layout(views, self._tile)
+        self.tiles = len(tiles)
 
         def require() -> None:
-            what = f"{count} images of {width} x {height}"
-            require_images(what, math.prod(size), 4 * math.prod(size), "use fewer or smaller images")
+            what = f"{len(views)} images of {views.size_in_words()}"
+            require_images(what, views.pixels, size_of(room), "use fewer or smaller images")
 
-        # Its size is a constant of the kernels, so only a store of the same size takes its place.
-        self._own((self._tile, *size), self._build, lambda room: 4 * math.prod(room), room=size, require=require)
-        f, images = self.fields, views.images
-        if channels == 3:
-            images = np.concatenate([images, np.full_like(images[..., :1], 255)], axis=-1)
-        transfer.images_in(np.ascontiguousarray(images), f)
+        room = (views.pixels, len(views), len(tiles))
+        self._own((self._tile,), self._build, size_of, room=room, step=STEP, require=require)
+        for i, image in enumerate(views.images):
+            transfer.image_in(_rgba(image, views.mask(i)), self.fields, int(places[i, 0]))
+        self.listed = transfer.tiles_in(places, tiles, self.fields)
         self.set_cameras(views.cameras)
-        self.set_exposures(np.tile([1.0, 1.0, 1.0, 0.0, 0.0, 0.0], (count, 1)))
-        f.list.from_numpy(np.arange(f.tiles, dtype=np.int32))
-        self.listed = f.tiles
+        self.set_exposures(np.tile([1.0, 1.0, 1.0, 0.0, 0.0, 0.0], (len(views), 1)))
 
     def _build(self, room: tuple[int, ...]) -> tuple[ti.FieldsBuilder, StoreFields]:
-        (count, height, width), tile = room, self._tile
-        rows, columns = math.ceil(height / tile), math.ceil(width / tile)
+        pixels, views, tiles = room
         tree = ti.FieldsBuilder()
         f = StoreFields(
             pixels=ti.Vector.field(4, ti.u8),
+            place=ti.Vector.field(4, ti.i32),
             pose=ti.Matrix.field(3, 4, float),
             lens=ti.Vector.field(LENS.n, float),
             exposure=ti.Vector.field(6, float),
+            view=ti.field(ti.i32),
+            counting=ti.field(ti.u16),
             list=ti.field(ti.i32),
             hit=ti.field(ti.u8),
-            views=count,
-            width=width,
-            height=height,
-            tile=tile,
-            rows=rows,
-            columns=columns,
-            tiles=count * rows * columns,
+            tile=self._tile,
         )
-        tree.dense(ti.ijk, (count, height, width)).place(f.pixels)
-        tree.dense(ti.i, count).place(f.pose, f.lens, f.exposure)
-        tree.dense(ti.i, f.tiles).place(f.list)
-        tree.dense(ti.i, f.tiles).place(f.hit)
+        tree.dense(ti.i, pixels).place(f.pixels)
+        tree.dense(ti.i, views).place(f.place, f.pose, f.lens, f.exposure)
+        for each in (f.view, f.counting, f.list, f.hit):
+            tree.dense(ti.i, tiles).place(each)
         return tree, f
 
     def set_cameras(self, cameras: Sequence[Camera]) -> None:
         """Set the cameras of the views, as many as there are."""
-        poses = np.array([camera.world_from_camera[:3] for camera in cameras], runtime.dtype())
-        lenses = np.array([lens_vector(camera) for camera in cameras], runtime.dtype())
-        self.fields.pose.from_numpy(poses)
-        self.fields.lens.from_numpy(lenses)
+        self._set(self.fields.pose, np.array([camera.world_from_camera[:3] for camera in cameras]))
+        self._set(self.fields.lens, np.array([lens_vector(camera) for camera in cameras]))
 
     def set_exposures(self, exposures: np.ndarray) -> None:
         """Set the exposures, gains and offsets (view, 6) of images against what all agree on; tiles come without."""
-        self.fields.exposure.from_numpy(np.asarray(exposures, runtime.dtype()))
+        self._set(self.fields.exposure, np.asarray(exposures))
+
+    def _set(self, field: ti.Field, values: np.ndarray) -> None:
+        """Fill the front of a field that may have more room."""
+        room = np.zeros((field.shape[0], *values.shape[1:]), runtime.dtype())
+        room[: len(values)] = values
+        field.from_numpy(room)
+
+
+def size_of(room: tuple[int, ...]) -> int:
+    """Bytes of a store of so many pixels, views and tiles."""
+    pixels, views, tiles = room
+    return 4 * pixels + BYTES_A_VIEW * views + BYTES_A_TILE * tiles
+
+
+def _rgba(image: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
+    """An image as (pixel, 4), opaque where it has no alpha or does not count."""
+    height, width, channels = image.shape
+    if channels == 3:
+        image = np.concatenate([image, np.full_like(image[..., :1], 255)], axis=-1)
+    elif mask is not None:
+        image = image.copy()
+        image[~mask, 3] = 255
+    return np.ascontiguousarray(image).reshape(height * width, 4)
+
+
+def _layout(views: Views, tile: int) -> tuple[np.ndarray, np.ndarray]:
+    """Where the views lie (view, 4) and what the tiles are (tile, 2), both int32, as `StoreFields` says."""
+    width, height = np.array(views.sizes, np.int64).T
+    columns, rows = -(-width // tile), -(-height // tile)
+    pixels, tiles = width * height, rows * columns
+    places = np.stack([np.cumsum(pixels) - pixels, np.cumsum(tiles) - tiles, width, height], axis=1)
+    out = np.empty((int(tiles.sum()), 2), np.int32)
+    out[:, 0] = np.repeat(np.arange(len(views)), tiles)
+    out[:, 1] = (1 << tile**2) - 1
+    for i in range(len(views)):
+        if (mask := views.mask(i)) is not None:
+            out[places[i, 1] :][: tiles[i], 1] = _bits(mask, tile)
+    return places.astype(np.int32), out
+
+
+def _bits(mask: np.ndarray, tile: int) -> np.ndarray:
+    """Bits (tile,) of the pixels that count, of the tiles of one image."""
+    height, width = mask.shape
+    rows = np.minimum(np.arange(0, height, tile), height - tile)[:, None, None, None] + np.arange(tile)[:, None]
+    columns = np.minimum(np.arange(0, width, tile), width - tile)[None, :, None, None] + np.arange(tile)
+    return (mask[rows, columns].reshape(-1, tile**2) * (1 << np.arange(tile**2))).sum(-1)

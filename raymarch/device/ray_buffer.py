@@ -19,7 +19,8 @@ STEP = 4096  # rays that the room of a small buffer is rounded up to
 
 @dataclass(frozen=True, eq=False)
 class RayFields:
-    """Device fields of a `RayBuffer`; `image` and `target` are (red, green, blue, T) and (.., alpha).
+    """Device fields of a `RayBuffer`; `image` and `target` are (red, green, blue, T) and (.., alpha), an alpha of -1
+    where there is no target: a mask takes the pixel out.
 
     `jitter` is a ray's (phase, stretch), read by marches with jitter only. `sum_even`, `sum_odd` are the march's own:
     sums over each first and each second sample of a pair, of which it makes the image, because the compiler makes

@@ -10,6 +10,7 @@ import numpy as np
 
 from raymarch.arguments.checks import callback, optional
 from raymarch.arguments.declared import checked
+from raymarch.data.contents import require_pixels
 from raymarch.data.views import VIEWS, Views
 from raymarch.data.volume import VOLUME, Volume
 from raymarch.evaluation.metrics import psnr, ssim
@@ -49,8 +50,12 @@ def evaluate(
 ) -> Evaluation:
     """PSNR and SSIM of `volume` rendered by the views' cameras, over the views' background.
 
+    The PSNR is that of the pixels which no mask takes out.
+
     Args:
         seen: called with each view's number and image (height, width, 3), for progress or to keep the pictures.
+
+    Raises RaymarchError for a view that is masked all over.
 
     Example:
         >>> from raymarch.geometry.camera import Camera
@@ -59,6 +64,7 @@ def evaluate(
         >>> round(evaluate(ball, views).psnr, 1)
         20.8
     """
+    require_pixels(views)
     scores, seconds = [], []
     with Renderer(volume, march) as renderer:
         for i, camera in enumerate(views.cameras):
@@ -67,6 +73,8 @@ def evaluate(
             seconds.append(time.perf_counter() - start)
             truth, shown = views.rgb(i), np.clip(image, 0, 1)  # an x-ray is brighter than any display
             similarity = ssim(shown, truth) if min(image.shape[:2]) >= 11 else None
+            if (mask := views.mask(i)) is not None:
+                shown, truth = shown[mask], truth[mask]
             scores.append(ViewScore(views.names[i], psnr(shown, truth), similarity))
             if seen is not None:
                 seen(i, image)

@@ -106,7 +106,7 @@ def visual_hull(store: ImageStore, box: np.ndarray, cells: Sequence[int]) -> np.
     lower, upper = np.asarray(box, float)
     seen = np.zeros(tuple(cells), np.int32)
     size = (upper - lower) / np.array(seen.shape)
-    hull.visual_hull(store.fields, ti.Vector(lower.tolist()), ti.Vector(size.tolist()), seen)
+    hull.visual_hull(store.fields, store.views, ti.Vector(lower.tolist()), ti.Vector(size.tolist()), seen)
     return seen
 
 
@@ -134,7 +134,7 @@ def narrow(grid: Grid, store: ImageStore, least: float, step: float) -> float:
     occupied = grid.refresh_occupancy(least, margin=1)
     if occupied == 0:
         raise RaymarchError("nothing is left of the volume: every cell became empty; check poses, box and background")
-    store.listed = list_tiles(store.fields, grid.fields, step)
+    store.listed = list_tiles(store.fields, grid.fields, step, store.tiles)
     if store.listed == 0:
         raise RaymarchError("no ray of any view meets the box; check the box and the poses")
     return occupied

@@ -21,7 +21,8 @@ SHARE = 0.9  # of the free memory that a fit may take
 
 
 def memory_of_fit(settings: FitSettings, box: np.ndarray, images: Sequence[int]) -> Memory:
-    """Peak memory of a fit in `box` (2, 3) to images of this shape (view, height, width, channel).
+    """Peak memory of a fit in `box` (2, 3) to images of this shape (view, height, width, channel), or so many
+    pixels in all (pixel, channel).
 
     Example:
         >>> memory_of_fit(FitSettings(), [(-1, -1, -1), (1, 1, 1)], (100, 400, 400, 4)).shape
@@ -30,10 +31,10 @@ def memory_of_fit(settings: FitSettings, box: np.ndarray, images: Sequence[int])
     _, shape = grid_of_box(box, settings.resolution)
     one, width = grid_bytes(shape, settings.sh_degree), 4 if runtime.single_precision() else 8
     slots = settings.slots or (1 if not runtime.on_cpu() else int(np.clip(SLOT_BUDGET // one, 2, 4)))
-    pixels = math.prod(images[:3])
+    pixels, channels = math.prod(images[:-1]), images[-1]
     parts = {
         "libraries": LIBRARIES,
-        "images": pixels * (images[3] + 4),
+        "images": pixels * (channels + 4),
         "grid": grid_bytes(padded(shape, settings.block), settings.sh_degree, slots=slots, moments=True, width=width),
         "rays": settings.rays * NUMBERS_A_RAY * width,
         "result": int(one * CHECKED) * width // 4,

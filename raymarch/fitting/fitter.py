@@ -124,17 +124,17 @@ class Fitter(Closing):
 
     def step(self) -> None:
         """Optimisation step: draw rays, march, loss, backward pass, Adam."""
-        s, grid, buffer, count = self.settings, self.grid, self.buffer, self.rays
-        progress = self.progress
+        s, grid, buffer, count, progress = self.settings, self.grid, self.buffer, self.rays, self.progress
         self._advance_level(progress)
         if self.steps_done % s.refresh == 0 and self.steps_done > 0:
             self._refresh()
         draw_tiles(buffer.fields, self.store.fields, self.store.listed, self.tiles, self.steps_done, s.seed)
         buffer.fields.image.grad.fill(0)
+        counted = losses.counting(buffer.fields, count) if self.store.masked else count
         opacity = self.objective.opacity_weight if self.views.has_alpha else 0.0
         with ti.ad.Tape(buffer.fields.loss, clear_gradients=False):
             tape.march(grid, buffer, count, s.step * grid.voxel, s.min_transmittance, s.min_weight, self._background)
-            tape.compare(buffer, self.objective.robust, count, self._background, opacity)
+            tape.compare(buffer, self.objective.robust, count, self._background, opacity, counted)
             for each in self.objective.regularisers:
                 tape.regularise(grid, buffer, each, s.seed, self.steps_done, s.regularised_fraction)
         s.optimiser.step(grid, self._moments_age, progress, self.steps_done)

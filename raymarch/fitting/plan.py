@@ -10,7 +10,7 @@ import numpy as np
 
 from raymarch.arguments.arrays import Numbers
 from raymarch.data.activation import Activation
-from raymarch.data.contents import require_contents
+from raymarch.data.contents import background_doubt, require_contents
 from raymarch.data.views import Views
 from raymarch.device.grid import Grid
 from raymarch.device.grid_layout import cells_of
@@ -98,11 +98,11 @@ def plan_fit(views: Views, settings: FitSettings, box: Numbers | None, store: Im
     memory's budget is exceeded.
     """
     require_contents(views)
-    if doubt := views.background_doubt():
+    if doubt := background_doubt(views):
         log.warning("%s", doubt)
     prove(settings.minimised)
     found = find_box(views, store) if box is None else box
-    memory = require_budget(settings, found, views.images.shape)
+    memory = require_budget(settings, found, (views.pixels, 4 if views.has_alpha else 3))
     placed, shape = grid_of_box(found, settings.resolution)
     hull = visual_hull(store, placed, cells_of(shape)) >= 0 if views.has_alpha and settings.hull else None
     return Plan(views, settings, placed, memory, hull)

@@ -93,5 +93,5 @@ def provenance(settings: FitSettings, views: Views, told: Mapping[str, Any]) -> 
     if settings.objective is not None:
         how = {name: value for name, value in how.items() if name not in of_objective()}
         how["objective"] = settings.objective.record()
-    source = {"source": views.source, "count": len(views)}
+    source = {"source": views.source, "count": len(views), "downscale": views.downscale, "holdout": views.holdout}
     return {"settings": how, "views": source, **told, "versions": versions()}

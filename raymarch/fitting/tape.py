@@ -52,14 +52,21 @@ def _(
 
 
 @ti.ad.grad_replaced
-def compare(buffer: RayBuffer, loss: Loss, count: int, background: ti.Vector, opacity: float) -> None:
-    """Image loss: a robust loss of the image against its target, and the opacity's error, added to the loss."""
-    losses.robust_loss(buffer.fields, loss.value, count, background, loss.scale, opacity)
+def compare(
+    buffer: RayBuffer, loss: Loss, count: int, background: ti.Vector, opacity: float, counted: int | None = None
+) -> None:
+    """Image loss: a robust loss of the image against its target, and the opacity's error, added to the loss.
+
+    `counted` rays have a target, all where it is None.
+    """
+    losses.robust_loss(buffer.fields, loss.value, count, background, loss.scale, opacity, counted or count)
 
 
 @ti.ad.grad_for(compare)
-def _(buffer: RayBuffer, loss: Loss, count: int, background: ti.Vector, opacity: float) -> None:
-    losses.robust_loss_adjoint(buffer.fields, loss.slope, count, background, loss.scale, opacity)
+def _(
+    buffer: RayBuffer, loss: Loss, count: int, background: ti.Vector, opacity: float, counted: int | None = None
+) -> None:
+    losses.robust_loss_adjoint(buffer.fields, loss.slope, count, background, loss.scale, opacity, counted or count)
 
 
 def _blocks(grid: Grid, seed: int, step: int) -> tuple[ti.Vector, ti.Vector, ti.Vector]:

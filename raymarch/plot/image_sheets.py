@@ -67,7 +67,7 @@ def images(views: Views, count: int = 8, axes: Sequence[Axes] | np.ndarray | Non
     count = min(count, len(views)) if axes is None else np.size(axes)  # type: ignore[arg-type]  # of any objects
     if not 1 <= count <= len(views):
         raise RaymarchError(f"{count} images asked for, want 1 to {len(views)}, one a view; change count or the Axes")
-    sheet = panels(axes, count, (2.4, 2.4 * views.images.shape[1] / views.images.shape[2] + 0.25))
+    sheet = panels(axes, count, (2.4, 2.4 * max(height / width for width, height in views.sizes) + 0.25))
     for ax, i in zip(sheet, np.linspace(0, len(views) - 1, count).round().astype(int), strict=True):
         ax.imshow(np.clip(views.rgb(i), 0, 1))
         ax.set(title=views.names[i], xticks=[], yticks=[])

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from raymarch.data.image_arrays import Images, gathered
 from raymarch.data.views import Views
 from raymarch.geometry.camera import Camera
 from raymarch.gradients.parameters import NEUTRAL_EXPOSURE
@@ -19,31 +20,39 @@ class Pyramid:
 
     def __init__(self, views: Views):
         self._views = views
-        self._factor, self._images = 0, np.empty(0)
+        self._factor = 0
+        self._images: list[np.ndarray] = []
 
     def factor_for(self, samples: int) -> int:
         """Downsampling factor at which images show no less than a volume of so many samples a side."""
-        _, height, width, _ = self._views.images.shape
+        smallest = min(map(min, self._views.sizes))
         factor = 1
-        while min(height, width) // (2 * factor) >= FINER * samples:
+        while smallest // (2 * factor) >= FINER * samples:
             factor *= 2
         return factor
 
-    def images(self, factor: int) -> np.ndarray:
-        """Downsampled images (view, pixel, 4): colour over the background, 0..1, and transmittance."""
+    def images(self, factor: int) -> list[np.ndarray]:
+        """Downsampled images (pixel, 4) of each view: colour over the background, 0..1, and transmittance.
+
+        A pixel that a mask takes out, if only in part, is NaN.
+        """
         if factor != self._factor:
-            self._factor, self._images = factor, _reduced(self._views, factor)
+            self._factor = factor
+            self._images = [_reduced(self._views, i, factor) for i in range(len(self._views))]
         return self._images
 
 
-def _reduced(views: Views, factor: int) -> np.ndarray:
-    count, height, width, channels = views.images.shape
+def _reduced(views: Views, view: int, factor: int) -> np.ndarray:
+    image, mask = views.image(view), views.mask(view)
+    height, width, channels = image.shape
     h, w = height // factor, width // factor
-    cut = views.images[:, : h * factor, : w * factor] / np.float32(255)
+    cut = image[: h * factor, : w * factor] / np.float32(255)
     alpha = cut[..., 3:] if channels == 4 else np.ones_like(cut[..., :1])
     colour = cut[..., :3] * alpha + (1 - alpha) * np.array(views.background, np.float32)
     seen = np.concatenate([colour, 1 - alpha], axis=-1)
-    return seen.reshape(count, h, factor, w, factor, 4).mean((2, 4)).reshape(count, h * w, 4)
+    if mask is not None:
+        seen[~mask[: h * factor, : w * factor]] = np.nan
+    return seen.reshape(h, factor, w, factor, 4).mean((1, 3)).reshape(h * w, 4)
 
 
 def smaller(camera: Camera, factor: int) -> Camera:
@@ -59,8 +68,13 @@ def smaller(camera: Camera, factor: int) -> Camera:
 
 
 def random_pixels(image: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Random pixels of an image (pixel, 4): three of four where there is something to see, if all is not that."""
-    pixels = rng.permutation(len(image))[:count]
+    """Random pixels of an image (pixel, 4): three of four where there is something to see, if all is not that.
+
+    Some are drawn twice where fewer count than are wanted; none that is NaN.
+    """
+    counting = np.flatnonzero(~np.isnan(image[:, 3]))
+    pixels = rng.permutation(counting)[:count] if len(counting) else np.zeros(0, int)
+    pixels = np.resize(pixels, count)
     there = np.flatnonzero(image[:, 3] < 0.99)
     some = rng.permutation(there)[: 3 * count // 4]
     pixels[: len(some)] = some
@@ -76,11 +90,12 @@ def without_exposure(target: np.ndarray, exposures: np.ndarray, background: Sequ
     return target
 
 
-def images_without(images: np.ndarray, exposures: np.ndarray) -> np.ndarray:
+def images_without(images: Images, exposures: np.ndarray) -> Images:
     """8-bit images with their exposures (view, 6) taken out."""
     if (exposures == NEUTRAL_EXPOSURE).all():
         return images
-    colour = (images[..., :3] / 255 - exposures[:, None, None, 3:]) / exposures[:, None, None, :3]
-    out = images.copy()
-    out[..., :3] = np.round(255 * np.clip(colour, 0, 1)).astype(np.uint8)
-    return out
+    out = [image.copy() for image in images]
+    for image, exposure in zip(out, exposures, strict=True):
+        colour = (image[..., :3] / 255 - exposure[3:]) / exposure[:3]
+        image[..., :3] = np.round(255 * np.clip(colour, 0, 1)).astype(np.uint8)
+    return gathered(out)

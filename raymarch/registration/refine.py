@@ -18,6 +18,7 @@ import taichi as ti
 from raymarch.arguments.arrays import Numbers
 from raymarch.arguments.checks import callback, optional, some_of
 from raymarch.arguments.declared import checked
+from raymarch.data.contents import require_pixels
 from raymarch.data.views import VIEWS, Views
 from raymarch.device.image_store import ImageStore
 from raymarch.device.owner import Closing
@@ -106,6 +107,7 @@ def refine(
     """
     if settings.steps is not None and settings.steps < FIRST:
         raise RaymarchError(f"settings have {settings.steps} steps, want {FIRST} or more: before, no camera moves")
+    require_pixels(views)
     box = _wide_box(views) if box is None else box
     with (
         asked_to_stop() as asked,
@@ -171,9 +173,9 @@ class _Movement(Closing):
         factor = self.pyramid.factor_for(max(self.fitter.grid.shape))
         images = self.pyramid.images(factor)
         rng = np.random.default_rng((self.fitter.settings.seed, self.fitter.steps_done))
-        count = min(self.each, images.shape[1])
+        count = min(self.each, min(map(len, images)))
         pixels = np.stack([random_pixels(image, count, rng) for image in images])
-        target = np.take_along_axis(images, pixels[..., None], 1).astype(float)
+        target = np.stack([image[some] for image, some in zip(images, pixels, strict=True)]).astype(float)
         return factor, pixels, without_exposure(target, self.exposures, self.fitter.views.background)
 
     def move(self) -> None:

@@ -77,6 +77,18 @@ def test_same_seed_same_bytes():
     assert bytes_of(first.volume) != bytes_of(other.volume)
 
 
+def test_what_a_mask_takes_out_shapes_nothing():
+    """Other colours there give the same volume, byte by byte; without the mask they do not."""
+    seen = views()
+    masks = np.zeros((len(seen), *seen.images.shape[1:3]), bool)
+    masks[:, :, :20] = True
+    spoilt = np.where(masks[..., None], seen.images, 255 - seen.images)
+    plain, other = (fitted(replace(seen, images=images, masks=masks)) for images in (seen.images, spoilt))
+    assert bytes_of(plain.volume) == bytes_of(other.volume)
+    assert [r.psnr for r in plain.history] == [r.psnr for r in other.history]
+    assert bytes_of(plain.volume) != bytes_of(fitted(replace(seen, images=spoilt)).volume)
+
+
 def test_any_number_of_threads_same_bytes(root, tmp_path):
     """In f32, in processes of their own."""
     np.savez(tmp_path / "images.npz", views().images)

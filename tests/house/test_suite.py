@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from groups import GROUPS, TESTS, group_of
+from groups import GROUPS, TESTS, group_of, group_of_test
 
 FILES = sorted(TESTS.glob("*/test_*.py"))
 
@@ -25,6 +25,12 @@ def test_files_of_the_march_share_a_worker():
     together = {file.parent.name for file in FILES if group_of(file) == "march"}
     assert {"kernels", "gradients", "registration"} <= together
     assert {group_of(file) for file in FILES if file.parent.name == "kernels"} == {"march"}
+
+
+def test_a_test_belongs_to_the_group_of_its_file(request):
+    assert {group_of_test(item.nodeid) for item in request.session.items} == {
+        group_of(item.path) for item in request.session.items
+    }
 
 
 def test_rooms_are_listed(root):

@@ -11,6 +11,7 @@ import pytest
 
 from raymarch import runtime
 from raymarch.data.activation import Activation
+from raymarch.data.contents import background_doubt
 from raymarch.data.views import Views, require_colour
 from raymarch.data.volume import Y00, Volume
 from raymarch.device import grid as grid_module
@@ -429,14 +430,14 @@ def test_a_background_that_the_borders_belie_is_doubted(border, background, doub
     images = np.full((2, 16, 16, 3), border, np.uint8)
     images[:, 4:12, 4:12] = 77
     views = Views([Camera.look_at((0, -4, 0), width=16, height=16)] * 2, images, background=background)
-    assert bool(views.background_doubt()) == doubted
+    assert bool(background_doubt(views)) == doubted
     alpha = np.concatenate([images, np.full_like(images[..., :1], 255)], -1)
-    assert not Views(views.cameras, alpha, background=background).background_doubt()
+    assert not background_doubt(Views(views.cameras, alpha, background=background))
 
 
 def test_busy_borders_raise_no_doubt():
     images = np.random.default_rng(0).integers(0, 255, (2, 16, 16, 3), np.uint8)
-    assert not Views([Camera.look_at((0, -4, 0), width=16, height=16)] * 2, images).background_doubt()
+    assert not background_doubt(Views([Camera.look_at((0, -4, 0), width=16, height=16)] * 2, images))
 
 
 def test_values_print_in_one_line():

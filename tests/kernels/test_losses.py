@@ -112,6 +112,28 @@ def test_huber_is_squared_within_delta_and_less_beyond():
     assert values[1e-3] < values[0.1] < values[10.0]
 
 
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_ray_without_a_target_counts_nowhere(name):
+    """Value, derivative and error are those of the other rays alone, whatever the image shows there."""
+    image, target = pixels(2)
+    counts = np.arange(COUNT) % 3 > 0
+    target[~counts, 3] = -1
+    buffer = drive.set_rays(image, target)
+    buffer.fields.image.grad.fill(0)
+    counted = losses.counting(buffer.fields, COUNT)
+    assert counted == counts.sum()
+    loss, background = Loss.named(name), ti.Vector(list(cases.BACKGROUND))
+    with ti.ad.Tape(buffer.fields.loss, clear_gradients=False):
+        tape.compare(buffer, loss, COUNT, background, 0.7, counted)
+    value, slope = of(name, image[counts], target[counts], cases.BACKGROUND, 0.7)
+    assert buffer.fields.loss[None] == pytest.approx(value, rel=1e-13)
+    got = buffer.fields.image.grad.to_numpy()[:COUNT]
+    np.testing.assert_allclose(got[counts], slope, rtol=0, atol=1e-12 * np.abs(slope).max())
+    assert not got[~counts].any()
+    error = np.mean((np.clip(image[counts, :3], 0, 1) - truth(target[counts], cases.BACKGROUND)) ** 2)
+    assert losses.colour_error(buffer.fields, COUNT, background) == pytest.approx(error, rel=1e-13)
+
+
 def test_losses_add():
     image, target = pixels()
     buffer = drive.set_rays(image, target)

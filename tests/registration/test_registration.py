@@ -301,10 +301,10 @@ def test_a_ray_far_off_counts_less_in_the_normal_equations():
 def test_a_pyramid_is_the_mean_of_its_pixels_and_shows_no_less_than_the_volume():
     views = ball_views()
     pyramid, (_, height, width, _) = Pyramid(views), views.images.shape
-    whole = pyramid.images(1)
+    whole = np.stack(pyramid.images(1))
     assert whole.shape == (len(views), height * width, 4)
     np.testing.assert_allclose(whole[2, :, :3].reshape(height, width, 3), views.rgb(2), atol=1e-6)
-    half = pyramid.images(2).reshape(len(views), height // 2, width // 2, 4)
+    half = np.stack(pyramid.images(2)).reshape(len(views), height // 2, width // 2, 4)
     np.testing.assert_allclose(half[1, 3, 4], whole[1].reshape(height, width, 4)[6:8, 8:10].mean((0, 1)), atol=1e-6)
     assert pyramid.factor_for(2 * width) == 1
     assert pyramid.factor_for(2) > 1

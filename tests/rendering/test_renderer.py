@@ -20,19 +20,23 @@ from raymarch.geometry.camera import Camera
 from raymarch.geometry.pose import look_at
 from raymarch.kernels.rays.camera import draw_tiles, list_tiles
 
-WIDTH, HEIGHT, TILE = 11, 6, 4  # no multiples of a tile
+TILE = 4
+LARGE = [(11, 6), (9, 7), (4, 21)]  # no multiples of a tile; six tiles each
 SIZES = [1, 2, 3, 4, 5, 16, 17, 64, 100, 1000]
 
 
-def make_views(channels=4, count=3):
-    """Random images; every camera differs in place, focal and centre."""
+def make_views(channels=4, sizes=tuple(LARGE)):
+    """Random images, a third of the second's pixels masked; every camera differs in size, place, focal and centre."""
     rng = np.random.default_rng(0)
-    cameras = []
-    for _ in range(count):
+    cameras, images, masks = [], [], []
+    for i, (width, height) in enumerate(sizes):
         eye = rng.normal(size=3)
         pose = look_at(3 * eye / np.linalg.norm(eye), rng.normal(0, 0.2, 3))
-        cameras.append(Camera(pose, rng.uniform(8, 14, 2), (WIDTH / 2, HEIGHT / 2) + rng.normal(size=2), WIDTH, HEIGHT))
-    return Views(cameras, rng.integers(0, 256, (count, HEIGHT, WIDTH, channels), np.uint8))
+        centre = (width / 2, height / 2) + rng.normal(size=2)
+        cameras.append(Camera(pose, rng.uniform(8, 14, 2), centre, width, height))
+        images.append(rng.integers(0, 256, (height, width, channels), np.uint8))
+        masks.append(rng.random((height, width)) > 0.3 if i == 1 else None)
+    return Views(cameras, images, masks=masks)
 
 
 VIEWS = make_views()
@@ -46,21 +50,27 @@ def store():
 
 def tiles():
     """(view, row, column) of the first pixel of each tile, in order; the last of a row and column moved inside."""
-    rows = [min(r, HEIGHT - TILE) for r in range(0, HEIGHT, TILE)]
-    columns = [min(c, WIDTH - TILE) for c in range(0, WIDTH, TILE)]
-    return [(v, r, c) for v in range(len(VIEWS)) for r in rows for c in columns]
+    return [
+        (v, min(r, height - TILE), min(c, width - TILE))
+        for v, (width, height) in enumerate(LARGE)
+        for r in range(0, height, TILE)
+        for c in range(0, width, TILE)
+    ]
 
 
 def pixels_of(tile):
     """The tile's pixels as numbers over all views, row by row."""
     view, row, column = tile
-    inside = (row + np.arange(TILE))[:, None] * WIDTH + column + np.arange(TILE)
-    return (view * WIDTH * HEIGHT + inside).reshape(-1)
+    inside = (row + np.arange(TILE))[:, None] * LARGE[view][0] + column + np.arange(TILE)
+    return (sum(width * height for width, height in LARGE[:view]) + inside).reshape(-1)
 
 
 ORIGIN = np.concatenate([camera.rays().origin for camera in VIEWS.cameras])
 DIRECTION = np.concatenate([camera.rays().direction for camera in VIEWS.cameras])
-COLOUR = VIEWS.images.reshape(-1, 4) / 255
+COLOUR = np.concatenate([image.reshape(-1, 4) for image in VIEWS.images]) / 255
+COUNTS = np.concatenate([np.ones(w * h, bool) if v != 1 else VIEWS.mask(v).ravel() for v, (w, h) in enumerate(LARGE)])
+COLOUR[~COUNTS, 3] = -1  # as `draw_tiles` marks what a mask takes out
+VIEW_OF = np.repeat(range(len(LARGE)), [width * height for width, height in LARGE])
 
 
 def drawn(store, count, step, seed=0, listed=None):
@@ -72,8 +82,15 @@ def drawn(store, count, step, seed=0, listed=None):
     return np.abs(target[:, None] - every).max(-1).argmin(1)
 
 
+def put_on_list(store, which):
+    """Set the front of the store's list, which has room for more."""
+    numbers = np.zeros(store.fields.list.shape, np.int32)
+    numbers[: len(which)] = which
+    store.fields.list.from_numpy(numbers)
+
+
 def test_the_tiles_cover_every_pixel_and_stay_inside(store):
-    assert store.fields.tiles == len(tiles()) == 18
+    assert store.tiles == len(tiles()) == 18
     assert set(np.concatenate([pixels_of(tile) for tile in tiles()])) == set(range(len(COLOUR)))
 
 
@@ -91,7 +108,7 @@ def test_colours_come_without_their_exposure(store):
     """Each view has three gains and three offsets of its own; alpha has none."""
     exposures = np.random.default_rng(1).uniform([0.6] * 3 + [-0.1] * 3, [1.4] * 3 + [0.1] * 3, (len(VIEWS), 6))
     pixel = np.concatenate([pixels_of(tiles()[tile]) for tile in drawn(store, 18, 2)])
-    view = pixel // (WIDTH * HEIGHT)
+    view = VIEW_OF[pixel]
     store.set_exposures(exposures)
     buffer = drive.ray_buffer()
     draw_tiles(buffer.fields, store.fields, store.listed, 18, 2, 0)
@@ -114,9 +131,9 @@ def test_each_tile_comes_once_a_round(store, count):
 
 
 def test_only_listed_tiles_are_drawn(store):
-    store.fields.list.from_numpy(np.array([3, 7, 8, 11, 16] + [0] * 13, np.int32))
+    put_on_list(store, [3, 7, 8, 11, 16])
     assert sorted(drawn(store, 5, 2, listed=5)) == [3, 7, 8, 11, 16]
-    store.fields.list.from_numpy(np.arange(18, dtype=np.int32))
+    put_on_list(store, range(18))
 
 
 def test_the_draw_follows_from_seed_and_step(store):
@@ -126,14 +143,41 @@ def test_the_draw_follows_from_seed_and_step(store):
 
 
 def test_images_without_alpha_are_opaque():
-    views = make_views(3, 1)
+    views = make_views(3, LARGE[:1])
     with ImageStore(views) as opaque:
-        np.testing.assert_array_equal(opaque.fields.pixels.to_numpy()[..., :3], views.images)
-        assert (opaque.fields.pixels.to_numpy()[..., 3] == 255).all()
+        pixels = opaque.fields.pixels.to_numpy()[: views.pixels]
+    np.testing.assert_array_equal(pixels[:, :3], views.images.reshape(-1, 3))
+    assert (pixels[:, 3] == 255).all()
+
+
+def test_what_a_mask_takes_out_is_opaque_and_the_rest_is_as_it_was(store):
+    """So that the visual hull takes it for anything."""
+    pixels = store.fields.pixels.to_numpy()[: VIEWS.pixels]
+    np.testing.assert_allclose(pixels[COUNTS] / 255, COLOUR[COUNTS], rtol=0, atol=1e-15)
+    assert (pixels[~COUNTS, 3] == 255).all()
+
+
+def test_a_tile_that_is_masked_all_over_is_not_listed():
+    views = make_views(3, LARGE[:1])
+    mask = np.ones((6, 11), bool)
+    mask[:4, :8] = False
+    with ImageStore(replace(views, masks=[mask])) as store:
+        assert store.listed == 4
+        assert store.fields.list.to_numpy()[:4].tolist() == [2, 3, 4, 5]
+        assert store.fields.counting.to_numpy()[:6].tolist() == [0, 0, 0xFFFF & ~0x1111, 0xFF00, 0xFF00, 0xFFFF & ~0x11]
+
+
+def test_a_store_of_other_sizes_takes_the_place_of_one(store):
+    """All that was compiled for it is there again: sizes and counts are run-time numbers."""
+    with ImageStore(make_views(3, LARGE[:1])) as first:
+        fields = first.fields
+    with ImageStore(make_views(4, [(30, 20), (7, 9), (8, 8), (5, 40)])) as second:
+        assert second.fields is fields
+        assert second.tiles == 8 * 5 + 2 * 3 + 2 * 2 + 2 * 10
 
 
 def test_a_closed_store_says_so():
-    closed = ImageStore(make_views(4, 1))
+    closed = ImageStore(make_views(4, LARGE[:1]))
     closed.close()
     closed.close()
     with pytest.raises(RaymarchError, match="store is closed"):
@@ -202,14 +246,14 @@ def grid_box(grid):
 def test_tiles_whose_samples_meet_something_are_listed_and_others_are_not(store, seed, step):
     grid, occupied = fitted(seed)
     dt = step * grid.voxel
-    found = list_tiles(store.fields, grid.fields, dt)
+    found = list_tiles(store.fields, grid.fields, dt, store.tiles)
     listed = store.fields.list.to_numpy()[:found]
     assert list(listed) == sorted(set(listed))
     assert 0 < found
     for number, tile in enumerate(tiles()):
         rays = pixels_of(tile)
-        if any(samples_meet(grid, occupied, ray, dt) for ray in rays):
+        if any(samples_meet(grid, occupied, ray, dt) for ray in rays if COUNTS[ray]):
             assert number in listed
-        elif not any(line_meets(grid, occupied, ray) for ray in rays):
+        elif not any(line_meets(grid, occupied, ray) for ray in rays if COUNTS[ray]):
             assert number not in listed
-    store.fields.list.from_numpy(np.arange(18, dtype=np.int32))
+    put_on_list(store, range(18))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from raymarch.errors import RaymarchError, named, one_line, short
-from raymarch.io.images.decode import SUFFIXES
+from raymarch.io.images.header import SUFFIXES
 
 log = logging.getLogger("raymarch")
 

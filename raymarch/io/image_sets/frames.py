@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from raymarch.data.image_arrays import Masks
 from raymarch.data.views import Views
-from raymarch.errors import RaymarchError, short
+from raymarch.errors import RaymarchError, named, short
 from raymarch.geometry.camera import Camera
 from raymarch.io.image_sets.frame_file import present, unique_names
 from raymarch.io.image_sets.plausible import doubt, require_plausible
-from raymarch.io.images.decode import decode, require_room
+from raymarch.io.images.decode import WORKERS, decode, decode_mask, headers, require_room
+
+log = logging.getLogger("raymarch")
 
 DISTORTION = ("k1", "k2", "k3", "k4", "p1", "p2")
 PINHOLES = ("PINHOLE", "SIMPLE_PINHOLE", "OPENCV")
@@ -26,11 +30,13 @@ class Frame(NamedTuple):
 
     Attributes:
         file: the image; `frame_file` finds it by what the set calls it.
-        camera: makes the camera for images of a width and height [pixel].
+        camera: makes the camera for its full width and height [pixel], those of the upright image.
+        mask: an 8-bit image of the same size, black where the image's pixels do not count; or None.
     """
 
     file: Path
     camera: Callable[[int, int], Camera]
+    mask: Path | None = None
 
 
 def require_few(count: int, source: Path) -> None:
@@ -39,28 +45,77 @@ def require_few(count: int, source: Path) -> None:
         raise RaymarchError(f"{source}: has {count:,} frames, want at most {MOST_FRAMES:,}; split it")
 
 
-def views_of_frames(frames: Sequence[Frame], folder: Path, source: Path, *, for_fit: bool = True) -> Views:
+def views_of_frames(
+    frames: Sequence[Frame],
+    folder: Path,
+    source: Path,
+    *,
+    for_fit: bool = True,
+    downscale: float = 1.0,
+    points: np.ndarray | None = None,
+    box: np.ndarray | None = None,
+) -> Views:
     """Views of frames whose images exist; the log says which do not, and what is doubtful about the first camera.
 
-    All images have one size, that of the first, because `Views` holds them in one array: `decode` refuses others.
+    Sizes of the images may differ.
 
     Args:
         frames: in their order.
         folder: of the set; images have their names within it.
         source: the file that lists them, which opens every message and is kept as where they came from.
         for_fit: refuse, before anything is decoded, more images than a fit has memory for.
+        downscale: how many times smaller, 1 or more, images are made as they are read; cameras are scaled with them.
+        points, box: sparse points of the scene (point, 3) and the set's own box (2, 3), in the world, where it has any.
 
-    Raises RaymarchError for more than 20,000 frames, where all images are missing, and what `decode` and cameras raise.
+    Raises RaymarchError for more than 20,000 frames, where all images are missing, and what `decode`, `decode_mask` and
+    cameras raise.
     """
     require_few(len(frames), source)
     there = [frames[i] for i in present([frame.file for frame in frames], source)]
     files = [frame.file for frame in there]
-    width, height = require_room(files, for_fit)[:2]
-    cameras = [frame.camera(width, height) for frame in there]  # before images are decoded, which takes its time
-    images = decode(files, for_fit=for_fit)
+    found = headers(files)
+    full = [header[:2] for header in found]
+    cameras = [frame.camera(*size) for frame, size in zip(there, full, strict=True)]  # before what takes its time
     if said := doubt(cameras[0]):
-        logging.getLogger("raymarch").warning("%s: %s", source, said)
-    return Views(cameras, images, unique_names(files, folder), source=str(source))
+        log.warning("%s: %s", source, said)
+    cameras = [_smaller(camera, downscale, file) for camera, file in zip(cameras, files, strict=True)]
+    sizes = [(camera.width, camera.height) for camera in cameras]
+    require_room(found, sizes, files[0].parent, for_fit)  # before masks are decoded
+    masks = _masks(there, full, sizes, source)
+    images = decode(files, sizes, found, for_fit=for_fit)
+    names = unique_names(files, folder)
+    return Views(cameras, images, names, source=str(source), masks=masks, points=points, box=box, downscale=downscale)
+
+
+def _smaller(camera: Camera, downscale: float, file: Path) -> Camera:
+    """Camera of an image as much smaller: its size is rounded, and all else scaled by what came of that."""
+    if downscale == 1:
+        return camera
+    if round(min(camera.width, camera.height) / downscale) < 1:
+        raise RaymarchError(
+            f"{file}: image of {camera.width} x {camera.height} cannot be {downscale:g} times smaller; choose a smaller"
+            " downscale"
+        )
+    return camera.scaled(1 / downscale)
+
+
+def _masks(
+    frames: Sequence[Frame], full: Sequence[tuple[int, int]], sizes: Sequence[tuple[int, int]], source: Path
+) -> Masks:
+    """The masks of frames, as far as they exist; the log says how many do not."""
+    missing = [frame.mask.name for frame in frames if frame.mask is not None and not frame.mask.is_file()]
+    if missing:
+        message = "%s: %d masks are missing, all pixels of their images count (%s)"
+        log.warning(message, source, len(missing), named(missing))
+
+    def mask(frame: Frame, full: tuple[int, int], size: tuple[int, int]) -> np.ndarray | None:
+        there = frame.mask is not None and frame.mask.is_file()
+        return decode_mask(frame.mask, full, size) if there else None  # type: ignore[arg-type]
+
+    if all(frame.mask is None for frame in frames):
+        return None
+    with ThreadPoolExecutor(WORKERS) as pool:
+        return tuple(pool.map(mask, frames, full, sizes))
 
 
 def pinhole(settings: Mapping, width: int, height: int, where: str) -> Camera:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from raymarch.io.image_sets.readers import READERS
-from raymarch.io.images.decode import SUFFIXES
+from raymarch.io.images.header import SUFFIXES
 
 
 class Layout(NamedTuple):

@@ -14,9 +14,10 @@ from raymarch.arguments.checks import optional
 from raymarch.arguments.declared import checked
 from raymarch.arguments.extensions import owner_of
 from raymarch.data.contents import doubts
-from raymarch.data.views import Views, require_colour
+from raymarch.data.views import DOWNSCALE, HOLDOUT, Views, require_colour
 from raymarch.errors import RaymarchError, one_line
 from raymarch.io.files.limits import require_folder
+from raymarch.io.image_sets.holdout import HOLDOUT as EVERY
 from raymarch.io.image_sets.layouts import LAYOUTS, WANTED
 from raymarch.io.image_sets.reader import Reader, read_views, reader_of
 from raymarch.io.image_sets.readers import READER, READERS
@@ -29,6 +30,8 @@ from raymarch.io.image_sets.readers import READER, READERS
     follow_links=checks.flag,
     for_fit=checks.flag,
     reader=READER,
+    downscale=DOWNSCALE,
+    holdout=optional(HOLDOUT),
 )
 def load_views(
     path: str | os.PathLike[str],
@@ -38,16 +41,22 @@ def load_views(
     follow_links: bool = False,
     for_fit: bool = True,
     reader: Reader | str | None = None,
+    downscale: float = 1.0,
+    holdout: int | None = None,
 ) -> Views:
     """Views of one split of an image set, whose layout is found out from its files.
 
     Args:
         path: the set's folder, itself a link or not.
-        split: which of its views, such as train, val or test.
+        split: which of its views, such as train, val or test; a set without splits has train, test and all.
         background: colour that images with alpha are composited on; the reader's if not given, white of ours.
         follow_links: read images that links in the folder lead to outside of it; only where you trust the set.
         for_fit: refuse, before anything is decoded, more images than a fit has memory for.
         reader: an `rm.Reader` of your own, or one of raymarch's by name; found out from the files if not given.
+        downscale: how many times smaller images are made as they are read, 1 or more, whole or not: by their area,
+            alpha premultiplied; sizes are rounded, and cameras scaled by what comes of that.
+        holdout: of a set without splits every so many-th view by name, from the first on, is in the split test and no
+            other in train; 8 if not given, 0 to hold none out.
 
     What speaks against the images, such as some that are transparent all over, is said in the log.
 
@@ -65,7 +74,11 @@ def load_views(
     chosen = reader_of(folder, own) if there else None
     if chosen is None:
         raise RaymarchError(_why_not(folder, reader))  # type: ignore[arg-type]
-    views = read_views(chosen, folder, split, follow_links=follow_links, for_fit=for_fit)
+    asked = {"downscale": downscale, "holdout": EVERY if holdout is None else holdout}
+    if chosen not in READERS:  # a user's own gets what it has to know of, and refuses what it does not know
+        asked = {name: value for name, value in asked.items() if value != {"downscale": 1.0, "holdout": EVERY}[name]}
+    views = read_views(chosen, folder, split, follow_links=follow_links, for_fit=for_fit, **asked)
+    views = replace(views, downscale=downscale, holdout=holdout)
     if background is not None:
         views = replace(views, background=require_colour(background))
     for said in doubts(views):

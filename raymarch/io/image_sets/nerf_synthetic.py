@@ -31,13 +31,19 @@ def _lists_frames(path: Path) -> bool:
 
 
 def read(
-    folder: str | os.PathLike[str], split: str = "train", *, follow_links: bool = False, for_fit: bool = True
+    folder: str | os.PathLike[str],
+    split: str = "train",
+    *,
+    follow_links: bool = False,
+    for_fit: bool = True,
+    downscale: float = 1.0,
+    holdout: int = 8,
 ) -> Views:
     """Views of one split.
 
     The json has what `frames.pinhole` reads, for all frames or in one; and `frames` with `file_path` (.png if it has no
-    suffix) and `transform_matrix`. Images that are missing are left out and named in the log. `follow_links` and
-    `for_fit` as of `load_views`.
+    suffix) and `transform_matrix`. Images that are missing are left out and named in the log. `follow_links`, `for_fit`
+    and `downscale` as of `load_views`; nothing more is held out, as the set has splits of its own.
 
     Raises RaymarchError that names the file, what is wrong and the cure; for more than 20,000 frames too.
 
@@ -61,7 +67,7 @@ def read(
         file = frame_file(folder, root, frame.get("file_path"), f"{path}, frame {i}", follow_links)
         where = f"{path}, frame {i} ({file.stem})"
         frames.append(Frame(file, partial(pinhole, {**document, **frame}, where=where)))
-    return views_of_frames(frames, folder, path, for_fit=for_fit)
+    return views_of_frames(frames, folder, path, for_fit=for_fit, downscale=downscale)
 
 
 def _transforms_path(folder: Path, split: str) -> Path:

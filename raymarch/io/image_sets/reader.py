@@ -35,7 +35,8 @@ class Reader:
         detect: `detect(folder)`, whether a folder has the layout. It must not claim a folder of another layout, which
             `read` would refuse.
         read: `read(folder, split, *, follow_links, for_fit)`, the `rm.Views` of one split, such as "train"; the two
-            options are those of `rm.load_views`, and a reader that needs neither takes `**_`.
+            options are those of `rm.load_views`, and a reader that needs neither takes `**_`. `downscale` and `holdout`
+            come too where a user asks for others than 1 and 8.
         files: patterns of names, relative to the folder, of the files that the layout is known by. A folder that nobody
             recognises but that has one is left to `read`, which says what is wrong with it.
         specificity: of two readers that claim a folder the one with more reads it: a layout that is a special case of
@@ -82,6 +83,6 @@ def reader_of(folder: Path, readers: Sequence[Reader]) -> Reader | None:
     return found or next((one for one in readers if one.has_files(folder)), None)
 
 
-def read_views(reader: Reader, folder: Path, split: str, **options: bool) -> Views:
+def read_views(reader: Reader, folder: Path, split: str, **options: float) -> Views:
     """Views of one split; RaymarchError where they cannot be read."""
     return called(reader, "read", folder, folder, split, kind=Views, wanted="rm.Views", **options)

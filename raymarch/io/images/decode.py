@@ -1,190 +1,151 @@
-"""Image decoder: files as uint8 arrays of one size, decoded in parallel."""
+"""Image decoder: files as uint8 arrays, upright and made smaller one by one, decoded in parallel."""
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
-from PIL import Image, UnidentifiedImageError
 
+from raymarch.data.image_arrays import Images
 from raymarch.device.memory import require_images
 from raymarch.errors import RaymarchError, named, one_line
 from raymarch.io.files.limits import require_file_budget
+from raymarch.io.images.header import DEEP, TRAITS, Header, has_alpha, header, open_image
+from raymarch.io.images.shrink import shrink, shrink_mask
 
-FORMATS = ("PNG", "JPEG", "WEBP", "TIFF", "BMP")
-SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".bmp")
-MOST_PIXELS = 1 << 26
-WITH_ALPHA = ("RGBA", "LA", "PA", "RGBa", "La")
-WITHOUT_ALPHA = ("RGB", "L", "P", "1", "CMYK", "YCbCr")
-DEEP = ("I", "I;16", "I;16B", "I;16L")
-ORIENTATION = 0x0112  # tag of EXIF; 1 is upright
 WORKERS = min(8, os.cpu_count() or 1)
 ON_THE_WAY = 8  # bytes a pixel of an image that is being decoded, beside its place in the array
-WRITE = "export it as PNG"
-FOREIGN = [  # what files that are no image of ours begin with, from which byte on, what they are and what to do
-    (0, b"version https://git-lfs", "a pointer of Git LFS", "fetch the image with git lfs pull"),
-    (0, b"<!doctype html", "a web page", "download the image again"),
-    (0, b"<html", "a web page", "download the image again"),
-    (4, b"ftyphei", "a HEIC image", WRITE),
-    (4, b"ftypmif1", "a HEIC image", WRITE),
-    (4, b"ftypavif", "an AVIF image", WRITE),
-    (0, b"\x76\x2f\x31\x01", "an OpenEXR image", WRITE),
-    (0, b"#?radiance", "a Radiance image", WRITE),
-    (0, b"gif8", "a GIF image", WRITE),
-    (0, b"\x00\x00\x00\x0cjp  ", "a JPEG 2000 image", WRITE),
-    (0, b"%pdf", "a PDF", WRITE),
-    (0, b"<svg", "an SVG drawing", WRITE),
-]
+SHRINKING = 24  # more, of one that is being made smaller
+UPRIGHT: dict[int, Callable[[np.ndarray], np.ndarray]] = {  # by EXIF's orientation
+    2: lambda image: image[:, ::-1],
+    3: lambda image: image[::-1, ::-1],
+    4: lambda image: image[::-1],
+    5: lambda image: image.swapaxes(0, 1),
+    6: lambda image: image[::-1].swapaxes(0, 1),
+    7: lambda image: image[::-1, ::-1].swapaxes(0, 1),
+    8: lambda image: image[:, ::-1].swapaxes(0, 1),
+}
 
 
-class Header(NamedTuple):
-    """Image header: size, channels once decoded, and what a person should know of the rest."""
+def headers(paths: Sequence[Path]) -> list[Header]:
+    """Headers of the files of a set, without decoding; what is to be known of them is said in the log.
 
-    width: int
-    height: int
-    channels: int
-    traits: tuple[str, ...]
+    Raises RaymarchError that names the file: not an image, over 64 megapixels, with alpha where the first has none or
+    the other way round.
+    """
+    found = [header(path) for path in paths]
+    for path, one in zip(paths, found, strict=True):
+        if one.channels != found[0].channels:
+            kinds = {3: "no alpha", 4: "alpha"}
+            raise RaymarchError(
+                f"{path}: image has {kinds[one.channels]} but {paths[0].name} has {kinds[found[0].channels]};"
+                " convert one of them"
+            )
+    for trait in TRAITS:
+        if some := [path.name for path, one in zip(paths, found, strict=True) if trait in one.traits]:
+            message = "%s: %d of %d images %s (%s)"
+            logging.getLogger("raymarch").warning(message, paths[0].parent, len(some), len(paths), trait, named(some))
+    return found
 
 
-DEPTH = "have 16 bit, reduced to 8"
-TURNED = "are turned by EXIF, which is not applied: if their cameras are of the upright images, turn the files"
-INKS = "are CMYK, whose colours are approximate"
-MOVING = "have several frames, of which the first is taken"
+def decode(
+    paths: Sequence[Path],
+    sizes: Sequence[tuple[int, int]] | None = None,
+    found: Sequence[Header] | None = None,
+    *,
+    for_fit: bool = True,
+) -> Images:
+    """Images uint8 of 3 or 4 channels, the fourth straight alpha; grey and palettes become RGB.
 
+    They are turned upright as their EXIF says, and those of 16 bit are reduced to 8, which is said in the log.
 
-def decode(paths: Sequence[Path], *, for_fit: bool = True) -> np.ndarray:
-    """Images (image, height, width, 3 or 4) uint8, the fourth channel straight alpha; grey and palettes become RGB.
+    Args:
+        paths: of files, all with alpha or all without.
+        sizes: (width, height) of each that it is made smaller to, by their area; as large as they are if not given.
+        found: their `headers`, where these are known.
+        for_fit: refuse more than a fit has memory for.
 
-    Images of 16 bit are reduced to 8, which is said in the log, as is an orientation by EXIF, which is not applied.
+    Returns one array (image, height, width, channel) where all have one size, else one for each.
 
-    Raises RaymarchError that names the file: not an image, truncated, over 64 megapixels, or of another size or channel
-    count than the first; and where all together take more memory than is free, or with `for_fit` more than a fit can
-    take. All but damage is said before anything is decoded.
+    Raises RaymarchError as `headers` does, where all together take more memory than is free, or for a damaged file. All
+    but damage is said before anything is decoded; no more than a few images are there in their full size at once.
 
     Example:
         >>> decode([Path("train/r_0.png")]).shape  # doctest: +SKIP
         (1, 400, 400, 4)
     """
-    width, height, channels, _ = first = require_room(paths, for_fit)
-    found: dict[str, list[Path]] = {trait: [] for trait in (DEPTH, TURNED, INKS, MOVING)}
-    for path in paths:
-        header = _header(path)
-        for trait in header.traits:
-            found[trait].append(path)
-        if header[:2] != first[:2]:
-            raise RaymarchError(
-                f"{path}: image is {header.width} x {header.height} pixels but {paths[0].name} {width} x {height};"
-                " resize it or take it out"
-            )
-        if header.channels != channels:
-            kinds = {3: "no alpha", 4: "alpha"}
-            raise RaymarchError(
-                f"{path}: image has {kinds[header.channels]} but {paths[0].name} has {kinds[channels]};"
-                " convert one of them"
-            )
-    for trait, some in found.items():
-        if some:
-            message, names = "%s: %d of %d images %s (%s)", named([path.name for path in some])
-            logging.getLogger("raymarch").warning(message, paths[0].parent, len(some), len(paths), trait, names)
-    images = np.empty((len(paths), height, width, channels), np.uint8)
+    found = headers(paths) if found is None else found
+    sizes = [one[:2] for one in found] if sizes is None else sizes
+    require_room(found, sizes, paths[0].parent, for_fit)
+    shapes = [(height, width, one.channels) for (width, height), one in zip(sizes, found, strict=True)]
+    images: Images
+    if len(set(shapes)) == 1:
+        images = np.empty((len(paths), *shapes[0]), np.uint8)
+    else:
+        images = tuple(np.empty(shape, np.uint8) for shape in shapes)
     with ThreadPoolExecutor(WORKERS) as pool:
         # list() so that an exception of any worker is raised here
-        list(pool.map(_fill, images, paths))
+        list(pool.map(_fill, images, paths, found))
     return images
 
 
-def require_room(paths: Sequence[Path], for_fit: bool) -> Header:
-    """Header of the first image, which stands for all; RaymarchError where so many of its size do not fit."""
-    first, count = _header(paths[0]), len(paths)
-    one = first.width * first.height
-    held = count * one * first.channels
-    require_file_budget(held, f"{paths[0].parent}: its {count} images")
-    needed = held + min(WORKERS, count) * one * ON_THE_WAY
+def decode_mask(path: Path, full: tuple[int, int], size: tuple[int, int]) -> np.ndarray:
+    """Mask (height, width) bool of an 8-bit image: False where it is black, made smaller to `size` (width, height).
+
+    What is darker than half counts as black; in a mask of nothing but 0 and 1, only 0 does.
+
+    Raises RaymarchError for a file that is none, or not of its image's `full` size.
+    """
+    one = header(path)
+    if one[:2] != full:
+        raise RaymarchError(
+            f"{path}: mask is {one.width} x {one.height} but its image {full[0]} x {full[1]} pixels; resize it"
+        )
+    grey = _decoded(path, one)[..., :3].max(-1)
+    return shrink_mask(grey > (0 if grey.max() <= 1 else 127), *size)
+
+
+def require_room(found: Sequence[Header], sizes: Sequence[tuple[int, int]], folder: Path, for_fit: bool) -> None:
+    """Memory check before anything is decoded: RaymarchError where images made smaller to these sizes do not fit."""
+    count, pixels = len(found), sum(width * height for width, height in sizes)
+    held = pixels * found[0].channels
+    require_file_budget(held, f"{folder}: its {count} images")
+    each = [
+        one.width * one.height * (ON_THE_WAY + SHRINKING * (one[:2] != tuple(size)))
+        for one, size in zip(found, sizes, strict=True)
+    ]
+    needed = held + min(WORKERS, count) * max(each)
     cure = "take fewer or smaller ones"
     if for_fit:
-        needed += count * one * (4 if first.channels == 4 else 8)  # on the device, and on the way there to get alpha
+        needed += pixels * 4  # on the device
         cure += ", or for_fit=False where they are not to be fitted"
-    size = f"{paths[0].parent}: its {count} images of {first.width} x {first.height}"
-    require_images(size, count * one, needed, cure, on_device=for_fit)
-    return first
+    size = " to ".join(dict.fromkeys(f"{w} x {h}" for w, h in (min(sizes), max(sizes))))
+    require_images(f"{folder}: its {count} images of {size}", pixels, needed, cure, on_device=for_fit)
 
 
-def _open(path: Path) -> Image.Image:
-    try:
-        return Image.open(path, formats=FORMATS)
-    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        raise RaymarchError(
-            f"{path}: image is too large ({one_line(error)}), want at most {MOST_PIXELS}; shrink it"
-        ) from error
-    except PermissionError as error:
-        raise RaymarchError(f"{path}: cannot be read ({one_line(error)}); check its permissions") from error
-    # Pillow's readers raise anything from struct.error to AttributeError for damaged files
-    except Exception as error:
-        why = "" if isinstance(error, UnidentifiedImageError) else f" ({one_line(error)})"  # which repeats the path
-        reason = _foreign(path) or f"is no readable image{why}; want {', '.join(FORMATS)}"
-        raise RaymarchError(f"{path}: {reason}") from error
+def _fill(out: np.ndarray, path: Path, header: Header) -> None:
+    out[:] = shrink(_decoded(path, header), out.shape[1], out.shape[0])
 
 
-def _foreign(path: Path) -> str:
-    """What a file is that is no image of ours, and what to do, if its first bytes tell."""
-    try:
-        with path.open("rb") as file:
-            start = file.read(64).lower()
-    except OSError:
-        return ""
-    if not start:
-        return "is no readable image: it is empty (0 bytes); export it again or take its frame out"
-    for at, magic, what, cure in FOREIGN:
-        if start[at:].startswith(magic):
-            return f"is no readable image but {what}; {cure}"
-    return ""
-
-
-def _header(path: Path) -> Header:
-    """What a file's header says, without decoding."""
-    with _open(path) as image:
-        width, height = image.size
-        if width * height > MOST_PIXELS:
-            raise RaymarchError(
-                f"{path}: image is too large ({width} x {height} pixels), want at most {MOST_PIXELS}; shrink it"
-            )
-        if image.mode not in (*WITH_ALPHA, *WITHOUT_ALPHA, *DEEP):
-            raise RaymarchError(f"{path}: image has mode {image.mode}, want 8 bit RGB or RGBA; convert it")
-        deep = image.mode in DEEP or any(";16" in str(tile[3]) for tile in image.tile)  # type: ignore[attr-defined]
-        moving = getattr(image, "is_animated", False) and image.format != "MPO"  # a photo with its preview is still
-        has = {DEPTH: deep, TURNED: _is_turned(image), INKS: image.mode == "CMYK", MOVING: moving}
-        traits = tuple(trait for trait, there in has.items() if there)
-        return Header(width, height, 4 if _has_alpha(image) else 3, traits)
-
-
-def _is_turned(image: Image.Image) -> bool:
-    """Whether EXIF says to turn the image; Pillow itself turns TIFF."""
-    if image.format == "TIFF" or "exif" not in image.info:  # else Pillow decodes the image to look for it
-        return False
-    try:
-        return image.getexif().get(ORIENTATION, 1) in range(2, 9)
-    except Exception:  # as in _open; what cannot be read says nothing
-        return False
-
-
-def _has_alpha(image: Image.Image) -> bool:
-    return image.mode in WITH_ALPHA or ("transparency" in image.info and image.mode not in DEEP)
-
-
-def _fill(out: np.ndarray, path: Path) -> None:
-    with _open(path) as image:
+def _decoded(path: Path, header: Header) -> np.ndarray:
+    """An image file as it is, but upright."""
+    with open_image(path) as image:
         try:
             if image.mode in DEEP:
                 values = np.asarray(image)
                 if values.min() < 0 or values.max() > 65535:
                     raise ValueError("it has values beyond 16 bit")
-                out[:] = (values >> 8).astype(np.uint8)[..., None]
+                # the upper half, as Pillow does for colour; within a level of the display value
+                full = (values >> 8).astype(np.uint8)[..., None].repeat(3, 2)
             else:
-                out[:] = np.asarray(image.convert("RGBA" if _has_alpha(image) else "RGB"))
-        except Exception as error:  # as in _open
+                full = np.asarray(image.convert("RGBA" if has_alpha(image) else "RGB"))
+        except Exception as error:  # as in open_image
             raise RaymarchError(f"{path}: image is damaged ({one_line(error)}); export it again") from error
+    full = UPRIGHT.get(header.orientation, lambda image: image)(full)
+    if full.shape != (header.height, header.width, header.channels):  # which the file's own header belies
+        raise RaymarchError(f"{path}: image is damaged (decoded to {full.shape}); export it again")
+    return full

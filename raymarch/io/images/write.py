@@ -18,7 +18,7 @@ from raymarch.arguments.declared import checked
 from raymarch.errors import RaymarchError, one_line
 from raymarch.io.files.atomic import replacing, require_writable, target_of
 from raymarch.io.files.ours import require_ours
-from raymarch.io.images.decode import SUFFIXES
+from raymarch.io.images.header import SUFFIXES
 
 MARK = "Software", "raymarch"
 VISIBLE = 1 + 0.5 / 255  # display values from which clipping shows

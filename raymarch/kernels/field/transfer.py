@@ -61,12 +61,16 @@ def save_level(grid: ti.template(), nx: int, ny: int, nz: int):
 
 @ti.kernel
 def refine(grid: ti.template(), old_top: ti.math.vec3, nx: int, ny: int, nz: int):
-    """Trilinear values of the stashed level at the samples of a level of (nx, ny, nz); both span the same box."""
+    """Trilinear values of the stashed level at the samples of a level of (nx, ny, nz); both span the same boxes."""
     for i, j, k in ti.ndrange(nx, ny, nz):
-        p = ti.Vector([i / (nx - 1), j / (ny - 1), k / (nz - 1)]) * old_top
+        local, n, first = i, nx, ti.Vector([0, 0, 0])
+        if ti.static(grid.boxes > 1):
+            n = nx // grid.boxes
+            local, first[0] = i % n, i // n * ti.cast(old_top[0] + 1.0, ti.i32)
+        p = ti.Vector([local / (n - 1), j / (ny - 1), k / (nz - 1)]) * old_top
         cell = cell_of(p, old_top)
-        grid.density[i, j, k] = gather(grid.m_density, cell, p - cell)
-        grid.features[i, j, k] = gather(grid.m_features, cell, p - cell)
+        grid.density[i, j, k] = gather(grid.m_density, cell + first, p - cell)
+        grid.features[i, j, k] = gather(grid.m_features, cell + first, p - cell)
 
 
 @ti.kernel
@@ -143,11 +147,35 @@ def scalars_out(field: ti.template(), values: ti.types.ndarray(ndim=1)):
 
 
 @ti.kernel
-def images_in(images: ti.types.ndarray(dtype=ti.u8, ndim=4), store: ti.template()):  # (view, v, u, 4)
-    """Copy RGBA images to the store."""
-    for v, i, j in ti.ndrange(images.shape[0], images.shape[1], images.shape[2]):
+def image_in(image: ti.types.ndarray(dtype=ti.u8, ndim=2), store: ti.template(), first: int):  # (pixel, 4)
+    """Copy an RGBA image to the store, from its pixel `first` on."""
+    for i in range(image.shape[0]):
         for c in ti.static(range(4)):
-            store.pixels[v, i, j][c] = images[v, i, j, c]
+            store.pixels[first + i][c] = image[i, c]
+
+
+@ti.kernel
+def tiles_in(
+    places: ti.types.ndarray(dtype=ti.i32, ndim=2), tiles: ti.types.ndarray(dtype=ti.i32, ndim=2),  # see StoreFields
+    store: ti.template(),
+) -> int:  # fmt: skip
+    """Copy where the views lie (view, 4), and view and pixels that count of the tiles (tile, 2); list those with any.
+
+    Returns how many are listed.
+    """
+    for v in range(places.shape[0]):
+        for a in ti.static(range(4)):
+            store.place[v][a] = places[v, a]
+    for t in range(tiles.shape[0]):
+        store.view[t] = tiles[t, 0]
+        store.counting[t] = ti.cast(tiles[t, 1], ti.u16)
+    listed = 0
+    ti.loop_config(serialize=True)
+    for t in range(tiles.shape[0]):
+        if tiles[t, 1]:
+            store.list[listed] = t
+            listed += 1
+    return listed
 
 
 @ti.kernel

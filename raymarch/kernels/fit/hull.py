@@ -5,6 +5,7 @@ Conservative but for the faintest pixels: alpha up to 2 of 255 counts as empty.
 
 import taichi as ti
 
+from raymarch.kernels.rays.camera import pixel_of
 from raymarch.kernels.rays.lens import footprint, project
 
 ALPHA = 2  # of 255: a pixel above it shows something
@@ -16,15 +17,17 @@ def shows(store: ti.template(), view, u0, u1, v0, v1):
     found = False
     v = v0
     while v <= v1 and not found:
+        row = pixel_of(store, view, v, 0)
         for u in range(u0, u1 + 1):
-            found = found or store.pixels[view, v, u][3] > ALPHA
+            found = found or store.pixels[row + u][3] > ALPHA
         v += 1
     return found
 
 
 @ti.kernel
 def visual_hull(
-    store: ti.template(), lower: ti.math.vec3, cell: ti.math.vec3,  # images (view, v, u), corner, edges [world unit]
+    store: ti.template(), views: int,  # StoreFields
+    lower: ti.math.vec3, cell: ti.math.vec3,  # corner, edges [world unit]
     seen: ti.types.ndarray(dtype=ti.i32, ndim=3),  # (x, y, z) of cells
 ):  # fmt: skip
     """seen = how many views see the cell wholly, or -1 where one of them sees only empty pixels there, or none looks.
@@ -36,8 +39,9 @@ def visual_hull(
         radius = 0.5 * cell.norm()
         count, partly, carved = 0, False, False
         view = 0
-        while view < store.views and not carved:
+        while view < views and not carved:
             pose, lens = store.pose[view], store.lens[view]
+            width, height = store.place[view][2], store.place[view][3]
             w = centre - ti.Vector([pose[0, 3], pose[1, 3], pose[2, 3]])
             local = ti.Vector.zero(float, 3)
             for a in ti.static(range(3)):
@@ -47,8 +51,8 @@ def visual_hull(
             if reach > 0:
                 u0, u1 = ti.floor(u - reach, ti.i32), ti.floor(u + reach, ti.i32)
                 v0, v1 = ti.floor(v - reach, ti.i32), ti.floor(v + reach, ti.i32)
-                partly = partly or (u1 >= 0 and v1 >= 0 and u0 < store.width and v0 < store.height)
-                if u0 >= 0 and v0 >= 0 and u1 < store.width and v1 < store.height:
+                partly = partly or (u1 >= 0 and v1 >= 0 and u0 < width and v0 < height)
+                if u0 >= 0 and v0 >= 0 and u1 < width and v1 < height:
                     count += 1
                     carved = not shows(store, view, u0, u1, v0, v1)
             view += 1

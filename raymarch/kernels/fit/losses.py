@@ -30,6 +30,22 @@ def huber_slope(x):
 
 
 @ti.func
+def counts(rays: ti.template(), r):
+    """Whether ray r has a target: no mask takes its pixel out."""
+    return rays.target[r][3] >= 0.0
+
+
+@ti.kernel
+def counting(rays: ti.template(), count: int) -> int:
+    """Count of the rays that have a target."""
+    found = 0
+    for r in range(count):
+        if counts(rays, r):
+            found += 1
+    return found
+
+
+@ti.func
 def truth(rays: ti.template(), r, background):
     """Target colour of ray r: its pixel over the background."""
     t = rays.target[r]
@@ -38,38 +54,47 @@ def truth(rays: ti.template(), r, background):
 
 @ti.kernel
 def robust_loss(
-    rays: ti.template(), value: ti.template(), count: int, background: ti.math.vec3, scale: float, opacity: float
+    rays: ti.template(), value: ti.template(), count: int, background: ti.math.vec3, scale: float, opacity: float,
+    counted: int,
 ):  # fmt: skip
-    """loss += mean over rays of scale^2 sum value((colour - truth) / scale) / 3 + opacity (T - (1 - alpha))^2."""
+    """loss += mean over rays of scale^2 sum value((colour - truth) / scale) / 3 + opacity (T - (1 - alpha))^2.
+
+    The mean is over the `counted` ones of them that have a target.
+    """
     for r in range(count):
         total = 0.0
-        for c in ti.static(range(3)):
-            d = rays.image[r][c] - truth(rays, r, background)[c]
-            total += scale * scale * value(d / scale) / 3.0
-        total += opacity * (rays.image[r][3] - (1.0 - rays.target[r][3])) ** 2
-        rays.loss[None] += ti.cast(total, ti.f64) / count
+        if counts(rays, r):
+            for c in ti.static(range(3)):
+                d = rays.image[r][c] - truth(rays, r, background)[c]
+                total += scale * scale * value(d / scale) / 3.0
+            total += opacity * (rays.image[r][3] - (1.0 - rays.target[r][3])) ** 2
+        rays.loss[None] += ti.cast(total, ti.f64) / counted
 
 
 @ti.kernel
 def robust_loss_adjoint(
-    rays: ti.template(), slope: ti.template(), count: int, background: ti.math.vec3, scale: float, opacity: float
+    rays: ti.template(), slope: ti.template(), count: int, background: ti.math.vec3, scale: float, opacity: float,
+    counted: int,
 ):  # fmt: skip
     """image.grad += loss.grad times the derivative of `robust_loss`."""
     for r in range(count):
-        each = ti.cast(rays.loss.grad[None] / count, float)
-        for c in ti.static(range(3)):
-            d = rays.image[r][c] - truth(rays, r, background)[c]
-            rays.image.grad[r][c] = rays.image.grad[r][c] + each / 3.0 * scale * slope(d / scale)
-        d = rays.image[r][3] - (1.0 - rays.target[r][3])
-        rays.image.grad[r][3] = rays.image.grad[r][3] + each * opacity * (2.0 * d)
+        if counts(rays, r):
+            each = ti.cast(rays.loss.grad[None] / counted, float)
+            for c in ti.static(range(3)):
+                d = rays.image[r][c] - truth(rays, r, background)[c]
+                rays.image.grad[r][c] = rays.image.grad[r][c] + each / 3.0 * scale * slope(d / scale)
+            d = rays.image[r][3] - (1.0 - rays.target[r][3])
+            rays.image.grad[r][3] = rays.image.grad[r][3] + each * opacity * (2.0 * d)
 
 
 @ti.kernel
 def colour_error(rays: ti.template(), count: int, background: ti.math.vec3) -> ti.f64:
-    """Mean squared error of the colour, clipped to 0..1 as it is for PSNR; not differentiated."""
-    total = ti.cast(0.0, ti.f64)
+    """Mean squared error of the colour, clipped to 0..1 as it is for PSNR, of rays with a target; no gradient."""
+    total, counted = ti.cast(0.0, ti.f64), 0
     for r in range(count):
-        for c in ti.static(range(3)):
-            d = ti.min(ti.max(rays.image[r][c], 0.0), 1.0) - truth(rays, r, background)[c]
-            total += ti.cast(d * d, ti.f64)
-    return total / (3.0 * count)
+        if counts(rays, r):
+            counted += 1
+            for c in ti.static(range(3)):
+                d = ti.min(ti.max(rays.image[r][c], 0.0), 1.0) - truth(rays, r, background)[c]
+                total += ti.cast(d * d, ti.f64)
+    return total / (3.0 * ti.max(counted, 1))

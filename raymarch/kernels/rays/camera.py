@@ -59,10 +59,26 @@ def jitter_pixels(
 @ti.func
 def corner_of(store: ti.template(), t):
     """View, row and column of a tile's first pixel; tiles that would stick out are moved inside."""
-    within = t % (store.rows * store.columns)
-    row = ti.min((within // store.columns) * store.tile, store.height - store.tile)
-    column = ti.min((within % store.columns) * store.tile, store.width - store.tile)
-    return t // (store.rows * store.columns), row, column
+    view = store.view[t]
+    place = store.place[view]
+    within, width, height = t - place[1], place[2], place[3]
+    columns = (width + store.tile - 1) // store.tile
+    row = ti.min((within // columns) * store.tile, height - store.tile)
+    column = ti.min((within % columns) * store.tile, width - store.tile)
+    return view, row, column
+
+
+@ti.func
+def pixel_of(store: ti.template(), view, row, column):
+    """Number of a view's pixel in the run of all."""
+    place = store.place[view]
+    return place[0] + row * place[2] + column
+
+
+@ti.func
+def pixel_counts(store: ti.template(), t, within):
+    """Whether a tile's pixel counts: no mask takes it out."""
+    return (ti.cast(store.counting[t], ti.i32) >> within) & 1
 
 
 @ti.func
@@ -87,10 +103,13 @@ def shuffled(i, n, key):
 
 @ti.kernel
 def draw_tiles(
-    rays: ti.template(), store: ti.template(),  # RayFields (tile * pixel,), images (view, v, u)
+    rays: ti.template(), store: ti.template(),  # RayFields (tile * pixel,), StoreFields
     listed: int, tiles: int, step: int, seed: int,
 ):  # fmt: skip
-    """Random tiles: fill the buffer with `tiles` out of the `listed` ones, each once before any comes again."""
+    """Random tiles: fill the buffer with `tiles` out of the `listed` ones, each once before any comes again.
+
+    The target's alpha is -1 where a mask takes the pixel out.
+    """
     for r in range(tiles * store.tile * store.tile):
         area = store.tile * store.tile
         tile, within = r // area, r % area
@@ -102,22 +121,25 @@ def draw_tiles(
         column += within % store.tile
         origin, direction = pixel_ray(store.pose[view], store.lens[view], column + 0.5, row + 0.5)
         rays.origin[r], rays.direction[r] = origin, direction
-        target = ti.cast(store.pixels[view, row, column], float) / 255.0
+        target = ti.cast(store.pixels[pixel_of(store, view, row, column)], float) / 255.0
         for c in ti.static(range(3)):
             target[c] = (target[c] - store.exposure[view][3 + c]) / store.exposure[view][c]
+        if pixel_counts(store, chosen, within) == 0:
+            target[3] = -1.0
         rays.target[r] = target
 
 
 @ti.kernel
 def list_tiles(
-    store: ti.template(), grid: ti.template(), dt: float,  # images (view, v, u), Fields (x, y, z), [world unit]
+    store: ti.template(), grid: ti.template(), dt: float,  # StoreFields, Fields (x, y, z), [world unit]
+    tiles: int,
 ) -> int:  # fmt: skip
-    """Sampling list of the tiles with a ray that meets an occupied cell; returns how many."""
-    for t in range(store.tiles):
+    """Sampling list of the tiles with a ray that counts and meets an occupied cell; returns how many."""
+    for t in range(tiles):
         view, row, column = corner_of(store, t)
         meets = False
         for within in range(store.tile * store.tile):
-            if not meets:
+            if not meets and pixel_counts(store, t, within):
                 u, v = column + within % store.tile + 0.5, row + within // store.tile + 0.5
                 origin, direction = pixel_ray(store.pose[view], store.lens[view], u, v)
                 o, d = ti.Vector.zero(float, 3), ti.Vector.zero(float, 3)
@@ -136,7 +158,7 @@ def list_tiles(
         store.hit[t] = ti.u8(1) if meets else ti.u8(0)
     found = 0
     ti.loop_config(serialize=True)
-    for t in range(store.tiles):
+    for t in range(tiles):
         if store.hit[t]:
             store.list[found] = t
             found += 1

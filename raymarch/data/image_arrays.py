@@ -1,0 +1,67 @@
+"""Image arrays of a set of views: 8-bit images of one size or of several, and masks; the rules for both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from raymarch.arguments.arrays import numeric
+from raymarch.arguments.checks import Check, Wrong, shown
+
+# One array (view, height, width, 3 or 4) where all images have one size, else a tuple of an array (height, width, 3 or
+# 4) for each. A union with Any, for who knows which of the two it is.
+Images: TypeAlias = "np.ndarray | Any"
+Masks: TypeAlias = "Sequence[np.ndarray | None] | None"
+
+
+def gathered(images: Sequence[np.ndarray]) -> Images:
+    """Images in one array where they have one size, else one by one as they are.
+
+    Example:
+        >>> gathered([np.zeros((4, 6, 3), np.uint8)] * 2).shape
+        (2, 4, 6, 3)
+    """
+    if len({image.shape for image in images}) == 1:
+        return np.stack(images)
+    return tuple(images)
+
+
+def _one(value: object) -> np.ndarray:
+    image = numeric(value)
+    if image.ndim != 3 or image.shape[2] not in (3, 4) or image.dtype != np.uint8:
+        raise Wrong(f"has {image.dtype} {image.shape}")
+    return image
+
+
+def _images(value: object) -> Images:
+    if isinstance(value, (list, tuple)) and any(isinstance(image, np.ndarray) and image.ndim == 3 for image in value):
+        several = [_one(image) for image in value]
+        if len({image.shape[2] for image in several}) > 1:
+            raise Wrong("has both 3 and 4 channels", "give all an alpha, or none")
+        return gathered(several)
+    images = numeric(value)
+    if images.ndim != 4 or images.shape[3] not in (3, 4) or images.dtype != np.uint8:
+        raise Wrong(f"is {images.dtype} {images.shape}")
+    return images
+
+
+def _masks(value: Iterable[object] | None) -> Masks:
+    if value is None:
+        return None
+    masks: list[np.ndarray | None] = []
+    for one in value:
+        if one is None:
+            masks.append(None)
+            continue
+        if not isinstance(one, np.ndarray) or one.ndim != 2 or one.dtype != np.bool_:
+            raise Wrong(f"has {shown(one)}")
+        masks.append(None if one.all() else one)
+    return tuple(masks) if any(mask is not None for mask in masks) else None
+
+
+IMAGES = Check("uint8 (view, height, width, 3 or 4)", _images, "scale 0..1 to 0..255 first")
+MASKS = Check(
+    "a boolean array (height, width) or None for each view, or None", _masks, "False is for pixels that do not count"
+)

@@ -1,0 +1,59 @@
+"""Held-out views of a set without splits of its own: every so many-th by name, for what is to be tested."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeVar, overload
+
+from raymarch.errors import RaymarchError, short
+from raymarch.io.image_sets.frames import Frame
+
+HOLDOUT = 8
+TEST = ("test", "val")
+
+Item = TypeVar("Item")
+
+
+@overload
+def held_out(items: int, split: str, holdout: int, source: Path) -> list[int]: ...
+@overload
+def held_out(items: Sequence[Item], split: str, holdout: int, source: Path) -> list[Item]: ...
+def held_out(items: int | Sequence, split: str, holdout: int, source: Path) -> list:
+    """Items of a split where the set itself has none: each `holdout`-th from the first on is held out.
+
+    Args:
+        items: frames, which are put in the order of their files' names, or whatever else in an order of its own; or how
+            many there are, for their indices.
+        split: "test" or "val" for what is held out, "train" for the rest, "all" for both.
+        holdout: as of `load_views`; 0 holds nothing out.
+        source: opens messages. The log says what is held out.
+
+    Raises RaymarchError for another split, and for one that nothing is left for.
+
+    Example:
+        >>> held_out(10, "test", 8, Path("fox")), held_out(5, "train", 2, Path("fox"))
+        ([0, 8], [1, 3])
+    """
+    several: list = list(range(items)) if isinstance(items, int) else list(items)
+    if several and all(isinstance(item, Frame) for item in several):
+        several.sort(key=lambda frame: frame.file.as_posix())
+    if split not in ("train", *TEST, "all"):
+        raise RaymarchError(f"{source}: there is no split {short(split)}, it has train, test and all; choose one")
+    count = len(several)
+    if split == "all" or (holdout == 0 and split == "train"):
+        return several
+    out = several[::holdout] if holdout else []
+    chosen = out if split in TEST else [item for i, item in enumerate(several) if i % holdout]
+    if not chosen:
+        how = f"of {count} views one in {holdout} is held out" if holdout else f"none of {count} views is held out"
+        raise RaymarchError(
+            f"{source}: {how}, which leaves none for the split {split}; take another holdout, --holdout K, or the split"
+            " all"
+        )
+    logging.getLogger("raymarch").warning(
+        "%s: has no splits of its own, so one view in %d is held out for test, %d of %d (--holdout K, 0 for none)",
+        source, holdout, len(out), count,
+    )  # fmt: skip
+    return chosen

@@ -1,0 +1,117 @@
+"""Image header: size, channels and orientation of a file without decoding it, and what a file is that is no image."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from PIL import Image, UnidentifiedImageError
+
+from raymarch.errors import RaymarchError, one_line
+
+FORMATS = ("PNG", "JPEG", "WEBP", "TIFF", "BMP")
+SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".bmp")
+MOST_PIXELS = 1 << 26
+WITH_ALPHA = ("RGBA", "LA", "PA", "RGBa", "La")
+WITHOUT_ALPHA = ("RGB", "L", "P", "1", "CMYK", "YCbCr")
+DEEP = ("I", "I;16", "I;16B", "I;16L")
+ORIENTATION = 0x0112  # tag of EXIF; 1 is upright
+SIDEWAYS = (5, 6, 7, 8)  # orientations whose width is the upright image's height
+WRITE = "export it as PNG"
+FOREIGN = [  # what files that are no image of ours begin with, from which byte on, what they are and what to do
+    (0, b"version https://git-lfs", "a pointer of Git LFS", "fetch the image with git lfs pull"),
+    (0, b"<!doctype html", "a web page", "download the image again"),
+    (0, b"<html", "a web page", "download the image again"),
+    (4, b"ftyphei", "a HEIC image", WRITE),
+    (4, b"ftypmif1", "a HEIC image", WRITE),
+    (4, b"ftypavif", "an AVIF image", WRITE),
+    (0, b"\x76\x2f\x31\x01", "an OpenEXR image", WRITE),
+    (0, b"#?radiance", "a Radiance image", WRITE),
+    (0, b"gif8", "a GIF image", WRITE),
+    (0, b"\x00\x00\x00\x0cjp  ", "a JPEG 2000 image", WRITE),
+    (0, b"%pdf", "a PDF", WRITE),
+    (0, b"<svg", "an SVG drawing", WRITE),
+]
+DEPTH = "have 16 bit, reduced to 8"
+TURNED = "are turned upright as their EXIF says; cameras are taken to be of the upright images"
+INKS = "are CMYK, whose colours are approximate"
+MOVING = "have several frames, of which the first is taken"
+TRAITS = (DEPTH, TURNED, INKS, MOVING)
+
+
+class Header(NamedTuple):
+    """Image header: size once upright, channels once decoded, EXIF's orientation, and what a person should know."""
+
+    width: int
+    height: int
+    channels: int
+    orientation: int
+    traits: tuple[str, ...]
+
+
+def open_image(path: Path) -> Image.Image:
+    """Image that is opened but not decoded, of a format of ours; else RaymarchError that says what the file is."""
+    try:
+        return Image.open(path, formats=FORMATS)
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
+        raise RaymarchError(
+            f"{path}: image is too large ({one_line(error)}), want at most {MOST_PIXELS}; shrink it"
+        ) from error
+    except PermissionError as error:
+        raise RaymarchError(f"{path}: cannot be read ({one_line(error)}); check its permissions") from error
+    # Pillow's readers raise anything from struct.error to AttributeError for damaged files
+    except Exception as error:
+        why = "" if isinstance(error, UnidentifiedImageError) else f" ({one_line(error)})"  # which repeats the path
+        reason = _foreign(path) or f"is no readable image{why}; want {', '.join(FORMATS)}"
+        raise RaymarchError(f"{path}: {reason}") from error
+
+
+def _foreign(path: Path) -> str:
+    """What a file is that is no image of ours, and what to do, if its first bytes tell."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(64).lower()
+    except OSError:
+        return ""
+    if not start:
+        return "is no readable image: it is empty (0 bytes); export it again or take its frame out"
+    for at, magic, what, cure in FOREIGN:
+        if start[at:].startswith(magic):
+            return f"is no readable image but {what}; {cure}"
+    return ""
+
+
+def header(path: Path) -> Header:
+    """Header of an image file; RaymarchError for one over 64 megapixels, or of a kind that cannot be read."""
+    with open_image(path) as image:
+        width, height = image.size
+        if width * height > MOST_PIXELS:
+            raise RaymarchError(
+                f"{path}: image is too large ({width} x {height} pixels), want at most {MOST_PIXELS}; shrink it"
+            )
+        if image.mode not in (*WITH_ALPHA, *WITHOUT_ALPHA, *DEEP):
+            raise RaymarchError(f"{path}: image has mode {image.mode}, want 8 bit RGB or RGBA; convert it")
+        deep = image.mode in DEEP or any(";16" in str(tile[3]) for tile in image.tile)  # type: ignore[attr-defined]
+        moving = getattr(image, "is_animated", False) and image.format != "MPO"  # a photo with its preview is still
+        orientation = _orientation(image)
+        has = {DEPTH: deep, TURNED: orientation != 1, INKS: image.mode == "CMYK", MOVING: moving}
+        if orientation in SIDEWAYS:
+            width, height = height, width
+        channels = 4 if has_alpha(image) else 3
+        return Header(width, height, channels, orientation, tuple(trait for trait in TRAITS if has[trait]))
+
+
+def _orientation(image: Image.Image) -> int:
+    """Orientation by EXIF, 1 to 8, which is still to be applied; Pillow itself applies that of TIFF."""
+    if image.format == "TIFF" or "exif" not in image.info:  # else Pillow decodes the image to look for it
+        return 1
+    try:
+        said = image.getexif().get(ORIENTATION, 1)
+    except Exception:  # as in open_image; what cannot be read says nothing
+        return 1
+    return said if said in range(2, 9) else 1
+
+
+def has_alpha(image: Image.Image) -> bool:
+    """Presence of alpha, a palette's or a transparent colour included."""
+    return image.mode in WITH_ALPHA or ("transparency" in image.info and image.mode not in DEEP)
