@@ -12,6 +12,7 @@ from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import Lens
 from raymarch.gradients.parameters import PLAIN_HAS_NONE
 
+SHARED = ("focal", "principal_point", "lens")  # by one change of all cameras
 HALVINGS = 6
 SHORTEST = 0.1  # of its own length, what a focal length is cut to at most in one move
 
@@ -47,16 +48,28 @@ def _plus(values: tuple[float, ...], share: float, move: np.ndarray | None) -> l
     return list(values) if move is None else (np.array(values) + share * move).tolist()
 
 
-def common_lens(cameras: Sequence[Camera]) -> Lens:
-    """Lens model that all cameras have, whose numbers one change moves; RaymarchError where they have several, or none.
+def with_shared(camera: Camera, names: Sequence[str], move: np.ndarray) -> Camera:
+    """Camera moved by what all of a set share: `move` holds the numbers of each of `names` in turn, of the focal length
+    and the principal point as parts of the focal length.
 
     Example:
-        >>> common_lens([replace(Camera.look_at((0, -4, 0)), lens=Lens("simple_radial", (0.1,)))] * 2).names
-        ('k1',)
+        >>> camera = Camera.look_at((0, -4, 0), width=8, height=6)
+        >>> with_shared(camera, ["focal"], np.zeros(2)).focal == camera.focal
+        True
     """
+    sizes = [len(camera.lens.names) if name == "lens" else 2 for name in names]
+    parts = dict(zip(names, np.split(move, np.cumsum(sizes)[:-1]), strict=True)) if names else {}
+    if "focal" in parts:
+        parts["focal"] = np.array(camera.focal) * np.expm1(parts["focal"])
+    if "principal_point" in parts:
+        parts["principal_point"] = np.array(camera.focal) * parts["principal_point"]
+    return intrinsics_moved(camera, **parts) if parts else camera
+
+
+def require_common_lens(cameras: Sequence[Camera]) -> None:
+    """Lens check: RaymarchError where cameras have several models, so that no one change moves all, or pinholes."""
     models = sorted({camera.lens.model for camera in cameras})
     if len(models) > 1:
         raise RaymarchError(f"cameras have lenses of models {', '.join(models)}, want one to move lens; leave lens out")
     if cameras[0].lens.plain:
         raise RaymarchError(PLAIN_HAS_NONE)
-    return cameras[0].lens

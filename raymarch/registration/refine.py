@@ -39,11 +39,10 @@ from raymarch.gradients.ray_tangents import RayTangents
 from raymarch.kernels.march.call import MarchCall
 from raymarch.kernels.march.geometry import geometry_tangent
 from raymarch.kernels.march.march import march
-from raymarch.registration.intrinsics import common_lens, intrinsics_moved
+from raymarch.registration.intrinsics import SHARED, require_common_lens, with_shared
 from raymarch.registration.normal_equations import POSE, exposures_of, move_of
 from raymarch.registration.pyramid import Pyramid, images_without, random_pixels, smaller, without_exposure
 
-SHARED = ("focal", "principal_point", "lens")
 REFINABLE = ("pose", *SHARED, "exposure")
 STEP = 1.0  # voxels, the fit's own
 RAYS = 1 << 17  # rays that all cameras are moved by at once
@@ -108,6 +107,8 @@ def refine(
     if settings.steps is not None and settings.steps < FIRST:
         raise RaymarchError(f"settings have {settings.steps} steps, want {FIRST} or more: before, no camera moves")
     require_pixels(views)
+    if "lens" in parameters:
+        require_common_lens(views.cameras)
     box = _wide_box(views) if box is None else box
     with (
         asked_to_stop() as asked,
@@ -155,8 +156,7 @@ class _Movement(Closing):
         self.each = int(np.clip(RAYS // len(self.cameras), 64, 4096))
         self.pyramid = Pyramid(fitter.views)
         self.shared = [name for name in SHARED if name in parameters]
-        lens = common_lens(self.cameras) if "lens" in parameters else self.cameras[0].lens
-        self.dots = [dot for name in ("pose", *self.shared) for dot in units(name, lens)]
+        self.dots = [dot for name in ("pose", *self.shared) for dot in units(name, self.cameras[0].lens)]
         self.centre = np.mean(fitter.box, axis=0)
         self.last = np.zeros(POSE * len(self.cameras) + len(self.dots) - POSE)
         with ExitStack() as owners:
@@ -238,14 +238,4 @@ class _Movement(Closing):
             twist = twist * min(1, LARGEST / max(np.abs(twist).max(), 1e-30))
             turned = self._scaled(camera, Parameters(pose=twist)).pose if "pose" in self.parameters else np.zeros(POSE)
             camera = replace(camera, world_from_camera=camera.world_from_camera @ exp_rigid(turned))
-            self.cameras[v] = self._with_common(camera, common)
-
-    def _with_common(self, camera: Camera, common: np.ndarray) -> Camera:
-        """A camera moved by what all share."""
-        ends = np.cumsum([2 if name != "lens" else len(camera.lens.names) for name in self.shared])
-        parts = dict(zip(self.shared, np.split(common, ends[:-1]), strict=True)) if self.shared else {}
-        if "focal" in parts:
-            parts["focal"] = np.array(camera.focal) * np.expm1(parts["focal"])
-        if "principal_point" in parts:
-            parts["principal_point"] = np.array(camera.focal) * parts["principal_point"]
-        return intrinsics_moved(camera, **parts) if parts else camera
+            self.cameras[v] = with_shared(camera, self.shared, common)

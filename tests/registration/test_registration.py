@@ -20,7 +20,7 @@ from raymarch.geometry.similarity import _pixels, aligned, carried, similarity
 from raymarch.gradients.projection import out_of_sight
 from raymarch.registration import refine as refining
 from raymarch.registration import register as module
-from raymarch.registration.intrinsics import common_lens, intrinsics_moved
+from raymarch.registration.intrinsics import intrinsics_moved, require_common_lens
 from raymarch.registration.normal_equations import DAMPING, move_of
 from raymarch.registration.pyramid import FINER, Pyramid, smaller, without_exposure
 from raymarch.registration.refine import refine
@@ -95,7 +95,7 @@ def test_a_move_of_the_lens_stops_before_it_folds_over():
     assert intrinsics_moved(camera, lens=-folds).lens.coefficients == pytest.approx((29.9,))
     for cameras, said in (([TRUE], "the camera is a pinhole"), ([TRUE, camera], "models pinhole, simple_radial, want")):
         with pytest.raises(RaymarchError, match=said):
-            common_lens(cameras)
+            require_common_lens(cameras)
 
 
 @pytest.mark.parametrize(
