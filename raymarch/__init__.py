@@ -82,6 +82,9 @@ if TYPE_CHECKING:
     from raymarch.rendering.renderer import Rendering as Rendering
     from raymarch.rendering.renderer import render as render
     from raymarch.runtime import start as start
+    from raymarch.sfm.find import FoundCameras as FoundCameras
+    from raymarch.sfm.find import find_cameras as find_cameras
+    from raymarch.sfm.settings import SfmSettings as SfmSettings
     from raymarch.solvers.krylov import Operator as Operator
     from raymarch.solvers.krylov import cgls as cgls
     from raymarch.solvers.krylov import conjugate_gradients as conjugate_gradients
@@ -127,6 +130,8 @@ _HOME = {
     "rendering.march": ["March"],
     "rendering.renderer": ["Renderer", "Rendering", "render"],
     "runtime": ["start"],
+    "sfm.find": ["FoundCameras", "find_cameras"],
+    "sfm.settings": ["SfmSettings"],
     "solvers.krylov": ["Operator", "cgls", "conjugate_gradients"],
     "solvers.least_squares": ["Solution", "gauss_newton", "levenberg_marquardt"],
 }

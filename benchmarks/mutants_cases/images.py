@@ -3,6 +3,7 @@
 from mutants_cases.fault import Fault
 
 SETS = "tests/io/test_image_sets.py::"
+TRANSFORMS, COLMAP = "tests/io/test_transforms.py::", "tests/io/test_colmap.py::"
 DIFFER = "tests/io/test_views_that_differ.py::"
 READERS = "tests/io/test_readers.py::"
 
@@ -86,30 +87,93 @@ FAULTS = [
     ),
     Fault(
         "the principal point is in the middle of the height",
-        "io/image_sets/frames.py",
-        'value("cx", width / 2)',
-        'value("cx", height / 2)',
+        "io/image_sets/intrinsics.py",
+        'settings.get(f"c{a}", size / 2)',
+        'settings.get(f"c{a}", full[0] / 2)',
         (SETS + "test_a_set_is_read_as_it_was_written",),
     ),
     Fault(
-        "distorted lenses pass as ideal",
-        "io/image_sets/frames.py",
-        "if value(name, 0.0):",
-        "if value(name, 0.0) > 1:",
-        (SETS + "test_bad_keys_are_refused",),
+        "a lens of nerfstudio is a pinhole",
+        "io/image_sets/intrinsics.py",
+        'else simplest("opencv", (*k[:3], *p))',
+        'else simplest("opencv", (0, 0, 0, *p))',
+        (TRANSFORMS + "test_a_lens_is_read_as_its_keys_say",),
+    ),
+    Fault(
+        "intrinsics are not scaled to a smaller image",
+        "io/image_sets/intrinsics.py",
+        "(principal[0] * x, principal[1] * y)",
+        "(principal[0], principal[1])",
+        (TRANSFORMS + "test_intrinsics_of_another_size_are_scaled_to_the_image",),
+    ),
+    Fault(
+        "the fields of view of instant-ngp lose to those of Blender",
+        "io/image_sets/intrinsics.py",
+        'FOCALS = ("{}_fov", "fl_{}", "camera_angle_{}")',
+        'FOCALS = ("camera_angle_{}", "fl_{}", "{}_fov")',
+        (TRANSFORMS + "test_the_first_of_the_keys_for_a_focal_counts",),
+    ),
+    Fault(
+        "instant-ngp's box is half as large",
+        "io/image_sets/unit_cube.py",
+        "[[-side / 2], [side / 2]]",
+        "[[-side / 4], [side / 4]]",
+        (TRANSFORMS + "test_the_box_is_the_cube_that_instant_ngp_traces",),
+    ),
+    Fault(
+        "test_filenames do not count",
+        "io/image_sets/transforms.py",
+        "if frame.file in listed[taken]]",
+        "if frame.file not in listed[taken]]",
+        (TRANSFORMS + "test_splits_that_are_listed_count",),
+    ),
+    Fault(
+        "COLMAP's axes are taken for ours",
+        "io/image_sets/colmap_model.py",
+        "world_from_opencv * (1, -1, -1)",
+        "world_from_opencv * (1, 1, 1)",
+        (COLMAP + "test_a_text_is_read_as_it_was_written",),
+    ),
+    Fault(
+        "COLMAP's p1 and p2 are exchanged",
+        "io/image_sets/camera_models.py",
+        '4: CameraModel("OPENCV", 2, "opencv", (0, 1, None, 2, 3)),',
+        '4: CameraModel("OPENCV", 2, "opencv", (0, 1, None, 3, 2)),',
+        (COLMAP + "test_a_text_is_read_as_it_was_written",),
+    ),
+    Fault(
+        "an image's second line is skipped if it is empty",
+        "io/image_sets/colmap_text.py",
+        'words = (lines.next() or "").split()',
+        'words = next(lines.records(), "").split()',
+        (COLMAP + "test_a_text_is_read_as_it_was_written",),
+    ),
+    Fault(
+        "the smallest of several models is taken",
+        "io/image_sets/colmap_choice.py",
+        "key=lambda model: len(model.images)",
+        "key=lambda model: -len(model.images)",
+        (COLMAP + "test_the_largest_model_is_taken_and_named",),
+    ),
+    Fault(
+        "points that two images see count",
+        "io/image_sets/colmap_choice.py",
+        "LEAST_TRACK, MOST_ERROR = 3, 3.0",
+        "LEAST_TRACK, MOST_ERROR = 2, 3.0",
+        (COLMAP + "test_points_of_short_tracks_and_large_errors_are_left_out",),
     ),
     Fault(
         "a number per frame loses to that of the set",
         "io/image_sets/nerf_synthetic.py",
-        "{**document, **frame}",
-        "{**frame, **document}",
+        "ChainMap(frame, document)",
+        "ChainMap(document, frame)",
         (SETS + "test_pixels_win_over_the_angle",),
     ),
     Fault(
         "a set needs all of its splits in the layout",
         "io/image_sets/nerf_synthetic.py",
-        "return any(_lists_frames(path)",
-        "return all(_lists_frames(path)",
+        "return any(lists_frames(path)",
+        "return all(lists_frames(path)",
         (READERS + "test_one_split_of_the_layout_is_enough",),
     ),
     Fault(

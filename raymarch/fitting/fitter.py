@@ -127,7 +127,10 @@ class Fitter(Closing):
         self._advance_level(progress := self.progress)
         if self.steps_done % s.refresh == 0 and self.steps_done > 0:
             self._refresh()
-        draw_tiles(buffer.fields, self.store.fields, self.store.listed, self.tiles, self.steps_done, s.seed)
+        draw_tiles(
+            buffer.fields, self.store.fields, self.store.listed, self.tiles, self.steps_done, s.seed,
+            self.plan.near,
+        )  # fmt: skip
         buffer.fields.image.grad.fill(0)
         counted = losses.counting(buffer.fields, count) if self.store.masked else count
         opacity = self.objective.opacity_weight if self.views.has_alpha else 0.0
@@ -186,7 +189,7 @@ class Fitter(Closing):
         told = {"steps": self.steps_done, "seconds": round(self.seconds, 3), "ended": ended, "rays_psnr": psnr}
         made = provenance(self.settings, self.views, told | self.photometry.record())
         at, background = self.grid.world_from_index, self.photometry.background
-        return Volume(density, features, at, self.plan.activation, background, made)
+        return Volume(density, features, at, self.plan.activation, background, made, self.settings.boxes)
 
     def how_it_ended(self) -> str:
         """ "done", or what a person should know about a fit that had too little time."""

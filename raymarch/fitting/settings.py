@@ -9,7 +9,7 @@ from typing import SupportsFloat
 from raymarch.arguments.checks import Check, flag, instance_of, number, one_of, optional, shown, whole
 from raymarch.arguments.declared import held, hold, renamed
 from raymarch.data.activation import FIT_COLOUR, FIT_DENSITY, ColourActivation, DensityActivation
-from raymarch.data.volume import MAX_DEGREE
+from raymarch.data.volume import BOXES, MAX_DEGREE
 from raymarch.device.grid_layout import BLOCKS
 from raymarch.errors import RaymarchError
 from raymarch.fitting.objective import LOSSES, OBJECTIVE, REGULARISERS, WEIGHT, Objective
@@ -40,6 +40,10 @@ class FitSettings:
     Attributes:
         resolution: samples along the box's longest side at the finest level.
         sh_degree: 0 (no view dependence) to 3.
+        boxes: nested boxes of an unbounded scene, each twice as large as the last and of as many samples; 1 for an
+            object, all of which lies in the box.
+        near: near plane: rays begin that part of the cameras' distance from the box's middle before them, so that
+            nothing grows where a camera alone would see it.
         steps: steps in all; None to go by `seconds` alone.
         seconds: time in all, loading and compiling included; None for no limit. The schedule follows whichever of
             the two is nearer its end.
@@ -73,6 +77,8 @@ class FitSettings:
 
     resolution: int = held(whole(4, 4096), 208)
     sh_degree: int = held(whole(0, MAX_DEGREE), 1)
+    boxes: int = held(BOXES, 1)
+    near: float = held(PART, 0.0)
     steps: int | None = held(optional(whole(1, 2**31 - 1)), 2500)
     seconds: float | None = held(optional(number(0, 1e9, above=True)), None)
     rays: int = held(whole(16, 1 << 22), 8192)

@@ -22,7 +22,7 @@ from PIL import Image
 from raymarch import cli, runtime
 from raymarch.io.volumes.volume_file import load
 
-VERBS = ("fit", "evaluate", "render", "info")
+VERBS = ("cameras", "fit", "evaluate", "render", "info")
 TINY = "--preset quick --steps 30 --resolution 24 --sh-degree 0"
 FIT_KEYS = {"out", "steps", "seconds", "rays_psnr", "shape", "sh_degree", "box", "ended"}
 INFO_KEYS = {

@@ -97,7 +97,7 @@ def test_sums_on_the_device_are_those_of_numpy():
     buffer = drive.ray_buffer()
     with ImageStore(views) as store, PhotometricSums(4, listed_tiles) as sums:
         store.set_exposures(exposures)
-        draw_tiles(buffer.fields, store.fields, store.listed, listed_tiles, step, seed)
+        draw_tiles(buffer.fields, store.fields, store.listed, listed_tiles, step, seed, 0.0)
         count = 16 * listed_tiles
         image = np.zeros((*buffer.fields.image.shape, 4))
         image[:count] = RNG.uniform(0, 1, (count, 4))

@@ -139,6 +139,12 @@ ROWS = {
         + [("block", 3), ("memory", "2"), ("memory", NAN), ("seed", 0.5), ("regularised_fraction", True)]
         + [("objective", "huber"), ("objective", rm.Objective), ("objective", rm.Loss.named("huber"))],
     ),
+    "SfmSettings": of_record(
+        rm.SfmSettings,
+        [("matching", "all"), ("matching", None), ("lens", "wide"), ("camera", 1), ("max_size", 0)]
+        + [("features", "many"), ("frames", 2), ("seed", -1), ("threads", 0), ("threads", "all")]
+        + [("seconds", NAN), ("seconds", 0)],
+    ),
     "Fitter": [
         (lambda: rm.Fitter("scenes/tower"), "views is 'scenes/tower'"),
         (lambda: rm.Fitter(VIEWS, {}), "settings is {}"),
@@ -335,6 +341,17 @@ ROWS = {
         (lambda: rm.Volume.from_array(np.zeros((4, 4, 4)), spacing=(1, 0, 1)), "spacing is (1, 0, 1)"),
         (lambda: rm.Volume.from_array(np.zeros((4, 4, 4)), spacing=NAN), "spacing is nan"),
     ],
+    "find_cameras": [
+        (lambda: rm.find_cameras(3, "set"), "photos is 3"),
+        (lambda: rm.find_cameras("a\0b", "set"), "photos have a null character"),
+        (lambda: rm.find_cameras("photos", None), "out is None"),
+        (lambda: rm.find_cameras("photos", "set", {"seed": 1}), "settings is {'seed': 1}"),
+        (lambda: rm.find_cameras("photos", "set", overwrite=1), "overwrite is 1"),
+        (lambda: rm.find_cameras("photos", "set", follow_links="yes"), "follow_links is 'yes'"),
+        (lambda: rm.find_cameras("photos", "set", show=True), "show is True"),
+        (lambda: rm.find_cameras("photos", "set", seed=0.5), "seed is 0.5"),
+        (lambda: rm.find_cameras("photos", "set", speed=1), "unknown setting speed; want some of matching"),
+    ],
     "cgls": [
         (lambda: rm.cgls(LINE, [1, 2]), "A is"),
         (lambda: rm.cgls(OPERATOR, "b"), "b is 'b'"),
@@ -443,7 +460,7 @@ ROWS = {
         (lambda: rm.load_views(".", downscale=0), "downscale is 0"),
         (lambda: rm.load_views(".", downscale="half"), "downscale is 'half'"),
         (lambda: rm.load_views(".", holdout=2.5), "holdout is 2.5"),
-        (lambda: rm.load_views(".", reader=len), "reader is a function, want NeRF-synthetic, or an rm.Reader"),
+        (lambda: rm.load_views(".", reader=len), "reader is a function, want NeRF-synthetic, "),
         (lambda: rm.load_views(".", reader="LLFF"), "reader is 'LLFF', want NeRF-synthetic"),
     ],
     "orbit": [
@@ -594,7 +611,17 @@ ROWS = {
         (lambda: rm.write_png("a.png", RAGGED), "image is [[1, 2], [3]]"),
     ],
 }  # fmt: skip
-RESULTS = {"Fit", "Forecast", "GradientReport", "RaymarchError", "Refinement", "Registration", "Rendering", "Report"}
+RESULTS = {
+    "Fit",
+    "Forecast",
+    "FoundCameras",
+    "GradientReport",
+    "RaymarchError",
+    "Refinement",
+    "Registration",
+    "Rendering",
+    "Report",
+}
 RESULTS |= {"Solution", "release"}  # made by the package, not by its users; without arguments
 EACH = [pytest.param(*row, id=f"{name}-{k}") for name, rows in ROWS.items() for k, row in enumerate(rows)]
 
@@ -627,6 +654,7 @@ INSIDE = {
     "Mode": {"name", "composite", "tangent", "adjoint", "step_transmittance", "colour", "background", "ends", "power"},
     "preset": {"name", "changes"},
     "fit": {"views", "settings", "changes"},
+    "find_cameras": {"changes"},
     "forecast": {"views", "settings", "changes"},
     "Fitter": {"views", "settings", "changes"},
     "Linearised": {"background", "pixels"},

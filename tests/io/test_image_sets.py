@@ -186,7 +186,9 @@ def test_bad_images_are_named(tmp_path):
 
 def test_a_folder_that_is_none_is_refused(tmp_path):
     refused(tmp_path / "none", "no such folder")
-    refused(tmp_path, "is no known image set, looked for transforms_<split>.json")
+    refused(
+        tmp_path, "is no known image set, looked for images with cameras of a layout that is read .NeRF-synthetic, "
+    )
     folder = write_set(tmp_path / "set")
     refused(folder / "transforms_train.json", "is a file, want the folder")
     (folder / "transforms_val.json").write_text("{}")
@@ -194,18 +196,18 @@ def test_a_folder_that_is_none_is_refused(tmp_path):
     refused(folder, "it has the splits train, val", split="../set/train")
     (tmp_path / "one").mkdir()
     (tmp_path / "one" / "transforms.json").write_text("{}")
-    refused(tmp_path / "one", r"looks like instant-ngp or nerfstudio \(transforms.json\).* not read yet; copy it")
+    refused(tmp_path / "one", "transforms.json: frames is missing, want a list of at least one; export it again")
 
 
 LOOKS = {
     "LLFF (poses_bounds.npy)": ["poses_bounds.npy", "images/a.jpg"],
     "Middlebury (*_par.txt)": ["t_par.txt", "t0001.png"],
-    "instant-ngp or nerfstudio (transforms.json)": ["transforms.json", "images/a.jpg", "sparse/0/cameras.bin"],
-    "COLMAP (cameras.bin, cameras.txt)": ["sparse/0/cameras.bin", "images/a.jpg"],
     "DTU or IDR (cameras.npz)": ["cameras_sphere.npz", "image/0.png"],
     "NSVF or BlendedMVS (intrinsics.txt, pose/)": ["pose/0_a.txt", "rgb/0_a.png"],
     "MVSNet or BlendedMVS (cams/*_cam.txt)": ["cams/0_cam.txt", "images/0.jpg"],
     "Bundler (bundle.out)": ["bundle/bundle.out"],
+    "VisualSFM (*.nvm)": ["model.nvm"],
+    "Meshroom (*.sfm)": ["cameras.sfm"],
     "OpenMVG (sfm_data.json)": ["sfm_data.json"],
     "a folder with photographs": ["photos/a.JPG"],
     "a folder with a video": ["a.MOV"],
@@ -294,8 +296,8 @@ BAD_KEYS = {
     "angle missing": ({"camera_angle_x": None}, "camera_angle_x is missing"),
     "angle a text": ({"camera_angle_x": "0.7"}, "camera_angle_x is '0.7', want a number"),
     "angle a bool": ({"camera_angle_x": True}, "camera_angle_x is True"),
-    "angle zero": ({"camera_angle_x": 0}, r"frame 0 \(r_0\): fov is 0.0, want a field of view"),
-    "angle negative": ({"camera_angle_x": -0.7}, "fov is -0.7, want a field of view"),
+    "angle zero": ({"camera_angle_x": 0}, r"frame 0 \(r_0\): camera_angle_x is 0, want a field of view"),
+    "angle negative": ({"camera_angle_x": -0.7}, "camera_angle_x is -0.7, want a field of view"),
     "angle huge": ({"camera_angle_x": 10**400}, "over 1e308"),
     "angle in degrees": ({"camera_angle_x": 40}, "camera_angle_x is 40 rad, .* in degrees, 0.6981"),
     "focal a share": ({"fl_x": 0.02}, "fl_x is 0.02 pixels in an image 8 pixels wide, a field of view of 179.4"),
@@ -308,9 +310,13 @@ BAD_KEYS = {
     ),
     "focal zero": ({"fl_x": 0}, "focal is"),
     "focal a list": ({"fl_x": [1]}, "fl_x is a list of 1"),
-    "other width": ({"w": 16, "h": 12}, "w x h is 16 x 12 but the image has 8 x 6"),
-    "distortion": ({"k1": 0.05}, "k1 is 0.05, but lenses must be ideal"),
-    "fisheye": ({"camera_model": "OPENCV_FISHEYE"}, "camera_model is 'OPENCV_FISHEYE'"),
+    "other shape": ({"w": 16, "h": 6}, "w x h is 16 x 6 but the image has 8 x 6 pixels, another shape; resize"),
+    "turned": (
+        {"w": 60, "h": 80},
+        "w x h is 60 x 80 but the image has 8 x 6 pixels, another shape; resize the image",
+    ),
+    "no size": ({"w": 0}, "w x h is 0 x 6 but the image has 8 x 6"),
+    "no lens": ({"camera_model": "FISHEYE624"}, "camera_model is 'FISHEYE624', want PINHOLE, "),
     "no matrix": ({"frames": framed(transform_matrix=None)}, r"frame 1 \(r_1\): transform_matrix is missing"),
     "matrix small": ({"frames": framed(transform_matrix=np.eye(3).tolist())}, "4 rows of 4"),
     "matrix ragged": ({"frames": framed(transform_matrix=[[1] * 4] * 3 + [[1] * 3])}, "4 rows of 4"),
@@ -381,7 +387,9 @@ def test_every_verb_that_reads_a_set_follows_links_if_told_so(monkeypatch, verb,
         raise Asked(path, how["follow_links"])
 
     monkeypatch.setattr("raymarch.io.image_sets.load.load_views", ask)
-    monkeypatch.setattr("raymarch.io.volumes.volume_file.load", lambda path: SimpleNamespace(background=(1, 1, 1)))
+    monkeypatch.setattr(
+        "raymarch.io.volumes.volume_file.load", lambda path: SimpleNamespace(background=(1, 1, 1), provenance={})
+    )
     with pytest.raises(Asked) as asked:
         cli.main([*verb.split(), *["--follow-links"] * follow], standalone_mode=False)
     assert asked.value.args == ("SET", follow)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sets import POSES, framed, random_image, write_set
+from sets import POSES, framed, random_image, write_colmap, write_set, write_transforms
 
 import raymarch as rm
 from raymarch.io.image_sets import readers
@@ -34,7 +34,12 @@ def write_npy(folder):
     return folder
 
 
-WRITERS = {"NeRF-synthetic": write_set, "my set": write_npy}  # by reader, a folder that it reads
+WRITERS = {  # by reader, a folder that it reads
+    "NeRF-synthetic": write_set,
+    "transforms.json": write_transforms,
+    "COLMAP": write_colmap,
+    "my set": write_npy,
+}
 ALL = [*readers.READERS, OWN]
 EACH = pytest.mark.parametrize("reader", ALL, ids=lambda reader: reader.name)
 
@@ -129,7 +134,7 @@ def test_one_split_of_the_layout_is_enough(tmp_path):
 
 
 def test_no_layout_that_is_not_read_is_that_of_a_reader(tmp_path):
-    folders = [write(tmp_path / name.replace(" ", "-")) for name, write in WRITERS.items() if name != OWN.name]
+    folders = [write(tmp_path / f"{i}") for i, write in enumerate(WRITERS.values()) if write is not write_npy]
     assert not [
         layout.name for layout in LAYOUTS for folder in folders if layout.detect(folder) and "photo" not in layout.name
     ]

@@ -62,7 +62,7 @@ def _images(document: Path, changed: int) -> frozenset[Path]:
     """The PNG images that a transforms file lists, as it was when last changed; none where it is not one."""
     found = set()
     with suppress(RaymarchError, LookupError, TypeError):
-        for frame in read_json(document)["frames"]:
+        for frame in read_json(document, comments=True)["frames"]:
             with suppress(LookupError, TypeError, ValueError, OSError, RuntimeError):
                 path = document.parent / frame["file_path"]
                 found |= {path.resolve(), path.with_name(path.name + ".png").resolve()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -14,10 +15,14 @@ LARGEST_FILE = 32 << 20
 MOST_GROUPS = 320_000  # mappings and lists; 20,000 frames with a matrix and its four rows each, and as many again
 MOST_VALUES = 1_280_000
 BLOCK = 1 << 20  # bytes that are looked at together before any is kept
+STRING_OR_COMMENT = re.compile(r'"|//|/\*')
+NOT_A_BREAK = re.compile(r"[^\r\n]")
 
 
-def read_json(path: str | os.PathLike[str]) -> Any:
+def read_json(path: str | os.PathLike[str], *, comments: bool = False) -> Any:
     """Content of a UTF-8 JSON file of at most 32 MiB, 320,000 mappings and lists and 1,280,000 values.
+
+    With `comments` the text may have those of C++, which instant-ngp takes.
 
     Raises RaymarchError that names the file where it cannot be read, is over these bounds, which is found before it is
     parsed, and for all that `parse_json` refuses.
@@ -44,7 +49,31 @@ def read_json(path: str | os.PathLike[str]) -> Any:
         ) from error
     if not text.strip():
         raise RaymarchError(f"{path}: is empty (line 1, column 1), want a JSON text; export it again")
-    return parse_json(text, str(path))
+    return parse_json(without_comments(text) if comments else text, str(path))
+
+
+def without_comments(text: str) -> str:
+    """JSON text with spaces in place of `//` and `/* */` comments, so that lines and columns stay where they were.
+
+    Example:
+        >>> without_comments('{"url": "a//b"} // mine')
+        '{"url": "a//b"}        '
+    """
+    if "//" not in text and "/*" not in text:
+        return text
+    out, kept, at, decoder = list[str](), 0, 0, json.JSONDecoder(strict=False)
+    while found := STRING_OR_COMMENT.search(text, at):
+        if found[0] == '"':
+            try:
+                at = decoder.raw_decode(text, found.start())[1]
+            except ValueError:
+                break  # a text that does not end, of which the parser tells
+            continue
+        end = text.find("\n" if found[0] == "//" else "*/", found.end())
+        at = len(text) if end < 0 else end if found[0] == "//" else end + 2
+        out += [text[kept : found.start()], NOT_A_BREAK.sub(" ", text[found.start() : at])]
+        kept = at
+    return "".join(out) + text[kept:]
 
 
 def _require_few(path: Path) -> None:

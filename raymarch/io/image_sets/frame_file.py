@@ -13,35 +13,44 @@ from raymarch.io.images.header import SUFFIXES
 log = logging.getLogger("raymarch")
 
 
-def frame_file(folder: Path, root: Path, text: object, where: str, follow_links: bool = False) -> Path:
-    """Image file that a frame's path leads to, .png or what is there of other formats if it has no suffix.
+def frame_file(
+    folder: Path,
+    root: Path,
+    text: object,
+    where: str,
+    follow_links: bool = False,
+    *,
+    key: str = "file_path",
+    image: bool = True,
+) -> Path:
+    """File that a path in a set leads to; of an image without suffix .png, or what is there of other formats.
 
     It must lie in the folder, which is `root` once links are followed: a data set of strangers shall not read other
     files. With `follow_links` a link in it may lead out; an absolute path or one with `..` may not even then.
 
-    Raises RaymarchError, opened by `where`, for a path that leads elsewhere or is none.
+    Raises RaymarchError, opened by `where` and what the set calls the path, for one that leads elsewhere or is none.
     """
     if not isinstance(text, str) or not text or "\0" in text:
-        raise RaymarchError(f"{where}: file_path is {short(text)}, want the path of an image; export it again")
+        raise RaymarchError(f"{where}: {key} is {short(text)}, want the path of a file; export it again")
     if "://" in text:
-        raise RaymarchError(f"{where}: file_path {short(text)} is a URL, want a file in {folder}; download it there")
+        raise RaymarchError(f"{where}: {key} {short(text)} is a URL, want a file in {folder}; download it there")
     if PurePosixPath(text).is_absolute() or PureWindowsPath(text).anchor:
-        raise RaymarchError(f"{where}: file_path {short(text)} is absolute, want one relative to {folder}; shorten it")
+        raise RaymarchError(f"{where}: {key} {short(text)} is absolute, want one relative to {folder}; shorten it")
     try:
         path = folder / text
         if "\\" in text and not path.exists():  # written on Windows
             path = folder / text.replace("\\", "/")
-        if path.name != ".." and not (path.suffix.lower() in SUFFIXES and path.exists()):
+        if image and path.name != ".." and not (path.suffix.lower() in SUFFIXES and path.exists()):
             path = _with_suffix(path)
         inside = path.resolve().is_relative_to(root)
     except (OSError, RuntimeError, ValueError) as error:
-        raise RaymarchError(f"{where}: file_path {short(text)} is no path ({one_line(error)}); correct it") from error
+        raise RaymarchError(f"{where}: {key} {short(text)} is no path ({one_line(error)}); correct it") from error
     upwards = ".." in PureWindowsPath(text).parts  # which takes both kinds of slash
     if not inside and upwards:
-        raise RaymarchError(f"{where}: file_path {short(text)} leads out of {folder}; copy the image into it")
+        raise RaymarchError(f"{where}: {key} {short(text)} leads out of {folder}; copy the file into it")
     if not inside and not follow_links:
         raise RaymarchError(
-            f"{where}: file_path {short(text)} leads out of {folder} by a link; copy the image into it,"
+            f"{where}: {key} {short(text)} leads out of {folder} by a link; copy the file into it,"
             " or follow_links=True, --follow-links if you trust the set"
         )
     return path
@@ -56,7 +65,7 @@ def _with_suffix(path: Path) -> Path:
 
 
 def present(files: Sequence[Path], source: Path) -> list[int]:
-    """Indices of the images that exist; the log says which do not, and which are listed more than once.
+    """Indices of the images that exist; the log says which do not.
 
     Raises RaymarchError where none exists or one cannot be looked at.
     """
@@ -74,18 +83,26 @@ def present(files: Sequence[Path], source: Path) -> list[int]:
         else:
             missing.append(file)
     if missing:
-        some = named([str(file.relative_to(source.parent)) for file in missing]) + _instead(missing[0])
+        some = named([_seen_from(source.parent, file) for file in missing]) + _instead(missing[0])
         if not there:
             raise RaymarchError(f"{source}: all {len(missing)} images are missing ({some}); put them there")
         message = "%s: %d of %d images are missing, going on without them (%s)"
         log.warning(message, source, len(missing), len(files), some)
+    return there
+
+
+def _seen_from(folder: Path, file: Path) -> str:
+    return str(file.relative_to(folder)) if file.is_relative_to(folder) else file.name
+
+
+def say_doubled(files: Sequence[Path], source: Path) -> None:
+    """Warning about images that are listed more than once."""
     listed: dict[Path, list[int]] = {}
-    for i in there:
-        listed.setdefault(files[i], []).append(i)
+    for i, file in enumerate(files):
+        listed.setdefault(file, []).append(i)
     again = [f"{file.name} in {named([str(i) for i in which])}" for file, which in listed.items() if len(which) > 1]
     if again:
         log.warning("%s: some frames list the same image (%s)", source, named(again))
-    return there
 
 
 def _instead(file: Path) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
@@ -14,14 +14,12 @@ from raymarch.data.image_arrays import Masks
 from raymarch.data.views import Views
 from raymarch.errors import RaymarchError, named, short
 from raymarch.geometry.camera import Camera
-from raymarch.io.image_sets.frame_file import present, unique_names
-from raymarch.io.image_sets.plausible import doubt, require_plausible
+from raymarch.io.image_sets.frame_file import present, say_doubled, unique_names
+from raymarch.io.image_sets.plausible import doubt
 from raymarch.io.images.decode import WORKERS, decode, decode_mask, headers, require_room
 
 log = logging.getLogger("raymarch")
 
-DISTORTION = ("k1", "k2", "k3", "k4", "p1", "p2")
-PINHOLES = ("PINHOLE", "SIMPLE_PINHOLE", "OPENCV")
 MOST_FRAMES = 20_000
 
 
@@ -73,6 +71,7 @@ def views_of_frames(
     require_few(len(frames), source)
     there = [frames[i] for i in present([frame.file for frame in frames], source)]
     files = [frame.file for frame in there]
+    say_doubled(files, source)
     found = headers(files)
     full = [header[:2] for header in found]
     cameras = [frame.camera(*size) for frame, size in zip(there, full, strict=True)]  # before what takes its time
@@ -116,60 +115,6 @@ def _masks(
         return None
     with ThreadPoolExecutor(WORKERS) as pool:
         return tuple(pool.map(mask, frames, full, sizes))
-
-
-def pinhole(settings: Mapping, width: int, height: int, where: str) -> Camera:
-    """Pinhole camera of a frame by instant-ngp's keys (fl_x, cx, camera_angle_x); lenses must be ideal.
-
-    Args:
-        settings: `transform_matrix`, which is `world_from_camera` with camera axes x right, y up, looking along -z;
-            `camera_angle_x`, the horizontal field of view [radian], or `fl_x`, `fl_y`, `cx`, `cy`, `w`, `h` [pixel],
-            which win; `camera_model` and coefficients of distortion, which must be 0.
-        width, height: of its image [pixel].
-        where: opens every message.
-
-    Raises RaymarchError for a number that is missing, none, or that no lens has.
-
-    Example:
-        >>> pinhole({"transform_matrix": np.eye(4).tolist(), "fl_x": 9}, 8, 6, "frame 0").principal
-        (4.0, 3.0)
-    """
-
-    def value(name: str, default: float | None = None) -> float:
-        return number(settings.get(name, default), f"{where}: {name}")
-
-    for name in DISTORTION:
-        if value(name, 0.0):
-            raise RaymarchError(f"{where}: {name} is {settings[name]}, but lenses must be ideal; undistort the images")
-    model = settings.get("camera_model", PINHOLES[0])
-    if model not in PINHOLES:
-        raise RaymarchError(f"{where}: camera_model is {short(model)}, want {', '.join(PINHOLES)}; undistort")
-    if (value("w", width), value("h", height)) != (width, height):
-        raise RaymarchError(
-            f"{where}: w x h is {settings.get('w', width)} x {settings.get('h', height)} but the image has"
-            f" {width} x {height} pixels; resize the images or correct the numbers"
-        )
-    world_from_camera = matrix(settings.get("transform_matrix"), f"{where}: transform_matrix")
-    try:
-        if "fl_x" in settings:
-            focal = value("fl_x"), value("fl_y", settings["fl_x"])
-        else:
-            across = _focal_of_angle(value("camera_angle_x"), world_from_camera, width, height)
-            focal = across, value("fl_y", across)
-        principal = value("cx", width / 2), value("cy", height / 2)
-        require_plausible(focal, principal, width, height, where)
-        return Camera(world_from_camera, focal, principal, width, height)
-    except RaymarchError as error:
-        text = str(error)
-        raise RaymarchError(text if text.startswith(where) else f"{where}: {text}") from None
-
-
-def _focal_of_angle(angle: float, world_from_camera: np.ndarray, width: int, height: int) -> float:
-    if np.pi < angle < 180:
-        raise RaymarchError(
-            f"camera_angle_x is {angle:g} rad, want less than pi; if it is in degrees, {np.deg2rad(angle):.4g}"
-        )
-    return Camera.from_fov(world_from_camera, angle, width, height).focal[0]
 
 
 def matrix(value: object, where: str) -> np.ndarray:

@@ -26,12 +26,12 @@ class Layout(NamedTuple):
     lack: str = "is not read yet"
 
 
-WANTED = "transforms_<split>.json with each camera (transform_matrix, fl_x or camera_angle_x) and undistorted images"
+WANTED = f"images with cameras of a layout that is read ({', '.join(reader.name for reader in READERS)})"
 VIDEOS = (".mp4", ".mov", ".avi", ".mkv", ".webm", ".m4v")
 FILES = [file for reader in READERS for file in reader.files]
 FEW = 100  # folders that are looked into
-CONVERT = f"convert it to {WANTED}"
-FIND = f"find the cameras first, with COLMAP say, and write {WANTED}"
+CONVERT = "convert it to a COLMAP model, or write a transforms.json with transform_matrix and fl_x of each image"
+FIND = "find them first: raymarch cameras PHOTOS --out SET (rm.find_cameras), then fit SET"
 
 
 def _has(*patterns: str) -> Callable[[Path], bool]:
@@ -68,37 +68,26 @@ def _is_volume(path: Path) -> bool:
     return any(format.suffix_of(path) for format in FORMATS)
 
 
-MODELS = [
-    f"{folder}cameras.{kind}" for folder in ("", "sparse/", "sparse/*/", "*/sparse/*/") for kind in ("bin", "txt")
-]
+AGAIN = f"find the cameras of its photographs anew: {FIND.partition(': ')[2]}"
 NO_SET, NO_FOLDER, NO_CAMERAS = "is no image set", "is a file, no image set", "has no cameras"
 
 LAYOUTS = [  # the first that is recognised counts: what has cameras comes before images alone
-    Layout(
-        "instant-ngp or nerfstudio (transforms.json)",
-        _has("transforms.json"),
-        cure="copy it as transforms_train.json, or split its frames into that and transforms_test.json;"
-        " undistort the images first where k1, k2, p1 or p2 is not 0",
-    ),
     Layout("LLFF (poses_bounds.npy)", _has("poses_bounds.npy"), cure=CONVERT),
-    Layout(
-        "COLMAP (cameras.bin, cameras.txt)",
-        _has(*MODELS),
-        cure=f"undistort it, as colmap image_undistorter does, and {CONVERT}",
-    ),
     Layout("DTU or IDR (cameras.npz)", _has("cameras*.npz"), cure=CONVERT),
     Layout("NSVF or BlendedMVS (intrinsics.txt, pose/)", _has("intrinsics.txt", "pose/*.txt"), cure=CONVERT),
     Layout("MVSNet or BlendedMVS (cams/*_cam.txt)", _has("cams/*_cam.txt"), cure=CONVERT),
     Layout("Middlebury (*_par.txt)", _has("*_par.txt"), cure=CONVERT),
-    Layout("Bundler (bundle.out)", _has("bundle.out", "*/bundle.out"), cure=CONVERT),
-    Layout("OpenMVG (sfm_data.json)", _has("sfm_data.json"), cure=CONVERT),
+    Layout("Bundler (bundle.out)", _has("bundle.out", "*/bundle.out"), cure=AGAIN),
+    Layout("VisualSFM (*.nvm)", _has("*.nvm"), cure=AGAIN),
+    Layout("Meshroom (*.sfm)", _has("*.sfm"), cure=AGAIN),
+    Layout("OpenMVG (sfm_data.json)", _has("sfm_data.json"), cure="export it for COLMAP: openMVG_main_openMVG2Colmap"),
     Layout("an archive", _ends(".zip", ".tar", ".gz", ".tgz", ".7z", ".rar"), "unpack it", NO_FOLDER),
-    Layout("a video", _ends(*VIDEOS), f"take frames out of it, and {FIND}", NO_CAMERAS),
+    Layout("a video", _ends(*VIDEOS), FIND, NO_CAMERAS),
     Layout("a single image", _ends(*SUFFIXES, ".heic", ".exr"), f"want a folder with {WANTED}", NO_FOLDER),
     Layout("a volume", _is_volume, "want the folder of an image set here", NO_FOLDER),
     Layout("a folder of images inside a set", _is_inside, "want the folder above it", NO_SET),
     Layout("a folder of image sets", _has(*[f"*/{file}" for file in FILES]), "want one of the folders in it", NO_SET),
-    Layout("a folder with a video", _has_ending(*VIDEOS), f"take frames out of it, and {FIND}", NO_CAMERAS),
+    Layout("a folder with a video", _has_ending(*VIDEOS), FIND, NO_CAMERAS),
     Layout("a folder with photographs", _has_photographs, FIND, NO_CAMERAS),
     Layout("a folder with an archive", _has_ending(".zip", ".tar", ".gz", ".tgz"), "unpack it", NO_SET),
 ]

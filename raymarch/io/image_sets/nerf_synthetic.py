@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections import ChainMap
 from functools import partial
 from pathlib import Path
 
 from raymarch.data.views import Views
-from raymarch.errors import RaymarchError, short
+from raymarch.errors import RaymarchError
 from raymarch.io.files.limits import require_folder
-from raymarch.io.files.strict_json import read_json
 from raymarch.io.image_sets.frame_file import frame_file
-from raymarch.io.image_sets.frames import Frame, pinhole, require_few, views_of_frames
+from raymarch.io.image_sets.frame_lists import lists_frames, read_frames
+from raymarch.io.image_sets.frames import Frame, views_of_frames
+from raymarch.io.image_sets.intrinsics import camera_by_keys
 from raymarch.io.image_sets.reader import Reader
 
 FILES = "transforms_*.json"
@@ -19,15 +21,7 @@ FILES = "transforms_*.json"
 
 def detect(folder: Path) -> bool:
     """Detection: whether any of the folder's transforms files lists frames as the layout does."""
-    return any(_lists_frames(path) for path in sorted(folder.glob(FILES)))
-
-
-def _lists_frames(path: Path) -> bool:
-    try:
-        first = read_json(path)["frames"][0]
-        return isinstance(first, dict) and {"file_path", "transform_matrix"} <= first.keys()
-    except (RaymarchError, LookupError, TypeError):
-        return False
+    return any(lists_frames(path) for path in sorted(folder.glob(FILES)))
 
 
 def read(
@@ -41,9 +35,9 @@ def read(
 ) -> Views:
     """Views of one split.
 
-    The json has what `frames.pinhole` reads, for all frames or in one; and `frames` with `file_path` (.png if it has no
-    suffix) and `transform_matrix`. Images that are missing are left out and named in the log. `follow_links`, `for_fit`
-    and `downscale` as of `load_views`; nothing more is held out, as the set has splits of its own.
+    The json has what `intrinsics.camera_by_keys` reads, for all frames or in one; and `frames` with `file_path` (.png
+    if it has no suffix) and `transform_matrix`. Images that are missing are left out and named in the log.
+    `follow_links`, `for_fit` and `downscale` as of `load_views`; nothing more is held out, as the set has splits.
 
     Raises RaymarchError that names the file, what is wrong and the cure; for more than 20,000 frames too.
 
@@ -53,20 +47,12 @@ def read(
     """
     folder = require_folder(folder)
     path = _transforms_path(folder, split)
-    document = read_json(path)
-    if not isinstance(document, dict):
-        raise RaymarchError(f"{path}: is a {type(document).__name__}, want a mapping with frames; export it again")
-    listed = document.get("frames")
-    if not isinstance(listed, list) or not listed:
-        raise RaymarchError(f"{path}: frames is {short(listed)}, want a list of at least one; export it again")
-    require_few(len(listed), path)
+    document, listed = read_frames(path)
     frames, root = [], folder.resolve()
     for i, frame in enumerate(listed):
-        if not isinstance(frame, dict):
-            raise RaymarchError(f"{path}, frame {i}: is {short(frame)}, want a mapping; export it again")
         file = frame_file(folder, root, frame.get("file_path"), f"{path}, frame {i}", follow_links)
         where = f"{path}, frame {i} ({file.stem})"
-        frames.append(Frame(file, partial(pinhole, {**document, **frame}, where=where)))
+        frames.append(Frame(file, partial(camera_by_keys, ChainMap(frame, document), where=where, file=file)))
     return views_of_frames(frames, folder, path, for_fit=for_fit, downscale=downscale)
 
 

@@ -112,7 +112,7 @@ def drawn_tile(store: ti.template(), tile, listed, tiles, step, seed):
 @ti.kernel
 def draw_tiles(
     rays: ti.template(), store: ti.template(),  # RayFields (tile * pixel,), StoreFields
-    listed: int, tiles: int, step: int, seed: int,
+    listed: int, tiles: int, step: int, seed: int, near: float,  # near plane [world unit]
 ):  # fmt: skip
     """Random tiles: fill the buffer with `tiles` out of the `listed` ones, each once before any comes again.
 
@@ -126,7 +126,7 @@ def draw_tiles(
         row += within // store.tile
         column += within % store.tile
         origin, direction = pixel_ray(store.pose[view], store.lens[view], column + 0.5, row + 0.5)
-        rays.origin[r], rays.direction[r] = origin, direction
+        rays.origin[r], rays.direction[r] = origin + near * direction, direction
         target = ti.cast(store.pixels[pixel_of(store, view, row, column)], float) / 255.0
         for c in ti.static(range(3)):
             target[c] = (target[c] - store.exposure[view][3 + c]) / store.exposure[view][c]

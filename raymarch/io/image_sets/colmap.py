@@ -1,0 +1,111 @@
+"""COLMAP image sets: a model, text or binary, and the folder of images that it was made from."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+
+from raymarch.data.views import Views
+from raymarch.errors import RaymarchError
+from raymarch.geometry.camera import Camera
+from raymarch.io.files.limits import require_folder
+from raymarch.io.image_sets.camera_models import lens_of
+from raymarch.io.image_sets.colmap_choice import PARSERS, folder_of_images, largest_model, points_of_model
+from raymarch.io.image_sets.colmap_model import (
+    KINDS,
+    PLACES,
+    ModelCamera,
+    ModelFiles,
+    ModelImage,
+    models_in,
+    world_from_camera,
+)
+from raymarch.io.image_sets.frame_file import frame_file, present
+from raymarch.io.image_sets.frames import Frame, views_of_frames
+from raymarch.io.image_sets.holdout import held_out
+from raymarch.io.image_sets.intrinsics import sized
+from raymarch.io.image_sets.reader import Reader
+
+FILES = tuple(f"{where}cameras.{kind}" for place in PLACES for where in place for kind in KINDS)
+
+
+def detect(folder: Path) -> bool:
+    """Detection: whether the folder has a model whose cameras can be read."""
+    return any(_has_cameras(files) for files in models_in(folder))
+
+
+def _has_cameras(files: ModelFiles) -> bool:
+    try:
+        return bool(PARSERS[files.kind].read_cameras(files.path("cameras")))
+    except RaymarchError:
+        return False
+
+
+def read(
+    folder: str | os.PathLike[str],
+    split: str = "train",
+    *,
+    follow_links: bool = False,
+    for_fit: bool = True,
+    downscale: float = 1.0,
+    holdout: int = 8,
+) -> Views:
+    """Views of one split of the model with most images, which the log names where there are several.
+
+    Cameras are of any of COLMAP's models 0 to 9, scaled to the images where these are smaller or larger. Images are
+    looked for in `images`, beside the model and above it, else in `images_2`, `_4`, `_8`; masks in `masks` beside that
+    folder, as `<image>.png`, black where pixels are not to count. Options as of `load_views`.
+
+    Raises RaymarchError that names the file, what is wrong and the cure.
+
+    Example:
+        >>> read("garden", "test", downscale=4).sizes[0]  # doctest: +SKIP
+        (1297, 840)
+    """
+    folder = require_folder(folder)
+    model = largest_model(folder)
+    source = model.files.path("images")
+    inside, root = folder_of_images(folder, model)
+    frames = list[Frame]()
+    for number, image in model.images.items():
+        where = f"{source}, image {number}"
+        file = frame_file(inside, root, image.name, where, follow_links, key="name")
+        if image.camera not in model.cameras:
+            raise RaymarchError(
+                f"{where}: has camera {image.camera}, which is not among the cameras; export both again"
+            )
+        camera = partial(camera_of_image, model.cameras[image.camera], image, f"{where} ({file.stem})", file)
+        frames.append(Frame(file, camera, _mask(inside, file, root, follow_links)))
+    there = present([frame.file for frame in frames], source)
+    frames = held_out([frames[i] for i in there], split, holdout, source)
+    return views_of_frames(
+        frames, inside, source, for_fit=for_fit, downscale=downscale, points=points_of_model(model.files)
+    )
+
+
+def _mask(inside: Path, file: Path, root: Path, follow_links: bool) -> Path | None:
+    """Mask of an image where there is one, in the folder beside that of images, by the image's path in that."""
+    inner = file.relative_to(inside)
+    for name in (inner.with_name(inner.name + ".png"), inner.with_suffix(".png"), inner):
+        mask = inside.parent / "masks" / name
+        if mask.is_file() and (follow_links or mask.resolve().is_relative_to(root)):
+            return mask
+    return None
+
+
+def camera_of_image(camera: ModelCamera, image: ModelImage, where: str, file: Path, width: int, height: int) -> Camera:
+    """Camera of a model's image for the size that its file has; else RaymarchError, opened by `where`."""
+    p, focals = camera.parameters, camera.model.focals
+    full, principal = (camera.width, camera.height), p[focals : focals + 2]
+    pose = world_from_camera(image, where)
+    try:
+        return sized(
+            pose, (p[0], p[focals - 1]), principal, full, lens_of(camera.model, p), (width, height), where, file
+        )
+    except RaymarchError as error:
+        text = str(error)
+        raise RaymarchError(text if text.startswith(where) else f"{where}: {text}") from None
+
+
+COLMAP = Reader("COLMAP", detect, read, FILES, specificity=0)

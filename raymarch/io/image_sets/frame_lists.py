@@ -1,0 +1,39 @@
+"""Lists of frames in `transforms*.json`: the checks of the file that hold for every layout that has one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from raymarch.errors import RaymarchError, short
+from raymarch.io.files.strict_json import read_json
+from raymarch.io.image_sets.frames import require_few
+
+POSES = ("transform_matrix", "transform_matrix_start")
+
+
+def lists_frames(path: Path, *, comments: bool = False) -> bool:
+    """Detection: whether a file is JSON whose first frame has an image and a pose."""
+    try:
+        first = read_json(path, comments=comments)["frames"][0]
+        return isinstance(first, dict) and "file_path" in first and any(key in first for key in POSES)
+    except (RaymarchError, LookupError, TypeError):
+        return False
+
+
+def read_frames(path: Path, *, comments: bool = False) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Keys of a file, and those of each of its frames.
+
+    Raises RaymarchError for what is no such file, and for no or more than 20,000 frames.
+    """
+    document = read_json(path, comments=comments)
+    if not isinstance(document, dict):
+        raise RaymarchError(f"{path}: is a {type(document).__name__}, want a mapping with frames; export it again")
+    listed = document.get("frames")
+    if not isinstance(listed, list) or not listed:
+        raise RaymarchError(f"{path}: frames is {short(listed)}, want a list of at least one; export it again")
+    require_few(len(listed), path)
+    for i, frame in enumerate(listed):
+        if not isinstance(frame, dict):
+            raise RaymarchError(f"{path}, frame {i}: is {short(frame)}, want a mapping; export it again")
+    return document, listed

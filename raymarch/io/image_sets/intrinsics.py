@@ -1,0 +1,189 @@
+"""Cameras by the keys of `transforms*.json`, as Blender's exporters, instant-ngp and nerfstudio write them."""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from raymarch.errors import RaymarchError, short
+from raymarch.geometry.camera import Camera
+from raymarch.geometry.lens import Lens
+from raymarch.io.image_sets.camera_models import UNDISTORT, simplest
+from raymarch.io.image_sets.frames import matrix, number
+from raymarch.io.image_sets.plausible import require_plausible
+from raymarch.io.image_sets.turned import QUARTERS, turned_upright
+from raymarch.io.images.header import header
+
+DISTORTION = ("k1", "k2", "k3", "k4", "p1", "p2")
+PERSPECTIVE = ("PINHOLE", "SIMPLE_PINHOLE", "SIMPLE_RADIAL", "RADIAL", "OPENCV")
+FISHEYE = "OPENCV_FISHEYE"
+FEWER = {"SIMPLE_RADIAL": ("simple_radial", 1), "RADIAL": ("radial", 2)}  # lenses that have the first k alone
+FOCALS = ("{}_fov", "fl_{}", "camera_angle_{}")  # the first that is there counts
+UNREAD = ("ftheta_p0", "latlong", "equirectangular", "orthographic")  # lenses of instant-ngp's
+AXES = {"from_na": (1, -1, -1), "from_mitsuba": (-1, 1, -1)}  # what camera axes are times ours, other than OpenGL's
+
+
+def camera_by_keys(
+    settings: ChainMap[str, Any], width: int, height: int, where: str, file: Path | None = None
+) -> Camera:
+    """Camera of a frame by the keys of its file.
+
+    Args:
+        settings: the frame's keys over the file's: `transform_matrix`, which is `world_from_camera` with camera axes
+            x right, y up, looking along -z; `x_fov` [degree] or `fl_x` [pixel] or `camera_angle_x` [radian], the first
+            of them in the frame, else in the file, the same with y, and one for both if the other is missing; `cx`,
+            `cy` [pixel], the middle if missing; `k1` to `k4`, `p1`, `p2` or `distortion_params` in this order;
+            `camera_model` or `is_fisheye`; `w`, `h` [pixel] of the image that these are of, if not of this one.
+        width, height: of its image [pixel].
+        where: opens every message.
+        file: of the image, as of `sized`.
+
+    Raises RaymarchError for a number that is missing, none, or that no lens has, and a lens that is not read.
+
+    Example:
+        >>> settings = ChainMap({"transform_matrix": np.eye(4).tolist()}, {"fl_x": 18, "w": 16, "h": 12})
+        >>> camera_by_keys(settings, 8, 6, "frame 0").focal
+        (9.0, 9.0)
+    """
+    lens = _lens(settings, where)
+    full = [number(settings.get(name, size), f"{where}: {name}") for name, size in (("w", width), ("h", height))]
+    pose = _pose(settings, where)
+    try:
+        focal = _focal(settings, full, where)
+        principal = [
+            number(settings.get(f"c{a}", size / 2), f"{where}: c{a}") for a, size in zip("xy", full, strict=True)
+        ]
+        return sized(pose, focal, principal, full, lens, (width, height), where, file)
+    except RaymarchError as error:
+        text = str(error)
+        raise RaymarchError(text if text.startswith(where) else f"{where}: {text}") from None
+
+
+def sized(
+    world_from_camera: np.ndarray,
+    focal: Sequence[float],
+    principal: Sequence[float],
+    full: Sequence[float],
+    lens: Lens,
+    size: tuple[int, int],
+    where: str,
+    file: Path | None = None,
+) -> Camera:
+    """Camera of an image, from intrinsics of the same image at another size.
+
+    Args:
+        world_from_camera: (4, 4) pose.
+        focal, principal: [pixel] at the size that is `full`, (width, height).
+        lens: of it, the same at any size.
+        size: (width, height) of the image, smaller or larger than `full` by any factor, sides rounded as they may be.
+        where: opens the messages.
+        file: of the image. Where that is turned by EXIF and `full` is its size before, as of programs that do not look
+            at EXIF, the camera is turned with it.
+
+    Raises RaymarchError for intrinsics that no lens has, and an image of another shape.
+    """
+    wide, high = full
+    if not _alike(full, size) and _alike(full, size[::-1]) and file is not None:
+        quarters = QUARTERS.get(header(file).orientation)
+        if quarters is not None:
+            flat = sized(world_from_camera, focal, principal, full, lens, size[::-1], where)
+            return turned_upright(flat, quarters)
+    if not _alike(full, size):
+        raise RaymarchError(
+            f"{where}: w x h is {wide:g} x {high:g} but the image has {size[0]} x {size[1]} pixels, another shape;"
+            " resize the image or correct the numbers"
+        )
+    require_plausible(focal, principal, round(wide), round(high), where)
+    x, y = size[0] / wide, size[1] / high  # 1 and 1 change no bit
+    focal, principal = (focal[0] * x, focal[1] * y), (principal[0] * x, principal[1] * y)
+    return Camera(world_from_camera, focal, principal, *size, lens)
+
+
+def _alike(full: Sequence[float], size: Sequence[int]) -> bool:
+    """Whether an image of one size may be one of the other made smaller or larger, its sides rounded."""
+    wide, high = full
+    return min(full) > 0 and abs(size[0] * high - size[1] * wide) <= wide + high
+
+
+def _focal(settings: ChainMap[str, Any], full: Sequence[float], where: str) -> tuple[float, float]:
+    """Focal lengths [pixel], one for both where only one is told."""
+    keys = [kind.format(axis) for axis in "xy" for kind in FOCALS]
+    level = next((level for level in settings.maps if any(key in level for key in keys)), settings.maps[-1])
+    found = [_focal_along(axis, level, size, where) for axis, size in zip("xy", full, strict=True)]
+    if found == [None, None]:
+        raise RaymarchError(f"{where}: camera_angle_x is missing, want it, fl_x or x_fov; export it again")
+    across, down = found
+    return (across if across is not None else down), (down if down is not None else across)  # type: ignore[return-value]
+
+
+def _focal_along(axis: str, level: Mapping[str, Any], size: float, where: str) -> float | None:
+    degrees, pixels, radians = (kind.format(axis) for kind in FOCALS)
+    if degrees in level:
+        angle = np.deg2rad(number(level[degrees], f"{where}: {degrees}"))
+    elif pixels in level:
+        return number(level[pixels], f"{where}: {pixels}")
+    elif radians in level:
+        angle = number(level[radians], f"{where}: {radians}")
+        if np.pi < angle < 180:
+            raise RaymarchError(
+                f"{where}: {radians} is {angle:g} rad, want less than pi; if it is in degrees, {np.deg2rad(angle):.4g}"
+            )
+    else:
+        return None
+    if not 0 < angle < np.pi:
+        key = degrees if degrees in level else radians
+        raise RaymarchError(
+            f"{where}: {key} is {level[key]:g}, want a field of view between 0 and 180 degrees; correct it"
+        )
+    return float(0.5 * size / np.tan(0.5 * angle))
+
+
+def _pose(settings: Mapping[str, Any], where: str) -> np.ndarray:
+    """Pose with our camera axes; amid the two of a rolling shutter, which is not modelled."""
+    both = [f"transform_matrix_{end}" for end in ("start", "end")]
+    if "transform_matrix" in settings or not all(name in settings for name in both):
+        pose = matrix(settings.get("transform_matrix"), f"{where}: transform_matrix")
+    else:
+        pose = np.mean([matrix(settings[name], f"{where}: {name}") for name in both], axis=0)
+        left, _, right = np.linalg.svd(pose[:3, :3])
+        pose[:3, :3] = left @ right
+    for key, axes in AXES.items():
+        if settings.get(key):
+            pose[:3, :3] *= axes
+    return pose
+
+
+def _lens(settings: ChainMap[str, Any], where: str) -> Lens:
+    for name in UNREAD:
+        if settings.get(name):
+            raise RaymarchError(f"{where}: the lens {name.removesuffix('_p0')} is not read; {UNDISTORT}")
+    fisheye = bool(settings.get("is_fisheye"))
+    model = settings.get("camera_model", FISHEYE if fisheye else PERSPECTIVE[-1])
+    if model not in (*PERSPECTIVE, FISHEYE):
+        wanted = ", ".join([*PERSPECTIVE, FISHEYE])
+        raise RaymarchError(f"{where}: camera_model is {short(model)}, want {wanted}; {UNDISTORT}")
+    values = _distortion(settings, where)
+    k, p = values[:4], values[4:]
+    if fisheye or model == FISHEYE:
+        if any(p):
+            raise RaymarchError(f"{where}: a fisheye lens with p1, p2 of {p[0]:g}, {p[1]:g} is not read; {UNDISTORT}")
+        return Lens("fisheye", tuple(k))
+    name, count = FEWER.get(model, ("", 0))
+    if count and not any(values[count:]):
+        return simplest(name, values[:count])
+    return simplest("radial8", values) if k[3] else simplest("opencv", (*k[:3], *p))
+
+
+def _distortion(settings: ChainMap[str, Any], where: str) -> list[float]:
+    """k1, k2, k3, k4, p1, p2, 0 where missing; the fourth is of r^8 unless the lens is a fisheye."""
+    listed = settings.get("distortion_params")
+    if listed is None:
+        return [number(settings.get(name, 0.0), f"{where}: {name}") for name in DISTORTION]
+    if not isinstance(listed, list) or len(listed) != len(DISTORTION):
+        wanted = f"the {len(DISTORTION)} numbers {', '.join(DISTORTION)}"
+        raise RaymarchError(f"{where}: distortion_params is {short(listed)}, want {wanted}; export it again")
+    return [number(value, f"{where}: distortion_params") for value in listed]
