@@ -28,7 +28,7 @@ PRESETS = {
         tv_density=1e-3,
         optimiser=Adam(lr_density=0.3, lr_colour=0.15, final=0.03),
     ),
-    "photos": FitSettings(steps=6000, loss="huber", exposure=True),
+    "photos": FitSettings(steps=6000, exposure=True),
 }
 
 
