@@ -54,7 +54,7 @@ def group_of_test(nodeid: str) -> str:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """The scheduler of --dist loadgroup: xdist's own reads groups off test names, where pytest 9.2 lets it write none."""
+    """The scheduler of --dist loadgroup: xdist's own reads groups off tests' names, where pytest 9.2 lets none be."""
     if config.getvalue("dist") != "loadgroup":
         return None
     from xdist.scheduler import LoadScopeScheduling

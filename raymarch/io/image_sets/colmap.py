@@ -195,4 +195,4 @@ def points_of_model(files: ModelFiles) -> np.ndarray | None:
     return points.places[good] if good.sum() >= FEWEST_POINTS else points.places
 
 
-COLMAP = Reader("COLMAP", detect, read, FILES, specificity=0)
+COLMAP = Reader("COLMAP", detect, read, FILES)
