@@ -20,10 +20,17 @@ pytest_plugins = ["cost", "groups", "skips"]
 ROOT = Path(__file__).resolve().parent.parent
 
 
+def pytest_addoption(parser):
+    parser.addoption("--optimised", action="store_true", help="compile double precision as users have it, too")
+
+
 @pytest.fixture(scope="session", autouse=True)
-def double():
-    """Taichi in f64 on the CPU."""
-    return runtime.start("cpu", "f64")
+def double(request):
+    """Taichi in f64 on the CPU; without its own optimiser, which takes half of what compiling takes, unless asked."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not request.config.getoption("--optimised"):
+            patch.setenv("TI_ADVANCED_OPTIMIZATION", "0")
+        return runtime.start("cpu", "f64")
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -150,29 +150,44 @@ def samples(
     volume, origin, direction, step, min_transmittance, min_weight, mode="emission-absorption", jitter=(0.0, 1.0)
 ):
     """(samples of a ray, transmittance behind them): midpoints of steps, the first `1 - phase` of one, the last cut."""
-    near, far = clip(origin, direction, volume)
-    index_from_world = np.linalg.inv(volume.world_from_index)
     Y = harmonics(volume.degree, direction)
     kept, T = [], 1.0
     phase, step = jitter[0], jitter[1] * step
-    edges = [near]
-    while far > near and near + (len(edges) - phase) * step < far:
-        edges.append(near + (len(edges) - phase) * step)
-    for begin, end in itertools.pairwise([*edges, far]):
-        width = end - begin
-        if not width > 0 or not (T >= min_transmittance or mode == "x-ray"):
-            continue
-        t = begin + width / 2
-        p = (index_from_world @ [*(origin + t * direction), 1])[:3].clip(0, np.array(volume.shape) - 1.0)
-        sigma, slope = density(volume.activation, gather(volume.density, p) + volume.activation.shift)
-        shade = colour(volume.activation, Y @ gather(volume.features, p).reshape(-1, 3))
-        if mode == "x-ray":
-            shade = np.ones(3), np.zeros(3)
-        weight, after = composite(mode, T, sigma * width)
-        seen = abs(weight) >= min_weight or mode == "x-ray"
-        kept.append(Sample(p, t, width, slope, T, sigma * width, weight, *shade, seen))
-        T = after
+    for n, near, far in segments(volume, origin, direction):
+        box, dt = volume.nested(n), step * 2**n
+        first = np.array([n * volume.box_shape[0], 0, 0])  # where its samples begin among all
+        index_from_world = np.linalg.inv(box.world_from_index)
+        edges = [near]
+        while far > near and near + (len(edges) - phase) * dt < far:
+            edges.append(near + (len(edges) - phase) * dt)
+        for begin, end in itertools.pairwise([*edges, far]):
+            width = end - begin
+            if not width > 0 or not (T >= min_transmittance or mode == "x-ray"):
+                continue
+            t = begin + width / 2
+            p = (index_from_world @ [*(origin + t * direction), 1])[:3].clip(0, np.array(box.shape) - 1.0)
+            sigma, slope = density(box.activation, gather(box.density, p) + box.activation.shift)
+            shade = colour(box.activation, Y @ gather(box.features, p).reshape(-1, 3))
+            if mode == "x-ray":
+                shade = np.ones(3), np.zeros(3)
+            weight, after = composite(mode, T, sigma * width)
+            seen = abs(weight) >= min_weight or mode == "x-ray"
+            kept.append(Sample(first + p, t, width, slope, T, sigma * width, weight, *shade, seen))
+            T = after
     return kept, T
+
+
+def segments(volume, origin, direction):
+    """(number of the box, near, far) [world unit] of what a ray has of each of the nested boxes and not of the last."""
+    inward, outward, hole = [], [], None
+    for n in range(volume.boxes):
+        near, far = clip(origin, direction, volume.nested(n))
+        if far >= near:
+            inward.append((n, near, far if hole is None else hole[0]))
+            if hole is not None:
+                outward.append((n, hole[1], far))
+            hole = near, far
+    return [*inward[::-1], *outward]
 
 
 def behind(mode, background):

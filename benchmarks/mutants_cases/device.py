@@ -96,10 +96,24 @@ FAULTS = [
         accepted="cells are then a little larger than four voxels: `cells_per_index` follows their number",
     ),
     Fault(
+        "what a mask takes out looks empty to the hull",
+        "device/image_store.py",
+        "image[~mask, 3] = 255",
+        "image[~mask, 3] = 0",
+        ("tests/rendering/test_renderer.py::test_what_a_mask_takes_out_is_opaque_and_the_rest_is_as_it_was",),
+    ),
+    Fault(
+        "a second image lies over the first",
+        "device/image_store.py",
+        "np.cumsum(pixels) - pixels",
+        "0 * pixels",
+        ("tests/rendering/test_renderer.py::test_rays_and_colours_are_those_of_the_cameras_and_images",),
+    ),
+    Fault(
         "images without alpha are transparent",
         "device/image_store.py",
-        "np.full_like(images[..., :1], 255)",
-        "np.full_like(images[..., :1], 0)",
+        "np.full_like(image[..., :1], 255)",
+        "np.full_like(image[..., :1], 0)",
         ("tests/rendering/test_renderer.py::test_images_without_alpha_are_opaque",),
     ),
     Fault(

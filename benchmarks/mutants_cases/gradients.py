@@ -32,10 +32,10 @@ FAULTS = [
     ),
     Fault(
         "what is along a direction is not taken out of its tangent",
-        PROJECTION,
-        "(dot_local - local * (local * dot_local).sum(1, keepdims=True)) / length",
-        "dot_local / length",
-        (DOT_FLAT,),
+        "geometry/lens.py",
+        "return inverse, -inverse @ by_number",
+        "return inverse + 0.1 * directions[:, :, None], -inverse @ by_number",
+        ("tests/geometry/test_lens.py::test_the_tangent_of_a_ray_is_the_difference",),
     ),
     Fault(
         "tangents come without exposure",
@@ -68,8 +68,8 @@ FAULTS = [
     Fault(
         "harmonics are not checked one by one where the focal turns rays",
         "gradients/checks.py",
-        'TURNING = ("pose", "focal", "principal_point")',
-        'TURNING = ("pose", "principal_point")',
+        'TURNING = ("pose", "focal", "principal_point", "lens")',
+        'TURNING = ("pose", "principal_point", "lens")',
         (CHECK + "test_a_mistyped_constant_of_one_harmonic_is_found_in_a_mixture_of_all",),
     ),
     Fault(

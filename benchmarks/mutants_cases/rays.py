@@ -59,8 +59,8 @@ FAULTS = [
     Fault(
         "the last row of tiles sticks out",
         "kernels/rays/camera.py",
-        "store.tile, store.height - store.tile)",
-        "store.tile, store.height - 1)",
+        "store.tile, height - store.tile)",
+        "store.tile, height - 1)",
         (TILES + "test_rays_and_colours_are_those_of_the_cameras_and_images",),
     ),
     Fault(

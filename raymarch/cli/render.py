@@ -40,8 +40,6 @@ def render(
     """Render VOLUME from the cameras of an image set or on an orbit, to PNG files."""
     if (data is None) == (orbit is None):
         raise click.UsageError("say where to look from: either --views DATA or --orbit COUNT")
-    import numpy as np
-
     from raymarch import runtime
     from raymarch.data.views import require_colour
     from raymarch.errors import RaymarchError
@@ -69,13 +67,12 @@ def render(
 
     from raymarch.cli.progress import CountProgress
 
-    reach = _reach(volume.box, [camera for _, camera in named])
-    bright = 0
+    reach, bright = _reach(volume.box, [camera for _, camera in named]), 0
     with CountProgress("render", len(named)) as progress, Renderer(volume) as renderer:
         for name, camera in named:
             seen = renderer.render(camera, behind, depth=extras)
             bright += bool((seen.image > VISIBLE).any())
-            write_png(folder / f"{name}.png", np.minimum(seen.image, 1), overwrite)
+            write_png(folder / f"{name}.png", seen.image.clip(max=1), overwrite)
             if extras:
                 write_png(folder / f"{name}_opacity.png", seen.opacity, overwrite)
                 write_depth(folder / f"{name}_depth.png", seen.depth, *reach, overwrite=overwrite)

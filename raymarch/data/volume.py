@@ -18,6 +18,7 @@ from raymarch.geometry.pose import BOX, affine_of_box, require_affine
 
 Field = Callable[[np.ndarray], Numbers]  # of points (..., 3) in the world
 MAX_DEGREE = 3
+BOXES = checks.whole(1, 16)
 GREY = 0.7  # of volumes that are told no colour
 Y00 = 0.28209479177387814
 
@@ -34,6 +35,9 @@ class Volume:
         activation: how the raw numbers become sigma [1/world unit] and colour.
         background: colour (3,) in 0..1 behind the volume unless a renderer is told otherwise.
         provenance: what is known of its making; plain numbers, texts, lists and mappings.
+        boxes: nested boxes of an unbounded scene, each twice as large as the last about one centre: their samples lie
+            one behind the other along x, the innermost first, which `world_from_index` and `box` are of. A raw density
+            means as much opacity over a voxel in each, so sigma counts per 2^n world units in the n-th shell.
 
     `Volume.from_array` makes one of plain densities and colours, `Volume.from_function` of functions of the place.
 
@@ -52,6 +56,7 @@ class Volume:
     activation: Activation = Activation()
     background: tuple[float, float, float] = (1.0, 1.0, 1.0)
     provenance: Mapping = field(default_factory=dict)
+    boxes: int = 1
 
     def __post_init__(self) -> None:
         if self.features is None or self.world_from_index is None:
@@ -60,6 +65,11 @@ class Volume:
             )
         density, features = SAMPLES("density", self.density), SAMPLES("features", self.features)
         require_three_axes(density)
+        boxes = BOXES("boxes", self.boxes)
+        if density.shape[0] % boxes or density.shape[0] < 2 * boxes:
+            raise RaymarchError(
+                f"density has {density.shape[0]} samples along x, want as many in each of {boxes} boxes"
+            )
         channels = [3 * (d + 1) ** 2 for d in range(MAX_DEGREE + 1)]
         if features.shape[:3] != density.shape or features.ndim != 4 or features.shape[3] not in channels:
             raise RaymarchError(
@@ -77,6 +87,7 @@ class Volume:
         object.__setattr__(self, "world_from_index", affine)
         object.__setattr__(self, "background", arrays.colour("background", self.background))
         object.__setattr__(self, "provenance", provenance)
+        object.__setattr__(self, "boxes", boxes)
 
     @classmethod
     @checked(sigma=checks.callback, colour=optional(checks.callback), shape=SHAPE, box=BOX, background=arrays.colour)
@@ -133,12 +144,40 @@ class Volume:
 
     def __repr__(self) -> str:
         lower, upper = (" ".join(f"{x:.3g}" for x in corner) for corner in self.box)
-        return f"Volume({' x '.join(map(str, self.shape))} samples, SH degree {self.degree}, box {lower} to {upper})"
+        size = " x ".join(map(str, self.box_shape)) + (
+            f" samples in each of {self.boxes} nested boxes" if self.boxes > 1 else " samples"
+        )
+        return f"Volume({size}, SH degree {self.degree}, box {lower} to {upper})"
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Count of samples (x, y, z)."""
+        """Count of samples (x, y, z), those of all nested boxes along x."""
         return self.density.shape  # type: ignore[return-value]
+
+    @property
+    def box_shape(self) -> tuple[int, int, int]:
+        """Count of samples (x, y, z) of one box."""
+        x, y, z = self.shape
+        return x // self.boxes, y, z
+
+    def nested(self, n: int) -> Volume:
+        """Volume of the n-th of the nested boxes alone, 0 the innermost, its sigma counted per world unit.
+
+        Example:
+            >>> fog = Volume(np.zeros((8, 4, 4)), np.zeros((8, 4, 4, 3)), np.eye(4), boxes=2)
+            >>> fog.nested(1).shape, fog.nested(1).box.tolist()
+            ((4, 4, 4), [[-1.5, -1.5, -1.5], [4.5, 4.5, 4.5]])
+        """
+        n = checks.whole(0, self.boxes - 1)("n", n)
+        samples, middle = self.box_shape[0], (np.array(self.box_shape) - 1) / 2
+        part, affine = slice(n * samples, (n + 1) * samples), self.world_from_index.copy()
+        affine[:3, :3] *= 2**n
+        affine[:3, 3] += (self.world_from_index - affine)[:3, :3] @ middle
+        activation = replace(self.activation, scale=self.activation.scale * 2**n)
+        return replace(
+            self, density=self.density[part], features=self.features[part], world_from_index=affine,
+            activation=activation, boxes=1,
+        )  # fmt: skip
 
     @property
     def degree(self) -> int:
@@ -148,7 +187,7 @@ class Volume:
     @property
     def corners(self) -> np.ndarray:
         """Corners (8, 3) of the box in the world."""
-        index = np.stack(np.meshgrid(*[(0, n - 1) for n in self.shape], indexing="ij"), axis=-1).reshape(-1, 3)
+        index = np.stack(np.meshgrid(*[(0, n - 1) for n in self.box_shape], indexing="ij"), axis=-1).reshape(-1, 3)
         return index @ self.world_from_index[:3, :3].T + self.world_from_index[:3, 3]
 
     @property

@@ -35,6 +35,7 @@ class Grid(Owner[Fields]):
         slots: gradient buffers that are written side by side without atomics; 0 for a grid that is only read.
         moments: whether Adam's moments are there.
         block: edge of a block in voxels, 1 (flat), 2, 4 or 8; None takes the one measured fastest for the size.
+        boxes: nested boxes, each twice the last, whose samples lie one behind the other along x.
 
     Raises RaymarchError before allocating where memory does not suffice, and on use after `close`.
 
@@ -47,11 +48,13 @@ class Grid(Owner[Fields]):
     name = "this grid"
 
     def __init__(
-        self, shape: Sequence[int], degree: int, *, slots: int = 0, moments: bool = False, block: int | None = None
-    ):
+        self, shape: Sequence[int], degree: int, *, slots: int = 0, moments: bool = False, block: int | None = None,
+        boxes: int = 1,
+    ):  # fmt: skip
         shape = tuple(int(n) for n in shape)
         block = block_for(shape, degree, slots) if block is None else block
-        require_layout(shape, slots, block)
+        require_layout(shape, slots, block, boxes)
+        self.boxes = boxes
         self.finest, self.degree, self.slots, self.moments, self.block = shape, degree, slots, moments, block
         self.mark = max(block, BLOCK_EDGE)
         self.cells = cells_of(shape)
@@ -64,7 +67,7 @@ class Grid(Owner[Fields]):
         def require() -> None:
             require_memory(shape, size_of(shape), max(slots, 1) * channels, "lower the resolution or the SH degree")
 
-        kind = (degree, slots, moments, block)
+        kind = (degree, slots, moments, block, boxes)
         self._own(kind, lambda room: build(room, *kind), size_of, room=shape, step=STEP, require=require)
         occupancy.prepare(self.fields)
         if slots:
@@ -84,6 +87,11 @@ class Grid(Owner[Fields]):
         return float(np.linalg.norm(self.world_from_index[:3, :3], axis=0).min())
 
     @property
+    def max_index(self) -> np.ndarray:
+        """Index (3,) of the last sample of a box."""
+        return np.array([self.shape[0] // self.boxes, *self.shape[1:]]) - 1.0
+
+    @property
     def blocks(self) -> ti.Vector:
         """Blocks of marks that the level's samples lie in."""
         return ti.Vector([-(-n // self.mark) for n in self.shape])
@@ -92,7 +100,7 @@ class Grid(Owner[Fields]):
         """Set the level, the part of the memory in use: `shape` samples, placed in the world by the affine (4, 4)."""
         x, y, z = (int(n) for n in shape)
         shape = (x, y, z)
-        if min(shape) < 2 or any(n > m for n, m in zip(shape, self.finest, strict=True)):
+        if min(shape) < 2 or any(n > m for n, m in zip(shape, self.finest, strict=True)) or x % self.boxes:
             raise RaymarchError(f"level shape {shape} does not fit a grid of {self.finest}")
         self.shape, self.world_from_index = shape, np.array(world_from_index, float)
         far = np.abs(self.world_from_index[:3, 3]).max() / self.voxel
@@ -100,7 +108,7 @@ class Grid(Owner[Fields]):
             log.warning("the volume lies %.0e voxels from the world's origin; subtract its centre from all poses", far)
         fields, max_index = self.fields, np.array(shape) - 1.0
         fields.index_from_world[None] = np.linalg.inv(self.world_from_index)[:3].tolist()
-        fields.max_index[None], fields.cells[None] = max_index.tolist(), self.cells
+        fields.max_index[None], fields.cells[None] = self.max_index.tolist(), self.cells
         fields.cells_per_index[None] = (np.array(self.cells) / max_index).tolist()
 
     def set_activation(self, activation: Activation) -> None:
@@ -110,8 +118,9 @@ class Grid(Owner[Fields]):
 
     def upload(self, volume: Volume) -> None:
         """Upload a volume as the current level, its activation with it; every cell counts as occupied."""
-        if volume.degree != self.degree:
-            raise RaymarchError(f"volume has SH degree {volume.degree}, the grid {self.degree}; make it alike")
+        for name, mine, its in (("SH degree", self.degree, volume.degree), ("nested boxes", self.boxes, volume.boxes)):
+            if mine != its:
+                raise RaymarchError(f"volume has {name} {its}, the grid {mine}; make it alike")
         self.set_level(volume.shape, volume.world_from_index)
         self.set_activation(volume.activation)
         arrays = (np.array(a, runtime.dtype(), order="C") for a in (volume.density, volume.features))
@@ -140,12 +149,12 @@ class Grid(Owner[Fields]):
         """Resample the values to a finer level over the same box; moments and gradients start from zero."""
         if not self.moments:
             raise RaymarchError("this grid has no moments, whose memory refining needs; make it with moments=True")
-        extent = self.world_from_index.copy()
-        extent[:3, :3] *= (np.array(self.shape) - 1.0) / (np.array(shape) - 1.0)
+        extent, old_top = self.world_from_index, self.max_index
         transfer.save_level(self.fields, *self.shape)
-        old_top = ti.Vector([n - 1.0 for n in self.shape])
         self.set_level(shape, extent)
-        transfer.refine(self.fields, old_top, *self.shape)
+        extent[:3, :3] *= old_top / self.max_index
+        self.set_level(shape, extent)
+        transfer.refine(self.fields, ti.Vector(old_top.tolist()), *self.shape)
         transfer.clear_moments(self.fields)
         transfer.clear_gradients(self.fields)
 

@@ -15,6 +15,7 @@ from raymarch.errors import RaymarchError
 CELL_SIZE = 4  # voxels a side of an occupancy cell, at the finest shape
 STEP = 32  # samples along an axis that the room of a small grid is rounded up to
 BLOCKS = (1, 2, 4, 8)
+MOST_BOXES = 16  # the outermost is 32,768 times as large as the innermost
 SLOTS = 64  # unrolled where they are added up
 OF_BLOCKS = ("block_written", "block_has_gradient", "block_occupied")
 OF_CELLS = ("empty_distance", "occupied_distance", "scratch", "hull_mask")
@@ -35,6 +36,7 @@ class Fields:
     degree: int
     block: int
     slots: int
+    boxes: int
     d_density: ti.Field | None
     d_features: ti.Field | None
     d_packed: ti.Field | None
@@ -57,6 +59,11 @@ class Fields:
     inverse_scale: ti.Field
     nonfinite_step: ti.Field
 
+    @property
+    def segments(self) -> int:
+        """Segments of a ray through the nested boxes."""
+        return 2 * self.boxes - 1
+
 
 def _as_one(features: MatrixField, density: ti.Field) -> MatrixField:
     """A field of vectors over fields that lie side by side: its numbers are theirs."""
@@ -75,22 +82,27 @@ def block_for(shape: Sequence[int], degree: int, slots: int) -> int:
     return 2 if slots and np.prod(shape, dtype=float) >= FLAT_LIMIT else 1
 
 
-def require_layout(shape: tuple[int, ...], slots: int, block: int) -> None:
+def require_layout(shape: tuple[int, ...], slots: int, block: int, boxes: int = 1) -> None:
     """Layout check: RaymarchError for a shape, a number of slots or a block that no grid has."""
     if len(shape) != 3 or min(shape) < 2:
         raise RaymarchError(f"grid shape is {shape}, want three counts of at least 2")
+    if not 1 <= boxes <= MOST_BOXES or shape[0] % boxes:
+        raise RaymarchError(f"nested boxes are {boxes}, want 1 to {MOST_BOXES} that share {shape[0]} samples along x")
     if block not in BLOCKS:
         raise RaymarchError(f"block is {block}, want one of {BLOCKS}")
     if not isinstance(slots, (int, np.integer)) or not 0 <= slots <= SLOTS:
         raise RaymarchError(f"slots is {slots}, want a whole number up to {SLOTS}")
 
 
-def build(room: tuple[int, ...], degree: int, slots: int, moments: bool, block: int) -> tuple[ti.FieldsBuilder, Fields]:
+def build(
+    room: tuple[int, ...], degree: int, slots: int, moments: bool, block: int, boxes: int
+) -> tuple[ti.FieldsBuilder, Fields]:
     """Field builder, not yet finished, with the fields of a grid of this room."""
     tree, edge = ti.FieldsBuilder(), max(block, BLOCK_EDGE)
     whole = [-(-n // edge) for n in room]  # whole blocks of marks: what reduces slots visits all of one
     values = _values(tree, [m * edge // block for m in whole], degree, slots, moments, block)
-    return tree, Fields(degree=degree, block=edge, slots=slots, **values, **_marks(tree, whole, room), **_place(tree))
+    marks, place = _marks(tree, whole, room), _place(tree)
+    return tree, Fields(degree=degree, block=edge, slots=slots, boxes=boxes, **values, **marks, **place)
 
 
 def _values(tree: ti.FieldsBuilder, blocks: list[int], degree: int, slots: int, moments: bool, block: int) -> dict:

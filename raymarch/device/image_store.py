@@ -10,15 +10,17 @@ import taichi as ti
 
 from raymarch import runtime
 from raymarch.data.views import Views
+from raymarch.device.lens_vector import lens_vector
 from raymarch.device.memory import require_images
 from raymarch.device.owner import Owner
 from raymarch.geometry.camera import Camera
 from raymarch.kernels.field import transfer
+from raymarch.kernels.rays.lens import LENS
 
 TILE = 4  # pixels a side; the pixels of a tile that count are the bits of 16
 STEP = 4096  # pixels, views and tiles that the room of a small store is rounded up to
 BYTES_A_TILE = 11  # of the list, and what each tile is
-BYTES_A_VIEW = 128
+BYTES_A_VIEW = 160
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +81,7 @@ class ImageStore(Owner[StoreFields]):
             pixels=ti.Vector.field(4, ti.u8),
             place=ti.Vector.field(4, ti.i32),
             pose=ti.Matrix.field(3, 4, float),
-            lens=ti.Vector.field(4, float),
+            lens=ti.Vector.field(LENS.n, float),
             exposure=ti.Vector.field(6, float),
             view=ti.field(ti.i32),
             counting=ti.field(ti.u16),
@@ -96,7 +98,7 @@ class ImageStore(Owner[StoreFields]):
     def set_cameras(self, cameras: Sequence[Camera]) -> None:
         """Set the cameras of the views, as many as there are."""
         self._set(self.fields.pose, np.array([camera.world_from_camera[:3] for camera in cameras]))
-        self._set(self.fields.lens, np.array([[*camera.focal, *camera.principal] for camera in cameras]))
+        self._set(self.fields.lens, np.array([lens_vector(camera) for camera in cameras]))
 
     def set_exposures(self, exposures: np.ndarray) -> None:
         """Set the exposures, gains and offsets (view, 6) of images against what all agree on; tiles come without."""

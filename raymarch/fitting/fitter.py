@@ -124,8 +124,7 @@ class Fitter(Closing):
 
     def step(self) -> None:
         """Optimisation step: draw rays, march, loss, backward pass, Adam."""
-        s, grid, buffer, count = self.settings, self.grid, self.buffer, self.rays
-        progress = self.progress
+        s, grid, buffer, count, progress = self.settings, self.grid, self.buffer, self.rays, self.progress
         self._advance_level(progress)
         if self.steps_done % s.refresh == 0 and self.steps_done > 0:
             self._refresh()

@@ -21,6 +21,7 @@ PINHOLE, TANGENTS, ANGLES, FOV = range(4)
 NUMBERS = 9
 TINY_OMEGA = 1e-3  # under it the first terms of the series are exact to rounding
 TURNS = 60  # of Newton's method at most; six or so are used
+STARTS, ROUGH = 20, 0.01  # turns at most, and share of the way, of its start
 FARTHEST = 1e3  # of the plane: 89.94 degrees off the axis
 WIDEST = 3.14  # of angles [radian]; what is exactly behind is on no one side
 WAYS = 24  # directions of the plane along which a fold is looked for
@@ -85,9 +86,10 @@ def slopes(kind: int, k: np.ndarray, reach: float, a: np.ndarray) -> tuple[np.nd
 def undistorted(kind: int, k: np.ndarray, reach: float, m: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Undistorted plane points (n, 2) of distorted ones, and what is left (n,) of the equation.
 
-    Newton's method from the centre on, its steps halved until they help and kept within `reach`.
+    Newton's method, its steps halved until they help and kept within `reach`. Distortion is the gradient of a function
+    that is convex there, for its slopes are symmetric and stay positive from the centre on: so there is one solution.
     """
-    a, left, step = np.zeros_like(m), np.full(len(m), np.inf), m.copy()
+    a, left, step = np.zeros_like(m), np.full(len(m), np.inf), _start(kind, k, reach, m)
     active = np.arange(len(m))
     for _ in range(TURNS):
         tried = a[active] + step[active]
@@ -107,6 +109,23 @@ def undistorted(kind: int, k: np.ndarray, reach: float, m: np.ndarray) -> tuple[
         if not len(active):
             break
     return a, left
+
+
+def _start(kind: int, k: np.ndarray, reach: float, m: np.ndarray) -> np.ndarray:
+    """Points (n, 2) on the way of the distorted ones that are about as far off: Newton's method between bounds."""
+    size = np.linalg.norm(m, axis=1, keepdims=True)
+    way, r = m / np.maximum(size, 1e-300), np.minimum(size, reach)
+    low, high = np.zeros_like(r), np.full_like(r, reach)
+    for _ in range(STARTS):
+        gap = (_value(kind, k, r * way) * way).sum(1, keepdims=True) - size
+        if (abs(gap) <= ROUGH * size).all():
+            break
+        low, high = np.where(gap < 0, r, low), np.where(gap > 0, r, high)
+        slope = np.einsum("ni,nij,nj->n", way, _slopes(kind, k, r * way)[0], way)[:, None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            tried = r - gap / slope
+        r = np.where((tried > low) & (tried < high), tried, (low + high) / 2)
+    return r * way
 
 
 @lru_cache(4096)  # the cameras of a set often share a lens

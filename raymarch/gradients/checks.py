@@ -20,12 +20,8 @@ WIDTHS = (1e-5, 1e-4, 1e-6, 1e-3, 1e-7)  # the likeliest first
 ENOUGH = 1e-8  # an agreement that ends the search for a better width
 PAIRS = 3
 ELEMENTS = 8
-TURNING = (
-    "pose",
-    "focal",
-    "principal_point",
-    "lens",
-)  # what rays' directions depend on, in which harmonics are read
+# What the direction of rays depends on, in which harmonics are read.
+TURNING = ("pose", "focal", "principal_point", "lens")
 BENT = 1e-5  # of the largest slope: a difference of the slopes to both sides that is more than curvature
 FLAT = 1e-10  # of the image: a difference under this is mostly rounding
 SMOOTH = 1e-6  # rays whose differences at two widths disagree by more, of the largest, cross a kink

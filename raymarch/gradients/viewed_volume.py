@@ -60,7 +60,9 @@ class ViewedVolume(Holder):
         )
         count = len(self.rays)
         with ExitStack() as owners:
-            self.grid = owners.enter_context(Grid(volume.shape, volume.degree, slots=2, block=self.block))
+            self.grid = owners.enter_context(
+                Grid(volume.shape, volume.degree, slots=2, block=self.block, boxes=volume.boxes)
+            )
             self.load()
             self.buffer = owners.enter_context(RayBuffer(count))
             self._passes = owners.enter_context(TangentPasses(volume, self.grid, self.buffer, columns))

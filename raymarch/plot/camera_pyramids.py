@@ -82,7 +82,8 @@ def cameras(
 def _pyramid(camera: Camera, length: float) -> np.ndarray:
     """One line (11, 3) in the world along all edges of a camera's pyramid and the roof on its upper edge."""
     w, h = camera.width, camera.height
-    pixels = np.array([(0, 0), (w, 0), (w, h), (0, h), (w / 2, -0.3 * h)])
-    a, b, c, d, roof = length * unproject(pixels, camera.focal, camera.principal, camera.lens)
+    pixels = np.array([(0, 0), (w, 0), (w, h), (0, h)])
+    a, b, c, d = length * unproject(pixels, camera.focal, camera.principal, camera.lens)
+    roof = 0.65 * (a + b) - 0.15 * (c + d)
     line = np.array([d, 0 * d, a, b, 0 * d, c, b, roof, a, d, c])
     return line @ camera.world_from_camera[:3, :3].T + camera.position

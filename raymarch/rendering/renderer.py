@@ -18,6 +18,7 @@ from raymarch.arguments.declared import checked
 from raymarch.data.views import require_colour
 from raymarch.data.volume import VOLUME, Volume
 from raymarch.device.grid import Grid
+from raymarch.device.lens_vector import lens_vector
 from raymarch.device.memory import BYTES_A_RAY, MAX_CELLS, available_bytes
 from raymarch.device.owner import Holder
 from raymarch.device.ray_buffer import RayBuffer
@@ -68,7 +69,7 @@ class Renderer(Holder):
         self.background = volume.background
         self.settings = settings
         with ExitStack() as owners:
-            self.grid = owners.enter_context(Grid(volume.shape, volume.degree))
+            self.grid = owners.enter_context(Grid(volume.shape, volume.degree, boxes=volume.boxes))
             self.grid.upload(volume)
             skip_invisible(self.grid, volume, settings.rule)
             self.buffer = owners.enter_context(RayBuffer(settings.batch))
@@ -98,7 +99,7 @@ def render_camera(
     grid: Grid, buffer: RayBuffer, camera: Camera, background: Colour, settings: March, depth: bool
 ) -> Rendering:
     """Rendering of a grid by a camera, in batches of the buffer's size; without `depth`, distances are infinite."""
-    pose, lens = ti.Matrix(camera.world_from_camera.tolist()), ti.Vector([*camera.focal, *camera.principal])
+    pose, lens = ti.Matrix(camera.world_from_camera.tolist()), ti.Vector(lens_vector(camera))
 
     def fill(first: int, count: int) -> np.ndarray:
         pixels = pixels_in_tiles(first, count, camera.width, camera.height)

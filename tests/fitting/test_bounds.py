@@ -58,6 +58,35 @@ def test_box_of_a_ball_holds_it_and_is_little_larger(centre):
     assert (upper - lower).max() < 1.3 * 2 * RADIUS
 
 
+def test_views_of_several_sizes_give_the_box_of_one():
+    """Half of them are half as large; a mask over what one of them would show empty takes nothing from the rest."""
+    large, small = around((0, 0, 0)), around((0, 0, 0), Camera.look_at((1, 0, 0), fov=0.6, width=32, height=24))
+    cameras = [pair[i % 2] for i, pair in enumerate(zip(large, small, strict=True))]
+    images = [masks([camera], (0, 0, 0))[0] for camera in cameras]
+    lower, upper = box_of(Views(cameras, images))
+    assert (lower <= -RADIUS).all()
+    assert (upper >= RADIUS).all()
+    assert (upper - lower).max() < 1.35 * 2 * RADIUS
+
+
+def test_what_a_mask_takes_out_carves_nothing():
+    """A view whose object was wiped out leaves nothing to agree on, unless a mask says that nobody knows."""
+    cameras = around((0, 0, 0))
+    images = masks(cameras, (0, 0, 0))
+    images[3, :, 32:] = 0
+    wiped = Views(cameras, images)
+    mask = np.ones((48, 64), bool)
+    mask[:, 32:] = False
+    masked = replace(wiped, masks=[mask if i == 3 else None for i in range(len(cameras))])
+    box = np.array([(-1.0, -1.0, -1.0), (1.0, 1.0, 1.0)])
+    held = []
+    for views in (wiped, masked):
+        with ImageStore(views) as store:
+            held.append((visual_hull(store, box, (20, 20, 20)) > 0).sum())
+    assert held[0] < 0.7 * held[1]
+    assert not dissenters(masked, box).any()
+
+
 def test_hull_of_a_ball_holds_it_and_is_little_larger():
     """Every cell that the ball reaches into is kept, by all views; the cells kept have not 2.5 times its volume."""
     cameras = around((0, 0, 0))

@@ -10,9 +10,12 @@ import pytest
 from lenses import CAMERAS, LENSES
 
 import raymarch as rm
+from raymarch.geometry import distortion
+from raymarch.geometry.distortion import distorted, undistorted
 from raymarch.geometry.lens import MODELS, project, project_slope, unproject
 from raymarch.gradients.parameters import Parameters
 from raymarch.gradients.projection import Projection, out_of_sight
+from raymarch.kernels.rays import lens as kernels
 
 FOCAL, PRINCIPAL = np.array([31.0, 47.0]), np.array([12.5, 9.25])
 H = 1e-6
@@ -149,3 +152,23 @@ def test_a_lens_that_folds_over_within_the_image_is_refused_with_the_pixel(lens,
     with pytest.raises(rm.RaymarchError, match=r"at pixel \(\d+\.0, \d+\.0\), .* focal lengths off the") as error:
         rm.Camera(np.eye(4), (30, 30), (32, 24), 64, 48, rm.Lens(*lens))
     assert said in str(error.value)
+
+
+@pytest.mark.parametrize("model", [name for name, each in MODELS.items() if each.names])
+def test_strong_lenses_are_inverted_nearly_up_to_where_they_fold(model, rng):
+    """Fifty lenses with coefficients of 0.2, which no real one has all at once."""
+    for _ in range(50):
+        scales = np.array([0.005 if name[0] == "p" else 0.2 for name in MODELS[model].names])
+        coefficients = rng.uniform(0.1, 2.5, 1) if model == "fov" else scales * rng.normal(size=len(scales))
+        lens = rm.Lens(model, coefficients)
+        angle = rng.uniform(0, 2 * np.pi, 40)
+        a = min(0.9 * lens.reach, 1.5) * np.sqrt(rng.uniform(0, 1, 40)) * np.array([np.cos(angle), np.sin(angle)])
+        m = distorted(lens.kind, lens.numbers, lens.reach, a.T)
+        again, left = undistorted(lens.kind, lens.numbers, lens.reach, m)
+        assert (left < 1e-13 * (1 + np.abs(m).max(1))).all(), lens
+        np.testing.assert_allclose(again, a.T, rtol=0, atol=1e-9, err_msg=str(lens))
+
+
+def test_kernels_have_the_same_kinds():
+    assert (kernels.ANGLES, kernels.FOV, kernels.COUNT) == (distortion.ANGLES, distortion.FOV, distortion.NUMBERS)
+    assert kernels.TINY_OMEGA == distortion.TINY_OMEGA and distortion.PINHOLE == 0

@@ -14,6 +14,7 @@ import taichi as ti
 from raymarch.data.activation import Activation
 from raymarch.data.volume import Y00, Volume
 from raymarch.device.grid import Grid
+from raymarch.device.lens_vector import lens_vector
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.pose import affine_of_box
@@ -104,7 +105,7 @@ def test_gradients_accumulate_and_repeat():
 def test_device_rays_are_the_cameras(index):
     camera, buffer = cases.cameras(cases.volume())[index], drive.ray_buffer()
     count = camera.width * camera.height
-    pose, lens = ti.Matrix(camera.world_from_camera.tolist()), ti.Vector([*camera.focal, *camera.principal])
+    pose, lens = ti.Matrix(camera.world_from_camera.tolist()), ti.Vector(lens_vector(camera))
     for first in (0, 7):  # a batch may begin in the middle of a row
         rays_of_pixels(buffer.fields, pose, lens, camera.width, np.arange(first, count, dtype=np.int32))
         for name in ("origin", "direction"):

@@ -16,7 +16,7 @@ from raymarch.errors import RaymarchError, named, short
 from raymarch.geometry.camera import Camera
 from raymarch.io.image_sets.frame_file import present, say_doubled, unique_names
 from raymarch.io.image_sets.plausible import doubt
-from raymarch.io.images.decode import WORKERS, decode, decode_mask, headers
+from raymarch.io.images.decode import WORKERS, decode, decode_mask, headers, require_room
 
 log = logging.getLogger("raymarch")
 
@@ -79,6 +79,7 @@ def views_of_frames(
         log.warning("%s: %s", source, said)
     cameras = [_smaller(camera, downscale, file) for camera, file in zip(cameras, files, strict=True)]
     sizes = [(camera.width, camera.height) for camera in cameras]
+    require_room(found, sizes, files[0].parent, for_fit)  # before masks are decoded
     masks = _masks(there, full, sizes, source)
     images = decode(files, sizes, found, for_fit=for_fit)
     names = unique_names(files, folder)

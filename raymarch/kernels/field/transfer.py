@@ -61,12 +61,16 @@ def save_level(grid: ti.template(), nx: int, ny: int, nz: int):
 
 @ti.kernel
 def refine(grid: ti.template(), old_top: ti.math.vec3, nx: int, ny: int, nz: int):
-    """Trilinear values of the stashed level at the samples of a level of (nx, ny, nz); both span the same box."""
+    """Trilinear values of the stashed level at the samples of a level of (nx, ny, nz); both span the same boxes."""
     for i, j, k in ti.ndrange(nx, ny, nz):
-        p = ti.Vector([i / (nx - 1), j / (ny - 1), k / (nz - 1)]) * old_top
+        local, n, first = i, nx, ti.Vector([0, 0, 0])
+        if ti.static(grid.boxes > 1):
+            n = nx // grid.boxes
+            local, first[0] = i % n, i // n * ti.cast(old_top[0] + 1.0, ti.i32)
+        p = ti.Vector([local / (n - 1), j / (ny - 1), k / (nz - 1)]) * old_top
         cell = cell_of(p, old_top)
-        grid.density[i, j, k] = gather(grid.m_density, cell, p - cell)
-        grid.features[i, j, k] = gather(grid.m_features, cell, p - cell)
+        grid.density[i, j, k] = gather(grid.m_density, cell + first, p - cell)
+        grid.features[i, j, k] = gather(grid.m_features, cell + first, p - cell)
 
 
 @ti.kernel

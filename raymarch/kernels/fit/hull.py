@@ -6,7 +6,7 @@ Conservative but for the faintest pixels: alpha up to 2 of 255 counts as empty.
 import taichi as ti
 
 from raymarch.kernels.rays.camera import pixel_of
-from raymarch.kernels.rays.lens import project
+from raymarch.kernels.rays.lens import footprint, project
 
 ALPHA = 2  # of 255: a pixel above it shows something
 
@@ -17,8 +17,9 @@ def shows(store: ti.template(), view, u0, u1, v0, v1):
     found = False
     v = v0
     while v <= v1 and not found:
+        row = pixel_of(store, view, v, 0)
         for u in range(u0, u1 + 1):
-            found = found or store.pixels[pixel_of(store, view, v, u)][3] > ALPHA
+            found = found or store.pixels[row + u][3] > ALPHA
         v += 1
     return found
 
@@ -46,9 +47,8 @@ def visual_hull(
             for a in ti.static(range(3)):
                 local[a] = pose[0, a] * w[0] + pose[1, a] * w[1] + pose[2, a] * w[2]
             u, v, depth = project(lens, local)
-            slant = ti.sqrt(1.0 + (local[0] ** 2 + local[1] ** 2) / (depth * depth))
-            if depth > 2.0 * radius * slant:
-                reach = radius * slant / (depth - radius * slant) * ti.max(lens[0], lens[1]) * slant + 1.0
+            reach = footprint(lens, local, depth, radius)
+            if reach > 0:
                 u0, u1 = ti.floor(u - reach, ti.i32), ti.floor(u + reach, ti.i32)
                 v0, v1 = ti.floor(v - reach, ti.i32), ti.floor(v + reach, ti.i32)
                 partly = partly or (u1 >= 0 and v1 >= 0 and u0 < width and v0 < height)

@@ -61,10 +61,13 @@ def chosen(grid: ti.template(), B, b, shift, shape, seed, step, chance):
 
 
 @ti.func
-def has_neighbour(local, I, shape, a, way):
-    """Whether the next voxel along axis `a`, up or down, is in the same block and in the level."""
+def has_neighbour(grid: ti.template(), local, I, shape, a: ti.template(), way):
+    """Whether the next voxel along axis `a`, up or down, is in the same block, in the level, and in the same box."""
     at, N = local[a] + way, I[a] + way
-    return 0 <= at and at < EDGE and 0 <= N and N < shape[a]
+    found = 0 <= at and at < EDGE and 0 <= N and N < shape[a]
+    if ti.static(grid.boxes > 1 and a == 0):
+        found = found and ti.max(I[a], N) % (shape[a] // grid.boxes) != 0
+    return found
 
 
 @ti.kernel
@@ -87,7 +90,7 @@ def regularise(
                         total += weight * value(x)
                     else:
                         for a in ti.static(range(3)):
-                            if has_neighbour(local, I, shape, a, 1):
+                            if has_neighbour(grid, local, I, shape, a, 1):
                                 N = I + ti.Vector.unit(3, a, ti.i32)
                                 if ti.static(of == DENSITY_DIFFERENCE):
                                     total += weight * value(grid.density[N] - grid.density[I])
@@ -123,7 +126,7 @@ def regularise_adjoint(
                         d = ti.cast(0.0, float)
                         for a, side in ti.static(ti.ndrange(3, 2)):
                             way = ti.static(2 * side - 1)
-                            if has_neighbour(local, I, shape, a, way):
+                            if has_neighbour(grid, local, I, shape, a, way):
                                 e = grid.density[I] - grid.density[I + way * ti.Vector.unit(3, a, ti.i32)]
                                 d -= owed * way * slope(-way * e)  # the penalty is of upper less lower
                         grid.density.grad[I] = grid.density.grad[I] + d
@@ -132,7 +135,7 @@ def regularise_adjoint(
                         for a in ti.static(range(3)):
                             for side in range(2):  # not unrolled: the channels are
                                 way = 2 * side - 1
-                                if has_neighbour(local, I, shape, a, way):
+                                if has_neighbour(grid, local, I, shape, a, way):
                                     e = grid.features[I] - grid.features[I + way * ti.Vector.unit(3, a, ti.i32)]
                                     for c in ti.static(range(grid.features.n)):
                                         d_features[c] -= owed * way * slope(-way * e[c])

@@ -6,7 +6,8 @@ from raymarch.kernels.field import activation
 from raymarch.kernels.field.gather import cell_of, gather
 from raymarch.kernels.march.compositing import composite, is_alive
 from raymarch.kernels.march.sample import in_index_space
-from raymarch.kernels.rays.traverse import clip, empty_steps, jitter_of, step_at, steps_of
+from raymarch.kernels.rays.nested import box_of, first_of, scale_of, seen_from, shell_segment
+from raymarch.kernels.rays.traverse import empty_steps, jitter_of, step_at, steps_of
 
 MET = 0.01  # opacity under which a ray counts as having met nothing
 
@@ -20,27 +21,30 @@ def march_depth(
     ti.loop_config(block_dim=64)
     for r in range(count):
         o, d, _ = in_index_space(grid, rays, r)
-        max_index, per_index = grid.max_index[None], grid.cells_per_index[None]
+        per_index = grid.cells_per_index[None]
         shift, inverse_scale = grid.shift[None], grid.inverse_scale[None]
-        near, far = clip(o, d, max_index)
         phase, stretch = jitter_of(rays, variant, r)
         step = stretch * dt
         T = ti.cast(1.0, float)
         total, weights = ti.cast(0.0, float), ti.cast(0.0, float)
-        k, n = 0, steps_of(far - near, step, phase)
-        while k <= n and far > near and is_alive(variant, T, min_transmittance):
-            begin, width = step_at(variant, near, far, step, phase, k)
-            t = begin + 0.5 * width
-            p = ti.max(o + t * d, 0.0)
-            skip = empty_steps(grid, per_index, p, d, step)
-            if skip > 0:
-                k += skip
-            else:
-                cell = cell_of(p, max_index)
-                x = gather(grid.density, cell, p - cell) + shift
-                weight, T_after = composite(variant, T, activation.density(variant, x) * inverse_scale * width)
-                total += weight * t
-                weights += weight
-                T = T_after
-                k += 1
+        for s in range(ti.static(grid.segments)):
+            box = box_of(grid, s)
+            own, first = seen_from(grid, o, box), first_of(grid, box)
+            near, far, _, _ = shell_segment(grid, own, d, s)
+            k, n = 0, steps_of(far - near, step, phase)
+            while k <= n and far > near and is_alive(variant, T, min_transmittance):
+                begin, width = step_at(variant, near, far, step, phase, k)
+                t = begin + 0.5 * width
+                p = ti.max(own + t * d, 0.0) + first
+                skip = empty_steps(grid, per_index, p, d, step)
+                if skip > 0:
+                    k += skip
+                else:
+                    cell = cell_of(p, first + grid.max_index[None])
+                    x = gather(grid.density, cell, p - cell) + shift
+                    weight, T_after = composite(variant, T, activation.density(variant, x) * inverse_scale * width)
+                    total += weight * t / scale_of(box)
+                    weights += weight
+                    T = T_after
+                    k += 1
         rays.depth[r] = ti.select(1.0 - T >= MET, total / ti.max(weights, 1e-12), ti.math.inf)

@@ -20,7 +20,8 @@ from raymarch.kernels.march.remaining import (
     remaining_at_first,
 )
 from raymarch.kernels.march.sample import in_index_space
-from raymarch.kernels.rays.traverse import clip_faces, empty_steps, jitter_of, step_at, steps_of
+from raymarch.kernels.rays.nested import box_of, first_of, scale_of, seen_from, shell_segment
+from raymarch.kernels.rays.traverse import empty_steps, jitter_of, step_at, steps_of
 
 
 @ti.func
@@ -67,9 +68,8 @@ def geometry_adjoint(
     for r in range(count):
         o, d, Y = in_index_space(grid, rays, r)
         slope_of_Y = basis_slope(grid.degree, rays.direction[r])
-        max_index, per_index = grid.max_index[None], grid.cells_per_index[None]
+        per_index = grid.cells_per_index[None]
         shift, inverse_scale = grid.shift[None], grid.inverse_scale[None]
-        near, far, enters, leaves = clip_faces(o, d, max_index)
         phase, stretch = jitter_of(rays, variant, r)
         step = stretch * dt
         T = ti.cast(1.0, float)
@@ -77,60 +77,68 @@ def geometry_adjoint(
         d_colour = ti.Vector([d_image[0], d_image[1], d_image[2]])
         remaining, carry = remaining_at_first(rays, variant, r, background)
         d_o, d_d, d_view_direction = ti.Vector.zero(float, 3), ti.Vector.zero(float, 3), ti.Vector.zero(float, 3)
-        d_near, d_far, d_dt = ti.cast(0.0, float), ti.cast(0.0, float), ti.cast(0.0, float)
-        k, n = 0, steps_of(far - near, step, phase)
-        while k <= n and far > near and is_alive(variant, T, min_transmittance):
-            begin, width = step_at(variant, near, far, step, phase, k)
-            begins, wide = widths_of(variant, phase, k)
-            t = begin + 0.5 * width
-            p = ti.max(o + t * d, 0.0)
-            skip = empty_steps(grid, per_index, p, d, step)
-            if skip > 0:
-                k += skip
-            else:
-                if ti.static(variant.mode.looks_ahead):
-                    if ti.abs(carry) < FADED:
-                        remaining = gain_ahead(
-                            grid, rays, variant, r, k, T, dt, min_transmittance, min_weight, background
-                        )
-                        carry = ti.cast(1.0, float)
-                cell = cell_of(p, max_index)
-                f = p - cell
-                x, x0, x1, x2 = gather_slope(grid.density, cell, f)
-                x += shift
-                sigma = activation.density(variant, x) * inverse_scale
-                weight, T_after = composite(variant, T, sigma * width)
-                d_weight = ti.cast(0.0, float)
-                d_p = ti.Vector.zero(float, 3)
-                if contributes(variant, weight, min_weight):
-                    colour, by_position, by_heading = colour_slopes(grid, variant, cell, f, Y, slope_of_Y)
-                    d_weight = colour.dot(d_colour)
-                    d_p += weight * (by_position.transpose() @ d_colour)
-                    d_view_direction += weight * (by_heading.transpose() @ d_colour)
-                tau = sigma * width
-                remaining, carry = pass_sample(variant, T, tau, weight, d_weight, remaining, carry)
-                d_tau = optical_depth_gradient(variant, T, tau, T_after, d_weight, remaining, carry)
-                d_width = d_tau * sigma
-                d_p += d_tau * width * inverse_scale * activation.density_slope(variant, x) * ti.Vector([x0, x1, x2])
-                d_t = d_p.dot(d)
-                d_o += d_p
-                d_d += t * d_p
-                if k < n:
-                    d_near += d_t
-                    d_dt += stretch * ((begins + 0.5 * wide) * d_t + wide * d_width)
+        d_dt = ti.cast(0.0, float)
+        for s in range(ti.static(grid.segments)):
+            box = box_of(grid, s)
+            own, first = seen_from(grid, o, box), first_of(grid, box)
+            near, far, enters, leaves = shell_segment(grid, own, d, s)
+            d_own, d_near, d_far = ti.Vector.zero(float, 3), ti.cast(0.0, float), ti.cast(0.0, float)
+            k, n = 0, steps_of(far - near, step, phase)
+            while k <= n and far > near and is_alive(variant, T, min_transmittance):
+                begin, width = step_at(variant, near, far, step, phase, k)
+                begins, wide = widths_of(variant, phase, k)
+                t = begin + 0.5 * width
+                p = ti.max(own + t * d, 0.0) + first
+                skip = empty_steps(grid, per_index, p, d, step)
+                if skip > 0:
+                    k += skip
                 else:
-                    d_near += 0.5 * d_t - d_width
-                    d_far += 0.5 * d_t + d_width
-                    d_dt += stretch * begins * (0.5 * d_t - d_width)
-                T = T_after
-                k += 1
-        for a in ti.static(range(3)):
-            if a == enters:
-                d_o[a] -= d_near / d[a]
-                d_d[a] -= d_near * near / d[a]
-            if a == leaves:
-                d_o[a] -= d_far / d[a]
-                d_d[a] -= d_far * far / d[a]
+                    if ti.static(variant.mode.looks_ahead):
+                        if ti.abs(carry) < FADED:
+                            remaining = gain_ahead(
+                                grid, rays, variant, r, s, k, T, dt, min_transmittance, min_weight, background
+                            )
+                            carry = ti.cast(1.0, float)
+                    cell = cell_of(p, first + grid.max_index[None])
+                    f = p - cell
+                    x, x0, x1, x2 = gather_slope(grid.density, cell, f)
+                    x += shift
+                    sigma = activation.density(variant, x) * inverse_scale
+                    weight, T_after = composite(variant, T, sigma * width)
+                    d_weight = ti.cast(0.0, float)
+                    d_p = ti.Vector.zero(float, 3)
+                    if contributes(variant, weight, min_weight):
+                        colour, by_position, by_heading = colour_slopes(grid, variant, cell, f, Y, slope_of_Y)
+                        d_weight = colour.dot(d_colour)
+                        d_p += weight * (by_position.transpose() @ d_colour)
+                        d_view_direction += weight * (by_heading.transpose() @ d_colour)
+                    tau = sigma * width
+                    remaining, carry = pass_sample(variant, T, tau, weight, d_weight, remaining, carry)
+                    d_tau = optical_depth_gradient(variant, T, tau, T_after, d_weight, remaining, carry)
+                    d_width = d_tau * sigma
+                    d_p += (
+                        d_tau * width * inverse_scale * activation.density_slope(variant, x) * ti.Vector([x0, x1, x2])
+                    )
+                    d_t = d_p.dot(d)
+                    d_own += d_p
+                    d_d += t * d_p
+                    if k < n:
+                        d_near += d_t
+                        d_dt += stretch * ((begins + 0.5 * wide) * d_t + wide * d_width)
+                    else:
+                        d_near += 0.5 * d_t - d_width
+                        d_far += 0.5 * d_t + d_width
+                        d_dt += stretch * begins * (0.5 * d_t - d_width)
+                    T = T_after
+                    k += 1
+            for a in ti.static(range(3)):
+                if a == enters:
+                    d_own[a] -= d_near / d[a]
+                    d_d[a] -= d_near * near / d[a]
+                if a == leaves:
+                    d_own[a] -= d_far / d[a]
+                    d_d[a] -= d_far * far / d[a]
+            d_o += scale_of(box) * d_own
         moved.d_origin[r], moved.d_index_direction[r], moved.d_view_direction[r], moved.d_dt[r] = (
             d_o,
             d_d,
@@ -150,61 +158,69 @@ def geometry_tangent(
     for r in range(count):
         o, d, Y = in_index_space(grid, rays, r)
         slope_of_Y = basis_slope(grid.degree, rays.direction[r])
-        max_index, per_index = grid.max_index[None], grid.cells_per_index[None]
+        per_index = grid.cells_per_index[None]
         shift, inverse_scale = grid.shift[None], grid.inverse_scale[None]
-        near, far, enters, leaves = clip_faces(o, d, max_index)
         phase, stretch = jitter_of(rays, variant, r)
         step = stretch * dt
         T = ti.cast(1.0, float)
         dot_T = ti.Vector.zero(float, moved.columns)
-        dot_near, dot_far = ti.Vector.zero(float, moved.columns), ti.Vector.zero(float, moved.columns)
         dot_colour = ti.Matrix.zero(float, moved.columns, 3)
-        for a in ti.static(range(3)):
-            for c in range(moved.columns):
-                if a == enters:
-                    dot_near[c] = -(moved.dot_origin[r, c][a] + near * moved.dot_index_direction[r, c][a]) / d[a]
-                if a == leaves:
-                    dot_far[c] = -(moved.dot_origin[r, c][a] + far * moved.dot_index_direction[r, c][a]) / d[a]
-        k, n = 0, steps_of(far - near, step, phase)
-        while k <= n and far > near and is_alive(variant, T, min_transmittance):
-            begin, width = step_at(variant, near, far, step, phase, k)
-            begins, wide = widths_of(variant, phase, k)
-            t = begin + 0.5 * width
-            p = ti.max(o + t * d, 0.0)
-            skip = empty_steps(grid, per_index, p, d, step)
-            if skip > 0:
-                k += skip
-            else:
-                cell = cell_of(p, max_index)
-                f = p - cell
-                x, x0, x1, x2 = gather_slope(grid.density, cell, f)
-                x += shift
-                sigma = activation.density(variant, x) * inverse_scale
-                by_x = inverse_scale * activation.density_slope(variant, x)
-                weight, T_after = composite(variant, T, sigma * width)
-                colour = ti.Vector.zero(float, 3)
-                by_position, by_heading = ti.Matrix.zero(float, 3, 3), ti.Matrix.zero(float, 3, 3)
-                if contributes(variant, weight, min_weight):
-                    colour, by_position, by_heading = colour_slopes(grid, variant, cell, f, Y, slope_of_Y)
+        for s in range(ti.static(grid.segments)):
+            box = box_of(grid, s)
+            own, first = seen_from(grid, o, box), first_of(grid, box)
+            near, far, enters, leaves = shell_segment(grid, own, d, s)
+            scale = scale_of(box)
+            dot_near, dot_far = ti.Vector.zero(float, moved.columns), ti.Vector.zero(float, moved.columns)
+            for a in ti.static(range(3)):
                 for c in range(moved.columns):
-                    dot_step = stretch * moved.dot_dt[c]
-                    dot_t = dot_near[c] + (begins + 0.5 * wide) * dot_step
-                    dot_width = wide * dot_step
-                    if k == n:
-                        dot_t = 0.5 * (dot_near[c] + dot_far[c] + begins * dot_step)
-                        dot_width = dot_far[c] - dot_near[c] - begins * dot_step
-                    dot_p = moved.dot_origin[r, c] + dot_t * d + t * moved.dot_index_direction[r, c]
-                    dot_sigma = by_x * (x0 * dot_p[0] + x1 * dot_p[1] + x2 * dot_p[2])
-                    dot_tau = dot_sigma * width + sigma * dot_width
-                    dot_weight, dot_after = variant.mode.tangent(T, sigma * width, dot_T[c], dot_tau)
-                    lit_by = dot_weight * colour + weight * (
-                        by_position @ dot_p + by_heading @ moved.dot_view_direction[r, c]
-                    )
-                    for b in ti.static(range(3)):
-                        dot_colour[c, b] += lit_by[b]
-                    dot_T[c] = dot_after
-                T = T_after
-                k += 1
+                    if a == enters:
+                        dot_near[c] = (
+                            -(scale * moved.dot_origin[r, c][a] + near * moved.dot_index_direction[r, c][a]) / d[a]
+                        )
+                    if a == leaves:
+                        dot_far[c] = (
+                            -(scale * moved.dot_origin[r, c][a] + far * moved.dot_index_direction[r, c][a]) / d[a]
+                        )
+            k, n = 0, steps_of(far - near, step, phase)
+            while k <= n and far > near and is_alive(variant, T, min_transmittance):
+                begin, width = step_at(variant, near, far, step, phase, k)
+                begins, wide = widths_of(variant, phase, k)
+                t = begin + 0.5 * width
+                p = ti.max(own + t * d, 0.0) + first
+                skip = empty_steps(grid, per_index, p, d, step)
+                if skip > 0:
+                    k += skip
+                else:
+                    cell = cell_of(p, first + grid.max_index[None])
+                    f = p - cell
+                    x, x0, x1, x2 = gather_slope(grid.density, cell, f)
+                    x += shift
+                    sigma = activation.density(variant, x) * inverse_scale
+                    by_x = inverse_scale * activation.density_slope(variant, x)
+                    weight, T_after = composite(variant, T, sigma * width)
+                    colour = ti.Vector.zero(float, 3)
+                    by_position, by_heading = ti.Matrix.zero(float, 3, 3), ti.Matrix.zero(float, 3, 3)
+                    if contributes(variant, weight, min_weight):
+                        colour, by_position, by_heading = colour_slopes(grid, variant, cell, f, Y, slope_of_Y)
+                    for c in range(moved.columns):
+                        dot_step = stretch * moved.dot_dt[c]
+                        dot_t = dot_near[c] + (begins + 0.5 * wide) * dot_step
+                        dot_width = wide * dot_step
+                        if k == n:
+                            dot_t = 0.5 * (dot_near[c] + dot_far[c] + begins * dot_step)
+                            dot_width = dot_far[c] - dot_near[c] - begins * dot_step
+                        dot_p = scale * moved.dot_origin[r, c] + dot_t * d + t * moved.dot_index_direction[r, c]
+                        dot_sigma = by_x * (x0 * dot_p[0] + x1 * dot_p[1] + x2 * dot_p[2])
+                        dot_tau = dot_sigma * width + sigma * dot_width
+                        dot_weight, dot_after = variant.mode.tangent(T, sigma * width, dot_T[c], dot_tau)
+                        lit_by = dot_weight * colour + weight * (
+                            by_position @ dot_p + by_heading @ moved.dot_view_direction[r, c]
+                        )
+                        for b in ti.static(range(3)):
+                            dot_colour[c, b] += lit_by[b]
+                        dot_T[c] = dot_after
+                    T = T_after
+                    k += 1
         for c in range(moved.columns):
             image = ti.Vector([dot_colour[c, 0], dot_colour[c, 1], dot_colour[c, 2], 0.0])
             seen = background_of(variant, background)

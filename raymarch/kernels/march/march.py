@@ -26,56 +26,67 @@ def paired(grid, variant) -> bool:
     return grid.degree == 0 and not variant.jittered and not variant.mode.looks_ahead
 
 
+@ti.func
+def march_segment(
+    grid: ti.template(), rays: ti.template(), variant: ti.template(), r, s, dt, min_transmittance, min_weight,
+    T: ti.template(), sum_even: ti.template(), sum_odd: ti.template(),
+):  # fmt: skip
+    """Compositing along segment s of ray r: goes on with T and the sums of weight times colour.
+
+    Whole steps go in pairs, so that neither sample waits for the other's memory.
+    """
+    entry, d, length, Y, step, phase, n = ray_segment(grid, rays, variant, r, s, dt)
+    per_index, shift, inverse_scale = grid.cells_per_index[None], grid.shift[None], grid.inverse_scale[None]
+    k = 0
+    while k <= n and length > 0 and is_alive(variant, T, min_transmittance):
+        ahead, _ = place_of(variant, entry, d, length, step, phase, k)
+        empty, full = steps_ahead(grid, per_index, ahead, d, step)
+        k += empty
+        end = ti.min(k + full, n + 1)
+        if ti.static(paired(grid, variant)):
+            T_between, before, last = T, sum_odd, ti.min(end, n)
+            while k + 1 < last and is_alive(variant, T, min_transmittance):
+                t = (k + 0.5) * step
+                cell, f, raw = fetch(grid, entry + t * d)
+                cell2, f2, raw2 = fetch(grid, entry + (t + step) * d)
+                weight, T_between = composite(
+                    variant, T, activation.density(variant, raw[3] + shift) * inverse_scale * step
+                )
+                weight2, T_after = composite(
+                    variant, T_between, activation.density(variant, raw2[3] + shift) * inverse_scale * step
+                )
+                sum_even += weighted_colour(grid, variant, cell, f, Y, raw, weight, min_weight)
+                before = sum_odd
+                sum_odd += weighted_colour(grid, variant, cell2, f2, Y, raw2, weight2, min_weight)
+                T = T_after
+                k += 2
+            if not is_alive(variant, T_between, min_transmittance):  # the ray ended within the pair
+                T, sum_odd = T_between, before
+        while k < end and is_alive(variant, T, min_transmittance):
+            p, width = place_of(variant, entry, d, length, step, phase, k)
+            cell, f, raw = fetch(grid, p)
+            weight, T_after = composite(variant, T, activation.density(variant, raw[3] + shift) * inverse_scale * width)
+            sum_even += weighted_colour(grid, variant, cell, f, Y, raw, weight, min_weight)
+            T = T_after
+            k += 1
+
+
 @ti.kernel
 def march(
     grid: ti.template(), rays: ti.template(), variant: ti.template(),  # Fields (x, y, z), RayFields (ray,), Variant
     count: int,  # rays
     dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,  # [world unit], 0..1, 0..1, (3,)
 ):  # fmt: skip
-    """image = sum_k weight_k colour_k + T background; no colour under min_weight, no sample under min_transmittance.
-
-    Whole steps go in pairs, so that neither sample waits for the other's memory.
-    """
+    """image = sum_k weight_k colour_k + T background; no colour under min_weight, no sample under min_transmittance."""
     ti.loop_config(block_dim=64)
     for r in range(count):
-        entry, d, length, Y, step, phase, n = ray_segment(grid, rays, variant, r, dt)
-        per_index, shift, inverse_scale = grid.cells_per_index[None], grid.shift[None], grid.inverse_scale[None]
         T = ti.cast(1.0, float)
         sum_even, sum_odd = ti.Vector.zero(float, 4), ti.Vector.zero(float, 4)
-        k = 0
-        while k <= n and length > 0 and is_alive(variant, T, min_transmittance):
-            ahead, _ = place_of(variant, entry, d, length, step, phase, k)
-            empty, full = steps_ahead(grid, per_index, ahead, d, step)
-            k += empty
-            end = ti.min(k + full, n + 1)
-            if ti.static(paired(grid, variant)):
-                T_between, before, last = T, sum_odd, ti.min(end, n)
-                while k + 1 < last and is_alive(variant, T, min_transmittance):
-                    t = (k + 0.5) * step
-                    cell, f, raw = fetch(grid, entry + t * d)
-                    cell2, f2, raw2 = fetch(grid, entry + (t + step) * d)
-                    weight, T_between = composite(
-                        variant, T, activation.density(variant, raw[3] + shift) * inverse_scale * step
-                    )
-                    weight2, T_after = composite(
-                        variant, T_between, activation.density(variant, raw2[3] + shift) * inverse_scale * step
-                    )
-                    sum_even += weighted_colour(grid, variant, cell, f, Y, raw, weight, min_weight)
-                    before = sum_odd
-                    sum_odd += weighted_colour(grid, variant, cell2, f2, Y, raw2, weight2, min_weight)
-                    T = T_after
-                    k += 2
-                if not is_alive(variant, T_between, min_transmittance):  # the ray ended within the pair
-                    T, sum_odd = T_between, before
-            while k < end and is_alive(variant, T, min_transmittance):
-                p, width = place_of(variant, entry, d, length, step, phase, k)
-                cell, f, raw = fetch(grid, p)
-                weight, T_after = composite(
-                    variant, T, activation.density(variant, raw[3] + shift) * inverse_scale * width
-                )
-                sum_even += weighted_colour(grid, variant, cell, f, Y, raw, weight, min_weight)
-                T = T_after
-                k += 1
+        if ti.static(grid.boxes == 1):
+            march_segment(grid, rays, variant, r, 0, dt, min_transmittance, min_weight, T, sum_even, sum_odd)
+        else:
+            for s in range(ti.static(grid.segments)):
+                march_segment(grid, rays, variant, r, s, dt, min_transmittance, min_weight, T, sum_even, sum_odd)
         rays.sum_even[r], rays.sum_odd[r] = sum_even, sum_odd
         rays.image[r][3] = T
     for r in range(count):
@@ -85,18 +96,14 @@ def march(
 
 
 @ti.func
-def adjoint_of_ray(
-    grid: ti.template(), rays: ti.template(), variant: ti.template(), r, slot,
-    dt, min_transmittance, min_weight, background,
+def adjoint_of_segment(
+    grid: ti.template(), rays: ti.template(), variant: ti.template(), r, s, slot, segment: ti.template(),
+    dt, min_transmittance, min_weight, background, d_colour,
+    T: ti.template(), remaining: ti.template(), carry: ti.template(), sum_even: ti.template(), sum_odd: ti.template(),
 ):  # fmt: skip
-    """Adjoint of one ray, `march`'s loop again; `remaining`: radiance still to come, with background, times d_image."""
-    entry, d, length, Y, step, phase, n = ray_segment(grid, rays, variant, r, dt)
+    """Adjoint of segment s of ray r, `march_segment`'s loop again; its last arguments are those behind it, then."""
+    entry, d, length, Y, step, phase, n = segment
     per_index, shift, inverse_scale = grid.cells_per_index[None], grid.shift[None], grid.inverse_scale[None]
-    T = ti.cast(1.0, float)
-    sum_even, sum_odd = ti.Vector.zero(float, 4), ti.Vector.zero(float, 4)
-    d_image = rays.image.grad[r]
-    d_colour = ti.Vector([d_image[0], d_image[1], d_image[2], 0.0])
-    remaining, carry = remaining_at_first(rays, variant, r, background)
     k = 0
     while k <= n and length > 0 and is_alive(variant, T, min_transmittance):
         ahead, _ = place_of(variant, entry, d, length, step, phase, k)
@@ -112,7 +119,22 @@ def adjoint_of_ray(
                 tau, slope, e = optics_of(variant, raw, shift, inverse_scale, step)
                 tau2, slope2, e2 = optics_of(variant, raw2, shift, inverse_scale, step)
                 T_between, remaining, carry, more = adjoint_of_sample(
-                    grid, variant, slot, cell, f, raw, Y, tau, slope, e, T, remaining, carry, d_colour, min_weight, 1.0
+                    grid,
+                    variant,
+                    slot,
+                    cell,
+                    f,
+                    raw,
+                    Y,
+                    tau,
+                    slope,
+                    e,
+                    T,
+                    remaining,
+                    carry,
+                    d_colour,
+                    min_weight,
+                    1.0,
                 )
                 sum_even += more
                 on = ti.select(is_alive(variant, T_between, min_transmittance), ti.cast(1.0, float), 0.0)
@@ -128,7 +150,9 @@ def adjoint_of_ray(
         while k < end and is_alive(variant, T, min_transmittance):
             if ti.static(variant.mode.looks_ahead):
                 if ti.abs(carry) < FADED:
-                    remaining = gain_ahead(grid, rays, variant, r, k, T, dt, min_transmittance, min_weight, background)
+                    remaining = gain_ahead(
+                        grid, rays, variant, r, s, k, T, dt, min_transmittance, min_weight, background
+                    )
                     carry = ti.cast(1.0, float)
             p, width = place_of(variant, entry, d, length, step, phase, k)
             cell, f, raw = fetch(grid, p)
@@ -139,6 +163,32 @@ def adjoint_of_ray(
             sum_even += more
             mark(grid, cell, cell)
             k += 1
+
+
+@ti.func
+def adjoint_of_ray(
+    grid: ti.template(), rays: ti.template(), variant: ti.template(), r, slot,
+    dt, min_transmittance, min_weight, background,
+):  # fmt: skip
+    """Adjoint of one ray; `remaining`: radiance still to come, with background, times d_image."""
+    entry, d, length, Y, step, phase, n = ray_segment(grid, rays, variant, r, 0, dt)
+    first = (entry, d, length, Y, step, phase, n)
+    T = ti.cast(1.0, float)
+    sum_even, sum_odd = ti.Vector.zero(float, 4), ti.Vector.zero(float, 4)
+    d_image = rays.image.grad[r]
+    d_colour = ti.Vector([d_image[0], d_image[1], d_image[2], 0.0])
+    remaining, carry = remaining_at_first(rays, variant, r, background)
+    if ti.static(grid.boxes == 1):
+        adjoint_of_segment(
+            grid, rays, variant, r, 0, slot, first, dt, min_transmittance, min_weight, background,
+            d_colour, T, remaining, carry, sum_even, sum_odd,
+        )  # fmt: skip
+    else:
+        for s in range(ti.static(grid.segments)):
+            adjoint_of_segment(
+                grid, rays, variant, r, s, slot, ray_segment(grid, rays, variant, r, s, dt),
+                dt, min_transmittance, min_weight, background, d_colour, T, remaining, carry, sum_even, sum_odd,
+            )  # fmt: skip
     rays.sum_even[r], rays.sum_odd[r] = sum_even, sum_odd
 
 
@@ -173,44 +223,45 @@ def march_tangent(
     """dot_image[r, d] = (d image / d grid) of each column d of dot_grid: `march` with each line differentiated."""
     ti.loop_config(block_dim=64)
     for r in range(count):
-        entry, d, length, Y, step, phase, n = ray_segment(grid, rays, variant, r, dt)
         per_index, shift, inverse_scale = grid.cells_per_index[None], grid.shift[None], grid.inverse_scale[None]
         T, dot_T = ti.cast(1.0, float), ti.Vector.zero(float, dot_grid.columns)
         dot_colour = ti.Matrix.zero(float, dot_grid.columns, 3)
-        k = 0
-        while k <= n and length > 0 and is_alive(variant, T, min_transmittance):
-            p, width = place_of(variant, entry, d, length, step, phase, k)
-            skip = empty_steps(grid, per_index, p, d, step)
-            if skip > 0:
-                k += skip
-            else:
-                cell, f, raw = fetch(grid, p)
-                x = raw[3] + shift
-                dot_x = gather(dot_grid.density, cell, f)
-                tau = activation.density(variant, x) * inverse_scale * width
-                by_x = width * inverse_scale * activation.density_slope(variant, x)
-                weight, T_after = composite(variant, T, tau)
-                on = contributes(variant, weight, min_weight)
-                colour = ti.Vector.zero(float, 4)
-                if on:
-                    colour = colour_at(grid, variant, cell, f, Y, raw)
-                for e in range(dot_grid.columns):
-                    dot_weight, dot_T_after = variant.mode.tangent(T, tau, dot_T[e], by_x * dot_x[e])
-                    for c in ti.static(range(3)):
-                        dot_colour[e, c] += dot_weight * colour[c]
-                    dot_T[e] = dot_T_after
-                if ti.static(variant.mode.colour and dot_grid.channels > 0):
+        for s in range(ti.static(grid.segments)):
+            entry, d, length, Y, step, phase, n = ray_segment(grid, rays, variant, r, s, dt)
+            k = 0
+            while k <= n and length > 0 and is_alive(variant, T, min_transmittance):
+                p, width = place_of(variant, entry, d, length, step, phase, k)
+                skip = empty_steps(grid, per_index, p, d, step)
+                if skip > 0:
+                    k += skip
+                else:
+                    cell, f, raw = fetch(grid, p)
+                    x = raw[3] + shift
+                    dot_x = gather(dot_grid.density, cell, f)
+                    tau = activation.density(variant, x) * inverse_scale * width
+                    by_x = width * inverse_scale * activation.density_slope(variant, x)
+                    weight, T_after = composite(variant, T, tau)
+                    on = contributes(variant, weight, min_weight)
+                    colour = ti.Vector.zero(float, 4)
                     if on:
-                        dot_features = gather(dot_grid.features, cell, f)
-                        slope = weight * activation.colour_slope(variant, colour)
-                        for e in range(dot_grid.columns):
-                            for b in ti.static(range((grid.degree + 1) ** 2)):
-                                for c in ti.static(range(3)):
-                                    dot_colour[e, c] += (
-                                        slope[c] * Y[b] * dot_features[dot_grid.channels * e + 3 * b + c]
-                                    )
-                T = T_after
-                k += 1
+                        colour = colour_at(grid, variant, cell, f, Y, raw)
+                    for e in range(dot_grid.columns):
+                        dot_weight, dot_T_after = variant.mode.tangent(T, tau, dot_T[e], by_x * dot_x[e])
+                        for c in ti.static(range(3)):
+                            dot_colour[e, c] += dot_weight * colour[c]
+                        dot_T[e] = dot_T_after
+                    if ti.static(variant.mode.colour and dot_grid.channels > 0):
+                        if on:
+                            dot_features = gather(dot_grid.features, cell, f)
+                            slope = weight * activation.colour_slope(variant, colour)
+                            for e in range(dot_grid.columns):
+                                for b in ti.static(range((grid.degree + 1) ** 2)):
+                                    for c in ti.static(range(3)):
+                                        dot_colour[e, c] += (
+                                            slope[c] * Y[b] * dot_features[dot_grid.channels * e + 3 * b + c]
+                                        )
+                    T = T_after
+                    k += 1
         seen = background_of(variant, background)
         for e in range(dot_grid.columns):
             image = ti.Vector([dot_colour[e, 0], dot_colour[e, 1], dot_colour[e, 2], 0.0])

@@ -36,29 +36,31 @@ def gain_behind(variant: ti.template(), d_image, background):
 
 @ti.func
 def gain_ahead(
-    grid: ti.template(), rays: ti.template(), variant: ti.template(), r, k, T,
+    grid: ti.template(), rays: ti.template(), variant: ti.template(), r, s, k, T,
     dt, min_transmittance, min_weight, background,
 ):  # fmt: skip
-    """Gain of the image by a unit of T before sample k: the march's tangent in T alone, up to where it fades out."""
-    entry, d, length, Y, step, phase, n = ray_segment(grid, rays, variant, r, dt)
+    """Gain of the image by a unit of T before sample k of segment s: the march's tangent in T alone, until it fades."""
     per_index, shift, inverse_scale = grid.cells_per_index[None], grid.shift[None], grid.inverse_scale[None]
     d_image = rays.image.grad[r]
     d_colour = ti.Vector([d_image[0], d_image[1], d_image[2], 0.0])
     gain, dot_T = ti.cast(0.0, float), ti.cast(1.0, float)
-    while k <= n and dot_T != 0 and is_alive(variant, T, min_transmittance):
-        p, width = place_of(variant, entry, d, length, step, phase, k)
-        skip = empty_steps(grid, per_index, p, d, step)
-        if skip > 0:
-            k += skip
-        else:
-            cell, f, raw = fetch(grid, p)
-            tau = activation.density(variant, raw[3] + shift) * inverse_scale * width
-            weight, T_after = composite(variant, T, tau)
-            dot_weight, dot_T_after = variant.mode.tangent(T, tau, dot_T, ti.cast(0.0, float))
-            if dot_weight != 0 and contributes(variant, weight, min_weight):
-                gain += dot_weight * d_colour.dot(colour_at(grid, variant, cell, f, Y, raw))
-            T, dot_T = T_after, dot_T_after
-            k += 1
+    for segment in range(s, ti.static(grid.segments)):
+        entry, d, length, Y, step, phase, n = ray_segment(grid, rays, variant, r, segment, dt)
+        while k <= n and length > 0 and dot_T != 0 and is_alive(variant, T, min_transmittance):
+            p, width = place_of(variant, entry, d, length, step, phase, k)
+            skip = empty_steps(grid, per_index, p, d, step)
+            if skip > 0:
+                k += skip
+            else:
+                cell, f, raw = fetch(grid, p)
+                tau = activation.density(variant, raw[3] + shift) * inverse_scale * width
+                weight, T_after = composite(variant, T, tau)
+                dot_weight, dot_T_after = variant.mode.tangent(T, tau, dot_T, ti.cast(0.0, float))
+                if dot_weight != 0 and contributes(variant, weight, min_weight):
+                    gain += dot_weight * d_colour.dot(colour_at(grid, variant, cell, f, Y, raw))
+                T, dot_T = T_after, dot_T_after
+                k += 1
+        k = 0
     return gain + dot_T * gain_behind(variant, d_image, background)
 
 

@@ -6,7 +6,8 @@ from raymarch.kernels.field import activation
 from raymarch.kernels.field.gather import gather
 from raymarch.kernels.field.harmonics import basis
 from raymarch.kernels.march.compositing import contributes
-from raymarch.kernels.rays.traverse import clip_to_box, jitter_of, steps_of
+from raymarch.kernels.rays.nested import clip_to_boxes
+from raymarch.kernels.rays.traverse import jitter_of, steps_of
 
 
 @ti.func
@@ -22,10 +23,10 @@ def in_index_space(grid: ti.template(), rays: ti.template(), r):
 
 
 @ti.func
-def ray_segment(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, dt):
-    """Ray segment in the box, of ray r: its harmonics, its step and phase, and the index of its last, shorter step."""
+def ray_segment(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, s, dt):
+    """Segment s of ray r: its harmonics, its step and phase, and the index of its last, shorter step."""
     o, d, Y = in_index_space(grid, rays, r)
-    entry, index_direction, length = clip_to_box(o, d, grid.max_index[None])
+    entry, index_direction, length = clip_to_boxes(grid, o, d, s)
     phase, stretch = jitter_of(rays, variant, r)
     step = stretch * dt
     return entry, index_direction, length, Y, step, phase, steps_of(length, step, phase)

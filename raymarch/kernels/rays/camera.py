@@ -3,24 +3,33 @@
 import taichi as ti
 
 from raymarch.kernels.numeric import hash_u32
-from raymarch.kernels.rays.lens import unproject
+from raymarch.kernels.rays.lens import KIND, LENS, unproject, unproject_pinhole
 from raymarch.kernels.rays.traverse import clip, empty_steps
 
 
 @ti.func
 def pixel_ray(pose, lens, u, v):
     """Ray of a pixel: origin and unit direction through (u, v) [pixel]."""
-    local = unproject(lens, u, v)
-    origin, direction = ti.Vector.zero(float, 3), ti.Vector.zero(float, 3)
+    origin, direction = ti.Vector.zero(float, 3), turned(pose, unproject_pinhole(lens, u, v))
+    if lens[KIND] > 0.5:
+        direction = turned(pose, unproject(lens, u, v))
     for a in ti.static(range(3)):
         origin[a] = pose[a, 3]
-        direction[a] = pose[a, 0] * local[0] + pose[a, 1] * local[1] + pose[a, 2] * local[2]
     return origin, direction.normalized()
+
+
+@ti.func
+def turned(pose, local):
+    """Direction in the world of one in camera axes."""
+    direction = ti.Vector.zero(float, 3)
+    for a in ti.static(range(3)):
+        direction[a] = pose[a, 0] * local[0] + pose[a, 1] * local[1] + pose[a, 2] * local[2]
+    return direction
 
 
 @ti.kernel
 def rays_of_pixels(
-    rays: ti.template(), pose: ti.math.mat4, lens: ti.math.vec4,  # RayFields (ray,), world_from_camera, see `lens`
+    rays: ti.template(), pose: ti.math.mat4, lens: LENS,  # RayFields (ray,), world_from_camera, see `lens`
     width: int, pixels: ti.types.ndarray(dtype=ti.i32, ndim=1),  # [pixel], numbers (ray,)
 ):  # fmt: skip
     """Rays through the centres of pixels, which are numbered row by row."""

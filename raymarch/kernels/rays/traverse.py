@@ -41,18 +41,28 @@ def clip_to_box(o, d, max_index):
 
 
 @ti.func
-def clip_faces(o, d, max_index):
-    """As `clip`, with the axes whose faces the ray enters and leaves by; -1 where it starts inside."""
+def within_box(o, d, near, far, max_index):
+    """A ray from near to far as `clip_to_box` gives it, both ends in the box 0..top."""
+    last = max_index * (1.0 - ti.static(2.0**-21 if runtime.single_precision() else 2.0**-50))
+    entry = at_most(at_least(o + near * d, 0.0), last)
+    exit = at_most(at_least(o + far * d, 0.0), last)
+    length = far - near
+    return entry, (exit - entry) / ti.select(length > 0, length, 1.0), length
+
+
+@ti.func
+def clip_faces(o, d, low, high):
+    """As `clip` of a box low..high, and the axes of the faces it enters and leaves by; -1 where it starts inside."""
     near, far = ti.cast(0.0, float), ti.cast(FAR, float)
     enters, leaves = -1, -1
     for a in ti.static(range(3)):
         if ti.abs(d[a]) > PARALLEL:
-            t0, t1 = -o[a] / d[a], (max_index[a] - o[a]) / d[a]
+            t0, t1 = (low[a] - o[a]) / d[a], (high[a] - o[a]) / d[a]
             if ti.min(t0, t1) > near:
                 near, enters = ti.min(t0, t1), a
             if ti.max(t0, t1) < far:
                 far, leaves = ti.max(t0, t1), a
-        elif o[a] < 0 or o[a] > max_index[a]:
+        elif o[a] < low[a] or o[a] > high[a]:
             far = ti.cast(-1.0, float)
     return near, far, enters, leaves
 

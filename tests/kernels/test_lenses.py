@@ -1,0 +1,66 @@
+"""Laws of the lenses of kernels: one kernel for all models, and it agrees with the host's equations."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import taichi as ti
+from lenses import CAMERAS
+
+import raymarch as rm
+from raymarch.device.image_store import ImageStore
+from raymarch.device.lens_vector import lens_vector
+from raymarch.kernels.fit.hull import visual_hull
+from raymarch.kernels.rays.lens import LENS, project, unproject, unproject_pinhole
+
+FISHEYE = rm.Lens("fisheye", (0.01, -0.002, 0, 0))
+WIDE = rm.Camera(np.eye(4), (30, 30), (40, 40), 80, 80, FISHEYE)  # to 105 degrees off the axis
+EACH = pytest.mark.parametrize("camera", [*CAMERAS, WIDE], ids=lambda camera: camera.lens.model)
+
+
+@ti.kernel
+def there_and_back(
+    lens: LENS, pixels: ti.types.ndarray(dtype=ti.f64, ndim=2),
+    directions: ti.types.ndarray(dtype=ti.f64, ndim=2), again: ti.types.ndarray(dtype=ti.f64, ndim=2),
+):  # fmt: skip
+    for i in range(pixels.shape[0]):
+        d = unproject_pinhole(lens, pixels[i, 0], pixels[i, 1])
+        if lens[4] > 0.5:
+            d = unproject(lens, pixels[i, 0], pixels[i, 1])
+        d = d.normalized()
+        u, v, depth = project(lens, 2.5 * d)
+        for a in ti.static(range(3)):
+            directions[i, a] = d[a]
+            again[i, a] = ti.Vector([u, v, depth])[a]
+
+
+@EACH
+def test_kernels_agree_with_the_host_to_a_millionth_of_a_pixel(camera):
+    rays = camera.rays()
+    v, u = np.divmod(np.arange(len(rays)), camera.width)
+    pixels = np.stack([u, v], 1) + 0.5
+    directions, again = np.zeros((2, len(rays), 3))
+    there_and_back(ti.Vector(lens_vector(camera)), pixels, directions, again)
+    turn = camera.world_from_camera[:3, :3]
+    seen, depth = camera.project(camera.position + 2.5 * directions @ turn.T)
+    np.testing.assert_allclose(directions, rays.direction @ turn, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(seen, pixels, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(again, np.concatenate([seen, depth[:, None]], 1), rtol=0, atol=1e-6)
+
+
+def test_no_lens_carves_the_ball_that_it_sees_out_of_the_hull():
+    centre, radius = np.zeros(3), 0.35
+    around = rm.orbit(centre, 2, len(CAMERAS), like=CAMERAS[0])
+    cameras = [replace(c, world_from_camera=at.world_from_camera) for c, at in zip(CAMERAS, around, strict=True)]
+    images = np.zeros((len(cameras), 48, 64, 4), np.uint8)
+    for image, camera in zip(images, cameras, strict=True):
+        rays = camera.rays()
+        near = np.linalg.norm(np.cross(rays.direction, centre - rays.origin), axis=1) < radius
+        image[..., 3] = 255 * near.reshape(48, 64)
+    seen = np.zeros((24, 24, 24), np.int32)
+    with ImageStore(rm.Views(cameras, images)) as store:
+        visual_hull(store.fields, ti.Vector([-1.0] * 3), ti.Vector([2 / 24] * 3), seen)
+    at = (np.stack(np.meshgrid(*[np.arange(24)] * 3, indexing="ij"), -1) + 0.5) / 12 - 1
+    inside = np.linalg.norm(at, axis=-1) < radius
+    assert inside.sum() > 100 and (seen[inside] == len(cameras)).all()
+    assert (seen[np.linalg.norm(at, axis=-1) > 2.2 * radius] >= 0).mean() < 0.2

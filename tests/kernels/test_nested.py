@@ -1,0 +1,125 @@
+"""Law: nested boxes are marched as plain loops over each box of its own are, and their gradients are their slopes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import cases
+import numpy as np
+import pytest
+import reference
+
+from raymarch.data.volume import Volume
+from raymarch.device.grid import Grid
+from raymarch.errors import RaymarchError
+from raymarch.geometry.camera import Camera
+from raymarch.geometry.pose import look_at
+from raymarch.geometry.rays import Rays
+from raymarch.gradients.checks import check_rows
+from raymarch.gradients.linearised import Linearised
+from raymarch.gradients.parameters import GROUPS
+from raymarch.kernels.field.transfer import fill
+from raymarch.rendering.march import March
+from raymarch.rendering.renderer import Renderer
+
+EXACT = March(step=0.47, min_transmittance=0.0, min_weight=0.0)
+BOXES = 3
+MODES = ["emission-absorption", "x-ray"]
+
+
+def scene(degree=1, seed=0) -> Volume:
+    """Random values in three boxes, turned in the world."""
+    rng = np.random.default_rng(seed)
+    _, affine = cases.placed("rotated")
+    x, y, z = 6, 5, 4
+    density = rng.normal(size=(BOXES * x, y, z))
+    features = rng.normal(0, 0.7, (BOXES * x, y, z, 3 * (degree + 1) ** 2))
+    return Volume(density, features, affine, replace(cases.volume().activation, scale=1.5), boxes=BOXES)
+
+
+def cameras(v) -> list[Camera]:
+    """In the innermost box, in the first shell, in the outermost, and outside all."""
+    centre, reach = v.corners.mean(0), np.linalg.norm(v.corners[-1] - v.corners[0])
+    ways = [(0.1, 0.05, 0.08), (0.9, 0.1, 0.2), (-0.5, 1.9, 0.4), (2.0, -2.5, 4.0)]
+    return [
+        Camera.from_fov(look_at(centre + reach * np.array(way) / 2, centre + (0.02, 0.1, 0)), 1.3, 5, 4) for way in ways
+    ]
+
+
+def rays(v) -> Rays:
+    several = [camera.rays() for camera in cameras(v)]
+    return Rays(np.concatenate([r.origin for r in several]), np.concatenate([r.direction for r in several]))
+
+
+def test_the_nth_box_is_twice_as_large_as_the_one_within():
+    v = scene()
+    for n in range(1, BOXES):
+        box, within = v.nested(n), v.nested(n - 1)
+        np.testing.assert_allclose(box.corners.mean(0), v.corners.mean(0), atol=1e-12)
+        np.testing.assert_allclose(np.ptp(box.corners, axis=0), 2 * np.ptp(within.corners, axis=0))
+        assert box.activation.scale == 2 * within.activation.scale
+        assert box.boxes == 1
+
+
+@pytest.mark.parametrize("degree", [0, 1])
+@pytest.mark.parametrize("mode", MODES)
+def test_image_depth_and_gradient_are_the_reference(mode, degree):
+    v = scene(degree)
+    every, step = rays(v), EXACT.step * v.voxel
+    wanted = reference.march(v, every, step, cases.BACKGROUND, mode=mode)
+    d_image = np.random.default_rng(1).normal(size=(len(every), 4))
+    d_density, d_features = reference.march_gradient(v, every, step, cases.BACKGROUND, d_image, mode=mode)
+    density, features, image = np.zeros_like(v.density), np.zeros_like(v.features), []
+    for i, camera in enumerate(cameras(v)):
+        with Linearised(v, camera, background=cases.BACKGROUND, march=replace(EXACT, mode=mode)) as seen:
+            image.append(seen.image())
+            gradient = seen.adjoint(d_image[20 * i : 20 * (i + 1)])
+        density += gradient.density
+        if mode != "x-ray":
+            features += gradient.colour
+    np.testing.assert_allclose(np.concatenate(image), wanted, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(density, d_density, rtol=0, atol=1e-12)
+    if mode != "x-ray":
+        np.testing.assert_allclose(features, d_features, rtol=0, atol=1e-12)
+
+
+def test_depth_is_the_references():
+    v = scene(0)
+    with Renderer(v, EXACT) as renderer:
+        _, depth = renderer.trace(rays(v), depth=True)
+    np.testing.assert_allclose(depth, reference.depth(v, rays(v), EXACT.step * v.voxel), rtol=1e-6)
+
+
+@pytest.mark.parametrize("which", range(4))
+def test_every_parameter_passes_the_dot_test_and_the_difference(which):
+    v = scene()
+    with Linearised(v, cameras(v)[which], background=cases.BACKGROUND, march=EXACT, columns=4) as seen:
+        rows = check_rows(seen, pairs=5)
+    assert [row.parameter for row in rows] == list(GROUPS)
+    for row in rows:
+        assert row.dot < 1e-12, row
+        assert row.difference < 1e-7, row
+
+
+def test_a_finer_level_has_the_values_of_the_coarser_in_each_box():
+    coarse, fine = (BOXES * 4, 4, 4), (BOXES * 7, 7, 7)
+    with Grid(fine, 0, slots=1, moments=True, boxes=BOXES) as grid:
+        grid.set_level(coarse, np.eye(4))
+        fill(grid.fields, *coarse, 0.0, 0.0)
+        ramp = np.arange(4.0)[:, None, None] + np.zeros((4, 4, 4))
+        density = np.concatenate([ramp + 10 * n for n in range(BOXES)])
+        affine = np.eye(4)
+        v = Volume(density, np.zeros((*coarse, 3)), affine, boxes=BOXES)
+        grid.upload(v)
+        grid.refine(fine)
+        found, _ = grid.download()
+        np.testing.assert_allclose(grid.world_from_index[:3, :3], 0.5 * np.eye(3))
+    for n in range(BOXES):
+        np.testing.assert_allclose(found[7 * n : 7 * (n + 1), 3, 2], 10 * n + np.arange(7) / 2)
+
+
+@pytest.mark.parametrize("boxes", [0, 4, 17, "2"])
+def test_boxes_share_the_samples_evenly(boxes):
+    v = scene()
+    with pytest.raises(RaymarchError, match="boxes"):
+        replace(v, boxes=boxes)
