@@ -461,7 +461,7 @@ ROWS = {
         (lambda: rm.load_views(".", downscale="half"), "downscale is 'half'"),
         (lambda: rm.load_views(".", holdout=2.5), "holdout is 2.5"),
         (lambda: rm.load_views(".", reader=len), "reader is a function, want NeRF-synthetic, "),
-        (lambda: rm.load_views(".", reader="LLFF"), "reader is 'LLFF', want NeRF-synthetic"),
+        (lambda: rm.load_views(".", reader="none"), "reader is 'none', want NeRF-synthetic"),
     ],
     "orbit": [
         (lambda: around(count=0), "count is 0"),
