@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from raymarch.errors import RaymarchError as RaymarchError
     from raymarch.evaluation.held_out import evaluate as evaluate
     from raymarch.evaluation.metrics import psnr as psnr
+    from raymarch.evaluation.metrics import psnr_halves as psnr_halves
     from raymarch.evaluation.metrics import ssim as ssim
     from raymarch.fitting.fitter import Fitter as Fitter
     from raymarch.fitting.fitter import fit as fit
@@ -84,6 +85,9 @@ if TYPE_CHECKING:
     from raymarch.rendering.renderer import Rendering as Rendering
     from raymarch.rendering.renderer import render as render
     from raymarch.runtime import start as start
+    from raymarch.sfm.find import FoundCameras as FoundCameras
+    from raymarch.sfm.find import find_cameras as find_cameras
+    from raymarch.sfm.settings import SfmSettings as SfmSettings
     from raymarch.solvers.krylov import Operator as Operator
     from raymarch.solvers.krylov import cgls as cgls
     from raymarch.solvers.krylov import conjugate_gradients as conjugate_gradients
@@ -105,7 +109,7 @@ _HOME = {
     "diagnosis.finding": ["Finding"],
     "errors": ["RaymarchError"],
     "evaluation.held_out": ["evaluate"],
-    "evaluation.metrics": ["psnr", "ssim"],
+    "evaluation.metrics": ["psnr", "psnr_halves", "ssim"],
     "fitting.fitter": ["Fitter", "fit"],
     "fitting.forecast": ["Forecast", "forecast", "forecast_rendering"],
     "fitting.objective": ["Loss", "Objective", "Regulariser"],
@@ -132,6 +136,8 @@ _HOME = {
     "rendering.march": ["March"],
     "rendering.renderer": ["Renderer", "Rendering", "render"],
     "runtime": ["start"],
+    "sfm.find": ["FoundCameras", "find_cameras"],
+    "sfm.settings": ["SfmSettings"],
     "solvers.krylov": ["Operator", "cgls", "conjugate_gradients"],
     "solvers.least_squares": ["Solution", "gauss_newton", "levenberg_marquardt"],
 }

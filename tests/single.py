@@ -217,6 +217,8 @@ def print_fit(images, threads):
     runtime.start("cpu", "f32", threads)
     seen = np.load(images)["arr_0"]
     views = Views(drive.ball_cameras()[: len(seen)], seen)
-    settings = preset("quick", resolution=16, steps=30, rays=512, sh_degree=0, levels=((0, 1),), tv_density=1e-3)
+    settings = preset(
+        "quick", resolution=16, steps=30, rays=512, sh_degree=0, levels=((0, 1),), tv_density=1e-3, exposure=True
+    )
     volume = fit(views, settings, box=drive.BALL_BOX).volume
     print(hashlib.sha256(volume.density.tobytes() + volume.features.tobytes()).hexdigest())

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import re
 
 import pytest
@@ -21,9 +22,16 @@ EXTRA = "extra: "
 skipped: dict[str, str] = {}
 
 
-def require_extra(module: str, extra: str):
-    """The module of an optional dependency; where it is missing the tests of this file are skipped."""
+def require_extra(module: str, extra: str, load: bool = True):
+    """The module of an optional dependency; where it is missing the tests of this file are skipped.
+
+    Without `load` it is only looked for: pycolmap must not come into a process that has Pillow.
+    """
     try:
+        if not load and importlib.util.find_spec(module) is None:
+            raise ImportError
+        if not load:
+            return None
         return importlib.import_module(module)
     except ImportError:
         pytest.skip(f'{EXTRA}{module} is not installed; pip install "raymarch[{extra}]"', allow_module_level=True)

@@ -10,7 +10,7 @@ from hostile_cases.case import FIT, Area, Case
 area = Area("words")
 RENDER = "render ball.h5 --orbit 1 --size 8 --out pics"
 PICTURES = ("pics", "pics/*.png")
-VERBS = ("fit", "evaluate", "render", "info", "check-gradients", "bench")
+VERBS = ("cameras", "fit", "evaluate", "render", "info", "check-gradients", "bench")
 
 
 def wrong(words: str, says: str, base: str = FIT, name: str = "", **more) -> Case:
@@ -45,7 +45,7 @@ HELP = [
     area.works("--version", "--version", says="[0-9]+[.][0-9]+"),
     area.refused("a verb that is none", "fitt set", "fitt"),
     area.refused("an option before the verb", "--out x.h5 fit set", "--out"),
-    *[area.refused(f"{verb} without anything", verb, "Missing|DATA|VOLUME|FILE") for verb in VERBS[:-1]],
+    *[area.refused(f"{verb} without anything", verb, "Missing|DATA|VOLUME|FILE|PHOTOS") for verb in VERBS[:-1]],
     wrong("extra words", "unexpected|extra", name="fit: words too many"),
     wrong("--stepz 3", "--stepz", name="fit: an option misspelt"),
     area.refused("fit: an option without its value", FIT + " --steps", "steps"),

@@ -150,14 +150,14 @@ FAULTS = [
     ),
     Fault(
         "the smallest of several models is taken",
-        "io/image_sets/colmap.py",
+        "io/image_sets/colmap_choice.py",
         "key=lambda model: len(model.images)",
         "key=lambda model: -len(model.images)",
         (COLMAP + "test_the_largest_model_is_taken_and_named",),
     ),
     Fault(
         "points that two images see count",
-        "io/image_sets/colmap.py",
+        "io/image_sets/colmap_choice.py",
         "LEAST_TRACK, MOST_ERROR = 3, 3.0",
         "LEAST_TRACK, MOST_ERROR = 2, 3.0",
         (COLMAP + "test_points_of_short_tracks_and_large_errors_are_left_out",),

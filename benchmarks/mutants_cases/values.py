@@ -10,6 +10,13 @@ DISTORTION = "geometry/distortion.py"
 
 FAULTS = [
     Fault(
+        "offsets keep their mean as the gauge changes",
+        "data/exposure.py",
+        "offset - gain * (offset.mean(0) / gain.mean(0))",
+        "offset",
+        ("tests/fitting/test_photometry.py::test_the_gauge_holds_means_and_changes_no_view_against_another",),
+    ),
+    Fault(
         "right is left",
         POSE,
         "right = np.cross(up, backward)",

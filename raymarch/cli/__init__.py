@@ -10,6 +10,7 @@ import click
 
 from raymarch.cli import say
 from raymarch.cli.bench import bench
+from raymarch.cli.cameras import cameras
 from raymarch.cli.check_gradients import check_gradients
 from raymarch.cli.convert import convert
 from raymarch.cli.doctor import doctor
@@ -37,6 +38,7 @@ def cli() -> None:
     """Fit volumes to images, render novel views, with gradients you can trust.
 
     \b
+    raymarch cameras photos --out statue
     raymarch fit scenes/tower --preset quick --out tower.h5
     raymarch evaluate tower.h5 scenes/tower --split test
     raymarch render tower.h5 --orbit 60 --out orbit
@@ -46,7 +48,7 @@ def cli() -> None:
     """
 
 
-for verb in (fit, evaluate, render, doctor, info, convert, check_gradients, bench):
+for verb in (cameras, doctor, fit, evaluate, render, info, convert, check_gradients, bench):
     cli.add_command(verb)
 
 

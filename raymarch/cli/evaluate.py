@@ -1,8 +1,9 @@
-"""`raymarch evaluate`: PSNR and SSIM of a volume on held-out views."""
+"""`raymarch evaluate`: PSNR, SSIM and LPIPS of a volume on held-out views."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -12,12 +13,19 @@ from raymarch.cli import options, say
 if TYPE_CHECKING:
     import numpy as np
 
+    from raymarch.data.views import Views
+    from raymarch.evaluation.held_out import Evaluation, ViewScore
 
-@click.command(epilog="Example: raymarch evaluate tower.h5 scenes/tower --split test --json")
+ROWS = 8  # of a contact sheet, at most
+
+
+@click.command(epilog="Example: raymarch evaluate tower.h5 scenes/tower --split test --sheet sheet.png")
 @click.argument("run", metavar="VOLUME")
 @click.argument("data")
 @click.option("--split", default="test", show_default=True, help="Which views to compare with.")
 @click.option("--images", type=click.Path(), help="Folder to write rendered | true | error pictures to.")
+@click.option("--errors", type=click.Path(), help="Folder to write error pictures to, in colours from 0 to 0.25.")
+@click.option("--sheet", type=click.Path(), help=f"Contact sheet to write (.png): truth, image, error of {ROWS} views.")
 @options.overwrite
 @options.downscale
 @options.holdout
@@ -30,6 +38,8 @@ def evaluate(
     data: str,
     split: str,
     images: str | None,
+    errors: str | None,
+    sheet: str | None,
     overwrite: bool,
     downscale: float | None,
     holdout: int | None,
@@ -38,11 +48,14 @@ def evaluate(
     arch: str,
     as_json: bool,
 ) -> None:
-    """PSNR and SSIM of VOLUME against the views of DATA."""
+    """PSNR, SSIM and LPIPS of VOLUME against the views of DATA.
+
+    "halves" is the PSNR of each view's right half after gain and offset of its channels were fitted on the left half,
+    for photographs whose exposure changes; "masked" counts what the set's masks leave, or where its alpha is over 0.
+    """
     from raymarch import runtime
     from raymarch.evaluation import held_out
     from raymarch.io.image_sets.load import load_views
-    from raymarch.io.images.write import folder_for, write_comparison
     from raymarch.io.volumes.volume_file import load
 
     volume = load(run)
@@ -50,7 +63,7 @@ def evaluate(
     reading = options.reading_of(volume, downscale, holdout)
     views = load_views(data, split, background=behind, follow_links=follow_links, for_fit=False, **reading)
     runtime.start(arch)
-    folder = None if images is None else folder_for(images, views.names, outside=data, overwrite=overwrite)
+    pictures = _Pictures(views, data, images, errors, sheet, overwrite)
 
     from raymarch.cli.progress import CountProgress
 
@@ -58,16 +71,80 @@ def evaluate(
 
         def seen(i: int, image: np.ndarray) -> None:
             progress.advance()
-            if folder is not None:
-                write_comparison(folder / f"{views.names[i]}.png", image, views.rgb(i), overwrite=overwrite)
+            pictures.add(i, image)
 
         result = held_out.evaluate(volume, views, seen=seen)
+    pictures.finish()
     if as_json:
         options.print_json(asdict(result))
         return
     width = max(len(v.name) for v in result.views)
     for view in result.views:
-        similarity = f"  SSIM {view.ssim:.4f}" if view.ssim is not None else ""
-        say.result(f"{view.name:{width}}  PSNR {view.psnr:6.2f} dB{similarity}")
-    similarity = f"  SSIM {result.ssim:.4f}" if result.ssim is not None else ""
-    click.echo(f"{'mean':{width}}  PSNR {result.psnr:6.2f} dB{similarity}  {result.seconds_per_image:.2f} s an image")
+        say.result(f"{view.name:{width}}  {_scores(view)}")
+    click.echo(f"{'mean':{width}}  {_scores(result)}  {result.seconds_per_image:.2f} s an image")
+    if result.masked_by:
+        say.note(f"masked: inside {result.masked_by}")
+    if result.lpips_missing:
+        say.note(f"no LPIPS: {result.lpips_missing}")
+
+
+def _scores(of: ViewScore | Evaluation) -> str:
+    """Scores in words, those that there are."""
+    known = [
+        ("PSNR", of.psnr, "6.2f", " dB"),
+        ("halves", of.psnr_halves, "6.2f", " dB"),
+        ("masked", of.psnr_masked, "6.2f", " dB"),
+        ("SSIM", of.ssim, ".4f", ""),
+        ("masked", of.ssim_masked, ".4f", ""),
+        ("LPIPS", of.lpips, ".4f", ""),
+    ]
+    return "  ".join(f"{name} {value:{form}}{unit}" for name, value, form, unit in known if value is not None)
+
+
+class _Pictures:
+    """Pictures of an evaluation, written as its images come; what cannot be written is refused before the first."""
+
+    def __init__(
+        self, views: Views, data: str, images: str | None, errors: str | None, sheet: str | None, overwrite: bool
+    ):
+        from raymarch.io.images.write import folder_for, require_pictures
+
+        def folder(path: str | None) -> Path | None:
+            return None if path is None else folder_for(path, views.names, outside=data, overwrite=overwrite)
+
+        self.views, self.overwrite, self.sheet = views, overwrite, sheet
+        self.images, self.errors = folder(images), folder(errors)
+        if sheet is not None:
+            require_pictures([sheet], overwrite)
+        count = min(len(views), ROWS)
+        self.of_sheet = {round(k * (len(views) - 1) / max(count - 1, 1)) for k in range(count)}
+        self.kept: list[tuple[int, np.ndarray]] = []
+
+    def add(self, i: int, image: np.ndarray) -> None:
+        """Write what is wanted of one view's image."""
+        from raymarch.io.images.write import write_comparison, write_png
+        from raymarch.plot.error_sheets import error_picture
+
+        file = f"{self.views.names[i]}.png"
+        if self.images is not None:
+            write_comparison(self.images / file, image, self.views.rgb(i), overwrite=self.overwrite)
+        if self.errors is not None:
+            write_png(self.errors / file, error_picture(image, self.views.rgb(i)), self.overwrite)
+        if self.sheet is not None and i in self.of_sheet:
+            self.kept.append((i, image))
+
+    def finish(self) -> None:
+        """Write the contact sheet."""
+        if self.sheet is None:
+            return
+        import numpy as np
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+        from raymarch.io.images.write import write_png
+        from raymarch.plot.error_sheets import error_sheet
+
+        which = [i for i, _ in self.kept]
+        truths, names = [self.views.rgb(i) for i in which], [self.views.names[i] for i in which]
+        canvas = FigureCanvasAgg(error_sheet([image for _, image in self.kept], truths, names))
+        canvas.draw()
+        write_png(self.sheet, np.array(canvas.buffer_rgba())[..., :3], self.overwrite)

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Column
 
 if TYPE_CHECKING:
@@ -84,3 +84,38 @@ class CountProgress:
     def advance(self) -> None:
         """Count of one more as done."""
         self._live.advance(self._task)
+
+
+class StageProgress:
+    """Progress of work in stages, each a count of its own: a bar a stage, or plain lines now and then."""
+
+    def __init__(self) -> None:
+        console = Console(stderr=True)
+        columns: list[str | ProgressColumn] = [
+            TextColumn("{task.description:12}"),
+            BarColumn(bar_width=24),
+            "{task.completed}/{task.total}",
+            TimeElapsedColumn(),
+        ]
+        self._live = Progress(*columns, console=console, disable=not console.is_terminal)
+        self._terminal, self._last, self._stage = console.is_terminal, 0.0, ""
+        self._tasks: dict[str, TaskID] = {}
+
+    def __enter__(self) -> StageProgress:
+        self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        if self._terminal:
+            if what not in self._tasks:
+                self._tasks[what] = self._live.add_task(what, total=total)
+            self._live.update(self._tasks[what], completed=done, total=total)
+            return
+        now, new = time.monotonic(), what != self._stage
+        if new or done == total or now - self._last > LINE_EVERY:
+            self._last, self._stage = now, what
+            with contextlib.suppress(OSError):  # nobody reads any more: the work goes on
+                print(f"{what} {done} of {total}", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""Held-out evaluation: PSNR and SSIM of a volume on views that it was not fitted to."""
+"""Held-out evaluation: PSNR, SSIM and LPIPS of a volume on views that it was not fitted to."""
 
 from __future__ import annotations
 
@@ -13,28 +13,57 @@ from raymarch.arguments.declared import checked
 from raymarch.data.contents import require_pixels
 from raymarch.data.views import VIEWS, Views
 from raymarch.data.volume import VOLUME, Volume
-from raymarch.evaluation.metrics import psnr, ssim
+from raymarch.evaluation.metrics import psnr, psnr_halves, ssim
+from raymarch.evaluation.perceptual import LEAST, Distance, lpips_distance
 from raymarch.rendering.march import MARCH, March
 from raymarch.rendering.renderer import Renderer
+
+SCORES = ("psnr", "ssim", "psnr_halves", "psnr_masked", "ssim_masked", "lpips")
+ALPHA, MASK, BOTH = "alpha over 0", "the set's mask", "the set's mask, and alpha over 0"
 
 
 @dataclass(frozen=True)
 class ViewScore:
-    """Score of one view: PSNR [dB] and SSIM; SSIM is None for images under 11 pixels a side."""
+    """Score of one view, by `rm.psnr` and its like; None for what it does not have.
+
+    Attributes:
+        name: of the view.
+        psnr: of the image [dB], without what its mask takes out, as all below.
+        ssim: structural similarity; None for images under 11 pixels a side.
+        psnr_halves: gains and offsets fitted on the left half, scored on the right [dB].
+        psnr_masked, ssim_masked: inside the view's mask, and where its alpha is over 0; None without either.
+        lpips: learned perceptual distance, 0 for the same image; what a mask takes out is as it should be.
+    """
 
     name: str
     psnr: float
     ssim: float | None
+    psnr_halves: float | None = None
+    psnr_masked: float | None = None
+    ssim_masked: float | None = None
+    lpips: float | None = None
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Result of `evaluate`: means over the views, each view's scores and the seconds an image took once warm."""
+    """Result of `evaluate`: means over the views that have a score, each view's, and the seconds an image took.
+
+    Attributes:
+        psnr, ssim, psnr_halves, psnr_masked, ssim_masked, lpips: means of those of `views`, which are `ViewScore`s.
+        masked_by: what the masked ones are inside of; "" where there is no mask and no alpha.
+        lpips_missing: why there is no LPIPS; "" where there is.
+    """
 
     psnr: float
     ssim: float | None
     views: tuple[ViewScore, ...]
     seconds_per_image: float
+    psnr_halves: float | None = None
+    psnr_masked: float | None = None
+    ssim_masked: float | None = None
+    lpips: float | None = None
+    masked_by: str = ""
+    lpips_missing: str = ""
 
     def __repr__(self) -> str:
         similarity = "none" if self.ssim is None else f"{self.ssim:.4f}"
@@ -48,12 +77,15 @@ class Evaluation:
 def evaluate(
     volume: Volume, views: Views, *, march: March = March(), seen: Callable[[int, np.ndarray], None] | None = None
 ) -> Evaluation:
-    """PSNR and SSIM of `volume` rendered by the views' cameras, over the views' background.
+    """PSNR, SSIM and LPIPS of `volume` rendered by the views' cameras, over the views' background.
 
-    The PSNR is that of the pixels which no mask takes out.
+    Pixels that a mask takes out count nowhere.
 
     Args:
         seen: called with each view's number and image (height, width, 3), for progress or to keep the pictures.
+
+    PSNR comes by halves too, and PSNR and SSIM of the object alone where the views have masks or alpha. LPIPS needs
+    PyTorch, the package lpips and its weights on this machine: where they are not, `lpips_missing` says why.
 
     Raises RaymarchError for a view that is masked all over.
 
@@ -66,22 +98,61 @@ def evaluate(
     """
     require_pixels(views)
     scores, seconds = [], []
+    distance, why = lpips_distance()
     with Renderer(volume, march) as renderer:
         for i, camera in enumerate(views.cameras):
             start = time.perf_counter()
             image = renderer.render(camera, views.background, depth=False).image
             seconds.append(time.perf_counter() - start)
-            truth, shown = views.rgb(i), np.clip(image, 0, 1)  # an x-ray is brighter than any display
-            similarity = ssim(shown, truth) if min(image.shape[:2]) >= 11 else None
-            if (mask := views.mask(i)) is not None:
-                shown, truth = shown[mask], truth[mask]
-            scores.append(ViewScore(views.names[i], psnr(shown, truth), similarity))
+            scores.append(score(views, i, image, distance))
             if seen is not None:
                 seen(i, image)
-    known = [s.ssim for s in scores if s.ssim is not None]
     return Evaluation(
-        psnr=float(np.mean([s.psnr for s in scores])),
-        ssim=float(np.mean(known)) if known else None,
         views=tuple(scores),
         seconds_per_image=float(np.mean(seconds[1:] or seconds)),
+        masked_by=_masked_by(views),
+        lpips_missing=why,
+        **{name: _mean([getattr(s, name) for s in scores]) for name in SCORES},  # type: ignore[arg-type]
     )
+
+
+def score(views: Views, view: int, image: np.ndarray, distance: Distance | None = None) -> ViewScore:
+    """Score of one view's image (height, width, 3), which is clipped to 0..1; LPIPS by `distance`, if any."""
+    truth, shown = views.rgb(view), np.clip(image, 0, 1)  # an x-ray is brighter than any display
+    mask, inside = views.mask(view), inside_of(views, view)
+
+    def similarity(within: np.ndarray | None) -> float | None:
+        large = min(image.shape[:2]) >= 11 and (within is None or within[5:-5, 5:-5].any())
+        return ssim(shown, truth, within) if large else None
+
+    def perceived(of: Distance) -> float:
+        return of(shown if mask is None else np.where(mask[..., None], shown, truth), truth)
+
+    return ViewScore(
+        name=views.names[view],
+        psnr=psnr(shown, truth, mask),
+        ssim=similarity(mask),
+        psnr_halves=psnr_halves(shown, truth, mask),
+        psnr_masked=psnr(shown, truth, inside) if inside is not None and inside.any() else None,
+        ssim_masked=None if inside is None else similarity(inside),
+        lpips=None if distance is None or min(image.shape[:2]) < LEAST else perceived(distance),
+    )
+
+
+def inside_of(views: Views, view: int) -> np.ndarray | None:
+    """Pixels (height, width) that masked scores count: the view's mask, and where it shows anything; None for all."""
+    mask = views.mask(view)
+    if not views.has_alpha:
+        return mask
+    shows = views.image(view)[..., 3] > 0
+    return shows if mask is None else shows & mask
+
+
+def _masked_by(views: Views) -> str:
+    masks = any(views.mask(i) is not None for i in range(len(views)))
+    return {(True, True): BOTH, (True, False): MASK, (False, True): ALPHA}.get((masks, views.has_alpha), "")
+
+
+def _mean(numbers: list[float | None]) -> float | None:
+    known = [number for number in numbers if number is not None]
+    return float(np.mean(known)) if known else None

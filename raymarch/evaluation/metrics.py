@@ -1,11 +1,16 @@
-"""Image metrics: PSNR and SSIM."""
+"""Image metrics: PSNR and SSIM, inside a mask too, and PSNR by halves."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from raymarch.arguments.arrays import Numbers, display
+from raymarch.arguments.checks import shown
+from raymarch.data.exposure import exposures_of, moments
 from raymarch.errors import RaymarchError
+
+HALVES_RIDGE = (1e-3, 1e-3)  # pixels' worth: nothing beside a half image
+FEW = 16  # pixels of a half under which it tells no exposure
 
 
 def _pair(image: Numbers, truth: Numbers) -> tuple[np.ndarray, np.ndarray]:
@@ -15,26 +20,67 @@ def _pair(image: Numbers, truth: Numbers) -> tuple[np.ndarray, np.ndarray]:
     return np.clip(image, 0, 1), truth
 
 
-def psnr(image: Numbers, truth: Numbers) -> float:
+def _inside(mask: Numbers, image: np.ndarray) -> np.ndarray:
+    """Mask of an image, with a pixel in it; else RaymarchError."""
+    try:
+        inside = np.asarray(mask)
+    except ValueError:  # rows of several lengths
+        inside = np.empty(0)
+    if inside.dtype != bool or inside.shape != image.shape[:2]:
+        raise RaymarchError(f"mask is {shown(mask)}, want bools {image.shape[:2]}, True for the pixels that count")
+    if not inside.any():
+        raise RaymarchError("mask has no pixel that counts, want one or more; leave the view out")
+    return inside
+
+
+def psnr(image: Numbers, truth: Numbers, mask: Numbers | None = None) -> float:
     """Peak signal to noise ratio [dB]: `-10 log10(mean squared error)`, the image clipped to 0..1.
 
-    Each is an array of display values in 0..1, or uint8. Raises RaymarchError for two shapes, numbers that are not
-    finite, and ones that count to 255 but are not uint8.
+    Each is an array of display values in 0..1, or uint8; of a `mask` (height, width) the True pixels count. Raises
+    RaymarchError for two shapes, numbers that are not finite, ones that count to 255 but are not uint8, and a mask of
+    another size or without a True pixel.
 
     Example:
         >>> round(psnr(np.full((4, 4, 3), 0.6), np.full((4, 4, 3), 0.5)), 6)
         20.0
     """
     image, truth = _pair(image, truth)
-    error = float(np.mean((image - truth) ** 2))
+    square = (image - truth) ** 2
+    error = float(np.mean(square if mask is None else square[_inside(mask, image)]))
     return float("inf") if error == 0 else -10 * float(np.log10(error))
 
 
-def ssim(image: Numbers, truth: Numbers) -> float:
+def psnr_halves(image: Numbers, truth: Numbers, mask: Numbers | None = None) -> float | None:
+    """PSNR [dB] by halves: gain and offset of each channel fitted on the left half, scored on the right one.
+
+    For photographs whose exposure nobody knows: what is left of the error is not brightness or white balance. The fit
+    is least squares over the half's pixels, those of the `mask` if there is one; None where a half has under 16 of
+    them. Arguments are those of `psnr`, and so are the errors.
+
+    Example:
+        >>> truth = np.random.default_rng(0).uniform(0.1, 0.9, (8, 16, 3))
+        >>> psnr_halves(0.8 * truth + 0.1, truth) > 60
+        True
+    """
+    image, truth = _pair(image, truth)
+    if image.ndim != 3 or image.shape[2] != 3:
+        raise RaymarchError(f"image has shape {image.shape}, want (height, width, 3)")
+    counts = np.ones(image.shape[:2], bool) if mask is None else _inside(mask, image)
+    half = image.shape[1] // 2
+    left, right = counts[:, :half], counts[:, half:]
+    if min(left.sum(), right.sum()) < FEW:
+        return None
+    exposure = exposures_of(moments(image[:, :half][left], truth[:, :half][left]), HALVES_RIDGE)
+    return psnr(image[:, half:] * exposure[:3] + exposure[3:], truth[:, half:], right)
+
+
+def ssim(image: Numbers, truth: Numbers, mask: Numbers | None = None) -> float:
     """Structural similarity: 11x11 Gaussian of sigma 1.5, valid part, data range 1, mean over channels.
 
-    Wang, Bovik, Sheikh and Simoncelli 2004. Raises RaymarchError for images under 11 pixels a side, and as
-    `psnr` does.
+    Wang, Bovik, Sheikh and Simoncelli 2004. Of a `mask` (height, width) the windows count whose centre is True; those
+    that cross its border see what is inside: a window's weights are the Gaussian's there, scaled to the sum 1. Raises
+    RaymarchError for images under 11 pixels a side, for a mask without a True pixel that is the centre of a window, and
+    as `psnr` does.
 
     Example:
         >>> ssim(np.eye(16), np.eye(16))
@@ -52,7 +98,20 @@ def ssim(image: Numbers, truth: Numbers) -> float:
             a = np.lib.stride_tricks.sliding_window_view(a, 11, axis=axis) @ window
         return a
 
-    a, b = blur(image), blur(truth)
-    aa, bb, ab = blur(image * image) - a * a, blur(truth * truth) - b * b, blur(image * truth) - a * b
+    mean, centres = blur, None
+    if mask is not None:
+        inside = _inside(mask, image)
+        centres = inside[5:-5, 5:-5]
+        if not centres.any():
+            raise RaymarchError("mask has no pixel 5 or more from the image's edges, want one for SSIM; take psnr")
+        weight = inside.reshape(inside.shape + (1,) * (image.ndim - 2)).astype(float)
+        share = np.maximum(blur(weight), 1e-12)
+
+        def mean(a: np.ndarray) -> np.ndarray:
+            return blur(a * weight) / share
+
+    a, b = mean(image), mean(truth)
+    aa, bb, ab = mean(image * image) - a * a, mean(truth * truth) - b * b, mean(image * truth) - a * b
     c1, c2 = 0.01**2, 0.03**2
-    return float(np.mean((2 * a * b + c1) * (2 * ab + c2) / ((a * a + b * b + c1) * (aa + bb + c2))))
+    score = (2 * a * b + c1) * (2 * ab + c2) / ((a * a + b * b + c1) * (aa + bb + c2))
+    return float(np.mean(score if centres is None else score[centres]))

@@ -134,6 +134,8 @@ def narrow(grid: Grid, store: ImageStore, least: float, step: float) -> float:
     occupied = grid.refresh_occupancy(least, margin=1)
     if occupied == 0:
         raise RaymarchError("nothing is left of the volume: every cell became empty; check poses, box and background")
+    if grid.boxes > 1:  # whose rays all meet something
+        return occupied
     store.listed = list_tiles(store.fields, grid.fields, step, store.tiles)
     if store.listed == 0:
         raise RaymarchError("no ray of any view meets the box; check the box and the poses")

@@ -28,7 +28,7 @@ def memory_of_fit(settings: FitSettings, box: np.ndarray, images: Sequence[int])
         >>> memory_of_fit(FitSettings(), [(-1, -1, -1), (1, 1, 1)], (100, 400, 400, 4)).shape
         (208, 208, 208)
     """
-    _, shape = grid_of_box(box, settings.resolution)
+    _, shape = grid_of_boxes(box, settings)
     one, width = grid_bytes(shape, settings.sh_degree), 4 if runtime.single_precision() else 8
     slots = settings.slots or (1 if not runtime.on_cpu() else int(np.clip(SLOT_BUDGET // one, 2, 4)))
     pixels, channels = math.prod(images[:-1]), images[-1]
@@ -40,6 +40,12 @@ def memory_of_fit(settings: FitSettings, box: np.ndarray, images: Sequence[int])
         "result": int(one * CHECKED) * width // 4,
     }
     return Memory(shape, settings.sh_degree, slots, parts)
+
+
+def grid_of_boxes(box: np.ndarray, settings: FitSettings) -> tuple[np.ndarray, tuple[int, int, int]]:
+    """Grid of a fit: the innermost box grown to whole voxels, and the samples of all boxes, one behind another in x."""
+    whole, (x, y, z) = grid_of_box(box, settings.resolution)
+    return whole, (settings.boxes * x, y, z)
 
 
 def require_budget(settings: FitSettings, box: np.ndarray, images: Sequence[int]) -> Memory:

@@ -25,6 +25,7 @@ from raymarch.device.ray_buffer import RayBuffer
 from raymarch.fitting import tape
 from raymarch.fitting.bounds import narrow
 from raymarch.fitting.interrupt import asked_to_stop
+from raymarch.fitting.photometry import Photometry
 from raymarch.fitting.plan import Plan, plan_fit
 from raymarch.fitting.presets import settings_for
 from raymarch.fitting.report import INTERRUPTED, Fit, NotFinite, Report, provenance, require_finite
@@ -84,7 +85,7 @@ class Fitter(Closing):
             self.tiles = max(plan.settings.rays // self.store.fields.tile**2, 1)
             self.rays = self.tiles * self.store.fields.tile**2
             self.buffer = owners.enter_context(RayBuffer(self.rays))
-            self._background = ti.Vector(list(views.background))
+            self.photometry = owners.enter_context(Photometry(self.store, plan.views, plan.settings, self.tiles))
             self._refresh(hull_only=True)
             self._owners = owners.pop_all()
         self.history: list[Report] = []
@@ -109,11 +110,9 @@ class Fitter(Closing):
     def run(self, stop: Callable[[], bool] = lambda: False) -> Iterator[Report]:
         """Step until the end, or until `stop()` says so, with a report every so often and one at the end.
 
-        Raises RaymarchError at the first report after a loss or gradient was not finite; the grid keeps the values
-        from before that step.
+        Raises RaymarchError at the first report after loss or gradient was not finite; the grid keeps what it had.
         """
-        since, drawn = self.seconds, 0
-        over = self.progress >= 1 or stop()
+        since, drawn, over = self.seconds, 0, self.progress >= 1 or stop()
         while not over:
             self.step()
             drawn += self.rays
@@ -124,19 +123,23 @@ class Fitter(Closing):
 
     def step(self) -> None:
         """Optimisation step: draw rays, march, loss, backward pass, Adam."""
-        s, grid, buffer, count, progress = self.settings, self.grid, self.buffer, self.rays, self.progress
-        self._advance_level(progress)
+        s, grid, buffer, count, behind = self.settings, self.grid, self.buffer, self.rays, self.photometry.behind
+        self._advance_level(progress := self.progress)
         if self.steps_done % s.refresh == 0 and self.steps_done > 0:
             self._refresh()
-        draw_tiles(buffer.fields, self.store.fields, self.store.listed, self.tiles, self.steps_done, s.seed)
+        draw_tiles(
+            buffer.fields, self.store.fields, self.store.listed, self.tiles, self.steps_done, s.seed,
+            self.plan.near,
+        )  # fmt: skip
         buffer.fields.image.grad.fill(0)
         counted = losses.counting(buffer.fields, count) if self.store.masked else count
         opacity = self.objective.opacity_weight if self.views.has_alpha else 0.0
         with ti.ad.Tape(buffer.fields.loss, clear_gradients=False):
-            tape.march(grid, buffer, count, s.step * grid.voxel, s.min_transmittance, s.min_weight, self._background)
-            tape.compare(buffer, self.objective.robust, count, self._background, opacity, counted)
+            tape.march(grid, buffer, count, s.step * grid.voxel, s.min_transmittance, s.min_weight, behind)
+            tape.compare(buffer, self.objective.robust, count, behind, opacity, counted)
             for each in self.objective.regularisers:
                 tape.regularise(grid, buffer, each, s.seed, self.steps_done, s.regularised_fraction)
+        self.photometry.look(buffer, self.steps_done)
         s.optimiser.step(grid, self._moments_age, progress, self.steps_done)
         self.steps_done += 1
         self._moments_age += 1
@@ -157,7 +160,7 @@ class Fitter(Closing):
         """Report after the last step's rays; kept in `history`. `run` does this every 25 steps."""
         loss = float(self.buffer.fields.loss[None])
         require_finite(loss, self.grid.fields.nonfinite_step[None], self.steps_done)
-        error = losses.colour_error(self.buffer.fields, self.rays, self._background)
+        error = losses.colour_error(self.buffer.fields, self.rays, self.photometry.behind)
         progress, seconds = self.progress, self.seconds
         report = Report(
             step=self.steps_done,
@@ -176,7 +179,7 @@ class Fitter(Closing):
     @checked(camera=CAMERA, background=BACKGROUND, march=MARCH)
     def render(self, camera: Camera, background: Colour | None = None, march: March = March()) -> np.ndarray:
         """Image (height, width, 3) float32 of the volume as it stands, drawn from the fit's own grid."""
-        behind = self.views.background if background is None else background
+        behind = self.photometry.background if background is None else background
         return render_camera(self.grid, self.buffer, camera, behind, march, depth=False).image
 
     def volume(self, ended: str = "stepped") -> Volume:
@@ -184,8 +187,9 @@ class Fitter(Closing):
         density, features = self.grid.download_carved()
         psnr = self.history[-1].psnr if self.history else None
         told = {"steps": self.steps_done, "seconds": round(self.seconds, 3), "ended": ended, "rays_psnr": psnr}
-        made = provenance(self.settings, self.views, told)
-        return Volume(density, features, self.grid.world_from_index, self.plan.activation, self.views.background, made)
+        made = provenance(self.settings, self.views, told | self.photometry.record())
+        at, background = self.grid.world_from_index, self.photometry.background
+        return Volume(density, features, at, self.plan.activation, background, made, self.settings.boxes)
 
     def how_it_ended(self) -> str:
         """ "done", or what a person should know about a fit that had too little time."""

@@ -62,7 +62,10 @@ class Loss:
     @staticmethod
     @checked(scale=optional(SCALE))
     def named(name: str, scale: float | None = None) -> Loss:
-        """Loss of ours by name: "squared", or "huber", which is linear beyond its scale, 0.1 if not given."""
+        """Loss of ours by name: "squared"; "huber", linear beyond its scale; "charbonnier", the same without a kink.
+
+        Without a `scale` that of the last two is 0.1.
+        """
         ours = LOSSES[one_of(*LOSSES)("loss", name)]
         return ours if scale is None else replace(ours, scale=scale)
 
@@ -108,6 +111,7 @@ class Regulariser:
 LOSSES = {
     "squared": Loss("squared", losses.squared, losses.squared_slope),
     "huber": Loss("huber", losses.huber, losses.huber_slope, scale=0.1),
+    "charbonnier": Loss("charbonnier", losses.charbonnier, losses.charbonnier_slope, scale=0.1),
 }
 REGULARISERS = {
     each.name: each

@@ -18,10 +18,11 @@ from raymarch.device.image_store import ImageStore
 from raymarch.device.memory import Memory
 from raymarch.diagnosis.in_short import in_short
 from raymarch.fitting.bounds import find_box, visual_hull
-from raymarch.fitting.budget import require_budget
+from raymarch.fitting.budget import grid_of_boxes, require_budget
 from raymarch.fitting.proof import prove
+from raymarch.fitting.scene_box import box_of_scene
 from raymarch.fitting.settings import FitSettings
-from raymarch.geometry.pose import affine_of_box, grid_of_box
+from raymarch.geometry.pose import affine_of_box
 from raymarch.kernels.field.transfer import clear_moments, fill
 
 log = logging.getLogger(__name__)
@@ -50,6 +51,12 @@ class Plan:
         return self.memory.shape
 
     @property
+    def box_shape(self) -> tuple[int, int, int]:
+        """Samples (x, y, z) of one box at the finest level."""
+        x, y, z = self.shape
+        return x // self.settings.boxes, y, z
+
+    @property
     def slots(self) -> int:
         """Count of gradient buffers."""
         return self.memory.slots
@@ -62,7 +69,7 @@ class Plan:
     @property
     def activation(self) -> Activation:
         """Activation by which raw 0 is the initial opacity over a finest voxel."""
-        s, voxel = self.settings, float((self.box[1] - self.box[0])[0]) / (self.shape[0] - 1)
+        s, voxel = self.settings, float((self.box[1] - self.box[0])[0]) / (self.box_shape[0] - 1)
         return Activation.of_initial_alpha(s.initial_alpha, voxel, s.density, s.colour)
 
     @property
@@ -70,22 +77,28 @@ class Plan:
         """Occupancy threshold: extinction [1/world unit] up to which a cell counts as empty."""
         return -math.log1p(-self.settings.prune_alpha) / self.activation.scale
 
+    @property
+    def near(self) -> float:
+        """Distance from a camera at which rays of the fit begin [world unit]."""
+        eyes = np.array([camera.position for camera in self.views.cameras])
+        return self.settings.near * float(np.median(np.linalg.norm(eyes - self.box.mean(0), axis=1)))
+
     def shape_of(self, level: int) -> tuple[int, int, int]:
         """Samples (x, y, z) at a level."""
         scale = self.settings.levels[level][1]
-        x, y, z = (max(round((n - 1) * scale) + 1, 4) if scale < 1 else n for n in self.shape)
-        return x, y, z
+        x, y, z = (max(round((n - 1) * scale) + 1, 4) if scale < 1 else n for n in self.box_shape)
+        return self.settings.boxes * x, y, z
 
     def make_grid(self) -> Grid:
         """Grid with room for all levels; `start` makes it one to begin with."""
         s = self.settings
-        return Grid(self.shape, s.sh_degree, slots=self.slots, moments=True, block=s.block)
+        return Grid(self.shape, s.sh_degree, slots=self.slots, moments=True, block=s.block, boxes=s.boxes)
 
     def start(self, grid: Grid) -> None:
         """Initial state of a grid: the first level, faint and grey everywhere."""
-        shape = self.shape_of(0)
+        x, y, z = shape = self.shape_of(0)
         grid.set_activation(self.activation)
-        grid.set_level(shape, affine_of_box(self.box, shape))
+        grid.set_level(shape, affine_of_box(self.box, (x // self.settings.boxes, y, z)))
         clear_moments(grid.fields)
         fill(grid.fields, *shape, 0.0, 0.0)
         if self.hull is not None:
@@ -99,13 +112,23 @@ def plan_fit(views: Views, settings: FitSettings, box: Numbers | None, store: Im
     memory's budget is exceeded.
     """
     require_contents(views)
-    if doubt := background_doubt(views):
+    if not settings.learn_background and (doubt := background_doubt(views)):
         log.warning("%s", doubt)
     for finding in in_short(views):
         log.warning("%s; %s", finding.message, finding.cure)
     prove(settings.minimised)
-    found = find_box(views, store) if box is None else box
+    found = _innermost_box(views, settings, store) if box is None else box
     memory = require_budget(settings, found, (views.pixels, 4 if views.has_alpha else 3))
-    placed, shape = grid_of_box(found, settings.resolution)
-    hull = visual_hull(store, placed, cells_of(shape)) >= 0 if views.has_alpha and settings.hull else None
+    placed, shape = grid_of_boxes(found, settings)
+    bounded = views.has_alpha and settings.hull and settings.boxes == 1
+    hull = visual_hull(store, placed, cells_of(shape)) >= 0 if bounded else None
     return Plan(views, settings, placed, memory, hull)
+
+
+def _innermost_box(views: Views, settings: FitSettings, store: ImageStore) -> np.ndarray:
+    """Box where none is given: of the scene's middle, of the set's own making, or of what the views show."""
+    if settings.boxes > 1:
+        return box_of_scene(views)
+    if views.box is not None and not views.has_alpha:
+        return views.box
+    return find_box(views, store)

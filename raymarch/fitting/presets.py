@@ -28,11 +28,12 @@ PRESETS = {
         tv_density=1e-3,
         optimiser=Adam(lr_density=0.3, lr_colour=0.15, final=0.03),
     ),
+    "photos": FitSettings(steps=6000, exposure=True),
 }
 
 
 def preset(name: str = "default", /, **changes: Any) -> FitSettings:
-    """Preset settings, with changes by name: "quick", "default", "high", or "medium" for clouds and fog.
+    """Preset settings, with changes by name: "quick", "default", "high", "medium" for clouds, "photos" for photographs.
 
     `seconds` without `steps` lets time alone end the fit; names of `Adam`, such as `lr_density`, work too.
 

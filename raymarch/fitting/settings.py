@@ -9,7 +9,7 @@ from typing import SupportsFloat
 from raymarch.arguments.checks import Check, flag, instance_of, number, one_of, optional, shown, whole
 from raymarch.arguments.declared import held, hold, renamed
 from raymarch.data.activation import FIT_COLOUR, FIT_DENSITY, ColourActivation, DensityActivation
-from raymarch.data.volume import MAX_DEGREE
+from raymarch.data.volume import BOXES, MAX_DEGREE
 from raymarch.device.grid_layout import BLOCKS
 from raymarch.errors import RaymarchError
 from raymarch.fitting.objective import LOSSES, OBJECTIVE, REGULARISERS, WEIGHT, Objective
@@ -40,6 +40,10 @@ class FitSettings:
     Attributes:
         resolution: samples along the box's longest side at the finest level.
         sh_degree: 0 (no view dependence) to 3.
+        boxes: nested boxes of an unbounded scene, each twice as large as the last and of as many samples; 1 for an
+            object, all of which lies in the box.
+        near: near plane: rays begin that part of the cameras' distance from the box's middle before them, so that
+            nothing grows where a camera alone would see it.
         steps: steps in all; None to go by `seconds` alone.
         seconds: time in all, loading and compiling included; None for no limit. The schedule follows whichever of
             the two is nearer its end.
@@ -51,10 +55,15 @@ class FitSettings:
             samples.
         density: activation, "softplus", "relu" or "exponential". initial_alpha: opacity of the start over one voxel.
         colour: activation, "sigmoid" or "clamped".
-        loss: "squared" or "huber", the latter linear beyond `huber_delta` (in display values 0..1).
+        loss: "squared", or a robust one, "huber" or "charbonnier" (smooth), which grow like a line beyond `huber_delta`
+            (in display values 0..1).
         opacity_weight: of the squared error of the opacity, where the images have alpha.
         tv_density, tv_colour, sparsity: weights of the regularisers, per voxel of the level.
         regularised_fraction: of the blocks, looked at by the regularisers in one iteration.
+        exposure: whether gain and offset of each view's channels are fitted along, for photographs whose exposure or
+            white balance changed; of images with alpha, opaque pixels tell them.
+        learn_background: whether the background is fitted along, from the mean colour of the images; images with alpha
+            keep theirs.
         optimiser: step sizes.
         hull: whether the visual hull of images with alpha bounds the volume; off while poses are still wrong.
         refresh: steps between looks at which cells are empty. prune_alpha: opacity over one voxel that counts as empty.
@@ -68,6 +77,8 @@ class FitSettings:
 
     resolution: int = held(whole(4, 4096), 208)
     sh_degree: int = held(whole(0, MAX_DEGREE), 1)
+    boxes: int = held(BOXES, 1)
+    near: float = held(PART, 0.0)
     steps: int | None = held(optional(whole(1, 2**31 - 1)), 2500)
     seconds: float | None = held(optional(number(0, 1e9, above=True)), None)
     rays: int = held(whole(16, 1 << 22), 8192)
@@ -85,6 +96,8 @@ class FitSettings:
     tv_colour: float = held(WEIGHT, 0.0)
     sparsity: float = held(WEIGHT, 0.0)
     regularised_fraction: float = held(number(0, 1, above=True), 0.1)
+    exposure: bool = held(flag, False)
+    learn_background: bool = held(flag, False)
     optimiser: Adam = held(ADAM, Adam())
     hull: bool = held(flag, True)
     refresh: int = held(whole(1, 10**6), 100)
@@ -112,7 +125,7 @@ class FitSettings:
         """Objective of the fit: the one given, or the one that the settings by name stand for."""
         if self.objective is not None:
             return self.objective
-        robust = replace(LOSSES[self.loss], scale=self.huber_delta) if self.loss == "huber" else LOSSES[self.loss]
+        robust = LOSSES[self.loss] if self.loss == "squared" else replace(LOSSES[self.loss], scale=self.huber_delta)
         ours = [replace(one, weight=getattr(self, name)) for name, one in REGULARISERS.items()]
         return Objective(robust, tuple(one for one in ours if one.weight), self.opacity_weight)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from raymarch.arguments.arrays import array, numeric, vector
 from raymarch.arguments.checks import LARGEST, Check, Wrong, one_of, shown
+from raymarch.data.exposure import NEUTRAL_EXPOSURE as NEUTRAL_EXPOSURE
 from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
 from raymarch.geometry.lens import PLAIN, Lens
@@ -29,7 +30,6 @@ GROUPS = ("density", "colour", *SMALL_GROUPS)
 CHOICES = (*GROUPS, "lens")  # whose shape is the lens's own, and which a pinhole has not
 GEOMETRY = ("pose", "focal", "principal_point", "lens", "step", "box")
 EXPOSURE = replace(vector(6), wanted=f"three gains and three offsets, up to {LARGEST:g}")
-NEUTRAL_EXPOSURE = (1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
 PLAIN_HAS_NONE = "the camera is a pinhole, whose lens has no numbers; leave lens out, or give the camera an rm.Lens"
 GROUP = one_of(*SMALL_GROUPS, "lens", cure="give directions by density or colour as rm.Parameters")
 

@@ -1,4 +1,4 @@
-"""Camera refinement (bundle adjustment) with a volume: poses, a common focal length, exposures of an image set.
+"""Camera refinement (bundle adjustment) with a volume: poses, what the lenses share, exposures of an image set.
 
 A fit runs, and every few steps all cameras move at once by a Gauss-Newton step against the volume as it stands,
 which is coarse at first and so draws them from afar. A volume that is coarse at last as well moves cameras by a tenth
@@ -13,7 +13,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 import numpy as np
-import taichi as ti
 
 from raymarch.arguments.arrays import Numbers
 from raymarch.arguments.checks import callback, optional, some_of
@@ -33,16 +32,17 @@ from raymarch.geometry.camera import Camera
 from raymarch.geometry.pose import BOX, exp_rigid, twist_about
 from raymarch.geometry.rays import Rays
 from raymarch.geometry.similarity import aligned
-from raymarch.gradients.parameters import NEUTRAL_EXPOSURE, Parameters, units
+from raymarch.gradients.parameters import Parameters, units
 from raymarch.gradients.projection import Projection
 from raymarch.gradients.ray_tangents import RayTangents
 from raymarch.kernels.march.call import MarchCall
 from raymarch.kernels.march.geometry import geometry_tangent
 from raymarch.kernels.march.march import march
+from raymarch.registration.intrinsics import SHARED, require_common_lens, with_shared
 from raymarch.registration.normal_equations import POSE, exposures_of, move_of
 from raymarch.registration.pyramid import Pyramid, images_without, random_pixels, smaller, without_exposure
 
-REFINABLE = ("pose", "focal", "exposure")
+REFINABLE = ("pose", *SHARED, "exposure")
 STEP = 1.0  # voxels, the fit's own
 RAYS = 1 << 17  # rays that all cameras are moved by at once
 FIRST, EVERY = 80, 40  # steps before the first move, and between two
@@ -90,8 +90,8 @@ def refine(
 
     Args:
         views: cameras and images; best 20 or more that see the object from all around.
-        parameters: what is refined: "pose", "focal" (one change for all), "exposure" (gains and offsets a view, whose
-            means over the views are held at 1 and 0).
+        parameters: what is refined: "pose"; "focal", "principal_point" and "lens", one change for all views, the lens
+            of one model; "exposure" (gains and offsets a view, whose means over the views are held at 1 and 0).
         settings: of the fit that runs along; `hull` is better off.
         box: lower and upper corner (2, 3) in the world; found and widened a little if not given.
         show: called with the share that is done, 0..1, and the error.
@@ -106,7 +106,11 @@ def refine(
     if settings.steps is not None and settings.steps < FIRST:
         raise RaymarchError(f"settings have {settings.steps} steps, want {FIRST} or more: before, no camera moves")
     require_pixels(views)
+    if "lens" in parameters:
+        require_common_lens(views.cameras)
     box = _wide_box(views) if box is None else box
+    if "exposure" in parameters:
+        settings = replace(settings, exposure=False)  # what is refined here is not fitted there as well
     with (
         asked_to_stop() as asked,
         Fitter(views, settings, box=box) as fitter,
@@ -122,8 +126,9 @@ def refine(
         cameras = aligned(movement.cameras, views.cameras, box)
         centre = np.mean(box, axis=0)
         exposures, errors = movement.exposures, tuple(movement.errors)
+    images = images_without(views.images, exposures) if "exposure" in parameters else views.images
     degrees, share = np.transpose([_apart(a, b, centre) for a, b in zip(cameras, views.cameras, strict=True)])
-    moved = replace(views, cameras=cameras, images=images_without(views.images, exposures))
+    moved = replace(views, cameras=cameras, images=images)
     return Refinement(moved, exposures, degrees, share, errors)
 
 
@@ -148,11 +153,12 @@ class _Movement(Closing):
     def __init__(self, fitter: Fitter, parameters: Sequence[str]):
         self.fitter, self.parameters = fitter, parameters
         self.cameras = list(fitter.views.cameras)
-        self.exposures = np.tile(NEUTRAL_EXPOSURE, (len(self.cameras), 1))
+        self.exposures = fitter.photometry.exposures
         self.errors: list[float] = []
         self.each = int(np.clip(RAYS // len(self.cameras), 64, 4096))
         self.pyramid = Pyramid(fitter.views)
-        self.dots = units("pose") + (units("focal") if "focal" in parameters else [])
+        self.shared = [name for name in SHARED if name in parameters]
+        self.dots = [dot for name in ("pose", *self.shared) for dot in units(name, self.cameras[0].lens)]
         self.centre = np.mean(fitter.box, axis=0)
         self.last = np.zeros(POSE * len(self.cameras) + len(self.dots) - POSE)
         with ExitStack() as owners:
@@ -172,6 +178,8 @@ class _Movement(Closing):
         count = min(self.each, min(map(len, images)))
         pixels = np.stack([random_pixels(image, count, rng) for image in images])
         target = np.stack([image[some] for image, some in zip(images, pixels, strict=True)]).astype(float)
+        if self.fitter.settings.exposure:
+            self.exposures = self.fitter.photometry.exposures
         return factor, pixels, without_exposure(target, self.exposures, self.fitter.views.background)
 
     def move(self) -> None:
@@ -183,12 +191,14 @@ class _Movement(Closing):
         self.buffer.upload(rays)
         origin, index_direction, view_direction = (np.stack([move[i] for move in moves], axis=1) for i in range(3))
         self.motion.upload(origin, index_direction, view_direction, np.zeros(len(self.dots)))
-        background = ti.Vector(list(fitter.views.background))
+        background = fitter.photometry.behind
         call = MarchCall(grid.variant, count, STEP * grid.voxel, s.min_transmittance, s.min_weight, background)
         march(grid.fields, self.buffer.fields, *call)
         image = self.buffer.image(count).astype(float).reshape(target.shape)
         geometry_tangent(grid.fields, self.buffer.fields, self.motion.fields, *call)
         slopes = self.motion.dot_image(count).astype(float).reshape(*pixels.shape, len(self.dots), 4)
+        if "pose" not in self.parameters:
+            slopes[:, :, :POSE] = 0  # what is shared is not to lean on what will not move
         weight = np.array([1, 1, 1, np.sqrt(fitter.objective.opacity_weight) if fitter.views.has_alpha else 0.0])
         residual = (image - target) * weight
         self.errors.append(float(np.sqrt(np.mean(residual[..., :3] ** 2))))
@@ -210,24 +220,26 @@ class _Movement(Closing):
         return rays, moves
 
     def _scaled(self, camera: Camera, dot: Parameters) -> Parameters:
-        """A direction in numbers that act alike and apart: parts of the distance, radians, parts of the focal length.
+        """A direction in numbers that act alike and apart: parts of the distance, radians, parts of the focal length,
+        and the lens's own.
 
         The camera turns about the object's centre: about its own, a turn would look much like a shift, and damping
         would keep the two from being told apart.
         """
         if dot.pose is not None:
             return Parameters(pose=twist_about(camera.world_from_camera, self.centre) @ dot.pose)
-        return Parameters(focal=dot.focal * np.array(camera.focal))
+        if dot.lens is not None:
+            return dot
+        (name,) = (name for name in ("focal", "principal_point") if getattr(dot, name) is not None)
+        return Parameters(**{name: getattr(dot, name) * np.array(camera.focal)})
 
     def _step(self, residual: np.ndarray, slopes: np.ndarray) -> None:
         """Solve for six numbers a camera and what they share, and move them."""
         move = self.last = move_of(residual, slopes) + MOMENTUM * self.last
-        poses, focal = np.split(move, [POSE * len(self.cameras)])
+        poses, common = np.split(move, [POSE * len(self.cameras)])
+        common = np.clip(common, -LARGEST, LARGEST)
         for v, (camera, twist) in enumerate(zip(self.cameras, poses.reshape(-1, POSE), strict=True)):
             twist = twist * min(1, LARGEST / max(np.abs(twist).max(), 1e-30))
             turned = self._scaled(camera, Parameters(pose=twist)).pose if "pose" in self.parameters else np.zeros(POSE)
-            lens = camera.focal
-            if len(focal):
-                lens = tuple(np.array(camera.focal) * np.exp(np.clip(focal, -LARGEST, LARGEST)))
-            pose = camera.world_from_camera @ exp_rigid(turned)
-            self.cameras[v] = replace(camera, world_from_camera=pose, focal=lens)
+            camera = replace(camera, world_from_camera=camera.world_from_camera @ exp_rigid(turned))
+            self.cameras[v] = with_shared(camera, self.shared, common)

@@ -22,7 +22,7 @@ from PIL import Image
 from raymarch import cli, runtime
 from raymarch.io.volumes.volume_file import load
 
-VERBS = ("fit", "evaluate", "render", "info")
+VERBS = ("cameras", "fit", "evaluate", "render", "info")
 TINY = "--preset quick --steps 30 --resolution 24 --sh-degree 0"
 FIT_KEYS = {"out", "steps", "seconds", "rays_psnr", "shape", "sh_degree", "box", "ended"}
 INFO_KEYS = {
@@ -150,24 +150,30 @@ def test_fit_as_json(here, tmp_path):
 
 def test_evaluate_as_json_with_pictures(here, tmp_path):
     pictures = tmp_path / "pictures"
-    text = done(f"evaluate volume.h5 few --split test --json --images {shlex.quote(str(pictures))}", here)
+    errors, sheet = tmp_path / "errors", tmp_path / "sheet.png"
+    where = shlex.join(["--images", str(pictures), "--errors", str(errors), "--sheet", str(sheet)])
+    text = done(f"evaluate volume.h5 few --split test --json {where}", here)
     record = json.loads(text)
     assert text.count("\n") == 1
-    assert set(record) == {"psnr", "ssim", "views", "seconds_per_image"}
-    assert all(set(view) == {"name", "psnr", "ssim"} for view in record["views"])
+    scores = {"psnr", "ssim", "psnr_halves", "psnr_masked", "ssim_masked", "lpips"}
+    assert set(record) == {*scores, "views", "seconds_per_image", "masked_by", "lpips_missing"}
+    assert all(set(view) == {"name", *scores} for view in record["views"])
     assert [view["name"] for view in record["views"]] == frames(here)
-    for mean in ("psnr", "ssim"):
+    for mean in ("psnr", "ssim", "psnr_halves", "psnr_masked", "ssim_masked"):
         assert record[mean] == pytest.approx(np.mean([view[mean] for view in record["views"]]))
     assert names(pictures) == sorted(f"{name}.png" for name in frames(here))
     height, width, _ = picture(here / "few" / "train" / f"{frames(here)[0]}.png").shape
     assert all(picture(file).shape == (height, 3 * width, 3) for file in pictures.iterdir())
+    assert names(errors) == names(pictures)
+    assert all(picture(file).shape == (height, width, 3) for file in errors.iterdir())
+    assert picture(sheet).shape[2] == 3 and min(picture(sheet).shape[:2]) > 300
 
 
 def test_evaluate_as_text(here):
     """A line a view and one for the mean, nothing else."""
     lines = done("evaluate volume.h5 few", here).splitlines()
     assert [line.split()[0] for line in lines] == [*frames(here), "mean"]
-    assert all("PSNR" in line and "SSIM" in line for line in lines)
+    assert all(word in line for line in lines for word in ("PSNR", "halves", "masked", "SSIM"))
 
 
 def test_orbit_with_extras_is_the_same_twice(here, tmp_path):

@@ -134,9 +134,16 @@ ROWS = {
         + [("seconds", "60"), ("seconds", True), ("rays", None), ("levels", None), ("levels", "fine")]
         + [("levels", ((0, NAN),)), ("levels", ((0, 1), 3)), ("levels", ((0.0, 1.0),) * 65), ("step", None)]
         + [("density", None), ("density", ["relu"]), ("loss", lambda image, truth: 0.0), ("hull", 1), ("hull", "no")]
+        + [("exposure", 1), ("learn_background", "white")]
         + [("optimiser", None), ("optimiser", rm.Adam), ("refresh", 2.5), ("slots", 2.5), ("slots", "four")]
         + [("block", 3), ("memory", "2"), ("memory", NAN), ("seed", 0.5), ("regularised_fraction", True)]
         + [("objective", "huber"), ("objective", rm.Objective), ("objective", rm.Loss.named("huber"))],
+    ),
+    "SfmSettings": of_record(
+        rm.SfmSettings,
+        [("matching", "all"), ("matching", None), ("lens", "wide"), ("camera", 1), ("max_size", 0)]
+        + [("features", "many"), ("frames", 2), ("seed", -1), ("threads", 0), ("threads", "all")]
+        + [("seconds", NAN), ("seconds", 0)],
     ),
     "Fitter": [
         (lambda: rm.Fitter("scenes/tower"), "views is 'scenes/tower'"),
@@ -334,6 +341,17 @@ ROWS = {
         (lambda: rm.Volume.from_array(np.zeros((4, 4, 4)), spacing=(1, 0, 1)), "spacing is (1, 0, 1)"),
         (lambda: rm.Volume.from_array(np.zeros((4, 4, 4)), spacing=NAN), "spacing is nan"),
     ],
+    "find_cameras": [
+        (lambda: rm.find_cameras(3, "set"), "photos is 3"),
+        (lambda: rm.find_cameras("a\0b", "set"), "photos have a null character"),
+        (lambda: rm.find_cameras("photos", None), "out is None"),
+        (lambda: rm.find_cameras("photos", "set", {"seed": 1}), "settings is {'seed': 1}"),
+        (lambda: rm.find_cameras("photos", "set", overwrite=1), "overwrite is 1"),
+        (lambda: rm.find_cameras("photos", "set", follow_links="yes"), "follow_links is 'yes'"),
+        (lambda: rm.find_cameras("photos", "set", show=True), "show is True"),
+        (lambda: rm.find_cameras("photos", "set", seed=0.5), "seed is 0.5"),
+        (lambda: rm.find_cameras("photos", "set", speed=1), "unknown setting speed; want some of matching"),
+    ],
     "cgls": [
         (lambda: rm.cgls(LINE, [1, 2]), "A is"),
         (lambda: rm.cgls(OPERATOR, "b"), "b is 'b'"),
@@ -457,8 +475,8 @@ ROWS = {
         (lambda: rm.load_views(".", downscale=0), "downscale is 0"),
         (lambda: rm.load_views(".", downscale="half"), "downscale is 'half'"),
         (lambda: rm.load_views(".", holdout=2.5), "holdout is 2.5"),
-        (lambda: rm.load_views(".", reader=len), "reader is a function, want NeRF-synthetic, or an rm.Reader"),
-        (lambda: rm.load_views(".", reader="LLFF"), "reader is 'LLFF', want NeRF-synthetic"),
+        (lambda: rm.load_views(".", reader=len), "reader is a function, want NeRF-synthetic, "),
+        (lambda: rm.load_views(".", reader="none"), "reader is 'none', want NeRF-synthetic"),
     ],
     "orbit": [
         (lambda: around(count=0), "count is 0"),
@@ -493,6 +511,12 @@ ROWS = {
         (lambda: plot.history([3]), "fit is [3]"),
         (lambda: plot.comparison("a", SQUARE), "image is 'a'"),
         (lambda: plot.comparison(SQUARE, None), "truth is None"),
+        (lambda: plot.error_picture("a", SQUARE), "image is 'a'"),
+        (lambda: plot.error_picture(SQUARE, SQUARE, limit=0), "limit is 0"),
+        (lambda: plot.error_sheet([SQUARE], [SQUARE], limit="all"), "limit is 'all'"),
+        (lambda: plot.error_sheet([SQUARE], ["a"]), "truth is 'a'"),
+        (lambda: plot.error_sheet(3, [SQUARE]), "images is 3"),
+        (lambda: plot.error_sheet([SQUARE], [SQUARE], names=3), "names is 3"),
         (lambda: plot.images(VOLUME), "views is a Volume"),
         (lambda: plot.image_set(VOLUME), "views is a Volume"),
         (lambda: plot.image_set(VIEWS, box=3), "box is 3"),
@@ -515,6 +539,14 @@ ROWS = {
         (lambda: rm.psnr(SQUARE + 1e300, SQUARE), "image is 1e+300"),
         (lambda: rm.psnr(SQUARE + 255.0, SQUARE), "image has 255 at its brightest"),
         (lambda: rm.psnr([], []), "image has shape (0,)"),
+        (lambda: rm.psnr(SQUARE, SQUARE, "all"), "mask is 'all'"),
+        (lambda: rm.psnr(SQUARE, SQUARE, RAGGED), "mask is [[1, 2], [3]]"),
+    ],
+    "psnr_halves": [
+        (lambda: rm.psnr_halves(None, SQUARE), "image is None"),
+        (lambda: rm.psnr_halves(SQUARE, SQUARE + INF), "truth is inf at (0, 0, 0)"),
+        (lambda: rm.psnr_halves(SQUARE[..., 0], SQUARE[..., 0]), "image has shape (16, 16)"),
+        (lambda: rm.psnr_halves(SQUARE, SQUARE, np.zeros((16, 16))), "mask is "),
     ],
     "Reader": [
         (lambda: rm.Reader(), "reader None: name is None, want a text of one line"),
@@ -597,7 +629,17 @@ ROWS = {
         (lambda: rm.write_png("a.png", RAGGED), "image is [[1, 2], [3]]"),
     ],
 }  # fmt: skip
-RESULTS = {"Fit", "Forecast", "GradientReport", "RaymarchError", "Refinement", "Registration", "Rendering", "Report"}
+RESULTS = {
+    "Fit",
+    "Forecast",
+    "FoundCameras",
+    "GradientReport",
+    "RaymarchError",
+    "Refinement",
+    "Registration",
+    "Rendering",
+    "Report",
+}
 RESULTS |= {"Solution", "release"}  # made by the package, not by its users; without arguments
 EACH = [pytest.param(*row, id=f"{name}-{k}") for name, rows in ROWS.items() for k, row in enumerate(rows)]
 
@@ -630,13 +672,15 @@ INSIDE = {
     "Mode": {"name", "composite", "tangent", "adjoint", "step_transmittance", "colour", "background", "ends", "power"},
     "preset": {"name", "changes"},
     "fit": {"views", "settings", "changes"},
+    "find_cameras": {"changes"},
     "forecast": {"views", "settings", "changes"},
     "Fitter": {"views", "settings", "changes"},
     "Linearised": {"background", "pixels"},
     "jacobian": {"parameters", "pixels"},
     "register": {"image"},
-    "psnr": {"image", "truth"},
-    "ssim": {"image", "truth"},
+    "psnr": {"image", "truth", "mask"},
+    "psnr_halves": {"image", "truth", "mask"},
+    "ssim": {"image", "truth", "mask"},
     "gauss_newton": {"start"},
     "levenberg_marquardt": {"start"},
     "splat": {"positions", "values"},

@@ -375,7 +375,7 @@ def test_points_of_short_tracks_and_large_errors_are_left_out(tmp_path):
     np.testing.assert_allclose(points, [[i / 100, 0, 0] for i in range(60)])
 
 
-@pytest.mark.parametrize("points", [None, "", "# nothing\n"])
+@pytest.mark.parametrize("points", [None, "", "# nothing\n", "1 1e12 0.2 0.3 9 8 7 0.5 1 0 4 0 9 0\n"])
 def test_a_model_may_be_without_points(points, tmp_path):
     assert load(write_colmap(tmp_path / "set", points=points)).points is None
 

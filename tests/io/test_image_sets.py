@@ -383,7 +383,9 @@ def test_every_verb_that_reads_a_set_follows_links_if_told_so(monkeypatch, verb,
         raise Asked(path, how["follow_links"])
 
     monkeypatch.setattr("raymarch.io.image_sets.load.load_views", ask)
-    monkeypatch.setattr("raymarch.io.volumes.volume_file.load", lambda path: SimpleNamespace(background=(1, 1, 1)))
+    monkeypatch.setattr(
+        "raymarch.io.volumes.volume_file.load", lambda path: SimpleNamespace(background=(1, 1, 1), provenance={})
+    )
     with pytest.raises(Asked) as asked:
         cli.main([*verb.split(), *["--follow-links"] * follow], standalone_mode=False)
     assert asked.value.args == ("SET", follow)

@@ -38,6 +38,9 @@ def of(name, image, target, background, opacity, delta=DELTA):
     d = image[:, :3] - truth(target, background)
     if name == "squared":
         value, slope = d**2, 2 * d
+    elif name == "charbonnier":
+        root = np.sqrt(1 + (d / delta) ** 2)
+        value, slope = 2 * delta**2 * (root - 1), 2 * d / root
     else:
         inside = np.abs(d) < delta
         value = np.where(inside, d**2, 2 * delta * np.abs(d) - delta**2)
@@ -49,7 +52,7 @@ def of(name, image, target, background, opacity, delta=DELTA):
 
 def add(name, buffer, background, opacity, delta=DELTA, count=COUNT):
     """Add a loss to the buffer's."""
-    loss = Loss.named(name, delta if name == "huber" else 1.0)
+    loss = Loss.named(name, 1.0 if name == "squared" else delta)
     tape.compare(buffer, loss, count, ti.Vector(list(background)), opacity)
 
 
@@ -110,6 +113,21 @@ def test_huber_is_squared_within_delta_and_less_beyond():
     add("squared", buffer, cases.BACKGROUND, 0.2)
     assert values[10.0] == pytest.approx(buffer.fields.loss[None], rel=4 * COUNT * np.finfo(float).eps)
     assert values[1e-3] < values[0.1] < values[10.0]
+
+
+def test_charbonnier_lies_between_huber_and_nothing_and_is_squared_near_zero():
+    """2 (sqrt(1 + x^2) - 1): less than Huber's x^2 or 2 |x| - 1 everywhere, and within x^4 / 4 of x^2."""
+    _, target = pixels()
+    values = {}
+    for off in (1e-4, 0.05, 0.4):
+        for name in ("squared", "huber", "charbonnier"):
+            image = np.c_[truth(target, cases.BACKGROUND) + off, 1 - target[:, 3]]
+            buffer = drive.set_rays(image, target)
+            add(name, buffer, cases.BACKGROUND, 0.0)
+            values[name, off] = buffer.fields.loss[None]
+        assert 0 < values["charbonnier", off] < values["huber", off] * (1 + 1e-12)
+    assert values["charbonnier", 1e-4] == pytest.approx(values["squared", 1e-4], rel=1e-6)
+    assert values["charbonnier", 0.4] < 0.5 * values["squared", 0.4]
 
 
 @pytest.mark.parametrize("name", LOSSES)

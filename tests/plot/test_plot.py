@@ -69,6 +69,47 @@ DRAWINGS = {
 }
 
 
+def test_an_error_picture_shows_the_mean_error_on_one_scale():
+    truth = np.full((2, 3, 3), 0.5)
+    image = truth + np.array([0.0, 0.125, 0.5])[None, :, None]
+    picture = plot.error_picture(image, truth)
+    magma = matplotlib.colormaps["magma"]([0.0, 0.5, 1.0], bytes=True)[:, :3]
+    np.testing.assert_array_equal(picture, np.broadcast_to(magma, (2, 3, 3)))
+    np.testing.assert_array_equal(plot.error_picture(truth + np.array([0, 0.375, 0]), truth)[0, 0], magma[1])
+    np.testing.assert_array_equal(plot.error_picture(truth + 0.05, truth, limit=0.1)[0, 0], magma[1])
+
+
+def test_an_error_sheet_has_a_row_a_view_on_one_scale():
+    truths = [RNG.uniform(0, 1, size) for size in ((8, 12, 3), (12, 8, 3), (900, 30, 3))]
+    shown = [truth * 0.9 for truth in truths]
+    figure = plot.error_sheet(shown, truths, ["a", "b", "a name that is much longer than there is room for here"])
+    rows = np.reshape(figure.axes[:9], (3, 3))
+    for row, image, truth in zip(rows, shown, truths, strict=True):
+        assert row[0].get_ylabel().endswith(f"\n{psnr(image, truth):.2f} dB")
+        assert row[2].images[0].get_clim() == (0, 0.25)
+    np.testing.assert_array_equal(rows[0][0].images[0].get_array(), truths[0])
+    np.testing.assert_array_equal(rows[1][1].images[0].get_array(), shown[1])
+    np.testing.assert_allclose(rows[0][2].images[0].get_array(), 0.1 * truths[0].mean(-1))
+    assert rows[2][0].images[0].get_array().shape == (300, 10, 3)
+    assert rows[2][2].images[0].get_array().mean() == pytest.approx(0.1 * truths[2].mean())
+    assert not plt.get_fignums()
+
+
+@pytest.mark.parametrize(
+    ("images", "truths", "names"),
+    [([], [], []), ([np.zeros((4, 4, 3))], [], []), ([np.zeros((4, 4, 3))] * 2, [np.zeros((4, 4, 3))] * 2, ["a"])],
+)
+def test_an_error_sheet_wants_as_many_of_each(images, truths, names):
+    with pytest.raises(RaymarchError, match="as many of each"):
+        plot.error_sheet(images, truths, names)
+
+
+@pytest.mark.parametrize("image", [np.zeros((4, 4)), np.zeros((4, 5, 3))])
+def test_an_error_picture_wants_two_of_one_size(image):
+    with pytest.raises(RaymarchError, match="of one size"):
+        plot.error_picture(image, np.zeros((4, 4, 3)))
+
+
 @pytest.mark.parametrize(("draw", "count"), DRAWINGS.values(), ids=DRAWINGS)
 def test_draws_into_new_axes(draw, count):
     axes = draw()

@@ -1,4 +1,4 @@
-"""Temporary files beside their targets, and the removal of those that killed processes left."""
+"""Temporary files and folders beside their targets, and the removal of those that killed processes left."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 import platform
 import re
 import secrets
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,7 @@ except ImportError:  # Windows has no such locks; there nothing is swept
 
 OURS = re.compile(r"\.raymarch-([0-9a-f]{8}-)?[0-9a-f]{16}\.tmp(\.[\w.+-]+)?")
 DAY = 86_400.0  # seconds
+LOCK = ".lock"
 
 
 def _prefix() -> str:
@@ -58,6 +60,38 @@ def temporary_in(folder: Path, suffix: str = "") -> Iterator[Path]:
             path.unlink()
         if fcntl is not None:
             os.close(held)
+
+
+@contextlib.contextmanager
+def temporary_folder_in(folder: Path) -> Iterator[Path]:
+    """Temporary folder: a new empty one in `folder`; it is removed at the end with all that is in it.
+
+    A file beside it, of its name and `.lock`, says that its process lives. Folders of dead ones are removed first.
+    Raises OSError where the system refuses.
+
+    Example:
+        >>> with temporary_folder_in(Path(".")) as temporary:
+        ...     _ = (temporary / "notes.txt").write_text("soon gone")
+    """
+    _sweep_folders(folder)
+    with temporary_in(folder, LOCK) as lock:
+        path = lock.with_name(lock.name.removesuffix(LOCK))
+        try:
+            path.mkdir()
+            yield path
+        finally:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _sweep_folders(folder: Path) -> None:
+    """Clean-up of temporary folders, which without a lock beside them are nobody's."""
+    sweep(folder)
+    if fcntl is None:
+        return
+    with contextlib.suppress(OSError):
+        for path in folder.glob(f"{_prefix()}*.tmp"):
+            if path.is_dir() and not path.is_symlink() and not path.with_name(path.name + LOCK).exists():
+                shutil.rmtree(path, ignore_errors=True)
 
 
 def sweep(folder: Path) -> None:

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -57,14 +58,16 @@ class Calibration:
     size: tuple[float, float] | None = None
     lens: Lens = Lens()
 
-    def camera(self, world_from_camera: np.ndarray, width: int, height: int, *, where: str) -> Camera:
-        """Camera of an image of `width` x `height` pixels; the numbers are scaled by what size it really has.
+    def camera(
+        self, world_from_camera: np.ndarray, width: int, height: int, *, where: str, file: Path | None = None
+    ) -> Camera:
+        """Camera of an image `file` of `width` x `height` pixels; the numbers are scaled by what size it really has.
 
         Raises RaymarchError, opened by `where`, for another aspect, and for what no camera has.
         """
         full = self.size or (width, height)
         with naming(where):
-            return sized(world_from_camera, self.focal, self.principal, full, self.lens, (width, height), where)
+            return sized(world_from_camera, self.focal, self.principal, full, self.lens, (width, height), where, file)
 
 
 def of_matrix(matrix: np.ndarray, where: str, shift: float = 0.0) -> tuple[tuple[float, float], tuple[float, float]]:
@@ -105,19 +108,19 @@ def of_projection(projection: np.ndarray, where: str) -> tuple[np.ndarray, np.nd
         ([[9.0, 0.0, 4.0], [0.0, 8.0, 3.0], [0.0, 0.0, 1.0]], [2.222222222, 1.875, -5.0])
     """
     left = projection[:, :3]
-    if not 0 < abs(np.linalg.det(left / max(np.abs(left).max(), 1e-300))) < np.inf:
-        raise RaymarchError(f"{where}: its first three columns have no inverse, want K R; export it again")
-    turned, upper = np.linalg.qr(left[::-1].T)  # the RQ of M is the QR of its transpose, upside down
+    try:
+        turned, upper = np.linalg.qr(left[::-1].T)  # the RQ of M is the QR of its transpose, upside down
+        centre = -np.linalg.solve(left, projection[:, 3])
+    except np.linalg.LinAlgError:
+        raise RaymarchError(f"{where}: its first three columns have no inverse, want K R; export it again") from None
     matrix, rotation = upper.T[::-1, ::-1], turned.T[::-1]
     signs = np.sign(np.diag(matrix))
     matrix, rotation = matrix * signs, signs[:, None] * rotation
     if np.linalg.det(rotation) < 0:  # P is known but for its sign
         rotation = -rotation
     pose = np.eye(4)
-    pose[:3, :3] = rotation.T
-    pose[:3, 3] = -np.linalg.solve(left, projection[:, 3])
-    matrix = matrix / matrix[2, 2]
-    return np.triu(matrix), pose @ OPENCV
+    pose[:3, :3], pose[:3, 3] = rotation.T, centre
+    return np.triu(matrix / matrix[2, 2]), pose @ OPENCV
 
 
 def near_origin(poses: Sequence[np.ndarray], source: object) -> list[np.ndarray]:

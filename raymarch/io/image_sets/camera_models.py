@@ -94,7 +94,7 @@ def brown(radial: Sequence[float], tangential: Sequence[float]) -> Lens:
 
     Example:
         >>> brown((0.1, 0, 0, 0), (0, 0.2)).coefficients
-        (0.1, 0, 0, 0, 0.2)
+        (0.1, 0.0, 0.0, 0.0, 0.2)
     """
     *three, k4 = radial
     return simplest("radial8", (*radial, *tangential)) if k4 else simplest("opencv", (*three, *tangential))

@@ -137,5 +137,5 @@ def world_from_camera(image: ModelImage, where: str) -> np.ndarray:
     )
     out = np.eye(4)
     out[:3, :3] = world_from_opencv * (1, -1, -1)
-    out[:3, 3] = world_from_opencv @ -np.array(image.translation, float) + 0.0  # no -0
-    return out
+    out[:3, 3] = world_from_opencv @ -np.array(image.translation, float)
+    return out + 0.0  # no -0

@@ -70,7 +70,7 @@ def read(
         where = f"{source}: {WORLD}{i} ({file.name})"
         matrix, pose = of_projection(projection, where)
         calibration = Calibration(*of_matrix(matrix, where, CENTRE))
-        camera = partial(calibration.camera, pose, where=where)
+        camera = partial(calibration.camera, pose, where=where, file=file)
         frames.append(Frame(file, camera, masks[i] if masks else None))
     chosen = held_out(frames, split, holdout, source)
     if not masks:
@@ -111,4 +111,4 @@ def _with_silhouettes(views: Views, downscale: float) -> Views:
     return replace(views, cameras=cameras, images=images, masks=None)
 
 
-DTU = Reader("DTU", detect, read, FILES)
+DTU = Reader("DTU", detect, read, FILES, specificity=2)

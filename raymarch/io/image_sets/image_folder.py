@@ -20,7 +20,7 @@ def image_files(folder: Path, inner: str, follow_links: bool = False) -> list[Pa
     Raises RaymarchError for more than 20,000, and for links that lead out of the set, unless they are followed.
 
     Example:
-        >>> Path("images").mkdir()
+        >>> Path("images").mkdir(exist_ok=True)
         >>> Path("images/b.png").touch(), Path("images/a.JPG").touch(), Path("images/._b.png").touch()
         (None, None, None)
         >>> [file.name for file in image_files(Path("."), "images")]

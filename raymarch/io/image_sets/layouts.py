@@ -31,7 +31,7 @@ VIDEOS = (".mp4", ".mov", ".avi", ".mkv", ".webm", ".m4v")
 FILES = [file for reader in READERS for file in reader.files]
 FEW = 100  # folders that are looked into
 CONVERT = "convert it to a COLMAP model, or write a transforms.json with transform_matrix and fl_x of each image"
-FIND = "find the cameras first: raymarch cameras PHOTOS --out SET"
+FIND = "find them first: raymarch cameras PHOTOS --out SET (rm.find_cameras), then fit SET"
 
 
 def _has(*patterns: str) -> Callable[[Path], bool]:
@@ -78,12 +78,12 @@ LAYOUTS = [  # the first that is recognised counts: what has cameras comes befor
     Layout("Meshroom (*.sfm)", _has("*.sfm"), cure=AGAIN),
     Layout("OpenMVG (sfm_data.json)", _has("sfm_data.json"), cure="export it for COLMAP: openMVG_main_openMVG2Colmap"),
     Layout("an archive", _ends(".zip", ".tar", ".gz", ".tgz", ".7z", ".rar"), "unpack it", NO_FOLDER),
-    Layout("a video", _ends(*VIDEOS), f"take frames out of it, and {FIND}", NO_CAMERAS),
+    Layout("a video", _ends(*VIDEOS), FIND, NO_CAMERAS),
     Layout("a single image", _ends(*SUFFIXES, ".heic", ".exr"), f"want a folder with {WANTED}", NO_FOLDER),
     Layout("a volume", _is_volume, "want an image set here, its folder or what raymarch convert wrote", NO_SET),
     Layout("a folder of images inside a set", _is_inside, "want the folder above it", NO_SET),
     Layout("a folder of image sets", _has(*[f"*/{file}" for file in FILES]), "want one of the folders in it", NO_SET),
-    Layout("a folder with a video", _has_ending(*VIDEOS), f"take frames out of it, and {FIND}", NO_CAMERAS),
+    Layout("a folder with a video", _has_ending(*VIDEOS), FIND, NO_CAMERAS),
     Layout("a folder with photographs", _has_photographs, FIND, NO_CAMERAS),
     Layout("a folder with an archive", _has_ending(".zip", ".tar", ".gz", ".tgz"), "unpack it", NO_SET),
 ]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from raymarch.arguments.checks import WORLD
 from raymarch.data.views import Views
 from raymarch.errors import RaymarchError
 from raymarch.io.files.limits import require_folder
@@ -65,7 +66,7 @@ def read(
         where = f"{source}, row {i} ({file.name})"
         pose, calibration = _camera(row, where)
         points.append(_frustum(pose, calibration, row[15:], where))
-        frames.append(Frame(file, partial(calibration.camera, pose, where=where)))
+        frames.append(Frame(file, partial(calibration.camera, pose, where=where, file=file)))
     chosen = held_out(frames, split, holdout, source)
     return views_of_frames(chosen, folder, source, for_fit=for_fit, downscale=downscale, points=np.concatenate(points))
 
@@ -108,7 +109,10 @@ def _frustum(pose: np.ndarray, calibration: Calibration, bounds: np.ndarray, whe
     u, v, depth = np.meshgrid(GRID - 0.5, GRID - 0.5, bounds, indexing="ij")
     x, y = (w * s / f for w, s, f in zip((u, v), calibration.size, calibration.focal, strict=True))
     local = np.stack([x * depth, -y * depth, -depth], axis=-1).reshape(-1, 3)
-    return local @ pose[:3, :3].T + pose[:3, 3]
+    points = local @ pose[:3, :3].T + pose[:3, 3]
+    if not (np.abs(points) <= WORLD).all():
+        raise RaymarchError(f"{where}: its far plane is over {WORLD:g} units away, want less; scale the world")
+    return points
 
 
 LLFF = Reader("LLFF", detect, read, FILE, specificity=0)  # what poses were made from knows more: lenses, points

@@ -73,7 +73,8 @@ def read(
     frames = []
     for camera, pose in zip(aligned, poses, strict=True):
         where = f"{source}, camera {short(camera.label)}"
-        frames.append(Frame(index.file(camera.label, where), partial(camera.calibration.camera, pose, where=where)))
+        file = index.file(camera.label, where)
+        frames.append(Frame(file, partial(camera.calibration.camera, pose, where=where, file=file)))
     chosen = held_out(frames, split, holdout, source)
     return views_of_frames(chosen, folder, source, for_fit=for_fit, downscale=downscale)
 
@@ -174,4 +175,4 @@ def _lens(kind: str, value: Callable[[str], float], where: str) -> Lens:
         return brown(radial, (p1, p2))
 
 
-METASHAPE = Reader("Metashape", detect, read)  # by contents alone: files of this suffix mean many things
+METASHAPE = Reader("Metashape", detect, read, specificity=2)  # by contents alone: files of this suffix mean many things

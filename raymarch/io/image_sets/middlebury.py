@@ -68,7 +68,7 @@ def read(
         pose = np.eye(4)
         pose[:3, :3] = rotation.reshape(3, 3).T
         pose[:3, 3] = -pose[:3, :3] @ t
-        frames.append(Frame(file, partial(calibration.camera, pose @ OPENCV, where=where)))
+        frames.append(Frame(file, partial(calibration.camera, pose @ OPENCV, where=where, file=file)))
     chosen = held_out(frames, split, holdout, source)
     views = views_of_frames(chosen, folder, source, for_fit=for_fit, downscale=downscale, box=_box(folder))
     return replace(views, background=BLACK)
@@ -104,4 +104,4 @@ def _box(folder: Path) -> np.ndarray | None:
     return None
 
 
-MIDDLEBURY = Reader("Middlebury", detect, read, FILES)
+MIDDLEBURY = Reader("Middlebury", detect, read, FILES, specificity=2)

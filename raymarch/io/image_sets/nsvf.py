@@ -79,7 +79,7 @@ def read(
         file = frame_file(folder, root, f"rgb/{path.stem}.png", str(path), follow_links)
         if not file.exists():
             file = frame_file(folder, root, f"rgb/{path.stem}", str(path), follow_links)  # of another suffix
-        frames.append(Frame(file, partial(calibration.camera, pose @ OPENCV, where=str(path))))
+        frames.append(Frame(file, partial(calibration.camera, pose @ OPENCV, where=str(path), file=file)))
     return views_of_frames(frames, folder, source, for_fit=for_fit, downscale=downscale, box=_box(folder))
 
 
@@ -123,4 +123,4 @@ def _box(folder: Path) -> np.ndarray | None:
         raise RaymarchError(f"{path}: {error}") from None
 
 
-NSVF = Reader("NSVF", detect, read, FILES)
+NSVF = Reader("NSVF", detect, read, FILES, specificity=2)

@@ -73,7 +73,7 @@ def read(
         file = frame_file(folder, root, f"{images}/{path.stem}.jpg", str(path), follow_links)
         if not file.exists():
             file = frame_file(folder, root, f"{images}/{path.stem}", str(path), follow_links)  # of another suffix
-        frames.append(Frame(file, partial(calibration.camera, pose, where=str(path))))
+        frames.append(Frame(file, partial(calibration.camera, pose, where=str(path), file=file)))
     views = views_of_frames(frames, folder, folder / cameras, for_fit=for_fit, downscale=downscale)
     return _without_border(views, math.ceil(BORDER / downscale)) if "corrected" in images else views
 
@@ -112,4 +112,4 @@ def _without_border(views: Views, border: int) -> Views:
     return replace(views, masks=masks)
 
 
-POLYCAM = Reader("Polycam", detect, read, FILES)
+POLYCAM = Reader("Polycam", detect, read, FILES, specificity=2)

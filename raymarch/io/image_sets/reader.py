@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
+import numpy as np
+
 from raymarch.arguments.checks import Check, optional, whole
 from raymarch.arguments.declared import held
 from raymarch.arguments.extensions import NAME, called, hold_parts, part, recognises, require_one
@@ -88,4 +90,5 @@ def reader_of(folder: Path, readers: Sequence[Reader]) -> Reader | None:
 
 def read_views(reader: Reader, folder: Path, split: str, **options: float) -> Views:
     """Views of one split; RaymarchError where they cannot be read."""
-    return called(reader, "read", folder, folder, split, kind=Views, wanted="rm.Views", **options)
+    with np.errstate(all="ignore"):  # what absurd numbers of a file come to is checked where cameras are made
+        return called(reader, "read", folder, folder, split, kind=Views, wanted="rm.Views", **options)

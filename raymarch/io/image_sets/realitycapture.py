@@ -126,4 +126,6 @@ def _camera(numbers: dict[str, float], pose: np.ndarray, where: str, width: int,
     return calibration.camera(pose, width, height, where=where)
 
 
-REALITYCAPTURE = Reader("RealityCapture", detect, read)  # by contents alone: files of this suffix mean many things
+REALITYCAPTURE = Reader(
+    "RealityCapture", detect, read, specificity=2
+)  # by contents alone: files of this suffix mean many things

@@ -65,7 +65,7 @@ def read(
     frames = []
     for i, (file, pose, calibration) in enumerate(zip(files, poses, calibrations, strict=True)):
         where = f"{source}, pose {i} ({file.name})"
-        frames.append(Frame(file, partial(calibration.camera, pose, where=where)))
+        frames.append(Frame(file, partial(calibration.camera, pose, where=where, file=file)))
     chosen = held_out(frames, split, holdout, source)
     return views_of_frames(chosen, folder, source, for_fit=for_fit, downscale=downscale)
 
@@ -128,4 +128,4 @@ def _calibrations(document: dict, count: int, path: Path) -> list[Calibration]:
     return [Calibration(*of_matrix(matrix, f"{path}: K"), size)] * count
 
 
-RECORD3D = Reader("Record3D", detect, read, FILES)
+RECORD3D = Reader("Record3D", detect, read, FILES, specificity=2)

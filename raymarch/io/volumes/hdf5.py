@@ -13,7 +13,7 @@ import h5py
 import numpy as np
 
 from raymarch.data.views import require_colour
-from raymarch.data.volume import Volume
+from raymarch.data.volume import BOXES, Volume
 from raymarch.errors import RaymarchError, one_line
 from raymarch.geometry.pose import require_affine
 from raymarch.io.files.atomic import refused
@@ -76,6 +76,7 @@ def read(path: str | os.PathLike[str]) -> Volume:
             schema.activation_of(notes, path),
             require_colour(arrays["background"].tolist()),
             schema.provenance_of(arrays["provenance"], path),
+            schema.boxes_of(notes, path),
         )
 
 
@@ -89,7 +90,9 @@ def describe(path: str | os.PathLike[str]) -> VolumeSummary:
         density, features = file["density"], file["features"]
         affine = require_affine(file["world_from_index"][()])
         require_colour(file["background"][()].tolist())
-        axes = np.meshgrid(*[(0, n - 1) for n in density.shape], indexing="ij")
+        boxes = BOXES("boxes", schema.boxes_of(notes, path))
+        x, y, z = density.shape
+        axes = np.meshgrid(*[(0, n - 1) for n in (x // boxes, y, z)], indexing="ij")
         corners = np.stack(axes, axis=-1).reshape(-1, 3) @ affine[:3, :3].T + affine[:3, 3]
         return VolumeSummary(
             density.shape,
@@ -99,6 +102,7 @@ def describe(path: str | os.PathLike[str]) -> VolumeSummary:
             Path(path).stat().st_size,
             declared_bytes(density) + declared_bytes(features),
             schema.provenance_of(np.asarray(file["provenance"][()]), path),
+            boxes,
         )
 
 

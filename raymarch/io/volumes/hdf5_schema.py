@@ -20,7 +20,7 @@ from raymarch.io.files.strict_json import parse_json
 from raymarch.io.volumes.hdf5_open import CURE, attributes
 
 FORMAT = "raymarch-volume"
-VERSION = 1
+VERSION = 2  # of a volume of nested boxes; any other is written as 1
 NAMES = ("density", "features", "world_from_index", "background", "provenance")
 BASIS = "real spherical harmonics"
 CHANNELS = "3 k + c"
@@ -58,11 +58,12 @@ def notes_of(volume: Volume) -> Notes:
     activation = volume.activation
     values: dict[tuple[str, str], str | int | float] = {
         ("/", "format"): FORMAT,
-        ("/", "format_version"): VERSION,
+        ("/", "format_version"): VERSION if volume.boxes > 1 else 1,
         ("density", "axes"): "x, y, z",
         ("density", "activation"): activation.density_rule.name,
         ("density", "shift"): float(activation.shift),
         ("density", "scale"): float(activation.scale),
+        **({("density", "boxes"): volume.boxes} if volume.boxes > 1 else {}),
         ("density", "unit"): "sigma in 1/world unit after the activation; scale in world unit",
         ("features", "axes"): "x, y, z, channel",
         ("features", "activation"): activation.colour_rule.name,
@@ -132,6 +133,14 @@ def checked_notes(file: h5py.File, path: str | os.PathLike[str]) -> Notes:
             words = "one value" if expected is None else repr(expected)
             raise RaymarchError(f"{path}: attribute {name} of {owner} is {value.tolist()!r}, want {words}; {CURE}")
     return notes
+
+
+def boxes_of(notes: Notes, path: str | os.PathLike[str]) -> int:
+    """Count of nested boxes; RaymarchError for what is no count."""
+    found = notes.get(("density", "boxes"), np.array(1))
+    if found.shape != () or found.dtype.kind not in "iu":
+        raise RaymarchError(f"{path}: attribute boxes of density is {found.tolist()!r}, want a whole number; {CURE}")
+    return int(found)
 
 
 def activation_of(notes: Notes, path: str | os.PathLike[str]) -> Activation:

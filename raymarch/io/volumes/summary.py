@@ -12,7 +12,7 @@ from raymarch.arguments.arrays import array
 from raymarch.arguments.checks import Check, whole
 from raymarch.arguments.declared import checked, held, hold
 from raymarch.data.samples import MAPPING
-from raymarch.data.volume import ACTIVATION, MAX_DEGREE, VOLUME, Activation, Volume
+from raymarch.data.volume import ACTIVATION, BOXES, MAX_DEGREE, VOLUME, Activation, Volume
 
 
 def _shape(value: Any) -> tuple[int, ...]:
@@ -31,12 +31,14 @@ class VolumeSummary:
     """Summary of a volume file, without its arrays; `describe` of a volume format returns it.
 
     Attributes:
-        shape: count of samples (x, y, z).
+        shape: count of samples (x, y, z), those of all nested boxes along x.
         degree: degree of the spherical harmonics.
-        box: lower and upper corner (2, 3) of the smallest upright box that holds the volume [world unit].
+        box: lower and upper corner (2, 3) of the smallest upright box that holds the volume [world unit], or the
+            innermost of its nested boxes.
         activation: how raw numbers become sigma and colour.
         bytes_on_disk, bytes_in_memory: size of the file and of its arrays once loaded.
         provenance: what is known of its making.
+        boxes: nested boxes, 1 for most volumes.
 
     Raises RaymarchError for what is of another type or out of range.
 
@@ -53,6 +55,7 @@ class VolumeSummary:
     bytes_on_disk: int = held(BYTES, 0)
     bytes_in_memory: int = held(BYTES, 0)
     provenance: Mapping = field(default_factory=dict, metadata={"check": MAPPING})
+    boxes: int = held(BOXES, 1)
 
     def __post_init__(self) -> None:
         hold(self)
@@ -63,8 +66,9 @@ class VolumeSummary:
         """Summary of a volume that is loaded, from a file of so many bytes."""
         size = volume.density.nbytes + volume.features.nbytes
         return cls(
-            volume.shape, volume.degree, volume.box, volume.activation, bytes_on_disk, size, dict(volume.provenance)
-        )
+            volume.shape, volume.degree, volume.box, volume.activation, bytes_on_disk, size, dict(volume.provenance),
+            volume.boxes,
+        )  # fmt: skip
 
     def record(self) -> dict:
         """Summary as plain numbers, texts and lists, for printing."""

@@ -30,6 +30,17 @@ def huber_slope(x):
 
 
 @ti.func
+def charbonnier(x):
+    """Charbonnier's function (1994): 2 (sqrt(1 + x^2) - 1), smooth everywhere, like 2 |x| far out."""
+    return 2.0 * x * x / (1.0 + ti.sqrt(1.0 + x * x))
+
+
+@ti.func
+def charbonnier_slope(x):
+    return 2.0 * x / ti.sqrt(1.0 + x * x)
+
+
+@ti.func
 def counts(rays: ti.template(), r):
     """Whether ray r has a target: no mask takes its pixel out."""
     return rays.target[r][3] >= 0.0

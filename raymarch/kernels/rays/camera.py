@@ -101,10 +101,18 @@ def shuffled(i, n, key):
     return x
 
 
+@ti.func
+def drawn_tile(store: ti.template(), tile, listed, tiles, step, seed):
+    """Number of the store's tile that is the `tile`-th of a step."""
+    drawn = ti.cast(step, ti.i64) * tiles + tile
+    epoch, place = ti.cast(drawn // listed, ti.i32), ti.cast(drawn % listed, ti.i32)
+    return store.list[shuffled(place, listed, ti.cast(hash_u32(seed, epoch, 0), ti.i32))]
+
+
 @ti.kernel
 def draw_tiles(
     rays: ti.template(), store: ti.template(),  # RayFields (tile * pixel,), StoreFields
-    listed: int, tiles: int, step: int, seed: int,
+    listed: int, tiles: int, step: int, seed: int, near: float,  # near plane [world unit]
 ):  # fmt: skip
     """Random tiles: fill the buffer with `tiles` out of the `listed` ones, each once before any comes again.
 
@@ -113,14 +121,12 @@ def draw_tiles(
     for r in range(tiles * store.tile * store.tile):
         area = store.tile * store.tile
         tile, within = r // area, r % area
-        drawn = ti.cast(step, ti.i64) * tiles + tile
-        epoch, place = ti.cast(drawn // listed, ti.i32), ti.cast(drawn % listed, ti.i32)
-        chosen = store.list[shuffled(place, listed, ti.cast(hash_u32(seed, epoch, 0), ti.i32))]
+        chosen = drawn_tile(store, tile, listed, tiles, step, seed)
         view, row, column = corner_of(store, chosen)
         row += within // store.tile
         column += within % store.tile
         origin, direction = pixel_ray(store.pose[view], store.lens[view], column + 0.5, row + 0.5)
-        rays.origin[r], rays.direction[r] = origin, direction
+        rays.origin[r], rays.direction[r] = origin + near * direction, direction
         target = ti.cast(store.pixels[pixel_of(store, view, row, column)], float) / 255.0
         for c in ti.static(range(3)):
             target[c] = (target[c] - store.exposure[view][3 + c]) / store.exposure[view][c]

@@ -1,0 +1,51 @@
+"""Photometric sums on the device: what exposures and the background are told from, added up over the steps of a fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import taichi as ti
+
+from raymarch.device.owner import Owner
+from raymarch.kernels.fit.photometry import BEHIND, MOMENTS, NUMBERS
+
+
+@dataclass(frozen=True, eq=False)
+class PhotometryFields:
+    """Device fields of `PhotometricSums`; the last two are one step's, tile by tile."""
+
+    moments: ti.Field
+    behind: ti.Field
+    of_tile: ti.Field
+    view_of_tile: ti.Field
+
+
+class PhotometricSums(Owner[PhotometryFields]):
+    """Photometric sums of so many views over steps of so many tiles, freed by `close`; all 0 to begin with."""
+
+    name = "these photometric sums"
+
+    def __init__(self, views: int, tiles: int):
+        self._views = views
+        self._own((), self._build, lambda room: 8 * (room[0] * MOMENTS + room[1] * (NUMBERS + 1)), room=(views, tiles))
+        self.fields.moments.fill(0)
+        self.fields.behind.fill(0)
+
+    @staticmethod
+    def _build(room: tuple[int, ...]) -> tuple[ti.FieldsBuilder, PhotometryFields]:
+        tree = ti.FieldsBuilder()
+        f = PhotometryFields(ti.field(ti.f64), ti.field(ti.f64), ti.field(ti.f64), ti.field(ti.i32))
+        tree.dense(ti.ij, (room[0], MOMENTS)).place(f.moments)
+        tree.dense(ti.i, BEHIND).place(f.behind)
+        tree.dense(ti.ij, (room[1], NUMBERS)).place(f.of_tile)
+        tree.dense(ti.i, room[1]).place(f.view_of_tile)
+        return tree, f
+
+    def take(self, keep: float) -> tuple[np.ndarray, np.ndarray]:
+        """Moments (view, 5, channel), of which the share `keep` goes on counting, and (2, channel) of the background,
+        which begin anew."""
+        moments, behind = self.fields.moments.to_numpy(), self.fields.behind.to_numpy()
+        self.fields.moments.from_numpy(keep * moments)
+        self.fields.behind.fill(0)
+        return moments[: self._views].reshape(-1, 5, 3), behind.reshape(2, 3)

@@ -1,0 +1,94 @@
+"""Exposures of the views and a constant background, in closed form from the rays of the steps, as the volume comes."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import numpy as np
+import taichi as ti
+
+from raymarch.data.exposure import NEUTRAL_EXPOSURE, exposures_of, gauged
+from raymarch.data.views import Views
+from raymarch.device.image_store import ImageStore
+from raymarch.device.owner import Closing
+from raymarch.device.photometry_sums import PhotometricSums
+from raymarch.device.ray_buffer import RayBuffer
+from raymarch.fitting.settings import FitSettings
+from raymarch.kernels.fit.photometry import add_photometry
+
+log = logging.getLogger(__name__)
+
+EVERY = 25  # steps between two updates
+FIRST = 25  # steps before exposures: what a volume has taken for its own by then it gives back slowly
+KEPT = 0.5  # of the sums, over an update: those of an older volume fade
+RIDGE = (1.0, 100.0)  # pixels' worth of a gain of 1, of an offset of 0: blur lowers gains and lifts offsets
+ROBUST = 0.1  # residual from which on a pixel counts less [display value]
+BACKGROUND_RIDGE = 1.0  # rays' worth of the background staying as it is
+
+
+class Photometry(Closing):
+    """Photometric state of a fit: exposures (view, 6) and background (3,); owns sums on the device until `close`.
+
+    Where settings ask for neither it holds nothing and both stay as they are.
+    """
+
+    def __init__(self, store: ImageStore, views: Views, settings: FitSettings, tiles: int):
+        self._store, self._views, self._settings, self._tiles = store, views, settings, tiles
+        self.exposures = np.tile(NEUTRAL_EXPOSURE, (len(views), 1))
+        self.background = views.background
+        self._learns = settings.learn_background and not views.has_alpha
+        if settings.learn_background and views.has_alpha:
+            log.warning("images with alpha say themselves where the background is; it is not learned")
+        if self._learns:
+            self.background = mean_colour(views)
+        active = settings.exposure or self._learns
+        self._sums = PhotometricSums(len(views), tiles) if active else None
+
+    @property
+    def behind(self) -> ti.Vector:
+        """The background as kernels take it."""
+        return ti.Vector(list(self.background))
+
+    def close(self) -> None:
+        """Free the device memory."""
+        if self._sums is not None:
+            self._sums.close()
+
+    def look(self, buffer: RayBuffer, step: int) -> None:
+        """Take in the rays of a step as they were rendered; every so often let exposures and background follow."""
+        if self._sums is None:
+            return
+        store = self._store
+        call = (store.views, store.listed, self._tiles, step, self._settings.seed, self.behind, ROBUST)
+        add_photometry(buffer.fields, store.fields, self._sums.fields, *call)
+        if (step + 1) % EVERY == 0:
+            moments, behind = self._sums.take(KEPT if step + 1 >= FIRST else 0.0)
+            if self._learns:
+                self.background = stepped(self.background, behind)
+            if self._settings.exposure and step + 1 >= FIRST:
+                self.exposures = gauged(exposures_of(moments, RIDGE))
+                self._store.set_exposures(self.exposures)
+
+    def record(self) -> dict[str, Any]:
+        """What was found, in plain numbers, for a volume's provenance."""
+        if not self._settings.exposure:
+            return {}
+        fitted = zip(self._views.names, self.exposures.round(5).tolist(), strict=True)
+        return {"exposures": [[name, *numbers] for name, numbers in fitted]}
+
+
+def mean_colour(views: Views) -> tuple[float, float, float]:
+    """Mean colour of the images, 0..1: where a learned background starts."""
+    red, green, blue = np.mean([views.rgb(i)[::4, ::4].mean((0, 1)) for i in range(len(views))], axis=0).tolist()
+    return red, green, blue
+
+
+def stepped(background: tuple[float, float, float], sums: np.ndarray) -> tuple[float, float, float]:
+    """Background after a Newton step, within 0..1.
+
+    The image is linear in it, with the slope T, so the loss has the slope sum w T (image - truth) and the second
+    derivative sum w T^2; `sums` (2, 3) are these two.
+    """
+    red, green, blue = np.clip(np.asarray(background) - sums[0] / (sums[1] + BACKGROUND_RIDGE), 0, 1).tolist()
+    return red, green, blue

@@ -1,0 +1,56 @@
+"""Sums over a step's rays that tell exposures and the background; in fixed order, the same on any number of threads."""
+
+import taichi as ti
+
+from raymarch.kernels.fit.losses import counts, truth
+from raymarch.kernels.rays.camera import corner_of, drawn_tile
+
+MOMENTS = 15  # a view: weight, x, y, x^2 and x y in each channel
+BEHIND = 6  # weight T (image - truth) and weight T^2 in each channel
+NUMBERS = MOMENTS + BEHIND
+DARK, BRIGHT = 0.5 / 255, 254.5 / 255  # beyond, a pixel is clipped
+OPAQUE = 0.999
+
+
+@ti.kernel
+def add_photometry(
+    rays: ti.template(), store: ti.template(), sums: ti.template(),  # RayFields, StoreFields, PhotometryFields
+    views: int, listed: int, tiles: int, step: int, seed: int,
+    background: ti.math.vec3, robust: float,  # [display value]
+):  # fmt: skip
+    """sums.moments += those of what was rendered (x) and seen (y) by each view; sums.behind += those of all rays.
+
+    Weights are Huber's of the residual; a channel that is clipped in the image tells no exposure.
+    """
+    for tile in range(tiles):
+        area = store.tile * store.tile
+        view = corner_of(store, drawn_tile(store, tile, listed, tiles, step, seed))[0]
+        sums.view_of_tile[tile] = view
+        total = ti.Vector.zero(ti.f64, NUMBERS)
+        for r in range(tile * area, tile * area + area):
+            T, alpha = rays.image[r][3], rays.target[r][3]
+            for c in ti.static(range(3)):
+                gain, offset = store.exposure[view][c], store.exposure[view][3 + c]
+                x, y = rays.image[r][c], gain * rays.target[r][c] + offset
+                if alpha > OPAQUE and DARK < y < BRIGHT:
+                    w = 1.0 / ti.max(ti.abs(gain * x + offset - y) / robust, 1.0)
+                    of_pixel = ti.Vector([w, w * x, w * y, w * x * x, w * x * y])
+                    for k in ti.static(range(5)):
+                        total[3 * k + c] += ti.cast(of_pixel[k], ti.f64)
+                if counts(rays, r):
+                    d = x - truth(rays, r, background)[c]
+                    w = 1.0 / ti.max(ti.abs(d) / robust, 1.0)
+                    total[MOMENTS + c] += ti.cast(w * T * d, ti.f64)
+                    total[MOMENTS + 3 + c] += ti.cast(w * T * T, ti.f64)
+        for k in ti.static(range(NUMBERS)):
+            sums.of_tile[tile, k] = total[k]
+    for view in range(views):
+        for tile in range(tiles):
+            if sums.view_of_tile[tile] == view:
+                for k in range(MOMENTS):
+                    sums.moments[view, k] += sums.of_tile[tile, k]
+    for k in range(BEHIND):
+        total = sums.behind[k]
+        for tile in range(tiles):
+            total += sums.of_tile[tile, MOMENTS + k]
+        sums.behind[k] = total

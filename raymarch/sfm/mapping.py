@@ -1,0 +1,132 @@
+"""Structure from motion by COLMAP: features, matches, the largest reconstruction, its gauge. Runs in the worker only.
+
+pycolmap and Pillow must not meet in one process: both bring a zlib, and what calls the other's corrupts memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from raymarch.sfm.messages import Messages
+
+NEIGHBOURS = 10  # of a photograph in a sequence, before and after; further ones at powers of two
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """Attempt at a reconstruction: what differs from the first.
+
+    Attributes:
+        name: what is said of it.
+        easier: half as many inliers and smaller angles are enough to begin and to go on.
+        weaker: features of less contrast, twice as many, and matches sought along epipolar lines.
+        shaped: features of an affine shape, pooled over sizes; many times slower.
+        every_pair: all pairs are compared, whatever was asked.
+    """
+
+    name: str
+    easier: bool = False
+    weaker: bool = False
+    shaped: bool = False
+    every_pair: bool = False
+
+    @property
+    def same_features(self) -> bool:
+        """Whether features and matches of the attempt before serve this one."""
+        return not (self.weaker or self.shaped or self.every_pair)
+
+
+FIRST = Attempt("")
+SECOND = Attempt("fewer matches being enough", easier=True)
+THIRD = Attempt("more and weaker features", easier=True, weaker=True)
+FOURTH = Attempt("features of an affine shape", easier=True, weaker=True, shaped=True)
+SEQUENCE_MISSED = Attempt("all pairs compared", easier=True, every_pair=True)
+
+
+def extract(pc: Any, job: dict, database: Path, attempt: Attempt, messages: Messages) -> None:
+    """Features of all photographs, those with one camera together, in a new database."""
+    options = pc.FeatureExtractionOptions()
+    options.num_threads, options.max_image_size = job["threads"], job["max_size"]
+    options.sift.max_num_features = job["features"] * (2 if attempt.weaker else 1)
+    if attempt.weaker:
+        options.sift.peak_threshold /= 3
+    options.sift.estimate_affine_shape = options.sift.domain_size_pooling = attempt.shaped
+    reading = pc.ImageReaderOptions()
+    reading.camera_model = job["start_model"]
+    alone = [name for group in job["groups"] if len(group) == 1 for name in group]
+    calls = [(alone, pc.CameraMode.PER_IMAGE)] if alone else []
+    calls += [(group, pc.CameraMode.SINGLE) for group in job["groups"] if len(group) > 1]
+    with messages.watched(database, "keypoints", "features", sum(map(len, job["groups"]))):
+        for names, mode in calls:
+            pc.extract_features(
+                database, job["images"], image_names=names, camera_mode=mode, reader_options=reading,
+                extraction_options=options, device=pc.Device.cpu,
+            )  # fmt: skip
+
+
+def match(pc: Any, job: dict, database: Path, attempt: Attempt, messages: Messages) -> None:
+    """Matches between pairs of photographs, those kept that one geometry explains."""
+    options, geometry = pc.FeatureMatchingOptions(), pc.TwoViewGeometryOptions()
+    options.num_threads, options.guided_matching = job["threads"], attempt.weaker
+    geometry.ransac.random_seed = job["seed"]
+    more: dict = {"matching_options": options, "verification_options": geometry, "device": pc.Device.cpu}
+    count = sum(map(len, job["groups"]))
+    if job["matching"] == "exhaustive" or attempt.every_pair:
+        with messages.watched(database, "two_view_geometries", "matching", count * (count - 1) // 2):
+            pc.match_exhaustive(database, **more)
+        return
+    pairing = pc.SequentialPairingOptions()
+    pairing.overlap, pairing.quadratic_overlap, pairing.loop_detection = NEIGHBOURS, True, False
+    apart = {*range(1, NEIGHBOURS + 1), *(1 << power for power in range(NEIGHBOURS))}
+    with messages.watched(database, "two_view_geometries", "matching", sum(max(count - n, 0) for n in apart)):
+        pc.match_sequential(database, pairing_options=pairing, **more)
+
+
+def map_cameras(pc: Any, job: dict, database: Path, folder: Path, attempt: Attempt, messages: Messages) -> list:
+    """Reconstructions that hang together, the largest first."""
+    options = pc.IncrementalPipelineOptions()
+    options.min_model_size, options.random_seed, options.num_threads = 3, job["seed"], job["threads"]
+    options.ba_refine_principal_point = False
+    if attempt.easier:
+        options.mapper.init_min_num_inliers, options.mapper.init_min_tri_angle = 50, 6.0
+        options.mapper.abs_pose_min_num_inliers, options.mapper.abs_pose_min_inlier_ratio = 15, 0.15
+        options.min_num_matches = 10
+    count = sum(map(len, job["groups"]))
+    registered = [0]
+
+    def begun() -> None:
+        registered[0] = 2
+        messages.show("registered", 2, count)
+
+    def another() -> None:
+        registered[0] += 1
+        messages.show("registered", min(registered[0], count), count)
+
+    folder.mkdir()
+    models = pc.incremental_mapping(
+        database, job["images"], folder, options=options, initial_image_pair_callback=begun, next_image_callback=another
+    )
+    return sorted(models.values(), key=lambda model: (-model.num_reg_images(), -model.num_points3D()))
+
+
+def refine_lenses(pc: Any, job: dict, model: Any) -> None:
+    """Lens that was asked for, in place of the simple radial one: few numbers find a beginning, more are finer."""
+    final = pc.CameraModelId.__members__[job["model"]]
+    counts: dict[int, int] = {}
+    for image in model.images.values():
+        counts[image.camera_id] = counts.get(image.camera_id, 0) + image.has_pose
+    moved = False
+    for number, camera in model.cameras.items():
+        if camera.model_name == "SIMPLE_RADIAL" != job["model"] and counts.get(number, 0) >= job["lens_from"]:
+            f, cx, cy, k = camera.params
+            camera.model = final
+            camera.params = [f, cx, cy, k, 0] if job["model"] == "RADIAL" else [f, f, cx, cy, k, 0, 0, 0]
+            moved = True
+    if moved:
+        options = pc.BundleAdjustmentOptions()
+        options.refine_principal_point = options.print_summary = False
+        options.ceres.solver_options.num_threads = job["threads"]
+        pc.bundle_adjustment(model, options)
+        model.update_point_3d_errors()

@@ -1,0 +1,179 @@
+"""Photographs of a folder: which of them can be used, and upright copies of those."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from PIL import Image, ImageOps
+
+from raymarch.errors import RaymarchError, one_line
+from raymarch.io.files.limits import require_folder
+from raymarch.io.images.decode import WORKERS
+from raymarch.io.images.header import FORMATS, MOST_PIXELS, ORIENTATION, SUFFIXES
+
+MOST = 20_000  # photographs
+MOST_ENTRIES = 200_000  # files and folders that are looked at for them
+UNREAD = (".heic", ".heif", ".avif", ".jp2", ".dng", ".cr2", ".cr3", ".nef", ".arw", ".raf", ".gif", ".exr")
+AS_THEY_ARE = ("JPEG", "PNG", "TIFF", "BMP")  # formats that COLMAP reads
+LOSSLESS_ENOUGH = {"quality": 97, "subsampling": 0}  # of a JPEG that is turned
+EXIF_DETAILS, MAKER, MODEL, FOCAL = 0x8769, 0x010F, 0x0110, 0x920A  # tags
+
+
+@dataclass(frozen=True)
+class Photograph:
+    """Photograph: its name in the set, a path with slashes; where it came from; and which camera it was taken with."""
+
+    name: str
+    source: str
+    camera: tuple
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Photograph without a camera: its name within the folder of photographs, and why."""
+
+    name: str
+    why: str
+
+
+def copy_photographs(
+    folder: Path, target: Path, follow_links: bool = False, show: Callable[[str, int, int], None] = lambda *_: None
+) -> tuple[list[Photograph], list[LeftOut]]:
+    """Upright copies of a folder's photographs in `target`, and which were left out: unreadable, twice there.
+
+    A file is copied byte by byte; but one that EXIF says to turn, or of a format that COLMAP does not read, is written
+    anew, turned and without that tag, so that whoever reads it sees what the camera found for it saw. Folders in the
+    folder are looked into; links that lead out of it are not followed, unless `follow_links`.
+
+    Raises RaymarchError where there are none, or too many.
+    """
+    files = list_photographs(folder)
+    root = folder.resolve()
+
+    def one(path: Path) -> tuple[Photograph | LeftOut, str]:
+        name = path.relative_to(folder).as_posix()
+        try:
+            return _copied(path, name, root, target, follow_links)
+        except RaymarchError as error:
+            return LeftOut(name, str(error)), ""
+
+    found = []
+    pool = ThreadPoolExecutor(WORKERS)
+    try:
+        for kept in pool.map(one, files):
+            found.append(kept)
+            show("photographs", len(found), len(files))
+    finally:
+        pool.shutdown(cancel_futures=True)
+    return _without_doubles(found, target)
+
+
+def list_photographs(folder: Path) -> list[Path]:
+    """Image files of a folder and of those in it, sorted by name; hidden ones and links to folders are not looked at.
+
+    Raises RaymarchError where there are fewer than three, or too many.
+    """
+    require_folder(folder)
+    files = sorted(path for path in _walk(folder) if path.suffix.lower() in (*SUFFIXES, *UNREAD))
+    if not files:
+        raise RaymarchError(f"{folder}: has no photographs, want some of {', '.join(SUFFIXES)}; check the path")
+    if len(files) < 3:
+        raise RaymarchError(f"{folder}: has {len(files)} photographs, want 3 or more that overlap; take more")
+    if len(files) > MOST:
+        raise RaymarchError(f"{folder}: has {len(files):,} photographs, want at most {MOST:,}; take fewer")
+    return files
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    seen = 0
+
+    def failed(error: OSError) -> None:
+        raise RaymarchError(f"{error.filename}: cannot be looked at ({one_line(error)}); check its permissions")
+
+    for place, folders, names in os.walk(folder, onerror=failed):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        seen += len(folders) + len(names)
+        if seen > MOST_ENTRIES:
+            raise RaymarchError(f"{folder}: has over {MOST_ENTRIES:,} files, want a folder of photographs; name one")
+        yield from (Path(place) / name for name in names if not name.startswith("."))
+
+
+def _copied(path: Path, name: str, root: Path, target: Path, follow_links: bool) -> tuple[Photograph, str]:
+    """A photograph that was copied, and a digest of its file; RaymarchError with why it could not be."""
+    if not name.isprintable() or len(name) > 1000:
+        raise RaymarchError("its name is not printable; rename it")
+    try:
+        inside = path.resolve(strict=True).is_relative_to(root)
+    except (OSError, RuntimeError) as error:
+        raise RaymarchError(f"unreadable: {one_line(error)}") from None
+    if not inside and not follow_links:
+        raise RaymarchError("a link that leads out of the folder; --follow-links (follow_links=True) reads it")
+    if not path.is_file():
+        raise RaymarchError("no file")
+    if path.suffix.lower() in UNREAD:
+        raise RaymarchError(f"{path.suffix.lower()} is not read; export it as JPEG or PNG")
+    try:
+        return _written(path, name, target)
+    except RaymarchError:
+        raise
+    except OSError as error:
+        if error.filename and Path(error.filename).is_relative_to(target):
+            raise RaymarchError(f"cannot be copied: {one_line(error)}") from None
+        raise RaymarchError(f"unreadable: {one_line(error) if error.errno else 'no image, or damaged'}") from None
+    except Exception as error:  # Pillow's readers raise anything for damaged files
+        raise RaymarchError(f"unreadable: {one_line(error)[:100]}") from None
+
+
+def _written(path: Path, name: str, target: Path) -> tuple[Photograph, str]:
+    with Image.open(path, formats=FORMATS) as image:
+        if image.width * image.height > MOST_PIXELS:
+            raise RaymarchError(
+                f"too large: {image.width} x {image.height}, want at most {MOST_PIXELS} pixels; shrink it"
+            )
+        exif, kind, size = image.getexif(), image.format, image.size
+        turned = exif.get(ORIENTATION, 1) in range(2, 9)
+        image.load()  # all of it: a photograph that is cut off is left out here, not in the middle of a fit
+        digest = hashlib.sha256(image.mode.encode() + str(size).encode() + image.tobytes()).hexdigest()
+        if turned or kind not in AS_THEY_ARE:
+            upright = ImageOps.exif_transpose(image)
+            size, form = upright.size, "JPEG" if kind == "JPEG" else "PNG"
+            name = name if form == kind else f"{name}.png"
+            copy = _place(target, name)
+            kept = upright.getexif()
+            kept.pop(ORIENTATION, None)
+            upright.save(copy, form, exif=kept, **(LOSSLESS_ENOUGH if form == "JPEG" else {}))
+        else:
+            shutil.copyfile(path, _place(target, name))
+        details = exif.get_ifd(EXIF_DETAILS)
+    taken_with = (*size, str(exif.get(MAKER, "")), str(exif.get(MODEL, "")), str(details.get(FOCAL, "")))
+    return Photograph(name, str(path), taken_with), digest
+
+
+def _place(target: Path, name: str) -> Path:
+    copy = target / name
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    return copy
+
+
+def _without_doubles(
+    found: Sequence[tuple[Photograph | LeftOut, str]], target: Path
+) -> tuple[list[Photograph], list[LeftOut]]:
+    """Photographs of which none shows the very pixels of another: two of them have no distance between them."""
+    first: dict[str, str] = {}
+    kept, out = [], []
+    for one, digest in found:
+        if isinstance(one, LeftOut):
+            out.append(one)
+        elif digest in first:
+            (target / one.name).unlink(missing_ok=True)
+            out.append(LeftOut(one.name, f"the same picture as {first[digest]}"))
+        else:
+            first[digest] = one.name
+            kept.append(one)
+    return kept, out

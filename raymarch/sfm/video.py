@@ -1,0 +1,108 @@
+"""Frames of a video: so many, evenly over its time, the sharpest near each place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from raymarch.errors import RaymarchError, one_line
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+VIDEOS = (".mp4", ".mov", ".avi", ".mkv", ".webm", ".m4v")
+INSTALL = 'pip install "raymarch[video]"'
+SMALL = 480  # pixels of the longer side, at which sharpness is measured
+QUALITY = 95
+
+
+def import_av() -> ModuleType:
+    """PyAV; a RaymarchError where it is missing."""
+    try:
+        import av
+    except ImportError as error:
+        raise RaymarchError(f"videos need PyAV, which is not installed ({error}); {INSTALL}") from error
+    return av
+
+
+def sharpness(grey: np.ndarray) -> float:
+    """Sharpness of a grey image (height, width): the variance of its Laplacian.
+
+    Example:
+        >>> edge = np.repeat([[0.0, 0, 1, 1]], 4, 0)
+        >>> sharpness(edge) > sharpness(np.repeat([[0.0, 0.3, 0.7, 1]], 4, 0))
+        True
+    """
+    a = np.asarray(grey, float)
+    laplacian = a[:-2, 1:-1] + a[2:, 1:-1] + a[1:-1, :-2] + a[1:-1, 2:] - 4 * a[1:-1, 1:-1]
+    return float(laplacian.var())
+
+
+def write_frames(
+    video: Path, target: Path, count: int, show: Callable[[str, int, int], None] = lambda *_: None
+) -> list[tuple[str, tuple[int, int]]]:
+    """Frames of a video as JPEG files in `target`: names and (width, height).
+
+    The video is cut into `count` spans of equal length, of each of which the sharpest frame is kept; of a short one
+    there are as many as it has frames.
+
+    Raises RaymarchError where PyAV is missing, and where the file is no video that it reads.
+    """
+    av = import_av()
+    written: list[tuple[str, tuple[int, int]]] = []
+    try:
+        with av.open(str(video)) as file:
+            if not file.streams.video:
+                raise RaymarchError(f"{video}: has no moving picture, want a video; check the file")
+            stream = file.streams.video[0]
+            stream.thread_type = "AUTO"
+            for number, image in enumerate(_sharpest(file, stream, count)):
+                name = f"frame_{number:05d}.jpg"
+                target.mkdir(parents=True, exist_ok=True)
+                image.save(target / name, quality=QUALITY, subsampling=0)
+                written.append((name, image.size))
+                show("frames", len(written), count)
+    except (av.error.FFmpegError, ValueError) as error:
+        if isinstance(error, RaymarchError):
+            raise
+        raise RaymarchError(f"{video}: is no video that can be read ({one_line(error)}); convert it to .mp4") from error
+    if len(written) < 3:
+        raise RaymarchError(f"{video}: has {len(written)} frames, want 3 or more; take a longer video")
+    return written
+
+
+def _sharpest(file: Any, stream: Any, count: int) -> Iterator[Image]:
+    """The sharpest frame of each span, upright."""
+    total = stream.frames or 0
+    seconds = float(stream.duration * stream.time_base) if stream.duration else (file.duration or 0) / 1e6
+    best, most, span = None, -1.0, 0
+    for number, frame in enumerate(file.decode(stream)):
+        if total:
+            at = number * count // max(total, 1)
+        elif seconds > 0 and frame.time is not None:
+            at = int(frame.time / seconds * count)
+        else:
+            at = number // 10  # of a stream that does not say how long it is
+        if at > span and best is not None:
+            yield _upright(best)
+            best, most, span = None, -1.0, at
+        sharp = sharpness(_grey(frame))
+        if sharp > most:
+            best, most = frame, sharp
+        span = max(span, at)
+    if best is not None:
+        yield _upright(best)
+
+
+def _grey(frame: Any) -> np.ndarray:
+    scale = min(1.0, SMALL / max(frame.width, frame.height))
+    small = frame.reformat(max(int(frame.width * scale), 3), max(int(frame.height * scale), 3), "gray")
+    return small.to_ndarray()
+
+
+def _upright(frame: Any) -> Image:
+    return frame.to_image().rotate(getattr(frame, "rotation", 0), expand=True)

@@ -1,0 +1,44 @@
+"""Law: what docs/photographs.md shows runs, and the options, settings and scores that it names are there."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from raymarch.cli.evaluate import evaluate
+from raymarch.cli.fit import fit
+from raymarch.evaluation.held_out import Evaluation
+from raymarch.fitting.objective import LOSSES
+from raymarch.fitting.presets import PRESETS
+from raymarch.fitting.settings import FitSettings
+
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "photographs.md"
+TEXT = DOCUMENT.read_text().partition("## 3. Fit")[2]
+BLOCKS = re.findall(r"(?ms)^```(\w+)\n(.*?)^```$", TEXT)
+COMMANDS = [line.split() for language, code in BLOCKS if language == "bash" for line in code.splitlines()]
+OPTIONS = {option for command in (fit, evaluate) for each in command.params for option in each.opts}
+
+
+@pytest.mark.parametrize("code", [code for language, code in BLOCKS if language == "python"])
+def test_a_block_runs(code):
+    exec(code, {})
+
+
+@pytest.mark.parametrize("words", [words for words in COMMANDS if words[1] in ("fit", "evaluate")], ids=" ".join)
+def test_the_options_of_a_command_are_its_own(words):
+    known = {option for each in {"fit": fit, "evaluate": evaluate}[words[1]].params for option in each.opts}
+    assert {word for word in words if word.startswith("--")} <= known
+
+
+def test_what_the_text_names_is_there():
+    assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", TEXT)) <= OPTIONS
+    settings = {each.name for each in fields(FitSettings)}
+    assert set(re.findall(r"`(\w+)=", TEXT)) <= settings
+    assert set(re.findall(r'loss="(\w+)"', TEXT)) <= set(LOSSES)
+    assert set(re.findall(r"--preset (\w+)", TEXT)) <= set(PRESETS)
+    scores = {each.name for each in fields(Evaluation)}
+    assert {"psnr", "ssim", "psnr_halves", "psnr_masked", "ssim_masked", "lpips", "masked_by"} <= scores
+    assert PRESETS["photos"].exposure and PRESETS["photos"].loss == "squared"

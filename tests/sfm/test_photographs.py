@@ -1,0 +1,292 @@
+"""Laws of photographs: copies are upright and nothing else is changed, who is left out is told why, no file is lost."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image, ImageOps
+
+import raymarch as rm
+from raymarch.io.files.strict_json import read_json
+from raymarch.sfm import child, find
+from raymarch.sfm.photographs import ORIENTATION, copy_photographs
+from raymarch.sfm.place import PARTS
+
+RNG = np.random.default_rng(0)
+RESULT = {
+    "world_from_sfm": np.diag([2.0, 2, 2, 1]).tolist(),
+    "sfm_from_world": np.diag([0.5, 0.5, 0.5, 1]).tolist(),
+    "up": "mean", "centre": "there", "points": 7, "error": 0.5, "attempts": [],
+    "cameras": [{"model": "OPENCV", "width": 8, "height": 6, "params": [9.0]}],
+}  # fmt: skip
+
+
+def photo(path, size=(8, 6), **options):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(RNG.integers(0, 255, (size[1], size[0], 3), dtype=np.uint8)).save(path, **options)
+    return path
+
+
+def turned(way):
+    exif = Image.Exif()
+    exif[ORIENTATION] = way
+    return exif
+
+
+@pytest.fixture
+def photos(tmp_path):
+    folder = tmp_path / "photos"
+    for i in range(3):
+        photo(folder / f"{i}.png")
+    return folder
+
+
+def finder(monkeypatch, seen=None, **changes):
+    """`find_cameras` with a worker that finds the first photographs; `seen` gets its jobs."""
+
+    def work(folder, job, show, until):
+        names = sorted(name for group in job["groups"] for name in group)
+        if seen is not None:
+            seen.append(job)
+        sparse = folder.parent / "set" / "sparse" / "0"
+        sparse.mkdir(parents=True)
+        (sparse / "cameras.bin").write_bytes(b"new")
+        left = [{"name": name, "why": "matches no other photograph"} for name in names[3:]]
+        return {**RESULT, "registered": names[:3], "left_out": left, **changes}
+
+    monkeypatch.setattr(find, "require_pycolmap", lambda: None)
+    monkeypatch.setattr(find, "run_worker", work)
+    return rm.find_cameras
+
+
+@pytest.mark.parametrize("way", range(1, 9))
+@pytest.mark.parametrize("suffix", ["png", "jpg", "tiff", "webp"])
+def test_copies_are_upright_for_who_applies_exif_and_for_who_does_not(suffix, way, tmp_path):
+    folder = tmp_path / "photos"
+    lossless = {"lossless": True} if suffix == "webp" else {"quality": 95} if suffix == "jpg" else {}
+    for i in range(3):
+        photo(folder / f"{i}.{suffix}", exif=turned(way), **lossless)
+    kept, left_out = copy_photographs(folder, tmp_path / "set")
+    assert len(kept) == 3 and not left_out
+    for i, one in enumerate(kept):
+        with Image.open(folder / f"{i}.{suffix}") as image:
+            image.load()
+            upright = np.asarray(ImageOps.exif_transpose(image), float)
+        with Image.open(tmp_path / "set" / one.name) as copy:
+            assert copy.getexif().get(ORIENTATION, 1) == 1 and copy.format in ("PNG", "JPEG", "TIFF")
+            assert one.camera[:2] == copy.size
+            np.testing.assert_allclose(np.asarray(copy, float), upright, atol=8 if suffix == "jpg" else 0)
+
+
+def test_upright_files_are_copied_byte_by_byte_with_their_folders(tmp_path):
+    folder = tmp_path / "photos"
+    files = [photo(folder / name) for name in ("a b.jpg", "left/1.JPG", "left/é.png")]
+    photo(folder / ".hidden" / "1.png"), photo(folder / "._1.png")
+    kept, left_out = copy_photographs(folder, tmp_path / "set")
+    assert {one.name for one in kept} == {"a b.jpg", "left/1.JPG", "left/é.png"} and not left_out
+    for file in files:
+        assert (tmp_path / "set" / file.relative_to(folder)).read_bytes() == file.read_bytes()
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[:100])
+
+
+def bomb(path):
+    Image.new("1", (9000, 9000)).save(path)
+
+
+SPOILT = {
+    "cut off": (cut, "unreadable"),
+    "empty": (lambda path: path.write_bytes(b""), "unreadable"),
+    "text": (lambda path: path.write_text("<html>"), "unreadable"),
+    "a folder": (lambda path: (path.unlink(), path.mkdir()), None),
+    "too large": (bomb, "too large: 9000 x 9000"),
+    "a dead link": (lambda path: (path.unlink(), path.symlink_to("none.png")), "unreadable"),
+    "a link in a circle": (lambda path: (path.unlink(), path.symlink_to(path.name)), "unreadable"),
+    "a link outside": (lambda path: (path.unlink(), path.symlink_to(path.parents[1] / "secret.png")), "leads out"),
+    "no photograph": (lambda path: path.rename(path.with_suffix(".heic")), ".heic is not read"),
+    "twice there": (lambda path: path.write_bytes((path.parent / "0.png").read_bytes()), "the same picture as 0.png"),
+}
+
+
+@pytest.mark.parametrize("what", SPOILT)
+def test_a_spoilt_photograph_is_left_out_and_told_why(what, photos, tmp_path):
+    photo(tmp_path / "secret.png")
+    photo(photos / "9.png")
+    spoil, why = SPOILT[what]
+    spoil(photos / "9.png")
+    kept, left_out = copy_photographs(photos, tmp_path / "set")
+    assert [one.name for one in kept] == ["0.png", "1.png", "2.png"]
+    assert [why in one.why for one in left_out] == ([True] if why else [])
+    assert sorted(p.name for p in (tmp_path / "set").iterdir()) == ["0.png", "1.png", "2.png"]
+
+
+def test_links_are_followed_where_asked(photos, tmp_path):
+    (photos / "9.png").symlink_to(photo(tmp_path / "other.png"))
+    assert len(copy_photographs(photos, tmp_path / "set", follow_links=True)[0]) == 4
+
+
+def missing(folder):
+    return folder / "none"
+
+
+def two(folder):
+    (folder / "2.png").unlink()
+    return folder
+
+
+def nothing(folder):
+    (folder / "in").mkdir()
+    return folder / "in"
+
+
+def damaged(folder):
+    cut(folder / "2.png")
+    return folder
+
+
+def lone(folder):
+    return folder / "0.png"
+
+
+def flat_copies(folder):
+    for i in (1, 2):
+        (folder / f"{i}.png").write_bytes((folder / "0.png").read_bytes())
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("spoil", "out", "said"),
+    [
+        (missing, "set", "no such folder"),
+        (two, "set", "has 2 photographs, want 3 or more"),
+        (nothing, "set", "has no photographs"),
+        (damaged, "set", "2 of 3 photographs can be used (2.png: unreadable"),
+        (flat_copies, "set", "1 of 3 photographs can be used (1.png: the same picture as 0.png"),
+        (lone, "set", "is a file, want a folder of photographs, or a video"),
+        (lambda folder: folder, "photos/set", "lies in the photographs' folder"),
+        (lambda folder: folder, "photos", "lies in the photographs' folder"),
+        (lambda folder: folder, ".", "holds the photographs themselves"),
+        (lambda folder: folder, "none/set", "there is no folder"),
+        (lambda folder: folder, "file", "is a file, want the name of a folder"),
+        (lambda folder: folder, "full", "is there already"),
+    ],
+)
+def test_what_cannot_be_is_one_line_and_nothing_is_touched(spoil, out, said, photos, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine").write_text("mine")
+    source = spoil(photos)
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(rm.RaymarchError) as caught:
+        finder(monkeypatch)(source, tmp_path / out)
+    assert said in str(caught.value) and "\n" not in str(caught.value)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_set_and_its_record_are_written(photos, tmp_path, monkeypatch):
+    photo(photos / "3.png"), cut(photo(photos / "4.png"))
+    found = finder(monkeypatch)(photos, tmp_path / "set", seed=5)
+    assert found.registered == ("0.png", "1.png", "2.png") and found.photos == 5
+    assert [one.name for one in found.left_out] == ["3.png", "4.png"]
+    assert sorted(p.name for p in (tmp_path / "set").iterdir()) == sorted(PARTS)
+    assert sorted(p.name for p in (tmp_path / "set/images").iterdir()) == list(found.registered)
+    told = read_json(tmp_path / "set/cameras.json")
+    assert told["registered"] == 3 and told["settings"]["seed"] == 5
+    np.testing.assert_allclose(np.array(told["world_from_sfm"]) @ told["sfm_from_world"], np.eye(4))
+    assert set(found.record()) >= {"registered", "photos", "left_out", "seconds", "model", "error"}
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["photos", "set"]
+
+
+def test_an_older_set_is_replaced_where_asked_and_what_is_beside_it_stays(photos, tmp_path, monkeypatch):
+    call = finder(monkeypatch)
+    call(photos, tmp_path / "set")
+    (tmp_path / "set" / "statue.h5").write_text("mine")
+    (tmp_path / "set/sparse/0/old.bin").write_text("old")
+    with pytest.raises(rm.RaymarchError, match="is there already"):
+        call(photos, tmp_path / "set")
+    call(photos, tmp_path / "set", overwrite=True)
+    assert sorted(p.name for p in (tmp_path / "set").iterdir()) == sorted([*PARTS, "statue.h5"])
+    assert [p.name for p in (tmp_path / "set/sparse/0").iterdir()] == ["cameras.bin"]
+
+
+def test_a_folder_of_somebody_else_is_not_replaced_even_where_asked(photos, tmp_path, monkeypatch):
+    (tmp_path / "home/images").mkdir(parents=True)
+    with pytest.raises(rm.RaymarchError, match="is no image set that raymarch cameras wrote"):
+        finder(monkeypatch)(photos, tmp_path / "home", overwrite=True)
+    assert (tmp_path / "home/images").is_dir()
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), rm.RaymarchError("no"), OSError(28, "No space left on device")])
+def test_nothing_is_left_of_what_is_interrupted(error, photos, tmp_path, monkeypatch):
+    def fail(*_):
+        raise error
+
+    call = finder(monkeypatch)
+    monkeypatch.setattr(find, "run_worker", fail)
+    with pytest.raises((KeyboardInterrupt, rm.RaymarchError)):
+        call(photos, tmp_path / "set")
+    assert [p.name for p in tmp_path.iterdir()] == ["photos"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "names", "groups"),
+    [
+        ({}, ["a.png", "b.png", "c.png"], 1),
+        ({"camera": "each"}, ["a.png", "b.png", "c.png"], 3),
+        ({"camera": "folder"}, ["l/a.png", "l/b.png", "r/a.png"], 2),
+        ({"camera": "one"}, ["l/a.png", "l/b.png", "r/a.png"], 1),
+    ],
+)
+def test_who_shares_a_camera(settings, names, groups, tmp_path, monkeypatch):
+    jobs = []
+    for name in names:
+        photo(tmp_path / "photos" / name)
+    finder(monkeypatch, jobs)(tmp_path / "photos", tmp_path / "set", **settings)
+    assert len(jobs[0]["groups"]) == groups and jobs[0]["matching"] == "exhaustive"
+
+
+def test_photographs_of_two_sizes_have_two_cameras(photos, tmp_path, monkeypatch):
+    jobs = []
+    photo(photos / "wide.png", (10, 6))
+    finder(monkeypatch, jobs)(photos, tmp_path / "set", camera="one")
+    assert sorted(map(len, jobs[0]["groups"])) == [1, 3]
+
+
+def test_many_photographs_are_compared_with_their_neighbours(photos, tmp_path, monkeypatch):
+    jobs = []
+    monkeypatch.setattr(find, "MOST_EXHAUSTIVE", 2)
+    call = finder(monkeypatch, jobs)
+    call(photos, tmp_path / "set")
+    call(photos, tmp_path / "other", matching="exhaustive", threads=1, lens="opencv")
+    assert [job["matching"] for job in jobs] == ["sequential", "exhaustive"]
+    assert (jobs[1]["threads"], jobs[1]["model"], jobs[1]["lens_from"]) == (1, "OPENCV", 0)
+
+
+def test_a_missing_extra_is_named(photos, tmp_path, monkeypatch):
+    monkeypatch.setattr(child.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(rm.RaymarchError, match=r'pip install "raymarch\[sfm\]"'):
+        rm.find_cameras(photos, tmp_path / "set")
+
+
+def test_an_old_pycolmap_is_refused(monkeypatch):
+    monkeypatch.setattr(child.importlib.util, "find_spec", lambda name: name)
+    monkeypatch.setattr(child.importlib.metadata, "version", lambda name: "4.1.0")
+    with pytest.raises(rm.RaymarchError, match=r"pycolmap is 4\.1\.0, want 4\.1\.1"):
+        child.require_pycolmap()
+
+
+def test_videos_name_their_extra(tmp_path, monkeypatch):
+    (tmp_path / "walk.mp4").write_bytes(b"")
+    monkeypatch.setattr(find, "require_pycolmap", lambda: None)
+    monkeypatch.setitem(sys.modules, "av", None)
+    with pytest.raises(rm.RaymarchError, match=r'pip install "raymarch\[video\]"'):
+        rm.find_cameras(tmp_path / "walk.mp4", tmp_path / "set")
+
+
+def test_fitting_photographs_without_cameras_says_what_finds_them(photos):
+    with pytest.raises(rm.RaymarchError, match="raymarch cameras PHOTOS --out SET"):
+        rm.load_views(photos)
