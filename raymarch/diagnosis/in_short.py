@@ -12,9 +12,9 @@ from raymarch.diagnosis.epipolar import agreeing, nearness, poses_of, sight
 from raymarch.diagnosis.finding import Finding
 from raymarch.diagnosis.matches import features_of, match, neighbours
 
-PAIRS = 6  # of neighbouring views, that are compared
+ASKED, EACH = 4, 3  # views, and how many of its neighbours each is compared with
 FEWEST = 120  # matches in all
-AT_ODDS, AGREED = 0.25, 0.6  # of the matches, with the poses as given; as they are read otherwise
+AT_ODDS, AGREED = 0.5, 0.75  # of the matches, with the poses as given; as they are read otherwise
 
 
 def in_short(views: Views) -> list[Finding]:
@@ -26,7 +26,7 @@ def in_short(views: Views) -> list[Finding]:
         >>> in_short(Views(ring, np.full((8, 8, 8, 3), 9, np.uint8)))
         []
     """
-    some = views[np.linspace(0, len(views) - 1, min(len(views), PAIRS)).astype(int)]
+    some = views[np.linspace(0, len(views) - 1, min(len(views), ASKED)).astype(int)]
     found = [encoding.alpha_kind(some), encoding.combed(some), _convention(views)]
     return [each for each in found if each is not None]
 
@@ -35,8 +35,9 @@ def _convention(views: Views) -> Finding | None:
     """Convention of the poses, where the matches of a few pairs of views leave no doubt."""
     if len(views) < 3:
         return None
-    pairs = neighbours(views.cameras, 1)
-    pairs = [pairs[k] for k in sorted(set(np.linspace(0, len(pairs) - 1, PAIRS).astype(int).tolist()))]
+    beside = neighbours(views.cameras, EACH)
+    asked = set(np.linspace(0, len(views) - 1, ASKED).astype(int).tolist())
+    pairs = [pair for pair in beside if asked & set(pair)][: 2 * ASKED * EACH]
     met = sorted({view for pair in pairs for view in pair})
     few, place = views[met], {view: k for k, view in enumerate(met)}
     matches = match(features_of(few), [(place[i], place[j]) for i, j in pairs])
