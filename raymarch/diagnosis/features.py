@@ -34,9 +34,8 @@ def features(image: np.ndarray, most: int) -> Features:
     """Feature points of an intensity image (height, width) in 0..1: at most `most` of the highest contrast.
 
     Example:
-        >>> spots = np.zeros((64, 64), np.float32)
-        >>> spots[20:23, 40:43] = 1
-        >>> features(spots, 9).place.round().tolist()
+        >>> row, column = np.ogrid[:64, :64]
+        >>> features(np.exp(-((row - 21.5) ** 2 + (column - 41.5) ** 2) / 8), 9).place.round().tolist()
         [[42.0, 22.0]]
     """
     levels, size, scale = image.astype(np.float32), image.shape, 1.0

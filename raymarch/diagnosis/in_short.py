@@ -14,7 +14,7 @@ from raymarch.diagnosis.matches import features_of, match, neighbours
 
 ASKED, EACH = 4, 3  # views, and how many of its neighbours each is compared with
 FEWEST = 120  # matches in all
-AT_ODDS, AGREED = 0.5, 0.75  # of the matches, with the poses as given; as they are read otherwise
+AT_ODDS, AGREED = 0.5, 0.6  # of the matches, with the poses as given; as they are read otherwise
 
 
 def in_short(views: Views) -> list[Finding]:
