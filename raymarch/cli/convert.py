@@ -1,4 +1,4 @@
-"""`raymarch convert`: an image set of any layout as one HDF5 file."""
+"""`raymarch convert`: an image set of any layout as one file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def convert(
     holdout: int | None,
     as_json: bool,
 ) -> None:
-    """Write the image set SET, all its splits, lenses and masks, to one HDF5 file, which is read like any set."""
+    """Write the image set SET, all its splits, lenses and masks, to one file (.h5), which is read like any set."""
     from raymarch.io.image_sets import convert as conversion
 
     def seen(split: str, views: Views) -> None:

@@ -47,10 +47,8 @@ def _settings(pairs: tuple[str, ...]) -> dict[str, object]:
 @click.option(
     "--preset",
     type=click.Choice(["quick", "default", "high", "medium", "photos"]),
-    default="default",
-    show_default=True,
     help="Settings for a first look, for things with surfaces, for the same with more time, for clouds and fog, for"
-    " photographs.",
+    " photographs. If not given, photos for a scene without end and default for an object.",
 )
 @click.option(
     "--seconds",
@@ -81,7 +79,7 @@ def _settings(pairs: tuple[str, ...]) -> dict[str, object]:
 @options.arch
 @options.as_json
 def fit(
-    data: str, out: str | None, preset: str, seconds: float | None, steps: int | None, resolution: int | None,
+    data: str, out: str | None, preset: str | None, seconds: float | None, steps: int | None, resolution: int | None,
     sh_degree: int | None, seed: int | None, split: str, box: list[list[float]] | None, downscale: float | None,
     holdout: int | None, background: str | None, follow_links: bool, refine: bool, memory: float | None,
     overwrite: bool, dry_run: bool, pairs: tuple[str, ...], arch: str, as_json: bool,
@@ -98,6 +96,7 @@ def fit(
     from raymarch.fitting.keep import keep
     from raymarch.fitting.presets import preset as settings_of
     from raymarch.fitting.report import NOT_FINITE
+    from raymarch.fitting.scene_box import is_bounded
     from raymarch.io.image_sets.load import load_views
     from raymarch.io.volumes.volume_file import bytes_of_file, require_target
     from raymarch.registration.refined_fit import fit_refined
@@ -106,13 +105,17 @@ def fit(
     learned = background == "learned"
     asked |= {"memory": memory, "learn_background": learned or None}
     changes = {name: value for name, value in asked.items() if value is not None}
-    settings = settings_of(preset, **{**changes, **_settings(pairs)})
+    changes |= _settings(pairs)
+    settings = settings_of(preset or "default", **changes)
     if not dry_run:
         if out is None:
             raise click.UsageError("Missing option '--out'; or take --dry-run, which writes nothing.")
         require_target(out, overwrite)
     behind, smaller = None if learned else background, 1.0 if downscale is None else downscale
     views = load_views(data, split, background=behind, follow_links=follow_links, downscale=smaller, holdout=holdout)
+    if preset is None and box is None and not is_bounded(views):
+        settings = settings_of("photos", **changes)
+        say.note("the views show no object of their own but a scene, so --preset photos is taken")
     running = runtime.start(arch)
     say.note(f"{len(views)} views of {views.size_in_words()} from {data}, on {running.arch}")
 

@@ -35,8 +35,8 @@ def features(image: np.ndarray, most: int) -> Features:
 
     Example:
         >>> row, column = np.ogrid[:64, :64]
-        >>> features(np.exp(-((row - 21.5) ** 2 + (column - 41.5) ** 2) / 8), 9).place.round().tolist()
-        [[42.0, 22.0]]
+        >>> features(np.exp(-((row - 22) ** 2 + (column - 42) ** 2) / 12), 9).place.round(1).tolist()
+        [[42.5, 22.5]]
     """
     levels, size, scale = image.astype(np.float32), image.shape, 1.0
     levels = blurred(levels, float(np.sqrt(SIGMA**2 - 0.25)))

@@ -189,7 +189,7 @@ class Fitter(Closing):
         told = {"steps": self.steps_done, "seconds": round(self.seconds, 3), "ended": ended, "rays_psnr": psnr}
         made = provenance(self.settings, self.views, told | self.photometry.record())
         at, background = self.grid.world_from_index, self.photometry.background
-        return Volume(density, features, at, self.plan.activation, background, made, self.settings.boxes)
+        return Volume(density, features, at, self.plan.activation, background, made, self.settings.nested)
 
     def how_it_ended(self) -> str:
         """ "done", or what a person should know about a fit that had too little time."""

@@ -41,7 +41,7 @@ class FitSettings:
         resolution: samples along the box's longest side at the finest level.
         sh_degree: 0 (no view dependence) to 3.
         boxes: nested boxes of an unbounded scene, each twice as large as the last and of as many samples; 1 for an
-            object, all of which lies in the box.
+            object, all of which lies in the box; None to tell from the views.
         near: near plane: rays begin that part of the cameras' distance from the box's middle before them, so that
             nothing grows where a camera alone would see it.
         steps: steps in all; None to go by `seconds` alone.
@@ -77,7 +77,7 @@ class FitSettings:
 
     resolution: int = held(whole(4, 4096), 208)
     sh_degree: int = held(whole(0, MAX_DEGREE), 1)
-    boxes: int = held(BOXES, 1)
+    boxes: int | None = held(optional(BOXES), 1)
     near: float = held(PART, 0.0)
     steps: int | None = held(optional(whole(1, 2**31 - 1)), 2500)
     seconds: float | None = held(optional(number(0, 1e9, above=True)), None)
@@ -119,6 +119,11 @@ class FitSettings:
                     )
         if self.steps is None and self.seconds is None:
             raise RaymarchError("neither steps nor seconds; say when to stop")
+
+    @property
+    def nested(self) -> int:
+        """Count of nested boxes, 1 as long as the views were not asked."""
+        return self.boxes or 1
 
     @property
     def minimised(self) -> Objective:
