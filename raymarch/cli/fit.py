@@ -13,6 +13,7 @@ import click
 from raymarch.cli import options, say
 
 if TYPE_CHECKING:
+    from raymarch.data.views import Views
     from raymarch.fitting.fitter import Fit, Fitter
     from raymarch.fitting.keep import Kept
     from raymarch.registration.refine import Refinement
@@ -134,7 +135,7 @@ def fit(
             result = make(views, settings, box=box, show=progress, started=options.STARTED, ready=ready)
         _require_steps(result, out)
         kept = keep(result.volume, out, overwrite)
-    _report(result, kept, as_json)
+    _report(result, kept, views, as_json)
     return 1 if kept.why or result.ended.startswith(NOT_FINITE) else 0
 
 
@@ -156,14 +157,18 @@ def _say_moved(refinement: Refinement) -> None:
     )
 
 
-def _report(result: Fit, kept: Kept, as_json: bool) -> None:
+def _report(result: Fit, kept: Kept, views: Views, as_json: bool) -> None:
     """What came of it: notes to stderr, the result to stdout."""
+    from raymarch.diagnosis.diagnose_fit import of_volume
+
     lower, upper = result.box.tolist()
     ended = f"; {result.ended}" if result.ended != "done" else ""
     corners = ",".join(f"{v:.3g}" for v in (*lower, *upper))
     say.note(f"box {corners} (--box overrides){ended}")
     if kept.why:
         say.note(f"raymarch: {kept.why}")
+    for finding in of_volume(result.volume, views):
+        say.note(f"note: {finding.message}; {finding.cure}")
     last = result.history[-1]
     if as_json:
         options.print_json(

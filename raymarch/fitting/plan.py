@@ -16,6 +16,7 @@ from raymarch.device.grid import Grid
 from raymarch.device.grid_layout import cells_of
 from raymarch.device.image_store import ImageStore
 from raymarch.device.memory import Memory
+from raymarch.diagnosis.in_short import in_short
 from raymarch.fitting.bounds import find_box, visual_hull
 from raymarch.fitting.budget import grid_of_boxes, require_budget
 from raymarch.fitting.proof import prove
@@ -113,6 +114,8 @@ def plan_fit(views: Views, settings: FitSettings, box: Numbers | None, store: Im
     require_contents(views)
     if not settings.learn_background and (doubt := background_doubt(views)):
         log.warning("%s", doubt)
+    for finding in in_short(views):
+        log.warning("%s; %s", finding.message, finding.cure)
     prove(settings.minimised)
     if settings.boxes is None:
         bounded = box is not None or is_bounded(views)
