@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
+from functools import cache, lru_cache
 
 import numpy as np
 from numpy.polynomial import Polynomial
@@ -42,9 +43,17 @@ def splat(positions, values, shape):
     return target
 
 
-def clip(origin, direction, volume):
+@lru_cache(maxsize=4)
+def nested(volume):
+    """(box, index_from_world) of each of the nested boxes alone."""
+    boxes = [volume.nested(n) for n in range(volume.boxes)]
+    return [(box, np.linalg.inv(box.world_from_index)) for box in boxes]
+
+
+def clip(origin, direction, volume, index_from_world=None):
     """(near, far) [world unit] where the half line is inside the box; far < near for a miss."""
-    index_from_world = np.linalg.inv(volume.world_from_index)
+    if index_from_world is None:
+        index_from_world = np.linalg.inv(volume.world_from_index)
     o = index_from_world[:3, :3] @ origin + index_from_world[:3, 3]
     d = index_from_world[:3, :3] @ direction
     near, far = 0.0, math.inf
@@ -58,13 +67,19 @@ def clip(origin, direction, volume):
     return near, far
 
 
+@cache
+def rodrigues(l, m):
+    """Derivative l + m of (z^2 - 1)^l."""
+    return (Polynomial([-1, 0, 1]) ** l).deriv(l + m)
+
+
 def harmonics(degree, direction):
     """Real spherical harmonics (l = 0.., m = -l..l) from Rodrigues' formula, with the Condon-Shortley sign."""
     x, y, z = direction
     phi = math.atan2(y, x)
     values = []
     for l, m in [(k, m) for k in range(degree + 1) for m in range(-k, k + 1)]:
-        legendre = (Polynomial([-1, 0, 1]) ** l).deriv(l + abs(m))(z) / (2**l * math.factorial(l))
+        legendre = rodrigues(l, abs(m))(z) / (2**l * math.factorial(l))
         legendre *= (-1) ** m * max(1 - z * z, 0) ** (abs(m) / 2)
         scale = (2 * l + 1) / (4 * math.pi) * math.factorial(l - abs(m)) / math.factorial(l + abs(m))
         angular = 1 if m == 0 else math.sqrt(2) * (math.cos(m * phi) if m > 0 else math.sin(-m * phi))
@@ -154,9 +169,8 @@ def samples(
     kept, T = [], 1.0
     phase, step = jitter[0], jitter[1] * step
     for n, near, far in segments(volume, origin, direction):
-        box, dt = volume.nested(n), step * 2**n
+        (box, index_from_world), dt = nested(volume)[n], step * 2**n
         first = np.array([n * volume.box_shape[0], 0, 0])  # where its samples begin among all
-        index_from_world = np.linalg.inv(box.world_from_index)
         edges = [near]
         while far > near and near + (len(edges) - phase) * dt < far:
             edges.append(near + (len(edges) - phase) * dt)
@@ -180,8 +194,8 @@ def samples(
 def segments(volume, origin, direction):
     """(number of the box, near, far) [world unit] of what a ray has of each of the nested boxes and not of the last."""
     inward, outward, hole = [], [], None
-    for n in range(volume.boxes):
-        near, far = clip(origin, direction, volume.nested(n))
+    for n, (box, index_from_world) in enumerate(nested(volume)):
+        near, far = clip(origin, direction, box, index_from_world)
         if far >= near:
             inward.append((n, near, far if hole is None else hole[0]))
             if hole is not None:

@@ -145,8 +145,8 @@ FAULTS = [
     Fault(
         "edges between blocks count",
         "kernels/fit/regularise.py",
-        "return 0 <= at and at < EDGE and",
-        "return 0 <= at and at <= EDGE and",
+        "found = 0 <= at and at < EDGE and",
+        "found = 0 <= at and at <= EDGE and",
         (TAPE + "test_all_blocks_are_all_edges_within_them",),
     ),
     Fault(

@@ -10,7 +10,7 @@ DOT_FLAT = DOT_TEST + "[rotated-0-softplus-sigmoid-0-{}]"
 IMAGE_FLAT = REFERENCE + "test_image_is_the_reference[rotated-0-softplus-sigmoid]"
 TRANSPOSES = "tests/kernels/test_transposes.py::"
 MARCH, GEOMETRY = "kernels/march/march.py", "kernels/march/geometry.py"
-ADJOINT = "kernels/march/sample_adjoint.py"
+ADJOINT, TANGENT = "kernels/march/sample_adjoint.py", "kernels/march/march_tangent.py"
 
 FAULTS = [
     Fault(
@@ -134,14 +134,14 @@ FAULTS = [
     ),
     Fault(
         "the tangent by density lacks the activation's scale",
-        MARCH,
+        TANGENT,
         "by_x = width * inverse_scale * activation.density_slope(variant, x)",
         "by_x = width * activation.density_slope(variant, x)",
         (DOT_FLAT,),
     ),
     Fault(
         "the tangent of T does not reach the background",
-        MARCH,
+        TANGENT,
         "dot_image[r, e] = image + dot_T[e] * ti.Vector([seen[0], seen[1], seen[2], 1.0])",
         "dot_image[r, e] = image + dot_T[e] * ti.Vector([0.0, 0.0, 0.0, 1.0])",
         (DOT_FLAT,),
@@ -212,8 +212,8 @@ FAULTS = [
     Fault(
         "a moved origin moves the far face the other way",
         GEOMETRY,
-        "d_o[a] -= d_far / d[a]",
-        "d_o[a] += d_far / d[a]",
+        "d_own[a] -= d_far / d[a]",
+        "d_own[a] += d_far / d[a]",
         (DOT_FLAT,),
     ),
     Fault(

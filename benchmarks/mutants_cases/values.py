@@ -158,23 +158,23 @@ FAULTS = [
     ),
     Fault(
         "the shortest side of an array is from -1 to 1",
-        "data/volume.py",
+        "data/plain.py",
         "(1 / steps.max() if",
         "(1 / steps.min() if",
         (VALUES + "test_an_array_of_densities_lies_where_it_is_said_to",),
     ),
     Fault(
         "a plain colour is divided by what it should be multiplied by",
-        "data/volume.py",
+        "data/plain.py",
         "(rgb - np.float32(0.5)) / np.float32(Y00)",
         "(rgb - np.float32(0.5)) * np.float32(Y00)",
         (VALUES + "test_an_array_of_densities_is_a_volume_of_them",),
     ),
     Fault(
         "the box ends a voxel beyond the last sample",
-        "data/volume.py",
-        "np.meshgrid(*[(0, n - 1) for n in self.shape]",
-        "np.meshgrid(*[(0, n) for n in self.shape]",
+        "geometry/pose.py",
+        "np.meshgrid(*[(0, n - 1) for n in shape]",
+        "np.meshgrid(*[(0, n) for n in shape]",
         (VALUES + "test_volume_of_a_function_holds_its_values",),
     ),
     Fault(

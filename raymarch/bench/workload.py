@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from raymarch.data.activation import Activation
+from raymarch.data.plain import Y00
 from raymarch.data.views import Views
-from raymarch.data.volume import Y00, Volume
+from raymarch.data.volume import Volume
 from raymarch.device.memory import require_memory
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera

@@ -50,6 +50,8 @@ SAMPLES = Check(f"float32 or float64, from {-LARGEST:g} to {LARGEST:g}", _sample
 SHAPE = Check("three whole numbers from 2 to 65536", _shape)
 SPACING = Check(f"one number over 0 or three, under {WORLD:g}", _spacing)
 MAPPING = Check("a mapping", _mapping)
+BOXES = whole(1, 16)
+MAX_DEGREE = 3
 
 
 def spread_to(shape: Sequence[int], low: float = -LARGEST, high: float = LARGEST) -> Check:
@@ -64,6 +66,23 @@ def spread_to(shape: Sequence[int], low: float = -LARGEST, high: float = LARGEST
             raise Wrong(f"has shape {values.shape}") from None
 
     return Check(f"{tuple(shape)} numbers from {low:g} to {high:g}", read)
+
+
+def require_boxes(density: np.ndarray, boxes: object) -> int:
+    """Count of nested boxes: RaymarchError unless the samples along x are as many in each."""
+    count: int = BOXES("boxes", boxes)
+    if density.shape[0] % count or density.shape[0] < 2 * count:
+        raise RaymarchError(f"density has {density.shape[0]} samples along x, want as many in each of {count} boxes")
+    return count
+
+
+def require_channels(density: np.ndarray, features: np.ndarray) -> None:
+    """Shape check: RaymarchError unless features are as many as densities, of harmonics up to degree 3."""
+    channels = [3 * (d + 1) ** 2 for d in range(MAX_DEGREE + 1)]
+    if features.shape[:3] != density.shape or features.ndim != 4 or features.shape[3] not in channels:
+        raise RaymarchError(
+            f"features have shape {features.shape}, want {density.shape} and one of {channels} channels"
+        )
 
 
 def require_three_axes(density: np.ndarray) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -11,16 +11,23 @@ from raymarch.arguments import arrays, checks
 from raymarch.arguments.arrays import Colour, Numbers
 from raymarch.arguments.checks import optional
 from raymarch.arguments.declared import checked
+from raymarch.data import plain
 from raymarch.data.activation import ACTIVATION, Activation
-from raymarch.data.samples import MAPPING, RAW, SAMPLES, SHAPE, SPACING, require_thin, require_three_axes, spread_to
+from raymarch.data.plain import Field
+from raymarch.data.samples import (
+    MAPPING,
+    SAMPLES,
+    SHAPE,
+    SPACING,
+    require_boxes,
+    require_channels,
+    require_thin,
+    require_three_axes,
+)
 from raymarch.errors import RaymarchError
-from raymarch.geometry.pose import BOX, affine_of_box, require_affine
+from raymarch.geometry.pose import BOX, corners_of, larger_box, require_affine, voxel_of
 
-Field = Callable[[np.ndarray], Numbers]  # of points (..., 3) in the world
-MAX_DEGREE = 3
-BOXES = checks.whole(1, 16)
-GREY = 0.7  # of volumes that are told no colour
-Y00 = 0.28209479177387814
+MISSING = "features and world_from_index are missing; of plain densities rm.Volume.from_array(density) makes one"
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,34 +67,20 @@ class Volume:
 
     def __post_init__(self) -> None:
         if self.features is None or self.world_from_index is None:
-            raise RaymarchError(
-                "features and world_from_index are missing; of plain densities rm.Volume.from_array(density) makes one"
-            )
+            raise RaymarchError(MISSING)
         density, features = SAMPLES("density", self.density), SAMPLES("features", self.features)
         require_three_axes(density)
-        boxes = BOXES("boxes", self.boxes)
-        if density.shape[0] % boxes or density.shape[0] < 2 * boxes:
-            raise RaymarchError(
-                f"density has {density.shape[0]} samples along x, want as many in each of {boxes} boxes"
-            )
-        channels = [3 * (d + 1) ** 2 for d in range(MAX_DEGREE + 1)]
-        if features.shape[:3] != density.shape or features.ndim != 4 or features.shape[3] not in channels:
-            raise RaymarchError(
-                f"features have shape {features.shape}, want {density.shape} and one of {channels} channels"
-            )
+        boxes = require_boxes(density, self.boxes)
+        require_channels(density, features)
         affine = require_affine(self.world_from_index)
         activation, provenance = ACTIVATION("activation", self.activation), MAPPING("provenance", self.provenance)
         require_thin(density, affine, activation.sigma)
-        density, features = density.view(), features.view()
-        for array in (density, features):
+        background = arrays.colour("background", self.background)
+        for array in (density := density.view(), features := features.view(), affine):
             array.setflags(write=False)
-        affine.setflags(write=False)
-        object.__setattr__(self, "density", density)
-        object.__setattr__(self, "features", features)
-        object.__setattr__(self, "world_from_index", affine)
-        object.__setattr__(self, "background", arrays.colour("background", self.background))
-        object.__setattr__(self, "provenance", provenance)
-        object.__setattr__(self, "boxes", boxes)
+        kept = {"density": density, "features": features, "world_from_index": affine, "background": background}
+        for name, value in (kept | {"provenance": provenance, "boxes": boxes}).items():
+            object.__setattr__(self, name, value)
 
     @classmethod
     @checked(sigma=checks.callback, colour=optional(checks.callback), shape=SHAPE, box=BOX, background=arrays.colour)
@@ -99,14 +92,7 @@ class Volume:
 
         Negative densities are taken as 0; without `colour` it is 0.7 grey. The activations are relu and clamped.
         """
-        try:
-            axes = [np.linspace(low, high, n) for low, high, n in zip(box[0], box[1], shape, strict=True)]
-            points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
-            density = spread_to(shape)("sigma(points)", sigma(points))
-            rgb = spread_to((*shape, 3))("colour(points)", GREY if colour is None else colour(points))
-            return _plain(density, rgb, affine_of_box(box, shape), background)
-        except MemoryError as error:
-            raise RaymarchError(f"a volume of {shape} samples does not fit the memory ({error}); lower it") from error
+        return cls(*plain.of_function(sigma, colour, shape, box), background)  # type: ignore[arg-type]  # it reads it
 
     @classmethod
     @checked(box=optional(BOX), spacing=optional(SPACING), background=arrays.colour)
@@ -130,23 +116,12 @@ class Volume:
             >>> ball.shape, ball.box.tolist(), float(ball.sigma().max())
             ((32, 32, 32), [[-1.0, -1.0, -1.0], [1.0, 1.0, 1.0]], 9.0)
         """
-        density = RAW("density", density)
-        require_three_axes(density)
-        if box is not None and spacing is not None:
-            raise RaymarchError("box and spacing are both given, want one of them; the other follows")
-        steps = np.array(density.shape) - 1
-        if box is None:
-            half = steps * (1 / steps.max() if spacing is None else np.asarray(spacing) / 2)
-            box = np.stack([-half, half])
-        rgb = GREY if colour is None else arrays.display("colour", colour)
-        rgb = spread_to((*density.shape, 3), 0, 1)("colour", rgb)
-        return _plain(density.astype(np.float32), rgb, affine_of_box(box, density.shape), background)
+        return cls(*plain.of_array(density, colour, box, spacing), background)  # type: ignore[arg-type]  # it reads it
 
     def __repr__(self) -> str:
         lower, upper = (" ".join(f"{x:.3g}" for x in corner) for corner in self.box)
-        size = " x ".join(map(str, self.box_shape)) + (
-            f" samples in each of {self.boxes} nested boxes" if self.boxes > 1 else " samples"
-        )
+        size = " x ".join(map(str, self.box_shape)) + " samples"
+        size += f" in each of {self.boxes} nested boxes" if self.boxes > 1 else ""
         return f"Volume({size}, SH degree {self.degree}, box {lower} to {upper})"
 
     @property
@@ -169,15 +144,10 @@ class Volume:
             ((4, 4, 4), [[-1.5, -1.5, -1.5], [4.5, 4.5, 4.5]])
         """
         n = checks.whole(0, self.boxes - 1)("n", n)
-        samples, middle = self.box_shape[0], (np.array(self.box_shape) - 1) / 2
-        part, affine = slice(n * samples, (n + 1) * samples), self.world_from_index.copy()
-        affine[:3, :3] *= 2**n
-        affine[:3, 3] += (self.world_from_index - affine)[:3, :3] @ middle
-        activation = replace(self.activation, scale=self.activation.scale * 2**n)
-        return replace(
-            self, density=self.density[part], features=self.features[part], world_from_index=affine,
-            activation=activation, boxes=1,
-        )  # fmt: skip
+        samples, activation = self.box_shape[0], replace(self.activation, scale=self.activation.scale * 2**n)
+        part, affine = slice(n * samples, (n + 1) * samples), larger_box(self.world_from_index, self.box_shape, 2**n)
+        density, features = self.density[part], self.features[part]
+        return Volume(density, features, affine, activation, self.background, self.provenance)
 
     @property
     def degree(self) -> int:
@@ -187,8 +157,7 @@ class Volume:
     @property
     def corners(self) -> np.ndarray:
         """Corners (8, 3) of the box in the world."""
-        index = np.stack(np.meshgrid(*[(0, n - 1) for n in self.box_shape], indexing="ij"), axis=-1).reshape(-1, 3)
-        return index @ self.world_from_index[:3, :3].T + self.world_from_index[:3, 3]
+        return corners_of(self.world_from_index, self.box_shape)
 
     @property
     def box(self) -> np.ndarray:
@@ -198,7 +167,7 @@ class Volume:
     @property
     def voxel(self) -> float:
         """Voxel size: the shortest edge [world unit]."""
-        return float(np.linalg.norm(self.world_from_index[:3, :3], axis=0).min())
+        return voxel_of(self.world_from_index)
 
     def sigma(self) -> np.ndarray:
         """Extinction (x, y, z) [1/world unit] at the samples."""
@@ -214,10 +183,3 @@ class Volume:
 
 
 VOLUME = checks.instance_of(Volume, "a Volume")
-
-
-def _plain(density: np.ndarray, rgb: np.ndarray, world_from_index: np.ndarray, background: Colour) -> Volume:
-    """The volume of sigma (x, y, z) and colour (x, y, z, 3), float32."""
-    features = (rgb - np.float32(0.5)) / np.float32(Y00)
-    relu = Activation("relu", 0.0, 1.0, "clamped")
-    return Volume(np.array(density), features, world_from_index, relu, background)  # type: ignore[arg-type]  # it reads it

@@ -13,10 +13,11 @@ from raymarch.arguments.arrays import Numbers
 from raymarch.data.activation import Activation
 from raymarch.data.volume import Volume
 from raymarch.device.activation_check import colour_functions, density_functions
-from raymarch.device.grid_layout import STEP, Fields, block_for, build, cells_of, require_layout
+from raymarch.device.grid_layout import STEP, Fields, block_for, build, cells_of, place, require_layout
 from raymarch.device.memory import BLOCK_EDGE, grid_bytes, padded, require_memory
 from raymarch.device.owner import Owner
 from raymarch.errors import RaymarchError
+from raymarch.geometry.pose import voxel_of
 from raymarch.kernels.field import occupancy, transfer
 from raymarch.kernels.fit.reduce import reduce_slots
 from raymarch.kernels.march.variant import Variant
@@ -84,7 +85,7 @@ class Grid(Owner[Fields]):
     @property
     def voxel(self) -> float:
         """Voxel size of the level: the shortest edge [world unit]."""
-        return float(np.linalg.norm(self.world_from_index[:3, :3], axis=0).min())
+        return voxel_of(self.world_from_index)
 
     @property
     def max_index(self) -> np.ndarray:
@@ -106,10 +107,7 @@ class Grid(Owner[Fields]):
         far = np.abs(self.world_from_index[:3, 3]).max() / self.voxel
         if far > FAR_VOXELS and runtime.single_precision():
             log.warning("the volume lies %.0e voxels from the world's origin; subtract its centre from all poses", far)
-        fields, max_index = self.fields, np.array(shape) - 1.0
-        fields.index_from_world[None] = np.linalg.inv(self.world_from_index)[:3].tolist()
-        fields.max_index[None], fields.cells[None] = self.max_index.tolist(), self.cells
-        fields.cells_per_index[None] = (np.array(self.cells) / max_index).tolist()
+        place(self.fields, self.world_from_index, self.max_index, shape, self.cells)
 
     def set_activation(self, activation: Activation) -> None:
         """Set the activation by which raw numbers are read."""
@@ -133,17 +131,11 @@ class Grid(Owner[Fields]):
 
     def download(self) -> tuple[np.ndarray, np.ndarray]:
         """Raw density (x, y, z) and features (x, y, z, channel) of the level."""
-        return self._arrays(transfer.download)
+        return _read(self, transfer.download)
 
     def download_gradient(self) -> tuple[np.ndarray, np.ndarray]:
         """Gradient with respect to density and features, shaped like `download`."""
-        return self._arrays(transfer.download_gradient)
-
-    def _arrays(self, kernel: Callable[..., None]) -> tuple[np.ndarray, np.ndarray]:
-        density = np.empty(self.shape, runtime.dtype())
-        features = np.empty((*self.shape, 3 * (self.degree + 1) ** 2), density.dtype)
-        kernel(self.fields, density, features)
-        return density, features
+        return _read(self, transfer.download_gradient)
 
     def refine(self, shape: Sequence[int]) -> None:
         """Resample the values to a finer level over the same box; moments and gradients start from zero."""
@@ -169,12 +161,7 @@ class Grid(Owner[Fields]):
 
     def measure_occupancy(self) -> float:
         """Distance transform and occupied blocks of the cells marked so far; returns the fraction of cells occupied."""
-        f, cells = self.fields, ti.Vector(list(self.cells))
-        occupancy.mark_empty(f)
-        for axis in range(3):
-            occupancy.spread(f.empty_distance, f.scratch, cells, axis)
-            occupancy.spread(f.occupied_distance, f.scratch, cells, axis)
-        return float(occupancy.occupied_blocks(f) / np.prod(self.cells))
+        return float(occupancy.measure(self.fields, ti.Vector(list(self.cells))) / np.prod(self.cells))
 
     def download_carved(self) -> tuple[np.ndarray, np.ndarray]:
         """As `download`, with the samples that no occupied cell reads made empty.
@@ -185,3 +172,11 @@ class Grid(Owner[Fields]):
         density, features = self.download()
         transfer.empty_unoccupied(self.fields, density, self.activation.empty)
         return density, features
+
+
+def _read(grid: Grid, kernel: Callable[..., None]) -> tuple[np.ndarray, np.ndarray]:
+    """Two arrays of the level, density's and features', that a kernel fills."""
+    density = np.empty(grid.shape, runtime.dtype())
+    features = np.empty((*grid.shape, 3 * (grid.degree + 1) ** 2), density.dtype)
+    kernel(grid.fields, density, features)
+    return density, features

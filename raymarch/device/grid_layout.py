@@ -105,6 +105,15 @@ def build(
     return tree, Fields(degree=degree, block=edge, slots=slots, boxes=boxes, **values, **marks, **place)
 
 
+def place(
+    fields: Fields, world_from_index: np.ndarray, max_index: np.ndarray, shape: Sequence[int], cells: Sequence[int]
+) -> None:
+    """Level of a grid: where its boxes lie in the world, whose last sample `max_index` is, and its occupancy cells."""
+    fields.index_from_world[None] = np.linalg.inv(world_from_index)[:3].tolist()
+    fields.max_index[None], fields.cells[None] = max_index.tolist(), tuple(cells)
+    fields.cells_per_index[None] = (np.array(cells) / (np.array(shape) - 1.0)).tolist()
+
+
 def _values(tree: ti.FieldsBuilder, blocks: list[int], degree: int, slots: int, moments: bool, block: int) -> dict:
     """Density and features, their gradients and slots, their moments: side by side at degree 0, else each alone."""
     channels, fit = 3 * (degree + 1) ** 2, slots > 0

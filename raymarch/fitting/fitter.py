@@ -127,10 +127,8 @@ class Fitter(Closing):
         self._advance_level(progress := self.progress)
         if self.steps_done % s.refresh == 0 and self.steps_done > 0:
             self._refresh()
-        draw_tiles(
-            buffer.fields, self.store.fields, self.store.listed, self.tiles, self.steps_done, s.seed,
-            self.plan.near,
-        )  # fmt: skip
+        drawn = self.tiles, self.steps_done, s.seed, self.plan.near
+        draw_tiles(buffer.fields, self.store.fields, self.store.listed, *drawn)
         buffer.fields.image.grad.fill(0)
         counted = losses.counting(buffer.fields, count) if self.store.masked else count
         opacity = self.objective.opacity_weight if self.views.has_alpha else 0.0
@@ -162,17 +160,9 @@ class Fitter(Closing):
         require_finite(loss, self.grid.fields.nonfinite_step[None], self.steps_done)
         error = losses.colour_error(self.buffer.fields, self.rays, self.photometry.behind)
         progress, seconds = self.progress, self.seconds
-        report = Report(
-            step=self.steps_done,
-            loss=loss,
-            psnr=-10 * math.log10(max(error, 1e-12)),
-            rays_per_second=rays_per_second,
-            shape=self.grid.shape,
-            occupied=self.occupied,
-            seconds=seconds,
-            progress=progress,
-            seconds_left=self.schedule.seconds_left(progress, seconds, self._ready),
-        )
+        psnr, left = -10 * math.log10(max(error, 1e-12)), self.schedule.seconds_left(progress, seconds, self._ready)
+        where = self.grid.shape, self.occupied, seconds, progress
+        report = Report(self.steps_done, loss, psnr, rays_per_second, *where, seconds_left=left)
         self.history.append(report)
         return report
 

@@ -9,7 +9,7 @@ from typing import SupportsFloat
 from raymarch.arguments.checks import Check, flag, instance_of, number, one_of, optional, shown, whole
 from raymarch.arguments.declared import held, hold, renamed
 from raymarch.data.activation import FIT_COLOUR, FIT_DENSITY, ColourActivation, DensityActivation
-from raymarch.data.volume import BOXES, MAX_DEGREE
+from raymarch.data.samples import BOXES, MAX_DEGREE
 from raymarch.device.grid_layout import BLOCKS
 from raymarch.errors import RaymarchError
 from raymarch.fitting.objective import LOSSES, OBJECTIVE, REGULARISERS, WEIGHT, Objective

@@ -172,6 +172,40 @@ def affine_of_box(box: Numbers, shape: Sequence[int]) -> np.ndarray:
     return affine
 
 
+def voxel_of(world_from_index: np.ndarray) -> float:
+    """Voxel size: the shortest edge of an affine's voxel [world unit].
+
+    Example:
+        >>> voxel_of(np.diag([3, 2, 4, 1]))
+        2.0
+    """
+    return float(np.linalg.norm(world_from_index[:3, :3], axis=0).min())
+
+
+def corners_of(world_from_index: np.ndarray, shape: Sequence[int]) -> np.ndarray:
+    """Corners (8, 3) in the world of a box of `shape` samples.
+
+    Example:
+        >>> corners_of(np.eye(4), (2, 3, 4))[-1].tolist()
+        [1.0, 2.0, 3.0]
+    """
+    index = np.stack(np.meshgrid(*[(0, n - 1) for n in shape], indexing="ij"), axis=-1).reshape(-1, 3)
+    return index @ world_from_index[:3, :3].T + world_from_index[:3, 3]
+
+
+def larger_box(world_from_index: np.ndarray, shape: Sequence[int], times: float) -> np.ndarray:
+    """`world_from_index` (4, 4) of as many samples (x, y, z) in a box that is larger by a factor, about its centre.
+
+    Example:
+        >>> larger_box(np.eye(4), (3, 3, 3), 2)[0].tolist()
+        [2.0, 0.0, 0.0, -1.0]
+    """
+    affine, middle = world_from_index.copy(), (np.array(shape) - 1) / 2
+    affine[:3, :3] *= times
+    affine[:3, 3] += (world_from_index - affine)[:3, :3] @ middle
+    return affine
+
+
 def grid_of_box(box: Numbers, resolution: int) -> tuple[np.ndarray, tuple[int, int, int]]:
     """Grid of a box: the box grown to whole cubic voxels; the shape, `resolution` samples along the longest side."""
     lower, upper = require_box(box)

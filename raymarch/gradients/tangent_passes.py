@@ -18,7 +18,7 @@ from raymarch.gradients.volume_tangents import VolumeTangents
 from raymarch.kernels.field.transfer import shift_grid
 from raymarch.kernels.march.call import MarchCall
 from raymarch.kernels.march.geometry import geometry_tangent
-from raymarch.kernels.march.march import march_tangent
+from raymarch.kernels.march.march_tangent import march_tangent
 
 
 class TangentPasses(Holder):

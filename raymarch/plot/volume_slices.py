@@ -10,7 +10,8 @@ import numpy as np
 from raymarch.arguments.arrays import numeric
 from raymarch.arguments.checks import Wrong, number, one_of, optional
 from raymarch.arguments.declared import checked
-from raymarch.data.volume import VOLUME, Y00, Volume
+from raymarch.data.plain import Y00
+from raymarch.data.volume import VOLUME, Volume
 from raymarch.errors import RaymarchError
 from raymarch.plot.panels import panels
 

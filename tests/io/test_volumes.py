@@ -16,7 +16,10 @@ from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
 from raymarch.geometry.pose import affine_of_box
 from raymarch.io.files import limits
+from raymarch.io.volumes.hdf5_schema import VERSION
 from raymarch.io.volumes.volume_file import describe, load, save
+
+NEWER = VERSION + 1
 
 
 def random_volume(shape=(4, 5, 6), degree=0, dtype=np.float32, activation=None, **more):
@@ -38,6 +41,7 @@ def require_equal(a: Volume, b: Volume):
         assert x.tobytes() == y.tobytes()
     assert a.activation == b.activation
     assert a.background == b.background
+    assert a.boxes == b.boxes
     assert dict(a.provenance) == dict(b.provenance)
 
 
@@ -56,9 +60,9 @@ def rewritten(path, edit):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("degree", [0, 1, 2, 3])
-def test_round_trip_is_exact(tmp_path, dtype, degree):
-    volume = random_volume((17, 5, 6), degree, dtype)
+@pytest.mark.parametrize(("degree", "boxes"), [(0, 1), (1, 1), (2, 1), (3, 1), (0, 3), (1, 9)])
+def test_round_trip_is_exact(tmp_path, dtype, degree, boxes):
+    volume = replace(random_volume((18, 5, 6), degree, dtype), boxes=boxes)
     save(volume, tmp_path / "a.hdf5")
     require_equal(load(tmp_path / "a.hdf5"), volume)
 
@@ -276,7 +280,7 @@ HARMFUL = {
     "affine": (replaced("world_from_index", data=np.eye(3)), r"world_from_index is float64 \(3, 3\)"),
     "background": (replaced("background", data=np.zeros(4)), "background is"),
     "number as provenance": (replaced("provenance", data=3), "provenance is int64"),
-    "newer": (lambda f: f.attrs.modify("format_version", 2), "format_version 2, this raymarch reads 1; update"),
+    "newer": (lambda f: f.attrs.modify("format_version", NEWER), f"{NEWER}, this raymarch reads {VERSION}; update"),
     "version 0": (lambda f: f.attrs.modify("format_version", 0), "format_version 0"),
     "text version": (lambda f: f.attrs.create("format_version", np.bytes_(b"x")), "format_version b'x'"),
     "other format": (lambda f: f.attrs.create("format", "nexus"), "no raymarch-volume file"),

@@ -9,7 +9,8 @@ import pytest
 import single as worker
 
 from raymarch.data.activation import Activation
-from raymarch.data.volume import Y00, Volume
+from raymarch.data.plain import Y00
+from raymarch.data.volume import Volume
 from raymarch.geometry.rays import Rays
 
 WHITE = 0.5 / Y00  # the feature that "clamped" reads as 1

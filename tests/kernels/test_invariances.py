@@ -12,7 +12,8 @@ import reference
 import taichi as ti
 
 from raymarch.data.activation import Activation
-from raymarch.data.volume import Y00, Volume
+from raymarch.data.plain import Y00
+from raymarch.data.volume import Volume
 from raymarch.device.grid import Grid
 from raymarch.device.lens_vector import lens_vector
 from raymarch.device.ray_buffer import RayBuffer

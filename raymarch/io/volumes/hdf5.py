@@ -12,8 +12,9 @@ from pathlib import Path
 import h5py
 import numpy as np
 
+from raymarch.data.samples import BOXES
 from raymarch.data.views import require_colour
-from raymarch.data.volume import BOXES, Volume
+from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError, one_line
 from raymarch.geometry.pose import require_affine
 from raymarch.io.files.atomic import refused

@@ -13,8 +13,9 @@ import h5py
 import numpy as np
 
 from raymarch.data.activation import COLOURS, DENSITIES, Activation
+from raymarch.data.samples import MAX_DEGREE
 from raymarch.data.views import require_colour
-from raymarch.data.volume import MAX_DEGREE, Volume
+from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError, one_line
 from raymarch.io.files.strict_json import parse_json
 from raymarch.io.volumes.hdf5_open import CURE, attributes

@@ -11,8 +11,9 @@ import numpy as np
 from raymarch.arguments.arrays import array
 from raymarch.arguments.checks import Check, whole
 from raymarch.arguments.declared import checked, held, hold
-from raymarch.data.samples import MAPPING
-from raymarch.data.volume import ACTIVATION, BOXES, MAX_DEGREE, VOLUME, Activation, Volume
+from raymarch.data.activation import ACTIVATION, Activation
+from raymarch.data.samples import BOXES, MAPPING, MAX_DEGREE
+from raymarch.data.volume import VOLUME, Volume
 
 
 def _shape(value: Any) -> tuple[int, ...]:

@@ -1,5 +1,7 @@
 """Occupancy grid for empty-space skipping: cells that hold anything, and their chessboard distance transform."""
 
+from typing import Any
+
 import taichi as ti
 
 FULL = 255
@@ -107,3 +109,12 @@ def occupied_blocks(grid: ti.template()) -> int:
     for I in ti.grouped(ti.ndrange(cells[0], cells[1], cells[2])):
         count += ti.cast(grid.empty_distance[I] == 0, ti.i32)
     return count
+
+
+def measure(grid: Any, cells: ti.Vector) -> int:
+    """Distance transform and occupied blocks of the cells marked so far, kernel by kernel; the count occupied."""
+    mark_empty(grid)
+    for axis in range(3):
+        spread(grid.empty_distance, grid.scratch, cells, axis)
+        spread(grid.occupied_distance, grid.scratch, cells, axis)
+    return occupied_blocks(grid)

@@ -1,4 +1,4 @@
-"""Ray marching: compositing along rays, its adjoint and its tangent, the same loop three times.
+"""Ray marching: compositing along rays, and its adjoint, the same loop again; its tangent is `march_tangent`.
 
 Letters: sigma extinction [1/world unit], tau = sigma width the optical depth of a step, T transmittance, weight what a
 sample adds of its colour (`compositing` has the rules), t distance, dt step; gradients are d_ + name. Quadrature:
@@ -12,13 +12,12 @@ import taichi as ti
 
 from raymarch import runtime
 from raymarch.kernels.field import activation
-from raymarch.kernels.field.gather import gather
-from raymarch.kernels.march.compositing import background_of, composite, contributes, is_alive
+from raymarch.kernels.march.compositing import background_of, composite, is_alive
 from raymarch.kernels.march.remaining import FADED, gain_ahead, remaining_at_first
-from raymarch.kernels.march.sample import colour_at, fetch, ray_segment, weighted_colour
+from raymarch.kernels.march.sample import fetch, ray_segment, weighted_colour
 from raymarch.kernels.march.sample_adjoint import adjoint_of_sample, mark, optics_of
 from raymarch.kernels.parallel import RAYS_PER_CHUNK, TASK_STRIDE
-from raymarch.kernels.rays.traverse import empty_steps, place_of, steps_ahead
+from raymarch.kernels.rays.traverse import place_of, steps_ahead
 
 
 def paired(grid, variant) -> bool:
@@ -211,58 +210,3 @@ def march_adjoint(
         ti.loop_config(block_dim=64)
         for r in range(count):
             adjoint_of_ray(grid, rays, variant, r, r % grid.slots, dt, min_transmittance, min_weight, background)
-
-
-@ti.kernel
-def march_tangent(
-    grid: ti.template(), dot_grid: ti.template(),  # Fields (x, y, z), and its tangents (x, y, z, column)
-    rays: ti.template(), dot_image: ti.template(),  # RayFields (ray,), (ray, column) of 4
-    variant: ti.template(), count: int,  # Variant, rays
-    dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,  # [world unit], 0..1, 0..1, (3,)
-):  # fmt: skip
-    """dot_image[r, d] = (d image / d grid) of each column d of dot_grid: `march` with each line differentiated."""
-    ti.loop_config(block_dim=64)
-    for r in range(count):
-        per_index, shift, inverse_scale = grid.cells_per_index[None], grid.shift[None], grid.inverse_scale[None]
-        T, dot_T = ti.cast(1.0, float), ti.Vector.zero(float, dot_grid.columns)
-        dot_colour = ti.Matrix.zero(float, dot_grid.columns, 3)
-        for s in range(ti.static(grid.segments)):
-            entry, d, length, Y, step, phase, n = ray_segment(grid, rays, variant, r, s, dt)
-            k = 0
-            while k <= n and length > 0 and is_alive(variant, T, min_transmittance):
-                p, width = place_of(variant, entry, d, length, step, phase, k)
-                skip = empty_steps(grid, per_index, p, d, step)
-                if skip > 0:
-                    k += skip
-                else:
-                    cell, f, raw = fetch(grid, p)
-                    x = raw[3] + shift
-                    dot_x = gather(dot_grid.density, cell, f)
-                    tau = activation.density(variant, x) * inverse_scale * width
-                    by_x = width * inverse_scale * activation.density_slope(variant, x)
-                    weight, T_after = composite(variant, T, tau)
-                    on = contributes(variant, weight, min_weight)
-                    colour = ti.Vector.zero(float, 4)
-                    if on:
-                        colour = colour_at(grid, variant, cell, f, Y, raw)
-                    for e in range(dot_grid.columns):
-                        dot_weight, dot_T_after = variant.mode.tangent(T, tau, dot_T[e], by_x * dot_x[e])
-                        for c in ti.static(range(3)):
-                            dot_colour[e, c] += dot_weight * colour[c]
-                        dot_T[e] = dot_T_after
-                    if ti.static(variant.mode.colour and dot_grid.channels > 0):
-                        if on:
-                            dot_features = gather(dot_grid.features, cell, f)
-                            slope = weight * activation.colour_slope(variant, colour)
-                            for e in range(dot_grid.columns):
-                                for b in ti.static(range((grid.degree + 1) ** 2)):
-                                    for c in ti.static(range(3)):
-                                        dot_colour[e, c] += (
-                                            slope[c] * Y[b] * dot_features[dot_grid.channels * e + 3 * b + c]
-                                        )
-                    T = T_after
-                    k += 1
-        seen = background_of(variant, background)
-        for e in range(dot_grid.columns):
-            image = ti.Vector([dot_colour[e, 0], dot_colour[e, 1], dot_colour[e, 2], 0.0])
-            dot_image[r, e] = image + dot_T[e] * ti.Vector([seen[0], seen[1], seen[2], 1.0])
