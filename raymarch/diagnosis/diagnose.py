@@ -78,6 +78,8 @@ def _of_cameras(
     nothing = np.zeros((0, 3))
     if len(views) < 2:
         return [Finding("one-view", "error", "there is only one view", "take more, from all around")], nothing
+    if sharpness.distinct(views) < len(views) / 2:  # copies match wherever their cameras are
+        return [], nothing
     matches = match(points, neighbours(views.cameras))
     if len(matches) < FEWEST * len(views):
         beside = None if given is None else extent.box(views, given, nothing)

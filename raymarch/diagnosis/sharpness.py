@@ -69,3 +69,8 @@ def duplicates(views: Views) -> Finding | None:
         message = f"{len(moved)} images are copies of others but have other poses: {names}"
         return Finding("duplicates", "warning", message, "take one of each two out: one of its poses is wrong")
     return Finding("duplicates", "note", f"{len(twice)} images are there twice: {names}", "take the copies out")
+
+
+def distinct(views: Views) -> int:
+    """Count of the images that differ, by a few of their pixels."""
+    return len({views.image(i)[::SPARSE, ::SPARSE].tobytes() for i in range(len(views))})

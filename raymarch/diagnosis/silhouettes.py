@@ -21,6 +21,7 @@ ASKED = 24  # views
 PLACES = 20  # a side of the box, that may be full
 BLOCKS = 24  # a side, into which an image is divided
 WELL, BADLY = 0.85, 0.6  # of what masks show, that all agree on: where poses are right; where they are not
+TINY = 8  # pixels a side, of images that outline nothing
 FAINT = 8  # of 255: alpha up to that counts as empty
 OPAQUE = 255
 FEWEST = 6  # views, of which one can be told from the rest
@@ -30,10 +31,12 @@ ALIKE, LEAST = 0.7, np.deg2rad(0.1)  # of the others' misses; of which there mus
 
 def silhouettes(views: Views) -> list[Finding]:
     """Findings about poses, by masks alone."""
-    if not views.has_alpha or len(views) < 4:
+    if not views.has_alpha or len(views) < 4 or min(map(min, views.sizes)) < TINY:
         return []
     few = views[np.linspace(0, len(views) - 1, min(len(views), ASKED)).astype(int)]
     shown = np.stack([_shown(few.image(i)[..., 3]) for i in range(len(few))])
+    if not shown.any((1, 2)).mean() > 0.5:  # there is nothing to agree on
+        return []
     poses = poses_of(few.cameras)
     given = agreed(few.cameras, poses, shown)
     if given > WELL:

@@ -74,7 +74,7 @@ def picture(views: Views, box: np.ndarray | None, points: np.ndarray) -> np.ndar
     """Image-set plot as an image (height, width, 3) uint8."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    figure = image_set(views, box, points)
+    figure = image_set(views, box, points if len(points) else None)
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
     return np.asarray(canvas.buffer_rgba())[..., :3].copy()

@@ -156,3 +156,14 @@ def test_what_is_certain_is_said_before_a_fit(fault):
 @pytest.mark.parametrize("views", [ROOM, BALL, BENT, scaled(2.0), turned(), drifting(1.0)])
 def test_what_is_not_certain_is_not_said_before_a_fit(views):
     assert in_short(views) == []
+
+
+@pytest.mark.parametrize("channels", [3, 4])
+@pytest.mark.parametrize("size", [(1, 8, 8), (3, 2, 5), (5, 40, 3), (6, 40, 40)])
+def test_sets_without_sense_are_no_faults_of_cameras(size, channels):
+    count, height, width = size
+    ring = rm.orbit((0, 0, 0), 4.0, count, like=rm.Camera.look_at((4, 0, 0), width=width, height=height))
+    noise = np.random.default_rng(0).integers(0, 256, (1, height, width, channels), dtype=np.uint8)
+    for images in (np.zeros_like(noise), noise):  # all black, or clear; all the same
+        found = examine(rm.Views(ring, np.repeat(images, count, 0)), None).findings
+        assert {each.code for each in found} <= {"contents", "duplicates", "one-view"}
