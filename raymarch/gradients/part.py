@@ -38,7 +38,7 @@ def part_met(volume: Volume, camera: Camera, seed: int) -> Volume:
 
 
 def _thinned(volume: Volume, stride: int) -> Volume:
-    """Volume of every so many samples of each of the nested boxes: a ray through them meets all, so none is left out."""
+    """Volume of every so many samples of each of the nested boxes, as a ray may meet all of them."""
     boxes, shape = volume.boxes, volume.box_shape
     every = np.s_[:, ::stride, ::stride, ::stride]
     density, features = (
