@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from raymarch.data.views import Views
     from raymarch.fitting.fitter import Fit, Fitter
     from raymarch.fitting.keep import Kept
+    from raymarch.fitting.settings import FitSettings
     from raymarch.registration.refine import Refinement
 
 LONGEST = 1000  # characters of a setting
@@ -96,7 +97,6 @@ def fit(
     from raymarch.fitting.keep import keep
     from raymarch.fitting.presets import preset as settings_of
     from raymarch.fitting.report import NOT_FINITE
-    from raymarch.fitting.scene_box import is_bounded
     from raymarch.io.image_sets.load import load_views
     from raymarch.io.volumes.volume_file import bytes_of_file, require_target
     from raymarch.registration.refined_fit import fit_refined
@@ -104,8 +104,7 @@ def fit(
     asked = {"seconds": seconds, "steps": steps, "resolution": resolution, "sh_degree": sh_degree, "seed": seed}
     learned = background == "learned"
     asked |= {"memory": memory, "learn_background": learned or None}
-    changes = {name: value for name, value in asked.items() if value is not None}
-    changes |= _settings(pairs)
+    changes = {**{name: value for name, value in asked.items() if value is not None}, **_settings(pairs)}
     settings = settings_of(preset or "default", **changes)
     if not dry_run:
         if out is None:
@@ -113,9 +112,8 @@ def fit(
         require_target(out, overwrite)
     behind, smaller = None if learned else background, 1.0 if downscale is None else downscale
     views = load_views(data, split, background=behind, follow_links=follow_links, downscale=smaller, holdout=holdout)
-    if preset is None and box is None and not is_bounded(views):
-        settings = settings_of("photos", **changes)
-        say.note("the views show no object of their own but a scene, so --preset photos is taken")
+    if preset is None and box is None:
+        settings = _of_a_scene(views, changes) or settings
     running = runtime.start(arch)
     say.note(f"{len(views)} views of {views.size_in_words()} from {data}, on {running.arch}")
 
@@ -137,6 +135,17 @@ def fit(
         kept = keep(result.volume, out, overwrite)
     _report(result, kept, views, as_json)
     return 1 if kept.why or result.ended.startswith(NOT_FINITE) else 0
+
+
+def _of_a_scene(views: Views, changes: dict[str, object]) -> FitSettings | None:
+    """Settings for photographs with the changes asked for, where the views show a scene without end; said on stderr."""
+    from raymarch.fitting.presets import preset
+    from raymarch.fitting.scene_box import is_bounded
+
+    if is_bounded(views):
+        return None
+    say.note("the views show no object by itself but a scene, so --preset photos is taken")
+    return preset("photos", **changes)
 
 
 def _require_steps(result: Fit, out: str) -> None:

@@ -172,7 +172,7 @@ class _Movement(Closing):
 
     def _drawn(self) -> tuple[int, np.ndarray, np.ndarray]:
         """How much smaller, (view, ray) random pixels, and the colours (view, ray, 4) they should have, T last."""
-        factor = self.pyramid.factor_for(max(self.fitter.grid.shape))
+        factor = self.pyramid.factor_for(round(self.fitter.grid.max_index.max()) + 1)
         images = self.pyramid.images(factor)
         rng = np.random.default_rng((self.fitter.settings.seed, self.fitter.steps_done))
         count = min(self.each, min(map(len, images)))
