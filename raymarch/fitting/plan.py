@@ -78,6 +78,11 @@ class Plan:
         return -math.log1p(-self.settings.prune_alpha) / self.activation.scale
 
     @property
+    def reach(self) -> float:
+        """Half the longest edge of the innermost box [world unit]."""
+        return float((self.box[1] - self.box[0]).max()) / 2
+
+    @property
     def near(self) -> float:
         """Distance from a camera at which rays of the fit begin [world unit]."""
         eyes = np.array([camera.position for camera in self.views.cameras])

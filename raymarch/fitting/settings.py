@@ -58,6 +58,8 @@ class FitSettings:
         loss: "squared", or a robust one, "huber" or "charbonnier" (smooth), which grow like a line beyond `huber_delta`
             (in display values 0..1).
         opacity_weight: of the squared error of the opacity, where the images have alpha.
+        distortion_weight: of the distortion loss, which draws what a ray meets together (Barron et al. 2022); it takes
+            about a third of a step more.
         tv_density, tv_colour, sparsity: weights of the regularisers, per voxel of the level.
         regularised_fraction: of the blocks, looked at by the regularisers in one iteration.
         exposure: whether gain and offset of each view's channels are fitted along, for photographs whose exposure or
@@ -92,6 +94,7 @@ class FitSettings:
     loss: str = held(one_of(*LOSSES, cure=OWN_LOSS), "squared")
     huber_delta: float = held(number(0, 1e6, above=True), 0.1)
     opacity_weight: float = held(WEIGHT, 0.1)
+    distortion_weight: float = held(WEIGHT, 0.0)
     tv_density: float = held(WEIGHT, 0.0)
     tv_colour: float = held(WEIGHT, 0.0)
     sparsity: float = held(WEIGHT, 0.0)
@@ -132,7 +135,8 @@ class FitSettings:
             return self.objective
         robust = LOSSES[self.loss] if self.loss == "squared" else replace(LOSSES[self.loss], scale=self.huber_delta)
         ours = [replace(one, weight=getattr(self, name)) for name, one in REGULARISERS.items()]
-        return Objective(robust, tuple(one for one in ours if one.weight), self.opacity_weight)
+        kept = tuple(one for one in ours if one.weight)
+        return Objective(robust, kept, self.opacity_weight, self.distortion_weight)
 
 
 def of_objective() -> dict[str, object]:
@@ -142,7 +146,7 @@ def of_objective() -> dict[str, object]:
         >>> of_objective()["loss"]
         'squared'
     """
-    names = ("loss", "huber_delta", "opacity_weight", *REGULARISERS)
+    names = ("loss", "huber_delta", "opacity_weight", "distortion_weight", *REGULARISERS)
     return {each.name: each.default for each in fields(FitSettings) if each.name in names}
 
 
