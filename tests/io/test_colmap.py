@@ -1,7 +1,11 @@
 """Laws of COLMAP sets: text and binary are read as COLMAP's own library reads them, and no damage gets further."""
 
+import itertools
+import json
 import math
 import struct
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -47,18 +51,20 @@ def test_a_text_is_read_as_it_was_written(tmp_path):
     np.testing.assert_allclose(views.points, [[0.1, 0.2, 0.3], [-0.4, 0.2, 0.3]])
 
 
-# pycolmap as the oracle: it writes and projects.
+# pycolmap as the oracle: it writes and projects, in one process without Pillow, for they crash each other.
 
+ORACLE = """
+import sys, json
+from pathlib import Path
+import numpy as np
+import pycolmap
 
-def reconstruction(pycolmap, number, count=3, width=40, height=30):
-    """A model of so many images by two cameras of a camera model, with three points."""
+def reconstruction(number, model, parameters, focals, count, width, height):
     made, rng = pycolmap.Reconstruction(), np.random.default_rng(number)
-    model = COLMAP[number]
     for i, camera_id in enumerate((3, 11)):
-        camera = pycolmap.Camera.create_from_model_name(camera_id, model.name, 35.0 + i, width, height)
-        lens = 0.9 if model.name == "FOV" else rng.uniform(-0.02, 0.02, model.parameters - model.focals - 2)
-        camera.params = [*[35.0 + i, 36.5][: model.focals], 20.7, 14.1, *np.atleast_1d(lens)]
-        camera.params = camera.params[: model.parameters]
+        camera = pycolmap.Camera.create_from_model_name(camera_id, model, 35.0 + i, width, height)
+        lens = 0.9 if model == "FOV" else rng.uniform(-0.02, 0.02, parameters - focals - 2)
+        camera.params = [*[35.0 + i, 36.5][:focals], 20.7, 14.1, *np.atleast_1d(lens)][:parameters]
         made.add_camera_with_trivial_rig(camera)
     for i in range(count):
         image = pycolmap.Image()
@@ -74,31 +80,72 @@ def reconstruction(pycolmap, number, count=3, width=40, height=30):
         made.add_point3D(rng.normal(size=3), track, np.array([9, 8, 7], np.uint8))
     return made
 
+def write(folder, models, count, width, height):
+    for number, (model, parameters, focals) in models.items():
+        made = reconstruction(int(number), model, parameters, focals, count, width, height)
+        for kind in ("binary", "text"):
+            target = Path(folder, number, kind, "sparse", "0")
+            target.mkdir(parents=True)
+            getattr(made, f"write_{kind}")(str(target))
+
+def project(folder):
+    for place in sorted(Path(folder).glob("*/*")):
+        made, pixels = pycolmap.Reconstruction(str(place / "sparse" / "0")), {}
+        for image in made.images.values():
+            pose = image.cam_from_world()
+            local = np.load(place / f"{image.name}.npy") @ pose.rotation.matrix().T + pose.translation
+            pixels[image.name] = made.cameras[image.camera_id].img_from_cam(local)
+        places = np.array([point.xyz for point in made.points3D.values()])
+        np.savez(place / "found.npz", places=places, **pixels)
+
+what, folder, *rest = json.loads(sys.argv[1])
+{"write": write, "project": project}[what](folder, *rest)
+"""
+COUNT, WIDTH, HEIGHT = 3, 40, 30
+
+
+def ask_pycolmap(*words):
+    done = subprocess.run(
+        [sys.executable, "-c", ORACLE, json.dumps(words)], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+
+
+@pytest.fixture(scope="module")
+def in_pycolmap(tmp_path_factory):
+    """Folder of a set for each camera model and kind of file, and views of each as we read it.
+
+    Beside it lie the pixels onto which pycolmap projects points of our rays, and the places of its points.
+    """
+    require_extra("pycolmap", "sfm", load=False)
+    folder, read = tmp_path_factory.mktemp("pycolmap"), {}
+    models = {number: (model.name, model.parameters, model.focals) for number, model in COLMAP.items()}
+    ask_pycolmap("write", str(folder), models, COUNT, WIDTH, HEIGHT)
+    for number, kind in itertools.product(COLMAP, ("binary", "text")):
+        place = folder / str(number) / kind
+        (place / "images").mkdir()
+        for i in range(COUNT):
+            Image.fromarray(random_image(3, HEIGHT, WIDTH, seed=i)).save(place / "images" / f"r_{i}.png")
+        read[number, kind] = views = load(place)
+        for name, camera in zip(views.names, views.cameras, strict=True):
+            rays = camera.rays()
+            np.save(place / f"{name}.png.npy", rays.origin + 3 * rays.direction)
+    ask_pycolmap("project", str(folder))
+    return folder, read
+
 
 @pytest.mark.extra
 @pytest.mark.parametrize("kind", ["binary", "text"])
 @pytest.mark.parametrize("number", COLMAP)
-def test_rays_project_back_to_their_pixels_in_pycolmap(number, kind, tmp_path):
-    pycolmap = require_extra("pycolmap", "sfm")
-    made = reconstruction(pycolmap, number)
-    folder = tmp_path / "set"
-    (folder / "images").mkdir(parents=True)
-    (folder / "sparse" / "0").mkdir(parents=True)
-    getattr(made, f"write_{kind}")(str(folder / "sparse" / "0"))
-    for i in range(3):
-        Image.fromarray(random_image(3, 30, 40, seed=i)).save(folder / "images" / f"r_{i}.png")
-    views = load(folder)
-    pixels = np.stack(np.meshgrid(np.arange(40) + 0.5, np.arange(30) + 0.5), -1).reshape(-1, 2)
-    for image in made.images.values():
-        camera = views.cameras[int(image.name[2])]
-        rays = camera.rays()
-        camera_from_world = image.cam_from_world()
-        local = (
-            rays.origin + 3 * rays.direction
-        ) @ camera_from_world.rotation.matrix().T + camera_from_world.translation
-        np.testing.assert_allclose(made.cameras[image.camera_id].img_from_cam(local), pixels, atol=1e-6)
-    places = [point.xyz for point in made.points3D.values()]
-    np.testing.assert_allclose(views.points[np.argsort(views.points[:, 0])], sorted(places, key=tuple), rtol=1e-12)
+def test_rays_project_back_to_their_pixels_in_pycolmap(number, kind, in_pycolmap):
+    folder, read = in_pycolmap
+    views, found = read[number, kind], np.load(folder / str(number) / kind / "found.npz")
+    pixels = np.stack(np.meshgrid(np.arange(WIDTH) + 0.5, np.arange(HEIGHT) + 0.5), -1).reshape(-1, 2)
+    assert len(views.names) == COUNT
+    for name in views.names:
+        np.testing.assert_allclose(found[f"{name}.png"], pixels, atol=1e-6)
+    places = sorted(map(tuple, found["places"]))
+    np.testing.assert_allclose(views.points[np.argsort(views.points[:, 0])], places, rtol=1e-12)
 
 
 # Binary files by hand.
