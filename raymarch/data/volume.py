@@ -148,8 +148,7 @@ class Volume:
             return self
         samples, activation = self.box_shape[0], replace(self.activation, scale=self.activation.scale * 2**n)
         part, affine = slice(n * samples, (n + 1) * samples), larger_box(self.world_from_index, self.box_shape, 2**n)
-        arrays = self.density[part], self.features[part]
-        return Volume(*arrays, affine, activation, self.background, self.provenance)
+        return Volume(self.density[part], self.features[part], affine, activation, self.background, self.provenance)
 
     @property
     def degree(self) -> int:
