@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from raymarch.data.views import Views as Views
     from raymarch.data.volume import Volume as Volume
     from raymarch.device.pool import release as release
+    from raymarch.diagnosis.diagnose import diagnose as diagnose
+    from raymarch.diagnosis.diagnose_fit import diagnose_fit as diagnose_fit
+    from raymarch.diagnosis.finding import Finding as Finding
     from raymarch.errors import RaymarchError as RaymarchError
     from raymarch.evaluation.held_out import evaluate as evaluate
     from raymarch.evaluation.metrics import psnr as psnr
@@ -101,6 +104,9 @@ _HOME = {
     "data.activation": ["Activation", "ColourActivation", "DensityActivation"],
     "data.volume": ["Volume"],
     "device.pool": ["release"],
+    "diagnosis.diagnose": ["diagnose"],
+    "diagnosis.diagnose_fit": ["diagnose_fit"],
+    "diagnosis.finding": ["Finding"],
     "errors": ["RaymarchError"],
     "evaluation.held_out": ["evaluate"],
     "evaluation.metrics": ["psnr", "psnr_halves", "ssim"],

@@ -6,6 +6,7 @@ from mutants_cases.field import GRADIENT
 LOSSES = "tests/kernels/test_losses.py::"
 ADAM = "tests/kernels/test_optimiser.py::"
 TAPE = "tests/autodiff/test_tape.py::"
+PHOTOMETRY = "tests/fitting/test_photometry.py::"
 HULL = "tests/fitting/test_bounds.py::"
 
 FAULTS = [
@@ -22,6 +23,27 @@ FAULTS = [
         "x * x, 2.0 * ti.abs(x) - 1.0)",
         "x * x, ti.abs(x) - 1.0)",
         (LOSSES + "test_value_is_the_formula[huber-background2-0.0]",),
+    ),
+    Fault(
+        "Charbonnier's slope is that of half of it",
+        "kernels/fit/losses.py",
+        "return 2.0 * x / ti.sqrt(1.0 + x * x)",
+        "return x / ti.sqrt(1.0 + x * x)",
+        (LOSSES + "test_derivative_is_the_formula[charbonnier-0.0]",),
+    ),
+    Fault(
+        "clipped pixels tell the exposure",
+        "kernels/fit/photometry.py",
+        "alpha > OPAQUE and DARK < y < BRIGHT",
+        "alpha > OPAQUE and DARK < y",
+        (PHOTOMETRY + "test_sums_on_the_device_are_those_of_numpy",),
+    ),
+    Fault(
+        "the background is told without the transmittance",
+        "kernels/fit/photometry.py",
+        "ti.cast(w * T * d, ti.f64)",
+        "ti.cast(w * d, ti.f64)",
+        (PHOTOMETRY + "test_sums_on_the_device_are_those_of_numpy",),
     ),
     Fault(
         "transmittance is held to alpha",

@@ -95,8 +95,8 @@ FAULTS = [
     Fault(
         "a lens of nerfstudio is a pinhole",
         "io/image_sets/intrinsics.py",
-        'else simplest("opencv", (*k[:3], *p))',
-        'else simplest("opencv", (0, 0, 0, *p))',
+        "return brown(k, p)",
+        "return brown((0, 0, 0, 0), p)",
         (TRANSFORMS + "test_a_lens_is_read_as_its_keys_say",),
     ),
     Fault(

@@ -4,8 +4,23 @@ from mutants_cases.fault import Fault
 
 SOLVERS = "tests/solvers/test_least_squares.py::"
 METRICS = "tests/evaluation/test_metrics.py::"
+MASKED = "tests/evaluation/test_masked.py::"
 
 FAULTS = [
+    Fault(
+        "halves are scored where they were fitted",
+        "evaluation/metrics.py",
+        "counts[:, :half], counts[:, half:]",
+        "counts[:, half:], counts[:, half:]",
+        (MASKED + "test_a_half_of_few_pixels_tells_nothing",),
+    ),
+    Fault(
+        "what a mask takes out has weight in its windows",
+        "evaluation/metrics.py",
+        "return blur(a * weight) / share",
+        "return blur(a)",
+        (MASKED + "test_masked_ssim_is_its_definition",),
+    ),
     Fault(
         "the end of an open interval belongs to it",
         "arguments/checks.py",

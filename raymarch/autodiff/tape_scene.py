@@ -11,10 +11,14 @@ from raymarch import runtime
 from raymarch.arguments.checks import instance_of
 from raymarch.arguments.declared import checked
 from raymarch.device.owner import Owner
+from raymarch.geometry.lens import MODELS
 from raymarch.geometry.pose import right_jacobian
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import SHAPES, Parameters
 from raymarch.kernels.field import transfer
+
+LENS = max(len(model.names) for model in MODELS.values())
+FIELDS = {**SHAPES, "lens": (LENS,)}  # of one size for all lenses: the first of its numbers are the lens's own
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,17 +32,18 @@ class SceneFields:
     exposure: ti.Field
     step: ti.Field
     box: ti.Field
+    lens: ti.Field
     image: ti.Field
 
 
 class Scene(Owner[SceneFields]):
     """Differentiable scene: all but the volume's own numbers that shape a `Linearised`'s image, as Taichi fields.
 
-    `background`, `pose`, `focal`, `principal_point`, `exposure`, `step` and `box` are fields of numbers, zero at first,
-    that kernels and Python may write; they are added to what the `Linearised` was made with (a pose is multiplied by
-    the exponential of its six). Inside a `ti.ad.Tape`, `render` makes the image, exposure included, in `image`, and
-    carries the gradient of what follows to all seven fields and to the volume's own numbers, which
-    `gradient_of_volume` gives.
+    `background`, `pose`, `focal`, `principal_point`, `exposure`, `step`, `box` and `lens` are fields of numbers, zero
+    at first, that kernels and Python may write; they are added to what the `Linearised` was made with (a pose is
+    multiplied by the exponential of its six). `lens` has eight, the first of them the camera's lens's own. Inside a
+    `ti.ad.Tape`, `render` makes the image, exposure included, in `image`, and carries the gradient of what follows to
+    all eight fields and to the volume's own numbers, which `gradient_of_volume` gives.
 
     Example:
         >>> from raymarch.geometry.camera import Camera
@@ -56,18 +61,18 @@ class Scene(Owner[SceneFields]):
     def __init__(self, seen: Linearised):
         self.seen = seen
         count = seen.buffer.capacity  # as many rays as it may ever look along
-        if not self._own((count,), lambda room: self._build(count), lambda room: 8 * 2 * (32 + 4 * count)):
-            for name in (*SHAPES, "image"):
+        if not self._own((count,), lambda room: self._build(count), lambda room: 8 * 2 * (40 + 4 * count)):
+            for name in (*FIELDS, "image"):
                 getattr(self.fields, name).fill(0)
                 getattr(self.fields, name).grad.fill(0)
         self._gradient = Parameters()
 
     @staticmethod
     def _build(count: int) -> tuple[ti.FieldsBuilder, SceneFields]:
-        fields = {name: ti.field(float, needs_grad=True) for name in SHAPES}
+        fields = {name: ti.field(float, needs_grad=True) for name in FIELDS}
         f = SceneFields(**fields, image=ti.Vector.field(4, float, needs_grad=True))
         tree = ti.FieldsBuilder()
-        for name, shape in SHAPES.items():
+        for name, shape in FIELDS.items():
             for field in (getattr(f, name), getattr(f, name).grad):
                 (tree.dense(ti.axes(*range(len(shape))), shape) if shape else tree).place(field)
         for field in (f.image, f.image.grad):
@@ -75,7 +80,7 @@ class Scene(Owner[SceneFields]):
         return tree, f
 
     def __getattr__(self, name: str) -> ti.Field:
-        if name in SHAPES:
+        if name in FIELDS:
             return getattr(self.fields, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -85,7 +90,9 @@ class Scene(Owner[SceneFields]):
         return self.fields.image
 
     def _moves(self) -> Parameters:
-        return Parameters(**{name: getattr(self.fields, name).to_numpy().astype(float) for name in SHAPES})
+        moves = {name: getattr(self.fields, name).to_numpy().astype(float) for name in FIELDS}
+        numbers = len(self.seen.camera.lens.names)
+        return Parameters(**{**moves, "lens": moves["lens"][:numbers] if numbers else None})
 
     @ti.ad.grad_replaced
     def render(self) -> None:
@@ -101,10 +108,12 @@ class Scene(Owner[SceneFields]):
         self._gradient = self.seen.adjoint(d_image)
         transfer.vectors_in(np.ascontiguousarray(self.seen.image()), self.image)
         self.image.grad.fill(0)  # what comes before this `render` in a Tape did not make this image
-        for name in set(SHAPES) & set(self.seen.groups):
-            gradient = getattr(self._gradient, name)
+        for name in set(FIELDS) & set(self.seen.groups):
+            gradient = np.asarray(getattr(self._gradient, name))
             if name == "pose":
                 gradient = right_jacobian(moves.pose).T @ gradient
+            if name == "lens":
+                gradient = np.pad(gradient, (0, LENS - len(gradient)))
             field = getattr(self.fields, name).grad
             field.from_numpy(np.asarray(field.to_numpy() + gradient, runtime.dtype()))
 

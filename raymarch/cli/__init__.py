@@ -12,6 +12,8 @@ from raymarch.cli import say
 from raymarch.cli.bench import bench
 from raymarch.cli.cameras import cameras
 from raymarch.cli.check_gradients import check_gradients
+from raymarch.cli.convert import convert
+from raymarch.cli.doctor import doctor
 from raymarch.cli.evaluate import evaluate
 from raymarch.cli.fit import fit
 from raymarch.cli.info import info
@@ -46,7 +48,7 @@ def cli() -> None:
     """
 
 
-for verb in (cameras, fit, evaluate, render, info, check_gradients, bench):
+for verb in (cameras, doctor, fit, evaluate, render, info, convert, check_gradients, bench):
     cli.add_command(verb)
 
 

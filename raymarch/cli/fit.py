@@ -13,8 +13,10 @@ import click
 from raymarch.cli import options, say
 
 if TYPE_CHECKING:
+    from raymarch.data.views import Views
     from raymarch.fitting.fitter import Fit, Fitter
     from raymarch.fitting.keep import Kept
+    from raymarch.fitting.settings import FitSettings
     from raymarch.registration.refine import Refinement
 
 LONGEST = 1000  # characters of a setting
@@ -46,10 +48,8 @@ def _settings(pairs: tuple[str, ...]) -> dict[str, object]:
 @click.option(
     "--preset",
     type=click.Choice(["quick", "default", "high", "medium", "photos"]),
-    default="default",
-    show_default=True,
     help="Settings for a first look, for things with surfaces, for the same with more time, for clouds and fog, for"
-    " photographs.",
+    " photographs. If not given, photos for a scene without end and default for an object.",
 )
 @click.option(
     "--seconds",
@@ -80,7 +80,7 @@ def _settings(pairs: tuple[str, ...]) -> dict[str, object]:
 @options.arch
 @options.as_json
 def fit(
-    data: str, out: str | None, preset: str, seconds: float | None, steps: int | None, resolution: int | None,
+    data: str, out: str | None, preset: str | None, seconds: float | None, steps: int | None, resolution: int | None,
     sh_degree: int | None, seed: int | None, split: str, box: list[list[float]] | None, downscale: float | None,
     holdout: int | None, background: str | None, follow_links: bool, refine: bool, memory: float | None,
     overwrite: bool, dry_run: bool, pairs: tuple[str, ...], arch: str, as_json: bool,
@@ -104,14 +104,16 @@ def fit(
     asked = {"seconds": seconds, "steps": steps, "resolution": resolution, "sh_degree": sh_degree, "seed": seed}
     learned = background == "learned"
     asked |= {"memory": memory, "learn_background": learned or None}
-    changes = {name: value for name, value in asked.items() if value is not None}
-    settings = settings_of(preset, **{**changes, **_settings(pairs)})
+    changes = {**{name: value for name, value in asked.items() if value is not None}, **_settings(pairs)}
+    settings = settings_of(preset or "default", **changes)
     if not dry_run:
         if out is None:
             raise click.UsageError("Missing option '--out'; or take --dry-run, which writes nothing.")
         require_target(out, overwrite)
     behind, smaller = None if learned else background, 1.0 if downscale is None else downscale
     views = load_views(data, split, background=behind, follow_links=follow_links, downscale=smaller, holdout=holdout)
+    if preset is None and box is None:
+        settings = _of_a_scene(views, changes) or settings
     running = runtime.start(arch)
     say.note(f"{len(views)} views of {views.size_in_words()} from {data}, on {running.arch}")
 
@@ -131,8 +133,19 @@ def fit(
             result = make(views, settings, box=box, show=progress, started=options.STARTED, ready=ready)
         _require_steps(result, out)
         kept = keep(result.volume, out, overwrite)
-    _report(result, kept, as_json)
+    _report(result, kept, views, as_json)
     return 1 if kept.why or result.ended.startswith(NOT_FINITE) else 0
+
+
+def _of_a_scene(views: Views, changes: dict[str, object]) -> FitSettings | None:
+    """Settings for photographs with the changes asked for, where the views show a scene without end; said on stderr."""
+    from raymarch.fitting.presets import preset
+    from raymarch.fitting.scene_box import is_bounded
+
+    if is_bounded(views):
+        return None
+    say.note("the views show no object by itself but a scene, so --preset photos is taken")
+    return preset("photos", **changes)
 
 
 def _require_steps(result: Fit, out: str) -> None:
@@ -153,14 +166,18 @@ def _say_moved(refinement: Refinement) -> None:
     )
 
 
-def _report(result: Fit, kept: Kept, as_json: bool) -> None:
+def _report(result: Fit, kept: Kept, views: Views, as_json: bool) -> None:
     """What came of it: notes to stderr, the result to stdout."""
+    from raymarch.diagnosis.diagnose_fit import of_volume
+
     lower, upper = result.box.tolist()
     ended = f"; {result.ended}" if result.ended != "done" else ""
     corners = ",".join(f"{v:.3g}" for v in (*lower, *upper))
     say.note(f"box {corners} (--box overrides){ended}")
     if kept.why:
         say.note(f"raymarch: {kept.why}")
+    for finding in of_volume(result.volume, views):
+        say.note(f"note: {finding.message}; {finding.cure}")
     last = result.history[-1]
     if as_json:
         options.print_json(

@@ -8,6 +8,7 @@ from raymarch.cli import options, say
 
 RAYS = "on training rays that meet the box; raymarch evaluate tells it on whole images, best ones not fitted"
 SIDE = 800  # pixels a side of the image that the forecast is about
+MOST, FIRST = 12, 3  # entries of a list up to which all are shown, and how many of a longer one
 
 
 @click.command(epilog="Example: raymarch info tower.h5")
@@ -44,7 +45,9 @@ def _short(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     if isinstance(value, (list, tuple)):
-        return "  ".join("(" + _short(v) + ")" if isinstance(v, (list, tuple)) else _short(v) for v in value)
+        rest = f"  ... {len(value)} in all" if len(value) > MOST else ""
+        some = value[:FIRST] if rest else value
+        return "  ".join("(" + _short(v) + ")" if isinstance(v, (list, tuple)) else _short(v) for v in some) + rest
     if isinstance(value, dict):
         return "  ".join(f"{name}={_short(v)}" for name, v in value.items())
     return "-" if value is None else str(value).encode("unicode_escape").decode()

@@ -102,17 +102,22 @@ def require_contents(views: Views) -> None:
 
 def background_doubt(views: Views) -> str:
     """Warning about the background, where images without alpha have borders of one other colour; or ""."""
-    if views.has_alpha or min(map(min, views.sizes)) < 3:
-        return ""
-    border = _borders(views) / 255
-    if not len(border):
-        return ""
-    colour = np.median(border, axis=0)
-    alike = (np.abs(border - colour).max(1) < 0.05).mean()
-    if alike < 0.5 or np.abs(colour - views.background).max() < 0.1:
+    colour = border_colour(views)
+    if colour is None or np.abs(colour - views.background).max() < 0.1:
         return ""
     seen, said = (",".join(f"{c:.2g}" for c in three) for three in (colour, views.background))
     return f"the images' borders are {seen} but the background is {said}; say background={seen}"
+
+
+def border_colour(views: Views) -> np.ndarray | None:
+    """Colour (3,) in 0..1 that half of the images' borders have; None of images with alpha, and where there is none."""
+    if views.has_alpha or min(map(min, views.sizes)) < 3:
+        return None
+    border = _borders(views) / 255
+    if not len(border):
+        return None
+    colour = np.median(border, axis=0)
+    return colour if (np.abs(border - colour).max(1) < 0.05).mean() >= 0.5 else None
 
 
 def _borders(views: Views) -> np.ndarray:

@@ -144,10 +144,11 @@ class Volume:
             ((4, 4, 4), [[-1.5, -1.5, -1.5], [4.5, 4.5, 4.5]])
         """
         n = checks.whole(0, self.boxes - 1)("n", n)
+        if self.boxes == 1:
+            return self
         samples, activation = self.box_shape[0], replace(self.activation, scale=self.activation.scale * 2**n)
         part, affine = slice(n * samples, (n + 1) * samples), larger_box(self.world_from_index, self.box_shape, 2**n)
-        density, features = self.density[part], self.features[part]
-        return Volume(density, features, affine, activation, self.background, self.provenance)
+        return Volume(self.density[part], self.features[part], affine, activation, self.background, self.provenance)
 
     @property
     def degree(self) -> int:

@@ -37,7 +37,10 @@ def find_box(views: Views, store: ImageStore) -> np.ndarray:
     centre, half = _focus_of(views)
     if not views.has_alpha:
         _doubt_directions(views, centre, half)
-        log.warning("the images have no alpha, so the box is all that the cameras see; a tighter box fits better")
+        log.warning(
+            "the images have no alpha, so the box is all that the cameras see; a tighter box fits better, and preset"
+            " photos a scene without end"
+        )
         return np.stack([centre - half, centre + half])
     if len(views) < FEW_VIEWS:
         log.warning("%d views carve the box badly; a tighter box fits better", len(views))

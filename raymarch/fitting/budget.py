@@ -45,7 +45,7 @@ def memory_of_fit(settings: FitSettings, box: np.ndarray, images: Sequence[int])
 def grid_of_boxes(box: np.ndarray, settings: FitSettings) -> tuple[np.ndarray, tuple[int, int, int]]:
     """Grid of a fit: the innermost box grown to whole voxels, and the samples of all boxes, one behind another in x."""
     whole, (x, y, z) = grid_of_box(box, settings.resolution)
-    return whole, (settings.boxes * x, y, z)
+    return whole, (settings.nested * x, y, z)
 
 
 def require_budget(settings: FitSettings, box: np.ndarray, images: Sequence[int]) -> Memory:

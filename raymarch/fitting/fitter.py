@@ -135,6 +135,8 @@ class Fitter(Closing):
         with ti.ad.Tape(buffer.fields.loss, clear_gradients=False):
             tape.march(grid, buffer, count, s.step * grid.voxel, s.min_transmittance, s.min_weight, behind)
             tape.compare(buffer, self.objective.robust, count, behind, opacity, counted)
+            if weight := self.objective.distortion_weight:
+                tape.distort(grid, buffer, count, s.step * grid.voxel, s.min_transmittance, self.plan.reach, weight)
             for each in self.objective.regularisers:
                 tape.regularise(grid, buffer, each, s.seed, self.steps_done, s.regularised_fraction)
         self.photometry.look(buffer, self.steps_done)
@@ -179,7 +181,7 @@ class Fitter(Closing):
         told = {"steps": self.steps_done, "seconds": round(self.seconds, 3), "ended": ended, "rays_psnr": psnr}
         made = provenance(self.settings, self.views, told | self.photometry.record())
         at, background = self.grid.world_from_index, self.photometry.background
-        return Volume(density, features, at, self.plan.activation, background, made, self.settings.boxes)
+        return Volume(density, features, at, self.plan.activation, background, made, self.settings.nested)
 
     def how_it_ended(self) -> str:
         """ "done", or what a person should know about a fit that had too little time."""

@@ -151,6 +151,7 @@ class Objective:
         robust: the `Loss` of the colours.
         regularisers: any number of `Regulariser`s, each with its weight.
         opacity_weight: of the squared error of the opacity, where the images have alpha.
+        distortion_weight: of the distortion loss, the mean over rays of how far apart their weights lie in depth.
 
     Raises RaymarchError for what is none of these.
 
@@ -164,6 +165,7 @@ class Objective:
         Check("rm.Regularisers in a list", _regularisers, "rm.Regulariser.named('sparsity', 1e-3) is one"), ()
     )
     opacity_weight: float = held(WEIGHT, 0.1)
+    distortion_weight: float = held(WEIGHT, 0.0)
 
     def __post_init__(self) -> None:
         hold(self)
@@ -172,7 +174,8 @@ class Objective:
         """Objective in plain names and numbers, for a volume's provenance."""
         robust = {"name": self.robust.name, "scale": self.robust.scale}
         regularisers = [{"name": r.name, "of": r.of, "weight": r.weight} for r in self.regularisers]
-        return {"robust": robust, "regularisers": regularisers, "opacity_weight": self.opacity_weight}
+        weights = {"opacity_weight": self.opacity_weight, "distortion_weight": self.distortion_weight}
+        return {"robust": robust, "regularisers": regularisers, **weights}
 
 
 OBJECTIVE = instance_of(Objective, "an rm.Objective", "rm.Objective(robust=rm.Loss(...)) is one")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,10 +16,11 @@ from raymarch.device.grid import Grid
 from raymarch.device.grid_layout import cells_of
 from raymarch.device.image_store import ImageStore
 from raymarch.device.memory import Memory
+from raymarch.diagnosis.in_short import in_short
 from raymarch.fitting.bounds import find_box, visual_hull
 from raymarch.fitting.budget import grid_of_boxes, require_budget
 from raymarch.fitting.proof import prove
-from raymarch.fitting.scene_box import box_of_scene
+from raymarch.fitting.scene_box import BOXES_OF_A_SCENE, box_of_scene, is_bounded
 from raymarch.fitting.settings import FitSettings
 from raymarch.geometry.pose import affine_of_box
 from raymarch.kernels.field.transfer import clear_moments, fill
@@ -53,7 +54,7 @@ class Plan:
     def box_shape(self) -> tuple[int, int, int]:
         """Samples (x, y, z) of one box at the finest level."""
         x, y, z = self.shape
-        return x // self.settings.boxes, y, z
+        return x // self.settings.nested, y, z
 
     @property
     def slots(self) -> int:
@@ -77,6 +78,11 @@ class Plan:
         return -math.log1p(-self.settings.prune_alpha) / self.activation.scale
 
     @property
+    def reach(self) -> float:
+        """Half the longest edge of the innermost box [world unit]."""
+        return float((self.box[1] - self.box[0]).max()) / 2
+
+    @property
     def near(self) -> float:
         """Distance from a camera at which rays of the fit begin [world unit]."""
         eyes = np.array([camera.position for camera in self.views.cameras])
@@ -86,18 +92,18 @@ class Plan:
         """Samples (x, y, z) at a level."""
         scale = self.settings.levels[level][1]
         x, y, z = (max(round((n - 1) * scale) + 1, 4) if scale < 1 else n for n in self.box_shape)
-        return self.settings.boxes * x, y, z
+        return self.settings.nested * x, y, z
 
     def make_grid(self) -> Grid:
         """Grid with room for all levels; `start` makes it one to begin with."""
         s = self.settings
-        return Grid(self.shape, s.sh_degree, slots=self.slots, moments=True, block=s.block, boxes=s.boxes)
+        return Grid(self.shape, s.sh_degree, slots=self.slots, moments=True, block=s.block, boxes=s.nested)
 
     def start(self, grid: Grid) -> None:
         """Initial state of a grid: the first level, faint and grey everywhere."""
         x, y, z = shape = self.shape_of(0)
         grid.set_activation(self.activation)
-        grid.set_level(shape, affine_of_box(self.box, (x // self.settings.boxes, y, z)))
+        grid.set_level(shape, affine_of_box(self.box, (x // self.settings.nested, y, z)))
         clear_moments(grid.fields)
         fill(grid.fields, *shape, 0.0, 0.0)
         if self.hull is not None:
@@ -113,18 +119,23 @@ def plan_fit(views: Views, settings: FitSettings, box: Numbers | None, store: Im
     require_contents(views)
     if not settings.learn_background and (doubt := background_doubt(views)):
         log.warning("%s", doubt)
+    for finding in in_short(views):
+        log.warning("%s; %s", finding.message, finding.cure)
     prove(settings.minimised)
+    if settings.boxes is None:
+        bounded = box is not None or is_bounded(views)
+        settings = replace(settings, **({"boxes": 1, "near": 0.0} if bounded else {"boxes": BOXES_OF_A_SCENE}))
     found = _innermost_box(views, settings, store) if box is None else box
     memory = require_budget(settings, found, (views.pixels, 4 if views.has_alpha else 3))
     placed, shape = grid_of_boxes(found, settings)
-    bounded = views.has_alpha and settings.hull and settings.boxes == 1
+    bounded = views.has_alpha and settings.hull and settings.nested == 1
     hull = visual_hull(store, placed, cells_of(shape)) >= 0 if bounded else None
     return Plan(views, settings, placed, memory, hull)
 
 
 def _innermost_box(views: Views, settings: FitSettings, store: ImageStore) -> np.ndarray:
     """Box where none is given: of the scene's middle, of the set's own making, or of what the views show."""
-    if settings.boxes > 1:
+    if settings.nested > 1:
         return box_of_scene(views)
     if views.box is not None and not views.has_alpha:
         return views.box

@@ -28,7 +28,16 @@ PRESETS = {
         tv_density=1e-3,
         optimiser=Adam(lr_density=0.3, lr_colour=0.15, final=0.03),
     ),
-    "photos": FitSettings(steps=6000, loss="huber", exposure=True),
+    "photos": FitSettings(
+        resolution=144,
+        boxes=None,
+        near=0.2,
+        steps=6000,
+        initial_alpha=0.003,
+        tv_density=5e-4,
+        tv_colour=5e-4,
+        exposure=True,
+    ),
 }
 
 

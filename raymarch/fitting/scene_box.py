@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import numpy as np
 
+from raymarch.data.contents import border_colour
 from raymarch.data.focus import focus, require_near
 from raymarch.data.views import Views
 from raymarch.errors import RaymarchError
 
+BOXES_OF_A_SCENE = 6  # the outermost is 32 times as large as the innermost
 NEAR = 0.5  # of the distance of half the cameras from what they look at: half a side of the box
 AHEAD = 1.0  # extents of the cameras' places before them that the middle lies at, where their axes meet nowhere
 WIDE = 0.8  # of that extent
+
+
+def is_bounded(views: Views) -> bool:
+    """Whether all that the views show lies in one box: alpha, a box of the set's own that no camera is in, or images
+    whose borders are one colour."""
+    if views.has_alpha:
+        return True
+    if views.box is not None:
+        lower, upper = views.box
+        return not any((lower < camera.position).all() and (camera.position < upper).all() for camera in views.cameras)
+    return border_colour(views) is not None
 
 
 def box_of_scene(views: Views) -> np.ndarray:

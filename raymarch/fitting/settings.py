@@ -41,7 +41,7 @@ class FitSettings:
         resolution: samples along the box's longest side at the finest level.
         sh_degree: 0 (no view dependence) to 3.
         boxes: nested boxes of an unbounded scene, each twice as large as the last and of as many samples; 1 for an
-            object, all of which lies in the box.
+            object, all of which lies in the box; None to tell from the views.
         near: near plane: rays begin that part of the cameras' distance from the box's middle before them, so that
             nothing grows where a camera alone would see it.
         steps: steps in all; None to go by `seconds` alone.
@@ -58,6 +58,8 @@ class FitSettings:
         loss: "squared", or a robust one, "huber" or "charbonnier" (smooth), which grow like a line beyond `huber_delta`
             (in display values 0..1).
         opacity_weight: of the squared error of the opacity, where the images have alpha.
+        distortion_weight: of the distortion loss, which draws what a ray meets together (Barron et al. 2022); it takes
+            about a third of a step more.
         tv_density, tv_colour, sparsity: weights of the regularisers, per voxel of the level.
         regularised_fraction: of the blocks, looked at by the regularisers in one iteration.
         exposure: whether gain and offset of each view's channels are fitted along, for photographs whose exposure or
@@ -77,7 +79,7 @@ class FitSettings:
 
     resolution: int = held(whole(4, 4096), 208)
     sh_degree: int = held(whole(0, MAX_DEGREE), 1)
-    boxes: int = held(BOXES, 1)
+    boxes: int | None = held(optional(BOXES), 1)
     near: float = held(PART, 0.0)
     steps: int | None = held(optional(whole(1, 2**31 - 1)), 2500)
     seconds: float | None = held(optional(number(0, 1e9, above=True)), None)
@@ -92,6 +94,7 @@ class FitSettings:
     loss: str = held(one_of(*LOSSES, cure=OWN_LOSS), "squared")
     huber_delta: float = held(number(0, 1e6, above=True), 0.1)
     opacity_weight: float = held(WEIGHT, 0.1)
+    distortion_weight: float = held(WEIGHT, 0.0)
     tv_density: float = held(WEIGHT, 0.0)
     tv_colour: float = held(WEIGHT, 0.0)
     sparsity: float = held(WEIGHT, 0.0)
@@ -121,13 +124,19 @@ class FitSettings:
             raise RaymarchError("neither steps nor seconds; say when to stop")
 
     @property
+    def nested(self) -> int:
+        """Count of nested boxes, 1 as long as the views were not asked."""
+        return self.boxes or 1
+
+    @property
     def minimised(self) -> Objective:
         """Objective of the fit: the one given, or the one that the settings by name stand for."""
         if self.objective is not None:
             return self.objective
         robust = LOSSES[self.loss] if self.loss == "squared" else replace(LOSSES[self.loss], scale=self.huber_delta)
         ours = [replace(one, weight=getattr(self, name)) for name, one in REGULARISERS.items()]
-        return Objective(robust, tuple(one for one in ours if one.weight), self.opacity_weight)
+        kept = tuple(one for one in ours if one.weight)
+        return Objective(robust, kept, self.opacity_weight, self.distortion_weight)
 
 
 def of_objective() -> dict[str, object]:
@@ -137,7 +146,7 @@ def of_objective() -> dict[str, object]:
         >>> of_objective()["loss"]
         'squared'
     """
-    names = ("loss", "huber_delta", "opacity_weight", *REGULARISERS)
+    names = ("loss", "huber_delta", "opacity_weight", "distortion_weight", *REGULARISERS)
     return {each.name: each.default for each in fields(FitSettings) if each.name in names}
 
 

@@ -12,6 +12,7 @@ from raymarch.device.ray_buffer import RayBuffer
 from raymarch.fitting.objective import Loss, Regulariser
 from raymarch.kernels.fit import losses
 from raymarch.kernels.fit import regularise as kernels
+from raymarch.kernels.march import distortion as distortion_kernels
 from raymarch.kernels.march.march import march as march_kernel
 from raymarch.kernels.march.march import march_adjoint
 from raymarch.kernels.march.variant import Variant
@@ -67,6 +68,26 @@ def _(
     buffer: RayBuffer, loss: Loss, count: int, background: ti.Vector, opacity: float, counted: int | None = None
 ) -> None:
     losses.robust_loss_adjoint(buffer.fields, loss.slope, count, background, loss.scale, opacity, counted or count)
+
+
+@ti.ad.grad_replaced
+def distort(
+    grid: Grid, buffer: RayBuffer, count: int, dt: float, min_transmittance: float, unit: float, weight: float
+) -> None:
+    """Distortion loss of the buffer's rays, added to the loss; `unit` [world unit] is the depth taken as a half.
+
+    To be recorded after the march of the same rays, whose adjoint adds up what the slots hold of both.
+    """
+    call = (grid.variant, count, dt, min_transmittance, unit, weight)
+    distortion_kernels.distortion(grid.fields, buffer.fields, *call)
+
+
+@ti.ad.grad_for(distort)
+def _(
+    grid: Grid, buffer: RayBuffer, count: int, dt: float, min_transmittance: float, unit: float, weight: float
+) -> None:
+    call = (grid.variant, count, dt, min_transmittance, unit, weight)
+    distortion_kernels.distortion_adjoint(grid.fields, buffer.fields, *call)
 
 
 def _blocks(grid: Grid, seed: int, step: int) -> tuple[ti.Vector, ti.Vector, ti.Vector]:

@@ -76,11 +76,12 @@ def slopes(kind: int, k: np.ndarray, reach: float, a: np.ndarray) -> tuple[np.nd
     """d distorted / d point (n, 2, 2), and d distorted / d number (n, 2, 9)."""
     size = np.maximum(np.linalg.norm(a, axis=-1, keepdims=True), 1e-300)
     inside = np.minimum(1.0, reach / size)
-    value, by_point, by_number = _value(kind, k, a * inside), *_slopes(kind, k, a * inside)
+    value, (xx, xy, yy) = _value(kind, k, a * inside), _slopes(kind, k, a * inside)
+    by_point = np.stack([xx, xy, xy, yy], axis=-1).reshape(*a.shape, 2)
     along = a / size
     grows = np.where(inside < 1, 1.0, 0.0)[..., None]  # there by |a| alone along the radius
     radial = (value / (size * inside))[..., :, None] - by_point @ along[..., None]
-    return by_point + grows * radial * along[..., None, :], by_number / inside[..., None]
+    return by_point + grows * radial * along[..., None, :], _by_number(kind, k, a * inside) / inside[..., None]
 
 
 def undistorted(kind: int, k: np.ndarray, reach: float, m: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -100,11 +101,11 @@ def undistorted(kind: int, k: np.ndarray, reach: float, m: np.ndarray) -> tuple[
         took = active[better]
         a[took], left[took] = tried[better], size[better]
         step[active[~better]] *= 0.5
-        (p, q), (r, s) = np.moveaxis(_slopes(kind, k, tried[better])[0], 0, -1)
+        xx, xy, yy = _slopes(kind, k, tried[better])
         with np.errstate(divide="ignore", invalid="ignore"):
-            x, y = gap[better].T
-            step[took] = np.nan_to_num(np.stack([s * x - q * y, p * y - r * x], 1) / (p * s - q * r)[:, None])
-        done = (np.abs(step[active]) <= 4e-16 * (1 + np.abs(a[active]))).all(1) | (left[active] == 0)
+            x, y = gap[better].T / (xx * yy - xy * xy)
+            step[took] = np.nan_to_num(np.stack([yy * x - xy * y, xx * y - xy * x], 1))
+        done = (np.abs(step[active]) <= 1e-13 * (1 + np.abs(a[active]))).all(1) | (left[active] == 0)
         active = active[~done]
         if not len(active):
             break
@@ -121,7 +122,8 @@ def _start(kind: int, k: np.ndarray, reach: float, m: np.ndarray) -> np.ndarray:
         if (abs(gap) <= ROUGH * size).all():
             break
         low, high = np.where(gap < 0, r, low), np.where(gap > 0, r, high)
-        slope = np.einsum("ni,nij,nj->n", way, _slopes(kind, k, r * way)[0], way)[:, None]
+        (xx, xy, yy), (x, y) = _slopes(kind, k, r * way), way.T
+        slope = (xx * x * x + 2 * xy * x * y + yy * y * y)[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
             tried = r - gap / slope
         r = np.where((tried > low) & (tried < high), tried, (low + high) / 2)
@@ -141,8 +143,8 @@ def fold(kind: int, numbers: tuple[float, ...]) -> float:
 
     def turned(at: np.ndarray) -> np.ndarray:  # (n,) radii -> (n, ways)
         with np.errstate(all="ignore"):
-            by_point = _slopes(kind, k, at[:, None, None] * ways)[0]
-            return ~(np.linalg.det(np.nan_to_num(by_point)) > 0)
+            xx, xy, yy = _slopes(kind, k, at[:, None, None] * ways)
+            return ~(xx * yy - xy * xy > 0)
 
     wrong = np.flatnonzero(turned(radii).any(1))
     if not len(wrong):
@@ -166,29 +168,36 @@ def _value(kind: int, k: np.ndarray, a: np.ndarray) -> np.ndarray:
     return a * (above / below + pull) + s * np.array([k[4], k[3]])
 
 
-def _slopes(kind: int, k: np.ndarray, a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """As `slopes`, within the reach."""
-    s = (a * a).sum(-1, keepdims=True)
-    by_number = np.zeros((*a.shape, NUMBERS))
-    outer = a[..., :, None] * a[..., None, :]
+def _slopes(kind: int, k: np.ndarray, a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """d distorted / d point within the reach, xx, xy and yy: it is symmetric."""
+    x, y = a[..., 0], a[..., 1]
+    s = x * x + y * y
     if kind == FOV:
-        scale, by_s, by_omega = _fov(k[0], s)
-        by_number[..., 0] = a * by_omega
-        return scale[..., None] * np.eye(2) + 2 * by_s[..., None] * outer, by_number
+        scale, by_s, _ = _fov(k[0], s)
+        return scale + 2 * by_s * x * x, 2 * by_s * x * y, scale + 2 * by_s * y * y
+    above, below = _radial(k, s)
+    scale, (p1, p2) = above / below, k[3:5]
+    by_s = k[0] + s * (2 * k[1] + s * (3 * k[2] + s * (4 * k[8]))) - scale * (k[5] + s * (2 * k[6] + s * (3 * k[7])))
+    by_s, even = 2 * by_s / below, scale + 2 * (p1 * y + p2 * x)
+    return even + x * (by_s * x + 4 * p2), by_s * x * y + 2 * (p2 * y + p1 * x), even + y * (by_s * y + 4 * p1)
+
+
+def _by_number(kind: int, k: np.ndarray, a: np.ndarray) -> np.ndarray:
+    """d distorted / d number (..., 2, 9) within the reach."""
+    s = (a * a).sum(-1, keepdims=True)
+    out = np.zeros((*a.shape, NUMBERS))
+    if kind == FOV:
+        out[..., 0] = a * _fov(k[0], s)[2]
+        return out
     x, y = a[..., :1], a[..., 1:]
     above, below = _radial(k, s)
-    scale = above / below
-    slope = k[0] + s * (2 * k[1] + s * (3 * k[2] + s * 4 * k[8])) - scale * (k[5] + s * (2 * k[6] + s * 3 * k[7]))
-    pull = np.array([k[4], k[3]])  # (p2, p1)
-    by_point = (scale + 2 * (k[3] * y + k[4] * x))[..., None] * np.eye(2) + 2 * (slope / below)[..., None] * outer
-    by_point = by_point + 2 * a[..., :, None] * pull + 2 * pull[:, None] * a[..., None, :]
-    powers = s ** np.array([1, 2, 3, 4])
-    by_number[..., :3] = a[..., None] * (powers[..., None, :3] / below[..., None])
-    by_number[..., 8] = a * powers[..., 3:] / below
-    by_number[..., 5:8] = -a[..., None] * (scale / below * powers[..., :3])[..., None, :]
-    by_number[..., 3] = 2 * a * y + s * np.array([0, 1])
-    by_number[..., 4] = 2 * a * x + s * np.array([1, 0])
-    return by_point, by_number
+    powers = np.concatenate([s, s**2, s**3, s**4], axis=-1)
+    out[..., :3] = a[..., None] * (powers[..., None, :3] / below[..., None])
+    out[..., 8] = a * powers[..., 3:] / below
+    out[..., 5:8] = -a[..., None] * (above / below**2 * powers[..., :3])[..., None, :]
+    out[..., 3] = 2 * a * y + s * np.array([0, 1])
+    out[..., 4] = 2 * a * x + s * np.array([1, 0])
+    return out
 
 
 def _radial(k: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -25,14 +25,29 @@ def part_met(volume: Volume, camera: Camera, seed: int) -> Volume:
         >>> part_met(big, Camera.look_at((0, -4, 0)), 0).shape
         (64, 64, 64)
     """
-    shape = np.array(volume.shape)
+    shape = np.array(volume.box_shape)
     if (shape <= MOST).all():
         return volume
+    if volume.boxes > 1:
+        return _thinned(volume, -(-int(shape.max()) // (MOST // 2)))
     lower = np.clip(np.round(_middle(volume, camera, seed)).astype(int) - MOST // 2, 0, np.maximum(shape - MOST, 0))
     some = tuple(slice(start, start + MOST) for start in lower)
     place = volume.world_from_index.copy()
     place[:3, 3] += place[:3, :3] @ lower
     return replace(volume, density=volume.density[some], features=volume.features[some], world_from_index=place)
+
+
+def _thinned(volume: Volume, stride: int) -> Volume:
+    """Volume of every so many samples of each of the nested boxes, as a ray may meet all of them."""
+    boxes, shape = volume.boxes, volume.box_shape
+    every = np.s_[:, ::stride, ::stride, ::stride]
+    density, features = (
+        (a := array.reshape(boxes, *shape, *array.shape[3:])[every]).reshape(-1, *a.shape[2:])
+        for array in (volume.density, volume.features)
+    )
+    place = volume.world_from_index.copy()
+    place[:3, :3] *= stride
+    return replace(volume, density=density, features=features, world_from_index=place)
 
 
 def _middle(volume: Volume, camera: Camera, seed: int) -> np.ndarray:

@@ -64,8 +64,8 @@ def cameras(
     (ax,) = panels(ax, 1, (6.4, 5.6), projection="3d")
     if ax.name != "3d":
         raise RaymarchError(f"Axes are {ax.name}, want 3-D ones; make them with plt.axes(projection='3d')")
-    length = 0.05 * np.linalg.norm(np.ptp([*(camera.position for camera in given), *corners], axis=0)) or 1.0
-    lines = np.array([_pyramid(camera, float(length)) for camera in given])
+    length = pyramid_length(given, corners)
+    lines = np.array([pyramid(camera, length) for camera in given])
     fresh = not ax.collections
     ax.add_collection3d(Line3DCollection(list(lines), colors=colour, linewidths=0.9), autolim=False)
     if box is not None:
@@ -79,7 +79,13 @@ def cameras(
     return ax
 
 
-def _pyramid(camera: Camera, length: float) -> np.ndarray:
+def pyramid_length(cameras: Iterable[Camera], corners: np.ndarray) -> float:
+    """Length of the cameras' pyramids: a share of how far they and the box's corners (8, 3) spread."""
+    spread = np.ptp([*(camera.position for camera in cameras), *corners], axis=0)
+    return 0.05 * float(np.linalg.norm(spread)) or 1.0
+
+
+def pyramid(camera: Camera, length: float) -> np.ndarray:
     """One line (11, 3) in the world along all edges of a camera's pyramid and the roof on its upper edge."""
     w, h = camera.width, camera.height
     pixels = np.array([(0, 0), (w, 0), (w, h), (0, h)])

@@ -34,7 +34,8 @@ def slices(
     """Slice plot: three orthogonal slices of a volume, in world coordinates; what is drawn are its samples.
 
     Args:
-        volume: any; of one that is not upright in the world, the samples nearest to the upright planes.
+        volume: any; of one that is not upright in the world, the samples nearest to the upright planes; of nested boxes
+            the innermost.
         index: (i, j, k) of the sample through which the planes run; "middle" or None for the middle one.
         what: "sigma" [1/world unit], or "colour" (its part that all views share) where sigma is over 1 % of its most.
         axes: three Axes.
@@ -47,6 +48,7 @@ def slices(
         >>> [ax.get_title() for ax in slices(volume, index=(16, 16, 0))]
         ['z = -1', 'y = 0.0323', 'x = 0.0323']
     """
+    volume = volume.nested(0)
     middle = index is None or (isinstance(index, str) and index == "middle")
     at = np.array(volume.shape) // 2 if middle else _index(index)
     if at.shape != (3,) or at.dtype.kind not in "iu" or (at < 0).any() or (at >= volume.shape).any():

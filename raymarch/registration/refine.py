@@ -1,4 +1,4 @@
-"""Camera refinement (bundle adjustment) with a volume: poses, a common focal length, exposures of an image set.
+"""Camera refinement (bundle adjustment) with a volume: poses, what the lenses share, exposures of an image set.
 
 A fit runs, and every few steps all cameras move at once by a Gauss-Newton step against the volume as it stands,
 which is coarse at first and so draws them from afar. A volume that is coarse at last as well moves cameras by a tenth
@@ -38,10 +38,11 @@ from raymarch.gradients.ray_tangents import RayTangents
 from raymarch.kernels.march.call import MarchCall
 from raymarch.kernels.march.geometry import geometry_tangent
 from raymarch.kernels.march.march import march
+from raymarch.registration.intrinsics import SHARED, require_common_lens, with_shared
 from raymarch.registration.normal_equations import POSE, exposures_of, move_of
 from raymarch.registration.pyramid import Pyramid, images_without, random_pixels, smaller, without_exposure
 
-REFINABLE = ("pose", "focal", "exposure")
+REFINABLE = ("pose", *SHARED, "exposure")
 STEP = 1.0  # voxels, the fit's own
 RAYS = 1 << 17  # rays that all cameras are moved by at once
 FIRST, EVERY = 80, 40  # steps before the first move, and between two
@@ -89,8 +90,8 @@ def refine(
 
     Args:
         views: cameras and images; best 20 or more that see the object from all around.
-        parameters: what is refined: "pose", "focal" (one change for all), "exposure" (gains and offsets a view, whose
-            means over the views are held at 1 and 0).
+        parameters: what is refined: "pose"; "focal", "principal_point" and "lens", one change for all views, the lens
+            of one model; "exposure" (gains and offsets a view, whose means over the views are held at 1 and 0).
         settings: of the fit that runs along; `hull` is better off.
         box: lower and upper corner (2, 3) in the world; found and widened a little if not given.
         show: called with the share that is done, 0..1, and the error.
@@ -105,6 +106,8 @@ def refine(
     if settings.steps is not None and settings.steps < FIRST:
         raise RaymarchError(f"settings have {settings.steps} steps, want {FIRST} or more: before, no camera moves")
     require_pixels(views)
+    if "lens" in parameters:
+        require_common_lens(views.cameras)
     box = _wide_box(views) if box is None else box
     if "exposure" in parameters:
         settings = replace(settings, exposure=False)  # what is refined here is not fitted there as well
@@ -154,7 +157,8 @@ class _Movement(Closing):
         self.errors: list[float] = []
         self.each = int(np.clip(RAYS // len(self.cameras), 64, 4096))
         self.pyramid = Pyramid(fitter.views)
-        self.dots = units("pose") + (units("focal") if "focal" in parameters else [])
+        self.shared = [name for name in SHARED if name in parameters]
+        self.dots = [dot for name in ("pose", *self.shared) for dot in units(name, self.cameras[0].lens)]
         self.centre = np.mean(fitter.box, axis=0)
         self.last = np.zeros(POSE * len(self.cameras) + len(self.dots) - POSE)
         with ExitStack() as owners:
@@ -168,7 +172,7 @@ class _Movement(Closing):
 
     def _drawn(self) -> tuple[int, np.ndarray, np.ndarray]:
         """How much smaller, (view, ray) random pixels, and the colours (view, ray, 4) they should have, T last."""
-        factor = self.pyramid.factor_for(max(self.fitter.grid.shape))
+        factor = self.pyramid.factor_for(round(self.fitter.grid.max_index.max()) + 1)
         images = self.pyramid.images(factor)
         rng = np.random.default_rng((self.fitter.settings.seed, self.fitter.steps_done))
         count = min(self.each, min(map(len, images)))
@@ -193,6 +197,8 @@ class _Movement(Closing):
         image = self.buffer.image(count).astype(float).reshape(target.shape)
         geometry_tangent(grid.fields, self.buffer.fields, self.motion.fields, *call)
         slopes = self.motion.dot_image(count).astype(float).reshape(*pixels.shape, len(self.dots), 4)
+        if "pose" not in self.parameters:
+            slopes[:, :, :POSE] = 0  # what is shared is not to lean on what will not move
         weight = np.array([1, 1, 1, np.sqrt(fitter.objective.opacity_weight) if fitter.views.has_alpha else 0.0])
         residual = (image - target) * weight
         self.errors.append(float(np.sqrt(np.mean(residual[..., :3] ** 2))))
@@ -214,24 +220,26 @@ class _Movement(Closing):
         return rays, moves
 
     def _scaled(self, camera: Camera, dot: Parameters) -> Parameters:
-        """A direction in numbers that act alike and apart: parts of the distance, radians, parts of the focal length.
+        """A direction in numbers that act alike and apart: parts of the distance, radians, parts of the focal length,
+        and the lens's own.
 
         The camera turns about the object's centre: about its own, a turn would look much like a shift, and damping
         would keep the two from being told apart.
         """
         if dot.pose is not None:
             return Parameters(pose=twist_about(camera.world_from_camera, self.centre) @ dot.pose)
-        return Parameters(focal=dot.focal * np.array(camera.focal))
+        if dot.lens is not None:
+            return dot
+        (name,) = (name for name in ("focal", "principal_point") if getattr(dot, name) is not None)
+        return Parameters(**{name: getattr(dot, name) * np.array(camera.focal)})
 
     def _step(self, residual: np.ndarray, slopes: np.ndarray) -> None:
         """Solve for six numbers a camera and what they share, and move them."""
         move = self.last = move_of(residual, slopes) + MOMENTUM * self.last
-        poses, focal = np.split(move, [POSE * len(self.cameras)])
+        poses, common = np.split(move, [POSE * len(self.cameras)])
+        common = np.clip(common, -LARGEST, LARGEST)
         for v, (camera, twist) in enumerate(zip(self.cameras, poses.reshape(-1, POSE), strict=True)):
             twist = twist * min(1, LARGEST / max(np.abs(twist).max(), 1e-30))
             turned = self._scaled(camera, Parameters(pose=twist)).pose if "pose" in self.parameters else np.zeros(POSE)
-            lens = camera.focal
-            if len(focal):
-                lens = tuple(np.array(camera.focal) * np.exp(np.clip(focal, -LARGEST, LARGEST)))
-            pose = camera.world_from_camera @ exp_rigid(turned)
-            self.cameras[v] = replace(camera, world_from_camera=pose, focal=lens)
+            camera = replace(camera, world_from_camera=camera.world_from_camera @ exp_rigid(turned))
+            self.cameras[v] = with_shared(camera, self.shared, common)

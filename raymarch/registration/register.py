@@ -22,14 +22,15 @@ from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import CAMERA, Camera
 from raymarch.geometry.pose import exp_rigid
 from raymarch.gradients.linearised import Linearised
-from raymarch.gradients.parameters import EXPOSURE, NEUTRAL_EXPOSURE, SHAPES
+from raymarch.gradients.parameters import EXPOSURE, NEUTRAL_EXPOSURE, shape_of
 from raymarch.gradients.projection import out_of_sight
+from raymarch.registration.intrinsics import intrinsics_moved
 from raymarch.rendering.march import MARCH, March
 from raymarch.rendering.renderer import BACKGROUND
 from raymarch.solvers.least_squares import levenberg_marquardt
 
 _State = tuple[Camera, np.ndarray]  # and exposure
-SOUGHT = ("pose", "focal", "principal_point", "exposure")
+SOUGHT = ("pose", "focal", "principal_point", "lens", "exposure")
 BLURS = (1 / 12, 1 / 24, 1 / 48, 1 / 96, 0.0)  # standard deviations, of the image's longer side
 COARSE = 128  # pixels a side at which blurred images are compared
 FINE = 1 << 16  # pixels at most of the last, sharp comparison
@@ -87,8 +88,8 @@ def register(
         volume: what is seen.
         image: (height, width, 3 or 4), uint8 or numbers in 0..1; the fourth is straight alpha, which is compared too.
         start: a camera of the image's size, near the true one.
-        parameters: what is sought: "pose", "focal", "principal_point", "exposure"; focal and distance are hard to tell
-            apart where the object is small in the image.
+        parameters: what is sought: "pose", "focal", "principal_point", "lens" (its coefficients), "exposure"; focal
+            and distance are hard to tell apart where the object is small in the image.
         background: behind the volume, its own if not given.
         exposure: at the start.
         march: how rays are sampled, best as the image was if it is a rendering; with steps over half a voxel the slopes
@@ -114,7 +115,7 @@ def register(
         raise _unseen(volume.corners, "its box lies outside the image")
     levels = [_Level(target, start, blur, parameters, volume.corners, seed) for blur in BLURS]
     most = max(levels, key=lambda level: level.count)
-    columns = sum(int(np.prod(SHAPES[name])) for name in parameters if name != "exposure")
+    columns = sum(int(np.prod(shape_of(name, start.lens))) for name in parameters if name != "exposure")
     pixels, columns = most.pixels, max(columns, 1)
     with Linearised(volume, most.camera, background=background, march=march, pixels=pixels, columns=columns) as seen:
         return _search(seen, levels, (start, np.asarray(exposure, float)), steps, show)
@@ -219,6 +220,7 @@ class _Level:
             "pose": [self.reach] * 3 + [1.0] * 3,
             "focal": [self.scale * f for f in focal],
             "principal_point": [self.scale * width] * 2,
+            "lens": [1.0] * len(self.start.lens.names),
             "exposure": [1.0] * 6,
         }
         return np.concatenate([np.ravel(of[name]) for name in self.parameters])
@@ -226,21 +228,15 @@ class _Level:
     def retract(self, state: _State, move: np.ndarray) -> _State:
         """The state after a step, of at most LONGEST."""
         camera, exposure = state
-        first = 0
         move = move * min(1.0, LONGEST / max(float(np.linalg.norm(move)), LONGEST)) * self.scales
-        for name in self.parameters:
-            part = move[first : first + int(np.prod(SHAPES[name]))]
-            first += len(part)
-            if name == "pose":
-                camera = replace(camera, world_from_camera=camera.world_from_camera @ exp_rigid(part))
-            elif name == "focal":
-                focal = np.maximum(camera.focal + part / self.scale, 0.1 * np.array(camera.focal))
-                camera = replace(camera, focal=tuple(focal))
-            elif name == "principal_point":
-                camera = replace(camera, principal=tuple(camera.principal + part / self.scale))
-            else:
-                exposure = exposure + part
-        return camera, exposure
+        ends = np.cumsum([int(np.prod(shape_of(name, camera.lens))) for name in self.parameters])
+        parts = dict(zip(self.parameters, np.split(move, ends[:-1]), strict=True))
+        if "pose" in parts:
+            camera = replace(camera, world_from_camera=camera.world_from_camera @ exp_rigid(parts.pop("pose")))
+        exposure = exposure + parts.pop("exposure", 0.0)
+        for name in {"focal", "principal_point"} & set(parts):
+            parts[name] = parts[name] / self.scale
+        return intrinsics_moved(camera, **parts) if parts else camera, exposure
 
 
 def _gaussian(count: int, of: int, width: float) -> np.ndarray:

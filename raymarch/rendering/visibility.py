@@ -14,7 +14,8 @@ INVISIBLE = 5e-6  # of the brightest colour, or 1: what a ray may lose by skippi
 def skip_invisible(grid: Grid, volume: Volume, mode: Mode) -> None:
     """Empty-space skipping of a grid's cells so thin that nobody sees it: none where nothing is too thin to count."""
     if not volume.activation.density_rule.signed and mode.ends:
-        longest = float(np.linalg.norm(volume.box[1] - volume.box[0]))
+        segments = 2 * volume.boxes - 1  # through nested boxes, each as long as one in units of its own
+        longest = segments * float(np.linalg.norm(volume.box[1] - volume.box[0]))
         grid.refresh_occupancy(INVISIBLE / (longest * brightest(volume)))
 
 

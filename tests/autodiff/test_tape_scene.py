@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import taichi as ti
 from drive import best_agreement
+from lenses import LENSES
 
-from raymarch.autodiff.tape_scene import Scene
+from raymarch.autodiff.tape_scene import FIELDS, Scene
 from raymarch.geometry.pose import exp_rigid, right_jacobian
 from raymarch.gradients.linearised import Linearised
-from raymarch.gradients.parameters import SHAPES
 from raymarch.kernels.march.modes import MODES
 from raymarch.rendering.march import March
 
@@ -23,6 +23,7 @@ MOVED = {
     "exposure": 0.05,
     "step": 0.05,
     "box": 0.01,
+    "lens": 0.02,
 }
 
 
@@ -47,12 +48,13 @@ def test_the_exponential_moves_as_its_jacobian_says():
 def test_the_tape_carries_gradients_to_all_that_shapes_the_image(mode):
     """At a place away from the start, where a pose's exponential is not the identity."""
     v = cases.volume("rotated", 1)
-    camera = cases.cameras(v)[0]
+    camera = replace(cases.cameras(v)[0], lens=LENSES[3])
     rng = np.random.default_rng(3)
     loss = ti.field(float, (), needs_grad=True)
     march = March(step=0.47, min_transmittance=0.0, min_weight=0.0, mode=mode)
     with Linearised(v, camera, background=cases.BACKGROUND, march=march) as seen, Scene(seen) as scene:
-        here = {name: MOVED[name] * rng.normal(size=shape) for name, shape in SHAPES.items()}
+        here = {name: MOVED[name] * rng.normal(size=shape) for name, shape in FIELDS.items() if name != "lens"}
+        here["lens"] = MOVED["lens"] * np.linspace(-1, 1, *FIELDS["lens"])
         weights = rng.normal(size=(len(seen.rays), 4))
 
         def tape(values, volume=None):
@@ -64,14 +66,14 @@ def test_the_tape_carries_gradients_to_all_that_shapes_the_image(mode):
             return loss[None]
 
         tape(here)
-        gradients = {name: getattr(scene, name).grad.to_numpy() for name in SHAPES}
+        gradients = {name: getattr(scene, name).grad.to_numpy() for name in FIELDS}
         density, colour = scene.gradient_of_volume()
-        for name in SHAPES:
+        for name in FIELDS:
             if name not in seen.groups:
                 assert (gradients[name] == 0).all()
                 assert colour is None
                 continue
-            direction = MOVED[name] * rng.normal(size=SHAPES[name])
+            direction = MOVED[name] * rng.normal(size=FIELDS[name])
 
             def along(h, name=name, direction=direction):
                 return tape({**here, name: here[name] + h * direction})

@@ -33,6 +33,7 @@ INFO_KEYS = {
     "bytes_on_disk",
     "bytes_in_memory",
     "bytes_to_render",
+    "boxes",
     "provenance",
 }
 FEW = 3
@@ -221,7 +222,7 @@ def test_help_and_version(tmp_path):
 
 MISTAKES = {
     "fit missing --out new.h5": "no such folder",
-    "fit text.h5 --out new.h5": "is a file",
+    "fit text.h5 --out new.h5": "which is no image set",
     "fit few --resolution 16 --seconds 1e-6 --out volume.h5": "nothing was fitted: the time was over before",
     "fit folder --out new.h5": "no known image set",
     "fit few --split val --out new.h5": "it has the splits test, train",

@@ -15,7 +15,8 @@ from raymarch.fitting.objective import LOSSES
 from raymarch.fitting.presets import PRESETS
 from raymarch.fitting.settings import FitSettings
 
-TEXT = (Path(__file__).resolve().parents[2] / "docs" / "photographs.md").read_text()
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "photographs.md"
+TEXT = DOCUMENT.read_text().partition("## 3. Fit")[2]
 BLOCKS = re.findall(r"(?ms)^```(\w+)\n(.*?)^```$", TEXT)
 COMMANDS = [line.split() for language, code in BLOCKS if language == "bash" for line in code.splitlines()]
 OPTIONS = {option for command in (fit, evaluate) for each in command.params for option in each.opts}
@@ -40,4 +41,4 @@ def test_what_the_text_names_is_there():
     assert set(re.findall(r"--preset (\w+)", TEXT)) <= set(PRESETS)
     scores = {each.name for each in fields(Evaluation)}
     assert {"psnr", "ssim", "psnr_halves", "psnr_masked", "ssim_masked", "lpips", "masked_by"} <= scores
-    assert PRESETS["photos"].exposure and PRESETS["photos"].loss == "huber"
+    assert PRESETS["photos"].exposure and PRESETS["photos"].loss == "squared"

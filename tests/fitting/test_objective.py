@@ -251,6 +251,7 @@ def test_a_volume_tells_its_objective_in_names_and_numbers():
         "robust": {"name": "welsch", "scale": 0.3},
         "regularisers": [{"name": "sparsity", "of": "optical depth", "weight": 0.5}],
         "opacity_weight": 0.1,
+        "distortion_weight": 0.0,
     }
     assert "loss" not in told
     assert "sparsity" not in told

@@ -104,10 +104,10 @@ def test_what_a_plan_says_is_what_the_fitter_makes():
 def test_all_is_asked_once(clock, monkeypatch):
     """By a fit, and by a forecast that runs a fit in small."""
     asked = []
-    for name in ("require_contents", "find_box", "require_budget", "grid_of_box", "visual_hull"):
+    for name in ("require_contents", "find_box", "require_budget", "grid_of_boxes", "visual_hull"):
         real = getattr(plan, name)
         monkeypatch.setattr(plan, name, lambda *a, real=real, name=name: asked.append(name) or real(*a))
-    wanted = ["require_contents", "find_box", "require_budget", "grid_of_box", "visual_hull"]
+    wanted = ["require_contents", "find_box", "require_budget", "grid_of_boxes", "visual_hull"]
     forecast.forecast(drive.ball_views(), "quick", clock=clock, **QUICK)
     assert asked == wanted
     asked.clear()

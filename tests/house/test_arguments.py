@@ -401,6 +401,21 @@ ROWS = {
         (lambda: rm.fit(VIEWS, show=3), "show is 3"),
         (lambda: rm.fit(VIEWS, started="now"), "started is 'now'"),
     ],
+    "Finding": [
+        *of_record(rm.Finding, [("code", None), ("code", 3)]),
+        (lambda: rm.Finding("box", "fatal", "", ""), "severity is 'fatal'"),
+        (lambda: rm.Finding("box", "note", 3, ""), "message is 3"),
+        (lambda: rm.Finding("box", "note", "", None), "cure is None"),
+    ],
+    "diagnose": [
+        (lambda: rm.diagnose(VOLUME), "views is a Volume"),
+        (lambda: rm.diagnose(VIEWS, box=3), "box is 3"),
+    ],
+    "diagnose_fit": [
+        (lambda: rm.diagnose_fit(VIEWS, VIEWS), "volume is"),
+        (lambda: rm.diagnose_fit(VOLUME, CAMERA), "train is a Camera"),
+        (lambda: rm.diagnose_fit(VOLUME, VIEWS, "test"), "test is 'test'"),
+    ],
     "forecast": [
         (lambda: rm.forecast(VOLUME), "views is a Volume"),
         (lambda: rm.forecast(VIEWS, None), "settings is None"),
@@ -461,7 +476,7 @@ ROWS = {
         (lambda: rm.load_views(".", downscale="half"), "downscale is 'half'"),
         (lambda: rm.load_views(".", holdout=2.5), "holdout is 2.5"),
         (lambda: rm.load_views(".", reader=len), "reader is a function, want NeRF-synthetic, "),
-        (lambda: rm.load_views(".", reader="LLFF"), "reader is 'LLFF', want NeRF-synthetic"),
+        (lambda: rm.load_views(".", reader="none"), "reader is 'none', want NeRF-synthetic"),
     ],
     "orbit": [
         (lambda: around(count=0), "count is 0"),
@@ -503,6 +518,9 @@ ROWS = {
         (lambda: plot.error_sheet(3, [SQUARE]), "images is 3"),
         (lambda: plot.error_sheet([SQUARE], [SQUARE], names=3), "names is 3"),
         (lambda: plot.images(VOLUME), "views is a Volume"),
+        (lambda: plot.image_set(VOLUME), "views is a Volume"),
+        (lambda: plot.image_set(VIEWS, box=3), "box is 3"),
+        (lambda: plot.image_set(VIEWS, points=[1, 2]), "points have shape (2,)"),
         (lambda: plot.images(VIEWS, "all"), "count is 'all'"),
     ],
     "preset": [

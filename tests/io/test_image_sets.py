@@ -200,10 +200,6 @@ def test_a_folder_that_is_none_is_refused(tmp_path):
 
 
 LOOKS = {
-    "LLFF (poses_bounds.npy)": ["poses_bounds.npy", "images/a.jpg"],
-    "Middlebury (*_par.txt)": ["t_par.txt", "t0001.png"],
-    "DTU or IDR (cameras.npz)": ["cameras_sphere.npz", "image/0.png"],
-    "NSVF or BlendedMVS (intrinsics.txt, pose/)": ["pose/0_a.txt", "rgb/0_a.png"],
     "MVSNet or BlendedMVS (cams/*_cam.txt)": ["cams/0_cam.txt", "images/0.jpg"],
     "Bundler (bundle.out)": ["bundle/bundle.out"],
     "VisualSFM (*.nvm)": ["model.nvm"],

@@ -8,6 +8,7 @@ import cases
 import numpy as np
 import pytest
 import single as worker
+from lenses import LENSES
 
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
@@ -59,6 +60,26 @@ def test_every_parameter_passes_the_dot_test_and_the_difference(seen):
         assert row.dot < 1e-12, row
         assert row.difference < 1e-7, row
         assert row.kinks < 0.3, row
+
+
+def test_every_lens_passes_the_dot_test_and_the_difference():
+    """By focal length, principal point and its own numbers; kernels see no lens, so they are the first case's."""
+    with linearised(*SEEN[0]) as seen:
+        plain = seen.camera
+        for lens in LENSES:
+            seen.set_camera(replace(plain, lens=lens), EXPOSURE)
+            rows = check_rows(seen, ["focal", "principal_point", *(["lens"] if lens.names else [])], pairs=3)
+            assert seen.groups[-1] == ("box" if lens.plain else "lens")
+            for row in rows:
+                assert row.dot < 1e-12, (lens, row)
+                assert row.difference < 1e-7, (lens, row)
+                assert row.verdict == "good", (lens, row)
+        columns = seen.jacobian(["pose", "lens"])
+        assert columns.shape == (len(seen.rays), 4, 6 + len(LENSES[-1].names))
+        seen.set_camera(plain)
+        for ask in (lambda: seen.jacobian("lens"), lambda: seen.tangent(Parameters(lens=np.zeros(1)))):
+            with pytest.raises(RaymarchError, match="the camera is a pinhole, whose lens has no numbers"):
+                ask()
 
 
 def test_a_jacobian_is_its_tangents():

@@ -59,7 +59,7 @@ def test_no_lens_carves_the_ball_that_it_sees_out_of_the_hull():
         image[..., 3] = 255 * near.reshape(48, 64)
     seen = np.zeros((24, 24, 24), np.int32)
     with ImageStore(rm.Views(cameras, images)) as store:
-        visual_hull(store.fields, ti.Vector([-1.0] * 3), ti.Vector([2 / 24] * 3), seen)
+        visual_hull(store.fields, store.views, ti.Vector([-1.0] * 3), ti.Vector([2 / 24] * 3), seen)
     at = (np.stack(np.meshgrid(*[np.arange(24)] * 3, indexing="ij"), -1) + 0.5) / 12 - 1
     inside = np.linalg.norm(at, axis=-1) < radius
     assert inside.sum() > 100 and (seen[inside] == len(cameras)).all()

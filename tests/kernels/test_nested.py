@@ -22,8 +22,10 @@ from raymarch.geometry.rays import Rays
 from raymarch.gradients.checks import check_rows
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import GROUPS
+from raymarch.gradients.part import part_met
 from raymarch.kernels.field.transfer import fill
 from raymarch.kernels.fit.regularise import EDGE, EPS_DENSITY
+from raymarch.plot.volume_slices import slices
 from raymarch.rendering.march import March
 from raymarch.rendering.renderer import Renderer
 
@@ -147,6 +149,23 @@ def test_no_variation_counts_from_one_box_to_the_next(step):
     assert losses == pytest.approx([wanted * EDGE / (EDGE - 1), 0], rel=1e-12)
     assert gradients[0].any()
     assert not gradients[1].any()
+
+
+def test_a_check_takes_every_so_many_samples_of_each_box():
+    x, y, z = 70, 50, 66
+    density = np.arange(2.0 * x * y * z).reshape(2 * x, y, z)
+    v = Volume(density, np.zeros((2 * x, y, z, 3)), np.eye(4), boxes=2)
+    part = part_met(v, cameras(v)[0], 0)
+    assert (part.boxes, part.box_shape) == (2, (24, 17, 22))
+    for n in range(2):
+        np.testing.assert_array_equal(part.nested(n).density, v.nested(n).density[::3, ::3, ::3])
+    np.testing.assert_allclose(part.box, [(0, 0, 0), (69, 48, 63)])
+
+
+def test_a_plot_is_of_the_innermost_box():
+    v = scene()
+    titles = [[ax.get_title() for ax in slices(each)] for each in (v, v.nested(0))]
+    assert titles[0] == titles[1]
 
 
 @pytest.mark.parametrize("boxes", [0, 4, 17, "2"])

@@ -21,7 +21,7 @@ from raymarch.errors import RaymarchError
 from raymarch.evaluation.metrics import psnr
 from raymarch.fitting.report import Report
 from raymarch.geometry.camera import Camera, orbit
-from raymarch.plot.camera_pyramids import _pyramid
+from raymarch.plot.camera_pyramids import pyramid
 
 BOX = np.array([(-1, -2, 0.5), (1, 3, 1.5)])
 RNG = np.random.default_rng(7)
@@ -237,7 +237,7 @@ def test_cameras_take_one_or_several_and_share_axes():
 
 
 def test_a_pyramid_opens_along_the_view_with_its_roof_up():
-    line = _pyramid(Camera.look_at((0, -4, 0), fov=np.pi / 2, width=8, height=8), 0.5)
+    line = pyramid(Camera.look_at((0, -4, 0), fov=np.pi / 2, width=8, height=8), 0.5)
     np.testing.assert_allclose(line[1], (0, -4, 0), atol=1e-12)
     np.testing.assert_allclose(line[2], (-0.5, -3.5, 0.5), atol=1e-12)  # upper left
     np.testing.assert_allclose(line[7], (0, -3.5, 0.8), atol=1e-12)  # roof
@@ -322,3 +322,13 @@ def test_pyplot_is_loaded_when_first_drawn():
     code = "import sys, raymarch.plot\nassert 'matplotlib' not in sys.modules and 'taichi' not in sys.modules"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (run.returncode, run.stderr) == (0, "")
+
+
+def test_an_image_set_shows_its_cameras_box_and_coverage():
+    ring = orbit((0, 0, 0), 4.0, 6, like=Camera.look_at((4, 0, 0), fov=0.7, width=8, height=6))
+    views = Views(ring, RNG.integers(0, 255, (6, 6, 8, 3), dtype=np.uint8))
+    figure = plot.image_set(views, box=[(-0.5, -0.5, -0.5), (0.5, 0.5, 0.5)], points=[[0, 0, 0]])
+    space, *sides = figure.axes[:4]
+    assert space.name == "3d" and len(sides) == 3
+    assert all((side.images[0].get_array() == len(views)).all() for side in sides)  # a small box, in all their sights
+    assert "0%" in space.get_title()

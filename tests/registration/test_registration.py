@@ -8,15 +8,19 @@ import numpy as np
 import pytest
 from drive import BALL_BOX, ball_views
 
+from raymarch.data.views import Views
 from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
+from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.presets import preset
-from raymarch.geometry.camera import Camera
+from raymarch.geometry.camera import Camera, orbit
+from raymarch.geometry.lens import Lens
 from raymarch.geometry.pose import exp_rigid, twist_about
 from raymarch.geometry.similarity import _pixels, aligned, carried, similarity
 from raymarch.gradients.projection import out_of_sight
 from raymarch.registration import refine as refining
 from raymarch.registration import register as module
+from raymarch.registration.intrinsics import intrinsics_moved, require_common_lens
 from raymarch.registration.normal_equations import DAMPING, move_of
 from raymarch.registration.pyramid import FINER, Pyramid, smaller, without_exposure
 from raymarch.registration.refine import refine
@@ -74,9 +78,30 @@ def test_lens_and_exposure_are_found_with_the_pose():
     np.testing.assert_allclose(found.camera.focal, lens.focal, rtol=3e-3)
 
 
+def test_a_lens_is_found_with_the_pose_and_the_focal_length():
+    v = thing()
+    true = replace(TRUE, focal=(TRUE.focal[0] * 1.02, TRUE.focal[1] * 0.99), lens=Lens("radial", (-0.3, 0.2)))
+    start = replace(disturbed(TRUE, 0, 3, 0.03), lens=Lens("radial", (0.0, 0.0)))
+    found = register(v, render(v, true), start, ("pose", "focal", "lens"), steps=60)
+    assert found.error < 1e-5
+    np.testing.assert_allclose(found.camera.lens.coefficients, (-0.3, 0.2), atol=0.02)
+
+
+def test_a_move_of_the_lens_stops_before_it_folds_over():
+    camera = replace(TRUE, lens=Lens("simple_radial", (-0.1,)))
+    folds = np.array([-30.0])
+    assert intrinsics_moved(camera, lens=folds) is camera
+    assert -5 < intrinsics_moved(camera, lens=folds / 4).lens.coefficients[0] < -0.1
+    assert intrinsics_moved(camera, lens=-folds).lens.coefficients == pytest.approx((29.9,))
+    for cameras, said in (([TRUE], "the camera is a pinhole"), ([TRUE, camera], "models pinhole, simple_radial, want")):
+        with pytest.raises(RaymarchError, match=said):
+            require_common_lens(cameras)
+
+
 @pytest.mark.parametrize(
     ("image", "groups", "said"),
     [
+        (np.zeros((28, 32, 3)), ("pose", "lens"), "the camera is a pinhole, whose lens has no numbers"),
         (np.zeros((3, 3, 3)), ("pose",), r"image has shape \(3, 3, 3\), want \(28, 32, 3 or 4\)"),
         (np.full((28, 32, 3), np.nan), ("pose",), r"image is nan at \(0, 0, 0\), want numbers in 0..1"),
         (
@@ -348,6 +373,23 @@ def test_disturbed_cameras_are_moved_towards_the_true_ones():
     assert (found.exposures == [1, 1, 1, 0, 0, 0]).all()
 
 
+def test_a_lens_left_out_is_found_before_the_true_volume():
+    """One change for all views, poses moving as they like."""
+    v, lens = thing(), Lens("simple_radial", (-0.12,))
+    like = Camera.look_at((1, 0, 0), fov=1.2, width=24, height=24)
+    true = [replace(c, lens=lens) for up in (30, -25) for c in orbit((0, 0, 0), 2.2, 4, elevation=up, like=like)]
+    images = np.stack([np.round(255 * render(v, camera)).astype(np.uint8) for camera in true])
+    without = Views([replace(c, lens=Lens("simple_radial", (0.0,))) for c in true], images)
+    settings = replace(SETTINGS, resolution=20, levels=((0.0, 1.0),))
+    with Fitter(without, settings, box=v.box) as fitter, refining._Movement(fitter, ("pose", "lens")) as movement:
+        fitter.grid.upload(v)
+        for _ in range(20):
+            movement.move()
+    (found,) = {camera.lens.coefficients for camera in movement.cameras}
+    assert abs(found[0] + 0.12) < 0.01
+    assert movement.errors[-1] < 0.2 * movement.errors[0]
+
+
 def test_exposures_are_found_up_to_what_all_share():
     views = ball_views()
     rng = np.random.default_rng(0)
@@ -362,7 +404,7 @@ def test_exposures_are_found_up_to_what_all_share():
 
 
 def test_what_cannot_be_refined_is_said():
-    with pytest.raises(RaymarchError, match="parameters have 'box', want some of pose, focal, exposure"):
+    with pytest.raises(RaymarchError, match="parameters have 'box', want some of pose, focal, principal_point, lens"):
         refine(ball_views(), ["pose", "box"])
     with pytest.raises(RaymarchError, match="settings have 30 steps, want 80 or more"):
         refine(ball_views(), settings=preset("quick", steps=30))

@@ -89,6 +89,17 @@ def lens_of(model: CameraModel, parameters: Sequence[float]) -> Lens:
     return simplest(model.lens, [0.0 if place is None else rest[place] for place in model.coefficients])
 
 
+def brown(radial: Sequence[float], tangential: Sequence[float]) -> Lens:
+    """Brown's lens by k1, k2, k3, k4, of which the fourth is of r^8, and OpenCV's p1, p2.
+
+    Example:
+        >>> brown((0.1, 0, 0, 0), (0, 0.2)).coefficients
+        (0.1, 0.0, 0.0, 0.0, 0.2)
+    """
+    *three, k4 = radial
+    return simplest("radial8", (*radial, *tangential)) if k4 else simplest("opencv", (*three, *tangential))
+
+
 def simplest(name: str, coefficients: Sequence[float]) -> Lens:
     """Lens of a name, or the pinhole that it is where nothing is distorted, which is marched faster.
 

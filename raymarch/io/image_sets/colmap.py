@@ -108,4 +108,4 @@ def camera_of_image(camera: ModelCamera, image: ModelImage, where: str, file: Pa
         raise RaymarchError(text if text.startswith(where) else f"{where}: {text}") from None
 
 
-COLMAP = Reader("COLMAP", detect, read, FILES, specificity=0)
+COLMAP = Reader("COLMAP", detect, read, FILES)

@@ -12,7 +12,7 @@ import numpy as np
 from raymarch.errors import RaymarchError, short
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import Lens
-from raymarch.io.image_sets.camera_models import UNDISTORT, simplest
+from raymarch.io.image_sets.camera_models import UNDISTORT, brown, simplest
 from raymarch.io.image_sets.frames import matrix, number
 from raymarch.io.image_sets.plausible import require_plausible
 from raymarch.io.image_sets.turned import QUARTERS, turned_upright
@@ -175,7 +175,7 @@ def _lens(settings: ChainMap[str, Any], where: str) -> Lens:
     name, count = FEWER.get(model, ("", 0))
     if count and not any(values[count:]):
         return simplest(name, values[:count])
-    return simplest("radial8", values) if k[3] else simplest("opencv", (*k[:3], *p))
+    return brown(k, p)
 
 
 def _distortion(settings: ChainMap[str, Any], where: str) -> list[float]:

@@ -72,11 +72,7 @@ AGAIN = f"find the cameras of its photographs anew: {FIND.partition(': ')[2]}"
 NO_SET, NO_FOLDER, NO_CAMERAS = "is no image set", "is a file, no image set", "has no cameras"
 
 LAYOUTS = [  # the first that is recognised counts: what has cameras comes before images alone
-    Layout("LLFF (poses_bounds.npy)", _has("poses_bounds.npy"), cure=CONVERT),
-    Layout("DTU or IDR (cameras.npz)", _has("cameras*.npz"), cure=CONVERT),
-    Layout("NSVF or BlendedMVS (intrinsics.txt, pose/)", _has("intrinsics.txt", "pose/*.txt"), cure=CONVERT),
     Layout("MVSNet or BlendedMVS (cams/*_cam.txt)", _has("cams/*_cam.txt"), cure=CONVERT),
-    Layout("Middlebury (*_par.txt)", _has("*_par.txt"), cure=CONVERT),
     Layout("Bundler (bundle.out)", _has("bundle.out", "*/bundle.out"), cure=AGAIN),
     Layout("VisualSFM (*.nvm)", _has("*.nvm"), cure=AGAIN),
     Layout("Meshroom (*.sfm)", _has("*.sfm"), cure=AGAIN),
@@ -84,7 +80,7 @@ LAYOUTS = [  # the first that is recognised counts: what has cameras comes befor
     Layout("an archive", _ends(".zip", ".tar", ".gz", ".tgz", ".7z", ".rar"), "unpack it", NO_FOLDER),
     Layout("a video", _ends(*VIDEOS), FIND, NO_CAMERAS),
     Layout("a single image", _ends(*SUFFIXES, ".heic", ".exr"), f"want a folder with {WANTED}", NO_FOLDER),
-    Layout("a volume", _is_volume, "want the folder of an image set here", NO_FOLDER),
+    Layout("a volume", _is_volume, "want an image set here, its folder or what raymarch convert wrote", NO_SET),
     Layout("a folder of images inside a set", _is_inside, "want the folder above it", NO_SET),
     Layout("a folder of image sets", _has(*[f"*/{file}" for file in FILES]), "want one of the folders in it", NO_SET),
     Layout("a folder with a video", _has_ending(*VIDEOS), FIND, NO_CAMERAS),

@@ -12,7 +12,7 @@ from pathlib import Path
 from raymarch.arguments import arrays, checks
 from raymarch.arguments.checks import optional
 from raymarch.arguments.declared import checked
-from raymarch.arguments.extensions import owner_of
+from raymarch.arguments.extensions import called, owner_of
 from raymarch.data.contents import doubts
 from raymarch.data.views import DOWNSCALE, HOLDOUT, Views, require_colour
 from raymarch.errors import RaymarchError, one_line
@@ -21,6 +21,8 @@ from raymarch.io.image_sets.holdout import HOLDOUT as EVERY
 from raymarch.io.image_sets.layouts import LAYOUTS, WANTED
 from raymarch.io.image_sets.reader import Reader, read_views, reader_of
 from raymarch.io.image_sets.readers import READER, READERS
+
+MAY_HAVE = ("train", "val", "test")
 
 
 @checked(
@@ -47,7 +49,7 @@ def load_views(
     """Views of one split of an image set, whose layout is found out from its files.
 
     Args:
-        path: the set's folder, itself a link or not.
+        path: the set's folder, itself a link or not, or the file of `raymarch convert`.
         split: which of its views, such as train, val or test; a set without splits has train, test and all.
         background: colour that images with alpha are composited on; the reader's if not given, white of ours.
         follow_links: read images that links in the folder lead to outside of it; only where you trust the set.
@@ -68,12 +70,7 @@ def load_views(
         100
     """
     folder = Path(path)
-    with _looking_at(folder):
-        there = folder.exists()
-    own: Sequence[Reader] = READERS if reader is None else [reader]  # type: ignore[list-item]  # the rule looked it up
-    chosen = reader_of(folder, own) if there else None
-    if chosen is None:
-        raise RaymarchError(_why_not(folder, reader))  # type: ignore[arg-type]
+    chosen = _chosen(folder, reader)  # type: ignore[arg-type]  # the rule looked it up
     asked = {"downscale": downscale, "holdout": EVERY if holdout is None else holdout}
     if chosen not in READERS:  # a user's own gets what it has to know of, and refuses what it does not know
         asked = {name: value for name, value in asked.items() if value != {"downscale": 1.0, "holdout": EVERY}[name]}
@@ -84,6 +81,28 @@ def load_views(
     for said in doubts(views):
         logging.getLogger("raymarch").warning("%s", said)
     return views
+
+
+def splits_of(path: str | os.PathLike[str]) -> tuple[Sequence[str], bool]:
+    """Names of the splits of an image set, and whether they are its own; else they are those that a set may have.
+
+    Raises RaymarchError as `load_views` does for a folder that is no set.
+    """
+    folder = Path(path)
+    chosen = _chosen(folder, None)
+    if chosen.splits is None:
+        return MAY_HAVE, False
+    return called(chosen, "splits", folder, folder, kind=(list, tuple), wanted="a list of texts"), True
+
+
+def _chosen(folder: Path, reader: Reader | None) -> Reader:
+    """Reader of a folder, among ours or the one that is given; RaymarchError where it is of none."""
+    with _looking_at(folder):
+        there = folder.exists()
+    found = reader_of(folder, READERS if reader is None else [reader]) if there else None
+    if found is None:
+        raise RaymarchError(_why_not(folder, reader))
+    return found
 
 
 def _why_not(folder: Path, reader: Reader | None) -> str:

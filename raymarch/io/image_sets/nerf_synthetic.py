@@ -56,12 +56,16 @@ def read(
     return views_of_frames(frames, folder, path, for_fit=for_fit, downscale=downscale)
 
 
+def splits(folder: Path) -> list[str]:
+    """Names of the splits of a set."""
+    return sorted(path.stem.removeprefix("transforms_") for path in folder.glob(FILES))
+
+
 def _transforms_path(folder: Path, split: str) -> Path:
-    splits = sorted(path.stem.removeprefix("transforms_") for path in folder.glob(FILES))
-    if split in splits:
+    if split in (there := splits(folder)):
         return folder / f"transforms_{split}.json"
-    have = f"it has the splits {', '.join(splits)}"
+    have = f"it has the splits {', '.join(there)}"
     raise RaymarchError(f"{folder}: there is no transforms_{split}.json, {have}; choose or add one")
 
 
-NERF_SYNTHETIC = Reader("NeRF-synthetic", detect, read, FILES)
+NERF_SYNTHETIC = Reader("NeRF-synthetic", detect, read, FILES, splits=splits)

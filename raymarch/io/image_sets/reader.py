@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
-from raymarch.arguments.checks import Check, whole
+import numpy as np
+
+from raymarch.arguments.checks import Check, optional, whole
 from raymarch.arguments.declared import held
 from raymarch.arguments.extensions import NAME, called, hold_parts, part, recognises, require_one
 from raymarch.data.views import Views
@@ -41,6 +43,8 @@ class Reader:
             recognises but that has one is left to `read`, which says what is wrong with it.
         specificity: of two readers that claim a folder the one with more reads it: a layout that is a special case of
             another has one more.
+        splits: `splits(folder)`, the names of the splits that a set has, of which `raymarch convert` writes all; if not
+            given it tries train, val and test.
 
     Paths come as pathlib.Path. The background that a user asks for is put on the views afterwards. Whatever a function
     raises becomes a RaymarchError that names the reader and the function, and so does what is no Views.
@@ -63,6 +67,7 @@ class Reader:
     read: Callable[..., Views] = held(part("read(folder, split, **options)", "rm.Views"), None)
     files: Sequence[str] = held(Check("patterns of file names such as transforms_*.json", _patterns), ())
     specificity: int = held(whole(0, 1000), 1)
+    splits: Callable[[Path], Sequence[str]] | None = held(optional(part("splits(folder)", "a list of texts")), None)
 
     def __post_init__(self) -> None:
         hold_parts(self)
@@ -85,4 +90,5 @@ def reader_of(folder: Path, readers: Sequence[Reader]) -> Reader | None:
 
 def read_views(reader: Reader, folder: Path, split: str, **options: float) -> Views:
     """Views of one split; RaymarchError where they cannot be read."""
-    return called(reader, "read", folder, folder, split, kind=Views, wanted="rm.Views", **options)
+    with np.errstate(all="ignore"):  # what absurd numbers of a file come to is checked where cameras are made
+        return called(reader, "read", folder, folder, split, kind=Views, wanted="rm.Views", **options)

@@ -1,0 +1,107 @@
+"""Diagnosis of an image set: faults of poses, lenses, images and box, each with its cure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from raymarch.arguments.arrays import Numbers
+from raymarch.arguments.checks import optional
+from raymarch.arguments.declared import checked
+from raymarch.data.contents import doubts
+from raymarch.data.views import VIEWS, Views
+from raymarch.diagnosis import conventions, encoding, exposure, extent, intrinsics, sharpness
+from raymarch.diagnosis.epipolar import Sight, agreeing, nearness, poses_of, sight
+from raymarch.diagnosis.features import Features
+from raymarch.diagnosis.finding import Finding, by_severity
+from raymarch.diagnosis.image_order import image_order
+from raymarch.diagnosis.matches import features_of, match, neighbours
+from raymarch.diagnosis.silhouettes import silhouettes
+from raymarch.diagnosis.single_views import single_views
+from raymarch.geometry.pose import BOX
+
+MOST_VIEWS = 160  # that are asked, evenly spread
+FEWEST = 12  # matches a view, under which they cannot say anything
+AGREED = 0.6  # of the matches, under which another reading of the poses is looked for
+AT_ODDS = 0.3  # of the matches, under which the poses are wrong in a way that nobody has told
+
+
+@checked(views=VIEWS, box=optional(BOX))
+def diagnose(views: Views, *, box: Numbers | None = None) -> tuple[Finding, ...]:
+    """Diagnosis of an image set: what is wrong with it, the worst first; empty where nothing was found.
+
+    Feature points are matched between neighbouring views, and cameras, lens and exposure held against the matches;
+    where there are too few, silhouettes are held against each other. Of more than 160 views so many are asked, evenly
+    spread. Takes some seconds.
+
+    Args:
+        views: the set, as `load_views` gives it.
+        box: lower and upper corner (2, 3) of the box that a fit would take [world unit]; the set's own if None.
+
+    Example:
+        >>> from raymarch.geometry.camera import Camera, orbit
+        >>> ring = orbit((0, 0, 0), 4.0, 8, like=Camera.look_at((4, 0, 0), width=8, height=8))
+        >>> [finding.code for finding in diagnose(Views(ring, np.full((8, 8, 8, 3), 9, np.uint8)))]
+        ['contents']
+    """
+    return examine(views, box).findings
+
+
+class Examination(NamedTuple):
+    """Findings about a set, and the points (point, 3) in the world that its images agree on."""
+
+    findings: tuple[Finding, ...]
+    points: np.ndarray
+
+
+def examine(views: Views, box: np.ndarray | None, points: list[Features] | None = None) -> Examination:
+    """Diagnosis as `diagnose` gives it, with what a picture of it needs; feature points may be known already."""
+    if len(views) > MOST_VIEWS:
+        points, views = None, views[np.linspace(0, len(views) - 1, MOST_VIEWS).astype(int)]
+    findings: list[Finding | None] = [
+        Finding("contents", "warning", said, "see to how they were exported") for said in doubts(views)
+    ]
+    points = features_of(views) if points is None else points
+    light = encoding.colour_space(views, points)
+    findings += [sharpness.duplicates(views), encoding.alpha_kind(views), light]
+    given = views.box if box is None else np.asarray(box)
+    of_cameras, crossings = _of_cameras(views, points, given, light is None)
+    return Examination(by_severity([each for each in (*findings, *of_cameras) if each is not None]), crossings)
+
+
+def _of_cameras(
+    views: Views, points: list[Features], given: np.ndarray | None, encoded: bool
+) -> tuple[list[Finding | None], np.ndarray]:
+    """Findings that need more than one view, and points of the scene."""
+    nothing = np.zeros((0, 3))
+    if len(views) < 2:
+        return [Finding("one-view", "error", "there is only one view", "take more, from all around")], nothing
+    if sharpness.distinct(views) < len(views) / 2:  # copies match wherever their cameras are
+        return [], nothing
+    matches = match(points, neighbours(views.cameras))
+    if len(matches) < FEWEST * len(views):
+        beside = None if given is None else extent.box(views, given, nothing)
+        return [*silhouettes(views), exposure.exposure_by_alpha(views), beside], nothing
+    findings: list[Finding | None] = []
+    poses, seen, near = poses_of(views.cameras), sight(views.cameras, matches), nearness(views.cameras, matches)
+    if agreeing(poses, matches, seen, near).mean() < AGREED:
+        found, poses = conventions.convention(poses, matches, seen, near)
+        findings.append(found)
+        if found is not None:  # neighbours are others now
+            read = [replace(camera, world_from_camera=pose) for camera, pose in zip(views.cameras, poses, strict=True)]
+            matches = match(points, neighbours(read))
+            seen, near = sight(views.cameras, matches), nearness(views.cameras, matches)
+    focal, seen = intrinsics.focal(views.cameras, matches, seen, poses)
+    findings.append(focal)
+    agree = agreeing(poses, matches, seen, near)
+    if agree.mean() < AT_ODDS:
+        return [*findings, image_order(views, points)], nothing
+    good, sure = matches.take(agree), Sight(*(part[agree] for part in seen))
+    scene = extent.points_of(views, good, sure, poses)
+    findings += single_views(views, poses, matches, seen, near)
+    lens = intrinsics.lens(views.cameras, good, sure, poses) if focal is None else None
+    findings += [lens, exposure.exposure(views, good, encoded)]
+    findings += [sharpness.blur(views, good), None if given is None else extent.box(views, given, scene)]
+    return findings, scene

@@ -1,0 +1,132 @@
+"""Diagnosis of a fitted volume: floaters, what no view sees, the gap to held-out views, exposure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from raymarch.arguments.checks import optional
+from raymarch.arguments.declared import checked
+from raymarch.data.views import VIEWS, Views
+from raymarch.data.volume import VOLUME, Volume
+from raymarch.diagnosis import extent, floaters
+from raymarch.diagnosis.exposure import BRIGHTEST, DARKEST, linear
+from raymarch.diagnosis.finding import Finding, by_severity
+from raymarch.evaluation.metrics import psnr
+from raymarch.rendering.renderer import Renderer
+
+ASKED = 12  # views that are rendered of either kind
+SIDE = 160  # pixels of their longer side
+GAP = 4.0  # dB between views that were fitted and held out
+SPREAD = 0.4  # f-stops between rendered and true brightness
+HIDDEN = 0.02  # of what is opaque, where no view looks
+UNSEEN = 0.3  # of the box
+
+
+@checked(volume=VOLUME, train=VIEWS, test=optional(VIEWS))
+def diagnose_fit(volume: Volume, train: Views, test: Views | None = None) -> tuple[Finding, ...]:
+    """Diagnosis of a fitted volume: what is wrong with it, the worst first; empty where nothing was found.
+
+    Some views are rendered small, which takes some seconds.
+
+    Args:
+        volume: what was fitted.
+        train: the views it was fitted to.
+        test: views that were held out, or None.
+
+    Example:
+        >>> from raymarch.geometry.camera import Camera, orbit
+        >>> ring = orbit((0, 0, 0), 4.0, 4, like=Camera.look_at((4, 0, 0), width=8, height=8))
+        >>> ball = Volume.from_function(lambda p: 9.0 * (np.linalg.norm(p, axis=-1) < 0.5), shape=(16, 16, 16))
+        >>> diagnose_fit(ball, Views(ring, np.full((4, 8, 8, 3), 255, np.uint8)))
+        ()
+    """
+    fitted = _rendered(volume, train)
+    findings = [*of_volume(volume, train), _exposure(train, fitted)]
+    if test is not None:
+        findings.append(_gap(fitted, _rendered(volume, test)))
+    return by_severity([each for each in findings if each is not None])
+
+
+def of_volume(volume: Volume, views: Views) -> list[Finding]:
+    """Findings that need no rendering, quick enough for the end of each fit."""
+    inner = volume.nested(0)
+    found = [floaters.loose(inner), floaters.before_cameras(volume, views.cameras), _unseen(inner, views)]
+    return [each for each in found if each is not None]
+
+
+def _unseen(volume: Volume, views: Views) -> Finding | None:
+    """Matter, or much of the box, where no view looks."""
+    count = extent.coverage(views, volume.box)
+    alpha = floaters.opacity(volume)
+    for axis, length in enumerate(alpha.shape):  # its sums in the parts of the box that are asked about
+        starts = np.unique(np.arange(extent.VIEWED) * length // extent.VIEWED)
+        alpha = np.add.reduceat(alpha, starts, axis=axis)
+        count = count.take(starts * extent.VIEWED // length, axis)
+    seen = count > 0
+    hidden = float(alpha[~seen].sum() / max(float(alpha.sum()), 1e-9))
+    if hidden > HIDDEN:
+        message = f"{hidden:.0%} of what is opaque lies where no view looks"
+        return Finding(
+            "unseen", "warning", message, "a tighter --box, or --set sparsity=1e-3, or views that look there"
+        )
+    if (count == 0).mean() > UNSEEN:
+        message = f"no view looks at {(count == 0).mean():.0%} of the box, whose samples are wasted"
+        return Finding("unseen", "note", message, "a tighter --box")
+    return None
+
+
+def _rendered(volume: Volume, views: Views) -> list[tuple[str, np.ndarray, np.ndarray, np.ndarray]]:
+    """Name, rendered image, true one, and which pixels count, of some views, small."""
+    out = []
+    with Renderer(volume) as renderer:
+        for i in sorted(set(np.linspace(0, len(views) - 1, min(len(views), ASKED)).astype(int).tolist())):
+            camera, truth, mask = views.cameras[i], views.rgb(i), views.mask(i)
+            k = -(-max(camera.width, camera.height) // SIDE)
+            height, width = camera.height // k, camera.width // k
+            small = replace(
+                camera,
+                focal=(camera.focal[0] / k, camera.focal[1] / k),
+                principal=(camera.principal[0] / k, camera.principal[1] / k),
+                width=width,
+                height=height,
+            )
+            shown = np.clip(renderer.render(small, views.background, depth=False).image, 0, 1)
+            cut = truth[: height * k, : width * k].reshape(height, k, width, k, 3).mean((1, 3))
+            counts = np.ones((height, width), bool) if mask is None else mask[k // 2 :: k, k // 2 :: k][:height, :width]
+            out.append((views.names[i], shown, cut, counts))
+    return out
+
+
+def _gap(fitted: list, held_out: list) -> Finding | None:
+    """Held-out views that come out far worse than those that were fitted."""
+    train, test = (
+        float(np.mean([psnr(shown[counts], truth[counts]) for _, shown, truth, counts in some if counts.any()]))
+        for some in (fitted, held_out)
+    )
+    if train - test < GAP:
+        return None
+    message = (
+        f"held-out views come out at {test:.1f} dB where fitted ones do at {train:.1f}: the fit learned them by heart"
+    )
+    return Finding(
+        "gap", "warning", message,
+        "more views, smoothness (--set tv_density=1e-3), a lower --resolution or --sh-degree; or poses off: --refine",
+    )  # fmt: skip
+
+
+def _exposure(views: Views, fitted: list) -> Finding | None:
+    """Views that are brighter or darker than the volume has them."""
+    stops = []
+    for _, shown, truth, counts in fitted:
+        usable = counts & (truth.max(-1) < BRIGHTEST) & (truth.mean(-1) > DARKEST) & (shown.mean(-1) > DARKEST)
+        if usable.sum() > 50:
+            both = (np.log2(np.maximum(linear(image[usable]).mean(-1), 1e-4)) for image in (truth, shown))
+            stops.append(float(np.median(np.subtract(*both))))
+    if len(stops) < 3 or np.ptp(stops) < SPREAD:
+        return None
+    message = f"exposure differs by {np.ptp(stops):.1f} stops between views, which the volume cannot show"
+    return Finding(
+        "exposure", "warning", message, "--preset photos, or --set exposure=True: an exposure for each image"
+    )

@@ -1,0 +1,103 @@
+"""Epipolar distances: how far a match is from where the two cameras allow it (Hartley & Zisserman, 11.4.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from raymarch.diagnosis.matches import Matches
+from raymarch.geometry.camera import Camera
+from raymarch.geometry.lens import unproject
+
+NEAR = 0.005  # of an image's side: a match no farther from its epipolar line agrees with the cameras
+PARALLEL = np.deg2rad(1.0)  # between two rays, under which their crossing may come out behind a camera
+
+
+class Sight(NamedTuple):
+    """Directions of matches in their cameras' axes (match, 3) twice, of length 1, and their pixels per radian."""
+
+    first: np.ndarray
+    second: np.ndarray
+    pixels: np.ndarray
+
+
+def sight(cameras: Sequence[Camera], matches: Matches) -> Sight:
+    """Directions of matches by the cameras' lenses."""
+    focal = np.array([np.sqrt(camera.focal[0] * camera.focal[1]) for camera in cameras])
+    first = directions(cameras, matches.first, matches.at_first)
+    return Sight(first, directions(cameras, matches.second, matches.at_second), focal[matches.first])
+
+
+def directions(cameras: Sequence[Camera], view: np.ndarray, pixels: np.ndarray) -> np.ndarray:
+    """Directions (match, 3) in camera axes, of length 1, of pixels (match, 2) of views (match,)."""
+    out = np.zeros((len(pixels), 3))
+    for i in np.unique(view):
+        mine, camera = view == i, cameras[i]
+        out[mine] = unproject(pixels[mine], camera.focal, camera.principal, camera.lens)
+    return out / np.linalg.norm(out, axis=1, keepdims=True)
+
+
+def poses_of(cameras: Sequence[Camera]) -> np.ndarray:
+    """Poses (view, 4, 4) of cameras."""
+    return np.array([camera.world_from_camera for camera in cameras])
+
+
+class Crossing(NamedTuple):
+    """Crossing of the rays of each match: signed distance to the epipolar line [pixel], whether before both cameras,
+    the angle between the rays [radian] and the point (match, 3) in the middle between them."""
+
+    distance: np.ndarray
+    before: np.ndarray
+    angle: np.ndarray
+    point: np.ndarray
+
+
+def crossing(poses: np.ndarray, matches: Matches, seen: Sight) -> Crossing:
+    """Crossing of the rays of each match, by poses (view, 4, 4)."""
+    i, u, w, b, length = _rays(poses, matches, seen)
+    distance = _distance(u, w, b) * seen.pixels
+    uw, ub, wb = (np.einsum("na,na->n", *pair) for pair in ((u, w), (u, b), (w, b)))
+    rest = np.maximum(1 - uw * uw, 1e-12)
+    along_u, along_w = (ub - uw * wb) / rest, (uw * ub - wb) / rest
+    angle = np.arccos(np.clip(uw, -1, 1))
+    before = ((along_u > 0) & (along_w > 0)) | (angle < PARALLEL)
+    middle = poses[i, :3, 3] + length[:, None] * (along_u[:, None] * u + b + along_w[:, None] * w) / 2
+    return Crossing(distance, before, angle, middle)
+
+
+def distances(poses: np.ndarray, matches: Matches, seen: Sight) -> np.ndarray:
+    """Signed distances (match,) to the epipolar lines [pixel], as of `crossing`."""
+    _, u, w, b, _ = _rays(poses, matches, seen)
+    return _distance(u, w, b) * seen.pixels
+
+
+def _rays(poses: np.ndarray, matches: Matches, seen: Sight) -> tuple[np.ndarray, ...]:
+    """First views, directions of both rays and of the base line between the cameras in the world, and its length."""
+    i, j = matches.first, matches.second
+    u = np.einsum("nab,nb->na", poses[i, :3, :3], seen.first)
+    w = np.einsum("nab,nb->na", poses[j, :3, :3], seen.second)
+    base = poses[j, :3, 3] - poses[i, :3, 3]
+    length = np.maximum(np.sqrt(np.einsum("na,na->n", base, base)), 1e-12)
+    return i, u, w, base / length[:, None], length
+
+
+def _distance(u: np.ndarray, w: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Sampson's distance of two rays [radian]: their volume with the base line over its slope."""
+    across = np.stack([b[:, 1] * u[:, 2] - b[:, 2] * u[:, 1], b[:, 2] * u[:, 0] - b[:, 0] * u[:, 2],
+                       b[:, 0] * u[:, 1] - b[:, 1] * u[:, 0]], axis=1)  # fmt: skip
+    volume, ub, wb = (np.einsum("na,na->n", *pair) for pair in ((across, w), (u, b), (w, b)))
+    return volume / np.sqrt(np.maximum(2 - ub**2 - wb**2 - 2 * volume**2, 1e-12))
+
+
+def agreeing(poses: np.ndarray, matches: Matches, seen: Sight, near: np.ndarray) -> np.ndarray:
+    """Which matches agree with the poses: within `near` [pixel] of their epipolar lines, and before both cameras."""
+    found = crossing(poses, matches, seen)
+    return (np.abs(found.distance) < near) & found.before
+
+
+def nearness(cameras: Sequence[Camera], matches: Matches) -> np.ndarray:
+    """Distance (match,) [pixel] up to which a match agrees with the cameras."""
+    side = np.array([np.sqrt(camera.width * camera.height) for camera in cameras])
+    return NEAR * side[matches.first]

@@ -1,0 +1,94 @@
+"""Extent of what the views show, by the crossings of matches, and the box held against it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from raymarch.data.views import Views
+from raymarch.diagnosis.epipolar import Sight, crossing
+from raymarch.diagnosis.finding import Finding
+from raymarch.diagnosis.matches import Matches
+
+APART = np.deg2rad(2.0)  # between two rays, for their crossing to say how far it is
+FEWEST = 50  # points
+INSIDE = 0.3  # of the points, under which a box is not about them
+LARGE = 7.0  # times as wide as what is seen, on every axis
+VIEWED = 24  # points a side of the box at which it is asked who sees them
+
+
+def points_of(views: Views, matches: Matches, seen: Sight, poses: np.ndarray) -> np.ndarray:
+    """Points (point, 3) in the world: the set's own, or where the rays of matches cross that agree with the poses."""
+    if views.points is not None and len(views.points) >= FEWEST:
+        return np.asarray(views.points, float)
+    found = crossing(poses, matches, seen)
+    return found.point[found.angle > APART]
+
+
+def box(views: Views, given: np.ndarray, points: np.ndarray) -> Finding | None:
+    """Box that is not about what the images show: too small, too large or beside it."""
+    if len(points) < FEWEST:
+        return _box_by_alpha(views, given)
+    low, high = np.quantile(points, [0.05, 0.95], axis=0)
+    size, wide = float(np.linalg.norm(high - low)), float(np.linalg.norm(given[1] - given[0]))
+    inside = float(((points >= given[0]) & (points <= given[1])).all(1).mean())
+    corners = ",".join(f"{v:.3g}" for v in (*(low - 0.05 * (high - low)), *(high + 0.05 * (high - low))))
+    cure = f"--box {corners} holds most of it; or leave the box out, so that it is found"
+    if inside < INSIDE:
+        kind = f"{size / wide:.1f} times too small" if 3 * wide < size else "beside it"
+        message = f"the box holds {inside:.0%} of the points that images agree on: it is {kind}"
+        return Finding("box", "error", message, cure)
+    if wide > LARGE * size:
+        message = (
+            f"the box is {wide / size:.0f} times as wide as what the images agree on, so its voxels are too coarse"
+        )
+        return Finding("box", "warning", message, cure)
+    return None
+
+
+def _box_by_alpha(views: Views, given: np.ndarray) -> Finding | None:
+    """Box that masks belie, where there are no points: what they show lies outside of it, or is a small part of it."""
+    if not views.has_alpha:
+        return None
+    corners = np.stack(np.meshgrid(*given.T, indexing="ij"), -1).reshape(8, 3)
+    outside, share = [], []
+    for i in range(0, len(views), max(len(views) // 32, 1)):
+        camera, alpha = views.cameras[i], views.image(i)[..., 3] > 8
+        if not alpha.any():
+            continue
+        rows, columns = np.nonzero(alpha)
+        shown = np.array([columns.min(), rows.min(), columns.max() + 1, rows.max() + 1], float)
+        local = (corners - camera.position) @ camera.world_from_camera[:3, :3]
+        depth = -local[:, 2]
+        if (depth <= 0).all():
+            outside.append(1.0)
+            continue
+        if (depth <= 0).any():  # the camera stands in it, or beside it
+            outside.append(0.0)
+            share.append(0.0)
+            continue
+        pixels = camera.project(corners)[0]
+        low, high = pixels.min(0), pixels.max(0)
+        held = (columns >= low[0]) & (columns < high[0]) & (rows >= low[1]) & (rows < high[1])
+        outside.append(1 - float(held.mean()))
+        share.append(float(np.ptp(shown.reshape(2, 2), axis=0).max() / max((high - low).max(), 1e-9)))
+    cure = "leave the box out, so that it is found by the masks"
+    if outside and np.median(outside) > 1 - INSIDE:
+        message = (
+            f"{np.median(outside):.0%} of what the masks show lies outside of the box: it is too small, or beside it"
+        )
+        return Finding("box", "error", message, cure)
+    if share and np.median(share) < 1 / LARGE:
+        message = f"what the masks show takes {np.median(share):.0%} of the box's width, so its voxels are too coarse"
+        return Finding("box", "warning", message, cure)
+    return None
+
+
+def coverage(views: Views, given: np.ndarray) -> np.ndarray:
+    """Count of views (VIEWED, VIEWED, VIEWED) that see each place of a box."""
+    share = (np.arange(VIEWED) + 0.5) / VIEWED
+    places = given[0] + np.stack(np.meshgrid(share, share, share, indexing="ij"), -1) * (given[1] - given[0])
+    count = np.zeros(VIEWED**3, int)
+    for camera in views.cameras:
+        pixels, depth = camera.project(places.reshape(-1, 3))
+        count += (depth > 0) & (pixels >= 0).all(1) & (pixels < (camera.width, camera.height)).all(1)
+    return count.reshape((VIEWED,) * 3)

@@ -1,0 +1,197 @@
+"""Feature points of an image: extrema of differences of Gaussians, with histograms of gradients as descriptors.
+
+The scale-invariant features of Lowe (2004), "Distinctive image features from scale-invariant keypoints".
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+SIGMA = 1.2  # blur of an octave's first level [pixel]
+STEPS = 2  # levels from one blur to its double
+OCTAVES = 4
+SMALLEST = 24  # pixels a side of an octave
+EDGE = 12.0  # ratio of curvatures above which an extremum lies along an edge
+FAINTEST = 0.004  # of the range of intensity: contrast of a point
+SAMPLES, CELLS, BINS = 12, 4, 8  # a side of a descriptor's patch; its cells; its directions
+REACH = 6.0  # half a patch, in blurs of its level
+
+
+class Features(NamedTuple):
+    """Feature points: places (n, 2) [pixel, the image's corner at 0], descriptors (n, 128) of length 1."""
+
+    place: np.ndarray
+    descriptor: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.place)
+
+
+def features(image: np.ndarray, most: int) -> Features:
+    """Feature points of an intensity image (height, width) in 0..1: at most `most` of the highest contrast.
+
+    Example:
+        >>> row, column = np.ogrid[:64, :64]
+        >>> features(np.exp(-((row - 22) ** 2 + (column - 42) ** 2) / 12), 9).place.round(1).tolist()
+        [[42.5, 22.5]]
+    """
+    levels, size, scale = image.astype(np.float32), image.shape, 1.0
+    levels = blurred(levels, float(np.sqrt(SIGMA**2 - 0.25)))
+    found = []
+    for _octave in range(OCTAVES):
+        if min(levels.shape) < SMALLEST:
+            break
+        stack = _stack(levels)
+        rows, columns, level, strength = _extrema(stack)
+        found.append((stack, rows, columns, level, strength, scale))
+        levels, scale = stack[STEPS][::2, ::2], scale * 2
+    strength = np.concatenate([f[4] for f in found]) if found else np.zeros(0)
+    least = np.sort(strength)[-most] if len(strength) > most else 0.0
+    parts = []
+    for stack, rows, columns, level, strength, scale in found:
+        keep = strength >= least
+        parts.append(_described(stack, rows[keep], columns[keep], level[keep], scale))
+    if not parts:
+        return Features(np.zeros((0, 2)), np.zeros((0, CELLS * CELLS * BINS), np.float32))
+    place, descriptor = (np.concatenate(several) for several in zip(*parts, strict=True))
+    inside = (place > 0).all(1) & (place < (size[1], size[0])).all(1)
+    return Features(place[inside], descriptor[inside])
+
+
+def blurred(image: np.ndarray, sigma: float) -> np.ndarray:
+    """Gaussian blur of an image (height, width)."""
+    radius = max(int(np.ceil(2.5 * sigma)), 1)
+    weight = np.exp(-0.5 * (np.arange(-radius, radius + 1) / sigma) ** 2)
+    weight = (weight / weight.sum()).astype(np.float32)
+    for axis in (0, 1):
+        ends = [(radius, radius) if a == axis else (0, 0) for a in (0, 1)]
+        wide, length = np.pad(image, ends, mode="edge"), image.shape[axis]
+        parts = [wide[k : k + length] if axis == 0 else wide[:, k : k + length] for k in range(2 * radius + 1)]
+        image = parts[radius] * weight[radius]
+        for k in range(radius):
+            image += (parts[k] + parts[-1 - k]) * weight[k]
+    return image
+
+
+def _stack(first: np.ndarray) -> list[np.ndarray]:
+    """Levels of an octave, each blurred by 2^(1 / STEPS) times as much as the one before."""
+    stack = [first]
+    for k in range(STEPS + 2):
+        sigma = SIGMA * 2 ** (k / STEPS)
+        stack.append(blurred(stack[-1], sigma * float(np.sqrt(2 ** (2 / STEPS) - 1))))
+    return stack
+
+
+def _extrema(stack: list[np.ndarray]) -> tuple[np.ndarray, ...]:
+    """Rows, columns, levels and contrasts of the extrema of an octave's differences."""
+    differences = np.stack([after - before for before, after in pairwise(stack)])
+    found = []
+    for level in range(1, len(differences) - 1):
+        here = differences[level, 1:-1, 1:-1]
+        most = differences[level - 1 : level + 2].max(0)
+        least = differences[level - 1 : level + 2].min(0)
+        for axis in (0, 1):
+            cut = [slice(None)] * 2
+            three = []
+            for k in range(3):
+                cut[axis] = slice(k, most.shape[axis] - 2 + k)
+                three.append(tuple(cut))
+            most = np.maximum(np.maximum(most[three[0]], most[three[1]]), most[three[2]])
+            least = np.minimum(np.minimum(least[three[0]], least[three[1]]), least[three[2]])
+        peak = ((here == most) | (here == least)) & (np.abs(here) > FAINTEST)
+        rows, columns = np.nonzero(peak)
+        found.append(_refined(differences[level], rows + 1, columns + 1, level))
+    return tuple(np.concatenate(several) for several in zip(*found, strict=True))
+
+
+def _refined(image: np.ndarray, rows: np.ndarray, columns: np.ndarray, level: int) -> tuple[np.ndarray, ...]:
+    """The extrema that are no edges, their places to a part of a pixel by a parabola through their neighbours."""
+    value = image[rows, columns]
+    up, down, left, right = (image[rows + r, columns + c] for r, c in ((-1, 0), (1, 0), (0, -1), (0, 1)))
+    along_y, along_x = up + down - 2 * value, left + right - 2 * value
+    corners = [image[rows + r, columns + c] for r, c in ((1, 1), (-1, -1), (1, -1), (-1, 1))]
+    mixed = (corners[0] + corners[1] - corners[2] - corners[3]) / 4
+    determinant = along_x * along_y - mixed**2
+    keep = (along_x + along_y) ** 2 * EDGE < (EDGE + 1) ** 2 * determinant
+    dx, dy = (left - right) / 2, (up - down) / 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shift_x = np.clip((along_y * dx - mixed * dy) / determinant, -0.6, 0.6)
+        shift_y = np.clip((along_x * dy - mixed * dx) / determinant, -0.6, 0.6)
+    full = np.full(len(rows), level)
+    return tuple(a[keep] for a in (rows + shift_y, columns + shift_x, full, np.abs(value)))
+
+
+def _described(
+    stack: list[np.ndarray], rows: np.ndarray, columns: np.ndarray, level: np.ndarray, scale: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Places in the image and descriptors of an octave's points."""
+    place = np.stack([columns, rows], -1) * scale + 0.5  # as [::2] keeps the even ones
+    descriptor = np.zeros((len(rows), CELLS * CELLS * BINS), np.float32)
+    for each in np.unique(level):
+        chosen = level == each
+        dy, dx = np.gradient(stack[each])
+        spread = SIGMA * 2 ** (each / STEPS)
+        descriptor[chosen] = _histograms(dx, dy, rows[chosen], columns[chosen], spread)
+    return place, descriptor
+
+
+def _cells() -> tuple[np.ndarray, np.ndarray]:
+    """Offsets (sample, 2) of a patch in -1..1, and how much each sample counts for each cell (cell, sample)."""
+    side = (np.arange(SAMPLES) + 0.5) / SAMPLES * 2 - 1
+    offset = np.stack(np.meshgrid(side, side), -1).reshape(-1, 2)
+    middle = (np.arange(CELLS) + 0.5) / CELLS * 2 - 1
+    share = np.maximum(1 - np.abs(side[None] - middle[:, None]) * CELLS / 2, 0)
+    weight = np.einsum("ai,bj->abij", share, share).reshape(CELLS * CELLS, -1)
+    return offset, (weight * np.exp(-(offset**2).sum(1))).astype(np.float32)
+
+
+OFFSET, WEIGHT = _cells()
+
+
+def _histograms(dx: np.ndarray, dy: np.ndarray, rows: np.ndarray, columns: np.ndarray, spread: float) -> np.ndarray:
+    """Descriptors (point, 128), turned by the direction that prevails about each point."""
+    turn = _direction(*_around(dx, dy, rows, columns, spread * 0.6 * REACH, np.zeros(len(rows))))
+    length, angle = _around(dx, dy, rows, columns, spread * REACH, turn)
+    bin_of = (angle - turn[:, None]) * (BINS / (2 * np.pi)) % BINS
+    lower = bin_of.astype(np.int32) % BINS
+    upper_share = bin_of - np.floor(bin_of)
+    count, samples = length.shape
+    soft = np.zeros((count * samples, BINS), np.float32)
+    index = np.arange(count * samples)
+    soft[index, lower.ravel()] = (length * (1 - upper_share)).ravel()
+    soft[index, (lower.ravel() + 1) % BINS] = (length * upper_share).ravel()
+    out = (WEIGHT @ soft.reshape(count, samples, BINS)).reshape(count, -1)
+    out /= np.maximum(np.abs(out).sum(1, keepdims=True), 1e-12)
+    return np.sqrt(out)  # so that their product is the histograms' likeness (Arandjelovic & Zisserman 2012)
+
+
+def _around(
+    dx: np.ndarray, dy: np.ndarray, rows: np.ndarray, columns: np.ndarray, reach: float, turn: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Lengths and angles (point, sample) of the gradients in a turned patch about each point."""
+    cos, sin = np.cos(turn)[:, None] * reach, np.sin(turn)[:, None] * reach
+    x = columns[:, None] + cos * OFFSET[:, 0] - sin * OFFSET[:, 1]
+    y = rows[:, None] + sin * OFFSET[:, 0] + cos * OFFSET[:, 1]
+    height, width = dx.shape
+    row, column = (np.clip(np.rint(a), 0, n - 1).astype(np.int32) for a, n in ((y, height), (x, width)))
+    index = row * width + column
+    gx, gy = dx.ravel()[index], dy.ravel()[index]
+    return np.sqrt(gx * gx + gy * gy), np.arctan2(gy, gx)
+
+
+def _direction(length: np.ndarray, angle: np.ndarray) -> np.ndarray:
+    """Direction (point,) of the highest peak of a histogram of gradients, in 36 bins."""
+    weight = length * np.exp(-2 * (OFFSET**2).sum(1))
+    count = len(length)
+    bin_of = np.floor(angle * (36 / (2 * np.pi))).astype(np.int32) % 36
+    histogram = np.bincount((np.arange(count)[:, None] * 36 + bin_of).ravel(), weight.ravel(), count * 36)
+    smooth: np.ndarray = histogram.reshape(count, 36)
+    for _ in range(2):
+        smooth = (np.roll(smooth, 1, 1) + smooth + np.roll(smooth, -1, 1)) / 3
+    best = smooth.argmax(1)
+    here, before, after = (smooth[np.arange(count), (best + k) % 36] for k in (0, -1, 1))
+    shift = 0.5 * (before - after) / np.minimum(before + after - 2 * here, -1e-12)
+    return (best + 0.5 + np.clip(shift, -0.5, 0.5)) * (2 * np.pi / 36)

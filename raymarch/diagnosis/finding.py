@@ -1,0 +1,49 @@
+"""Findings: what is wrong with an image set or a fit, how bad it is, and what to do."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+from raymarch.arguments.checks import one_of, text
+from raymarch.arguments.declared import held, hold
+
+SEVERITIES = ("error", "warning", "note")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Finding of a diagnosis: a fault of an image set or of a fitted volume, with its cure.
+
+    Attributes:
+        code: its kind, a word or two with hyphens; docs/doctor.md lists them.
+        severity: "error" where a fit cannot become anything, "warning" where it will be worse, "note" for what is only
+            worth knowing.
+        message: what is wrong, with the figures it was told by.
+        cure: what to do, with the option that does it.
+
+    Raises RaymarchError for another severity.
+
+    Example:
+        >>> Finding("blurred", "note", "view 3 is blurred", "take it out").record()["code"]
+        'blurred'
+    """
+
+    code: str = held(text, None)
+    severity: str = held(one_of(*SEVERITIES), None)
+    message: str = held(text, None)
+    cure: str = held(text, None)
+
+    def __post_init__(self) -> None:
+        hold(self, "finding")
+
+    def record(self) -> dict:
+        """Finding as plain texts, for printing."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        return f"{self.severity}: {self.code}: {self.message}; {self.cure}"
+
+
+def by_severity(findings: list[Finding]) -> tuple[Finding, ...]:
+    """The findings, the worst first."""
+    return tuple(sorted(findings, key=lambda each: SEVERITIES.index(each.severity)))

@@ -1,0 +1,52 @@
+"""Diagnosis in short, at the start of each fit: only what is quick to tell and certain."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from raymarch.data.views import Views
+from raymarch.diagnosis import conventions, encoding
+from raymarch.diagnosis.epipolar import agreeing, nearness, poses_of, sight
+from raymarch.diagnosis.finding import Finding
+from raymarch.diagnosis.matches import features_of, match, neighbours
+
+ASKED, EACH = 4, 3  # views, and how many of its neighbours each is compared with
+FEWEST = 120  # matches in all
+AT_ODDS, AGREED = 0.5, 0.6  # of the matches, with the poses as given; as they are read otherwise
+
+
+def in_short(views: Views) -> list[Finding]:
+    """Findings about the convention of the poses, the kind of alpha and linear light, by a few views.
+
+    Example:
+        >>> from raymarch.geometry.camera import Camera, orbit
+        >>> ring = orbit((0, 0, 0), 4.0, 8, like=Camera.look_at((4, 0, 0), width=8, height=8))
+        >>> in_short(Views(ring, np.full((8, 8, 8, 3), 9, np.uint8)))
+        []
+    """
+    some = views[np.linspace(0, len(views) - 1, min(len(views), ASKED)).astype(int)]
+    found = [encoding.alpha_kind(some), encoding.combed(some), _convention(views)]
+    return [each for each in found if each is not None]
+
+
+def _convention(views: Views) -> Finding | None:
+    """Convention of the poses, where the matches of a few pairs of views leave no doubt."""
+    if len(views) < 3:
+        return None
+    beside = neighbours(views.cameras, EACH)
+    asked = set(np.linspace(0, len(views) - 1, ASKED).astype(int).tolist())
+    pairs = [pair for pair in beside if asked & set(pair)][: 2 * ASKED * EACH]
+    met = sorted({view for pair in pairs for view in pair})
+    few, place = views[met], {view: k for k, view in enumerate(met)}
+    matches = match(features_of(few), [(place[i], place[j]) for i, j in pairs])
+    if len(matches) < FEWEST:
+        return None
+    poses, seen, near = poses_of(few.cameras), sight(few.cameras, matches), nearness(few.cameras, matches)
+    if agreeing(poses, matches, seen, near).mean() > AT_ODDS:
+        return None
+    found, read = conventions.convention(poses, matches, seen, near)
+    if found is None or agreeing(read, matches, seen, near).mean() < AGREED:
+        return None
+    return replace(found, severity="warning")

@@ -1,0 +1,156 @@
+"""Intrinsics by matches: a focal length of another resolution, a principal point, a lens that was left out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+
+from raymarch.diagnosis.epipolar import NEAR, Sight, agreeing, distances
+from raymarch.diagnosis.finding import Finding
+from raymarch.diagnosis.matches import Matches
+from raymarch.geometry.camera import Camera
+
+SCALES = (0.25, 1 / 3, 0.5, 2 / 3, 0.8, 1.25, 1.5, 2.0, 3.0, 4.0)
+MOST = 6000  # matches that are asked
+STEP = np.array([1e-4, 1e-4, 1e-4, 1e-3, 1e-3])  # of differences: log focal, principal point, k1, k2
+STEPS = 10  # of Gauss-Newton
+FEWEST = 300  # matches by which a lens can be told
+HELPED = 0.5  # of the matches have to agree with another focal length
+MOST_TIMES = 6.0  # as long as the focal length given, or as short
+GAIN = 0.02  # of the matches' distances, that a lens must take away to be there
+BENT = 5e-4  # of the image's side
+
+
+class Change(NamedTuple):
+    """Change of all cameras' intrinsics: log of the focal's factor, principal point moved [focal length], k1, k2."""
+
+    values: np.ndarray
+
+    def applied(self, seen: Sight) -> Sight:
+        """Directions of matches by the changed lens: as those of a pinhole, and the pixels per radian."""
+        factor = np.exp(self.values[0])
+        first, second = (self._directions(local) for local in seen[:2])
+        return Sight(first, second, seen.pixels * factor)
+
+    def _directions(self, local: np.ndarray) -> np.ndarray:
+        log_f, u, v, k1, k2 = self.values
+        depth = np.minimum(local[:, 2:], -1e-3)
+        plane = (local[:, :2] / -depth - [u, -v]) * np.exp(-log_f)
+        straight = plane
+        for _ in range(4):
+            square = (straight**2).sum(1, keepdims=True)
+            straight = plane / np.maximum(1 + k1 * square + k2 * square**2, 0.2)
+        out = np.concatenate([straight, -np.ones_like(depth)], axis=1)
+        return out / np.linalg.norm(out, axis=1, keepdims=True)
+
+
+def focal(cameras: Sequence[Camera], matches: Matches, seen: Sight, poses: np.ndarray) -> tuple[Finding | None, Sight]:
+    """Focal length of another resolution, where more matches agree with it; and the directions with it."""
+    index = np.linspace(0, len(matches) - 1, min(len(matches), MOST)).astype(int)
+    some, sparse = matches.take(index), Sight(*(part[index] for part in seen))
+    side = float(np.sqrt(np.mean([camera.width * camera.height for camera in cameras])))
+    near = np.full(len(some), NEAR * side / 2)
+
+    def share(values: np.ndarray) -> float:
+        return float(agreeing(poses, some, Change(values).applied(sparse), near).mean())
+
+    given = best = share(np.zeros(5))
+    chosen, both = np.zeros(5), False
+    for scale, principal in product(SCALES, (False, True)):
+        tried = _scaled(cameras[0], scale, principal)
+        if (found := share(tried)) > best + 0.01:
+            best, chosen, both = found, tried, principal
+    change = fitted(poses, some, sparse, 3, NEAR * side, chosen)
+    after = share(change.values)
+    factor = float(np.exp(change.values[0]))
+    little = after < given + 0.1 if both else abs(np.log(factor)) < 0.08 or after < given + 0.02
+    if little or after < HELPED or not 1 / MOST_TIMES < factor < MOST_TIMES:
+        return None, seen
+    what = "focal length and principal point are" if both else "the focal length is"
+    finding = Finding(
+        "focal-length", "error",
+        f"{what} off by a factor: times {factor:.3g} (to {cameras[0].focal[0] * factor:.4g} pixels) {after:.0%} of the"
+        f" matches agree, as given {given:.0%}",
+        f"scale fl_x, fl_y{', cx, cy' if both else ''} by {factor:.3g}; they look like those of images"
+        f" {cameras[0].width / factor:.0f} pixels wide, where these have {cameras[0].width}",
+    )  # fmt: skip
+    return finding, change.applied(seen)
+
+
+def _scaled(camera: Camera, factor: float, principal: bool) -> np.ndarray:
+    """Change to another focal length, and to a principal point that is scaled alike."""
+    out = np.zeros(5)
+    out[0] = np.log(factor)
+    if principal:
+        out[1:3] = (factor - 1) * np.array(camera.principal) / camera.focal
+    return out
+
+
+def lens(cameras: Sequence[Camera], matches: Matches, seen: Sight, poses: np.ndarray) -> Finding | None:
+    """Lens that was left out, or that is another: where numbers found by half of the matches help the other half."""
+    side = float(np.sqrt(np.mean([camera.width * camera.height for camera in cameras])))
+    index = [np.flatnonzero((matches.first + matches.second) % 2 == k) for k in (0, 1)]
+    if min(len(half) for half in index) < FEWEST:
+        return None
+    index = [half[np.linspace(0, len(half) - 1, min(len(half), MOST)).astype(int)] for half in index]
+    halves, sights = [matches.take(half) for half in index], [Sight(*(part[half] for part in seen)) for half in index]
+    found, gains = [], []
+    for k in (0, 1):
+        straight = fitted(poses, halves[k], sights[k], 3, NEAR * side)
+        bent = fitted(poses, halves[k], sights[k], 5, NEAR * side, straight.values)
+        before, after = (
+            float(np.median(np.abs(distances(poses, halves[1 - k], change.applied(sights[1 - k])))))
+            for change in (straight, bent)
+        )
+        gains.append(1 - after / max(before, 1e-9))
+        found.append(bent.values)
+    k1, k2 = np.mean(found, axis=0)[3:]
+    radius = float(np.quantile(np.linalg.norm(seen.first[:, :2] / -seen.first[:, 2:], axis=1), 0.95))
+    moved = _bend(k1, k2, radius) * cameras[0].focal[0]
+    if min(gains) < GAIN or moved < BENT * side:
+        return None
+    return Finding(
+        "lens-left-out", "warning",
+        f"a lens that the cameras lack bends the images by {moved:.1f} pixels: k1 {k1:.3g}, k2 {k2:.3g} bring the"
+        f" matches nearer by {min(gains):.0%}",
+        "give the lens's k1, k2, p1, p2 with the cameras, or undistort the images; raymarch cameras finds them",
+    )  # fmt: skip
+
+
+def _bend(k1: float, k2: float, radius: float) -> float:
+    """How far a lens bends [focal length], at most, within a radius, beyond what a focal length would do."""
+    r = np.linspace(0, radius, 32)[1:]
+    bend = k1 * r**3 + k2 * r**5
+    return float(np.abs(bend - r * (bend @ r) / (r @ r)).max())
+
+
+def fitted(
+    poses: np.ndarray, matches: Matches, seen: Sight, count: int, reach: float, start: np.ndarray | None = None
+) -> Change:
+    """Change of the first `count` numbers that brings matches nearest to their epipolar lines, in Cauchy's loss.
+
+    Gauss-Newton with weights; `reach` [pixel] is where a match begins to count less, and shrinks.
+    """
+    values = np.zeros(5) if start is None else start.copy()
+
+    def distance(at: np.ndarray) -> np.ndarray:
+        return distances(poses, matches, Change(at).applied(seen))
+
+    for step in range(STEPS):
+        here = distance(values)
+        scale = max(reach * 0.6**step, 1.5 * float(np.median(np.abs(here))), 0.05)
+        weight = 1 / (1 + (here / scale) ** 2)
+        columns = []
+        for k in range(count):
+            moved = values.copy()
+            moved[k] += STEP[k]
+            columns.append((distance(moved) - here) / STEP[k])
+        slope = np.stack(columns, 1)
+        normal = slope.T @ (weight[:, None] ** 2 * slope)
+        normal += 1e-9 * np.diag(np.diag(normal)) + 1e-12 * np.eye(count)
+        change = -np.linalg.solve(normal, slope.T @ (weight**2 * here))
+        values[:count] += np.clip(change, -0.2, 0.2)
+    return Change(values)

@@ -1,0 +1,167 @@
+"""Silhouettes held against each other: how much of what masks show lies where all agree, in each reading of poses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from raymarch.data.agreement import dissenters
+from raymarch.data.focus import focus, looking_away, names_where
+from raymarch.data.views import Views
+from raymarch.diagnosis.conventions import READINGS, reading_in_words, turned, turns
+from raymarch.diagnosis.epipolar import poses_of
+from raymarch.diagnosis.finding import Finding
+from raymarch.errors import RaymarchError
+from raymarch.geometry.camera import Camera
+from raymarch.geometry.lens import unproject
+
+ASKED = 24  # views
+PLACES = 20  # a side of the box, that may be full
+BLOCKS = 24  # a side, into which an image is divided
+WELL, BADLY = 0.85, 0.6  # of what masks show, that all agree on: where poses are right; where they are not
+TINY = 8  # pixels a side, of images that outline nothing
+FAINT = 8  # of 255: alpha up to that counts as empty
+OPAQUE = 255
+FEWEST = 6  # views, of which one can be told from the rest
+SHUFFLES = 20  # orders of the images, that the one given is held against
+ALIKE, LEAST = 0.7, np.deg2rad(0.1)  # of the others' misses; of which there must be that much
+
+
+def silhouettes(views: Views) -> list[Finding]:
+    """Findings about poses, by masks alone."""
+    if not views.has_alpha or len(views) < 4 or min(map(min, views.sizes)) < TINY:
+        return []
+    few = views[np.linspace(0, len(views) - 1, min(len(views), ASKED)).astype(int)]
+    shown = np.stack([_shown(few.image(i)[..., 3]) for i in range(len(few))])
+    if not shown.any((1, 2)).mean() > 0.5:  # there is nothing to agree on
+        return []
+    poses = poses_of(few.cameras)
+    given = agreed(few.cameras, poses, shown)
+    if given > WELL:
+        return _by_middles(few) or _dissent(views)
+    best, words = given, None
+    for name, read in READINGS.items():
+        for turn in turns():
+            share = agreed(few.cameras, turned(read(poses), turn), shown)
+            if share > best:
+                best, words = share, reading_in_words(name, turn)
+    if words is not None and best > max(WELL, given + 0.25):
+        code, what, cure = words
+        message = f"the poses {what}: so read the masks agree on {best:.0%} of what they show, as given on {given:.0%}"
+        return [Finding(code, "error", message, cure)]
+    if given < BADLY:
+        message = f"the masks agree on {given:.0%} of what they show, in no reading of the poses on much more"
+        cure = "check that each image is that of its camera: order, names, sorting; then poses and focal length"
+        return [Finding("images-shuffled", "error", message, cure)]
+    return _dissent(views)
+
+
+def _by_middles(views: Views) -> list[Finding]:
+    """Findings by the middles of what the masks show, whose rays pass close to one point where all is well."""
+    rays = [_middle(views, i) for i in range(len(views))]
+    if min(len(views), sum(ray is not None for ray in rays)) < max(FEWEST, len(views)):
+        return []
+    local, poses = np.array(rays, float), poses_of(views.cameras)
+    off = _missed(poses, local)
+    rng = np.random.default_rng(0)
+    others = [float(np.median(_missed(poses[rng.permutation(len(poses))], local))) for _ in range(SHUFFLES)]
+    if _soft(views) and np.median(off) > ALIKE * np.median(others) > ALIKE * LEAST:
+        message = "what the masks show lies no nearer to one place than if the images were given to any other cameras"
+        cure = "check that each image is that of its camera: order, names, sorting"
+        return [Finding("images-shuffled", "error", message, cure)]
+    bad = off > max(0.035, 5 * float(np.median(off)))
+    if not bad.any() or bad.mean() > 0.25:
+        return []
+    message = (
+        f"view {names_where(views, bad)} shows the object {np.rad2deg(off.max()):.1f} degrees from where others do"
+    )
+    return [Finding("camera-off", "warning", message, "correct its pose or take it out")]
+
+
+def _soft(views: Views) -> bool:
+    """Whether nothing in the images is opaque: then the middles are those of the matter, whatever the direction."""
+    return all((views.image(i)[..., 3] > 0.95 * OPAQUE).mean() < 1e-3 for i in range(len(views)))
+
+
+def _middle(views: Views, view: int) -> np.ndarray | None:
+    """Direction (3,) in camera axes of the middle of what an image's mask shows; None where that is nothing."""
+    alpha, camera = views.image(view)[..., 3].astype(float), views.cameras[view]
+    if alpha.sum() < OPAQUE:
+        return None
+    alpha = -np.log1p(-np.minimum(alpha / OPAQUE, 0.995))  # optical depth, whose middle is that of the matter
+    row, column = (
+        (alpha.sum(axis) @ (np.arange(n) + 0.5)) / alpha.sum() for axis, n in ((1, camera.height), (0, camera.width))
+    )
+    direction = unproject(np.array([column, row]), camera.focal, camera.principal, camera.lens)
+    return direction / np.linalg.norm(direction)
+
+
+def _missed(poses: np.ndarray, local: np.ndarray) -> np.ndarray:
+    """Angles (view,) [radian] by which directions in camera axes miss the point that is nearest to all of them."""
+    eye, ray = poses[:, :3, 3], np.einsum("nab,nb->na", poses[:, :3, :3], local)
+    weight = np.ones(len(ray))
+    for _ in range(5):  # a few that are off shall not move it
+        across = weight[:, None, None] * (np.eye(3) - ray[:, :, None] * ray[:, None, :])
+        point = np.linalg.lstsq(across.sum(0), (across @ eye[:, :, None]).sum(0)[:, 0])[0]
+        toward = point - eye
+        toward /= np.maximum(np.linalg.norm(toward, axis=1, keepdims=True), 1e-12)
+        off = np.arccos(np.clip((toward * ray).sum(1), -1, 1))
+        weight = 1 / (1 + (off / max(float(np.median(off)), 1e-6)) ** 2)
+    return off
+
+
+def _dissent(views: Views) -> list[Finding]:
+    """Views that dissent from the rest."""
+    try:
+        centre, half = focus(views.cameras)
+        dissent = dissenters(views, np.stack([centre - half, centre + half]))
+    except RaymarchError:
+        return []
+    if not dissent.any():
+        return []
+    message = (
+        f"view {names_where(views, dissent)} shows something where the others show nothing, or the other way round"
+    )
+    return [Finding("camera-off", "warning", message, "check its pose, and that the image is that camera's")]
+
+
+def _shown(alpha: np.ndarray) -> np.ndarray:
+    """Which blocks of an image show something."""
+    height, width = alpha.shape
+    rows, columns = np.arange(BLOCKS) * height // BLOCKS, np.arange(BLOCKS) * width // BLOCKS
+    return np.maximum.reduceat(np.maximum.reduceat(alpha, rows, axis=0), columns, axis=1) > FAINT
+
+
+def agreed(cameras: Sequence[Camera], poses: np.ndarray, shown: np.ndarray) -> float:
+    """Share of the blocks that masks show which a body that no mask denies would cover; 0 where axes meet nowhere."""
+    moved = [replace(camera, world_from_camera=pose) for camera, pose in zip(cameras, poses, strict=True)]
+    try:
+        centre, half = focus(moved)
+    except RaymarchError:
+        return 0.0
+    if looking_away(moved, centre).mean() > 0.25:
+        return 0.0
+    share = (np.arange(PLACES) + 0.5) / PLACES * 2 - 1
+    places = centre + 0.6 * half * np.stack(np.meshgrid(share, share, share, indexing="ij"), -1).reshape(-1, 3)
+    denied, sees = np.zeros(len(places), int), np.zeros(len(places), int)
+    blocks = []
+    for camera, mask in zip(moved, shown, strict=True):
+        pixels, depth = camera.project(places)
+        u, v = pixels[:, 0] / camera.width, pixels[:, 1] / camera.height
+        inside = (depth > 0) & (u >= 0) & (u < 1) & (v >= 0) & (v < 1)
+        block = np.full(len(places), -1)
+        block[inside] = (v[inside] * BLOCKS).astype(int) * BLOCKS + (u[inside] * BLOCKS).astype(int)
+        denied += inside & ~mask.ravel()[block]
+        sees += inside
+        blocks.append(block)
+    full = (denied <= len(moved) // 12) & (sees > 0.5 * len(moved))
+    covered = []
+    for block, mask in zip(blocks, shown, strict=True):
+        hit = np.zeros(BLOCKS * BLOCKS, bool)
+        hit[block[full & (block >= 0)]] = True
+        wide = np.pad(hit.reshape(BLOCKS, BLOCKS), 1)
+        near = np.any([wide[r : r + BLOCKS, c : c + BLOCKS] for r in range(3) for c in range(3)], axis=0)
+        covered.append((mask & near).sum() / max(mask.sum(), 1))
+    return float(np.mean(covered))

@@ -1,0 +1,53 @@
+"""Strict XML parser: bounded UTF-8 without document types, and so without entities of a file's own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+from xml.etree import ElementTree
+
+from raymarch.errors import RaymarchError, one_line
+from raymarch.io.files.strict_text import EXPORT, read_text
+
+MOST_TAGS = 1_000_000
+DEEPEST = 100  # elements within elements
+
+
+def read_xml(path: str | os.PathLike[str]) -> ElementTree.Element:
+    """Root element of an XML file of at most 32 MiB.
+
+    Raises RaymarchError that names the file: no UTF-8, a document type (which alone can define entities, and have other
+    files read), more than a million tags, nesting over 100 levels, and syntax errors with their line. All but the last
+    two are found before anything is parsed.
+
+    Example:
+        >>> from pathlib import Path
+        >>> _ = Path("a.xml").write_text("<document version='1.2.0'><chunk/></document>")
+        >>> read_xml("a.xml").tag
+        'document'
+    """
+    text = read_text(path, "an XML text")
+    if "<!DOCTYPE" in text.upper() or "<!ENTITY" in text.upper():
+        raise RaymarchError(f"{path}: has a document type or entities, want plain XML; {EXPORT}")
+    if text.count("<") > MOST_TAGS:
+        raise RaymarchError(f"{path}: has {text.count('<'):,} tags, want at most {MOST_TAGS:,}; split it")
+    parser: ElementTree.XMLPullParser = ElementTree.XMLPullParser(("start", "end"))
+    depth, root = 0, None
+    try:
+        for at in range(0, len(text), 1 << 16):
+            parser.feed(text[at : at + (1 << 16)])
+            events: Iterable[Any] = parser.read_events()
+            for kind, element in events:
+                root = element if root is None else root
+                depth += 1 if kind == "start" else -1
+                if depth > DEEPEST:
+                    raise RaymarchError(f"{path}: is nested over {DEEPEST} levels deep; {EXPORT}")
+        parser.close()
+    except (ElementTree.ParseError, ValueError, LookupError) as error:
+        if isinstance(error, RaymarchError):
+            raise
+        raise RaymarchError(f"{path}: is not XML ({one_line(error)}); {EXPORT}") from error
+    if not isinstance(root, ElementTree.Element):
+        raise RaymarchError(f"{path}: is not XML (no element found); {EXPORT}")
+    return root

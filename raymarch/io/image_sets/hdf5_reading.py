@@ -1,0 +1,127 @@
+"""HDF5 reader of an image set: the views of a split, while the digest of all is taken."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from raymarch.data.image_arrays import gathered
+from raymarch.data.views import Views, require_colour
+from raymarch.device.memory import require_images
+from raymarch.errors import RaymarchError, named, short
+from raymarch.geometry.camera import Camera
+from raymarch.io.image_sets import hdf5_layout as layout
+from raymarch.io.images.shrink import shrink, shrink_mask
+from raymarch.io.volumes.hdf5_open import CURE, opened
+
+BLOCK = 1 << 24  # bytes
+
+
+def splits_of(path: Path) -> tuple[str, ...]:
+    """Names of the splits of a file."""
+    with opened(path, layout.FORMAT, layout.VERSION, layout.NAMES) as file:
+        return tuple(_opened_record(file, path)[1]["splits"])
+
+
+def views_of(path: Path, split: str, *, for_fit: bool, downscale: float) -> Views:
+    """Views of a split, "all" for every view once; RaymarchError as of `hdf5_set.read`."""
+    with opened(path, layout.FORMAT, layout.VERSION, layout.NAMES) as file:
+        tables, record = _opened_record(file, path)
+        chosen = _of_split(record["splits"], split, len(tables["sizes"]), path)
+        cameras = {i: _camera(tables, record, i, path) for i in set(chosen["views"])}
+        small = {i: camera if downscale == 1 else camera.scaled(1 / downscale) for i, camera in cameras.items()}
+        _require_room([small[i] for i in chosen["views"]], tables["sizes"][chosen["views"]], path, for_fit)
+        images, masks = _pixels(file, tables, small, path)
+        views, points, box = chosen["views"], chosen.get("points"), chosen.get("box")
+        return Views(
+            [small[i] for i in views],
+            gathered([images[i] for i in views]),
+            [record["names"][i] for i in views],
+            require_colour(chosen["background"]),
+            str(path),
+            masks=[masks.get(i) for i in views],
+            points=tables["points"][slice(*points)] if points else None,
+            box=np.array(box, float).reshape(2, 3) if box else None,
+        )
+
+
+def _opened_record(file: h5py.File, path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    tables = layout.checked_tables(file, path)
+    text = file["record"][()]
+    return tables, layout.checked_record(bytes(text), len(tables["sizes"]), len(tables["points"]), path)
+
+
+def _of_split(splits: dict[str, dict], split: str, count: int, path: Path) -> dict[str, Any]:
+    if split in splits:
+        return splits[split]
+    if split == "all":
+        first: dict[str, Any] = next(iter(splits.values()))
+        return {**first, "views": list(range(count))}
+    have = named(list(splits))
+    raise RaymarchError(f"{path}: there is no split {short(split)}, it has {have} and all; choose one")
+
+
+def _camera(tables: dict[str, np.ndarray], record: dict[str, Any], i: int, path: Path) -> Camera:
+    try:
+        return layout.camera_of(tables, record["lenses"][i], i)
+    except RaymarchError as error:
+        raise RaymarchError(f"{path}, view {i}: {error}; {CURE}") from None
+
+
+def _require_room(cameras: Sequence[Camera], full: np.ndarray, path: Path, for_fit: bool) -> None:
+    channels = set(full[:, 2].tolist())
+    if len(channels) > 1:
+        raise RaymarchError(f"{path}: some images have alpha and some none; choose a split where all are alike")
+    pixels = sum(camera.width * camera.height for camera in cameras)
+    held = pixels * (channels.pop() + 1)
+    needed = held + 30 * int(full[:, :2].prod(axis=1).max()) + (4 * pixels if for_fit else 0)
+    cure = "take fewer or smaller ones" + (", or for_fit=False where they are not to be fitted" if for_fit else "")
+    require_images(f"{path}: its {len(cameras)} images", pixels, needed, cure, on_device=for_fit)
+
+
+def _pixels(
+    file: h5py.File, tables: dict[str, np.ndarray], cameras: dict[int, Camera], path: Path
+) -> tuple[dict[int, np.ndarray], dict[int, np.ndarray]]:
+    """Images and masks of views, each as large as its camera, once all of the file is what its digest says."""
+    notes = layout.notes_of(file)
+    told = notes.pop(("/", "digest"), np.array(b"")).tolist()
+    parts = {name: _part(array, hashlib.sha256(array.tobytes()).hexdigest()) for name, array in tables.items()}
+    record = np.asarray(file["record"][()], file["record"].dtype)
+    parts["record"] = _part(record, hashlib.sha256(record.tobytes()).hexdigest())
+    found: dict[str, dict[int, np.ndarray]] = {"images": {}, "masks": {}}
+    for name in layout.BYTES:
+        seen, at = hashlib.sha256(), 0
+        for i, (width, height, channels, masked) in enumerate(tables["sizes"].tolist()):
+            depth = channels if name == "images" else masked
+            size = width * height * depth
+            wanted = i in cameras and size > 0
+            kept = np.empty(size if wanted else 0, np.uint8)
+            for first in range(0, size, BLOCK):
+                block = file[name][at + first : at + min(first + BLOCK, size)]
+                seen.update(block.tobytes())
+                if wanted:
+                    kept[first : first + len(block)] = block
+            at += size
+            if wanted:
+                found[name][i] = _as_large(kept.reshape(height, width, depth), cameras[i])
+        parts[name] = _part(file[name], seen.hexdigest())
+    if told != layout.digest_of(parts, notes):
+        raise RaymarchError(f"{path}: its content is not what its digest says, so it was altered; {CURE}")
+    return found["images"], found["masks"]
+
+
+def _as_large(pixels: np.ndarray, camera: Camera) -> np.ndarray:
+    """Image, or mask where there is one channel, as large as its camera."""
+    if pixels.shape[2] > 1:
+        return shrink(pixels, camera.width, camera.height)
+    mask = pixels[..., 0] > 0
+    return mask if mask.shape == (camera.height, camera.width) else shrink_mask(mask, camera.width, camera.height)
+
+
+def _part(array: np.ndarray | h5py.Dataset, digest: str) -> tuple[str, list[int], str]:
+    return array.dtype.str, list(array.shape), digest

@@ -1,0 +1,118 @@
+"""LLFF image sets (forward-facing photographs): `poses_bounds.npy` beside the folder `images` or `images_4`."""
+
+from __future__ import annotations
+
+import logging
+import re
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from raymarch.arguments.checks import WORLD
+from raymarch.data.views import Views
+from raymarch.errors import RaymarchError
+from raymarch.io.files.limits import require_folder
+from raymarch.io.files.strict_npy import read_npy
+from raymarch.io.files.strict_text import EXPORT
+from raymarch.io.image_sets.calibration import Calibration
+from raymarch.io.image_sets.frames import Frame, views_of_frames
+from raymarch.io.image_sets.holdout import held_out
+from raymarch.io.image_sets.image_folder import image_files
+from raymarch.io.image_sets.reader import Reader
+
+FILE = "poses_bounds.npy"
+GRID = np.linspace(0.0, 1.0, 3)  # of an image's width and height, at which near and far points are taken
+
+
+def detect(folder: Path) -> bool:
+    """Detection: whether the folder has a table of poses with bounds, 17 numbers each."""
+    try:
+        return (folder / FILE).is_file() and _table(folder / FILE).shape[1] == 17
+    except RaymarchError:
+        return False
+
+
+def read(
+    folder: Path,
+    split: str = "train",
+    *,
+    follow_links: bool = False,
+    for_fit: bool = True,
+    downscale: float = 1.0,
+    holdout: int = 8,
+) -> Views:
+    """Views of a split, one a pose, in the order of the images' names; every `holdout`-th is "test".
+
+    A row is a matrix 3 x 5 and the bounds near and far. The matrix has the camera's axes down, right and backwards as
+    columns, its place, and (height, width, focal) of the full images, whatever their size is now. `Views.points` are on
+    the frusta's near and far planes.
+
+    Raises RaymarchError that names the file, what is wrong and the cure: counts of poses and images that differ above
+    all.
+    """
+    folder = require_folder(folder)
+    source = folder / FILE
+    table = _table(source)
+    inner = _images(folder)
+    files = image_files(folder, inner, follow_links)
+    if len(files) != len(table):
+        raise RaymarchError(
+            f"{source}: has {len(table)} poses but {folder / inner} {len(files)} images, and their order alone pairs"
+            " them; put back the images that were posed, or take those out that were not"
+        )
+    frames, points = [], []
+    for i, (file, row) in enumerate(zip(files, table, strict=True)):
+        where = f"{source}, row {i} ({file.name})"
+        pose, calibration = _camera(row, where)
+        points.append(_frustum(pose, calibration, row[15:], where))
+        frames.append(Frame(file, partial(calibration.camera, pose, where=where, file=file)))
+    chosen = held_out(frames, split, holdout, source)
+    return views_of_frames(chosen, folder, source, for_fit=for_fit, downscale=downscale, points=np.concatenate(points))
+
+
+def _table(path: Path) -> np.ndarray:
+    table = read_npy(path)
+    if table.ndim != 2 or table.shape[1] != 17 or not len(table):
+        raise RaymarchError(f"{path}: is {table.shape}, want (images, 17) numbers; {EXPORT}")
+    return table
+
+
+def _images(folder: Path) -> str:
+    """Folder of the images: `images`, else that of the least k of `images_k`, which is said."""
+    if (folder / "images").is_dir():
+        return "images"
+    reduced = [found for other in folder.iterdir() if (found := re.fullmatch(r"images_(\d{1,4})", other.name))]
+    if not reduced:
+        raise RaymarchError(f"{folder}: has neither images nor images_4 or such; put the images that were posed there")
+    name = min(reduced, key=lambda found: int(found[1]))[0]
+    logging.getLogger("raymarch").warning("%s: has no folder images, those in %s are read", folder, name)
+    return name
+
+
+def _camera(row: np.ndarray, where: str) -> tuple[np.ndarray, Calibration]:
+    matrix = row[:15].reshape(3, 5)
+    down, right, backwards, place, (height, width, focal) = matrix.T
+    if not min(height, width, focal) > 0:
+        raise RaymarchError(f"{where}: height, width, focal are {height:g}, {width:g}, {focal:g}, want them positive")
+    pose = np.eye(4)
+    pose[:3] = np.stack([right, -down, backwards, place], axis=1)
+    return pose, Calibration((focal, focal), (width / 2, height / 2), (width, height))
+
+
+def _frustum(pose: np.ndarray, calibration: Calibration, bounds: np.ndarray, where: str) -> np.ndarray:
+    """Points (18, 3) of a camera's near and far plane."""
+    near, far = bounds
+    if not 0 < near < far:
+        raise RaymarchError(f"{where}: bounds are {near:g}, {far:g}, want 0 < near < far; {EXPORT}")
+    assert calibration.size is not None
+    u, v, depth = np.meshgrid(GRID - 0.5, GRID - 0.5, bounds, indexing="ij")
+    x, y = (w * s / f for w, s, f in zip((u, v), calibration.size, calibration.focal, strict=True))
+    local = np.stack([x * depth, -y * depth, -depth], axis=-1).reshape(-1, 3)
+    points = local @ pose[:3, :3].T + pose[:3, 3]
+    if not (np.abs(points) <= WORLD).all():
+        raise RaymarchError(f"{where}: its far plane is over {WORLD:g} units away, want less; scale the world")
+    return points
+
+
+LLFF = Reader("LLFF", detect, read, FILE, specificity=0)  # what poses were made from knows more: lenses, points

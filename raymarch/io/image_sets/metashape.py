@@ -1,0 +1,178 @@
+"""Metashape (PhotoScan) cameras: an XML export beside the photographs, or beside their folder."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+from xml.etree.ElementTree import Element
+
+import numpy as np
+
+from raymarch.data.views import Views
+from raymarch.errors import RaymarchError, named, short
+from raymarch.geometry.lens import Lens
+from raymarch.io.files.limits import require_folder
+from raymarch.io.files.strict_text import EXPORT, finite, finites
+from raymarch.io.files.strict_xml import read_xml
+from raymarch.io.image_sets.calibration import OPENCV, Calibration, naming, near_origin
+from raymarch.io.image_sets.camera_models import brown
+from raymarch.io.image_sets.frames import Frame, require_few, views_of_frames
+from raymarch.io.image_sets.holdout import held_out
+from raymarch.io.image_sets.image_folder import ImageIndex
+from raymarch.io.image_sets.reader import Reader
+
+FRAME, FISHEYE = ("frame",), ("fisheye", "equidistant_fisheye")
+BIGGEST_OF_OTHERS = 1 << 16  # bytes of an XML file's beginning in which the words are looked for
+log = logging.getLogger("raymarch")
+
+
+class Aligned(NamedTuple):
+    """Aligned camera: what its image is called, `world_from_camera` with axes of ours, and its calibration."""
+
+    label: str
+    pose: np.ndarray
+    calibration: Calibration
+
+
+def detect(folder: Path) -> bool:
+    """Detection: whether the folder has one XML file with sensors and cameras of Metashape."""
+    return len(_exports(folder)) == 1
+
+
+def read(
+    folder: Path,
+    split: str = "train",
+    *,
+    follow_links: bool = False,
+    for_fit: bool = True,
+    downscale: float = 1.0,
+    holdout: int = 8,
+) -> Views:
+    """Views of a split, sorted by name; every `holdout`-th is "test". Cameras that were not aligned are left out.
+
+    A camera's `transform` is `world_from_camera` with OpenCV's axes; its component, or chunk, says where that lies, and
+    its scale divides places, so that lengths stay the project's own. Calibrations are those of a frame or a fisheye,
+    `cx` and `cy` from the image's middle; p1 and p2 are OpenCV's p2 and p1. Labels are names of images, with or without
+    suffix.
+
+    Raises RaymarchError that names the file, what is wrong and the cure; for spherical and other sensors too, by name.
+    """
+    folder = require_folder(folder)
+    exports = _exports(folder) or sorted(folder.glob("*.xml"))
+    if len(exports) != 1:
+        names = named([path.name for path in exports])
+        raise RaymarchError(f"{folder}: has {len(exports)} XML files ({names}), want one with cameras; move the others")
+    source = exports[0]
+    index = ImageIndex(folder, follow_links)
+    aligned = _aligned(read_xml(source), source)
+    poses = near_origin([camera.pose for camera in aligned], source)
+    frames = []
+    for camera, pose in zip(aligned, poses, strict=True):
+        where = f"{source}, camera {short(camera.label)}"
+        file = index.file(camera.label, where)
+        frames.append(Frame(file, partial(camera.calibration.camera, pose, where=where, file=file)))
+    chosen = held_out(frames, split, holdout, source)
+    return views_of_frames(chosen, folder, source, for_fit=for_fit, downscale=downscale)
+
+
+def _exports(folder: Path) -> list[Path]:
+    def is_one(path: Path) -> bool:
+        try:
+            with path.open("rb") as file:
+                start = file.read(BIGGEST_OF_OTHERS)
+            return path.is_file() and b"<chunk" in start and b"<sensor" in start
+        except OSError:
+            return False
+
+    return [path for path in sorted(folder.glob("*.xml")) if is_one(path)]
+
+
+def _aligned(root: Element, source: Path) -> list[Aligned]:
+    chunk = root if root.tag == "chunk" else root.find("chunk")
+    if chunk is None:
+        raise RaymarchError(f"{source}: has no chunk; export cameras as Agisoft XML")
+    sensors = {each.get("id"): each for each in chunk.iter("sensor")}
+    cameras = [each for each in chunk.iter("camera") if each.get("label") is not None]
+    require_few(len(cameras), source)
+    there = [each for each in cameras if each.find("transform") is not None]
+    if not there:
+        raise RaymarchError(
+            f"{source}: none of {len(cameras)} cameras is aligned (has a transform); align them, {EXPORT}"
+        )
+    component = Counter(each.get("component_id") for each in there).most_common(1)[0][0]
+    chosen = [each for each in there if each.get("component_id") == component]
+    for some, why in ((len(cameras) - len(there), "not aligned"), (len(there) - len(chosen), "of smaller components")):
+        if some:
+            log.warning("%s: %d of %d cameras are %s and left out", source, some, len(cameras), why)
+    world = _placement(chunk, component, source)
+    calibrations = {
+        name: _calibration(sensors.get(name), name, source) for name in {c.get("sensor_id") for c in chosen}
+    }
+    found = []
+    for each in chosen:
+        where = f"{source}, camera {short(each.get('label'))}: transform"
+        pose = world @ np.array(finites(each.findtext("transform") or "", 16, where)).reshape(4, 4) @ OPENCV
+        found.append(Aligned(str(each.get("label")), pose, calibrations[each.get("sensor_id")]))
+    return found
+
+
+def _placement(chunk: Element, component: str | None, source: Path) -> np.ndarray:
+    """Rigid transform (4, 4) of a component's, or the chunk's, place in the world, in the project's own unit."""
+    holders = [each for each in chunk.iterfind("components/component") if each.get("id") == component]
+    transforms = [found for each in (*holders, chunk) if (found := each.find("transform")) is not None]
+    placed = np.eye(4)
+    if transforms:
+        where = f"{source}, transform of the chunk"
+        if rotation := transforms[0].findtext("rotation"):
+            placed[:3, :3] = np.array(finites(rotation, 9, f"{where}: rotation")).reshape(3, 3)
+        if translation := transforms[0].findtext("translation"):
+            scale = finite((transforms[0].findtext("scale") or "1").strip(), f"{where}: scale")
+            if not scale > 0:
+                raise RaymarchError(f"{where}: scale is {scale:g}, want a positive number; {EXPORT}")
+            placed[:3, 3] = np.array(finites(translation, 3, f"{where}: translation")) / scale
+    return placed
+
+
+def _calibration(sensor: Element | None, name: str | None, source: Path) -> Calibration:
+    where = f"{source}, sensor {short(name)}"
+    if sensor is None:
+        raise RaymarchError(f"{where}: is not there, but cameras are of it; {EXPORT}")
+    several = sensor.findall("calibration")
+    found = next((each for each in several if each.get("class") == "adjusted"), several[0] if several else None)
+    kind = (found.get("type") if found is not None else None) or sensor.get("type") or "frame"
+    if kind not in FRAME + FISHEYE:
+        known = ", ".join(FRAME + FISHEYE)
+        raise RaymarchError(f"{where}: is of type {short(kind)}, want {known}; export undistorted photos as a frame")
+    if found is None:
+        raise RaymarchError(f"{where}: has no calibration; align the photos, then {EXPORT}")
+
+    def value(key: str) -> float:
+        return finite((found.findtext(key) or "0").strip(), f"{where}: {key}")
+
+    resolution = found.find("resolution") if found.find("resolution") is not None else sensor.find("resolution")
+    sides = {} if resolution is None else dict(resolution.attrib)
+    width, height = (finite(sides.get(side), f"{where}: {side}") for side in ("width", "height"))
+    f = value("f") or value("fx")
+    if any(value(key) for key in ("b2", "skew", "p3", "p4")):
+        raise RaymarchError(f"{where}: has b2, p3 or p4, which no lens of ours has; optimise without, or undistort")
+    focal = f + value("b1"), value("fy") or f
+    principal = width / 2 + value("cx"), height / 2 + value("cy")
+    return Calibration(focal, principal, (width, height), _lens(kind, value, where))
+
+
+def _lens(kind: str, value: Callable[[str], float], where: str) -> Lens:
+    *radial, p2, p1 = (value(key) for key in ("k1", "k2", "k3", "k4", "p1", "p2"))
+    if kind in FISHEYE:
+        if p1 or p2:
+            raise RaymarchError(f"{where}: a fisheye with p1 or p2, which no lens of ours has; optimise without them")
+        with naming(where):
+            return Lens("fisheye", tuple(radial))
+    with naming(where):
+        return brown(radial, (p1, p2))
+
+
+METASHAPE = Reader("Metashape", detect, read, specificity=2)  # by contents alone: files of this suffix mean many things

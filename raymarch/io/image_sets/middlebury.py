@@ -1,0 +1,107 @@
+"""Middlebury multi-view sets (temple, dino): `*_par.txt` with K, R and t beside the images."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from raymarch.data.views import Views
+from raymarch.errors import RaymarchError, named
+from raymarch.geometry.pose import require_box
+from raymarch.io.files.limits import require_folder
+from raymarch.io.files.strict_text import EXPORT, finites, read_text
+from raymarch.io.image_sets.calibration import OPENCV, Calibration, of_matrix
+from raymarch.io.image_sets.frame_file import frame_file
+from raymarch.io.image_sets.frames import Frame, require_few, views_of_frames
+from raymarch.io.image_sets.holdout import held_out
+from raymarch.io.image_sets.reader import Reader
+
+FILES = "*_par.txt"
+BLACK = (0.0, 0.0, 0.0)
+NUMBERS = 21  # K, R and t
+CENTRE = 0.5  # pixel centres lie at whole numbers
+LARGEST_README = 1 << 16  # bytes
+
+
+def detect(folder: Path) -> bool:
+    """Detection: whether the folder has one table whose first image has a name and 21 numbers."""
+    tables = sorted(folder.glob(FILES))
+    try:
+        return len(tables) == 1 and len(_rows(tables[0])) > 0
+    except RaymarchError:
+        return False
+
+
+def read(
+    folder: Path,
+    split: str = "train",
+    *,
+    follow_links: bool = False,
+    for_fit: bool = True,
+    downscale: float = 1.0,
+    holdout: int = 8,
+) -> Views:
+    """Views of a split, sorted by name; every `holdout`-th is "test". The background is black, as it is in the images.
+
+    A line of the table is a name, K (row by row), R and t: P = K [R | t], camera axes of OpenCV, pixel centres at whole
+    numbers. `Views.box` is the bounding box that the README tells, where it tells one.
+
+    Raises RaymarchError that names the file, the line, what is wrong and the cure.
+    """
+    folder = require_folder(folder)
+    tables = sorted(folder.glob(FILES))
+    if len(tables) != 1:
+        names = named([path.name for path in tables])
+        raise RaymarchError(
+            f"{folder}: has {len(tables)} tables ({names}), want one {FILES}; choose one, move the others"
+        )
+    source, root = tables[0], folder.resolve()
+    frames = []
+    for where, name, numbers in _rows(source):
+        file = frame_file(folder, root, name, where, follow_links)
+        matrix, rotation, t = np.split(np.array(numbers), (9, 18))
+        calibration = Calibration(*of_matrix(matrix.reshape(3, 3), where, CENTRE))
+        pose = np.eye(4)
+        pose[:3, :3] = rotation.reshape(3, 3).T
+        pose[:3, 3] = -pose[:3, :3] @ t
+        frames.append(Frame(file, partial(calibration.camera, pose @ OPENCV, where=where, file=file)))
+    chosen = held_out(frames, split, holdout, source)
+    views = views_of_frames(chosen, folder, source, for_fit=for_fit, downscale=downscale, box=_box(folder))
+    return replace(views, background=BLACK)
+
+
+def _rows(path: Path) -> list[tuple[str, str, list[float]]]:
+    """Where it stands, name and numbers of each line; RaymarchError where the first line counts others."""
+    first, _, rest = read_text(path, "a table of cameras").strip().partition("\n")
+    if not re.fullmatch(r"\s*\d{1,9}\s*", first):
+        raise RaymarchError(f"{path}, line 1: is {first[:60]!r}, want the number of images; {EXPORT}")
+    lines = [(i, line) for i, line in enumerate(rest.splitlines(), 2) if line.strip()]
+    require_few(len(lines), path)
+    if len(lines) != int(first) or not lines:
+        raise RaymarchError(f"{path}: line 1 says {int(first)} images, {len(lines)} follow; {EXPORT}")
+    rows = []
+    for i, line in lines:
+        where = f"{path}, line {i}"
+        name, *words = line.strip().rsplit(maxsplit=NUMBERS)  # a name may have spaces
+        rows.append((where, name, finites(words, NUMBERS, where)))
+    return rows
+
+
+def _box(folder: Path) -> np.ndarray | None:
+    """Bounding box of the README, or None."""
+    for path in sorted(folder.glob("[Rr][Ee][Aa][Dd][Mm][Ee]*")):
+        try:
+            told = read_text(path, "a README", LARGEST_README).lower().partition("bounding box")[2]
+            corners = re.findall(r"\(([^()]{5,200})\)", told)[:2]  # what is behind it in the first brackets
+            numbers = [finites(corner.replace(",", " "), 3, str(path)) for corner in corners]
+            return require_box(np.array(numbers))
+        except RaymarchError:
+            continue
+    return None
+
+
+MIDDLEBURY = Reader("Middlebury", detect, read, FILES, specificity=2)

@@ -1,0 +1,126 @@
+"""NSVF image sets, and BlendedMVS and Tanks and Temples in their layout: `intrinsics.txt`, `rgb/`, `pose/`."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from raymarch.data.views import Views
+from raymarch.errors import RaymarchError, named
+from raymarch.geometry.pose import require_box
+from raymarch.io.files.limits import require_folder
+from raymarch.io.files.strict_text import EXPORT, finites, read_text
+from raymarch.io.image_sets.calibration import OPENCV, Calibration, of_matrix
+from raymarch.io.image_sets.frame_file import frame_file
+from raymarch.io.image_sets.frames import Frame, require_few, views_of_frames
+from raymarch.io.image_sets.holdout import held_out
+from raymarch.io.image_sets.image_folder import image_files, inside
+from raymarch.io.image_sets.reader import Reader
+
+FILES = ("intrinsics.txt", "pose/*.txt")
+SMALL = 1 << 16  # bytes of a file of a few numbers
+SPLITS = {"train": "0", "val": "12", "test": "21"}  # first characters of names, the first of them that is there
+
+
+def detect(folder: Path) -> bool:
+    """Detection: whether the folder has intrinsics and a pose, both readable."""
+    pose = next(iter(sorted(folder.glob(FILES[1]))), None)
+    try:
+        return (
+            pose is not None
+            and (folder / FILES[0]).is_file()
+            and _intrinsics(folder / FILES[0]) is not None
+            and _matrix(pose) is not None
+        )
+    except RaymarchError:
+        return False
+
+
+def read(
+    folder: Path,
+    split: str = "train",
+    *,
+    follow_links: bool = False,
+    for_fit: bool = True,
+    downscale: float = 1.0,
+    holdout: int = 8,
+) -> Views:
+    """Views of a split, by the first character of their names: 0 "train", 1 "val", 2 "test".
+
+    Of a set in two parts the second is both "val" and "test"; of a set whose names tell no parts every `holdout`-th is
+    "test". A pose is `world_from_camera` with OpenCV's camera axes; `intrinsics.txt` is a matrix K (3 x 3 or 4 x 4), or
+    in NSVF's first line focal, cx, cy, with height and width below. `Views.box` is that of `bbox.txt`.
+
+    Raises RaymarchError that names the file, what is wrong and the cure.
+    """
+    folder = require_folder(folder)
+    source, root = folder / FILES[0], folder.resolve()
+    calibration, inverted = _intrinsics(source)
+    poses = sorted(folder.glob(FILES[1]))
+    require_few(len(poses), folder)
+    if not poses:
+        raise RaymarchError(f"{folder}: has no {FILES[1]}; put the poses there")
+    chosen = _of_split(poses, split, holdout, folder)
+    unposed = sorted({file.stem for file in image_files(folder, "rgb", follow_links)} - {path.stem for path in poses})
+    if unposed:
+        said = "%s: %d images in rgb have no pose, going on without them (%s)"
+        logging.getLogger("raymarch").warning(said, folder, len(unposed), named(unposed))
+    frames = []
+    for path in chosen:
+        pose = _matrix(inside(path, root, follow_links))
+        if inverted:
+            try:
+                pose = np.linalg.inv(pose)
+            except np.linalg.LinAlgError:
+                raise RaymarchError(f"{path}: has no inverse, want a pose; {EXPORT}") from None
+        file = frame_file(folder, root, f"rgb/{path.stem}.png", str(path), follow_links)
+        if not file.exists():
+            file = frame_file(folder, root, f"rgb/{path.stem}", str(path), follow_links)  # of another suffix
+        frames.append(Frame(file, partial(calibration.camera, pose @ OPENCV, where=str(path), file=file)))
+    return views_of_frames(frames, folder, source, for_fit=for_fit, downscale=downscale, box=_box(folder))
+
+
+def _of_split(poses: list[Path], split: str, holdout: int, folder: Path) -> list[Path]:
+    parts = {character: [path for path in poses if path.name.startswith(character)] for character in "012"}
+    told = parts["0"] and (parts["1"] or parts["2"]) and sum(map(len, parts.values())) == len(poses)
+    if not told or (split not in SPLITS and split != "all"):
+        return held_out(poses, split, holdout, folder)
+    return poses if split == "all" else next(parts[one] for one in SPLITS[split] if parts[one])
+
+
+def _intrinsics(path: Path) -> tuple[Calibration, bool]:
+    """Calibration, and whether poses are `camera_from_world`."""
+    lines = [line.split() for line in read_text(path, "intrinsics", SMALL).splitlines() if line.strip()]
+    words = [word for line in lines for word in line]
+    if len(words) in (9, 16) and all(len(line) in (3, 4) for line in lines):
+        side = 3 if len(words) == 9 else 4
+        matrix = np.array(finites(words, side * side, str(path))).reshape(side, side)[:3, :3]
+        return Calibration(*of_matrix(matrix, str(path))), False
+    if not lines or len(lines[0]) not in (3, 4):
+        raise RaymarchError(f"{path}: want a matrix K of 3 x 3 or 4 x 4 numbers, or focal, cx, cy and 0; {EXPORT}")
+    focal, cx, cy = finites(lines[0], len(lines[0]), f"{path}, line 1")[:3]
+    size = next((finites(line, 2, str(path)) for line in lines[1:] if len(line) == 2), None)
+    inverted = len(lines) > 5 and lines[-1] == ["1"]
+    return Calibration((focal, focal), (cx, cy), (size[1], size[0]) if size else None), inverted
+
+
+def _matrix(path: Path) -> np.ndarray:
+    return np.array(finites(read_text(path, "a pose", SMALL), 16, str(path))).reshape(4, 4)
+
+
+def _box(folder: Path) -> np.ndarray | None:
+    path = folder / "bbox.txt"
+    if not path.is_file():
+        return None
+    words = read_text(path, "a box", SMALL).split()[:6]  # and the size of a voxel
+    numbers = finites(words, 6, str(path))
+    try:
+        return require_box(np.array(numbers).reshape(2, 3))
+    except RaymarchError as error:
+        raise RaymarchError(f"{path}: {error}") from None
+
+
+NSVF = Reader("NSVF", detect, read, FILES, specificity=2)

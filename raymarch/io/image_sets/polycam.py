@@ -1,0 +1,115 @@
+"""Polycam captures (raw data): `keyframes/cameras/*.json` beside `keyframes/images`."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from raymarch.data.views import Views
+from raymarch.errors import RaymarchError, short
+from raymarch.io.files.limits import require_folder
+from raymarch.io.files.strict_json import read_json
+from raymarch.io.files.strict_text import EXPORT
+from raymarch.io.image_sets.calibration import Calibration
+from raymarch.io.image_sets.frame_file import frame_file
+from raymarch.io.image_sets.frames import Frame, number, require_few, views_of_frames
+from raymarch.io.image_sets.holdout import held_out
+from raymarch.io.image_sets.image_folder import inside
+from raymarch.io.image_sets.reader import Reader
+
+PLACES = (  # of cameras and images; those that Polycam has corrected come first
+    ("keyframes/corrected_cameras", "keyframes/corrected_images"),
+    ("corrected_cameras", "corrected_images"),
+    ("keyframes/cameras", "keyframes/images"),
+    ("cameras", "images"),
+)
+FILES = tuple(f"{cameras}/*.json" for cameras, _ in PLACES)
+KEYS = [[f"t_{row}{column}" for column in range(4)] for row in range(3)]
+UP = (2, 0, 1)  # the rows in the order that turns the world's second axis, which is up, into its third
+BORDER = 15  # pixels of corrected images along their edges, which may be black
+
+
+def detect(folder: Path) -> bool:
+    """Detection: whether the folder has cameras of the kind, by the keys of the first."""
+    place = _place(folder)
+    first = place and next(iter(sorted((folder / place[0]).glob("*.json"))), None)
+    try:
+        document = read_json(first) if first else None
+    except RaymarchError:
+        return False
+    return isinstance(document, dict) and {"t_00", "t_23", "fx"} <= document.keys()
+
+
+def read(
+    folder: Path,
+    split: str = "train",
+    *,
+    follow_links: bool = False,
+    for_fit: bool = True,
+    downscale: float = 1.0,
+    holdout: int = 8,
+) -> Views:
+    """Views of a split, sorted by name; every `holdout`-th is "test". z is up.
+
+    A camera has `t_00` to `t_23`, which are `world_from_camera` with y up, `fx`, `fy`, `cx`, `cy`, `width`, `height`
+    [pixel]. Of images that Polycam corrected 15 pixels along each edge are masked: they may be black.
+
+    Raises RaymarchError that names the file, what is wrong and the cure.
+    """
+    folder = require_folder(folder)
+    place = _place(folder)
+    if place is None:
+        raise RaymarchError(f"{folder}: has no {FILES[2]}; export raw data from Polycam")
+    cameras, images = place
+    files, root = sorted((folder / cameras).glob("*.json")), folder.resolve()
+    require_few(len(files), folder / cameras)
+    frames = []
+    for path in held_out(files, split, holdout, folder / cameras):
+        pose, calibration = _camera(inside(path, root, follow_links))
+        file = frame_file(folder, root, f"{images}/{path.stem}.jpg", str(path), follow_links)
+        if not file.exists():
+            file = frame_file(folder, root, f"{images}/{path.stem}", str(path), follow_links)  # of another suffix
+        frames.append(Frame(file, partial(calibration.camera, pose, where=str(path), file=file)))
+    views = views_of_frames(frames, folder, folder / cameras, for_fit=for_fit, downscale=downscale)
+    return _without_border(views, math.ceil(BORDER / downscale)) if "corrected" in images else views
+
+
+def _place(folder: Path) -> tuple[str, str] | None:
+    def is_there(names: tuple[str, str]) -> bool:
+        cameras, images = (folder / name for name in names)
+        return images.is_dir() and cameras.is_dir() and next(cameras.glob("*.json"), None) is not None
+
+    return next((names for names in PLACES if is_there(names)), None)
+
+
+def _camera(path: Path) -> tuple[np.ndarray, Calibration]:
+    document = read_json(path)
+    if not isinstance(document, dict):
+        raise RaymarchError(f"{path}: is {short(document)}, want a mapping with t_00 and fx; {EXPORT}")
+
+    def value(name: str) -> float:
+        return number(document.get(name), f"{path}: {name}")
+
+    pose = np.eye(4)
+    pose[:3] = np.array([[value(name) for name in row] for row in KEYS])[list(UP)]
+    focal, principal, size = ((value(a), value(b)) for a, b in (("fx", "fy"), ("cx", "cy"), ("width", "height")))
+    return pose, Calibration(focal, principal, size)
+
+
+def _without_border(views: Views, border: int) -> Views:
+    """Views with so many pixels along each edge masked, where images are large enough."""
+    masks = []
+    for i, (width, height) in enumerate(views.sizes):
+        mask = views.mask(i)
+        mask = np.ones((height, width), bool) if mask is None else mask.copy()
+        if min(width, height) > 8 * border:
+            mask[:border] = mask[-border:] = mask[:, :border] = mask[:, -border:] = False
+        masks.append(mask)
+    return replace(views, masks=masks)
+
+
+POLYCAM = Reader("Polycam", detect, read, FILES, specificity=2)

@@ -1,0 +1,131 @@
+"""Record3D captures, unpacked: `metadata.json` beside the folder `rgb`, whose images are numbered."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from raymarch.data.views import Views
+from raymarch.errors import RaymarchError, short
+from raymarch.io.files.limits import require_folder
+from raymarch.io.files.strict_json import read_json
+from raymarch.io.files.strict_text import EXPORT
+from raymarch.io.image_sets.calibration import Calibration, of_matrix
+from raymarch.io.image_sets.frames import Frame, number, require_few, views_of_frames
+from raymarch.io.image_sets.holdout import held_out
+from raymarch.io.image_sets.image_folder import image_files
+from raymarch.io.image_sets.reader import Reader
+
+FILES = ("metadata.json", "metadata")
+FOLDERS = ("rgb", "rgbd", "images")
+
+
+def detect(folder: Path) -> bool:
+    """Detection: whether the folder has poses of seven numbers and K."""
+    try:
+        path = _metadata(folder)
+        return path is not None and len(_poses(_document(path), path)) > 0
+    except RaymarchError:
+        return False
+
+
+def read(
+    folder: Path,
+    split: str = "train",
+    *,
+    follow_links: bool = False,
+    for_fit: bool = True,
+    downscale: float = 1.0,
+    holdout: int = 8,
+) -> Views:
+    """Views of a split, by the images' numbers; every `holdout`-th is "test". y is up, as in the capture.
+
+    Of the metadata `poses` are quaternions x, y, z, w and places (`world_from_camera`), `K` is a matrix column by
+    column, or `perFrameIntrinsicCoeffs` are fx, fy, cx, cy of each image; `w` and `h` the size they are of.
+
+    Raises RaymarchError that names the file, what is wrong and the cure: counts of poses and images that differ above
+    all.
+    """
+    folder = require_folder(folder)
+    source = _metadata(folder)
+    if source is None:
+        raise RaymarchError(f"{folder}: has no {FILES[0]}; unpack the capture (.r3d is a zip archive)")
+    document = _document(source)
+    poses = _poses(document, source)
+    calibrations = _calibrations(document, len(poses), source)
+    inner = next((name for name in FOLDERS if (folder / name).is_dir()), FOLDERS[0])
+    files = sorted(image_files(folder, inner, follow_links), key=_order)
+    if len(files) != len(poses):
+        raise RaymarchError(
+            f"{source}: has {len(poses)} poses but {folder / inner} {len(files)} images, and their order alone pairs"
+            " them; put back what is missing, or take out what is too many"
+        )
+    frames = []
+    for i, (file, pose, calibration) in enumerate(zip(files, poses, calibrations, strict=True)):
+        where = f"{source}, pose {i} ({file.name})"
+        frames.append(Frame(file, partial(calibration.camera, pose, where=where, file=file)))
+    chosen = held_out(frames, split, holdout, source)
+    return views_of_frames(chosen, folder, source, for_fit=for_fit, downscale=downscale)
+
+
+def _metadata(folder: Path) -> Path | None:
+    return next((folder / name for name in FILES if (folder / name).is_file()), None)
+
+
+def _order(file: Path) -> tuple[bool, int, str]:
+    plain = file.stem.isascii() and file.stem.isdigit() and len(file.stem) < 19
+    return not plain, int(file.stem) if plain else 0, file.name
+
+
+def _document(path: Path) -> dict:
+    document = read_json(path)
+    if not isinstance(document, dict):
+        raise RaymarchError(f"{path}: is {short(document)}, want a mapping with poses and K; {EXPORT}")
+    return document
+
+
+def _row(value: object, count: int, where: str) -> list[float]:
+    if not isinstance(value, list) or len(value) != count:
+        raise RaymarchError(f"{where} is {short(value)}, want {count} numbers; {EXPORT}")
+    return [number(x, where) for x in value]
+
+
+def _poses(document: dict, path: Path) -> list[np.ndarray]:
+    listed = document.get("poses")
+    if not isinstance(listed, list) or not listed or "K" not in document:
+        raise RaymarchError(f"{path}: poses is {short(listed)}, want a list beside K; {EXPORT}")
+    require_few(len(listed), path)
+    return [_pose(_row(row, 7, f"{path}: pose {i}"), f"{path}: pose {i}") for i, row in enumerate(listed)]
+
+
+def _pose(row: list[float], where: str) -> np.ndarray:
+    *quaternion, tx, ty, tz = row
+    length = float(np.linalg.norm(quaternion))
+    if not 0.9 < length < 1.1:
+        raise RaymarchError(f"{where} has a quaternion of length {length:.4g}, want 1; {EXPORT}")
+    x, y, z, w = np.array(quaternion) / length
+    return np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y), tx],
+            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x), ty],
+            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y), tz],
+            [0, 0, 0, 1],
+        ]
+    )
+
+
+def _calibrations(document: dict, count: int, path: Path) -> list[Calibration]:
+    size = None
+    if "w" in document or "h" in document:
+        size = (number(document.get("w"), f"{path}: w"), number(document.get("h"), f"{path}: h"))
+    each = document.get("perFrameIntrinsicCoeffs")
+    if isinstance(each, list) and len(each) == count:
+        rows = [_row(row, 4, f"{path}: perFrameIntrinsicCoeffs {i}") for i, row in enumerate(each)]
+        return [Calibration((fx, fy), (cx, cy), size) for fx, fy, cx, cy in rows]
+    matrix = np.array(_row(document["K"], 9, f"{path}: K")).reshape(3, 3).T
+    return [Calibration(*of_matrix(matrix, f"{path}: K"), size)] * count
+
+
+RECORD3D = Reader("Record3D", detect, read, FILES, specificity=2)

@@ -1,0 +1,75 @@
+"""Moves of a camera's focal length, principal point and lens, no farther than the lens can be inverted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from raymarch.errors import RaymarchError
+from raymarch.geometry.camera import Camera
+from raymarch.geometry.lens import Lens
+from raymarch.gradients.parameters import PLAIN_HAS_NONE
+
+SHARED = ("focal", "principal_point", "lens")  # by one change of all cameras
+HALVINGS = 6
+SHORTEST = 0.1  # of its own length, what a focal length is cut to at most in one move
+
+
+def intrinsics_moved(
+    camera: Camera,
+    focal: np.ndarray | None = None,
+    principal_point: np.ndarray | None = None,
+    lens: np.ndarray | None = None,
+) -> Camera:
+    """Camera with these added to its focal length and principal point [pixel] and the lens's numbers; None is zero.
+
+    A move by which the lens would fold over within the image is halved, and left at last.
+
+    Example:
+        >>> camera = Camera.look_at((0, -4, 0), width=8, height=6)
+        >>> intrinsics_moved(camera, principal_point=np.ones(2)).principal
+        (5.0, 4.0)
+    """
+    shortest = SHORTEST * np.array(camera.focal)
+    for share in 0.5 ** np.arange(HALVINGS):
+        fu, fv = np.maximum(_plus(camera.focal, share, focal), shortest).tolist()
+        cu, cv = _plus(camera.principal, share, principal_point)
+        try:
+            moved = Lens(camera.lens.model, tuple(_plus(camera.lens.coefficients, share, lens)))
+            return replace(camera, focal=(fu, fv), principal=(cu, cv), lens=moved)
+        except RaymarchError:
+            continue
+    return camera
+
+
+def _plus(values: tuple[float, ...], share: float, move: np.ndarray | None) -> list[float]:
+    return list(values) if move is None else (np.array(values) + share * move).tolist()
+
+
+def with_shared(camera: Camera, names: Sequence[str], move: np.ndarray) -> Camera:
+    """Camera moved by what all of a set share: `move` holds the numbers of each of `names` in turn, of the focal length
+    and the principal point as parts of the focal length.
+
+    Example:
+        >>> camera = Camera.look_at((0, -4, 0), width=8, height=6)
+        >>> with_shared(camera, ["focal"], np.zeros(2)).focal == camera.focal
+        True
+    """
+    sizes = [len(camera.lens.names) if name == "lens" else 2 for name in names]
+    parts = dict(zip(names, np.split(move, np.cumsum(sizes)[:-1]), strict=True)) if names else {}
+    if "focal" in parts:
+        parts["focal"] = np.array(camera.focal) * np.expm1(parts["focal"])
+    if "principal_point" in parts:
+        parts["principal_point"] = np.array(camera.focal) * parts["principal_point"]
+    return intrinsics_moved(camera, **parts) if parts else camera
+
+
+def require_common_lens(cameras: Sequence[Camera]) -> None:
+    """Lens check: RaymarchError where cameras have several models, so that no one change moves all, or pinholes."""
+    models = sorted({camera.lens.model for camera in cameras})
+    if len(models) > 1:
+        raise RaymarchError(f"cameras have lenses of models {', '.join(models)}, want one to move lens; leave lens out")
+    if cameras[0].lens.plain:
+        raise RaymarchError(PLAIN_HAS_NONE)

@@ -1,0 +1,169 @@
+"""Law: the doctor names each planted fault of an image set, and finds none in a set that is as it should be."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from rooms import ball, room
+
+import raymarch as rm
+from raymarch.diagnosis.diagnose import examine
+from raymarch.diagnosis.exposure import linear
+from raymarch.diagnosis.in_short import in_short
+from raymarch.diagnosis.matches import features_of
+from raymarch.geometry.pose import exp_rigid
+
+FLIP = np.diag([1.0, -1.0, -1.0, 1.0])
+ROOM, BALL = room(8), ball(8)
+BENT = room(8, lens=rm.Lens("radial", (-0.25, 0.05)))
+POINTS = {id(views.images): features_of(views) for views in (ROOM, BALL, BENT)}  # which faults of cameras leave
+BOX = np.array([[-0.2, -0.2, -0.2], [2.0, 2.0, 2.0]])
+AXES = np.array([[0.0, 0.0, 1.0, 0.0], [1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0]])
+
+
+def posed(change):
+    return replace(ROOM, cameras=[replace(c, world_from_camera=change(c.world_from_camera)) for c in ROOM.cameras])
+
+
+def transposed(pose):
+    out = pose.copy()
+    out[:3, :3] = pose[:3, :3].T
+    return out
+
+
+def scaled(factor):
+    return replace(ROOM, cameras=[replace(c, focal=(c.focal[0] * factor, c.focal[1] * factor)) for c in ROOM.cameras])
+
+
+def resized(factor):
+    """Intrinsics of images that are larger by a factor."""
+    cameras = [
+        replace(c, focal=np.array(c.focal) * factor, principal=np.array(c.principal) * factor) for c in ROOM.cameras
+    ]
+    return replace(ROOM, cameras=cameras)
+
+
+def turned(view=4):
+    turn = exp_rigid([0, 0, 0, *np.deg2rad([3, -3, 2.6])])
+    cameras = list(ROOM.cameras)
+    cameras[view] = replace(cameras[view], world_from_camera=cameras[view].world_from_camera @ turn)
+    return replace(ROOM, cameras=cameras)
+
+
+def given_to(order):
+    return replace(ROOM, cameras=[ROOM.cameras[i] for i in order])
+
+
+def in_linear_light():
+    return replace(ROOM, images=np.rint(255 * linear(ROOM.images / 255)).astype(np.uint8))
+
+
+def drifting(stops):
+    gains = 2.0 ** (stops * np.linspace(-0.5, 0.5, len(ROOM)))
+    light = linear(ROOM.images / 255) * gains[:, None, None, None]
+    display = np.where(light <= 0.0031308, 12.92 * light, 1.055 * light ** (1 / 2.4) - 0.055)
+    return replace(ROOM, images=np.rint(255 * np.clip(display, 0, 1)).astype(np.uint8))
+
+
+def premultiplied():
+    images = BALL.images.copy()
+    images[..., :3] = np.rint(images[..., :3] * (images[..., 3:] / 255))
+    return replace(BALL, images=images)
+
+
+def without_lens():
+    return replace(BENT, cameras=[replace(c, lens=rm.Lens()) for c in BENT.cameras])
+
+
+def doubled():
+    images = ROOM.images.copy()
+    images[6] = images[1]
+    return replace(ROOM, images=images)
+
+
+SHUFFLED = np.random.default_rng(2).permutation(len(ROOM))
+FAULTS = {
+    "OpenCV poses": (posed(lambda p: p @ FLIP), None, "opencv-poses"),
+    "other axes": (posed(lambda p: p @ AXES), None, "camera-axes"),
+    "transposed": (posed(transposed), None, "transposed-rotations"),
+    "world-to-camera": (posed(np.linalg.inv), None, "world-to-camera"),
+    "world-to-camera of OpenCV": (posed(lambda p: np.linalg.inv(p @ FLIP)), None, "world-to-camera"),
+    "focal x 2": (scaled(2.0), None, "focal-length"),
+    "focal / 2": (scaled(0.5), None, "focal-length"),
+    "of images twice as large": (resized(2.0), None, "focal-length"),
+    "box / 10": (ROOM, BOX * 0.1 + 1.6, "box"),
+    "box x 10": (ROOM, (BOX - 0.9) * 10, "box"),
+    "box + 10": (ROOM, BOX + 10, "box"),
+    "premultiplied": (premultiplied(), None, "premultiplied-alpha"),
+    "one turned": (turned(), None, "camera-off"),
+    "shuffled": (given_to(SHUFFLED), None, "images-shuffled"),
+    "backwards": (given_to(range(len(ROOM))[::-1]), None, "images-shuffled"),
+    "linear light": (in_linear_light(), None, "linear-light"),
+    "no lens": (without_lens(), None, "lens-left-out"),
+    "drift up": (drifting(1.0), None, "exposure"),
+    "drift down": (drifting(-1.0), None, "exposure"),
+    "a copy": (doubled(), None, "duplicates"),
+    "one view": (ROOM[3], None, "one-view"),
+}
+
+
+@cache
+def findings(fault):
+    views, box, _ = FAULTS[fault]
+    return examine(views, box, POINTS.get(id(views.images))).findings
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_fault_is_named(fault):
+    code = FAULTS[fault][2]
+    found = [each for each in findings(fault) if each.severity != "note"]
+    assert code in [each.code for each in found]
+    assert all(each.message and each.cure and "\n" not in str(each) for each in found)
+
+
+@pytest.mark.parametrize("right", [(ROOM, BOX), (BALL, None), (BENT, None)], ids=["room", "ball", "lens"])
+def test_nothing_is_found_in_a_set_that_is_right(right):
+    views, box = right
+    assert examine(views, box, POINTS[id(views.images)]).findings == ()
+
+
+@pytest.mark.parametrize(("fault", "factor"), [("focal x 2", 0.5), ("focal / 2", 2.0)])
+def test_the_focal_length_comes_out(fault, factor):
+    (found,) = (each for each in findings(fault) if each.code == "focal-length")
+    assert float(found.message.split("times ")[1].split()[0]) == pytest.approx(factor, rel=0.03)
+
+
+def test_the_turn_of_a_camera_comes_out():
+    (found,) = (each for each in findings("one turned") if each.code == "camera-off")
+    assert ROOM.names[4] in found.message
+    assert float(found.message.split("about ")[1].split()[0]) == pytest.approx(5.0, abs=0.4)
+
+
+def test_the_order_of_images_comes_out():
+    (found,) = (each for each in findings("backwards") if each.code == "images-shuffled")
+    assert "backwards" in found.message
+
+
+@pytest.mark.parametrize("fault", ["OpenCV poses", "transposed", "world-to-camera", "premultiplied", "linear light"])
+def test_what_is_certain_is_said_before_a_fit(fault):
+    views, _, code = FAULTS[fault]
+    assert [each.code for each in in_short(views)] == [code]
+
+
+@pytest.mark.parametrize("views", [ROOM, BALL, BENT, scaled(2.0), turned(), drifting(1.0)])
+def test_what_is_not_certain_is_not_said_before_a_fit(views):
+    assert in_short(views) == []
+
+
+@pytest.mark.parametrize("channels", [3, 4])
+@pytest.mark.parametrize("size", [(1, 8, 8), (3, 2, 5), (5, 40, 3), (6, 40, 40)])
+def test_sets_without_sense_are_no_faults_of_cameras(size, channels):
+    count, height, width = size
+    ring = rm.orbit((0, 0, 0), 4.0, count, like=rm.Camera.look_at((4, 0, 0), width=width, height=height))
+    noise = np.random.default_rng(0).integers(0, 256, (1, height, width, channels), dtype=np.uint8)
+    for images in (np.zeros_like(noise), noise):  # all black, or clear; all the same
+        found = examine(rm.Views(ring, np.repeat(images, count, 0)), None).findings
+        assert {each.code for each in found} <= {"contents", "duplicates", "one-view"}

@@ -1,0 +1,75 @@
+"""Law: `raymarch doctor` prints what it finds, of sets that cannot be read too, and nothing else on stdout."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+from PIL import Image
+from rooms import room
+
+from raymarch.cli import cli
+from raymarch.diagnosis.reading import read_set
+
+VIEWS = room(6)
+FLIP = np.diag([1.0, -1.0, -1.0, 1.0])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The room as an image set, its poses those of OpenCV."""
+    place = tmp_path_factory.mktemp("sets") / "room"
+    (place / "train").mkdir(parents=True)
+    frames = []
+    for i, camera in enumerate(VIEWS.cameras):
+        Image.fromarray(VIEWS.image(i)).save(place / "train" / f"{i}.png")
+        frames.append({"file_path": f"train/{i}", "transform_matrix": (camera.world_from_camera @ FLIP).tolist()})
+    document = {"fl_x": VIEWS.cameras[0].focal[0], "frames": frames}
+    (place / "transforms_train.json").write_text(json.dumps(document))
+    return place
+
+
+def doctor(*words):
+    cli.main(["doctor", *map(str, words)], standalone_mode=False)
+
+
+def test_the_findings_are_one_line_of_json(folder, capsys):
+    doctor(folder, "--json")
+    (line,) = capsys.readouterr().out.splitlines()
+    (found,) = json.loads(line)["findings"]
+    assert set(found) == {"code", "severity", "message", "cure"} and found["code"] == "opencv-poses"
+
+
+def test_the_findings_are_words_each_with_its_cure(folder, capsys):
+    doctor(folder)
+    fault, cure = capsys.readouterr().out.splitlines()
+    assert fault.startswith("error    opencv-poses: ") and cure.strip().startswith("negate columns 1 and 2")
+
+
+def test_a_picture_is_written_once(folder, tmp_path, capsys):
+    doctor(folder, "--plot", tmp_path / "room.png", "--json")
+    with Image.open(tmp_path / "room.png") as picture:
+        assert min(picture.size) > 600
+    (tmp_path / "mine.png").write_bytes(b"not raymarch's")
+    with pytest.raises(Exception, match="would be lost"):
+        doctor(folder, "--plot", tmp_path / "mine.png")
+
+
+@pytest.mark.parametrize(("missing", "severity"), [(1, "note"), (3, "warning")])
+def test_missing_files_are_found(folder, tmp_path, missing, severity):
+    place = shutil.copytree(folder, tmp_path / "half")
+    for i in range(missing):
+        (place / "train" / f"{i}.png").unlink()
+    views, (found,) = read_set(place, None)
+    assert len(views) == 6 - missing
+    assert (found.code, found.severity) == ("missing-files", severity) and f"{missing} of 6" in found.message
+
+
+def test_a_set_that_cannot_be_read_is_a_finding(folder, tmp_path, capsys):
+    place = shutil.copytree(folder, tmp_path / "broken")
+    (place / "transforms_train.json").write_text('{"frames": []}')
+    doctor(place, "--json")
+    (found,) = json.loads(capsys.readouterr().out)["findings"]
+    assert found["code"] == "unreadable" and found["severity"] == "error" and "frames" in found["message"]

@@ -1,0 +1,61 @@
+"""Law: matter that hangs loose, stands before cameras or where no view looks is found, and only that."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import raymarch as rm
+from raymarch.diagnosis.diagnose_fit import of_volume
+from raymarch.diagnosis.floaters import pieces
+
+RING = rm.orbit((0, 0, 0), 4.0, 8, like=rm.Camera.look_at((4, 0, 0), fov=0.7, width=32, height=32))
+NARROW = rm.orbit((0, 0, 0), 4.0, 8, like=rm.Camera.look_at((4, 0, 0), fov=0.12, width=32, height=32))
+
+
+def ball(centre, radius, box=2.0):
+    return rm.Volume.from_function(
+        lambda p: 60.0 * (np.linalg.norm(p - np.array(centre), axis=-1) < radius),
+        shape=(48,) * 3,
+        box=[(-box,) * 3, (box,) * 3],
+    )
+
+
+def both(*volumes):
+    density = np.sum([each.density for each in volumes], axis=0)
+    return rm.Volume.from_array(density, box=volumes[0].box)
+
+
+BODY = ball((0, 0, 0), 0.8)
+SPECKS = [ball(1.6 * np.array(at) / np.linalg.norm(at), 0.13) for at in np.random.default_rng(0).normal(size=(40, 3))]
+BEFORE = both(*[ball(0.92 * camera.position, 0.25, box=4.0) for camera in RING], ball((0, 0, 0), 1.0, box=4.0))
+
+
+@pytest.mark.parametrize(
+    ("volume", "cameras", "codes"),
+    [
+        (BODY, RING, []),
+        (both(BODY, *SPECKS), RING, ["floaters"]),
+        (BEFORE, RING, ["near-cameras", "unseen"]),
+        (BODY, NARROW, ["unseen"]),
+    ],
+    ids=["a ball", "specks about it", "clots before cameras", "seen in part"],
+)
+def test_what_is_loose_near_or_hidden_is_found(volume, cameras, codes):
+    views = rm.Views(cameras, np.zeros((8, 32, 32, 3), np.uint8))
+    assert [each.code for each in of_volume(volume, views)] == codes
+
+
+def test_pieces_are_told_apart_as_a_flood_would():
+    full = np.random.default_rng(1).uniform(size=(9, 8, 7)) < 0.12
+    label, seen = pieces(full), np.zeros(full.shape, int)
+    for start in np.argwhere(full):
+        flood = [tuple(start)]
+        while flood:
+            here = flood.pop()
+            if not all(0 <= k < n for k, n in zip(here, full.shape, strict=True)) or not full[here] or seen[here]:
+                continue
+            seen[here] = label[tuple(start)]
+            flood += [tuple(np.add(here, step)) for step in np.ndindex(3, 3, 3) for step in [np.subtract(step, 1)]]
+    np.testing.assert_array_equal(label, seen)
+    assert label.max() > 3
