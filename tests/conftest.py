@@ -18,19 +18,29 @@ with warnings.catch_warnings():  # Taichi 1.7.4 calls locale.getdefaultlocale as
 
 pytest_plugins = ["cost", "groups", "skips"]
 ROOT = Path(__file__).resolve().parent.parent
+OPTIMISER = "TI_ADVANCED_OPTIMIZATION"  # Taichi's own, before LLVM's
 
 
 def pytest_addoption(parser):
-    parser.addoption("--optimised", action="store_true", help="compile double precision as users have it, too")
+    parser.addoption("--optimised", action="store_true", help="compile all as users have it")
 
 
 @pytest.fixture(scope="session", autouse=True)
 def double(request):
-    """Taichi in f64 on the CPU; without its own optimiser, which takes half of what compiling takes, unless asked."""
+    """Taichi in f64 on the CPU; without its own optimiser, which takes half of what compiling takes, unless asked.
+
+    So are the processes that a test starts, but where it asks for `optimised`.
+    """
     with pytest.MonkeyPatch.context() as patch:
         if not request.config.getoption("--optimised"):
-            patch.setenv("TI_ADVANCED_OPTIMIZATION", "0")
-        return runtime.start("cpu", "f64")
+            patch.setenv(OPTIMISER, "0")
+        yield runtime.start("cpu", "f64")
+
+
+@pytest.fixture
+def optimised(monkeypatch):
+    """Processes that a test starts compile as users have it."""
+    monkeypatch.delenv(OPTIMISER, raising=False)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -33,23 +33,19 @@ def test_views_of_the_fit_show_something_and_are_held_apart():
     assert not seen
 
 
-def test_bench_march_prints_its_figures_as_json():
-    done = run("bench", "march", "--n", "16", "--resolution", "32", "--repeats", "1", "--threads", "64", "--json")
+def test_bench_prints_the_figures_of_a_march_and_of_a_fit_that_gets_a_picture_as_json():
+    few = ("--n", "16", "--resolution", "32", "--repeats", "1", "--steps", "16")
+    done = run("bench", "all", *few, "--threads", "64", "--json")
     assert done.returncode == 0 and "64 threads on" in done.stderr, done.stderr
     record = json.loads(done.stdout)
     assert record["samples"] == workload(16, 32).samples
     assert record["march_msamples"] > 0
     assert record["adjoint_msamples"] > 0
     assert (record["n"], record["resolution"], record["repeats"], record["block"]) == (16, 32, 1, 1)
-
-
-def test_bench_of_a_fit_gets_a_picture():
-    done = run("bench", "fit", "--steps", "40", "--json")
-    assert done.returncode == 0, done.stderr
-    record = json.loads(done.stdout)["fit"]
-    assert record["steps"] == 40
-    assert record["psnr"] > 15
-    assert record["seconds"] > record["start_seconds"] > 0
+    fit = record["fit"]
+    assert fit["steps"] == 16
+    assert fit["psnr"] > 15
+    assert fit["seconds"] > fit["start_seconds"] > 0
 
 
 @pytest.mark.parametrize(
