@@ -32,10 +32,10 @@ PRESETS = {
         resolution=144,
         boxes=None,
         near=0.2,
-        steps=6000,
+        steps=3000,
         initial_alpha=0.003,
-        tv_density=5e-4,
-        tv_colour=5e-4,
+        tv_density=1.5e-3,
+        tv_colour=1.5e-3,
         exposure=True,
     ),
 }
