@@ -73,6 +73,7 @@ class Volume:
         boxes = require_boxes(density, self.boxes)
         require_channels(density, features)
         affine = require_affine(self.world_from_index)
+        require_affine(larger_box(affine, (density.shape[0] // boxes, *density.shape[1:]), 2 ** (boxes - 1)))
         activation, provenance = ACTIVATION("activation", self.activation), MAPPING("provenance", self.provenance)
         require_thin(density, affine, activation.sigma)
         background = arrays.colour("background", self.background)

@@ -29,6 +29,7 @@ TABLES = {  # a row a view, but for points; and the shape and type of a row
 }
 BYTES = ("images", "masks")  # of all views, one behind the other
 NAMES = (*TABLES, *BYTES, "record")
+LONGEST_NAME = 1000  # letters of a view's name
 LARGEST_RECORD = 16 << 20  # bytes of its text
 MOST_SPLITS = 1000
 MOST_PIXELS = 1 << 26  # of an image, as of one that is decoded
@@ -95,6 +96,9 @@ def checked_record(text: bytes, count: int, points: int, path: object) -> dict[s
         listed = record.get(name)
         if not isinstance(listed, list) or len(listed) != count or not all(isinstance(one, str) for one in listed):
             raise RaymarchError(f"{where}: {name} is {short(listed)}, want {count} texts; {CURE}")
+    for one in record["names"]:
+        if not 0 < len(one) <= LONGEST_NAME or not one.isprintable():
+            raise RaymarchError(f"{where}: a view is named {short(one)}, want up to {LONGEST_NAME} letters; {CURE}")
     splits = record.get("splits")
     if not isinstance(splits, dict) or not 0 < len(splits) <= MOST_SPLITS:
         raise RaymarchError(f"{where}: splits is {short(splits)}, want one or more by name; {CURE}")

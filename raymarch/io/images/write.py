@@ -6,7 +6,7 @@ import logging
 import os
 from collections import Counter
 from collections.abc import Iterable
-from pathlib import Path
+from pathlib import Path, PurePosixPath, PureWindowsPath
 
 import numpy as np
 from PIL import Image
@@ -15,12 +15,13 @@ from PIL.PngImagePlugin import PngInfo
 from raymarch.arguments import arrays, checks
 from raymarch.arguments.arrays import Numbers
 from raymarch.arguments.declared import checked
-from raymarch.errors import RaymarchError, one_line
+from raymarch.errors import RaymarchError, one_line, short
 from raymarch.io.files.atomic import replacing, require_writable, target_of
 from raymarch.io.files.ours import require_ours
 from raymarch.io.images.header import SUFFIXES
 
 MARK = "Software", "raymarch"
+LONGEST_NAME = 200  # bytes of a picture's name without its endings
 VISIBLE = 1 + 0.5 / 255  # display values from which clipping shows
 
 PICTURE = checks.Check("numbers (height, width, 1, 3 or 4), floats in 0..1 or uint8", arrays.numeric)
@@ -126,6 +127,17 @@ def write_comparison(path: str | os.PathLike[str], image: Numbers, truth: Number
     write_png(path, np.concatenate([np.clip(image, 0, 1), truth, error], axis=1), overwrite)
 
 
+def _require_name(name: str) -> str:
+    """Name of a picture in a folder; RaymarchError for one that leads elsewhere: names come from other people's files."""
+    if not name or "\0" in name or name != PurePosixPath(name).name or name != PureWindowsPath(name).name:
+        raise RaymarchError(f"view {short(name)}: is no name of a picture, want one without a folder; rename the view")
+    if len(name.encode("utf-8", "replace")) > LONGEST_NAME:
+        raise RaymarchError(
+            f"view {short(name)}: is too long for a picture's name, want {LONGEST_NAME} bytes; rename it"
+        )
+    return name
+
+
 def folder_for(
     path: str | os.PathLike[str],
     names: Iterable[str],
@@ -145,7 +157,7 @@ def folder_for(
         raise RaymarchError(f"{path}: is the name of a picture, want that of a folder; leave the suffix out")
     if outside is not None and folder.resolve().is_relative_to(Path(outside).resolve()):
         raise RaymarchError(f"{path}: lies in the image set {outside}, whose images it could replace; choose another")
-    files = [folder / f"{name}.png" for name in names]
+    files = [folder / f"{_require_name(name)}.png" for name in names]
     for file, count in Counter(files).items():
         if count > 1:
             raise RaymarchError(f"{file}: {count} pictures would have this name; rename all views but one")
