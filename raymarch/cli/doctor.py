@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 @click.option("--plot", type=click.Path(), help="Picture to write (.png): cameras with their images, box, coverage.")
 @click.option("--box", type=options.Box(), help="Box that a fit would take; the set's own if not given.")
 @click.option("--split", help="Which views to look at; all of them if not given, or those to train on.")
-@click.option("--time", "clock", is_flag=True, help="Also measure how long a default fit takes.")
+@click.option("--time", "clock", is_flag=True, help="Also measure how long a fit takes.")
 @options.overwrite
 @options.downscale
 @options.holdout
@@ -37,14 +38,15 @@ def doctor(
     data: str, run: str | None, plot: str | None, box: list[list[float]] | None, split: str | None, clock: bool,
     overwrite: bool, downscale: float | None, holdout: int | None, background: str | None, follow_links: bool,
     arch: str, as_json: bool,
-) -> None:  # fmt: skip
+) -> int:  # fmt: skip
     """What is wrong with the image set DATA, each fault with its cure: poses, lenses, images, exposure, box.
 
     With --volume, what is wrong with a fit: floaters, what no view sees, the gap between views that were fitted and
     held out, exposure, opacity near cameras. "error" is what no fit can make up for, "warning" what makes it worse,
-    "note" what is worth knowing.
+    "note" what is worth knowing. Exit code 0: no error was found; 1: one was, or DATA cannot be looked at.
     """
     from raymarch.diagnosis.diagnose import examine
+    from raymarch.diagnosis.diagnose_fit import has_exposures
     from raymarch.diagnosis.finding import by_severity
     from raymarch.diagnosis.reading import read_set
     from raymarch.geometry.pose import require_box
@@ -63,19 +65,48 @@ def doctor(
     views, findings = read_set(data, split, background=background, follow_links=follow_links, **reading)
     if views is not None:
         say.note(f"{len(views)} views of {views.size_in_words()} from {data}")
+        preset, taken, views = _of_fit_to_come(views, given)
         found = examine(views, given)
-        findings += found.findings
         if volume is not None:
+            known = has_exposures(volume)  # then the set's exposures are the fit's already
+            findings += [each for each in found.findings if not (known and each.code == "exposure")]
             findings += _of_fit(data, volume, arch, background, follow_links, reading)
-        elif not any(each.severity == "error" for each in findings):
-            findings += _forecast(views, given, arch, clock)
+        else:
+            findings += found.findings
+            if not _failing(findings):
+                findings += _forecast(views, preset, given, arch, clock)
         if plot is not None:
-            _plot(plot, views, views.box if given is None else given, found.points, overwrite)
+            _plot(plot, views, taken, found.points, overwrite)
     _print(by_severity(findings), as_json)
+    return 1 if _failing(findings) else 0
 
 
-def _forecast(views: Views, box: np.ndarray | None, arch: str, clock: bool) -> list[Finding]:
-    """What a default fit would take, as a note; or why it would be refused."""
+def _failing(findings: Sequence[Finding]) -> bool:
+    return any(each.severity == "error" for each in findings)
+
+
+def _of_fit_to_come(views: Views, given: np.ndarray | None) -> tuple[str, np.ndarray | None, Views]:
+    """Preset and box that `raymarch fit` would take, None where it finds one by masks; and the views without a box of
+    their own that it would not."""
+    from raymarch.errors import RaymarchError
+    from raymarch.fitting.presets import preset_of_views
+    from raymarch.fitting.scene_box import box_of_scene
+
+    preset = preset_of_views(views, given)
+    if given is not None:
+        return preset, given, views
+    if preset != "photos":
+        views = replace(views, box=None) if views.has_alpha else views
+        return preset, views.box, views
+    try:
+        box = box_of_scene(views)
+    except RaymarchError:  # which the forecast will say
+        box = None
+    return preset, box, replace(views, box=None)
+
+
+def _forecast(views: Views, preset: str, box: np.ndarray | None, arch: str, clock: bool) -> list[Finding]:
+    """What a fit with the preset would take, as a note; or why it would be refused."""
     from raymarch import runtime
     from raymarch.diagnosis.finding import Finding
     from raymarch.diagnosis.reading import notes
@@ -85,13 +116,15 @@ def _forecast(views: Views, box: np.ndarray | None, arch: str, clock: bool) -> l
     runtime.start(arch)
     try:
         with notes():  # what it would say is found here
-            asked = forecast(views, box=box, clock=clock)
+            asked = forecast(views, preset, box=box, clock=clock)
     except RaymarchError as error:
         fault, _, cure = str(error).rpartition("; ")
-        return [Finding("refused", "error", f"a default fit would be refused: {fault or error}", cure or "correct it")]
+        message = f"a fit with preset {preset} would be refused: {fault or error}"
+        return [Finding("refused", "error", message, cure or "correct it")]
     shape = " x ".join(map(str, asked.memory.shape))
     took = "" if asked.seconds is None else f" and {asked.seconds:.0f} s"
-    message = f"a default fit takes {asked.memory.total / 1e9:.2f} GB of the {asked.free_bytes / 1e9:.1f} GB free{took}"
+    needed, free = asked.memory.total / 1e9, asked.free_bytes / 1e9
+    message = f"a fit takes preset {preset} by itself, and with it {needed:.2f} GB of the {free:.1f} GB free{took}"
     return [
         Finding("forecast", "note", f"{message}, for {shape} samples", "--downscale, --resolution, --preset change it")
     ]
@@ -103,14 +136,21 @@ def _of_fit(
     """What is wrong with a volume that was fitted to the set's views for training."""
     from raymarch import runtime
     from raymarch.diagnosis.diagnose_fit import diagnose_fit
+    from raymarch.diagnosis.finding import Finding
     from raymarch.diagnosis.reading import read_set
 
     runtime.start(arch)
     behind: Any = volume.background if background is None else background
-    train, test = (
-        read_set(data, split, background=behind, follow_links=follow_links, **reading)[0] for split in ("train", "test")
+    (train, _), (test, why) = (
+        read_set(data, split, background=behind, follow_links=follow_links, **reading) for split in ("train", "test")
     )
-    return [] if train is None else list(diagnose_fit(volume, train, test))
+    if train is None:
+        return []
+    findings = list(diagnose_fit(volume, train, test))
+    if test is None:
+        message = f"no views are held out to tell the gap by ({why[0].message})"
+        findings.append(Finding("gap", "note", message, "hold some out of the fit: a split test, or --holdout 8"))
+    return findings
 
 
 def _plot(path: str, views: Views, box: np.ndarray | None, points: np.ndarray, overwrite: bool) -> None:
@@ -130,4 +170,4 @@ def _print(findings: Sequence[Finding], as_json: bool) -> None:
         say.result(f"{each.severity:8} {each.code}: {each.message}")
         say.result(f"{'':8} {each.cure}")
     if not any(each.severity != "note" for each in findings):
-        say.result("nothing wrong was found")
+        say.result("no error or warning")

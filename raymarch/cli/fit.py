@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from raymarch.data.views import Views
     from raymarch.fitting.fitter import Fit, Fitter
     from raymarch.fitting.keep import Kept
-    from raymarch.fitting.settings import FitSettings
     from raymarch.registration.refine import Refinement
 
 LONGEST = 1000  # characters of a setting
@@ -112,8 +111,8 @@ def fit(
         require_target(out, overwrite)
     behind, smaller = None if learned else background, 1.0 if downscale is None else downscale
     views = load_views(data, split, background=behind, follow_links=follow_links, downscale=smaller, holdout=holdout)
-    if preset is None and box is None:
-        settings = _of_a_scene(views, changes) or settings
+    if preset is None:
+        settings = settings_of(_preset_of(views, box), **changes)
     running = runtime.start(arch)
     say.note(f"{len(views)} views of {views.size_in_words()} from {data}, on {running.arch}")
 
@@ -137,15 +136,14 @@ def fit(
     return 1 if kept.why or result.ended.startswith(NOT_FINITE) else 0
 
 
-def _of_a_scene(views: Views, changes: dict[str, object]) -> FitSettings | None:
-    """Settings for photographs with the changes asked for, where the views show a scene without end; said on stderr."""
-    from raymarch.fitting.presets import preset
-    from raymarch.fitting.scene_box import is_bounded
+def _preset_of(views: Views, box: list[list[float]] | None) -> str:
+    """Name of the preset to take where none is asked for; said on stderr where it is not the default."""
+    from raymarch.fitting.presets import preset_of_views
 
-    if is_bounded(views):
-        return None
-    say.note("the views show no object by itself but a scene, so --preset photos is taken")
-    return preset("photos", **changes)
+    name = preset_of_views(views, box)
+    if name != "default":
+        say.note(f"the views show no object by itself but a scene, so --preset {name} is taken")
+    return name
 
 
 def _require_steps(result: Fit, out: str) -> None:

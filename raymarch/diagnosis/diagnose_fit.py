@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from raymarch.data.volume import VOLUME, Volume
 from raymarch.diagnosis import extent, floaters
 from raymarch.diagnosis.exposure import BRIGHTEST, DARKEST, linear
 from raymarch.diagnosis.finding import Finding, by_severity
+from raymarch.errors import short
 from raymarch.evaluation.metrics import psnr
 from raymarch.rendering.renderer import Renderer
 
@@ -20,6 +22,8 @@ ASKED = 12  # views that are rendered of either kind
 SIDE = 160  # pixels of their longer side
 GAP = 4.0  # dB between views that were fitted and held out
 SPREAD = 0.4  # f-stops between rendered and true brightness
+BEST = 99.0  # dB, above which images count as the same
+FAR, ALL = 0.01, 0.9  # mean squared error over that of one colour; of the views, that a volume of others shows so
 HIDDEN = 0.02  # of what is opaque, where no view looks
 UNSEEN = 0.3  # of the box
 
@@ -43,7 +47,7 @@ def diagnose_fit(volume: Volume, train: Views, test: Views | None = None) -> tup
         ()
     """
     fitted = _rendered(volume, train)
-    findings = [*of_volume(volume, train), _exposure(train, fitted)]
+    findings = [*of_volume(volume, train), _of_other_views(volume, fitted), _exposure(volume, fitted)]
     if test is not None:
         findings.append(_gap(fitted, _rendered(volume, test)))
     return by_severity([each for each in findings if each is not None])
@@ -101,10 +105,15 @@ def _rendered(volume: Volume, views: Views) -> list[tuple[str, np.ndarray, np.nd
 
 def _gap(fitted: list, held_out: list) -> Finding | None:
     """Held-out views that come out far worse than those that were fitted."""
-    train, test = (
-        float(np.mean([psnr(shown[counts], truth[counts]) for _, shown, truth, counts in some if counts.any()]))
+    scores = [
+        [min(psnr(shown[counts], truth[counts]), BEST) for _, shown, truth, counts in some if counts.any()]
         for some in (fitted, held_out)
-    )
+    ]
+    if not all(scores):
+        which = "fitted" if not scores[0] else "held out"
+        message = f"views that were {which} are masked all over, so the gap between fitted and held-out ones is unknown"
+        return Finding("gap", "note", message, "masks that leave some pixels: False is what does not count")
+    train, test = (float(np.mean(each)) for each in scores)
     if train - test < GAP:
         return None
     message = (
@@ -116,16 +125,59 @@ def _gap(fitted: list, held_out: list) -> Finding | None:
     )  # fmt: skip
 
 
-def _exposure(views: Views, fitted: list) -> Finding | None:
-    """Views that are brighter or darker than the volume has them."""
-    stops = []
+def _of_other_views(volume: Volume, fitted: list) -> Finding | None:
+    """Volume of another set, or of other cameras: it shows hardly a view better than one colour all over would."""
+    far = []
     for _, shown, truth, counts in fitted:
+        if counts.any():
+            error = ((shown - truth)[counts] ** 2).mean()
+            far.append(error > truth[counts].var(axis=0).mean() + FAR)
+    if not far or np.mean(far) < ALL:
+        return None
+    of_fit = volume.provenance.get("views")
+    source = of_fit.get("source") if isinstance(of_fit, dict) else None
+    whose = f", which was fitted to {short(source)}," if source else ""
+    message = f"the volume{whose} shows {sum(far)} of {len(far)} views worse than one colour all over would"
+    return Finding(
+        "other-set", "error", message, "give the set and the volume that belong together; else the fit failed: fit anew"
+    )
+
+
+def has_exposures(volume: Volume) -> bool:
+    """Whether the fit of a volume had an exposure for each image."""
+    settings = volume.provenance.get("settings")
+    return isinstance(settings, dict) and settings.get("exposure") is True
+
+
+def _exposures(volume: Volume) -> dict[str, np.ndarray]:
+    """Gains and offsets (2, 3) that a fit found, by the names of views, as far as its provenance tells them."""
+    told = volume.provenance.get("exposures")
+    out = {}
+    for each in told if isinstance(told, (list, tuple)) else ():
+        with suppress(TypeError, ValueError):
+            name, *numbers = each
+            found = np.array(numbers, float).reshape(2, 3)
+            if np.isfinite(found).all():
+                out[str(name)] = found
+    return out
+
+
+def _exposure(volume: Volume, fitted: list) -> Finding | None:
+    """Views that are brighter or darker than the volume has them, after the exposures of its fit."""
+    stops, known = [], _exposures(volume)
+    for name, shown, truth, counts in fitted:
+        if name in known:
+            gain, offset = known[name]
+            shown = np.clip(gain * shown + offset, 0, 1)
         usable = counts & (truth.max(-1) < BRIGHTEST) & (truth.mean(-1) > DARKEST) & (shown.mean(-1) > DARKEST)
         if usable.sum() > 50:
             both = (np.log2(np.maximum(linear(image[usable]).mean(-1), 1e-4)) for image in (truth, shown))
             stops.append(float(np.median(np.subtract(*both))))
     if len(stops) < 3 or np.ptp(stops) < SPREAD:
         return None
+    if has_exposures(volume):
+        message = f"exposure differs by {np.ptp(stops):.1f} stops between views beyond what the fit found of it"
+        return Finding("exposure", "warning", message, "develop all photos alike, or more steps")
     message = f"exposure differs by {np.ptp(stops):.1f} stops between views, which the volume cannot show"
     return Finding(
         "exposure", "warning", message, "--preset photos, or --set exposure=True: an exposure for each image"

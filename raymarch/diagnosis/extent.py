@@ -13,6 +13,7 @@ APART = np.deg2rad(2.0)  # between two rays, for their crossing to say how far i
 FEWEST = 50  # points
 INSIDE = 0.3  # of the points, under which a box is not about them
 LARGE = 7.0  # times as wide as what is seen, on every axis
+LOOKED_AT = 0.01  # of a box, that some camera sees
 VIEWED = 24  # points a side of the box at which it is asked who sees them
 
 
@@ -27,7 +28,7 @@ def points_of(views: Views, matches: Matches, seen: Sight, poses: np.ndarray) ->
 def box(views: Views, given: np.ndarray, points: np.ndarray) -> Finding | None:
     """Box that is not about what the images show: too small, too large or beside it."""
     if len(points) < FEWEST:
-        return _box_by_alpha(views, given)
+        return _box_by_alpha(views, given) or _box_by_cameras(views, given)
     low, high = np.quantile(points, [0.05, 0.95], axis=0)
     size, wide = float(np.linalg.norm(high - low)), float(np.linalg.norm(given[1] - given[0]))
     inside = float(((points >= given[0]) & (points <= given[1])).all(1).mean())
@@ -81,6 +82,14 @@ def _box_by_alpha(views: Views, given: np.ndarray) -> Finding | None:
         message = f"what the masks show takes {np.median(share):.0%} of the box's width, so its voxels are too coarse"
         return Finding("box", "warning", message, cure)
     return None
+
+
+def _box_by_cameras(views: Views, given: np.ndarray) -> Finding | None:
+    """Box that no camera looks at."""
+    if (coverage(views, given) > 0).mean() > LOOKED_AT:
+        return None
+    cure = "give another, or leave it out, so that it is found"
+    return Finding("box", "error", "no camera looks at the box: it is beside what they show, or behind them", cure)
 
 
 def coverage(views: Views, given: np.ndarray) -> np.ndarray:

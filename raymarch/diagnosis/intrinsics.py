@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from raymarch.diagnosis.epipolar import NEAR, Sight, agreeing, distances
+from raymarch.diagnosis.epipolar import NEAR, Sight, agreeing, crossing, distances
 from raymarch.diagnosis.finding import Finding
 from raymarch.diagnosis.matches import Matches
 from raymarch.geometry.camera import Camera
@@ -19,6 +19,9 @@ STEP = np.array([1e-4, 1e-4, 1e-4, 1e-3, 1e-3])  # of differences: log focal, pr
 STEPS = 10  # of Gauss-Newton
 FEWEST = 300  # matches by which a lens can be told
 HELPED = 0.5  # of the matches have to agree with another focal length
+WELL = 0.85  # of the matches: where so many agree as given, no other focal length is wanted
+PAIRS, APART = 8, np.deg2rad(1.5)  # pairs of views, and half of their rays' angles, by which intrinsics are told
+CLEARLY = 0.25  # more of the matches that have to agree with another focal length where there is less than that
 MOST_TIMES = 6.0  # as long as the focal length given, or as short
 GAIN = 0.02  # of the matches' distances, that a lens must take away to be there
 BENT = 5e-4  # of the image's side
@@ -58,6 +61,8 @@ def focal(cameras: Sequence[Camera], matches: Matches, seen: Sight, poses: np.nd
         return float(agreeing(poses, some, Change(values).applied(sparse), near).mean())
 
     given = best = share(np.zeros(5))
+    if given > WELL:
+        return None, seen
     chosen, both = np.zeros(5), False
     for scale, principal in product(SCALES, (False, True)):
         tried = _scaled(cameras[0], scale, principal)
@@ -66,7 +71,8 @@ def focal(cameras: Sequence[Camera], matches: Matches, seen: Sight, poses: np.nd
     change = fitted(poses, some, sparse, 3, NEAR * side, chosen)
     after = share(change.values)
     factor = float(np.exp(change.values[0]))
-    little = after < given + 0.1 if both else abs(np.log(factor)) < 0.08 or after < given + 0.02
+    gain = CLEARLY if not telling(poses, matches, change.applied(seen)) else 0.1 if both else 0.02
+    little = after < given + gain or (not both and abs(np.log(factor)) < 0.08)
     if little or after < HELPED or not 1 / MOST_TIMES < factor < MOST_TIMES:
         return None, seen
     what = "focal length and principal point are" if both else "the focal length is"
@@ -78,6 +84,12 @@ def focal(cameras: Sequence[Camera], matches: Matches, seen: Sight, poses: np.nd
         f" {cameras[0].width / factor:.0f} pixels wide, where these have {cameras[0].width}",
     )  # fmt: skip
     return finding, change.applied(seen)
+
+
+def telling(poses: np.ndarray, matches: Matches, seen: Sight) -> bool:
+    """Whether views are many enough, and stand far enough apart, for their matches to tell intrinsics from noise."""
+    pairs = len(np.unique(np.stack([matches.first, matches.second]), axis=1).T)
+    return pairs >= PAIRS and float(np.median(crossing(poses, matches, seen).angle)) > APART
 
 
 def _scaled(camera: Camera, factor: float, principal: bool) -> np.ndarray:
@@ -93,7 +105,7 @@ def lens(cameras: Sequence[Camera], matches: Matches, seen: Sight, poses: np.nda
     """Lens that was left out, or that is another: where numbers found by half of the matches help the other half."""
     side = float(np.sqrt(np.mean([camera.width * camera.height for camera in cameras])))
     index = [np.flatnonzero((matches.first + matches.second) % 2 == k) for k in (0, 1)]
-    if min(len(half) for half in index) < FEWEST:
+    if min(len(half) for half in index) < FEWEST or not telling(poses, matches, seen):
         return None
     index = [half[np.linspace(0, len(half) - 1, min(len(half), MOST)).astype(int)] for half in index]
     halves, sights = [matches.take(half) for half in index], [Sight(*(part[half] for part in seen)) for half in index]

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from raymarch.arguments.arrays import Numbers
 from raymarch.arguments.checks import instance_of, one_of
 from raymarch.arguments.declared import current_names
 from raymarch.data.views import VIEWS, Views
 from raymarch.errors import RaymarchError
 from raymarch.fitting.optimiser import ADAM, Adam
+from raymarch.fitting.scene_box import is_bounded
 from raymarch.fitting.settings import FitSettings, of_objective
 
 PRESETS = {
@@ -53,6 +55,11 @@ def preset(name: str = "default", /, **changes: Any) -> FitSettings:
         3
     """
     return changed(PRESETS[one_of(*PRESETS)("preset", name)], **changes)
+
+
+def preset_of_views(views: Views, box: Numbers | None = None) -> str:
+    """Name of the preset that the command line takes by itself: "photos" for a scene without end, else "default"."""
+    return "default" if box is not None or is_bounded(views) else "photos"
 
 
 def changed(settings: FitSettings, /, **changes: Any) -> FitSettings:

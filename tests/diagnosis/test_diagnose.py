@@ -10,10 +10,12 @@ import pytest
 from rooms import ball, room
 
 import raymarch as rm
+from raymarch.diagnosis import intrinsics
 from raymarch.diagnosis.diagnose import examine
+from raymarch.diagnosis.epipolar import poses_of, sight
 from raymarch.diagnosis.exposure import linear
 from raymarch.diagnosis.in_short import in_short
-from raymarch.diagnosis.matches import features_of
+from raymarch.diagnosis.matches import Matches, features_of
 from raymarch.geometry.pose import exp_rigid
 
 FLIP = np.diag([1.0, -1.0, -1.0, 1.0])
@@ -128,6 +130,29 @@ def test_a_planted_fault_is_named(fault):
 def test_nothing_is_found_in_a_set_that_is_right(right):
     views, box = right
     assert examine(views, box, POINTS[id(views.images)]).findings == ()
+
+
+@pytest.mark.parametrize("noise", [0.1, 0.25, 0.35])
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_intrinsics_are_not_told_by_a_few_views_that_stand_close(count, noise):
+    rng, like = np.random.default_rng(count), rm.Camera.look_at((4, 0, 0), fov=0.9, width=120, height=96)
+    steps = [exp_rigid([0.04 * i, 0.02 * i * i, 0, 0, 0.03 * i, 0]) for i in range(count)]
+    cameras = [replace(like, world_from_camera=like.world_from_camera @ step) for step in steps]
+    points = rng.uniform(-1, 1, (200, 3))
+    at = [camera.project(points)[0] + rng.normal(0, noise, (200, 2)) for camera in cameras]
+    i, j = np.triu_indices(count, 1)
+    ends = np.repeat(i, 200), np.repeat(j, 200)
+    matches = Matches(*ends, np.concatenate([at[k] for k in i]), np.concatenate([at[k] for k in j]))
+    seen, poses = sight(cameras, matches), poses_of(cameras)
+    assert intrinsics.focal(cameras, matches, seen, poses)[0] is None
+    assert intrinsics.lens(cameras, matches, seen, poses) is None
+
+
+def test_a_box_that_no_camera_looks_at_is_found_without_points():
+    ring = rm.orbit((0, 0, 0), 4.0, 6, like=rm.Camera.look_at((4, 0, 0), width=8, height=6))
+    views = rm.Views(ring, np.random.default_rng(0).integers(0, 256, (6, 6, 8, 3), dtype=np.uint8))
+    codes = [[each.code for each in examine(views, box).findings] for box in (BOX - 0.9, BOX + 100)]
+    assert codes == [[], ["box"]]
 
 
 @pytest.mark.parametrize(("fault", "factor"), [("focal x 2", 0.5), ("focal / 2", 2.0)])

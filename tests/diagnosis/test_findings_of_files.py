@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from PIL import Image
-from rooms import room
+from rooms import ball, room
 
 from raymarch.cli import cli
+from raymarch.cli.doctor import _of_fit_to_come, _print
+from raymarch.diagnosis.finding import Finding
 from raymarch.diagnosis.reading import read_set
+from raymarch.fitting.presets import preset_of_views
+from raymarch.fitting.scene_box import box_of_scene
 
 VIEWS = room(6)
 FLIP = np.diag([1.0, -1.0, -1.0, 1.0])
@@ -32,11 +37,11 @@ def folder(tmp_path_factory):
 
 
 def doctor(*words):
-    cli.main(["doctor", *map(str, words)], standalone_mode=False)
+    return cli.main(["doctor", *map(str, words)], standalone_mode=False)
 
 
 def test_the_findings_are_one_line_of_json(folder, capsys):
-    doctor(folder, "--json")
+    assert doctor(folder, "--json") == 1  # as one of them is an error
     (line,) = capsys.readouterr().out.splitlines()
     (found,) = json.loads(line)["findings"]
     assert set(found) == {"code", "severity", "message", "cure"} and found["code"] == "opencv-poses"
@@ -46,6 +51,29 @@ def test_the_findings_are_words_each_with_its_cure(folder, capsys):
     doctor(folder)
     fault, cure = capsys.readouterr().out.splitlines()
     assert fault.startswith("error    opencv-poses: ") and cure.strip().startswith("negate columns 1 and 2")
+
+
+@pytest.mark.parametrize(("severity", "last"), [("note", "no error or warning"), ("warning", " cure")])
+def test_where_there_are_but_notes_it_is_said(severity, last, capsys):
+    _print([Finding("reading", severity, "words", "cure")], as_json=False)
+    assert capsys.readouterr().out.splitlines()[-1].endswith(last)
+
+
+@pytest.mark.parametrize("own", [None, [(-9, -9, -9), (9, 9, 9)]])
+def test_preset_and_box_are_those_of_a_fit(own):
+    views, box = replace(VIEWS, box=own), np.array([(0, 0, 0), (1, 1, 1)])
+    preset, taken, looked_at = _of_fit_to_come(views, None)  # photographs of a room, the cameras in the box if any
+    np.testing.assert_array_equal(taken, box_of_scene(views))
+    assert preset == preset_of_views(views) == "photos" and looked_at.box is None
+    preset, taken, _ = _of_fit_to_come(views, box)
+    assert preset == preset_of_views(views, box) == "default" and taken is box
+    assert _of_fit_to_come(ball(4), None)[:2] == ("default", None)
+
+
+def test_a_box_outside_of_which_cameras_are_is_that_of_a_fit():
+    views = replace(VIEWS, box=[(0, 0, 0), (1, 1, 1)])
+    preset, taken, looked_at = _of_fit_to_come(views, None)
+    assert preset == "default" and taken is views.box is looked_at.box
 
 
 def test_a_picture_is_written_once(folder, tmp_path, capsys):
@@ -70,6 +98,6 @@ def test_missing_files_are_found(folder, tmp_path, missing, severity):
 def test_a_set_that_cannot_be_read_is_a_finding(folder, tmp_path, capsys):
     place = shutil.copytree(folder, tmp_path / "broken")
     (place / "transforms_train.json").write_text('{"frames": []}')
-    doctor(place, "--json")
+    assert doctor(place, "--json") == 1
     (found,) = json.loads(capsys.readouterr().out)["findings"]
     assert found["code"] == "unreadable" and found["severity"] == "error" and "frames" in found["message"]
