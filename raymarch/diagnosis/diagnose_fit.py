@@ -47,9 +47,11 @@ def diagnose_fit(volume: Volume, train: Views, test: Views | None = None) -> tup
         ()
     """
     fitted = _rendered(volume, train)
-    findings = [*of_volume(volume, train), _of_other_views(volume, fitted), _exposure(volume, fitted)]
-    if test is not None:
-        findings.append(_gap(fitted, _rendered(volume, test)))
+    findings = [*of_volume(volume, train), _of_other_views(volume, fitted)]
+    if findings[-1] is None:  # else neither exposures nor a gap mean anything
+        findings.append(_exposure(volume, fitted))
+        if test is not None:
+            findings.append(_gap(fitted, _rendered(volume, test)))
     return by_severity([each for each in findings if each is not None])
 
 

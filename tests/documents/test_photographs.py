@@ -10,6 +10,7 @@ import pytest
 
 from raymarch.cli.evaluate import evaluate
 from raymarch.cli.fit import fit
+from raymarch.cli.render import render
 from raymarch.evaluation.held_out import Evaluation
 from raymarch.fitting.objective import LOSSES
 from raymarch.fitting.presets import PRESETS
@@ -19,7 +20,8 @@ DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "photographs.md"
 TEXT = DOCUMENT.read_text().partition("## 3. Fit")[2]
 BLOCKS = re.findall(r"(?ms)^```(\w+)\n(.*?)^```$", TEXT)
 COMMANDS = [line.split() for language, code in BLOCKS if language == "bash" for line in code.splitlines()]
-OPTIONS = {option for command in (fit, evaluate) for each in command.params for option in each.opts}
+VERBS = {"fit": fit, "evaluate": evaluate, "render": render}
+OPTIONS = {option for command in VERBS.values() for each in command.params for option in each.opts}
 
 
 @pytest.mark.parametrize("code", [code for language, code in BLOCKS if language == "python"])
@@ -27,9 +29,9 @@ def test_a_block_runs(code):
     exec(code, {})
 
 
-@pytest.mark.parametrize("words", [words for words in COMMANDS if words[1] in ("fit", "evaluate")], ids=" ".join)
+@pytest.mark.parametrize("words", [words for words in COMMANDS if words[1] in VERBS], ids=" ".join)
 def test_the_options_of_a_command_are_its_own(words):
-    known = {option for each in {"fit": fit, "evaluate": evaluate}[words[1]].params for option in each.opts}
+    known = {option for each in VERBS[words[1]].params for option in each.opts}
     assert {word for word in words if word.startswith("--")} <= known
 
 
