@@ -11,12 +11,15 @@ import pytest
 from PIL import Image
 from rooms import ball, room
 
+import raymarch as rm
 from raymarch.cli import cli
 from raymarch.cli.doctor import _of_fit_to_come, _print
+from raymarch.diagnosis.diagnose import examine
 from raymarch.diagnosis.finding import Finding
 from raymarch.diagnosis.reading import read_set
 from raymarch.fitting.presets import preset_of_views
 from raymarch.fitting.scene_box import box_of_scene
+from raymarch.plot.image_set import picture
 
 VIEWS = room(6)
 FLIP = np.diag([1.0, -1.0, -1.0, 1.0])
@@ -85,6 +88,12 @@ def test_a_picture_is_written_once(folder, tmp_path, capsys):
         doctor(folder, "--plot", tmp_path / "mine.png")
 
 
+def test_a_set_without_points_is_drawn():
+    ring = rm.orbit((0, 0, 0), 4.0, 6, like=rm.Camera.look_at((4, 0, 0), width=8, height=6))
+    views = rm.Views(ring, np.random.default_rng(0).integers(0, 256, (6, 6, 8, 3), dtype=np.uint8))
+    assert np.ptp(picture(views, None, examine(views, None).points)) == 255
+
+
 @pytest.mark.parametrize(("missing", "severity"), [(1, "note"), (3, "warning")])
 def test_missing_files_are_found(folder, tmp_path, missing, severity):
     place = shutil.copytree(folder, tmp_path / "half")
@@ -93,6 +102,31 @@ def test_missing_files_are_found(folder, tmp_path, missing, severity):
     views, (found,) = read_set(place, None)
     assert len(views) == 6 - missing
     assert (found.code, found.severity) == ("missing-files", severity) and f"{missing} of 6" in found.message
+
+
+@pytest.mark.parametrize("suffix", ["png", "jpg"])
+def test_bad_images_are_each_a_finding_and_the_rest_is_read(folder, tmp_path, suffix):
+    place = shutil.copytree(folder, tmp_path / "bad")
+    size = dict(zip(("w", "h"), VIEWS.sizes[0], strict=True))
+    frames = json.loads((place / "transforms_train.json").read_text())
+    (place / "transforms_train.json").write_text(json.dumps(frames | size))
+    for i in range(6):
+        (place / "train" / f"{i}.png").unlink()
+        Image.fromarray(VIEWS.image(i)).save(place / "train" / f"{i}.{suffix}")
+    whole = (place / "train" / f"2.{suffix}").read_bytes()
+    (place / "train" / f"2.{suffix}").write_bytes(whole[: len(whole) // 2])
+    (place / "train" / f"3.{suffix}").write_bytes(b"")
+    Image.fromarray(VIEWS.image(4)[:, :50]).save(place / "train" / f"4.{suffix}")
+    views, found = read_set(place, None)
+    assert [int(name[-1]) for name in views.names] == [0, 1, 5]
+    assert [each.code for each in found] == ["unreadable"] * 3 and [f"{i}" in found[i - 2].message for i in (2, 3, 4)]
+    with pytest.raises(rm.RaymarchError, match=r"[234]\."):  # a fit does not go on without them
+        rm.load_views(place)
+    for i in range(6):
+        (place / "train" / f"{i}.{suffix}").write_bytes(b"nothing")
+    assert read_set(place, None)[0] is None
+    Image.fromarray(VIEWS.image(4)[:, :50]).save(place / "train" / f"4.{suffix}")
+    assert read_set(place, None)[0] is None
 
 
 def test_a_set_that_cannot_be_read_is_a_finding(folder, tmp_path, capsys):

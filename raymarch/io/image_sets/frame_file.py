@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from raymarch.errors import RaymarchError, named, one_line, short
+from raymarch.io.image_sets.bad_frames import damaged
 from raymarch.io.images.header import SUFFIXES
 
 log = logging.getLogger("raymarch")
@@ -78,10 +79,14 @@ def present(files: Sequence[Path], source: Path) -> list[int]:
             raise RaymarchError(
                 f"{source}: {file.name} cannot be looked at ({one_line(error)}); check the path and its permissions"
             ) from error
+        if is_file and damaged(file):
+            continue
         if is_file:
             there.append(i)
         else:
             missing.append(file)
+    if files and not (there or missing):
+        raise RaymarchError(f"{source}: none of its images can be read; export them again")
     if missing:
         some = named([_seen_from(source.parent, file) for file in missing]) + _instead(missing[0])
         if not there:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import compress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,9 +16,11 @@ from raymarch.data.image_arrays import Masks
 from raymarch.data.views import Views
 from raymarch.errors import RaymarchError, named, short
 from raymarch.geometry.camera import Camera
+from raymarch.io.image_sets.bad_frames import left_out
 from raymarch.io.image_sets.frame_file import present, say_doubled, unique_names
 from raymarch.io.image_sets.plausible import doubt
 from raymarch.io.images.decode import WORKERS, decode, decode_mask, headers, require_room
+from raymarch.io.images.header import Header
 
 log = logging.getLogger("raymarch")
 
@@ -73,6 +77,10 @@ def views_of_frames(
     files = [frame.file for frame in there]
     say_doubled(files, source)
     found = headers(files)
+    kept = [not left_out(*of) for of in zip(files, map(_camera_of, there, found), strict=True)]
+    there, files, found = list(compress(there, kept)), list(compress(files, kept)), list(compress(found, kept))
+    if not there:
+        raise RaymarchError(f"{source}: no image is that of its camera; correct the numbers")
     full = [header[:2] for header in found]
     cameras = [frame.camera(*size) for frame, size in zip(there, full, strict=True)]  # before what takes its time
     if said := doubt(cameras[0]):
@@ -84,6 +92,11 @@ def views_of_frames(
     images = decode(files, sizes, found, for_fit=for_fit)
     names = unique_names(files, folder)
     return Views(cameras, images, names, source=str(source), masks=masks, points=points, box=box, downscale=downscale)
+
+
+def _camera_of(frame: Frame, found: Header) -> Callable[[], Camera]:
+    """Making of a frame's camera, which raises RaymarchError where the image's shape is none of the camera's."""
+    return partial(frame.camera, *found[:2])
 
 
 def _smaller(camera: Camera, downscale: float, file: Path) -> Camera:
