@@ -9,7 +9,7 @@ import numpy as np
 
 from raymarch.arguments.arrays import Colour, Numbers, array, colour
 from raymarch.arguments.checks import WORLD, Check, Wrong, instance_of, number, optional, shown, text, whole
-from raymarch.data.image_arrays import IMAGES, MASKS, Images, Masks
+from raymarch.data.image_arrays import IMAGES, MASKS, Images, Masks, that_matter
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.pose import BOX
@@ -99,9 +99,10 @@ class Views:
             raise RaymarchError("no views; want at least one camera with its image")
         for camera, name, image, mask in zip(cameras, names, images, masks or (None,) * len(cameras), strict=True):
             _require_one_size(camera, name, image, mask)
+        points = SPARSE_POINTS("points", self.points)
         values = {
             "cameras": cameras, "images": images, "names": names, "background": require_colour(self.background),
-            "source": text("source", self.source), "masks": masks, "points": SPARSE_POINTS("points", self.points),
+            "source": text("source", self.source), "masks": that_matter(masks), "points": points,
             "box": optional(BOX)("box", self.box), "downscale": DOWNSCALE("downscale", self.downscale),
             "holdout": optional(HOLDOUT)("holdout", self.holdout),
         }  # fmt: skip
