@@ -136,6 +136,14 @@ def test_a_lens_of_instant_ngp_s_that_is_not_read_is_refused_by_name(key, name, 
     refused(lambda: load(write_transforms(tmp_path / "set", **{key: 1})), f"the lens {name} is not read")
 
 
+@pytest.mark.parametrize("key", ["is_fisheye", "from_na", "from_mitsuba", "white_transparent"])
+@pytest.mark.parametrize("value", ["false", "true", 2, []])
+def test_a_flag_is_true_or_false_and_no_text(tmp_path, key, value):
+    refused(lambda: load(write_transforms(tmp_path / "set", **{key: value})), f"{key} is ", "want true or false; ")
+    for none in (0, False, None):
+        assert load(write_transforms(tmp_path / f"a {none}", **{key: none})).cameras[0].lens.plain
+
+
 # Poses.
 
 
