@@ -62,7 +62,7 @@ def doctor(
         require_pictures([plot], overwrite)
     views, findings = read_set(data, split, background=background, follow_links=follow_links, **reading)
     if views is not None:
-        say.note(f"{len(views)} views of {views.size_in_words()} from {data}")
+        say.note(f"{views.count_in_words()} from {data}")
         found = examine(views, given)
         findings += found.findings
         if volume is not None:
@@ -77,6 +77,7 @@ def doctor(
 def _forecast(views: Views, box: np.ndarray | None, arch: str, clock: bool) -> list[Finding]:
     """What a default fit would take, as a note; or why it would be refused."""
     from raymarch import runtime
+    from raymarch.data.samples import samples_in_words
     from raymarch.diagnosis.finding import Finding
     from raymarch.diagnosis.reading import notes
     from raymarch.errors import RaymarchError
@@ -89,7 +90,7 @@ def _forecast(views: Views, box: np.ndarray | None, arch: str, clock: bool) -> l
     except RaymarchError as error:
         fault, _, cure = str(error).rpartition("; ")
         return [Finding("refused", "error", f"a default fit would be refused: {fault or error}", cure or "correct it")]
-    shape = " x ".join(map(str, asked.memory.shape))
+    shape = samples_in_words(asked.memory.shape, asked.boxes)
     took = "" if asked.seconds is None else f" and {asked.seconds:.0f} s"
     message = f"a default fit takes {asked.memory.total / 1e9:.2f} GB of the {asked.free_bytes / 1e9:.1f} GB free{took}"
     return [

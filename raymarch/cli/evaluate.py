@@ -54,6 +54,7 @@ def evaluate(
     for photographs whose exposure changes; "masked" counts what the set's masks leave, or where its alpha is over 0.
     """
     from raymarch import runtime
+    from raymarch.data.known_views import known_of
     from raymarch.evaluation import held_out
     from raymarch.io.image_sets.load import load_views
     from raymarch.io.volumes.volume_file import load
@@ -62,6 +63,8 @@ def evaluate(
     behind = background or volume.background
     reading = options.reading_of(volume, downscale, holdout)
     views = load_views(data, split, background=behind, follow_links=follow_links, for_fit=False, **reading)
+    if fitted := known_of(views, volume.provenance.get("views")):
+        say.note(f"note: {len(fitted)} of {len(views)} views were fitted, so their scores say nothing of new ones")
     runtime.start(arch)
     pictures = _Pictures(views, data, images, errors, sheet, overwrite)
 

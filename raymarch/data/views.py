@@ -158,6 +158,10 @@ class Views:
         """Count of the pixels of all images."""
         return sum(width * height for width, height in self.sizes)
 
+    def count_in_words(self) -> str:
+        """Count and sizes of the images in words, such as 3 views of 8 x 6."""
+        return f"{len(self)} view{'s' if len(self) > 1 else ''} of {self.size_in_words()}"
+
     def size_in_words(self) -> str:
         """Sizes of the images in words, from the smallest to the largest.
 

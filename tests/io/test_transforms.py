@@ -280,6 +280,13 @@ def test_splits_that_are_listed_count(tmp_path, caplog):
         refused(lambda: load(folder, "test"), said)
 
 
+@pytest.mark.parametrize("keys", [["train"], ["train", "test"]])
+def test_lists_of_no_files_are_told(tmp_path, keys):
+    folder = write_transforms(tmp_path / "set", **{f"{name}_filenames": [] for name in keys})
+    said = " and ".join(f"{name}_filenames" for name in keys) + " list no files, want one or more; "
+    refused(lambda: load(folder, "train"), said)
+
+
 def test_files_of_splits_are_nerf_synthetic_s(tmp_path):
     folder = write_transforms(tmp_path / "set")
     for name in ("transforms_train.json", "transforms_old.json"):

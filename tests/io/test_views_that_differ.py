@@ -248,7 +248,7 @@ def test_frames_of_one_image_are_in_one_split(tmp_path, caplog):
     ("count", "split", "holdout", "said"),
     [
         (10, "dev", 8, "there is no split 'dev', it has train, test and all"),
-        (1, "train", 8, "of 1 views one in 8 is held out, which leaves none for the split train"),
+        (1, "train", 8, "of 1 view one in 8 is held out, .* take the holdout 0, --holdout 0, or"),
         (5, "train", 1, "which leaves none for the split train"),
         (5, "test", 0, "none of 5 views is held out, which leaves none for the split test"),
     ],

@@ -48,10 +48,11 @@ def held_out(items: int | Sequence, split: str, holdout: int, source: Path) -> l
     out = [item for i, item in enumerate(several) if first[i] % holdout == 0] if holdout else []
     chosen = out if split in TEST else [item for i, item in enumerate(several) if first[i] % holdout]
     if not chosen:
-        how = f"of {count} views one in {holdout} is held out" if holdout else f"none of {count} views is held out"
+        views = f"{count} view{'s' if count != 1 else ''}"
+        how = f"of {views} one in {holdout} is held out" if holdout else f"none of {views} is held out"
+        another = "the holdout 0, --holdout 0," if count == 1 else "another holdout, --holdout K,"
         raise RaymarchError(
-            f"{source}: {how}, which leaves none for the split {split}; take another holdout, --holdout K, or the split"
-            " all"
+            f"{source}: {how}, which leaves none for the split {split}; take {another} or the split all"
         )
     logging.getLogger("raymarch").warning(
         "%s: has no splits of its own, so one view in %d is held out for test, %d of %d (--holdout K, 0 for none)",

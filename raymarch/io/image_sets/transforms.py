@@ -130,6 +130,9 @@ def _of_split(frames: Sequence[Frame], listed: Mapping[str, set[Path]], split: s
     if split == "all":
         return list(frames)
     taken = split if listed.get(split) else STAND_IN.get(split, split)
+    if not any(listed.values()):
+        keys = " and ".join(f"{name}_filenames" for name in listed)
+        raise RaymarchError(f"{path}: {keys} list no files, want one or more; fill them, or take them out")
     if not listed.get(taken):
         have = ", ".join(name for name in listed if listed[name])
         raise RaymarchError(f"{path}: has no {split}_filenames, it has the splits {have}; choose or add one")
