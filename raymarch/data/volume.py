@@ -25,7 +25,7 @@ from raymarch.data.samples import (
     require_three_axes,
 )
 from raymarch.errors import RaymarchError
-from raymarch.geometry.pose import BOX, corners_of, larger_box, require_affine, voxel_of
+from raymarch.geometry.pose import BOX, corners_of, larger_box, require_nested, voxel_of
 
 MISSING = "features and world_from_index are missing; of plain densities rm.Volume.from_array(density) makes one"
 
@@ -72,8 +72,7 @@ class Volume:
         require_three_axes(density)
         boxes = require_boxes(density, self.boxes)
         require_channels(density, features)
-        affine = require_affine(self.world_from_index)
-        require_affine(larger_box(affine, (density.shape[0] // boxes, *density.shape[1:]), 2 ** (boxes - 1)))
+        affine = require_nested(self.world_from_index, (density.shape[0] // boxes, *density.shape[1:]), boxes)
         activation, provenance = ACTIVATION("activation", self.activation), MAPPING("provenance", self.provenance)
         require_thin(density, affine, activation.sigma)
         background = arrays.colour("background", self.background)

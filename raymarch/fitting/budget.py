@@ -13,7 +13,7 @@ from raymarch.device import memory
 from raymarch.device.memory import LIBRARIES, NUMBERS_A_RAY, Memory, grid_bytes, padded
 from raymarch.errors import RaymarchError
 from raymarch.fitting.settings import FitSettings
-from raymarch.geometry.pose import affine_of_box, grid_of_box, larger_box, require_affine
+from raymarch.geometry.pose import affine_of_box, grid_of_box, require_nested
 
 SLOT_BUDGET = 3 << 30  # bytes of gradient buffers up to which more slots are taken
 CHECKED = 1.25  # a volume's arrays and what checking their numbers takes
@@ -45,7 +45,7 @@ def memory_of_fit(settings: FitSettings, box: np.ndarray, images: Sequence[int])
 def grid_of_boxes(box: np.ndarray, settings: FitSettings) -> tuple[np.ndarray, tuple[int, int, int]]:
     """Grid of a fit: the innermost box grown to whole voxels, and the samples of all boxes, one behind another in x."""
     whole, (x, y, z) = grid_of_box(box, settings.resolution)
-    require_affine(larger_box(affine_of_box(whole, (x, y, z)), (x, y, z), 2 ** (settings.nested - 1)))
+    require_nested(affine_of_box(whole, (x, y, z)), (x, y, z), settings.nested)
     return whole, (settings.nested * x, y, z)
 
 

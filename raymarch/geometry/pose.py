@@ -193,6 +193,18 @@ def corners_of(world_from_index: np.ndarray, shape: Sequence[int]) -> np.ndarray
     return index @ world_from_index[:3, :3].T + world_from_index[:3, 3]
 
 
+def require_nested(world_from_index: Numbers, shape: Sequence[int], boxes: int) -> np.ndarray:
+    """Affine of the innermost of nested boxes as (4, 4) f64, once the outermost is an affine too; else RaymarchError.
+
+    Example:
+        >>> require_nested(np.eye(4), (8, 8, 8), 6).shape
+        (4, 4)
+    """
+    affine = require_affine(world_from_index)
+    require_affine(larger_box(affine, shape, 2 ** (boxes - 1)))
+    return affine
+
+
 def larger_box(world_from_index: np.ndarray, shape: Sequence[int], times: float) -> np.ndarray:
     """`world_from_index` (4, 4) of as many samples (x, y, z) in a box that is larger by a factor, about its centre.
 

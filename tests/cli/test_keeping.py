@@ -141,6 +141,13 @@ def test_two_pictures_of_one_name_are_refused(here):
     assert not Path("new").exists()
 
 
+@pytest.mark.parametrize("name", ["../a", "/tmp/a", "b/a", "..", "", "a\0", "C:\\a", "a" * 300])
+def test_a_picture_stays_in_its_folder_whatever_a_view_is_named(here, name):
+    with pytest.raises(RaymarchError, match="picture"):
+        folder_for("new", [name])
+    assert not Path("new").exists()
+
+
 def test_images_that_a_set_lists_are_kept_whoever_made_them(here):
     file, link = Path("B/test/r_0.png"), Path("elsewhere")
     write_png(file, np.ones((4, 4, 3)), overwrite=True)

@@ -282,6 +282,7 @@ WRONG = {
     "no JSON": ("record", lambda _: np.array(b"{"), "is not JSON"),
     "brackets": ("record", lambda _: np.array(b"[" * 9000), "too many values"),
     "names too few": ("record", noted(names=["a"]), "names is a list of 1, want 9 texts"),
+    "a name that is none": ("record", noted(names=["", *"abcdefgh"]), "a view is named ''"),
     "a lens of another name": ("record", noted(lenses=["thin"] * 9), "view 0: lens: model is 'thin'"),
     "no splits": ("record", noted(splits={}), "splits is a dict of 0"),
     "views beyond the last": ("record", split(views=[9]), "views is a list of 1, want numbers of 0 to 8"),

@@ -97,7 +97,7 @@ def checked_record(text: bytes, count: int, points: int, path: object) -> dict[s
         if not isinstance(listed, list) or len(listed) != count or not all(isinstance(one, str) for one in listed):
             raise RaymarchError(f"{where}: {name} is {short(listed)}, want {count} texts; {CURE}")
     for one in record["names"]:
-        if not 0 < len(one) <= LONGEST_NAME or not one.isprintable():
+        if not 0 < len(one) <= LONGEST_NAME:
             raise RaymarchError(f"{where}: a view is named {short(one)}, want up to {LONGEST_NAME} letters; {CURE}")
     splits = record.get("splits")
     if not isinstance(splits, dict) or not 0 < len(splits) <= MOST_SPLITS:
