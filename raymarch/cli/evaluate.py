@@ -63,10 +63,10 @@ def evaluate(
     behind = background or volume.background
     reading = options.reading_of(volume, downscale, holdout)
     views = load_views(data, split, background=behind, follow_links=follow_links, for_fit=False, **reading)
-    if fitted := known_of(views, volume.provenance.get("views")):
-        say.note(f"note: {len(fitted)} of {len(views)} views were fitted, so their scores say nothing of new ones")
     runtime.start(arch)
     pictures = _Pictures(views, data, images, errors, sheet, overwrite)
+    if fitted := known_of(views, volume.provenance.get("views")):
+        say.note(f"note: {len(fitted)} of {len(views)} views were fitted, so their scores say nothing of new ones")
 
     from raymarch.cli.progress import CountProgress
 
