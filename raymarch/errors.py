@@ -14,6 +14,21 @@ class RaymarchError(ValueError):
         raymarch.errors.RaymarchError: focal is 0.0 pixels, want a positive number; check camera_angle_x
     """
 
+    def __init__(self, *told: object) -> None:
+        super().__init__(*(escaped(one) if isinstance(one, str) else one for one in told))
+
+
+def escaped(text: str) -> str:
+    """Text in one line, with all that is not printable as escapes: names of files may hold newlines and colour codes.
+
+    Example:
+        >>> escaped("two\\nlines")
+        'two\\\\nlines'
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
 
 def one_line(error: BaseException) -> str:
     """Message of an exception, in one line.
@@ -33,7 +48,7 @@ def named(names: Sequence[str], most: int = 5) -> str:
         >>> named(["r_0", "r_1", "r_2"], most=2)
         'r_0, r_1, ...'
     """
-    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
+    return ", ".join(map(escaped, names[:most])) + (", ..." if len(names) > most else "")
 
 
 def short(value: object) -> str:

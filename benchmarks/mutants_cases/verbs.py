@@ -22,8 +22,8 @@ FAULTS = [
     Fault(
         "names of files steer the terminal",
         "cli/say.py",
-        'return "".join(c if c.isprintable() else',
-        'return "".join(c if c else',
+        "return escaped(text)",
+        "return text",
         (KEEPING + "test_names_of_files_steer_no_terminal",),
     ),
     Fault(

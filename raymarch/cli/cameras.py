@@ -38,7 +38,9 @@ from raymarch.cli import options, say
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--threads", type=int, help="Of the CPU; one a core if not given.")
 @options.overwrite
-@options.follow_links
+@click.option(
+    "--follow-links", is_flag=True, help="Read what links in PHOTOS lead to outside of it; if you trust the folder."
+)
 @options.as_json
 def cameras(
     photos: str, out: str, matching: str, lens: str, camera: str, max_size: int, features: int, frames: int,

@@ -64,7 +64,7 @@ def doctor(
         require_pictures([plot], overwrite)
     views, findings = read_set(data, split, background=background, follow_links=follow_links, **reading)
     if views is not None:
-        say.note(f"{len(views)} views of {views.size_in_words()} from {data}")
+        say.note(f"{views.count_in_words()} from {data}")
         preset, taken, views = _of_fit_to_come(views, given)
         found = examine(views, given)
         if volume is not None:
@@ -108,6 +108,7 @@ def _of_fit_to_come(views: Views, given: np.ndarray | None) -> tuple[str, np.nda
 def _forecast(views: Views, preset: str, box: np.ndarray | None, arch: str, clock: bool) -> list[Finding]:
     """What a fit with the preset would take, as a note; or why it would be refused."""
     from raymarch import runtime
+    from raymarch.data.samples import samples_in_words
     from raymarch.diagnosis.finding import Finding
     from raymarch.diagnosis.reading import notes
     from raymarch.errors import RaymarchError
@@ -121,7 +122,7 @@ def _forecast(views: Views, preset: str, box: np.ndarray | None, arch: str, cloc
         fault, _, cure = str(error).rpartition("; ")
         message = f"a fit with preset {preset} would be refused: {fault or error}"
         return [Finding("refused", "error", message, cure or "correct it")]
-    shape = " x ".join(map(str, asked.memory.shape))
+    shape = samples_in_words(asked.memory.shape, asked.boxes)
     took = "" if asked.seconds is None else f" and {asked.seconds:.0f} s"
     needed, free = asked.memory.total / 1e9, asked.free_bytes / 1e9
     message = f"a fit takes preset {preset} by itself, and with it {needed:.2f} GB of the {free:.1f} GB free{took}"

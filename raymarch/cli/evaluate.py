@@ -25,7 +25,7 @@ ROWS = 8  # of a contact sheet, at most
 @click.option("--split", default="test", show_default=True, help="Which views to compare with.")
 @click.option("--images", type=click.Path(), help="Folder to write rendered | true | error pictures to.")
 @click.option("--errors", type=click.Path(), help="Folder to write error pictures to, in colours from 0 to 0.25.")
-@click.option("--sheet", type=click.Path(), help=f"Contact sheet to write (.png): truth, image, error of {ROWS} views.")
+@click.option("--sheet", type=click.Path(), help=f"Contact sheet to write (.png), the same three of {ROWS} views.")
 @options.overwrite
 @options.downscale
 @options.holdout
@@ -54,6 +54,7 @@ def evaluate(
     for photographs whose exposure changes; "masked" counts what the set's masks leave, or where its alpha is over 0.
     """
     from raymarch import runtime
+    from raymarch.data.known_views import known_of
     from raymarch.evaluation import held_out
     from raymarch.io.image_sets.load import load_views
     from raymarch.io.volumes.volume_file import load
@@ -64,6 +65,8 @@ def evaluate(
     views = load_views(data, split, background=behind, follow_links=follow_links, for_fit=False, **reading)
     runtime.start(arch)
     pictures = _Pictures(views, data, images, errors, sheet, overwrite)
+    if fitted := known_of(views, volume.provenance.get("views")):
+        say.note(f"note: {len(fitted)} of {len(views)} views were fitted, so their scores say nothing of new ones")
 
     from raymarch.cli.progress import CountProgress
 
@@ -84,8 +87,6 @@ def evaluate(
     click.echo(f"{'mean':{width}}  {_scores(result)}  {result.seconds_per_image:.2f} s an image")
     if result.masked_by:
         say.note(f"masked: inside {result.masked_by}")
-    if result.lpips_missing:
-        say.note(f"no LPIPS: {result.lpips_missing}")
 
 
 def _scores(of: ViewScore | Evaluation) -> str:
@@ -107,7 +108,11 @@ class _Pictures:
     def __init__(
         self, views: Views, data: str, images: str | None, errors: str | None, sheet: str | None, overwrite: bool
     ):
+        from raymarch.errors import RaymarchError
         from raymarch.io.images.write import folder_for, require_pictures
+
+        if images is not None and errors is not None and Path(images).resolve() == Path(errors).resolve():
+            raise RaymarchError(f"{errors}: is the folder of --images too, want two; choose another")
 
         def folder(path: str | None) -> Path | None:
             return None if path is None else folder_for(path, views.names, outside=data, overwrite=overwrite)
@@ -125,11 +130,11 @@ class _Pictures:
         from raymarch.io.images.write import write_comparison, write_png
         from raymarch.plot.error_sheets import error_picture
 
-        file = f"{self.views.names[i]}.png"
+        file, truth, mask = f"{self.views.names[i]}.png", self.views.rgb(i), self.views.mask(i)
         if self.images is not None:
-            write_comparison(self.images / file, image, self.views.rgb(i), overwrite=self.overwrite)
+            write_comparison(self.images / file, image, truth, mask=mask, overwrite=self.overwrite)
         if self.errors is not None:
-            write_png(self.errors / file, error_picture(image, self.views.rgb(i)), self.overwrite)
+            write_png(self.errors / file, error_picture(image, truth, mask=mask), self.overwrite)
         if self.sheet is not None and i in self.of_sheet:
             self.kept.append((i, image))
 
@@ -144,7 +149,8 @@ class _Pictures:
         from raymarch.plot.error_sheets import error_sheet
 
         which = [i for i, _ in self.kept]
-        truths, names = [self.views.rgb(i) for i in which], [self.views.names[i] for i in which]
-        canvas = FigureCanvasAgg(error_sheet([image for _, image in self.kept], truths, names))
+        truths, masks = [self.views.rgb(i) for i in which], [self.views.mask(i) for i in which]
+        names = [self.views.names[i] for i in which]
+        canvas = FigureCanvasAgg(error_sheet([image for _, image in self.kept], truths, names, masks=masks))
         canvas.draw()
         write_png(self.sheet, np.array(canvas.buffer_rgba())[..., :3], self.overwrite)

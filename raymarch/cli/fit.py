@@ -6,6 +6,7 @@ import ast
 import contextlib
 import warnings
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -106,15 +107,13 @@ def fit(
     changes = {**{name: value for name, value in asked.items() if value is not None}, **_settings(pairs)}
     settings = settings_of(preset or "default", **changes)
     if not dry_run:
-        if out is None:
-            raise click.UsageError("Missing option '--out'; or take --dry-run, which writes nothing.")
-        require_target(out, overwrite)
+        _require_out(out, data, overwrite)
     behind, smaller = None if learned else background, 1.0 if downscale is None else downscale
     views = load_views(data, split, background=behind, follow_links=follow_links, downscale=smaller, holdout=holdout)
     if preset is None:
         settings = settings_of(_preset_of(views, box), **changes)
     running = runtime.start(arch)
-    say.note(f"{len(views)} views of {views.size_in_words()} from {data}, on {running.arch}")
+    say.note(f"{views.count_in_words()} from {data}, on {running.arch}")
 
     if dry_run or out is None:
         say.note(f"measuring {forecast.PROBE} steps")
@@ -136,6 +135,17 @@ def fit(
     return 1 if kept.why or result.ended.startswith(NOT_FINITE) else 0
 
 
+def _require_out(out: str | None, data: str, overwrite: bool) -> None:
+    """Write check before anything is read: a volume can go there, and it is not the image set."""
+    from raymarch.io.files.ours import require_other
+    from raymarch.io.volumes.volume_file import require_target
+
+    if out is None:
+        raise click.UsageError("Missing option '--out'; or take --dry-run, which writes nothing.")
+    require_other(out, data)
+    require_target(out, overwrite)
+
+
 def _preset_of(views: Views, box: list[list[float]] | None) -> str:
     """Name of the preset to take where none is asked for; said on stderr where it is not the default."""
     from raymarch.fitting.presets import preset_of_views
@@ -152,7 +162,8 @@ def _require_steps(result: Fit, out: str) -> None:
 
     if not result.history:
         cure = ", give it more time" if "time" in result.ended else ""
-        raise RaymarchError(f"nothing was fitted: {result.ended}; {out} is untouched{cure}")
+        left = f"{out} is untouched" if Path(out).exists() else "nothing was written"
+        raise RaymarchError(f"nothing was fitted: {result.ended}; {left}{cure}")
 
 
 def _say_moved(refinement: Refinement) -> None:
@@ -166,6 +177,7 @@ def _say_moved(refinement: Refinement) -> None:
 
 def _report(result: Fit, kept: Kept, views: Views, as_json: bool) -> None:
     """What came of it: notes to stderr, the result to stdout."""
+    from raymarch.data.samples import samples_in_words
     from raymarch.diagnosis.diagnose_fit import of_volume
 
     lower, upper = result.box.tolist()
@@ -191,6 +203,6 @@ def _report(result: Fit, kept: Kept, views: Views, as_json: bool) -> None:
             }
         )
     else:
-        size = " x ".join(str(n) for n in result.volume.shape)
+        size = samples_in_words(result.volume.shape, result.volume.boxes)
         quality = f"{last.psnr:.2f} dB on its rays, {result.seconds:.0f} s"
         say.result(f"{kept.path}: {size} samples, SH degree {result.volume.degree}, {quality}")

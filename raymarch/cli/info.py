@@ -17,6 +17,7 @@ MOST, FIRST = 12, 3  # entries of a list up to which all are shown, and how many
 @options.as_json
 def info(file: str, clock: bool, as_json: bool) -> None:
     """Shape, box, activations, size and history of the volume FILE, and what rendering it takes."""
+    from raymarch.data.samples import samples_in_words
     from raymarch.device.memory import memory_of_rendering
     from raymarch.io.volumes.volume_file import describe, load
 
@@ -32,6 +33,8 @@ def info(file: str, clock: bool, as_json: bool) -> None:
     provenance = record.pop("provenance")
     if isinstance(provenance.get("rays_psnr"), float):
         provenance["rays_psnr"] = f"{provenance['rays_psnr']:.2f} dB {RAYS}"
+    if record["boxes"] > 1:
+        record["shape"] = samples_in_words(record["shape"], record["boxes"])
     for name in ("bytes_on_disk", "bytes_in_memory", "bytes_to_render"):
         record[name] = f"{record[name]:,}"
     for name, value in [*record.items(), *provenance.items()]:

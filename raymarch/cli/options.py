@@ -89,12 +89,14 @@ def print_json(record: dict) -> None:
 
 def print_forecast(forecast: Forecast, as_json: bool) -> None:
     """Forecast of a fit in words: a line each for its grid, its memory and its time."""
+    from raymarch.data.samples import samples_in_words
+
     if as_json:
         print_json(forecast.record())
         return
     memory = forecast.memory
     parts = ", ".join(f"{name} {size / 1e9:.2f}" for name, size in memory.parts.items())
-    click.echo(f"grid    {' x '.join(str(n) for n in memory.shape)} samples, SH degree {memory.sh_degree}")
+    click.echo(f"grid    {samples_in_words(memory.shape, forecast.boxes)} samples, SH degree {memory.sh_degree}")
     click.echo(
         f"memory  {memory.total / 1e9:.2f} GB at its peak ({parts}); {forecast.free_bytes / 1e9:.1f} GB are free"
     )

@@ -45,7 +45,9 @@ class FitProgress:
             self._live.stop()
 
     def __call__(self, report: Report) -> None:
-        size = "x".join(str(n) for n in report.shape)
+        from raymarch.data.samples import samples_in_words
+
+        size = samples_in_words(report.shape, report.boxes, "x")
         text = (
             f"step {report.step}  loss {report.loss:.1e}  {report.psnr:.2f} dB (rays)  "
             f"{report.rays_per_second / 1e3:.0f} krays/s  {size}  {report.seconds_left:.0f} s left"

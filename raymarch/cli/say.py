@@ -10,6 +10,8 @@ import sys
 
 import click
 
+from raymarch.errors import escaped
+
 LONGEST = 800  # characters of a line
 
 
@@ -23,7 +25,7 @@ def shown(text: object) -> str:
     text = str(text)
     if len(text) > LONGEST:  # a name of thousands of characters, which nobody reads
         text = f"{text[: LONGEST // 2]} ... {text[-LONGEST // 2 :]}"
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return escaped(text)
 
 
 def result(text: str) -> None:

@@ -57,8 +57,14 @@ def _masks(value: Iterable[object] | None) -> Masks:
             continue
         if not isinstance(one, np.ndarray) or one.ndim != 2 or one.dtype != np.bool_:
             raise Wrong(f"has {shown(one)}")
-        masks.append(None if one.all() else one)
-    return tuple(masks) if any(mask is not None for mask in masks) else None
+        masks.append(one)
+    return tuple(masks)
+
+
+def that_matter(masks: Masks) -> Masks:
+    """Masks as they are, None for one that takes nothing out, and for all where none does."""
+    several = tuple(None if mask is None or mask.all() else mask for mask in masks or ())
+    return several if any(mask is not None for mask in several) else None
 
 
 IMAGES = Check("uint8 (view, height, width, 3 or 4)", _images, "scale 0..1 to 0..255 first")

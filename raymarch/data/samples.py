@@ -76,6 +76,17 @@ def require_boxes(density: np.ndarray, boxes: object) -> int:
     return count
 
 
+def samples_in_words(shape: Sequence[int], boxes: int = 1, times: str = " x ") -> str:
+    """Count of samples in words; those of nested boxes lie one behind the other in x, but look like none so long.
+
+    Example:
+        >>> samples_in_words((864, 144, 144), 6), samples_in_words((864, 144, 144))
+        ('6 boxes of 144 x 144 x 144', '864 x 144 x 144')
+    """
+    size = times.join(str(n) for n in (shape[0] // boxes, *shape[1:]))
+    return f"{boxes} boxes of {size}" if boxes > 1 else size
+
+
 def require_channels(density: np.ndarray, features: np.ndarray) -> None:
     """Shape check: RaymarchError unless features are as many as densities, of harmonics up to degree 3."""
     channels = [3 * (d + 1) ** 2 for d in range(MAX_DEGREE + 1)]

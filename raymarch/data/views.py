@@ -9,7 +9,7 @@ import numpy as np
 
 from raymarch.arguments.arrays import Colour, Numbers, array, colour
 from raymarch.arguments.checks import WORLD, Check, Wrong, instance_of, number, optional, shown, text, whole
-from raymarch.data.image_arrays import IMAGES, MASKS, Images, Masks
+from raymarch.data.image_arrays import IMAGES, MASKS, Images, Masks, that_matter
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.pose import BOX
@@ -99,9 +99,10 @@ class Views:
             raise RaymarchError("no views; want at least one camera with its image")
         for camera, name, image, mask in zip(cameras, names, images, masks or (None,) * len(cameras), strict=True):
             _require_one_size(camera, name, image, mask)
+        points = SPARSE_POINTS("points", self.points)
         values = {
             "cameras": cameras, "images": images, "names": names, "background": require_colour(self.background),
-            "source": text("source", self.source), "masks": masks, "points": SPARSE_POINTS("points", self.points),
+            "source": text("source", self.source), "masks": that_matter(masks), "points": points,
             "box": optional(BOX)("box", self.box), "downscale": DOWNSCALE("downscale", self.downscale),
             "holdout": optional(HOLDOUT)("holdout", self.holdout),
         }  # fmt: skip
@@ -156,6 +157,10 @@ class Views:
     def pixels(self) -> int:
         """Count of the pixels of all images."""
         return sum(width * height for width, height in self.sizes)
+
+    def count_in_words(self) -> str:
+        """Count and sizes of the images in words, such as 3 views of 8 x 6."""
+        return f"{len(self)} view{'s' if len(self) > 1 else ''} of {self.size_in_words()}"
 
     def size_in_words(self) -> str:
         """Sizes of the images in words, from the smallest to the largest.

@@ -20,7 +20,7 @@ def _pair(image: Numbers, truth: Numbers) -> tuple[np.ndarray, np.ndarray]:
     return np.clip(image, 0, 1), truth
 
 
-def _inside(mask: Numbers, image: np.ndarray) -> np.ndarray:
+def inside_mask(mask: Numbers, image: np.ndarray) -> np.ndarray:
     """Mask of an image, with a pixel in it; else RaymarchError."""
     try:
         inside = np.asarray(mask)
@@ -46,7 +46,7 @@ def psnr(image: Numbers, truth: Numbers, mask: Numbers | None = None) -> float:
     """
     image, truth = _pair(image, truth)
     square = (image - truth) ** 2
-    error = float(np.mean(square if mask is None else square[_inside(mask, image)]))
+    error = float(np.mean(square if mask is None else square[inside_mask(mask, image)]))
     return float("inf") if error == 0 else -10 * float(np.log10(error))
 
 
@@ -65,7 +65,7 @@ def psnr_halves(image: Numbers, truth: Numbers, mask: Numbers | None = None) -> 
     image, truth = _pair(image, truth)
     if image.ndim != 3 or image.shape[2] != 3:
         raise RaymarchError(f"image has shape {image.shape}, want (height, width, 3)")
-    counts = np.ones(image.shape[:2], bool) if mask is None else _inside(mask, image)
+    counts = np.ones(image.shape[:2], bool) if mask is None else inside_mask(mask, image)
     half = image.shape[1] // 2
     left, right = counts[:, :half], counts[:, half:]
     if min(left.sum(), right.sum()) < FEW:
@@ -100,7 +100,7 @@ def ssim(image: Numbers, truth: Numbers, mask: Numbers | None = None) -> float:
 
     mean, centres = blur, None
     if mask is not None:
-        inside = _inside(mask, image)
+        inside = inside_mask(mask, image)
         centres = inside[5:-5, 5:-5]
         if not centres.any():
             raise RaymarchError("mask has no pixel 5 or more from the image's edges, want one for SSIM; take psnr")

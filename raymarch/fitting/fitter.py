@@ -164,7 +164,7 @@ class Fitter(Closing):
         progress, seconds = self.progress, self.seconds
         psnr, left = -10 * math.log10(max(error, 1e-12)), self.schedule.seconds_left(progress, seconds, self._ready)
         where = self.grid.shape, self.occupied, seconds, progress
-        report = Report(self.steps_done, loss, psnr, rays_per_second, *where, seconds_left=left)
+        report = Report(self.steps_done, loss, psnr, rays_per_second, *where, left, self.settings.nested)
         self.history.append(report)
         return report
 

@@ -42,17 +42,19 @@ class Forecast:
         free_bytes: what this machine had left.
         seconds: from the first step on, or of an image; None if it was not asked for. Good to a third.
         steps: of the fit, as many as there is time for; None for a rendering.
+        boxes: nested boxes of the grid, as of `Volume`.
     """
 
     memory: Memory
     free_bytes: int
     seconds: float | None = None
     steps: int | None = None
+    boxes: int = 1
 
     def record(self) -> dict:
         """Forecast as plain numbers, for printing."""
         m = self.memory
-        size = {"shape": list(m.shape), "sh_degree": m.sh_degree, "slots": m.slots}
+        size = {"shape": list(m.shape), "sh_degree": m.sh_degree, "slots": m.slots, "boxes": self.boxes}
         told = {"bytes": m.total, "parts": dict(m.parts), "free_bytes": self.free_bytes, "seconds": self.seconds}
         return {**size, **told, "steps": self.steps}
 
@@ -83,9 +85,9 @@ def forecast(
         plan = plan_fit(views, settings, box, store)
     free = memory.available_bytes()
     if not clock:
-        return Forecast(plan.memory, free, None, settings.steps)
+        return Forecast(plan.memory, free, None, settings.steps, plan.settings.nested)
     seconds, steps = _measured(plan)
-    return Forecast(plan.memory, free, seconds, steps)
+    return Forecast(plan.memory, free, seconds, steps, plan.settings.nested)
 
 
 def _measured(plan: Plan) -> tuple[float, int]:
@@ -139,4 +141,4 @@ def forecast_rendering(volume: Volume, width: int = 800, height: int = 800) -> F
         began = time.perf_counter()
         renderer.render(camera, depth=False)
         seconds = time.perf_counter() - began
-    return Forecast(needed, memory.available_bytes(), seconds * width * height / SIDE**2)
+    return Forecast(needed, memory.available_bytes(), seconds * width * height / SIDE**2, None, volume.boxes)

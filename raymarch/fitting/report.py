@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from raymarch.arguments.declared import checked
+from raymarch.data.known_views import record_of
 from raymarch.data.views import VIEWS, Views
 from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
@@ -45,7 +46,7 @@ def require_finite(loss: float, nonfinite_step: int, steps: int) -> None:
 
 @dataclass(frozen=True)
 class Report:
-    """Fit report: loss and PSNR on the rays of the last step, occupancy, and the time left."""
+    """Fit report: loss and PSNR on the rays of the last step, occupancy, time left, nested boxes."""
 
     step: int
     loss: float
@@ -56,6 +57,7 @@ class Report:
     seconds: float
     progress: float
     seconds_left: float
+    boxes: int = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,4 +96,4 @@ def provenance(settings: FitSettings, views: Views, told: Mapping[str, Any]) -> 
         how = {name: value for name, value in how.items() if name not in of_objective()}
         how["objective"] = settings.objective.record()
     source = {"source": views.source, "count": len(views), "downscale": views.downscale, "holdout": views.holdout}
-    return {"settings": how, "views": source, **told, "versions": versions()}
+    return {"settings": how, "views": source | record_of(views), **told, "versions": versions()}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from raymarch.arguments.arrays import Numbers, array, numeric, vector
-from raymarch.arguments.checks import WORLD, Wrong, instance_of, number, shown, whole
+from raymarch.arguments.checks import WORLD, Check, Wrong, instance_of, number, shown, whole
 from raymarch.arguments.declared import checked
 from raymarch.errors import RaymarchError
 from raymarch.geometry.lens import LENS, PLAIN, Lens, project, require_invertible, unproject
@@ -18,8 +18,19 @@ MOST_A_SIDE = 1 << 20  # pixels
 SIDE = whole(1, MOST_A_SIDE, cure="an image has pixels, and not so many")
 MOST_PIXELS = 2**31 - 1  # that can be counted on the device
 FOV = replace(number(0, np.pi, above=True, below=True), wanted="a field of view between 0 and pi [rad]")
+
 ELEVATION = number(-89, 89, unit="degree")
 MOTION = array(4, 4, low=-WORLD, high=WORLD)
+
+
+def _points(value: object) -> np.ndarray:
+    points = numeric(value)
+    if points.shape[-1:] != (3,):
+        raise Wrong(f"has shape {points.shape}")
+    return points
+
+
+POINTS = Check("(point, 3) numbers", _points)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +131,8 @@ class Camera:
         direction = local @ self.world_from_camera[:3, :3].T
         return Rays(np.broadcast_to(self.position, direction.shape), direction)
 
-    def project(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    @checked(points=POINTS)
+    def project(self, points: Numbers) -> tuple[np.ndarray, np.ndarray]:
         """Projection of points (point, 3) of the world: (point, 2) [pixel], and depths (point,) [world unit].
 
         What lies behind the camera has a depth under 0. Of a fisheye depth is the distance, under 0 beyond the angle

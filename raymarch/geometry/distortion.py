@@ -69,7 +69,8 @@ def distorted(kind: int, k: np.ndarray, reach: float, a: np.ndarray) -> np.ndarr
         [[0.0, 0.625]]
     """
     inside = np.minimum(1.0, reach / np.maximum(np.linalg.norm(a, axis=-1, keepdims=True), 1e-300))
-    return _value(kind, k, a * inside) / inside
+    with np.errstate(invalid="ignore"):  # of one that folds at its centre
+        return _value(kind, k, a * inside) / inside
 
 
 def slopes(kind: int, k: np.ndarray, reach: float, a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -144,7 +145,7 @@ def fold(kind: int, numbers: tuple[float, ...]) -> float:
     def turned(at: np.ndarray) -> np.ndarray:  # (n,) radii -> (n, ways)
         with np.errstate(all="ignore"):
             xx, xy, yy = _slopes(kind, k, at[:, None, None] * ways)
-            return ~(xx * yy - xy * xy > 0)
+            return ~((xx * yy - xy * xy > 0) & (xx + yy > 0))
 
     wrong = np.flatnonzero(turned(radii).any(1))
     if not len(wrong):

@@ -163,6 +163,8 @@ class Lens:
     @cached_property
     def edge(self) -> float:
         """Radius of the plane [focal length] that `reach` is seen at."""
+        if not self.reach:
+            return 0.0
         a = np.array([[self.reach, 0.0], [0.0, self.reach], [-self.reach, 0.0], [0.0, -self.reach]])
         return float(np.linalg.norm(distorted(self.kind, self.numbers, self.reach, a), axis=1).min())
 

@@ -269,6 +269,7 @@ MISTAKES = {
     "evaluate volume.h5 few --background purple --images new": "background is 'purple'",
     "evaluate volume.h5 few --images nowhere/new": "create its parent",
     "evaluate volume.h5 few --images text.h5": "text.h5",
+    "evaluate volume.h5 few --images new --errors folder/../new": "is the folder of --images too",
     "render missing.h5 --orbit 3 --out new": "missing.h5",
     "render volume.h5 --views missing --out new": "no such folder",
     "render volume.h5 --orbit 3 --elevation 95 --out new": "elevation is 95",

@@ -144,6 +144,8 @@ FOLDED = [
     (("full_opencv", (0, 0, 0, 0, 0, 2, 0, 0)), "it folds over at"),
     (("fisheye", (-0.5, 0, 0, 0)), "it folds over at"),
     (("fov", (2.5,)), "it folds over at"),
+    (("opencv", (0, 0, 0, 1e5, 0)), "it folds over at 0;"),
+    (("simple_radial", (-1e6,)), "it folds over at 0;"),
 ]
 
 

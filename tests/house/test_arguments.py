@@ -90,6 +90,8 @@ ROWS = {
         (lambda: rm.Camera(np.eye(4) * 1j, (5, 5), (1, 1), 2, 2), "world_from_camera is a complex128 array (4, 4)"),
         (lambda: rm.Camera(np.diag([1e30, 1, 1, 1]), (5, 5), (1, 1), 2, 2), "world_from_camera is 1e+30 at (0, 0)"),
         (lambda: rm.Camera(np.eye(4), 5, (1, 1), 2, 2), "focal is 5"),
+        (lambda: CAMERA.project(np.zeros((3, 2))), "points have shape (3, 2), want (point, 3) numbers"),
+        (lambda: CAMERA.project("here"), "points are 'here'"),
         (lambda: rm.Camera(np.eye(4), (5, 5, 5), (1, 1), 2, 2), "focal is (5, 5, 5)"),
         (lambda: rm.Camera(np.eye(4), (5, 1e300), (1, 1), 2, 2), "focal is (5, 1e+300)"),
         (lambda: rm.Camera(np.eye(4), ("5", "5"), (1, 1), 2, 2), "focal is ('5', '5')"),

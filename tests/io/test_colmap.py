@@ -375,6 +375,18 @@ def test_a_model_without_images_is_told_so_in_a_line(tmp_path):
     refused(lambda: load(folder), said)
 
 
+@pytest.mark.parametrize("name", ["r\n0.png", "\x1b[31mr.png", "r\u2028.png", "/r\n.png", "../../r\n.png"])
+def test_a_name_with_newlines_or_escapes_is_told_in_one_line(tmp_path, name):
+    images = IMAGES.replace(b"r_0.png", name.encode())
+    folder = write_binary(tmp_path / "set", images=images)
+    if not name.startswith(("/", "..")):
+        for image in (folder / "images").iterdir():
+            image.unlink()
+    with pytest.raises(rm.RaymarchError) as caught:
+        load(folder)
+    assert str(caught.value).isprintable()
+
+
 def test_images_that_are_missing_are_left_out_before_any_is_held_out(tmp_path, caplog):
     folder = write_colmap(tmp_path / "set")
     (folder / "images" / "r_0.png").unlink()

@@ -195,7 +195,8 @@ def test_a_split_that_is_not_there_is_told(written):
 def test_a_volume_is_no_set_and_a_set_no_volume(written, tmp_path):
     rm.save(rm.Volume.from_array(np.ones((4, 5, 6))), tmp_path / "v.h5")
     refused(lambda: rm.load_views(tmp_path / "v.h5"), "looks like a volume, which is no image set")
-    refused(lambda: rm.load(written), "is HDF5 but no raymarch-volume file")
+    for read in (rm.load, rm.describe):
+        refused(lambda read=read: read(written), "is an image set of raymarch convert, want a volume of raymarch's; ")
     before = (tmp_path / "v.h5").read_bytes()
     refused(
         lambda: convert(written, tmp_path / "v.h5"), "is no image set of raymarch's and would be lost", "--overwrite"
@@ -205,6 +206,9 @@ def test_a_volume_is_no_set_and_a_set_no_volume(written, tmp_path):
     convert(written, tmp_path / "v.h5", overwrite=True)
     convert(written, tmp_path / "v.h5")  # an older set may be replaced
     convert(written, written)
+    convert(written, tmp_path / "again.h5")
+    sources = hdf5_reading.sources_of
+    assert sources(tmp_path / "again.h5") == sources(written)
     assert len(rm.load_views(written)) == 9
 
 
@@ -353,6 +357,18 @@ def run(capsys, *arguments):
     with pytest.raises(SystemExit) as ended:
         cli.main([str(one) for one in arguments])
     return ended.value.code, *capsys.readouterr()
+
+
+@pytest.mark.parametrize("name", ["a.h5", "b.h5"])
+def test_a_volume_does_not_take_the_place_of_the_set_that_it_is_fitted_to(name, written, tmp_path, capsys):
+    (tmp_path / "folder").mkdir()
+    target = written if name == "a.h5" else tmp_path / "folder" / name
+    if target != written:
+        target.hardlink_to(written)
+    before, steps = written.read_bytes(), ["--steps", "1", "--resolution", "8"]
+    code, out, err = run(capsys, "fit", written, "--out", target, "--overwrite", *steps)
+    assert (code, out) == (1, "") and "is what is read, and would be lost; choose another name" in err
+    assert written.read_bytes() == before
 
 
 def test_the_command_line_converts(tmp_path, capsys):

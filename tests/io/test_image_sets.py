@@ -52,6 +52,13 @@ def test_the_background_is_the_caller_s(tmp_path):
     assert load_views(write_set(tmp_path / "set"), background="0.5,0,1").background == (0.5, 0, 1)
 
 
+def test_views_for_validation_stand_in_for_those_to_test(tmp_path, caplog):
+    folder = write_set(tmp_path / "set")
+    (folder / "transforms_val.json").write_bytes((folder / "transforms_train.json").read_bytes())
+    assert load_views(folder, "test").source == str(folder / "transforms_val.json")
+    assert "there is no transforms_test.json, taking transforms_val.json" in caplog.text
+
+
 def test_pixels_win_over_the_angle(tmp_path):
     numbers = {"fl_x": 9, "fl_y": 10.5, "cx": 3, "cy": 2.5, "w": 8, "h": 6, "k1": 0, "camera_model": "OPENCV"}
     camera = load_views(write_set(tmp_path / "set", camera_angle_x=None, **numbers)).cameras[0]
@@ -192,7 +199,7 @@ def test_a_folder_that_is_none_is_refused(tmp_path):
     folder = write_set(tmp_path / "set")
     refused(folder / "transforms_train.json", "is a file, want the folder")
     (folder / "transforms_val.json").write_text("{}")
-    refused(folder, "no transforms_test.json, it has the splits train, val", split="test")
+    refused(folder, "no transforms_dev.json, it has the splits train, val", split="dev")
     refused(folder, "it has the splits train, val", split="../set/train")
     (tmp_path / "one").mkdir()
     (tmp_path / "one" / "transforms.json").write_text("{}")

@@ -136,6 +136,14 @@ def test_a_lens_of_instant_ngp_s_that_is_not_read_is_refused_by_name(key, name, 
     refused(lambda: load(write_transforms(tmp_path / "set", **{key: 1})), f"the lens {name} is not read")
 
 
+@pytest.mark.parametrize("key", ["is_fisheye", "from_na", "from_mitsuba", "white_transparent"])
+@pytest.mark.parametrize("value", ["false", "true", 2, []])
+def test_a_flag_is_true_or_false_and_no_text(tmp_path, key, value):
+    refused(lambda: load(write_transforms(tmp_path / "set", **{key: value})), f"{key} is ", "want true or false; ")
+    for none in (0, False, None):
+        assert load(write_transforms(tmp_path / f"a {none}", **{key: none})).cameras[0].lens.plain
+
+
 # Poses.
 
 
@@ -270,6 +278,13 @@ def test_splits_that_are_listed_count(tmp_path, caplog):
     for wrong, said in (("r_1.png", "is 'r_1.png', want a list"), (["images/x.png"], "no frame has a file of test_f")):
         edited(folder, lambda document, wrong=wrong: document.update(test_filenames=wrong))
         refused(lambda: load(folder, "test"), said)
+
+
+@pytest.mark.parametrize("keys", [["train"], ["train", "test"]])
+def test_lists_of_no_files_are_told(tmp_path, keys):
+    folder = write_transforms(tmp_path / "set", **{f"{name}_filenames": [] for name in keys})
+    said = " and ".join(f"{name}_filenames" for name in keys) + " list no files, want one or more; "
+    refused(lambda: load(folder, "train"), said)
 
 
 def test_files_of_splits_are_nerf_synthetic_s(tmp_path):

@@ -208,6 +208,14 @@ def test_masks_that_mask_all_leave_nothing_to_fit(caplog):
         require_contents(replace(views, masks=[MASK & False] * 2))
 
 
+@pytest.mark.parametrize("masks", [[MASK | True], [None], [MASK | True] * 3])
+def test_masks_are_as_many_as_views_whatever_they_take_out(masks):
+    with pytest.raises(rm.RaymarchError, match="masks of 2 views"):
+        rm.Views([camera(8, 6)] * 2, np.stack([random_image(3), random_image(3)]), masks=masks)
+    with pytest.raises(rm.RaymarchError, match="mask is 6 x 8 but its image 8 x 6"):
+        rm.Views([camera(8, 6)], random_image(3)[None], masks=[MASK.T | True])
+
+
 @pytest.mark.parametrize(
     ("split", "holdout", "want"),
     [
@@ -226,11 +234,21 @@ def test_frames_are_held_out_in_the_order_of_their_names(tmp_path, caplog):
     assert "one view in 2 is held out for test, 2 of 4 (--holdout K, 0 for none)" in caplog.text
 
 
+def test_frames_of_one_image_are_in_one_split(tmp_path, caplog):
+    names = ["a", "b", "b", "./b", "c", "d"]
+    frames = [Frame(Path(f"set/{name}.png"), camera) for name in names]
+    for holdout in (1, 2, 3, 4):
+        out = {frame.file.stem for frame in held_out(frames, "test", holdout, tmp_path)}
+        left = set() if holdout == 1 else {frame.file.stem for frame in held_out(frames, "train", holdout, tmp_path)}
+        assert not out & left and out | left == {"a", "b", "c", "d"}
+    assert "2 frames list an image that another one lists" in caplog.text
+
+
 @pytest.mark.parametrize(
     ("count", "split", "holdout", "said"),
     [
         (10, "dev", 8, "there is no split 'dev', it has train, test and all"),
-        (1, "train", 8, "of 1 views one in 8 is held out, which leaves none for the split train"),
+        (1, "train", 8, "of 1 view one in 8 is held out, .* take the holdout 0, --holdout 0, or"),
         (5, "train", 1, "which leaves none for the split train"),
         (5, "test", 0, "none of 5 views is held out, which leaves none for the split test"),
     ],

@@ -283,6 +283,8 @@ HARMFUL = {
     "newer": (lambda f: f.attrs.modify("format_version", NEWER), f"{NEWER}, this raymarch reads {VERSION}; update"),
     "version 0": (lambda f: f.attrs.modify("format_version", 0), "format_version 0"),
     "text version": (lambda f: f.attrs.create("format_version", np.bytes_(b"x")), "format_version b'x'"),
+    "nested by its version": (lambda f: f.attrs.modify("format_version", 2), "density lacks the attribute boxes"),
+    "nested by its boxes": (lambda f: f["density"].attrs.create("boxes", 2), "density has the attribute boxes"),
     "other format": (lambda f: f.attrs.create("format", "nexus"), "no raymarch-volume file"),
     "no format": (lambda f: f.attrs.__delitem__("format"), "no raymarch-volume file"),
     "degree": (lambda f: f["features"].attrs.modify("degree", 1), "degree of features is 1, want 0"),

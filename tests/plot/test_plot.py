@@ -13,6 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from raymarch import plot
 from raymarch.data.views import Views
@@ -87,12 +88,39 @@ def test_an_error_sheet_has_a_row_a_view_on_one_scale():
     for row, image, truth in zip(rows, shown, truths, strict=True):
         assert row[0].get_ylabel().endswith(f"\n{psnr(image, truth):.2f} dB")
         assert row[2].images[0].get_clim() == (0, 0.25)
-    np.testing.assert_array_equal(rows[0][0].images[0].get_array(), truths[0])
-    np.testing.assert_array_equal(rows[1][1].images[0].get_array(), shown[1])
+    np.testing.assert_array_equal(rows[0][1].images[0].get_array(), truths[0])
+    np.testing.assert_array_equal(rows[1][0].images[0].get_array(), shown[1])
     np.testing.assert_allclose(rows[0][2].images[0].get_array(), 0.1 * truths[0].mean(-1))
     assert rows[2][0].images[0].get_array().shape == (300, 10, 3)
     assert rows[2][2].images[0].get_array().mean() == pytest.approx(0.1 * truths[2].mean())
     assert not plt.get_fignums()
+
+
+def test_what_a_mask_takes_out_is_grey_and_no_part_of_a_sheets_score():
+    truth, mask = RNG.uniform(0, 0.9, (8, 12, 3)), np.ones((8, 12), bool)
+    mask[:, :4] = False
+    image = np.where(mask[..., None], truth + 0.1, 1 - truth)
+    assert {tuple(pixel) for pixel in plot.error_picture(image, truth, mask=mask)[:, :4].reshape(-1, 3)} == {(127,) * 3}
+    figure = plot.error_sheet([image, image], [truth, truth], masks=[mask, None])
+    assert figure.axes[0].get_ylabel() == "0\n20.00 dB"
+    assert figure.axes[3].get_ylabel() == f"1\n{psnr(image, truth):.2f} dB"
+    np.testing.assert_array_equal(figure.axes[2].images[0].get_array().mask, ~mask)
+    assert (figure.axes[1].images[0].get_array()[:, :4] == 0.5).all()
+
+
+@pytest.mark.parametrize("size", [(8, 12, 3), (12, 8, 3), (8, 8, 3)])
+def test_panels_of_a_sheet_are_as_high_and_as_far_apart_as_their_neighbours(size):
+    count = 8
+    figure = plot.error_sheet([np.zeros(size)] * count, [np.ones(size)] * count, [f"${i}" for i in range(count)])
+    FigureCanvasAgg(figure).draw()
+    places = [ax.get_position() for ax in figure.axes[: 3 * count]]
+    for row in zip(*[iter(places)] * 3, strict=True):
+        np.testing.assert_allclose([(one.y0, one.y1) for one in row], [(row[0].y0, row[0].y1)] * 3)
+        assert row[1].x0 - row[0].x1 == pytest.approx(row[2].x0 - row[1].x1)
+    width, height = figure.get_size_inches()
+    assert height < 2 * width
+    assert figure.bbox.contains(*figure.axes[0].title.get_window_extent().max)
+    assert min(ax.yaxis.label.get_window_extent().x0 for ax in figure.axes[: 3 * count : 3]) >= 0
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,15 @@ def require_ours(paths: Iterable, what: str, is_ours: Callable[[Path], bool], ov
         )
 
 
+def require_other(target: str | os.PathLike[str], source: str | os.PathLike[str]) -> None:
+    """Check of an output: RaymarchError where it is the file that is read, even by another name."""
+    same = False
+    with suppress(OSError, ValueError):
+        same = os.path.samefile(target, source)
+    if same:
+        raise RaymarchError(f"{target}: is what is read, and would be lost; choose another name")
+
+
 def _loss(path: Path, what: str, is_ours: Callable[[Path], bool]) -> str:
     """Why the file may not be replaced, or nothing."""
     try:

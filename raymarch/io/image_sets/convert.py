@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from raymarch.data.views import Views
@@ -50,10 +51,12 @@ def convert(
         raise RaymarchError(f"{str(target) or repr('')}: image sets are written as HDF5; end the name in .h5 or .hdf5")
     require_writable(target)
     require_ours([target], "image set", hdf5_set.detect, overwrite)
+    from raymarch.io.image_sets.hdf5_reading import sources_of
     from raymarch.io.image_sets.hdf5_writing import write_views
 
     def found() -> Iterator[tuple[str, Views]]:
         names, told = splits_of(source)
+        sources = sources_of(Path(source)) if hdf5_set.detect(Path(source)) else {}
         for i, name in enumerate(names):
             try:
                 views = load_views(
@@ -66,7 +69,7 @@ def convert(
                 log.warning("%s: goes without the split %s (%s)", Path(source), name, error)
                 continue
             seen(name, views)
-            yield name, views
+            yield name, replace(views, source=sources.get(name, views.source))
 
     with _said_once():
         return write_views(found(), target)

@@ -142,6 +142,18 @@ def matrix(value: object, where: str) -> np.ndarray:
     return np.array([[number(x, f"{where}, row {i}") for x in row] for i, row in enumerate(value)])
 
 
+def flag(value: object, where: str) -> bool:
+    """Boolean of a file, or 0, 1 or null; a text is none, though Python takes "false" for true; else RaymarchError.
+
+    Example:
+        >>> flag(1, "frame 0: is_fisheye")
+        True
+    """
+    if value is not None and (not isinstance(value, (bool, int, float)) or value not in (0, 1)):
+        raise RaymarchError(f"{where} is {short(value)}, want true or false; export it again")
+    return bool(value)
+
+
 def number(value: object, where: str) -> float:
     """Number of a file as a float; booleans are none, though Python says so; else RaymarchError.
 

@@ -28,6 +28,12 @@ def splits_of(path: Path) -> tuple[str, ...]:
         return tuple(_opened_record(file, path)[1]["splits"])
 
 
+def sources_of(path: Path) -> dict[str, str]:
+    """Where the views of each split of a file came from when it was written."""
+    with opened(path, layout.FORMAT, layout.VERSION, layout.NAMES) as file:
+        return {name: split["source"] for name, split in _opened_record(file, path)[1]["splits"].items()}
+
+
 def views_of(path: Path, split: str, *, for_fit: bool, downscale: float) -> Views:
     """Views of a split, "all" for every view once; RaymarchError as of `hdf5_set.read`."""
     with opened(path, layout.FORMAT, layout.VERSION, layout.NAMES) as file:

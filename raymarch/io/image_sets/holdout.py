@@ -44,16 +44,28 @@ def held_out(items: int | Sequence, split: str, holdout: int, source: Path) -> l
     count = len(several)
     if split == "all" or (holdout == 0 and split == "train"):
         return several
-    out = several[::holdout] if holdout else []
-    chosen = out if split in TEST else [item for i, item in enumerate(several) if i % holdout]
+    first = _first_of_file(several, source)
+    out = [item for i, item in enumerate(several) if first[i] % holdout == 0] if holdout else []
+    chosen = out if split in TEST else [item for i, item in enumerate(several) if first[i] % holdout]
     if not chosen:
-        how = f"of {count} views one in {holdout} is held out" if holdout else f"none of {count} views is held out"
+        views = f"{count} view{'s' if count != 1 else ''}"
+        how = f"of {views} one in {holdout} is held out" if holdout else f"none of {views} is held out"
+        another = "the holdout 0, --holdout 0," if count == 1 else "another holdout, --holdout K,"
         raise RaymarchError(
-            f"{source}: {how}, which leaves none for the split {split}; take another holdout, --holdout K, or the split"
-            " all"
+            f"{source}: {how}, which leaves none for the split {split}; take {another} or the split all"
         )
     logging.getLogger("raymarch").warning(
         "%s: has no splits of its own, so one view in %d is held out for test, %d of %d (--holdout K, 0 for none)",
         source, holdout, len(out), count,
     )  # fmt: skip
     return chosen
+
+
+def _first_of_file(items: Sequence, source: Path) -> list[int]:
+    """Index of the first frame of each one's image: a view that is held out shall not be fitted under another name."""
+    known: dict[Path, int] = {}
+    first = [known.setdefault(item.file.resolve(), i) if isinstance(item, Frame) else i for i, item in enumerate(items)]
+    if again := sum(i != j for i, j in enumerate(first)):
+        message = "%s: %d frames list an image that another one lists, and are held out if the first of these is"
+        logging.getLogger("raymarch").warning(message, source, again)
+    return first

@@ -13,7 +13,7 @@ from raymarch.errors import RaymarchError, short
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import Lens
 from raymarch.io.image_sets.camera_models import UNDISTORT, brown, simplest
-from raymarch.io.image_sets.frames import matrix, number
+from raymarch.io.image_sets.frames import flag, matrix, number
 from raymarch.io.image_sets.plausible import require_plausible
 from raymarch.io.image_sets.turned import QUARTERS, turned_upright
 from raymarch.io.images.header import header
@@ -152,7 +152,7 @@ def _pose(settings: Mapping[str, Any], where: str) -> np.ndarray:
         left, _, right = np.linalg.svd(pose[:3, :3])
         pose[:3, :3] = left @ right
     for key, axes in AXES.items():
-        if settings.get(key):
+        if flag(settings.get(key), f"{where}: {key}"):
             pose[:3, :3] *= axes
     return pose
 
@@ -161,7 +161,7 @@ def _lens(settings: ChainMap[str, Any], where: str) -> Lens:
     for name in UNREAD:
         if settings.get(name):
             raise RaymarchError(f"{where}: the lens {name.removesuffix('_p0')} is not read; {UNDISTORT}")
-    fisheye = bool(settings.get("is_fisheye"))
+    fisheye = flag(settings.get("is_fisheye"), f"{where}: is_fisheye")
     model = settings.get("camera_model", FISHEYE if fisheye else PERSPECTIVE[-1])
     if model not in (*PERSPECTIVE, FISHEYE):
         wanted = ", ".join([*PERSPECTIVE, FISHEYE])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections import ChainMap
 from functools import partial
@@ -15,6 +16,8 @@ from raymarch.io.image_sets.frame_lists import lists_frames, read_frames
 from raymarch.io.image_sets.frames import Frame, views_of_frames
 from raymarch.io.image_sets.intrinsics import camera_by_keys
 from raymarch.io.image_sets.reader import Reader
+
+log = logging.getLogger("raymarch")
 
 FILES = "transforms_*.json"
 
@@ -64,6 +67,9 @@ def splits(folder: Path) -> list[str]:
 def _transforms_path(folder: Path, split: str) -> Path:
     if split in (there := splits(folder)):
         return folder / f"transforms_{split}.json"
+    if split == "test" and "val" in there:
+        log.warning("%s: there is no transforms_test.json, taking transforms_val.json", folder)
+        return folder / "transforms_val.json"
     have = f"it has the splits {', '.join(there)}"
     raise RaymarchError(f"{folder}: there is no transforms_{split}.json, {have}; choose or add one")
 

@@ -17,7 +17,7 @@ from raymarch.errors import RaymarchError, named, short
 from raymarch.io.files.limits import require_folder
 from raymarch.io.image_sets.frame_file import frame_file, present
 from raymarch.io.image_sets.frame_lists import lists_frames, read_frames
-from raymarch.io.image_sets.frames import Frame, number, views_of_frames
+from raymarch.io.image_sets.frames import Frame, flag, number, views_of_frames
 from raymarch.io.image_sets.given_alpha import alpha_file, transparent_where, with_alpha_files
 from raymarch.io.image_sets.holdout import held_out
 from raymarch.io.image_sets.intrinsics import camera_by_keys
@@ -82,7 +82,9 @@ def read(
     views = views_of_frames(frames, folder, path, for_fit=for_fit, downscale=downscale, **hints)
     files = [frame.file for frame in frames]
     views = with_alpha_files(views, files, [alpha_file(file, root, follow_links) for file in files])
-    return transparent_where(views, [value for key, value in TRANSPARENT.items() if document.get(key)])
+    return transparent_where(
+        views, [value for key, value in TRANSPARENT.items() if flag(document.get(key), f"{path}: {key}")]
+    )
 
 
 def _chosen(
@@ -128,6 +130,9 @@ def _of_split(frames: Sequence[Frame], listed: Mapping[str, set[Path]], split: s
     if split == "all":
         return list(frames)
     taken = split if listed.get(split) else STAND_IN.get(split, split)
+    if not any(listed.values()):
+        keys = " and ".join(f"{name}_filenames" for name in listed)
+        raise RaymarchError(f"{path}: {keys} list no files, want one or more; fill them, or take them out")
     if not listed.get(taken):
         have = ", ".join(name for name in listed if listed[name])
         raise RaymarchError(f"{path}: has no {split}_filenames, it has the splits {have}; choose or add one")

@@ -22,6 +22,7 @@ from raymarch.io.images.header import SUFFIXES
 
 MARK = "Software", "raymarch"
 LONGEST_NAME = 200  # bytes of a picture's name without its endings
+GREY = 0.5  # of what a mask takes out
 VISIBLE = 1 + 0.5 / 255  # display values from which clipping shows
 
 PICTURE = checks.Check("numbers (height, width, 1, 3 or 4), floats in 0..1 or uint8", arrays.numeric)
@@ -121,10 +122,26 @@ def write_depth(
     write_png(path, grey, overwrite)
 
 
-def write_comparison(path: str | os.PathLike[str], image: Numbers, truth: Numbers, *, overwrite: bool = False) -> None:
-    """Comparison picture: rendered, true and 4 x their difference side by side, each (height, width, 3) in 0..1."""
+def write_comparison(
+    path: str | os.PathLike[str],
+    image: Numbers,
+    truth: Numbers,
+    *,
+    mask: np.ndarray | None = None,
+    overwrite: bool = False,
+) -> None:
+    """Comparison picture: rendered, true and 4 x their difference side by side, each (height, width, 3) in 0..1.
+
+    What a `mask` (height, width) takes out, where it is False, is grey in the last two.
+    """
     error = np.clip(4 * np.abs(np.clip(image, 0, 1) - truth), 0, 1)
-    write_png(path, np.concatenate([np.clip(image, 0, 1), truth, error], axis=1), overwrite)
+    pictures = [np.clip(image, 0, 1), without(truth, mask), without(error, mask)]
+    write_png(path, np.concatenate(pictures, axis=1), overwrite)
+
+
+def without(picture: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
+    """Picture (height, width, 3), grey where a mask (height, width) is False."""
+    return picture if mask is None else np.where(mask[..., None], picture, GREY)
 
 
 def _require_name(name: str) -> str:

@@ -15,6 +15,7 @@ from raymarch.errors import RaymarchError, one_line
 from raymarch.io.files.limits import require_file, require_file_budget
 
 FILTERS = {h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLETCHER32}
+KINDS = {"raymarch-volume": "a volume of raymarch's", "raymarch-images": "an image set of raymarch convert"}
 LARGEST_RATIO = 1000
 MOST_ATTRIBUTES = 64
 LARGEST_ATTRIBUTE = 4096
@@ -78,7 +79,12 @@ def declared_bytes(dataset: h5py.Dataset) -> int:
 
 def _require_kind(file: h5py.File, path: Path, kind: str, version: int) -> None:
     # Read by itself first: the attributes of other programs' files are theirs to choose.
-    if file.attrs.get("format") not in (kind, kind.encode()):
+    said = file.attrs.get("format")
+    if (other := KINDS.get(said.decode("utf-8", "replace") if isinstance(said, bytes) else said)) and KINDS[
+        kind
+    ] != other:
+        raise RaymarchError(f"{path}: is {other}, want {KINDS[kind]}; check the path")
+    if said not in (kind, kind.encode()):
         raise RaymarchError(f"{path}: is HDF5 but no {kind} file (attribute format); save one with raymarch")
     found = attributes(file).get("format_version", np.array(0))
     if found.shape != () or found.dtype.kind not in "iu" or found < 1:

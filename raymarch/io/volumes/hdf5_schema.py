@@ -133,6 +133,10 @@ def checked_notes(file: h5py.File, path: str | os.PathLike[str]) -> Notes:
         if value.shape != () or expected not in (None, value.tolist()):
             words = "one value" if expected is None else repr(expected)
             raise RaymarchError(f"{path}: attribute {name} of {owner} is {value.tolist()!r}, want {words}; {CURE}")
+    version, nested = int(notes["/", "format_version"]), ("density", "boxes") in notes
+    if nested != (version == VERSION):
+        has = "has" if nested else "lacks"
+        raise RaymarchError(f"{path}: density {has} the attribute boxes in a file of version {version}; {CURE}")
     return notes
 
 
