@@ -149,7 +149,7 @@ def test_a_dry_run_says_what_it_would_take_and_writes_nothing(root, tmp_path):
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
     told = json.loads(run.stdout)
-    assert set(told) == {"shape", "sh_degree", "slots", "bytes", "parts", "free_bytes", "seconds", "steps"}
+    assert set(told) == {"shape", "sh_degree", "slots", "bytes", "parts", "free_bytes", "seconds", "steps", "boxes"}
     assert told["bytes"] == sum(told["parts"].values())
     assert told["steps"] == 600
     assert list(tmp_path.iterdir()) == []
