@@ -31,6 +31,8 @@ def move_of(residual: np.ndarray, slopes: np.ndarray) -> np.ndarray:
         whole[np.ix_(where, where)] += H[v]
         right[where] -= g[v]
     diagonal = np.diag(whole)
+    if not diagonal.any():  # exposures alone are sought, or nothing is in sight
+        return np.zeros_like(right)
     whole += np.diag(DAMPING * diagonal + 1e-9 * diagonal.max())
     return np.linalg.solve(whole, right)
 

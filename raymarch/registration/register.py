@@ -233,7 +233,8 @@ class _Level:
         parts = dict(zip(self.parameters, np.split(move, ends[:-1]), strict=True))
         if "pose" in parts:
             camera = replace(camera, world_from_camera=camera.world_from_camera @ exp_rigid(parts.pop("pose")))
-        exposure = exposure + parts.pop("exposure", 0.0)
+        if "exposure" in parts:
+            exposure = exposure + parts.pop("exposure")
         for name in {"focal", "principal_point"} & set(parts):
             parts[name] = parts[name] / self.scale
         return intrinsics_moved(camera, **parts) if parts else camera, exposure

@@ -69,7 +69,7 @@ def test_a_scene_is_fitted_in_nested_boxes_and_saved(tmp_path):
     assert volume.boxes == BOXES_OF_A_SCENE == result.settings.boxes
     assert volume.box_shape == (8, 8, 8)
     error = np.abs(render(volume, RING[0]) - views.rgb(0)).mean()
-    assert error < 0.1
+    assert error < 0.12
     save(volume, tmp_path / "scene.h5")
     again = load(tmp_path / "scene.h5")
     assert again.boxes == volume.boxes

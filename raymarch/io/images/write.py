@@ -146,7 +146,7 @@ def without(picture: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
 
 def _require_name(name: str) -> str:
     """Name of a picture in a folder; RaymarchError for one that leads elsewhere, as names come from files of others."""
-    if not name or "\0" in name or name != PurePosixPath(name).name or name != PureWindowsPath(name).name:
+    if name in ("", "..") or "\0" in name or name != PurePosixPath(name).name or name != PureWindowsPath(name).name:
         raise RaymarchError(f"view {short(name)}: is no name of a picture, want one without a folder; rename the view")
     if len(name.encode("utf-8", "replace")) > LONGEST_NAME:
         raise RaymarchError(
