@@ -6,7 +6,7 @@ import struct
 import numpy as np
 import pytest
 from PIL import Image
-from sets import COLMAP_CAMERAS, COLMAP_IMAGES, COLMAP_POINTS, random_image, write_colmap
+from sets import COLMAP_CAMERAS, COLMAP_IMAGES, COLMAP_POINTS, random_image, write_colmap, write_transforms
 from skips import require_extra
 
 import raymarch as rm
@@ -276,6 +276,14 @@ def test_the_folder_of_the_model_stands_for_the_set(tmp_path):
     folder = write_colmap(tmp_path / "set")
     assert len(load(folder / "sparse" / "0")) == 3
     refused(lambda: load(folder / "sparse"), "looks like a folder of image sets", "; want one of the folders in it")
+
+
+def test_another_layout_goes_before_the_model_that_it_was_made_from(tmp_path):
+    folder = write_colmap(tmp_path / "set")
+    write_transforms(tmp_path / "other")
+    (tmp_path / "other" / "transforms.json").rename(folder / "transforms.json")
+    assert load(folder).source.endswith("transforms.json")
+    assert load(folder, reader="COLMAP").source.endswith("images.txt")
 
 
 @pytest.mark.parametrize("name", ["input", "images_2", "images_8", "sparse/0/images"])
