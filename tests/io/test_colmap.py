@@ -351,7 +351,7 @@ def test_names_may_have_spaces_and_folders(tmp_path):
     assert load(folder).names == ("my r 1", "r_0", "r_2")
 
 
-def test_masks_beside_the_images_are_read(tmp_path):
+def test_masks_beside_the_images_are_read(tmp_path, caplog):
     folder = write_colmap(tmp_path / "set")
     mask = np.arange(48).reshape(6, 8) % 5 > 0
     (folder / "masks").mkdir()
@@ -361,6 +361,7 @@ def test_masks_beside_the_images_are_read(tmp_path):
     np.testing.assert_array_equal(views.mask(0), mask)
     np.testing.assert_array_equal(views.mask(2), mask)
     assert views.mask(1) is None
+    assert "2 of 3 images have a mask in " in caplog.text
 
 
 @pytest.mark.skipif("os.name == 'nt'", reason="links need a privilege on Windows")
