@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 from PIL import Image
-from sets import COLMAP_CAMERAS, COLMAP_IMAGES, COLMAP_POINTS, random_image, write_colmap
+from sets import COLMAP_CAMERAS, COLMAP_IMAGES, COLMAP_POINTS, random_image, write_colmap, write_transforms
 from skips import require_extra
 
 import raymarch as rm
@@ -325,6 +325,14 @@ def test_the_folder_of_the_model_stands_for_the_set(tmp_path):
     refused(lambda: load(folder / "sparse"), "looks like a folder of image sets", "; want one of the folders in it")
 
 
+def test_another_layout_goes_before_the_model_that_it_was_made_from(tmp_path):
+    folder = write_colmap(tmp_path / "set")
+    write_transforms(tmp_path / "other")
+    (tmp_path / "other" / "transforms.json").rename(folder / "transforms.json")
+    assert load(folder).source.endswith("transforms.json")
+    assert load(folder, reader="COLMAP").source.endswith("images.txt")
+
+
 @pytest.mark.parametrize("name", ["input", "images_2", "images_8", "sparse/0/images"])
 def test_images_are_found_where_tools_put_them(name, tmp_path):
     folder = write_colmap(tmp_path / "set")
@@ -402,7 +410,7 @@ def test_names_may_have_spaces_and_folders(tmp_path):
     assert load(folder).names == ("my r 1", "r_0", "r_2")
 
 
-def test_masks_beside_the_images_are_read(tmp_path):
+def test_masks_beside_the_images_are_read(tmp_path, caplog):
     folder = write_colmap(tmp_path / "set")
     mask = np.arange(48).reshape(6, 8) % 5 > 0
     (folder / "masks").mkdir()
@@ -412,6 +420,7 @@ def test_masks_beside_the_images_are_read(tmp_path):
     np.testing.assert_array_equal(views.mask(0), mask)
     np.testing.assert_array_equal(views.mask(2), mask)
     assert views.mask(1) is None
+    assert "2 of 3 images have a mask in " in caplog.text
 
 
 @pytest.mark.skipif("os.name == 'nt'", reason="links need a privilege on Windows")

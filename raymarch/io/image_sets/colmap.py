@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from functools import partial
 from pathlib import Path
@@ -26,6 +27,8 @@ from raymarch.io.image_sets.frames import Frame, views_of_frames
 from raymarch.io.image_sets.holdout import held_out
 from raymarch.io.image_sets.intrinsics import sized
 from raymarch.io.image_sets.reader import Reader
+
+log = logging.getLogger("raymarch")
 
 FILES = tuple(f"{where}cameras.{kind}" for place in PLACES for where in place for kind in KINDS)
 
@@ -77,6 +80,8 @@ def read(
             )
         camera = partial(camera_of_image, model.cameras[image.camera], image, f"{where} ({file.stem})", file)
         frames.append(Frame(file, camera, _mask(inside, file, root, follow_links)))
+    if masked := sum(frame.mask is not None for frame in frames):
+        log.warning("%s: %d of %d images have a mask in %s", source, masked, len(frames), inside.parent / "masks")
     there = present([frame.file for frame in frames], source)
     frames = held_out([frames[i] for i in there], split, holdout, source)
     return views_of_frames(

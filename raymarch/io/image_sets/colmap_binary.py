@@ -85,7 +85,7 @@ class Records:
 
     def _require(self, size: int) -> None:
         if size > self.left:
-            raise RaymarchError(f"{self.path}: ends amid {self.at}; was it cut off? copy it again")
+            raise RaymarchError(f"{self.path}: ends amid {self.at}; is it a COLMAP file, and whole? copy it again")
         self.left -= size
 
 

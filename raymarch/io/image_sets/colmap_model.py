@@ -20,7 +20,7 @@ PLACES = [  # where models lie, seen from the set; of the first place that has a
 ]
 KINDS = ("bin", "txt")  # the first is taken where both are there
 MOST_MODELS = 100  # that are looked at
-CURE = "export the model again"
+CURE = "export the COLMAP model again"
 
 
 class ModelCamera(NamedTuple):
