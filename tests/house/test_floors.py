@@ -24,7 +24,7 @@ LISTED = re.search(r"<!-- rooms -->\n```\n(.*?)```", (ROOT / "docs" / "design.md
 ROOMS = [line.split()[0].strip("/").removesuffix(".py").replace("/", ".") for line in reversed(LISTED)]
 ENTRANCES = ("__init__", "__main__")  # they hand on what is public, and see all rooms
 VALUES = ("geometry", "data", "solvers")
-MOST_ROOMS, MOST_IMPORTS = 27, 120
+MOST_ROOMS, MOST_IMPORTS = 24, 120  # of folders, io and kernels one each, whatever rooms they have inside
 
 
 def room_of(name: str) -> str:
@@ -60,7 +60,8 @@ BETWEEN = {(a, b) for a, b in BETWEEN if a != b}
 
 def test_every_room_is_listed_and_every_listed_room_is_there():
     assert {room_of(name) for name in MODULES} == {*ROOMS, *ENTRANCES}
-    assert len(ROOMS) == len(set(ROOMS)) <= MOST_ROOMS
+    assert len(ROOMS) == len(set(ROOMS))
+    assert len({room.split(".")[0] for room in ROOMS}) <= MOST_ROOMS
 
 
 @pytest.mark.parametrize("name", [name for name in MODULES if name not in ENTRANCES])

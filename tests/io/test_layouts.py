@@ -8,7 +8,6 @@ import re
 import time
 import zipfile
 from dataclasses import replace
-from pathlib import Path
 
 import layouts
 import numpy as np
@@ -22,7 +21,6 @@ from raymarch.io.files import strict_npy, strict_xml
 from raymarch.io.image_sets.reader import read_views, reader_of
 from raymarch.io.image_sets.readers import READERS
 
-TEMPLE = Path(__file__).parents[3] / "shared" / "data" / "temple_sparse"
 BROWN = {"k1": 0.05, "k2": -0.02, "k3": 0.01, "p1": 0.003, "p2": -0.002}
 BROWN8 = {**BROWN, "k4": 0.004}
 FISH = {"k1": 0.03, "k2": -0.01, "k3": 0.005, "k4": -0.001}
@@ -270,10 +268,8 @@ def test_masks_that_are_too_few_are_told(tmp_path):
     refused(folder, "has 9 cameras but .*mask 8 masks")
 
 
-def test_the_temple_is_read():
-    if not TEMPLE.is_dir():
-        pytest.skip("the temple's photographs are not there")
-    views = rm.load_views(TEMPLE)
+def test_the_temple_is_read(shared):
+    views = rm.load_views(shared / "data" / "temple_sparse")
     assert len(views) == 14 and views.sizes[0] == (640, 480)
     np.testing.assert_allclose(views.box, [(-0.073568, 0.021728, -0.012445), (0.028855, 0.181892, 0.062736)])
     corners = np.stack(np.meshgrid(*views.box.T, indexing="ij"), -1).reshape(-1, 3)
