@@ -20,7 +20,7 @@ from raymarch.diagnosis.in_short import in_short
 from raymarch.fitting.bounds import find_box, visual_hull
 from raymarch.fitting.budget import grid_of_boxes, require_budget
 from raymarch.fitting.proof import prove
-from raymarch.fitting.scene_box import BOXES_OF_A_SCENE, box_of_scene, is_bounded
+from raymarch.fitting.scene_box import box_of_scene, boxes_of_scene, is_bounded
 from raymarch.fitting.settings import FitSettings
 from raymarch.geometry.pose import affine_of_box
 from raymarch.kernels.field.transfer import clear_moments, fill
@@ -124,7 +124,7 @@ def plan_fit(views: Views, settings: FitSettings, box: Numbers | None, store: Im
     prove(settings.minimised)
     if settings.boxes is None:
         bounded = box is not None or is_bounded(views)
-        settings = replace(settings, **({"boxes": 1, "near": 0.0} if bounded else {"boxes": BOXES_OF_A_SCENE}))
+        settings = replace(settings, **({"boxes": 1, "near": 0.0} if bounded else {"boxes": boxes_of_scene(views)}))
     found = _innermost_box(views, settings, store) if box is None else box
     memory = require_budget(settings, found, (views.pixels, 4 if views.has_alpha else 3))
     placed, shape = grid_of_boxes(found, settings)
