@@ -85,8 +85,18 @@ class Plan:
     @property
     def near(self) -> float:
         """Distance from a camera at which rays of the fit begin [world unit]."""
+        return self.settings.near * self._away
+
+    @property
+    def near_gradient(self) -> float:
+        """Distance from a camera up to which gradients are scaled [world unit]; 0 for none."""
+        return self.settings.near_gradient * self._away
+
+    @property
+    def _away(self) -> float:
+        """Distance of half the cameras from the box's middle [world unit]."""
         eyes = np.array([camera.position for camera in self.views.cameras])
-        return self.settings.near * float(np.median(np.linalg.norm(eyes - self.box.mean(0), axis=1)))
+        return float(np.median(np.linalg.norm(eyes - self.box.mean(0), axis=1)))
 
     def shape_of(self, level: int) -> tuple[int, int, int]:
         """Samples (x, y, z) at a level."""
