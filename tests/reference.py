@@ -246,8 +246,13 @@ def march_gradient(
     min_weight=0.0,
     mode="emission-absorption",
     jitter=None,
+    near=None,
 ):
-    """(d_density, d_features) of sum(image * d_image), by the chain rule from the last sample to the first."""
+    """(d_density, d_features) of sum(image * d_image), by the chain rule from the last sample to the first.
+
+    `near`: (distance of the rays' origins from their cameras, distance from which on gradients are whole), where those
+    of samples are scaled by the square of how far along they are.
+    """
     d_density, d_features = np.zeros(volume.density.shape), np.zeros(volume.features.shape)
     for (origin, direction, own), d in zip(each(rays, jitter), d_image, strict=True):
         kept, _ = samples(volume, origin, direction, step, min_transmittance, min_weight, mode, own)
@@ -255,10 +260,11 @@ def march_gradient(
         d_T = d[3] + np.dot(behind(mode, background), d[:3])  # of the transmittance behind the sample at hand
         for s in reversed(kept):
             d_weight = np.dot(s.colour, d[:3]) if s.seen else 0.0
+            share = 1.0 if near is None else min(((near[0] + s.t) / near[1]) ** 2, 1.0)
             if s.seen:
-                scatter(d_features, s.p, np.outer(Y, s.weight * d[:3] * s.colour_slope).reshape(-1))
+                scatter(d_features, s.p, share * np.outer(Y, s.weight * d[:3] * s.colour_slope).reshape(-1))
             d_tau, d_T = take_gradient(mode, s.T, s.tau, d_weight, d_T)
-            scatter(d_density, s.p, d_tau * s.width * s.slope)
+            scatter(d_density, s.p, share * d_tau * s.width * s.slope)
     return d_density, d_features
 
 

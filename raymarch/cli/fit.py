@@ -67,6 +67,12 @@ def _settings(pairs: tuple[str, ...]) -> dict[str, object]:
 @click.option("--background", help="Colour behind the object: white, black or r,g,b in 0..1; or learned.")
 @options.follow_links
 @click.option("--refine", is_flag=True, help="Move the cameras first, in 2/5 of the time; for poses a little off.")
+@click.option(
+    "--refine-also",
+    type=click.Choice(["focal", "principal_point", "lens"]),
+    multiple=True,
+    help="As --refine, and this of the cameras too, by one change for all views; may be given several times.",
+)
 @click.option("--memory", type=float, help="How much memory it may take [GB]; else what is free.")
 @options.overwrite
 @click.option("--dry-run", is_flag=True, help="Only say how much memory and time it would take; writes nothing.")
@@ -82,8 +88,8 @@ def _settings(pairs: tuple[str, ...]) -> dict[str, object]:
 def fit(
     data: str, out: str | None, preset: str | None, seconds: float | None, steps: int | None, resolution: int | None,
     sh_degree: int | None, seed: int | None, split: str, box: list[list[float]] | None, downscale: float | None,
-    holdout: int | None, background: str | None, follow_links: bool, refine: bool, memory: float | None,
-    overwrite: bool, dry_run: bool, pairs: tuple[str, ...], arch: str, as_json: bool,
+    holdout: int | None, background: str | None, follow_links: bool, refine: bool, refine_also: tuple[str, ...],
+    memory: float | None, overwrite: bool, dry_run: bool, pairs: tuple[str, ...], arch: str, as_json: bool,
 ) -> int:  # fmt: skip
     """Recover a volume from the images in DATA and save it.
 
@@ -127,7 +133,8 @@ def fit(
 
     with asked_to_stop():  # so that what stops the fit does not disturb the saving too
         with FitProgress() as progress:
-            make = partial(fit_refined, refined=_say_moved) if refine else fitter.fit
+            refining = partial(fit_refined, refined=_say_moved, also=refine_also)
+            make = refining if refine or refine_also else fitter.fit
             result = make(views, settings, box=box, show=progress, started=options.STARTED, ready=ready)
         _require_steps(result, out)
         kept = keep(result.volume, out, overwrite)

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from raymarch.cli import say
+
 if TYPE_CHECKING:
+    from raymarch.data.views import Views
     from raymarch.data.volume import Volume
     from raymarch.fitting.forecast import Forecast
 
@@ -54,6 +57,18 @@ def reading_of(volume: Volume, downscale: float | None, holdout: int | None) -> 
         "downscale": known.get("downscale", 1.0) if downscale is None else downscale,
         "holdout": known.get("holdout") if holdout is None else holdout,
     }
+
+
+def as_refined(volume: Volume, views: Views) -> Views:
+    """Views of a fitted volume's set, their lens as the fit's refinement moved that of all cameras, which is said."""
+    from raymarch.registration.intrinsics import views_with_shared
+
+    refined = volume.provenance.get("refined")
+    shared = refined.get("shared") if isinstance(refined, dict) else None
+    moved = views_with_shared(views, shared)
+    if shared and moved is not views:
+        say.note(f"{', '.join(shared)} of the cameras as the fit refined them")
+    return moved
 
 
 class Box(click.ParamType):

@@ -57,6 +57,7 @@ def render(
     if data is not None:
         reading = options.reading_of(volume, downscale, holdout)
         views = load_views(data, split, background=behind, follow_links=follow_links, for_fit=False, **reading)
+        views = options.as_refined(volume, views)
         named = list(zip(views.names, views.cameras, strict=True))
     elif orbit is not None:
         cameras = orbit_of_volume(volume.box, orbit, elevation=elevation, size=size)

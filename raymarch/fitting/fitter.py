@@ -85,6 +85,8 @@ class Fitter(Closing):
             self.tiles = max(plan.settings.rays // self.store.fields.tile**2, 1)
             self.rays = self.tiles * self.store.fields.tile**2
             self.buffer = owners.enter_context(RayBuffer(self.rays))
+            if plan.near_gradient > 0:
+                self.buffer.set_near(plan.near, plan.near_gradient)
             self.photometry = owners.enter_context(Photometry(self.store, plan.views, plan.settings, self.tiles))
             self._refresh(hull_only=True)
             self._owners = owners.pop_all()
@@ -133,7 +135,8 @@ class Fitter(Closing):
         counted = losses.counting(buffer.fields, count) if self.store.masked else count
         opacity = self.objective.opacity_weight if self.views.has_alpha else 0.0
         with ti.ad.Tape(buffer.fields.loss, clear_gradients=False):
-            tape.march(grid, buffer, count, s.step * grid.voxel, s.min_transmittance, s.min_weight, behind)
+            march = grid, buffer, count, s.step * grid.voxel, s.min_transmittance, s.min_weight, behind, None
+            tape.march(*march, self.plan.near_gradient > 0)
             tape.compare(buffer, self.objective.robust, count, behind, opacity, counted)
             if weight := self.objective.distortion_weight:
                 tape.distort(grid, buffer, count, s.step * grid.voxel, s.min_transmittance, self.plan.reach, weight)

@@ -20,7 +20,7 @@ from raymarch.diagnosis.in_short import in_short
 from raymarch.fitting.bounds import find_box, visual_hull
 from raymarch.fitting.budget import grid_of_boxes, require_budget
 from raymarch.fitting.proof import prove
-from raymarch.fitting.scene_box import BOXES_OF_A_SCENE, box_of_scene, is_bounded
+from raymarch.fitting.scene_box import box_of_scene, boxes_of_scene, is_bounded
 from raymarch.fitting.settings import FitSettings
 from raymarch.geometry.pose import affine_of_box
 from raymarch.kernels.field.transfer import clear_moments, fill
@@ -85,8 +85,18 @@ class Plan:
     @property
     def near(self) -> float:
         """Distance from a camera at which rays of the fit begin [world unit]."""
+        return self.settings.near * self._away
+
+    @property
+    def near_gradient(self) -> float:
+        """Distance from a camera up to which gradients are scaled [world unit]; 0 for none."""
+        return self.settings.near_gradient * self._away
+
+    @property
+    def _away(self) -> float:
+        """Distance of half the cameras from the box's middle [world unit]."""
         eyes = np.array([camera.position for camera in self.views.cameras])
-        return self.settings.near * float(np.median(np.linalg.norm(eyes - self.box.mean(0), axis=1)))
+        return float(np.median(np.linalg.norm(eyes - self.box.mean(0), axis=1)))
 
     def shape_of(self, level: int) -> tuple[int, int, int]:
         """Samples (x, y, z) at a level."""
@@ -124,7 +134,7 @@ def plan_fit(views: Views, settings: FitSettings, box: Numbers | None, store: Im
     prove(settings.minimised)
     if settings.boxes is None:
         bounded = box is not None or is_bounded(views)
-        settings = replace(settings, **({"boxes": 1, "near": 0.0} if bounded else {"boxes": BOXES_OF_A_SCENE}))
+        settings = replace(settings, **({"boxes": 1, "near": 0.0} if bounded else {"boxes": boxes_of_scene(views)}))
     found = _innermost_box(views, settings, store) if box is None else box
     memory = require_budget(settings, found, (views.pixels, 4 if views.has_alpha else 3))
     placed, shape = grid_of_boxes(found, settings)

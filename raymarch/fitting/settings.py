@@ -44,6 +44,9 @@ class FitSettings:
             object, all of which lies in the box; None to tell from the views.
         near: near plane: rays begin that part of the cameras' distance from the box's middle before them, so that
             nothing grows where a camera alone would see it.
+        near_gradient: up to that part of the same distance from its camera a sample's gradient is scaled by the square
+            of how far along it is, so that what is near one camera does not grow before the rest (Philip and
+            Deschaintre 2023); 0 for gradients as they are.
         steps: steps in all; None to go by `seconds` alone.
         seconds: time in all, loading and compiling included; None for no limit. The schedule follows whichever of
             the two is nearer its end.
@@ -81,6 +84,7 @@ class FitSettings:
     sh_degree: int = held(whole(0, MAX_DEGREE), 1)
     boxes: int | None = held(optional(BOXES), 1)
     near: float = held(PART, 0.0)
+    near_gradient: float = held(number(0, 1e6), 0.0)
     steps: int | None = held(optional(whole(1, 2**31 - 1)), 2500)
     seconds: float | None = held(optional(number(0, 1e9, above=True)), None)
     rays: int = held(whole(16, 1 << 22), 8192)

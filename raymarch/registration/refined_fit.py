@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from raymarch.data.views import Views
 from raymarch.fitting.fitter import fit
 from raymarch.fitting.report import Fit
 from raymarch.fitting.settings import FitSettings
+from raymarch.registration.intrinsics import change_of_shared
 from raymarch.registration.refine import FIRST, SETTINGS, Refinement, refine
 
 SHARE = 0.4  # of the steps, and of the seconds, for the cameras
@@ -35,15 +36,17 @@ def fit_refined(
     views: Views,
     settings: FitSettings,
     *,
+    also: Sequence[str] = (),
     box: Numbers | None = None,
     started: float | None = None,
     refined: Callable[[Refinement], None] = lambda refinement: None,
     **how: Any,
 ) -> Fit:
-    """Volume fitted to views whose poses are refined first; its provenance has the poses.
+    """Volume fitted to views whose cameras are refined first; its provenance has the poses, and how the lens moved.
 
     Args:
         views, settings, box, started: as of `fit`; `settings.seconds` count for both parts.
+        also: what is moved beside the poses, by one change for all views: "focal", "principal_point", "lens".
         refined: called with the `Refinement` before the fit.
         how: `show` and `ready` of `fit`.
 
@@ -54,17 +57,20 @@ def fit_refined(
         0.31
     """
     started = time.perf_counter() if started is None else started
-    found = refine(views, ("pose",), settings_of_refinement(settings, time.perf_counter() - started), box=box)
+    found = refine(views, ("pose", *also), settings_of_refinement(settings, time.perf_counter() - started), box=box)
     refined(found)
     result = fit(found.views, settings, box=box, started=started, **how)
-    volume = replace(result.volume, provenance={**result.volume.provenance, "refined": _record(found)})
+    volume = replace(result.volume, provenance={**result.volume.provenance, "refined": _record(found, views, also)})
     return replace(result, volume=volume)
 
 
-def _record(found: Refinement) -> dict[str, Any]:
-    """How far the cameras moved, and where they are, in plain numbers: the upper rows of world_from_camera."""
+def _record(found: Refinement, views: Views, also: Sequence[str]) -> dict[str, Any]:
+    """How far the cameras moved, and where they are, in plain numbers: the upper rows of world_from_camera; and of what
+    they share by how much it moved, which holds for views that were not refined too."""
     poses = [
         [name, *np.round(camera.world_from_camera[:3].ravel(), 7).tolist()]
         for name, camera in zip(found.views.names, found.views.cameras, strict=True)
     ]
-    return {"degrees": float(found.degrees.mean()), "share": float(found.share.mean()), "poses": poses}
+    return {"degrees": float(found.degrees.mean()), "share": float(found.share.mean()), "poses": poses} | (
+        {"shared": change_of_shared(views.cameras[0], found.views.cameras[0], also)} if also else {}
+    )
