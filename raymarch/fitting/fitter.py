@@ -39,6 +39,7 @@ from raymarch.rendering.march import MARCH, March
 from raymarch.rendering.renderer import BACKGROUND, render_camera
 
 REPORT_EVERY = 25
+DISTORTED = 4  # one ray in so many is asked for the distortion loss: tiles come in random order
 
 
 class Fitter(Closing):
@@ -135,11 +136,11 @@ class Fitter(Closing):
         counted = losses.counting(buffer.fields, count) if self.store.masked else count
         opacity = self.objective.opacity_weight if self.views.has_alpha else 0.0
         with ti.ad.Tape(buffer.fields.loss, clear_gradients=False):
-            march = grid, buffer, count, s.step * grid.voxel, s.min_transmittance, s.min_weight, behind, None
-            tape.march(*march, self.plan.near_gradient > 0)
+            ends = s.step * grid.voxel, s.min_transmittance
+            tape.march(grid, buffer, count, *ends, s.min_weight, behind, None, self.plan.near_gradient > 0)
             tape.compare(buffer, self.objective.robust, count, behind, opacity, counted)
             if weight := self.objective.distortion_weight:
-                tape.distort(grid, buffer, count, s.step * grid.voxel, s.min_transmittance, self.plan.reach, weight)
+                tape.distort(grid, buffer, max(count // DISTORTED, 1), *ends, self.plan.reach, weight)
             for each in self.objective.regularisers:
                 tape.regularise(grid, buffer, each, s.seed, self.steps_done, s.regularised_fraction)
         self.photometry.look(buffer, self.steps_done)

@@ -20,7 +20,7 @@ from raymarch.diagnosis.in_short import in_short
 from raymarch.fitting.bounds import find_box, visual_hull
 from raymarch.fitting.budget import grid_of_boxes, require_budget
 from raymarch.fitting.proof import prove
-from raymarch.fitting.scene_box import box_of_scene, boxes_of_scene, is_bounded
+from raymarch.fitting.scene_box import box_of_scene, boxes_of_scene, is_bounded, with_points
 from raymarch.fitting.settings import FitSettings
 from raymarch.geometry.pose import affine_of_box
 from raymarch.kernels.field.transfer import clear_moments, fill
@@ -132,9 +132,11 @@ def plan_fit(views: Views, settings: FitSettings, box: Numbers | None, store: Im
     for finding in in_short(views):
         log.warning("%s; %s", finding.message, finding.cure)
     prove(settings.minimised)
-    if settings.boxes is None:
-        bounded = box is not None or is_bounded(views)
-        settings = replace(settings, **({"boxes": 1, "near": 0.0} if bounded else {"boxes": boxes_of_scene(views)}))
+    if settings.boxes is None and (box is not None or is_bounded(views)):
+        settings = replace(settings, boxes=1, near=0.0)
+    elif settings.boxes != 1 and box is None:
+        views = with_points(views)
+        settings = replace(settings, boxes=settings.boxes or boxes_of_scene(views))
     found = _innermost_box(views, settings, store) if box is None else box
     memory = require_budget(settings, found, (views.pixels, 4 if views.has_alpha else 3))
     placed, shape = grid_of_boxes(found, settings)

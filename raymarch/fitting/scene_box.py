@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from raymarch.data.contents import border_colour
 from raymarch.data.focus import focus, require_near
 from raymarch.data.views import Views
+from raymarch.diagnosis.extent import matched_points
 from raymarch.errors import RaymarchError
 
 BOXES_OF_A_SCENE = 6  # where no points tell: the outermost is 32 times as large as the innermost
 FEWEST, MOST = 2, 8  # boxes where points tell
 ENOUGH = 50  # points that tell
 HELD = 0.99  # of the points, by the outermost box; a wild one in a hundred does not count
+ROOM = 1.25  # times as far as those it goes: a wall has few points in its corners
 MIDDLE = 0.5  # of the points, by the innermost box, where the cameras' axes meet nowhere
 ONE_WAY = 0.5  # length of the mean of the axes, from which on depth along it means something
 NEAR = 0.5  # of the distance of half the cameras from what they look at: half a side of the box
@@ -29,6 +33,14 @@ def is_bounded(views: Views) -> bool:
         lower, upper = views.box
         return not any((lower < camera.position).all() and (camera.position < upper).all() for camera in views.cameras)
     return border_colour(views) is not None
+
+
+def with_points(views: Views) -> Views:
+    """Views that have points of the scene: the set's own, or else those that some of its images agree on."""
+    if _points(views) is not None:
+        return views
+    found = matched_points(views)
+    return replace(views, points=found) if len(found) >= ENOUGH else views
 
 
 def box_of_scene(views: Views) -> np.ndarray:
@@ -70,7 +82,7 @@ def boxes_of_scene(views: Views) -> int:
     if (points := _points(views)) is None:
         return BOXES_OF_A_SCENE
     lower, upper = box_of_scene(views)
-    times = 2 * _reach(points, (lower + upper) / 2, HELD) / float((upper - lower).max())
+    times = 2 * ROOM * _reach(points, (lower + upper) / 2, HELD) / float((upper - lower).max())
     return int(np.clip(1 + np.ceil(np.log2(max(times, 1.0))), FEWEST, MOST))
 
 

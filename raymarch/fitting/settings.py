@@ -62,7 +62,7 @@ class FitSettings:
             (in display values 0..1).
         opacity_weight: of the squared error of the opacity, where the images have alpha.
         distortion_weight: of the distortion loss, which draws what a ray meets together (Barron et al. 2022); it takes
-            about a third of a step more.
+            less than a tenth of a step more, for it is estimated by a quarter of the rays.
         tv_density, tv_colour, sparsity: weights of the regularisers, per voxel of the level.
         regularised_fraction: of the blocks, looked at by the regularisers in one iteration.
         exposure: whether gain and offset of each view's channels are fitted along, for photographs whose exposure or
