@@ -25,6 +25,7 @@ from raymarch.data.samples import (
     require_three_axes,
 )
 from raymarch.errors import RaymarchError
+from raymarch.geometry.ndc import frustum_corners, require_ndc, require_within_ndc
 from raymarch.geometry.pose import BOX, corners_of, larger_box, require_nested, voxel_of
 
 MISSING = "features and world_from_index are missing; of plain densities rm.Volume.from_array(density) makes one"
@@ -42,6 +43,9 @@ class Volume:
         activation: how the raw numbers become sigma [1/world unit] and colour.
         background: colour (3,) in 0..1 behind the volume unless a renderer is told otherwise.
         provenance: what is known of its making; plain numbers, texts, lists and mappings.
+        ndc_from_world: projective (4, 4) of a volume in normalised device coordinates, as `ndc_of_frustum` makes it:
+            `world_from_index` then takes an index to NDC, where z is -1 at the near plane and 1 at infinity, and sigma
+            counts per unit of length there. None for any other.
         boxes: nested boxes of an unbounded scene, each twice as large as the last about one centre: their samples lie
             one behind the other along x, the innermost first, which `world_from_index` and `box` are of. A raw density
             means as much opacity over a voxel in each, so sigma counts per 2^n world units in the n-th shell.
@@ -64,6 +68,7 @@ class Volume:
     background: tuple[float, float, float] = (1.0, 1.0, 1.0)
     provenance: Mapping = field(default_factory=dict)
     boxes: int = 1
+    ndc_from_world: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         if self.features is None or self.world_from_index is None:
@@ -73,13 +78,14 @@ class Volume:
         boxes = require_boxes(density, self.boxes)
         require_channels(density, features)
         affine = require_nested(self.world_from_index, (density.shape[0] // boxes, *density.shape[1:]), boxes)
+        ndc = None if self.ndc_from_world is None else _require_ndc(self.ndc_from_world, affine, density.shape, boxes)
         activation, provenance = ACTIVATION("activation", self.activation), MAPPING("provenance", self.provenance)
         require_thin(density, affine, activation.sigma)
         background = arrays.colour("background", self.background)
         for array in (density := density.view(), features := features.view(), affine):
             array.setflags(write=False)
         kept = {"density": density, "features": features, "world_from_index": affine, "background": background}
-        for name, value in (kept | {"provenance": provenance, "boxes": boxes}).items():
+        for name, value in (kept | {"provenance": provenance, "boxes": boxes, "ndc_from_world": ndc}).items():
             object.__setattr__(self, name, value)
 
     @classmethod
@@ -122,6 +128,7 @@ class Volume:
         lower, upper = (" ".join(f"{x:.3g}" for x in corner) for corner in self.box)
         size = " x ".join(map(str, self.box_shape)) + " samples"
         size += f" in each of {self.boxes} nested boxes" if self.boxes > 1 else ""
+        size += " in NDC" if self.ndc_from_world is not None else ""
         return f"Volume({size}, SH degree {self.degree}, box {lower} to {upper})"
 
     @property
@@ -157,8 +164,9 @@ class Volume:
 
     @property
     def corners(self) -> np.ndarray:
-        """Corners (8, 3) of the box in the world."""
-        return corners_of(self.world_from_index, self.box_shape)
+        """Corners (8, 3) of the box in the world; of NDC, which end at infinity, up to four times the near plane."""
+        corners = corners_of(self.world_from_index, self.box_shape)
+        return corners if self.ndc_from_world is None else frustum_corners(self.ndc_from_world, corners)
 
     @property
     def box(self) -> np.ndarray:
@@ -167,7 +175,7 @@ class Volume:
 
     @property
     def voxel(self) -> float:
-        """Voxel size: the shortest edge [world unit]."""
+        """Voxel size: the shortest edge [world unit, or unit of NDC]."""
         return voxel_of(self.world_from_index)
 
     def sigma(self) -> np.ndarray:
@@ -180,7 +188,19 @@ class Volume:
 
         Harmonics are not rotated: at degree 1 and more only a translation leaves what is seen unchanged.
         """
+        if self.ndc_from_world is not None:
+            return replace(self, ndc_from_world=self.ndc_from_world @ np.linalg.inv(world_from_world))
         return replace(self, world_from_index=world_from_world @ self.world_from_index)
+
+
+def _require_ndc(ndc_from_world: Numbers, affine: np.ndarray, shape: tuple[int, ...], boxes: int) -> np.ndarray:
+    """`ndc_from_world` of a volume, once its samples lie between near plane and infinity; else RaymarchError."""
+    if boxes > 1:
+        raise RaymarchError(f"boxes are {boxes} beside ndc_from_world, which reaches infinity by itself; leave one out")
+    require_within_ndc(corners_of(affine, shape))
+    ndc = require_ndc(ndc_from_world)
+    ndc.setflags(write=False)
+    return ndc
 
 
 VOLUME = checks.instance_of(Volume, "a Volume")

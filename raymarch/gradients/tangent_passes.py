@@ -34,9 +34,7 @@ class TangentPasses(Holder):
     def shifted_grid(self, direction: Parameters, h: float) -> Grid:
         """Grid like the first, with density and colour moved by h times a direction, for finite differences."""
         if self._shifted is None:
-            self._shifted = self._owners.enter_context(
-                Grid(self.volume.shape, self.volume.degree, boxes=self.volume.boxes)
-            )
+            self._shifted = self._owners.enter_context(Grid.of_volume(self.volume))
             self._shifted.upload(self.volume)
         fields = self._loaded([direction]).fields
         shift_grid(self._shifted.fields, self.grid.fields, fields, *self._shifted.shape, h)

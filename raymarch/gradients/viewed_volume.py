@@ -57,12 +57,11 @@ class ViewedVolume(Holder):
             volume.voxel,
             volume.world_from_index,
             pixels,
+            volume.ndc_from_world,
         )
         count = len(self.rays)
         with ExitStack() as owners:
-            self.grid = owners.enter_context(
-                Grid(volume.shape, volume.degree, slots=2, block=self.block, boxes=volume.boxes)
-            )
+            self.grid = owners.enter_context(Grid.of_volume(volume, slots=2, block=self.block))
             self.load()
             self.buffer = owners.enter_context(RayBuffer(count))
             self._passes = owners.enter_context(TangentPasses(volume, self.grid, self.buffer, columns))

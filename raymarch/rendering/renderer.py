@@ -69,7 +69,7 @@ class Renderer(Holder):
         self.background = volume.background
         self.settings = settings
         with ExitStack() as owners:
-            self.grid = owners.enter_context(Grid(volume.shape, volume.degree, boxes=volume.boxes))
+            self.grid = owners.enter_context(Grid.of_volume(volume))
             self.grid.upload(volume)
             skip_invisible(self.grid, volume, settings.rule)
             self.buffer = owners.enter_context(RayBuffer(settings.batch))
