@@ -25,7 +25,7 @@ from raymarch.data.samples import (
     require_three_axes,
 )
 from raymarch.errors import RaymarchError
-from raymarch.geometry.ndc import frustum_corners, require_ndc, require_within_ndc
+from raymarch.geometry.ndc import corners_in_world, require_ndc
 from raymarch.geometry.pose import BOX, corners_of, larger_box, require_nested, voxel_of
 
 MISSING = "features and world_from_index are missing; of plain densities rm.Volume.from_array(density) makes one"
@@ -43,9 +43,9 @@ class Volume:
         activation: how the raw numbers become sigma [1/world unit] and colour.
         background: colour (3,) in 0..1 behind the volume unless a renderer is told otherwise.
         provenance: what is known of its making; plain numbers, texts, lists and mappings.
-        ndc_from_world: projective (4, 4) of a volume in normalised device coordinates, as `ndc_of_frustum` makes it:
-            `world_from_index` then takes an index to NDC, where z is -1 at the near plane and 1 at infinity, and sigma
-            counts per unit of length there. None for any other.
+        ndc_from_world: projective (4, 4) of a volume in normalised device coordinates (NDC), by `ndc_of_frustum`, or
+            None. `world_from_index` then leads there, z is -1 at the near plane and 1 at infinity, and sigma counts per
+            unit of length there.
         boxes: nested boxes of an unbounded scene, each twice as large as the last about one centre: their samples lie
             one behind the other along x, the innermost first, which `world_from_index` and `box` are of. A raw density
             means as much opacity over a voxel in each, so sigma counts per 2^n world units in the n-th shell.
@@ -77,12 +77,11 @@ class Volume:
         require_three_axes(density)
         boxes = require_boxes(density, self.boxes)
         require_channels(density, features)
-        affine = require_nested(self.world_from_index, (density.shape[0] // boxes, *density.shape[1:]), boxes)
-        ndc = None if self.ndc_from_world is None else _require_ndc(self.ndc_from_world, affine, density.shape, boxes)
+        affine, ndc = _placed(self, density.shape, boxes)
         activation, provenance = ACTIVATION("activation", self.activation), MAPPING("provenance", self.provenance)
         require_thin(density, affine, activation.sigma)
         background = arrays.colour("background", self.background)
-        for array in (density := density.view(), features := features.view(), affine):
+        for array in (density := density.view(), features := features.view()):
             array.setflags(write=False)
         kept = {"density": density, "features": features, "world_from_index": affine, "background": background}
         for name, value in (kept | {"provenance": provenance, "boxes": boxes, "ndc_from_world": ndc}).items():
@@ -125,11 +124,7 @@ class Volume:
         return cls(*plain.of_array(density, colour, box, spacing), background)  # type: ignore[arg-type]  # it reads it
 
     def __repr__(self) -> str:
-        lower, upper = (" ".join(f"{x:.3g}" for x in corner) for corner in self.box)
-        size = " x ".join(map(str, self.box_shape)) + " samples"
-        size += f" in each of {self.boxes} nested boxes" if self.boxes > 1 else ""
-        size += " in NDC" if self.ndc_from_world is not None else ""
-        return f"Volume({size}, SH degree {self.degree}, box {lower} to {upper})"
+        return f"Volume({_in_words(self)})"
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -165,8 +160,7 @@ class Volume:
     @property
     def corners(self) -> np.ndarray:
         """Corners (8, 3) of the box in the world; of NDC, which end at infinity, up to four times the near plane."""
-        corners = corners_of(self.world_from_index, self.box_shape)
-        return corners if self.ndc_from_world is None else frustum_corners(self.ndc_from_world, corners)
+        return corners_in_world(self.world_from_index, self.box_shape, self.ndc_from_world)
 
     @property
     def box(self) -> np.ndarray:
@@ -193,14 +187,25 @@ class Volume:
         return replace(self, world_from_index=world_from_world @ self.world_from_index)
 
 
-def _require_ndc(ndc_from_world: Numbers, affine: np.ndarray, shape: tuple[int, ...], boxes: int) -> np.ndarray:
-    """`ndc_from_world` of a volume, once its samples lie between near plane and infinity; else RaymarchError."""
-    if boxes > 1:
-        raise RaymarchError(f"boxes are {boxes} beside ndc_from_world, which reaches infinity by itself; leave one out")
-    require_within_ndc(corners_of(affine, shape))
-    ndc = require_ndc(ndc_from_world)
-    ndc.setflags(write=False)
-    return ndc
+def _placed(volume: Volume, shape: tuple[int, ...], boxes: int) -> tuple[np.ndarray, np.ndarray | None]:
+    """`world_from_index` and `ndc_from_world`, read and not to be written; RaymarchError for what places no samples."""
+    affine, ndc = require_nested(volume.world_from_index, (shape[0] // boxes, *shape[1:]), boxes), None
+    if volume.ndc_from_world is not None:
+        if boxes > 1:
+            raise RaymarchError(f"boxes are {boxes} beside ndc_from_world, which has no end by itself; leave one out")
+        ndc = require_ndc(volume.ndc_from_world, corners_of(affine, shape))
+        ndc.setflags(write=False)
+    affine.setflags(write=False)
+    return affine, ndc
+
+
+def _in_words(volume: Volume) -> str:
+    """Size, degree and place of a volume."""
+    lower, upper = (" ".join(f"{x:.3g}" for x in corner) for corner in volume.box)
+    size = " x ".join(map(str, volume.box_shape)) + " samples"
+    size += f" in each of {volume.boxes} nested boxes" if volume.boxes > 1 else ""
+    size += " in NDC" if volume.ndc_from_world is not None else ""
+    return f"{size}, SH degree {volume.degree}, box {lower} to {upper}"
 
 
 VOLUME = checks.instance_of(Volume, "a Volume")

@@ -78,12 +78,6 @@ class Grid(Owner[Fields]):
         self.activation, self.world_from_index = Activation(), np.eye(4)
         self.set_level(shape, np.eye(4))
 
-    @classmethod
-    def of_volume(cls, volume: Volume, *, slots: int = 0, block: int | None = None) -> Grid:
-        """Grid with room for a volume, which is not uploaded yet."""
-        lies = {"boxes": volume.boxes, "ndc_from_world": volume.ndc_from_world}
-        return cls(volume.shape, volume.degree, slots=slots, block=block, **lies)
-
     @property
     def variant(self) -> Variant:
         """Kernel variant of a march over this grid that is not told another mode."""
@@ -179,6 +173,12 @@ class Grid(Owner[Fields]):
         density, features = self.download()
         transfer.empty_unoccupied(self.fields, density, self.activation.empty)
         return density, features
+
+
+def grid_for(volume: Volume, *, slots: int = 0, block: int | None = None) -> Grid:
+    """Grid with room for a volume, which is not uploaded yet."""
+    boxes, ndc = volume.boxes, volume.ndc_from_world
+    return Grid(volume.shape, volume.degree, slots=slots, block=block, boxes=boxes, ndc_from_world=ndc)
 
 
 def _read(grid: Grid, kernel: Callable[..., None]) -> tuple[np.ndarray, np.ndarray]:

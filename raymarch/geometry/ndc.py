@@ -8,35 +8,52 @@ where w may be 0, begins there: still before the box, so that it enters that by 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from raymarch.arguments.arrays import Numbers, array
-from raymarch.arguments.checks import WORLD
+from raymarch.arguments.checks import WORLD, Check, number
+from raymarch.arguments.declared import checked
 from raymarch.errors import RaymarchError
+from raymarch.geometry.pose import corners_of, require_rigid
 from raymarch.geometry.rays import Rays
 
+POSE = Check("a rigid pose (4, 4)", require_rigid)
+NEAR = number(0, WORLD, above=True, unit="world unit")
+FOCAL = number(0, WORLD, above=True)
 MATRIX = array(4, 4, low=-WORLD, high=WORLD, cure="scale the world")
 ROUGH = 1e-9
 PARALLEL = 1e-12
-FARTHEST = 0.5  # z' up to which a frustum's place is told in the world: four times the near plane
+FARTHEST = 4.0  # times the depth of its first samples up to which a box's place is told in the world
 BEGIN = np.array([0.0, 0.0, 1.0, 3.0])  # of P x, z + 3 w is over 0 from half the near plane on, where z' is -3
 BEYOND = (0.0, 0.0, -3.0), (0.0, 0.0, -1.0)  # a ray that meets no frustum: from before the near plane, and on from it
 
 
-def ndc_of_frustum(world_from_camera: np.ndarray, near: float, focal: float = 1.0) -> np.ndarray:
-    """`ndc_from_world` (4, 4) of a camera by its pose and near plane [world unit]: x' = focal x / depth, y' likewise.
+@checked(world_from_camera=POSE, near=NEAR, focal=FOCAL)
+def ndc_of_frustum(world_from_camera: Numbers, near: float, focal: float = 1.0) -> np.ndarray:
+    """`Volume.ndc_from_world` (4, 4) of a camera's frustum: the place (x, y, -depth) before it is at (focal x / depth,
+    focal y / depth, 1 - 2 near / depth) in NDC.
+
+    Args:
+        world_from_camera: (4, 4) rigid pose.
+        near: depth of the near plane [world unit], positive.
+        focal: of the lens, in units of NDC; positive.
+
+    Raises RaymarchError for a pose that is not rigid, and a near plane or focal that is not positive.
 
     Example:
-        >>> P = ndc_of_frustum(np.eye(4), near=2.0)
-        >>> (P @ [3, 0, -6, 1] / 6).round(3).tolist()
+        >>> ndc_from_world = ndc_of_frustum(np.eye(4), near=2.0)
+        >>> (ndc_from_world @ [3, 0, -6, 1] / 6).round(3).tolist()
         [0.5, 0.0, 0.333, 1.0]
     """
     own = np.array([[focal, 0, 0, 0], [0, focal, 0, 0], [0, 0, -1, -2 * near], [0, 0, -1, 0]], float)
     return own @ np.linalg.inv(world_from_camera)
 
 
-def require_ndc(ndc_from_world: Numbers) -> np.ndarray:
-    """`ndc_from_world` as (4, 4) f64, w counted in world units; else RaymarchError for a matrix that is of no NDC."""
+def require_ndc(ndc_from_world: Numbers, corners: np.ndarray) -> np.ndarray:
+    """`ndc_from_world` as (4, 4) f64, w counted in world units; RaymarchError for a matrix that is of no NDC, and
+    corners (corner, 3) of a box there that are nearer than the near plane or beyond infinity."""
     P = MATRIX("ndc_from_world", ndc_from_world)
     unit = float(np.linalg.norm(P[3, :3]))
     if not unit > 0 or not np.allclose(P[2, :3], P[3, :3], rtol=0, atol=ROUGH * unit) or not P[2, 3] < P[3, 3]:
@@ -46,18 +63,15 @@ def require_ndc(ndc_from_world: Numbers) -> np.ndarray:
         )
     if not abs(np.linalg.det(P)) > 0:
         raise RaymarchError(f"ndc_from_world {P.tolist()} is not invertible; take rm.ndc_of_frustum")
-    P = P / unit
-    P[2, :3] = P[3, :3]
-    return P
-
-
-def require_within_ndc(corners: np.ndarray) -> None:
-    """Range check of a box's corners (corner, 3) in NDC: RaymarchError where one is nearer than near, beyond infinity."""
     low, high = float(corners[:, 2].min()), float(corners[:, 2].max())
     if low < -1 - ROUGH or high > 1 + ROUGH:
         raise RaymarchError(
-            f"world_from_index puts samples at z from {low:g} to {high:g} in NDC, want -1 (near plane) to 1 (infinity)"
+            f"world_from_index puts samples at z from {low:g} to {high:g} in NDC, want -1 (near plane) to 1 (infinity);"
+            " place them between"
         )
+    P = P / unit
+    P[2, :3] = P[3, :3]
+    return P
 
 
 def near_of(ndc_from_world: np.ndarray) -> float:
@@ -72,9 +86,16 @@ def world_of_ndc(ndc_from_world: np.ndarray, points: np.ndarray) -> np.ndarray:
         return whole[:, :3] / whole[:, 3:]
 
 
-def frustum_corners(ndc_from_world: np.ndarray, corners: np.ndarray) -> np.ndarray:
-    """Corners (corner, 3) in the world of a box in NDC, cut at four times the near plane."""
-    return world_of_ndc(ndc_from_world, np.minimum(corners, (np.inf, np.inf, FARTHEST)))
+def corners_in_world(
+    world_from_index: np.ndarray, shape: Sequence[int], ndc_from_world: np.ndarray | None
+) -> np.ndarray:
+    """Corners (8, 3) in the world of a box of `shape` samples; of one in NDC, cut where it is four times as far off as
+    where it begins."""
+    corners = corners_of(world_from_index, shape)
+    if ndc_from_world is None:
+        return corners
+    far = 1 - (1 - corners[:, 2].min()) / FARTHEST
+    return world_of_ndc(ndc_from_world, np.minimum(corners, (np.inf, np.inf, far)))
 
 
 def rays_in_ndc(ndc_from_world: np.ndarray, rays: Rays) -> Rays:

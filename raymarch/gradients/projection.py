@@ -100,7 +100,7 @@ class Projection:
         )
 
     def _in_ndc(self, rays: Rays) -> tuple[Rays, np.ndarray | None]:
-        """Rays in the space that `world_from_index` leads to, and their Jacobian (ray, 6, 6) there; None in the world."""
+        """Rays where `world_from_index` leads to, and in NDC their Jacobian (ray, 6, 6) by those of the world."""
         if self.ndc_from_world is None:
             return rays, None
         return rays_in_ndc(self.ndc_from_world, rays), ray_slopes(self.ndc_from_world, rays)

@@ -109,6 +109,7 @@ def refine(
     if "lens" in parameters:
         require_common_lens(views.cameras)
     box = _wide_box(views) if box is None else box
+    settings = replace(settings, ndc=False)  # cameras move, and NDC would not
     if "exposure" in parameters:
         settings = replace(settings, exposure=False)  # what is refined here is not fitted there as well
     with (

@@ -1,5 +1,5 @@
-"""Law: a volume in normalised device coordinates is marched as loops over straight lines there are, its gradients are
-their slopes, and a straight line of the world is one of theirs."""
+"""Law: a volume in normalised device coordinates is marched as loops along straight lines there are, and its gradients
+are their slopes."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import pytest
 import reference
 
 from raymarch.data.volume import Volume
-from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
-from raymarch.geometry.ndc import ndc_of_frustum, near_of, rays_in_ndc, world_of_ndc
+from raymarch.geometry.ndc import ndc_of_frustum
 from raymarch.geometry.pose import affine_of_box
 from raymarch.geometry.rays import Rays
 from raymarch.gradients.checks import check_rows
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import GROUPS
 from raymarch.gradients.part import part_met
+from raymarch.plot.volume_slices import slices
 from raymarch.rendering.march import March
 from raymarch.rendering.renderer import Renderer
 
@@ -91,3 +91,34 @@ def test_every_parameter_passes_the_dot_test_and_the_difference(where):
     for row in rows:
         assert row.dot < 1e-12, row
         assert row.difference < 1e-7, row
+
+
+def test_a_volume_that_is_moved_and_grown_looks_the_same():
+    v, motion = scene(0), cases.motion((0, 1, 2), 0.4, (1, 0, 2), scale=3.0)
+    origin, direction = EVERY.origin @ motion[:3, :3].T + motion[:3, 3], EVERY.direction @ motion[:3, :3].T
+    with Renderer(v, EXACT) as renderer:
+        image, depth = renderer.trace(EVERY, depth=True)
+    with Renderer(v.moved(motion), EXACT) as renderer:
+        again, farther = renderer.trace(Rays(origin, direction), depth=True)
+    np.testing.assert_allclose(again, image, atol=1e-6)
+    np.testing.assert_allclose(farther, 3 * depth, rtol=1e-6)
+
+
+def test_a_check_takes_the_part_that_rays_meet_most():
+    shape = 70, 20, 66
+    density = np.full(shape, -9.0)
+    density[60:64, 8:12, 2:6] = 9.0
+    v = replace(
+        scene(0), density=density, features=np.zeros((*shape, 3)), world_from_index=affine_of_box([-HALF, HALF], shape)
+    )
+    part = part_met(v, seen_from((0.5, 0.0, 0.0), 0.0), 0)
+    assert part.shape == (64, 20, 64)
+    assert (part.density > 0).sum() == 64
+    np.testing.assert_array_equal(part.ndc_from_world, v.ndc_from_world)
+    np.testing.assert_allclose(part.world_from_index @ (63, 0, 0, 1), v.world_from_index @ (69, 0, 0, 1))
+
+
+def test_a_plot_is_in_the_frustums_own_coordinates():
+    first, *_ = slices(scene())
+    assert (first.get_xlabel(), first.get_title()) == ("x [NDC]", "z = 0")
+    np.testing.assert_allclose(first.get_xlim(), (-1.83, 1.83), atol=0.01)
