@@ -6,9 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from raymarch.arguments.arrays import Numbers
 from raymarch.data.focus import require_near
 from raymarch.data.views import Views
 from raymarch.errors import RaymarchError
+from raymarch.fitting.scene_box import is_bounded
+from raymarch.fitting.settings import FitSettings
 from raymarch.geometry.camera import border
 from raymarch.geometry.lens import unproject
 from raymarch.geometry.ndc import ndc_of_frustum
@@ -28,6 +31,23 @@ class Frustum:
 
     ndc_from_world: np.ndarray
     box: np.ndarray
+
+
+def frustum_for(views: Views, settings: FitSettings, box: Numbers | None = None) -> Frustum | None:
+    """Frustum of a fit: where settings ask for NDC, or leave them to views of a scene without end; else None.
+
+    Raises RaymarchError where NDC are asked for that the views, or a box beside it, do not allow.
+    """
+    if settings.ndc:
+        if box is not None:
+            raise RaymarchError("ndc is True beside a box, which it takes from the cameras; leave one out")
+        return frustum_of_views(views)
+    if settings.ndc is False or settings.boxes is not None or box is not None or is_bounded(views):
+        return None
+    try:
+        return frustum_of_views(views)
+    except RaymarchError:
+        return None
 
 
 def frustum_of_views(views: Views) -> Frustum:

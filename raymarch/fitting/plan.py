@@ -18,10 +18,9 @@ from raymarch.device.grid_layout import cells_of
 from raymarch.device.image_store import ImageStore
 from raymarch.device.memory import Memory
 from raymarch.diagnosis.in_short import in_short
-from raymarch.errors import RaymarchError
 from raymarch.fitting.bounds import find_box, visual_hull
 from raymarch.fitting.budget import grid_of_boxes, require_budget
-from raymarch.fitting.forward_facing import Frustum, frustum_of_views
+from raymarch.fitting.forward_facing import frustum_for
 from raymarch.fitting.proof import prove
 from raymarch.fitting.scene_box import BOXES_OF_A_SCENE, box_of_scene, is_bounded
 from raymarch.fitting.settings import FitSettings
@@ -141,37 +140,19 @@ def plan_fit(views: Views, settings: FitSettings, box: Numbers | None, store: Im
     for finding in in_short(views):
         log.warning("%s; %s", finding.message, finding.cure)
     prove(settings.minimised)
-    settings, frustum = _told_by(views, settings, box)
-    box = box if frustum is None else frustum.box
+    frustum = frustum_for(views, settings, box)
+    if frustum is not None:
+        settings, box = replace(settings, ndc=True, boxes=1, near=0.0), frustum.box
+    elif settings.boxes is None:
+        bounded = box is not None or is_bounded(views)
+        settings = replace(settings, **({"boxes": 1, "near": 0.0} if bounded else {"boxes": BOXES_OF_A_SCENE}))
+    settings = replace(settings, ndc=frustum is not None)
     found = _innermost_box(views, settings, store) if box is None else box
     memory = require_budget(settings, found, (views.pixels, 4 if views.has_alpha else 3))
     placed, shape = grid_of_boxes(found, settings)
     bounded = views.has_alpha and settings.hull and settings.nested == 1 and frustum is None
     hull = visual_hull(store, placed, cells_of(shape)) >= 0 if bounded else None
     return Plan(views, settings, placed, memory, hull, None if frustum is None else frustum.ndc_from_world)
-
-
-def _told_by(views: Views, settings: FitSettings, box: Numbers | None) -> tuple[FitSettings, Frustum | None]:
-    """Settings with what they leave to the views: nested boxes or NDC for a scene without end; and the frustum of NDC.
-
-    Raises RaymarchError where NDC are asked for that the views, or a box beside it, do not allow.
-    """
-    if settings.ndc and box is not None:
-        raise RaymarchError("ndc is True beside a box, which it takes from the cameras; leave one out")
-    without_end = (settings.ndc is None or settings.boxes is None) and box is None and not is_bounded(views)
-    frustum = None
-    if settings.ndc or (settings.ndc is None and settings.boxes is None and without_end):
-        try:
-            frustum = frustum_of_views(views)
-        except RaymarchError:
-            if settings.ndc:
-                raise
-    told: dict[str, Any] = {"ndc": frustum is not None}
-    if frustum is not None or (settings.boxes is None and not without_end):
-        told |= {"boxes": 1, "near": 0.0}
-    elif settings.boxes is None:
-        told |= {"boxes": BOXES_OF_A_SCENE}
-    return replace(settings, **told), frustum
 
 
 def _innermost_box(views: Views, settings: FitSettings, store: ImageStore) -> np.ndarray:

@@ -25,6 +25,7 @@ from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
 from raymarch.fitting.bounds import find_box
 from raymarch.fitting.fitter import Fitter
+from raymarch.fitting.forward_facing import frustum_for
 from raymarch.fitting.interrupt import asked_to_stop
 from raymarch.fitting.presets import preset
 from raymarch.fitting.settings import FIT_SETTINGS, FitSettings
@@ -93,7 +94,7 @@ def refine(
         parameters: what is refined: "pose"; "focal", "principal_point" and "lens", one change for all views, the lens
             of one model; "exposure" (gains and offsets a view, whose means over the views are held at 1 and 0).
         settings: of the fit that runs along; `hull` is better off.
-        box: lower and upper corner (2, 3) in the world; found and widened a little if not given.
+        box: lower and upper corner (2, 3) in the world; found and widened a little if not given, but in NDC.
         show: called with the share that is done, 0..1, and the error.
 
     Ctrl-C ends it early and keeps the cameras as they stand. Raises RaymarchError for parameters that cannot be
@@ -108,8 +109,8 @@ def refine(
     require_pixels(views)
     if "lens" in parameters:
         require_common_lens(views.cameras)
-    box = _wide_box(views) if box is None else box
-    settings = replace(settings, ndc=False)  # cameras move, and NDC would not
+    if frustum_for(views, settings, box) is None:
+        settings, box = replace(settings, ndc=False), _wide_box(views) if box is None else box
     if "exposure" in parameters:
         settings = replace(settings, exposure=False)  # what is refined here is not fitted there as well
     with (
@@ -124,6 +125,7 @@ def refine(
                 movement.move()
                 if show is not None:
                     show(fitter.progress, movement.errors[-1])
+        box = fitter.box if box is None else box
         cameras = aligned(movement.cameras, views.cameras, box)
         centre = np.mean(box, axis=0)
         exposures, errors = movement.exposures, tuple(movement.errors)
@@ -214,7 +216,8 @@ class _Movement(Closing):
         grid, parts = self.fitter.grid, []
         for camera, some in zip(self.cameras, pixels, strict=True):
             camera = smaller(camera, factor)
-            projection, rays = Projection(camera, grid.world_from_index, 1.0), camera.rays(some)
+            lies = camera, grid.world_from_index, 1.0, grid.ndc_from_world
+            projection, rays = Projection(*lies), camera.rays(some)
             parts.append((rays, [projection.tangent(rays, self._scaled(camera, dot)) for dot in self.dots]))
         rays = Rays(*(np.concatenate([getattr(r, name) for r, _ in parts]) for name in ("origin", "direction")))
         moves = [[np.concatenate([moved[d][i] for _, moved in parts]) for i in range(3)] for d in range(len(self.dots))]
