@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -43,9 +44,8 @@ class Volume:
         activation: how the raw numbers become sigma [1/world unit] and colour.
         background: colour (3,) in 0..1 behind the volume unless a renderer is told otherwise.
         provenance: what is known of its making; plain numbers, texts, lists and mappings.
-        ndc_from_world: projective (4, 4) of a volume in normalised device coordinates (NDC), by `ndc_of_frustum`, or
-            None. `world_from_index` then leads there, z is -1 at the near plane and 1 at infinity, and sigma counts per
-            unit of length there.
+        ndc_from_world: projective (4, 4) by `ndc_of_frustum`, or None; with it `world_from_index` leads to normalised
+            device coordinates (NDC), z from -1 (near plane) to 1 (infinity), and sigma counts per unit of length there.
         boxes: nested boxes of an unbounded scene, each twice as large as the last about one centre: their samples lie
             one behind the other along x, the innermost first, which `world_from_index` and `box` are of. A raw density
             means as much opacity over a voxel in each, so sigma counts per 2^n world units in the n-th shell.
@@ -182,9 +182,7 @@ class Volume:
 
         Harmonics are not rotated: at degree 1 and more only a translation leaves what is seen unchanged.
         """
-        if self.ndc_from_world is not None:
-            return replace(self, ndc_from_world=self.ndc_from_world @ np.linalg.inv(world_from_world))
-        return replace(self, world_from_index=world_from_world @ self.world_from_index)
+        return replace(self, **_moved(self, world_from_world))
 
 
 def _placed(volume: Volume, shape: tuple[int, ...], boxes: int) -> tuple[np.ndarray, np.ndarray | None]:
@@ -197,6 +195,13 @@ def _placed(volume: Volume, shape: tuple[int, ...], boxes: int) -> tuple[np.ndar
         ndc.setflags(write=False)
     affine.setflags(write=False)
     return affine, ndc
+
+
+def _moved(volume: Volume, world_from_world: Numbers) -> dict[str, Any]:
+    """Where a volume lies after an affine motion (4, 4) of the world."""
+    if volume.ndc_from_world is None:
+        return {"world_from_index": world_from_world @ volume.world_from_index}
+    return {"ndc_from_world": volume.ndc_from_world @ np.linalg.inv(world_from_world)}
 
 
 def _in_words(volume: Volume) -> str:
