@@ -170,8 +170,8 @@ FAULTS = [
     Fault(
         "depth is that of a step's begin",
         "kernels/march/depth.py",
-        "total += weight * t",
-        "total += weight * begin",
+        "rays.direction[r], t / scale",
+        "rays.direction[r], begin / scale",
         (REFERENCE + "test_depth_is_the_reference[softplus]",),
     ),
     Fault(

@@ -79,7 +79,7 @@ class Fitter(Closing):
         with ExitStack() as owners:
             self.store = owners.enter_context(ImageStore(views))
             self.plan = plan = plan_with(self.store)
-            self.views, self.settings, self.box, self.finest = plan.views, plan.settings, plan.box, plan.shape
+            self.views, self.settings, self.box, self.finest = plan.views, plan.settings, plan.world_box, plan.shape
             self.schedule, self.objective = Schedule.of(plan.settings), plan.settings.minimised
             self.grid = owners.enter_context(plan.make_grid())
             plan.start(self.grid)
@@ -185,7 +185,7 @@ class Fitter(Closing):
         told = {"steps": self.steps_done, "seconds": round(self.seconds, 3), "ended": ended, "rays_psnr": psnr}
         made = provenance(self.settings, self.views, told | self.photometry.record())
         at, background = self.grid.world_from_index, self.photometry.background
-        return Volume(density, features, at, self.plan.activation, background, made, self.settings.nested)
+        return Volume(density, features, at, self.plan.activation, background, made, **self.plan.lies)
 
     def how_it_ended(self) -> str:
         """ "done", or what a person should know about a fit that had too little time."""

@@ -33,6 +33,7 @@ PRESETS = {
     "photos": FitSettings(
         resolution=144,
         boxes=None,
+        ndc=None,
         near=0.2,
         steps=3000,
         initial_alpha=0.003,
