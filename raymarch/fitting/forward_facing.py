@@ -18,7 +18,7 @@ from raymarch.geometry.ndc import ndc_of_frustum
 
 STEEPEST = 0.2  # depth by distance: rays that are flatter than that to the near plane look another way
 WIDEST = 3.0  # tangent of half the frustum's width
-NEAREST = 0.005  # of the scene's points lie nearer than what the near plane goes by
+NEAREST = 0.01  # of the scene's points lie nearer than what the near plane goes by
 ROOM = 0.8  # of their depth
 AHEAD = 0.5  # of the cameras' extent lies the near plane before them where no points are known
 MOST_ACROSS = 2.5  # samples across for one along depth
