@@ -15,9 +15,7 @@ BOXES_OF_A_SCENE = 6  # where no points tell: the outermost is 32 times as large
 MOST = 8  # boxes where points tell
 ENOUGH = 50  # points that tell
 HELD = 0.99  # of the points, which say how far the scene reaches; a wild one in a hundred does not count
-BEHIND = (
-    3  # boxes more: what is far, or without texture, is seen and has no points; without them 0.1 to 0.5 dB are lost
-)
+BEHIND = 3  # boxes more: what is far, or without texture, is seen and has no points; they are worth 0.1 to 0.5 dB
 MIDDLE = 0.5  # of the points, by the innermost box, where the cameras' axes meet nowhere
 ONE_WAY = 0.5  # length of the mean of the axes, from which on depth along it means something
 NEAR = 0.5  # of the distance of half the cameras from what they look at: half a side of the box
