@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -13,10 +14,11 @@ from raymarch.diagnosis.extent import matched_points
 from raymarch.errors import RaymarchError
 
 BOXES_OF_A_SCENE = 6  # where no points tell: the outermost is 32 times as large as the innermost
-FEWEST, MOST = 2, 8  # boxes where points tell
+MOST = 8  # boxes where points tell
 ENOUGH = 50  # points that tell
 HELD = 0.99  # of the points, by the outermost box; a wild one in a hundred does not count
-ROOM = 1.25  # times as far as those it goes: a wall has few points in its corners
+ROOM = 1.25  # times as far as those lie: a wall has few points in its corners
+BEHIND = 1  # box more: what is far, or without texture, is seen and has no points
 MIDDLE = 0.5  # of the points, by the innermost box, where the cameras' axes meet nowhere
 ONE_WAY = 0.5  # length of the mean of the axes, from which on depth along it means something
 NEAR = 0.5  # of the distance of half the cameras from what they look at: half a side of the box
@@ -75,7 +77,8 @@ def box_of_scene(views: Views) -> np.ndarray:
 
 
 def boxes_of_scene(views: Views) -> int:
-    """Count of nested boxes, the fewest of 2 to 8 whose outermost holds 99 % of the set's points; 6 without points.
+    """Count of nested boxes: the fewest that hold 99 % of the set's points and three more for what is behind them, 8 at
+    most; 6 without points.
 
     Raises RaymarchError as `box_of_scene` does.
     """
@@ -83,7 +86,7 @@ def boxes_of_scene(views: Views) -> int:
         return BOXES_OF_A_SCENE
     lower, upper = box_of_scene(views)
     times = 2 * ROOM * _reach(points, (lower + upper) / 2, HELD) / float((upper - lower).max())
-    return int(np.clip(1 + np.ceil(np.log2(max(times, 1.0))), FEWEST, MOST))
+    return min(1 + math.ceil(math.log2(max(times, 1.0))) + BEHIND, MOST)
 
 
 def _points(views: Views) -> np.ndarray | None:
