@@ -18,6 +18,7 @@ from raymarch.geometry.ndc import ndc_of_frustum
 
 STEEPEST = 0.2  # depth by distance: rays that are flatter than that to the near plane look another way
 WIDEST = 3.0  # tangent of half the frustum's width
+SPREAD = 2.0  # times the width of one camera's frustum, up to which NDC were better than nested boxes
 NEAREST = 0.01  # of the scene's points lie nearer than what the near plane goes by
 ROOM = 0.8  # of their depth
 AHEAD = 0.5  # of the cameras' extent lies the near plane before them where no points are known
@@ -27,14 +28,17 @@ CURE = "leave ndc out (--set ndc=False)"
 
 @dataclass(frozen=True, eq=False)
 class Frustum:
-    """Frustum of a fit in NDC: `ndc_from_world` (4, 4), and the box (2, 3) there, z from -1 to 1."""
+    """Frustum of a fit in NDC: `ndc_from_world` (4, 4), the box (2, 3) there, z from -1 to 1, and how many times as
+    wide as one camera's own it is."""
 
     ndc_from_world: np.ndarray
     box: np.ndarray
+    spread: float
 
 
 def frustum_for(views: Views, settings: FitSettings, box: Numbers | None = None) -> Frustum | None:
-    """Frustum of a fit: where settings ask for NDC, or leave them to views of a scene without end; else None.
+    """Frustum of a fit: where settings ask for NDC, or leave them to views of a scene without end and it is not much
+    wider than what one camera sees; else None.
 
     Raises RaymarchError where NDC are asked for that the views, or a box beside it, do not allow.
     """
@@ -45,9 +49,10 @@ def frustum_for(views: Views, settings: FitSettings, box: Numbers | None = None)
     if settings.ndc is False or settings.boxes is not None or box is not None or is_bounded(views):
         return None
     try:
-        return frustum_of_views(views)
+        found = frustum_of_views(views)
     except RaymarchError:
         return None
+    return found if found.spread <= SPREAD else None
 
 
 def frustum_of_views(views: Views) -> Frustum:
@@ -69,13 +74,15 @@ def frustum_of_views(views: Views) -> Frustum:
         raise RaymarchError(
             f"a camera stands {foremost:.3g} before the mean one, beyond the near plane at {near:.3g}; {CURE}"
         )
-    tangents = np.zeros(2)
+    tangents, own = np.zeros(2), np.zeros(2)
     for camera, eye in zip(views.cameras, eyes, strict=True):
         edge = border(camera.width, camera.height)
-        ways = unproject(edge, camera.focal, camera.principal, camera.lens) @ camera.world_from_camera[:3, :3].T @ turn
+        local = unproject(edge, camera.focal, camera.principal, camera.lens)
+        ways = local @ camera.world_from_camera[:3, :3].T @ turn
         if not (-ways[:, 2] > STEEPEST * np.linalg.norm(ways, axis=1)).all():
             raise RaymarchError(f"the cameras do not all look one way, as NDC need it; {CURE}")
         slopes = ways[:, :2] / -ways[:, 2:]
+        own = np.maximum(own, np.abs(local[:, :2] / local[:, 2:]).max(0))
         at_near = (eye[:2] + slopes * (near + eye[2])) / near
         tangents = np.maximum(tangents, np.abs(np.concatenate([slopes, at_near])).max(0))
     if tangents.max() > WIDEST:
@@ -85,7 +92,7 @@ def frustum_of_views(views: Views) -> Frustum:
         )
     focal = float(np.clip(2 * near / extent, 1 / tangents.max(), MOST_ACROSS / tangents.max()))
     half = np.array([*(focal * tangents), 1.0])
-    return Frustum(ndc_of_frustum(pose, near, focal), np.stack([-half, half]))
+    return Frustum(ndc_of_frustum(pose, near, focal), np.stack([-half, half]), float((tangents / own).max()))
 
 
 def _mean_pose(views: Views) -> np.ndarray:

@@ -44,8 +44,8 @@ class FitSettings:
         boxes: nested boxes of an unbounded scene, each twice as large as the last and of as many samples; 1 for an
             object, all of which lies in the box; None to tell from the views.
         ndc: whether the volume lies in normalised device coordinates, the frustum of all cameras from a near plane to
-            infinity; for forward-facing captures; None to tell from the views. It has a near plane of its own, so `near`
-            and `near_gradient` are 0 there.
+            infinity, for forward-facing captures; None to tell from the views. That has a near plane of its own, so
+            `near` and `near_gradient` are 0.
         near: near plane: rays begin that part of the cameras' distance from the box's middle before them, so that
             nothing grows where a camera alone would see it.
         near_gradient: up to that part of the same distance from its camera a sample's gradient is scaled by the square

@@ -3,7 +3,7 @@
 Of weights w at depths s in intervals of width d it is sum_ij w_i w_j |s_i - s_j| + sum_i w_i^2 d_i / 3, for which two
 running sums are enough, W of w and S of w s (Sun et al. 2022, "Improved direct voxel grid optimization"). It is of
 degree 2 in the weights, so sum_i w_i g_i is twice the loss, and `later` needs no second sum. Depths are bounded:
-s = t / (t + unit). Emission and absorption only; colours take no part.
+s = t / (t + unit), in NDC half the length there. Emission and absorption only; colours take no part.
 """
 
 import taichi as ti
