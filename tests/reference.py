@@ -168,6 +168,12 @@ def samples(
     Y = harmonics(volume.degree, direction)
     kept, T = [], 1.0
     phase, step = jitter[0], jitter[1] * step
+    distance = abs
+    if volume.ndc_from_world is not None:
+        ray = in_ndc(volume.ndc_from_world, origin, direction)
+        if ray is None:
+            return kept, T
+        origin, direction, distance = ray
     for n, near, far in segments(volume, origin, direction):
         (box, index_from_world), dt = nested(volume)[n], step * 2**n
         first = np.array([n * volume.box_shape[0], 0, 0])  # where its samples begin among all
@@ -186,9 +192,28 @@ def samples(
                 shade = np.ones(3), np.zeros(3)
             weight, after = composite(mode, T, sigma * width)
             seen = abs(weight) >= min_weight or mode == "x-ray"
-            kept.append(Sample(first + p, t, width, slope, T, sigma * width, weight, *shade, seen))
+            kept.append(Sample(first + p, distance(t), width, slope, T, sigma * width, weight, *shade, seen))
             T = after
     return kept, T
+
+
+def in_ndc(P, origin, direction):
+    """A ray from the near plane on as two of its points show it in NDC: origin, unit way, and the distance [world unit]
+    from its beginning of what lies t along it there; None for one that stays before the near plane."""
+    near, depth, slope = (P[3, 3] - P[2, 3]) / 2, P[3] @ [*origin, 1], P[3, :3] @ direction
+    if depth < near and slope <= 0:
+        return None
+    begin = (near - depth) / slope if depth < near else 0.0
+    second = begin + (near if slope >= 0 else min(near, depth / slope / -2))
+    points = [P @ [*(origin + t * direction), 1] for t in (begin, second)]
+    first, then = (whole[:3] / whole[3] for whole in points)
+    way = (then - first) / np.linalg.norm(then - first)
+
+    def distance(t):
+        whole = np.linalg.inv(P) @ [*(first + t * way), 1]
+        return np.linalg.norm(whole[:3] / whole[3] - origin)
+
+    return first, way, distance
 
 
 def segments(volume, origin, direction):

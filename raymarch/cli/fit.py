@@ -186,11 +186,16 @@ def _report(result: Fit, kept: Kept, views: Views, as_json: bool) -> None:
     """What came of it: notes to stderr, the result to stdout."""
     from raymarch.data.samples import samples_in_words
     from raymarch.diagnosis.diagnose_fit import of_volume
+    from raymarch.geometry.ndc import near_of
 
     lower, upper = result.box.tolist()
     ended = f"; {result.ended}" if result.ended != "done" else ""
     corners = ",".join(f"{v:.3g}" for v in (*lower, *upper))
-    say.note(f"box {corners} (--box overrides){ended}")
+    if result.volume.ndc_from_world is None:
+        say.note(f"box {corners} (--box overrides){ended}")
+    else:
+        near = near_of(result.volume.ndc_from_world)
+        say.note(f"NDC, near plane at {near:.3g} world units (--set ndc=False overrides){ended}")
     if kept.why:
         say.note(f"raymarch: {kept.why}")
     for finding in of_volume(result.volume, views):

@@ -39,6 +39,7 @@ from raymarch.rendering.march import MARCH, March
 from raymarch.rendering.renderer import BACKGROUND, render_camera
 
 REPORT_EVERY = 25
+DISTORTED = 4  # one ray in so many is asked for the distortion loss: tiles come in random order
 
 
 class Fitter(Closing):
@@ -78,7 +79,7 @@ class Fitter(Closing):
         with ExitStack() as owners:
             self.store = owners.enter_context(ImageStore(views))
             self.plan = plan = plan_with(self.store)
-            self.views, self.settings, self.box, self.finest = plan.views, plan.settings, plan.box, plan.shape
+            self.views, self.settings, self.box, self.finest = plan.views, plan.settings, plan.world_box, plan.shape
             self.schedule, self.objective = Schedule.of(plan.settings), plan.settings.minimised
             self.grid = owners.enter_context(plan.make_grid())
             plan.start(self.grid)
@@ -135,11 +136,11 @@ class Fitter(Closing):
         counted = losses.counting(buffer.fields, count) if self.store.masked else count
         opacity = self.objective.opacity_weight if self.views.has_alpha else 0.0
         with ti.ad.Tape(buffer.fields.loss, clear_gradients=False):
-            march = grid, buffer, count, s.step * grid.voxel, s.min_transmittance, s.min_weight, behind, None
-            tape.march(*march, self.plan.near_gradient > 0)
+            ends = s.step * grid.voxel, s.min_transmittance
+            tape.march(grid, buffer, count, *ends, s.min_weight, behind, None, self.plan.near_gradient > 0)
             tape.compare(buffer, self.objective.robust, count, behind, opacity, counted)
             if weight := self.objective.distortion_weight:
-                tape.distort(grid, buffer, count, s.step * grid.voxel, s.min_transmittance, self.plan.reach, weight)
+                tape.distort(grid, buffer, max(count // DISTORTED, 1), *ends, self.plan.reach, weight)
             for each in self.objective.regularisers:
                 tape.regularise(grid, buffer, each, s.seed, self.steps_done, s.regularised_fraction)
         self.photometry.look(buffer, self.steps_done)
@@ -184,7 +185,7 @@ class Fitter(Closing):
         told = {"steps": self.steps_done, "seconds": round(self.seconds, 3), "ended": ended, "rays_psnr": psnr}
         made = provenance(self.settings, self.views, told | self.photometry.record())
         at, background = self.grid.world_from_index, self.photometry.background
-        return Volume(density, features, at, self.plan.activation, background, made, self.settings.nested)
+        return Volume(density, features, at, self.plan.activation, background, made, **self.plan.lies)
 
     def how_it_ended(self) -> str:
         """ "done", or what a person should know about a fit that had too little time."""

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from raymarch.data.contents import border_colour
 from raymarch.data.focus import focus, require_near
 from raymarch.data.views import Views
+from raymarch.diagnosis.extent import matched_points
 from raymarch.errors import RaymarchError
 
-BOXES_OF_A_SCENE = 6  # at least: the outermost is 32 times as large as the innermost
-MOST = 8  # boxes where points tell of more
+BOXES_OF_A_SCENE = 6  # where no points tell: the outermost is 32 times as large as the innermost
+MOST = 8  # boxes where points tell
 ENOUGH = 50  # points that tell
-HELD = 0.99  # of the points, which say how far the scene reaches; a wild one in a hundred does not count
-BEHIND = 3  # boxes more: what is far, or without texture, is seen and has no points (fewer lost 0.2 to 4 dB)
+HELD = 0.99  # of the points, by the outermost box; a wild one in a hundred does not count
+ROOM = 1.25  # times as far as those lie: a wall has few points in its corners
+BEHIND = 1  # box more: what is far, or without texture, is seen and has no points
 MIDDLE = 0.5  # of the points, by the innermost box, where the cameras' axes meet nowhere
 ONE_WAY = 0.5  # length of the mean of the axes, from which on depth along it means something
 NEAR = 0.5  # of the distance of half the cameras from what they look at: half a side of the box
@@ -32,6 +35,14 @@ def is_bounded(views: Views) -> bool:
         lower, upper = views.box
         return not any((lower < camera.position).all() and (camera.position < upper).all() for camera in views.cameras)
     return border_colour(views) is not None
+
+
+def with_points(views: Views) -> Views:
+    """Views that have points of the scene: the set's own, or else those that some of its images agree on."""
+    if _points(views) is not None:
+        return views
+    found = matched_points(views)
+    return replace(views, points=found) if len(found) >= ENOUGH else views
 
 
 def box_of_scene(views: Views) -> np.ndarray:
@@ -66,17 +77,16 @@ def box_of_scene(views: Views) -> np.ndarray:
 
 
 def boxes_of_scene(views: Views) -> int:
-    """Count of nested boxes: the fewest that hold 99 % of the set's points and three more for what is behind them, from
-    6, which it is without points, to 8.
+    """Count of nested boxes: the fewest that hold 99 % of the set's points and three more for what is behind them, 8 at
+    most; 6 without points.
 
     Raises RaymarchError as `box_of_scene` does.
     """
     if (points := _points(views)) is None:
         return BOXES_OF_A_SCENE
     lower, upper = box_of_scene(views)
-    times = 2 * _reach(points, (lower + upper) / 2, HELD) / float((upper - lower).max())
-    fewest = 1 + math.ceil(math.log2(max(times, 1.0)))
-    return min(max(fewest + BEHIND, BOXES_OF_A_SCENE), MOST)
+    times = 2 * ROOM * _reach(points, (lower + upper) / 2, HELD) / float((upper - lower).max())
+    return min(1 + math.ceil(math.log2(max(times, 1.0))) + BEHIND, MOST)
 
 
 def _points(views: Views) -> np.ndarray | None:

@@ -109,7 +109,7 @@ def refine(
     require_pixels(views)
     if "lens" in parameters:
         require_common_lens(views.cameras)
-    if box is None and (settings.boxes == 1 or (settings.boxes is None and is_bounded(views))):
+    if box is None and not settings.ndc and (settings.boxes == 1 or (settings.boxes is None and is_bounded(views))):
         box = _wide_box(views)
     if "exposure" in parameters:
         settings = replace(settings, exposure=False)  # what is refined here is not fitted there as well
@@ -215,7 +215,8 @@ class _Movement(Closing):
         grid, parts = self.fitter.grid, []
         for camera, some in zip(self.cameras, pixels, strict=True):
             camera = smaller(camera, factor)
-            projection, rays = Projection(camera, grid.world_from_index, 1.0), camera.rays(some)
+            lies = camera, grid.world_from_index, 1.0, grid.ndc_from_world
+            projection, rays = Projection(*lies), camera.rays(some)
             parts.append((rays, [projection.tangent(rays, self._scaled(camera, dot)) for dot in self.dots]))
         rays = Rays(*(np.concatenate([getattr(r, name) for r, _ in parts]) for name in ("origin", "direction")))
         moves = [[np.concatenate([moved[d][i] for _, moved in parts]) for i in range(3)] for d in range(len(self.dots))]

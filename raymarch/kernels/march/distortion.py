@@ -20,10 +20,12 @@ from raymarch.kernels.rays.traverse import empty_steps, jitter_of, step_at, step
 
 
 @ti.func
-def interval(begin, width, stretch, unit):
-    """Middle and width of a step in bounded depth; `stretch`: world units in one of the box's own."""
+def interval(grid: ti.template(), begin, width, stretch, unit):
+    """Middle and width of a step in bounded depth; `stretch`: world units in one of the box's own. NDC are bounded."""
     near, far = begin * stretch, (begin + width) * stretch
-    s0, s1 = near / (near + unit), far / (far + unit)
+    s0, s1 = 0.5 * near, 0.5 * far
+    if ti.static(not grid.ndc):
+        s0, s1 = near / (near + unit), far / (far + unit)
     return 0.5 * (s0 + s1), s1 - s0
 
 
@@ -55,7 +57,7 @@ def distortion_of_ray(
                 x = gather(grid.density, cell, p - cell) + shift
                 T_after = T * ti.exp(-activation.density(variant, x) * inverse_scale * width)
                 w = T - T_after
-                s, wide = interval(begin, width, 1.0 / scale_of(box), unit)
+                s, wide = interval(grid, begin, width, 1.0 / scale_of(box), unit)
                 loss += 2.0 * w * (s * W - S) + w * w * wide / 3.0
                 if ti.static(backward):
                     W_after, S_after = W_end - W - w, S_end - S - w * s
