@@ -13,12 +13,11 @@ from raymarch.data.views import Views
 from raymarch.diagnosis.extent import matched_points
 from raymarch.errors import RaymarchError
 
-BOXES_OF_A_SCENE = 6  # where no points tell: the outermost is 32 times as large as the innermost
-MOST = 8  # boxes where points tell
+BOXES_OF_A_SCENE = 6  # at least: the outermost is 32 times as large as the innermost
+MOST = 8  # boxes where points tell of more
 ENOUGH = 50  # points that tell
-HELD = 0.99  # of the points, by the outermost box; a wild one in a hundred does not count
-ROOM = 1.25  # times as far as those lie: a wall has few points in its corners
-BEHIND = 1  # box more: what is far, or without texture, is seen and has no points
+HELD = 0.99  # of the points, which say how far the scene reaches; a wild one in a hundred does not count
+BEHIND = 3  # boxes more: what is far, or without texture, is seen and has no points; fewer lost up to 4 dB
 MIDDLE = 0.5  # of the points, by the innermost box, where the cameras' axes meet nowhere
 ONE_WAY = 0.5  # length of the mean of the axes, from which on depth along it means something
 NEAR = 0.5  # of the distance of half the cameras from what they look at: half a side of the box
@@ -77,16 +76,17 @@ def box_of_scene(views: Views) -> np.ndarray:
 
 
 def boxes_of_scene(views: Views) -> int:
-    """Count of nested boxes: the fewest that hold 99 % of the set's points and three more for what is behind them, 8 at
-    most; 6 without points.
+    """Count of nested boxes: the fewest that hold 99 % of the set's points and three more for what is behind them, from
+    6, which it is without points, to 8.
 
     Raises RaymarchError as `box_of_scene` does.
     """
     if (points := _points(views)) is None:
         return BOXES_OF_A_SCENE
     lower, upper = box_of_scene(views)
-    times = 2 * ROOM * _reach(points, (lower + upper) / 2, HELD) / float((upper - lower).max())
-    return min(1 + math.ceil(math.log2(max(times, 1.0))) + BEHIND, MOST)
+    times = 2 * _reach(points, (lower + upper) / 2, HELD) / float((upper - lower).max())
+    fewest = 1 + math.ceil(math.log2(max(times, 1.0)))
+    return min(max(fewest + BEHIND, BOXES_OF_A_SCENE), MOST)
 
 
 def _points(views: Views) -> np.ndarray | None:
