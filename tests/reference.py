@@ -134,6 +134,7 @@ class Sample:
 
     p: np.ndarray
     t: float
+    ends: tuple[float, float]
     width: float
     slope: float
     T: float
@@ -192,7 +193,20 @@ def samples(
                 shade = np.ones(3), np.zeros(3)
             weight, after = composite(mode, T, sigma * width)
             seen = abs(weight) >= min_weight or mode == "x-ray"
-            kept.append(Sample(first + p, distance(t), width, slope, T, sigma * width, weight, *shade, seen))
+            kept.append(
+                Sample(
+                    first + p,
+                    distance(t),
+                    (distance(begin), distance(end)),
+                    width,
+                    slope,
+                    T,
+                    sigma * width,
+                    weight,
+                    *shade,
+                    seen,
+                )
+            )
             T = after
     return kept, T
 
@@ -211,7 +225,7 @@ def in_ndc(P, origin, direction):
 
     def distance(t):
         whole = np.linalg.inv(P) @ [*(first + t * way), 1]
-        return np.linalg.norm(whole[:3] / whole[3] - origin)
+        return np.linalg.norm(whole[:3] / max(whole[3], 1e-15) - origin)  # the far face is at infinity
 
     return first, way, distance
 

@@ -24,7 +24,7 @@ from raymarch.fitting.forward_facing import frustum_for
 from raymarch.fitting.proof import prove
 from raymarch.fitting.scene_box import box_of_scene, boxes_of_scene, is_bounded, with_points
 from raymarch.fitting.settings import FitSettings
-from raymarch.geometry.ndc import corners_in_world
+from raymarch.geometry.ndc import corners_in_world, near_of
 from raymarch.geometry.pose import affine_of_box
 from raymarch.kernels.field.transfer import clear_moments, fill
 
@@ -84,7 +84,9 @@ class Plan:
 
     @property
     def reach(self) -> float:
-        """Half the longest edge of the innermost box [world unit]."""
+        """Half the longest edge of the innermost box, or the near plane's distance in NDC [world unit]."""
+        if self.ndc_from_world is not None:
+            return near_of(self.ndc_from_world)
         return float((self.box[1] - self.box[0]).max()) / 2
 
     @property

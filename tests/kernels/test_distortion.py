@@ -102,12 +102,8 @@ def by_numpy(v: Volume, rays: Rays, dt: float):
     loss, gradient = 0.0, np.zeros(v.shape)
     for origin, direction in zip(rays.origin, rays.direction, strict=True):
         met, _ = reference.samples(v, origin, direction, dt, 0.0, 0.0)
-        ends = np.array([(one.t - one.width / 2, one.t + one.width / 2) for one in met]).reshape(-1, 2)
+        ends = np.array([one.ends for one in met]).reshape(-1, 2)
         s = ends / (ends + UNIT)
-        if v.ndc_from_world is not None:  # half the length there, counted from anywhere
-            places = np.array([v.world_from_index[:3, :3] @ one.p for one in met]).reshape(-1, 3)
-            along = np.linalg.norm(places - places[:1], axis=1)
-            s = (along[:, None] + 0.5 * np.array([[-one.width, one.width] for one in met]).reshape(-1, 2)) / 2
         args = np.array([one.tau for one in met]), s.mean(1), s[:, 1] - s[:, 0]
         loss += WEIGHT * distortion(*args)[0] / len(rays)
         for one, d_tau in zip(met, distortion_adjoint(*args), strict=True):

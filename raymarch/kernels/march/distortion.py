@@ -3,7 +3,7 @@
 Of weights w at depths s in intervals of width d it is sum_ij w_i w_j |s_i - s_j| + sum_i w_i^2 d_i / 3, for which two
 running sums are enough, W of w and S of w s (Sun et al. 2022, "Improved direct voxel grid optimization"). It is of
 degree 2 in the weights, so sum_i w_i g_i is twice the loss, and `later` needs no second sum. Depths are bounded:
-s = t / (t + unit), in NDC half the length there. Emission and absorption only; colours take no part.
+s = t / (t + unit). Emission and absorption only; colours take no part.
 """
 
 import taichi as ti
@@ -16,16 +16,16 @@ from raymarch.kernels.march.sample import in_index_space
 from raymarch.kernels.march.sample_adjoint import mark
 from raymarch.kernels.parallel import RAYS_PER_CHUNK, TASK_STRIDE
 from raymarch.kernels.rays.nested import box_of, first_of, scale_of, seen_from, shell_segment
+from raymarch.kernels.rays.placed import distance_of
 from raymarch.kernels.rays.traverse import empty_steps, jitter_of, step_at, steps_of
 
 
 @ti.func
-def interval(grid: ti.template(), begin, width, stretch, unit):
-    """Middle and width of a step in bounded depth; `stretch`: world units in one of the box's own. NDC are bounded."""
-    near, far = begin * stretch, (begin + width) * stretch
-    s0, s1 = 0.5 * near, 0.5 * far
-    if ti.static(not grid.ndc):
-        s0, s1 = near / (near + unit), far / (far + unit)
+def interval(grid: ti.template(), rays: ti.template(), r, begin, width, stretch, unit):
+    """Middle and width of a step in bounded depth; `stretch`: world units in one of the box's own."""
+    near = distance_of(grid, rays.origin[r], rays.direction[r], begin * stretch)
+    far = distance_of(grid, rays.origin[r], rays.direction[r], (begin + width) * stretch)
+    s0, s1 = near / (near + unit), far / (far + unit)
     return 0.5 * (s0 + s1), s1 - s0
 
 
@@ -57,7 +57,7 @@ def distortion_of_ray(
                 x = gather(grid.density, cell, p - cell) + shift
                 T_after = T * ti.exp(-activation.density(variant, x) * inverse_scale * width)
                 w = T - T_after
-                s, wide = interval(grid, begin, width, 1.0 / scale_of(box), unit)
+                s, wide = interval(grid, rays, r, begin, width, 1.0 / scale_of(box), unit)
                 loss += 2.0 * w * (s * W - S) + w * w * wide / 3.0
                 if ti.static(backward):
                     W_after, S_after = W_end - W - w, S_end - S - w * s
