@@ -1,9 +1,11 @@
-"""Nested boxes against NDC on a forward-facing set made here: python benchmarks/forward_facing.py [--steps N] [--ndc N].
+"""Nested boxes against NDC on a forward-facing set made here.
 
-Twenty cameras in 4 rows of 5, of 160 x 120 pixels, look at textured rectangles from 1.3 to 20 units away, a ground and a
-wall at 200; five more between them are held out. `--arc DEGREES` puts them on an arc about a point 3 units ahead instead.
-Both fits have the same steps and are of preset photos; `--boxes` and `--ndc` are their resolutions, which make about as
-many samples of both. `--set NAME=VALUE` changes both.
+python benchmarks/forward_facing.py [--steps N] [--boxes N] [--ndc N] [--arc DEGREES] [--set NAME=VALUE ...]
+
+Twenty cameras in 4 rows of 5, of 160 x 120 pixels, look at textured rectangles from 1.3 to 20 units away, a ground and
+a wall at 200; five more between them are held out. `--arc` puts them on an arc about a point 3 units ahead instead.
+Both fits have the same steps and are of preset photos; `--boxes` and `--ndc` are their resolutions, which make about
+as many samples of both. `--set` changes both.
 """
 
 from __future__ import annotations
@@ -71,9 +73,10 @@ def made(arc: float | None) -> tuple[rm.Views, rm.Views]:
     rng = np.random.default_rng(0)
 
     def camera(x: float, y: float) -> rm.Camera:
-        eye = np.array([x, y, rng.normal(0, 0.02)])
-        target = eye + np.array([rng.normal(0, 0.04) - TURN * x, rng.normal(0, 0.04) - TURN * y, -1])
-        if arc is not None:
+        if arc is None:
+            eye = np.array([x, y, rng.normal(0, 0.02)])
+            target = eye + np.array([rng.normal(0, 0.04) - TURN * x, rng.normal(0, 0.04) - TURN * y, -1])
+        else:
             a, b, middle = np.deg2rad(arc) * x / 0.4, 0.5 * np.deg2rad(arc) * y / 0.3, np.array([0, 0, -3.0])
             eye = middle + 3 * np.array([np.sin(a) * np.cos(b), np.sin(b), np.cos(a) * np.cos(b)])
             target = middle + rng.normal(0, 0.1, 3)
