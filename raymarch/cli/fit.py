@@ -15,8 +15,9 @@ from raymarch.cli import options, say
 
 if TYPE_CHECKING:
     from raymarch.data.views import Views
-    from raymarch.fitting.fitter import Fit, Fitter
+    from raymarch.fitting.fitter import Fitter
     from raymarch.fitting.keep import Kept
+    from raymarch.fitting.report import Fit
     from raymarch.registration.refine import Refinement
 
 LONGEST = 1000  # characters of a setting
@@ -92,7 +93,8 @@ def fit(
     what there was when stopped. 1: it is elsewhere, as is said, or its numbers ran away, or there is none.
     """
     from raymarch import runtime
-    from raymarch.fitting import fitter, forecast
+    from raymarch.fitting import fit as fitting
+    from raymarch.fitting import forecast
     from raymarch.fitting.interrupt import asked_to_stop
     from raymarch.fitting.keep import keep
     from raymarch.fitting.presets import preset as settings_of
@@ -127,7 +129,7 @@ def fit(
 
     with asked_to_stop():  # so that what stops the fit does not disturb the saving too
         with FitProgress() as progress:
-            make = partial(fit_refined, refined=_say_moved) if refine else fitter.fit
+            make = partial(fit_refined, refined=_say_moved) if refine else fitting.fit
             result = make(views, settings, box=box, show=progress, started=options.STARTED, ready=ready)
         _require_steps(result, out)
         kept = keep(result.volume, out, overwrite)

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import astuple
 from typing import Any
 
 import numpy as np
@@ -24,12 +25,11 @@ from raymarch.device.owner import Closing
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.fitting import tape
 from raymarch.fitting.bounds import narrow
-from raymarch.fitting.interrupt import asked_to_stop
 from raymarch.fitting.photometry import Photometry
 from raymarch.fitting.plan import Plan, plan_fit
 from raymarch.fitting.presets import settings_for
-from raymarch.fitting.report import INTERRUPTED, Fit, NotFinite, Report, provenance, require_finite
-from raymarch.fitting.schedule import Schedule, ending
+from raymarch.fitting.report import Report, provenance, require_finite
+from raymarch.fitting.schedule import Position, Schedule
 from raymarch.fitting.settings import FitSettings
 from raymarch.geometry.camera import CAMERA, Camera
 from raymarch.geometry.pose import BOX
@@ -86,7 +86,7 @@ class Fitter(Closing):
             self.rays = self.tiles * self.store.fields.tile**2
             self.buffer = owners.enter_context(RayBuffer(self.rays))
             self.photometry = owners.enter_context(Photometry(self.store, plan.views, plan.settings, self.tiles))
-            self._refresh(hull_only=True)
+            self._refresh(0.0)  # the hull alone
             self._owners = owners.pop_all()
         self.history: list[Report] = []
         self.steps_done = self._moments_age = self._level = 0
@@ -123,14 +123,14 @@ class Fitter(Closing):
 
     def step(self) -> None:
         """Optimisation step: draw rays, march, loss, backward pass, Adam."""
-        s, grid, buffer, count, behind = self.settings, self.grid, self.buffer, self.rays, self.photometry.behind
+        s, grid, store, buffer, count = self.settings, self.grid, self.store, self.buffer, self.rays
+        behind = self.photometry.behind
         self._advance_level(progress := self.progress)
         if self.steps_done % s.refresh == 0 and self.steps_done > 0:
-            self._refresh()
-        drawn = self.tiles, self.steps_done, s.seed, self.plan.near
-        draw_tiles(buffer.fields, self.store.fields, self.store.listed, *drawn)
+            self._refresh(self.plan.least_sigma)
+        draw_tiles(buffer.fields, store.fields, store.listed, self.tiles, self.steps_done, s.seed, self.plan.near)
         buffer.fields.image.grad.fill(0)
-        counted = losses.counting(buffer.fields, count) if self.store.masked else count
+        counted = losses.counting(buffer.fields, count) if store.masked else count
         opacity = self.objective.opacity_weight if self.views.has_alpha else 0.0
         with ti.ad.Tape(buffer.fields.loss, clear_gradients=False):
             tape.march(grid, buffer, count, s.step * grid.voxel, s.min_transmittance, s.min_weight, behind)
@@ -141,8 +141,7 @@ class Fitter(Closing):
                 tape.regularise(grid, buffer, each, s.seed, self.steps_done, s.regularised_fraction)
         self.photometry.look(buffer, self.steps_done)
         s.optimiser.step(grid, self._moments_age, progress, self.steps_done)
-        self.steps_done += 1
-        self._moments_age += 1
+        self.steps_done, self._moments_age = self.steps_done + 1, self._moments_age + 1
         if self.steps_done == 1:
             self._ready = self.seconds  # the schedule's time begins when all is compiled
 
@@ -150,10 +149,9 @@ class Fitter(Closing):
         if (level := self.schedule.level(progress)) > self._level:
             self._level, self._moments_age = level, 0
             self.grid.refine(self.plan.shape_of(level))
-            self._refresh()
+            self._refresh(self.plan.least_sigma)
 
-    def _refresh(self, hull_only: bool = False) -> None:
-        least = 0.0 if hull_only else self.plan.least_sigma
+    def _refresh(self, least: float | None) -> None:
         self.occupied = narrow(self.grid, self.store, least, self.settings.step * self.grid.voxel)
 
     def report(self, rays_per_second: float = math.nan) -> Report:
@@ -183,48 +181,13 @@ class Fitter(Closing):
         at, background = self.grid.world_from_index, self.photometry.background
         return Volume(density, features, at, self.plan.activation, background, made, self.settings.nested)
 
-    def how_it_ended(self) -> str:
-        """ "done", or what a person should know about a fit that had too little time."""
-        return ending(self.steps_done, self.settings)
+    @property
+    def position(self) -> Position:
+        """Position in the schedule."""
+        return Position(self.steps_done, self._moments_age, self._level, self.seconds, self._ready)
 
-
-@checked(box=optional(BOX), show=optional(callback), started=optional(number()), ready=optional(callback))
-def fit(
-    views: Views,
-    settings: FitSettings | str = "default",
-    *,
-    box: Numbers | None = None,
-    show: Callable[[Report], None] | None = None,
-    started: float | None = None,
-    ready: Callable[[Fitter], None] | None = None,
-    **changes: Any,
-) -> Fit:
-    """Volume recovered from views (inverse volume rendering).
-
-    Args:
-        views: cameras and images.
-        settings: a `FitSettings`, or the name of a preset with `changes` by name (`seconds=60`, `objective=...`).
-        box: lower and upper corner (2, 3) in the world; found from masks and cameras if not given.
-        show: called with each `Report`, for progress.
-        started: `time.perf_counter()` from which `seconds` count; now if not given.
-        ready: called with the `Fitter` before its first step, to refuse what it would come to.
-
-    Ctrl-C ends it early and keeps the volume, as do SIGTERM and SIGHUP where the program does not handle them itself;
-    `ended` tells. Raises RaymarchError where the views or settings cannot be fitted.
-
-    Example:
-        >>> fit(views, "quick", seconds=60).volume.shape  # doctest: +SKIP
-        (128, 97, 113)
-    """
-    with asked_to_stop() as asked, Fitter(views, settings, box=box, started=started, **changes) as fitter:
-        if ready is not None:
-            ready(fitter)
-        try:
-            for report in fitter.run(asked):
-                if show is not None:
-                    show(report)
-            ended = f"{INTERRUPTED} at step {fitter.steps_done}" if asked() else fitter.how_it_ended()
-        except NotFinite as error:
-            ended = str(error)
-        volume = fitter.volume(ended)
-        return Fit(volume, fitter.settings, tuple(fitter.history), fitter.box, ended, fitter.seconds)
+    def go_on(self, at: Position, history: Sequence[Report]) -> None:
+        """Set the position in the schedule and the reports until then, once grid and photometry are as they were."""
+        self.steps_done, self._moments_age, self._level, seconds, self._ready = astuple(at)
+        self.started, self.history = time.perf_counter() - seconds, list(history)
+        self._refresh(None)

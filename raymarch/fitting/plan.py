@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from raymarch.arguments.arrays import Numbers
 from raymarch.data.activation import Activation
 from raymarch.data.contents import background_doubt, require_contents
 from raymarch.data.views import Views
+from raymarch.data.views_digest import ViewsDigest
 from raymarch.device.grid import Grid
 from raymarch.device.grid_layout import cells_of
 from raymarch.device.image_store import ImageStore
@@ -87,6 +89,11 @@ class Plan:
         """Distance from a camera at which rays of the fit begin [world unit]."""
         eyes = np.array([camera.position for camera in self.views.cameras])
         return self.settings.near * float(np.median(np.linalg.norm(eyes - self.box.mean(0), axis=1)))
+
+    @cached_property
+    def views_digest(self) -> ViewsDigest:
+        """Checksums of images, cameras and masks, made when they are first asked for."""
+        return ViewsDigest.of(self.views)
 
     def shape_of(self, level: int) -> tuple[int, int, int]:
         """Samples (x, y, z) at a level."""

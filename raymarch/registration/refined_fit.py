@@ -11,7 +11,7 @@ import numpy as np
 
 from raymarch.arguments.arrays import Numbers
 from raymarch.data.views import Views
-from raymarch.fitting.fitter import fit
+from raymarch.fitting.fit import fit
 from raymarch.fitting.report import Fit
 from raymarch.fitting.settings import FitSettings
 from raymarch.registration.refine import FIRST, SETTINGS, Refinement, refine
