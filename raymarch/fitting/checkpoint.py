@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, astuple, fields
@@ -102,6 +103,11 @@ def load_checkpoint(fitter: Fitter, path: str | os.PathLike[str]) -> dict[str, A
         reader.require_digest()
     fitter.go_on(Position(*(record[each.name] for each in fields(Position))), history)
     return record
+
+
+def bytes_of_checkpoint(fitter: Fitter) -> int:
+    """Estimated size of a checkpoint [byte]: half of the finest level's numbers, as half of the samples are empty."""
+    return math.prod(fitter.finest) * (KINDS - 1) * width_of(fitter.grid) * np.dtype(runtime.dtype()).itemsize // 2
 
 
 def _samples(grid: Grid) -> dict[str, Stream]:

@@ -12,7 +12,7 @@ from raymarch.arguments import checks
 from raymarch.arguments.checks import flag, instance_of, optional
 from raymarch.arguments.declared import held, hold
 from raymarch.errors import RaymarchError
-from raymarch.fitting.checkpoint import MINUTES, load_checkpoint, save_checkpoint
+from raymarch.fitting.checkpoint import MINUTES, bytes_of_checkpoint, load_checkpoint, save_checkpoint
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.report import NotFinite
 from raymarch.io.checkpoints.checkpoint_file import is_checkpoint, record_of
@@ -61,6 +61,11 @@ class Checkpoints:
         require_ours([self.path], "checkpoint", is_checkpoint, self.overwrite)
         require_writable(self.path)
 
+    def say_what_is_lost(self) -> None:
+        """Say in the log that the checkpoint which is there is lost once the new fit has one, or is at its end."""
+        if not self.resume and is_checkpoint(self.path):
+            log.warning("%s: %s; this fit takes its place", self.path, self._in_words())
+
     def remove(self) -> None:
         """Remove the checkpoint, once what it led to is safe."""
         try:
@@ -97,11 +102,16 @@ class Saving:
         self.resumed_from: int | None = None
         if checkpoints is not None:
             checkpoints.require()
+            checkpoints.say_what_is_lost()
 
     def begin(self, fitter: Fitter) -> None:
-        """Go on from the checkpoint that is there, if that is what is asked for."""
+        """Go on from the checkpoint that is there, if that is what is asked for.
+
+        Raises RaymarchError where a whole one would find no room.
+        """
         if self._checkpoints is None:
             return
+        require_writable(self._checkpoints.path, bytes_of_checkpoint(fitter))
         self._every = EVERY if self._checkpoints.every is None else self._checkpoints.every
         if self._checkpoints.resume:
             record = load_checkpoint(fitter, self._checkpoints.path)
