@@ -14,6 +14,7 @@ from raymarch.fitting.plan import Plan
 
 MAY_DIFFER = ("memory",)  # settings that change no byte
 MOST = 4  # differences that are named
+LONGEST = 160  # letters of a value that is shown as it is
 CURE = "give what it had, or begin anew without it (--overwrite)"
 
 
@@ -58,4 +59,4 @@ def _shown(name: str, values: Mapping[str, Any]) -> str:
         return "not there"
     value = values[name]
     plain = json.dumps(value) if isinstance(value, (list, dict)) else repr(value)
-    return plain if len(plain) < 80 else short(value)
+    return plain if len(plain) < LONGEST else short(value)
