@@ -42,14 +42,15 @@ MINUTES = number(0, 1e6, above=True, unit="minute")
 OF_REPORT = len(fields(Report)) + 2  # numbers of a report: three of its shape
 
 
-@checked(fitter=FITTER, path=checks.path, every=MINUTES)
-def save_checkpoint(fitter: Fitter, path: str | os.PathLike[str], *, every: float = 10.0) -> None:
+@checked(fitter=FITTER, path=checks.path, every=MINUTES, note=checks.text)
+def save_checkpoint(fitter: Fitter, path: str | os.PathLike[str], *, every: float = 10.0, note: str = "") -> None:
     """Checkpoint of a fit between two steps, written in one step; it takes slabs of memory, no copy of the grid.
 
     Args:
         fitter: as it stands.
         path: of the file, by custom that of the volume with `.checkpoint` behind it.
         every: minutes between two, noted for who goes on.
+        note: a text of your own, in the record that `load_checkpoint` returns.
 
     Raises RaymarchError for a disk that refuses, after which an older checkpoint is what it was, and for a fit whose
     numbers are not finite any more.
@@ -62,6 +63,7 @@ def save_checkpoint(fitter: Fitter, path: str | os.PathLike[str], *, every: floa
     record = {
         **asdict(at),
         "every": every,
+        "note": note,
         "settings": fitter.settings.record(),
         "grid": grid_record(fitter.plan),
         "views": fitter.plan.views_digest.record(),

@@ -33,6 +33,7 @@ class Checkpoints:
         every: minutes between two; None for 10, or for what the fit that is gone on with had.
         resume: whether to go on from the one that is there.
         overwrite: whether one that is there may be lost, or a file that is none.
+        note: a text of your own, kept in the file.
 
     Raises RaymarchError for what is no path or no time.
 
@@ -45,6 +46,7 @@ class Checkpoints:
     every: float | None = held(optional(MINUTES), None)
     resume: bool = held(flag, False)
     overwrite: bool = held(flag, False)
+    note: str = held(checks.text, "")
 
     def __post_init__(self) -> None:
         hold(self)
@@ -87,7 +89,7 @@ class Checkpoints:
         return f"has a fit of {record['steps']} steps and {record['seconds']:.0f} s that did not come to its end"
 
 
-CHECKPOINTS = instance_of(Checkpoints, "rm.Checkpoints(path)")
+CHECKPOINTS = instance_of(Checkpoints, "an rm.Checkpoints", "rm.Checkpoints(path) is one")
 
 
 class Saving:
@@ -98,7 +100,7 @@ class Saving:
     """
 
     def __init__(self, checkpoints: Checkpoints | None):
-        self._checkpoints, self._last, self._step = checkpoints, time.monotonic(), 0
+        self._checkpoints, self._last, self._step = checkpoints, time.monotonic(), -1
         self.resumed_from: int | None = None
         if checkpoints is not None:
             checkpoints.require()
@@ -117,6 +119,8 @@ class Saving:
             record = load_checkpoint(fitter, self._checkpoints.path)
             self._every = record["every"] if self._checkpoints.every is None else self._every
             self.resumed_from = self._step = record["steps"]
+        elif self._checkpoints.note:
+            self.save(fitter)  # what it tells took time to find out
         self._last = time.monotonic()
 
     def after(self, fitter: Fitter) -> None:
@@ -129,11 +133,11 @@ class Saving:
         if self._checkpoints is None or fitter.steps_done == self._step:
             return
         try:
-            save_checkpoint(fitter, self._checkpoints.path, every=self._every)
+            save_checkpoint(fitter, self._checkpoints.path, every=self._every, note=self._checkpoints.note)
             self._step = fitter.steps_done
         except NotFinite:
             raise
         except RaymarchError as error:
-            kept = f"that of step {self._step} is kept" if self._step else "there is none yet"
+            kept = f"that of step {self._step} is kept" if self._step >= 0 else "there is none yet"
             log.warning("no checkpoint at step %d, %s: %s", fitter.steps_done, kept, error)
         self._last = time.monotonic()

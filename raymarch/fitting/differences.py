@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from raymarch import runtime
+from raymarch.data.views_digest import CLOSE
 from raymarch.errors import RaymarchError, short
 from raymarch.fitting.plan import Plan
 
@@ -41,9 +42,16 @@ def require_same_settings(record: Mapping[str, Any], settings: Mapping[str, Any]
 def _differences(was: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """What differs between two mappings, in words; "" if nothing does."""
     old, new = _flat(was), _flat(json.loads(json.dumps(now)))
-    other = [name for name in {**new, **old} if name not in MAY_DIFFER and old.get(name) != new.get(name)]
+    other = [name for name in {**new, **old} if name not in MAY_DIFFER and not _same(old.get(name), new.get(name))]
     words = [f"{name} was {_shown(name, old)}, is {_shown(name, new)}" for name in other[:MOST]]
     return ", ".join(words) + (f", and {len(other) - MOST} more" if len(other) > MOST else "")
+
+
+def _same(was: Any, now: Any) -> bool:
+    """Whether two values are the same; numbers of a box to ten figures, for the last bit may be another machine's."""
+    if was and isinstance(was, list) and isinstance(now, list) and all(isinstance(n, float) for n in was + now):
+        return len(was) == len(now) and np.allclose(was, now, rtol=CLOSE, atol=0)
+    return bool(was == now)
 
 
 def _flat(values: Mapping[str, Any]) -> dict[str, Any]:

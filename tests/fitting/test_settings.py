@@ -11,6 +11,7 @@ import pytest
 from raymarch.cli.fit import _settings
 from raymarch.errors import RaymarchError
 from raymarch.fitting import fitter
+from raymarch.fitting.fit import fit
 from raymarch.fitting.optimiser import Adam
 from raymarch.fitting.presets import PRESETS, changed, preset
 from raymarch.fitting.settings import FitSettings
@@ -139,7 +140,7 @@ def test_fit_changes_a_preset_or_a_record(monkeypatch):
     monkeypatch.setattr(fitter, "ImageStore", lambda *_, **__: pytest.fail("started"))
     for settings in ("quick", FitSettings()):
         with pytest.raises(RaymarchError, match="resolution is 1,"):
-            fitter.fit(None, settings, resolution=1)
+            fit(None, settings, resolution=1)
 
 
 def test_names_of_adam_go_to_the_optimiser():

@@ -25,12 +25,14 @@ NAMES = (
     "record", "history", *ROWS, "occupied", "world_from_index", "exposures", "background", "moments", "behind", DIGEST,
 )  # fmt: skip
 LARGEST_RECORD = 16 << 20  # bytes of its text
-MOST_GROUPS = 1000  # lists and mappings
+MOST_GROUPS = 50_000  # lists and mappings, of which each camera is one
 MOST_STEPS = 2**31 - 1
 COUNTS = {"steps": MOST_STEPS, "moments_age": MOST_STEPS, "level": 63}  # and what each is at most
 TIMES = ("seconds", "ready", "every")
 MAPPINGS = {"settings": (), "grid": ("box", "shape", "precision"), "made_by": ()}  # and what each must have
-OF_VIEWS = ("names", "images", "cameras", "masks")
+OF_VIEWS = ("names", "images", "masks", "lenses")  # texts; and its cameras are numbers
+NUMBERS = (22, 32)  # of a camera, from pose to lens: at least, at most
+LONGEST_NOTE = 1 << 20  # letters
 
 
 def write_checkpoint(path: str | os.PathLike[str], record: Mapping[str, Any], streams: Mapping[str, Stream]) -> None:
@@ -102,6 +104,8 @@ def checked_record(text: bytes, path: str | os.PathLike[str]) -> dict[str, Any]:
         value = record.get(name)
         if not isinstance(value, dict) or not set(parts) <= set(value):
             raise RaymarchError(f"{where}: {name} is {short(value)}, want a mapping; {CURE}")
+    if not isinstance(record.get("note"), str) or len(record["note"]) > LONGEST_NOTE:
+        raise RaymarchError(f"{where}: note is {short(record.get('note'))}, want a text; {CURE}")
     _require_views(record.get("views"), where)
     return record
 
@@ -113,9 +117,16 @@ def _require_views(views: object, where: str) -> None:
     texts = [one for one in lists if isinstance(one, list) and all(isinstance(text, str) for text in one)]
     if len(texts) < len(lists) or len(set(map(len, texts))) != 1:
         raise RaymarchError(f"{where}: views is {short(views)}, want as many checksums of each kind; {CURE}")
+    cameras = views.get("cameras")
+    if not isinstance(cameras, list) or len(cameras) != len(texts[0]) or not all(map(_is_camera, cameras)):
+        raise RaymarchError(f"{where}: cameras is {short(cameras)}, want {len(texts[0])} lists of numbers; {CURE}")
     background = views.get("background")
     if not isinstance(background, list) or len(background) != 3 or not all(map(_is_number, background)):
         raise RaymarchError(f"{where}: background is {short(background)}, want three numbers; {CURE}")
+
+
+def _is_camera(value: object) -> bool:
+    return isinstance(value, list) and NUMBERS[0] <= len(value) <= NUMBERS[1] and all(map(_is_number, value))
 
 
 def _is_number(value: object) -> bool:

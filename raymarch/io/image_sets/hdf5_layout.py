@@ -126,8 +126,4 @@ def camera_of(tables: Mapping[str, np.ndarray], model: str, i: int) -> Camera:
     count = len(MODELS[model].names) if model in MODELS else 0
     lens = Lens(model, tuple(numbers[:count]))
     camera = Camera(pose, tuple(focal.tolist()), tuple(principal.tolist()), width, height, lens)
-    if np.abs(camera.world_from_camera - pose).max() < 1e-9:  # made rigid once more, it may differ in the last bit
-        exact = pose.copy()
-        exact.setflags(write=False)
-        object.__setattr__(camera, "world_from_camera", exact)
-    return camera
+    return camera.exactly(pose)
