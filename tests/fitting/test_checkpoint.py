@@ -20,6 +20,7 @@ from raymarch.data.views import Views
 from raymarch.device.grid_state import samples_of
 from raymarch.errors import RaymarchError
 from raymarch.fitting import checkpoints as module
+from raymarch.fitting.bounds import narrow
 from raymarch.fitting.checkpoint import load_checkpoint, save_checkpoint
 from raymarch.fitting.checkpoints import Checkpoints
 from raymarch.fitting.differences import require_same
@@ -95,11 +96,16 @@ def test_a_fit_that_was_cut_ends_as_one_that_was_not(cut, tmp_path):
 
 
 def test_saving_changes_nothing_and_every_number_comes_back(tmp_path):
-    """Zeros with a sign and gradients that Adam passes over, as their square is 0, too."""
+    """Cells that the density as it stands would not mark, zeros with a sign, gradients that Adam passes over, as their
+    square is 0."""
     with fitter() as first:
         step_to(first, 20)
         first.grid.fields.features.grad[1, 2, 3] = (1e-200, 0.0, -1e-200)
         first.grid.fields.m_density[2, 1, 0] = -0.0
+        marked = np.zeros(first.grid.cells, bool)
+        marked[:2, 1, 2:] = True
+        drive.set_occupied(first.grid, marked)  # by a density of some steps ago
+        narrow(first.grid, first.store, None, first.grid.voxel)
         save_checkpoint(first, tmp_path / "c")
         state = [numbers.tobytes() for numbers in samples_of(first.grid)]
         cells = drive.distances(first.grid)
