@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from raymarch.geometry.camera import orbit as orbit
     from raymarch.geometry.camera import orbit_of_volume as orbit_of_volume
     from raymarch.geometry.lens import Lens as Lens
+    from raymarch.geometry.ndc import ndc_of_frustum as ndc_of_frustum
     from raymarch.geometry.rays import Rays as Rays
     from raymarch.gradients.check_process import GradientReport as GradientReport
     from raymarch.gradients.check_process import check_gradients as check_gradients
@@ -125,6 +126,7 @@ _HOME = {
     "fitting.settings": ["FitSettings"],
     "geometry.camera": ["Camera", "orbit", "orbit_of_volume"],
     "geometry.lens": ["Lens"],
+    "geometry.ndc": ["ndc_of_frustum"],
     "geometry.rays": ["Rays"],
     "gradients.check_process": ["GradientReport", "check_gradients"],
     "gradients.jacobian": ["jacobian"],

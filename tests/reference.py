@@ -134,6 +134,7 @@ class Sample:
 
     p: np.ndarray
     t: float
+    ends: tuple[float, float]
     width: float
     slope: float
     T: float
@@ -168,6 +169,12 @@ def samples(
     Y = harmonics(volume.degree, direction)
     kept, T = [], 1.0
     phase, step = jitter[0], jitter[1] * step
+    distance = abs
+    if volume.ndc_from_world is not None:
+        ray = in_ndc(volume.ndc_from_world, origin, direction)
+        if ray is None:
+            return kept, T
+        origin, direction, distance = ray
     for n, near, far in segments(volume, origin, direction):
         (box, index_from_world), dt = nested(volume)[n], step * 2**n
         first = np.array([n * volume.box_shape[0], 0, 0])  # where its samples begin among all
@@ -186,9 +193,41 @@ def samples(
                 shade = np.ones(3), np.zeros(3)
             weight, after = composite(mode, T, sigma * width)
             seen = abs(weight) >= min_weight or mode == "x-ray"
-            kept.append(Sample(first + p, t, width, slope, T, sigma * width, weight, *shade, seen))
+            kept.append(
+                Sample(
+                    first + p,
+                    distance(t),
+                    (distance(begin), distance(end)),
+                    width,
+                    slope,
+                    T,
+                    sigma * width,
+                    weight,
+                    *shade,
+                    seen,
+                )
+            )
             T = after
     return kept, T
+
+
+def in_ndc(P, origin, direction):
+    """A ray from the near plane on as two of its points show it in NDC: origin, unit way, and the distance [world unit]
+    from its beginning of what lies t along it there; None for one that stays before the near plane."""
+    near, depth, slope = (P[3, 3] - P[2, 3]) / 2, P[3] @ [*origin, 1], P[3, :3] @ direction
+    if depth < near and slope <= 0:
+        return None
+    begin = (near - depth) / slope if depth < near else 0.0
+    second = begin + (near if slope >= 0 else min(near, depth / slope / -2))
+    points = [P @ [*(origin + t * direction), 1] for t in (begin, second)]
+    first, then = (whole[:3] / whole[3] for whole in points)
+    way = (then - first) / np.linalg.norm(then - first)
+
+    def distance(t):
+        whole = np.linalg.inv(P) @ [*(first + t * way), 1]
+        return np.linalg.norm(whole[:3] / max(whole[3], 1e-15) - origin)  # the far face is at infinity
+
+    return first, way, distance
 
 
 def segments(volume, origin, direction):
@@ -246,8 +285,13 @@ def march_gradient(
     min_weight=0.0,
     mode="emission-absorption",
     jitter=None,
+    near=None,
 ):
-    """(d_density, d_features) of sum(image * d_image), by the chain rule from the last sample to the first."""
+    """(d_density, d_features) of sum(image * d_image), by the chain rule from the last sample to the first.
+
+    `near`: (distance of the rays' origins from their cameras, distance from which on gradients are whole), where those
+    of samples are scaled by the square of how far along they are.
+    """
     d_density, d_features = np.zeros(volume.density.shape), np.zeros(volume.features.shape)
     for (origin, direction, own), d in zip(each(rays, jitter), d_image, strict=True):
         kept, _ = samples(volume, origin, direction, step, min_transmittance, min_weight, mode, own)
@@ -255,10 +299,11 @@ def march_gradient(
         d_T = d[3] + np.dot(behind(mode, background), d[:3])  # of the transmittance behind the sample at hand
         for s in reversed(kept):
             d_weight = np.dot(s.colour, d[:3]) if s.seen else 0.0
+            share = 1.0 if near is None else min(((near[0] + s.t) / near[1]) ** 2, 1.0)
             if s.seen:
-                scatter(d_features, s.p, np.outer(Y, s.weight * d[:3] * s.colour_slope).reshape(-1))
+                scatter(d_features, s.p, share * np.outer(Y, s.weight * d[:3] * s.colour_slope).reshape(-1))
             d_tau, d_T = take_gradient(mode, s.T, s.tau, d_weight, d_T)
-            scatter(d_density, s.p, d_tau * s.width * s.slope)
+            scatter(d_density, s.p, share * d_tau * s.width * s.slope)
     return d_density, d_features
 
 

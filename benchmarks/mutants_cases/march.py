@@ -170,8 +170,8 @@ FAULTS = [
     Fault(
         "depth is that of a step's begin",
         "kernels/march/depth.py",
-        "total += weight * t",
-        "total += weight * begin",
+        "rays.direction[r], t / scale",
+        "rays.direction[r], begin / scale",
         (REFERENCE + "test_depth_is_the_reference[softplus]",),
     ),
     Fault(
@@ -218,9 +218,9 @@ FAULTS = [
     ),
     Fault(
         "rays are turned into the volume but not shifted",
-        "kernels/march/sample.py",
-        "* rays.origin[r][2] + m[a, 3]",
-        "* rays.origin[r][2]",
+        "kernels/rays/placed.py",
+        "* from_place[2] + m[a, 3]",
+        "* from_place[2]",
         (IMAGE_FLAT,),
     ),
     Fault(

@@ -5,6 +5,7 @@ from mutants_cases.field import REFERENCE, SKIPPING
 from mutants_cases.march import EACH_MODE, IMAGE_FLAT
 
 TILES = "tests/rendering/test_renderer.py::"
+NDC = "tests/kernels/test_ndc.py::"
 
 FAULTS = [
     Fault(
@@ -83,5 +84,26 @@ FAULTS = [
         "while k <= n and far > near and not meets:",
         "while k < n and far > near and not meets:",
         (TILES + "test_tiles_whose_samples_meet_something_are_listed_and_others_are_not",),
+    ),
+    Fault(
+        "the way in NDC is that of a parallel projection",
+        "kernels/rays/placed.py",
+        "- place * b[3]) / a[3]",
+        "- 0.0 * place * b[3]) / a[3]",
+        (NDC + "test_image_and_gradient_are_the_reference",),
+    ),
+    Fault(
+        "a ray that never comes to the near plane is seen from behind",
+        "kernels/rays/placed.py",
+        "ti.Vector([0.0, 0.0, -1.0, 0.0])",
+        "ti.Vector([0.0, 0.0, 1.0, 0.0])",
+        (NDC + "test_image_and_gradient_are_the_reference",),
+    ),
+    Fault(
+        "depth in NDC counts from where the ray begins there",
+        "kernels/rays/placed.py",
+        "distance = by[0] + (",
+        "distance = 0.0 * by[0] + (",
+        (NDC + "test_depth_is_the_distance_in_the_world",),
     ),
 ]

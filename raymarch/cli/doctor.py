@@ -90,7 +90,7 @@ def _of_fit_to_come(views: Views, given: np.ndarray | None) -> tuple[str, np.nda
     their own that it would not."""
     from raymarch.errors import RaymarchError
     from raymarch.fitting.presets import preset_of_views
-    from raymarch.fitting.scene_box import box_of_scene
+    from raymarch.fitting.scene_box import box_of_scene, with_points
 
     preset = preset_of_views(views, given)
     if given is not None:
@@ -99,7 +99,7 @@ def _of_fit_to_come(views: Views, given: np.ndarray | None) -> tuple[str, np.nda
         views = replace(views, box=None) if views.has_alpha else views
         return preset, views.box, views
     try:
-        box = box_of_scene(views)
+        box = box_of_scene(with_points(views))
     except RaymarchError:  # which the forecast will say
         box = None
     return preset, box, replace(views, box=None)

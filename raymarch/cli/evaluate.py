@@ -63,6 +63,7 @@ def evaluate(
     behind = background or volume.background
     reading = options.reading_of(volume, downscale, holdout)
     views = load_views(data, split, background=behind, follow_links=follow_links, for_fit=False, **reading)
+    views = options.as_refined(volume, views)
     runtime.start(arch)
     pictures = _Pictures(views, data, images, errors, sheet, overwrite)
     if fitted := known_of(views, volume.provenance.get("views")):

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import contextlib
-import warnings
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,28 +18,6 @@ if TYPE_CHECKING:
     from raymarch.fitting.report import Fit
     from raymarch.fitting.settings import FitSettings
     from raymarch.registration.refine import Refinement
-
-LONGEST = 1000  # characters of a setting
-
-
-WORDS = {"true": "True", "false": "False", "none": "None", "null": "None"}  # as other languages write them
-
-
-def _settings(pairs: tuple[str, ...]) -> dict[str, object]:
-    """`name=value` pairs as Python's literals: numbers, True, None, pairs in brackets; anything else is a word."""
-    changes: dict[str, object] = {}
-    for pair in pairs:
-        name, equals, text = pair.partition("=")
-        if not (name and equals) or len(text) > LONGEST:
-            raise click.UsageError(f"--set {pair:.60}: want NAME=VALUE of some characters, such as tv_density=1e-3")
-        changes[name] = text
-        with contextlib.suppress(ValueError):  # words as float knows them, nan and inf too
-            changes[name] = float(text)
-        wrong = contextlib.suppress(ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
-        with wrong, warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            changes[name] = ast.literal_eval(WORDS.get(text.strip().lower(), text.strip()))
-    return changes
 
 
 @click.command(epilog="Example: raymarch fit scenes/tower --preset quick --out tower.h5")
@@ -70,6 +45,12 @@ def _settings(pairs: tuple[str, ...]) -> dict[str, object]:
 @click.option("--background", help="Colour behind the object: white, black or r,g,b in 0..1; or learned.")
 @options.follow_links
 @click.option("--refine", is_flag=True, help="Move the cameras first, in 2/5 of the time; for poses a little off.")
+@click.option(
+    "--refine-also",
+    type=click.Choice(["focal", "principal_point", "lens"]),
+    multiple=True,
+    help="As --refine, and this of the cameras too, by one change for all views; may be given several times.",
+)
 @click.option("--memory", type=float, help="How much memory it may take [GB]; else what is free.")
 @click.option(
     "--checkpoint-every",
@@ -92,9 +73,9 @@ def _settings(pairs: tuple[str, ...]) -> dict[str, object]:
 def fit(
     data: str, out: str | None, preset: str | None, seconds: float | None, steps: int | None, resolution: int | None,
     sh_degree: int | None, seed: int | None, split: str, box: list[list[float]] | None, downscale: float | None,
-    holdout: int | None, background: str | None, follow_links: bool, refine: bool, memory: float | None,
-    checkpoint_every: float | None, resume: bool, overwrite: bool, dry_run: bool, pairs: tuple[str, ...], arch: str,
-    as_json: bool,
+    holdout: int | None, background: str | None, follow_links: bool, refine: bool, refine_also: tuple[str, ...],
+    memory: float | None, checkpoint_every: float | None, resume: bool, overwrite: bool, dry_run: bool,
+    pairs: tuple[str, ...], arch: str, as_json: bool,
 ) -> int:  # fmt: skip
     """Recover a volume from the images in DATA and save it.
 
@@ -111,7 +92,7 @@ def fit(
     asked = {"seconds": seconds, "steps": steps, "resolution": resolution, "sh_degree": sh_degree, "seed": seed}
     learned = background == "learned"
     asked |= {"memory": memory, "learn_background": learned or None}
-    changes = {**{name: value for name, value in asked.items() if value is not None}, **_settings(pairs)}
+    changes = {**{name: value for name, value in asked.items() if value is not None}, **options.settings_of(pairs)}
     settings = settings_of(preset or "default", **changes)
     checkpoints = None if dry_run else _require_out(out, data, overwrite, checkpoint_every, resume)
     behind, smaller = None if learned else background, 1.0 if downscale is None else downscale
@@ -128,7 +109,7 @@ def fit(
 
     wanted = resume or checkpoint_every is not None
     how = {"box": box, "checkpoints": checkpoints if wanted else None}
-    result, kept = _run(views, settings, out, overwrite, refine, how)
+    result, kept = _run(views, settings, out, overwrite, refine, refine_also, how)
     _report(result, kept, views, as_json)
     if not (kept.why or cut_short(result.ended)):
         checkpoints.remove()
@@ -138,7 +119,13 @@ def fit(
 
 
 def _run(
-    views: Views, settings: FitSettings, out: str, overwrite: bool, refine: bool, how: dict[str, Any]
+    views: Views,
+    settings: FitSettings,
+    out: str,
+    overwrite: bool,
+    refine: bool,
+    refine_also: tuple[str, ...],
+    how: dict[str, Any],
 ) -> tuple[Fit, Kept]:
     """The fit, and where its volume is saved."""
     from raymarch.cli.progress import FitProgress
@@ -153,7 +140,8 @@ def _run(
 
     with asked_to_stop():  # so that what stops the fit does not disturb the saving too
         with FitProgress() as progress:
-            make = partial(fit_refined, refined=_say_moved) if refine else fitting.fit
+            refining = partial(fit_refined, refined=_say_moved, also=refine_also)
+            make = refining if refine or refine_also else fitting.fit
             result = make(views, settings, show=progress, started=options.STARTED, ready=ready, **how)
         _require_steps(result, out)
         return result, keep(result.volume, out, overwrite)
@@ -210,11 +198,16 @@ def _report(result: Fit, kept: Kept, views: Views, as_json: bool) -> None:
     """What came of it: notes to stderr, the result to stdout."""
     from raymarch.data.samples import samples_in_words
     from raymarch.diagnosis.diagnose_fit import of_volume
+    from raymarch.geometry.ndc import near_of
 
     lower, upper = result.box.tolist()
     ended = f"; {result.ended}" if result.ended != "done" else ""
     corners = ",".join(f"{v:.3g}" for v in (*lower, *upper))
-    say.note(f"box {corners} (--box overrides){ended}")
+    if result.volume.ndc_from_world is None:
+        say.note(f"box {corners} (--box overrides){ended}")
+    else:
+        near = near_of(result.volume.ndc_from_world)
+        say.note(f"NDC, near plane at {near:.3g} world units (--set ndc=False overrides){ended}")
     if kept.why:
         say.note(f"raymarch: {kept.why}")
     for finding in of_volume(result.volume, views):

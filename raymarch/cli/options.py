@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import json
 import math
 import time
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from raymarch.cli import say
+
 if TYPE_CHECKING:
+    from raymarch.data.views import Views
     from raymarch.data.volume import Volume
     from raymarch.fitting.forecast import Forecast
 
 STARTED = time.perf_counter()  # as near to the start of the command as Python lets us
+LONGEST = 1000  # characters of a setting
+WORDS = {"true": "True", "false": "False", "none": "None", "null": "None"}  # as other languages write them
 
 arch = click.option(
     "--arch",
@@ -46,6 +54,23 @@ holdout = click.option(
 )
 
 
+def settings_of(pairs: tuple[str, ...]) -> dict[str, object]:
+    """`name=value` pairs as Python's literals: numbers, True, None, pairs in brackets; anything else is a word."""
+    changes: dict[str, object] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not (name and equals) or len(text) > LONGEST:
+            raise click.UsageError(f"--set {pair:.60}: want NAME=VALUE of some characters, such as tv_density=1e-3")
+        changes[name] = text
+        with contextlib.suppress(ValueError):  # words as float knows them, nan and inf too
+            changes[name] = float(text)
+        wrong = contextlib.suppress(ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
+        with wrong, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            changes[name] = ast.literal_eval(WORDS.get(text.strip().lower(), text.strip()))
+    return changes
+
+
 def reading_of(volume: Volume, downscale: float | None, holdout: int | None) -> dict[str, Any]:
     """Options of `load_views` for views that belong to a fitted volume: what is asked for, else what its fit had."""
     of_fit = volume.provenance.get("views")
@@ -54,6 +79,18 @@ def reading_of(volume: Volume, downscale: float | None, holdout: int | None) -> 
         "downscale": known.get("downscale", 1.0) if downscale is None else downscale,
         "holdout": known.get("holdout") if holdout is None else holdout,
     }
+
+
+def as_refined(volume: Volume, views: Views) -> Views:
+    """Views of a fitted volume's set, their lens as the fit's refinement moved that of all cameras, which is said."""
+    from raymarch.registration.intrinsics import views_with_shared
+
+    refined = volume.provenance.get("refined")
+    shared = refined.get("shared") if isinstance(refined, dict) else None
+    moved = views_with_shared(views, shared)
+    if shared and moved is not views:
+        say.note(f"{', '.join(shared)} of the cameras as the fit refined them")
+    return moved
 
 
 class Box(click.ParamType):

@@ -12,6 +12,7 @@ from raymarch.cli import options, say
 if TYPE_CHECKING:
     import numpy as np
 
+    from raymarch.data.volume import Volume
     from raymarch.geometry.camera import Camera
 
 
@@ -43,7 +44,6 @@ def render(
     from raymarch import runtime
     from raymarch.data.views import require_colour
     from raymarch.errors import RaymarchError
-    from raymarch.geometry.camera import orbit_of_volume
     from raymarch.io.image_sets.load import load_views
     from raymarch.io.images.write import VISIBLE, folder_for, write_depth, write_png
     from raymarch.io.volumes.volume_file import load
@@ -57,10 +57,10 @@ def render(
     if data is not None:
         reading = options.reading_of(volume, downscale, holdout)
         views = load_views(data, split, background=behind, follow_links=follow_links, for_fit=False, **reading)
+        views = options.as_refined(volume, views)
         named = list(zip(views.names, views.cameras, strict=True))
     elif orbit is not None:
-        cameras = orbit_of_volume(volume.box, orbit, elevation=elevation, size=size)
-        named = [(f"{i:04d}", camera) for i, camera in enumerate(cameras)]
+        named = _orbit(run, volume, orbit, elevation, size)
     runtime.start(arch)
     pictures = [name + kind for name, _ in named for kind in (("", "_opacity", "_depth") if extras else ("",))]
     folder = folder_for(out, pictures, outside=data, overwrite=overwrite)
@@ -82,6 +82,19 @@ def render(
     if extras:
         say.note(f"depth: white at {reach[0]:.4g}, dark at {reach[1]:.4g} world units, black where nothing is met")
     say.result(f"{folder}: {len(named)} images")
+
+
+def _orbit(run: str, volume: Volume, count: int, elevation: float, size: int) -> list[tuple[str, Camera]]:
+    """Cameras around a volume, with their names; RaymarchError for one in NDC."""
+    from raymarch.errors import RaymarchError
+    from raymarch.geometry.camera import orbit_of_volume
+
+    if volume.ndc_from_world is not None:
+        raise RaymarchError(
+            f"{run}: was seen from one side only and has no other; give --views SET in place of --orbit"
+        )
+    cameras = orbit_of_volume(volume.box, count, elevation=elevation, size=size)
+    return [(f"{i:04d}", camera) for i, camera in enumerate(cameras)]
 
 
 def _reach(box: np.ndarray, cameras: list[Camera]) -> tuple[float, float]:

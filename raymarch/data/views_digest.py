@@ -13,6 +13,7 @@ import numpy as np
 from raymarch.data.views import Views
 from raymarch.errors import named
 from raymarch.geometry.camera import Camera
+from raymarch.geometry.lens import Lens
 
 LENGTH = 16  # hexadecimal digits of a checksum
 CLOSE = 1e-10  # up to which a camera's numbers are the same
@@ -53,9 +54,14 @@ class ViewsDigest:
             tuple(_of_array(views.image(i)) for i in range(len(views))),
             tuple("" if mask is None else _of_array(mask) for mask in masks),
             tuple(camera.lens.model for camera in views.cameras),
-            tuple(map(_numbers, views.cameras)),
+            ViewsDigest.cameras_of(views),
             views.background,
         )
+
+    @staticmethod
+    def cameras_of(views: Views) -> tuple[tuple[float, ...], ...]:
+        """Cameras in numbers."""
+        return tuple(map(_numbers, views.cameras))
 
     def record(self) -> dict[str, Any]:
         """Digest as plain lists, numbers and texts."""
@@ -91,6 +97,18 @@ def _numbers(camera: Camera) -> tuple[float, ...]:
     size = camera.width, camera.height
     numbers = *camera.world_from_camera.ravel(), *camera.focal, *camera.principal, *size, *camera.lens.coefficients
     return tuple(map(float, numbers))
+
+
+def camera_of_numbers(model: str, numbers: Sequence[float]) -> Camera:
+    """Camera of a digest's numbers and the model of its lens, to the last bit; RaymarchError for what no camera has.
+
+    Example:
+        >>> views = Views([Camera.look_at((0, -4, 0), width=8, height=6)], np.zeros((1, 6, 8, 3), np.uint8))
+        >>> camera_of_numbers("pinhole", ViewsDigest.cameras_of(views)[0]).width
+        8
+    """
+    pose, (fx, fy, u, v, width, height, *lens) = np.reshape(numbers[:POSE], (4, 4)), numbers[POSE:]
+    return Camera(pose, (fx, fy), (u, v), int(width), int(height), Lens(model, tuple(lens))).exactly(pose)
 
 
 def _are_close(was: Sequence[float], now: Sequence[float]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from raymarch.data.samples import (
     require_three_axes,
 )
 from raymarch.errors import RaymarchError
+from raymarch.geometry.ndc import corners_in_world, require_ndc
 from raymarch.geometry.pose import BOX, corners_of, larger_box, require_nested, voxel_of
 
 MISSING = "features and world_from_index are missing; of plain densities rm.Volume.from_array(density) makes one"
@@ -42,6 +44,8 @@ class Volume:
         activation: how the raw numbers become sigma [1/world unit] and colour.
         background: colour (3,) in 0..1 behind the volume unless a renderer is told otherwise.
         provenance: what is known of its making; plain numbers, texts, lists and mappings.
+        ndc_from_world: projective (4, 4) by `ndc_of_frustum`, or None; with it `world_from_index` leads to normalised
+            device coordinates (NDC), z from -1 (near plane) to 1 (infinity), and sigma counts per unit of length there.
         boxes: nested boxes of an unbounded scene, each twice as large as the last about one centre: their samples lie
             one behind the other along x, the innermost first, which `world_from_index` and `box` are of. A raw density
             means as much opacity over a voxel in each, so sigma counts per 2^n world units in the n-th shell.
@@ -64,6 +68,7 @@ class Volume:
     background: tuple[float, float, float] = (1.0, 1.0, 1.0)
     provenance: Mapping = field(default_factory=dict)
     boxes: int = 1
+    ndc_from_world: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         if self.features is None or self.world_from_index is None:
@@ -72,14 +77,14 @@ class Volume:
         require_three_axes(density)
         boxes = require_boxes(density, self.boxes)
         require_channels(density, features)
-        affine = require_nested(self.world_from_index, (density.shape[0] // boxes, *density.shape[1:]), boxes)
+        affine, ndc = _placed(self, density.shape, boxes)
         activation, provenance = ACTIVATION("activation", self.activation), MAPPING("provenance", self.provenance)
         require_thin(density, affine, activation.sigma)
         background = arrays.colour("background", self.background)
-        for array in (density := density.view(), features := features.view(), affine):
+        for array in (density := density.view(), features := features.view()):
             array.setflags(write=False)
         kept = {"density": density, "features": features, "world_from_index": affine, "background": background}
-        for name, value in (kept | {"provenance": provenance, "boxes": boxes}).items():
+        for name, value in (kept | {"provenance": provenance, "boxes": boxes, "ndc_from_world": ndc}).items():
             object.__setattr__(self, name, value)
 
     @classmethod
@@ -119,10 +124,7 @@ class Volume:
         return cls(*plain.of_array(density, colour, box, spacing), background)  # type: ignore[arg-type]  # it reads it
 
     def __repr__(self) -> str:
-        lower, upper = (" ".join(f"{x:.3g}" for x in corner) for corner in self.box)
-        size = " x ".join(map(str, self.box_shape)) + " samples"
-        size += f" in each of {self.boxes} nested boxes" if self.boxes > 1 else ""
-        return f"Volume({size}, SH degree {self.degree}, box {lower} to {upper})"
+        return f"Volume({_in_words(self)})"
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -157,8 +159,8 @@ class Volume:
 
     @property
     def corners(self) -> np.ndarray:
-        """Corners (8, 3) of the box in the world."""
-        return corners_of(self.world_from_index, self.box_shape)
+        """Corners (8, 3) of the box in the world; of NDC, which end at infinity, up to four times the near plane."""
+        return corners_in_world(self.world_from_index, self.box_shape, self.ndc_from_world)
 
     @property
     def box(self) -> np.ndarray:
@@ -167,7 +169,7 @@ class Volume:
 
     @property
     def voxel(self) -> float:
-        """Voxel size: the shortest edge [world unit]."""
+        """Voxel size: the shortest edge [world unit, or unit of NDC]."""
         return voxel_of(self.world_from_index)
 
     def sigma(self) -> np.ndarray:
@@ -180,7 +182,35 @@ class Volume:
 
         Harmonics are not rotated: at degree 1 and more only a translation leaves what is seen unchanged.
         """
-        return replace(self, world_from_index=world_from_world @ self.world_from_index)
+        return replace(self, **_moved(self, world_from_world))
+
+
+def _placed(volume: Volume, shape: tuple[int, ...], boxes: int) -> tuple[np.ndarray, np.ndarray | None]:
+    """`world_from_index` and `ndc_from_world`, read and not to be written; RaymarchError for what places no samples."""
+    affine, ndc = require_nested(volume.world_from_index, (shape[0] // boxes, *shape[1:]), boxes), None
+    if volume.ndc_from_world is not None:
+        if boxes > 1:
+            raise RaymarchError(f"boxes are {boxes} beside ndc_from_world, which has no end by itself; leave one out")
+        ndc = require_ndc(volume.ndc_from_world, corners_of(affine, shape))
+        ndc.setflags(write=False)
+    affine.setflags(write=False)
+    return affine, ndc
+
+
+def _moved(volume: Volume, world_from_world: Numbers) -> dict[str, Any]:
+    """Where a volume lies after an affine motion (4, 4) of the world."""
+    if volume.ndc_from_world is None:
+        return {"world_from_index": world_from_world @ volume.world_from_index}
+    return {"ndc_from_world": volume.ndc_from_world @ np.linalg.inv(world_from_world)}
+
+
+def _in_words(volume: Volume) -> str:
+    """Size, degree and place of a volume."""
+    lower, upper = (" ".join(f"{x:.3g}" for x in corner) for corner in volume.box)
+    size = " x ".join(map(str, volume.box_shape)) + " samples"
+    size += f" in each of {volume.boxes} nested boxes" if volume.boxes > 1 else ""
+    size += " in NDC" if volume.ndc_from_world is not None else ""
+    return f"{size}, SH degree {volume.degree}, box {lower} to {upper}"
 
 
 VOLUME = checks.instance_of(Volume, "a Volume")

@@ -37,6 +37,7 @@ class Grid(Owner[Fields]):
         moments: whether Adam's moments are there.
         block: edge of a block in voxels, 1 (flat), 2, 4 or 8; None takes the one measured fastest for the size.
         boxes: nested boxes, each twice the last, whose samples lie one behind the other along x.
+        ndc_from_world: projective (4, 4) as of `Volume`, or None.
 
     Raises RaymarchError before allocating where memory does not suffice, and on use after `close`.
 
@@ -50,12 +51,12 @@ class Grid(Owner[Fields]):
 
     def __init__(
         self, shape: Sequence[int], degree: int, *, slots: int = 0, moments: bool = False, block: int | None = None,
-        boxes: int = 1,
+        boxes: int = 1, ndc_from_world: np.ndarray | None = None,
     ):  # fmt: skip
         shape = tuple(int(n) for n in shape)
         block = block_for(shape, degree, slots) if block is None else block
         require_layout(shape, slots, block, boxes)
-        self.boxes = boxes
+        self.boxes, self.ndc_from_world = boxes, ndc_from_world
         self.finest, self.degree, self.slots, self.moments, self.block = shape, degree, slots, moments, block
         self.mark = max(block, BLOCK_EDGE)
         self.cells = cells_of(shape)
@@ -68,7 +69,7 @@ class Grid(Owner[Fields]):
         def require() -> None:
             require_memory(shape, size_of(shape), max(slots, 1) * channels, "lower the resolution or the SH degree")
 
-        kind = (degree, slots, moments, block, boxes)
+        kind = (degree, slots, moments, block, boxes, ndc_from_world is not None)
         self._own(kind, lambda room: build(room, *kind), size_of, room=shape, step=STEP, require=require)
         occupancy.prepare(self.fields)
         if slots:
@@ -107,7 +108,7 @@ class Grid(Owner[Fields]):
         far = np.abs(self.world_from_index[:3, 3]).max() / self.voxel
         if far > FAR_VOXELS and runtime.single_precision():
             log.warning("the volume lies %.0e voxels from the world's origin; subtract its centre from all poses", far)
-        place(self.fields, self.world_from_index, self.max_index, shape, self.cells)
+        place(self.fields, self.world_from_index, self.max_index, shape, self.cells, self.ndc_from_world)
 
     def set_activation(self, activation: Activation) -> None:
         """Set the activation by which raw numbers are read."""
@@ -172,6 +173,12 @@ class Grid(Owner[Fields]):
         density, features = self.download()
         transfer.empty_unoccupied(self.fields, density, self.activation.empty)
         return density, features
+
+
+def grid_for(volume: Volume, *, slots: int = 0, block: int | None = None) -> Grid:
+    """Grid with room for a volume, which is not uploaded yet."""
+    boxes, ndc = volume.boxes, volume.ndc_from_world
+    return Grid(volume.shape, volume.degree, slots=slots, block=block, boxes=boxes, ndc_from_world=ndc)
 
 
 def _read(grid: Grid, kernel: Callable[..., None]) -> tuple[np.ndarray, np.ndarray]:

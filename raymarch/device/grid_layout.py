@@ -52,12 +52,18 @@ class Fields:
     scratch: ti.Field
     hull_mask: ti.Field
     index_from_world: ti.Field
+    ndc_from_world: ti.Field | None
     max_index: ti.Field
     cells: ti.Field
     cells_per_index: ti.Field
     shift: ti.Field
     inverse_scale: ti.Field
     nonfinite_step: ti.Field
+
+    @property
+    def ndc(self) -> bool:
+        """Whether the boxes lie in normalised device coordinates, not in the world itself."""
+        return self.ndc_from_world is not None
 
     @property
     def segments(self) -> int:
@@ -95,20 +101,23 @@ def require_layout(shape: tuple[int, ...], slots: int, block: int, boxes: int = 
 
 
 def build(
-    room: tuple[int, ...], degree: int, slots: int, moments: bool, block: int, boxes: int
+    room: tuple[int, ...], degree: int, slots: int, moments: bool, block: int, boxes: int, ndc: bool
 ) -> tuple[ti.FieldsBuilder, Fields]:
     """Field builder, not yet finished, with the fields of a grid of this room."""
     tree, edge = ti.FieldsBuilder(), max(block, BLOCK_EDGE)
     whole = [-(-n // edge) for n in room]  # whole blocks of marks: what reduces slots visits all of one
     values = _values(tree, [m * edge // block for m in whole], degree, slots, moments, block)
-    marks, place = _marks(tree, whole, room), _place(tree)
+    marks, place = _marks(tree, whole, room), _place(tree, ndc)
     return tree, Fields(degree=degree, block=edge, slots=slots, boxes=boxes, **values, **marks, **place)
 
 
 def place(
-    fields: Fields, world_from_index: np.ndarray, max_index: np.ndarray, shape: Sequence[int], cells: Sequence[int]
-) -> None:
+    fields: Fields, world_from_index: np.ndarray, max_index: np.ndarray, shape: Sequence[int], cells: Sequence[int],
+    ndc_from_world: np.ndarray | None,
+) -> None:  # fmt: skip
     """Level of a grid: where its boxes lie in the world, whose last sample `max_index` is, and its occupancy cells."""
+    if fields.ndc_from_world is not None and ndc_from_world is not None:
+        fields.ndc_from_world[None] = ndc_from_world.tolist()
     fields.index_from_world[None] = np.linalg.inv(world_from_index)[:3].tolist()
     fields.max_index[None], fields.cells[None] = max_index.tolist(), tuple(cells)
     fields.cells_per_index[None] = (np.array(cells) / (np.array(shape) - 1.0)).tolist()
@@ -160,7 +169,7 @@ def _marks(tree: ti.FieldsBuilder, blocks: list[int], room: tuple[int, ...]) -> 
     return fields
 
 
-def _place(tree: ti.FieldsBuilder) -> dict:
+def _place(tree: ti.FieldsBuilder, ndc: bool) -> dict:
     """Where the level lies in the world, how its numbers are read, and whether they ran away."""
     fields = {
         "index_from_world": ti.Matrix.field(3, 4, float),
@@ -171,6 +180,8 @@ def _place(tree: ti.FieldsBuilder) -> dict:
         "inverse_scale": ti.field(float),
         "nonfinite_step": ti.field(ti.i32),
     }
+    if ndc:
+        fields["ndc_from_world"] = ti.Matrix.field(4, 4, float)
     for field in fields.values():
         tree.place(field)
-    return fields
+    return {"ndc_from_world": None, **fields}

@@ -25,6 +25,8 @@ class RayFields:
     `jitter` is a ray's (phase, stretch), read by marches with jitter only. `sum_even`, `sum_odd` are the march's own:
     sums over each first and each second sample of a pair, of which it makes the image, because the compiler makes
     vectors of what ends in four neighbouring stores, and mixes up the samples of a pair that end in the same ones.
+    `near` is read by adjoints with gradients scaled near the cameras only: how far before their cameras rays begin, and
+    from which distance on gradients are whole [world unit].
     """
 
     origin: ti.Field
@@ -36,6 +38,7 @@ class RayFields:
     depth: ti.Field
     jitter: ti.Field
     loss: ti.Field
+    near: ti.Field
 
 
 def size_of(room: tuple[int, ...]) -> int:
@@ -71,6 +74,7 @@ class RayBuffer(Owner[RayFields]):
             depth=ti.field(float),
             jitter=ti.Vector.field(2, float),
             loss=ti.field(ti.f64, needs_grad=True),
+            near=ti.Vector.field(2, float),
         )
         for each in (f.image, f.image.grad):
             tree.dense(ti.i, room).place(each)
@@ -78,6 +82,7 @@ class RayBuffer(Owner[RayFields]):
         tree.lazy_grad()  # before the rest is placed: it would give all of it gradients
         for each in (f.origin, f.direction, f.sum_even, f.sum_odd, f.target, f.depth, f.jitter):
             tree.dense(ti.i, room).place(each)
+        tree.place(f.near)
         return tree, f
 
     def _require_room(self, count: int) -> None:
@@ -90,6 +95,10 @@ class RayBuffer(Owner[RayFields]):
         if len(rays):
             transfer.vectors_in(np.ascontiguousarray(rays.origin), self.fields.origin)
             transfer.vectors_in(np.ascontiguousarray(rays.direction), self.fields.direction)
+
+    def set_near(self, begin: float, whole: float) -> None:
+        """Set how far before their cameras rays begin, and from which distance on gradients are whole [world unit]."""
+        self.fields.near[None] = begin, whole
 
     def set_image_gradient(self, d_image: np.ndarray) -> None:
         """Set d_image (ray, 4): the gradient of a loss by colour and transmittance."""

@@ -58,7 +58,9 @@ def diagnose_fit(volume: Volume, train: Views, test: Views | None = None) -> tup
 def of_volume(volume: Volume, views: Views) -> list[Finding]:
     """Findings that need no rendering, quick enough for the end of each fit."""
     inner = volume.nested(0)
-    found = [floaters.loose(inner), floaters.before_cameras(volume, views.cameras), _unseen(inner, views)]
+    found = [floaters.loose(inner)]
+    if volume.ndc_from_world is None:  # else it is what the cameras see, and begins beyond the near plane
+        found += [floaters.before_cameras(volume, views.cameras), _unseen(inner, views)]
     return [each for each in found if each is not None]
 
 

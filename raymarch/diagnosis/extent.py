@@ -5,24 +5,41 @@ from __future__ import annotations
 import numpy as np
 
 from raymarch.data.views import Views
-from raymarch.diagnosis.epipolar import Sight, crossing
+from raymarch.diagnosis.epipolar import Sight, agreeing, crossing, nearness, poses_of, sight
 from raymarch.diagnosis.finding import Finding
-from raymarch.diagnosis.matches import Matches
+from raymarch.diagnosis.matches import Matches, features_of, match, neighbours
 
 APART = np.deg2rad(2.0)  # between two rays, for their crossing to say how far it is
+FAR = np.deg2rad(0.5)  # the same where only the order of magnitude matters
 FEWEST = 50  # points
 INSIDE = 0.3  # of the points, under which a box is not about them
 LARGE = 7.0  # times as wide as what is seen, on every axis
 LOOKED_AT = 0.01  # of a box, that some camera sees
+ASKED = 32  # views, evenly spread, whose matches tell how far a scene goes
 VIEWED = 24  # points a side of the box at which it is asked who sees them
 
 
-def points_of(views: Views, matches: Matches, seen: Sight, poses: np.ndarray) -> np.ndarray:
+def points_of(views: Views, matches: Matches, seen: Sight, poses: np.ndarray, apart: float = APART) -> np.ndarray:
     """Points (point, 3) in the world: the set's own, or where the rays of matches cross that agree with the poses."""
     if views.points is not None and len(views.points) >= FEWEST:
         return np.asarray(views.points, float)
     found = crossing(poses, matches, seen)
-    return found.point[found.angle > APART]
+    return found.point[found.angle > apart]
+
+
+def matched_points(views: Views) -> np.ndarray:
+    """Points (point, 3) in the world: the set's own, or by matches of some of its views; takes some seconds then."""
+    if views.points is not None and len(views.points) >= FEWEST:
+        return np.asarray(views.points, float)
+    if len(views) < 2:
+        return np.zeros((0, 3))
+    some = views[np.linspace(0, len(views) - 1, min(len(views), ASKED)).astype(int)]
+    matches = match(features_of(some), neighbours(some.cameras))
+    if len(matches) < FEWEST:
+        return np.zeros((0, 3))
+    poses, seen, near = poses_of(some.cameras), sight(some.cameras, matches), nearness(some.cameras, matches)
+    agree = agreeing(poses, matches, seen, near)
+    return points_of(some, matches.take(agree), Sight(*(part[agree] for part in seen)), poses, FAR)
 
 
 def box(views: Views, given: np.ndarray, points: np.ndarray) -> Finding | None:

@@ -102,5 +102,5 @@ def before_cameras(volume: Volume, cameras: Sequence[Camera]) -> Finding | None:
     message = (
         f"{np.mean(lost):.0%} of the light is lost right before the cameras, {np.max(lost):.0%} before one of them"
     )
-    cure = "--preset photos, which keeps matter off the cameras; or a --box that leaves them out"
+    cure = "--preset photos, which keeps matter off the cameras, or --set near=0.3; or a --box that leaves them out"
     return Finding("near-cameras", "warning", message, cure)

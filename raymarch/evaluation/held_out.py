@@ -14,12 +14,12 @@ from raymarch.data.contents import require_pixels
 from raymarch.data.views import VIEWS, Views
 from raymarch.data.volume import VOLUME, Volume
 from raymarch.evaluation.metrics import psnr, psnr_halves, ssim
+from raymarch.evaluation.object_mask import object_mask, told_by
 from raymarch.evaluation.perceptual import LEAST, Distance, lpips_distance
 from raymarch.rendering.march import MARCH, March
 from raymarch.rendering.renderer import Renderer
 
 SCORES = ("psnr", "ssim", "psnr_halves", "psnr_masked", "ssim_masked", "lpips")
-ALPHA, MASK, BOTH = "alpha over 0", "the set's mask", "the set's mask, and alpha over 0"
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class ViewScore:
         psnr: of the image [dB], without what its mask takes out, as all below.
         ssim: structural similarity; None for images under 11 pixels a side.
         psnr_halves: gains and offsets fitted on the left half, scored on the right [dB].
-        psnr_masked, ssim_masked: inside the view's mask, and where its alpha is over 0; None without either.
+        psnr_masked, ssim_masked: of the object alone (`masked_by`); None where nothing tells it from the rest.
         lpips: learned perceptual distance, 0 for the same image; what a mask takes out is as it should be.
     """
 
@@ -50,7 +50,7 @@ class Evaluation:
 
     Attributes:
         psnr, ssim, psnr_halves, psnr_masked, ssim_masked, lpips: means of those of `views`, which are `ViewScore`s.
-        masked_by: what the masked ones are inside of; "" where there is no mask and no alpha.
+        masked_by: what tells the object from the rest, mask, alpha or the set's box; "" where nothing does.
         lpips_missing: why there is no LPIPS; "" where there is.
     """
 
@@ -84,7 +84,7 @@ def evaluate(
     Args:
         seen: called with each view's number and image (height, width, 3), for progress or to keep the pictures.
 
-    PSNR comes by halves too, and PSNR and SSIM of the object alone where the views have masks or alpha. LPIPS needs
+    PSNR comes by halves too, and PSNR and SSIM of the object alone where masks, alpha or a box tell it. LPIPS needs
     PyTorch, the package lpips and its weights on this machine: where they are not, `lpips_missing` says why.
 
     Raises RaymarchError for a view that is masked all over.
@@ -110,7 +110,7 @@ def evaluate(
     return Evaluation(
         views=tuple(scores),
         seconds_per_image=float(np.mean(seconds[1:] or seconds)),
-        masked_by=_masked_by(views),
+        masked_by=told_by(views),
         lpips_missing=why,
         **{name: _mean([getattr(s, name) for s in scores]) for name in SCORES},  # type: ignore[arg-type]
     )
@@ -119,7 +119,7 @@ def evaluate(
 def score(views: Views, view: int, image: np.ndarray, distance: Distance | None = None) -> ViewScore:
     """Score of one view's image (height, width, 3), which is clipped to 0..1; LPIPS by `distance`, if any."""
     truth, shown = views.rgb(view), np.clip(image, 0, 1)  # an x-ray is brighter than any display
-    mask, inside = views.mask(view), inside_of(views, view)
+    mask, inside = views.mask(view), object_mask(views, view)
 
     def similarity(within: np.ndarray | None) -> float | None:
         large = min(image.shape[:2]) >= 11 and (within is None or within[5:-5, 5:-5].any())
@@ -137,20 +137,6 @@ def score(views: Views, view: int, image: np.ndarray, distance: Distance | None 
         ssim_masked=None if inside is None else similarity(inside),
         lpips=None if distance is None or min(image.shape[:2]) < LEAST else perceived(distance),
     )
-
-
-def inside_of(views: Views, view: int) -> np.ndarray | None:
-    """Pixels (height, width) that masked scores count: the view's mask, and where it shows anything; None for all."""
-    mask = views.mask(view)
-    if not views.has_alpha:
-        return mask
-    shows = views.image(view)[..., 3] > 0
-    return shows if mask is None else shows & mask
-
-
-def _masked_by(views: Views) -> str:
-    masks = any(views.mask(i) is not None for i in range(len(views)))
-    return {(True, True): BOTH, (True, False): MASK, (False, True): ALPHA}.get((masks, views.has_alpha), "")
 
 
 def _mean(numbers: list[float | None]) -> float | None:

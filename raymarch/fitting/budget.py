@@ -44,7 +44,7 @@ def memory_of_fit(settings: FitSettings, box: np.ndarray, images: Sequence[int])
 
 def grid_of_boxes(box: np.ndarray, settings: FitSettings) -> tuple[np.ndarray, tuple[int, int, int]]:
     """Grid of a fit: the innermost box grown to whole voxels, and the samples of all boxes, one behind another in x."""
-    whole, (x, y, z) = grid_of_box(box, settings.resolution)
+    whole, (x, y, z) = grid_of_box(box, settings.resolution, 2 if settings.ndc else None)
     require_nested(affine_of_box(whole, (x, y, z)), (x, y, z), settings.nested)
     return whole, (settings.nested * x, y, z)
 

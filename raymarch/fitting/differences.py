@@ -21,7 +21,9 @@ CURE = "give what it had, or begin anew without it (--overwrite)"
 
 def grid_record(plan: Plan) -> dict[str, Any]:
     """Where a fit's grid lies, how fine it is, and its precision, in plain numbers."""
-    return {"box": plan.box.ravel().tolist(), "shape": list(plan.shape), "precision": np.dtype(runtime.dtype()).name}
+    ndc = None if plan.ndc_from_world is None else plan.ndc_from_world.ravel().tolist()
+    place = {"box": plan.box.ravel().tolist(), "ndc_from_world": ndc}
+    return {**place, "shape": list(plan.shape), "precision": np.dtype(runtime.dtype()).name}
 
 
 def require_same(record: Mapping[str, Any], plan: Plan, path: object) -> None:

@@ -39,6 +39,7 @@ from raymarch.rendering.march import MARCH, March
 from raymarch.rendering.renderer import BACKGROUND, render_camera
 
 REPORT_EVERY = 25
+DISTORTED = 4  # one ray in so many is asked for the distortion loss: tiles come in random order
 
 
 class Fitter(Closing):
@@ -48,7 +49,6 @@ class Fitter(Closing):
         >>> with Fitter(views, preset("quick")) as fitter:  # doctest: +SKIP
         ...     for report in fitter.run():
         ...         print(report.step, report.psnr)
-        ...     volume = fitter.volume()
     """
 
     @checked(box=optional(BOX), started=optional(number()))
@@ -78,13 +78,15 @@ class Fitter(Closing):
         with ExitStack() as owners:
             self.store = owners.enter_context(ImageStore(views))
             self.plan = plan = plan_with(self.store)
-            self.views, self.settings, self.box, self.finest = plan.views, plan.settings, plan.box, plan.shape
+            self.views, self.settings, self.box, self.finest = plan.views, plan.settings, plan.world_box, plan.shape
             self.schedule, self.objective = Schedule.of(plan.settings), plan.settings.minimised
             self.grid = owners.enter_context(plan.make_grid())
             plan.start(self.grid)
             self.tiles = max(plan.settings.rays // self.store.fields.tile**2, 1)
             self.rays = self.tiles * self.store.fields.tile**2
             self.buffer = owners.enter_context(RayBuffer(self.rays))
+            if plan.near_gradient > 0:
+                self.buffer.set_near(plan.near, plan.near_gradient)
             self.photometry = owners.enter_context(Photometry(self.store, plan.views, plan.settings, self.tiles))
             self._refresh(0.0)  # the hull alone
             self._owners = owners.pop_all()
@@ -123,27 +125,27 @@ class Fitter(Closing):
 
     def step(self) -> None:
         """Optimisation step: draw rays, march, loss, backward pass, Adam."""
-        s, grid, store, buffer, count = self.settings, self.grid, self.store, self.buffer, self.rays
-        behind = self.photometry.behind
+        s, grid, buffer, count, behind = self.settings, self.grid, self.buffer, self.rays, self.photometry.behind
         self._advance_level(progress := self.progress)
         if self.steps_done % s.refresh == 0 and self.steps_done > 0:
             self._refresh(self.plan.least_sigma)
-        draw_tiles(buffer.fields, store.fields, store.listed, self.tiles, self.steps_done, s.seed, self.plan.near)
+        to_draw = self.store.listed, self.tiles, self.steps_done, s.seed, self.plan.near
+        draw_tiles(buffer.fields, self.store.fields, *to_draw)
         buffer.fields.image.grad.fill(0)
-        counted = losses.counting(buffer.fields, count) if store.masked else count
+        counted = losses.counting(buffer.fields, count) if self.store.masked else count
         opacity = self.objective.opacity_weight if self.views.has_alpha else 0.0
         with ti.ad.Tape(buffer.fields.loss, clear_gradients=False):
-            tape.march(grid, buffer, count, s.step * grid.voxel, s.min_transmittance, s.min_weight, behind)
+            ends = s.step * grid.voxel, s.min_transmittance
+            tape.march(grid, buffer, count, *ends, s.min_weight, behind, None, self.plan.near_gradient > 0)
             tape.compare(buffer, self.objective.robust, count, behind, opacity, counted)
             if weight := self.objective.distortion_weight:
-                tape.distort(grid, buffer, count, s.step * grid.voxel, s.min_transmittance, self.plan.reach, weight)
+                tape.distort(grid, buffer, max(count // DISTORTED, 1), *ends, self.plan.reach, weight)
             for each in self.objective.regularisers:
                 tape.regularise(grid, buffer, each, s.seed, self.steps_done, s.regularised_fraction)
         self.photometry.look(buffer, self.steps_done)
         s.optimiser.step(grid, self._moments_age, progress, self.steps_done)
         self.steps_done, self._moments_age = self.steps_done + 1, self._moments_age + 1
-        if self.steps_done == 1:
-            self._ready = self.seconds  # the schedule's time begins when all is compiled
+        self._ready = self.seconds if self.steps_done == 1 else self._ready  # time counts when all is compiled
 
     def _advance_level(self, progress: float) -> None:
         if (level := self.schedule.level(progress)) > self._level:
@@ -162,9 +164,8 @@ class Fitter(Closing):
         progress, seconds = self.progress, self.seconds
         psnr, left = -10 * math.log10(max(error, 1e-12)), self.schedule.seconds_left(progress, seconds, self._ready)
         where = self.grid.shape, self.occupied, seconds, progress
-        report = Report(self.steps_done, loss, psnr, rays_per_second, *where, left, self.settings.nested)
-        self.history.append(report)
-        return report
+        self.history.append(Report(self.steps_done, loss, psnr, rays_per_second, *where, left, self.settings.nested))
+        return self.history[-1]
 
     @checked(camera=CAMERA, background=BACKGROUND, march=MARCH)
     def render(self, camera: Camera, background: Colour | None = None, march: March = March()) -> np.ndarray:
@@ -179,7 +180,7 @@ class Fitter(Closing):
         told = {"steps": self.steps_done, "seconds": round(self.seconds, 3), "ended": ended, "rays_psnr": psnr}
         made = provenance(self.settings, self.views, told | self.photometry.record())
         at, background = self.grid.world_from_index, self.photometry.background
-        return Volume(density, features, at, self.plan.activation, background, made, self.settings.nested)
+        return Volume(density, features, at, self.plan.activation, background, made, **self.plan.lies)
 
     @property
     def position(self) -> Position:

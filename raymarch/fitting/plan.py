@@ -6,6 +6,7 @@ import logging
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -21,9 +22,11 @@ from raymarch.device.memory import Memory
 from raymarch.diagnosis.in_short import in_short
 from raymarch.fitting.bounds import find_box, visual_hull
 from raymarch.fitting.budget import grid_of_boxes, require_budget
+from raymarch.fitting.forward_facing import frustum_for
 from raymarch.fitting.proof import prove
-from raymarch.fitting.scene_box import BOXES_OF_A_SCENE, box_of_scene, is_bounded
+from raymarch.fitting.scene_box import box_of_scene, boxes_of_scene, is_bounded, with_points
 from raymarch.fitting.settings import FitSettings
+from raymarch.geometry.ndc import corners_in_world, near_of
 from raymarch.geometry.pose import affine_of_box
 from raymarch.kernels.field.transfer import clear_moments, fill
 
@@ -36,9 +39,10 @@ class Plan:
 
     Attributes:
         views, settings: as they were given.
-        box: lower and upper corner (2, 3) of the grid in the world.
+        box: lower and upper corner (2, 3) of the grid in the world, or in NDC.
         memory: bytes by what takes them, with the grid's shape and its slots.
         hull: (x, y, z) which occupancy cells may hold anything by the images' alpha; None for all.
+        ndc_from_world: projective (4, 4) of a fit in NDC, or None.
     """
 
     views: Views
@@ -46,6 +50,7 @@ class Plan:
     box: np.ndarray
     memory: Memory
     hull: np.ndarray | None
+    ndc_from_world: np.ndarray | None = None
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -81,14 +86,39 @@ class Plan:
 
     @property
     def reach(self) -> float:
-        """Half the longest edge of the innermost box [world unit]."""
+        """Half the longest edge of the innermost box, or the near plane's distance in NDC [world unit]."""
+        if self.ndc_from_world is not None:
+            return near_of(self.ndc_from_world)
         return float((self.box[1] - self.box[0]).max()) / 2
 
     @property
     def near(self) -> float:
         """Distance from a camera at which rays of the fit begin [world unit]."""
+        return self.settings.near * self._away
+
+    @property
+    def near_gradient(self) -> float:
+        """Distance from a camera up to which gradients are scaled [world unit]; 0 for none."""
+        return self.settings.near_gradient * self._away
+
+    @property
+    def _away(self) -> float:
+        """Distance of half the cameras from the box's middle [world unit]."""
         eyes = np.array([camera.position for camera in self.views.cameras])
-        return self.settings.near * float(np.median(np.linalg.norm(eyes - self.box.mean(0), axis=1)))
+        return float(np.median(np.linalg.norm(eyes - self.box.mean(0), axis=1)))
+
+    @property
+    def lies(self) -> dict[str, Any]:
+        """Where volume and grid lie, besides their affine."""
+        return {"boxes": self.settings.nested, "ndc_from_world": self.ndc_from_world}
+
+    @property
+    def world_box(self) -> np.ndarray:
+        """Box (2, 3) in the world; of NDC, of what is within four times the near plane."""
+        if self.ndc_from_world is None:
+            return self.box
+        corners = corners_in_world(affine_of_box(self.box, (2, 2, 2)), (2, 2, 2), self.ndc_from_world)
+        return np.stack([corners.min(0), corners.max(0)])
 
     @cached_property
     def views_digest(self) -> ViewsDigest:
@@ -104,7 +134,7 @@ class Plan:
     def make_grid(self) -> Grid:
         """Grid with room for all levels; `start` makes it one to begin with."""
         s = self.settings
-        return Grid(self.shape, s.sh_degree, slots=self.slots, moments=True, block=s.block, boxes=s.nested)
+        return Grid(self.shape, s.sh_degree, slots=self.slots, moments=True, block=s.block, **self.lies)
 
     def start(self, grid: Grid) -> None:
         """Initial state of a grid: the first level, faint and grey everywhere."""
@@ -129,15 +159,20 @@ def plan_fit(views: Views, settings: FitSettings, box: Numbers | None, store: Im
     for finding in in_short(views):
         log.warning("%s; %s", finding.message, finding.cure)
     prove(settings.minimised)
-    if settings.boxes is None:
-        bounded = box is not None or is_bounded(views)
-        settings = replace(settings, **({"boxes": 1, "near": 0.0} if bounded else {"boxes": BOXES_OF_A_SCENE}))
+    if endless := settings.seeks_scene and box is None and not is_bounded(views):
+        views = with_points(views)
+    frustum = frustum_for(views, settings, box)
+    if frustum is not None:
+        settings, box = replace(settings, ndc=True, boxes=1, near=0.0, near_gradient=0.0), frustum.box
+    elif settings.boxes is None:
+        settings = replace(settings, **({"boxes": boxes_of_scene(views)} if endless else {"boxes": 1, "near": 0.0}))
+    settings = replace(settings, ndc=frustum is not None)
     found = _innermost_box(views, settings, store) if box is None else box
     memory = require_budget(settings, found, (views.pixels, 4 if views.has_alpha else 3))
     placed, shape = grid_of_boxes(found, settings)
-    bounded = views.has_alpha and settings.hull and settings.nested == 1
+    bounded = views.has_alpha and settings.hull and settings.nested == 1 and frustum is None
     hull = visual_hull(store, placed, cells_of(shape)) >= 0 if bounded else None
-    return Plan(views, settings, placed, memory, hull)
+    return Plan(views, settings, placed, memory, hull, None if frustum is None else frustum.ndc_from_world)
 
 
 def _innermost_box(views: Views, settings: FitSettings, store: ImageStore) -> np.ndarray:

@@ -33,9 +33,12 @@ PRESETS = {
     "photos": FitSettings(
         resolution=144,
         boxes=None,
+        ndc=None,
         near=0.2,
         steps=3000,
         initial_alpha=0.003,
+        prune_alpha=0.005,
+        distortion_weight=0.01,
         tv_density=1.5e-3,
         tv_colour=1.5e-3,
         exposure=True,

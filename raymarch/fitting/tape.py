@@ -5,6 +5,8 @@ Taichi does not differentiate the march: `grad_replaced` hides the loop from it 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import taichi as ti
 
 from raymarch.device.grid import Grid
@@ -28,8 +30,12 @@ def march(
     min_weight: float,
     background: ti.Vector,
     variant: Variant | None = None,
+    near_scaled: bool = False,
 ) -> None:
-    """Forward pass: the buffer's rays rendered into its image; its adjoint adds to the grid's gradient."""
+    """Forward pass: the buffer's rays rendered into its image; its adjoint adds to the grid's gradient.
+
+    With `near_scaled` that is scaled near the cameras, by what the buffer's `set_near` was told.
+    """
     march_kernel(
         grid.fields, buffer.fields, variant or grid.variant, count, dt, min_transmittance, min_weight, background
     )
@@ -45,10 +51,11 @@ def _(
     min_weight: float,
     background: ti.Vector,
     variant: Variant | None = None,
+    near_scaled: bool = False,
 ) -> None:
-    march_adjoint(
-        grid.fields, buffer.fields, variant or grid.variant, count, dt, min_transmittance, min_weight, background
-    )
+    variant = variant or grid.variant
+    variant = replace(variant, near_scaled=True) if near_scaled else variant
+    march_adjoint(grid.fields, buffer.fields, variant, count, dt, min_transmittance, min_weight, background)
     grid.reduce_slots()
 
 

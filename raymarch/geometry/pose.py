@@ -218,12 +218,14 @@ def larger_box(world_from_index: np.ndarray, shape: Sequence[int], times: float)
     return affine
 
 
-def grid_of_box(box: Numbers, resolution: int) -> tuple[np.ndarray, tuple[int, int, int]]:
-    """Grid of a box: the box grown to whole cubic voxels; the shape, `resolution` samples along the longest side."""
+def grid_of_box(box: Numbers, resolution: int, axis: int | None = None) -> tuple[np.ndarray, tuple[int, int, int]]:
+    """Grid of a box: the box grown to whole cubic voxels; the shape, `resolution` samples along an axis, None for the
+    longest side's."""
     lower, upper = require_box(box)
-    voxel = float((upper - lower).max()) / (resolution - 1)
-    x, y, z = (max(math.ceil(length / voxel - 1e-6) + 1, 4) for length in upper - lower)
-    grown = (np.array([x, y, z]) - 1) * voxel - (upper - lower)
+    sides = upper - lower
+    voxel = float(sides.max() if axis is None else sides[axis]) / (resolution - 1)
+    x, y, z = (max(math.ceil(length / voxel - 1e-6) + 1, 4) for length in sides)
+    grown = (np.array([x, y, z]) - 1) * voxel - sides
     whole, shape = np.stack([lower - grown / 2, upper + grown / 2]), (x, y, z)
     try:
         require_affine(affine_of_box(whole, shape))

@@ -8,6 +8,7 @@ import numpy as np
 
 from raymarch.data.volume import Volume
 from raymarch.geometry.camera import Camera
+from raymarch.geometry.ndc import rays_in_ndc
 
 MOST = 64  # samples a side
 RAYS = 1024  # along which the part is looked for
@@ -57,6 +58,8 @@ def _middle(volume: Volume, camera: Camera, seed: int) -> np.ndarray:
     sigma = volume.activation.sigma(volume.density[::stride, ::stride, ::stride])
     total = camera.width * camera.height
     rays = camera.rays(np.random.default_rng(seed).permutation(total)[:RAYS])
+    if volume.ndc_from_world is not None:
+        rays = rays_in_ndc(volume.ndc_from_world, rays)
     index_from_world = np.linalg.inv(volume.world_from_index)
     o = rays.origin @ index_from_world[:3, :3].T + index_from_world[:3, 3]
     d = rays.direction @ index_from_world[:3, :3].T

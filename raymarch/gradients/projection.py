@@ -6,6 +6,7 @@ import numpy as np
 
 from raymarch.geometry.camera import Camera, border
 from raymarch.geometry.lens import unproject
+from raymarch.geometry.ndc import ray_slopes, rays_in_ndc
 from raymarch.geometry.rays import Rays
 from raymarch.gradients.parameters import Parameters
 
@@ -37,8 +38,10 @@ class Projection:
     of its six numbers in camera axes (Sola et al. 2018, "A micro Lie theory", right-plus).
     """
 
-    def __init__(self, camera: Camera, world_from_index: np.ndarray, voxel: float):
-        self.camera, self.voxel = camera, voxel
+    def __init__(
+        self, camera: Camera, world_from_index: np.ndarray, voxel: float, ndc_from_world: np.ndarray | None = None
+    ):
+        self.camera, self.voxel, self.ndc_from_world = camera, voxel, ndc_from_world
         self.turn = camera.world_from_camera[:3, :3]
         self.world_from_index = np.asarray(world_from_index, float)
         self.index_from_world = np.linalg.inv(self.world_from_index)
@@ -51,13 +54,17 @@ class Projection:
             dot_origin += self.turn @ dot.pose[:3]
             dot_local += np.cross(dot.pose[3:], local)
         view_direction = dot_local @ self.turn.T
-        linear = self.index_from_world[:3, :3]
-        origin, index_direction = dot_origin @ linear.T, view_direction @ linear.T
+        linear, (seen, by_world) = self.index_from_world[:3, :3], self._in_ndc(rays)
+        way = view_direction
+        if by_world is not None:
+            moved = np.einsum("rij,rj->ri", by_world, np.concatenate([dot_origin, way], axis=1))
+            dot_origin, way = moved[:, :3], moved[:, 3:]
+        origin, index_direction = dot_origin @ linear.T, way @ linear.T
         dot_dt = 0.0 if dot.step is None else float(dot.step) * self.voxel
         if dot.box is not None:
             moved = -self.index_from_world @ np.vstack([dot.box, np.zeros(4)]) @ self.index_from_world
-            origin = origin + rays.origin @ moved[:3, :3].T + moved[:3, 3]
-            index_direction = index_direction + rays.direction @ moved[:3, :3].T
+            origin = origin + seen.origin @ moved[:3, :3].T + moved[:3, 3]
+            index_direction = index_direction + seen.direction @ moved[:3, :3].T
         return origin, index_direction, view_direction, dot_dt
 
     def adjoint(
@@ -65,9 +72,13 @@ class Projection:
     ) -> Parameters:
         """Adjoint: Parameters' d_ from d_ of index-space origin, direction, view direction (ray, 3), dt (ray,)."""
         local = rays.direction @ self.turn
-        linear = self.index_from_world[:3, :3]
-        d_origin = origin @ linear @ self.turn
-        d_local = (index_direction @ linear + view_direction) @ self.turn
+        linear, (seen, by_world) = self.index_from_world[:3, :3], self._in_ndc(rays)
+        by_origin, by_way = origin @ linear, index_direction @ linear
+        if by_world is not None:
+            moved = np.einsum("rij,ri->rj", by_world, np.concatenate([by_origin, by_way], axis=1))
+            by_origin, by_way = moved[:, :3], moved[:, 3:]
+        d_origin = by_origin @ self.turn
+        d_local = (by_way + view_direction) @ self.turn
         pose = np.concatenate([d_origin.sum(0), np.cross(local, d_local).sum(0)])
         by_plane, by_number = self.camera.lens.inverse_slopes(local)
         d_plane = np.einsum("rip,ri->rp", by_plane, d_local)
@@ -75,7 +86,7 @@ class Projection:
         principal_point = -d_plane.sum(0) / self.camera.focal
         lens = None if self.camera.lens.plain else np.einsum("rin,ri->n", by_number, d_local)
         moved = np.zeros((4, 4))
-        moved[:3, :3] = origin.T @ rays.origin + index_direction.T @ rays.direction
+        moved[:3, :3] = origin.T @ seen.origin + index_direction.T @ seen.direction
         moved[:3, 3] = origin.sum(0)
         box = -(self.index_from_world.T @ moved @ self.index_from_world.T)[:3]
         step = np.asarray(dt.sum() * self.voxel)
@@ -87,6 +98,12 @@ class Projection:
             step=step,
             box=box,
         )
+
+    def _in_ndc(self, rays: Rays) -> tuple[Rays, np.ndarray | None]:
+        """Rays where `world_from_index` leads to, and in NDC their Jacobian (ray, 6, 6) by those of the world."""
+        if self.ndc_from_world is None:
+            return rays, None
+        return rays_in_ndc(self.ndc_from_world, rays), ray_slopes(self.ndc_from_world, rays)
 
     def _by_lens(self, local: np.ndarray, dot: Parameters) -> np.ndarray:
         """dot_ of unit directions (ray, 3) in camera axes, by focal, principal point and the lens's numbers."""

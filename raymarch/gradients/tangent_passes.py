@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import numpy as np
 
 from raymarch.data.volume import Volume
-from raymarch.device.grid import Grid
+from raymarch.device.grid import Grid, grid_for
 from raymarch.device.owner import Holder
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.gradients.parameters import GEOMETRY, Parameters
@@ -34,9 +34,7 @@ class TangentPasses(Holder):
     def shifted_grid(self, direction: Parameters, h: float) -> Grid:
         """Grid like the first, with density and colour moved by h times a direction, for finite differences."""
         if self._shifted is None:
-            self._shifted = self._owners.enter_context(
-                Grid(self.volume.shape, self.volume.degree, boxes=self.volume.boxes)
-            )
+            self._shifted = self._owners.enter_context(grid_for(self.volume))
             self._shifted.upload(self.volume)
         fields = self._loaded([direction]).fields
         shift_grid(self._shifted.fields, self.grid.fields, fields, *self._shifted.shape, h)

@@ -14,7 +14,7 @@ from raymarch.arguments.checks import number
 from raymarch.arguments.declared import checked
 from raymarch.data.views import require_colour
 from raymarch.data.volume import Volume
-from raymarch.device.grid import Grid
+from raymarch.device.grid import Grid, grid_for
 from raymarch.device.owner import Holder
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
@@ -57,12 +57,11 @@ class ViewedVolume(Holder):
             volume.voxel,
             volume.world_from_index,
             pixels,
+            volume.ndc_from_world,
         )
         count = len(self.rays)
         with ExitStack() as owners:
-            self.grid = owners.enter_context(
-                Grid(volume.shape, volume.degree, slots=2, block=self.block, boxes=volume.boxes)
-            )
+            self.grid = owners.enter_context(grid_for(volume, slots=2, block=self.block))
             self.load()
             self.buffer = owners.enter_context(RayBuffer(count))
             self._passes = owners.enter_context(TangentPasses(volume, self.grid, self.buffer, columns))

@@ -25,6 +25,7 @@ class Viewpoint:
         step: length of a step [voxel]. voxel: a voxel's [world unit], whatever the box does.
         world_from_index: (4, 4) affine of the volume.
         pixels: indices of the pixels looked at, all if None.
+        ndc_from_world: (4, 4) of a volume in NDC, or None.
     """
 
     camera: Camera
@@ -34,6 +35,7 @@ class Viewpoint:
     voxel: float
     world_from_index: np.ndarray
     pixels: np.ndarray | None = None
+    ndc_from_world: np.ndarray | None = None
 
     def moved(self, by: Parameters, h: float = 1.0) -> Viewpoint:
         """Viewpoint moved by h times `by`; a step keeps its length in the world when a box moves."""
@@ -63,7 +65,7 @@ class Viewpoint:
     @cached_property
     def projection(self) -> Projection:
         """Projection of camera and box to rays in index space, to first order."""
-        return Projection(self.camera, self.world_from_index, self.voxel)
+        return Projection(self.camera, self.world_from_index, self.voxel, self.ndc_from_world)
 
     @cached_property
     def rays(self) -> Rays:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,7 +36,7 @@ def slices(
 
     Args:
         volume: any; of one that is not upright in the world, the samples nearest to the upright planes; of nested boxes
-            the innermost.
+            the innermost; of NDC, planes there.
         index: (i, j, k) of the sample through which the planes run; "middle" or None for the middle one.
         what: "sigma" [1/world unit], or "colour" (its part that all views share) where sigma is over 1 % of its most.
         axes: three Axes.
@@ -48,7 +49,8 @@ def slices(
         >>> [ax.get_title() for ax in slices(volume, index=(16, 16, 0))]
         ['z = -1', 'y = 0.0323', 'x = 0.0323']
     """
-    volume = volume.nested(0)
+    unit = "world unit" if volume.ndc_from_world is None else "NDC"
+    volume = replace(volume.nested(0), ndc_from_world=None)
     middle = index is None or (isinstance(index, str) and index == "middle")
     at = np.array(volume.shape) // 2 if middle else _index(index)
     if at.shape != (3,) or at.dtype.kind not in "iu" or (at < 0).any() or (at >= volume.shape).any():
@@ -71,9 +73,9 @@ def slices(
         shown = ax.imshow(picture, origin="lower", extent=extent, **scale)
         place = point[normal] if abs(point[normal]) > 1e-9 * wide else 0.0
         across, along, fixed = "xyz"[u], "xyz"[v], f"{'xyz'[normal]} = {place:.3g}"
-        ax.set(title=fixed, xlabel=f"{across} [world unit]", ylabel=f"{along} [world unit]")
+        ax.set(title=fixed, xlabel=f"{across} [{unit}]", ylabel=f"{along} [{unit}]")
     if what == "sigma":
-        bar: dict[str, Any] = {"label": "sigma [1/world unit]", "extend": "max" if (limit or top) < most else "neither"}
+        bar: dict[str, Any] = {"label": f"sigma [1/{unit}]", "extend": "max" if (limit or top) < most else "neither"}
         three[0].figure.colorbar(shown, ax=list(three), shrink=0.8, aspect=25, pad=0.02, **bar)
     return three
 

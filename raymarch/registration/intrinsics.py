@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from raymarch.arguments.arrays import array
+from raymarch.data.views import Views
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import Lens
@@ -14,6 +16,7 @@ from raymarch.gradients.parameters import PLAIN_HAS_NONE
 
 SHARED = ("focal", "principal_point", "lens")  # by one change of all cameras
 HALVINGS = 6
+MOST = 10.0  # of any number of a recorded change
 SHORTEST = 0.1  # of its own length, what a focal length is cut to at most in one move
 
 
@@ -64,6 +67,52 @@ def with_shared(camera: Camera, names: Sequence[str], move: np.ndarray) -> Camer
     if "principal_point" in parts:
         parts["principal_point"] = np.array(camera.focal) * parts["principal_point"]
     return intrinsics_moved(camera, **parts) if parts else camera
+
+
+def change_of_shared(before: Camera, after: Camera, names: Sequence[str]) -> dict[str, list[float]]:
+    """By how much a camera's own numbers were moved, for each of `names` what `with_shared` would be given.
+
+    Example:
+        >>> camera = Camera.look_at((0, -4, 0), width=8, height=6)
+        >>> change_of_shared(camera, replace(camera, principal=(4.0, 3.0)), ["principal_point"])
+        {'principal_point': [0.0, 0.0]}
+    """
+    focal = np.array(before.focal)
+    changes = {
+        "focal": np.log(np.array(after.focal) / focal),
+        "principal_point": (np.array(after.principal) - before.principal) / focal,
+        "lens": np.array(after.lens.coefficients) - before.lens.coefficients,
+    }
+    return {name: changes[name].tolist() for name in SHARED if name in names}
+
+
+def views_with_shared(views: Views, changes: object) -> Views:
+    """Views whose cameras are moved by what `change_of_shared` gave for others of the set.
+
+    Those of another lens, and all where `changes` is nothing of the kind, stay.
+
+    Example:
+        >>> views = Views([Camera.look_at((0, -4, 0), width=8, height=6)], np.zeros((1, 6, 8, 3), np.uint8))
+        >>> views_with_shared(views, {"focal": [0.0, 0.0]}).cameras[0].focal == views.cameras[0].focal
+        True
+    """
+    told = changes if isinstance(changes, Mapping) else {}
+    known = {name: told[name] for name in SHARED if name in told}
+    if not known:
+        return views
+    sizes = {"focal": 2, "principal_point": 2}
+
+    def moved(camera: Camera) -> Camera:
+        try:
+            parts = [
+                array(sizes.get(name, len(camera.lens.names)), low=-MOST, high=MOST)(name, value)
+                for name, value in known.items()
+            ]
+        except RaymarchError:
+            return camera
+        return with_shared(camera, list(known), np.concatenate(parts))
+
+    return replace(views, cameras=tuple(moved(camera) for camera in views.cameras))
 
 
 def require_common_lens(cameras: Sequence[Camera]) -> None:

@@ -27,6 +27,7 @@ from raymarch.fitting.bounds import find_box
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.interrupt import asked_to_stop
 from raymarch.fitting.presets import preset
+from raymarch.fitting.scene_box import is_bounded
 from raymarch.fitting.settings import FIT_SETTINGS, FitSettings
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.pose import BOX, exp_rigid, twist_about
@@ -93,7 +94,7 @@ def refine(
         parameters: what is refined: "pose"; "focal", "principal_point" and "lens", one change for all views, the lens
             of one model; "exposure" (gains and offsets a view, whose means over the views are held at 1 and 0).
         settings: of the fit that runs along; `hull` is better off.
-        box: lower and upper corner (2, 3) in the world; found and widened a little if not given.
+        box: lower and upper corner (2, 3) in the world; found, and that of an object widened a little, if not given.
         show: called with the share that is done, 0..1, and the error.
 
     Ctrl-C ends it early and keeps the cameras as they stand. Raises RaymarchError for parameters that cannot be
@@ -108,7 +109,8 @@ def refine(
     require_pixels(views)
     if "lens" in parameters:
         require_common_lens(views.cameras)
-    box = _wide_box(views) if box is None else box
+    if box is None and not settings.ndc and (settings.boxes == 1 or (settings.boxes is None and is_bounded(views))):
+        box = _wide_box(views)
     if "exposure" in parameters:
         settings = replace(settings, exposure=False)  # what is refined here is not fitted there as well
     with (
@@ -123,8 +125,8 @@ def refine(
                 movement.move()
                 if show is not None:
                     show(fitter.progress, movement.errors[-1])
-        cameras = aligned(movement.cameras, views.cameras, box)
-        centre = np.mean(box, axis=0)
+        about = fitter.box if box is None else box
+        cameras, centre = aligned(movement.cameras, views.cameras, about), np.mean(about, axis=0)
         exposures, errors = movement.exposures, tuple(movement.errors)
     images = images_without(views.images, exposures) if "exposure" in parameters else views.images
     degrees, share = np.transpose([_apart(a, b, centre) for a, b in zip(cameras, views.cameras, strict=True)])
@@ -213,7 +215,8 @@ class _Movement(Closing):
         grid, parts = self.fitter.grid, []
         for camera, some in zip(self.cameras, pixels, strict=True):
             camera = smaller(camera, factor)
-            projection, rays = Projection(camera, grid.world_from_index, 1.0), camera.rays(some)
+            lies = camera, grid.world_from_index, 1.0, grid.ndc_from_world
+            projection, rays = Projection(*lies), camera.rays(some)
             parts.append((rays, [projection.tangent(rays, self._scaled(camera, dot)) for dot in self.dots]))
         rays = Rays(*(np.concatenate([getattr(r, name) for r, _ in parts]) for name in ("origin", "direction")))
         moves = [[np.concatenate([moved[d][i] for _, moved in parts]) for i in range(3)] for d in range(len(self.dots))]

@@ -17,7 +17,7 @@ from raymarch.arguments.checks import flag, optional
 from raymarch.arguments.declared import checked
 from raymarch.data.views import require_colour
 from raymarch.data.volume import VOLUME, Volume
-from raymarch.device.grid import Grid
+from raymarch.device.grid import Grid, grid_for
 from raymarch.device.lens_vector import lens_vector
 from raymarch.device.memory import BYTES_A_RAY, MAX_CELLS, available_bytes
 from raymarch.device.owner import Holder
@@ -69,7 +69,7 @@ class Renderer(Holder):
         self.background = volume.background
         self.settings = settings
         with ExitStack() as owners:
-            self.grid = owners.enter_context(Grid(volume.shape, volume.degree, boxes=volume.boxes))
+            self.grid = owners.enter_context(grid_for(volume))
             self.grid.upload(volume)
             skip_invisible(self.grid, volume, settings.rule)
             self.buffer = owners.enter_context(RayBuffer(settings.batch))

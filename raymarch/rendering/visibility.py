@@ -6,6 +6,7 @@ import numpy as np
 
 from raymarch.data.volume import Volume
 from raymarch.device.grid import Grid
+from raymarch.geometry.pose import corners_of
 from raymarch.kernels.march.mode import Mode
 
 INVISIBLE = 5e-6  # of the brightest colour, or 1: what a ray may lose by skipping, over the whole box
@@ -15,7 +16,8 @@ def skip_invisible(grid: Grid, volume: Volume, mode: Mode) -> None:
     """Empty-space skipping of a grid's cells so thin that nobody sees it: none where nothing is too thin to count."""
     if not volume.activation.density_rule.signed and mode.ends:
         segments = 2 * volume.boxes - 1  # through nested boxes, each as long as one in units of its own
-        longest = segments * float(np.linalg.norm(volume.box[1] - volume.box[0]))
+        corners = corners_of(volume.world_from_index, volume.box_shape)  # in NDC, where it lies there
+        longest = segments * float(np.linalg.norm(np.ptp(corners, axis=0)))
         grid.refresh_occupancy(INVISIBLE / (longest * brightest(volume)))
 
 

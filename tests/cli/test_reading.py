@@ -9,7 +9,7 @@ import pytest
 
 import raymarch as rm
 from raymarch.cli import cli
-from raymarch.cli.options import print_forecast, reading_of
+from raymarch.cli.options import as_refined, print_forecast, reading_of
 from raymarch.data.known_views import known_of, record_of
 from raymarch.device.memory import Memory
 from raymarch.fitting.forecast import Forecast
@@ -37,6 +37,20 @@ def fitted(**views):
 )
 def test_what_is_not_asked_for_is_the_fit_s(fit, asked, want):
     assert reading_of(fitted(**fit), *asked) == dict(zip(("downscale", "holdout"), want, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("refined", "focal", "said"),
+    [
+        (None, 1, ""),
+        ({"degrees": 0.1}, 1, ""),
+        ({"shared": {"focal": [np.log(1.1)] * 2}}, 1.1, "focal of the cameras as the fit refined them\n"),
+    ],
+)
+def test_views_of_a_refined_fit_have_its_lens(refined, focal, said, capsys):
+    seen = as_refined(replace(VOLUME, provenance={"refined": refined}), VIEWS)
+    np.testing.assert_allclose(seen.cameras[0].focal, focal * np.array(VIEWS.cameras[0].focal))
+    assert capsys.readouterr().err == said
 
 
 @pytest.mark.parametrize("views", [None, "lego", {}, {"source": "lego", "count": 3}])

@@ -11,7 +11,7 @@ import pytest
 
 from raymarch.data.views import Views
 from raymarch.errors import RaymarchError
-from raymarch.evaluation import held_out, perceptual
+from raymarch.evaluation import held_out, object_mask, perceptual
 from raymarch.evaluation.metrics import psnr, psnr_halves, ssim
 from raymarch.geometry.camera import Camera
 
@@ -125,11 +125,18 @@ def views_of(channels, mask=None):
 
 
 OTHER = RNG.random(MASK.shape) < 0.8
+BOX = np.array([(-1.0, -1.0, -0.5), (1.0, 1.0, 0.5)])
+PIXELS = np.stack(np.meshgrid(np.arange(24) + 0.5, np.arange(16) + 0.5), axis=-1)
+CORNERS = views_of(3).cameras[0].project(np.stack(np.meshgrid(*BOX.T, indexing="ij"), axis=-1).reshape(-1, 3))[0]
+IN_BOX = ((CORNERS.min(0) <= PIXELS) & (PIXELS <= CORNERS.max(0))).all(-1)  # seen head on, its outline is a rectangle
+UNLIKE_BLACK = views_of(3).rgb(0).max(-1) > 0.1
 SETS = {
     "photographs": (views_of(3), None, ""),
-    "alpha": (views_of(4), MASK, held_out.ALPHA),
-    "masks": (views_of(3, OTHER), OTHER, held_out.MASK),
-    "alpha and masks": (views_of(4, OTHER), MASK & OTHER, held_out.BOTH),
+    "alpha": (views_of(4), MASK, object_mask.ALPHA),
+    "masks": (views_of(3, OTHER), OTHER, object_mask.MASK),
+    "alpha and masks": (views_of(4, OTHER), MASK & OTHER, object_mask.BOTH),
+    "box": (replace(views_of(3), background=(0, 0, 0), box=BOX), IN_BOX & UNLIKE_BLACK, object_mask.BOX),
+    "box about a camera": (replace(views_of(3), box=5 * np.array(BOX)), None, ""),
 }
 
 
@@ -140,7 +147,7 @@ def test_a_view_is_scored_as_a_whole_and_inside(views, inside, by):
     assert found.ssim == ssim(IMAGE, views.rgb(0), views.mask(0))
     assert found.psnr_halves == psnr_halves(IMAGE, views.rgb(0), views.mask(0))
     assert found.lpips is None
-    assert held_out._masked_by(views) == by
+    assert object_mask.told_by(views) == by
     if inside is None:
         assert found.psnr_masked is found.ssim_masked is None
     else:

@@ -24,6 +24,7 @@ from raymarch.kernels.fit.losses import squared as SQUARED
 NAN, INF = math.nan, math.inf
 CAMERA = rm.Camera.look_at((1, -4, 2), width=8, height=6)
 VOLUME = rm.Volume.from_function(lambda p: p[..., 0], shape=(4, 5, 6))
+FOG, NDC = rm.Volume.from_array(np.ones((8, 4, 4))), rm.ndc_of_frustum(np.eye(4), 1.0)
 IMAGES = np.full((2, 6, 8, 3), 255, np.uint8)
 VIEWS = rm.Views([CAMERA] * 2, IMAGES)
 RAYS = rm.Rays([[0, 0, 0]], [[0, 0, 1]])
@@ -512,6 +513,16 @@ ROWS = {
         (lambda: around(target=(0, 0)), "target is (0, 0)"),
         (lambda: around(elevation="up"), "elevation is 'up'"),
         (lambda: around(like=None), "like is None"),
+    ],
+    "ndc_of_frustum": [
+        (lambda: rm.ndc_of_frustum(np.eye(3), 1), "world_from_camera has shape (3, 3)"),
+        (lambda: rm.ndc_of_frustum(2 * np.eye(4), 1), "world_from_camera"),
+        (lambda: rm.ndc_of_frustum(np.eye(4), 0), "near is 0"),
+        (lambda: rm.ndc_of_frustum(np.eye(4), 1, NAN), "focal is nan"),
+        (lambda: replace(VOLUME, ndc_from_world=np.eye(4)), "ndc_from_world has rows"),
+        (lambda: replace(VOLUME, ndc_from_world=np.eye(3)), "ndc_from_world has shape (3, 3)"),
+        (lambda: replace(VOLUME.moved(np.diag([1, 1, 2, 1])), ndc_from_world=NDC), "z from -2 to 2 in NDC, want -1"),
+        (lambda: replace(FOG, boxes=2, ndc_from_world=NDC), "boxes are 2 beside ndc_from_world"),
     ],
     "orbit_of_volume": [
         (lambda: rm.orbit_of_volume(VOLUME, 3), "box is a Volume"),

@@ -14,6 +14,7 @@ import pytest
 from raymarch.data.activation import FIT_COLOURS, FIT_DENSITIES, Activation, DensityActivation
 from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
+from raymarch.geometry.ndc import ndc_of_frustum
 from raymarch.geometry.pose import affine_of_box
 from raymarch.io.files import limits
 from raymarch.io.volumes.hdf5_schema import VERSION
@@ -42,6 +43,7 @@ def require_equal(a: Volume, b: Volume):
     assert a.activation == b.activation
     assert a.background == b.background
     assert a.boxes == b.boxes
+    np.testing.assert_equal(a.ndc_from_world, b.ndc_from_world)
     assert dict(a.provenance) == dict(b.provenance)
 
 
@@ -65,6 +67,19 @@ def test_round_trip_is_exact(tmp_path, dtype, degree, boxes):
     volume = replace(random_volume((18, 5, 6), degree, dtype), boxes=boxes)
     save(volume, tmp_path / "a.hdf5")
     require_equal(load(tmp_path / "a.hdf5"), volume)
+
+
+def test_a_volume_in_ndc_comes_back_in_its_own_version(tmp_path):
+    place, ndc_from_world = affine_of_box([(-1, -1, -1), (1, 1, 1)], (4, 5, 6)), ndc_of_frustum(np.eye(4), 0.3)
+    volume = replace(random_volume((4, 5, 6)), world_from_index=place, ndc_from_world=ndc_from_world)
+    save(volume, tmp_path / "a.h5")
+    require_equal(load(tmp_path / "a.h5"), volume)
+    told = describe(tmp_path / "a.h5")
+    assert told.ndc
+    np.testing.assert_allclose(told.box, volume.box)
+    np.testing.assert_allclose(volume.box[:, 2], (-1.2, -0.3))  # from the near plane to four times as far
+    with h5py.File(tmp_path / "a.h5") as file:
+        assert file.attrs["format_version"] == 3  # which readers of the others refuse
 
 
 @pytest.mark.parametrize("density", FIT_DENSITIES)
@@ -285,6 +300,11 @@ HARMFUL = {
     "text version": (lambda f: f.attrs.create("format_version", np.bytes_(b"x")), "format_version b'x'"),
     "nested by its version": (lambda f: f.attrs.modify("format_version", 2), "density lacks the attribute boxes"),
     "nested by its boxes": (lambda f: f["density"].attrs.create("boxes", 2), "density has the attribute boxes"),
+    "NDC by its version": (lambda f: f.attrs.modify("format_version", 3), "lacks the attribute ndc_from_world"),
+    "NDC by its matrix": (
+        lambda f: f["world_from_index"].attrs.create("ndc_from_world", np.eye(4)),
+        "has the attribute ndc_from_world in a file of version 1",
+    ),
     "other format": (lambda f: f.attrs.create("format", "nexus"), "no raymarch-volume file"),
     "no format": (lambda f: f.attrs.__delitem__("format"), "no raymarch-volume file"),
     "degree": (lambda f: f["features"].attrs.modify("degree", 1), "degree of features is 1, want 0"),

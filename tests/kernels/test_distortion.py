@@ -5,6 +5,8 @@ The twin in NumPy takes one pass each: forward with three running sums, backward
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import cases
 import numpy as np
 import pytest
@@ -12,9 +14,11 @@ import reference
 import taichi as ti
 
 from raymarch.data.volume import Volume
-from raymarch.device.grid import Grid
+from raymarch.device.grid import grid_for
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.fitting import tape
+from raymarch.geometry.ndc import ndc_of_frustum
+from raymarch.geometry.pose import affine_of_box
 from raymarch.geometry.rays import Rays
 
 RNG = np.random.default_rng(0)
@@ -83,7 +87,7 @@ UNIT, WEIGHT = 0.7, 3.0
 
 def by_kernels(v: Volume, rays: Rays, dt: float):
     """Loss and density's gradient."""
-    with Grid(v.shape, v.degree, slots=2, boxes=v.boxes) as grid, RayBuffer(len(rays)) as buffer:
+    with grid_for(v, slots=2) as grid, RayBuffer(len(rays)) as buffer:
         grid.upload(v)
         buffer.upload(rays)
         buffer.fields.image.grad.fill(0)
@@ -98,7 +102,7 @@ def by_numpy(v: Volume, rays: Rays, dt: float):
     loss, gradient = 0.0, np.zeros(v.shape)
     for origin, direction in zip(rays.origin, rays.direction, strict=True):
         met, _ = reference.samples(v, origin, direction, dt, 0.0, 0.0)
-        ends = np.array([(one.t - one.width / 2, one.t + one.width / 2) for one in met]).reshape(-1, 2)
+        ends = np.array([one.ends for one in met]).reshape(-1, 2)
         s = ends / (ends + UNIT)
         args = np.array([one.tau for one in met]), s.mean(1), s[:, 1] - s[:, 0]
         loss += WEIGHT * distortion(*args)[0] / len(rays)
@@ -107,12 +111,15 @@ def by_numpy(v: Volume, rays: Rays, dt: float):
     return loss, gradient
 
 
-@pytest.mark.parametrize("boxes", [1, 3])
-def test_kernels_do_as_numpy(boxes):
+@pytest.mark.parametrize(("boxes", "ndc"), [(1, False), (3, False), (1, True)])
+def test_kernels_do_as_numpy(boxes, ndc):
     rng = np.random.default_rng(boxes)
     _, affine = cases.placed("rotated")
     shape = (6 * boxes, 5, 4)
     v = Volume(rng.normal(size=shape), np.zeros((*shape, 3)), affine, cases.volume().activation, boxes=boxes)
+    if ndc:
+        place, pose = affine_of_box([(-1, -1, -1), (1, 1, 1)], shape), cases.motion((1, 2, 3), 0.5, (0.2, 0, -0.1))
+        v = replace(v, world_from_index=place, ndc_from_world=ndc_of_frustum(pose, 0.7))
     middle, reach = v.corners.mean(0), np.linalg.norm(v.corners[-1] - v.corners[0])
     start = middle + reach * rng.uniform(-2, 2, (9, 3))
     rays = Rays(start, middle + reach * rng.uniform(-0.2, 0.2, (9, 3)) - start)

@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 from drive import BALL_BOX, ball_views
 
+from raymarch import cli
+from raymarch.data.views import Views
+from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
 from raymarch.fitting.checkpoint import save_checkpoint
 from raymarch.fitting.checkpoints import Checkpoints
@@ -15,11 +18,17 @@ from raymarch.fitting.fit import fit
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.presets import preset
 from raymarch.fitting.settings import FitSettings
+from raymarch.geometry.camera import Camera, orbit
+from raymarch.geometry.lens import Lens
 from raymarch.geometry.pose import exp_rigid
 from raymarch.io.checkpoints.checkpoint_file import record_of
+from raymarch.io.image_sets.hdf5_writing import write_views
+from raymarch.registration import refine as refining
 from raymarch.registration import refined_fit as module
+from raymarch.registration.intrinsics import change_of_shared, views_with_shared
 from raymarch.registration.refine import FIRST, Refinement
 from raymarch.registration.refined_fit import SHARE, fit_refined, settings_of_refinement
+from raymarch.rendering.renderer import render
 
 QUICK = preset("quick", resolution=16, steps=5, rays=512, sh_degree=0, slots=1)
 
@@ -36,6 +45,97 @@ QUICK = preset("quick", resolution=16, steps=5, rays=512, sh_degree=0, slots=1)
 def test_a_refinement_has_its_share_of_the_time(settings, spent, steps, seconds):
     found = settings_of_refinement(settings, spent)
     assert (found.steps, found.seconds, found.hull) == (steps, seconds, False)
+
+
+K1 = -0.2
+
+
+@pytest.fixture(scope="module")
+def lens_left_out() -> Views:
+    """A box of many colours as lenses of k1 = -0.2 show it from near and far, and cameras that say 0."""
+    rng = np.random.default_rng(0)
+    affine = np.diag([*[1.6 / 9] * 3, 1.0])
+    affine[:3, 3] = -0.8
+    box = Volume(rng.normal(-0.5, 4.5, (10, 10, 10)), rng.normal(0, 2.5, (10, 10, 10, 3)), affine)
+    like = Camera.look_at((1, 0, 0), fov=1.0, width=24, height=24)
+    rings = ((30, 1.7), (-25, 2.6), (0, 2.1))
+    cameras = [camera for up, away in rings for camera in orbit((0, 0, 0), away, 6, elevation=up, like=like)]
+    true = [replace(camera, lens=Lens("simple_radial", (K1,))) for camera in cameras]
+    images = np.stack([np.round(255 * render(box, camera)).astype(np.uint8) for camera in true])
+    return Views([replace(camera, lens=Lens("simple_radial", (0.0,))) for camera in true], images)
+
+
+def test_a_wrong_lens_is_moved_towards_the_true_one_where_that_is_asked_for(lens_left_out, monkeypatch):
+    monkeypatch.setattr(refining, "EVERY", 5)
+    monkeypatch.setattr(module, "fit", lambda views, settings, **how: fit(views, settings, steps=1, **how))
+    seen = []
+    settings = replace(QUICK, slots=None, steps=400, rays=1024, levels=((0.0, 1.0),))
+    result = fit_refined(lens_left_out, settings, also=("lens",), box=((-0.8,) * 3, (0.8,) * 3), refined=seen.append)
+    (k1,) = {camera.lens.coefficients[0] for camera in seen[0].views.cameras}
+    assert abs(k1 - K1) < 0.3 * abs(K1)
+    assert seen[0].errors[-1] < 0.7 * seen[0].errors[0]
+    told = result.volume.provenance["refined"]["shared"]
+    assert told == {"lens": [pytest.approx(k1)]}
+    moved = views_with_shared(lens_left_out, told)  # as others of the set are, which were not refined
+    assert {camera.lens.coefficients for camera in moved.cameras} == {(k1,)}
+
+
+MOVED = {"focal": [0.1, 0.0], "principal_point": [0.0, -0.02], "lens": [-0.05]}
+
+
+def test_a_change_of_what_cameras_share_is_found_again(lens_left_out):
+    views = lens_left_out
+    moved = views_with_shared(views, MOVED)
+    for before, after in zip(views.cameras, moved.cameras, strict=True):
+        found = change_of_shared(before, after, list(MOVED))
+        assert list(found) == list(MOVED)
+        for name, value in MOVED.items():
+            np.testing.assert_allclose(found[name], value, atol=1e-12)
+    assert change_of_shared(before, after, ["lens"]) == {"lens": [-0.05]}
+    assert (moved.images == views.images).all()
+
+
+@pytest.mark.parametrize(
+    "told", [None, {}, 3, {"box": [1]}, {"focal": "x"}, {"focal": [1.0]}, {"lens": [0.1, 0.1]}, {"lens": [np.nan]}]
+)
+def test_what_is_no_record_of_a_change_moves_nothing(told, lens_left_out):
+    views = lens_left_out
+    assert views_with_shared(views, told).cameras == views.cameras
+
+
+@pytest.mark.parametrize(
+    ("how", "box", "given"),
+    [({"boxes": None}, None, False), ({"boxes": 3}, None, False), ({"boxes": 1}, None, True), ({}, BALL_BOX, True)],
+)
+def test_a_scene_is_refined_in_the_boxes_that_its_fit_would_take(how, box, given, monkeypatch):
+    class Asked(Exception):
+        pass
+
+    def fitter(views, settings, *, box):
+        raise Asked(box is not None)
+
+    ring = orbit((0, 0, 0), 2.0, 6, like=Camera.look_at((2, 0, 0), width=12, height=8))
+    room = Views(ring, np.random.default_rng(0).integers(0, 256, (6, 8, 12, 3), dtype=np.uint8))
+    monkeypatch.setattr(refining, "Fitter", fitter)
+    monkeypatch.setattr(refining, "_wide_box", lambda views: BALL_BOX)
+    with pytest.raises(Asked, match=str(given)):
+        refining.refine(room, settings=preset("photos", **how), box=box)
+
+
+def test_the_command_says_what_else_is_moved(tmp_path, monkeypatch, capsys):
+    write_views([("train", ball_views())], tmp_path / "set.h5")
+    asked = []
+
+    def stand_in(*_, also, **how):
+        asked.append(also)
+        raise RaymarchError("asked")
+
+    monkeypatch.setattr(module, "fit_refined", stand_in)
+    for words in ("--refine", "--refine-also lens", "--refine --refine-also focal --refine-also lens"):
+        with pytest.raises(SystemExit):
+            cli.main(["fit", str(tmp_path / "set.h5"), "--out", str(tmp_path / "v.h5"), *words.split()])
+    assert asked == [(), ("lens",), ("focal", "lens")]
+    assert capsys.readouterr().err.count("raymarch: asked") == 3
 
 
 def test_the_fit_is_of_the_refined_cameras_and_its_file_says_where_they_are(monkeypatch):

@@ -16,7 +16,8 @@ from raymarch.data.samples import BOXES
 from raymarch.data.views import require_colour
 from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError, one_line
-from raymarch.geometry.pose import require_affine
+from raymarch.geometry.ndc import corners_in_world, require_ndc
+from raymarch.geometry.pose import corners_of, require_affine
 from raymarch.io.files.atomic import refused
 from raymarch.io.volumes import hdf5_schema as schema
 from raymarch.io.volumes.format import Format
@@ -78,6 +79,7 @@ def read(path: str | os.PathLike[str]) -> Volume:
             require_colour(arrays["background"].tolist()),
             schema.provenance_of(arrays["provenance"], path),
             schema.boxes_of(notes, path),
+            schema.ndc_of(notes),
         )
 
 
@@ -92,9 +94,10 @@ def describe(path: str | os.PathLike[str]) -> VolumeSummary:
         affine = require_affine(file["world_from_index"][()])
         require_colour(file["background"][()].tolist())
         boxes = BOXES("boxes", schema.boxes_of(notes, path))
-        x, y, z = density.shape
-        axes = np.meshgrid(*[(0, n - 1) for n in (x // boxes, y, z)], indexing="ij")
-        corners = np.stack(axes, axis=-1).reshape(-1, 3) @ affine[:3, :3].T + affine[:3, 3]
+        (x, y, z), ndc = density.shape, schema.ndc_of(notes)
+        if ndc is not None:
+            ndc = require_ndc(ndc, corners_of(affine, density.shape))
+        corners = corners_in_world(affine, (x // boxes, y, z), ndc)
         return VolumeSummary(
             density.shape,
             int(notes["features", "degree"]),
@@ -104,6 +107,7 @@ def describe(path: str | os.PathLike[str]) -> VolumeSummary:
             declared_bytes(density) + declared_bytes(features),
             schema.provenance_of(np.asarray(file["provenance"][()]), path),
             boxes,
+            ndc is not None,
         )
 
 

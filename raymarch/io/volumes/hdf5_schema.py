@@ -21,7 +21,8 @@ from raymarch.io.files.strict_json import parse_json
 from raymarch.io.volumes.hdf5_open import CURE, attributes
 
 FORMAT = "raymarch-volume"
-VERSION = 2  # of a volume of nested boxes; any other is written as 1
+SINCE = {("density", "boxes"): 2, ("world_from_index", "ndc_from_world"): 3}  # versions that have these, no other has
+VERSION = max(SINCE.values())  # a volume with none of them is written as 1
 NAMES = ("density", "features", "world_from_index", "background", "provenance")
 BASIS = "real spherical harmonics"
 CHANNELS = "3 k + c"
@@ -57,24 +58,28 @@ def arrays_of(volume: Volume, path: str | os.PathLike[str]) -> dict[str, np.ndar
 def notes_of(volume: Volume) -> Notes:
     """Attributes by owner and name; texts have a fixed length, for those of variable length bear no checksum."""
     activation = volume.activation
-    values: dict[tuple[str, str], str | int | float] = {
+    own: dict[tuple[str, str], Any] = {("density", "boxes"): volume.boxes} if volume.boxes > 1 else {}
+    if volume.ndc_from_world is not None:
+        own = {("world_from_index", "ndc_from_world"): volume.ndc_from_world}
+    unit = "world unit" if volume.ndc_from_world is None else "unit of NDC"
+    values: dict[tuple[str, str], Any] = {
+        **own,
         ("/", "format"): FORMAT,
-        ("/", "format_version"): VERSION if volume.boxes > 1 else 1,
+        ("/", "format_version"): max((SINCE[key] for key in own), default=1),
         ("density", "axes"): "x, y, z",
         ("density", "activation"): activation.density_rule.name,
         ("density", "shift"): float(activation.shift),
         ("density", "scale"): float(activation.scale),
-        **({("density", "boxes"): volume.boxes} if volume.boxes > 1 else {}),
-        ("density", "unit"): "sigma in 1/world unit after the activation; scale in world unit",
+        ("density", "unit"): f"sigma in 1/{unit} after the activation; scale in {unit}",
         ("features", "axes"): "x, y, z, channel",
         ("features", "activation"): activation.colour_rule.name,
         ("features", "basis"): BASIS,
         ("features", "degree"): volume.degree,
         ("features", "channels"): CHANNELS,
-        ("world_from_index", "unit"): "world unit",
+        ("world_from_index", "unit"): unit,
         ("provenance", "encoding"): "JSON",
     }
-    dtypes = {int: "<i8", float: "<f8"}
+    dtypes = {int: "<i8", float: "<f8", np.ndarray: "<f8"}
     return {
         key: np.array(value.encode()) if isinstance(value, str) else np.array(value, dtypes[type(value)])
         for key, value in values.items()
@@ -133,10 +138,11 @@ def checked_notes(file: h5py.File, path: str | os.PathLike[str]) -> Notes:
         if value.shape != () or expected not in (None, value.tolist()):
             words = "one value" if expected is None else repr(expected)
             raise RaymarchError(f"{path}: attribute {name} of {owner} is {value.tolist()!r}, want {words}; {CURE}")
-    version, nested = int(notes["/", "format_version"]), ("density", "boxes") in notes
-    if nested != (version == VERSION):
-        has = "has" if nested else "lacks"
-        raise RaymarchError(f"{path}: density {has} the attribute boxes in a file of version {version}; {CURE}")
+    version = int(notes["/", "format_version"])
+    for (owner, name), since in SINCE.items():
+        if ((owner, name) in notes) != (version == since):
+            has = "has" if (owner, name) in notes else "lacks"
+            raise RaymarchError(f"{path}: {owner} {has} the attribute {name} in a file of version {version}; {CURE}")
     return notes
 
 
@@ -146,6 +152,11 @@ def boxes_of(notes: Notes, path: str | os.PathLike[str]) -> int:
     if found.shape != () or found.dtype.kind not in "iu":
         raise RaymarchError(f"{path}: attribute boxes of density is {found.tolist()!r}, want a whole number; {CURE}")
     return int(found)
+
+
+def ndc_of(notes: Notes) -> np.ndarray | None:
+    """The projective `ndc_from_world`, unchecked, or None."""
+    return notes.get(("world_from_index", "ndc_from_world"))
 
 
 def activation_of(notes: Notes, path: str | os.PathLike[str]) -> Activation:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from raymarch.arguments.arrays import array
-from raymarch.arguments.checks import Check, whole
+from raymarch.arguments.checks import Check, flag, whole
 from raymarch.arguments.declared import checked, held, hold
 from raymarch.data.activation import ACTIVATION, Activation
 from raymarch.data.samples import BOXES, MAPPING, MAX_DEGREE
@@ -35,11 +35,12 @@ class VolumeSummary:
         shape: count of samples (x, y, z), those of all nested boxes along x.
         degree: degree of the spherical harmonics.
         box: lower and upper corner (2, 3) of the smallest upright box that holds the volume [world unit], or the
-            innermost of its nested boxes.
+            innermost of its nested boxes, or what of NDC is within four times the near plane.
         activation: how raw numbers become sigma and colour.
         bytes_on_disk, bytes_in_memory: size of the file and of its arrays once loaded.
         provenance: what is known of its making.
         boxes: nested boxes, 1 for most volumes.
+        ndc: whether the volume lies in normalised device coordinates.
 
     Raises RaymarchError for what is of another type or out of range.
 
@@ -57,6 +58,7 @@ class VolumeSummary:
     bytes_in_memory: int = held(BYTES, 0)
     provenance: Mapping = field(default_factory=dict, metadata={"check": MAPPING})
     boxes: int = held(BOXES, 1)
+    ndc: bool = held(flag, False)
 
     def __post_init__(self) -> None:
         hold(self)
@@ -68,7 +70,7 @@ class VolumeSummary:
         size = volume.density.nbytes + volume.features.nbytes
         return cls(
             volume.shape, volume.degree, volume.box, volume.activation, bytes_on_disk, size, dict(volume.provenance),
-            volume.boxes,
+            volume.boxes, volume.ndc_from_world is not None,
         )  # fmt: skip
 
     def record(self) -> dict:

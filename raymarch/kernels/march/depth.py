@@ -7,6 +7,7 @@ from raymarch.kernels.field.gather import cell_of, gather
 from raymarch.kernels.march.compositing import composite, is_alive
 from raymarch.kernels.march.sample import in_index_space
 from raymarch.kernels.rays.nested import box_of, first_of, scale_of, seen_from, shell_segment
+from raymarch.kernels.rays.placed import distance_of
 from raymarch.kernels.rays.traverse import empty_steps, jitter_of, step_at, steps_of
 
 MET = 0.01  # opacity under which a ray counts as having met nothing
@@ -43,7 +44,7 @@ def march_depth(
                     cell = cell_of(p, first + grid.max_index[None])
                     x = gather(grid.density, cell, p - cell) + shift
                     weight, T_after = composite(variant, T, activation.density(variant, x) * inverse_scale * width)
-                    total += weight * t / scale_of(box)
+                    total += weight * distance_of(grid, rays.origin[r], rays.direction[r], t / scale_of(box))
                     weights += weight
                     T = T_after
                     k += 1

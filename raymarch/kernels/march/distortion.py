@@ -16,13 +16,15 @@ from raymarch.kernels.march.sample import in_index_space
 from raymarch.kernels.march.sample_adjoint import mark
 from raymarch.kernels.parallel import RAYS_PER_CHUNK, TASK_STRIDE
 from raymarch.kernels.rays.nested import box_of, first_of, scale_of, seen_from, shell_segment
+from raymarch.kernels.rays.placed import distance_of
 from raymarch.kernels.rays.traverse import empty_steps, jitter_of, step_at, steps_of
 
 
 @ti.func
-def interval(begin, width, stretch, unit):
+def interval(grid: ti.template(), rays: ti.template(), r, begin, width, stretch, unit):
     """Middle and width of a step in bounded depth; `stretch`: world units in one of the box's own."""
-    near, far = begin * stretch, (begin + width) * stretch
+    near = distance_of(grid, rays.origin[r], rays.direction[r], begin * stretch)
+    far = distance_of(grid, rays.origin[r], rays.direction[r], (begin + width) * stretch)
     s0, s1 = near / (near + unit), far / (far + unit)
     return 0.5 * (s0 + s1), s1 - s0
 
@@ -55,7 +57,7 @@ def distortion_of_ray(
                 x = gather(grid.density, cell, p - cell) + shift
                 T_after = T * ti.exp(-activation.density(variant, x) * inverse_scale * width)
                 w = T - T_after
-                s, wide = interval(begin, width, 1.0 / scale_of(box), unit)
+                s, wide = interval(grid, rays, r, begin, width, 1.0 / scale_of(box), unit)
                 loss += 2.0 * w * (s * W - S) + w * w * wide / 3.0
                 if ti.static(backward):
                     W_after, S_after = W_end - W - w, S_end - S - w * s

@@ -13,11 +13,12 @@ import taichi as ti
 from raymarch import runtime
 from raymarch.kernels.field import activation
 from raymarch.kernels.march.compositing import background_of, composite, is_alive
+from raymarch.kernels.march.near_gradient import camera_ahead, share_of_gradient
 from raymarch.kernels.march.remaining import FADED, gain_ahead, remaining_at_first
 from raymarch.kernels.march.sample import fetch, ray_segment, weighted_colour
 from raymarch.kernels.march.sample_adjoint import adjoint_of_sample, mark, optics_of
 from raymarch.kernels.parallel import RAYS_PER_CHUNK, TASK_STRIDE
-from raymarch.kernels.rays.traverse import place_of, steps_ahead
+from raymarch.kernels.rays.traverse import place_of, step_at, steps_ahead
 
 
 def paired(grid, variant) -> bool:
@@ -102,6 +103,7 @@ def adjoint_of_segment(
 ):  # fmt: skip
     """Adjoint of segment s of ray r, `march_segment`'s loop again; its last arguments are those behind it, then."""
     entry, d, length, Y, step, phase, n = segment
+    begin, unit = camera_ahead(grid, rays, variant, r, s)
     per_index, shift, inverse_scale = grid.cells_per_index[None], grid.shift[None], grid.inverse_scale[None]
     k = 0
     while k <= n and length > 0 and is_alive(variant, T, min_transmittance):
@@ -134,12 +136,13 @@ def adjoint_of_segment(
                     d_colour,
                     min_weight,
                     1.0,
+                    share_of_gradient(rays, variant, begin, unit, t),
                 )
                 sum_even += more
                 on = ti.select(is_alive(variant, T_between, min_transmittance), ti.cast(1.0, float), 0.0)
                 T, remaining, carry, more = adjoint_of_sample(
                     grid, variant, slot, cell2, f2, raw2, Y, tau2, slope2, e2, T_between, remaining, carry,
-                    d_colour, min_weight, on,
+                    d_colour, min_weight, on, share_of_gradient(rays, variant, begin, unit, t + step),
                 )  # fmt: skip
                 sum_odd += more
                 mark(grid, cell, cell2)
@@ -156,9 +159,14 @@ def adjoint_of_segment(
             p, width = place_of(variant, entry, d, length, step, phase, k)
             cell, f, raw = fetch(grid, p)
             tau, slope, e = optics_of(variant, raw, shift, inverse_scale, width)
+            share = ti.cast(1.0, float)
+            if ti.static(variant.near_scaled):
+                first, _ = step_at(variant, 0.0, length, step, phase, k)
+                share = share_of_gradient(rays, variant, begin, unit, first + 0.5 * width)
             T, remaining, carry, more = adjoint_of_sample(
-                grid, variant, slot, cell, f, raw, Y, tau, slope, e, T, remaining, carry, d_colour, min_weight, 1.0
-            )
+                grid, variant, slot, cell, f, raw, Y, tau, slope, e, T, remaining, carry, d_colour, min_weight, 1.0,
+                share,
+            )  # fmt: skip
             sum_even += more
             mark(grid, cell, cell)
             k += 1

@@ -7,6 +7,7 @@ from raymarch.kernels.field.gather import gather
 from raymarch.kernels.field.harmonics import basis
 from raymarch.kernels.march.compositing import contributes
 from raymarch.kernels.rays.nested import clip_to_boxes
+from raymarch.kernels.rays.placed import placed
 from raymarch.kernels.rays.traverse import jitter_of, steps_of
 
 
@@ -14,11 +15,7 @@ from raymarch.kernels.rays.traverse import jitter_of, steps_of
 def in_index_space(grid: ti.template(), rays: ti.template(), r):
     """Ray r in index space: origin and direction, and the harmonics of its view direction."""
     direction = rays.direction[r]
-    m = grid.index_from_world[None]
-    o, d = ti.Vector.zero(float, 3), ti.Vector.zero(float, 3)
-    for a in ti.static(range(3)):
-        o[a] = m[a, 0] * rays.origin[r][0] + m[a, 1] * rays.origin[r][1] + m[a, 2] * rays.origin[r][2] + m[a, 3]
-        d[a] = m[a, 0] * direction[0] + m[a, 1] * direction[1] + m[a, 2] * direction[2]
+    o, d = placed(grid, rays.origin[r], direction)
     return o, d, basis(grid.degree, direction)
 
 

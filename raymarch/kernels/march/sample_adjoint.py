@@ -20,9 +20,11 @@ def optics_of(variant: ti.template(), raw, shift, inverse_scale, width):
 @ti.func
 def adjoint_of_sample(
     grid: ti.template(), variant: ti.template(), slot,
-    cell, f, raw, Y, tau, slope, e, T, remaining, carry, d_colour, min_weight, on,
+    cell, f, raw, Y, tau, slope, e, T, remaining, carry, d_colour, min_weight, on, share,
 ):  # fmt: skip
     """Add what one sample gives the gradient, times `on`, 0 or 1; T and `remaining` after it, and weight times raw.
+
+    With gradients scaled near the cameras `share` of it is added; what it means to other samples stays whole.
 
     Factors of 0 and 1 where a `select` would do: that becomes a branch, and ends what the compiler makes vectors of.
     """
@@ -47,9 +49,13 @@ def adjoint_of_sample(
                 for b in ti.static(range((grid.degree + 1) ** 2)):
                     for c in ti.static(range(3)):
                         d_features[3 * b + c] = Y[b] * d_sum[c]
+                if ti.static(variant.near_scaled):
+                    d_features *= share
                 scatter(grid.d_features, slot, cell, f, d_features)
     remaining, carry = pass_sample(variant, T, tau, weight, d_weight, remaining, carry)
     d_raw[3] = on * slope * optical_depth_gradient(variant, T, tau, T_after, d_weight, remaining, carry)
+    if ti.static(variant.near_scaled):
+        d_raw *= share
     if ti.static(grid.degree == 0):
         scatter(grid.d_packed, slot, cell, f, d_raw)
     else:

@@ -11,9 +11,11 @@ from raymarch.kernels.march.modes import MODES
 
 @dataclass(frozen=True)
 class Variant:
-    """Variant: functions of the activations, the compositing mode, whether rays have a jitter of their own."""
+    """Variant: functions of the activations, the compositing mode, whether rays have a jitter of their own, and whether
+    their samples' gradients are scaled near the cameras (`near_gradient`)."""
 
     density: DensityFunctions
     colour: ColourFunctions
     mode: Mode = MODES["emission-absorption"]
     jittered: bool = False
+    near_scaled: bool = False

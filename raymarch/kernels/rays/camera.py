@@ -4,6 +4,7 @@ import taichi as ti
 
 from raymarch.kernels.numeric import hash_u32
 from raymarch.kernels.rays.lens import KIND, LENS, unproject, unproject_pinhole
+from raymarch.kernels.rays.placed import placed
 from raymarch.kernels.rays.traverse import clip, empty_steps
 
 
@@ -148,11 +149,7 @@ def list_tiles(
             if not meets and pixel_counts(store, t, within):
                 u, v = column + within % store.tile + 0.5, row + within // store.tile + 0.5
                 origin, direction = pixel_ray(store.pose[view], store.lens[view], u, v)
-                o, d = ti.Vector.zero(float, 3), ti.Vector.zero(float, 3)
-                m = grid.index_from_world[None]
-                for a in ti.static(range(3)):
-                    o[a] = m[a, 0] * origin[0] + m[a, 1] * origin[1] + m[a, 2] * origin[2] + m[a, 3]
-                    d[a] = m[a, 0] * direction[0] + m[a, 1] * direction[1] + m[a, 2] * direction[2]
+                o, d = placed(grid, origin, direction)
                 near, far = clip(o, d, grid.max_index[None])
                 k, n = 0, ti.cast((far - near) / dt, ti.i32)
                 while k <= n and far > near and not meets:
