@@ -187,6 +187,8 @@ def test_a_fit_after_a_refinement_goes_on_with_the_cameras_that_it_had(monkeypat
     np.testing.assert_array_equal([seen[0].degrees, seen[0].share], told)
     with pytest.raises(RaymarchError, match="the cameras that were refined differ"):
         fit_refined(views[::-1], QUICK, box=BALL_BOX, checkpoints=again)
+    with pytest.raises(RaymarchError, match="after another refinement, of poses alone"):
+        fit_refined(views, QUICK, also=["focal"], box=BALL_BOX, checkpoints=again)
     with pytest.raises(RaymarchError, match="15 of 15 cameras differ"):
         fit(views, QUICK, box=BALL_BOX, checkpoints=again)
     with Fitter(views, QUICK, box=BALL_BOX) as plain:
