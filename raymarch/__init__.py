@@ -44,8 +44,11 @@ if TYPE_CHECKING:
     from raymarch.evaluation.metrics import psnr as psnr
     from raymarch.evaluation.metrics import psnr_halves as psnr_halves
     from raymarch.evaluation.metrics import ssim as ssim
+    from raymarch.fitting.checkpoint import load_checkpoint as load_checkpoint
+    from raymarch.fitting.checkpoint import save_checkpoint as save_checkpoint
+    from raymarch.fitting.checkpoints import Checkpoints as Checkpoints
+    from raymarch.fitting.fit import fit as fit
     from raymarch.fitting.fitter import Fitter as Fitter
-    from raymarch.fitting.fitter import fit as fit
     from raymarch.fitting.forecast import Forecast as Forecast
     from raymarch.fitting.forecast import forecast as forecast
     from raymarch.fitting.forecast import forecast_rendering as forecast_rendering
@@ -111,7 +114,10 @@ _HOME = {
     "errors": ["RaymarchError"],
     "evaluation.held_out": ["evaluate"],
     "evaluation.metrics": ["psnr", "psnr_halves", "ssim"],
-    "fitting.fitter": ["Fitter", "fit"],
+    "fitting.checkpoint": ["load_checkpoint", "save_checkpoint"],
+    "fitting.checkpoints": ["Checkpoints"],
+    "fitting.fit": ["fit"],
+    "fitting.fitter": ["Fitter"],
     "fitting.forecast": ["Forecast", "forecast", "forecast_rendering"],
     "fitting.objective": ["Loss", "Objective", "Regulariser"],
     "fitting.optimiser": ["Adam"],

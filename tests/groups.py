@@ -19,7 +19,7 @@ GROUPS = {
         "house/test_package",
         "gradients",
     ),
-    "fits": ("fitting", "rendering", "device"),
+    "fits": ("fitting", "rendering", "device", "documents/test_checkpoints_doc"),
     "readme": ("documents/test_readme",),
     "notebooks": ("documents/test_notebook",),
     "blocks": ("documents/test_gradients_doc",),

@@ -12,7 +12,7 @@ from raymarch.autodiff.splatting import Splat, splat
 from raymarch.data.views import Views
 from raymarch.device.image_store import ImageStore
 from raymarch.fitting.bounds import find_box
-from raymarch.fitting.fitter import fit
+from raymarch.fitting.fit import fit
 from raymarch.fitting.presets import preset
 from raymarch.gradients.checks import check_rows
 from raymarch.gradients.linearised import Linearised

@@ -113,7 +113,7 @@ def _nursery() -> None:
 
     import raymarch.cli
     import raymarch.evaluation.held_out
-    import raymarch.fitting.fitter
+    import raymarch.fitting.fit
     import raymarch.fitting.forecast
     import raymarch.gradients.linearised
     import raymarch.io.image_sets.load

@@ -111,6 +111,26 @@ def _during(name: str, change: Callable[[Path], object], spoilt: str) -> Case:
     return area.probe(name, probe, makes=("*.h5",), needs=("mount",))
 
 
+def _checkpoints(place: Place) -> str:
+    """The disk fills during a fit that is saved every so often: the older checkpoint is whole and goes on."""
+    fit = LONG.replace("100000", "400")
+    with small_disk(place, "size=40m") as disk:
+        run, checkpoint = place.start(fit + " --checkpoint-every 1e-9"), disk / "out.h5.checkpoint"
+        if not run.until(checkpoint.exists, 90):
+            raise Bad(f"no checkpoint: {run.said()[-200:]}")
+        fill_up(disk)
+        done = run.wait()
+        if "Traceback" in done.err or done.hung or done.code < 0:
+            raise Bad(f"exit {done.code}: {done.err.strip().splitlines()[-1]}")
+        if "no checkpoint at step" not in done.err:
+            raise Poor("a checkpoint that could not be written is not told")
+        (disk / "ballast").unlink()
+        done = place.run(fit + " --resume")
+        if done.code or not (disk / "out.h5").exists():
+            raise Bad(f"the older checkpoint does not go on: {done.err.strip().splitlines()[-1]}")
+        return "said, and the older one goes on"
+
+
 def _file_size(size: int, do, says: str) -> Callable:
     """Under a limit of a file's size, whose signal Python ignores."""
 
@@ -225,6 +245,7 @@ CASES = [
                makes=("pics",), needs=("posix",)),
     area.probe("a file-size limit of 4 KB: rm.save", _save_limited, needs=("posix",)),
     _during("the disk fills during the fit", fill_up, "full"),
+    area.probe("the disk fills while checkpoints are written", _checkpoints, makes=("*.h5",), needs=("mount",)),
     _during("the disk becomes read-only during the fit", make_read_only, "read-only"),
     area.probe("the folder is removed during the fit", _removed, makes=("*.h5",), needs=("posix",)),
     area.probe("a disk with no names left", _no_names, needs=("mount",)),

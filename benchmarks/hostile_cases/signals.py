@@ -28,6 +28,8 @@ SAVES = """
 for i in range(10_000):
     rm.save(ball, 'out.h5')
 """
+SAVES_BESIDE = (*OUT, "out.h5.checkpoint")
+SAVED = "fit set --preset quick --steps 300 --resolution 32 --out out.h5 --checkpoint-every 1e-9"
 FIT_IN_PYTHON = """
 import os, signal, threading
 threading.Timer(3.0, os.kill, (os.getpid(), signal.{name})).start()
@@ -138,6 +140,35 @@ def _background(place: Place) -> str:
 
 INFO, RENDER = "info ball.h5", "render ball.h5 --orbit 20 --size 64 --out pics"
 
+
+def _resumed(place: Place) -> str:
+    """Killed again and again at random moments, often while it saves itself; it ends as it would have otherwise."""
+    rng, out, checkpoint = random.Random(0), place.folder / "out.h5", place.folder / "out.h5.checkpoint"
+    whole = place.run(SAVED.split(" --checkpoint")[0].replace("out.h5", "whole.h5"))
+    kills = 0
+    for _ in range(6):
+        run = place.start(SAVED + (" --resume" if checkpoint.exists() else ""))
+        before = checkpoint.stat().st_mtime_ns if checkpoint.exists() else 0
+        run.until(lambda b=before: checkpoint.exists() and checkpoint.stat().st_mtime_ns != b, 60)
+        time.sleep(rng.uniform(0, 0.3))
+        if run.process.poll() is not None:
+            break
+        run.process.kill()
+        run.wait()
+        kills += 1
+    done = place.run(SAVED + (" --resume" if checkpoint.exists() else "")) if not out.exists() else whole
+    if whole.code or done.code:
+        raise Bad(f"exit {whole.code}, {done.code}: {done.err.strip().splitlines()[-1]}")
+    same = place.run("a, b = rm.load('whole.h5'), rm.load('out.h5')\n"
+                     "assert a.density.tobytes() == b.density.tobytes()\n"
+                     "assert a.features.tobytes() == b.features.tobytes()\n")  # fmt: skip
+    if same.code:
+        raise Bad("a fit that was killed and resumed is another one")
+    if checkpoint.exists():
+        raise Bad("the checkpoint stays though the volume is written")
+    return f"{kills} kills, the same bytes"
+
+
 CASES = [
     stopped("Ctrl-C under way saves", signal.SIGINT),
     stopped("SIGTERM under way saves, as Ctrl-C does", signal.SIGTERM),
@@ -156,6 +187,7 @@ CASES = [
     area.probe("Ctrl-C twice", _twice, makes=OUT, needs=POSIX),
     area.probe("Ctrl-C 30 times", _many, makes=OUT, needs=POSIX),
     area.probe("kill -9 at 12 moments of saving", _killed_saving, makes=OUT, needs=POSIX),
+    area.probe("kill -9 at 6 moments of a fit that is saved, then --resume", _resumed, makes=SAVES_BESIDE, needs=POSIX),
     area.probe("kill -9 of a fit", _killed_fitting, makes=OUT, needs=POSIX),
     area.probe("stopped and continued", _paused, makes=OUT, needs=POSIX),
     area.probe("SIGHUP where it is ignored", _ignored, makes=OUT, needs=POSIX),

@@ -28,7 +28,7 @@ FAULTS = [
     ),
     Fault(
         "false is true in the shell",
-        "cli/fit.py",
+        "cli/options.py",
         '"false": "False"',
         '"false": "True"',
         ("tests/fitting/test_settings.py::test_the_shell_says_what_python_says",),

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import ast
-import contextlib
-import warnings
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,31 +12,12 @@ from raymarch.cli import options, say
 
 if TYPE_CHECKING:
     from raymarch.data.views import Views
-    from raymarch.fitting.fitter import Fit, Fitter
+    from raymarch.fitting.checkpoints import Checkpoints
+    from raymarch.fitting.fitter import Fitter
     from raymarch.fitting.keep import Kept
+    from raymarch.fitting.report import Fit
+    from raymarch.fitting.settings import FitSettings
     from raymarch.registration.refine import Refinement
-
-LONGEST = 1000  # characters of a setting
-
-
-WORDS = {"true": "True", "false": "False", "none": "None", "null": "None"}  # as other languages write them
-
-
-def _settings(pairs: tuple[str, ...]) -> dict[str, object]:
-    """`name=value` pairs as Python's literals: numbers, True, None, pairs in brackets; anything else is a word."""
-    changes: dict[str, object] = {}
-    for pair in pairs:
-        name, equals, text = pair.partition("=")
-        if not (name and equals) or len(text) > LONGEST:
-            raise click.UsageError(f"--set {pair:.60}: want NAME=VALUE of some characters, such as tv_density=1e-3")
-        changes[name] = text
-        with contextlib.suppress(ValueError):  # words as float knows them, nan and inf too
-            changes[name] = float(text)
-        wrong = contextlib.suppress(ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
-        with wrong, warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            changes[name] = ast.literal_eval(WORDS.get(text.strip().lower(), text.strip()))
-    return changes
 
 
 @click.command(epilog="Example: raymarch fit scenes/tower --preset quick --out tower.h5")
@@ -74,6 +52,13 @@ def _settings(pairs: tuple[str, ...]) -> dict[str, object]:
     help="As --refine, and this of the cameras too, by one change for all views; may be given several times.",
 )
 @click.option("--memory", type=float, help="How much memory it may take [GB]; else what is free.")
+@click.option(
+    "--checkpoint-every",
+    type=float,
+    metavar="MINUTES",
+    help="Save the fit as it stands so often, beside OUT as OUT.checkpoint; removed once the volume is written.",
+)
+@click.option("--resume", is_flag=True, help="Go on from OUT.checkpoint; all else as it was given to that fit.")
 @options.overwrite
 @click.option("--dry-run", is_flag=True, help="Only say how much memory and time it would take; writes nothing.")
 @click.option(
@@ -89,7 +74,8 @@ def fit(
     data: str, out: str | None, preset: str | None, seconds: float | None, steps: int | None, resolution: int | None,
     sh_degree: int | None, seed: int | None, split: str, box: list[list[float]] | None, downscale: float | None,
     holdout: int | None, background: str | None, follow_links: bool, refine: bool, refine_also: tuple[str, ...],
-    memory: float | None, overwrite: bool, dry_run: bool, pairs: tuple[str, ...], arch: str, as_json: bool,
+    memory: float | None, checkpoint_every: float | None, resume: bool, overwrite: bool, dry_run: bool,
+    pairs: tuple[str, ...], arch: str, as_json: bool,
 ) -> int:  # fmt: skip
     """Recover a volume from the images in DATA and save it.
 
@@ -98,22 +84,17 @@ def fit(
     what there was when stopped. 1: it is elsewhere, as is said, or its numbers ran away, or there is none.
     """
     from raymarch import runtime
-    from raymarch.fitting import fitter, forecast
-    from raymarch.fitting.interrupt import asked_to_stop
-    from raymarch.fitting.keep import keep
+    from raymarch.fitting import forecast
     from raymarch.fitting.presets import preset as settings_of
-    from raymarch.fitting.report import NOT_FINITE
+    from raymarch.fitting.report import NOT_FINITE, cut_short
     from raymarch.io.image_sets.load import load_views
-    from raymarch.io.volumes.volume_file import bytes_of_file, require_target
-    from raymarch.registration.refined_fit import fit_refined
 
     asked = {"seconds": seconds, "steps": steps, "resolution": resolution, "sh_degree": sh_degree, "seed": seed}
     learned = background == "learned"
     asked |= {"memory": memory, "learn_background": learned or None}
-    changes = {**{name: value for name, value in asked.items() if value is not None}, **_settings(pairs)}
+    changes = {**{name: value for name, value in asked.items() if value is not None}, **options.settings_of(pairs)}
     settings = settings_of(preset or "default", **changes)
-    if not dry_run:
-        _require_out(out, data, overwrite)
+    checkpoints = None if dry_run else _require_out(out, data, overwrite, checkpoint_every, resume)
     behind, smaller = None if learned else background, 1.0 if downscale is None else downscale
     views = load_views(data, split, background=behind, follow_links=follow_links, downscale=smaller, holdout=holdout)
     if preset is None:
@@ -121,12 +102,38 @@ def fit(
     running = runtime.start(arch)
     say.note(f"{views.count_in_words()} from {data}, on {running.arch}")
 
-    if dry_run or out is None:
+    if checkpoints is None or out is None:
         say.note(f"measuring {forecast.PROBE} steps")
         options.print_forecast(forecast.forecast(views, settings, box=box), as_json)
         return 0
 
+    wanted = resume or checkpoint_every is not None
+    how = {"box": box, "checkpoints": checkpoints if wanted else None}
+    result, kept = _run(views, settings, out, overwrite, refine, refine_also, how)
+    _report(result, kept, views, as_json)
+    if not (kept.why or cut_short(result.ended)):
+        checkpoints.remove()
+    elif Path(checkpoints.path).exists():
+        say.note(f"{checkpoints.path} has the fit as it stood; the same command with --resume goes on from there")
+    return 1 if kept.why or result.ended.startswith(NOT_FINITE) else 0
+
+
+def _run(
+    views: Views,
+    settings: FitSettings,
+    out: str,
+    overwrite: bool,
+    refine: bool,
+    refine_also: tuple[str, ...],
+    how: dict[str, Any],
+) -> tuple[Fit, Kept]:
+    """The fit, and where its volume is saved."""
     from raymarch.cli.progress import FitProgress
+    from raymarch.fitting import fit as fitting
+    from raymarch.fitting.interrupt import asked_to_stop
+    from raymarch.fitting.keep import keep
+    from raymarch.io.volumes.volume_file import bytes_of_file, require_target
+    from raymarch.registration.refined_fit import fit_refined
 
     def ready(fitter: Fitter) -> None:
         require_target(out, overwrite, size=bytes_of_file(fitter.finest, fitter.settings.sh_degree))
@@ -134,16 +141,16 @@ def fit(
     with asked_to_stop():  # so that what stops the fit does not disturb the saving too
         with FitProgress() as progress:
             refining = partial(fit_refined, refined=_say_moved, also=refine_also)
-            make = refining if refine or refine_also else fitter.fit
-            result = make(views, settings, box=box, show=progress, started=options.STARTED, ready=ready)
+            make = refining if refine or refine_also else fitting.fit
+            result = make(views, settings, show=progress, started=options.STARTED, ready=ready, **how)
         _require_steps(result, out)
-        kept = keep(result.volume, out, overwrite)
-    _report(result, kept, views, as_json)
-    return 1 if kept.why or result.ended.startswith(NOT_FINITE) else 0
+        return result, keep(result.volume, out, overwrite)
 
 
-def _require_out(out: str | None, data: str, overwrite: bool) -> None:
-    """Write check before anything is read: a volume can go there, and it is not the image set."""
+def _require_out(out: str | None, data: str, overwrite: bool, every: float | None, resume: bool) -> Checkpoints:
+    """Write check before anything is read: a volume can go there, it is not the image set, no checkpoint would be lost;
+    where checkpoints go."""
+    from raymarch.fitting.checkpoints import Checkpoints
     from raymarch.io.files.ours import require_other
     from raymarch.io.volumes.volume_file import require_target
 
@@ -151,6 +158,11 @@ def _require_out(out: str | None, data: str, overwrite: bool) -> None:
         raise click.UsageError("Missing option '--out'; or take --dry-run, which writes nothing.")
     require_other(out, data)
     require_target(out, overwrite)
+    checkpoints = Checkpoints(f"{out}.checkpoint", every, resume, overwrite)
+    checkpoints.require()
+    if every is None and not resume:
+        checkpoints.say_what_is_lost()
+    return checkpoints
 
 
 def _preset_of(views: Views, box: list[list[float]] | None) -> str:
@@ -212,6 +224,7 @@ def _report(result: Fit, kept: Kept, views: Views, as_json: bool) -> None:
                 "sh_degree": result.volume.degree,
                 "box": result.box.tolist(),
                 "ended": result.ended,
+                "resumed_from": result.resumed_from,
             }
         )
     else:

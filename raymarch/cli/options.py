@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import json
 import math
 import time
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,6 +20,8 @@ if TYPE_CHECKING:
     from raymarch.fitting.forecast import Forecast
 
 STARTED = time.perf_counter()  # as near to the start of the command as Python lets us
+LONGEST = 1000  # characters of a setting
+WORDS = {"true": "True", "false": "False", "none": "None", "null": "None"}  # as other languages write them
 
 arch = click.option(
     "--arch",
@@ -47,6 +52,23 @@ holdout = click.option(
     metavar="K",
     help="Hold one view in K out for the split test, where DATA has no splits; the fit's where that is known, else 8.",
 )
+
+
+def settings_of(pairs: tuple[str, ...]) -> dict[str, object]:
+    """`name=value` pairs as Python's literals: numbers, True, None, pairs in brackets; anything else is a word."""
+    changes: dict[str, object] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not (name and equals) or len(text) > LONGEST:
+            raise click.UsageError(f"--set {pair:.60}: want NAME=VALUE of some characters, such as tv_density=1e-3")
+        changes[name] = text
+        with contextlib.suppress(ValueError):  # words as float knows them, nan and inf too
+            changes[name] = float(text)
+        wrong = contextlib.suppress(ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
+        with wrong, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            changes[name] = ast.literal_eval(WORDS.get(text.strip().lower(), text.strip()))
+    return changes
 
 
 def reading_of(volume: Volume, downscale: float | None, holdout: int | None) -> dict[str, Any]:

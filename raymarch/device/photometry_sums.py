@@ -49,3 +49,14 @@ class PhotometricSums(Owner[PhotometryFields]):
         self.fields.moments.from_numpy(keep * moments)
         self.fields.behind.fill(0)
         return moments[: self._views].reshape(-1, 5, 3), behind.reshape(2, 3)
+
+    def numbers(self) -> tuple[np.ndarray, np.ndarray]:
+        """Moments (view, 15) and sums of the background (6,), as they stand."""
+        return self.fields.moments.to_numpy()[: self._views], self.fields.behind.to_numpy()
+
+    def put(self, moments: np.ndarray, behind: np.ndarray) -> None:
+        """Set what `numbers` gave."""
+        room = np.zeros(self.fields.moments.shape)
+        room[: self._views] = moments
+        self.fields.moments.from_numpy(room)
+        self.fields.behind.from_numpy(behind)

@@ -129,12 +129,14 @@ def _bounds_of_hull(store: ImageStore, box: np.ndarray) -> np.ndarray:
     return np.stack([box[0] + first * size, box[0] + last * size])
 
 
-def narrow(grid: Grid, store: ImageStore, least: float, step: float) -> float:
+def narrow(grid: Grid, store: ImageStore, least: float | None, step: float) -> float:
     """Occupancy update: cells with sigma over `least` [1/world unit], tiles whose rays meet one; the fraction marked.
+
+    With None the cells are those that are marked already.
 
     Raises RaymarchError where no cell or no tile is left.
     """
-    occupied = grid.refresh_occupancy(least, margin=1)
+    occupied = grid.measure_occupancy() if least is None else grid.refresh_occupancy(least, margin=1)
     if occupied == 0:
         raise RaymarchError("nothing is left of the volume: every cell became empty; check poses, box and background")
     if grid.boxes > 1:  # whose rays all meet something

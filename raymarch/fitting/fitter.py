@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import astuple
 from typing import Any
 
 import numpy as np
@@ -24,12 +25,11 @@ from raymarch.device.owner import Closing
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.fitting import tape
 from raymarch.fitting.bounds import narrow
-from raymarch.fitting.interrupt import asked_to_stop
 from raymarch.fitting.photometry import Photometry
 from raymarch.fitting.plan import Plan, plan_fit
 from raymarch.fitting.presets import settings_for
-from raymarch.fitting.report import INTERRUPTED, Fit, NotFinite, Report, provenance, require_finite
-from raymarch.fitting.schedule import Schedule, ending
+from raymarch.fitting.report import Report, provenance, require_finite
+from raymarch.fitting.schedule import Position, Schedule
 from raymarch.fitting.settings import FitSettings
 from raymarch.geometry.camera import CAMERA, Camera
 from raymarch.geometry.pose import BOX
@@ -49,7 +49,6 @@ class Fitter(Closing):
         >>> with Fitter(views, preset("quick")) as fitter:  # doctest: +SKIP
         ...     for report in fitter.run():
         ...         print(report.step, report.psnr)
-        ...     volume = fitter.volume()
     """
 
     @checked(box=optional(BOX), started=optional(number()))
@@ -89,7 +88,7 @@ class Fitter(Closing):
             if plan.near_gradient > 0:
                 self.buffer.set_near(plan.near, plan.near_gradient)
             self.photometry = owners.enter_context(Photometry(self.store, plan.views, plan.settings, self.tiles))
-            self._refresh(hull_only=True)
+            self._refresh(0.0)  # the hull alone
             self._owners = owners.pop_all()
         self.history: list[Report] = []
         self.steps_done = self._moments_age = self._level = 0
@@ -129,9 +128,9 @@ class Fitter(Closing):
         s, grid, buffer, count, behind = self.settings, self.grid, self.buffer, self.rays, self.photometry.behind
         self._advance_level(progress := self.progress)
         if self.steps_done % s.refresh == 0 and self.steps_done > 0:
-            self._refresh()
-        drawn = self.tiles, self.steps_done, s.seed, self.plan.near
-        draw_tiles(buffer.fields, self.store.fields, self.store.listed, *drawn)
+            self._refresh(self.plan.least_sigma)
+        to_draw = self.store.listed, self.tiles, self.steps_done, s.seed, self.plan.near
+        draw_tiles(buffer.fields, self.store.fields, *to_draw)
         buffer.fields.image.grad.fill(0)
         counted = losses.counting(buffer.fields, count) if self.store.masked else count
         opacity = self.objective.opacity_weight if self.views.has_alpha else 0.0
@@ -145,19 +144,16 @@ class Fitter(Closing):
                 tape.regularise(grid, buffer, each, s.seed, self.steps_done, s.regularised_fraction)
         self.photometry.look(buffer, self.steps_done)
         s.optimiser.step(grid, self._moments_age, progress, self.steps_done)
-        self.steps_done += 1
-        self._moments_age += 1
-        if self.steps_done == 1:
-            self._ready = self.seconds  # the schedule's time begins when all is compiled
+        self.steps_done, self._moments_age = self.steps_done + 1, self._moments_age + 1
+        self._ready = self.seconds if self.steps_done == 1 else self._ready  # time counts when all is compiled
 
     def _advance_level(self, progress: float) -> None:
         if (level := self.schedule.level(progress)) > self._level:
             self._level, self._moments_age = level, 0
             self.grid.refine(self.plan.shape_of(level))
-            self._refresh()
+            self._refresh(self.plan.least_sigma)
 
-    def _refresh(self, hull_only: bool = False) -> None:
-        least = 0.0 if hull_only else self.plan.least_sigma
+    def _refresh(self, least: float | None) -> None:
         self.occupied = narrow(self.grid, self.store, least, self.settings.step * self.grid.voxel)
 
     def report(self, rays_per_second: float = math.nan) -> Report:
@@ -168,9 +164,8 @@ class Fitter(Closing):
         progress, seconds = self.progress, self.seconds
         psnr, left = -10 * math.log10(max(error, 1e-12)), self.schedule.seconds_left(progress, seconds, self._ready)
         where = self.grid.shape, self.occupied, seconds, progress
-        report = Report(self.steps_done, loss, psnr, rays_per_second, *where, left, self.settings.nested)
-        self.history.append(report)
-        return report
+        self.history.append(Report(self.steps_done, loss, psnr, rays_per_second, *where, left, self.settings.nested))
+        return self.history[-1]
 
     @checked(camera=CAMERA, background=BACKGROUND, march=MARCH)
     def render(self, camera: Camera, background: Colour | None = None, march: March = March()) -> np.ndarray:
@@ -187,48 +182,13 @@ class Fitter(Closing):
         at, background = self.grid.world_from_index, self.photometry.background
         return Volume(density, features, at, self.plan.activation, background, made, **self.plan.lies)
 
-    def how_it_ended(self) -> str:
-        """ "done", or what a person should know about a fit that had too little time."""
-        return ending(self.steps_done, self.settings)
+    @property
+    def position(self) -> Position:
+        """Position in the schedule."""
+        return Position(self.steps_done, self._moments_age, self._level, self.seconds, self._ready)
 
-
-@checked(box=optional(BOX), show=optional(callback), started=optional(number()), ready=optional(callback))
-def fit(
-    views: Views,
-    settings: FitSettings | str = "default",
-    *,
-    box: Numbers | None = None,
-    show: Callable[[Report], None] | None = None,
-    started: float | None = None,
-    ready: Callable[[Fitter], None] | None = None,
-    **changes: Any,
-) -> Fit:
-    """Volume recovered from views (inverse volume rendering).
-
-    Args:
-        views: cameras and images.
-        settings: a `FitSettings`, or the name of a preset with `changes` by name (`seconds=60`, `objective=...`).
-        box: lower and upper corner (2, 3) in the world; found from masks and cameras if not given.
-        show: called with each `Report`, for progress.
-        started: `time.perf_counter()` from which `seconds` count; now if not given.
-        ready: called with the `Fitter` before its first step, to refuse what it would come to.
-
-    Ctrl-C ends it early and keeps the volume, as do SIGTERM and SIGHUP where the program does not handle them itself;
-    `ended` tells. Raises RaymarchError where the views or settings cannot be fitted.
-
-    Example:
-        >>> fit(views, "quick", seconds=60).volume.shape  # doctest: +SKIP
-        (128, 97, 113)
-    """
-    with asked_to_stop() as asked, Fitter(views, settings, box=box, started=started, **changes) as fitter:
-        if ready is not None:
-            ready(fitter)
-        try:
-            for report in fitter.run(asked):
-                if show is not None:
-                    show(report)
-            ended = f"{INTERRUPTED} at step {fitter.steps_done}" if asked() else fitter.how_it_ended()
-        except NotFinite as error:
-            ended = str(error)
-        volume = fitter.volume(ended)
-        return Fit(volume, fitter.settings, tuple(fitter.history), fitter.box, ended, fitter.seconds)
+    def go_on(self, at: Position, history: Sequence[Report]) -> None:
+        """Set the position in the schedule and the reports until then, once grid and photometry are as they were."""
+        self.steps_done, self._moments_age, self._level, seconds, self._ready = astuple(at)
+        self.started, self.history = time.perf_counter() - seconds, list(history)
+        self._refresh(None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from raymarch.device.owner import Closing
 from raymarch.device.photometry_sums import PhotometricSums
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.fitting.settings import FitSettings
-from raymarch.kernels.fit.photometry import add_photometry
+from raymarch.kernels.fit.photometry import MOMENTS, add_photometry
 
 log = logging.getLogger(__name__)
 
@@ -69,6 +70,22 @@ class Photometry(Closing):
             if self._settings.exposure and step + 1 >= FIRST:
                 self.exposures = gauged(exposures_of(moments, RIDGE))
                 self._store.set_exposures(self.exposures)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """All that later steps depend on, as arrays by name: what was found, and the sums so far."""
+        none = np.zeros((0, MOMENTS)), np.zeros(0)
+        moments, behind = none if self._sums is None else self._sums.numbers()
+        found = {"exposures": np.array(self.exposures, float), "background": np.array(self.background, float)}
+        return {**found, "moments": moments, "behind": behind}
+
+    def put(self, state: Mapping[str, np.ndarray]) -> None:
+        """Set all that `state` gave."""
+        red, green, blue = state["background"].tolist()
+        self.exposures, self.background = state["exposures"], (red, green, blue)
+        if self._settings.exposure:
+            self._store.set_exposures(self.exposures)
+        if self._sums is not None:
+            self._sums.put(state["moments"], state["behind"])
 
     def record(self) -> dict[str, Any]:
         """What was found, in plain numbers, for a volume's provenance."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from raymarch.arguments.arrays import Numbers
 from raymarch.data.activation import Activation
 from raymarch.data.contents import background_doubt, require_contents
 from raymarch.data.views import Views
+from raymarch.data.views_digest import ViewsDigest
 from raymarch.device.grid import Grid
 from raymarch.device.grid_layout import cells_of
 from raymarch.device.image_store import ImageStore
@@ -117,6 +119,11 @@ class Plan:
             return self.box
         corners = corners_in_world(affine_of_box(self.box, (2, 2, 2)), (2, 2, 2), self.ndc_from_world)
         return np.stack([corners.min(0), corners.max(0)])
+
+    @cached_property
+    def views_digest(self) -> ViewsDigest:
+        """Checksums of images, cameras and masks, made when they are first asked for."""
+        return ViewsDigest.of(self.views)
 
     def shape_of(self, level: int) -> tuple[int, int, int]:
         """Samples (x, y, z) at a level."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import platform
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
@@ -17,7 +17,7 @@ from raymarch.data.views import VIEWS, Views
 from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
 from raymarch.evaluation.held_out import Evaluation, evaluate
-from raymarch.fitting.settings import FitSettings, of_objective
+from raymarch.fitting.settings import FitSettings
 
 INTERRUPTED = "interrupted"
 NOT_FINITE = "loss or gradient not finite"
@@ -62,7 +62,8 @@ class Report:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """Result of a fit: the volume, the settings, the reports on the way, the box and how it ended."""
+    """Result of a fit: the volume, the settings, the reports on the way, the box, how it ended, and the step that it
+    went on from if it was resumed."""
 
     volume: Volume
     settings: FitSettings
@@ -70,6 +71,7 @@ class Fit:
     box: np.ndarray
     ended: str
     seconds: float
+    resumed_from: int | None = None
 
     def __repr__(self) -> str:
         steps = self.volume.provenance["steps"]
@@ -89,11 +91,5 @@ def versions() -> dict[str, str]:
 
 def provenance(settings: FitSettings, views: Views, told: Mapping[str, Any]) -> dict[str, Any]:
     """Provenance of a fitted volume: settings, views, versions and what is told."""
-    how = asdict(replace(settings, objective=None))
-    del how["objective"]
-    how |= {part: getattr(getattr(settings, part), "name", how[part]) for part in ("density", "colour")}
-    if settings.objective is not None:
-        how = {name: value for name, value in how.items() if name not in of_objective()}
-        how["objective"] = settings.objective.record()
     source = {"source": views.source, "count": len(views), "downscale": views.downscale, "holdout": views.holdout}
-    return {"settings": how, "views": source | record_of(views), **told, "versions": versions()}
+    return {"settings": settings.record(), "views": source | record_of(views), **told, "versions": versions()}

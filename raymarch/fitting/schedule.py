@@ -12,6 +12,17 @@ FEW_STEPS = 300  # under which a fit is told to be a poor one
 
 
 @dataclass(frozen=True)
+class Position:
+    """Position in a schedule: steps and seconds done, age of Adam's moments [step], level, seconds until compiled."""
+
+    steps: int
+    moments_age: int
+    level: int
+    seconds: float
+    ready: float
+
+
+@dataclass(frozen=True)
 class Schedule:
     """Schedule by steps or by seconds, whichever is nearer its end; None is no limit.
 

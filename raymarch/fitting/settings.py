@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
-from typing import SupportsFloat
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, SupportsFloat
 
 from raymarch.arguments.checks import Check, flag, instance_of, number, one_of, optional, shown, whole
 from raymarch.arguments.declared import held, hold, renamed
@@ -155,6 +155,16 @@ class FitSettings:
         ours = [replace(one, weight=getattr(self, name)) for name, one in REGULARISERS.items()]
         kept = tuple(one for one in ours if one.weight)
         return Objective(robust, kept, self.opacity_weight, self.distortion_weight)
+
+    def record(self) -> dict[str, Any]:
+        """Settings in plain names and numbers; an objective takes the place of those that it stands for."""
+        how = asdict(replace(self, objective=None))
+        del how["objective"]
+        how |= {part: getattr(getattr(self, part), "name", how[part]) for part in ("density", "colour")}
+        if self.objective is not None:
+            how = {name: value for name, value in how.items() if name not in of_objective()}
+            how["objective"] = self.objective.record()
+        return how
 
 
 def of_objective() -> dict[str, object]:

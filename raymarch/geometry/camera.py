@@ -20,6 +20,7 @@ MOST_PIXELS = 2**31 - 1  # that can be counted on the device
 FOV = replace(number(0, np.pi, above=True, below=True), wanted="a field of view between 0 and pi [rad]")
 
 ELEVATION = number(-89, 89, unit="degree")
+EXACT = 1e-9  # up to which a pose that is made rigid is the one it was made of
 MOTION = array(4, 4, low=-WORLD, high=WORLD)
 
 
@@ -74,6 +75,18 @@ class Camera:
         LENS("lens", self.lens)
         if not self.lens.plain:
             require_invertible(self.lens, border(width, height), focal, principal)
+
+    def exactly(self, world_from_camera: Numbers) -> Camera:
+        """Camera with a pose that one had before, to the last bit: made rigid once more, it may differ there.
+
+        A pose that is further from rigid is made so.
+        """
+        pose = np.array(world_from_camera, float)
+        camera = replace(self, world_from_camera=pose)
+        if np.abs(camera.world_from_camera - pose).max() < EXACT:
+            pose.setflags(write=False)
+            object.__setattr__(camera, "world_from_camera", pose)
+        return camera
 
     @classmethod
     @checked(fov=FOV, width=SIDE, height=SIDE)

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     import numpy as np
     from matplotlib.axes import Axes
 
-    from raymarch.fitting.fitter import Fit, Fitter
-    from raymarch.fitting.report import Report
+    from raymarch.fitting.fitter import Fitter
+    from raymarch.fitting.report import Fit, Report
 
 
 @checked(against=one_of("steps", "seconds"))

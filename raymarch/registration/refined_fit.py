@@ -11,11 +11,13 @@ import numpy as np
 
 from raymarch.arguments.arrays import Numbers
 from raymarch.data.views import Views
-from raymarch.fitting.fitter import fit
+from raymarch.fitting.checkpoints import Checkpoints
+from raymarch.fitting.fit import fit
 from raymarch.fitting.report import Fit
 from raymarch.fitting.settings import FitSettings
 from raymarch.registration.intrinsics import change_of_shared
 from raymarch.registration.refine import FIRST, SETTINGS, Refinement, refine
+from raymarch.registration.resumed import note_of, resumed_refinement
 
 SHARE = 0.4  # of the steps, and of the seconds, for the cameras
 
@@ -39,6 +41,7 @@ def fit_refined(
     also: Sequence[str] = (),
     box: Numbers | None = None,
     started: float | None = None,
+    checkpoints: Checkpoints | None = None,
     refined: Callable[[Refinement], None] = lambda refinement: None,
     **how: Any,
 ) -> Fit:
@@ -46,20 +49,29 @@ def fit_refined(
 
     Args:
         views, settings, box, started: as of `fit`; `settings.seconds` count for both parts.
+        checkpoints: as of `fit`, from when the cameras are refined on; one that is resumed has them as they were found.
         also: what is moved beside the poses, by one change for all views: "focal", "principal_point", "lens".
         refined: called with the `Refinement` before the fit.
         how: `show` and `ready` of `fit`.
 
-    Raises RaymarchError as `refine` and `fit` do.
+    Raises RaymarchError as `refine` and `fit` do, and where the checkpoint's cameras were refined from other ones.
 
     Example:
         >>> fit_refined(views, preset("photos", seconds=600)).volume.provenance["refined"]["degrees"]  # doctest: +SKIP
         0.31
     """
     started = time.perf_counter() if started is None else started
-    found = refine(views, ("pose", *also), settings_of_refinement(settings, time.perf_counter() - started), box=box)
+    if checkpoints is not None:
+        checkpoints.require()
+    if checkpoints is not None and checkpoints.resume:
+        found = resumed_refinement(views, also, checkpoints.path)
+    else:
+        spent = time.perf_counter() - started
+        found = refine(views, ("pose", *also), settings_of_refinement(settings, spent), box=box)
     refined(found)
-    result = fit(found.views, settings, box=box, started=started, **how)
+    if checkpoints is not None:
+        checkpoints = replace(checkpoints, note=note_of(found, views, also))
+    result = fit(found.views, settings, box=box, started=started, checkpoints=checkpoints, **how)
     volume = replace(result.volume, provenance={**result.volume.provenance, "refined": _record(found, views, also)})
     return replace(result, volume=volume)
 

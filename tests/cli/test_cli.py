@@ -24,7 +24,7 @@ from raymarch.io.volumes.volume_file import load
 
 VERBS = ("cameras", "fit", "evaluate", "render", "info")
 TINY = "--preset quick --steps 30 --resolution 24 --sh-degree 0"
-FIT_KEYS = {"out", "steps", "seconds", "rays_psnr", "shape", "sh_degree", "box", "ended"}
+FIT_KEYS = {"out", "steps", "seconds", "rays_psnr", "shape", "sh_degree", "box", "ended", "resumed_from"}
 INFO_KEYS = {
     "shape",
     "degree",

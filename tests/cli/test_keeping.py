@@ -26,13 +26,13 @@ from raymarch.cli import say
 from raymarch.cli.options import print_json
 from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
-from raymarch.fitting import fitter
+from raymarch.fitting import fit as fitting
 from raymarch.fitting import keep as keeping
-from raymarch.fitting.fitter import Fit, Fitter
 from raymarch.fitting.interrupt import asked_to_stop, endings_interrupt
 from raymarch.fitting.keep import keep
 from raymarch.fitting.presets import preset
-from raymarch.fitting.report import NOT_FINITE, Report
+from raymarch.fitting.report import NOT_FINITE, Fit, Report
+from raymarch.fitting.schedule import ending
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.pose import affine_of_box, grid_of_box
 from raymarch.io.files import temporary
@@ -214,7 +214,7 @@ def fits_to(result: Volume, monkeypatch) -> None:
     ended = result.provenance["ended"]
     report = Report(9, 0.1, 20.0, 1e6, result.shape, 1.0, 0.5, 1.0, 0.0)
     fit = Fit(result, preset("quick"), (report,), result.box, ended, 0.5)
-    monkeypatch.setattr(fitter, "fit", lambda *_, **__: fit)
+    monkeypatch.setattr(fitting, "fit", lambda *_, **__: fit)
 
 
 @pytest.mark.parametrize("ended", ["done", *CUT_SHORT])
@@ -318,7 +318,7 @@ def test_a_fit_asks_for_room_before_its_first_step(here, capsys, monkeypatch):
         ready(SimpleNamespace(finest=(1000, 1000, 1000), settings=preset("quick")))
         pytest.fail("begun")
 
-    monkeypatch.setattr(fitter, "fit", begun)
+    monkeypatch.setattr(fitting, "fit", begun)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(total=1 << 40, free=1 << 30))
     code, out, err = ran(capsys, "fit", "A", "--split", "test", "--out", "new.h5")
     assert (code, out) == (1, "")
@@ -476,8 +476,7 @@ def test_info_says_what_its_quality_is_of(here, capsys):
 
 @pytest.mark.parametrize(("name", "advice"), [("quick", "a lower resolution"), ("default", "the preset quick")])
 def test_a_fit_of_few_steps_gets_advice_that_helps(name, advice):
-    stopped = SimpleNamespace(steps_done=5, settings=preset(name, seconds=1.0))
-    assert Fitter.how_it_ended(stopped).endswith(f"give more seconds, or {advice}")
+    assert ending(5, preset(name, seconds=1.0)).endswith(f"give more seconds, or {advice}")
 
 
 def test_a_limit_on_addresses_is_said_before_taichi_meets_it(monkeypatch):
@@ -500,7 +499,7 @@ def test_a_box_of_the_shell_is_its_lower_corner_then_its_upper(here, capsys, mon
         assert box == [[-1.0, -2.0, -3.0], [4.0, 5.0, 6.5]]
         raise RaymarchError("begun")
 
-    monkeypatch.setattr(fitter, "fit", begun)
+    monkeypatch.setattr(fitting, "fit", begun)
     code, _, err = ran(capsys, "fit", "A", "--split", "test", "--out", "new.h5", "--box=-1,-2,-3,4,5,6.5")
     assert code == 1
     assert err.endswith("raymarch: begun\n")

@@ -19,7 +19,8 @@ from raymarch.data.views import Views
 from raymarch.errors import RaymarchError
 from raymarch.evaluation.metrics import psnr
 from raymarch.fitting import fitter as module
-from raymarch.fitting.fitter import REPORT_EVERY, Fitter, fit
+from raymarch.fitting.fit import fit
+from raymarch.fitting.fitter import REPORT_EVERY, Fitter
 from raymarch.fitting.objective import LOSSES
 from raymarch.fitting.presets import preset
 from raymarch.geometry.pose import grid_of_box

@@ -10,7 +10,8 @@ import pytest
 from raymarch.data.views import Views
 from raymarch.device.image_store import ImageStore
 from raymarch.errors import RaymarchError
-from raymarch.fitting.fitter import Fitter, fit
+from raymarch.fitting.fit import fit
+from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.forward_facing import MOST_ACROSS, SPREAD, frustum_for, frustum_of_views
 from raymarch.fitting.plan import plan_fit
 from raymarch.fitting.presets import preset

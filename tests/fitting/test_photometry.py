@@ -15,7 +15,8 @@ from raymarch.data.views import Views
 from raymarch.device.image_store import ImageStore
 from raymarch.device.photometry_sums import PhotometricSums
 from raymarch.fitting import photometry as module
-from raymarch.fitting.fitter import Fitter, fit
+from raymarch.fitting.fit import fit
+from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.presets import preset
 from raymarch.kernels.fit.photometry import add_photometry
 from raymarch.kernels.rays.camera import draw_tiles

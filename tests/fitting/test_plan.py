@@ -13,7 +13,8 @@ from raymarch.device.image_store import ImageStore
 from raymarch.device.owner import Owner
 from raymarch.errors import RaymarchError
 from raymarch.fitting import bounds, fitter, forecast, plan
-from raymarch.fitting.fitter import Fitter, fit
+from raymarch.fitting.fit import fit
+from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.presets import preset
 from raymarch.fitting.schedule import Schedule
 

@@ -9,7 +9,7 @@ import pytest
 
 from raymarch.data.views import Views
 from raymarch.errors import RaymarchError
-from raymarch.fitting.fitter import fit
+from raymarch.fitting.fit import fit
 from raymarch.fitting.presets import preset
 from raymarch.fitting.scene_box import BEHIND, BOXES_OF_A_SCENE, ENOUGH, MOST, box_of_scene, boxes_of_scene, is_bounded
 from raymarch.geometry.camera import Camera, orbit

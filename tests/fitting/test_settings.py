@@ -8,9 +8,10 @@ from dataclasses import fields
 import click
 import pytest
 
-from raymarch.cli.fit import _settings
+from raymarch.cli.options import settings_of
 from raymarch.errors import RaymarchError
 from raymarch.fitting import fitter
+from raymarch.fitting.fit import fit
 from raymarch.fitting.optimiser import Adam
 from raymarch.fitting.presets import PRESETS, changed, preset
 from raymarch.fitting.settings import FitSettings
@@ -139,7 +140,7 @@ def test_fit_changes_a_preset_or_a_record(monkeypatch):
     monkeypatch.setattr(fitter, "ImageStore", lambda *_, **__: pytest.fail("started"))
     for settings in ("quick", FitSettings()):
         with pytest.raises(RaymarchError, match="resolution is 1,"):
-            fitter.fit(None, settings, resolution=1)
+            fit(None, settings, resolution=1)
 
 
 def test_names_of_adam_go_to_the_optimiser():
@@ -187,7 +188,7 @@ SHELL = [
 
 @pytest.mark.parametrize(("pair", "name", "value"), SHELL)
 def test_the_shell_says_what_python_says(pair, name, value):
-    settings = preset("quick", **{"seconds": 9.0, "steps": 9, **_settings((pair,))})
+    settings = preset("quick", **{"seconds": 9.0, "steps": 9, **settings_of((pair,))})
     assert getattr(settings, name) == value
     assert type(getattr(settings, name)) is type(value)
 
@@ -196,7 +197,7 @@ def test_the_shell_says_what_python_says(pair, name, value):
 def test_every_setting_can_be_said_in_the_shell(record):
     """As Python prints it; the optimiser's by their own names."""
     pairs = {f.name: getattr(record, f.name) for f in fields(record) if f.name != "optimiser"}
-    settings = preset("medium", **_settings(tuple(f"{name}={value!r}" for name, value in pairs.items())))
+    settings = preset("medium", **settings_of(tuple(f"{name}={value!r}" for name, value in pairs.items())))
     made = settings if isinstance(record, FitSettings) else settings.optimiser
     assert {name: getattr(made, name) for name in pairs} == pairs
 
@@ -206,5 +207,5 @@ def test_every_setting_can_be_said_in_the_shell(record):
 )
 def test_what_is_no_literal_is_a_word_and_refused(text):
     with pytest.raises((RaymarchError, click.UsageError)) as error:
-        preset("quick", **_settings((f"levels={text}",)))
+        preset("quick", **settings_of((f"levels={text}",)))
     one_line(error, "levels")

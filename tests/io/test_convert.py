@@ -17,9 +17,10 @@ from sets import write_set
 
 import raymarch as rm
 from raymarch import cli
-from raymarch.io.image_sets import hdf5_layout, hdf5_reading, hdf5_set
+from raymarch.io.image_sets import hdf5_reading, hdf5_set
 from raymarch.io.image_sets.convert import convert
 from raymarch.io.image_sets.hdf5_writing import CHUNK, write_views
+from raymarch.io.volumes.hdf5_digest import digest_of
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "image-sets.md"
 LENSES = [
@@ -244,7 +245,7 @@ def changed(file, name, change):
             for each, array in arrays.items()
         }
         notes = {("/", note): np.asarray(opened.attrs[note]) for note in ("format", "format_version")}
-        opened.attrs["digest"] = np.array(hdf5_layout.digest_of(parts, notes))
+        opened.attrs["digest"] = np.array(digest_of(parts, notes))
 
 
 def put(value, *where):

@@ -12,11 +12,16 @@ from raymarch import cli
 from raymarch.data.views import Views
 from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
-from raymarch.fitting.fitter import fit
+from raymarch.fitting.checkpoint import save_checkpoint
+from raymarch.fitting.checkpoints import Checkpoints
+from raymarch.fitting.fit import fit
+from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.presets import preset
 from raymarch.fitting.settings import FitSettings
 from raymarch.geometry.camera import Camera, orbit
 from raymarch.geometry.lens import Lens
+from raymarch.geometry.pose import exp_rigid
+from raymarch.io.checkpoints.checkpoint_file import record_of
 from raymarch.io.image_sets.hdf5_writing import write_views
 from raymarch.registration import refine as refining
 from raymarch.registration import refined_fit as module
@@ -152,3 +157,41 @@ def test_the_fit_is_of_the_refined_cameras_and_its_file_says_where_they_are(monk
     assert [pose[0] for pose in told["poses"]] == list(views.names[::-1]) == list(seen[0].views.names)
     np.testing.assert_allclose(told["poses"][0][1:], views.cameras[-1].world_from_camera[:3].ravel(), atol=1e-6)
     assert result.volume.provenance["steps"] == 5
+
+
+def test_a_fit_after_a_refinement_goes_on_with_the_cameras_that_it_had(monkeypatch, tmp_path):
+    """To the last bit, without refining again; refused where it began with others, or without a refinement."""
+    views, path = ball_views(), tmp_path / "v.h5.checkpoint"
+    rng = np.random.default_rng(0)
+    moved = [camera.exactly(camera.world_from_camera @ exp_rigid(rng.normal(0, 1e-3, 6))) for camera in views.cameras]
+    told = rng.random((2, len(views)))
+    neutral = np.tile([1.0, 1, 1, 0, 0, 0], (len(views), 1))
+    refined = Refinement(replace(views, cameras=moved), neutral, *told, (0.1,))
+    calls = []
+
+    def refine(*_, **__):
+        calls.append(1)
+        return refined
+
+    monkeypatch.setattr(module, "refine", refine)
+    whole = fit_refined(views, QUICK, box=BALL_BOX)
+    with pytest.raises(ZeroDivisionError):
+        fit_refined(views, QUICK, box=BALL_BOX, checkpoints=Checkpoints(path), show=lambda report: 1 / 0)
+    assert record_of(path)["steps"] == 0  # as soon as the cameras stand
+    again, seen = Checkpoints(path, resume=True), []
+    result = fit_refined(views, QUICK, box=BALL_BOX, checkpoints=again, refined=seen.append)
+    assert len(calls) == 2
+    assert result.volume.density.tobytes() == whole.volume.density.tobytes()
+    assert result.volume.features.tobytes() == whole.volume.features.tobytes()
+    assert result.volume.provenance["refined"] == whole.volume.provenance["refined"]
+    np.testing.assert_array_equal([seen[0].degrees, seen[0].share], told)
+    with pytest.raises(RaymarchError, match="the cameras that were refined differ"):
+        fit_refined(views[::-1], QUICK, box=BALL_BOX, checkpoints=again)
+    with pytest.raises(RaymarchError, match="after another refinement, of poses alone"):
+        fit_refined(views, QUICK, also=["focal"], box=BALL_BOX, checkpoints=again)
+    with pytest.raises(RaymarchError, match="15 of 15 cameras differ"):
+        fit(views, QUICK, box=BALL_BOX, checkpoints=again)
+    with Fitter(views, QUICK, box=BALL_BOX) as plain:
+        save_checkpoint(plain, path)
+    with pytest.raises(RaymarchError, match="is of a fit without refinement; leave --refine out"):
+        fit_refined(views, QUICK, box=BALL_BOX, checkpoints=again)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -33,20 +32,6 @@ LONGEST_NAME = 1000  # letters of a view's name
 LARGEST_RECORD = 16 << 20  # bytes of its text
 MOST_SPLITS = 1000
 MOST_PIXELS = 1 << 26  # of an image, as of one that is decoded
-
-
-def digest_of(parts: Mapping[str, tuple[str, list[int], str]], notes: Mapping[tuple[str, str], np.ndarray]) -> bytes:
-    """SHA-256, in hexadecimal, of the type, shape and SHA-256 of every dataset, then of every attribute but itself.
-
-    Args:
-        parts: of a dataset by its name.
-        notes: attributes by owner, which is / or a dataset, and name.
-    """
-    lines = [f"dataset {name} {kind} {shape} {digest}\n" for name, (kind, shape, digest) in sorted(parts.items())]
-    for (owner, name), value in sorted(notes.items()):
-        digest = hashlib.sha256(value.tobytes()).hexdigest()
-        lines.append(f"attribute {owner} {name} {value.dtype.str} {list(value.shape)} {digest}\n")
-    return hashlib.sha256("".join(lines).encode()).hexdigest().encode()
 
 
 def notes_of(file: h5py.File) -> dict[tuple[str, str], np.ndarray]:
@@ -141,8 +126,4 @@ def camera_of(tables: Mapping[str, np.ndarray], model: str, i: int) -> Camera:
     count = len(MODELS[model].names) if model in MODELS else 0
     lens = Lens(model, tuple(numbers[:count]))
     camera = Camera(pose, tuple(focal.tolist()), tuple(principal.tolist()), width, height, lens)
-    if np.abs(camera.world_from_camera - pose).max() < 1e-9:  # made rigid once more, it may differ in the last bit
-        exact = pose.copy()
-        exact.setflags(write=False)
-        object.__setattr__(camera, "world_from_camera", exact)
-    return camera
+    return camera.exactly(pose)

@@ -17,6 +17,7 @@ from raymarch.errors import RaymarchError, named, short
 from raymarch.geometry.camera import Camera
 from raymarch.io.image_sets import hdf5_layout as layout
 from raymarch.io.images.shrink import shrink, shrink_mask
+from raymarch.io.volumes.hdf5_digest import digest_of
 from raymarch.io.volumes.hdf5_open import CURE, opened
 
 BLOCK = 1 << 24  # bytes
@@ -116,7 +117,7 @@ def _pixels(
             if wanted:
                 found[name][i] = _as_large(kept.reshape(height, width, depth), cameras[i])
         parts[name] = _part(file[name], seen.hexdigest())
-    if told != layout.digest_of(parts, notes):
+    if told != digest_of(parts, notes):
         raise RaymarchError(f"{path}: its content is not what its digest says, so it was altered; {CURE}")
     return found["images"], found["masks"]
 

@@ -17,6 +17,7 @@ from raymarch.errors import RaymarchError, one_line
 from raymarch.io.files.atomic import refused, replacing
 from raymarch.io.image_sets import hdf5_layout as layout
 from raymarch.io.image_sets.frames import require_few
+from raymarch.io.volumes.hdf5_digest import digest_of
 
 CHUNK = 128 << 10  # bytes; as of volumes, it keeps images of one colour under what the opener refuses
 PACKED = {"compression": "gzip", "compression_opts": 1, "fletcher32": True}
@@ -133,7 +134,7 @@ class _Writer:
         }
         for (_, name), value in notes.items():
             self._file.attrs.create(name, value)
-        self._file.attrs.create("digest", np.array(layout.digest_of(parts, notes)))
+        self._file.attrs.create("digest", np.array(digest_of(parts, notes)))
 
 
 class _Stream:

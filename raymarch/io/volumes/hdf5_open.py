@@ -15,7 +15,11 @@ from raymarch.errors import RaymarchError, one_line
 from raymarch.io.files.limits import require_file, require_file_budget
 
 FILTERS = {h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLETCHER32}
-KINDS = {"raymarch-volume": "a volume of raymarch's", "raymarch-images": "an image set of raymarch convert"}
+KINDS = {
+    "raymarch-volume": "a volume of raymarch's",
+    "raymarch-images": "an image set of raymarch convert",
+    "raymarch-checkpoint": "a checkpoint of a fit",
+}
 LARGEST_RATIO = 1000
 MOST_ATTRIBUTES = 64
 LARGEST_ATTRIBUTE = 4096
@@ -25,12 +29,14 @@ CURE = "restore it from a copy or write it again"
 
 
 @contextmanager
-def opened(path: str | os.PathLike[str], kind: str, version: int, names: tuple[str, ...]) -> Iterator[h5py.File]:
+def opened(
+    path: str | os.PathLike[str], kind: str, version: int, names: tuple[str, ...], *, streamed: tuple[str, ...] = ()
+) -> Iterator[h5py.File]:
     """Open an HDF5 file of format `kind` that holds exactly the datasets `names` in its root, all of them harmless.
 
     Harmless: stored in the file itself, reached by hard links, compressed by gzip, shuffle and fletcher32 at most,
     free of references and texts of variable length, within the memory budget, and at most 1000 times as large as
-    the bytes that hold them.
+    the bytes that hold them. Those that are `streamed`, read a part at a time, do not count to the budget.
 
     Raises RaymarchError, also for every exception of h5py inside the block: there it means that the file is damaged.
 
@@ -47,7 +53,8 @@ def opened(path: str | os.PathLike[str], kind: str, version: int, names: tuple[s
             _require_names(file, path, names)
             for name in names:
                 _require_harmless(file[name], path)
-            require_file_budget(sum(declared_bytes(file[name]) for name in names), f"{path}: its datasets")
+            held = sum(declared_bytes(file[name]) for name in names if name not in streamed)
+            require_file_budget(held, f"{path}: its datasets")
             yield file
     except RaymarchError:
         raise

@@ -1,0 +1,53 @@
+"""State of a fit's grid between two steps, in parts small enough that a copy of all is never in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from raymarch import runtime
+from raymarch.device.grid import Grid
+from raymarch.kernels.field import transfer
+from raymarch.kernels.field.snapshot import samples_in, samples_out
+
+SLAB = 16 << 20  # bytes of a slab of samples, if that holds one layer of them
+KINDS = 4  # numbers by what they are: values, two moments, what is left of the gradient
+
+
+def width_of(grid: Grid) -> int:
+    """Count of a sample's numbers of one kind: density and features."""
+    return 1 + 3 * (grid.degree + 1) ** 2
+
+
+def slabs_of(grid: Grid) -> Iterator[tuple[int, tuple[int, int, int]]]:
+    """First layer along x and shape (x, y, z) of each slab of the level."""
+    x, y, z = grid.shape
+    layer = y * z * KINDS * width_of(grid) * np.dtype(runtime.dtype()).itemsize
+    thick = max(SLAB // layer, 1)
+    for first in range(0, x, thick):
+        yield first, (min(thick, x - first), y, z)
+
+
+def samples_of(grid: Grid) -> Iterator[np.ndarray]:
+    """Numbers (x, y, z, kind * width) of the level's samples, slab by slab: density and features of the values, then of
+    each moment, then what Adam left of the gradient, which is not always nothing: it passes over what underflows."""
+    for first, shape in slabs_of(grid):
+        values = np.empty((*shape, KINDS * width_of(grid)), runtime.dtype())
+        samples_out(grid.fields, first, values)
+        yield values
+
+
+def put_samples(grid: Grid, first: int, values: np.ndarray) -> None:
+    """Put a slab back, its first layer at x = `first`."""
+    samples_in(values, grid.fields, first)
+
+
+def occupied_cells(grid: Grid) -> np.ndarray:
+    """Marks (x, y, z) of the cells that count as occupied."""
+    return grid.fields.empty_distance.to_numpy()[tuple(map(slice, grid.cells))] == 0
+
+
+def put_occupied_cells(grid: Grid, occupied: np.ndarray) -> None:
+    """Put the marks back; `Grid.measure_occupancy` makes distances of them."""
+    transfer.cells_in(np.where(occupied, 0, 255).astype(np.uint8), grid.fields.empty_distance)

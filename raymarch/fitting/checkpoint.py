@@ -1,0 +1,216 @@
+"""Checkpoint of a fit: all that its later steps depend on, so that one that goes on ends with the same bytes."""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, astuple, fields
+from typing import Any
+
+import numpy as np
+
+from raymarch import runtime
+from raymarch.arguments import checks
+from raymarch.arguments.checks import instance_of, number
+from raymarch.arguments.declared import checked
+from raymarch.device.grid import Grid
+from raymarch.device.grid_state import (
+    KINDS,
+    occupied_cells,
+    put_occupied_cells,
+    put_samples,
+    samples_of,
+    slabs_of,
+    width_of,
+)
+from raymarch.errors import RaymarchError
+from raymarch.fitting.differences import grid_record, require_same
+from raymarch.fitting.fitter import REPORT_EVERY, Fitter
+from raymarch.fitting.report import Report, require_finite, versions
+from raymarch.fitting.schedule import Position
+from raymarch.geometry.pose import require_affine
+from raymarch.io.checkpoints.checkpoint_file import opened_checkpoint, write_checkpoint
+from raymarch.io.checkpoints.streamed import Stream, StreamedReader
+from raymarch.io.volumes.hdf5_open import CURE
+
+log = logging.getLogger(__name__)
+
+FITTER = instance_of(Fitter, "an rm.Fitter")
+MINUTES = number(0, 1e6, above=True, unit="minute")
+OF_REPORT = len(fields(Report)) + 2  # numbers of a report: three of its shape
+
+
+@checked(fitter=FITTER, path=checks.path, every=MINUTES, note=checks.text)
+def save_checkpoint(fitter: Fitter, path: str | os.PathLike[str], *, every: float = 10.0, note: str = "") -> None:
+    """Checkpoint of a fit between two steps, written in one step; it takes slabs of memory, no copy of the grid.
+
+    Args:
+        fitter: as it stands.
+        path: of the file, by custom that of the volume with `.checkpoint` behind it.
+        every: minutes between two, noted for who goes on.
+        note: a text of your own, in the record that `load_checkpoint` returns.
+
+    Raises RaymarchError for a disk that refuses, after which an older checkpoint is what it was, and for a fit whose
+    numbers are not finite any more.
+
+    Example:
+        >>> save_checkpoint(fitter, "tower.h5.checkpoint")  # doctest: +SKIP
+    """
+    grid, at = fitter.grid, fitter.position
+    require_finite(0.0, grid.fields.nonfinite_step[None], at.steps)
+    record = {
+        **asdict(at),
+        "every": every,
+        "note": note,
+        "settings": fitter.settings.record(),
+        "grid": grid_record(fitter.plan),
+        "views": fitter.plan.views_digest.record(),
+        "made_by": _made_by(),
+    }
+    on_the_beat = [report for report in fitter.history if report.step % REPORT_EVERY == 0]  # not one of an interruption
+    arrays = {
+        "history": _table(on_the_beat),
+        "occupied": np.packbits(occupied_cells(grid)),
+        "world_from_index": np.array(grid.world_from_index, "<f8"),
+        **fitter.photometry.state(),
+    }
+    write_checkpoint(path, record, {**_samples(grid), **{name: Stream.of(array) for name, array in arrays.items()}})
+
+
+@checked(fitter=FITTER, path=checks.path)
+def load_checkpoint(fitter: Fitter, path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Have a fitter that was just made go on from a checkpoint; returns the checkpoint's record.
+
+    Views and settings must be those that it was made with, `memory` excepted. Where an error is raised, the fitter
+    is half one fit and half another: close it.
+
+    Raises RaymarchError for a missing, foreign, damaged, altered or cut file, and names what differs from the fit
+    that the checkpoint is of: images, cameras, masks, the settings with what they were and are, the box.
+
+    Example:
+        >>> with Fitter(views, "quick") as fitter:  # doctest: +SKIP
+        ...     load_checkpoint(fitter, "tower.h5.checkpoint")
+        ...     reports = list(fitter.run())
+    """
+    with opened_checkpoint(path) as (record, reader):
+        require_same(record, fitter.plan, path)
+        _note_versions(record, path)
+        if record["level"] >= len(fitter.settings.levels):
+            raise RaymarchError(f"{path}: level is {record['level']} of {len(fitter.settings.levels)}; {CURE}")
+        _put_samples(fitter, record["level"], reader, path)
+        history = _history(fitter, reader, path)
+        fitter.photometry.put(_photometry(fitter, reader, path))
+        reader.require_digest()
+    fitter.go_on(Position(*(record[each.name] for each in fields(Position))), history)
+    return record
+
+
+def bytes_of_checkpoint(fitter: Fitter) -> int:
+    """Estimated size of a checkpoint [byte]: half of the finest level's numbers, as half of the samples are empty."""
+    return math.prod(fitter.finest) * (KINDS - 1) * width_of(fitter.grid) * np.dtype(runtime.dtype()).itemsize // 2
+
+
+def _samples(grid: Grid) -> dict[str, Stream]:
+    """Streams of a grid's samples: those that are not all 0, with a bit for each that says which, and likewise the
+    gradients that are left."""
+    values = (KINDS - 1) * width_of(grid)
+    marks = {name: np.empty(int(np.prod(grid.shape)), bool) for name in ("touched", "left")}
+    at = 0
+    for numbers in samples_of(grid):
+        bits = numbers.reshape(-1, numbers.shape[-1]).view(f"u{numbers.itemsize}")  # -0 is not 0
+        for name, part in (("touched", bits[:, :values]), ("left", bits[:, values:])):
+            marks[name][at : at + len(bits)] = np.bitwise_or.reduce(part, axis=1) != 0
+        at += len(bits)
+
+    def rows(mark: np.ndarray, columns: slice) -> Iterator[np.ndarray]:
+        at = 0
+        for numbers in samples_of(grid) if mark.any() else ():
+            flat = numbers.reshape(-1, numbers.shape[-1])
+            yield flat[mark[at : at + len(flat)], columns]
+            at += len(flat)
+
+    streams = {name: Stream.of(np.packbits(mark)) for name, mark in marks.items()}
+    parts = (("samples", "touched", slice(0, values)), ("gradient", "left", slice(values, None)))
+    for name, mark, columns in parts:
+        width = values if name == "samples" else width_of(grid)
+        shape = int(marks[mark].sum()), width
+        streams[name] = Stream(shape, np.dtype(runtime.dtype()), rows(marks[mark], columns))
+    return streams
+
+
+def _put_samples(fitter: Fitter, level: int, reader: StreamedReader, path: object) -> None:
+    """Put the grid at its level, with what a checkpoint has of its samples and cells."""
+    grid, shape = fitter.grid, fitter.plan.shape_of(level)
+    count, cells = int(np.prod(shape)), int(np.prod(grid.cells))
+    width, kind = width_of(grid), np.dtype(runtime.dtype()).str
+    reader.require("world_from_index", (4, 4), "<f8")
+    reader.require("occupied", (-(-cells // 8),), "|u1")
+    grid.set_level(shape, require_affine(reader.rows("world_from_index")))
+    marks = {}
+    for name, rows, numbers in (("touched", "samples", (KINDS - 1) * width), ("left", "gradient", width)):
+        reader.require(name, (-(-count // 8),), "|u1")
+        marks[name] = np.unpackbits(reader.rows(name), count=count).astype(bool)
+        reader.require(rows, (int(marks[name].sum()), numbers), kind)
+    at = 0
+    for first, slab in slabs_of(grid):
+        flat = np.zeros((int(np.prod(slab)), KINDS * width), kind)
+        for name, rows, columns in (
+            ("touched", "samples", slice(0, (KINDS - 1) * width)),
+            ("left", "gradient", slice((KINDS - 1) * width, None)),
+        ):
+            mark = marks[name][at : at + len(flat)]
+            flat[mark, columns] = reader.rows(rows, int(mark.sum()))
+        if not np.isfinite(flat).all():
+            raise RaymarchError(f"{path}: samples have numbers that are not finite; {CURE}")
+        put_samples(grid, first, flat.reshape(*slab, -1))
+        at += len(flat)
+    put_occupied_cells(grid, np.unpackbits(reader.rows("occupied"), count=cells).astype(bool).reshape(grid.cells))
+
+
+def _photometry(fitter: Fitter, reader: StreamedReader, path: object) -> dict[str, np.ndarray]:
+    """What a checkpoint has of exposures and background, as of `Photometry.state`."""
+    found = {}
+    for name, like in fitter.photometry.state().items():
+        reader.require(name, like.shape, "<f8")
+        found[name] = reader.rows(name)
+        if not np.isfinite(found[name]).all():
+            raise RaymarchError(f"{path}: {name} has numbers that are not finite; {CURE}")
+    return found
+
+
+def _table(history: Sequence[Report]) -> np.ndarray:
+    """Reports as rows of numbers."""
+    rows = [
+        [n for value in astuple(report) for n in (value if isinstance(value, tuple) else (value,))]
+        for report in history
+    ]
+    return np.array(rows, "<f8").reshape(len(rows), OF_REPORT)
+
+
+def _history(fitter: Fitter, reader: StreamedReader, path: object) -> list[Report]:
+    """Reports of a checkpoint's rows."""
+    reader.require("history", (reader.shape("history")[0], OF_REPORT) if reader.shape("history") else (), "<f8")
+    reports = []
+    for step, loss, psnr, speed, x, y, z, occupied, seconds, progress, left, boxes in reader.rows("history").tolist():
+        shape = int(x), int(y), int(z)
+        reports.append(Report(int(step), loss, psnr, speed, shape, occupied, seconds, progress, left, int(boxes)))
+    return reports
+
+
+def _made_by() -> dict[str, str]:
+    """Software and device that the last bits depend on."""
+    return {**versions(), "arch": runtime.start().arch}
+
+
+def _note_versions(record: dict[str, Any], path: object) -> None:
+    """Say where the software is not what the checkpoint was made by."""
+    now = _made_by()
+    other = [
+        f"{name} {record['made_by'].get(name)}, now {now[name]}"
+        for name in now
+        if record["made_by"].get(name) != now[name]
+    ]
+    if other:
+        log.warning("%s was made by %s; the last bits may differ", path, ", ".join(other))

@@ -1,0 +1,81 @@
+"""Fit of a volume to views, from the first step to the last, in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from raymarch.arguments.arrays import Numbers
+from raymarch.arguments.checks import callback, number, optional
+from raymarch.arguments.declared import checked
+from raymarch.data.views import Views
+from raymarch.fitting.checkpoints import CHECKPOINTS, Checkpoints, Saving
+from raymarch.fitting.fitter import Fitter
+from raymarch.fitting.interrupt import asked_to_stop
+from raymarch.fitting.report import INTERRUPTED, Fit, NotFinite, Report
+from raymarch.fitting.schedule import ending
+from raymarch.fitting.settings import FitSettings
+from raymarch.geometry.pose import BOX
+
+
+@checked(
+    box=optional(BOX),
+    show=optional(callback),
+    started=optional(number()),
+    ready=optional(callback),
+    checkpoints=optional(CHECKPOINTS),
+)
+def fit(
+    views: Views,
+    settings: FitSettings | str = "default",
+    *,
+    box: Numbers | None = None,
+    show: Callable[[Report], None] | None = None,
+    started: float | None = None,
+    ready: Callable[[Fitter], None] | None = None,
+    checkpoints: Checkpoints | None = None,
+    **changes: Any,
+) -> Fit:
+    """Volume recovered from views (inverse volume rendering).
+
+    Args:
+        views: cameras and images.
+        settings: a `FitSettings`, or the name of a preset with `changes` by name (`seconds=60`, `objective=...`).
+        box: lower and upper corner (2, 3) in the world; found from masks and cameras if not given.
+        show: called with each `Report`, for progress.
+        started: `time.perf_counter()` from which `seconds` count; now if not given.
+        ready: called with the `Fitter` before its first step, to refuse what it would come to.
+        checkpoints: `rm.Checkpoints`, where and how often the fit is saved as it stands, and whether it goes on from
+            there. The file stays when this returns: remove it once the volume is saved.
+
+    Ctrl-C ends it early and keeps the volume, as do SIGTERM and SIGHUP where the program does not handle them itself;
+    `ended` tells; a checkpoint is saved too. Raises RaymarchError where the views or settings cannot be fitted, or
+    are not those of the checkpoint.
+
+    Example:
+        >>> fit(views, "quick", seconds=60).volume.shape  # doctest: +SKIP
+        (128, 97, 113)
+    """
+    saving = Saving(checkpoints)
+    with asked_to_stop() as asked, Fitter(views, settings, box=box, started=started, **changes) as fitter:
+        if ready is not None:
+            ready(fitter)
+        saving.begin(fitter)
+        try:
+            for report in fitter.run(asked):
+                if show is not None:
+                    show(report)
+                saving.after(fitter)
+            cut = asked() and fitter.progress < 1
+            if cut:
+                saving.save(fitter)
+            ended = (
+                f"{INTERRUPTED} at step {fitter.steps_done}" if asked() else ending(fitter.steps_done, fitter.settings)
+            )
+        except NotFinite as error:
+            ended = str(error)
+        volume, resumed = fitter.volume(ended), saving.resumed_from
+        if resumed is not None:
+            volume = replace(volume, provenance={**volume.provenance, "resumed_from": resumed})
+        return Fit(volume, fitter.settings, tuple(fitter.history), fitter.box, ended, fitter.seconds, resumed)

@@ -1,0 +1,36 @@
+"""Snapshot of a fit's grid: all numbers of its samples in one array, slab by slab along x, out and in again."""
+
+import taichi as ti
+
+
+@ti.kernel
+def samples_out(grid: ti.template(), first: int, values: ti.types.ndarray(ndim=4)):  # (x, y, z, n)
+    """values[i] = all numbers of the samples from x = `first` on: density and features of the volume, of Adam's first
+    and second moments, and of what is left of the gradient."""
+    for i, j, k in ti.ndrange(values.shape[0], values.shape[1], values.shape[2]):
+        I, width = ti.Vector([first + i, j, k]), ti.static(1 + grid.features.n)
+        values[i, j, k, 0] = grid.density[I]
+        values[i, j, k, width] = grid.m_density[I]
+        values[i, j, k, 2 * width] = grid.v_density[I]
+        values[i, j, k, 3 * width] = grid.density.grad[I]
+        for c in ti.static(range(grid.features.n)):
+            values[i, j, k, 1 + c] = grid.features[I][c]
+            values[i, j, k, width + 1 + c] = grid.m_features[I][c]
+            values[i, j, k, 2 * width + 1 + c] = grid.v_features[I][c]
+            values[i, j, k, 3 * width + 1 + c] = grid.features.grad[I][c]
+
+
+@ti.kernel
+def samples_in(values: ti.types.ndarray(ndim=4), grid: ti.template(), first: int):  # (x, y, z, n)
+    """All numbers of the samples from x = `first` on = values[i], as `samples_out` gives them."""
+    for i, j, k in ti.ndrange(values.shape[0], values.shape[1], values.shape[2]):
+        I, width = ti.Vector([first + i, j, k]), ti.static(1 + grid.features.n)
+        grid.density[I] = values[i, j, k, 0]
+        grid.m_density[I] = values[i, j, k, width]
+        grid.v_density[I] = values[i, j, k, 2 * width]
+        grid.density.grad[I] = values[i, j, k, 3 * width]
+        for c in ti.static(range(grid.features.n)):
+            grid.features[I][c] = values[i, j, k, 1 + c]
+            grid.m_features[I][c] = values[i, j, k, width + 1 + c]
+            grid.v_features[I][c] = values[i, j, k, 2 * width + 1 + c]
+            grid.features.grad[I][c] = values[i, j, k, 3 * width + 1 + c]
