@@ -15,7 +15,7 @@ import numpy as np
 
 from raymarch.errors import RaymarchError, short
 from raymarch.io.checkpoints.streamed import DIGEST, Stream, StreamedReader, write_streamed
-from raymarch.io.files.strict_json import MOST_VALUES, parse_json
+from raymarch.io.files.strict_json import parse_record
 from raymarch.io.volumes.hdf5_open import CURE, DAMAGE, opened
 
 FORMAT = "raymarch-checkpoint"
@@ -87,13 +87,7 @@ def is_checkpoint(path: str | os.PathLike[str]) -> bool:
 def checked_record(text: bytes, path: str | os.PathLike[str]) -> dict[str, Any]:
     """Record of a checkpoint; RaymarchError where it lacks something or has what none has."""
     where = f"{path}: record"
-    if sum(map(text.count, (b"[", b"{"))) > MOST_GROUPS or text.count(b",") > MOST_VALUES:
-        raise RaymarchError(f"{where}: has too many values; {CURE}")
-    try:
-        record = parse_json(text.decode(), where)
-    except UnicodeDecodeError:
-        raise RaymarchError(f"{where}: is not UTF-8; {CURE}") from None
-    record = record if isinstance(record, dict) else {}
+    record = parse_record(text, where, MOST_GROUPS, CURE)
     for name, most in COUNTS.items():
         if type(record.get(name)) is not int or not 0 <= record[name] <= most:
             raise RaymarchError(f"{where}: {name} is {short(record.get(name))}, want 0 to {most}; {CURE}")

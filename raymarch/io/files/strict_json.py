@@ -102,6 +102,25 @@ def _reason(error: json.JSONDecodeError) -> str:
     return f"{error.msg}; correct it there"
 
 
+def parse_record(text: bytes, where: str, most_groups: int, cure: str) -> dict[str, Any]:
+    """Mapping that a UTF-8 JSON text inside a binary file holds; empty where it holds something else.
+
+    Raises RaymarchError, with the cure, for other bytes than UTF-8 and for more than so many mappings and lists or
+    1,280,000 values, which is found before it is parsed; and for all that `parse_json` refuses.
+
+    Example:
+        >>> parse_record(b'{"steps": 3}', "v.h5: record", 10, "make it again")
+        {'steps': 3}
+    """
+    if sum(map(text.count, (b"[", b"{"))) > most_groups or text.count(b",") > MOST_VALUES:
+        raise RaymarchError(f"{where}: has too many values; {cure}")
+    try:
+        record = parse_json(text.decode(), where)
+    except UnicodeDecodeError:
+        raise RaymarchError(f"{where}: is not UTF-8; {cure}") from None
+    return record if isinstance(record, dict) else {}
+
+
 def parse_json(text: str, where: str) -> Any:
     """Value of a JSON text; `where` opens every message.
 

@@ -11,7 +11,7 @@ import numpy as np
 from raymarch.errors import RaymarchError, short
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import MODELS, Lens
-from raymarch.io.files.strict_json import MOST_VALUES, parse_json
+from raymarch.io.files.strict_json import parse_record
 from raymarch.io.image_sets.frames import number, require_few
 from raymarch.io.volumes.hdf5_open import CURE, attributes
 
@@ -70,13 +70,7 @@ def checked_tables(file: h5py.File, path: object) -> dict[str, np.ndarray]:
 def checked_record(text: bytes, count: int, points: int, path: object) -> dict[str, Any]:
     """Record of names, lenses and splits of `count` views; RaymarchError where it is not one."""
     where = f"{path}: record"
-    if sum(map(text.count, (b"[", b"{"))) > 8 * MOST_SPLITS or text.count(b",") > MOST_VALUES:
-        raise RaymarchError(f"{where}: has too many values; {CURE}")
-    try:
-        record = parse_json(text.decode(), where)
-    except UnicodeDecodeError:
-        raise RaymarchError(f"{where}: is not UTF-8; {CURE}") from None
-    record = record if isinstance(record, dict) else {}
+    record = parse_record(text, where, 8 * MOST_SPLITS, CURE)
     for name in ("names", "lenses"):
         listed = record.get(name)
         if not isinstance(listed, list) or len(listed) != count or not all(isinstance(one, str) for one in listed):
