@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
-import os
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from raymarch import runtime
+from raymarch.data.free_memory import free_bytes as _free_bytes
 from raymarch.device import pool
 from raymarch.errors import RaymarchError
 
@@ -83,22 +80,6 @@ def available_bytes() -> int:
     """Memory this process can still take [byte], what is kept for reuse included, its limit on addresses considered."""
     left = runtime.addresses_left()
     return pool.held() + (_free_bytes() if left is None else min(_free_bytes(), left))
-
-
-def _free_bytes() -> int:
-    """Memory that is free [byte]; where the system does not tell, 4 GiB."""
-    meminfo = Path("/proc/meminfo")
-    if meminfo.exists():
-        rows = dict(line.split(":", 1) for line in meminfo.read_text().splitlines())
-        return int(rows["MemAvailable"].split()[0]) * 1024
-    if sys.platform == "win32":
-        status = (ctypes.c_ulonglong * 8)(64)
-        ctypes.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status))
-        return int(status[2])
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
-    except (ValueError, OSError, AttributeError):
-        return 4 << 30
 
 
 def require_images(what: str, pixels: int, needed: int, cure: str, *, on_device: bool = True) -> None:
