@@ -11,10 +11,11 @@ import taichi as ti
 from raymarch import runtime
 from raymarch.arguments.arrays import Numbers
 from raymarch.data.activation import Activation
+from raymarch.data.storage import Dense, Sparse
 from raymarch.data.volume import Volume
 from raymarch.device.activation_check import colour_functions, density_functions
 from raymarch.device.grid_layout import STEP, Fields, block_for, build, cells_of, place, require_layout
-from raymarch.device.memory import BLOCK_EDGE, grid_bytes, padded, require_memory
+from raymarch.device.memory import BLOCK_EDGE, grid_bytes, padded, pool_shape, require_memory
 from raymarch.device.owner import Owner
 from raymarch.errors import RaymarchError
 from raymarch.geometry.pose import voxel_of
@@ -38,6 +39,7 @@ class Grid(Owner[Fields]):
         block: edge of a block in voxels, 1 (flat), 2, 4 or 8; None takes the one measured fastest for the size.
         boxes: nested boxes, each twice the last, whose samples lie one behind the other along x.
         ndc_from_world: projective (4, 4) as of `Volume`, or None.
+        places: bricks that there is room for, of a `BrickGrid`; 0 for a dense one.
 
     Raises RaymarchError before allocating where memory does not suffice, and on use after `close`.
 
@@ -51,7 +53,7 @@ class Grid(Owner[Fields]):
 
     def __init__(
         self, shape: Sequence[int], degree: int, *, slots: int = 0, moments: bool = False, block: int | None = None,
-        boxes: int = 1, ndc_from_world: np.ndarray | None = None,
+        boxes: int = 1, ndc_from_world: np.ndarray | None = None, places: int = 0,
     ):  # fmt: skip
         shape = tuple(int(n) for n in shape)
         block = block_for(shape, degree, slots) if block is None else block
@@ -64,13 +66,16 @@ class Grid(Owner[Fields]):
         width, channels = 4 if runtime.single_precision() else 8, 3 * (degree + 1) ** 2
 
         def size_of(room: Sequence[int]) -> int:
-            return grid_bytes(padded(room, block), degree, slots=slots, moments=moments, width=width)
+            numbers = pool_shape(room[3]) if places else padded(room, block)
+            return grid_bytes(numbers, degree, slots=slots, moments=moments, width=width)
 
         def require() -> None:
-            require_memory(shape, size_of(shape), max(slots, 1) * channels, "lower the resolution or the SH degree")
+            numbers = pool_shape(places) if places else shape
+            require_memory(numbers, size_of(room), max(slots, 1) * channels, "lower the resolution or the SH degree")
 
-        kind = (degree, slots, moments, block, boxes, ndc_from_world is not None)
-        self._own(kind, lambda room: build(room, *kind), size_of, room=shape, step=STEP, require=require)
+        room = (*shape, places) if places else shape
+        kind = (degree, slots, moments, block, boxes, ndc_from_world is not None, places > 0)
+        self._own(kind, lambda room: build(room, *kind), size_of, room=room, step=STEP, require=require)
         occupancy.prepare(self.fields)
         if slots:
             transfer.clear_slots(self.fields)
@@ -122,9 +127,16 @@ class Grid(Owner[Fields]):
                 raise RaymarchError(f"volume has {name} {its}, the grid {mine}; make it alike")
         self.set_level(volume.shape, volume.world_from_index)
         self.set_activation(volume.activation)
+        self._upload_samples(volume)
+        occupancy.occupy(self.fields)
+
+    def _upload_samples(self, volume: Volume) -> None:
         arrays = (np.array(a, runtime.dtype(), order="C") for a in (volume.density, volume.features))
         transfer.upload(*arrays, self.fields)
-        occupancy.occupy(self.fields)
+
+    def fill(self, density: float, feature: float) -> None:
+        """Constant values on the level's samples."""
+        transfer.fill(self.fields, *self.shape, density, feature)
 
     def allow(self, cells: np.ndarray) -> None:
         """Set the hull mask, the cells (`self.cells`) that may ever count as occupied: all do at first."""
@@ -140,14 +152,26 @@ class Grid(Owner[Fields]):
 
     def refine(self, shape: Sequence[int]) -> None:
         """Resample the values to a finer level over the same box; moments and gradients start from zero."""
+        self._require_moments()
+        old_top = self.max_index
+        transfer.save_level(self.fields, *self.shape)
+        self._stretch(shape)
+        transfer.refine(self.fields, ti.Vector(old_top.tolist()), *self.shape)
+        self._begin_anew()
+
+    def _require_moments(self) -> None:
         if not self.moments:
             raise RaymarchError("this grid has no moments, whose memory refining needs; make it with moments=True")
+
+    def _stretch(self, shape: Sequence[int]) -> None:
+        """Set another level over the same box."""
         extent, old_top = self.world_from_index, self.max_index
-        transfer.save_level(self.fields, *self.shape)
         self.set_level(shape, extent)
         extent[:3, :3] *= old_top / self.max_index
         self.set_level(shape, extent)
-        transfer.refine(self.fields, ti.Vector(old_top.tolist()), *self.shape)
+
+    def _begin_anew(self) -> None:
+        """Moments and gradients to zero."""
         transfer.clear_moments(self.fields)
         transfer.clear_gradients(self.fields)
 
@@ -164,6 +188,14 @@ class Grid(Owner[Fields]):
         """Distance transform and occupied blocks of the cells marked so far; returns the fraction of cells occupied."""
         return float(occupancy.measure(self.fields, ti.Vector(list(self.cells))) / np.prod(self.cells))
 
+    def occupied_cells(self) -> np.ndarray:
+        """Marks (x, y, z) bool of the cells that count as occupied."""
+        return self.fields.empty_distance.to_numpy()[tuple(map(slice, self.cells))] == 0
+
+    def carved_samples(self) -> Dense | Sparse:
+        """Samples of the level as `download_carved` gives them."""
+        return Dense(*self.download_carved())
+
     def download_carved(self) -> tuple[np.ndarray, np.ndarray]:
         """As `download`, with the samples that no occupied cell reads made empty.
 
@@ -173,12 +205,6 @@ class Grid(Owner[Fields]):
         density, features = self.download()
         transfer.empty_unoccupied(self.fields, density, self.activation.empty)
         return density, features
-
-
-def grid_for(volume: Volume, *, slots: int = 0, block: int | None = None) -> Grid:
-    """Grid with room for a volume, which is not uploaded yet."""
-    boxes, ndc = volume.boxes, volume.ndc_from_world
-    return Grid(volume.shape, volume.degree, slots=slots, block=block, boxes=boxes, ndc_from_world=ndc)
 
 
 def _read(grid: Grid, kernel: Callable[..., None]) -> tuple[np.ndarray, np.ndarray]:

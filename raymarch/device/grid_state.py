@@ -43,11 +43,6 @@ def put_samples(grid: Grid, first: int, values: np.ndarray) -> None:
     samples_in(values, grid.fields, first)
 
 
-def occupied_cells(grid: Grid) -> np.ndarray:
-    """Marks (x, y, z) of the cells that count as occupied."""
-    return grid.fields.empty_distance.to_numpy()[tuple(map(slice, grid.cells))] == 0
-
-
 def put_occupied_cells(grid: Grid, occupied: np.ndarray) -> None:
     """Put the marks back; `Grid.measure_occupancy` makes distances of them."""
     transfer.cells_in(np.where(occupied, 0, 255).astype(np.uint8), grid.fields.empty_distance)

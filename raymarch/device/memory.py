@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from raymarch import runtime
+from raymarch.data.bricks import BRICK
 from raymarch.data.free_memory import free_bytes as _free_bytes
 from raymarch.device import pool
 from raymarch.errors import RaymarchError
@@ -60,6 +61,16 @@ def grid_bytes(shape: Sequence[int], degree: int, *, slots: int = 0, moments: bo
     """
     copies = 1 + (slots + 1 if slots else 0) + (2 if moments else 0)
     return math.prod(shape) * (1 + 3 * (degree + 1) ** 2) * copies * width
+
+
+def pool_shape(bricks: int) -> tuple[int, int, int]:
+    """Shape in memory of a pool with room for so many bricks, and for the one of those that are missing.
+
+    Example:
+        >>> pool_shape(9)
+        (1, 1, 5120)
+    """
+    return 1, 1, (bricks + 1) * BRICK**3
 
 
 def memory_of_rendering(shape: Sequence[int], degree: int, pixels: int) -> Memory:

@@ -18,7 +18,6 @@ from raymarch.arguments.declared import checked
 from raymarch.device.grid import Grid
 from raymarch.device.grid_state import (
     KINDS,
-    occupied_cells,
     put_occupied_cells,
     put_samples,
     samples_of,
@@ -72,7 +71,7 @@ def save_checkpoint(fitter: Fitter, path: str | os.PathLike[str], *, every: floa
     on_the_beat = [report for report in fitter.history if report.step % REPORT_EVERY == 0]  # not one of an interruption
     arrays = {
         "history": _table(on_the_beat),
-        "occupied": np.packbits(occupied_cells(grid)),
+        "occupied": np.packbits(grid.occupied_cells()),
         "world_from_index": np.array(grid.world_from_index, "<f8"),
         **fitter.photometry.state(),
     }

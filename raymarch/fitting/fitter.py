@@ -175,12 +175,13 @@ class Fitter(Closing):
 
     def volume(self, ended: str = "stepped") -> Volume:
         """Volume as it stands; samples that the fit skipped as empty are made empty for every reader."""
-        density, features = self.grid.download_carved()
+        samples = self.grid.carved_samples()
         psnr = self.history[-1].psnr if self.history else None
         told = {"steps": self.steps_done, "seconds": round(self.seconds, 3), "ended": ended, "rays_psnr": psnr}
         made = provenance(self.settings, self.views, told | self.photometry.record())
         at, background = self.grid.world_from_index, self.photometry.background
-        return Volume(density, features, at, self.plan.activation, background, made, **self.plan.lies)
+        about: dict[str, Any] = {"activation": self.plan.activation, "background": background, "provenance": made}
+        return Volume(world_from_index=at, samples=samples, **about, **self.plan.lies)
 
     @property
     def position(self) -> Position:

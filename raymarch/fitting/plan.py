@@ -15,6 +15,8 @@ from raymarch.data.activation import Activation
 from raymarch.data.contents import background_doubt, require_contents
 from raymarch.data.views import Views
 from raymarch.data.views_digest import ViewsDigest
+from raymarch.device.brick_grid import BrickGrid
+from raymarch.device.brick_places import bricks_read
 from raymarch.device.grid import Grid
 from raymarch.device.grid_layout import cells_of
 from raymarch.device.image_store import ImageStore
@@ -28,7 +30,7 @@ from raymarch.fitting.scene_box import box_of_scene, boxes_of_scene, is_bounded,
 from raymarch.fitting.settings import FitSettings
 from raymarch.geometry.ndc import corners_in_world, near_of
 from raymarch.geometry.pose import affine_of_box
-from raymarch.kernels.field.transfer import clear_moments, fill
+from raymarch.kernels.field.transfer import clear_moments
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +45,7 @@ class Plan:
         memory: bytes by what takes them, with the grid's shape and its slots.
         hull: (x, y, z) which occupancy cells may hold anything by the images' alpha; None for all.
         ndc_from_world: projective (4, 4) of a fit in NDC, or None.
+        bricks: how many there is room for; 0 for a dense grid.
     """
 
     views: Views
@@ -51,6 +54,7 @@ class Plan:
     memory: Memory
     hull: np.ndarray | None
     ndc_from_world: np.ndarray | None = None
+    bricks: int = 0
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -134,17 +138,22 @@ class Plan:
     def make_grid(self) -> Grid:
         """Grid with room for all levels; `start` makes it one to begin with."""
         s = self.settings
-        return Grid(self.shape, s.sh_degree, slots=self.slots, moments=True, block=s.block, **self.lies)
+        how = {"slots": self.slots, "moments": True, **self.lies}
+        if self.bricks:
+            return BrickGrid(self.shape, s.sh_degree, bricks=self.bricks, **how)
+        return Grid(self.shape, s.sh_degree, block=s.block, **how)
 
     def start(self, grid: Grid) -> None:
         """Initial state of a grid: the first level, faint and grey everywhere."""
         x, y, z = shape = self.shape_of(0)
         grid.set_activation(self.activation)
         grid.set_level(shape, affine_of_box(self.box, (x // self.settings.nested, y, z)))
-        clear_moments(grid.fields)
-        fill(grid.fields, *shape, 0.0, 0.0)
         if self.hull is not None:
             grid.allow(self.hull)
+        if isinstance(grid, BrickGrid):
+            grid.hold(np.ones(grid.cells, bool) if self.hull is None else self.hull)
+        clear_moments(grid.fields)
+        grid.fill(0.0, 0.0)
 
 
 def plan_fit(views: Views, settings: FitSettings, box: Numbers | None, store: ImageStore) -> Plan:
@@ -172,7 +181,12 @@ def plan_fit(views: Views, settings: FitSettings, box: Numbers | None, store: Im
     placed, shape = grid_of_boxes(found, settings)
     bounded = views.has_alpha and settings.hull and settings.nested == 1 and frustum is None
     hull = visual_hull(store, placed, cells_of(shape)) >= 0 if bounded else None
-    return Plan(views, settings, placed, memory, hull, None if frustum is None else frustum.ndc_from_world)
+    bricks = (
+        int(bricks_read(np.ones(cells_of(shape), bool) if hull is None else hull, shape).sum())
+        if settings.bricks
+        else 0
+    )
+    return Plan(views, settings, placed, memory, hull, None if frustum is None else frustum.ndc_from_world, bricks)
 
 
 def _innermost_box(views: Views, settings: FitSettings, store: ImageStore) -> np.ndarray:

@@ -79,6 +79,8 @@ class FitSettings:
         slots: gradient buffers on the CPU, filled side by side; None chooses by the grid's size. Changing it changes
             the last bits of a gradient, the number of threads does not.
         block: edge of the layout's blocks; None chooses by the grid's size.
+        bricks: whether samples are kept in bricks of 8^3, of those places alone where something may be, so that memory
+            goes with surface; None for where the grid is so large that it pays.
         memory: how much the fit may take [GB]; None for what is free.
         seed: of every random number.
         objective: an `Objective` in place of what `loss` to `sparsity` stand for, which then keep their defaults.
@@ -116,6 +118,7 @@ class FitSettings:
     prune_alpha: float = held(PART, 1e-3)
     slots: int | None = held(optional(whole(1, 64)), None)
     block: int | None = held(optional(one_of(*BLOCKS)), None)
+    bricks: bool | None = held(optional(flag), None)
     memory: float | None = held(optional(number(0, 1e6, above=True, below=True, unit="GB")), None)
     seed: int = held(whole(0, 2**31 - 1), 0)
     objective: Objective | None = held(optional(OBJECTIVE), None)

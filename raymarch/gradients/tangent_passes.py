@@ -8,7 +8,8 @@ from contextlib import ExitStack
 import numpy as np
 
 from raymarch.data.volume import Volume
-from raymarch.device.grid import Grid, grid_for
+from raymarch.device.brick_grid import grid_for
+from raymarch.device.grid import Grid
 from raymarch.device.owner import Holder
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.gradients.parameters import GEOMETRY, Parameters
