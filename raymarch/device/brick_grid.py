@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +19,8 @@ from raymarch.device.grid import Grid
 from raymarch.errors import RaymarchError
 from raymarch.kernels.field import pool
 from raymarch.kernels.field.bricks import BLOCKS, SAMPLES
+
+log = logging.getLogger(__name__)
 
 
 class BrickGrid(Grid):
@@ -72,8 +75,16 @@ class BrickGrid(Grid):
         self._put(self._table(cells, self.shape))
 
     def fits(self, shape: Sequence[int]) -> bool:
-        """Whether there is room for the bricks that the occupied cells read at a level of `shape`."""
-        return int(bricks_read(self.occupied_cells(), shape).sum()) <= self.room
+        """Whether there is room for the bricks that the occupied cells read at a level of `shape`; said if not."""
+        wanted = int(bricks_read(self.occupied_cells(), shape).sum())
+        if wanted > self.room:
+            size = " x ".join(str(n) for n in shape)
+            log.warning(
+                "%d bricks are wanted for %s samples but there is room for %d; the fit goes on at the level it has,"
+                " more memory or a lower resolution takes it on",
+                *(wanted, size, self.room),
+            )
+        return wanted <= self.room
 
     def _table(self, cells: np.ndarray, shape: Sequence[int]) -> np.ndarray:
         """Places of the bricks that cells read at a level."""
@@ -90,6 +101,16 @@ class BrickGrid(Grid):
         """Put a table of places."""
         pool.table_in(self.fields, np.ascontiguousarray(table, np.int32))
         self._bricks = int(np.count_nonzero(table))
+
+    def table(self) -> np.ndarray:
+        """Places (x, y, z) int32 of the level's bricks, from 1 on; 0 where none is."""
+        assert self.fields.table is not None
+        return self.fields.table.to_numpy()[tuple(map(slice, table_shape(self.shape)))]
+
+    def put_table(self, table: np.ndarray) -> None:
+        """Take the bricks of a `table` in place of those there are; what is in them is not set."""
+        self._require_room(table > 0)
+        self._put(table)
 
     def set_activation(self, activation: Activation) -> None:
         """Set the activation by which raw numbers are read; the missing bricks are empty by it."""
@@ -122,18 +143,13 @@ class BrickGrid(Grid):
 
     def download_bricks(self) -> Bricks:
         """Raw density and features of the bricks that are there."""
-        return self._record(self._table_now())
+        return self._record(self.table())
 
     def carved_samples(self) -> Sparse:
         """Samples of the level, those that no occupied cell reads made empty, without bricks that have no others."""
-        table = self._table_now()
+        table = self.table()
         read = bricks_read(self.occupied_cells(), self.shape)
         return Sparse(self._record(np.where(read, table, 0), carved=True), self.shape)
-
-    def _table_now(self) -> np.ndarray:
-        """Places of the level's bricks."""
-        assert self.fields.table is not None
-        return self.fields.table.to_numpy()[tuple(map(slice, table_shape(self.shape)))]
 
     def _record(self, table: np.ndarray, carved: bool = False) -> Bricks:
         """Record of the bricks that a table has the places of, in the order of these."""

@@ -150,6 +150,10 @@ class Grid(Owner[Fields]):
         """Gradient with respect to density and features, shaped like `download`."""
         return _read(self, transfer.download_gradient)
 
+    def fits(self, shape: Sequence[int]) -> bool:
+        """Whether there is room for a level: always, in a dense grid."""
+        return True
+
     def refine(self, shape: Sequence[int]) -> None:
         """Resample the values to a finer level over the same box; moments and gradients start from zero."""
         self._require_moments()
@@ -191,6 +195,14 @@ class Grid(Owner[Fields]):
     def occupied_cells(self) -> np.ndarray:
         """Marks (x, y, z) bool of the cells that count as occupied."""
         return self.fields.empty_distance.to_numpy()[tuple(map(slice, self.cells))] == 0
+
+    def allowed_cells(self) -> np.ndarray:
+        """Marks (x, y, z) bool of the cells that may ever count as occupied."""
+        return self.fields.hull_mask.to_numpy()[tuple(map(slice, self.cells))] != 0
+
+    def occupy(self, cells: np.ndarray) -> None:
+        """Mark cells (x, y, z) bool as occupied, and the others as empty; `measure_occupancy` makes distances of it."""
+        transfer.cells_in(np.where(cells, 0, 255).astype(np.uint8), self.fields.empty_distance)
 
     def carved_samples(self) -> Dense | Sparse:
         """Samples of the level as `download_carved` gives them."""

@@ -30,7 +30,7 @@ def memory_of_fit(settings: FitSettings, box: np.ndarray, images: Sequence[int])
     """
     _, shape = grid_of_boxes(box, settings)
     one, width = grid_bytes(shape, settings.sh_degree), 4 if runtime.single_precision() else 8
-    slots = settings.slots or (1 if not runtime.on_cpu() else int(np.clip(SLOT_BUDGET // one, 2, 4)))
+    slots = slots_for(settings, one)
     pixels, channels = math.prod(images[:-1]), images[-1]
     parts = {
         "libraries": LIBRARIES,
@@ -40,6 +40,24 @@ def memory_of_fit(settings: FitSettings, box: np.ndarray, images: Sequence[int])
         "result": int(one * CHECKED) * width // 4,
     }
     return Memory(shape, settings.sh_degree, slots, parts)
+
+
+def slots_for(settings: FitSettings, one: int) -> int:
+    """Count of gradient buffers of a fit whose samples take `one` bytes in single precision."""
+    return settings.slots or (1 if not runtime.on_cpu() else int(np.clip(SLOT_BUDGET // one, 2, 4)))
+
+
+def shape_of_level(settings: FitSettings, shape: tuple[int, int, int], level: int) -> tuple[int, int, int]:
+    """Samples (x, y, z) at a level of a fit of `shape` at the finest.
+
+    Example:
+        >>> shape_of_level(FitSettings(levels=((0, 0.5), (0.4, 1))), (65, 33, 3), 0)
+        (33, 17, 4)
+    """
+    scale = settings.levels[level][1]
+    whole = shape[0] // settings.nested, *shape[1:]
+    x, y, z = (max(round((n - 1) * scale) + 1, 4) if scale < 1 else n for n in whole)
+    return settings.nested * x, y, z
 
 
 def grid_of_boxes(box: np.ndarray, settings: FitSettings) -> tuple[np.ndarray, tuple[int, int, int]]:
@@ -53,7 +71,7 @@ def require_budget(settings: FitSettings, box: np.ndarray, images: Sequence[int]
     """`memory_of_fit`, or RaymarchError where it is over `settings.memory` or over what is free: it names the
     resolution up to which all fit."""
     needed = memory_of_fit(settings, box, images)
-    excess, budget, whose = _excess(settings, needed)
+    excess, budget, whose = excess_of(settings, needed)
     if excess <= 0:
         return needed
     largest = 3  # too coarse for any grid
@@ -86,10 +104,10 @@ def _cure(settings: FitSettings, least: Memory, budget: float) -> str:
 def _fits(settings: FitSettings, needed: Memory) -> bool:
     """Whether it is within the budget, and of no more numbers than Taichi can index."""
     numbers = math.prod(needed.shape) * 3 * (needed.sh_degree + 1) ** 2 * needed.slots
-    return _excess(settings, needed)[0] <= 0 and numbers <= memory.MAX_CELLS
+    return excess_of(settings, needed)[0] <= 0 and numbers <= memory.MAX_CELLS
 
 
-def _excess(settings: FitSettings, needed: Memory) -> tuple[float, float, str]:
+def excess_of(settings: FitSettings, needed: Memory) -> tuple[float, float, str]:
     """Bytes over the budget, the budget, and where it comes from; libraries and images are there already."""
     taken = needed.parts["libraries"] + needed.parts["images"]
     free = SHARE * memory.available_bytes() + taken

@@ -16,14 +16,14 @@ from raymarch.data.contents import background_doubt, require_contents
 from raymarch.data.views import Views
 from raymarch.data.views_digest import ViewsDigest
 from raymarch.device.brick_grid import BrickGrid
-from raymarch.device.brick_places import bricks_read
 from raymarch.device.grid import Grid
 from raymarch.device.grid_layout import cells_of
 from raymarch.device.image_store import ImageStore
 from raymarch.device.memory import Memory
 from raymarch.diagnosis.in_short import in_short
 from raymarch.fitting.bounds import find_box, visual_hull
-from raymarch.fitting.budget import grid_of_boxes, require_budget
+from raymarch.fitting.brick_budget import require_cells, room_for_bricks, takes_bricks
+from raymarch.fitting.budget import grid_of_boxes, require_budget, shape_of_level
 from raymarch.fitting.forward_facing import frustum_for
 from raymarch.fitting.proof import prove
 from raymarch.fitting.scene_box import box_of_scene, boxes_of_scene, is_bounded, with_points
@@ -131,9 +131,7 @@ class Plan:
 
     def shape_of(self, level: int) -> tuple[int, int, int]:
         """Samples (x, y, z) at a level."""
-        scale = self.settings.levels[level][1]
-        x, y, z = (max(round((n - 1) * scale) + 1, 4) if scale < 1 else n for n in self.box_shape)
-        return self.settings.nested * x, y, z
+        return shape_of_level(self.settings, self.shape, level)
 
     def make_grid(self) -> Grid:
         """Grid with room for all levels; `start` makes it one to begin with."""
@@ -177,15 +175,14 @@ def plan_fit(views: Views, settings: FitSettings, box: Numbers | None, store: Im
         settings = replace(settings, **({"boxes": boxes_of_scene(views)} if endless else {"boxes": 1, "near": 0.0}))
     settings = replace(settings, ndc=frustum is not None)
     found = _innermost_box(views, settings, store) if box is None else box
-    memory = require_budget(settings, found, (views.pixels, 4 if views.has_alpha else 3))
+    images = (views.pixels, 4 if views.has_alpha else 3)
+    if sparse := takes_bricks(settings, found, images):
+        require_cells(settings, found, images)
+    memory = None if sparse else require_budget(settings, found, images)
     placed, shape = grid_of_boxes(found, settings)
     bounded = views.has_alpha and settings.hull and settings.nested == 1 and frustum is None
     hull = visual_hull(store, placed, cells_of(shape)) >= 0 if bounded else None
-    bricks = (
-        int(bricks_read(np.ones(cells_of(shape), bool) if hull is None else hull, shape).sum())
-        if settings.bricks
-        else 0
-    )
+    bricks, memory = room_for_bricks(settings, shape, hull, images) if memory is None else (0, memory)
     return Plan(views, settings, placed, memory, hull, None if frustum is None else frustum.ndc_from_world, bricks)
 
 
