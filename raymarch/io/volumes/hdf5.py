@@ -22,6 +22,7 @@ from raymarch.io.files.atomic import refused
 from raymarch.io.volumes import hdf5_schema as schema
 from raymarch.io.volumes.format import Format
 from raymarch.io.volumes.hdf5_open import CURE, DAMAGE, declared_bytes, opened
+from raymarch.io.volumes.hdf5_provenance import provenance_of
 from raymarch.io.volumes.summary import VolumeSummary
 
 # Zeros compress about 1000 to 1; in chunks of this size the overhead keeps them under what the opener refuses.
@@ -77,7 +78,7 @@ def read(path: str | os.PathLike[str]) -> Volume:
             arrays["world_from_index"],
             schema.activation_of(notes, path),
             require_colour(arrays["background"].tolist()),
-            schema.provenance_of(arrays["provenance"], path),
+            provenance_of(arrays["provenance"], path),
             schema.boxes_of(notes, path),
             schema.ndc_of(notes),
         )
@@ -105,7 +106,7 @@ def describe(path: str | os.PathLike[str]) -> VolumeSummary:
             schema.activation_of(notes, path),
             Path(path).stat().st_size,
             declared_bytes(density) + declared_bytes(features),
-            schema.provenance_of(np.asarray(file["provenance"][()]), path),
+            provenance_of(np.asarray(file["provenance"][()]), path),
             boxes,
             ndc is not None,
         )

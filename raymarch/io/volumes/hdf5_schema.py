@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import math
 import os
-from collections.abc import Mapping
 from typing import Any
 
 import h5py
@@ -16,9 +13,9 @@ from raymarch.data.activation import COLOURS, DENSITIES, Activation
 from raymarch.data.samples import MAX_DEGREE
 from raymarch.data.views import require_colour
 from raymarch.data.volume import Volume
-from raymarch.errors import RaymarchError, one_line
-from raymarch.io.files.strict_json import parse_json
+from raymarch.errors import RaymarchError
 from raymarch.io.volumes.hdf5_open import CURE, attributes
+from raymarch.io.volumes.hdf5_provenance import require_short, text_of
 
 FORMAT = "raymarch-volume"
 SINCE = {("density", "boxes"): 2, ("world_from_index", "ndc_from_world"): 3}  # versions that have these, no other has
@@ -28,8 +25,6 @@ BASIS = "real spherical harmonics"
 CHANNELS = "3 k + c"
 FLOATS = ("<f4", "<f8")
 Notes = dict[tuple[str, str], np.ndarray]
-DEEPEST = 400
-LARGEST_PROVENANCE = 1 << 20  # bytes of its text
 
 
 def arrays_of(volume: Volume, path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
@@ -37,21 +32,12 @@ def arrays_of(volume: Volume, path: str | os.PathLike[str]) -> dict[str, np.ndar
     for name, array in (("density", volume.density), ("features", volume.features)):
         if array.dtype.newbyteorder("<").str not in FLOATS:
             raise RaymarchError(f"{path}: {name} is {array.dtype}, want float32 or float64; convert it with astype")
-    try:
-        plain = _plain(volume.provenance, "provenance")
-        _require_shallow(plain, "its text")
-        provenance = json.dumps(plain, allow_nan=False)
-        _require_short(len(provenance))
-    except RaymarchError as error:
-        raise RaymarchError(f"{path}: {error}") from None
-    except (RecursionError, ValueError) as error:
-        raise RaymarchError(f"{path}: provenance cannot be written ({one_line(error)}); simplify it") from error
     return {
         "density": np.ascontiguousarray(volume.density, volume.density.dtype.newbyteorder("<")),
         "features": np.ascontiguousarray(volume.features, volume.features.dtype.newbyteorder("<")),
         "world_from_index": np.array(volume.world_from_index, "<f8"),
         "background": np.array(require_colour(volume.background), "<f8"),
-        "provenance": np.array(provenance.encode("ascii")),
+        "provenance": text_of(volume.provenance, path),
     }
 
 
@@ -118,7 +104,7 @@ def checked_notes(file: h5py.File, path: str | os.PathLike[str]) -> Notes:
             raise RaymarchError(f"{path}: {name} is {file[name].dtype} {file[name].shape}, want float64 {want}; {CURE}")
     if file["provenance"].shape != () or file["provenance"].dtype.kind != "S":
         raise RaymarchError(f"{path}: provenance is {file['provenance'].dtype}, want one text; {CURE}")
-    _require_short(file["provenance"].dtype.itemsize)
+    require_short(file["provenance"].dtype.itemsize)
     notes = {(owner, name): value for owner in ("/", *NAMES) for name, value in attributes(file[owner]).items()}
     degree = round((last[0] / 3) ** 0.5) - 1
     wanted: dict[tuple[str, str], object] = {
@@ -170,47 +156,3 @@ def activation_of(notes: Notes, path: str | os.PathLike[str]) -> Activation:
             raise
         cure = "one of your own goes to rm.load(path, activations=[...])"
         raise RaymarchError(f"{path}: {error}; {cure}") from error
-
-
-def provenance_of(text: np.ndarray, path: str | os.PathLike[str]) -> dict:
-    value = parse_json(text.tolist().decode(), f"{path}: provenance")
-    if not isinstance(value, dict):
-        raise RaymarchError(f"{path}: provenance is a {type(value).__name__}, want a mapping; {CURE}")
-    _require_shallow(value, path)
-    return value
-
-
-def _require_short(size: int) -> None:
-    if size > LARGEST_PROVENANCE:
-        raise RaymarchError(
-            f"provenance is {size:,} bytes long, want at most {LARGEST_PROVENANCE:,}; keep it elsewhere"
-        )
-
-
-def _require_shallow(value: object, where: object) -> None:
-    """What is nested deeper than Python recurses would end in a traceback later, or in none."""
-    level, depth = [value], 0
-    while level:
-        depth += 1
-        if depth > DEEPEST:
-            raise RaymarchError(f"{where}: provenance is nested over {DEEPEST} levels deep; make it flatter")
-        inside = [v.values() if isinstance(v, dict) else v for v in level if isinstance(v, (dict, list))]
-        level = [item for items in inside for item in items]
-
-
-def _plain(value: Any, where: str) -> Any:
-    """The value in what JSON has; numbers that are not finite become null."""
-    if isinstance(value, (np.generic, np.ndarray)):
-        value = value.tolist()
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, (list, tuple)):
-        return [_plain(item, f"{where}[{i}]") for i, item in enumerate(value)]
-    if isinstance(value, Mapping):
-        for key in value:
-            if not isinstance(key, str):
-                raise RaymarchError(f"{where} has the key {key!r}, want texts as keys; convert it with str")
-        return {key: _plain(item, f"{where}.{key}") for key, item in value.items()}
-    raise RaymarchError(f"{where} is a {type(value).__name__}, want numbers, texts, lists and mappings; convert it")
