@@ -135,6 +135,16 @@ def table_shape(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(-(-int(n) // BRICK) for n in shape)
 
 
+def bricks_in_words(shape: Sequence[int], count: int) -> str:
+    """Count of bricks of so many samples, in words.
+
+    Example:
+        >>> bricks_in_words((1024, 1024, 1024), 40000)
+        '40,000 of 2,097,152'
+    """
+    return f"{count:,} of {math.prod(table_shape(shape)):,}"
+
+
 def spread(table: np.ndarray, values: np.ndarray, shape: Sequence[int], fill: float) -> np.ndarray:
     """Dense array (x, y, z, ...) of the values (brick, 8, 8, 8, ...), `fill` where no brick is."""
     x, y, z = shape
