@@ -18,15 +18,15 @@ from raymarch.errors import RaymarchError
 BRICK = 8  # samples a side
 CUBE = (BRICK,) * 3
 CURE = "stay with its bricks, or take a coarser volume"
-MOST_BRICKS = (1 << 31) - 1
 
 
 def _table(value: object) -> np.ndarray:
     given = numeric(value)
     if given.dtype.kind not in "iu" or given.ndim != 3 or not given.size:
         raise Wrong(f"is {given.dtype} {given.shape}")
-    if int(given.min()) < -1 or int(given.max()) >= MOST_BRICKS:
-        raise ValueError
+    for end in (int(given.min()), int(given.max())):
+        if not -1 <= end < 1 << 31:
+            raise Wrong(f"is {end} at {tuple(np.argwhere(given == end)[0].tolist())}")
     return given.astype(np.int32, copy=False)
 
 

@@ -64,9 +64,14 @@ class Sampled:
         return x // self.boxes, y, z
 
     @property
+    def channels(self) -> int:
+        """Count of features a sample, 3 (degree + 1)^2."""
+        return self.samples.channels
+
+    @property
     def degree(self) -> int:
         """Degree of the spherical harmonics, 0 to 3."""
-        return round((self.samples.channels / 3) ** 0.5) - 1
+        return round((self.channels / 3) ** 0.5) - 1
 
     @property
     def corners(self) -> np.ndarray:

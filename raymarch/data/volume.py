@@ -135,7 +135,7 @@ class Volume(Sampled):
         The other arguments are those of a `Volume`, from `world_from_index` on.
 
         Example:
-            >>> ball = Volume.from_function(lambda p: 9.0 * (np.linalg.norm(p, axis=-1) < 0.5), shape=(32, 32, 32))
+            >>> ball = Volume.from_function(lambda p: 9.0 * (np.linalg.norm(p, axis=-1) < 0.4), shape=(32, 32, 32))
             >>> bricks = ball.sparse().bricks
             >>> Volume.of_bricks(bricks, (32, 32, 32), ball.world_from_index, ball.activation)
             Volume(32 x 32 x 32 samples in 8 of 64 bricks, SH degree 0, box -1 -1 -1 to 1 1 1)

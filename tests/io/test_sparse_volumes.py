@@ -4,11 +4,13 @@ import hashlib
 import io
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import h5py
 import numpy as np
 import pytest
 
+from raymarch import cli
 from raymarch.data.activation import Activation
 from raymarch.data.bricks import Bricks
 from raymarch.data.volume import Volume
@@ -104,6 +106,22 @@ def test_a_reader_without_raymarch_finds_the_samples(saved):
         assert density[i, j, k] == (values[inside] if number >= 0 else np.float32(empty))
         assert features[i, j, k].tolist() == (colours[inside].tolist() if number >= 0 else [0, 0, 0])
     assert stored == digest
+
+
+def test_the_documented_example_runs(tmp_path, monkeypatch, capsys):
+    text = (Path(__file__).parents[2] / "docs" / "hdf5.md").read_text(encoding="utf-8")
+    code = text.split("## Sparse volumes")[1].split("```python")[1].split("```")[0]
+    monkeypatch.chdir(tmp_path)
+    exec(code, {})
+    assert capsys.readouterr().out == "Bricks(64 of 12 x 12 x 12, 3 channels) 531,200 bytes of 14,155,776\n"
+
+
+def test_info_says_bricks_and_bytes(saved, capsys):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["info", str(saved)])
+    out = " ".join(capsys.readouterr().out.split())
+    assert not ended.value.code
+    assert "shape 24 9 17 " in out and "bricks 5 of 18" in out and f"bytes_in_memory {sparse().nbytes:,}" in out
 
 
 def test_chunks_are_of_whole_bricks_and_small(tmp_path):
