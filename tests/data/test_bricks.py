@@ -120,6 +120,13 @@ def test_opacities_add_up_in_the_same_parts():
         assert its.max() > 1
 
 
+def test_samples_beyond_the_shape_count_nowhere():
+    cubes = np.full((1, 8, 8, 8), 1e9, np.float32)
+    bricks = Bricks(np.zeros((1, 1, 1), np.int32), cubes, np.zeros((*cubes.shape, 3), np.float32))
+    fog = Volume.of_bricks(bricks, (5, 8, 7), np.eye(4), Activation("relu"))
+    assert opacity_in_parts(fog, [np.array([0, 4]), np.array([0]), np.array([0])]).ravel().tolist() == [4 * 56, 56]
+
+
 def test_directions_are_asked_for_in_the_dense_shape(monkeypatch):
     monkeypatch.setattr(free_memory, "free_bytes", lambda: 0)
     sparse = holed().sparse()
