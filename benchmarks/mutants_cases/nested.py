@@ -89,8 +89,8 @@ FAULTS = [
     Fault(
         "the nth box alone has the samples behind its own",
         "data/volume.py",
-        "slice(n * samples, (n + 1) * samples)",
-        "slice(n * samples + 1, (n + 1) * samples + 1)",
+        "along_x(n * count, (n + 1) * count,",
+        "along_x(n * count + 1, (n + 1) * count + 1,",
         (ALONE,),
     ),
     Fault(

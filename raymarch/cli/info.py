@@ -17,6 +17,7 @@ MOST, FIRST = 12, 3  # entries of a list up to which all are shown, and how many
 @options.as_json
 def info(file: str, clock: bool, as_json: bool) -> None:
     """Shape, box, activations, size and history of the volume FILE, and what rendering it takes."""
+    from raymarch.data.bricks import bricks_in_words
     from raymarch.data.samples import samples_in_words
     from raymarch.device.memory import memory_of_rendering
     from raymarch.io.volumes.volume_file import describe, load
@@ -33,6 +34,10 @@ def info(file: str, clock: bool, as_json: bool) -> None:
     provenance = record.pop("provenance")
     if isinstance(provenance.get("rays_psnr"), float):
         provenance["rays_psnr"] = f"{provenance['rays_psnr']:.2f} dB {RAYS}"
+    if record["bricks"] is None:
+        del record["bricks"]
+    else:
+        record["bricks"] = bricks_in_words(record["shape"], record["bricks"])
     if record["boxes"] > 1:
         record["shape"] = samples_in_words(record["shape"], record["boxes"])
     for name in ("bytes_on_disk", "bytes_in_memory", "bytes_to_render"):

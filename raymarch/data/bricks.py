@@ -9,24 +9,24 @@ from dataclasses import dataclass
 import numpy as np
 
 from raymarch.arguments.arrays import numeric
-from raymarch.arguments.checks import Check, Wrong, instance_of
-from raymarch.arguments.declared import held, hold
+from raymarch.arguments.checks import Check, Wrong, instance_of, number
+from raymarch.arguments.declared import checked, held, hold
 from raymarch.data.free_memory import require_free
-from raymarch.data.samples import CHANNELS, SAMPLES, samples_in_words
+from raymarch.data.samples import CHANNELS, SAMPLES, SHAPE, require_channels, require_three_axes, samples_in_words
 from raymarch.errors import RaymarchError
 
 BRICK = 8  # samples a side
 CUBE = (BRICK,) * 3
 CURE = "stay with its bricks, or take a coarser volume"
-MOST_BRICKS = (1 << 31) - 1
 
 
 def _table(value: object) -> np.ndarray:
     given = numeric(value)
     if given.dtype.kind not in "iu" or given.ndim != 3 or not given.size:
         raise Wrong(f"is {given.dtype} {given.shape}")
-    if int(given.min()) < -1 or int(given.max()) >= MOST_BRICKS:
-        raise ValueError
+    for end in (int(given.min()), int(given.max())):
+        if not -1 <= end < 1 << 31:
+            raise Wrong(f"is {end} at {tuple(np.argwhere(given == end)[0].tolist())}")
     return given.astype(np.int32, copy=False)
 
 
@@ -87,12 +87,15 @@ class Bricks:
         return self.table.nbytes + self.density.nbytes + self.features.nbytes
 
     @classmethod
+    @checked(density=SAMPLES, features=SAMPLES, empty=number())
     def of_dense(cls, density: np.ndarray, features: np.ndarray, empty: float) -> Bricks:
         """Bricks of dense samples (x, y, z) and (x, y, z, channel), without those that show nothing.
 
         A brick shows nothing if its density is `empty` throughout and its features are 0, or are only read where
         density is empty too: then a sample beside the brick counts as well, for a cell reaches across.
         """
+        require_three_axes(density)
+        require_channels(density, features)
         shape = table_shape(density.shape)
         full = density != density.dtype.type(empty)
         kept = _blocked_any(full)
@@ -103,14 +106,16 @@ class Bricks:
         table[kept] = np.arange(kept.sum())
         cubes = np.full((int(kept.sum()), *CUBE), empty, density.dtype)
         colours = np.zeros((*cubes.shape, features.shape[-1]), features.dtype)
-        for number, place in enumerate(np.argwhere(kept)):
+        for n, place in enumerate(np.argwhere(kept)):
             there = _region(place)
             x, y, z = density[there].shape
-            cubes[number, :x, :y, :z], colours[number, :x, :y, :z] = density[there], features[there]
+            cubes[n, :x, :y, :z], colours[n, :x, :y, :z] = density[there], features[there]
         return cls(table, cubes, colours)
 
+    @checked(shape=SHAPE, empty=number())
     def dense(self, shape: Sequence[int], empty: float) -> tuple[np.ndarray, np.ndarray]:
         """Dense raw density (x, y, z) and features (x, y, z, channel): the inverse of `of_dense`."""
+        require_table(self.table, shape)
         return spread(self.table, self.density, shape, empty), spread(self.table, self.features, shape, 0.0)
 
     def at(self, index: Sequence[np.ndarray], empty: float) -> tuple[np.ndarray, np.ndarray]:
@@ -133,6 +138,24 @@ def table_shape(shape: Sequence[int]) -> tuple[int, ...]:
         (2, 3, 1)
     """
     return tuple(-(-int(n) // BRICK) for n in shape)
+
+
+def require_table(table: np.ndarray, shape: Sequence[int]) -> None:
+    """Shape check: RaymarchError unless the table covers so many samples, and no more."""
+    if table.shape != (want := table_shape(shape)):
+        beyond = any(m > n for m, n in zip(table.shape, want, strict=True))
+        what = f"{'has bricks beyond' if beyond else 'does not cover'} {samples_in_words(shape)} samples"
+        raise RaymarchError(f"bricks: table of shape {table.shape} {what}, want shape {want}")
+
+
+def bricks_in_words(shape: Sequence[int], count: int) -> str:
+    """Count of bricks of so many samples, in words.
+
+    Example:
+        >>> bricks_in_words((1024, 1024, 1024), 40000)
+        '40,000 of 2,097,152'
+    """
+    return f"{count:,} of {math.prod(table_shape(shape)):,}"
 
 
 def spread(table: np.ndarray, values: np.ndarray, shape: Sequence[int], fill: float) -> np.ndarray:

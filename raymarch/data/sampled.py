@@ -6,8 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from raymarch.arguments.arrays import Numbers
+from raymarch.arguments.declared import checked
 from raymarch.data.activation import Activation
 from raymarch.data.bricks import Bricks
+from raymarch.data.samples import INDEX, require_inside
 from raymarch.data.storage import Dense, Sparse
 from raymarch.geometry.ndc import corners_in_world
 from raymarch.geometry.pose import voxel_of
@@ -42,14 +45,18 @@ class Sampled:
         """Size of the samples in memory [byte]."""
         return self.samples.nbytes
 
-    def at(self, index: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    @checked(index=INDEX)
+    def at(self, index: Sequence[Numbers]) -> tuple[np.ndarray, np.ndarray]:
         """Raw density (...) and features (..., channel) at three arrays i, j, k of indices, bricks staying bricks.
+
+        Raises RaymarchError for what are no three indices of samples.
 
         Example:
             >>> ramp = Volume.from_function(lambda p: p[..., 0], shape=(5, 4, 4))
             >>> ramp.at(np.ogrid[3:5, :1, :1])[0].ravel().tolist()
             [0.5, 1.0]
         """
+        require_inside(index, self.shape)
         return self.samples.at(index, self.activation.empty)
 
     @property
@@ -64,9 +71,14 @@ class Sampled:
         return x // self.boxes, y, z
 
     @property
+    def channels(self) -> int:
+        """Count of features a sample, 3 (degree + 1)^2."""
+        return self.samples.channels
+
+    @property
     def degree(self) -> int:
         """Degree of the spherical harmonics, 0 to 3."""
-        return round((self.samples.channels / 3) ** 0.5) - 1
+        return round((self.channels / 3) ** 0.5) - 1
 
     @property
     def corners(self) -> np.ndarray:

@@ -45,6 +45,14 @@ def _spacing(value: object) -> np.ndarray:
     return values.astype(float)
 
 
+def _index(value: Iterable[object]) -> tuple[np.ndarray, ...]:
+    arrays = tuple(numeric(one) for one in value)
+    if len(arrays) != 3 or any(one.dtype.kind not in "iu" for one in arrays):
+        raise ValueError
+    return tuple(np.broadcast_arrays(*arrays))
+
+
+INDEX = Check("three arrays i, j, k of whole numbers, of one shape", _index)
 RAW = Check(f"numbers from {-LARGEST:g} to {LARGEST:g}", _raw)
 SAMPLES = Check(f"float32 or float64, from {-LARGEST:g} to {LARGEST:g}", _samples)
 SHAPE = Check("three whole numbers from 2 to 65536", _shape)
@@ -75,6 +83,14 @@ def require_boxes(shape: Sequence[int], boxes: object) -> int:
     if shape[0] % count or shape[0] < 2 * count:
         raise RaymarchError(f"density has {shape[0]} samples along x, want as many in each of {count} boxes")
     return count
+
+
+def require_inside(index: Sequence[np.ndarray], shape: Sequence[int]) -> None:
+    """Bounds check: RaymarchError unless the indices along x, y and z are of samples that there are."""
+    for axis, one, n in zip("xyz", index, shape, strict=True):
+        for end in (one.min(), one.max()) if one.size else ():
+            if not 0 <= end < n:
+                raise RaymarchError(f"index is {end} along {axis}, want 0 to {n - 1}")
 
 
 def samples_in_words(shape: Sequence[int], boxes: int = 1, times: str = " x ") -> str:

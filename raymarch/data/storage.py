@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from raymarch.data.bricks import BRICK, Bricks, spread, table_shape
-from raymarch.data.samples import SAMPLES, require_channels, require_three_axes, samples_in_words
+from raymarch.data.bricks import BRICK, Bricks, require_table, spread, table_shape
+from raymarch.data.samples import SAMPLES, require_channels, require_three_axes
 from raymarch.errors import RaymarchError
 
 Ends = list[tuple[float, tuple[int, ...]]]
@@ -60,8 +60,7 @@ class Dense:
 
     def at(self, index: Sequence[np.ndarray], empty: float) -> tuple[np.ndarray, np.ndarray]:
         """Raw density and features at the samples of three arrays of indices."""
-        i, j, k = index
-        return self.values[i, j, k], self.colours[i, j, k]
+        return self.values[tuple(index)], self.colours[tuple(index)]
 
     def ends(self) -> Ends:
         """Least and greatest raw density, each with its index."""
@@ -80,11 +79,7 @@ class Sparse:
     shape: Shape
 
     def __post_init__(self) -> None:
-        if self.bricks.table.shape != (want := table_shape(self.shape)):
-            came, size = self.bricks.table.shape, samples_in_words(self.shape)
-            beyond = any(m > n for m, n in zip(came, want, strict=True))
-            what = "has bricks beyond" if beyond else "does not cover"
-            raise RaymarchError(f"bricks: table of shape {came} {what} {size} samples, want shape {want}")
+        require_table(self.bricks.table, self.shape)
 
     @property
     def channels(self) -> int:

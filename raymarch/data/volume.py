@@ -15,7 +15,7 @@ from raymarch.arguments.checks import optional
 from raymarch.arguments.declared import checked
 from raymarch.data import plain
 from raymarch.data.activation import ACTIVATION, Activation
-from raymarch.data.bricks import BRICKS, Bricks
+from raymarch.data.bricks import BRICKS, Bricks, bricks_in_words
 from raymarch.data.plain import Field
 from raymarch.data.sampled import Sampled
 from raymarch.data.samples import MAPPING, SHAPE, SPACING, require_boxes, require_thin
@@ -135,7 +135,7 @@ class Volume(Sampled):
         The other arguments are those of a `Volume`, from `world_from_index` on.
 
         Example:
-            >>> ball = Volume.from_function(lambda p: 9.0 * (np.linalg.norm(p, axis=-1) < 0.5), shape=(32, 32, 32))
+            >>> ball = Volume.from_function(lambda p: 9.0 * (np.linalg.norm(p, axis=-1) < 0.4), shape=(32, 32, 32))
             >>> bricks = ball.sparse().bricks
             >>> Volume.of_bricks(bricks, (32, 32, 32), ball.world_from_index, ball.activation)
             Volume(32 x 32 x 32 samples in 8 of 64 bricks, SH degree 0, box -1 -1 -1 to 1 1 1)
@@ -191,7 +191,7 @@ def _in_words(volume: Volume) -> str:
     lower, upper = (" ".join(f"{x:.3g}" for x in corner) for corner in volume.box)
     size = " x ".join(map(str, volume.box_shape)) + " samples"
     if volume.bricks is not None:
-        size += f" in {volume.bricks.count:,} of {volume.bricks.table.size:,} bricks"
+        size += f" in {bricks_in_words(volume.shape, volume.bricks.count)} bricks"
     size += f" in each of {volume.boxes} nested boxes" if volume.boxes > 1 else ""
     size += " in NDC" if volume.ndc_from_world is not None else ""
     return f"{size}, SH degree {volume.degree}, box {lower} to {upper}"

@@ -54,7 +54,7 @@ class TangentPasses(Holder):
 
     def _loaded(self, dots: list[Parameters]) -> VolumeTangents:
         """The first directions of density and colour on the device, as many as one pass carries."""
-        channels = 0 if all(dot.colour is None for dot in dots) else self.volume.features.shape[3]
+        channels = 0 if all(dot.colour is None for dot in dots) else self.volume.channels
         columns = VolumeTangents.columns_for(channels, 1 if len(dots) == 1 else self.columns)
         if (channels, columns) not in self._by_volume:
             made = VolumeTangents(self.volume.shape, channels, columns)

@@ -9,7 +9,13 @@ from raymarch.data import free_memory
 from raymarch.data.activation import Activation
 from raymarch.data.bricks import Bricks
 from raymarch.data.volume import Volume
+from raymarch.diagnosis.floaters import opacity_in_parts
 from raymarch.errors import RaymarchError
+from raymarch.geometry.camera import Camera
+from raymarch.geometry.lens import Lens
+from raymarch.gradients.parameters import Parameters, require_directions
+from raymarch.gradients.part import part_met
+from raymarch.rendering.visibility import brightest
 
 SHAPES = [(16, 16, 16), (24, 9, 17), (8, 8, 8), (2, 3, 30)]
 
@@ -90,6 +96,45 @@ def test_a_sparse_volume_is_asked_as_a_dense_one(dense):
     assert sparse.nbytes < dense.nbytes or dense.shape[0] < 48
 
 
+@pytest.mark.parametrize("dense", [holed((70, 66, 9)), holed((204, 9, 40), boxes=3)])
+def test_the_part_that_a_camera_meets_most_is_that_of_the_dense_volume(dense):
+    camera = Camera.look_at((3, -9, 1), tuple(dense.box.mean(0)), width=16, height=16)
+    mine, its = part_met(dense.sparse(), camera, 0), part_met(dense, camera, 0)
+    assert mine.bricks is None
+    require_same(mine, its)
+    np.testing.assert_array_equal(mine.world_from_index, its.world_from_index)
+
+
+@pytest.mark.parametrize("degree", [0, 2])
+def test_the_brightest_colour_is_that_of_the_dense_volume(degree):
+    dense = holed(degree=degree, activation=Activation("relu", colour="clamped"))
+    assert brightest(dense.sparse()) == brightest(dense) > 1
+
+
+def test_opacities_add_up_in_the_same_parts():
+    dense = Volume.from_array(np.random.default_rng(0).uniform(0, 40, (40, 21, 9)) * (np.arange(9) > 7))
+    starts = [np.array([0, 3, 17, 33]), np.array([0]), np.array([0, 8])]
+    for least in (0.0, 0.5):
+        mine, its = (opacity_in_parts(v, starts, least) for v in (dense.sparse(), dense))
+        np.testing.assert_allclose(mine, its, rtol=1e-6)
+        assert its.max() > 1
+
+
+def test_samples_beyond_the_shape_count_nowhere():
+    cubes = np.full((1, 8, 8, 8), 1e9, np.float32)
+    bricks = Bricks(np.zeros((1, 1, 1), np.int32), cubes, np.zeros((*cubes.shape, 3), np.float32))
+    fog = Volume.of_bricks(bricks, (5, 8, 7), np.eye(4), Activation("relu"))
+    assert opacity_in_parts(fog, [np.array([0, 4]), np.array([0]), np.array([0])]).ravel().tolist() == [4 * 56, 56]
+
+
+def test_directions_are_asked_for_in_the_dense_shape(monkeypatch):
+    monkeypatch.setattr(free_memory, "free_bytes", lambda: 0)
+    sparse = holed().sparse()
+    require_directions([Parameters(density=np.zeros(sparse.shape))], sparse, Lens())
+    with pytest.raises(RaymarchError, match=r"colour has shape"):
+        require_directions([Parameters(colour=np.zeros(sparse.shape))], sparse, Lens())
+
+
 def test_what_is_replaced_leaves_the_bricks_where_they_are():
     sparse = holed().sparse()
     assert replace(sparse, background="black").bricks is sparse.bricks
@@ -128,7 +173,13 @@ WRONG = {
         "bricks: table is float64 (2, 1, 1), want int32 (x, y, z)",
     ),
     "flat": (np.zeros((2, 1), int), CUBES, COLOURS, "bricks: table is int64 (2, 1)"),
-    "below -1": (table(0, -2), CUBES, COLOURS, "bricks: table is"),
+    "below -1": (table(0, -2), CUBES, COLOURS, "bricks: table is -2 at (1, 0, 0), want int32"),
+    "beyond int32": (
+        table(0, 1).astype(int) << 40,
+        CUBES,
+        COLOURS,
+        "bricks: table is 1099511627776 at (1, 0, 0), want",
+    ),
     "beyond the last": (table(0, 2), CUBES, COLOURS, "bricks: table is 2 at (1, 0, 0), want numbers under 2"),
     "twice": (
         table(0, 1, 1),
