@@ -14,7 +14,15 @@ from raymarch.device.brick_places import bricks_read
 from raymarch.device.grid_layout import cells_of
 from raymarch.device.memory import LIBRARIES, NUMBERS_A_RAY, Memory, grid_bytes, pool_shape
 from raymarch.errors import RaymarchError
-from raymarch.fitting.budget import CHECKED, excess_of, grid_of_boxes, memory_of_fit, shape_of_level, slots_for
+from raymarch.fitting.budget import (
+    CHECKED,
+    bytes_of_images,
+    excess_of,
+    grid_of_boxes,
+    memory_of_fit,
+    shape_of_level,
+    slots_for,
+)
 from raymarch.fitting.settings import FitSettings
 
 LARGE = 5e9  # bytes of a dense grid up to which it is as quick and needs no table
@@ -45,11 +53,10 @@ def memory_of_bricks(settings: FitSettings, shape: tuple[int, int, int], images:
     width, degree = 4 if runtime.single_precision() else 8, settings.sh_degree
     one = grid_bytes(pool_shape(room), degree)
     slots = slots_for(settings, one)
-    pixels, channels = math.prod(images[:-1]), images[-1]
     pool = grid_bytes(pool_shape(room), degree, slots=slots, moments=True, width=width)
     parts = {
         "libraries": LIBRARIES,
-        "images": pixels * (channels + 4),
+        "images": bytes_of_images(settings, images),
         "grid": pool + OF_MARKS * (room + 1),
         "cells": OF_A_CELL * math.prod(cells_of(shape)) + OF_AN_ENTRY * math.prod(table_shape(shape)),
         "rays": settings.rays * NUMBERS_A_RAY * width,

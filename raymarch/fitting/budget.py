@@ -17,6 +17,7 @@ from raymarch.geometry.pose import affine_of_box, grid_of_box, require_nested
 
 SLOT_BUDGET = 3 << 30  # bytes of gradient buffers up to which more slots are taken
 CHECKED = 1.25  # a volume's arrays and what checking their numbers takes
+UNTOLD = 208  # samples a side, as long as no pictures have told how many
 SHARE = 0.9  # of the free memory that a fit may take
 
 
@@ -31,15 +32,25 @@ def memory_of_fit(settings: FitSettings, box: np.ndarray, images: Sequence[int])
     _, shape = grid_of_boxes(box, settings)
     one, width = grid_bytes(shape, settings.sh_degree), 4 if runtime.single_precision() else 8
     slots = slots_for(settings, one)
-    pixels, channels = math.prod(images[:-1]), images[-1]
     parts = {
         "libraries": LIBRARIES,
-        "images": pixels * (channels + 4),
+        "images": bytes_of_images(settings, images),
         "grid": grid_bytes(padded(shape, settings.block), settings.sh_degree, slots=slots, moments=True, width=width),
         "rays": settings.rays * NUMBERS_A_RAY * width,
         "result": int(one * CHECKED) * width // 4,
     }
     return Memory(shape, settings.sh_degree, slots, parts)
+
+
+def bytes_of_images(settings: FitSettings, images: Sequence[int]) -> int:
+    """Bytes of an image set, of a shape as of `memory_of_fit`: as it was read, on the device, and there made smaller.
+
+    Example:
+        >>> [bytes_of_images(FitSettings(pyramid=pyramid), (100, 3)) for pyramid in (0, 1)]
+        [700, 833]
+    """
+    pixels, channels = math.prod(images[:-1]), images[-1]
+    return pixels * (channels + 4) + (4 * pixels // 3 if settings.pyramid else 0)
 
 
 def slots_for(settings: FitSettings, one: int) -> int:
@@ -62,7 +73,7 @@ def shape_of_level(settings: FitSettings, shape: tuple[int, int, int], level: in
 
 def grid_of_boxes(box: np.ndarray, settings: FitSettings) -> tuple[np.ndarray, tuple[int, int, int]]:
     """Grid of a fit: the innermost box grown to whole voxels, and the samples of all boxes, one behind another in x."""
-    whole, (x, y, z) = grid_of_box(box, settings.resolution, 2 if settings.ndc else None)
+    whole, (x, y, z) = grid_of_box(box, settings.resolution or UNTOLD, 2 if settings.ndc else None)
     require_nested(affine_of_box(whole, (x, y, z)), (x, y, z), settings.nested)
     return whole, (settings.nested * x, y, z)
 

@@ -13,6 +13,7 @@ import numpy as np
 from raymarch.arguments.arrays import Numbers
 from raymarch.data.activation import Activation
 from raymarch.data.contents import background_doubt, require_contents
+from raymarch.data.smaller_views import most_halvings
 from raymarch.data.views import Views
 from raymarch.data.views_digest import ViewsDigest
 from raymarch.device.brick_grid import BrickGrid
@@ -24,8 +25,10 @@ from raymarch.diagnosis.in_short import in_short
 from raymarch.fitting.bounds import find_box, visual_hull
 from raymarch.fitting.brick_budget import require_cells, room_for_bricks, takes_bricks
 from raymarch.fitting.budget import grid_of_boxes, require_budget, shape_of_level
+from raymarch.fitting.footprint import footprint_of, halvings
 from raymarch.fitting.forward_facing import frustum_for
 from raymarch.fitting.proof import prove
+from raymarch.fitting.resolution import resolution_for
 from raymarch.fitting.scene_box import box_of_scene, boxes_of_scene, is_bounded, with_points
 from raymarch.fitting.settings import FitSettings
 from raymarch.geometry.ndc import corners_in_world, near_of
@@ -133,6 +136,17 @@ class Plan:
         """Samples (x, y, z) at a level."""
         return shape_of_level(self.settings, self.shape, level)
 
+    def halvings_of(self, level: int) -> int:
+        """Count of times that the images of a level are halved: its voxels are some of their pixels wide all the same.
+
+        The last level sees the images as they are, and so do all in NDC, where a voxel is wider the farther it is.
+        """
+        if level == len(self.settings.levels) - 1 or self.ndc_from_world is not None:
+            return 0
+        across = float((self.box[1] - self.box[0])[1]) / (self.shape_of(level)[1] - 1)
+        found = halvings(across, footprint_of(self.views, self.box.mean(0)), self.settings.pyramid)
+        return min(found, most_halvings(self.views))
+
     def make_grid(self) -> Grid:
         """Grid with room for all levels; `start` makes it one to begin with."""
         s = self.settings
@@ -174,7 +188,8 @@ def plan_fit(views: Views, settings: FitSettings, box: Numbers | None, store: Im
     elif settings.boxes is None:
         settings = replace(settings, **({"boxes": boxes_of_scene(views)} if endless else {"boxes": 1, "near": 0.0}))
     settings = replace(settings, ndc=frustum is not None)
-    found = _innermost_box(views, settings, store) if box is None else box
+    found = _innermost_box(views, settings, store) if box is None else np.asarray(box, float)
+    settings = resolution_for(views, found, settings)
     images = (views.pixels, 4 if views.has_alpha else 3)
     if sparse := takes_bricks(settings, found, images):
         require_cells(settings, found, images)
