@@ -9,7 +9,10 @@ import numpy as np
 import taichi as ti
 from taichi.lang.matrix import MatrixField
 
-from raymarch.device.memory import BLOCK_EDGE
+from raymarch import runtime
+from raymarch.device.layout_cache import in_force
+from raymarch.device.layout_choice import LayoutChoice, kind_of
+from raymarch.device.memory import BLOCK_EDGE, padded
 from raymarch.errors import RaymarchError
 
 CELL_SIZE = 4  # voxels a side of an occupancy cell, at the finest shape
@@ -19,7 +22,6 @@ MOST_BOXES = 16  # the outermost is 32,768 times as large as the innermost
 SLOTS = 64  # unrolled where they are added up
 OF_BLOCKS = ("block_written", "block_has_gradient", "block_occupied")
 OF_CELLS = ("empty_distance", "occupied_distance", "scratch", "hull_mask")
-FLAT_LIMIT = 192**3  # samples up to which degree 0 lies flat in memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,10 +84,8 @@ def cells_of(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def block_for(shape: Sequence[int], degree: int, slots: int) -> int:
-    """Block size of the layout: 1, whose addresses are cheapest, but 2 for the adjoint of large grids of degree 0."""
-    if degree > 0:
-        return 4
-    return 2 if slots and np.prod(shape, dtype=float) >= FLAT_LIMIT else 1
+    """Block size of the layout by the choice in force for grids of that kind; the defaults of any but the CPU."""
+    return getattr(in_force().choice if runtime.on_cpu() else LayoutChoice(), kind_of(shape, degree, slots))
 
 
 def require_layout(shape: tuple[int, ...], slots: int, block: int, boxes: int = 1) -> None:
@@ -106,7 +106,7 @@ def build(
     """Field builder, not yet finished, with the fields of a grid of this room."""
     tree, edge = ti.FieldsBuilder(), max(block, BLOCK_EDGE)
     whole = [-(-n // edge) for n in room]  # whole blocks of marks: what reduces slots visits all of one
-    values = _values(tree, [m * edge // block for m in whole], degree, slots, moments, block)
+    values = _values(tree, [n // block for n in padded(room, block)], degree, slots, moments, block)
     marks, place = _marks(tree, whole, room), _place(tree, ndc)
     return tree, Fields(degree=degree, block=edge, slots=slots, boxes=boxes, **values, **marks, **place)
 

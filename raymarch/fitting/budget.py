@@ -10,6 +10,7 @@ import numpy as np
 
 from raymarch import runtime
 from raymarch.device import memory
+from raymarch.device.grid_layout import block_for
 from raymarch.device.memory import LIBRARIES, NUMBERS_A_RAY, Memory, grid_bytes, padded
 from raymarch.errors import RaymarchError
 from raymarch.fitting.settings import FitSettings
@@ -31,11 +32,12 @@ def memory_of_fit(settings: FitSettings, box: np.ndarray, images: Sequence[int])
     _, shape = grid_of_boxes(box, settings)
     one, width = grid_bytes(shape, settings.sh_degree), 4 if runtime.single_precision() else 8
     slots = settings.slots or (1 if not runtime.on_cpu() else int(np.clip(SLOT_BUDGET // one, 2, 4)))
+    block = settings.block or block_for(shape, settings.sh_degree, slots)
     pixels, channels = math.prod(images[:-1]), images[-1]
     parts = {
         "libraries": LIBRARIES,
         "images": pixels * (channels + 4),
-        "grid": grid_bytes(padded(shape, settings.block), settings.sh_degree, slots=slots, moments=True, width=width),
+        "grid": grid_bytes(padded(shape, block), settings.sh_degree, slots=slots, moments=True, width=width),
         "rays": settings.rays * NUMBERS_A_RAY * width,
         "result": int(one * CHECKED) * width // 4,
     }
