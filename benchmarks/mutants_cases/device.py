@@ -55,8 +55,8 @@ FAULTS = [
     Fault(
         "blocks that are cut off are not counted",
         "device/memory.py",
-        "tuple(-(-n // edge) * edge for n in shape)",
-        "tuple(n // edge * edge for n in shape)",
+        "x, *rows = (-(-n // edge) * edge for n in shape)",
+        "x, *rows = (n // edge * edge for n in shape)",
         (FORECAST + "test_a_thin_grid_counts_whole_blocks",),
     ),
     Fault(

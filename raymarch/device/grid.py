@@ -36,7 +36,8 @@ class Grid(Owner[Fields]):
         degree: of the spherical harmonics, 0 to 3.
         slots: gradient buffers that are written side by side without atomics; 0 for a grid that is only read.
         moments: whether Adam's moments are there.
-        block: edge of a block in voxels, 1 (flat), 2, 4 or 8; None takes the one measured fastest for the size.
+        block: edge of a block in voxels, 1 (flat), 2, 4 or 8; None takes the choice in force for the size
+            (`raymarch tune`).
         boxes: nested boxes, each twice the last, whose samples lie one behind the other along x.
         ndc_from_world: projective (4, 4) as of `Volume`, or None.
         places: bricks that there is room for, of a `BrickGrid`; 0 for a dense one.
@@ -56,13 +57,13 @@ class Grid(Owner[Fields]):
         boxes: int = 1, ndc_from_world: np.ndarray | None = None, places: int = 0,
     ):  # fmt: skip
         shape = tuple(int(n) for n in shape)
+        require_layout(shape, slots, 1 if block is None else block, boxes)
+        runtime.start()
         block = block_for(shape, degree, slots) if block is None else block
-        require_layout(shape, slots, block, boxes)
         self.boxes, self.ndc_from_world = boxes, ndc_from_world
         self.finest, self.degree, self.slots, self.moments, self.block = shape, degree, slots, moments, block
         self.mark = max(block, BLOCK_EDGE)
         self.cells = cells_of(shape)
-        runtime.start()
         width, channels = 4 if runtime.single_precision() else 8, 3 * (degree + 1) ** 2
 
         def size_of(room: Sequence[int]) -> int:

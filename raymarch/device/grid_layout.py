@@ -9,8 +9,11 @@ import numpy as np
 import taichi as ti
 from taichi.lang.matrix import MatrixField
 
+from raymarch import runtime
 from raymarch.data.bricks import table_shape
-from raymarch.device.memory import BLOCK_EDGE
+from raymarch.device.layout_cache import in_force
+from raymarch.device.layout_choice import LayoutChoice, kind_of
+from raymarch.device.memory import BLOCK_EDGE, padded
 from raymarch.errors import RaymarchError
 from raymarch.kernels.field.bricks import BLOCKS as BLOCKS_A_BRICK
 from raymarch.kernels.field.bricks import SAMPLES
@@ -22,7 +25,6 @@ MOST_BOXES = 16  # the outermost is 32,768 times as large as the innermost
 SLOTS = 64  # unrolled where they are added up
 OF_BLOCKS = ("block_written", "block_has_gradient", "block_occupied")
 OF_CELLS = ("empty_distance", "occupied_distance", "scratch", "hull_mask")
-FLAT_LIMIT = 192**3  # samples up to which degree 0 lies flat in memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,10 +94,8 @@ def cells_of(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def block_for(shape: Sequence[int], degree: int, slots: int) -> int:
-    """Block size of the layout: 1, whose addresses are cheapest, but 2 for the adjoint of large grids of degree 0."""
-    if degree > 0:
-        return 4
-    return 2 if slots and np.prod(shape, dtype=float) >= FLAT_LIMIT else 1
+    """Block size of the layout by the choice in force for grids of that kind; the defaults of any but the CPU."""
+    return getattr(in_force().choice if runtime.on_cpu() else LayoutChoice(), kind_of(shape, degree, slots))
 
 
 def require_layout(shape: tuple[int, ...], slots: int, block: int, boxes: int = 1) -> None:
@@ -116,7 +116,7 @@ def build(
     """Field builder, not yet finished, with the fields of a grid of this room: of a sparse one (x, y, z, bricks)."""
     tree, edge = ti.FieldsBuilder(), max(block, BLOCK_EDGE)
     whole = [-(-n // edge) for n in room[:3]]  # whole blocks of marks: what reduces slots visits all of one
-    samples = [m * edge // block for m in whole]
+    samples = [n // block for n in padded(room[:3], block)]
     if sparse:
         places = room[3] + 1  # and the one of bricks that are missing
         samples, whole = [1, 1, places * SAMPLES], [0, 0, places * BLOCKS_A_BRICK - 1]

@@ -17,18 +17,23 @@ LIBRARIES = 215_000_000  # bytes beyond `import raymarch`: Taichi and its kernel
 NUMBERS_A_RAY = 29  # of a `RayBuffer`
 BATCH = 1 << 18  # rays that are marched at once
 BYTES_A_RAY = 24  # of an image: colour, transmittance, distance, opacity
+ALIASED = 32  # samples of a row; at degree 0 they are 512 bytes, of which eight are a page
 BLOCK_EDGE = 4  # voxels a side, at least, of the blocks that a grid is made of and that are marked as touched
 
 
 def padded(shape: Sequence[int], block: int | None = None) -> tuple[int, ...]:
     """Padded shape of a grid in memory: whole blocks of marks, 4 a side or the layout's own.
 
+    In a flat layout rows that are a multiple of 32 samples long are one block longer: samples that lie a power of two
+    apart share a few lines of the cache, and a cell's corners, or a block's rows, would drive each other out.
+
     Example:
-        >>> padded((501, 4, 5))
-        (504, 4, 8)
+        >>> padded((501, 4, 5)), padded((64, 64, 70), block=1)
+        ((504, 4, 8), (64, 68, 72))
     """
     edge = max(block or 0, BLOCK_EDGE)
-    return tuple(-(-n // edge) * edge for n in shape)
+    x, *rows = (-(-n // edge) * edge for n in shape)
+    return (x, *(n + BLOCK_EDGE if block == 1 and n % ALIASED == 0 else n for n in rows))
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import numpy as np
 
 from raymarch import runtime
 from raymarch.device import memory
+from raymarch.device.grid_layout import block_for
 from raymarch.device.memory import LIBRARIES, NUMBERS_A_RAY, Memory, grid_bytes, padded
 from raymarch.errors import RaymarchError
 from raymarch.fitting.settings import FitSettings
@@ -32,10 +33,11 @@ def memory_of_fit(settings: FitSettings, box: np.ndarray, images: Sequence[int])
     _, shape = grid_of_boxes(box, settings)
     one, width = grid_bytes(shape, settings.sh_degree), 4 if runtime.single_precision() else 8
     slots = slots_for(settings, one)
+    block = settings.block or block_for(shape, settings.sh_degree, slots)
     parts = {
         "libraries": LIBRARIES,
         "images": bytes_of_images(settings, images),
-        "grid": grid_bytes(padded(shape, settings.block), settings.sh_degree, slots=slots, moments=True, width=width),
+        "grid": grid_bytes(padded(shape, block), settings.sh_degree, slots=slots, moments=True, width=width),
         "rays": settings.rays * NUMBERS_A_RAY * width,
         "result": int(one * CHECKED) * width // 4,
     }

@@ -50,11 +50,7 @@ FIRST, EVERY = 80, 40  # steps before the first move, and between two
 MOMENTUM = 0.5  # of the moves: the volume follows the cameras, and so holds back what they err by together
 LARGEST = 0.03  # a move's radians, and its share of the distance, are cut to this
 SETTINGS = preset(
-    "default",
-    resolution=192,
-    hull=False,
-    levels=((0.0, 0.25), (0.1, 0.4), (0.25, 0.65), (0.45, 1.0)),
-    rays=8192,
+    "default", resolution=192, hull=False, rays=8192, levels=((0, 0.25), (0.1, 0.4), (0.25, 0.65), (0.45, 1))
 )
 
 

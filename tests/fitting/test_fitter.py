@@ -78,6 +78,14 @@ def test_same_seed_same_bytes():
     assert bytes_of(first.volume) != bytes_of(other.volume)
 
 
+def test_any_layout_same_bytes():
+    """So that it may be chosen by the processor: through two levels, with regularisers and empty space."""
+    one, *others = (fitted(seed=4, steps=12, refresh=4, block=block) for block in (1, 2, 4))
+    for other in others:
+        assert bytes_of(one.volume) == bytes_of(other.volume)
+        assert [r.loss for r in one.history] == [r.loss for r in other.history]
+
+
 def test_what_a_mask_takes_out_shapes_nothing():
     """Other colours there give the same volume, byte by byte; without the mask they do not."""
     seen = views()
