@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import warnings
 from concurrent.futures import ProcessPoolExecutor
@@ -23,6 +24,11 @@ OPTIMISER = "TI_ADVANCED_OPTIMIZATION"  # Taichi's own, before LLVM's
 
 def pytest_addoption(parser):
     parser.addoption("--optimised", action="store_true", help="compile all as users have it")
+
+
+def pytest_collection_finish():
+    """Thousands of tests and all modules are kept to the end: Python need not look through them for garbage."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

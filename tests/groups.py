@@ -12,14 +12,19 @@ import pytest
 
 GROUPS = {
     "march": (
+        "autodiff/test_tape",  # a Tape compiles a kernel for each tree that there is: first, while there are few
         "kernels",
         "gradients/test_torch_gradients",
-        "autodiff/test_tape",
         "registration",
         "house/test_package",
         "gradients",
     ),
-    "fits": ("fitting", "rendering", "device", "documents/test_checkpoints_doc"),
+    "fits": (
+        "fitting",
+        "documents/test_checkpoints_doc",
+        "rendering",
+        "device",  # frees trees, after which Taichi compiles all anew: last
+    ),
     "readme": ("documents/test_readme",),
     "notebooks": ("documents/test_notebook",),
     "blocks": ("documents/test_gradients_doc",),

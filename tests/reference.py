@@ -17,10 +17,18 @@ from numpy.polynomial import Polynomial
 
 def corners(p, shape):
     """(index, weight) of the eight samples around p, 0 <= p <= shape - 1: a product of hat functions."""
+    return _corners(*map(float, p), tuple(shape))
+
+
+@lru_cache(maxsize=1 << 14)  # density and features ask for the same, the gradient once more
+def _corners(*place):
+    *p, shape = place
     low = [min(max(math.floor(x), 0), n - 2) for x, n in zip(p, shape, strict=True)]
+    around = []
     for offset in itertools.product((0, 1), repeat=3):
         index = tuple(l + o for l, o in zip(low, offset, strict=True))
-        yield index, math.prod(1 - abs(x - i) for x, i in zip(p, index, strict=True))
+        around.append((index, math.prod(1 - abs(x - i) for x, i in zip(p, index, strict=True))))
+    return around
 
 
 def gather(values, p):

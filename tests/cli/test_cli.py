@@ -200,8 +200,8 @@ def test_views_are_rendered_under_their_names(here, tmp_path):
         assert picture(tmp_path / "seen" / f"{name}.png").shape == (*truth.shape[:2], 3)
 
 
-def test_info(here):
-    text, record = done("info volume.h5", here), json.loads(done("info volume.h5 --json", here))
+def test_info(here, here_and_now):
+    text, record = done("info volume.h5", here), json.loads(here_and_now("info volume.h5 --json", here).stdout)
     assert set(record) == INFO_KEYS
     assert record["shape"] == list(load(here / "volume.h5").shape)
     assert record["provenance"]["settings"]["resolution"] == 24
@@ -210,9 +210,10 @@ def test_info(here):
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_help_shows_an_example(verb, tmp_path):
-    text = done(f"{verb} --help", tmp_path)
-    assert f"Example: raymarch {verb} " in text
+def test_help_shows_an_example(verb, tmp_path, here_and_now):
+    run = here_and_now(f"{verb} --help", tmp_path)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert f"Example: raymarch {verb} " in run.stdout
 
 
 def test_help_and_version(tmp_path):

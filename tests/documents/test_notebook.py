@@ -57,7 +57,7 @@ def test_runs(path, root, tmp_path, monkeypatch, request):
         request.getfixturevalue("optimised")
     monkeypatch.delenv("MPLBACKEND", raising=False)
     monkeypatch.delenv("DISPLAY", raising=False)
-    few_views(root / "scenes", tmp_path / "scenes")
+    few_views(root / "scenes", tmp_path / "scenes", every=8)
     target = tmp_path / "executed.ipynb"
     command = [sys.executable, "-c", EXECUTE, str(path), str(tmp_path), str(target)]
     run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)

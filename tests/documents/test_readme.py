@@ -19,6 +19,7 @@ SHORTER = {
     "--seconds 20": "--steps 30 --resolution 32 --sh-degree 0",
     "seconds=20": "steps=30, resolution=32",
     "steps=50": "steps=30, resolution=32",
+    "--dry-run": "--dry-run --resolution 32 --sh-degree 0",
 }
 BLOCK = re.compile(r"(?ms)(?P<setup>^<!-- (setup|extras|optimised) -->\s*\n)?^```(?P<language>\w*)\n(?P<code>.*?)^```$")
 

@@ -142,7 +142,8 @@ def test_a_rendering_takes_time_in_proportion_to_its_pixels():
 
 
 def test_a_dry_run_says_what_it_would_take_and_writes_nothing(root, tmp_path):
-    words = ["fit", str(root / "scenes" / "tower"), "--preset", "quick", "--dry-run", "--resolution", "24", "--json"]
+    words = ["fit", str(root / "scenes" / "tower"), "--preset", "quick", "--dry-run", "--json"]
+    words += ["--resolution", "24", "--sh-degree", "0"]
     run = subprocess.run(
         [sys.executable, "-m", "raymarch", *words],
         cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120,

@@ -69,7 +69,7 @@ def test_a_wrong_lens_is_moved_towards_the_true_one_where_that_is_asked_for(lens
     monkeypatch.setattr(refining, "EVERY", 5)
     monkeypatch.setattr(module, "fit", lambda views, settings, **how: fit(views, settings, steps=1, **how))
     seen = []
-    settings = replace(QUICK, slots=None, steps=400, rays=1024, levels=((0.0, 1.0),))
+    settings = replace(QUICK, steps=400, rays=1024, levels=((0.0, 1.0),))
     result = fit_refined(lens_left_out, settings, also=("lens",), box=((-0.8,) * 3, (0.8,) * 3), refined=seen.append)
     (k1,) = {camera.lens.coefficients[0] for camera in seen[0].views.cameras}
     assert abs(k1 - K1) < 0.3 * abs(K1)
