@@ -150,10 +150,6 @@ class Grid(Owner[Fields]):
         """Gradient with respect to density and features, shaped like `download`."""
         return _read(self, transfer.download_gradient)
 
-    def fits(self, shape: Sequence[int]) -> bool:
-        """Whether there is room for a level: always, in a dense grid."""
-        return True
-
     def refine(self, shape: Sequence[int]) -> None:
         """Resample the values to a finer level over the same box; moments and gradients start from zero."""
         self._require_moments()

@@ -30,7 +30,7 @@ from raymarch.fitting.plan import Plan, plan_fit
 from raymarch.fitting.presets import settings_for
 from raymarch.fitting.report import Report, provenance, require_finite
 from raymarch.fitting.schedule import Position, Schedule
-from raymarch.fitting.seen import prune_unseen
+from raymarch.fitting.seen import Pruning
 from raymarch.fitting.settings import FitSettings
 from raymarch.geometry.camera import CAMERA, Camera
 from raymarch.geometry.pose import BOX
@@ -151,9 +151,9 @@ class Fitter(Closing):
     def _advance_level(self, progress: float) -> None:
         if (level := self.schedule.level(progress)) > self._level:
             self._level, shape = level, self.plan.shape_of(level)
-            if self.settings.prune_weight > 0:
-                prune_unseen(self.grid, self.store, self.buffer, self.settings, self.tiles, self.plan.near)
-            if self.grid.fits(shape):
+            pruning = Pruning(self.grid, self.store, self.buffer, self.settings, self.plan.near)
+            pruning.prune()
+            if pruning.make_room(shape):
                 self.grid.refine(shape)
                 self._moments_age = 0
             self._refresh(self.plan.least_sigma)
