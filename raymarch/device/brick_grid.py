@@ -14,7 +14,7 @@ from raymarch.data.bricks import BRICK, Bricks, table_shape
 from raymarch.data.storage import Sparse, sparse_of
 from raymarch.data.volume import Volume
 from raymarch.device.brick_places import bricks_read, places_of
-from raymarch.device.grid import Grid
+from raymarch.device.grid import Grid, begin_anew, require_moments, stretch
 from raymarch.errors import RaymarchError
 from raymarch.kernels.field import pool
 from raymarch.kernels.field.bricks import BLOCKS, SAMPLES
@@ -125,14 +125,14 @@ class BrickGrid(Grid):
     def refine(self, shape: Sequence[int]) -> None:
         """Resample the values to the bricks that occupied cells read at a finer level; moments start from zero."""
         table = self._table(self.occupied_cells(), shape)
-        self._require_moments()
+        require_moments(self)
         old_top = self.max_index
         pool.save_places(self.fields, self._places)
         self._put(table)
-        self._stretch(shape)
+        stretch(self, shape)
         top, level = ti.Vector(old_top.tolist()), ti.Vector(list(self.shape))
         pool.refine_places(self.fields, top, self._places, level, self.activation.empty)
-        self._begin_anew()
+        begin_anew(self)
 
     def download_bricks(self) -> Bricks:
         """Raw density and features of the bricks that are there."""

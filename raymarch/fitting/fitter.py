@@ -30,7 +30,7 @@ from raymarch.fitting.plan import Plan, plan_fit
 from raymarch.fitting.presets import settings_for
 from raymarch.fitting.report import Report, provenance, require_finite
 from raymarch.fitting.schedule import Position, Schedule
-from raymarch.fitting.seen import Pruning
+from raymarch.fitting.seen import refine
 from raymarch.fitting.settings import FitSettings
 from raymarch.geometry.camera import CAMERA, Camera
 from raymarch.geometry.pose import BOX
@@ -150,12 +150,8 @@ class Fitter(Closing):
 
     def _advance_level(self, progress: float) -> None:
         if (level := self.schedule.level(progress)) > self._level:
-            self._level, shape = level, self.plan.shape_of(level)
-            pruning = Pruning(self.grid, self.store, self.buffer, self.settings, self.plan.near)
-            pruning.prune()
-            if pruning.make_room(shape):
-                self.grid.refine(shape)
-                self._moments_age = 0
+            self._level, on = level, (self.grid, self.store, self.buffer, self.settings, self.plan.near)
+            self._moments_age = 0 if refine(*on, self.plan.shape_of(level)) else self._moments_age
             self._refresh(self.plan.least_sigma)
 
     def _refresh(self, least: float | None) -> None:
@@ -180,13 +176,12 @@ class Fitter(Closing):
 
     def volume(self, ended: str = "stepped") -> Volume:
         """Volume as it stands; samples that the fit skipped as empty are made empty for every reader."""
-        samples = self.grid.carved_samples()
-        psnr = self.history[-1].psnr if self.history else None
-        told = {"steps": self.steps_done, "seconds": round(self.seconds, 3), "ended": ended, "rays_psnr": psnr}
-        made = provenance(self.settings, self.views, told | self.photometry.record())
-        at, background = self.grid.world_from_index, self.photometry.background
-        about: dict[str, Any] = {"activation": self.plan.activation, "background": background, "provenance": made}
-        return Volume(world_from_index=at, samples=samples, **about, **self.plan.lies)
+        told = {"steps": self.steps_done, "seconds": round(self.seconds, 3), "ended": ended}
+        told["rays_psnr"] = self.history[-1].psnr if self.history else None
+        lies: dict[str, Any] = {"world_from_index": self.grid.world_from_index, **self.plan.lies}
+        lies |= {"activation": self.plan.activation, "background": self.photometry.background}
+        lies["provenance"] = provenance(self.settings, self.views, told | self.photometry.record())
+        return Volume(samples=self.grid.carved_samples(), **lies)
 
     @property
     def position(self) -> Position:

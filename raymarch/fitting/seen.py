@@ -93,3 +93,17 @@ def widened(cells: np.ndarray) -> np.ndarray:
 
 def _words(shape: Sequence[int]) -> str:
     return " x ".join(str(n) for n in shape)
+
+
+def refine(
+    grid: Grid, store: ImageStore, buffer: RayBuffer, settings: FitSettings, near: float, shape: tuple[int, int, int]
+) -> bool:
+    """Pruned and resampled grid at a finer level of a fit; False where there is no room for it, and it stays.
+
+    `near` is where rays begin [world unit].
+    """
+    pruning = Pruning(grid, store, buffer, settings, near)
+    pruning.prune()
+    if room := pruning.make_room(shape):
+        grid.refine(shape)
+    return room

@@ -14,7 +14,7 @@ from raymarch.data.bricks import Bricks
 from raymarch.data.volume import Volume
 from raymarch.device.brick_grid import BrickGrid
 from raymarch.device.brick_places import bricks_read, places_of
-from raymarch.device.grid import Grid
+from raymarch.device.grid import Grid, begin_anew
 from raymarch.errors import RaymarchError
 from raymarch.fitting import tape
 from raymarch.fitting.objective import Regulariser
@@ -63,7 +63,7 @@ def grids():
 
 def gradient_on(grid, rays, w):
     """Gradient by density and features of sum(image * w), of a grid as it is."""
-    grid._begin_anew()
+    begin_anew(grid)
     image = drive.image_on(grid, drive.ray_buffer(), rays, STEP)
     drive.ray_buffer().set_image_gradient(w)
     call = grid.variant, len(rays), STEP, 0.0, 0.0, drive.ti.Vector(list(cases.BACKGROUND))
@@ -112,7 +112,7 @@ def test_refining_and_regularising_are_a_dense_grids_where_nothing_is_missing(gr
             with drive.ti.ad.Tape(buffer.fields.loss, clear_gradients=False):
                 tape.regularise(grid, buffer, Regulariser.named(name, 1.0), 3, 5, 0.5)
         found.append((*values, *grid.download_gradient(), np.array(buffer.fields.loss[None])))
-        grid._begin_anew()
+        begin_anew(grid)
     assert np.abs(found[0][2]).max() > 0
     same(*found, within=1e-13)  # bit for bit as users have it: tests/fitting/test_fitter.py
 
@@ -155,7 +155,7 @@ def test_the_adjoint_of_a_pool_with_holes_is_the_transpose_of_its_march(grids, d
             return np.sum(w * drive.image_on(grid, drive.ray_buffer(), rays, STEP))
 
         assert drive.best_agreement(moved, np.sum(d[there] * along[there])) < 1e-7
-    grid._begin_anew()
+    begin_anew(grid)
 
 
 def test_what_is_dropped_stays_out_and_away(grids):
