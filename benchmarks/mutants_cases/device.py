@@ -76,8 +76,8 @@ FAULTS = [
     Fault(
         "a finer level spans a smaller box",
         "device/grid.py",
-        "extent[:3, :3] *= old_top / self.max_index",
-        "extent[:3, :3] *= (old_top + 1) / (self.max_index + 1)",
+        "extent[:3, :3] *= old_top / grid.max_index",
+        "extent[:3, :3] *= (old_top + 1) / (grid.max_index + 1)",
         (VALUES + "test_refining_keeps_trilinear_fields_and_the_box",),
     ),
     Fault(

@@ -75,8 +75,8 @@ FAULTS = [
     Fault(
         "a finer level reads the box before at a box's first samples",
         "kernels/field/transfer.py",
-        "i % n, i // n * ti.cast(old_top[0] + 1.0, ti.i32)",
-        "i % n, i // n * ti.cast(old_top[0], ti.i32)",
+        "I[0] % n, I[0] // n * ti.cast(old_top[0] + 1.0, ti.i32)",
+        "I[0] % n, I[0] // n * ti.cast(old_top[0], ti.i32)",
         (NESTED + "test_a_finer_level_has_the_values_of_the_coarser_in_each_box",),
     ),
     Fault(

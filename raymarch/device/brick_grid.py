@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,12 +14,10 @@ from raymarch.data.bricks import BRICK, Bricks, table_shape
 from raymarch.data.storage import Sparse, sparse_of
 from raymarch.data.volume import Volume
 from raymarch.device.brick_places import bricks_read, places_of
-from raymarch.device.grid import Grid
+from raymarch.device.grid import Grid, begin_anew, require_moments, stretch
 from raymarch.errors import RaymarchError
 from raymarch.kernels.field import pool
 from raymarch.kernels.field.bricks import BLOCKS, SAMPLES
-
-log = logging.getLogger(__name__)
 
 
 class BrickGrid(Grid):
@@ -74,17 +71,13 @@ class BrickGrid(Grid):
         """
         self._put(self._table(cells, self.shape))
 
+    def wanted(self, shape: Sequence[int]) -> int:
+        """Count of bricks that the occupied cells read at a level of `shape`."""
+        return int(bricks_read(self.occupied_cells(), shape).sum())
+
     def fits(self, shape: Sequence[int]) -> bool:
-        """Whether there is room for the bricks that the occupied cells read at a level of `shape`; said if not."""
-        wanted = int(bricks_read(self.occupied_cells(), shape).sum())
-        if wanted > self.room:
-            size = " x ".join(str(n) for n in shape)
-            log.warning(
-                "%d bricks are wanted for %s samples but there is room for %d; the fit goes on at the level it has,"
-                " more memory or a lower resolution takes it on",
-                *(wanted, size, self.room),
-            )
-        return wanted <= self.room
+        """Whether there is room for the bricks that the occupied cells read at a level of `shape`."""
+        return self.wanted(shape) <= self.room
 
     def _table(self, cells: np.ndarray, shape: Sequence[int]) -> np.ndarray:
         """Places of the bricks that cells read at a level."""
@@ -132,14 +125,14 @@ class BrickGrid(Grid):
     def refine(self, shape: Sequence[int]) -> None:
         """Resample the values to the bricks that occupied cells read at a finer level; moments start from zero."""
         table = self._table(self.occupied_cells(), shape)
-        self._require_moments()
+        require_moments(self)
         old_top = self.max_index
         pool.save_places(self.fields, self._places)
         self._put(table)
-        self._stretch(shape)
+        stretch(self, shape)
         top, level = ti.Vector(old_top.tolist()), ti.Vector(list(self.shape))
         pool.refine_places(self.fields, top, self._places, level, self.activation.empty)
-        self._begin_anew()
+        begin_anew(self)
 
     def download_bricks(self) -> Bricks:
         """Raw density and features of the bricks that are there."""

@@ -14,9 +14,9 @@ from raymarch.data.activation import Activation
 from raymarch.data.storage import Dense, Sparse
 from raymarch.data.volume import Volume
 from raymarch.device.activation_check import colour_functions, density_functions
-from raymarch.device.grid_layout import STEP, Fields, block_for, build, cells_of, place, require_layout
+from raymarch.device.grid_layout import STEP, block_for, build, cells_of, place, require_layout
 from raymarch.device.memory import BLOCK_EDGE, grid_bytes, padded, pool_shape, require_memory
-from raymarch.device.owner import Owner
+from raymarch.device.occupancy import Occupancy
 from raymarch.errors import RaymarchError
 from raymarch.geometry.pose import voxel_of
 from raymarch.kernels.field import occupancy, transfer
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 FAR_VOXELS = 1e5  # voxels from the origin beyond which single precision shows in the image
 
 
-class Grid(Owner[Fields]):
+class Grid(Occupancy):
     """Voxel grid of density and colour on the device, dense in blocks of `block`^3, allocated once at the finest shape.
 
     Args:
@@ -81,7 +81,7 @@ class Grid(Owner[Fields]):
         if slots:
             transfer.clear_slots(self.fields)
             transfer.clear_gradients(self.fields)
-        self.activation, self.world_from_index = Activation(), np.eye(4)
+        self.world_from_index = np.eye(4)
         self.set_level(shape, np.eye(4))
 
     @property
@@ -139,10 +139,6 @@ class Grid(Owner[Fields]):
         """Constant values on the level's samples."""
         transfer.fill(self.fields, *self.shape, density, feature)
 
-    def allow(self, cells: np.ndarray) -> None:
-        """Set the hull mask, the cells (`self.cells`) that may ever count as occupied: all do at first."""
-        transfer.cells_in(np.ascontiguousarray(cells, np.uint8), self.fields.hull_mask)
-
     def download(self) -> tuple[np.ndarray, np.ndarray]:
         """Raw density (x, y, z) and features (x, y, z, channel) of the level."""
         return _read(self, transfer.download)
@@ -151,59 +147,18 @@ class Grid(Owner[Fields]):
         """Gradient with respect to density and features, shaped like `download`."""
         return _read(self, transfer.download_gradient)
 
-    def fits(self, shape: Sequence[int]) -> bool:
-        """Whether there is room for a level: always, in a dense grid."""
-        return True
-
     def refine(self, shape: Sequence[int]) -> None:
         """Resample the values to a finer level over the same box; moments and gradients start from zero."""
-        self._require_moments()
+        require_moments(self)
         old_top = self.max_index
         transfer.save_level(self.fields, *self.shape)
-        self._stretch(shape)
+        stretch(self, shape)
         transfer.refine(self.fields, ti.Vector(old_top.tolist()), *self.shape)
-        self._begin_anew()
-
-    def _require_moments(self) -> None:
-        if not self.moments:
-            raise RaymarchError("this grid has no moments, whose memory refining needs; make it with moments=True")
-
-    def _stretch(self, shape: Sequence[int]) -> None:
-        """Set another level over the same box."""
-        extent, old_top = self.world_from_index, self.max_index
-        self.set_level(shape, extent)
-        extent[:3, :3] *= old_top / self.max_index
-        self.set_level(shape, extent)
-
-    def _begin_anew(self) -> None:
-        """Moments and gradients to zero."""
-        transfer.clear_moments(self.fields)
-        transfer.clear_gradients(self.fields)
+        begin_anew(self)
 
     def reduce_slots(self) -> None:
         """Gradient reduction: add up what the slots hold."""
         reduce_slots(self.fields, self.blocks)
-
-    def refresh_occupancy(self, least: float, margin: int = 0) -> float:
-        """Mark cells with sigma over `least` [1/world unit], `margin` voxels wider; the fraction occupied."""
-        occupancy.mark_occupied(self.fields, float(self.activation.raw(least)), margin, *self.shape)
-        return self.measure_occupancy()
-
-    def measure_occupancy(self) -> float:
-        """Distance transform and occupied blocks of the cells marked so far; returns the fraction of cells occupied."""
-        return float(occupancy.measure(self.fields, ti.Vector(list(self.cells))) / np.prod(self.cells))
-
-    def occupied_cells(self) -> np.ndarray:
-        """Marks (x, y, z) bool of the cells that count as occupied."""
-        return self.fields.empty_distance.to_numpy()[tuple(map(slice, self.cells))] == 0
-
-    def allowed_cells(self) -> np.ndarray:
-        """Marks (x, y, z) bool of the cells that may ever count as occupied."""
-        return self.fields.hull_mask.to_numpy()[tuple(map(slice, self.cells))] != 0
-
-    def occupy(self, cells: np.ndarray) -> None:
-        """Mark cells (x, y, z) bool as occupied, and the others as empty; `measure_occupancy` makes distances of it."""
-        transfer.cells_in(np.where(cells, 0, 255).astype(np.uint8), self.fields.empty_distance)
 
     def carved_samples(self) -> Dense | Sparse:
         """Samples of the level as `download_carved` gives them."""
@@ -226,3 +181,23 @@ def _read(grid: Grid, kernel: Callable[..., None]) -> tuple[np.ndarray, np.ndarr
     features = np.empty((*grid.shape, 3 * (grid.degree + 1) ** 2), density.dtype)
     kernel(grid.fields, density, features)
     return density, features
+
+
+def require_moments(grid: Grid) -> None:
+    """RaymarchError where a grid has no moments, in which its values are kept while it is refined."""
+    if not grid.moments:
+        raise RaymarchError("this grid has no moments, whose memory refining needs; make it with moments=True")
+
+
+def stretch(grid: Grid, shape: Sequence[int]) -> None:
+    """Set another level of a grid over the same box."""
+    extent, old_top = grid.world_from_index, grid.max_index
+    grid.set_level(shape, extent)
+    extent[:3, :3] *= old_top / grid.max_index
+    grid.set_level(shape, extent)
+
+
+def begin_anew(grid: Grid) -> None:
+    """Moments and gradients of a grid to zero."""
+    transfer.clear_moments(grid.fields)
+    transfer.clear_gradients(grid.fields)

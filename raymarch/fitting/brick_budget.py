@@ -35,7 +35,7 @@ def takes_bricks(settings: FitSettings, box: np.ndarray, images: Sequence[int]) 
     """Whether a fit in `box` (2, 3) keeps its samples in bricks: as the settings say, or where a dense grid is large.
 
     Example:
-        >>> takes_bricks(FitSettings(), [(-1, -1, -1), (1, 1, 1)], (100, 400, 400, 4))
+        >>> takes_bricks(FitSettings(resolution=64), [(-1, -1, -1), (1, 1, 1)], (100, 400, 400, 4))
         False
     """
     if settings.bricks is None:
@@ -47,8 +47,9 @@ def memory_of_bricks(settings: FitSettings, shape: tuple[int, int, int], images:
     """Peak memory of a fit with room for so many bricks, to images as of `memory_of_fit`.
 
     Example:
-        >>> memory_of_bricks(FitSettings(sh_degree=0), (512, 512, 512), (100, 400, 400, 4), 9_999).parts["grid"]
-        491880000
+        >>> one, two = (memory_of_bricks(FitSettings(), (512, 512, 512), (9, 8, 8, 4), n) for n in (10_000, 20_000))
+        >>> two.parts["grid"] < 2 * one.parts["grid"]
+        True
     """
     width, degree = 4 if runtime.single_precision() else 8, settings.sh_degree
     one = grid_bytes(pool_shape(room), degree)

@@ -26,13 +26,13 @@ from raymarch.device.owner import Closing
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.fitting import tape
 from raymarch.fitting.bounds import narrow
-from raymarch.fitting.levels import refine_to
 from raymarch.fitting.photometry import Photometry
 from raymarch.fitting.plan import Plan, plan_fit
 from raymarch.fitting.presets import settings_for
 from raymarch.fitting.report import Report, require_finite
 from raymarch.fitting.result import volume_of
 from raymarch.fitting.schedule import Position, Schedule
+from raymarch.fitting.seen import refine
 from raymarch.fitting.settings import FitSettings
 from raymarch.geometry.camera import CAMERA, Camera
 from raymarch.geometry.pose import BOX
@@ -153,9 +153,8 @@ class Fitter(Closing):
 
     def _advance_level(self, progress: float) -> None:
         if (level := self.schedule.level(progress)) > self._level:
-            self._level = level
-            if refine_to(level, self.grid, self.plan, self.store, self.buffer, self.tiles):
-                self._moments_age = 0
+            self._level, on = level, (self.grid, self.store, self.buffer, self.settings, self.plan.near)
+            self._moments_age = 0 if refine(*on, self.plan.shape_of(level)) else self._moments_age
             self._refresh(self.plan.least_sigma)
 
     def _refresh(self, least: float | None) -> None:
