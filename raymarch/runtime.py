@@ -187,7 +187,7 @@ def _read_sources_once() -> None:
     """Have Taichi remember the source of its functions and the places in it; kernels and messages stay as they are.
 
     Taichi 1.7 reads a function anew wherever a kernel calls it, and words the place of every expression in case an
-    error shows it: half of what tracing takes, which is done in every process, with its kernels on the disk or not.
+    error shows it: two fifths of what tracing takes, in every process, with its kernels on the disk or not.
     """
     with contextlib.suppress(ImportError, AttributeError):  # where Taichi has moved what this stands on
         from taichi.lang import kernel_impl

@@ -4,6 +4,7 @@ from mutants_cases.fault import Fault
 
 VALUES = "tests/house/test_values.py::"
 POOL = "tests/device/test_pool.py::"
+TRACING = "tests/kernels/test_tracing.py::"
 FORECAST = "tests/fitting/test_forecast.py::"
 
 FAULTS = [
@@ -136,5 +137,26 @@ FAULTS = [
         "if want is not None and want != getattr(_running, name):",
         "if want is not None and want is getattr(_running, name, None):",
         (VALUES + "test_bad_values",),
+    ),
+    Fault(
+        "functions of one text are one place",
+        "runtime.py",
+        "return context.func.func, (type(node), *at)",
+        "return type(node), (type(node), *at)",
+        (TRACING + "test_functions_of_one_text_are_two_places",),
+    ),
+    Fault(
+        "a line of a function is one place",
+        "runtime.py",
+        "at = node.lineno, node.col_offset, node.end_lineno, node.end_col_offset",
+        "at = node.lineno, node.end_lineno",
+        (TRACING + "test_every_place_is_worded_as_by_taichi",),
+    ),
+    Fault(
+        "what was read is not remembered",
+        "runtime.py",
+        "results[key] = work(*arguments)",
+        "return work(*arguments)",
+        (TRACING + "test_a_source_is_read_once",),
     ),
 ]
