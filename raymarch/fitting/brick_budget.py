@@ -16,9 +16,9 @@ from raymarch.device.memory import LIBRARIES, NUMBERS_A_RAY, Memory, grid_bytes,
 from raymarch.errors import RaymarchError
 from raymarch.fitting.budget import (
     CHECKED,
-    bytes_of_images,
     excess_of,
     grid_of_boxes,
+    images_of_fit,
     memory_of_fit,
     shape_of_level,
     slots_for,
@@ -57,7 +57,7 @@ def memory_of_bricks(settings: FitSettings, shape: tuple[int, int, int], images:
     pool = grid_bytes(pool_shape(room), degree, slots=slots, moments=True, width=width)
     parts = {
         "libraries": LIBRARIES,
-        "images": bytes_of_images(settings, images),
+        **images_of_fit(settings, images),
         "grid": pool + OF_MARKS * (room + 1),
         "cells": OF_A_CELL * math.prod(cells_of(shape)) + OF_AN_ENTRY * math.prod(table_shape(shape)),
         "rays": settings.rays * NUMBERS_A_RAY * width,

@@ -36,7 +36,7 @@ def memory_of_fit(settings: FitSettings, box: np.ndarray, images: Sequence[int])
     block = settings.block or block_for(shape, settings.sh_degree, slots)
     parts = {
         "libraries": LIBRARIES,
-        "images": bytes_of_images(settings, images),
+        **images_of_fit(settings, images),
         "grid": grid_bytes(padded(shape, block), settings.sh_degree, slots=slots, moments=True, width=width),
         "rays": settings.rays * NUMBERS_A_RAY * width,
         "result": int(one * CHECKED) * width // 4,
@@ -44,15 +44,15 @@ def memory_of_fit(settings: FitSettings, box: np.ndarray, images: Sequence[int])
     return Memory(shape, settings.sh_degree, slots, parts)
 
 
-def bytes_of_images(settings: FitSettings, images: Sequence[int]) -> int:
-    """Bytes of an image set, of a shape as of `memory_of_fit`: as it was read, on the device, and there made smaller.
+def images_of_fit(settings: FitSettings, images: Sequence[int]) -> dict[str, int]:
+    """Bytes of an image set, of a shape as of `memory_of_fit`: read, on the device, and made smaller there.
 
     Example:
-        >>> [bytes_of_images(FitSettings(pyramid=pyramid), (100, 3)) for pyramid in (0, 1)]
-        [700, 833]
+        >>> images_of_fit(FitSettings(), (100, 3))
+        {'images': 700, 'smaller images': 133}
     """
     pixels, channels = math.prod(images[:-1]), images[-1]
-    return pixels * (channels + 4) + (4 * pixels // 3 if settings.pyramid else 0)
+    return {"images": pixels * (channels + 4), "smaller images": 4 * pixels // 3 if settings.pyramid else 0}
 
 
 def slots_for(settings: FitSettings, one: int) -> int:
