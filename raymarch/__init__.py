@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from raymarch.data.activation import Activation as Activation
     from raymarch.data.activation import ColourActivation as ColourActivation
     from raymarch.data.activation import DensityActivation as DensityActivation
+    from raymarch.data.bricks import Bricks as Bricks
     from raymarch.data.views import Views as Views
     from raymarch.data.volume import Volume as Volume
     from raymarch.device.pool import release as release
@@ -104,6 +105,7 @@ _HOME = {
     "autodiff.splatting": ["Splat", "splat"],
     "autodiff.tape_scene": ["Scene"],
     "autodiff.torch_march": ["TorchMarch"],
+    "data.bricks": ["Bricks"],
     "data.views": ["Views"],
     "data.activation": ["Activation", "ColourActivation", "DensityActivation"],
     "data.volume": ["Volume"],

@@ -117,12 +117,16 @@ def _require_addresses() -> None:
         )
 
 
+def cache_folder() -> Path:
+    """Folder of the user's cache, in which Taichi keeps compiled kernels; it may be missing, or not be writable."""
+    if os.environ.get(CACHE):
+        return Path(os.environ[CACHE])
+    return Path.home() / ".cache" / "taichi" if os.name == "posix" else Path.home()
+
+
 def _cache() -> dict[str, str]:
     """Where compiled kernels are kept, if not where Taichi would: it crashes at exit where it may not write."""
-    if os.environ.get(CACHE):
-        folder = Path(os.environ[CACHE])
-    else:
-        folder = Path.home() / ".cache" / "taichi" if os.name == "posix" else Path.home()
+    folder = cache_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):

@@ -40,6 +40,7 @@ def double(request):
     with pytest.MonkeyPatch.context() as patch:
         if not request.config.getoption("--optimised"):
             patch.setenv(OPTIMISER, "0")
+        patch.setenv("RAYMARCH_LAYOUT", "default")  # whatever was measured on this machine
         yield runtime.start("cpu", "f64")
 
 

@@ -1,6 +1,7 @@
 """What runs in the f32 worker process, and small kernels that run in either; plain functions, arrays in and out."""
 
 import hashlib
+from dataclasses import replace
 
 import cases
 import drive
@@ -212,7 +213,7 @@ def print_splat(threads):
     print(bits.hexdigest())
 
 
-def print_fit(images, threads):
+def print_fit(images, threads, **changes):
     """Print the hash of a fit to images in a file, on so many threads; for a process of its own."""
     runtime.start("cpu", "f32", threads)
     seen = np.load(images)["arr_0"]
@@ -220,5 +221,6 @@ def print_fit(images, threads):
     settings = preset(
         "quick", resolution=16, steps=30, rays=512, sh_degree=0, levels=((0, 1),), tv_density=1e-3, exposure=True
     )
+    settings = replace(settings, **changes)
     volume = fit(views, settings, box=drive.BALL_BOX).volume
     print(hashlib.sha256(volume.density.tobytes() + volume.features.tobytes()).hexdigest())

@@ -15,6 +15,7 @@ AREAS = (
     "images",
     "sets",
     "hdf5",
+    "sparse",
     "volumes",
     "words",
     "outputs",

@@ -56,8 +56,8 @@ FAULTS = [
     Fault(
         "blocks that are cut off are not counted",
         "device/memory.py",
-        "tuple(-(-n // edge) * edge for n in shape)",
-        "tuple(n // edge * edge for n in shape)",
+        "x, *rows = (-(-n // edge) * edge for n in shape)",
+        "x, *rows = (n // edge * edge for n in shape)",
         (FORECAST + "test_a_thin_grid_counts_whole_blocks",),
     ),
     Fault(
@@ -77,8 +77,8 @@ FAULTS = [
     Fault(
         "a finer level spans a smaller box",
         "device/grid.py",
-        "extent[:3, :3] *= old_top / self.max_index",
-        "extent[:3, :3] *= (old_top + 1) / (self.max_index + 1)",
+        "extent[:3, :3] *= old_top / grid.max_index",
+        "extent[:3, :3] *= (old_top + 1) / (grid.max_index + 1)",
         (VALUES + "test_refining_keeps_trilinear_fields_and_the_box",),
     ),
     Fault(

@@ -4,6 +4,7 @@ from mutants_cases.fault import Fault
 
 CLOSED = "tests/kernels/test_closed_forms.py::"
 REFERENCE = "tests/kernels/test_march_reference.py::"
+BRICKS = "tests/kernels/test_bricks.py::"
 SKIPPING = "tests/kernels/test_invariances.py::"
 HARMONICS = "tests/kernels/test_harmonics.py::test_each_harmonic_is_that_of_the_recurrences"
 TRANSPOSE = "tests/kernels/test_transposes.py::test_scatter_is_the_transpose_of_gather[4]"
@@ -21,15 +22,15 @@ FAULTS = [
     Fault(
         "a corner's weight is not taken from its neighbour",
         "kernels/field/gather.py",
-        "add(part, corner, in_y - z1)",
-        "add(part, corner, in_y)",
+        "add(part, lower, in_y - z1)",
+        "add(part, lower, in_y)",
         (TRANSPOSE,),
     ),
     Fault(
         "the upper corner is written one along y",
         "kernels/field/gather.py",
-        "add(part, corner + z, z1)",
-        "add(part, corner + y, z1)",
+        "upper = lower + z",
+        "upper = lower + y",
         (TRANSPOSE,),
     ),
     Fault(
@@ -140,15 +141,15 @@ FAULTS = [
     Fault(
         "refining counts samples where it should count edges",
         "kernels/field/transfer.py",
-        "j / (ny - 1), k / (nz - 1)]",
-        "j / ny, k / (nz - 1)]",
+        "I[1] / (ny - 1), I[2] / (nz - 1)]",
+        "I[1] / ny, I[2] / (nz - 1)]",
         ("tests/house/test_values.py::test_refining_keeps_trilinear_fields_and_the_box",),
     ),
     Fault(
         "samples below an occupied cell are emptied",
         "kernels/field/transfer.py",
-        "ti.Vector([i + 1, j + 1, k + 1]) * per_index",
-        "ti.Vector([i, j, k]) * per_index",
+        "(I - 1) * per_index, (I + 1) * per_index",
+        "(I - 1) * per_index, I * per_index",
         (SKIPPING + "test_carving_empties_the_samples_that_no_occupied_cell_reads",),
     ),
     Fault(
@@ -185,5 +186,33 @@ FAULTS = [
         "% BANDS < 2",
         "% BANDS < 1",
         ("tests/autodiff/test_splatting.py::test_one_point_in_the_middle_of_eight_samples",),
+    ),
+    Fault(
+        "gradients of missing bricks stay for the next step",
+        "kernels/fit/reduce.py",
+        "grid.d_density[s, 0, 0, n] = 0",
+        "grid.d_density[s, 0, 0, n] += 0",
+        (BRICKS + "test_what_is_dropped_stays_out_and_away",),
+    ),
+    Fault(
+        "a brick begins one block late for blocks of marks",
+        "kernels/field/bricks.py",
+        "return ti.static(BLOCKS if is_sparse(grid.table) else 0)",
+        "return ti.static(BLOCKS + 1 if is_sparse(grid.table) else 0)",
+        (BRICKS + "test_image_gradient_and_step_are_a_dense_grids_bit_for_bit",),
+    ),
+    Fault(
+        "a cell at a brick's end reads its own brick's first samples",
+        "kernels/field/bricks.py",
+        "low, high = cell >> SHIFT, upper >> SHIFT",
+        "low, high = cell >> SHIFT, cell >> SHIFT",
+        (BRICKS + "test_image_gradient_and_step_are_a_dense_grids_bit_for_bit",),
+    ),
+    Fault(
+        "bricks that a cell's last corner reads are not taken",
+        "device/brick_places.py",
+        ".clip(max=samples - 2) + 1",
+        ".clip(max=samples - 2)",
+        (BRICKS + "test_bricks_that_cells_read_hold_every_corner_of_every_point_in_them",),
     ),
 ]

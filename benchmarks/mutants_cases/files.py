@@ -116,7 +116,7 @@ FAULTS = [
     ),
     Fault(
         "numbers that are not finite stay in provenance",
-        "io/volumes/hdf5_schema.py",
+        "io/volumes/hdf5_provenance.py",
         "return value if math.isfinite(value) else None",
         "return value",
         (VOLUMES + "test_provenance_becomes_plain",),

@@ -31,7 +31,7 @@ FAULTS = [
     ),
     Fault(
         "what nobody sees bleeds into a smaller image",
-        "io/images/shrink.py",
+        "data/shrink.py",
         "some[..., :3] *= some[..., 3:] / 255",
         "some[..., :3] *= 1",
         (DIFFER + "test_a_smaller_image_is_the_mean_of_what_lies_under_its_pixels",),

@@ -75,8 +75,8 @@ FAULTS = [
     Fault(
         "a finer level reads the box before at a box's first samples",
         "kernels/field/transfer.py",
-        "i % n, i // n * ti.cast(old_top[0] + 1.0, ti.i32)",
-        "i % n, i // n * ti.cast(old_top[0], ti.i32)",
+        "I[0] % n, I[0] // n * ti.cast(old_top[0] + 1.0, ti.i32)",
+        "I[0] % n, I[0] // n * ti.cast(old_top[0], ti.i32)",
         (NESTED + "test_a_finer_level_has_the_values_of_the_coarser_in_each_box",),
     ),
     Fault(
@@ -89,8 +89,8 @@ FAULTS = [
     Fault(
         "the nth box alone has the samples behind its own",
         "data/volume.py",
-        "slice(n * samples, (n + 1) * samples)",
-        "slice(n * samples + 1, (n + 1) * samples + 1)",
+        "along_x(n * count, (n + 1) * count,",
+        "along_x(n * count + 1, (n + 1) * count + 1,",
         (ALONE,),
     ),
     Fault(

@@ -193,9 +193,9 @@ FAULTS = [
     ),
     Fault(
         "only the largest density is asked whether it is thin",
-        "data/samples.py",
-        "for end in (density.min, density.max):",
-        "for end in (density.max,):",
+        "data/storage.py",
+        "for flat in (int(values.argmin()), int(values.argmax())):",
+        "for flat in (int(values.argmax()),):",
         (VALUES + "test_an_optical_depth_that_leaves_single_precision_is_refused",),
     ),
     Fault(

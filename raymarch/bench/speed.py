@@ -15,9 +15,9 @@ from raymarch.device.grid import Grid
 from raymarch.device.grid_layout import SLOTS
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
-from raymarch.evaluation.held_out import evaluate
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.presets import preset
+from raymarch.fitting.report import Fit
 from raymarch.kernels.field.transfer import clear_gradients
 from raymarch.kernels.march.march import march, march_adjoint
 
@@ -145,10 +145,12 @@ def bench_fit(resolution: int = 112, *, steps: int = 300) -> FitSpeed:
             fitter.step()
         fitter.report()
         end = time.perf_counter()
-        psnr = evaluate(fitter.volume(), test).psnr
+        done_in = end - begin
+        result = Fit(fitter.volume(), settings, tuple(fitter.history), fitter.box, "done", done_in)
+        psnr = result.evaluate(test).psnr
         per_step = (end - late) / max(fitter.steps_done - done, 1)
         rays = fitter.rays / per_step
-    return FitSpeed(1e3 * per_step, rays, start, end - begin, psnr, steps, resolution, running.arch, _threads())
+    return FitSpeed(1e3 * per_step, rays, start, done_in, psnr, steps, resolution, running.arch, _threads())
 
 
 def _threads() -> int:

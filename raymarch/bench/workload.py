@@ -22,6 +22,7 @@ EYE = (1.7, 1.2, 2.2)
 FOV = np.deg2rad(50)
 BYTES_A_SAMPLE, BYTES_A_RAY = 70, 200  # at most while it is made; 64 and 173 were measured
 GAUSSIANS, PEAK = 12, 4.0
+TILE = 16  # rays of a tile of a fit
 ROUND, HELD_OUT = 40, 8  # views of the object, and every so manyth of them is not fitted
 
 
@@ -66,16 +67,45 @@ def workload(n: int = 128, resolution: int = 256, seed: int = 0) -> Workload:
     features = rng.uniform(0, 1, (n, n, n, 3)).astype(np.float32) / np.float32(Y00)
     place = affine_of_box([(-1, -1, -1), (1, 1, 1)], (n, n, n))
     volume = Volume(sigma, features, place, Activation("relu", 0, 1, "identity"))
-    order = pixels_in_tiles(0, resolution**2, resolution, resolution)
-    rays = Camera.look_at(EYE, up=(0, 1, 0), fov=FOV, width=resolution, height=resolution).rays()
-    rays = Rays(rays.origin[order], rays.direction[order])
+    rays = rays_of_image(resolution)
     with np.errstate(divide="ignore"):
         t0, t1 = (-1 - rays.origin) / rays.direction, (1 - rays.origin) / rays.direction
     near = np.maximum(np.minimum(t0, t1).max(1), 0)
     far = np.maximum(np.maximum(t0, t1).min(1), near)
-    d_image = np.random.default_rng(1).normal(size=(len(rays), 4))[order]
+    d_image = np.random.default_rng(1).normal(size=(len(rays), 4))
+    d_image = d_image[pixels_in_tiles(0, resolution**2, resolution, resolution)]
     d_image[:, 3] = 0
     return Workload(volume, rays, int(((far - near) * (n - 1)).astype(int).sum()), d_image)
+
+
+def noise(n: int, degree: int, seed: int = 0) -> Volume:
+    """Synthetic volume of white noise on n^3 samples, read as a fit's is; on [-1, 1]^3."""
+    rng = np.random.default_rng(seed)
+    density = rng.random((n, n, n), np.float32)
+    features = rng.random((n, n, n, 3 * (degree + 1) ** 2), np.float32)
+    return Volume(density, features, affine_of_box([(-1, -1, -1), (1, 1, 1)], (n, n, n)), Activation())
+
+
+def rays_of_image(resolution: int) -> Rays:
+    """Rays of an image of resolution^2 pixels, square by square, as a renderer takes them."""
+    order = pixels_in_tiles(0, resolution**2, resolution, resolution)
+    rays = Camera.look_at(EYE, up=(0, 1, 0), fov=FOV, width=resolution, height=resolution).rays()
+    return Rays(rays.origin[order], rays.direction[order])
+
+
+def rays_of_step(resolution: int, count: int, seed: int = 0) -> Rays:
+    """Rays of a fit's step: tiles of 4 x 4 pixels at random, of images of resolution^2 pixels from all around."""
+    rng = np.random.default_rng(seed)
+    order = pixels_in_tiles(0, resolution**2, resolution, resolution)
+    origins, directions = [], []
+    for _ in range(count // TILE):
+        eye = rng.normal(size=3)
+        eye *= np.linalg.norm(EYE) / np.linalg.norm(eye)
+        camera = Camera.look_at(eye, up=np.eye(3)[abs(eye).argmin()], fov=FOV, width=resolution, height=resolution)
+        rays = camera.rays(order[TILE * rng.integers(len(order) // TILE) :][:TILE])
+        origins.append(rays.origin)
+        directions.append(rays.direction)
+    return Rays(np.concatenate(origins), np.concatenate(directions))
 
 
 def views_of_blobs(resolution: int = 128, n: int = 64) -> tuple[Views, Views]:

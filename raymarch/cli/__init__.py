@@ -18,6 +18,7 @@ from raymarch.cli.evaluate import evaluate
 from raymarch.cli.fit import fit
 from raymarch.cli.info import info
 from raymarch.cli.render import render
+from raymarch.cli.tune import tune
 from raymarch.errors import RaymarchError
 from raymarch.fitting.interrupt import endings_interrupt
 
@@ -48,7 +49,7 @@ def cli() -> None:
     """
 
 
-for verb in (cameras, doctor, fit, evaluate, render, info, convert, check_gradients, bench):
+for verb in (cameras, doctor, fit, evaluate, render, info, convert, check_gradients, bench, tune):
     cli.add_command(verb)
 
 

@@ -1,6 +1,8 @@
-"""`raymarch info`: contents of a volume file."""
+"""`raymarch info`: contents of a volume file, or the memory layouts in force on this machine."""
 
 from __future__ import annotations
+
+from dataclasses import asdict
 
 import click
 
@@ -12,11 +14,20 @@ MOST, FIRST = 12, 3  # entries of a list up to which all are shown, and how many
 
 
 @click.command(epilog="Example: raymarch info tower.h5")
-@click.argument("file")
+@click.argument("file", required=False)
 @click.option("--time", "clock", is_flag=True, help="Also measure how long an image of 800 x 800 takes.")
 @options.as_json
-def info(file: str, clock: bool, as_json: bool) -> None:
-    """Shape, box, activations, size and history of the volume FILE, and what rendering it takes."""
+def info(file: str | None, clock: bool, as_json: bool) -> None:
+    """Shape, box, activations, size and history of the volume FILE, and what rendering it takes.
+
+    Without FILE: the processor and which memory layouts grids have on it, default or measured by `raymarch tune`.
+    """
+    if file is None:
+        if clock:
+            raise click.UsageError("--time needs the FILE whose image it is about")
+        _machine(as_json)
+        return
+    from raymarch.data.bricks import bricks_in_words
     from raymarch.data.samples import samples_in_words
     from raymarch.device.memory import memory_of_rendering
     from raymarch.io.volumes.volume_file import describe, load
@@ -33,6 +44,10 @@ def info(file: str, clock: bool, as_json: bool) -> None:
     provenance = record.pop("provenance")
     if isinstance(provenance.get("rays_psnr"), float):
         provenance["rays_psnr"] = f"{provenance['rays_psnr']:.2f} dB {RAYS}"
+    if record["bricks"] is None:
+        del record["bricks"]
+    else:
+        record["bricks"] = bricks_in_words(record["shape"], record["bricks"])
     if record["boxes"] > 1:
         record["shape"] = samples_in_words(record["shape"], record["boxes"])
     for name in ("bytes_on_disk", "bytes_in_memory", "bytes_to_render"):
@@ -41,6 +56,23 @@ def info(file: str, clock: bool, as_json: bool) -> None:
         rows = value.items() if isinstance(value, dict) else [("", value)]
         for i, (part, one) in enumerate(rows):
             say.result(f"{_short(name) if i == 0 else '':16} {_short(part):14} {_short(one)}".rstrip())
+
+
+def _machine(as_json: bool) -> None:
+    """Memory layouts in force, and where they are from."""
+    from raymarch.device.layout_cache import choice_file, in_force, processor
+    from raymarch.device.layout_choice import IN_WORDS
+
+    found, file = in_force(), str(choice_file())
+    if as_json:
+        record = {"processor": processor(), "layouts": asdict(found.choice), "measured": dict(found.measured)}
+        options.print_json({**record, "date": found.date, "file": file if found.date else None})
+        return
+    say.result(f"{'processor':16} {processor()}")
+    say.result(f"{'layouts':16} {f'measured {found.date}, {file}' if found.date else 'not measured: raymarch tune'}")
+    for kind, block in asdict(found.choice).items():
+        origin = "measured" if kind in found.measured else "default"
+        say.result(f"{'':16} {IN_WORDS[kind]:42} {'flat' if block == 1 else f'blocks of {block}':12} {origin}")
 
 
 def _short(value: object) -> str:

@@ -45,6 +45,14 @@ def _spacing(value: object) -> np.ndarray:
     return values.astype(float)
 
 
+def _index(value: Iterable[object]) -> tuple[np.ndarray, ...]:
+    arrays = tuple(numeric(one) for one in value)
+    if len(arrays) != 3 or any(one.dtype.kind not in "iu" for one in arrays):
+        raise ValueError
+    return tuple(np.broadcast_arrays(*arrays))
+
+
+INDEX = Check("three arrays i, j, k of whole numbers, of one shape", _index)
 RAW = Check(f"numbers from {-LARGEST:g} to {LARGEST:g}", _raw)
 SAMPLES = Check(f"float32 or float64, from {-LARGEST:g} to {LARGEST:g}", _samples)
 SHAPE = Check("three whole numbers from 2 to 65536", _shape)
@@ -52,6 +60,7 @@ SPACING = Check(f"one number over 0 or three, under {WORLD:g}", _spacing)
 MAPPING = Check("a mapping", _mapping)
 BOXES = whole(1, 16)
 MAX_DEGREE = 3
+CHANNELS = [3 * (d + 1) ** 2 for d in range(MAX_DEGREE + 1)]  # of features, by degree
 
 
 def spread_to(shape: Sequence[int], low: float = -LARGEST, high: float = LARGEST) -> Check:
@@ -68,12 +77,20 @@ def spread_to(shape: Sequence[int], low: float = -LARGEST, high: float = LARGEST
     return Check(f"{tuple(shape)} numbers from {low:g} to {high:g}", read)
 
 
-def require_boxes(density: np.ndarray, boxes: object) -> int:
+def require_boxes(shape: Sequence[int], boxes: object) -> int:
     """Count of nested boxes: RaymarchError unless the samples along x are as many in each."""
     count: int = BOXES("boxes", boxes)
-    if density.shape[0] % count or density.shape[0] < 2 * count:
-        raise RaymarchError(f"density has {density.shape[0]} samples along x, want as many in each of {count} boxes")
+    if shape[0] % count or shape[0] < 2 * count:
+        raise RaymarchError(f"density has {shape[0]} samples along x, want as many in each of {count} boxes")
     return count
+
+
+def require_inside(index: Sequence[np.ndarray], shape: Sequence[int]) -> None:
+    """Bounds check: RaymarchError unless the indices along x, y and z are of samples that there are."""
+    for axis, one, n in zip("xyz", index, shape, strict=True):
+        for end in (one.min(), one.max()) if one.size else ():
+            if not 0 <= end < n:
+                raise RaymarchError(f"index is {end} along {axis}, want 0 to {n - 1}")
 
 
 def samples_in_words(shape: Sequence[int], boxes: int = 1, times: str = " x ") -> str:
@@ -89,10 +106,9 @@ def samples_in_words(shape: Sequence[int], boxes: int = 1, times: str = " x ") -
 
 def require_channels(density: np.ndarray, features: np.ndarray) -> None:
     """Shape check: RaymarchError unless features are as many as densities, of harmonics up to degree 3."""
-    channels = [3 * (d + 1) ** 2 for d in range(MAX_DEGREE + 1)]
-    if features.shape[:3] != density.shape or features.ndim != 4 or features.shape[3] not in channels:
+    if features.shape[:3] != density.shape or features.ndim != 4 or features.shape[3] not in CHANNELS:
         raise RaymarchError(
-            f"features have shape {features.shape}, want {density.shape} and one of {channels} channels"
+            f"features have shape {features.shape}, want {density.shape} and one of {CHANNELS} channels"
         )
 
 
@@ -102,14 +118,18 @@ def require_three_axes(density: np.ndarray) -> None:
         raise RaymarchError(f"density has shape {density.shape}, want (x, y, z) with at least 2 samples an axis")
 
 
-def require_thin(density: np.ndarray, affine: np.ndarray, sigma: Callable) -> None:
-    """Range check: RaymarchError where the integral of sigma across the box could leave single precision."""
-    across = float(np.linalg.norm(np.abs(affine[:3, :3]) @ (np.array(density.shape) - 1)))
-    for end in (density.min, density.max):
-        depth = abs(float(sigma(end()))) * across
+def require_thin(
+    ends: Iterable[tuple[float, tuple[int, ...]]], shape: Sequence[int], affine: np.ndarray, sigma: Callable
+) -> None:
+    """Range check: RaymarchError where the integral of sigma across the box could leave single precision.
+
+    `ends` are the least and the greatest raw density, each with its index.
+    """
+    across = float(np.linalg.norm(np.abs(affine[:3, :3]) @ (np.array(shape) - 1)))
+    for end, where in ends:
+        depth = abs(float(sigma(end))) * across
         if depth > LARGEST:
-            where = tuple(int(i) for i in np.argwhere(density == end())[0])
             raise RaymarchError(
-                f"density is {end()} at {where}, an optical depth of {depth:g} across the box, want up to {LARGEST:g};"
+                f"density is {end} at {where}, an optical depth of {depth:g} across the box, want up to {LARGEST:g};"
                 " lower it, or raise the activation's scale"
             )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -14,29 +15,24 @@ from raymarch.arguments.checks import optional
 from raymarch.arguments.declared import checked
 from raymarch.data import plain
 from raymarch.data.activation import ACTIVATION, Activation
+from raymarch.data.bricks import BRICKS, Bricks, bricks_in_words
 from raymarch.data.plain import Field
-from raymarch.data.samples import (
-    MAPPING,
-    SAMPLES,
-    SHAPE,
-    SPACING,
-    require_boxes,
-    require_channels,
-    require_thin,
-    require_three_axes,
-)
+from raymarch.data.sampled import Sampled
+from raymarch.data.samples import MAPPING, SHAPE, SPACING, require_boxes, require_thin
+from raymarch.data.storage import LATER, MISSING, Dense, Sparse, sparse_of, stored
 from raymarch.errors import RaymarchError
-from raymarch.geometry.ndc import corners_in_world, require_ndc
-from raymarch.geometry.pose import BOX, corners_of, larger_box, require_nested, voxel_of
+from raymarch.geometry.ndc import require_placement
+from raymarch.geometry.pose import BOX, larger_box
 
-MISSING = "features and world_from_index are missing; of plain densities rm.Volume.from_array(density) makes one"
+EMPTY: Mapping = MappingProxyType({})
 
 
-@dataclass(frozen=True, eq=False)
-class Volume:
+@dataclass(frozen=True, eq=False, init=False)
+class Volume(Sampled):
     """Voxel grid of raw density and colour features at integer indices; its box spans the first to the last sample.
 
     Attributes:
+        samples: where they are kept: dense arrays, or bricks of a sparse volume.
         density: (x, y, z) raw density, float; at least 2 samples an axis.
         features: (x, y, z, channel) raw colour; channel `3 k + c` holds spherical harmonic k of colour c (r, g, b), so
             there are 3 (degree + 1)^2 channels, degree 0 to 3.
@@ -61,30 +57,34 @@ class Volume:
         ((32, 32, 32), 0)
     """
 
-    density: np.ndarray
-    features: np.ndarray = None  # type: ignore[assignment]  # what is missing is said in words
-    world_from_index: np.ndarray = None  # type: ignore[assignment]
-    activation: Activation = Activation()
-    background: tuple[float, float, float] = (1.0, 1.0, 1.0)
-    provenance: Mapping = field(default_factory=dict)
-    boxes: int = 1
-    ndc_from_world: np.ndarray | None = None
+    samples: Dense | Sparse
+    world_from_index: np.ndarray
+    activation: Activation
+    background: tuple[float, float, float]
+    provenance: Mapping
+    boxes: int
+    ndc_from_world: np.ndarray | None
 
-    def __post_init__(self) -> None:
-        if self.features is None or self.world_from_index is None:
+    def __init__(
+        self, density: np.ndarray = LATER, features: np.ndarray = LATER, world_from_index: np.ndarray = LATER,
+        activation: Activation = Activation(), background: Colour = (1.0, 1.0, 1.0), provenance: Mapping = EMPTY,
+        boxes: int = 1, ndc_from_world: np.ndarray | None = None, *, samples: Dense | Sparse | None = None,
+    ) -> None:  # fmt: skip
+        if world_from_index is LATER:
             raise RaymarchError(MISSING)
-        density, features = SAMPLES("density", self.density), SAMPLES("features", self.features)
-        require_three_axes(density)
-        boxes = require_boxes(density, self.boxes)
-        require_channels(density, features)
-        affine, ndc = _placed(self, density.shape, boxes)
-        activation, provenance = ACTIVATION("activation", self.activation), MAPPING("provenance", self.provenance)
-        require_thin(density, affine, activation.sigma)
-        background = arrays.colour("background", self.background)
-        for array in (density := density.view(), features := features.view()):
-            array.setflags(write=False)
-        kept = {"density": density, "features": features, "world_from_index": affine, "background": background}
-        for name, value in (kept | {"provenance": provenance, "boxes": boxes, "ndc_from_world": ndc}).items():
+        activation = ACTIVATION("activation", activation)
+        samples = stored(density, features, samples, activation.empty)
+        boxes = require_boxes(samples.shape, boxes)
+        affine, ndc = require_placement(world_from_index, ndc_from_world, samples.shape, boxes)
+        require_thin(samples.ends(), samples.shape, affine, activation.sigma)
+        kept: dict[str, Any] = {
+            "samples": samples,
+            "world_from_index": affine,
+            "activation": activation,
+            "boxes": boxes,
+        }
+        kept |= {"background": arrays.colour("background", background), "ndc_from_world": ndc}
+        for name, value in (kept | {"provenance": MAPPING("provenance", provenance)}).items():
             object.__setattr__(self, name, value)
 
     @classmethod
@@ -123,19 +123,36 @@ class Volume:
         """
         return cls(*plain.of_array(density, colour, box, spacing), background)  # type: ignore[arg-type]  # it reads it
 
+    @classmethod
+    @checked(bricks=BRICKS, shape=SHAPE)
+    def of_bricks(
+        cls, bricks: Bricks, shape: Sequence[int], world_from_index: np.ndarray, activation: Activation = Activation(),
+        background: Colour = (1.0, 1.0, 1.0), provenance: Mapping = EMPTY, boxes: int = 1,
+        ndc_from_world: np.ndarray | None = None,
+    ) -> Volume:  # fmt: skip
+        """Sparse volume of `shape` samples (x, y, z), of which bricks hold those where something is.
+
+        The other arguments are those of a `Volume`, from `world_from_index` on.
+
+        Example:
+            >>> ball = Volume.from_function(lambda p: 9.0 * (np.linalg.norm(p, axis=-1) < 0.4), shape=(32, 32, 32))
+            >>> bricks = ball.sparse().bricks
+            >>> Volume.of_bricks(bricks, (32, 32, 32), ball.world_from_index, ball.activation)
+            Volume(32 x 32 x 32 samples in 8 of 64 bricks, SH degree 0, box -1 -1 -1 to 1 1 1)
+        """
+        where = (world_from_index, activation, background, provenance, boxes, ndc_from_world)
+        return cls(LATER, LATER, *where, samples=Sparse(bricks, shape))  # type: ignore[arg-type]  # three, by the rule
+
     def __repr__(self) -> str:
         return f"Volume({_in_words(self)})"
 
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        """Count of samples (x, y, z), those of all nested boxes along x."""
-        return self.density.shape  # type: ignore[return-value]
+    def sparse(self) -> Volume:
+        """The volume with its samples in bricks, without those that show nothing; itself if it is sparse."""
+        return replace(self, samples=sparse_of(self.samples, self.activation.empty))
 
-    @property
-    def box_shape(self) -> tuple[int, int, int]:
-        """Count of samples (x, y, z) of one box."""
-        x, y, z = self.shape
-        return x // self.boxes, y, z
+    def dense(self) -> Volume:
+        """The volume with its samples in dense arrays; RaymarchError, with the bytes, where memory does not suffice."""
+        return self if self.bricks is None else replace(self, samples=Dense(self.density, self.features))
 
     def nested(self, n: int) -> Volume:
         """Volume of the n-th of the nested boxes alone, 0 the innermost, its sigma counted per world unit.
@@ -148,33 +165,10 @@ class Volume:
         n = checks.whole(0, self.boxes - 1)("n", n)
         if self.boxes == 1:
             return self
-        samples, activation = self.box_shape[0], replace(self.activation, scale=self.activation.scale * 2**n)
-        part, affine = slice(n * samples, (n + 1) * samples), larger_box(self.world_from_index, self.box_shape, 2**n)
-        return Volume(self.density[part], self.features[part], affine, activation, self.background, self.provenance)
-
-    @property
-    def degree(self) -> int:
-        """Degree of the spherical harmonics, 0 to 3."""
-        return round((self.features.shape[3] / 3) ** 0.5) - 1
-
-    @property
-    def corners(self) -> np.ndarray:
-        """Corners (8, 3) of the box in the world; of NDC, which end at infinity, up to four times the near plane."""
-        return corners_in_world(self.world_from_index, self.box_shape, self.ndc_from_world)
-
-    @property
-    def box(self) -> np.ndarray:
-        """Axis-aligned bounding box in the world: lower and upper corner (2, 3)."""
-        return np.stack([self.corners.min(0), self.corners.max(0)])
-
-    @property
-    def voxel(self) -> float:
-        """Voxel size: the shortest edge [world unit, or unit of NDC]."""
-        return voxel_of(self.world_from_index)
-
-    def sigma(self) -> np.ndarray:
-        """Extinction (x, y, z) [1/world unit] at the samples."""
-        return self.activation.sigma(self.density)
+        count, activation = self.box_shape[0], replace(self.activation, scale=self.activation.scale * 2**n)
+        part = self.samples.along_x(n * count, (n + 1) * count, self.activation.empty)
+        affine = larger_box(self.world_from_index, self.box_shape, 2**n)
+        return replace(self, samples=part, world_from_index=affine, activation=activation, boxes=1)
 
     @checked(world_from_world=arrays.array(4, 4))
     def moved(self, world_from_world: Numbers) -> Volume:
@@ -183,18 +177,6 @@ class Volume:
         Harmonics are not rotated: at degree 1 and more only a translation leaves what is seen unchanged.
         """
         return replace(self, **_moved(self, world_from_world))
-
-
-def _placed(volume: Volume, shape: tuple[int, ...], boxes: int) -> tuple[np.ndarray, np.ndarray | None]:
-    """`world_from_index` and `ndc_from_world`, read and not to be written; RaymarchError for what places no samples."""
-    affine, ndc = require_nested(volume.world_from_index, (shape[0] // boxes, *shape[1:]), boxes), None
-    if volume.ndc_from_world is not None:
-        if boxes > 1:
-            raise RaymarchError(f"boxes are {boxes} beside ndc_from_world, which has no end by itself; leave one out")
-        ndc = require_ndc(volume.ndc_from_world, corners_of(affine, shape))
-        ndc.setflags(write=False)
-    affine.setflags(write=False)
-    return affine, ndc
 
 
 def _moved(volume: Volume, world_from_world: Numbers) -> dict[str, Any]:
@@ -208,6 +190,8 @@ def _in_words(volume: Volume) -> str:
     """Size, degree and place of a volume."""
     lower, upper = (" ".join(f"{x:.3g}" for x in corner) for corner in volume.box)
     size = " x ".join(map(str, volume.box_shape)) + " samples"
+    if volume.bricks is not None:
+        size += f" in {bricks_in_words(volume.shape, volume.bricks.count)} bricks"
     size += f" in each of {volume.boxes} nested boxes" if volume.boxes > 1 else ""
     size += " in NDC" if volume.ndc_from_world is not None else ""
     return f"{size}, SH degree {volume.degree}, box {lower} to {upper}"

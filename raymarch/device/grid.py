@@ -11,11 +11,12 @@ import taichi as ti
 from raymarch import runtime
 from raymarch.arguments.arrays import Numbers
 from raymarch.data.activation import Activation
+from raymarch.data.storage import Dense, Sparse
 from raymarch.data.volume import Volume
 from raymarch.device.activation_check import colour_functions, density_functions
-from raymarch.device.grid_layout import STEP, Fields, block_for, build, cells_of, place, require_layout
-from raymarch.device.memory import BLOCK_EDGE, grid_bytes, padded, require_memory
-from raymarch.device.owner import Owner
+from raymarch.device.grid_layout import STEP, block_for, build, cells_of, place, require_layout
+from raymarch.device.memory import BLOCK_EDGE, grid_bytes, padded, pool_shape, require_memory
+from raymarch.device.occupancy import Occupancy
 from raymarch.errors import RaymarchError
 from raymarch.geometry.pose import voxel_of
 from raymarch.kernels.field import occupancy, transfer
@@ -27,7 +28,7 @@ log = logging.getLogger(__name__)
 FAR_VOXELS = 1e5  # voxels from the origin beyond which single precision shows in the image
 
 
-class Grid(Owner[Fields]):
+class Grid(Occupancy):
     """Voxel grid of density and colour on the device, dense in blocks of `block`^3, allocated once at the finest shape.
 
     Args:
@@ -35,9 +36,11 @@ class Grid(Owner[Fields]):
         degree: of the spherical harmonics, 0 to 3.
         slots: gradient buffers that are written side by side without atomics; 0 for a grid that is only read.
         moments: whether Adam's moments are there.
-        block: edge of a block in voxels, 1 (flat), 2, 4 or 8; None takes the one measured fastest for the size.
+        block: edge of a block in voxels, 1 (flat), 2, 4 or 8; None takes the choice in force for the size
+            (`raymarch tune`).
         boxes: nested boxes, each twice the last, whose samples lie one behind the other along x.
         ndc_from_world: projective (4, 4) as of `Volume`, or None.
+        places: bricks that there is room for, of a `BrickGrid`; 0 for a dense one.
 
     Raises RaymarchError before allocating where memory does not suffice, and on use after `close`.
 
@@ -51,31 +54,34 @@ class Grid(Owner[Fields]):
 
     def __init__(
         self, shape: Sequence[int], degree: int, *, slots: int = 0, moments: bool = False, block: int | None = None,
-        boxes: int = 1, ndc_from_world: np.ndarray | None = None,
+        boxes: int = 1, ndc_from_world: np.ndarray | None = None, places: int = 0,
     ):  # fmt: skip
         shape = tuple(int(n) for n in shape)
+        require_layout(shape, slots, 1 if block is None else block, boxes)
+        runtime.start()
         block = block_for(shape, degree, slots) if block is None else block
-        require_layout(shape, slots, block, boxes)
         self.boxes, self.ndc_from_world = boxes, ndc_from_world
         self.finest, self.degree, self.slots, self.moments, self.block = shape, degree, slots, moments, block
         self.mark = max(block, BLOCK_EDGE)
         self.cells = cells_of(shape)
-        runtime.start()
         width, channels = 4 if runtime.single_precision() else 8, 3 * (degree + 1) ** 2
 
         def size_of(room: Sequence[int]) -> int:
-            return grid_bytes(padded(room, block), degree, slots=slots, moments=moments, width=width)
+            numbers = pool_shape(room[3]) if places else padded(room, block)
+            return grid_bytes(numbers, degree, slots=slots, moments=moments, width=width)
 
         def require() -> None:
-            require_memory(shape, size_of(shape), max(slots, 1) * channels, "lower the resolution or the SH degree")
+            numbers = pool_shape(places) if places else shape
+            require_memory(numbers, size_of(room), max(slots, 1) * channels, "lower the resolution or the SH degree")
 
-        kind = (degree, slots, moments, block, boxes, ndc_from_world is not None)
-        self._own(kind, lambda room: build(room, *kind), size_of, room=shape, step=STEP, require=require)
+        room = (*shape, places) if places else shape
+        kind = (degree, slots, moments, block, boxes, ndc_from_world is not None, places > 0)
+        self._own(kind, lambda room: build(room, *kind), size_of, room=room, step=STEP, require=require)
         occupancy.prepare(self.fields)
         if slots:
             transfer.clear_slots(self.fields)
             transfer.clear_gradients(self.fields)
-        self.activation, self.world_from_index = Activation(), np.eye(4)
+        self.world_from_index = np.eye(4)
         self.set_level(shape, np.eye(4))
 
     @property
@@ -122,13 +128,16 @@ class Grid(Owner[Fields]):
                 raise RaymarchError(f"volume has {name} {its}, the grid {mine}; make it alike")
         self.set_level(volume.shape, volume.world_from_index)
         self.set_activation(volume.activation)
-        arrays = (np.array(a, runtime.dtype(), order="C") for a in (volume.density, volume.features))
-        transfer.upload(*arrays, self.fields)
+        self._upload_samples(volume)
         occupancy.occupy(self.fields)
 
-    def allow(self, cells: np.ndarray) -> None:
-        """Set the hull mask, the cells (`self.cells`) that may ever count as occupied: all do at first."""
-        transfer.cells_in(np.ascontiguousarray(cells, np.uint8), self.fields.hull_mask)
+    def _upload_samples(self, volume: Volume) -> None:
+        arrays = (np.array(a, runtime.dtype(), order="C") for a in (volume.density, volume.features))
+        transfer.upload(*arrays, self.fields)
+
+    def fill(self, density: float, feature: float) -> None:
+        """Constant values on the level's samples."""
+        transfer.fill(self.fields, *self.shape, density, feature)
 
     def download(self) -> tuple[np.ndarray, np.ndarray]:
         """Raw density (x, y, z) and features (x, y, z, channel) of the level."""
@@ -140,29 +149,20 @@ class Grid(Owner[Fields]):
 
     def refine(self, shape: Sequence[int]) -> None:
         """Resample the values to a finer level over the same box; moments and gradients start from zero."""
-        if not self.moments:
-            raise RaymarchError("this grid has no moments, whose memory refining needs; make it with moments=True")
-        extent, old_top = self.world_from_index, self.max_index
+        require_moments(self)
+        old_top = self.max_index
         transfer.save_level(self.fields, *self.shape)
-        self.set_level(shape, extent)
-        extent[:3, :3] *= old_top / self.max_index
-        self.set_level(shape, extent)
+        stretch(self, shape)
         transfer.refine(self.fields, ti.Vector(old_top.tolist()), *self.shape)
-        transfer.clear_moments(self.fields)
-        transfer.clear_gradients(self.fields)
+        begin_anew(self)
 
     def reduce_slots(self) -> None:
         """Gradient reduction: add up what the slots hold."""
         reduce_slots(self.fields, self.blocks)
 
-    def refresh_occupancy(self, least: float, margin: int = 0) -> float:
-        """Mark cells with sigma over `least` [1/world unit], `margin` voxels wider; the fraction occupied."""
-        occupancy.mark_occupied(self.fields, float(self.activation.raw(least)), margin, *self.shape)
-        return self.measure_occupancy()
-
-    def measure_occupancy(self) -> float:
-        """Distance transform and occupied blocks of the cells marked so far; returns the fraction of cells occupied."""
-        return float(occupancy.measure(self.fields, ti.Vector(list(self.cells))) / np.prod(self.cells))
+    def carved_samples(self) -> Dense | Sparse:
+        """Samples of the level as `download_carved` gives them."""
+        return Dense(*self.download_carved())
 
     def download_carved(self) -> tuple[np.ndarray, np.ndarray]:
         """As `download`, with the samples that no occupied cell reads made empty.
@@ -175,15 +175,29 @@ class Grid(Owner[Fields]):
         return density, features
 
 
-def grid_for(volume: Volume, *, slots: int = 0, block: int | None = None) -> Grid:
-    """Grid with room for a volume, which is not uploaded yet."""
-    boxes, ndc = volume.boxes, volume.ndc_from_world
-    return Grid(volume.shape, volume.degree, slots=slots, block=block, boxes=boxes, ndc_from_world=ndc)
-
-
 def _read(grid: Grid, kernel: Callable[..., None]) -> tuple[np.ndarray, np.ndarray]:
     """Two arrays of the level, density's and features', that a kernel fills."""
     density = np.empty(grid.shape, runtime.dtype())
     features = np.empty((*grid.shape, 3 * (grid.degree + 1) ** 2), density.dtype)
     kernel(grid.fields, density, features)
     return density, features
+
+
+def require_moments(grid: Grid) -> None:
+    """RaymarchError where a grid has no moments, in which its values are kept while it is refined."""
+    if not grid.moments:
+        raise RaymarchError("this grid has no moments, whose memory refining needs; make it with moments=True")
+
+
+def stretch(grid: Grid, shape: Sequence[int]) -> None:
+    """Set another level of a grid over the same box."""
+    extent, old_top = grid.world_from_index, grid.max_index
+    grid.set_level(shape, extent)
+    extent[:3, :3] *= old_top / grid.max_index
+    grid.set_level(shape, extent)
+
+
+def begin_anew(grid: Grid) -> None:
+    """Moments and gradients of a grid to zero."""
+    transfer.clear_moments(grid.fields)
+    transfer.clear_gradients(grid.fields)

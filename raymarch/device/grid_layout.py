@@ -9,8 +9,14 @@ import numpy as np
 import taichi as ti
 from taichi.lang.matrix import MatrixField
 
-from raymarch.device.memory import BLOCK_EDGE
+from raymarch import runtime
+from raymarch.data.bricks import table_shape
+from raymarch.device.layout_cache import in_force
+from raymarch.device.layout_choice import LayoutChoice, kind_of
+from raymarch.device.memory import BLOCK_EDGE, padded
 from raymarch.errors import RaymarchError
+from raymarch.kernels.field.bricks import BLOCKS as BLOCKS_A_BRICK
+from raymarch.kernels.field.bricks import SAMPLES
 
 CELL_SIZE = 4  # voxels a side of an occupancy cell, at the finest shape
 STEP = 32  # samples along an axis that the room of a small grid is rounded up to
@@ -19,7 +25,6 @@ MOST_BOXES = 16  # the outermost is 32,768 times as large as the innermost
 SLOTS = 64  # unrolled where they are added up
 OF_BLOCKS = ("block_written", "block_has_gradient", "block_occupied")
 OF_CELLS = ("empty_distance", "occupied_distance", "scratch", "hull_mask")
-FLAT_LIMIT = 192**3  # samples up to which degree 0 lies flat in memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +33,10 @@ class Fields:
 
     At degree 0 `packed` and `d_packed` are features and density as one vector, which is how they lie in memory; above
     they are None. `block` is the edge of the blocks that the three fields `block_...` are about.
+
+    A sparse grid has its samples, and its marks of blocks, in a pool of bricks (`kernels/field/bricks`): `table` has
+    the place of each brick in it, 0 where none is, `old_table` that before the last change of level, `brick` which
+    brick is at a place. They are None of a dense grid.
     """
 
     density: ti.Field
@@ -59,6 +68,9 @@ class Fields:
     shift: ti.Field
     inverse_scale: ti.Field
     nonfinite_step: ti.Field
+    table: ti.Field | None
+    old_table: ti.Field | None
+    brick: ti.Field | None
 
     @property
     def ndc(self) -> bool:
@@ -82,10 +94,8 @@ def cells_of(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def block_for(shape: Sequence[int], degree: int, slots: int) -> int:
-    """Block size of the layout: 1, whose addresses are cheapest, but 2 for the adjoint of large grids of degree 0."""
-    if degree > 0:
-        return 4
-    return 2 if slots and np.prod(shape, dtype=float) >= FLAT_LIMIT else 1
+    """Block size of the layout by the choice in force for grids of that kind; the defaults of any but the CPU."""
+    return getattr(in_force().choice if runtime.on_cpu() else LayoutChoice(), kind_of(shape, degree, slots))
 
 
 def require_layout(shape: tuple[int, ...], slots: int, block: int, boxes: int = 1) -> None:
@@ -101,14 +111,19 @@ def require_layout(shape: tuple[int, ...], slots: int, block: int, boxes: int = 
 
 
 def build(
-    room: tuple[int, ...], degree: int, slots: int, moments: bool, block: int, boxes: int, ndc: bool
+    room: tuple[int, ...], degree: int, slots: int, moments: bool, block: int, boxes: int, ndc: bool, sparse: bool
 ) -> tuple[ti.FieldsBuilder, Fields]:
-    """Field builder, not yet finished, with the fields of a grid of this room."""
+    """Field builder, not yet finished, with the fields of a grid of this room: of a sparse one (x, y, z, bricks)."""
     tree, edge = ti.FieldsBuilder(), max(block, BLOCK_EDGE)
-    whole = [-(-n // edge) for n in room]  # whole blocks of marks: what reduces slots visits all of one
-    values = _values(tree, [m * edge // block for m in whole], degree, slots, moments, block)
-    marks, place = _marks(tree, whole, room), _place(tree, ndc)
-    return tree, Fields(degree=degree, block=edge, slots=slots, boxes=boxes, **values, **marks, **place)
+    whole = [-(-n // edge) for n in room[:3]]  # whole blocks of marks: what reduces slots visits all of one
+    samples = [n // block for n in padded(room[:3], block)]
+    if sparse:
+        places = room[3] + 1  # and the one of bricks that are missing
+        samples, whole = [1, 1, places * SAMPLES], [0, 0, places * BLOCKS_A_BRICK - 1]
+    values = _values(tree, samples, degree, slots, moments, block)
+    marks, place = _marks(tree, whole, room[:3]), _place(tree, ndc)
+    index = _index(tree, room) if sparse else dict.fromkeys(("table", "old_table", "brick"))
+    return tree, Fields(degree=degree, block=edge, slots=slots, boxes=boxes, **values, **marks, **place, **index)
 
 
 def place(
@@ -166,6 +181,15 @@ def _marks(tree: ti.FieldsBuilder, blocks: list[int], room: tuple[int, ...]) -> 
     for name, shape in {**shapes, **dict.fromkeys(OF_CELLS, cells_of(room))}.items():
         fields[name] = ti.field(ti.u8)
         tree.dense(ti.ijk, shape).place(fields[name])
+    return fields
+
+
+def _index(tree: ti.FieldsBuilder, room: tuple[int, ...]) -> dict:
+    """Where the bricks of a pool lie, and which lies where."""
+    fields = {"table": ti.field(ti.i32), "old_table": ti.field(ti.i32), "brick": ti.Vector.field(3, ti.i32)}
+    for name in ("table", "old_table"):
+        tree.dense(ti.ijk, table_shape(room[:3])).place(fields[name])
+    tree.dense(ti.i, room[3] + 1).place(fields["brick"])
     return fields
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
 
 from raymarch import runtime
+from raymarch.device.brick_grid import BrickGrid
 from raymarch.device.grid import Grid
-from raymarch.kernels.field import transfer
+from raymarch.kernels.field.bricks import SAMPLES
 from raymarch.kernels.field.snapshot import samples_in, samples_out
 
 SLAB = 16 << 20  # bytes of a slab of samples, if that holds one layer of them
@@ -20,9 +22,18 @@ def width_of(grid: Grid) -> int:
     return 1 + 3 * (grid.degree + 1) ** 2
 
 
+def count_of(grid: Grid) -> int:
+    """Count of a level's samples: those of the bricks that are there, of a sparse grid."""
+    return math.prod(_extent(grid))
+
+
+def _extent(grid: Grid) -> tuple[int, int, int]:
+    return (grid.bricks * SAMPLES, 1, 1) if isinstance(grid, BrickGrid) else grid.shape
+
+
 def slabs_of(grid: Grid) -> Iterator[tuple[int, tuple[int, int, int]]]:
-    """First layer along x and shape (x, y, z) of each slab of the level."""
-    x, y, z = grid.shape
+    """First layer along x and shape (x, y, z) of each slab of the level; bricks count as one row along x."""
+    x, y, z = _extent(grid)
     layer = y * z * KINDS * width_of(grid) * np.dtype(runtime.dtype()).itemsize
     thick = max(SLAB // layer, 1)
     for first in range(0, x, thick):
@@ -41,13 +52,3 @@ def samples_of(grid: Grid) -> Iterator[np.ndarray]:
 def put_samples(grid: Grid, first: int, values: np.ndarray) -> None:
     """Put a slab back, its first layer at x = `first`."""
     samples_in(values, grid.fields, first)
-
-
-def occupied_cells(grid: Grid) -> np.ndarray:
-    """Marks (x, y, z) of the cells that count as occupied."""
-    return grid.fields.empty_distance.to_numpy()[tuple(map(slice, grid.cells))] == 0
-
-
-def put_occupied_cells(grid: Grid, occupied: np.ndarray) -> None:
-    """Put the marks back; `Grid.measure_occupancy` makes distances of them."""
-    transfer.cells_in(np.where(occupied, 0, 255).astype(np.uint8), grid.fields.empty_distance)

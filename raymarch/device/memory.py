@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
-import os
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from raymarch import runtime
+from raymarch.data.bricks import BRICK
+from raymarch.data.free_memory import free_bytes as _free_bytes
 from raymarch.device import pool
 from raymarch.errors import RaymarchError
 
@@ -19,18 +17,23 @@ LIBRARIES = 215_000_000  # bytes beyond `import raymarch`: Taichi and its kernel
 NUMBERS_A_RAY = 29  # of a `RayBuffer`
 BATCH = 1 << 18  # rays that are marched at once
 BYTES_A_RAY = 24  # of an image: colour, transmittance, distance, opacity
+ALIASED = 32  # samples of a row; at degree 0 they are 512 bytes, of which eight are a page
 BLOCK_EDGE = 4  # voxels a side, at least, of the blocks that a grid is made of and that are marked as touched
 
 
 def padded(shape: Sequence[int], block: int | None = None) -> tuple[int, ...]:
     """Padded shape of a grid in memory: whole blocks of marks, 4 a side or the layout's own.
 
+    In a flat layout rows that are a multiple of 32 samples long are one block longer: samples that lie a power of two
+    apart share a few lines of the cache, and a cell's corners, or a block's rows, would drive each other out.
+
     Example:
-        >>> padded((501, 4, 5))
-        (504, 4, 8)
+        >>> padded((501, 4, 5)), padded((64, 64, 70), block=1)
+        ((504, 4, 8), (64, 68, 72))
     """
     edge = max(block or 0, BLOCK_EDGE)
-    return tuple(-(-n // edge) * edge for n in shape)
+    x, *rows = (-(-n // edge) * edge for n in shape)
+    return (x, *(n + BLOCK_EDGE if block == 1 and n % ALIASED == 0 else n for n in rows))
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,16 @@ def grid_bytes(shape: Sequence[int], degree: int, *, slots: int = 0, moments: bo
     return math.prod(shape) * (1 + 3 * (degree + 1) ** 2) * copies * width
 
 
+def pool_shape(bricks: int) -> tuple[int, int, int]:
+    """Shape in memory of a pool with room for so many bricks, and for the one of those that are missing.
+
+    Example:
+        >>> pool_shape(9)
+        (1, 1, 5120)
+    """
+    return 1, 1, (bricks + 1) * BRICK**3
+
+
 def memory_of_rendering(shape: Sequence[int], degree: int, pixels: int) -> Memory:
     """Peak memory of loading a volume and rendering an image of so many pixels.
 
@@ -83,22 +96,6 @@ def available_bytes() -> int:
     """Memory this process can still take [byte], what is kept for reuse included, its limit on addresses considered."""
     left = runtime.addresses_left()
     return pool.held() + (_free_bytes() if left is None else min(_free_bytes(), left))
-
-
-def _free_bytes() -> int:
-    """Memory that is free [byte]; where the system does not tell, 4 GiB."""
-    meminfo = Path("/proc/meminfo")
-    if meminfo.exists():
-        rows = dict(line.split(":", 1) for line in meminfo.read_text().splitlines())
-        return int(rows["MemAvailable"].split()[0]) * 1024
-    if sys.platform == "win32":
-        status = (ctypes.c_ulonglong * 8)(64)
-        ctypes.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status))
-        return int(status[2])
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
-    except (ValueError, OSError, AttributeError):
-        return 4 << 30
 
 
 def require_images(what: str, pixels: int, needed: int, cure: str, *, on_device: bool = True) -> None:

@@ -67,11 +67,10 @@ def of_volume(volume: Volume, views: Views) -> list[Finding]:
 def _unseen(volume: Volume, views: Views) -> Finding | None:
     """Matter, or much of the box, where no view looks."""
     count = extent.coverage(views, volume.box)
-    alpha = floaters.opacity(volume)
-    for axis, length in enumerate(alpha.shape):  # its sums in the parts of the box that are asked about
-        starts = np.unique(np.arange(extent.VIEWED) * length // extent.VIEWED)
-        alpha = np.add.reduceat(alpha, starts, axis=axis)
-        count = count.take(starts * extent.VIEWED // length, axis)
+    starts = [np.unique(np.arange(extent.VIEWED) * n // extent.VIEWED) for n in volume.shape]
+    alpha = floaters.opacity_in_parts(volume, starts)
+    for axis, (first, length) in enumerate(zip(starts, volume.shape, strict=True)):
+        count = count.take(first * extent.VIEWED // length, axis)
     seen = count > 0
     hidden = float(alpha[~seen].sum() / max(float(alpha.sum()), 1e-9))
     if hidden > HIDDEN:

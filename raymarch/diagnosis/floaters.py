@@ -7,10 +7,12 @@ from itertools import product
 
 import numpy as np
 
+from raymarch.data.bricks import BRICK
 from raymarch.data.volume import Volume
 from raymarch.diagnosis.finding import Finding
 from raymarch.geometry.camera import Camera
 
+AT_ONCE = 4096  # bricks
 CELLS = 64  # a side, in which pieces of matter are told apart
 MATTER = 0.2  # opacity over one voxel that counts
 SMALL = 0.01  # of the largest piece
@@ -20,18 +22,46 @@ SAMPLES, RAYS = 24, 6  # along that way; a side of the image
 OPAQUE = 0.03  # of the light that may be lost there
 
 
-def opacity(volume: Volume) -> np.ndarray:
-    """Opacity (x, y, z) of the volume over one voxel, at its samples."""
-    return 1 - np.exp(-np.clip(volume.sigma() * volume.voxel, 0, 50))
+def opacity_in_parts(volume: Volume, starts: Sequence[np.ndarray], least: float = 0.0) -> np.ndarray:
+    """Sums (x, y, z) of the opacities over one voxel, as far as over `least`, of samples in parts of the volume.
+
+    Args:
+        volume: whose bricks stay bricks; where none is there is no opacity.
+        starts: of each axis the first sample of each part, from 0 on.
+        least: opacity up to which a sample does not count.
+
+    Example:
+        >>> fog = Volume.from_array(np.full((4, 4, 4), 1e9))
+        >>> opacity_in_parts(fog, [np.array([0, 3]), np.array([0]), np.array([0])]).ravel().tolist()
+        [48.0, 16.0]
+    """
+
+    def opacity(density: np.ndarray) -> np.ndarray:
+        alpha = 1 - np.exp(-np.clip(volume.activation.sigma(density) * volume.voxel, 0, 50))
+        return np.where(alpha > least, alpha, 0)
+
+    if volume.bricks is None:
+        sums = opacity(volume.density)
+        for axis, first in enumerate(starts):
+            sums = np.add.reduceat(sums, first, axis=axis)
+        return sums
+    sums, table = np.zeros([len(first) for first in starts]), volume.bricks.table
+    places, inside = np.argwhere(table >= 0), np.arange(BRICK)
+    for some in np.split(places, range(AT_ONCE, len(places), AT_ONCE)):
+        alpha = opacity(volume.bricks.density[table[tuple(some.T)]])
+        part = np.zeros(alpha.shape, int)
+        for axis, (first, length) in enumerate(zip(starts, volume.shape, strict=True)):
+            index = np.expand_dims(some[:, axis, None] * BRICK + inside, [n for n in (1, 2, 3) if n != axis + 1])
+            alpha = np.where(index < length, alpha, 0)
+            part = part * len(first) + np.searchsorted(first, index, "right") - 1
+        sums += np.bincount(part.ravel(), alpha.ravel(), sums.size).reshape(sums.shape)
+    return sums
 
 
 def loose(volume: Volume) -> Finding | None:
     """Small pieces of matter that are not joined to large ones."""
-    alpha: np.ndarray = opacity(volume)
-    k = max(-(-max(alpha.shape) // CELLS), 1)
-    wide = np.pad(np.where(alpha > MATTER, alpha, 0), [(0, -n % k) for n in alpha.shape])
-    x, y, z = (n // k for n in wide.shape)
-    mass = wide.reshape(x, k, y, k, z, k).sum((1, 3, 5))
+    k = max(-(-max(volume.shape) // CELLS), 1)
+    mass = opacity_in_parts(volume, [np.arange(0, n, k) for n in volume.shape], MATTER)
     label = pieces(mass > 0)
     if label.max() < 1:
         return None
@@ -81,7 +111,7 @@ def pieces(full: np.ndarray) -> np.ndarray:
 def before_cameras(volume: Volume, cameras: Sequence[Camera]) -> Finding | None:
     """Matter right before the cameras, where nothing that is wanted can be."""
     boxes = [volume.nested(n) for n in range(volume.boxes)]
-    densities = [(box.sigma(), np.linalg.inv(box.world_from_index)) for box in boxes]
+    placed = [(box, np.linalg.inv(box.world_from_index)) for box in boxes]
     middle = volume.box.mean(0)
     lost = []
     for camera in cameras[:: max(len(cameras) // 48, 1)]:
@@ -91,10 +121,10 @@ def before_cameras(volume: Volume, cameras: Sequence[Camera]) -> Finding | None:
         along = (np.arange(SAMPLES) + 0.5) / SAMPLES * reach
         places = camera.position + direction[:, None] * along[:, None]
         found, known = np.zeros(places.shape[:2]), np.zeros(places.shape[:2], bool)
-        for sigma, index_from_world in densities:  # the innermost first, which has the say
+        for box, index_from_world in placed:  # the innermost first, which has the say
             index = np.rint(places @ index_from_world[:3, :3].T + index_from_world[:3, 3]).astype(int)
-            inside = np.all((index >= 0) & (index < sigma.shape), axis=-1) & ~known
-            found[inside] = sigma[tuple(index[inside].T)]
+            inside = np.all((index >= 0) & (index < box.shape), axis=-1) & ~known
+            found[inside] = box.activation.sigma(box.at(index[inside].T)[0])
             known |= inside
         lost.append(float((1 - np.exp(-np.clip(found.sum(1) * reach / SAMPLES, 0, 50))).mean()))
     if np.mean(lost) < OPAQUE and np.max(lost) < 10 * OPAQUE:

@@ -10,6 +10,7 @@ import numpy as np
 
 from raymarch import runtime
 from raymarch.device import memory
+from raymarch.device.grid_layout import block_for
 from raymarch.device.memory import LIBRARIES, NUMBERS_A_RAY, Memory, grid_bytes, padded
 from raymarch.errors import RaymarchError
 from raymarch.fitting.settings import FitSettings
@@ -17,6 +18,7 @@ from raymarch.geometry.pose import affine_of_box, grid_of_box, require_nested
 
 SLOT_BUDGET = 3 << 30  # bytes of gradient buffers up to which more slots are taken
 CHECKED = 1.25  # a volume's arrays and what checking their numbers takes
+UNTOLD = 208  # samples a side, as long as no pictures have told how many
 SHARE = 0.9  # of the free memory that a fit may take
 
 
@@ -30,21 +32,50 @@ def memory_of_fit(settings: FitSettings, box: np.ndarray, images: Sequence[int])
     """
     _, shape = grid_of_boxes(box, settings)
     one, width = grid_bytes(shape, settings.sh_degree), 4 if runtime.single_precision() else 8
-    slots = settings.slots or (1 if not runtime.on_cpu() else int(np.clip(SLOT_BUDGET // one, 2, 4)))
-    pixels, channels = math.prod(images[:-1]), images[-1]
+    slots = slots_for(settings, one)
+    block = settings.block or block_for(shape, settings.sh_degree, slots)
     parts = {
         "libraries": LIBRARIES,
-        "images": pixels * (channels + 4),
-        "grid": grid_bytes(padded(shape, settings.block), settings.sh_degree, slots=slots, moments=True, width=width),
+        "images": bytes_of_images(settings, images),
+        "grid": grid_bytes(padded(shape, block), settings.sh_degree, slots=slots, moments=True, width=width),
         "rays": settings.rays * NUMBERS_A_RAY * width,
         "result": int(one * CHECKED) * width // 4,
     }
     return Memory(shape, settings.sh_degree, slots, parts)
 
 
+def bytes_of_images(settings: FitSettings, images: Sequence[int]) -> int:
+    """Bytes of an image set, of a shape as of `memory_of_fit`: as it was read, on the device, and there made smaller.
+
+    Example:
+        >>> [bytes_of_images(FitSettings(pyramid=pyramid), (100, 3)) for pyramid in (0, 1)]
+        [700, 833]
+    """
+    pixels, channels = math.prod(images[:-1]), images[-1]
+    return pixels * (channels + 4) + (4 * pixels // 3 if settings.pyramid else 0)
+
+
+def slots_for(settings: FitSettings, one: int) -> int:
+    """Count of gradient buffers of a fit whose samples take `one` bytes in single precision."""
+    return settings.slots or (1 if not runtime.on_cpu() else int(np.clip(SLOT_BUDGET // one, 2, 4)))
+
+
+def shape_of_level(settings: FitSettings, shape: tuple[int, int, int], level: int) -> tuple[int, int, int]:
+    """Samples (x, y, z) at a level of a fit of `shape` at the finest.
+
+    Example:
+        >>> shape_of_level(FitSettings(levels=((0, 0.5), (0.4, 1))), (65, 33, 3), 0)
+        (33, 17, 4)
+    """
+    scale = settings.levels[level][1]
+    whole = shape[0] // settings.nested, *shape[1:]
+    x, y, z = (max(round((n - 1) * scale) + 1, 4) if scale < 1 else n for n in whole)
+    return settings.nested * x, y, z
+
+
 def grid_of_boxes(box: np.ndarray, settings: FitSettings) -> tuple[np.ndarray, tuple[int, int, int]]:
     """Grid of a fit: the innermost box grown to whole voxels, and the samples of all boxes, one behind another in x."""
-    whole, (x, y, z) = grid_of_box(box, settings.resolution, 2 if settings.ndc else None)
+    whole, (x, y, z) = grid_of_box(box, settings.resolution or UNTOLD, 2 if settings.ndc else None)
     require_nested(affine_of_box(whole, (x, y, z)), (x, y, z), settings.nested)
     return whole, (settings.nested * x, y, z)
 
@@ -53,7 +84,7 @@ def require_budget(settings: FitSettings, box: np.ndarray, images: Sequence[int]
     """`memory_of_fit`, or RaymarchError where it is over `settings.memory` or over what is free: it names the
     resolution up to which all fit."""
     needed = memory_of_fit(settings, box, images)
-    excess, budget, whose = _excess(settings, needed)
+    excess, budget, whose = excess_of(settings, needed)
     if excess <= 0:
         return needed
     largest = 3  # too coarse for any grid
@@ -86,10 +117,10 @@ def _cure(settings: FitSettings, least: Memory, budget: float) -> str:
 def _fits(settings: FitSettings, needed: Memory) -> bool:
     """Whether it is within the budget, and of no more numbers than Taichi can index."""
     numbers = math.prod(needed.shape) * 3 * (needed.sh_degree + 1) ** 2 * needed.slots
-    return _excess(settings, needed)[0] <= 0 and numbers <= memory.MAX_CELLS
+    return excess_of(settings, needed)[0] <= 0 and numbers <= memory.MAX_CELLS
 
 
-def _excess(settings: FitSettings, needed: Memory) -> tuple[float, float, str]:
+def excess_of(settings: FitSettings, needed: Memory) -> tuple[float, float, str]:
     """Bytes over the budget, the budget, and where it comes from; libraries and images are there already."""
     taken = needed.parts["libraries"] + needed.parts["images"]
     free = SHARE * memory.available_bytes() + taken

@@ -15,11 +15,12 @@ from raymarch import runtime
 from raymarch.arguments import checks
 from raymarch.arguments.checks import instance_of, number
 from raymarch.arguments.declared import checked
+from raymarch.data.bricks import BRICK, table_shape
+from raymarch.device.brick_grid import BrickGrid
 from raymarch.device.grid import Grid
 from raymarch.device.grid_state import (
     KINDS,
-    occupied_cells,
-    put_occupied_cells,
+    count_of,
     put_samples,
     samples_of,
     slabs_of,
@@ -39,6 +40,7 @@ log = logging.getLogger(__name__)
 
 FITTER = instance_of(Fitter, "an rm.Fitter")
 MINUTES = number(0, 1e6, above=True, unit="minute")
+NO_TABLE = np.zeros((0, 0, 0), np.int32)  # of a dense grid
 OF_REPORT = len(fields(Report)) + 2  # numbers of a report: three of its shape
 
 
@@ -72,7 +74,10 @@ def save_checkpoint(fitter: Fitter, path: str | os.PathLike[str], *, every: floa
     on_the_beat = [report for report in fitter.history if report.step % REPORT_EVERY == 0]  # not one of an interruption
     arrays = {
         "history": _table(on_the_beat),
-        "occupied": np.packbits(occupied_cells(grid)),
+        "level_shape": np.array(grid.shape, "<i8"),
+        "table": np.array(grid.table() if isinstance(grid, BrickGrid) else NO_TABLE, "<i4"),
+        "occupied": np.packbits(grid.occupied_cells()),
+        "allowed": np.packbits(grid.allowed_cells()),
         "world_from_index": np.array(grid.world_from_index, "<f8"),
         **fitter.photometry.state(),
     }
@@ -99,7 +104,8 @@ def load_checkpoint(fitter: Fitter, path: str | os.PathLike[str]) -> dict[str, A
         _note_versions(record, path)
         if record["level"] >= len(fitter.settings.levels):
             raise RaymarchError(f"{path}: level is {record['level']} of {len(fitter.settings.levels)}; {CURE}")
-        _put_samples(fitter, record["level"], reader, path)
+        _put_level(fitter, reader, path)
+        _put_samples(fitter, reader, path)
         history = _history(fitter, reader, path)
         fitter.photometry.put(_photometry(fitter, reader, path))
         reader.require_digest()
@@ -109,14 +115,21 @@ def load_checkpoint(fitter: Fitter, path: str | os.PathLike[str]) -> dict[str, A
 
 def bytes_of_checkpoint(fitter: Fitter) -> int:
     """Estimated size of a checkpoint [byte]: half of the finest level's numbers, as half of the samples are empty."""
-    return math.prod(fitter.finest) * (KINDS - 1) * width_of(fitter.grid) * np.dtype(runtime.dtype()).itemsize // 2
+    bricks = fitter.plan.bricks * BRICK**3
+    return (
+        (bricks or math.prod(fitter.finest))
+        * (KINDS - 1)
+        * width_of(fitter.grid)
+        * np.dtype(runtime.dtype()).itemsize
+        // 2
+    )
 
 
 def _samples(grid: Grid) -> dict[str, Stream]:
     """Streams of a grid's samples: those that are not all 0, with a bit for each that says which, and likewise the
     gradients that are left."""
     values = (KINDS - 1) * width_of(grid)
-    marks = {name: np.empty(int(np.prod(grid.shape)), bool) for name in ("touched", "left")}
+    marks = {name: np.empty(count_of(grid), bool) for name in ("touched", "left")}
     at = 0
     for numbers in samples_of(grid):
         bits = numbers.reshape(-1, numbers.shape[-1]).view(f"u{numbers.itemsize}")  # -0 is not 0
@@ -140,14 +153,29 @@ def _samples(grid: Grid) -> dict[str, Stream]:
     return streams
 
 
-def _put_samples(fitter: Fitter, level: int, reader: StreamedReader, path: object) -> None:
-    """Put the grid at its level, with what a checkpoint has of its samples and cells."""
-    grid, shape = fitter.grid, fitter.plan.shape_of(level)
-    count, cells = int(np.prod(shape)), int(np.prod(grid.cells))
-    width, kind = width_of(grid), np.dtype(runtime.dtype()).str
+def _put_level(fitter: Fitter, reader: StreamedReader, path: object) -> None:
+    """Put the grid at its level, with the bricks and the marks of cells that a checkpoint has."""
+    grid, cells = fitter.grid, int(np.prod(fitter.grid.cells))
     reader.require("world_from_index", (4, 4), "<f8")
-    reader.require("occupied", (-(-cells // 8),), "|u1")
-    grid.set_level(shape, require_affine(reader.rows("world_from_index")))
+    reader.require("level_shape", (3,), "<i8")
+    grid.set_level(reader.rows("level_shape").tolist(), require_affine(reader.rows("world_from_index")))
+    sparse = isinstance(grid, BrickGrid)
+    reader.require("table", table_shape(grid.shape) if sparse else NO_TABLE.shape, "<i4")
+    table = reader.rows("table")
+    if isinstance(grid, BrickGrid):
+        numbers = np.sort(table[table != 0])
+        if not np.array_equal(numbers, np.arange(1, len(numbers) + 1)):
+            raise RaymarchError(f"{path}: table has a place that is out of range, missing or there twice; {CURE}")
+        grid.put_table(table)
+    for name, put in (("occupied", grid.occupy), ("allowed", grid.allow)):
+        reader.require(name, (-(-cells // 8),), "|u1")
+        put(np.unpackbits(reader.rows(name), count=cells).astype(bool).reshape(grid.cells))
+
+
+def _put_samples(fitter: Fitter, reader: StreamedReader, path: object) -> None:
+    """Put what a checkpoint has of the samples into a grid at its level."""
+    grid = fitter.grid
+    count, width, kind = count_of(grid), width_of(grid), np.dtype(runtime.dtype()).str
     marks = {}
     for name, rows, numbers in (("touched", "samples", (KINDS - 1) * width), ("left", "gradient", width)):
         reader.require(name, (-(-count // 8),), "|u1")
@@ -166,7 +194,6 @@ def _put_samples(fitter: Fitter, level: int, reader: StreamedReader, path: objec
             raise RaymarchError(f"{path}: samples have numbers that are not finite; {CURE}")
         put_samples(grid, first, flat.reshape(*slab, -1))
         at += len(flat)
-    put_occupied_cells(grid, np.unpackbits(reader.rows("occupied"), count=cells).astype(bool).reshape(grid.cells))
 
 
 def _photometry(fitter: Fitter, reader: StreamedReader, path: object) -> dict[str, np.ndarray]:

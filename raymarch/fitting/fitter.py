@@ -20,6 +20,7 @@ from raymarch.arguments.checks import callback, number, optional
 from raymarch.arguments.declared import checked
 from raymarch.data.views import Views
 from raymarch.data.volume import Volume
+from raymarch.device.image_pyramid import ImagePyramid
 from raymarch.device.image_store import ImageStore
 from raymarch.device.owner import Closing
 from raymarch.device.ray_buffer import RayBuffer
@@ -28,8 +29,10 @@ from raymarch.fitting.bounds import narrow
 from raymarch.fitting.photometry import Photometry
 from raymarch.fitting.plan import Plan, plan_fit
 from raymarch.fitting.presets import settings_for
-from raymarch.fitting.report import Report, provenance, require_finite
+from raymarch.fitting.report import Report, require_finite
+from raymarch.fitting.result import volume_of
 from raymarch.fitting.schedule import Position, Schedule
+from raymarch.fitting.seen import refine
 from raymarch.fitting.settings import FitSettings
 from raymarch.geometry.camera import CAMERA, Camera
 from raymarch.geometry.pose import BOX
@@ -76,22 +79,23 @@ class Fitter(Closing):
     def _begin(self, views: Views, plan_with: Callable[[ImageStore], Plan]) -> None:
         """Take what the fit needs on the device; where any of it fails, nothing stays there."""
         with ExitStack() as owners:
-            self.store = owners.enter_context(ImageStore(views))
-            self.plan = plan = plan_with(self.store)
+            self.images = owners.enter_context(ImagePyramid(views))
+            self.plan = plan = plan_with(self.images.use(0))
             self.views, self.settings, self.box, self.finest = plan.views, plan.settings, plan.world_box, plan.shape
             self.schedule, self.objective = Schedule.of(plan.settings), plan.settings.minimised
             self.grid = owners.enter_context(plan.make_grid())
             plan.start(self.grid)
-            self.tiles = max(plan.settings.rays // self.store.fields.tile**2, 1)
-            self.rays = self.tiles * self.store.fields.tile**2
+            area = self.images.use(0).fields.tile ** 2
+            self.tiles = max(plan.settings.rays // area, 1)
+            self.rays = self.tiles * area
             self.buffer = owners.enter_context(RayBuffer(self.rays))
             if plan.near_gradient > 0:
                 self.buffer.set_near(plan.near, plan.near_gradient)
-            self.photometry = owners.enter_context(Photometry(self.store, plan.views, plan.settings, self.tiles))
+            self.photometry = owners.enter_context(Photometry(self.images, plan.views, plan.settings, self.tiles))
+            self.history: list[Report] = []
+            self.steps_done = self._moments_age = self._level = 0
             self._refresh(0.0)  # the hull alone
             self._owners = owners.pop_all()
-        self.history: list[Report] = []
-        self.steps_done = self._moments_age = self._level = 0
         self._ready = self.seconds
 
     def close(self) -> None:
@@ -149,11 +153,12 @@ class Fitter(Closing):
 
     def _advance_level(self, progress: float) -> None:
         if (level := self.schedule.level(progress)) > self._level:
-            self._level, self._moments_age = level, 0
-            self.grid.refine(self.plan.shape_of(level))
+            self._level, on = level, (self.grid, self.store, self.buffer, self.settings, self.plan.near)
+            self._moments_age = 0 if refine(*on, self.plan.shape_of(level)) else self._moments_age
             self._refresh(self.plan.least_sigma)
 
     def _refresh(self, least: float | None) -> None:
+        self.store = self.images.use(self.plan.halvings_of(self._level))
         self.occupied = narrow(self.grid, self.store, least, self.settings.step * self.grid.voxel)
 
     def report(self, rays_per_second: float = math.nan) -> Report:
@@ -174,13 +179,10 @@ class Fitter(Closing):
         return render_camera(self.grid, self.buffer, camera, behind, march, depth=False).image
 
     def volume(self, ended: str = "stepped") -> Volume:
-        """Volume as it stands; samples that the fit skipped as empty are made empty for every reader."""
-        density, features = self.grid.download_carved()
+        """Volume as it stands."""
         psnr = self.history[-1].psnr if self.history else None
         told = {"steps": self.steps_done, "seconds": round(self.seconds, 3), "ended": ended, "rays_psnr": psnr}
-        made = provenance(self.settings, self.views, told | self.photometry.record())
-        at, background = self.grid.world_from_index, self.photometry.background
-        return Volume(density, features, at, self.plan.activation, background, made, **self.plan.lies)
+        return volume_of(self.grid, self.plan, self.photometry, told)
 
     @property
     def position(self) -> Position:

@@ -11,7 +11,7 @@ import taichi as ti
 
 from raymarch.data.exposure import NEUTRAL_EXPOSURE, exposures_of, gauged
 from raymarch.data.views import Views
-from raymarch.device.image_store import ImageStore
+from raymarch.device.image_pyramid import ImagePyramid
 from raymarch.device.owner import Closing
 from raymarch.device.photometry_sums import PhotometricSums
 from raymarch.device.ray_buffer import RayBuffer
@@ -34,8 +34,8 @@ class Photometry(Closing):
     Where settings ask for neither it holds nothing and both stay as they are.
     """
 
-    def __init__(self, store: ImageStore, views: Views, settings: FitSettings, tiles: int):
-        self._store, self._views, self._settings, self._tiles = store, views, settings, tiles
+    def __init__(self, images: ImagePyramid, views: Views, settings: FitSettings, tiles: int):
+        self._images, self._views, self._settings, self._tiles = images, views, settings, tiles
         self.exposures = np.tile(NEUTRAL_EXPOSURE, (len(views), 1))
         self.background = views.background
         self._learns = settings.learn_background and not views.has_alpha
@@ -60,7 +60,7 @@ class Photometry(Closing):
         """Take in the rays of a step as they were rendered; every so often let exposures and background follow."""
         if self._sums is None:
             return
-        store = self._store
+        store = self._images.store
         call = (store.views, store.listed, self._tiles, step, self._settings.seed, self.behind, ROBUST)
         add_photometry(buffer.fields, store.fields, self._sums.fields, *call)
         if (step + 1) % EVERY == 0:
@@ -69,7 +69,7 @@ class Photometry(Closing):
                 self.background = stepped(self.background, behind)
             if self._settings.exposure and step + 1 >= FIRST:
                 self.exposures = gauged(exposures_of(moments, RIDGE))
-                self._store.set_exposures(self.exposures)
+                self._images.set_exposures(self.exposures)
 
     def state(self) -> dict[str, np.ndarray]:
         """All that later steps depend on, as arrays by name: what was found, and the sums so far."""
@@ -83,7 +83,7 @@ class Photometry(Closing):
         red, green, blue = state["background"].tolist()
         self.exposures, self.background = state["exposures"], (red, green, blue)
         if self._settings.exposure:
-            self._store.set_exposures(self.exposures)
+            self._images.set_exposures(self.exposures)
         if self._sums is not None:
             self._sums.put(state["moments"], state["behind"])
 

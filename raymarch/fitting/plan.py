@@ -13,22 +13,27 @@ import numpy as np
 from raymarch.arguments.arrays import Numbers
 from raymarch.data.activation import Activation
 from raymarch.data.contents import background_doubt, require_contents
+from raymarch.data.smaller_views import most_halvings
 from raymarch.data.views import Views
 from raymarch.data.views_digest import ViewsDigest
+from raymarch.device.brick_grid import BrickGrid
 from raymarch.device.grid import Grid
 from raymarch.device.grid_layout import cells_of
 from raymarch.device.image_store import ImageStore
 from raymarch.device.memory import Memory
 from raymarch.diagnosis.in_short import in_short
 from raymarch.fitting.bounds import find_box, visual_hull
-from raymarch.fitting.budget import grid_of_boxes, require_budget
+from raymarch.fitting.brick_budget import require_cells, room_for_bricks, takes_bricks
+from raymarch.fitting.budget import grid_of_boxes, require_budget, shape_of_level
+from raymarch.fitting.footprint import footprint_of, halvings
 from raymarch.fitting.forward_facing import frustum_for
 from raymarch.fitting.proof import prove
+from raymarch.fitting.resolution import resolution_for
 from raymarch.fitting.scene_box import box_of_scene, boxes_of_scene, is_bounded, with_points
 from raymarch.fitting.settings import FitSettings
 from raymarch.geometry.ndc import corners_in_world, near_of
 from raymarch.geometry.pose import affine_of_box
-from raymarch.kernels.field.transfer import clear_moments, fill
+from raymarch.kernels.field.transfer import clear_moments
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +48,7 @@ class Plan:
         memory: bytes by what takes them, with the grid's shape and its slots.
         hull: (x, y, z) which occupancy cells may hold anything by the images' alpha; None for all.
         ndc_from_world: projective (4, 4) of a fit in NDC, or None.
+        bricks: how many there is room for; 0 for a dense grid.
     """
 
     views: Views
@@ -51,6 +57,7 @@ class Plan:
     memory: Memory
     hull: np.ndarray | None
     ndc_from_world: np.ndarray | None = None
+    bricks: int = 0
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -127,24 +134,38 @@ class Plan:
 
     def shape_of(self, level: int) -> tuple[int, int, int]:
         """Samples (x, y, z) at a level."""
-        scale = self.settings.levels[level][1]
-        x, y, z = (max(round((n - 1) * scale) + 1, 4) if scale < 1 else n for n in self.box_shape)
-        return self.settings.nested * x, y, z
+        return shape_of_level(self.settings, self.shape, level)
+
+    def halvings_of(self, level: int) -> int:
+        """Count of times that the images of a level are halved: its voxels are some of their pixels wide all the same.
+
+        The last level sees the images as they are, and so do all in NDC, where a voxel is wider the farther it is.
+        """
+        if level == len(self.settings.levels) - 1 or self.ndc_from_world is not None:
+            return 0
+        across = float((self.box[1] - self.box[0])[1]) / (self.shape_of(level)[1] - 1)
+        found = halvings(across, footprint_of(self.views, self.box.mean(0)), self.settings.pyramid)
+        return min(found, most_halvings(self.views))
 
     def make_grid(self) -> Grid:
         """Grid with room for all levels; `start` makes it one to begin with."""
         s = self.settings
-        return Grid(self.shape, s.sh_degree, slots=self.slots, moments=True, block=s.block, **self.lies)
+        how = {"slots": self.slots, "moments": True, **self.lies}
+        if self.bricks:
+            return BrickGrid(self.shape, s.sh_degree, bricks=self.bricks, **how)
+        return Grid(self.shape, s.sh_degree, block=s.block, **how)
 
     def start(self, grid: Grid) -> None:
         """Initial state of a grid: the first level, faint and grey everywhere."""
         x, y, z = shape = self.shape_of(0)
         grid.set_activation(self.activation)
         grid.set_level(shape, affine_of_box(self.box, (x // self.settings.nested, y, z)))
-        clear_moments(grid.fields)
-        fill(grid.fields, *shape, 0.0, 0.0)
         if self.hull is not None:
             grid.allow(self.hull)
+        if isinstance(grid, BrickGrid):
+            grid.hold(np.ones(grid.cells, bool) if self.hull is None else self.hull)
+        clear_moments(grid.fields)
+        grid.fill(0.0, 0.0)
 
 
 def plan_fit(views: Views, settings: FitSettings, box: Numbers | None, store: ImageStore) -> Plan:
@@ -167,12 +188,17 @@ def plan_fit(views: Views, settings: FitSettings, box: Numbers | None, store: Im
     elif settings.boxes is None:
         settings = replace(settings, **({"boxes": boxes_of_scene(views)} if endless else {"boxes": 1, "near": 0.0}))
     settings = replace(settings, ndc=frustum is not None)
-    found = _innermost_box(views, settings, store) if box is None else box
-    memory = require_budget(settings, found, (views.pixels, 4 if views.has_alpha else 3))
+    found = _innermost_box(views, settings, store) if box is None else np.asarray(box, float)
+    settings = resolution_for(views, found, settings)
+    images = (views.pixels, 4 if views.has_alpha else 3)
+    if sparse := takes_bricks(settings, found, images):
+        require_cells(settings, found, images)
+    memory = None if sparse else require_budget(settings, found, images)
     placed, shape = grid_of_boxes(found, settings)
     bounded = views.has_alpha and settings.hull and settings.nested == 1 and frustum is None
     hull = visual_hull(store, placed, cells_of(shape)) >= 0 if bounded else None
-    return Plan(views, settings, placed, memory, hull, None if frustum is None else frustum.ndc_from_world)
+    bricks, memory = room_for_bricks(settings, shape, hull, images) if memory is None else (0, memory)
+    return Plan(views, settings, placed, memory, hull, None if frustum is None else frustum.ndc_from_world, bricks)
 
 
 def _innermost_box(views: Views, settings: FitSettings, store: ImageStore) -> np.ndarray:

@@ -15,13 +15,14 @@ from raymarch.fitting.scene_box import is_bounded
 from raymarch.fitting.settings import FitSettings, of_objective
 
 PRESETS = {
-    "quick": FitSettings(resolution=112, steps=600, levels=((0.0, 0.4), (0.2, 0.65), (0.5, 1.0))),
+    "quick": FitSettings(resolution=112, steps=600, rays=8192, levels=((0.0, 0.4), (0.2, 0.65), (0.5, 1.0))),
     "default": FitSettings(),
-    "high": FitSettings(resolution=256, sh_degree=2, steps=12000, rays=16384),
+    "high": FitSettings(resolution=256, sh_degree=2, steps=12000),
     "medium": FitSettings(
         resolution=64,
         sh_degree=0,
         steps=600,
+        rays=8192,
         levels=((0.0, 0.5), (0.3, 1.0)),
         initial_alpha=0.02,
         prune_alpha=1e-5,
@@ -36,6 +37,7 @@ PRESETS = {
         ndc=None,
         near=0.2,
         steps=3000,
+        rays=8192,
         initial_alpha=0.003,
         prune_alpha=0.005,
         min_transmittance=0.01,

@@ -67,6 +67,7 @@ def ending(steps: int, settings: FitSettings) -> str:
     if steps == 0:
         return "the time was over before the first step"
     if settings.seconds and steps < min(FEW_STEPS, settings.steps or FEW_STEPS):
-        smaller = "the preset quick" if settings.resolution > PRESETS["quick"].resolution else "a lower resolution"
+        quick = settings.resolution is not None and settings.resolution <= (PRESETS["quick"].resolution or 0)
+        smaller = "a lower resolution" if quick else "the preset quick"
         return f"done after only {steps} steps; give more seconds, or {smaller}"
     return "done"

@@ -39,7 +39,7 @@ class FitSettings:
 
     Attributes:
         resolution: samples along the box's longest side at the finest level; in NDC along depth, with up to 2.5 times
-            as many across.
+            as many across. None for voxels of 1.5 pixels, or wider ones where steps or seconds leave them too few rays.
         sh_degree: 0 (no view dependence) to 3.
         boxes: nested boxes of an unbounded scene, each twice as large as the last and of as many samples; 1 for an
             object, all of which lies in the box; None to tell from the views.
@@ -56,6 +56,9 @@ class FitSettings:
             the two is nearer its end.
         rays: a step, in tiles of 4 x 4 pixels.
         levels: (from which share of the fit, scale of the resolution), rising.
+        pyramid: image pyramid: a level before the last is fitted to images made smaller by halves, as long as its
+            voxels are so many of their pixels wide; a ray then tells of all that was averaged. 0 for the images as they
+            are.
         step: length of a march step in voxels of the level.
         min_transmittance: early ray termination: a ray ends where less than that of the light passes.
         min_weight: weight below which a sample's colour is taken as black; darkens a ray by at most that times its
@@ -76,15 +79,19 @@ class FitSettings:
         optimiser: step sizes.
         hull: whether the visual hull of images with alpha bounds the volume; off while poses are still wrong.
         refresh: steps between looks at which cells are empty. prune_alpha: opacity over one voxel that counts as empty.
+        prune_weight: at each change of level, what part of a ray's light a cell must give or take in the images to be
+            kept, for what no camera sees takes memory all the same; 0 keeps all that is not empty.
         slots: gradient buffers on the CPU, filled side by side; None chooses by the grid's size. Changing it changes
             the last bits of a gradient, the number of threads does not.
         block: edge of the layout's blocks; None chooses by the grid's size.
+        bricks: whether samples are kept in bricks of 8^3, of those places alone where something may be, so that memory
+            goes with surface; None for where the grid is so large that it pays.
         memory: how much the fit may take [GB]; None for what is free.
         seed: of every random number.
         objective: an `Objective` in place of what `loss` to `sparsity` stand for, which then keep their defaults.
     """
 
-    resolution: int = held(whole(4, 4096), 208)
+    resolution: int | None = held(optional(whole(4, 4096)), None)
     sh_degree: int = held(whole(0, MAX_DEGREE), 1)
     boxes: int | None = held(optional(BOXES), 1)
     ndc: bool | None = held(optional(flag), False)
@@ -92,11 +99,12 @@ class FitSettings:
     near_gradient: float = held(number(0, 1e6), 0.0)
     steps: int | None = held(optional(whole(1, 2**31 - 1)), 2500)
     seconds: float | None = held(optional(number(0, 1e9, above=True)), None)
-    rays: int = held(whole(16, 1 << 22), 8192)
+    rays: int = held(whole(16, 1 << 22), 16384)
     levels: tuple[tuple[float, float], ...] = held(LEVELS, ((0.0, 0.3), (0.05, 0.5), (0.15, 0.7), (0.4, 1.0)))
+    pyramid: float = held(number(0, 1e6, unit="pixel"), 1.0)
     step: float = held(number(1e-3, 1e6, unit="voxel"), 1.0)
     min_transmittance: float = held(PART, 1e-3)
-    min_weight: float = held(PART, 1e-4)
+    min_weight: float = held(PART, 1e-3)
     density: str | DensityActivation = held(FIT_DENSITY, "softplus")
     initial_alpha: float = held(number(0, 1, above=True, below=True), 0.05)
     colour: str | ColourActivation = held(FIT_COLOUR, "sigmoid")
@@ -114,8 +122,10 @@ class FitSettings:
     hull: bool = held(flag, True)
     refresh: int = held(whole(1, 10**6), 100)
     prune_alpha: float = held(PART, 1e-3)
+    prune_weight: float = held(PART, 0.0)
     slots: int | None = held(optional(whole(1, 64)), None)
     block: int | None = held(optional(one_of(*BLOCKS)), None)
+    bricks: bool | None = held(optional(flag), None)
     memory: float | None = held(optional(number(0, 1e6, above=True, below=True, unit="GB")), None)
     seed: int = held(whole(0, 2**31 - 1), 0)
     objective: Objective | None = held(optional(OBJECTIVE), None)

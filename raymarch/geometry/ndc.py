@@ -16,7 +16,7 @@ from raymarch.arguments.arrays import Numbers, array
 from raymarch.arguments.checks import WORLD, Check, number
 from raymarch.arguments.declared import checked
 from raymarch.errors import RaymarchError
-from raymarch.geometry.pose import corners_of, require_rigid
+from raymarch.geometry.pose import corners_of, require_nested, require_rigid
 from raymarch.geometry.rays import Rays
 
 POSE = Check("a rigid pose (4, 4)", require_rigid)
@@ -137,3 +137,17 @@ def _homogeneous(P: np.ndarray, rays: Rays) -> tuple[np.ndarray, np.ndarray, np.
     begin = np.where(late, -ahead / np.where(late, toward, 1.0), 0.0)
     a = np.where(meets[:, None], a + begin[:, None] * b, (0.0, 0.0, 0.0, 1.0))
     return a, b, begin, meets
+
+
+def require_placement(
+    affine: object, ndc: object, shape: tuple[int, int, int], boxes: int
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """`world_from_index` and `ndc_from_world`, read and not to be written; RaymarchError for what places no samples."""
+    affine = require_nested(affine, (shape[0] // boxes, *shape[1:]), boxes)
+    if ndc is not None:
+        if boxes > 1:
+            raise RaymarchError(f"boxes are {boxes} beside ndc_from_world, which has no end by itself; leave one out")
+        ndc = require_ndc(ndc, corners_of(affine, shape))
+        ndc.setflags(write=False)
+    affine.setflags(write=False)
+    return affine, ndc

@@ -76,7 +76,7 @@ def _row(
     seen: Linearised, name: str, pairs: list[tuple[np.ndarray, Parameters]], rng: np.random.Generator
 ) -> GradientRow:
     precision = "f32" if runtime.single_precision() else "f64"
-    of_volume = {"density": seen.volume.density.shape, "colour": seen.volume.features.shape}
+    of_volume = {"density": seen.volume.shape, "colour": (*seen.volume.shape, seen.volume.channels)}
     shape = of_volume[name] if name in of_volume else shape_of(name, seen.camera.lens)
     unit = _unit(seen, name)
     dot, even, seen_to_move = 0.0, True, True
@@ -116,7 +116,7 @@ def _harmonics(seen: Linearised, name: str, rng: np.random.Generator) -> list[fl
     Those by colour are along a direction of this harmonic's numbers. Those by what turns rays are in a volume without
     any other, which is turned together with the camera: its samples stay where they are, and only headings move.
     """
-    count, shape = (seen.volume.degree + 1) ** 2, seen.volume.features.shape
+    count, shape = (seen.volume.degree + 1) ** 2, (*seen.volume.shape, seen.volume.channels)
     found: list[float | None] = []
     if not seen.march.rule.colour or count == 1:
         return found

@@ -135,7 +135,7 @@ def require_directions(dots: Parameters | Sequence[Parameters], volume: Volume, 
     given = [dots] if isinstance(dots, Parameters) else dots
     if not isinstance(given, (list, tuple)) or not all(isinstance(dot, Parameters) for dot in given):
         raise RaymarchError(f"directions are {shown(dots)}, want rm.Parameters(...), one or a list")
-    shapes = {**SHAPES, "density": volume.density.shape, "colour": volume.features.shape, "lens": (len(lens.names),)}
+    shapes = {**SHAPES, "density": volume.shape, "colour": (*volume.shape, volume.channels), "lens": (len(lens.names),)}
     for dot in given:
         for name, value in vars(dot).items():
             if name == "lens" and value is not None and lens.plain:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from raymarch.data.storage import Dense
 from raymarch.data.volume import Volume
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.ndc import rays_in_ndc
@@ -32,30 +33,27 @@ def part_met(volume: Volume, camera: Camera, seed: int) -> Volume:
     if volume.boxes > 1:
         return _thinned(volume, -(-int(shape.max()) // (MOST // 2)))
     lower = np.clip(np.round(_middle(volume, camera, seed)).astype(int) - MOST // 2, 0, np.maximum(shape - MOST, 0))
-    some = tuple(slice(start, start + MOST) for start in lower)
+    some = [np.arange(start, min(start + MOST, n)) for start, n in zip(lower, shape, strict=True)]
     place = volume.world_from_index.copy()
     place[:3, 3] += place[:3, :3] @ lower
-    return replace(volume, density=volume.density[some], features=volume.features[some], world_from_index=place)
+    return replace(volume, samples=Dense(*volume.at(np.ix_(*some))), world_from_index=place)
 
 
 def _thinned(volume: Volume, stride: int) -> Volume:
     """Volume of every so many samples of each of the nested boxes, as a ray may meet all of them."""
     boxes, shape = volume.boxes, volume.box_shape
-    every = np.s_[:, ::stride, ::stride, ::stride]
-    density, features = (
-        (a := array.reshape(boxes, *shape, *array.shape[3:])[every]).reshape(-1, *a.shape[2:])
-        for array in (volume.density, volume.features)
-    )
+    i, j, k = (np.arange(0, n, stride) for n in shape)
+    samples = Dense(*volume.at(np.ix_((np.arange(boxes)[:, None] * shape[0] + i).ravel(), j, k)))
     place = volume.world_from_index.copy()
     place[:3, :3] *= stride
-    return replace(volume, density=density, features=features, world_from_index=place)
+    return replace(volume, samples=samples, world_from_index=place)
 
 
 def _middle(volume: Volume, camera: Camera, seed: int) -> np.ndarray:
     """Index (3,) of the heaviest sample of random rays."""
     last = np.array(volume.shape) - 1.0
     stride = -(-max(volume.shape) // MOST)
-    sigma = volume.activation.sigma(volume.density[::stride, ::stride, ::stride])
+    sigma = volume.activation.sigma(volume.at(np.ix_(*(np.arange(0, n, stride) for n in volume.shape)))[0])
     total = camera.width * camera.height
     rays = camera.rays(np.random.default_rng(seed).permutation(total)[:RAYS])
     if volume.ndc_from_world is not None:

@@ -8,7 +8,8 @@ from contextlib import ExitStack
 import numpy as np
 
 from raymarch.data.volume import Volume
-from raymarch.device.grid import Grid, grid_for
+from raymarch.device.brick_grid import grid_for
+from raymarch.device.grid import Grid
 from raymarch.device.owner import Holder
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.gradients.parameters import GEOMETRY, Parameters
@@ -53,7 +54,7 @@ class TangentPasses(Holder):
 
     def _loaded(self, dots: list[Parameters]) -> VolumeTangents:
         """The first directions of density and colour on the device, as many as one pass carries."""
-        channels = 0 if all(dot.colour is None for dot in dots) else self.volume.features.shape[3]
+        channels = 0 if all(dot.colour is None for dot in dots) else self.volume.channels
         columns = VolumeTangents.columns_for(channels, 1 if len(dots) == 1 else self.columns)
         if (channels, columns) not in self._by_volume:
             made = VolumeTangents(self.volume.shape, channels, columns)

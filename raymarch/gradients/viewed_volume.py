@@ -14,7 +14,8 @@ from raymarch.arguments.checks import number
 from raymarch.arguments.declared import checked
 from raymarch.data.views import require_colour
 from raymarch.data.volume import Volume
-from raymarch.device.grid import Grid, grid_for
+from raymarch.device.brick_grid import grid_for
+from raymarch.device.grid import Grid
 from raymarch.device.owner import Holder
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError

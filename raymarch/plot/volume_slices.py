@@ -98,6 +98,7 @@ def _cut(volume: Volume, point: np.ndarray, normal: int) -> tuple[np.ndarray, np
     index = np.rint((world - affine[:3, 3]) @ np.linalg.inv(affine[:3, :3]).T).astype(int)
     inside = ((index >= 0) & (index < volume.shape)).all(-1)
     i, j, k = np.moveaxis(np.where(inside[..., None], index, 0), -1, 0)
-    linear = Y00 * volume.features[i, j, k, :3].astype(float)
+    density, features = volume.at((i, j, k))
+    linear = Y00 * features[..., :3].astype(float)
     colour = np.clip(volume.activation.colour_rule.forward(linear), 0, 1)
-    return np.where(inside, volume.activation.sigma(volume.density[i, j, k]), np.nan), colour
+    return np.where(inside, volume.activation.sigma(density), np.nan), colour

@@ -49,7 +49,9 @@ RAYS = 1 << 17  # rays that all cameras are moved by at once
 FIRST, EVERY = 80, 40  # steps before the first move, and between two
 MOMENTUM = 0.5  # of the moves: the volume follows the cameras, and so holds back what they err by together
 LARGEST = 0.03  # a move's radians, and its share of the distance, are cut to this
-SETTINGS = preset("default", resolution=192, hull=False, levels=((0.0, 0.25), (0.1, 0.4), (0.25, 0.65), (0.45, 1.0)))
+SETTINGS = preset(
+    "default", resolution=192, hull=False, rays=8192, levels=((0, 0.25), (0.1, 0.4), (0.25, 0.65), (0.45, 1))
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,8 +113,8 @@ def refine(
         require_common_lens(views.cameras)
     if box is None and not settings.ndc and (settings.boxes == 1 or (settings.boxes is None and is_bounded(views))):
         box = _wide_box(views)
-    if "exposure" in parameters:
-        settings = replace(settings, exposure=False)  # what is refined here is not fitted there as well
+    exposed = settings.exposure and "exposure" not in parameters  # what is refined here is not fitted there as well
+    settings = replace(settings, exposure=exposed, pyramid=0.0)  # cameras that move are those of the whole images
     with (
         asked_to_stop() as asked,
         Fitter(views, settings, box=box) as fitter,

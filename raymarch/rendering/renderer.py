@@ -17,7 +17,8 @@ from raymarch.arguments.checks import flag, optional
 from raymarch.arguments.declared import checked
 from raymarch.data.views import require_colour
 from raymarch.data.volume import VOLUME, Volume
-from raymarch.device.grid import Grid, grid_for
+from raymarch.device.brick_grid import grid_for
+from raymarch.device.grid import Grid
 from raymarch.device.lens_vector import lens_vector
 from raymarch.device.memory import BYTES_A_RAY, MAX_CELLS, available_bytes
 from raymarch.device.owner import Holder

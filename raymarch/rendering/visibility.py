@@ -23,6 +23,7 @@ def skip_invisible(grid: Grid, volume: Volume, mode: Mode) -> None:
 
 def brightest(volume: Volume) -> float:
     """Upper bound of the volume's colours, 1 or more: by the addition theorem |Y_lm| <= sqrt((2l + 1) / 4 pi)."""
-    most = max(float(volume.features.max()), -float(volume.features.min()))
+    features = (volume if volume.bricks is None else volume.bricks).features
+    most = max(float(features.max(initial=0)), -float(features.min(initial=0)))
     per_band = (2 * np.arange(volume.degree + 1) + 1) ** 1.5 / np.sqrt(4 * np.pi)
     return max(float(volume.activation.colour_rule.forward(most * float(per_band.sum()))), 1.0)

@@ -34,6 +34,7 @@ INFO_KEYS = {
     "bytes_in_memory",
     "bytes_to_render",
     "boxes",
+    "bricks",
     "ndc",
     "provenance",
 }

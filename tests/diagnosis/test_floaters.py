@@ -31,6 +31,7 @@ SPECKS = [ball(1.6 * np.array(at) / np.linalg.norm(at), 0.13) for at in np.rando
 BEFORE = both(*[ball(0.92 * camera.position, 0.25, box=4.0) for camera in RING], ball((0, 0, 0), 1.0, box=4.0))
 
 
+@pytest.mark.parametrize("kept", [lambda v: v, rm.Volume.sparse], ids=["dense", "sparse"])
 @pytest.mark.parametrize(
     ("volume", "cameras", "codes"),
     [
@@ -41,9 +42,9 @@ BEFORE = both(*[ball(0.92 * camera.position, 0.25, box=4.0) for camera in RING],
     ],
     ids=["a ball", "specks about it", "clots before cameras", "seen in part"],
 )
-def test_what_is_loose_near_or_hidden_is_found(volume, cameras, codes):
+def test_what_is_loose_near_or_hidden_is_found(volume, cameras, codes, kept):
     views = rm.Views(cameras, np.zeros((8, 32, 32, 3), np.uint8))
-    assert [each.code for each in of_volume(volume, views)] == codes
+    assert [each.code for each in of_volume(kept(volume), views)] == codes
 
 
 def test_pieces_are_told_apart_as_a_flood_would():

@@ -96,6 +96,49 @@ def test_a_fit_that_was_cut_ends_as_one_that_was_not(cut, tmp_path):
         assert result_of(second.volume(), second.history) == whole
 
 
+IN_BRICKS = replace(SETTINGS, bricks=True, resolution=40, prune_weight=0.05)
+WIDE = 4 * np.array(drive.BALL_BOX)
+
+
+def test_a_fit_in_bricks_that_was_cut_ends_as_one_that_was_not(tmp_path):
+    """Cut on the middle level, whose bricks and cells are those that a ray saw."""
+    seen = drive.ball_views()
+    with fitter(seen, IN_BRICKS, WIDE) as first:
+        step_to(first, 20)
+        save_checkpoint(first, tmp_path / "c")
+        step_to(first, STEPS)
+        assert first.grid.bricks < first.grid.table().size
+        wanted = [*first.grid.download(), *drive.distances(first.grid), first.grid.table()]
+    with fitter(seen, IN_BRICKS, WIDE) as second:
+        load_checkpoint(second, tmp_path / "c")
+        step_to(second, STEPS)
+        found = [*second.grid.download(), *drive.distances(second.grid), second.grid.table()]
+    assert [a.tobytes() for a in found] == [a.tobytes() for a in wanted]
+
+
+def test_a_fit_whose_bricks_run_out_says_so_once_and_goes_on_at_the_level_it_has(tmp_path, caplog):
+    with fitter(drive.ball_views(), IN_BRICKS, WIDE) as one:
+        one.grid.room = 20
+        step_to(one, 30)
+        save_checkpoint(one, tmp_path / "c")
+        step_to(one, STEPS)
+        shape = one.grid.shape
+        wanted = one.grid.download()
+        assert shape == one.plan.shape_of(0)
+        assert one.volume().shape == shape
+    said = [record.message for record in caplog.records if "room for 20" in record.message]
+    assert (
+        len(said) == 2
+        and "bricks are wanted for 28 x 28 x 28 samples" in said[0]
+        and "goes on with 21 x 21 x 21" in said[0]
+    )
+    with fitter(drive.ball_views(), IN_BRICKS, WIDE) as other:
+        other.grid.room = 20
+        load_checkpoint(other, tmp_path / "c")
+        step_to(other, STEPS)
+        assert [a.tobytes() for a in other.grid.download()] == [a.tobytes() for a in wanted]
+
+
 def test_saving_changes_nothing_and_every_number_comes_back(tmp_path):
     """Cells that the density as it stands would not mark, zeros with a sign, gradients that Adam passes over, as their
     square is 0."""

@@ -78,6 +78,14 @@ def test_same_seed_same_bytes():
     assert bytes_of(first.volume) != bytes_of(other.volume)
 
 
+def test_any_layout_same_bytes():
+    """So that it may be chosen by the processor: through two levels, with regularisers and empty space."""
+    one, *others = (fitted(seed=4, steps=12, refresh=4, block=block) for block in (1, 2, 4))
+    for other in others:
+        assert bytes_of(one.volume) == bytes_of(other.volume)
+        assert [r.loss for r in one.history] == [r.loss for r in other.history]
+
+
 def test_what_a_mask_takes_out_shapes_nothing():
     """Other colours there give the same volume, byte by byte; without the mask they do not."""
     seen = views()
@@ -90,23 +98,40 @@ def test_what_a_mask_takes_out_shapes_nothing():
     assert bytes_of(plain.volume) != bytes_of(fitted(replace(seen, images=spoilt)).volume)
 
 
-def test_any_number_of_threads_same_bytes(root, tmp_path):
-    """In f32, in processes of their own."""
+def hashes(root, tmp_path, runs) -> set[str]:
+    """Hashes of fits in f32, in processes of their own: of each the number of threads, and changes of settings."""
     np.savez(tmp_path / "images.npz", views().images)
-    code = "import sys, single; single.print_fit(sys.argv[1], int(sys.argv[2]))"
-    runs = [
+    processes = [
         subprocess.Popen(
-            [sys.executable, "-c", code, str(tmp_path / "images.npz"), threads],
+            [
+                sys.executable,
+                "-c",
+                f"import single; single.print_fit({str(tmp_path / 'images.npz')!r}, {threads}, **{how})",
+            ],
             stdout=subprocess.PIPE,
             text=True,
             cwd=root / "tests",
         )
-        for threads in ("1", "2")
+        for threads, how in runs
     ]
-    first, second = (run.communicate()[0] for run in runs)
-    assert [run.returncode for run in runs] == [0, 0]
-    assert first == second
-    assert len(first.strip()) == 64
+    printed = [process.communicate()[0].strip() for process in processes]
+    assert not any(process.returncode for process in processes)
+    assert all(len(line) == 64 for line in printed)
+    return set(printed)
+
+
+BRICKS = {"bricks": True, "resolution": 40, "levels": ((0, 0.5), (0.6, 1)), "prune_weight": 0.05}
+
+
+@pytest.mark.parametrize(("counts", "how"), [((1, 2), {}), ((1, 2, 4), BRICKS)], ids=["dense", "bricks"])
+def test_any_number_of_threads_same_bytes(root, tmp_path, counts, how):
+    assert len(hashes(root, tmp_path, [(threads, how) for threads in counts])) == 1
+
+
+def test_a_fit_in_bricks_is_the_dense_fit_while_nothing_counts_as_empty(root, tmp_path, optimised):
+    """Bit for bit, over all levels, as users have it."""
+    how = BRICKS | {"prune_weight": 0.0, "prune_alpha": 0.0, "hull": False, "slots": 2, "distortion_weight": 0.01}
+    assert len(hashes(root, tmp_path, [(2, how), (2, how | {"bricks": False})])) == 1
 
 
 @pytest.mark.parametrize("loss", LOSSES)

@@ -51,7 +51,7 @@ PLACES = [
     (plan, "visual_hull"),
     (plan, "Grid"),
     (Grid, "set_activation"),
-    (plan, "fill"),
+    (plan, "clear_moments"),
     (Grid, "allow"),
     (fitter, "RayBuffer"),
     (Grid, "refresh_occupancy"),
@@ -61,7 +61,7 @@ PLACES = [
 
 @pytest.mark.parametrize(
     ("begin", "where", "name"),
-    [(Fitter, *place) for place in PLACES] + [(fit, plan, "fill"), (forecast.forecast, plan, "visual_hull")],
+    [(Fitter, *place) for place in PLACES] + [(fit, plan, "clear_moments"), (forecast.forecast, plan, "visual_hull")],
     ids=lambda x: x if isinstance(x, str) else "",
 )
 def test_a_fit_that_fails_to_begin_leaves_nothing_on_the_device(begin, where, name, owners, monkeypatch):

@@ -34,6 +34,8 @@ LINE = np.array([[1.0, 0.0], [1.0, 1.0]])
 TWO = ti.func(lambda x, y: x)
 OPERATOR = rm.Operator(lambda v: v, lambda w: w)
 SQUARE = np.zeros((16, 16, 3))
+TABLE, CUBES, COLOURS = np.zeros((1,) * 3, np.int32), np.zeros((1, 8, 8, 8)), np.zeros((1, 8, 8, 8, 3))
+CUBE = rm.Bricks(TABLE, CUBES, COLOURS)
 RAGGED = [[1, 2], [3]]
 
 
@@ -85,6 +87,23 @@ ROWS = {
         + [("beta2", None), ("eps", 0), ("eps", 1e-300)],
     )
     + [(lambda: rm.Adam().rates("half"), "progress is 'half'")],
+    "Bricks": [
+        (lambda: rm.Bricks(), "bricks: table is None"),
+        (lambda: rm.Bricks("here", CUBES, COLOURS), "bricks: table is 'here'"),
+        (lambda: rm.Bricks(TABLE + 0.5, CUBES, COLOURS), "bricks: table is float64 (1, 1, 1)"),
+        (lambda: rm.Bricks(TABLE - 2, CUBES, COLOURS), "bricks: table is -2 at (0, 0, 0)"),
+        (lambda: rm.Bricks(TABLE + 1, CUBES, COLOURS), "bricks: table is 1 at (0, 0, 0)"),
+        (lambda: rm.Bricks(TABLE - 1, CUBES, COLOURS), "bricks: table lacks number 0"),
+        (lambda: rm.Bricks(TABLE, None, COLOURS), "bricks: density is None"),
+        (lambda: rm.Bricks(TABLE, CUBES * NAN, COLOURS), "bricks: density is nan at (0, 0, 0, 0)"),
+        (lambda: rm.Bricks(TABLE, CUBES[0], COLOURS), "bricks: density has shape (8, 8, 8)"),
+        (lambda: rm.Bricks(TABLE, CUBES, CUBES), "bricks: features have shape (1, 8, 8, 8)"),
+        (lambda: rm.Bricks.of_dense(CUBES, COLOURS, 0), "density has shape (1, 8, 8, 8)"),
+        (lambda: rm.Bricks.of_dense(CUBES[0], COLOURS, 0), "features have shape (1, 8, 8, 8, 3)"),
+        (lambda: rm.Bricks.of_dense(CUBES[0], COLOURS[0], NAN), "empty is nan"),
+        (lambda: CUBE.dense((8, 8, 9), 0), "bricks: table of shape (1, 1, 1) does not cover"),
+        (lambda: CUBE.dense(8, 0), "shape is 8"),
+    ],
     "Camera": [
         (lambda: rm.Camera(None, (5, 5), (1, 1), 2, 2), "world_from_camera is None"),
         (lambda: rm.Camera("here", (5, 5), (1, 1), 2, 2), "world_from_camera is 'here'"),
@@ -308,6 +327,15 @@ ROWS = {
         (lambda: VIEWS.mask("first"), "view is 'first'"),
     ],
     "Volume": [
+        (lambda: rm.Volume.of_bricks(TABLE, (8, 8, 8), np.eye(4)), "bricks is [[[0]]], want a Bricks"),
+        (lambda: rm.Volume.of_bricks(CUBE, 8, np.eye(4)), "shape is 8"),
+        (lambda: rm.Volume.of_bricks(CUBE, (9, 8, 8), np.eye(4)), "does not cover 9 x 8 x 8"),
+        (lambda: rm.Volume.of_bricks(CUBE, (8, 8, 8), "here"), "world_from_index is 'here'"),
+        (lambda: VOLUME.at((0, 0)), "index is (0, 0), want three arrays"),
+        (lambda: VOLUME.at((0, 0.5, 0)), "index is (0, 0.5, 0), want three arrays"),
+        (lambda: VOLUME.at(([0, 1], [0, 1, 2], 0)), "index is ([0, 1], [0, 1, 2], 0), want three arrays"),
+        (lambda: VOLUME.at((0, 5, 0)), "index is 5 along y, want 0 to 4"),
+        (lambda: VOLUME.at((-1, 0, 0)), "index is -1 along x, want 0 to 3"),
         (lambda: rm.Volume(np.zeros((4, 4, 4))), "features and world_from_index are missing"),
         (lambda: rm.Volume(np.zeros((4, 4, 4))), "rm.Volume.from_array(density)"),
         (lambda: replace(VOLUME, density=None), "density is None"),

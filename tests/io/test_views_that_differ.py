@@ -15,11 +15,11 @@ from sets import POSES, framed, random_image, write_set
 import raymarch as rm
 from raymarch import RaymarchError
 from raymarch.data.contents import require_contents
+from raymarch.data.shrink import shrink, shrink_mask
 from raymarch.io.image_sets.frames import Frame, views_of_frames
 from raymarch.io.image_sets.holdout import held_out
 from raymarch.io.images import decode as decoder
 from raymarch.io.images.decode import decode
-from raymarch.io.images.shrink import shrink, shrink_mask
 
 SIZES = [(8, 6), (5, 7), (9, 4)]
 

@@ -14,7 +14,7 @@ import reference
 import taichi as ti
 
 from raymarch.data.volume import Volume
-from raymarch.device.grid import grid_for
+from raymarch.device.brick_grid import grid_for
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.fitting import tape
 from raymarch.geometry.ndc import ndc_of_frustum

@@ -16,6 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from raymarch import plot
+from raymarch.data import free_memory
 from raymarch.data.views import Views
 from raymarch.data.volume import Activation, Volume
 from raymarch.errors import RaymarchError
@@ -195,6 +196,17 @@ def test_slices_show_the_samples_where_they_are(shape):
             assert shown[row, column] in sigma.reshape(-1)[near]
         assert ax.get_title() == title
         assert (ax.get_xlabel(), ax.get_ylabel()) == (f"{'xyz'[across]} [world unit]", f"{'xyz'[along]} [world unit]")
+
+
+@pytest.mark.parametrize("what", ["sigma", "colour"])
+def test_slices_of_a_sparse_volume_ask_its_bricks_alone(monkeypatch, what):
+    dense = Volume.from_array(np.eye(40)[:, :, None] * (np.arange(30) < 3), (0.9, 0.5, 0.1))
+    sparse, at = dense.sparse(), (12, 12, 1)
+    wanted = [np.asarray(ax.images[0].get_array()) for ax in plot.slices(dense, at, what)]
+    monkeypatch.setattr(free_memory, "free_bytes", lambda: 0)
+    for ax, picture in zip(plot.slices(sparse, at, what), wanted, strict=True):
+        np.testing.assert_array_equal(np.asarray(ax.images[0].get_array())[..., -1], picture[..., -1])
+    assert any(picture.any() for picture in wanted)
 
 
 def test_slices_share_one_scale_and_a_bar():

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from raymarch.data.shrink import shrink
 from raymarch.data.views import Views
 from raymarch.errors import RaymarchError
 from raymarch.io.files.limits import require_folder
@@ -19,7 +20,6 @@ from raymarch.io.image_sets.frames import Frame, require_few, views_of_frames
 from raymarch.io.image_sets.holdout import held_out
 from raymarch.io.image_sets.image_folder import image_files
 from raymarch.io.image_sets.reader import Reader
-from raymarch.io.images.shrink import shrink
 
 FILES = ("cameras.npz", "cameras_sphere.npz")
 FOLDERS = ("image", "rgb", "images")

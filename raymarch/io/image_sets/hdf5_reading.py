@@ -11,12 +11,12 @@ import h5py
 import numpy as np
 
 from raymarch.data.image_arrays import gathered
+from raymarch.data.shrink import shrink, shrink_mask
 from raymarch.data.views import Views, require_colour
 from raymarch.device.memory import require_images
 from raymarch.errors import RaymarchError, named, short
 from raymarch.geometry.camera import Camera
 from raymarch.io.image_sets import hdf5_layout as layout
-from raymarch.io.images.shrink import shrink, shrink_mask
 from raymarch.io.volumes.hdf5_digest import digest_of
 from raymarch.io.volumes.hdf5_open import CURE, opened
 

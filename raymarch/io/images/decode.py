@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 
 from raymarch.data.image_arrays import Images
+from raymarch.data.shrink import shrink, shrink_mask
 from raymarch.device.memory import require_images
 from raymarch.errors import RaymarchError, named, one_line
 from raymarch.io.files.limits import require_file_budget
 from raymarch.io.images.header import DEEP, TRAITS, Header, has_alpha, header, open_image
-from raymarch.io.images.shrink import shrink, shrink_mask
 
 WORKERS = min(8, os.cpu_count() or 1)
 ON_THE_WAY = 8  # bytes a pixel of an image that is being decoded, beside its place in the array

@@ -19,13 +19,12 @@ from raymarch.errors import RaymarchError, one_line
 from raymarch.geometry.ndc import corners_in_world, require_ndc
 from raymarch.geometry.pose import corners_of, require_affine
 from raymarch.io.files.atomic import refused
+from raymarch.io.volumes import hdf5_bricks
 from raymarch.io.volumes import hdf5_schema as schema
 from raymarch.io.volumes.format import Format
-from raymarch.io.volumes.hdf5_open import CURE, DAMAGE, declared_bytes, opened
+from raymarch.io.volumes.hdf5_open import CURE, DAMAGE, LARGEST_CHUNK, declared_bytes, opened
+from raymarch.io.volumes.hdf5_provenance import provenance_of
 from raymarch.io.volumes.summary import VolumeSummary
-
-# Zeros compress about 1000 to 1; in chunks of this size the overhead keeps them under what the opener refuses.
-LARGEST_CHUNK = 128 << 10
 
 
 def detect(path: str | os.PathLike[str]) -> bool:
@@ -50,7 +49,7 @@ def write(volume: Volume, path: str | os.PathLike[str]) -> None:
         # From 1.10 on HDF5 guards its own structures by checksums too.
         with h5py.File(image, "w", libver=("v110", "v110")) as file:
             for name, array in arrays.items():
-                _write(file, name, array)
+                _write(file, name, array, in_bricks=volume.bricks is not None and name in hdf5_bricks.AXES)
             for (owner, name), value in notes.items():
                 file[owner].attrs.create(name, value)
             file.attrs.create("digest", np.array(schema.digest_of(arrays, notes)))
@@ -68,19 +67,20 @@ def read(path: str | os.PathLike[str]) -> Volume:
     """
     with _volume_file(path) as file:
         notes = schema.checked_notes(file, path)
-        arrays = {name: np.asarray(file[name][()], file[name].dtype) for name in schema.NAMES}
+        arrays = {name: np.asarray(file[name][()], file[name].dtype) for name in schema.names_in(file)}
         if notes.pop(("/", "digest")).tolist() != schema.digest_of(arrays, notes):
             raise RaymarchError(f"{path}: its content is not what its digest says, so it was altered; {CURE}")
-        return Volume(
-            arrays["density"],
-            arrays["features"],
+        place = (
             arrays["world_from_index"],
             schema.activation_of(notes, path),
             require_colour(arrays["background"].tolist()),
-            schema.provenance_of(arrays["provenance"], path),
+            provenance_of(arrays["provenance"], path),
             schema.boxes_of(notes, path),
             schema.ndc_of(notes),
         )
+        if "table" in file:
+            return Volume.of_bricks(hdf5_bricks.bricks_of(arrays), hdf5_bricks.shape_of(notes, file, path), *place)
+        return Volume(arrays["density"], arrays["features"], *place)
 
 
 def describe(path: str | os.PathLike[str]) -> VolumeSummary:
@@ -90,31 +90,36 @@ def describe(path: str | os.PathLike[str]) -> VolumeSummary:
     """
     with _volume_file(path) as file:
         notes = schema.checked_notes(file, path)
-        density, features = file["density"], file["features"]
+        sparse, samples = (
+            "table" in file,
+            [file[name] for name in ("density", "features", *schema.MORE) if name in file],
+        )
         affine = require_affine(file["world_from_index"][()])
         require_colour(file["background"][()].tolist())
         boxes = BOXES("boxes", schema.boxes_of(notes, path))
-        (x, y, z), ndc = density.shape, schema.ndc_of(notes)
+        shape = hdf5_bricks.shape_of(notes, file, path) if sparse else samples[0].shape
+        (x, y, z), ndc = shape, schema.ndc_of(notes)
         if ndc is not None:
-            ndc = require_ndc(ndc, corners_of(affine, density.shape))
+            ndc = require_ndc(ndc, corners_of(affine, shape))
         corners = corners_in_world(affine, (x // boxes, y, z), ndc)
         return VolumeSummary(
-            density.shape,
+            shape,
             int(notes["features", "degree"]),
             np.stack([corners.min(0), corners.max(0)]),
             schema.activation_of(notes, path),
             Path(path).stat().st_size,
-            declared_bytes(density) + declared_bytes(features),
-            schema.provenance_of(np.asarray(file["provenance"][()]), path),
+            sum(map(declared_bytes, samples)),
+            provenance_of(np.asarray(file["provenance"][()]), path),
             boxes,
             ndc is not None,
+            len(samples[0]) if sparse else None,
         )
 
 
 @contextmanager
 def _volume_file(path: str | os.PathLike[str]) -> Iterator[h5py.File]:
     """The opened file; what a value of the package refuses about its content gets the file's name."""
-    with opened(path, schema.FORMAT, schema.VERSION, schema.NAMES) as file:
+    with opened(path, schema.FORMAT, schema.VERSION, schema.NAMES, more=schema.MORE) as file:
         try:
             yield file
         except RaymarchError as error:
@@ -122,15 +127,22 @@ def _volume_file(path: str | os.PathLike[str]) -> Iterator[h5py.File]:
             raise RaymarchError(text if text.startswith(str(path)) else f"{path}: {text}; {CURE}") from error
 
 
-def _write(file: h5py.File, name: str, array: np.ndarray) -> None:
-    if array.ndim == 0:
+def _write(file: h5py.File, name: str, array: np.ndarray, *, in_bricks: bool) -> None:
+    chunk = hdf5_bricks.chunk_of(array) if in_bricks else _chunk_of(array)
+    if chunk is None:
         file.create_dataset(name, data=array)
         return
+    packed = {"compression": "gzip", "compression_opts": 1, "shuffle": True} if array.ndim >= 3 else {}
+    file.create_dataset(name, data=array, chunks=chunk, fletcher32=True, **packed)
+
+
+def _chunk_of(array: np.ndarray) -> tuple[int, ...] | None:
+    if array.ndim == 0:
+        return None
     edge = 16
     while (chunk := _chunk(array.shape, edge)) and math.prod(chunk) * array.itemsize > LARGEST_CHUNK:
         edge //= 2
-    packed = {"compression": "gzip", "compression_opts": 1, "shuffle": True} if array.ndim >= 3 else {}
-    file.create_dataset(name, data=array, chunks=chunk, fletcher32=True, **packed)
+    return chunk
 
 
 def _chunk(shape: tuple[int, ...], edge: int) -> tuple[int, ...]:

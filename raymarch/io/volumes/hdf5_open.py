@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 import h5py
 import numpy as np
@@ -21,6 +22,9 @@ KINDS = {
     "raymarch-checkpoint": "a checkpoint of a fit",
 }
 LARGEST_RATIO = 1000
+# Zeros compress about 1000 to 1; in chunks of this size the overhead keeps them under that.
+LARGEST_CHUNK = 128 << 10
+NO_MORE: Mapping[str, int] = MappingProxyType({})
 MOST_ATTRIBUTES = 64
 LARGEST_ATTRIBUTE = 4096
 # What h5py raises for damaged files; LookupError covers KeyError, RuntimeError covers RecursionError.
@@ -30,9 +34,12 @@ CURE = "restore it from a copy or write it again"
 
 @contextmanager
 def opened(
-    path: str | os.PathLike[str], kind: str, version: int, names: tuple[str, ...], *, streamed: tuple[str, ...] = ()
-) -> Iterator[h5py.File]:
+    path: str | os.PathLike[str], kind: str, version: int, names: tuple[str, ...], *, streamed: tuple[str, ...] = (),
+    more: Mapping[str, int] = NO_MORE,
+) -> Iterator[h5py.File]:  # fmt: skip
     """Open an HDF5 file of format `kind` that holds exactly the datasets `names` in its root, all of them harmless.
+
+    Of `more`, datasets by the one version whose files hold them besides, it holds those of its version.
 
     Harmless: stored in the file itself, reached by hard links, compressed by gzip, shuffle and fletcher32 at most,
     free of references and texts of variable length, within the memory budget, and at most 1000 times as large as
@@ -49,7 +56,8 @@ def opened(
         raise RaymarchError(f"{path}: is not HDF5 or its beginning is damaged; check the path or {CURE}")
     try:
         with h5py.File(path, "r") as file:
-            _require_kind(file, path, kind, version)
+            found = _require_kind(file, path, kind, version)
+            names = (*(name for name, has in more.items() if has == found), *names)
             _require_names(file, path, names)
             for name in names:
                 _require_harmless(file[name], path)
@@ -84,7 +92,8 @@ def declared_bytes(dataset: h5py.Dataset) -> int:
     return math.prod(dataset.shape) * dataset.dtype.itemsize
 
 
-def _require_kind(file: h5py.File, path: Path, kind: str, version: int) -> None:
+def _require_kind(file: h5py.File, path: Path, kind: str, version: int) -> int:
+    """The file's version."""
     # Read by itself first: the attributes of other programs' files are theirs to choose.
     said = file.attrs.get("format")
     if (other := KINDS.get(said.decode("utf-8", "replace") if isinstance(said, bytes) else said)) and KINDS[
@@ -98,6 +107,7 @@ def _require_kind(file: h5py.File, path: Path, kind: str, version: int) -> None:
         raise RaymarchError(f"{path}: has format_version {found.tolist()}, want {version}; {CURE}")
     if found > version:
         raise RaymarchError(f"{path}: has format_version {int(found)}, this raymarch reads {version}; update raymarch")
+    return int(found)
 
 
 def _require_names(file: h5py.File, path: Path, names: tuple[str, ...]) -> None:

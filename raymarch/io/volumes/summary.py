@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from raymarch.arguments.arrays import array
-from raymarch.arguments.checks import Check, flag, whole
+from raymarch.arguments.checks import Check, flag, optional, whole
 from raymarch.arguments.declared import checked, held, hold
 from raymarch.data.activation import ACTIVATION, Activation
 from raymarch.data.samples import BOXES, MAPPING, MAX_DEGREE
@@ -41,6 +41,7 @@ class VolumeSummary:
         provenance: what is known of its making.
         boxes: nested boxes, 1 for most volumes.
         ndc: whether the volume lies in normalised device coordinates.
+        bricks: bricks of a sparse volume, None of a dense one.
 
     Raises RaymarchError for what is of another type or out of range.
 
@@ -59,6 +60,7 @@ class VolumeSummary:
     provenance: Mapping = field(default_factory=dict, metadata={"check": MAPPING})
     boxes: int = held(BOXES, 1)
     ndc: bool = held(flag, False)
+    bricks: int | None = held(optional(BYTES), None)
 
     def __post_init__(self) -> None:
         hold(self)
@@ -67,10 +69,10 @@ class VolumeSummary:
     @checked(volume=VOLUME, bytes_on_disk=BYTES)
     def of(cls, volume: Volume, bytes_on_disk: int) -> VolumeSummary:
         """Summary of a volume that is loaded, from a file of so many bytes."""
-        size = volume.density.nbytes + volume.features.nbytes
+        bricks = None if volume.bricks is None else volume.bricks.count
         return cls(
-            volume.shape, volume.degree, volume.box, volume.activation, bytes_on_disk, size, dict(volume.provenance),
-            volume.boxes, volume.ndc_from_world is not None,
+            volume.shape, volume.degree, volume.box, volume.activation, bytes_on_disk, volume.nbytes,
+            dict(volume.provenance), volume.boxes, volume.ndc_from_world is not None, bricks,
         )  # fmt: skip
 
     def record(self) -> dict:

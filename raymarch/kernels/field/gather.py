@@ -2,14 +2,14 @@
 
 A field that lies flat in memory is asked by its last axis alone, `values[0, 0, n]`, with n the sample's place: then the
 eight corners of a cell are one address and eight constants beside it. For the compiler to see that no sum of them can
-overflow, n passes through a mask that changes nothing. Blocked fields are asked by all three axes.
+overflow, n passes through a mask that changes nothing. Blocked fields are asked by all three axes, and of a pool of
+bricks each corner's place is looked up in their table (`bricks.where`): then "cell" below is these eight places.
 """
-
-import math
 
 import taichi as ti
 
 from raymarch import runtime
+from raymarch.kernels.field.bricks import mask_of
 
 
 def is_flat(field) -> bool:
@@ -24,11 +24,6 @@ def steps_of(field) -> tuple[tuple[int, ...], ...]:
         _, ny, nz = field.shape[-3:]
         return tuple((*before, 0, 0, step) for step in (ny * nz, nz, 1))
     return (*before, 1, 0, 0), (*before, 0, 1, 0), (*before, 0, 0, 1)
-
-
-def mask_of(field) -> int:
-    """Bit mask of all places that a sample can have."""
-    return (1 << (math.prod(field.shape) - 1).bit_length()) - 1
 
 
 @ti.func
@@ -61,30 +56,51 @@ def lowest_of_slot(part: ti.template(), slot, cell):
 @ti.func
 def gather(values: ti.template(), cell, f):
     """Trilinear interpolation of a number or a vector; `f` is the position within the cell, 0..1 an axis."""
-    at = lowest(values, cell)
-    x = ti.Vector(ti.static(steps_of(values)[0]))
-    y = ti.Vector(ti.static(steps_of(values)[1]))
-    z = ti.Vector(ti.static(steps_of(values)[2]))
-    v00, v01 = values[at], values[at + z]
-    v10, v11 = values[at + y], values[at + y + z]
-    v00 += (values[at + x] - v00) * f[0]
-    v01 += (values[at + x + z] - v01) * f[0]
-    v10 += (values[at + x + y] - v10) * f[0]
-    v11 += (values[at + x + y + z] - v11) * f[0]
-    v00 += (v10 - v00) * f[1]
-    v01 += (v11 - v01) * f[1]
-    return v00 + (v01 - v00) * f[2]
+    if ti.static(cell.n == 8):
+        n = cell & ti.static(mask_of(values))
+        v00, v01, v10, v11 = values[0, 0, n[0]], values[0, 0, n[1]], values[0, 0, n[2]], values[0, 0, n[3]]
+        v00 += (values[0, 0, n[4]] - v00) * f[0]
+        v01 += (values[0, 0, n[5]] - v01) * f[0]
+        v10 += (values[0, 0, n[6]] - v10) * f[0]
+        v11 += (values[0, 0, n[7]] - v11) * f[0]
+        v00 += (v10 - v00) * f[1]
+        v01 += (v11 - v01) * f[1]
+        return v00 + (v01 - v00) * f[2]
+    else:
+        at = lowest(values, cell)
+        x = ti.Vector(ti.static(steps_of(values)[0]))
+        y = ti.Vector(ti.static(steps_of(values)[1]))
+        z = ti.Vector(ti.static(steps_of(values)[2]))
+        v00, v01 = values[at], values[at + z]
+        v10, v11 = values[at + y], values[at + y + z]
+        v00 += (values[at + x] - v00) * f[0]
+        v01 += (values[at + x + z] - v01) * f[0]
+        v10 += (values[at + x + y] - v10) * f[0]
+        v11 += (values[at + x + y + z] - v11) * f[0]
+        v00 += (v10 - v00) * f[1]
+        v01 += (v11 - v01) * f[1]
+        return v00 + (v01 - v00) * f[2]
+
+
+@ti.func
+def corner(cell, values: ti.template(), a: ti.template(), b: ti.template(), c: ti.template()):
+    """Index in a field of a cell's corner (a, b, c), each 0 or 1."""
+    if ti.static(cell.n == 8):
+        return ti.Vector([0, 0, cell[ti.static(4 * a + 2 * b + c)] & ti.static(mask_of(values))])
+    else:
+        return cell + ti.Vector([a, b, c])
 
 
 @ti.func
 def gather_slope(values: ti.template(), cell, f):
     """Trilinear interpolation and its derivative along each axis of index space."""
-    i, j, k = cell[0], cell[1], cell[2]
-    x00, x01 = values[i + 1, j, k] - values[i, j, k], values[i + 1, j, k + 1] - values[i, j, k + 1]
-    x10, x11 = values[i + 1, j + 1, k] - values[i, j + 1, k], values[i + 1, j + 1, k + 1] - values[i, j + 1, k + 1]
-    v00, v01 = values[i, j, k] + x00 * f[0], values[i, j, k + 1] + x01 * f[0]
-    y0 = values[i, j + 1, k] + x10 * f[0] - v00
-    y1 = values[i, j + 1, k + 1] + x11 * f[0] - v01
+    c00, c01 = values[corner(cell, values, 0, 0, 0)], values[corner(cell, values, 0, 0, 1)]
+    c10, c11 = values[corner(cell, values, 0, 1, 0)], values[corner(cell, values, 0, 1, 1)]
+    x00, x01 = values[corner(cell, values, 1, 0, 0)] - c00, values[corner(cell, values, 1, 0, 1)] - c01
+    x10, x11 = values[corner(cell, values, 1, 1, 0)] - c10, values[corner(cell, values, 1, 1, 1)] - c11
+    v00, v01 = c00 + x00 * f[0], c01 + x01 * f[0]
+    y0 = c10 + x10 * f[0] - v00
+    y1 = c11 + x11 * f[0] - v01
     v0, v1 = v00 + y0 * f[1], v01 + y1 * f[1]
     x0, x1 = x00 + (x10 - x00) * f[1], x01 + (x11 - x01) * f[1]
     return v0 + (v1 - v0) * f[2], x0 + (x1 - x0) * f[2], y0 + (y1 - y0) * f[2], v1 - v0
@@ -102,7 +118,11 @@ def add(part: ti.template(), at, value: ti.template()):
 @ti.func
 def scatter(part: ti.template(), slot, cell, f, value):
     """Transpose of `gather`: add `value` to the eight corners, weighted."""
-    at = lowest_of_slot(part, slot, cell)
+    at, n = ti.Vector([0, 0, 0, 0]), cell
+    if ti.static(cell.n == 8):
+        n = (cell + slot * ti.static(part.shape[3])) & ti.static(mask_of(part))
+    else:
+        at = lowest_of_slot(part, slot, cell)
     x = ti.Vector(ti.static(steps_of(part)[0]))
     y = ti.Vector(ti.static(steps_of(part)[1]))
     z = ti.Vector(ti.static(steps_of(part)[2]))
@@ -115,6 +135,10 @@ def scatter(part: ti.template(), slot, cell, f, value):
         for b in ti.static(range(2)):
             in_y = y1 if ti.static(b) else y0
             z1 = in_y * f[2]
-            corner = at + a * x + b * y
-            add(part, corner, in_y - z1)
-            add(part, corner + z, z1)
+            lower = at + a * x + b * y
+            upper = lower + z
+            if ti.static(cell.n == 8):
+                lower[3] = n[ti.static(4 * a + 2 * b)]
+                upper[3] = n[ti.static(4 * a + 2 * b + 1)]
+            add(part, lower, in_y - z1)
+            add(part, upper, z1)

@@ -4,6 +4,8 @@ from typing import Any
 
 import taichi as ti
 
+from raymarch.kernels.field.bricks import BLOCKS, at, is_sparse, position_of_block
+
 FULL = 255
 
 
@@ -50,7 +52,7 @@ def mark_occupied(grid: ti.template(), least: float, margin: int, nx: int, ny: i
             while i <= last[0] and not found:
                 for j in range(first[1], last[1] + 1):
                     for k in range(first[2], last[2] + 1):
-                        found = found or grid.density[i, j, k] > least
+                        found = found or grid.density[at(grid, ti.Vector([i, j, k]))] > least
                 i += 1
         grid.empty_distance[I] = ti.u8(0) if found else ti.u8(FULL)
 
@@ -92,7 +94,8 @@ def spread(far: ti.template(), scratch: ti.template(), cells: ti.math.ivec3, axi
 @ti.kernel
 def occupied_blocks(grid: ti.template()) -> int:
     """block_occupied = 1 for blocks that an occupied cell reaches into; returns the count of occupied cells."""
-    for B in ti.grouped(grid.block_occupied):
+    for J in ti.grouped(grid.block_occupied):
+        B = position_of_block(grid, J)
         per_index = grid.cells_per_index[None]
         low, high = ti.cast(B * grid.block - 1, float) * per_index, ti.cast((B + 1) * grid.block, float) * per_index
         first, last = ti.cast(ti.max(low, 0.0), ti.i32), ti.cast(high, ti.i32)
@@ -103,7 +106,9 @@ def occupied_blocks(grid: ti.template()) -> int:
             for j in range(first[1], last[1] + 1):
                 for k in range(first[2], last[2] + 1):
                     found = found or grid.empty_distance[i, j, k] == 0
-        grid.block_occupied[B] = ti.u8(1) if found else ti.u8(0)
+        if ti.static(is_sparse(grid.table)):
+            found = found and J[2] >= BLOCKS
+        grid.block_occupied[J] = ti.u8(1) if found else ti.u8(0)
     count = 0
     cells = grid.cells[None]
     for I in ti.grouped(ti.ndrange(cells[0], cells[1], cells[2])):

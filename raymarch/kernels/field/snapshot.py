@@ -2,13 +2,24 @@
 
 import taichi as ti
 
+from raymarch.kernels.field.bricks import SAMPLES, is_sparse
+
+
+@ti.func
+def row_at(grid: ti.template(), i, j, k):
+    """Index in the fields of the sample (i, j, k), or of number i of those in the bricks of a sparse grid."""
+    if ti.static(is_sparse(grid.table)):
+        return ti.Vector([0, 0, SAMPLES + i])
+    else:
+        return ti.Vector([i, j, k])
+
 
 @ti.kernel
 def samples_out(grid: ti.template(), first: int, values: ti.types.ndarray(ndim=4)):  # (x, y, z, n)
     """values[i] = all numbers of the samples from x = `first` on: density and features of the volume, of Adam's first
     and second moments, and of what is left of the gradient."""
     for i, j, k in ti.ndrange(values.shape[0], values.shape[1], values.shape[2]):
-        I, width = ti.Vector([first + i, j, k]), ti.static(1 + grid.features.n)
+        I, width = row_at(grid, first + i, j, k), ti.static(1 + grid.features.n)
         values[i, j, k, 0] = grid.density[I]
         values[i, j, k, width] = grid.m_density[I]
         values[i, j, k, 2 * width] = grid.v_density[I]
@@ -24,7 +35,7 @@ def samples_out(grid: ti.template(), first: int, values: ti.types.ndarray(ndim=4
 def samples_in(values: ti.types.ndarray(ndim=4), grid: ti.template(), first: int):  # (x, y, z, n)
     """All numbers of the samples from x = `first` on = values[i], as `samples_out` gives them."""
     for i, j, k in ti.ndrange(values.shape[0], values.shape[1], values.shape[2]):
-        I, width = ti.Vector([first + i, j, k]), ti.static(1 + grid.features.n)
+        I, width = row_at(grid, first + i, j, k), ti.static(1 + grid.features.n)
         grid.density[I] = values[i, j, k, 0]
         grid.m_density[I] = values[i, j, k, width]
         grid.v_density[I] = values[i, j, k, 2 * width]

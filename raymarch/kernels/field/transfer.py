@@ -2,6 +2,7 @@
 
 import taichi as ti
 
+from raymarch.kernels.field.bricks import at, present, where_of_old
 from raymarch.kernels.field.gather import cell_of, gather
 
 
@@ -11,44 +12,52 @@ def upload(
 ):  # fmt: skip
     """Copy arrays of the level's shape into the grid."""
     for i, j, k in ti.ndrange(density.shape[0], density.shape[1], density.shape[2]):
-        grid.density[i, j, k] = density[i, j, k]
-        for c in ti.static(range(grid.features.n)):
-            grid.features[i, j, k][c] = features[i, j, k, c]
+        I = ti.Vector([i, j, k])
+        if present(grid, I):
+            grid.density[at(grid, I)] = density[i, j, k]
+            for c in ti.static(range(grid.features.n)):
+                grid.features[at(grid, I)][c] = features[i, j, k, c]
 
 
 @ti.kernel
 def download(grid: ti.template(), density: ti.types.ndarray(ndim=3), features: ti.types.ndarray(ndim=4)):
     """Copy the level's part of the grid into arrays."""
     for i, j, k in ti.ndrange(density.shape[0], density.shape[1], density.shape[2]):
-        density[i, j, k] = grid.density[i, j, k]
+        I = at(grid, ti.Vector([i, j, k]))
+        density[i, j, k] = grid.density[I]
         for c in ti.static(range(grid.features.n)):
-            features[i, j, k, c] = grid.features[i, j, k][c]
+            features[i, j, k, c] = grid.features[I][c]
 
 
 @ti.kernel
 def download_gradient(grid: ti.template(), density: ti.types.ndarray(ndim=3), features: ti.types.ndarray(ndim=4)):
     """Copy the level's part of the gradient into arrays."""
     for i, j, k in ti.ndrange(density.shape[0], density.shape[1], density.shape[2]):
-        density[i, j, k] = grid.density.grad[i, j, k]
+        I = at(grid, ti.Vector([i, j, k]))
+        density[i, j, k] = grid.density.grad[I]
         for c in ti.static(range(grid.features.n)):
-            features[i, j, k, c] = grid.features.grad[i, j, k][c]
+            features[i, j, k, c] = grid.features.grad[I][c]
 
 
 @ti.kernel
 def fill(grid: ti.template(), nx: int, ny: int, nz: int, density: float, feature: float):
     """Constant values on a level's samples."""
     for i, j, k in ti.ndrange(nx, ny, nz):
-        grid.density[i, j, k] = density
-        grid.features[i, j, k] = ti.Vector([feature] * grid.features.n)
+        I = ti.Vector([i, j, k])
+        if present(grid, I):
+            grid.density[at(grid, I)] = density
+            grid.features[at(grid, I)] = ti.Vector([feature] * grid.features.n)
 
 
 @ti.kernel
 def one_harmonic(grid: ti.template(), nx: int, ny: int, nz: int, k: int):
     """Features of a level: the same everywhere for harmonic k, so small that they clamp no colour, none for others."""
     for i, j, m in ti.ndrange(nx, ny, nz):
-        for b in ti.static(range((grid.degree + 1) ** 2)):
-            for c in ti.static(range(3)):
-                grid.features[i, j, m][3 * b + c] = ti.select(b == k, 0.3 - 0.2 * c, 0.0)
+        I = ti.Vector([i, j, m])
+        if present(grid, I):
+            for b in ti.static(range((grid.degree + 1) ** 2)):
+                for c in ti.static(range(3)):
+                    grid.features[at(grid, I)][3 * b + c] = ti.select(b == k, 0.3 - 0.2 * c, 0.0)
 
 
 @ti.kernel
@@ -59,18 +68,26 @@ def save_level(grid: ti.template(), nx: int, ny: int, nz: int):
         grid.m_features[i, j, k] = grid.features[i, j, k]
 
 
+@ti.func
+def resample(grid: ti.template(), I, J, old_top, nx, ny, nz):
+    """Trilinear values of the stashed level at sample I of one of (nx, ny, nz), put at index J of the fields."""
+    local, n, first = I[0], nx, ti.Vector([0, 0, 0])
+    if ti.static(grid.boxes > 1):
+        n = nx // grid.boxes
+        local, first[0] = I[0] % n, I[0] // n * ti.cast(old_top[0] + 1.0, ti.i32)
+    p = ti.Vector([local / (n - 1), I[1] / (ny - 1), I[2] / (nz - 1)]) * old_top
+    cell = cell_of(p, old_top)
+    place = where_of_old(grid, cell + first)
+    grid.density[J] = gather(grid.m_density, place, p - cell)
+    grid.features[J] = gather(grid.m_features, place, p - cell)
+
+
 @ti.kernel
 def refine(grid: ti.template(), old_top: ti.math.vec3, nx: int, ny: int, nz: int):
     """Trilinear values of the stashed level at the samples of a level of (nx, ny, nz); both span the same boxes."""
     for i, j, k in ti.ndrange(nx, ny, nz):
-        local, n, first = i, nx, ti.Vector([0, 0, 0])
-        if ti.static(grid.boxes > 1):
-            n = nx // grid.boxes
-            local, first[0] = i % n, i // n * ti.cast(old_top[0] + 1.0, ti.i32)
-        p = ti.Vector([local / (n - 1), j / (ny - 1), k / (nz - 1)]) * old_top
-        cell = cell_of(p, old_top)
-        grid.density[i, j, k] = gather(grid.m_density, cell + first, p - cell)
-        grid.features[i, j, k] = gather(grid.m_features, cell + first, p - cell)
+        I = ti.Vector([i, j, k])
+        resample(grid, I, I, old_top, nx, ny, nz)
 
 
 @ti.kernel
@@ -105,21 +122,27 @@ def clear_gradients(grid: ti.template()):
         grid.block_has_gradient[I] = 0
 
 
+@ti.func
+def is_read(grid: ti.template(), I):
+    """Whether an occupied cell reads sample I of the level."""
+    per_index = grid.cells_per_index[None]
+    low, high = (I - 1) * per_index, (I + 1) * per_index
+    first, last = ti.cast(ti.max(low, 0.0), ti.i32), ti.cast(high, ti.i32)
+    for a in ti.static(range(3)):
+        last[a] = ti.min(last[a], grid.cells[None][a] - 1)
+    read = False
+    for a in range(first[0], last[0] + 1):
+        for b in range(first[1], last[1] + 1):
+            for c in range(first[2], last[2] + 1):
+                read = read or grid.empty_distance[a, b, c] == 0
+    return read
+
+
 @ti.kernel
 def empty_unoccupied(grid: ti.template(), density: ti.types.ndarray(ndim=3), empty: float):
     """density = `empty` at samples of the level that no occupied cell reads."""
     for i, j, k in ti.ndrange(density.shape[0], density.shape[1], density.shape[2]):
-        per_index = grid.cells_per_index[None]
-        low, high = ti.Vector([i - 1, j - 1, k - 1]) * per_index, ti.Vector([i + 1, j + 1, k + 1]) * per_index
-        first, last = ti.cast(ti.max(low, 0.0), ti.i32), ti.cast(high, ti.i32)
-        for a in ti.static(range(3)):
-            last[a] = ti.min(last[a], grid.cells[None][a] - 1)
-        read = False
-        for a in range(first[0], last[0] + 1):
-            for b in range(first[1], last[1] + 1):
-                for c in range(first[2], last[2] + 1):
-                    read = read or grid.empty_distance[a, b, c] == 0
-        if not read:
+        if not is_read(grid, ti.Vector([i, j, k])):
             density[i, j, k] = ti.min(density[i, j, k], empty)
 
 
@@ -214,7 +237,9 @@ def shift_grid(moved: ti.template(), grid: ti.template(), dot: ti.template(), nx
     """moved = grid + h dot's first column, density and features."""
     for i, j, k in ti.ndrange(nx, ny, nz):
         I = ti.Vector([i, j, k])
-        moved.density[I] = grid.density[I] + h * dot.density[I][0]
-        moved.features[I] = grid.features[I]
-        for c in ti.static(range(dot.channels)):
-            moved.features[I][c] += h * dot.features[I][c]
+        if present(grid, I):
+            J = at(grid, I)
+            moved.density[J] = grid.density[J] + h * dot.density[I][0]
+            moved.features[J] = grid.features[J]
+            for c in ti.static(range(dot.channels)):
+                moved.features[J][c] += h * dot.features[I][c]

@@ -2,6 +2,7 @@
 
 import taichi as ti
 
+from raymarch.kernels.field.bricks import first_block, sample_of_block
 from raymarch.kernels.fit.reduce import block_of
 
 
@@ -17,7 +18,7 @@ def adam(
     for _ in range(1):
         if grid.nonfinite_step[None] == 1:
             grid.nonfinite_step[None] = step + 2
-    for b in range(blocks[0] * blocks[1] * blocks[2]):
+    for b in range(first_block(grid), blocks[0] * blocks[1] * blocks[2]):
         B = block_of(b, blocks)
         if grid.block_has_gradient[B] != 0:
             grid.block_has_gradient[B] = 0
@@ -27,7 +28,7 @@ def adam(
             for i in range(grid.block):
                 for j in range(grid.block):
                     for k in range(grid.block):
-                        I = B * grid.block + ti.Vector([i, j, k])
+                        I = sample_of_block(grid, B, i, j, k)
                         g = grid.density.grad[I]
                         if g != 0.0:
                             grid.density.grad[I] = 0.0

@@ -2,6 +2,7 @@
 
 import taichi as ti
 
+from raymarch.kernels.field.bricks import SAMPLES, block_at, first_block, is_sparse, position_of_block, sample_of_block
 from raymarch.kernels.numeric import finite
 
 
@@ -17,19 +18,20 @@ def reduce_slots(grid: ti.template(), blocks: ti.math.ivec3):
 
     A sample's cell touches the next block too, so a block is dirty if one of its seven lower neighbours was touched.
     """
-    for b in range(blocks[0] * blocks[1] * blocks[2]):
-        B = block_of(b, blocks)
+    for b in range(first_block(grid), blocks[0] * blocks[1] * blocks[2]):
+        J = block_of(b, blocks)
+        B = position_of_block(grid, J)
         hit = False
         for i, j, k in ti.static(ti.ndrange(2, 2, 2)):
             lower = ti.max(B - ti.Vector([i, j, k]), 0)
-            hit = hit or grid.block_written[lower] != 0
+            hit = hit or grid.block_written[block_at(grid, lower)] != 0
         if hit:
-            grid.block_has_gradient[B] = ti.u8(1)
+            grid.block_has_gradient[J] = ti.u8(1)
             total = ti.cast(0.0, float)
             for i in range(grid.block):
                 for j in range(grid.block):
                     for k in range(grid.block):
-                        I = B * grid.block + ti.Vector([i, j, k])
+                        I = sample_of_block(grid, J, i, j, k)
                         d_density, d_features = grid.density.grad[I], grid.features.grad[I]
                         for s in ti.static(range(grid.slots)):
                             d_density += grid.d_density[s, I[0], I[1], I[2]]
@@ -42,3 +44,8 @@ def reduce_slots(grid: ti.template(), blocks: ti.math.ivec3):
                 grid.nonfinite_step[None] = 1
     for b in range(blocks[0] * blocks[1] * blocks[2]):
         grid.block_written[block_of(b, blocks)] = 0
+    if ti.static(is_sparse(grid.table)):
+        for n in range(SAMPLES):  # what was added where no brick is
+            for s in ti.static(range(grid.slots)):
+                grid.d_density[s, 0, 0, n] = 0
+                grid.d_features[s, 0, 0, n] = 0

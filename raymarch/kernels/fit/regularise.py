@@ -8,6 +8,7 @@ A penalty comes as two functions that are compiled in, its value and its slope, 
 import taichi as ti
 
 from raymarch.kernels.field import activation
+from raymarch.kernels.field.bricks import at, block_at, is_sparse, present
 from raymarch.kernels.fit.reduce import block_of
 from raymarch.kernels.numeric import hash_u32
 
@@ -57,7 +58,7 @@ def sparsity_slope(x):
 def chosen(grid: ti.template(), B, b, shift, shape, seed, step, chance):
     """Random draw: whether the block is taken this step and lies on an occupied block of the layout."""
     middle = ti.min(ti.max(B * EDGE - shift + EDGE // 2, 0), shape - 1) // grid.block
-    return hash_u32(seed, step, b) < chance and grid.block_occupied[middle] != 0
+    return hash_u32(seed, step, b) < chance and grid.block_occupied[block_at(grid, middle)] != 0
 
 
 @ti.func
@@ -67,6 +68,19 @@ def has_neighbour(grid: ti.template(), local, I, shape, a: ti.template(), way):
     found = 0 <= at and at < EDGE and 0 <= N and N < shape[a]
     if ti.static(grid.boxes > 1 and a == 0):
         found = found and ti.max(I[a], N) % (shape[a] // grid.boxes) != 0
+    if ti.static(is_sparse(grid.table)):
+        if found:
+            found = present(grid, I + way * ti.Vector.unit(3, a, ti.i32))
+    return found
+
+
+@ti.func
+def is_in(grid: ti.template(), I, shape):
+    """Whether the level has sample I, and its brick is there."""
+    found = all(I >= 0) and all(I < shape)
+    if ti.static(is_sparse(grid.table)):
+        if found:
+            found = present(grid, I)
     return found
 
 
@@ -84,18 +98,18 @@ def regularise(
             for i, j, k in ti.ndrange(EDGE, EDGE, EDGE):
                 local = ti.Vector([i, j, k])
                 I = B * EDGE - shift + local
-                if all(I >= 0) and all(I < shape):
+                if is_in(grid, I, shape):
                     if ti.static(of == OPTICAL_DEPTH):
-                        x = activation.density(variant, grid.density[I] + grid.shift[None])
+                        x = activation.density(variant, grid.density[at(grid, I)] + grid.shift[None])
                         total += weight * value(x)
                     else:
                         for a in ti.static(range(3)):
                             if has_neighbour(grid, local, I, shape, a, 1):
                                 N = I + ti.Vector.unit(3, a, ti.i32)
                                 if ti.static(of == DENSITY_DIFFERENCE):
-                                    total += weight * value(grid.density[N] - grid.density[I])
+                                    total += weight * value(grid.density[at(grid, N)] - grid.density[at(grid, I)])
                                 else:
-                                    e, part = grid.features[N] - grid.features[I], 0.0
+                                    e, part = grid.features[at(grid, N)] - grid.features[at(grid, I)], 0.0
                                     for c in ti.static(range(grid.features.n)):
                                         part += value(e[c])
                                     total += weight * part
@@ -116,28 +130,34 @@ def regularise_adjoint(
             for i, j, k in ti.ndrange(EDGE, EDGE, EDGE):
                 local = ti.Vector([i, j, k])
                 I = B * EDGE - shift + local
-                if all(I >= 0) and all(I < shape):
+                if is_in(grid, I, shape):
                     if ti.static(of == OPTICAL_DEPTH):
-                        raw = grid.density[I] + grid.shift[None]
+                        raw = grid.density[at(grid, I)] + grid.shift[None]
                         x = activation.density(variant, raw)
                         d = owed * slope(x) * activation.density_slope(variant, raw)
-                        grid.density.grad[I] = grid.density.grad[I] + d
+                        grid.density.grad[at(grid, I)] = grid.density.grad[at(grid, I)] + d
                     elif ti.static(of == DENSITY_DIFFERENCE):
                         d = ti.cast(0.0, float)
                         for a, side in ti.static(ti.ndrange(3, 2)):
                             way = ti.static(2 * side - 1)
                             if has_neighbour(grid, local, I, shape, a, way):
-                                e = grid.density[I] - grid.density[I + way * ti.Vector.unit(3, a, ti.i32)]
+                                e = (
+                                    grid.density[at(grid, I)]
+                                    - grid.density[at(grid, I + way * ti.Vector.unit(3, a, ti.i32))]
+                                )
                                 d -= owed * way * slope(-way * e)  # the penalty is of upper less lower
-                        grid.density.grad[I] = grid.density.grad[I] + d
+                        grid.density.grad[at(grid, I)] = grid.density.grad[at(grid, I)] + d
                     else:
                         d_features = ti.Vector.zero(float, grid.features.n)
                         for a in ti.static(range(3)):
                             for side in range(2):  # not unrolled: the channels are
                                 way = 2 * side - 1
                                 if has_neighbour(grid, local, I, shape, a, way):
-                                    e = grid.features[I] - grid.features[I + way * ti.Vector.unit(3, a, ti.i32)]
+                                    e = (
+                                        grid.features[at(grid, I)]
+                                        - grid.features[at(grid, I + way * ti.Vector.unit(3, a, ti.i32))]
+                                    )
                                     for c in ti.static(range(grid.features.n)):
                                         d_features[c] -= owed * way * slope(-way * e[c])
-                        grid.features.grad[I] = grid.features.grad[I] + d_features
-                    grid.block_has_gradient[I // grid.block] = ti.u8(1)
+                        grid.features.grad[at(grid, I)] = grid.features.grad[at(grid, I)] + d_features
+                    grid.block_has_gradient[block_at(grid, I // grid.block)] = ti.u8(1)

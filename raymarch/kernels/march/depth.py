@@ -3,6 +3,7 @@
 import taichi as ti
 
 from raymarch.kernels.field import activation
+from raymarch.kernels.field.bricks import where
 from raymarch.kernels.field.gather import cell_of, gather
 from raymarch.kernels.march.compositing import composite, is_alive
 from raymarch.kernels.march.sample import in_index_space
@@ -42,7 +43,7 @@ def march_depth(
                     k += skip
                 else:
                     cell = cell_of(p, first + grid.max_index[None])
-                    x = gather(grid.density, cell, p - cell) + shift
+                    x = gather(grid.density, where(grid, cell), p - cell) + shift
                     weight, T_after = composite(variant, T, activation.density(variant, x) * inverse_scale * width)
                     total += weight * distance_of(grid, rays.origin[r], rays.direction[r], t / scale_of(box))
                     weights += weight

@@ -10,6 +10,7 @@ import taichi as ti
 
 from raymarch import runtime
 from raymarch.kernels.field import activation
+from raymarch.kernels.field.bricks import where
 from raymarch.kernels.field.gather import cell_of, gather, scatter
 from raymarch.kernels.march.compositing import is_alive
 from raymarch.kernels.march.sample import in_index_space
@@ -54,7 +55,8 @@ def distortion_of_ray(
                 k += skip
             else:
                 cell = cell_of(p, first + grid.max_index[None])
-                x = gather(grid.density, cell, p - cell) + shift
+                f, place = p - cell, where(grid, cell)
+                x = gather(grid.density, place, f) + shift
                 T_after = T * ti.exp(-activation.density(variant, x) * inverse_scale * width)
                 w = T - T_after
                 s, wide = interval(grid, rays, r, begin, width, 1.0 / scale_of(box), unit)
@@ -64,8 +66,8 @@ def distortion_of_ray(
                     g = 2.0 * (s * (W - W_after) - (S - S_after)) + 2.0 * w * wide / 3.0
                     later -= w * g
                     by_raw = inverse_scale * width * activation.density_slope(variant, x)
-                    scatter(grid.d_density, slot, cell, p - cell, each * (g * T_after - later) * by_raw)
-                    mark(grid, cell, cell)
+                    scatter(grid.d_density, slot, place, f, each * (g * T_after - later) * by_raw)
+                    mark(grid, place, place)
                 W, S, T = W + w, S + w * s, T_after
                 k += 1
     return loss, W, S

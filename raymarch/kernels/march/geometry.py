@@ -9,6 +9,7 @@ in which the harmonics are read. Kinks, where a derivative is one-sided: cell fa
 import taichi as ti
 
 from raymarch.kernels.field import activation
+from raymarch.kernels.field.bricks import where
 from raymarch.kernels.field.gather import cell_of, gather_slope
 from raymarch.kernels.field.harmonics import basis_slope
 from raymarch.kernels.march.compositing import background_of, composite, contributes, is_alive
@@ -99,8 +100,8 @@ def geometry_adjoint(
                                 grid, rays, variant, r, s, k, T, dt, min_transmittance, min_weight, background
                             )
                             carry = ti.cast(1.0, float)
-                    cell = cell_of(p, first + grid.max_index[None])
-                    f = p - cell
+                    lowest = cell_of(p, first + grid.max_index[None])
+                    cell, f = where(grid, lowest), p - lowest
                     x, x0, x1, x2 = gather_slope(grid.density, cell, f)
                     x += shift
                     sigma = activation.density(variant, x) * inverse_scale
@@ -191,8 +192,8 @@ def geometry_tangent(
                 if skip > 0:
                     k += skip
                 else:
-                    cell = cell_of(p, first + grid.max_index[None])
-                    f = p - cell
+                    lowest = cell_of(p, first + grid.max_index[None])
+                    cell, f = where(grid, lowest), p - lowest
                     x, x0, x1, x2 = gather_slope(grid.density, cell, f)
                     x += shift
                     sigma = activation.density(variant, x) * inverse_scale

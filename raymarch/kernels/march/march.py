@@ -15,7 +15,7 @@ from raymarch.kernels.field import activation
 from raymarch.kernels.march.compositing import background_of, composite, is_alive
 from raymarch.kernels.march.near_gradient import camera_ahead, share_of_gradient
 from raymarch.kernels.march.remaining import FADED, gain_ahead, remaining_at_first
-from raymarch.kernels.march.sample import fetch, ray_segment, weighted_colour
+from raymarch.kernels.march.sample import fetch, located, ray_segment, weighted_colour
 from raymarch.kernels.march.sample_adjoint import adjoint_of_sample, mark, optics_of
 from raymarch.kernels.parallel import RAYS_PER_CHUNK, TASK_STRIDE
 from raymarch.kernels.rays.traverse import place_of, step_at, steps_ahead
@@ -47,8 +47,9 @@ def march_segment(
             T_between, before, last = T, sum_odd, ti.min(end, n)
             while k + 1 < last and is_alive(variant, T, min_transmittance):
                 t = (k + 0.5) * step
-                cell, f, raw = fetch(grid, entry + t * d)
-                cell2, f2, raw2 = fetch(grid, entry + (t + step) * d)
+                cell, f = located(grid, entry + t * d)
+                cell2, f2 = located(grid, entry + (t + step) * d)
+                raw, raw2 = fetch(grid, cell, f), fetch(grid, cell2, f2)
                 weight, T_between = composite(
                     variant, T, activation.density(variant, raw[3] + shift) * inverse_scale * step
                 )
@@ -64,7 +65,8 @@ def march_segment(
                 T, sum_odd = T_between, before
         while k < end and is_alive(variant, T, min_transmittance):
             p, width = place_of(variant, entry, d, length, step, phase, k)
-            cell, f, raw = fetch(grid, p)
+            cell, f = located(grid, p)
+            raw = fetch(grid, cell, f)
             weight, T_after = composite(variant, T, activation.density(variant, raw[3] + shift) * inverse_scale * width)
             sum_even += weighted_colour(grid, variant, cell, f, Y, raw, weight, min_weight)
             T = T_after
@@ -115,8 +117,9 @@ def adjoint_of_segment(
             T_between, last = T, ti.min(end, n)
             while k + 1 < last and is_alive(variant, T, min_transmittance):
                 t = (k + 0.5) * step
-                cell, f, raw = fetch(grid, entry + t * d)
-                cell2, f2, raw2 = fetch(grid, entry + (t + step) * d)
+                cell, f = located(grid, entry + t * d)
+                cell2, f2 = located(grid, entry + (t + step) * d)
+                raw, raw2 = fetch(grid, cell, f), fetch(grid, cell2, f2)
                 tau, slope, e = optics_of(variant, raw, shift, inverse_scale, step)
                 tau2, slope2, e2 = optics_of(variant, raw2, shift, inverse_scale, step)
                 T_between, remaining, carry, more = adjoint_of_sample(
@@ -157,7 +160,8 @@ def adjoint_of_segment(
                     )
                     carry = ti.cast(1.0, float)
             p, width = place_of(variant, entry, d, length, step, phase, k)
-            cell, f, raw = fetch(grid, p)
+            cell, f = located(grid, p)
+            raw = fetch(grid, cell, f)
             tau, slope, e = optics_of(variant, raw, shift, inverse_scale, width)
             share = ti.cast(1.0, float)
             if ti.static(variant.near_scaled):

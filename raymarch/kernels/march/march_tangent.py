@@ -5,7 +5,7 @@ import taichi as ti
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.gather import gather
 from raymarch.kernels.march.compositing import background_of, composite, contributes, is_alive
-from raymarch.kernels.march.sample import colour_at, fetch, ray_segment
+from raymarch.kernels.march.sample import colour_at, fetch, located, ray_segment
 from raymarch.kernels.rays.traverse import empty_steps, place_of
 
 
@@ -31,9 +31,11 @@ def march_tangent(
                 if skip > 0:
                     k += skip
                 else:
-                    cell, f, raw = fetch(grid, p)
+                    cell, f = located(grid, p)
+                    raw = fetch(grid, cell, f)
                     x = raw[3] + shift
-                    dot_x = gather(dot_grid.density, cell, f)
+                    own = ti.cast(p, ti.i32)
+                    dot_x = gather(dot_grid.density, own, f)
                     tau = activation.density(variant, x) * inverse_scale * width
                     by_x = width * inverse_scale * activation.density_slope(variant, x)
                     weight, T_after = composite(variant, T, tau)
@@ -48,7 +50,7 @@ def march_tangent(
                         dot_T[e] = dot_T_after
                     if ti.static(variant.mode.colour and dot_grid.channels > 0):
                         if on:
-                            dot_features = gather(dot_grid.features, cell, f)
+                            dot_features = gather(dot_grid.features, own, f)
                             slope = weight * activation.colour_slope(variant, colour)
                             for e in range(dot_grid.columns):
                                 for b in ti.static(range((grid.degree + 1) ** 2)):

@@ -3,6 +3,7 @@
 import taichi as ti
 
 from raymarch.kernels.field import activation
+from raymarch.kernels.field.bricks import where
 from raymarch.kernels.field.gather import gather
 from raymarch.kernels.field.harmonics import basis
 from raymarch.kernels.march.compositing import contributes
@@ -30,20 +31,27 @@ def ray_segment(grid: ti.template(), rays: ti.template(), variant: ti.template()
 
 
 @ti.func
-def fetch(grid: ti.template(), p):
-    """Interpolated sample: cell, position within it, and what is stored there in four lanes, density the last.
+def located(grid: ti.template(), p):
+    """Cell of a point, by where it lies in the fields of the grid, and the position within it.
 
-    p lies in the box, and on none of its upper faces: `clip_to_box` sees to it. At degree 0 colour comes along, in one
-    go; above, the other lanes are 0 and `colour_at` looks it up.
+    p lies in the box, and on none of its upper faces: `clip_to_box` sees to it.
     """
-    cell = ti.cast(p, ti.i32)
-    f = p - cell  # a floor would make 1 of what rounding put under 0
+    lowest = ti.cast(p, ti.i32)
+    return where(grid, lowest), p - lowest  # a floor would make 1 of what rounding put under 0
+
+
+@ti.func
+def fetch(grid: ti.template(), cell, f):
+    """Interpolated sample: what is stored there in four lanes, density the last.
+
+    At degree 0 colour comes along, in one go; above, the other lanes are 0 and `colour_at` looks it up.
+    """
     raw = ti.Vector.zero(float, 4)
     if ti.static(grid.degree == 0):
         raw = gather(grid.packed, cell, f)
     else:
         raw[3] = gather(grid.density, cell, f)
-    return cell, f, raw
+    return raw
 
 
 @ti.func

@@ -3,6 +3,7 @@
 import taichi as ti
 
 from raymarch.kernels.field import activation
+from raymarch.kernels.field.bricks import block_of_cell
 from raymarch.kernels.field.gather import scatter
 from raymarch.kernels.march.compositing import contributes
 from raymarch.kernels.march.remaining import optical_depth_gradient, pass_sample
@@ -66,8 +67,7 @@ def adjoint_of_sample(
 @ti.func
 def mark(grid: ti.template(), cell, cell2):
     """Note the blocks of two samples as touched."""
-    shift = ti.static(grid.block.bit_length() - 1)
-    block, block2 = cell >> shift, cell2 >> shift
+    block, block2 = block_of_cell(grid, cell), block_of_cell(grid, cell2)
     # A write, even of what is there, would take the line from the other threads.
     if grid.block_written[block] + grid.block_written[block2] < 2:
         grid.block_written[block], grid.block_written[block2] = ti.u8(1), ti.u8(1)

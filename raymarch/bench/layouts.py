@@ -1,0 +1,115 @@
+"""Benchmark of memory layouts: the same step in each, in turn, for every kind of grid."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import taichi as ti
+
+from raymarch.bench.workload import noise, rays_of_image, rays_of_step
+from raymarch.data.volume import Volume
+from raymarch.device.grid import Grid
+from raymarch.device.ray_buffer import RayBuffer
+from raymarch.fitting.optimiser import Adam
+from raymarch.geometry.pixel_order import SIDE
+from raymarch.kernels.march.march import march, march_adjoint
+
+ROUNDS = 5
+CLEARLY = 1.05  # times as fast
+RAYS = 8192  # of a fit's step
+PIXELS = 96  # a side of an image that is read
+SLOTS = 4
+
+
+@dataclass(frozen=True)
+class Case:
+    """Kind of grid (`LayoutChoice`), by one of n^3 samples; its blocks, the default first."""
+
+    kind: str
+    n: int
+    degree: int
+    blocks: tuple[int, ...]
+
+    @contextmanager
+    def steps(self) -> Iterator[dict[int, Callable[[], None]]]:
+        """What is timed, by block: an image, or a fit's march, adjoint, reduction and Adam."""
+        fit, volume = self.kind.startswith("fit"), noise(self.n, self.degree)
+        rays = rays_of_step(self.n // SIDE * SIDE, RAYS) if fit else rays_of_image(PIXELS)
+        with ExitStack() as owners:
+            buffer = owners.enter_context(RayBuffer(len(rays)))
+            buffer.upload(rays)
+            if fit:
+                d_image = np.random.default_rng(1).normal(size=(len(rays), 4))
+                buffer.set_image_gradient(1e-3 * d_image)
+            yield {block: _step(owners, buffer, volume, block, fit) for block in self.blocks}
+
+
+# By how much hangs on them: where time runs out the last ones stay as they are.
+CASES = (
+    Case("fit_large", 208, 0, (2, 1)),
+    Case("read_large", 208, 0, (1, 2)),
+    Case("read_above", 160, 1, (4, 1)),
+    Case("fit_above", 128, 1, (4, 1)),
+    Case("fit", 128, 0, (1, 2)),
+    Case("read", 128, 0, (1, 2)),
+)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Outcome of a case: seconds of a step by block, the fastest of several; the default block and the one to keep."""
+
+    kind: str
+    seconds: dict[int, float]
+    default: int
+    kept: int
+
+
+def compare(case: Case, clock: Callable[[], float] = time.perf_counter) -> Trial:
+    """Comparison of a case's layouts in turn; kept is another than the default only where it is clearly faster."""
+    times: dict[int, list[float]] = {block: [] for block in case.blocks}
+    with case.steps() as steps:
+        for step in steps.values():
+            step()  # compiles
+        for _ in range(ROUNDS):
+            for block, step in steps.items():
+                begin = clock()
+                step()
+                times[block].append(clock() - begin)
+    return Trial(case.kind, {block: min(each) for block, each in times.items()}, case.blocks[0], faster(times))
+
+
+def faster(times: dict[int, list[float]]) -> int:
+    """Block to keep: the fastest, if by its best and by the median of all rounds it clearly beats the first.
+
+    Example:
+        >>> faster({2: [1.0, 1.1, 1.2], 1: [0.8, 0.9, 0.9]}), faster({2: [1.0, 1.1, 1.2], 1: [0.97, 1.1, 1.2]})
+        (1, 2)
+    """
+    default = next(iter(times))
+    best = min(times, key=lambda block: min(times[block]))
+    gains = min(times[default]) / min(times[best]), float(np.median(np.divide(times[default], times[best])))
+    return best if min(gains) >= CLEARLY else default
+
+
+def _step(owners: ExitStack, buffer: RayBuffer, volume: Volume, block: int, fit: bool) -> Callable[[], None]:
+    slots = SLOTS if fit else 0
+    grid = owners.enter_context(Grid(volume.shape, volume.degree, slots=slots, moments=fit, block=block))
+    grid.upload(volume)
+    black, dt = ti.Vector([0.0, 0.0, 0.0]), grid.voxel * (1.0 if fit else 0.5)
+    call = (grid.fields, buffer.fields, grid.variant, buffer.capacity, dt, 0.0, 0.0, black)
+    adam = Adam()
+
+    def step() -> None:
+        march(*call)
+        if fit:
+            march_adjoint(*call)
+            grid.reduce_slots()
+            adam.step(grid, 0, 0.0, 0)
+        ti.sync()
+
+    return step

@@ -1,0 +1,66 @@
+"""`raymarch tune`: the memory layouts that are fastest on this processor."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from raymarch.cli import options, say
+
+if TYPE_CHECKING:
+    from raymarch.bench.tune import Tuned
+
+
+@click.command(epilog="Example: raymarch tune")
+@click.option(
+    "--seconds", type=click.FloatRange(0, 3600), default=20.0, show_default=True, help="In all, compiling included."
+)
+@click.option("--forget", is_flag=True, help="Go back to the default layouts; measures nothing.")
+@options.as_json
+def tune(seconds: float, forget: bool, as_json: bool) -> None:
+    """Measure which memory layouts are fastest on this processor, and keep that in your cache.
+
+    Fits and images then take them, with the same bytes as before. `raymarch info` says what is in force.
+    """
+    from raymarch.bench.tune import tune as measure
+    from raymarch.cli.progress import StageProgress
+    from raymarch.device import layout_cache
+    from raymarch.runtime import start
+
+    if forget:
+        gone = layout_cache.forget()
+        if as_json:
+            options.print_json({"forgotten": gone})
+        else:
+            say.result("forgotten; layouts are the default" if gone else "nothing was measured on this processor")
+        return
+    start("cpu")
+    with StageProgress() as progress:
+        tuned = measure(seconds, progress)
+    if as_json:
+        options.print_json({**asdict(tuned), "file": str(tuned.file), "processor": layout_cache.processor()})
+        return
+    _show(tuned)
+    if layout_cache.in_force().date is None:
+        say.note(f"note: the variable {layout_cache.VARIABLE} leaves it aside")
+
+
+def _show(tuned: Tuned) -> None:
+    """Table of what was found, a line a kind of grid."""
+    from raymarch.device.layout_cache import processor
+    from raymarch.device.layout_choice import IN_WORDS
+
+    say.result(processor())
+    for trial in tuned.trials:
+        found = "  ".join(f"{_named(block)} {1e3 * each:.1f} ms" for block, each in trial.seconds.items())
+        kept = "the default" if trial.kept == trial.default else "clearly faster"
+        say.result(f"{IN_WORDS[trial.kind]:42} {found:36} {_named(trial.kept)}, {kept}")
+    for kind in tuned.missed:
+        say.result(f"{IN_WORDS[kind]:42} no time or memory; the next tune begins with it")
+    say.result(f"kept in {tuned.file}, {tuned.seconds:.0f} s")
+
+
+def _named(block: int) -> str:
+    return "flat" if block == 1 else f"blocks of {block}"

@@ -1,0 +1,44 @@
+"""Views made smaller: images by their area, masks and cameras along with them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from raymarch.data.shrink import shrink, shrink_mask
+from raymarch.data.views import Views
+
+FEWEST = 16  # pixels along an image's shorter side below which it is not made smaller
+
+
+def smaller(views: Views, factor: int) -> Views:
+    """Views with `factor` times fewer pixels a side, the set's names, points and box kept; raymarch's images as ever.
+
+    Sides that are no multiple are rounded, and the camera's pixels are then as much wider.
+
+    Example:
+        >>> from raymarch.geometry.camera import Camera
+        >>> views = Views([Camera.look_at((0, -4, 0), width=64, height=33)], np.zeros((1, 33, 64, 3), np.uint8))
+        >>> smaller(views, 2).size_in_words()
+        '32 x 16'
+    """
+    cameras = [camera.scaled(1 / factor) for camera in views.cameras]
+    sizes = [(camera.width, camera.height) for camera in cameras]
+    images = [shrink(views.image(i), *size) for i, size in enumerate(sizes)]
+    masks = None
+    if views.masks is not None:
+        masks = [None if (mask := views.mask(i)) is None else shrink_mask(mask, *size) for i, size in enumerate(sizes)]
+    whole = np.stack(images) if len(set(sizes)) == 1 else tuple(images)
+    return replace(views, cameras=cameras, images=whole, masks=masks)
+
+
+def most_halvings(views: Views) -> int:
+    """Count of times that all sides can be halved before one has too few pixels.
+
+    Example:
+        >>> from raymarch.geometry.camera import Camera
+        >>> most_halvings(Views([Camera.look_at((0, -4, 0), width=64, height=33)], np.zeros((1, 33, 64, 3), np.uint8)))
+        1
+    """
+    return max(int(np.log2(min(map(min, views.sizes)) / FEWEST)), 0)

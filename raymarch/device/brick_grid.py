@@ -1,0 +1,166 @@
+"""Sparse grid on the device: a pool of bricks, of those alone that occupied cells read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import taichi as ti
+
+from raymarch import runtime
+from raymarch.data.activation import Activation
+from raymarch.data.bricks import BRICK, Bricks, table_shape
+from raymarch.data.storage import Sparse, sparse_of
+from raymarch.data.volume import Volume
+from raymarch.device.brick_places import bricks_read, places_of
+from raymarch.device.grid import Grid, begin_anew, require_moments, stretch
+from raymarch.errors import RaymarchError
+from raymarch.kernels.field import pool
+from raymarch.kernels.field.bricks import BLOCKS, SAMPLES
+
+
+class BrickGrid(Grid):
+    """Sparse voxel grid on the device: bricks of 8^3 samples in a pool with room for `bricks` of them.
+
+    Args:
+        shape: the finest count of samples (x, y, z).
+        degree, slots, moments, boxes, ndc_from_world: as of `Grid`.
+        bricks: how many there is room for, at any level.
+
+    Where no brick is, nothing is: such samples are empty, and a gradient that they would have is dropped. At first no
+    brick is there; `hold` says which are.
+
+    Raises RaymarchError as `Grid` does, and where more bricks are wanted than there is room for.
+
+    Example:
+        >>> with BrickGrid((64, 64, 64), 0, bricks=8) as grid:
+        ...     grid.hold(np.ones(grid.cells, bool))
+        Traceback (most recent call last):
+            ...
+        raymarch.errors.RaymarchError: 512 bricks are wanted but there is room for 8; ...
+    """
+
+    def __init__(
+        self, shape: Sequence[int], degree: int, *, bricks: int, slots: int = 0, moments: bool = False,
+        boxes: int = 1, ndc_from_world: np.ndarray | None = None,
+    ):  # fmt: skip
+        how: dict[str, Any] = {"slots": slots, "moments": moments, "boxes": boxes, "ndc_from_world": ndc_from_world}
+        super().__init__(shape, degree, block=1, places=max(int(bricks), 1), **how)
+        self.room = max(int(bricks), 1)
+        self._put(np.zeros((1, 1, 1), np.int32))
+
+    @property
+    def bricks(self) -> int:
+        """Count of bricks that are there."""
+        return self._bricks
+
+    @property
+    def blocks(self) -> ti.Vector:
+        """Blocks of marks of the bricks that are there."""
+        return ti.Vector([1, 1, self._places * BLOCKS])
+
+    @property
+    def _places(self) -> int:
+        return 1 + self._bricks
+
+    def hold(self, cells: np.ndarray) -> None:
+        """Take the bricks that the marked cells (x, y, z) bool read at this level in place of those there are.
+
+        What is in them is not set. RaymarchError where there is no room.
+        """
+        self._put(self._table(cells, self.shape))
+
+    def wanted(self, shape: Sequence[int]) -> int:
+        """Count of bricks that the occupied cells read at a level of `shape`."""
+        return int(bricks_read(self.occupied_cells(), shape).sum())
+
+    def fits(self, shape: Sequence[int]) -> bool:
+        """Whether there is room for the bricks that the occupied cells read at a level of `shape`."""
+        return self.wanted(shape) <= self.room
+
+    def _table(self, cells: np.ndarray, shape: Sequence[int]) -> np.ndarray:
+        """Places of the bricks that cells read at a level."""
+        return places_of(self._require_room(bricks_read(cells, shape)))
+
+    def _require_room(self, bricks: np.ndarray) -> np.ndarray:
+        if (wanted := int(bricks.sum())) > self.room:
+            raise RaymarchError(
+                f"{wanted} bricks are wanted but there is room for {self.room}; raise memory or lower the resolution"
+            )
+        return bricks
+
+    def _put(self, table: np.ndarray) -> None:
+        """Put a table of places."""
+        pool.table_in(self.fields, np.ascontiguousarray(table, np.int32))
+        self._bricks = int(np.count_nonzero(table))
+
+    def table(self) -> np.ndarray:
+        """Places (x, y, z) int32 of the level's bricks, from 1 on; 0 where none is."""
+        assert self.fields.table is not None
+        return self.fields.table.to_numpy()[tuple(map(slice, table_shape(self.shape)))]
+
+    def put_table(self, table: np.ndarray) -> None:
+        """Take the bricks of a `table` in place of those there are; what is in them is not set."""
+        self._require_room(table > 0)
+        self._put(table)
+
+    def set_activation(self, activation: Activation) -> None:
+        """Set the activation by which raw numbers are read; the missing bricks are empty by it."""
+        super().set_activation(activation)
+        pool.clear_missing(self.fields, activation.empty)
+
+    def fill(self, density: float, feature: float) -> None:
+        """Constant values on the samples of the bricks that are there."""
+        pool.fill_places(self.fields, self._places, density, feature)
+
+    def _upload_samples(self, volume: Volume) -> None:
+        bricks = sparse_of(volume.samples, volume.activation.empty).bricks
+        self._require_room(bricks.table >= 0)
+        self._put(bricks.table + 1)
+        flat = bricks.density.reshape(-1, SAMPLES), bricks.features.reshape(bricks.count, SAMPLES, -1)
+        if bricks.count:
+            pool.bricks_in(*(np.array(a, runtime.dtype(), order="C") for a in flat), self.fields)
+
+    def refine(self, shape: Sequence[int]) -> None:
+        """Resample the values to the bricks that occupied cells read at a finer level; moments start from zero."""
+        table = self._table(self.occupied_cells(), shape)
+        require_moments(self)
+        old_top = self.max_index
+        pool.save_places(self.fields, self._places)
+        self._put(table)
+        stretch(self, shape)
+        top, level = ti.Vector(old_top.tolist()), ti.Vector(list(self.shape))
+        pool.refine_places(self.fields, top, self._places, level, self.activation.empty)
+        begin_anew(self)
+
+    def download_bricks(self) -> Bricks:
+        """Raw density and features of the bricks that are there."""
+        return self._record(self.table())
+
+    def carved_samples(self) -> Sparse:
+        """Samples of the level, those that no occupied cell reads made empty, without bricks that have no others."""
+        table = self.table()
+        read = bricks_read(self.occupied_cells(), self.shape)
+        return Sparse(self._record(np.where(read, table, 0), carved=True), self.shape)
+
+    def _record(self, table: np.ndarray, carved: bool = False) -> Bricks:
+        """Record of the bricks that a table has the places of, in the order of these."""
+        places, width = np.sort(table[table > 0]), 3 * (self.degree + 1) ** 2
+        density = np.empty((len(places), SAMPLES), runtime.dtype())
+        features = np.empty((*density.shape, width), density.dtype)
+        if len(places):
+            pool.bricks_out(self.fields, places, density, features)
+            if carved:
+                pool.empty_unread(self.fields, places, density, ti.Vector(list(self.shape)), self.activation.empty)
+        numbers = np.where(table > 0, np.searchsorted(places, table), -1).astype(np.int32)
+        cube = (len(places), BRICK, BRICK, BRICK)
+        return Bricks(numbers, density.reshape(cube), features.reshape(*cube, width))
+
+
+def grid_for(volume: Volume, *, slots: int = 0, block: int | None = None) -> Grid:
+    """Grid with room for a volume, which is not uploaded yet: sparse if that is."""
+    how: dict[str, Any] = {"slots": slots, "boxes": volume.boxes, "ndc_from_world": volume.ndc_from_world}
+    if volume.bricks is not None:
+        return BrickGrid(volume.shape, volume.degree, bricks=volume.bricks.count, **how)
+    return Grid(volume.shape, volume.degree, block=block, **how)

@@ -1,0 +1,44 @@
+"""Occupancy of a grid on the device: which of its cells may hold anything, and which do."""
+
+from __future__ import annotations
+
+import numpy as np
+import taichi as ti
+
+from raymarch.data.activation import Activation
+from raymarch.device.grid_layout import Fields
+from raymarch.device.owner import Owner
+from raymarch.kernels.field import occupancy, transfer
+
+
+class Occupancy(Owner[Fields]):
+    """Occupancy of a grid's cells, of which there are `cells`; what is marked as empty, marches leap over."""
+
+    cells: tuple[int, ...]
+    shape: tuple[int, int, int]
+    activation = Activation()
+
+    def allow(self, cells: np.ndarray) -> None:
+        """Set the hull mask, the cells (`self.cells`) that may ever count as occupied: all do at first."""
+        transfer.cells_in(np.ascontiguousarray(cells, np.uint8), self.fields.hull_mask)
+
+    def occupied_cells(self) -> np.ndarray:
+        """Marks (x, y, z) bool of the cells that count as occupied."""
+        return self.fields.empty_distance.to_numpy()[tuple(map(slice, self.cells))] == 0
+
+    def allowed_cells(self) -> np.ndarray:
+        """Marks (x, y, z) bool of the cells that may ever count as occupied."""
+        return self.fields.hull_mask.to_numpy()[tuple(map(slice, self.cells))] != 0
+
+    def occupy(self, cells: np.ndarray) -> None:
+        """Mark cells (x, y, z) bool as occupied, and the others as empty; `measure_occupancy` makes distances of it."""
+        transfer.cells_in(np.where(cells, 0, 255).astype(np.uint8), self.fields.empty_distance)
+
+    def refresh_occupancy(self, least: float, margin: int = 0) -> float:
+        """Mark cells with sigma over `least` [1/world unit], `margin` voxels wider; the fraction occupied."""
+        occupancy.mark_occupied(self.fields, float(self.activation.raw(least)), margin, *self.shape)
+        return self.measure_occupancy()
+
+    def measure_occupancy(self) -> float:
+        """Distance transform and occupied blocks of the cells marked so far; returns the fraction of cells occupied."""
+        return float(occupancy.measure(self.fields, ti.Vector(list(self.cells))) / np.prod(self.cells))

@@ -1,0 +1,106 @@
+"""Room for a fit's bricks: whether it takes any, how many the memory's budget has room for, and the bytes of all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from raymarch import runtime
+from raymarch.data.bricks import BRICK, table_shape
+from raymarch.device import memory
+from raymarch.device.brick_places import bricks_read
+from raymarch.device.grid_layout import cells_of
+from raymarch.device.memory import LIBRARIES, NUMBERS_A_RAY, Memory, grid_bytes, pool_shape
+from raymarch.errors import RaymarchError
+from raymarch.fitting.budget import (
+    CHECKED,
+    bytes_of_images,
+    excess_of,
+    grid_of_boxes,
+    memory_of_fit,
+    shape_of_level,
+    slots_for,
+)
+from raymarch.fitting.settings import FitSettings
+
+LARGE = 5e9  # bytes of a dense grid up to which it is as quick and needs no table
+OF_A_CELL = 20  # bytes: marks and distances on the device, the hull's counts, marks that are looked at
+OF_AN_ENTRY = 13  # of the table: twice on the device, once where places are dealt out
+OF_MARKS = 8 * 3 + 12  # of a brick: what is known of its blocks, and where it lies
+
+
+def takes_bricks(settings: FitSettings, box: np.ndarray, images: Sequence[int]) -> bool:
+    """Whether a fit in `box` (2, 3) keeps its samples in bricks: as the settings say, or where a dense grid is large.
+
+    Example:
+        >>> takes_bricks(FitSettings(resolution=64), [(-1, -1, -1), (1, 1, 1)], (100, 400, 400, 4))
+        False
+    """
+    if settings.bricks is None:
+        return memory_of_fit(settings, box, images).parts["grid"] > LARGE
+    return settings.bricks
+
+
+def memory_of_bricks(settings: FitSettings, shape: tuple[int, int, int], images: Sequence[int], room: int) -> Memory:
+    """Peak memory of a fit with room for so many bricks, to images as of `memory_of_fit`.
+
+    Example:
+        >>> one, two = (memory_of_bricks(FitSettings(), (512, 512, 512), (9, 8, 8, 4), n) for n in (10_000, 20_000))
+        >>> two.parts["grid"] < 2 * one.parts["grid"]
+        True
+    """
+    width, degree = 4 if runtime.single_precision() else 8, settings.sh_degree
+    one = grid_bytes(pool_shape(room), degree)
+    slots = slots_for(settings, one)
+    pool = grid_bytes(pool_shape(room), degree, slots=slots, moments=True, width=width)
+    parts = {
+        "libraries": LIBRARIES,
+        "images": bytes_of_images(settings, images),
+        "grid": pool + OF_MARKS * (room + 1),
+        "cells": OF_A_CELL * math.prod(cells_of(shape)) + OF_AN_ENTRY * math.prod(table_shape(shape)),
+        "rays": settings.rays * NUMBERS_A_RAY * width,
+        "result": int(one * CHECKED) * width // 4,
+    }
+    return Memory(shape, degree, slots, parts)
+
+
+def require_cells(settings: FitSettings, box: np.ndarray, images: Sequence[int]) -> None:
+    """RaymarchError where not even the cells of a fit, which are looked at before any brick is, are in its budget."""
+    _, shape = grid_of_boxes(box, settings)
+    needed = memory_of_bricks(settings, shape, images, 1)
+    excess, budget, whose = excess_of(settings, needed)
+    if excess > 0:
+        raise RaymarchError(_words(needed, "without any brick", int(budget), whose))
+
+
+def room_for_bricks(
+    settings: FitSettings, shape: tuple[int, int, int], hull: np.ndarray | None, images: Sequence[int]
+) -> tuple[int, Memory]:
+    """Count of bricks that a fit has room for, and its peak memory: all that the `hull`'s cells read, or as many as
+    the budget allows.
+
+    RaymarchError where those of the first level are over it.
+    """
+    cells = np.ones(cells_of(shape), bool) if hull is None else hull
+    counts = [int(bricks_read(cells, shape_of_level(settings, shape, i)).sum()) for i in (0, -1)]
+    room = max(counts)
+    needed = memory_of_bricks(settings, shape, images, room)
+    excess, budget, whose = excess_of(settings, needed)
+    if excess > 0:
+        each = (needed.total - memory_of_bricks(settings, shape, images, 0).total) / room
+        room = min(room - math.ceil(excess / each), memory.MAX_CELLS // BRICK**3 - 1)
+        if room < counts[0]:
+            first = memory_of_bricks(settings, shape, images, counts[0])
+            raise RaymarchError(_words(first, f"for the {counts[0]:,} bricks of its first level", int(budget), whose))
+        needed = memory_of_bricks(settings, shape, images, room)
+    return room, needed
+
+
+def _words(needed: Memory, what: str, budget: int, whose: str) -> str:
+    size = " x ".join(str(n) for n in needed.shape)
+    return (
+        f"a fit of {size} samples in bricks takes about {needed.total:,} bytes {what} but {budget:,} {whose};"
+        " lower the resolution"
+    )

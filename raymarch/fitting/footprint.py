@@ -1,0 +1,34 @@
+"""Footprint of a pixel: how wide what one pixel sees is at the object, against which voxels are coarse or fine."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from raymarch.data.views import Views
+
+
+def footprint_of(views: Views, centre: np.ndarray) -> float:
+    """Median over the views of a pixel's width at the distance of a point (3,) [world unit].
+
+    Example:
+        >>> from raymarch.geometry.camera import Camera
+        >>> camera = Camera.look_at((0, -4, 0), width=64, height=64)
+        >>> views = Views([camera], np.zeros((1, 64, 64, 3), np.uint8))
+        >>> footprint_of(views, np.zeros(3)) == 4 / camera.focal[0]
+        True
+    """
+    eyes = np.array([camera.position for camera in views.cameras])
+    focal = np.array([math.sqrt(camera.focal[0] * camera.focal[1]) for camera in views.cameras])
+    return float(np.median(np.linalg.norm(eyes - centre, axis=1) / focal))
+
+
+def halvings(voxel: float, footprint: float, pixels: float) -> int:
+    """Count of times that images can be halved with a voxel still `pixels` of their pixels wide, 0 at least.
+
+    Example:
+        >>> [halvings(voxel, 1.0, 1.25) for voxel in (1.0, 2.0, 2.5, 5.0)]
+        [0, 0, 1, 2]
+    """
+    return max(math.floor(math.log2(voxel / (footprint * pixels))), 0) if pixels > 0 else 0

@@ -1,0 +1,48 @@
+"""Resolution of a fit: voxels as fine as the pictures show, and as its rays can settle."""
+
+from __future__ import annotations
+
+import logging
+import os
+from dataclasses import replace
+
+import numpy as np
+
+from raymarch.data.views import Views
+from raymarch.fitting.footprint import footprint_of
+from raymarch.fitting.settings import FitSettings
+
+log = logging.getLogger(__name__)
+
+PIXELS = 1.5  # width of a voxel in pixels that a default fit ends with, if it has the rays
+FINEST = 0.7  # width in pixels under which finer voxels show nothing more
+RAYS_A_SAMPLE = 100.0  # of each sample of a face of the box: fewer leave fine voxels to chance
+RAYS_A_SECOND = 90_000.0  # a core, about; only says how fine a fit by seconds is
+LEAST, MOST = 64, 512
+
+
+def resolution_for(views: Views, box: np.ndarray, settings: FitSettings) -> FitSettings:
+    """Settings with the resolution of a fit in `box` (2, 3), where they leave it to the pictures and the time given.
+
+    A resolution that was asked for stays; one far finer than the pictures is said.
+    """
+    longest, pixel = float((box[1] - box[0]).max()), footprint_of(views, box.mean(0))
+    if settings.resolution is None:
+        by_pictures = longest / (PIXELS * pixel) + 1
+        found = int(np.clip(min(by_pictures, _by_rays(box, settings)), LEAST, MOST))
+        return replace(settings, resolution=found)
+    pays = int(np.ceil(longest / (FINEST * pixel))) + 1
+    if settings.resolution > pays and settings.nested == 1 and not settings.ndc:
+        log.warning(
+            "%d samples a side are finer than the pictures: a voxel is %.2g pixels wide; more than %d show nothing new",
+            settings.resolution, longest / (settings.resolution - 1) / pixel, pays,
+        )  # fmt: skip
+    return settings
+
+
+def _by_rays(box: np.ndarray, settings: FitSettings) -> float:
+    """Samples along the longest side with `RAYS_A_SAMPLE` for each on three of the box's faces."""
+    steps = settings.steps * settings.rays if settings.steps else np.inf
+    seconds = settings.seconds * RAYS_A_SECOND * (os.cpu_count() or 1) if settings.seconds else np.inf
+    x, y, z = (box[1] - box[0]) / (box[1] - box[0]).max()
+    return float(np.sqrt(min(steps, seconds) / RAYS_A_SAMPLE / (x * y + y * z + z * x)))

@@ -1,0 +1,22 @@
+"""Result of a fit as a volume: what the grid holds, where it lies, and how it was made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from raymarch.data.volume import Volume
+from raymarch.device.grid import Grid
+from raymarch.fitting.photometry import Photometry
+from raymarch.fitting.plan import Plan
+from raymarch.fitting.report import provenance
+
+
+def volume_of(grid: Grid, plan: Plan, photometry: Photometry, told: Mapping[str, Any]) -> Volume:
+    """Volume of a fit's grid; samples that the fit skipped as empty are made empty for every reader."""
+    about: dict[str, Any] = {
+        "activation": plan.activation,
+        "background": photometry.background,
+        "provenance": provenance(plan.settings, plan.views, {**told, **photometry.record()}),
+    }
+    return Volume(world_from_index=grid.world_from_index, samples=grid.carved_samples(), **about, **plan.lies)

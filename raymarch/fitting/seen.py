@@ -1,0 +1,109 @@
+"""Pruning by weight: cells that no training ray sees are ruled out, whatever is in them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+import numpy as np
+
+from raymarch.device.brick_grid import BrickGrid
+from raymarch.device.grid import Grid
+from raymarch.device.image_store import ImageStore
+from raymarch.device.ray_buffer import RayBuffer
+from raymarch.fitting.settings import FitSettings
+from raymarch.kernels.march.seen import mark_seen
+from raymarch.kernels.rays.camera import draw_tiles
+
+log = logging.getLogger(__name__)
+
+SHARE = 1 / 16  # of the rays that are asked: each cell that a camera sees is seen by many
+FEWEST = 32  # steps' worth of rays
+HARDER = ((0.01, True), (0.01, False), (0.03, False), (0.1, False))  # weight, and whether neighbours stay
+LEAST_KEPT = 0.25  # of the occupied cells: where most must go they are no leavings, but a fog that is still to clear
+
+
+class Pruning:
+    """Pruning of a fit's cells by what its rays see; its grid, images and ray buffer are the fit's own."""
+
+    def __init__(self, grid: Grid, store: ImageStore, buffer: RayBuffer, settings: FitSettings, near: float):
+        self.grid, self._store, self._buffer, self._settings, self._near = grid, store, buffer, settings, near
+
+    def prune(self) -> None:
+        """Keep the occupied cells in or beside which a sample has a weight over `prune_weight` on some ray, if that
+        is over 0."""
+        if self._settings.prune_weight > 0:
+            self._keep(widened(self._seen(self._settings.prune_weight)))
+
+    def make_room(self, shape: Sequence[int]) -> bool:
+        """Prune harder until there is room for a level of `shape`, and say so; whether there is room in the end.
+
+        Where nothing helps all cells stay.
+        """
+        grid = self.grid
+        if not isinstance(grid, BrickGrid) or grid.fits(shape):
+            return True
+        before, wanted, size = (grid.allowed_cells(), grid.occupied_cells()), grid.wanted(shape), _words(shape)
+        what = f"{wanted:,} bricks are wanted for {size} samples but there is room for {grid.room:,}"
+        for least, wide in HARDER:
+            seen = self._seen(least)
+            self._keep(widened(seen) if wide else seen)
+            if grid.fits(shape) and grid.occupied_cells().sum() > LEAST_KEPT * before[1].sum():
+                log.warning(
+                    "%s, so cells are empty that no ray has %g of its light from; give more memory", what, least
+                )
+                return True
+        grid.allow(before[0])
+        grid.occupy(before[1])
+        log.warning("%s; the fit goes on with %s, give more memory or a lower resolution", what, _words(grid.shape))
+        return False
+
+    def _seen(self, least: float) -> np.ndarray:
+        """Cells (x, y, z) bool with a sample of a weight over `least` on a ray."""
+        grid, rays, s = self.grid, self._buffer.fields, self._settings
+        tile = self._store.fields.tile**2
+        tiles = max(s.rays // tile, 1)
+        grid.fields.scratch.fill(0)
+        for batch in range(max(round(SHARE * self._store.listed / tiles), FEWEST)):
+            draw_tiles(rays, self._store.fields, self._store.listed, tiles, batch, s.seed + 1, self._near)
+            ends = s.step * grid.voxel, s.min_transmittance
+            mark_seen(grid.fields, rays, grid.variant, tiles * tile, *ends, least)
+        return grid.fields.scratch.to_numpy()[tuple(map(slice, grid.cells))] != 0
+
+    def _keep(self, cells: np.ndarray) -> None:
+        """Rule out all other cells."""
+        self.grid.allow(cells & self.grid.allowed_cells())
+        self.grid.occupy(cells & self.grid.occupied_cells())
+
+
+def widened(cells: np.ndarray) -> np.ndarray:
+    """Marks (x, y, z) and their neighbours', corners included.
+
+    Example:
+        >>> widened(np.array([[[True, False, False]]])).tolist()
+        [[[True, True, False]]]
+    """
+    for axis in range(cells.ndim):
+        wide, along = cells.copy(), np.moveaxis(cells, axis, 0)
+        np.moveaxis(wide, axis, 0)[1:] |= along[:-1]
+        np.moveaxis(wide, axis, 0)[:-1] |= along[1:]
+        cells = wide
+    return cells
+
+
+def _words(shape: Sequence[int]) -> str:
+    return " x ".join(str(n) for n in shape)
+
+
+def refine(
+    grid: Grid, store: ImageStore, buffer: RayBuffer, settings: FitSettings, near: float, shape: tuple[int, int, int]
+) -> bool:
+    """Pruned and resampled grid at a finer level of a fit; False where there is no room for it, and it stays.
+
+    `near` is where rays begin [world unit].
+    """
+    pruning = Pruning(grid, store, buffer, settings, near)
+    pruning.prune()
+    if room := pruning.make_room(shape):
+        grid.refine(shape)
+    return room

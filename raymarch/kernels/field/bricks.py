@@ -1,0 +1,146 @@
+"""Bricks of a sparse grid: where samples, and blocks of marks, lie in the pool; in a dense grid where their index says.
+
+A brick is 8^3 samples, eight blocks of 4^3 one behind the other. The pool is flat, asked by its last axis alone. The
+table has each brick's place in the pool; a missing brick is place 0, which is empty: what is added there is dropped.
+"""
+
+import math
+
+import taichi as ti
+
+from raymarch.data.bricks import BRICK
+
+SHIFT = BRICK.bit_length() - 1
+SAMPLES = BRICK**3
+BLOCKS = 8  # of marks, a brick
+
+
+def is_sparse(table) -> bool:
+    """Whether a table of bricks is there: a dense grid has None."""
+    return table is not None
+
+
+def mask_of(field) -> int:
+    """Bit mask of all places that a sample can have."""
+    return (1 << (math.prod(field.shape) - 1).bit_length()) - 1
+
+
+@ti.func
+def part(i, axis: ti.template()):
+    """What the index along an axis adds to a sample's place in its brick."""
+    return ((i & 4) << ti.static(6 - axis)) | ((i & 3) << ti.static(4 - 2 * axis))
+
+
+@ti.func
+def place_of_sample(table: ti.template(), I):
+    """Place of a sample in the pool."""
+    return table[I >> SHIFT] * SAMPLES + (part(I[0], 0) | part(I[1], 1) | part(I[2], 2))
+
+
+@ti.func
+def corners_of(table: ti.template(), cell):
+    """Places in the pool of a cell's eight corners, the last axis fastest: each finds its own brick."""
+    upper = cell + 1
+    low, high = cell >> SHIFT, upper >> SHIFT
+    places = ti.Vector.zero(ti.i32, 8)
+    for a, b, c in ti.static(ti.ndrange(2, 2, 2)):
+        brick = ti.Vector(
+            [
+                high[0] if ti.static(a) else low[0],
+                high[1] if ti.static(b) else low[1],
+                high[2] if ti.static(c) else low[2],
+            ]
+        )
+        within = part(upper[0] if ti.static(a) else cell[0], 0)
+        within |= part(upper[1] if ti.static(b) else cell[1], 1)
+        within |= part(upper[2] if ti.static(c) else cell[2], 2)
+        places[ti.static(4 * a + 2 * b + c)] = table[brick] * SAMPLES + within
+    return places
+
+
+@ti.func
+def where(grid: ti.template(), cell):
+    """Where a cell lies in the fields of the grid: `corners_of` a sparse one, by its lower corner in a dense one."""
+    if ti.static(is_sparse(grid.table)):
+        return corners_of(grid.table, cell)
+    else:
+        return cell
+
+
+@ti.func
+def where_of_old(grid: ti.template(), cell):
+    """As `where`, before the last change of level."""
+    if ti.static(is_sparse(grid.table)):
+        return corners_of(grid.old_table, cell)
+    else:
+        return cell
+
+
+@ti.func
+def block_of_cell(grid: ti.template(), cell):
+    """Index in the fields of marks of the block that a cell's lower corner is in, of what `where` gave."""
+    if ti.static(is_sparse(grid.table)):
+        return ti.Vector([0, 0, cell[0] >> ti.static((SAMPLES // BLOCKS).bit_length() - 1)])
+    else:
+        return cell >> ti.static(grid.block.bit_length() - 1)
+
+
+@ti.func
+def at(grid: ti.template(), I):
+    """Index of sample I in the fields of the grid."""
+    J = I
+    if ti.static(is_sparse(grid.table)):
+        J = ti.Vector([0, 0, place_of_sample(grid.table, I) & ti.static(mask_of(grid.density))])
+    return J
+
+
+@ti.func
+def present(grid: ti.template(), I):
+    """Whether sample I is in the grid: in a dense one each is."""
+    found = True
+    if ti.static(is_sparse(grid.table)):
+        found = grid.table[I >> SHIFT] != 0
+    return found
+
+
+@ti.func
+def block_at(grid: ti.template(), B):
+    """Index of block B in the fields of marks."""
+    J = B
+    if ti.static(is_sparse(grid.table)):
+        sub = ((B[0] & 1) << 2) | ((B[1] & 1) << 1) | (B[2] & 1)
+        J = ti.Vector([0, 0, grid.table[B >> 1] * BLOCKS + sub])
+    return J
+
+
+@ti.func
+def position_of_block(grid: ti.template(), J):
+    """Transpose of `block_at`: where the block of these marks lies."""
+    B = J
+    if ti.static(is_sparse(grid.table)):
+        m = J[2]
+        B = (grid.brick[m // BLOCKS] << 1) + ti.Vector([(m >> 2) & 1, (m >> 1) & 1, m & 1])
+    return B
+
+
+@ti.func
+def sample_of_block(grid: ti.template(), J, i, j, k):
+    """Index of a block's own sample (i, j, k) in the fields of the grid."""
+    I = J * grid.block + ti.Vector([i, j, k])
+    if ti.static(is_sparse(grid.table)):
+        I = ti.Vector([0, 0, J[2] * ti.static(SAMPLES // BLOCKS) + 16 * i + 4 * j + k])
+    return I
+
+
+@ti.func
+def first_block(grid: ti.template()):
+    """Number of the first block whose marks count: those of place 0 do not."""
+    return ti.static(BLOCKS if is_sparse(grid.table) else 0)
+
+
+@ti.func
+def sample_at(grid: ti.template(), n):
+    """Index in space of the sample at place n of the pool."""
+    m = n % SAMPLES
+    within = ti.Vector([((m >> 6) & 4) | ((m >> 4) & 3), ((m >> 5) & 4) | ((m >> 2) & 3), ((m >> 4) & 4) | (m & 3)])
+    return (grid.brick[n // SAMPLES] << SHIFT) + within

@@ -1,0 +1,81 @@
+"""Law: images made smaller show the same scene through the same cameras, and the pyramid's store is the one in use."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from raymarch.data.smaller_views import most_halvings, smaller
+from raymarch.data.views import Views
+from raymarch.device.image_pyramid import ImagePyramid
+from raymarch.fitting.footprint import footprint_of, halvings
+from raymarch.geometry.camera import Camera
+from raymarch.geometry.lens import Lens
+
+LENSES = [Lens(), Lens("opencv", (0.05, -0.02, 0.0, 0.01, -0.01))]
+EYES = [(0, -4, 0), (3, 1, 2)]
+
+
+def views_of(width: int, height: int, lens: Lens = LENSES[0], channels: int = 4, masked: bool = False) -> Views:
+    """Views of noise."""
+    rng = np.random.default_rng(0)
+    cameras = [replace(Camera.look_at(eye, width=width, height=height), lens=lens) for eye in EYES]
+    images = rng.integers(0, 256, (len(EYES), height, width, channels), np.uint8)
+    masks = [None, rng.random((height, width)) > 0.2] if masked else None
+    return Views(cameras, images, masks=masks)
+
+
+@pytest.mark.parametrize("lens", LENSES, ids=lambda lens: lens.model)
+@pytest.mark.parametrize("factor", [2, 4])
+def test_a_smaller_pixel_looks_where_the_middle_of_its_own_pixels_does(lens, factor):
+    views = views_of(32, 24, lens)
+    small = smaller(views, factor)
+    for camera, less in zip(views.cameras, small.cameras, strict=True):
+        points = np.random.default_rng(1).normal(size=(20, 3)) * 0.3
+        np.testing.assert_allclose(less.project(points)[0] * factor, camera.project(points)[0], rtol=1e-9)
+
+
+def test_a_smaller_image_is_the_mean_of_its_pixels_and_a_masked_one_counts_nowhere():
+    views = views_of(32, 24, channels=3, masked=True)
+    small = smaller(views, 2)
+    means = views.image(0).reshape(12, 2, 16, 2, 3).mean((1, 3))
+    assert np.abs(small.image(0) - means).max() <= 0.5 + 1e-3
+    wholes = views.mask(1).reshape(12, 2, 16, 2).all((1, 3))
+    np.testing.assert_array_equal(small.mask(1), wholes)
+    assert small.mask(0) is None
+
+
+@pytest.mark.parametrize(("size", "most"), [((32, 24), 0), ((64, 32), 1), ((800, 800), 5), ((15, 900), 0)])
+def test_no_side_is_halved_below_what_tiles_need(size, most):
+    camera = Camera.look_at((0, -4, 0), width=size[0], height=size[1])
+    assert most_halvings(Views([camera], np.zeros((1, size[1], size[0], 3), np.uint8))) == most
+
+
+def test_a_footprint_is_what_the_pixel_sees_and_halving_images_doubles_it():
+    views, centre = views_of(64, 48), np.array([0.1, 0.2, -0.3])
+    assert footprint_of(smaller(views, 2), centre) == pytest.approx(2 * footprint_of(views, centre))
+    camera = views.cameras[0]
+    ahead = camera.position + np.linalg.norm(camera.position - centre) * -camera.world_from_camera[:3, 2]
+    beside = ahead + footprint_of(views[:1], centre) * camera.world_from_camera[:3, 0]
+    assert np.linalg.norm(np.diff(camera.project(np.stack([ahead, beside]))[0], axis=0)) == pytest.approx(1, rel=1e-6)
+
+
+@pytest.mark.parametrize("voxel", [0.5, 1.0, 1.3, 2.0, 3.9, 8.1])
+def test_halved_images_leave_a_voxel_as_wide_as_was_asked_but_once_more_would_not(voxel):
+    n = halvings(voxel, 1.0, 1.25)
+    assert n == 0 or voxel / 2**n >= 1.25
+    assert voxel / 2 ** (n + 1) < 1.25
+
+
+def test_the_pyramid_goes_between_its_sizes_and_exposures_go_along():
+    views = views_of(64, 48)
+    exposures = np.tile([1.1, 1.0, 0.9, 0.0, 0.01, 0.0], (2, 1))
+    with ImagePyramid(views) as images:
+        whole, half = images.store, images.use(1)
+        assert (whole.tiles, half.tiles) == (2 * 16 * 12, 2 * 8 * 6)
+        images.set_exposures(exposures)
+        assert images.use(0) is whole
+        np.testing.assert_allclose(whole.fields.exposure.to_numpy()[:2], exposures, rtol=1e-6)
+        assert images.use(1) is half

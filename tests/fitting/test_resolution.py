@@ -1,0 +1,53 @@
+"""Law: voxels are as fine as the pictures show and the rays settle; what is finer than the pictures is said."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import pytest
+
+from raymarch.data.views import Views
+from raymarch.fitting.footprint import footprint_of
+from raymarch.fitting.presets import preset
+from raymarch.fitting.resolution import LEAST, MOST, PIXELS, resolution_for
+from raymarch.geometry.camera import Camera
+
+BOX = np.array([(-0.6, -1.1, -0.8), (0.6, 1.1, 0.8)])
+
+
+def views_of(pixels: int) -> Views:
+    """Views of so many pixels a side from four away."""
+    cameras = [Camera.look_at(eye, width=pixels, height=pixels) for eye in [(0, -4, 0), (4, 0, 0), (0, 2, 3)]]
+    return Views(cameras, np.zeros((3, pixels, pixels, 4), np.uint8))
+
+
+def resolution(pixels: int, **changes) -> int:
+    return resolution_for(views_of(pixels), BOX, preset("default", **changes)).resolution
+
+
+@pytest.mark.parametrize("pixels", [100, 200, 300])
+def test_with_rays_enough_a_voxel_is_as_wide_as_the_pixels_say(pixels):
+    found = resolution(pixels, steps=10**6)
+    voxel = 2.2 / (found - 1)
+    assert voxel / footprint_of(views_of(pixels), BOX.mean(0)) == pytest.approx(PIXELS, rel=0.02) or found == LEAST
+
+
+def test_four_times_the_rays_make_voxels_half_as_wide_until_the_pictures_end_it():
+    few, more = resolution(800, steps=400, rays=8192), resolution(800, steps=1600, rays=8192)
+    assert more == pytest.approx(2 * few, abs=2)
+    assert resolution(800, steps=10**8) <= MOST
+    assert resolution(100, steps=10**8) == resolution(100, steps=10**6)
+
+
+@pytest.mark.parametrize("changes", [{"seconds": 20, "steps": None}, {"seconds": 20}, {"steps": 100}])
+def test_a_short_fit_is_coarser_than_a_long_one(changes):
+    assert resolution(800, **changes) < resolution(800, steps=10**6)
+
+
+def test_what_was_asked_for_stays_and_too_fine_a_wish_is_said(caplog):
+    with caplog.at_level(logging.WARNING):
+        assert resolution(800, resolution=300) == 300
+        assert not caplog.records
+        assert resolution(100, resolution=300) == 300
+    assert "finer than the pictures" in caplog.text

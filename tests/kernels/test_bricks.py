@@ -1,0 +1,224 @@
+"""Law: a sparse grid is the dense one bit for bit where all bricks are, and one whose missing samples are empty."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import cases
+import drive
+import numpy as np
+import pytest
+
+from raymarch.data.bricks import Bricks
+from raymarch.data.volume import Volume
+from raymarch.device.brick_grid import BrickGrid
+from raymarch.device.brick_places import bricks_read, places_of
+from raymarch.device.grid import Grid, begin_anew
+from raymarch.errors import RaymarchError
+from raymarch.fitting import tape
+from raymarch.fitting.objective import Regulariser
+from raymarch.kernels.fit.adam import adam
+
+SHAPE, FINER = (13, 10, 17), (17, 13, 22)
+ROOM = 3 * 2 * 3
+STEP = 0.11
+KINDS = ("dense", "sparse")
+
+
+def dense_volume(degree=0, seed=0):
+    """Random values in every sample."""
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=SHAPE), rng.normal(0, 0.7, (*SHAPE, 3 * (degree + 1) ** 2))
+    return Volume(*values, np.diag([0.1, 0.12, 0.09, 1]), cases.volume().activation)
+
+
+def holed_volume(degree=0, seed=0):
+    """The same without some of its bricks, and the mask of the samples that are there."""
+    v = dense_volume(degree, seed)
+    whole = Bricks.of_dense(v.density, v.features, v.activation.empty)
+    kept = np.random.default_rng(seed + 9).permutation(whole.count)[: 2 * whole.count // 3]
+    table = np.full(whole.table.shape, -1, np.int32)
+    for number, old in enumerate(kept):
+        table[whole.table == old] = number
+    bricks = Bricks(table, whole.density[kept], whole.features[kept])
+    there = np.repeat(np.repeat(np.repeat(table >= 0, 8, 0), 8, 1), 8, 2)[tuple(map(slice, SHAPE))]
+    return Volume.of_bricks(bricks, SHAPE, v.world_from_index, v.activation), there
+
+
+@pytest.fixture(scope="module")
+def grids():
+    """Grids by kind and degree, kept so that kernels compile once."""
+    made = {}
+
+    def grid_of(kind, degree) -> Grid:
+        if (kind, degree) not in made:
+            how = {"slots": 2, "moments": True}
+            grid = BrickGrid(FINER, degree, bricks=ROOM, **how) if kind == "sparse" else Grid(FINER, degree, **how)
+            made[kind, degree] = drive.kept(grid)
+        return made[kind, degree]
+
+    return grid_of
+
+
+def gradient_on(grid, rays, w):
+    """Gradient by density and features of sum(image * w), of a grid as it is."""
+    begin_anew(grid)
+    image = drive.image_on(grid, drive.ray_buffer(), rays, STEP)
+    drive.ray_buffer().set_image_gradient(w)
+    call = grid.variant, len(rays), STEP, 0.0, 0.0, drive.ti.Vector(list(cases.BACKGROUND))
+    drive.march_adjoint(grid.fields, drive.ray_buffer().fields, *call)
+    grid.reduce_slots()
+    return image, *grid.download_gradient()
+
+
+def same(one, other, within=0.0):
+    for a, b in zip(one, other, strict=True):
+        np.testing.assert_allclose(a, b, rtol=0, atol=within)
+
+
+@pytest.mark.parametrize("degree", [0, 1])
+def test_image_gradient_and_step_are_a_dense_grids_bit_for_bit(grids, degree):
+    v, found = dense_volume(degree), []
+    rays = cases.rays(v)
+    w = np.random.default_rng(1).normal(size=(len(rays), 4))
+    for kind in KINDS:
+        grid = grids(kind, degree)
+        if kind == "sparse":
+            grid.set_level(SHAPE, v.world_from_index)
+            grid.hold(np.ones(grid.cells, bool))
+        grid.upload(v)
+        part = gradient_on(grid, rays, w)
+        adam(grid.fields, grid.blocks, 0, 0, 0.3, 0.2, 0.9, 0.99, 1e-8)
+        occupied = grid.refresh_occupancy(0.5, margin=1)
+        found.append((*part, *grid.download(), *drive.distances(grid), np.array(occupied)))
+    assert not np.array_equal(found[0][3], v.density)
+    same(*found)
+
+
+def test_refining_and_regularising_are_a_dense_grids_where_nothing_is_missing(grids):
+    v, found = dense_volume(1), []
+    buffer = drive.ray_buffer()
+    for kind in KINDS:
+        grid = grids(kind, 1)
+        if kind == "sparse":
+            grid.set_level(SHAPE, v.world_from_index)
+            grid.hold(np.ones(grid.cells, bool))
+        grid.upload(v)
+        grid.refine(FINER)
+        grid.measure_occupancy()
+        values = grid.download()
+        for name in ("tv_density", "tv_colour", "sparsity"):
+            with drive.ti.ad.Tape(buffer.fields.loss, clear_gradients=False):
+                tape.regularise(grid, buffer, Regulariser.named(name, 1.0), 3, 5, 0.5)
+        found.append((*values, *grid.download_gradient(), np.array(buffer.fields.loss[None])))
+        begin_anew(grid)
+    assert np.abs(found[0][2]).max() > 0
+    same(*found, within=1e-13)  # bit for bit as users have it: tests/fitting/test_fitter.py
+
+
+def test_a_march_of_a_pool_with_holes_is_that_of_the_volume_without_them(grids):
+    v, there = holed_volume()
+    rays = cases.rays(v)
+    dense = grids("dense", 0)
+    dense.upload(v.dense())
+    sparse = grids("sparse", 0)
+    sparse.upload(v)
+    w = np.random.default_rng(1).normal(size=(len(rays), 4))
+    wanted, found = gradient_on(dense, rays, w), gradient_on(sparse, rays, w)
+    assert found[0].tobytes() == wanted[0].tobytes()
+    for mine, its in zip(found[1:], wanted[1:], strict=True):
+        assert mine[there].tobytes() == its[there].tobytes()
+        assert not mine[~there].any()  # dropped
+    assert np.abs(wanted[1][~there]).max() > 0
+    assert sparse.download_bricks().table.tolist() == v.bricks.table.tolist()
+    same(sparse.download(), (v.density, v.features))
+
+
+@pytest.mark.parametrize("degree", [0, 1])
+def test_the_adjoint_of_a_pool_with_holes_is_the_transpose_of_its_march(grids, degree):
+    """Against central differences, along a random direction of the samples that are there."""
+    v, there = holed_volume(degree, seed=3)
+    rays, rng = cases.rays(v), np.random.default_rng(2)
+    w = rng.normal(size=(len(rays), 4))
+    grid = grids("sparse", degree)
+    grid.upload(v)
+    _, *gradients = gradient_on(grid, rays, w)
+    for name, d in zip(("density", "features"), gradients, strict=True):
+        direction = rng.normal(size=getattr(v.bricks, name).shape)
+        parts = {n: 0 * getattr(v.bricks, n) for n in ("density", "features")} | {name: direction}
+        along = getattr(Volume.of_bricks(replace(v.bricks, **parts), SHAPE, v.world_from_index, v.activation), name)
+
+        def moved(h, name=name, direction=direction):
+            bricks = replace(v.bricks, **{name: getattr(v.bricks, name) + h * direction})
+            grid.upload(replace(v, samples=replace(v.samples, bricks=bricks)))
+            return np.sum(w * drive.image_on(grid, drive.ray_buffer(), rays, STEP))
+
+        assert drive.best_agreement(moved, np.sum(d[there] * along[there])) < 1e-7
+    begin_anew(grid)
+
+
+def test_what_is_dropped_stays_out_and_away(grids):
+    """The place of missing bricks is what it was after steps that write to it."""
+    v, _ = holed_volume()
+    grid, rays = grids("sparse", 0), cases.rays(v)
+    grid.upload(v)
+    for age in range(3):
+        gradient_on(grid, rays, np.ones((len(rays), 4)))
+        adam(grid.fields, grid.blocks, age, age, 0.3, 0.2, 0.9, 0.99, 1e-8)
+    for field in (grid.fields.d_density, grid.fields.density.grad, grid.fields.m_density, grid.fields.v_density):
+        assert not field.to_numpy().reshape(-1, field.shape[-1])[:, :512].any()
+    assert np.all(grid.fields.density.to_numpy()[0, 0, :512] == v.activation.empty)
+
+
+def test_carving_leaves_bricks_that_an_occupied_cell_reads(grids):
+    v = dense_volume()
+    occupied = np.zeros(grids("dense", 0).cells, bool)
+    occupied[0, 1, 2] = occupied[3, 0, 4] = True
+    found = []
+    for kind in KINDS:
+        grid = grids(kind, 0)
+        if kind == "sparse":
+            grid.set_level(SHAPE, v.world_from_index)
+            grid.hold(np.ones(grid.cells, bool))
+        grid.upload(v)
+        grid.occupy(occupied)
+        grid.measure_occupancy()
+        samples = grid.carved_samples()
+        found.append((samples.density(v.activation.empty), samples.features() * (samples.density(0) > -20)[..., None]))
+        grid.measure_occupancy()
+    assert grids("sparse", 0).carved_samples().bricks.count < ROOM
+    lit = found[0][0] > v.activation.empty
+    assert 0 < lit.sum() < lit.size
+    for dense, sparse in zip(*found, strict=True):
+        np.testing.assert_array_equal(sparse[lit], dense[lit])
+    assert np.all(found[1][0][~lit] <= v.activation.empty)
+
+
+@pytest.mark.parametrize("shape", [(33, 17, 9), (40, 11, 23)], ids=str)
+def test_bricks_that_cells_read_hold_every_corner_of_every_point_in_them(shape):
+    rng = np.random.default_rng(0)
+    cells = rng.uniform(size=(8, 4, 3)) < 0.2
+    bricks = bricks_read(cells, shape)
+    for cell in np.argwhere(cells):
+        points = (cell + rng.uniform(0, 1, (50, 3))) * (np.array(shape) - 1) / cells.shape
+        lower = np.minimum(points.astype(int), np.array(shape) - 2)
+        for corner in itertools.product((0, 1), repeat=3):
+            assert bricks[tuple(((lower + corner) // 8).T)].all()
+    assert not bricks_read(np.zeros((8, 4, 3), bool), shape).any()
+
+
+def test_places_are_dealt_once_each_along_a_curve_that_stays_near():
+    mask = np.random.default_rng(0).uniform(size=(9, 8, 7)) < 0.5
+    table = places_of(mask)
+    assert np.array_equal(table > 0, mask)
+    assert sorted(table[mask]) == list(range(1, mask.sum() + 1))
+    at = np.argwhere(mask)[np.argsort(table[mask])]
+    assert np.abs(np.diff(at, axis=0)).sum(1).mean() < 3
+
+
+def test_more_bricks_than_there_is_room_for_are_refused():
+    with BrickGrid((33, 33, 33), 0, bricks=9) as grid:
+        assert not grid.fits((33, 33, 33))
+        with pytest.raises(RaymarchError, match="125 bricks are wanted but there is room for 9; raise memory or lower"):
+            grid.hold(np.ones(grid.cells, bool))
