@@ -37,8 +37,8 @@ FAULTS = [
     Fault(
         "exposures go on from neutral ones",
         "fitting/photometry.py",
-        "self._store.set_exposures(self.exposures)\n        if self._sums is not None:",
-        "self._store.set_exposures(0 * self.exposures + NEUTRAL_EXPOSURE)\n        if self._sums is not None:",
+        "self._images.set_exposures(self.exposures)\n        if self._sums is not None:",
+        "self._images.set_exposures(0 * self.exposures + NEUTRAL_EXPOSURE)\n        if self._sums is not None:",
         CUT,
     ),
     Fault(
