@@ -17,6 +17,7 @@ from raymarch.device.memory import BLOCK_EDGE, padded
 from raymarch.errors import RaymarchError
 from raymarch.kernels.field.bricks import BLOCKS as BLOCKS_A_BRICK
 from raymarch.kernels.field.bricks import SAMPLES
+from raymarch.kernels.fit.coarse import CUBE
 
 CELL_SIZE = 4  # voxels a side of an occupancy cell, at the finest shape
 STEP = 32  # samples along an axis that the room of a small grid is rounded up to
@@ -24,6 +25,7 @@ BLOCKS = (1, 2, 4, 8)
 MOST_BOXES = 16  # the outermost is 32,768 times as large as the innermost
 SLOTS = 64  # unrolled where they are added up
 OF_BLOCKS = ("block_written", "block_has_gradient", "block_occupied")
+OF_CUBES = ("m_cube", "v_cube")
 OF_CELLS = ("empty_distance", "occupied_distance", "scratch", "hull_mask")
 
 
@@ -53,6 +55,8 @@ class Fields:
     m_features: ti.Field | None
     v_density: ti.Field | None
     v_features: ti.Field | None
+    m_cube: ti.Field | None
+    v_cube: ti.Field | None
     block_written: ti.Field
     block_has_gradient: ti.Field
     block_occupied: ti.Field
@@ -122,8 +126,11 @@ def build(
         samples, whole = [1, 1, places * SAMPLES], [0, 0, places * BLOCKS_A_BRICK - 1]
     values = _values(tree, samples, degree, slots, moments, block)
     marks, place = _marks(tree, whole, room[:3]), _place(tree, ndc)
+    cubes = _cubes(tree, [(n + 1) * edge // CUBE for n in whole], degree, moments)
     index = _index(tree, room) if sparse else dict.fromkeys(("table", "old_table", "brick"))
-    return tree, Fields(degree=degree, block=edge, slots=slots, boxes=boxes, **values, **marks, **place, **index)
+    return tree, Fields(
+        degree=degree, block=edge, slots=slots, boxes=boxes, **values, **cubes, **marks, **place, **index
+    )
 
 
 def place(
@@ -172,6 +179,14 @@ def _values(tree: ti.FieldsBuilder, blocks: list[int], degree: int, slots: int, 
         "v_density": v_density,
         "v_features": v_features,
     }
+
+
+def _cubes(tree: ti.FieldsBuilder, shape: list[int], degree: int, moments: bool) -> dict:
+    """Moments of cubes of samples, features and density the last."""
+    fields = {name: ti.Vector.field(3 * (degree + 1) ** 2 + 1, float) if moments else None for name in OF_CUBES}
+    for field in filter(None, fields.values()):
+        tree.dense(ti.ijk, tuple(shape)).place(field)
+    return fields
 
 
 def _marks(tree: ti.FieldsBuilder, blocks: list[int], room: tuple[int, ...]) -> dict:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from raymarch.device.brick_grid import BrickGrid
 from raymarch.device.grid import Grid
 from raymarch.kernels.field.bricks import SAMPLES
 from raymarch.kernels.field.snapshot import samples_in, samples_out
+from raymarch.kernels.fit.coarse import CUBE
 
 SLAB = 16 << 20  # bytes of a slab of samples, if that holds one layer of them
 KINDS = 4  # numbers by what they are: values, two moments, what is left of the gradient
@@ -52,3 +54,29 @@ def samples_of(grid: Grid) -> Iterator[np.ndarray]:
 def put_samples(grid: Grid, first: int, values: np.ndarray) -> None:
     """Put a slab back, its first layer at x = `first`."""
     samples_in(values, grid.fields, first)
+
+
+def cubes_of(grid: Grid) -> np.ndarray:
+    """Moments (cube, 2 * width) of the cubes of samples that the level's lie in, features and density the last."""
+    both = [field.to_numpy()[_cubes(grid)] for field in _moments(grid)]
+    return np.concatenate(both, axis=-1).reshape(-1, 2 * width_of(grid))
+
+
+def put_cubes(grid: Grid, values: np.ndarray) -> None:
+    """Put the moments of cubes back, as `cubes_of` gives them."""
+    for field, part in zip(_moments(grid), np.split(values, 2, axis=-1), strict=True):
+        whole = np.zeros_like(field.to_numpy())
+        whole[_cubes(grid)] = part.reshape(whole[_cubes(grid)].shape)
+        field.from_numpy(whole)
+
+
+def _moments(grid: Grid) -> tuple[Any, Any]:
+    return grid.fields.m_cube, grid.fields.v_cube
+
+
+def _cubes(grid: Grid) -> tuple[slice, ...]:
+    """Part of the cubes' fields that the level takes."""
+    if isinstance(grid, BrickGrid):
+        each = SAMPLES // CUBE**3
+        return slice(1), slice(1), slice(each, each * (1 + grid.bricks))
+    return tuple(slice(-(-n // CUBE)) for n in grid.shape)

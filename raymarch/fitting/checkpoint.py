@@ -21,6 +21,8 @@ from raymarch.device.grid import Grid
 from raymarch.device.grid_state import (
     KINDS,
     count_of,
+    cubes_of,
+    put_cubes,
     put_samples,
     samples_of,
     slabs_of,
@@ -76,6 +78,7 @@ def save_checkpoint(fitter: Fitter, path: str | os.PathLike[str], *, every: floa
         "history": _table(on_the_beat),
         "level_shape": np.array(grid.shape, "<i8"),
         "table": np.array(grid.table() if isinstance(grid, BrickGrid) else NO_TABLE, "<i4"),
+        "cubes": cubes_of(grid),
         "occupied": np.packbits(grid.occupied_cells()),
         "allowed": np.packbits(grid.allowed_cells()),
         "world_from_index": np.array(grid.world_from_index, "<f8"),
@@ -194,6 +197,10 @@ def _put_samples(fitter: Fitter, reader: StreamedReader, path: object) -> None:
             raise RaymarchError(f"{path}: samples have numbers that are not finite; {CURE}")
         put_samples(grid, first, flat.reshape(*slab, -1))
         at += len(flat)
+    reader.require("cubes", cubes_of(grid).shape, kind)
+    if not np.isfinite(cubes := reader.rows("cubes")).all():
+        raise RaymarchError(f"{path}: cubes have numbers that are not finite; {CURE}")
+    put_cubes(grid, cubes)
 
 
 def _photometry(fitter: Fitter, reader: StreamedReader, path: object) -> dict[str, np.ndarray]:

@@ -20,6 +20,8 @@ class Adam:
         lr_density, lr_colour: first step sizes in raw units; of relu's density, whose raw numbers are optical depths,
             in units of twice the start's, so that no step kills a voxel for good.
         final: what both are multiplied by at the end, exponentially reached.
+        coarse: part of both rates at which cubes of 4^3 samples are moved as one, by the sum of their gradients, beside
+            each sample's own step: what neighbours agree on is found sooner. 0 for none.
         beta1, beta2, eps: as in Kingma and Ba 2015; eps is against gradients of a mean over rays, which are small.
 
     Example:
@@ -30,6 +32,7 @@ class Adam:
     lr_density: float = held(number(0, MAX_RATE, above=True), 0.5)
     lr_colour: float = held(number(0, MAX_RATE, above=True), 0.3)
     final: float = held(number(0, 1, above=True), 0.1)
+    coarse: float = held(number(0, 10), 0.3)
     beta1: float = held(number(0, 1, below=True), 0.9)
     beta2: float = held(number(0, 1, below=True), 0.99)
     eps: float = held(number(1e-30, 1, below=True), 1e-8)
@@ -48,7 +51,7 @@ class Adam:
         lr_density, lr_colour = self.rates(progress)
         if grid.activation.density_rule.linear:
             lr_density *= 2 * grid.activation.shift
-        rates = (lr_density, lr_colour, self.beta1, self.beta2, self.eps)
+        rates = (lr_density, lr_colour, self.beta1, self.beta2, self.eps, self.coarse)
         adam(grid.fields, grid.blocks, age, number, *rates)
 
 

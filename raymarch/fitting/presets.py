@@ -29,7 +29,7 @@ PRESETS = {
         min_weight=1e-6,
         opacity_weight=1.0,
         tv_density=1e-3,
-        optimiser=Adam(lr_density=0.3, lr_colour=0.15, final=0.03),
+        optimiser=Adam(lr_density=0.3, lr_colour=0.15, final=0.03, coarse=0.0),
     ),
     "photos": FitSettings(
         resolution=128,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import drive
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from raymarch.device.grid import Grid
 from raymarch.errors import RaymarchError
 from raymarch.fitting.optimiser import Adam
 
-ADAM = Adam(lr_density=0.4, lr_colour=0.05, final=0.2, beta1=0.8, beta2=0.95, eps=1e-6)
+ADAM = Adam(lr_density=0.4, lr_colour=0.05, final=0.2, coarse=0.0, beta1=0.8, beta2=0.95, eps=1e-6)
 SHAPE = (8, 6, 5)
 STEPS = 5
 
@@ -73,6 +75,39 @@ def test_several_steps_are_those_of_kingma_and_ba():
         assert not grid.fields.block_has_gradient.to_numpy()[tuple(slice(int(n)) for n in grid.blocks)].any()
 
 
+def cubes_moved(m, v, g, lr, t):
+    """A step of Adam of cubes of 4^3, by the sum of the gradients (x, y, z, ...) in each; what each sample moves by."""
+    whole = np.pad(g, [(0, -n % 4) for n in g.shape[:3]] + [(0, 0)] * (g.ndim - 3))
+    x, y, z = (n // 4 for n in whole.shape[:3])
+    total = whole.reshape(x, 4, y, 4, z, 4, *g.shape[3:]).sum((1, 3, 5))
+    m, v = ADAM.beta1 * m + (1 - ADAM.beta1) * total, ADAM.beta2 * v + (1 - ADAM.beta2) * total**2
+    step = lr * (m / (1 - ADAM.beta1**t)) / (np.sqrt(v / (1 - ADAM.beta2**t)) + ADAM.eps)
+    return step.repeat(4, 0).repeat(4, 1).repeat(4, 2)[tuple(slice(n) for n in g.shape[:3])], m, v
+
+
+def test_cubes_of_samples_move_as_one_beside_them():
+    """Untouched samples too; the samples' own moments are as without."""
+    grid = drive.adam_grid()
+    start(grid)
+    for field in (grid.fields.m_cube, grid.fields.v_cube):
+        field.fill(0)
+    density, features, *moments = state(grid)
+    (m, v), (n, w) = moments[:2], moments[2:]
+    cube, colour = (np.zeros(()), np.zeros(())), (np.zeros(()), np.zeros(()))
+    together = replace(ADAM, coarse=0.25)
+    for step in range(STEPS):
+        d_density, d_features = gradients(step)
+        drive.set_gradient(grid, d_density, d_features)
+        together.step(grid, step, 0.0, step)
+        density, m, v = kingma_and_ba(density, m, v, d_density, 0.4, step + 1)
+        features, n, w = kingma_and_ba(features, n, w, d_features, 0.05, step + 1)
+        by, *cube = cubes_moved(*cube, d_density, 0.25 * 0.4, step + 1)
+        by_colour, *colour = cubes_moved(*colour, d_features, 0.25 * 0.05, step + 1)
+        density, features = density - by, features - by_colour
+        for got, wanted in zip(state(grid), (density, features, m, v, n, w), strict=True):
+            np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-12)
+
+
 def test_first_step_is_the_rate_against_the_sign():
     """m / sqrt(v) is the gradient's sign at first, whatever its size."""
     grid = drive.adam_grid()
@@ -80,7 +115,7 @@ def test_first_step_is_the_rate_against_the_sign():
     before, _ = grid.download()
     d_density = np.where(np.arange(5) % 2, 3.0, -0.01) * np.ones(SHAPE)
     drive.set_gradient(grid, d_density, np.zeros((*SHAPE, 3)))
-    Adam(lr_density=0.4).step(grid, 0, 0.0, 0)
+    Adam(lr_density=0.4, coarse=0.0).step(grid, 0, 0.0, 0)
     np.testing.assert_allclose(grid.download()[0] - before, -0.4 * np.sign(d_density), rtol=1e-5)
 
 
@@ -154,7 +189,7 @@ def test_rates_of_relu_are_in_units_of_twice_its_start():
     grid.set_activation(Activation("relu", start_of_relu))
     before, _ = grid.download()
     drive.set_gradient(grid, np.ones(SHAPE), np.zeros((*SHAPE, 3)))
-    Adam(lr_density=0.4).step(grid, 0, 0.0, 0)
+    Adam(lr_density=0.4, coarse=0.0).step(grid, 0, 0.0, 0)
     np.testing.assert_allclose(before - grid.download()[0], 0.4 * 2 * start_of_relu, rtol=1e-5)
     grid.set_activation(Activation())
 

@@ -22,7 +22,7 @@ FORMAT = "raymarch-checkpoint"
 VERSION = 1
 ROWS = ("touched", "samples", "left", "gradient")  # as many as the grid has samples, or some of them
 NAMES = (
-    "record", "history", *ROWS, "level_shape", "table", "occupied", "allowed", "world_from_index",
+    "record", "history", *ROWS, "cubes", "level_shape", "table", "occupied", "allowed", "world_from_index",
     "exposures", "background", "moments", "behind", DIGEST,
 )  # fmt: skip
 LARGEST_RECORD = 16 << 20  # bytes of its text

@@ -99,6 +99,9 @@ def clear_moments(grid: ti.template()):
     for I in ti.grouped(grid.m_features):
         grid.m_features[I] = 0
         grid.v_features[I] = 0
+    for C in ti.grouped(grid.m_cube):
+        grid.m_cube[C] = 0
+        grid.v_cube[C] = 0
 
 
 @ti.kernel

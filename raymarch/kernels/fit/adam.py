@@ -3,15 +3,18 @@
 import taichi as ti
 
 from raymarch.kernels.field.bricks import first_block, sample_of_block
+from raymarch.kernels.fit.coarse import step_cubes
 from raymarch.kernels.fit.reduce import block_of
 
 
 @ti.kernel
 def adam(
     grid: ti.template(), blocks: ti.math.ivec3, age: int, step: int, lr_density: float, lr_features: float,
-    beta1: float, beta2: float, eps: float,
+    beta1: float, beta2: float, eps: float, coarse: float,
 ):  # fmt: skip
     """Step the voxels whose gradient is not zero, then clear it. Does nothing once a gradient was not finite.
+
+    Cubes of them are moved as one by `coarse` times the rates besides.
 
     `age` counts the steps since the moments began; `step` is noted as step + 2 if it is the first that is not finite.
     """
@@ -25,6 +28,8 @@ def adam(
             c1 = 1.0 / (1.0 - beta1 ** ti.cast(age + 1, float))
             c2 = 1.0 / (1.0 - beta2 ** ti.cast(age + 1, float))
             sound = grid.nonfinite_step[None] == 0
+            if sound and coarse > 0.0:
+                step_cubes(grid, B, coarse * lr_density, coarse * lr_features, beta1, beta2, eps, c1, c2)
             for i in range(grid.block):
                 for j in range(grid.block):
                     for k in range(grid.block):
