@@ -15,11 +15,12 @@ from raymarch.device.memory import require_images
 from raymarch.device.owner import Owner
 from raymarch.geometry.camera import Camera
 from raymarch.kernels.field import transfer
+from raymarch.kernels.rays.choice import UNSEEN, choose_tiles
 from raymarch.kernels.rays.lens import LENS
 
 TILE = 4  # pixels a side; the pixels of a tile that count are the bits of 16
 STEP = 4096  # pixels, views and tiles that the room of a small store is rounded up to
-BYTES_A_TILE = 11  # of the list, and what each tile is
+BYTES_A_TILE = 19  # of the list, what each tile is, and its last error
 BYTES_A_VIEW = 160
 
 
@@ -28,7 +29,8 @@ class StoreFields:
     """Device fields of an `ImageStore`; its tiles have `tile` pixels a side, the last of a row or column moved inside.
 
     `pixels` are those of all views in one run, RGBA; `place` is a view's (first pixel, first tile, width, height). Of a
-    tile, `view` is the one it belongs to and `counting` has a bit for each pixel, row by row, that no mask takes out.
+    tile, `view` is the one it belongs to, `counting` has a bit for each pixel, row by row, that no mask takes out, and
+    `error` is that of its colour when it was last drawn. `chosen` are the tiles of a step.
     """
 
     pixels: ti.Field
@@ -40,6 +42,9 @@ class StoreFields:
     counting: ti.Field
     list: ti.Field
     hit: ti.Field
+    error: ti.Field
+    mean_error: ti.Field
+    chosen: ti.Field
     tile: int
 
 
@@ -71,6 +76,7 @@ class ImageStore(Owner[StoreFields]):
         for i, image in enumerate(views.images):
             transfer.image_in(_rgba(image, views.mask(i)), self.fields, int(places[i, 0]))
         self.listed = transfer.tiles_in(places, tiles, self.fields)
+        self.set_errors(np.full(self.tiles, UNSEEN), UNSEEN)
         self.set_cameras(views.cameras)
         self.set_exposures(np.tile([1.0, 1.0, 1.0, 0.0, 0.0, 0.0], (len(views), 1)))
 
@@ -87,18 +93,35 @@ class ImageStore(Owner[StoreFields]):
             counting=ti.field(ti.u16),
             list=ti.field(ti.i32),
             hit=ti.field(ti.u8),
+            error=ti.field(float),
+            mean_error=ti.field(float),
+            chosen=ti.field(ti.i32),
             tile=self._tile,
         )
         tree.dense(ti.i, pixels).place(f.pixels)
         tree.dense(ti.i, views).place(f.place, f.pose, f.lens, f.exposure)
-        for each in (f.view, f.counting, f.list, f.hit):
+        for each in (f.view, f.counting, f.list, f.hit, f.error, f.chosen):
             tree.dense(ti.i, tiles).place(each)
+        tree.place(f.mean_error)
         return tree, f
 
     def set_cameras(self, cameras: Sequence[Camera]) -> None:
         """Set the cameras of the views, as many as there are."""
         self._set(self.fields.pose, np.array([camera.world_from_camera[:3] for camera in cameras]))
         self._set(self.fields.lens, np.array([lens_vector(camera) for camera in cameras]))
+
+    def choose(self, tiles: int, start: int, seed: int, least: float = 1.0) -> int:
+        """Choose the tiles of a step, from a place in the epochs on, and return the place after; see `choose_tiles`."""
+        return int(choose_tiles(self.fields, self.listed, tiles, start, seed, least))
+
+    def errors(self) -> tuple[np.ndarray, float]:
+        """Last error (tile,) of each tile, and the mean that they are held against."""
+        return self.fields.error.to_numpy()[: self.tiles], float(self.fields.mean_error[None])
+
+    def set_errors(self, errors: np.ndarray, mean: float) -> None:
+        """Set what `errors` gives."""
+        self._set(self.fields.error, errors)
+        self.fields.mean_error[None] = mean
 
     def set_exposures(self, exposures: np.ndarray) -> None:
         """Set the exposures, gains and offsets (view, 6) of images against what all agree on; tiles come without."""

@@ -29,9 +29,9 @@ from raymarch.device.grid_state import (
     width_of,
 )
 from raymarch.errors import RaymarchError
-from raymarch.fitting.differences import grid_record, require_same
+from raymarch.fitting.differences import grid_record, made_by, note_versions, require_same
 from raymarch.fitting.fitter import REPORT_EVERY, Fitter
-from raymarch.fitting.report import Report, require_finite, versions
+from raymarch.fitting.report import Report, require_finite
 from raymarch.fitting.schedule import Position
 from raymarch.geometry.pose import require_affine
 from raymarch.io.checkpoints.checkpoint_file import opened_checkpoint, write_checkpoint
@@ -71,7 +71,7 @@ def save_checkpoint(fitter: Fitter, path: str | os.PathLike[str], *, every: floa
         "settings": fitter.settings.record(),
         "grid": grid_record(fitter.plan),
         "views": fitter.plan.views_digest.record(),
-        "made_by": _made_by(),
+        "made_by": made_by(),
     }
     on_the_beat = [report for report in fitter.history if report.step % REPORT_EVERY == 0]  # not one of an interruption
     arrays = {
@@ -79,6 +79,7 @@ def save_checkpoint(fitter: Fitter, path: str | os.PathLike[str], *, every: floa
         "level_shape": np.array(grid.shape, "<i8"),
         "table": np.array(grid.table() if isinstance(grid, BrickGrid) else NO_TABLE, "<i4"),
         "cubes": cubes_of(grid),
+        "errors": np.append(*fitter.store.errors()).astype("<f8"),
         "occupied": np.packbits(grid.occupied_cells()),
         "allowed": np.packbits(grid.allowed_cells()),
         "world_from_index": np.array(grid.world_from_index, "<f8"),
@@ -104,13 +105,17 @@ def load_checkpoint(fitter: Fitter, path: str | os.PathLike[str]) -> dict[str, A
     """
     with opened_checkpoint(path) as (record, reader):
         require_same(record, fitter.plan, path)
-        _note_versions(record, path)
+        note_versions(record, path)
         if record["level"] >= len(fitter.settings.levels):
             raise RaymarchError(f"{path}: level is {record['level']} of {len(fitter.settings.levels)}; {CURE}")
         _put_level(fitter, reader, path)
         _put_samples(fitter, reader, path)
         history = _history(fitter, reader, path)
         fitter.photometry.put(_photometry(fitter, reader, path))
+        store = fitter.images.use(fitter.plan.halvings_of(record["level"]))
+        reader.require("errors", (store.tiles + 1,), "<f8")
+        errors = reader.rows("errors")
+        store.set_errors(errors[:-1], float(errors[-1]))
         reader.require_digest()
     fitter.go_on(Position(*(record[each.name] for each in fields(Position))), history)
     return record
@@ -231,20 +236,3 @@ def _history(fitter: Fitter, reader: StreamedReader, path: object) -> list[Repor
         shape = int(x), int(y), int(z)
         reports.append(Report(int(step), loss, psnr, speed, shape, occupied, seconds, progress, left, int(boxes)))
     return reports
-
-
-def _made_by() -> dict[str, str]:
-    """Software and device that the last bits depend on."""
-    return {**versions(), "arch": runtime.start().arch}
-
-
-def _note_versions(record: dict[str, Any], path: object) -> None:
-    """Say where the software is not what the checkpoint was made by."""
-    now = _made_by()
-    other = [
-        f"{name} {record['made_by'].get(name)}, now {now[name]}"
-        for name in now
-        if record["made_by"].get(name) != now[name]
-    ]
-    if other:
-        log.warning("%s was made by %s; the last bits may differ", path, ", ".join(other))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,9 @@ from raymarch import runtime
 from raymarch.data.views_digest import CLOSE
 from raymarch.errors import RaymarchError, short
 from raymarch.fitting.plan import Plan
+from raymarch.fitting.report import versions
+
+log = logging.getLogger(__name__)
 
 MAY_DIFFER = ("memory",)  # settings that change no byte
 MOST = 4  # differences that are named
@@ -70,3 +74,20 @@ def _shown(name: str, values: Mapping[str, Any]) -> str:
     value = values[name]
     plain = json.dumps(value) if isinstance(value, (list, dict)) else repr(value)
     return plain if len(plain) < LONGEST else short(value)
+
+
+def made_by() -> dict[str, str]:
+    """Software and device that the last bits depend on."""
+    return {**versions(), "arch": runtime.start().arch}
+
+
+def note_versions(record: Mapping[str, Any], path: object) -> None:
+    """Say where the software is not what the checkpoint was made by."""
+    now = made_by()
+    other = [
+        f"{name} {record['made_by'].get(name)}, now {now[name]}"
+        for name in now
+        if record["made_by"].get(name) != now[name]
+    ]
+    if other:
+        log.warning("%s was made by %s; the last bits may differ", path, ", ".join(other))

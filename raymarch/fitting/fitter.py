@@ -38,6 +38,7 @@ from raymarch.geometry.camera import CAMERA, Camera
 from raymarch.geometry.pose import BOX
 from raymarch.kernels.fit import losses
 from raymarch.kernels.rays.camera import draw_tiles
+from raymarch.kernels.rays.choice import note_errors
 from raymarch.rendering.march import MARCH, March
 from raymarch.rendering.renderer import BACKGROUND, render_camera
 
@@ -93,7 +94,7 @@ class Fitter(Closing):
                 self.buffer.set_near(plan.near, plan.near_gradient)
             self.photometry = owners.enter_context(Photometry(self.images, plan.views, plan.settings, self.tiles))
             self.history: list[Report] = []
-            self.steps_done = self._moments_age = self._level = 0
+            self.steps_done = self._moments_age = self._level = self._drawn = 0
             self._refresh(0.0)  # the hull alone
             self._owners = owners.pop_all()
         self._ready = self.seconds
@@ -133,8 +134,8 @@ class Fitter(Closing):
         self._advance_level(progress := self.progress)
         if self.steps_done % s.refresh == 0 and self.steps_done > 0:
             self._refresh(self.plan.least_sigma)
-        to_draw = self.store.listed, self.tiles, self.steps_done, s.seed, self.plan.near
-        draw_tiles(buffer.fields, self.store.fields, *to_draw)
+        self._drawn = self.store.choose(self.tiles, self._drawn, s.seed, s.least_chance)
+        draw_tiles(buffer.fields, self.store.fields, self.tiles, self.plan.near)
         buffer.fields.image.grad.fill(0)
         counted = losses.counting(buffer.fields, count) if self.store.masked else count
         opacity = self.objective.opacity_weight if self.views.has_alpha else 0.0
@@ -146,6 +147,8 @@ class Fitter(Closing):
                 tape.distort(grid, buffer, max(count // DISTORTED, 1), *ends, self.plan.reach, weight)
             for each in self.objective.regularisers:
                 tape.regularise(grid, buffer, each, s.seed, self.steps_done, s.regularised_fraction)
+        if s.least_chance < 1:
+            note_errors(self.store.fields, buffer.fields, self.tiles, behind)
         self.photometry.look(buffer, self.steps_done)
         s.optimiser.step(grid, self._moments_age, progress, self.steps_done)
         self.steps_done, self._moments_age = self.steps_done + 1, self._moments_age + 1
@@ -187,10 +190,10 @@ class Fitter(Closing):
     @property
     def position(self) -> Position:
         """Position in the schedule."""
-        return Position(self.steps_done, self._moments_age, self._level, self.seconds, self._ready)
+        return Position(self.steps_done, self._moments_age, self._level, self._drawn, self.seconds, self._ready)
 
     def go_on(self, at: Position, history: Sequence[Report]) -> None:
         """Set the position in the schedule and the reports until then, once grid and photometry are as they were."""
-        self.steps_done, self._moments_age, self._level, seconds, self._ready = astuple(at)
+        self.steps_done, self._moments_age, self._level, self._drawn, seconds, self._ready = astuple(at)
         self.started, self.history = time.perf_counter() - seconds, list(history)
         self._refresh(None)

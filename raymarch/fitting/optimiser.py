@@ -22,6 +22,8 @@ class Adam:
         final: what both are multiplied by at the end, exponentially reached.
         coarse: part of both rates at which cubes of 4^3 samples are moved as one, by the sum of their gradients, beside
             each sample's own step: what neighbours agree on is found sooner. 0 for none.
+        decay: part of the rate of colour by which coefficients of harmonics above degree 0 fall towards 0 in each step
+            that meets them, so that colour turns with the direction only where many rays say so.
         beta1, beta2, eps: as in Kingma and Ba 2015; eps is against gradients of a mean over rays, which are small.
 
     Example:
@@ -33,6 +35,7 @@ class Adam:
     lr_colour: float = held(number(0, MAX_RATE, above=True), 0.3)
     final: float = held(number(0, 1, above=True), 0.1)
     coarse: float = held(number(0, 10), 0.3)
+    decay: float = held(number(0, 1), 0.03)
     beta1: float = held(number(0, 1, below=True), 0.9)
     beta2: float = held(number(0, 1, below=True), 0.99)
     eps: float = held(number(1e-30, 1, below=True), 1e-8)
@@ -51,7 +54,7 @@ class Adam:
         lr_density, lr_colour = self.rates(progress)
         if grid.activation.density_rule.linear:
             lr_density *= 2 * grid.activation.shift
-        rates = (lr_density, lr_colour, self.beta1, self.beta2, self.eps, self.coarse)
+        rates = (lr_density, lr_colour, self.beta1, self.beta2, self.eps, self.coarse, self.decay)
         adam(grid.fields, grid.blocks, age, number, *rates)
 
 

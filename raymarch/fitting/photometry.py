@@ -61,7 +61,7 @@ class Photometry(Closing):
         if self._sums is None:
             return
         store = self._images.store
-        call = (store.views, store.listed, self._tiles, step, self._settings.seed, self.behind, ROBUST)
+        call = (store.views, self._tiles, self.behind, ROBUST)
         add_photometry(buffer.fields, store.fields, self._sums.fields, *call)
         if (step + 1) % EVERY == 0:
             moments, behind = self._sums.take(KEPT if step + 1 >= FIRST else 0.0)

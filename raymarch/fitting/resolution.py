@@ -14,11 +14,11 @@ from raymarch.fitting.settings import FitSettings
 
 log = logging.getLogger(__name__)
 
-PIXELS = 1.5  # width of a voxel in pixels that a default fit ends with, if it has the rays
+PIXELS = 1.2  # width of a voxel in pixels that a default fit ends with, if it has the rays
 FINEST = 0.7  # width in pixels under which finer voxels show nothing more
-RAYS_A_SAMPLE = 100.0  # of each sample of a face of the box: fewer leave fine voxels to chance
+RAYS_A_SAMPLE = 130.0  # of each sample of a face of the box: fewer leave fine voxels to chance
 RAYS_A_SECOND = 90_000.0  # a core, about; only says how fine a fit by seconds is
-LEAST, MOST = 64, 512
+LEAST, MOST = 64, 400
 
 
 def resolution_for(views: Views, box: np.ndarray, settings: FitSettings) -> FitSettings:

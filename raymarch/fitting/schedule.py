@@ -13,11 +13,13 @@ FEW_STEPS = 300  # under which a fit is told to be a poor one
 
 @dataclass(frozen=True)
 class Position:
-    """Position in a schedule: steps and seconds done, age of Adam's moments [step], level, seconds until compiled."""
+    """Position in a schedule: steps and seconds done, age of Adam's moments [step], level, the place in the epochs of
+    tiles, seconds until compiled."""
 
     steps: int
     moments_age: int
     level: int
+    drawn: int
     seconds: float
     ready: float
 

@@ -65,7 +65,8 @@ class Pruning:
         tiles = max(s.rays // tile, 1)
         grid.fields.scratch.fill(0)
         for batch in range(max(round(SHARE * self._store.listed / tiles), FEWEST)):
-            draw_tiles(rays, self._store.fields, self._store.listed, tiles, batch, s.seed + 1, self._near)
+            self._store.choose(tiles, batch * tiles, s.seed + 1)
+            draw_tiles(rays, self._store.fields, tiles, self._near)
             ends = s.step * grid.voxel, s.min_transmittance
             mark_seen(grid.fields, rays, grid.variant, tiles * tile, *ends, least)
         return grid.fields.scratch.to_numpy()[tuple(map(slice, grid.cells))] != 0

@@ -39,7 +39,7 @@ class FitSettings:
 
     Attributes:
         resolution: samples along the box's longest side at the finest level; in NDC along depth, with up to 2.5 times
-            as many across. None for voxels of 1.5 pixels, or wider ones where steps or seconds leave them too few rays.
+            as many across. None for voxels of 1.2 pixels, or wider ones where steps or seconds leave them too few rays.
         sh_degree: 0 (no view dependence) to 3.
         boxes: nested boxes of an unbounded scene, each twice as large as the last and of as many samples; 1 for an
             object, all of which lies in the box; None to tell from the views.
@@ -55,6 +55,8 @@ class FitSettings:
         seconds: time in all, loading and compiling included; None for no limit. The schedule follows whichever of
             the two is nearer its end.
         rays: a step, in tiles of 4 x 4 pixels.
+        least_chance: tiles that were rendered well when last drawn are passed over by chance, the better the more, but
+            for this share of them; 1 draws all alike.
         levels: (from which share of the fit, scale of the resolution), rising.
         pyramid: image pyramid: a level before the last is fitted to images made smaller by halves, as long as its
             voxels are so many of their pixels wide; a ray then tells of all that was averaged. 0 for the images as they
@@ -100,6 +102,7 @@ class FitSettings:
     steps: int | None = held(optional(whole(1, 2**31 - 1)), 2500)
     seconds: float | None = held(optional(number(0, 1e9, above=True)), None)
     rays: int = held(whole(16, 1 << 22), 16384)
+    least_chance: float = held(number(0, 1, above=True), 0.25)
     levels: tuple[tuple[float, float], ...] = held(LEVELS, ((0.0, 0.3), (0.05, 0.5), (0.15, 0.7), (0.4, 1.0)))
     pyramid: float = held(number(0, 1e6, unit="pixel"), 1.0)
     step: float = held(number(1e-3, 1e6, unit="voxel"), 1.0)

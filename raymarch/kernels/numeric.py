@@ -6,6 +6,8 @@ from raymarch import runtime
 
 LOG2_E = 1.4426950408889634
 
+UNIFORM = 2.3283064e-10  # 32 random bits times this are uniform in 0..1
+
 
 @ti.func
 def at_least(x, low):

@@ -98,12 +98,13 @@ def test_sums_on_the_device_are_those_of_numpy():
     buffer = drive.ray_buffer()
     with ImageStore(views) as store, PhotometricSums(4, listed_tiles) as sums:
         store.set_exposures(exposures)
-        draw_tiles(buffer.fields, store.fields, store.listed, listed_tiles, step, seed, 0.0)
+        store.choose(listed_tiles, step * listed_tiles, seed)
+        draw_tiles(buffer.fields, store.fields, listed_tiles, 0.0)
         count = 16 * listed_tiles
         image = np.zeros((*buffer.fields.image.shape, 4))
         image[:count] = RNG.uniform(0, 1, (count, 4))
         buffer.fields.image.from_numpy(image)
-        call = (4, store.listed, listed_tiles, step, seed, ti.Vector(behind.tolist()), 0.1)
+        call = (4, listed_tiles, ti.Vector(behind.tolist()), 0.1)
         for _ in range(2):
             add_photometry(buffer.fields, store.fields, sums.fields, *call)
         of_tile = sums.fields.view_of_tile.to_numpy()[:listed_tiles]

@@ -22,13 +22,13 @@ FORMAT = "raymarch-checkpoint"
 VERSION = 1
 ROWS = ("touched", "samples", "left", "gradient")  # as many as the grid has samples, or some of them
 NAMES = (
-    "record", "history", *ROWS, "cubes", "level_shape", "table", "occupied", "allowed", "world_from_index",
+    "record", "history", *ROWS, "cubes", "errors", "level_shape", "table", "occupied", "allowed", "world_from_index",
     "exposures", "background", "moments", "behind", DIGEST,
 )  # fmt: skip
 LARGEST_RECORD = 16 << 20  # bytes of its text
 MOST_GROUPS = 50_000  # lists and mappings, of which each camera is one
 MOST_STEPS = 2**31 - 1
-COUNTS = {"steps": MOST_STEPS, "moments_age": MOST_STEPS, "level": 63}  # and what each is at most
+COUNTS = {"steps": MOST_STEPS, "moments_age": MOST_STEPS, "level": 63, "drawn": 2**62}  # and what each is at most
 TIMES = ("seconds", "ready", "every")
 MAPPINGS = {"settings": (), "grid": ("box", "shape", "precision"), "made_by": ()}  # and what each must have
 OF_VIEWS = ("names", "images", "masks", "lenses")  # texts; and its cameras are numbers

@@ -10,11 +10,12 @@ from raymarch.kernels.fit.reduce import block_of
 @ti.kernel
 def adam(
     grid: ti.template(), blocks: ti.math.ivec3, age: int, step: int, lr_density: float, lr_features: float,
-    beta1: float, beta2: float, eps: float, coarse: float,
+    beta1: float, beta2: float, eps: float, coarse: float, decay: float,
 ):  # fmt: skip
     """Step the voxels whose gradient is not zero, then clear it. Does nothing once a gradient was not finite.
 
-    Cubes of them are moved as one by `coarse` times the rates besides.
+    Cubes of them are moved as one by `coarse` times the rates besides; `decay` times the rate of what a harmonic above
+    degree 0 is it loses (Loshchilov and Hutter 2019).
 
     `age` counts the steps since the moments began; `step` is noted as step + 2 if it is the first that is not finite.
     """
@@ -49,4 +50,8 @@ def adam(
                             v = beta2 * grid.v_features[I] + (1.0 - beta2) * h * h
                             if sound:
                                 grid.m_features[I], grid.v_features[I] = m, v
-                                grid.features[I] = grid.features[I] - lr_features * m * c1 / (ti.sqrt(v * c2) + eps)
+                                x = grid.features[I]
+                                moved = x - lr_features * m * c1 / (ti.sqrt(v * c2) + eps)
+                                for c in ti.static(range(3, grid.features.n)):
+                                    moved[c] -= lr_features * decay * x[c]
+                                grid.features[I] = moved

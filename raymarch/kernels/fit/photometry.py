@@ -3,7 +3,7 @@
 import taichi as ti
 
 from raymarch.kernels.fit.losses import counts, truth
-from raymarch.kernels.rays.camera import corner_of, drawn_tile
+from raymarch.kernels.rays.camera import corner_of
 
 MOMENTS = 15  # a view: weight, x, y, x^2 and x y in each channel
 BEHIND = 6  # weight T (image - truth) and weight T^2 in each channel
@@ -15,7 +15,7 @@ OPAQUE = 0.999
 @ti.kernel
 def add_photometry(
     rays: ti.template(), store: ti.template(), sums: ti.template(),  # RayFields, StoreFields, PhotometryFields
-    views: int, listed: int, tiles: int, step: int, seed: int,
+    views: int, tiles: int,
     background: ti.math.vec3, robust: float,  # [display value]
 ):  # fmt: skip
     """sums.moments += those of what was rendered (x) and seen (y) by each view; sums.behind += those of all rays.
@@ -24,7 +24,7 @@ def add_photometry(
     """
     for tile in range(tiles):
         area = store.tile * store.tile
-        view = corner_of(store, drawn_tile(store, tile, listed, tiles, step, seed))[0]
+        view = corner_of(store, store.chosen[tile])[0]
         sums.view_of_tile[tile] = view
         total = ti.Vector.zero(ti.f64, NUMBERS)
         for r in range(tile * area, tile * area + area):

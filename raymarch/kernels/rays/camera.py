@@ -2,7 +2,7 @@
 
 import taichi as ti
 
-from raymarch.kernels.numeric import hash_u32
+from raymarch.kernels.numeric import UNIFORM, hash_u32
 from raymarch.kernels.rays.lens import KIND, LENS, unproject, unproject_pinhole
 from raymarch.kernels.rays.placed import placed
 from raymarch.kernels.rays.traverse import clip, empty_steps
@@ -42,8 +42,8 @@ def rays_of_pixels(
 @ti.func
 def jitter_of_pixel(seed, pixel, phase, stretch):
     """Jitter (phase, stretch) of a pixel's ray: up to `phase` of a step early, steps stretched by up to `stretch`."""
-    u = ti.cast(hash_u32(seed, pixel, 0), float) * 2.3283064e-10
-    v = ti.cast(hash_u32(seed, pixel, 1), float) * 2.3283064e-10
+    u = ti.cast(hash_u32(seed, pixel, 0), float) * UNIFORM
+    v = ti.cast(hash_u32(seed, pixel, 1), float) * UNIFORM
     return ti.Vector([ti.min(phase * u, 0.999999), 1.0 + stretch * (2.0 * v - 1.0)])
 
 
@@ -82,47 +82,19 @@ def pixel_counts(store: ti.template(), t, within):
     return (ti.cast(store.counting[t], ti.i32) >> within) & 1
 
 
-@ti.func
-def shuffled(i, n, key):
-    """Random permutation, the i-th of 0..n-1 by `key`: a Feistel network on the next even number of bits, walked until
-    it lands below n (Black and Rogaway 2002)."""
-    half = 1
-    while (1 << (2 * half)) < n:
-        half += 1
-    mask = (1 << half) - 1
-    x = i
-    inside = False
-    while not inside:
-        left, right = x >> half, x & mask
-        for k in ti.static(range(4)):
-            mixed = ti.cast(hash_u32(right, key, k) & ti.cast(mask, ti.u32), ti.i32)
-            left, right = right, left ^ mixed
-        x = (left << half) | right
-        inside = x < n
-    return x
-
-
-@ti.func
-def drawn_tile(store: ti.template(), tile, listed, tiles, step, seed):
-    """Number of the store's tile that is the `tile`-th of a step."""
-    drawn = ti.cast(step, ti.i64) * tiles + tile
-    epoch, place = ti.cast(drawn // listed, ti.i32), ti.cast(drawn % listed, ti.i32)
-    return store.list[shuffled(place, listed, ti.cast(hash_u32(seed, epoch, 0), ti.i32))]
-
-
 @ti.kernel
 def draw_tiles(
     rays: ti.template(), store: ti.template(),  # RayFields (tile * pixel,), StoreFields
-    listed: int, tiles: int, step: int, seed: int, near: float,  # near plane [world unit]
+    tiles: int, near: float,  # near plane [world unit]
 ):  # fmt: skip
-    """Random tiles: fill the buffer with `tiles` out of the `listed` ones, each once before any comes again.
+    """Rays of the tiles that were chosen: fill the buffer with their pixels.
 
     The target's alpha is -1 where a mask takes the pixel out.
     """
     for r in range(tiles * store.tile * store.tile):
         area = store.tile * store.tile
         tile, within = r // area, r % area
-        chosen = drawn_tile(store, tile, listed, tiles, step, seed)
+        chosen = store.chosen[tile]
         view, row, column = corner_of(store, chosen)
         row += within // store.tile
         column += within % store.tile

@@ -1,0 +1,82 @@
+"""Choice of a step's tiles: each of the list once before any comes again, those that are rendered well less often.
+
+What is drawn by its error is not weighted back: the fit minimises more of what it does badly (Loshchilov and Hutter
+2015, "Online batch selection").
+"""
+
+import taichi as ti
+
+from raymarch.kernels.fit.losses import counts, truth
+from raymarch.kernels.numeric import UNIFORM, hash_u32
+
+KEPT = 0.95  # of the mean error, over a step
+UNSEEN = 1e9  # error of a tile that was never drawn
+
+
+@ti.func
+def shuffled(i, n, key):
+    """Random permutation, the i-th of 0..n-1 by `key`: a Feistel network on the next even number of bits, walked until
+    it lands below n (Black and Rogaway 2002)."""
+    half = 1
+    while (1 << (2 * half)) < n:
+        half += 1
+    mask = (1 << half) - 1
+    x = i
+    inside = False
+    while not inside:
+        left, right = x >> half, x & mask
+        for k in ti.static(range(4)):
+            mixed = ti.cast(hash_u32(right, key, k) & ti.cast(mask, ti.u32), ti.i32)
+            left, right = right, left ^ mixed
+        x = (left << half) | right
+        inside = x < n
+    return x
+
+
+@ti.kernel
+def choose_tiles(
+    store: ti.template(),
+    listed: int,
+    tiles: int,
+    start: ti.i64,
+    seed: int,
+    least: float,  # StoreFields
+) -> ti.i64:
+    """chosen = the next `tiles` of the `listed` from place `start` of the shuffled epochs on; returns the place after.
+
+    A tile is passed over by chance, whose error was under the mean when it was last drawn: it stays with the share that
+    its error is of the mean, and with `least` at least. One that was never drawn stays.
+    """
+    place = start
+    ti.loop_config(serialize=True)
+    for _ in range(1):
+        found = 0
+        while found < tiles:
+            epoch, within = ti.cast(place // listed, ti.i32), ti.cast(place % listed, ti.i32)
+            t = store.list[shuffled(within, listed, ti.cast(hash_u32(seed, epoch, 0), ti.i32))]
+            chance = ti.max(store.error[t] / store.mean_error[None], least)
+            if chance >= 1.0 or ti.cast(hash_u32(seed, epoch, t + 1), float) * UNIFORM < chance:
+                store.chosen[found] = t
+                found += 1
+            place += 1
+    return place
+
+
+@ti.kernel
+def note_errors(store: ti.template(), rays: ti.template(), tiles: int, background: ti.math.vec3):
+    """error = mean squared error of each chosen tile's colour; mean_error follows that of all that were chosen."""
+    for tile in range(tiles):
+        area = store.tile * store.tile
+        total = 0.0
+        for r in range(tile * area, tile * area + area):
+            if counts(rays, r):
+                for c in ti.static(range(3)):
+                    total += (rays.image[r][c] - truth(rays, r, background)[c]) ** 2 / (3.0 * area)
+        store.error[store.chosen[tile]] = total
+    ti.loop_config(serialize=True)
+    for _ in range(1):
+        mean = 0.0
+        for tile in range(tiles):
+            mean += store.error[store.chosen[tile]] / tiles
+        before = ti.select(store.mean_error[None] < UNSEEN, store.mean_error[None], mean)
+        store.mean_error[None] = ti.max(KEPT * before + (1.0 - KEPT) * mean, 1e-30)
