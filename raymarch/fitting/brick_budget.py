@@ -14,9 +14,10 @@ from raymarch.device.brick_places import bricks_read
 from raymarch.device.grid_layout import cells_of
 from raymarch.device.memory import LIBRARIES, NUMBERS_A_RAY, Memory, grid_bytes, pool_shape
 from raymarch.errors import RaymarchError
-from raymarch.fitting.budget import CHECKED, excess_of, grid_of_boxes, memory_of_fit, shape_of_level, slots_for
+from raymarch.fitting.budget import CHECKED, excess_of, grid_of_boxes, memory_of_fit, shape_of_level
 from raymarch.fitting.settings import FitSettings
 
+SLOTS = 2  # gradient buffers: each takes as much as the samples
 LARGE = 5e9  # bytes of a dense grid up to which it is as quick and needs no table
 OF_A_CELL = 20  # bytes: marks and distances on the device, the hull's counts, marks that are looked at
 OF_AN_ENTRY = 13  # of the table: twice on the device, once where places are dealt out
@@ -45,9 +46,9 @@ def memory_of_bricks(settings: FitSettings, shape: tuple[int, int, int], images:
     """
     width, degree = 4 if runtime.single_precision() else 8, settings.sh_degree
     one = grid_bytes(pool_shape(room), degree)
-    slots = slots_for(settings, one)
+    slots = settings.slots or (SLOTS if runtime.on_cpu() else 1)
     pixels, channels = math.prod(images[:-1]), images[-1]
-    pool = grid_bytes(pool_shape(room), degree, slots=slots, moments=True, width=width)
+    pool = grid_bytes(pool_shape(room), degree, slots=slots, moments=True, width=width, merged=True)
     parts = {
         "libraries": LIBRARIES,
         "images": pixels * (channels + 4),

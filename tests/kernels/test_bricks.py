@@ -166,7 +166,7 @@ def test_what_is_dropped_stays_out_and_away(grids):
     for age in range(3):
         gradient_on(grid, rays, np.ones((len(rays), 4)))
         adam(grid.fields, grid.blocks, age, age, 0.3, 0.2, 0.9, 0.99, 1e-8)
-    for field in (grid.fields.d_density, grid.fields.density.grad, grid.fields.m_density, grid.fields.v_density):
+    for field in (grid.fields.d_density, grid.fields.m_density, grid.fields.v_density):
         assert not field.to_numpy().reshape(-1, field.shape[-1])[:, :512].any()
     assert np.all(grid.fields.density.to_numpy()[0, 0, :512] == v.activation.empty)
 
