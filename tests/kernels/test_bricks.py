@@ -114,7 +114,7 @@ def test_refining_and_regularising_are_a_dense_grids_where_nothing_is_missing(gr
         found.append((*values, *grid.download_gradient(), np.array(buffer.fields.loss[None])))
         begin_anew(grid)
     assert np.abs(found[0][2]).max() > 0
-    same(*found, within=1e-13)  # bit for bit as users have it: tests/fitting/test_fitter.py
+    same(*found, within=1e-13)  # bit for bit where Taichi optimises, as users have it
 
 
 def test_a_march_of_a_pool_with_holes_is_that_of_the_volume_without_them(grids):
