@@ -68,7 +68,7 @@ class Grid(Occupancy):
 
         def size_of(room: Sequence[int]) -> int:
             numbers = pool_shape(room[3]) if places else padded(room, block)
-            return grid_bytes(numbers, degree, slots=slots, moments=moments, width=width)
+            return grid_bytes(numbers, degree, slots=slots, moments=moments, width=width, merged=places > 0)
 
         def require() -> None:
             numbers = pool_shape(places) if places else shape

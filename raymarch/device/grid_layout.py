@@ -39,6 +39,9 @@ class Fields:
     A sparse grid has its samples, and its marks of blocks, in a pool of bricks (`kernels/field/bricks`): `table` has
     the place of each brick in it, 0 where none is, `old_table` that before the last change of level, `brick` which
     brick is at a place. They are None of a dense grid.
+
+    `g_density` and `g_features` are the gradient: `density.grad` and `features.grad` of a dense grid, which `lazy_grad`
+    makes; of a sparse one the first slot of `d_density` and `d_features`, which saves a copy.
     """
 
     density: ti.Field
@@ -51,6 +54,8 @@ class Fields:
     d_density: ti.Field | None
     d_features: ti.Field | None
     d_packed: ti.Field | None
+    g_density: ti.Field | None
+    g_features: ti.Field | None
     m_density: ti.Field | None
     m_features: ti.Field | None
     v_density: ti.Field | None
@@ -124,7 +129,7 @@ def build(
     if sparse:
         places = room[3] + 1  # and the one of bricks that are missing
         samples, whole = [1, 1, places * SAMPLES], [0, 0, places * BLOCKS_A_BRICK - 1]
-    values = _values(tree, samples, degree, slots, moments, block)
+    values = _values(tree, samples, degree, slots, moments, block, sparse)
     marks, place = _marks(tree, whole, room[:3]), _place(tree, ndc)
     cubes = _cubes(tree, [(n + 1) * edge // CUBE for n in whole], degree, moments)
     index = _index(tree, room) if sparse else dict.fromkeys(("table", "old_table", "brick"))
@@ -145,7 +150,9 @@ def place(
     fields.cells_per_index[None] = (np.array(cells) / (np.array(shape) - 1.0)).tolist()
 
 
-def _values(tree: ti.FieldsBuilder, blocks: list[int], degree: int, slots: int, moments: bool, block: int) -> dict:
+def _values(
+    tree: ti.FieldsBuilder, blocks: list[int], degree: int, slots: int, moments: bool, block: int, sparse: bool
+) -> dict:
     """Density and features, their gradients and slots, their moments: side by side at degree 0, else each alone."""
     channels, fit = 3 * (degree + 1) ** 2, slots > 0
 
@@ -159,11 +166,12 @@ def _values(tree: ti.FieldsBuilder, blocks: list[int], degree: int, slots: int, 
     def pair(**how: bool) -> tuple[ti.Field, ti.Field]:
         return ti.Vector.field(channels, float, **how), ti.field(float, **how)
 
-    features, density = dense(*pair(needs_grad=fit))
+    features, density = dense(*pair(needs_grad=fit and not sparse))
     d_features = d_density = m_features = m_density = v_features = v_density = None
-    if fit:
+    if fit and not sparse:
         dense(features.grad, density.grad)  # on a branch of their own, or lazy_grad would interleave them
         tree.lazy_grad()  # before the rest is placed: it would give moments and slots gradients too, interleaved
+    if fit:
         d_features, d_density = dense(*pair(), leading=slots)
     if moments:
         (m_features, m_density), (v_features, v_density) = dense(*pair()), dense(*pair())
@@ -174,6 +182,8 @@ def _values(tree: ti.FieldsBuilder, blocks: list[int], degree: int, slots: int, 
         "d_density": d_density,
         "d_features": d_features,
         "d_packed": _as_one(d_features, d_density) if degree == 0 and fit else None,
+        "g_density": d_density if sparse else density.grad,
+        "g_features": d_features if sparse else features.grad,
         "m_density": m_density,
         "m_features": m_features,
         "v_density": v_density,

@@ -57,14 +57,17 @@ class Memory:
         return sum(self.parts.values())
 
 
-def grid_bytes(shape: Sequence[int], degree: int, *, slots: int = 0, moments: bool = False, width: int = 4) -> int:
-    """Bytes of a device grid: density and colour; with slots a gradient and its parts; with moments Adam's two.
+def grid_bytes(
+    shape: Sequence[int], degree: int, *, slots: int = 0, moments: bool = False, width: int = 4, merged: bool = False
+) -> int:
+    """Bytes of a device grid: density and colour; with slots a gradient and its parts, the first of which is the
+    gradient itself where they are `merged`; with moments Adam's two.
 
     Example:
         >>> grid_bytes((64, 64, 64), 0)  # four f32 a voxel
         4194304
     """
-    copies = 1 + (slots + 1 if slots else 0) + (2 if moments else 0)
+    copies = 1 + (slots + (0 if merged else 1) if slots else 0) + (2 if moments else 0)
     return math.prod(shape) * (1 + 3 * (degree + 1) ** 2) * copies * width
 
 

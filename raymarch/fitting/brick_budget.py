@@ -21,10 +21,10 @@ from raymarch.fitting.budget import (
     images_of_fit,
     memory_of_fit,
     shape_of_level,
-    slots_for,
 )
 from raymarch.fitting.settings import FitSettings
 
+SLOTS = 2  # gradient buffers: each takes as much as the samples
 LARGE = 5e9  # bytes of a dense grid up to which it is as quick and needs no table
 OF_A_CELL = 20  # bytes: marks and distances on the device, the hull's counts, marks that are looked at
 OF_AN_ENTRY = 13  # of the table: twice on the device, once where places are dealt out
@@ -53,8 +53,8 @@ def memory_of_bricks(settings: FitSettings, shape: tuple[int, int, int], images:
     """
     width, degree = 4 if runtime.single_precision() else 8, settings.sh_degree
     one = grid_bytes(pool_shape(room), degree)
-    slots = slots_for(settings, one)
-    pool = grid_bytes(pool_shape(room), degree, slots=slots, moments=True, width=width)
+    slots = settings.slots or (SLOTS if runtime.on_cpu() else 1)
+    pool = grid_bytes(pool_shape(room), degree, slots=slots, moments=True, width=width, merged=True)
     parts = {
         "libraries": LIBRARIES,
         **images_of_fit(settings, images),

@@ -118,7 +118,7 @@ def test_a_fit_in_bricks_that_was_cut_ends_as_one_that_was_not(tmp_path):
 
 def test_a_fit_whose_bricks_run_out_says_so_once_and_goes_on_at_the_level_it_has(tmp_path, caplog):
     with fitter(drive.ball_views(), IN_BRICKS, WIDE) as one:
-        one.grid.room = 30
+        one.grid.room = 27
         step_to(one, 30)
         save_checkpoint(one, tmp_path / "c")
         step_to(one, STEPS)
@@ -126,14 +126,14 @@ def test_a_fit_whose_bricks_run_out_says_so_once_and_goes_on_at_the_level_it_has
         wanted = one.grid.download()
         assert shape == one.plan.shape_of(0)
         assert one.volume().shape == shape
-    said = [record.message for record in caplog.records if "room for 30" in record.message]
+    said = [record.message for record in caplog.records if "room for 27" in record.message]
     assert (
         len(said) == 2
         and "bricks are wanted for 28 x 28 x 28 samples" in said[0]
         and "goes on with 21 x 21 x 21" in said[0]
     )
     with fitter(drive.ball_views(), IN_BRICKS, WIDE) as other:
-        other.grid.room = 30
+        other.grid.room = 27
         load_checkpoint(other, tmp_path / "c")
         step_to(other, STEPS)
         assert [a.tobytes() for a in other.grid.download()] == [a.tobytes() for a in wanted]

@@ -95,6 +95,15 @@ def at(grid: ti.template(), I):
 
 
 @ti.func
+def summed(grid: ti.template(), I):
+    """Index in `g_density` and `g_features`, the gradient, of a sample at index I of the grid's fields."""
+    if ti.static(is_sparse(grid.table)):
+        return ti.Vector([0, I[0], I[1], I[2]])  # what the first slot adds is added to the sum itself
+    else:
+        return I
+
+
+@ti.func
 def present(grid: ti.template(), I):
     """Whether sample I is in the grid: in a dense one each is."""
     found = True

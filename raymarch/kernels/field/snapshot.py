@@ -2,7 +2,7 @@
 
 import taichi as ti
 
-from raymarch.kernels.field.bricks import SAMPLES, is_sparse
+from raymarch.kernels.field.bricks import SAMPLES, is_sparse, summed
 
 
 @ti.func
@@ -23,12 +23,12 @@ def samples_out(grid: ti.template(), first: int, values: ti.types.ndarray(ndim=4
         values[i, j, k, 0] = grid.density[I]
         values[i, j, k, width] = grid.m_density[I]
         values[i, j, k, 2 * width] = grid.v_density[I]
-        values[i, j, k, 3 * width] = grid.density.grad[I]
+        values[i, j, k, 3 * width] = grid.g_density[summed(grid, I)]
         for c in ti.static(range(grid.features.n)):
             values[i, j, k, 1 + c] = grid.features[I][c]
             values[i, j, k, width + 1 + c] = grid.m_features[I][c]
             values[i, j, k, 2 * width + 1 + c] = grid.v_features[I][c]
-            values[i, j, k, 3 * width + 1 + c] = grid.features.grad[I][c]
+            values[i, j, k, 3 * width + 1 + c] = grid.g_features[summed(grid, I)][c]
 
 
 @ti.kernel
@@ -39,9 +39,9 @@ def samples_in(values: ti.types.ndarray(ndim=4), grid: ti.template(), first: int
         grid.density[I] = values[i, j, k, 0]
         grid.m_density[I] = values[i, j, k, width]
         grid.v_density[I] = values[i, j, k, 2 * width]
-        grid.density.grad[I] = values[i, j, k, 3 * width]
+        grid.g_density[summed(grid, I)] = values[i, j, k, 3 * width]
         for c in ti.static(range(grid.features.n)):
             grid.features[I][c] = values[i, j, k, 1 + c]
             grid.m_features[I][c] = values[i, j, k, width + 1 + c]
             grid.v_features[I][c] = values[i, j, k, 2 * width + 1 + c]
-            grid.features.grad[I][c] = values[i, j, k, 3 * width + 1 + c]
+            grid.g_features[summed(grid, I)][c] = values[i, j, k, 3 * width + 1 + c]

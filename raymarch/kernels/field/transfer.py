@@ -2,7 +2,7 @@
 
 import taichi as ti
 
-from raymarch.kernels.field.bricks import at, present, where_of_old
+from raymarch.kernels.field.bricks import at, present, summed, where_of_old
 from raymarch.kernels.field.gather import cell_of, gather
 
 
@@ -33,10 +33,10 @@ def download(grid: ti.template(), density: ti.types.ndarray(ndim=3), features: t
 def download_gradient(grid: ti.template(), density: ti.types.ndarray(ndim=3), features: ti.types.ndarray(ndim=4)):
     """Copy the level's part of the gradient into arrays."""
     for i, j, k in ti.ndrange(density.shape[0], density.shape[1], density.shape[2]):
-        I = at(grid, ti.Vector([i, j, k]))
-        density[i, j, k] = grid.density.grad[I]
+        I = summed(grid, at(grid, ti.Vector([i, j, k])))
+        density[i, j, k] = grid.g_density[I]
         for c in ti.static(range(grid.features.n)):
-            features[i, j, k, c] = grid.features.grad[I][c]
+            features[i, j, k, c] = grid.g_features[I][c]
 
 
 @ti.kernel
@@ -117,9 +117,9 @@ def clear_slots(grid: ti.template()):
 def clear_gradients(grid: ti.template()):
     """The gradient and its marks to zero."""
     for I in ti.grouped(grid.density):
-        grid.density.grad[I] = 0
+        grid.g_density[summed(grid, I)] = 0
     for I in ti.grouped(grid.features):
-        grid.features.grad[I] = 0
+        grid.g_features[summed(grid, I)] = 0
     for I in ti.grouped(grid.block_written):
         grid.block_written[I] = 0
         grid.block_has_gradient[I] = 0

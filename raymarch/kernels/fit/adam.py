@@ -2,7 +2,7 @@
 
 import taichi as ti
 
-from raymarch.kernels.field.bricks import first_block, sample_of_block
+from raymarch.kernels.field.bricks import first_block, sample_of_block, summed
 from raymarch.kernels.fit.coarse import step_cubes
 from raymarch.kernels.fit.reduce import block_of
 
@@ -35,17 +35,18 @@ def adam(
                 for j in range(grid.block):
                     for k in range(grid.block):
                         I = sample_of_block(grid, B, i, j, k)
-                        g = grid.density.grad[I]
+                        G = summed(grid, I)
+                        g = grid.g_density[G]
                         if g != 0.0:
-                            grid.density.grad[I] = 0.0
+                            grid.g_density[G] = 0.0
                             m = beta1 * grid.m_density[I] + (1.0 - beta1) * g
                             v = beta2 * grid.v_density[I] + (1.0 - beta2) * g * g
                             if sound:
                                 grid.m_density[I], grid.v_density[I] = m, v
                                 grid.density[I] -= lr_density * m * c1 / (ti.sqrt(v * c2) + eps)
-                        h = grid.features.grad[I]
+                        h = grid.g_features[G]
                         if h.norm_sqr() != 0.0:
-                            grid.features.grad[I] = ti.Vector.zero(float, grid.features.n)
+                            grid.g_features[G] = ti.Vector.zero(float, grid.features.n)
                             m = beta1 * grid.m_features[I] + (1.0 - beta1) * h
                             v = beta2 * grid.v_features[I] + (1.0 - beta2) * h * h
                             if sound:

@@ -6,7 +6,7 @@ rate of the cube, at once and for samples that no ray of the step met, and each 
 
 import taichi as ti
 
-from raymarch.kernels.field.bricks import is_sparse, sample_of_block
+from raymarch.kernels.field.bricks import is_sparse, sample_of_block, summed
 
 CUBE = 4  # samples a side
 
@@ -28,10 +28,11 @@ def gradient_of_cube(grid: ti.template(), B, i, j, k):
         for b in range(CUBE * j, CUBE * j + CUBE):
             for c in range(CUBE * k, CUBE * k + CUBE):
                 I = sample_of_block(grid, B, a, b, c)
-                d_features = grid.features.grad[I]
+                G = summed(grid, I)
+                d_features = grid.g_features[G]
                 for n in ti.static(range(grid.features.n)):
                     total[n] += d_features[n]
-                total[ti.static(grid.features.n)] += grid.density.grad[I]
+                total[ti.static(grid.features.n)] += grid.g_density[G]
     return total
 
 

@@ -2,7 +2,15 @@
 
 import taichi as ti
 
-from raymarch.kernels.field.bricks import SAMPLES, block_at, first_block, is_sparse, position_of_block, sample_of_block
+from raymarch.kernels.field.bricks import (
+    SAMPLES,
+    block_at,
+    first_block,
+    is_sparse,
+    position_of_block,
+    sample_of_block,
+    summed,
+)
 from raymarch.kernels.numeric import finite
 
 
@@ -15,6 +23,8 @@ def block_of(b, blocks):
 @ti.kernel
 def reduce_slots(grid: ti.template(), blocks: ti.math.ivec3):
     """density.grad, features.grad += sum over slots of d_density, d_features, which become 0; marks blocks dirty.
+
+    In a sparse grid the first slot is the gradient itself.
 
     A sample's cell touches the next block too, so a block is dirty if one of its seven lower neighbours was touched.
     """
@@ -32,14 +42,15 @@ def reduce_slots(grid: ti.template(), blocks: ti.math.ivec3):
                 for j in range(grid.block):
                     for k in range(grid.block):
                         I = sample_of_block(grid, J, i, j, k)
-                        d_density, d_features = grid.density.grad[I], grid.features.grad[I]
-                        for s in ti.static(range(grid.slots)):
+                        G = summed(grid, I)
+                        d_density, d_features = grid.g_density[G], grid.g_features[G]
+                        for s in ti.static(range(1 if is_sparse(grid.table) else 0, grid.slots)):
                             d_density += grid.d_density[s, I[0], I[1], I[2]]
                             d_features += grid.d_features[s, I[0], I[1], I[2]]
                             grid.d_density[s, I[0], I[1], I[2]] = 0
                             grid.d_features[s, I[0], I[1], I[2]] = 0
                         total += d_density + d_features.sum()
-                        grid.density.grad[I], grid.features.grad[I] = d_density, d_features
+                        grid.g_density[G], grid.g_features[G] = d_density, d_features
             if grid.nonfinite_step[None] == 0 and not finite(total):
                 grid.nonfinite_step[None] = 1
     for b in range(blocks[0] * blocks[1] * blocks[2]):

@@ -8,7 +8,7 @@ A penalty comes as two functions that are compiled in, its value and its slope, 
 import taichi as ti
 
 from raymarch.kernels.field import activation
-from raymarch.kernels.field.bricks import at, block_at, is_sparse, present
+from raymarch.kernels.field.bricks import at, block_at, is_sparse, present, summed
 from raymarch.kernels.fit.reduce import block_of
 from raymarch.kernels.numeric import hash_u32
 
@@ -135,7 +135,7 @@ def regularise_adjoint(
                         raw = grid.density[at(grid, I)] + grid.shift[None]
                         x = activation.density(variant, raw)
                         d = owed * slope(x) * activation.density_slope(variant, raw)
-                        grid.density.grad[at(grid, I)] = grid.density.grad[at(grid, I)] + d
+                        grid.g_density[summed(grid, at(grid, I))] = grid.g_density[summed(grid, at(grid, I))] + d
                     elif ti.static(of == DENSITY_DIFFERENCE):
                         d = ti.cast(0.0, float)
                         for a, side in ti.static(ti.ndrange(3, 2)):
@@ -146,7 +146,7 @@ def regularise_adjoint(
                                     - grid.density[at(grid, I + way * ti.Vector.unit(3, a, ti.i32))]
                                 )
                                 d -= owed * way * slope(-way * e)  # the penalty is of upper less lower
-                        grid.density.grad[at(grid, I)] = grid.density.grad[at(grid, I)] + d
+                        grid.g_density[summed(grid, at(grid, I))] = grid.g_density[summed(grid, at(grid, I))] + d
                     else:
                         d_features = ti.Vector.zero(float, grid.features.n)
                         for a in ti.static(range(3)):
@@ -159,5 +159,7 @@ def regularise_adjoint(
                                     )
                                     for c in ti.static(range(grid.features.n)):
                                         d_features[c] -= owed * way * slope(-way * e[c])
-                        grid.features.grad[at(grid, I)] = grid.features.grad[at(grid, I)] + d_features
+                        grid.g_features[summed(grid, at(grid, I))] = (
+                            grid.g_features[summed(grid, at(grid, I))] + d_features
+                        )
                     grid.block_has_gradient[block_at(grid, I // grid.block)] = ti.u8(1)
