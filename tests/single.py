@@ -24,7 +24,7 @@ from raymarch.kernels.field.gather import cell_of, gather, scatter
 from raymarch.kernels.field.harmonics import basis, basis_slope
 from raymarch.kernels.march.march import mark
 from raymarch.kernels.march.variant import Variant
-from raymarch.kernels.rays.camera import shuffled
+from raymarch.kernels.rays.choice import shuffled
 from raymarch.kernels.splat import splat_adjoint
 
 POINTS = ti.types.ndarray(ndim=2)
