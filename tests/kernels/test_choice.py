@@ -1,0 +1,86 @@
+"""Law: tiles come each once an epoch, those rendered badly always, those rendered well in proportion, none never."""
+
+from __future__ import annotations
+
+import drive
+import numpy as np
+import pytest
+import taichi as ti
+
+from raymarch.device.image_store import ImageStore
+
+TILES = 12
+LEAST = 0.25
+
+
+@pytest.fixture(scope="module")
+def store():
+    with ImageStore(drive.ball_views()) as store:
+        yield store
+
+
+def chosen(store, steps, least=LEAST, seed=0):
+    """Numbers of the tiles of some steps, one after another, and the place in the epochs at the end."""
+    place, found = 0, []
+    for _ in range(steps):
+        place = store.choose(TILES, place, seed, least)
+        found.extend(store.fields.chosen.to_numpy()[:TILES])
+    return np.array(found), place
+
+
+@pytest.mark.parametrize("least", [LEAST, 1.0])
+def test_what_was_never_drawn_comes_once_before_any_comes_again(store, least):
+    store.set_errors(np.full(store.tiles, 1e9), 1e9)
+    found, place = chosen(store, store.tiles // TILES, least)
+    assert place == len(found) == len(set(found))
+
+
+@pytest.mark.parametrize("mean", [1.0, 1e-3])
+def test_a_tile_comes_as_often_as_its_error_is_of_the_mean(store, mean):
+    share = np.array([0.0, 0.25, 0.5, 0.75, 1.0, 30.0])
+    group = np.arange(store.tiles) % len(share)
+    store.set_errors(mean * share[group], mean)
+    epochs = 60
+    times, place = np.zeros(store.tiles), 0
+    while place < epochs * store.tiles:
+        place = store.choose(TILES, place, 3, LEAST)
+        times[store.fields.chosen.to_numpy()[:TILES]] += 1
+    often = np.array([times[group == k].mean() for k in range(len(share))]) / epochs
+    np.testing.assert_allclose(often, np.clip(share, LEAST, 1), atol=0.03)
+
+
+def test_the_choice_goes_on_from_its_place_and_depends_on_the_seed(store):
+    store.set_errors(np.random.default_rng(0).random(store.tiles), 0.5)
+    whole, _ = chosen(store, 6)
+    _, place = chosen(store, 3)
+    rest = []
+    for _ in range(3):
+        place = store.choose(TILES, place, 0, LEAST)
+        rest.extend(store.fields.chosen.to_numpy()[:TILES])
+    np.testing.assert_array_equal(whole[3 * TILES :], rest)
+    assert (chosen(store, 6, seed=1)[0] != whole).any()
+
+
+def test_errors_are_those_of_the_colours_and_the_mean_follows(store):
+    from raymarch.kernels.rays.camera import draw_tiles
+    from raymarch.kernels.rays.choice import note_errors
+
+    rng, behind = np.random.default_rng(5), np.array([0.2, 0.5, 0.9])
+    store.set_errors(np.full(store.tiles, 1e9), 1e9)
+    store.choose(TILES, 0, 0)
+    buffer, count = drive.ray_buffer(), 16 * TILES
+    draw_tiles(buffer.fields, store.fields, TILES, 0.0)
+    image = np.zeros((*buffer.fields.image.shape, 4))
+    image[:count] = rng.random((count, 4))
+    buffer.fields.image.from_numpy(image)
+    target = buffer.fields.target.to_numpy()[:count]
+    truth = target[:, :3] * target[:, 3:] + behind * (1 - target[:, 3:])
+    errors = ((image[:count, :3] - truth) ** 2).mean(-1).reshape(TILES, 16).mean(-1)
+    note_errors(store.fields, buffer.fields, TILES, ti.Vector(behind.tolist()))
+    numbers = store.fields.chosen.to_numpy()[:TILES]
+    found, mean = store.errors()
+    np.testing.assert_allclose(found[numbers], errors, rtol=1e-12)
+    assert mean == pytest.approx(errors.mean())
+    note_errors(store.fields, buffer.fields, TILES, ti.Vector([0.0, 0.0, 0.0]))
+    now = store.errors()[0][numbers].mean()
+    assert store.errors()[1] == pytest.approx(0.95 * mean + 0.05 * now)
