@@ -22,9 +22,9 @@ from raymarch.kernels.field import activation
 from raymarch.kernels.field.activation import COLOUR_FUNCTIONS, DENSITY_FUNCTIONS
 from raymarch.kernels.field.gather import cell_of, gather, scatter
 from raymarch.kernels.field.harmonics import basis, basis_slope
+from raymarch.kernels.fit.choice import shuffled
 from raymarch.kernels.march.march import mark
 from raymarch.kernels.march.variant import Variant
-from raymarch.kernels.rays.choice import shuffled
 from raymarch.kernels.splat import splat_adjoint
 
 POINTS = ti.types.ndarray(ndim=2)

@@ -4,7 +4,7 @@ from mutants_cases.fault import Fault
 
 CLOSED = "tests/kernels/test_closed_forms.py::"
 REFERENCE = "tests/kernels/test_march_reference.py::"
-BRICKS = "tests/kernels/test_bricks.py::"
+BRICKS = "tests/kernels/test_brick_pool.py::"
 SKIPPING = "tests/kernels/test_invariances.py::"
 HARMONICS = "tests/kernels/test_harmonics.py::test_each_harmonic_is_that_of_the_recurrences"
 TRANSPOSE = "tests/kernels/test_transposes.py::test_scatter_is_the_transpose_of_gather[4]"

@@ -82,8 +82,8 @@ FAULTS = [
     Fault(
         "the images' place on the device is forgotten",
         "fitting/budget.py",
-        "return pixels * (channels + 4) + ",
-        "return pixels * channels + ",
+        '{"images": pixels * (channels + 4), ',
+        '{"images": pixels * channels, ',
         ("tests/fitting/test_forecast.py::test_a_budget_that_images_alone_exceed_is_said",),
     ),
     Fault(

@@ -73,7 +73,7 @@ FAULTS = [
     ),
     Fault(
         "every round draws tiles in the same order",
-        "kernels/rays/camera.py",
+        "kernels/fit/choice.py",
         "hash_u32(seed, epoch, 0)",
         "hash_u32(seed, 0, 0)",
         (TILES + "test_each_tile_comes_once_a_round[18]",),

@@ -15,7 +15,7 @@ from raymarch.device.memory import require_images
 from raymarch.device.owner import Owner
 from raymarch.geometry.camera import Camera
 from raymarch.kernels.field import transfer
-from raymarch.kernels.rays.choice import UNSEEN, choose_tiles
+from raymarch.kernels.fit.choice import UNSEEN, choose_tiles
 from raymarch.kernels.rays.lens import LENS
 
 TILE = 4  # pixels a side; the pixels of a tile that count are the bits of 16

@@ -37,8 +37,8 @@ from raymarch.fitting.settings import FitSettings
 from raymarch.geometry.camera import CAMERA, Camera
 from raymarch.geometry.pose import BOX
 from raymarch.kernels.fit import losses
+from raymarch.kernels.fit.choice import note_errors
 from raymarch.kernels.rays.camera import draw_tiles
-from raymarch.kernels.rays.choice import note_errors
 from raymarch.rendering.march import MARCH, March
 from raymarch.rendering.renderer import BACKGROUND, render_camera
 
@@ -147,8 +147,7 @@ class Fitter(Closing):
                 tape.distort(grid, buffer, max(count // DISTORTED, 1), *ends, self.plan.reach, weight)
             for each in self.objective.regularisers:
                 tape.regularise(grid, buffer, each, s.seed, self.steps_done, s.regularised_fraction)
-        if s.least_chance < 1:
-            note_errors(self.store.fields, buffer.fields, self.tiles, behind)
+        note_errors(self.store.fields, buffer.fields, self.tiles, behind)
         self.photometry.look(buffer, self.steps_done)
         s.optimiser.step(grid, self._moments_age, progress, self.steps_done)
         self.steps_done, self._moments_age = self.steps_done + 1, self._moments_age + 1

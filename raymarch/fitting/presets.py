@@ -23,6 +23,7 @@ PRESETS = {
         sh_degree=0,
         steps=600,
         rays=8192,
+        pyramid=0.0,
         least_chance=1.0,
         levels=((0.0, 0.5), (0.3, 1.0)),
         initial_alpha=0.02,

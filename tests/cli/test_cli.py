@@ -259,7 +259,7 @@ MISTAKES = {
     "fit few --out volume.h5 --steps 0": "steps is 0",
     "fit few --out volume.h5 --resolution 0": "resolution is 0",
     "fit few --out volume.h5 --resolution 100000": "resolution is 100000",
-    "fit few --out volume.h5 --resolution 1200": "bytes",
+    "fit few --out volume.h5 --resolution 1200 --set bricks=false": "bytes",
     "fit few --out volume.h5 --box 0,0,0,1,1,0": "is empty",
     "fit few --out volume.h5 --box 0,0,0,1,1,nan": "box is nan",
     "fit few --out volume.h5 --box 90,90,90,91,91,91 --resolution 16": "box",

@@ -62,8 +62,8 @@ def test_the_choice_goes_on_from_its_place_and_depends_on_the_seed(store):
 
 
 def test_errors_are_those_of_the_colours_and_the_mean_follows(store):
+    from raymarch.kernels.fit.choice import note_errors
     from raymarch.kernels.rays.camera import draw_tiles
-    from raymarch.kernels.rays.choice import note_errors
 
     rng, behind = np.random.default_rng(5), np.array([0.2, 0.5, 0.9])
     store.set_errors(np.full(store.tiles, 1e9), 1e9)

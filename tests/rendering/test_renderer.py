@@ -18,8 +18,8 @@ from raymarch.device.image_store import ImageStore
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.pose import look_at
+from raymarch.kernels.fit.choice import choose_tiles
 from raymarch.kernels.rays.camera import draw_tiles, list_tiles
-from raymarch.kernels.rays.choice import choose_tiles
 
 TILE = 4
 LARGE = [(11, 6), (9, 7), (4, 21)]  # no multiples of a tile; six tiles each
