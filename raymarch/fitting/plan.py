@@ -28,7 +28,7 @@ from raymarch.fitting.budget import grid_of_boxes, require_budget, shape_of_leve
 from raymarch.fitting.footprint import footprint_of, halvings
 from raymarch.fitting.forward_facing import frustum_for
 from raymarch.fitting.proof import prove
-from raymarch.fitting.resolution import resolution_for
+from raymarch.fitting.resolution import affordable, resolution_for
 from raymarch.fitting.scene_box import box_of_scene, boxes_of_scene, is_bounded, with_points
 from raymarch.fitting.settings import FitSettings
 from raymarch.geometry.ndc import corners_in_world, near_of
@@ -189,10 +189,11 @@ def plan_fit(views: Views, settings: FitSettings, box: Numbers | None, store: Im
         settings = replace(settings, **({"boxes": boxes_of_scene(views)} if endless else {"boxes": 1, "near": 0.0}))
     settings = replace(settings, ndc=frustum is not None)
     found = _innermost_box(views, settings, store) if box is None else np.asarray(box, float)
-    settings = resolution_for(views, found, settings)
+    free, settings = settings.resolution is None, resolution_for(views, found, settings)
     images = (views.pixels, 4 if views.has_alpha else 3)
     if sparse := takes_bricks(settings, found, images):
         require_cells(settings, found, images)
+    settings = affordable(settings, found, images) if free and not sparse else settings
     memory = None if sparse else require_budget(settings, found, images)
     placed, shape = grid_of_boxes(found, settings)
     bounded = views.has_alpha and settings.hull and settings.nested == 1 and frustum is None

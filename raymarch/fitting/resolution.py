@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from raymarch.data.views import Views
+from raymarch.fitting.budget import excess_of, memory_of_fit
 from raymarch.fitting.footprint import footprint_of
 from raymarch.fitting.settings import FitSettings
 
@@ -37,6 +39,18 @@ def resolution_for(views: Views, box: np.ndarray, settings: FitSettings) -> FitS
             "%d samples a side are finer than the pictures: a voxel is %.2g pixels wide; more than %d show nothing new",
             settings.resolution, longest / (settings.resolution - 1) / pixel, pays,
         )  # fmt: skip
+    return settings
+
+
+def affordable(settings: FitSettings, box: np.ndarray, images: Sequence[int]) -> FitSettings:
+    """Settings with a resolution, coarser by tenths until a dense grid is within the memory's budget, `LEAST` at least.
+
+    For one that nobody asked for: a person's own is refused where it does not fit.
+    """
+    found = settings.resolution or LEAST
+    while found > LEAST and excess_of(settings, memory_of_fit(settings, box, images))[0] > 0:
+        found = max(int(0.9 * found), LEAST)
+        settings = replace(settings, resolution=found)
     return settings
 
 

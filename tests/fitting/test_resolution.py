@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from raymarch.data.views import Views
+from raymarch.fitting.budget import require_budget
 from raymarch.fitting.footprint import footprint_of
 from raymarch.fitting.presets import preset
-from raymarch.fitting.resolution import LEAST, MOST, PIXELS, resolution_for
+from raymarch.fitting.resolution import LEAST, MOST, PIXELS, affordable, resolution_for
 from raymarch.geometry.camera import Camera
 
 BOX = np.array([(-0.6, -1.1, -0.8), (0.6, 1.1, 0.8)])
@@ -51,3 +52,13 @@ def test_what_was_asked_for_stays_and_too_fine_a_wish_is_said(caplog):
         assert not caplog.records
         assert resolution(100, resolution=300) == 300
     assert "finer than the pictures" in caplog.text
+
+
+@pytest.mark.parametrize("gigabytes", [0.7, 1.0, 2.0])
+def test_a_resolution_that_nobody_asked_for_is_one_that_the_memory_has_room_for(gigabytes):
+    images = (3, 800, 800, 4)
+    settings = resolution_for(views_of(800), BOX, preset("default", memory=gigabytes))
+    found = affordable(settings, BOX, images)
+    assert LEAST <= found.resolution < settings.resolution
+    assert require_budget(found, BOX, images).total <= gigabytes * 1e9
+    assert affordable(found, BOX, images) == found
