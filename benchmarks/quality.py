@@ -75,7 +75,7 @@ def main() -> None:
     parser.add_argument("--preset", default="default")
     parser.add_argument("--steps", type=count)
     parser.add_argument("--seconds", type=float)
-    parser.add_argument("--only", nargs="*", default=[], metavar="ROW", choices=[*ROWS, []])
+    parser.add_argument("--only", nargs="*", default=[], metavar="ROW", choices=list(ROWS))
     parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE")
     parser.add_argument("--json", metavar="FILE")
     chosen = parser.parse_args()

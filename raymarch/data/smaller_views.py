@@ -13,7 +13,7 @@ FEWEST = 16  # pixels along an image's shorter side below which it is not made s
 
 
 def smaller(views: Views, factor: int) -> Views:
-    """Views with `factor` times fewer pixels a side, the set's names, points and box kept; raymarch's images as ever.
+    """Views with `factor` times fewer pixels a side, all else of the set kept.
 
     Sides that are no multiple are rounded, and the camera's pixels are then as much wider.
 
@@ -34,11 +34,12 @@ def smaller(views: Views, factor: int) -> Views:
 
 
 def most_halvings(views: Views) -> int:
-    """Count of times that all sides can be halved before one has too few pixels.
+    """Count of times that all sides can be halved before one has too few pixels; 0 of views with masks, which may leave
+    no pixel of a smaller image whole.
 
     Example:
         >>> from raymarch.geometry.camera import Camera
         >>> most_halvings(Views([Camera.look_at((0, -4, 0), width=64, height=33)], np.zeros((1, 33, 64, 3), np.uint8)))
         1
     """
-    return max(int(np.log2(min(map(min, views.sizes)) / FEWEST)), 0)
+    return 0 if views.masks is not None else max(int(np.log2(min(map(min, views.sizes)) / FEWEST)), 0)

@@ -114,7 +114,8 @@ def load_checkpoint(fitter: Fitter, path: str | os.PathLike[str]) -> dict[str, A
         fitter.photometry.put(_photometry(fitter, reader, path))
         store = fitter.images.use(fitter.plan.halvings_of(record["level"]))
         reader.require("errors", (store.tiles + 1,), "<f8")
-        errors = reader.rows("errors")
+        if not np.isfinite(errors := reader.rows("errors")).all():
+            raise RaymarchError(f"{path}: errors has numbers that are not finite; {CURE}")
         store.set_errors(errors[:-1], float(errors[-1]))
         reader.require_digest()
     fitter.go_on(Position(*(record[each.name] for each in fields(Position))), history)

@@ -9,19 +9,22 @@ import numpy as np
 from raymarch.data.views import Views
 
 
-def footprint_of(views: Views, centre: np.ndarray) -> float:
-    """Median over the views of a pixel's width at the distance of a point (3,) [world unit].
+def footprint_of(views: Views, box: np.ndarray) -> float:
+    """Median over the views of a pixel's width at the distance of a box's (2, 3) middle [world unit].
+
+    Cameras in the box, which see its walls, count as half its longest side away.
 
     Example:
         >>> from raymarch.geometry.camera import Camera
         >>> camera = Camera.look_at((0, -4, 0), width=64, height=64)
         >>> views = Views([camera], np.zeros((1, 64, 64, 3), np.uint8))
-        >>> footprint_of(views, np.zeros(3)) == 4 / camera.focal[0]
+        >>> footprint_of(views, np.array([(-1, -1, -1), (1, 1, 1)])) == 4 / camera.focal[0]
         True
     """
     eyes = np.array([camera.position for camera in views.cameras])
     focal = np.array([math.sqrt(camera.focal[0] * camera.focal[1]) for camera in views.cameras])
-    return float(np.median(np.linalg.norm(eyes - centre, axis=1) / focal))
+    away = np.maximum(np.linalg.norm(eyes - box.mean(0), axis=1), (box[1] - box[0]).max() / 2)
+    return float(np.median(away / focal))
 
 
 def halvings(voxel: float, footprint: float, pixels: float) -> int:

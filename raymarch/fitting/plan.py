@@ -144,7 +144,7 @@ class Plan:
         if level == len(self.settings.levels) - 1 or self.ndc_from_world is not None:
             return 0
         across = float((self.box[1] - self.box[0])[1]) / (self.shape_of(level)[1] - 1)
-        found = halvings(across, footprint_of(self.views, self.box.mean(0)), self.settings.pyramid)
+        found = halvings(across, footprint_of(self.views, self.box), self.settings.pyramid)
         return min(found, most_halvings(self.views))
 
     def make_grid(self) -> Grid:

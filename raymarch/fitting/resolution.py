@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from raymarch.data.views import Views
-from raymarch.fitting.budget import excess_of, memory_of_fit
+from raymarch.fitting.budget import UNTOLD, excess_of, memory_of_fit
 from raymarch.fitting.footprint import footprint_of
 from raymarch.fitting.settings import FitSettings
 
@@ -26,15 +26,18 @@ LEAST, MOST = 64, 400
 def resolution_for(views: Views, box: np.ndarray, settings: FitSettings) -> FitSettings:
     """Settings with the resolution of a fit in `box` (2, 3), where they leave it to the pictures and the time given.
 
-    A resolution that was asked for stays; one far finer than the pictures is said.
+    A resolution that was asked for stays; one far finer than the pictures is said. In NDC, whose voxels are wider the
+    farther they are, it is `UNTOLD`.
     """
-    longest, pixel = float((box[1] - box[0]).max()), footprint_of(views, box.mean(0))
+    if settings.ndc:
+        return replace(settings, resolution=settings.resolution or UNTOLD)
+    longest, pixel = float((box[1] - box[0]).max()), footprint_of(views, box)
     if settings.resolution is None:
         by_pictures = longest / (PIXELS * pixel) + 1
         found = int(np.clip(min(by_pictures, _by_rays(box, settings)), LEAST, MOST))
         return replace(settings, resolution=found)
     pays = int(np.ceil(longest / (FINEST * pixel))) + 1
-    if settings.resolution > pays and settings.nested == 1 and not settings.ndc:
+    if settings.resolution > pays and settings.nested == 1:
         log.warning(
             "%d samples a side are finer than the pictures: a voxel is %.2g pixels wide; more than %d show nothing new",
             settings.resolution, longest / (settings.resolution - 1) / pixel, pays,

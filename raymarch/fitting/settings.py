@@ -102,7 +102,7 @@ class FitSettings:
     steps: int | None = held(optional(whole(1, 2**31 - 1)), 2500)
     seconds: float | None = held(optional(number(0, 1e9, above=True)), None)
     rays: int = held(whole(16, 1 << 22), 16384)
-    least_chance: float = held(number(0, 1, above=True), 0.5)
+    least_chance: float = held(number(0.01, 1), 0.5)
     levels: tuple[tuple[float, float], ...] = held(LEVELS, ((0.0, 0.3), (0.05, 0.5), (0.15, 0.7), (0.4, 1.0)))
     pyramid: float = held(number(0, 1e6, unit="pixel"), 1.0)
     step: float = held(number(1e-3, 1e6, unit="voxel"), 1.0)

@@ -55,11 +55,23 @@ def test_no_side_is_halved_below_what_tiles_need(size, most):
 
 def test_a_footprint_is_what_the_pixel_sees_and_halving_images_doubles_it():
     views, centre = views_of(64, 48), np.array([0.1, 0.2, -0.3])
-    assert footprint_of(smaller(views, 2), centre) == pytest.approx(2 * footprint_of(views, centre))
+    box = np.stack([centre - 0.5, centre + 0.5])
+    assert footprint_of(smaller(views, 2), box) == pytest.approx(2 * footprint_of(views, box))
     camera = views.cameras[0]
     ahead = camera.position + np.linalg.norm(camera.position - centre) * -camera.world_from_camera[:3, 2]
-    beside = ahead + footprint_of(views[:1], centre) * camera.world_from_camera[:3, 0]
+    beside = ahead + footprint_of(views[:1], box) * camera.world_from_camera[:3, 0]
     assert np.linalg.norm(np.diff(camera.project(np.stack([ahead, beside]))[0], axis=0)) == pytest.approx(1, rel=1e-6)
+
+
+def test_cameras_in_the_middle_of_the_box_see_its_walls():
+    views = views_of(64, 48)[:1]
+    eye = views.cameras[0].position
+    assert footprint_of(views, np.stack([eye - 2, eye + 2])) == pytest.approx(2 / views.cameras[0].focal[0])
+
+
+def test_views_with_masks_stay_as_they_are():
+    assert most_halvings(views_of(64, 64)) == 2
+    assert most_halvings(views_of(64, 64, masked=True)) == 0
 
 
 @pytest.mark.parametrize("voxel", [0.5, 1.0, 1.3, 2.0, 3.9, 8.1])

@@ -49,6 +49,15 @@ def test_a_tile_comes_as_often_as_its_error_is_of_the_mean(store, mean):
     np.testing.assert_allclose(often, np.clip(share, LEAST, 1), atol=0.03)
 
 
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_errors_that_are_not_finite_keep_nobody_waiting(store, bad):
+    """A fit that diverged still draws, and so comes to say so."""
+    store.set_errors(np.full(store.tiles, bad), bad)
+    assert chosen(store, 3)[1] <= 3 * TILES / LEAST * 3
+    store.set_errors(np.full(store.tiles, bad), 0.5)
+    assert len(chosen(store, 3)[0]) == 3 * TILES
+
+
 def test_the_choice_goes_on_from_its_place_and_depends_on_the_seed(store):
     store.set_errors(np.random.default_rng(0).random(store.tiles), 0.5)
     whole, _ = chosen(store, 6)

@@ -7,7 +7,7 @@ What is drawn by its error is not weighted back: the fit minimises more of what 
 import taichi as ti
 
 from raymarch.kernels.fit.losses import counts, truth
-from raymarch.kernels.numeric import UNIFORM, hash_u32
+from raymarch.kernels.numeric import UNIFORM, at_least, hash_u32
 
 KEPT = 0.95  # of the mean error, over a step
 UNSEEN = 1e9  # error of a tile that was never drawn
@@ -35,17 +35,13 @@ def shuffled(i, n, key):
 
 @ti.kernel
 def choose_tiles(
-    store: ti.template(),
-    listed: int,
-    tiles: int,
-    start: ti.i64,
-    seed: int,
-    least: float,  # StoreFields
-) -> ti.i64:
+    store: ti.template(), listed: int, tiles: int, start: ti.i64, seed: int, least: float,  # StoreFields
+) -> ti.i64:  # fmt: skip
     """chosen = the next `tiles` of the `listed` from place `start` of the shuffled epochs on; returns the place after.
 
     A tile is passed over by chance, whose error was under the mean when it was last drawn: it stays with the share that
-    its error is of the mean, and with `least` at least. One that was never drawn stays.
+    its error is of the mean, and with `least` at least, also where its error is not finite. One that was never drawn
+    stays.
     """
     place = start
     ti.loop_config(serialize=True)
@@ -54,7 +50,7 @@ def choose_tiles(
         while found < tiles:
             epoch, within = ti.cast(place // listed, ti.i32), ti.cast(place % listed, ti.i32)
             t = store.list[shuffled(within, listed, ti.cast(hash_u32(seed, epoch, 0), ti.i32))]
-            chance = ti.max(store.error[t] / store.mean_error[None], least)
+            chance = at_least(store.error[t] / store.mean_error[None], least)  # NaN would be drawn for ever
             if chance >= 1.0 or ti.cast(hash_u32(seed, epoch, t + 1), float) * UNIFORM < chance:
                 store.chosen[found] = t
                 found += 1
@@ -79,4 +75,4 @@ def note_errors(store: ti.template(), rays: ti.template(), tiles: int, backgroun
         for tile in range(tiles):
             mean += store.error[store.chosen[tile]] / tiles
         before = ti.select(store.mean_error[None] < UNSEEN, store.mean_error[None], mean)
-        store.mean_error[None] = ti.max(KEPT * before + (1.0 - KEPT) * mean, 1e-30)
+        store.mean_error[None] = at_least(KEPT * before + (1.0 - KEPT) * mean, 1e-30)
