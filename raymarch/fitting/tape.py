@@ -15,8 +15,7 @@ from raymarch.fitting.objective import Loss, Regulariser
 from raymarch.kernels.fit import losses
 from raymarch.kernels.fit import regularise as kernels
 from raymarch.kernels.march import distortion as distortion_kernels
-from raymarch.kernels.march.march import march as march_kernel
-from raymarch.kernels.march.march import march_adjoint
+from raymarch.kernels.march.passes import passes_of
 from raymarch.kernels.march.variant import Variant
 
 
@@ -36,9 +35,9 @@ def march(
 
     With `near_scaled` that is scaled near the cameras, by what the buffer's `set_near` was told.
     """
-    march_kernel(
-        grid.fields, buffer.fields, variant or grid.variant, count, dt, min_transmittance, min_weight, background
-    )
+    variant = variant or grid.variant
+    passes = passes_of(variant.mode)
+    passes.march(grid.fields, buffer.fields, variant, count, dt, min_transmittance, min_weight, background)
 
 
 @ti.ad.grad_for(march)
@@ -55,7 +54,8 @@ def _(
 ) -> None:
     variant = variant or grid.variant
     variant = replace(variant, near_scaled=True) if near_scaled else variant
-    march_adjoint(grid.fields, buffer.fields, variant, count, dt, min_transmittance, min_weight, background)
+    passes = passes_of(variant.mode)
+    passes.adjoint(grid.fields, buffer.fields, variant, count, dt, min_transmittance, min_weight, background)
     grid.reduce_slots()
 
 

@@ -22,8 +22,7 @@ from raymarch.gradients.parameters import (
 )
 from raymarch.gradients.viewed_volume import ViewedVolume
 from raymarch.kernels.field.transfer import clear_gradients
-from raymarch.kernels.march.geometry import geometry_adjoint
-from raymarch.kernels.march.march import march, march_adjoint
+from raymarch.kernels.march.passes import passes_of
 from raymarch.rendering.march import MARCH, March
 
 CHUNK = 12  # columns of a Jacobian that one pass carries
@@ -92,14 +91,15 @@ class Linearised(ViewedVolume):
         d_image = array(len(self.rays), 4)("d_image", d_image)
         seen, d, v = self._unexposed(), d_image.copy(), self.viewpoint
         d[:, :3] *= v.exposure[:3]
-        march(self.grid.fields, self.buffer.fields, *self._call(v))
+        passes = passes_of(self.march.rule)
+        passes.march(self.grid.fields, self.buffer.fields, *self._call(v))
         self.buffer.set_image_gradient(d)
         clear_gradients(self.grid.fields)
-        march_adjoint(self.grid.fields, self.buffer.fields, *self._call(v))
+        passes.adjoint(self.grid.fields, self.buffer.fields, *self._call(v))
         self.grid.reduce_slots()
         density, colour = self.grid.download_gradient()
         motion = self._passes.ray_tangents(1)
-        geometry_adjoint(self.grid.fields, self.buffer.fields, motion.fields, *self._call(v))
+        passes.geometry_adjoint(self.grid.fields, self.buffer.fields, motion.fields, *self._call(v))
         return replace(
             v.projection.adjoint(self.rays, *motion.gradients(len(self.rays))),
             density=density.astype(float),

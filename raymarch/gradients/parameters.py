@@ -14,7 +14,7 @@ from raymarch.data.exposure import NEUTRAL_EXPOSURE as NEUTRAL_EXPOSURE
 from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
 from raymarch.geometry.lens import PLAIN, Lens
-from raymarch.kernels.march.mode import Mode
+from raymarch.kernels.march.mode import AnyMode
 
 SHAPES = {
     "background": (3,),
@@ -34,13 +34,13 @@ PLAIN_HAS_NONE = "the camera is a pinhole, whose lens has no numbers; leave lens
 GROUP = one_of(*SMALL_GROUPS, "lens", cure="give directions by density or colour as rm.Parameters")
 
 
-def groups_of(mode: Mode, lens: Lens = PLAIN) -> tuple[str, ...]:
+def groups_of(mode: AnyMode, lens: Lens = PLAIN) -> tuple[str, ...]:
     """Parameter groups that an image of this mode, through this lens, depends on."""
     unseen = {"colour": not mode.colour, "background": not mode.background, "lens": lens.plain}
     return tuple(name for name in CHOICES if not unseen.get(name))
 
 
-def require_groups(names: Iterable[str], mode: Mode, lens: Lens) -> None:
+def require_groups(names: Iterable[str], mode: AnyMode, lens: Lens) -> None:
     """Group check: RaymarchError for a group that the mode does not see, or that the lens has not."""
     names = set(names)
     if "lens" in names and lens.plain:

@@ -18,8 +18,7 @@ from raymarch.gradients.viewpoint import Viewpoint
 from raymarch.gradients.volume_tangents import VolumeTangents
 from raymarch.kernels.field.transfer import shift_grid
 from raymarch.kernels.march.call import MarchCall
-from raymarch.kernels.march.geometry import geometry_tangent
-from raymarch.kernels.march.march_tangent import march_tangent
+from raymarch.kernels.march.passes import passes_of
 
 
 class TangentPasses(Holder):
@@ -66,7 +65,9 @@ class TangentPasses(Holder):
         """(ray, column, 4) of the first directions of density and colour, as many as one pass carries."""
         loaded = self._loaded(dots)
         motion = self.ray_tangents(loaded.columns)
-        march_tangent(self.grid.fields, loaded.fields, self.buffer.fields, motion.fields.dot_image, *call)
+        passes_of(call.variant.mode).tangent(
+            self.grid.fields, loaded.fields, self.buffer.fields, motion.fields.dot_image, *call
+        )
         return motion.dot_image(call.count)[:, : len(dots)].astype(float)
 
     def _of_rays(self, dots: list[Parameters], viewpoint: Viewpoint, call: MarchCall) -> np.ndarray:
@@ -76,7 +77,7 @@ class TangentPasses(Holder):
         moves = [viewpoint.projection.tangent(viewpoint.rays, dot) for dot in padded]
         origin, index_direction, view_direction = (np.stack([move[i] for move in moves], axis=1) for i in range(3))
         motion.upload(origin, index_direction, view_direction, np.array([move[3] for move in moves]))
-        geometry_tangent(self.grid.fields, self.buffer.fields, motion.fields, *call)
+        passes_of(call.variant.mode).geometry_tangent(self.grid.fields, self.buffer.fields, motion.fields, *call)
         return motion.dot_image(call.count)[:, : len(dots)].astype(float)
 
 

@@ -26,7 +26,7 @@ from raymarch.gradients.tangent_passes import TangentPasses
 from raymarch.gradients.viewpoint import Viewpoint
 from raymarch.kernels.field.transfer import one_harmonic
 from raymarch.kernels.march.call import MarchCall
-from raymarch.kernels.march.march import march
+from raymarch.kernels.march.passes import passes_of
 from raymarch.kernels.rays.camera import jitter_pixels
 from raymarch.rendering.march import March
 from raymarch.rendering.visibility import skip_invisible
@@ -134,7 +134,7 @@ class ViewedVolume(Holder):
     def _unexposed(self) -> np.ndarray:
         """Colour before exposure, and transmittance (ray, 4)."""
         if self._image is None:
-            march(self.grid.fields, self.buffer.fields, *self._call(self.viewpoint))
+            passes_of(self.march.rule).march(self.grid.fields, self.buffer.fields, *self._call(self.viewpoint))
             self._image = self.buffer.image(len(self.rays)).astype(float)
         return self._image
 
@@ -149,7 +149,7 @@ class ViewedVolume(Holder):
             grid = self._passes.shifted_grid(dot, h)
         moved = self.viewpoint.moved(dot, h)
         self._put(moved, grid)
-        march(grid.fields, self.buffer.fields, *self._call(moved))
+        passes_of(self.march.rule).march(grid.fields, self.buffer.fields, *self._call(moved))
         image = moved.exposed(self.buffer.image(len(self.rays)).astype(float))
         self._put(self.viewpoint, self.grid)
         return image

@@ -13,7 +13,7 @@ from raymarch.arguments.declared import held, hold, renamed
 from raymarch.device.grid import Grid
 from raymarch.device.memory import BATCH
 from raymarch.kernels.march.call import MarchCall
-from raymarch.kernels.march.mode import Mode
+from raymarch.kernels.march.mode import AnyMode, Mode, RayMode
 from raymarch.kernels.march.modes import MODES
 from raymarch.kernels.march.variant import Variant
 from raymarch.rendering.mode_check import require_mode
@@ -21,9 +21,9 @@ from raymarch.rendering.mode_check import require_mode
 NAMED_MODE = one_of(*MODES)
 
 
-def _mode(value: object) -> str | Mode:
+def _mode(value: object) -> str | AnyMode:
     """A mode's name, or a record of the user's own."""
-    return value if isinstance(value, Mode) else NAMED_MODE.read(value)
+    return value if isinstance(value, (Mode, RayMode)) else NAMED_MODE.read(value)
 
 
 MODE = replace(NAMED_MODE, read=_mode)
@@ -51,7 +51,7 @@ class March:
     min_transmittance: float = held(number(0, 1, below=True), 1e-4)
     min_weight: float = held(number(0, 1, below=True), 1e-6)
     batch: int = held(whole(1, 1 << 26), BATCH)
-    mode: str | Mode = held(MODE, next(iter(MODES)))
+    mode: str | AnyMode = held(MODE, next(iter(MODES)))
     jitter: float = held(number(0, 1), 0.0)
     step_jitter: float = held(number(0, 1, below=True), 0.0)
     seed: int = held(whole(0, 2**31 - 1), 0)
@@ -65,9 +65,9 @@ class March:
         return self.jitter > 0 or self.step_jitter > 0
 
     @property
-    def rule(self) -> Mode:
+    def rule(self) -> AnyMode:
         """Compositing mode's record."""
-        return self.mode if isinstance(self.mode, Mode) else MODES[self.mode]
+        return MODES[self.mode] if isinstance(self.mode, str) else self.mode
 
     def variant(self, grid: Grid) -> Variant:
         """Variant that this march's kernels over a grid are compiled for; a mode of one's own is checked first."""

@@ -27,8 +27,7 @@ from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import CAMERA, Camera
 from raymarch.geometry.pixel_order import pixels_in_tiles
 from raymarch.geometry.rays import RAYS, Rays
-from raymarch.kernels.march.depth import march_depth
-from raymarch.kernels.march.march import march
+from raymarch.kernels.march.passes import passes_of
 from raymarch.kernels.rays.camera import jitter_pixels, rays_of_pixels
 from raymarch.rendering.march import MARCH, March
 from raymarch.rendering.visibility import skip_invisible
@@ -125,15 +124,16 @@ def _march(
     _require_room(total)
     background = require_colour(background)
     image, distance = np.empty((total, 4), np.float32), np.full(total, np.inf, np.float32)
+    passes = passes_of(s.rule)
     for first in range(0, total, buffer.capacity):
         call = s.call(grid, min(buffer.capacity, total - first), background)
         rays = fill(first, call.count)
         if s.jittered:
             jitter_pixels(buffer.fields, s.seed, rays, s.jitter, s.step_jitter)
-        march(grid.fields, buffer.fields, *call)
+        passes.march(grid.fields, buffer.fields, *call)
         image[rays] = buffer.image(call.count)
         if depth:
-            march_depth(grid.fields, buffer.fields, *call[:4])
+            passes.depth(grid.fields, buffer.fields, *call[:4])
             distance[rays] = buffer.depth(call.count)
     return image, distance
 

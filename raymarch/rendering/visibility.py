@@ -7,12 +7,12 @@ import numpy as np
 from raymarch.data.volume import Volume
 from raymarch.device.grid import Grid
 from raymarch.geometry.pose import corners_of
-from raymarch.kernels.march.mode import Mode
+from raymarch.kernels.march.mode import AnyMode
 
 INVISIBLE = 5e-6  # of the brightest colour, or 1: what a ray may lose by skipping, over the whole box
 
 
-def skip_invisible(grid: Grid, volume: Volume, mode: Mode) -> None:
+def skip_invisible(grid: Grid, volume: Volume, mode: AnyMode) -> None:
     """Empty-space skipping of a grid's cells so thin that nobody sees it: none where nothing is too thin to count."""
     if not volume.activation.density_rule.signed and mode.ends:
         segments = 2 * volume.boxes - 1  # through nested boxes, each as long as one in units of its own

@@ -5,12 +5,14 @@ Each mode is a file beside this one and a line in `modes`; a record of one's own
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import taichi as ti
 
 from raymarch.errors import RaymarchError
 from raymarch.kernels.numeric import exp
 
+AnyMode: TypeAlias = "Mode | RayMode"
 FUNCTIONS = ("composite", "tangent", "adjoint", "step_transmittance")
 
 
@@ -75,3 +77,25 @@ class Mode:
     def looks_ahead(self) -> bool:
         """Whether the adjoint must march ahead for the radiance still to come."""
         return self.power is None
+
+
+@dataclass(frozen=True)
+class RayMode:
+    """Mode of a whole ray: passes of its own, where no rule for one sample after the other gives the image.
+
+    Attributes:
+        name: for messages and reports.
+        passes: `kernels.march.passes.Passes`, its kernels.
+        colour: whether the volume's colours are seen.
+        background: whether what is left of T multiplies the background.
+        ends: whether cells so thin that nobody sees them may be skipped.
+        step: whether the image depends on the length of a step.
+    """
+
+    name: str
+    passes: object
+    colour: bool = False
+    background: bool = False
+    ends: bool = False
+    step: bool = True
+    looks_ahead: bool = False

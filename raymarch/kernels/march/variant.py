@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from raymarch.kernels.field.activation import ColourFunctions, DensityFunctions
-from raymarch.kernels.march.mode import Mode
+from raymarch.kernels.march.mode import AnyMode
 from raymarch.kernels.march.modes import MODES
 
 
@@ -16,6 +16,6 @@ class Variant:
 
     density: DensityFunctions
     colour: ColourFunctions
-    mode: Mode = MODES["emission-absorption"]
+    mode: AnyMode = MODES["emission-absorption"]
     jittered: bool = False
     near_scaled: bool = False

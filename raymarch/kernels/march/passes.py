@@ -1,0 +1,55 @@
+"""Passes of a mode: the kernels that march its rays, their adjoints and tangents, and depth.
+
+Modes that composite sample by sample share one set; a mode of the whole ray (an extremum, a surface) brings its own.
+All take the arguments of a `MarchCall` last, in its order, whether they need them or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from raymarch.errors import RaymarchError
+from raymarch.kernels.march.depth import march_depth
+from raymarch.kernels.march.geometry import geometry_adjoint, geometry_tangent
+from raymarch.kernels.march.march import march, march_adjoint
+from raymarch.kernels.march.march_tangent import march_tangent
+from raymarch.kernels.march.mode import AnyMode, RayMode
+
+
+@dataclass(frozen=True)
+class Passes:
+    """Passes of a mode: kernels over a grid and a buffer of rays.
+
+    Attributes:
+        march: (grid, rays, *call): image (ray, 4), colour with background and transmittance.
+        adjoint: (grid, rays, *call): d_density, d_features += (d image / d them)' d_image.
+        tangent: (grid, dots, rays, dot_image, *call): dot_image (ray, column) of columns of moved samples.
+        geometry_adjoint: (grid, rays, moved, *call): gradients of origin, direction, view direction and dt by ray.
+        geometry_tangent: (grid, rays, moved, *call): dot_image of columns of moved rays.
+        depth: (grid, rays, *call[:4]): distance of what a ray meets, infinite for nothing.
+    """
+
+    march: Callable
+    adjoint: Callable
+    tangent: Callable
+    geometry_adjoint: Callable
+    geometry_tangent: Callable
+    depth: Callable
+
+
+COMPOSITING = Passes(march, march_adjoint, march_tangent, geometry_adjoint, geometry_tangent, march_depth)
+
+
+def passes_of(mode: AnyMode) -> Passes:
+    """Passes of a mode: its own, or those of all that composite sample by sample.
+
+    Example:
+        >>> from raymarch.kernels.march.modes import MODES
+        >>> passes_of(MODES["x-ray"]) is COMPOSITING
+        True
+    """
+    passes = mode.passes if isinstance(mode, RayMode) else COMPOSITING
+    if not isinstance(passes, Passes):
+        raise RaymarchError(f"mode {mode.name!r}: passes are {passes!r}, want Passes of six kernels")
+    return passes
