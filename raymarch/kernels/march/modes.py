@@ -1,7 +1,12 @@
-"""Compositing modes that are known by name, the default first."""
+"""Modes that are known by name, the default first."""
 
 from raymarch.kernels.march.additive import ADDITIVE
 from raymarch.kernels.march.emission_absorption import EMISSION_ABSORPTION
+from raymarch.kernels.march.extremum import MAXIMUM, MINIMUM
+from raymarch.kernels.march.isosurface_geometry import ISOSURFACE
+from raymarch.kernels.march.mode import AnyMode
 from raymarch.kernels.march.x_ray import X_RAY
 
-MODES = {mode.name: mode for mode in (EMISSION_ABSORPTION, ADDITIVE, X_RAY)}
+MODES: dict[str, AnyMode] = {
+    mode.name: mode for mode in (EMISSION_ABSORPTION, ADDITIVE, X_RAY, MAXIMUM, MINIMUM, ISOSURFACE)
+}
