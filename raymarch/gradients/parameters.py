@@ -24,26 +24,21 @@ SHAPES = {
     "exposure": (6,),
     "step": (),
     "box": (3, 4),
-    "iso": (),
 }
+OF_MODES: dict[str, tuple[int, ...]] = {"iso": ()}  # which modes have that say so
 SMALL_GROUPS = tuple(SHAPES)
 GROUPS = ("density", "colour", *SMALL_GROUPS)
-CHOICES = (*GROUPS, "lens")  # whose shape is the lens's own, and which a pinhole has not
+CHOICES = (*GROUPS, "lens", *OF_MODES)  # the lens's shape is its own, and a pinhole has none
 GEOMETRY = ("pose", "focal", "principal_point", "lens", "step", "box", "iso")
 EXPOSURE = replace(vector(6), wanted=f"three gains and three offsets, up to {LARGEST:g}")
 PLAIN_HAS_NONE = "the camera is a pinhole, whose lens has no numbers; leave lens out, or give the camera an rm.Lens"
-GROUP = one_of(*SMALL_GROUPS, "lens", cure="give directions by density or colour as rm.Parameters")
+GROUP = one_of(*SMALL_GROUPS, "lens", *OF_MODES, cure="give directions by density or colour as rm.Parameters")
 
 
 def groups_of(mode: AnyMode, lens: Lens = PLAIN) -> tuple[str, ...]:
     """Parameter groups that an image of this mode, through this lens, depends on."""
-    unseen = {
-        "colour": not mode.colour,
-        "background": not mode.background,
-        "step": not mode.step,
-        "lens": lens.plain,
-        "iso": "iso" not in mode.parameters,
-    }
+    unseen = {"colour": not mode.colour, "background": not mode.background, "step": not mode.step, "lens": lens.plain}
+    unseen |= {name: name not in mode.parameters for name in OF_MODES}
     return tuple(name for name in CHOICES if not unseen.get(name))
 
 
@@ -52,7 +47,7 @@ def require_groups(names: Iterable[str], mode: AnyMode, lens: Lens) -> None:
     names = set(names)
     if "lens" in names and lens.plain:
         raise RaymarchError(PLAIN_HAS_NONE)
-    for name in sorted(names & set(GROUPS) - set(groups_of(mode))):
+    for name in sorted(names & {*GROUPS, *OF_MODES} - set(groups_of(mode))):
         raise RaymarchError(f"mode {mode.name} has no gradient by {name}, which it does not see; leave it out")
 
 
@@ -68,7 +63,7 @@ def _direction(axes: str, shape: tuple[int, ...] | None) -> Check:
     return Check(f"{axes} numbers", read)
 
 
-DIRECTIONS = {name: _direction(str(shape), shape) for name, shape in SHAPES.items()}
+DIRECTIONS = {name: _direction(str(shape), shape) for name, shape in (SHAPES | OF_MODES).items()}
 DIRECTIONS["lens"] = _direction("(number)", None)
 DIRECTIONS["density"] = _direction("(x, y, z)", None)
 DIRECTIONS["colour"] = _direction("(x, y, z, channel)", None)
@@ -121,7 +116,7 @@ def shape_of(group: str, lens: Lens = PLAIN) -> tuple[int, ...]:
     GROUP("parameter", group)
     if group == "lens" and lens.plain:
         raise RaymarchError(PLAIN_HAS_NONE)
-    return (len(lens.names),) if group == "lens" else SHAPES[group]
+    return (len(lens.names),) if group == "lens" else (SHAPES | OF_MODES)[group]
 
 
 def units(group: str, lens: Lens = PLAIN) -> list[Parameters]:
@@ -134,7 +129,7 @@ def columns_of(parameters: Columns, lens: Lens = PLAIN) -> list[Parameters]:
     """Columns of a Jacobian: a direction for each number of the groups named and each `Parameters` given."""
     several = [parameters] if isinstance(parameters, (str, Parameters)) else parameters
     if not isinstance(several, (list, tuple)) or not several:
-        names = ", ".join((*SMALL_GROUPS, "lens"))
+        names = ", ".join((*SMALL_GROUPS, "lens", *OF_MODES))
         raise RaymarchError(f"parameters are {shown(parameters)}, want some of {names}, or rm.Parameters(...)")
     return [one for each in several for one in ([each] if isinstance(each, Parameters) else units(each, lens))]
 
@@ -144,7 +139,8 @@ def require_directions(dots: Parameters | Sequence[Parameters], volume: Volume, 
     given = [dots] if isinstance(dots, Parameters) else dots
     if not isinstance(given, (list, tuple)) or not all(isinstance(dot, Parameters) for dot in given):
         raise RaymarchError(f"directions are {shown(dots)}, want rm.Parameters(...), one or a list")
-    shapes = {**SHAPES, "density": volume.shape, "colour": (*volume.shape, volume.channels), "lens": (len(lens.names),)}
+    shapes = {**SHAPES, **OF_MODES, "density": volume.shape, "colour": (*volume.shape, volume.channels)}
+    shapes["lens"] = (len(lens.names),)
     for dot in given:
         for name, value in vars(dot).items():
             if name == "lens" and value is not None and lens.plain:

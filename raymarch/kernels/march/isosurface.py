@@ -48,7 +48,7 @@ def shade_hits(
     """image = shaded colour of the first hit, or the background; T."""
     ti.loop_config(block_dim=64)
     for r in range(count):
-        hit, cell, f, _, _ = hit_of(grid, rays, r)
+        hit, cell, f, _t, _d = hit_of(grid, rays, r)
         image = ti.Vector([background[0], background[1], background[2], 1.0])
         if hit:
             place, e = where(grid, cell), -rays.direction[r]
@@ -101,10 +101,10 @@ def adjoint_of_hit(grid: ti.template(), rays: ti.template(), variant: ti.templat
 @ti.func
 def adjoint_of_ray(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, slot):
     """What one ray gives the gradient of density and features."""
-    hit, cell, f, _, d = hit_of(grid, rays, r)
+    hit, cell, f, _t, d = hit_of(grid, rays, r)
     if hit:
         place, Y = where(grid, cell), basis(grid.degree, rays.direction[r])
-        _, d_slope, _, d_total, _, q, _ = adjoint_of_hit(grid, rays, variant, r, cell, f, d)
+        _d_p, d_slope, _d_N, d_total, _d_view, q, _slope = adjoint_of_hit(grid, rays, variant, r, cell, f, d)
         scatter_corners(grid.d_density, slot, place, slope_weights(f, d_slope) - q * weights(f))
         d_features = ti.Vector.zero(float, grid.features.n)
         for b in ti.static(range((grid.degree + 1) ** 2)):
@@ -145,7 +145,7 @@ def shade_hits_tangent(
     """dot_image[r, e] = (d image / d grid) of each column e of dot_grid."""
     ti.loop_config(block_dim=64)
     for r in range(count):
-        hit, cell, f, _, d = hit_of(grid, rays, r)
+        hit, cell, f, _t, d = hit_of(grid, rays, r)
         for e in range(dot_grid.columns):
             dot_image[r, e] = ti.Vector.zero(float, 4)
         if hit:
