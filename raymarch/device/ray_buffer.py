@@ -8,8 +8,17 @@ import numpy as np
 import taichi as ti
 
 from raymarch import runtime
+from raymarch.data.transfer_function import TransferFunction
 from raymarch.device.memory import NUMBERS_A_RAY, require_memory
 from raymarch.device.owner import Owner
+from raymarch.device.table_fields import (
+    TABLE_BYTES,
+    TableFields,
+    place_table,
+    table_fields,
+    table_gradient,
+    upload_table,
+)
 from raymarch.errors import RaymarchError
 from raymarch.geometry.rays import Rays
 from raymarch.kernels.field import transfer
@@ -26,7 +35,7 @@ class RayFields:
     sums over each first and each second sample of a pair, of which it makes the image, because the compiler makes
     vectors of what ends in four neighbouring stores, and mixes up the samples of a pair that end in the same ones.
     `near` is read by adjoints with gradients scaled near the cameras only: how far before their cameras rays begin, and
-    from which distance on gradients are whole [world unit].
+    from which distance on gradients are whole [world unit]. `table` is read by modes that classify only.
     """
 
     origin: ti.Field
@@ -39,11 +48,12 @@ class RayFields:
     jitter: ti.Field
     loss: ti.Field
     near: ti.Field
+    table: TableFields
 
 
 def size_of(room: tuple[int, ...]) -> int:
     """Bytes of a buffer."""
-    return room[0] * NUMBERS_A_RAY * (4 if runtime.single_precision() else 8)
+    return room[0] * NUMBERS_A_RAY * (4 if runtime.single_precision() else 8) + TABLE_BYTES
 
 
 class RayBuffer(Owner[RayFields]):
@@ -60,6 +70,7 @@ class RayBuffer(Owner[RayFields]):
 
         self._own((), self._build, size_of, room=(self.capacity,), step=STEP, require=require)
         self.fields.image.grad.fill(0)
+        self._table: TransferFunction | None = None
 
     @staticmethod
     def _build(room: tuple[int, ...]) -> tuple[ti.FieldsBuilder, RayFields]:
@@ -75,6 +86,7 @@ class RayBuffer(Owner[RayFields]):
             jitter=ti.Vector.field(2, float),
             loss=ti.field(ti.f64, needs_grad=True),
             near=ti.Vector.field(2, float),
+            table=table_fields(),
         )
         for each in (f.image, f.image.grad):
             tree.dense(ti.i, room).place(each)
@@ -83,6 +95,7 @@ class RayBuffer(Owner[RayFields]):
         for each in (f.origin, f.direction, f.sum_even, f.sum_odd, f.target, f.depth, f.jitter):
             tree.dense(ti.i, room).place(each)
         tree.place(f.near)
+        place_table(tree, f.table)
         return tree, f
 
     def _require_room(self, count: int) -> None:
@@ -99,6 +112,25 @@ class RayBuffer(Owner[RayFields]):
     def set_near(self, begin: float, whole: float) -> None:
         """Set how far before their cameras rays begin, and from which distance on gradients are whole [world unit]."""
         self.fields.near[None] = begin, whole
+
+    def set_table(self, table: TransferFunction) -> None:
+        """Set the transfer function of modes that classify; the one that is there already costs nothing."""
+        if table is not self._table:
+            upload_table(self.fields.table, table.values, table.rgba, table.unit_length)
+            self._table = table
+
+    def move_table(self, table: TransferFunction, by: np.ndarray) -> None:
+        """Set a transfer function with `by` (knot, 4) added to its colours and opacities, wherever that leads."""
+        upload_table(self.fields.table, table.values, table.rgba + by, table.unit_length)
+        self._table = None
+
+    def clear_table_gradient(self) -> None:
+        """Gradient by the table to zero."""
+        self.fields.table.d_rgba.fill(0)
+
+    def table_gradient(self, knots: int) -> np.ndarray:
+        """Gradient (knot, 4) by colours and opacities of the table: what the slots hold, added up in their order."""
+        return table_gradient(self.fields.table, knots)
 
     def set_image_gradient(self, d_image: np.ndarray) -> None:
         """Set d_image (ray, 4): the gradient of a loss by colour and transmittance."""
