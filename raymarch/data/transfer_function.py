@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from raymarch.arguments.arrays import Numbers, array, vector
 from raymarch.arguments.checks import Check, Wrong, instance_of, number, text, whole
-from raymarch.arguments.declared import checked
+from raymarch.arguments.declared import checked, held, hold
 from raymarch.data.samples import RAW
 from raymarch.errors import RaymarchError
 
@@ -62,21 +62,18 @@ class TransferFunction:
         0.805
     """
 
-    values: np.ndarray
-    colours: np.ndarray
-    opacities: np.ndarray
-    unit_length: float = 1.0
+    values: np.ndarray = field(metadata={"check": VALUES})
+    colours: np.ndarray = field(metadata={"check": COLOURS})
+    opacities: np.ndarray = field(metadata={"check": OPACITIES})
+    unit_length: float = held(LENGTH, 1.0)
 
     def __post_init__(self) -> None:
-        values = VALUES("values", self.values)
-        colours, opacities = COLOURS("colours", self.colours), OPACITIES("opacities", self.opacities)
-        for name, given in (("colours", colours), ("opacities", opacities)):
-            if len(given) != len(values):
-                raise RaymarchError(f"{name} are of {len(given)} knots, values of {len(values)}; give one for each")
-        object.__setattr__(self, "unit_length", LENGTH("unit_length", self.unit_length))
-        for name, given in (("values", values), ("colours", colours), ("opacities", opacities)):
+        hold(self)
+        for name in ("colours", "opacities"):
+            if (knots := len(getattr(self, name))) != len(self.values):
+                raise RaymarchError(f"{name} are of {knots} knots, values of {len(self.values)}; give one for each")
+        for given in (self.values, self.colours, self.opacities):
             given.setflags(write=False)
-            object.__setattr__(self, name, given)
 
     @classmethod
     @checked(name=text, low=number(), high=number(), opacities=RAMP, unit_length=LENGTH, knots=whole(2, MOST_KNOTS))

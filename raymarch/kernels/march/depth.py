@@ -44,7 +44,7 @@ def march_depth(
                 else:
                     cell = cell_of(p, first + grid.max_index[None])
                     x = gather(grid.density, where(grid, cell), p - cell) + shift
-                    sigma, _, _, _ = optics(rays, variant, x, inverse_scale)
+                    sigma, _by_x, _shade, _slope = optics(rays, variant, x, inverse_scale)
                     weight, T_after = composite(variant, T, sigma * width)
                     total += weight * distance_of(grid, rays.origin[r], rays.direction[r], t / scale_of(box))
                     weights += weight

@@ -29,7 +29,7 @@ def mark_seen(
                 else:
                     place, f = located(grid, p)
                     raw = fetch(grid, variant, place, f)
-                    tau, _ = classified(rays, variant, raw, shift, inverse_scale, width)
+                    tau, _shade = classified(rays, variant, raw, shift, inverse_scale, width)
                     weight, T = composite(variant, T, tau)
                     if weight > least:
                         grid.scratch[ti.min(ti.cast(p * per_index, ti.i32), grid.cells[None] - 1)] = ti.u8(1)

@@ -56,9 +56,9 @@ def classified(rays: ti.template(), variant: ti.template(), raw, shift, inverse_
     tau, shade = ti.cast(0.0, float), raw
     if ti.static(variant.mode.classifies):
         value = activation.density(variant, raw[3] + shift) * inverse_scale
-        i, w, _ = knot_below(rays.table, value)
-        shade, _ = shade_of(rays.table, i, w)
-        sigma, _ = extinction(rays.table, shade[3])
+        i, w, _per_value = knot_below(rays.table, value)
+        shade, _step = shade_of(rays.table, i, w)
+        sigma, _by_opacity = extinction(rays.table, shade[3])
         tau = sigma * width
     else:
         tau = activation.density(variant, raw[3] + shift) * inverse_scale * width
@@ -83,8 +83,8 @@ def optics(rays: ti.template(), variant: ti.template(), x, inverse_scale):
 @ti.func
 def table_tangent(rays: ti.template(), dot_table: ti.template(), variant: ti.template(), x, inverse_scale, e):
     """(dot_shade, dot_sigma) of a sample that stays where it is, the table moving as column e of (knot, column)."""
-    i, w, _ = knot_below(rays.table, activation.density(variant, x) * inverse_scale)
-    shade, _ = shade_of(rays.table, i, w)
-    _, by_opacity = extinction(rays.table, shade[3])
+    i, w, _per_value = knot_below(rays.table, activation.density(variant, x) * inverse_scale)
+    shade, _step = shade_of(rays.table, i, w)
+    _sigma, by_opacity = extinction(rays.table, shade[3])
     dot_shade = dot_table[i, e] + (dot_table[i + 1, e] - dot_table[i, e]) * w
     return dot_shade, by_opacity * dot_shade[3]
