@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from raymarch.data.activation import ColourActivation as ColourActivation
     from raymarch.data.activation import DensityActivation as DensityActivation
     from raymarch.data.bricks import Bricks as Bricks
+    from raymarch.data.transfer_function import TransferFunction as TransferFunction
     from raymarch.data.views import Views as Views
     from raymarch.data.volume import Volume as Volume
     from raymarch.device.pool import release as release
@@ -107,6 +108,7 @@ _HOME = {
     "autodiff.tape_scene": ["Scene"],
     "autodiff.torch_march": ["TorchMarch"],
     "data.bricks": ["Bricks"],
+    "data.transfer_function": ["TransferFunction"],
     "data.views": ["Views"],
     "data.activation": ["Activation", "ColourActivation", "DensityActivation"],
     "data.volume": ["Volume"],

@@ -13,7 +13,10 @@ from raymarch.rendering.shading import Shading
 
 
 def set_ray_settings(buffer: RayBuffer, grid: Grid, march: March, iso: float | None = None) -> None:
-    """Put what a march's mode has of its own into a buffer: the level of a surface, `iso` if given, and its shading."""
+    """Put what a march's mode has of its own into a buffer: a surface's level (`iso` if given) and shading, a transfer
+    function."""
+    if march.transfer is not None:
+        buffer.set_table(march.transfer)
     if "iso" in march.rule.parameters:
         value = float(march.iso if iso is None else iso)  # type: ignore[arg-type]  # March asks for one
         with np.errstate(all="ignore"):

@@ -77,7 +77,7 @@ class Renderer(Holder):
         with ExitStack() as owners:
             self.grid = owners.enter_context(grid_for(volume))
             self.grid.upload(volume)
-            skip_invisible(self.grid, volume, settings.rule)
+            skip_invisible(self.grid, volume, settings)
             self.buffer = owners.enter_context(RayBuffer(settings.batch))
             self._owners = owners.pop_all()
 

@@ -58,6 +58,25 @@ def mark_occupied(grid: ti.template(), least: float, margin: int, nx: int, ny: i
 
 
 @ti.kernel
+def raw_ranges(grid: ti.template(), out: ti.types.ndarray(ndim=4), nx: int, ny: int, nz: int):
+    """out = least and largest raw density (2, x, y, z) of the samples that each cell reads."""
+    cells = grid.cells[None]
+    for I in ti.grouped(ti.ndrange(cells[0], cells[1], cells[2])):
+        per_index = grid.cells_per_index[None]
+        low, high = ti.cast(I, float) / per_index, ti.cast(I + 1, float) / per_index
+        first = ti.cast(low, ti.i32)
+        last = ti.min(ti.cast(ti.ceil(high), ti.i32), ti.Vector([nx, ny, nz]) - 1)
+        least = grid.density[at(grid, first)]
+        most = least
+        for i in range(first[0], last[0] + 1):
+            for j in range(first[1], last[1] + 1):
+                for k in range(first[2], last[2] + 1):
+                    raw = grid.density[at(grid, ti.Vector([i, j, k]))]
+                    least, most = ti.min(least, raw), ti.max(most, raw)
+        out[0, I], out[1, I] = least, most
+
+
+@ti.kernel
 def mark_empty(grid: ti.template()):
     """occupied_distance = 0 where `empty_distance` says that a cell is empty; else 255."""
     cells = grid.cells[None]

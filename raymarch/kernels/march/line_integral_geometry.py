@@ -1,7 +1,7 @@
 """Geometry gradients of the line integral and of the mean, their depth, and the two modes.
 
 What is differentiated is the rule itself: its points move with the planes between cells, so that slopes are the image's
-for any activation. Letters as in `line_integral`; a plane across axis a is met at t with d_t = -(d_o + t d_d) / d there.
+for any activation. Letters as in `line_integral`; a plane across axis a is met at t, d_t = -(d_o + t d_d) / d there.
 """
 
 from dataclasses import dataclass
