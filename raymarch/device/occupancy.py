@@ -46,6 +46,11 @@ class Occupancy(Owner[Fields]):
         occupancy.raw_ranges(self.fields, raw, *self.shape)
         return self.activation.sigma(raw)
 
+    def mark_surface(self, level: float) -> float:
+        """Mark the cells that the isosurface of a raw level may go through; the fraction occupied."""
+        occupancy.mark_straddling(self.fields, level, *self.shape)
+        return self.measure_occupancy()
+
     def measure_occupancy(self) -> float:
         """Distance transform and occupied blocks of the cells marked so far; returns the fraction of cells occupied."""
         return float(occupancy.measure(self.fields, ti.Vector(list(self.cells))) / np.prod(self.cells))
