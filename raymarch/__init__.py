@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from raymarch.data.activation import ColourActivation as ColourActivation
     from raymarch.data.activation import DensityActivation as DensityActivation
     from raymarch.data.bricks import Bricks as Bricks
+    from raymarch.data.scalar_volume import ScalarVolume as ScalarVolume
     from raymarch.data.views import Views as Views
     from raymarch.data.volume import Volume as Volume
     from raymarch.device.pool import release as release
@@ -76,6 +77,7 @@ if TYPE_CHECKING:
     from raymarch.io.image_sets.reader import Reader as Reader
     from raymarch.io.images.write import write_png as write_png
     from raymarch.io.volumes.format import Format as Format
+    from raymarch.io.volumes.scalar_summary import ScalarSummary as ScalarSummary
     from raymarch.io.volumes.summary import VolumeSummary as VolumeSummary
     from raymarch.io.volumes.volume_file import describe as describe
     from raymarch.io.volumes.volume_file import load as load
@@ -106,6 +108,7 @@ _HOME = {
     "autodiff.tape_scene": ["Scene"],
     "autodiff.torch_march": ["TorchMarch"],
     "data.bricks": ["Bricks"],
+    "data.scalar_volume": ["ScalarVolume"],
     "data.views": ["Views"],
     "data.activation": ["Activation", "ColourActivation", "DensityActivation"],
     "data.volume": ["Volume"],
@@ -138,6 +141,7 @@ _HOME = {
     "io.image_sets.reader": ["Reader"],
     "io.images.write": ["write_png"],
     "io.volumes.format": ["Format"],
+    "io.volumes.scalar_summary": ["ScalarSummary"],
     "io.volumes.summary": ["VolumeSummary"],
     "io.volumes.volume_file": ["describe", "load", "save"],
     "registration.refine": ["Refinement", "refine"],

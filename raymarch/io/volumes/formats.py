@@ -6,7 +6,8 @@ from raymarch.arguments.checks import optional
 from raymarch.arguments.extensions import listed
 from raymarch.io.volumes.format import Format
 from raymarch.io.volumes.hdf5 import HDF5
+from raymarch.io.volumes.nrrd import NRRD
 
-FORMATS = [HDF5]
+FORMATS = [HDF5, NRRD]
 
 FORMAT = optional(listed(Format, FORMATS, "rm.Format"))

@@ -8,24 +8,27 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from raymarch.arguments import checks
+from raymarch.arguments.checks import optional
 from raymarch.arguments.declared import checked
 from raymarch.data.activation import OWN_ACTIVATIONS, ColourActivation, DensityActivation, known_by_name
-from raymarch.data.volume import VOLUME, Volume
+from raymarch.data.scalar_volume import ANY_VOLUME, AnyVolume
+from raymarch.data.selection import CROP, NAN, PLACE, STRIDE, Selection
 from raymarch.io.volumes import format as formatting
 from raymarch.io.volumes.format import Format, format_of, read_volume, summary_of, write_volume
 from raymarch.io.volumes.formats import FORMAT, FORMATS
+from raymarch.io.volumes.scalar_summary import ScalarSummary
 from raymarch.io.volumes.summary import VolumeSummary
 
 
-@checked(volume=VOLUME, path=checks.path, overwrite=checks.flag, format=FORMAT)
+@checked(volume=ANY_VOLUME, path=checks.path, overwrite=checks.flag, format=FORMAT)
 def save(
-    volume: Volume, path: str | os.PathLike[str], overwrite: bool = False, *, format: Format | str | None = None
+    volume: AnyVolume, path: str | os.PathLike[str], overwrite: bool = False, *, format: Format | str | None = None
 ) -> None:
     """Volume written to a file in one step: if it fails, an older file of that name stays as it was.
 
     Args:
-        volume: a Volume.
-        path: whose suffix says the format: .h5 or .hdf5.
+        volume: a Volume or a ScalarVolume. Only HDF5 keeps a Volume as it is; other formats get its sigma on its grid.
+        path: whose suffix says the format: .h5, .hdf5, .nrrd and others of docs/volumes.md.
         overwrite: whether a file may be replaced that is no volume; an older volume always is.
         format: an `rm.Format` of your own, or one of raymarch's by name, whose suffix the path must have.
 
@@ -38,19 +41,35 @@ def save(
     write_volume(formatting.require_target(path, _among(format), overwrite), volume, path)
 
 
-@checked(path=checks.path, format=FORMAT, activations=OWN_ACTIVATIONS)
+@checked(
+    path=checks.path, format=FORMAT, activations=OWN_ACTIVATIONS, crop=optional(CROP), stride=STRIDE,
+    channel=optional(PLACE), time=optional(PLACE), level=optional(PLACE), nan=optional(NAN),
+)  # fmt: skip
 def load(
     path: str | os.PathLike[str],
     *,
     format: Format | str | None = None,
     activations: Sequence[DensityActivation | ColourActivation] = (),
-) -> Volume:
-    """Volume of a file, in HDF5 checked against the digest that it carries.
+    crop: Sequence[Sequence[int]] | None = None,
+    stride: int | Sequence[int] = 1,
+    channel: int | None = None,
+    time: int | None = None,
+    level: int | None = None,
+    nan: float | str | None = None,
+) -> AnyVolume:
+    """Volume of a file, in HDF5 checked against the digest that it carries: an `rm.Volume`, or an `rm.ScalarVolume`.
 
     Args:
-        path: of the file.
+        path: of the file, or of the folder where the format is one of folders.
         format: an `rm.Format` of your own, or one of raymarch's by name; found out from the file if not given.
         activations: of your own, which the file knows by name only.
+        crop: ((x0, x1), (y0, y1), (z0, z1)) indices of the samples that are read, x1 not among them.
+        stride: every so many samples along each axis of the array, or three such numbers.
+        channel, time, level: which of several channels, points in time and levels of a pyramid, from 0.
+        nan: what takes the place of values that are NaN or infinite: "empty", the least value, or a number.
+
+    A file over the budget of docs/reliability.md is refused unless crop or stride ask for a part under it; of files
+    that are not packed in one piece that part alone is read.
 
     Raises RaymarchError that names the file, what is wrong and the cure: a missing, damaged, altered, too large or
     foreign file, or one that would read other files.
@@ -60,12 +79,15 @@ def load(
         (8, 8, 8)
     """
     path = Path(path)
+    selection = Selection(crop, stride, channel, time, level, nan)
     with known_by_name(activations):
-        return read_volume(format_of(path, _among(format)), path)
+        return read_volume(format_of(path, _among(format)), path, selection)
 
 
 @checked(path=checks.path, format=FORMAT)
-def describe(path: str | os.PathLike[str], *, format: Format | str | None = None) -> VolumeSummary:
+def describe(
+    path: str | os.PathLike[str], *, format: Format | str | None = None
+) -> VolumeSummary | ScalarSummary:  # fmt: skip
     """Summary of a volume file; in HDF5 read without its arrays, so their digest is not checked, `load` does that.
 
     Args:
