@@ -85,4 +85,4 @@ def test_a_fit_is_saved_as_its_sigma(tmp_path, caplog):
     found = rm.load(tmp_path / "a.nrrd")
     np.testing.assert_array_equal(found.numbers(), ball.sigma())
     np.testing.assert_allclose(found.world_from_index, ball.world_from_index)
-    assert "gets sigma of the volume on its grid" in caplog.text
+    assert "the file gets sigma of the volume on its grid" in caplog.text

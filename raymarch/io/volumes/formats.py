@@ -6,8 +6,12 @@ from raymarch.arguments.checks import optional
 from raymarch.arguments.extensions import listed
 from raymarch.io.volumes.format import Format
 from raymarch.io.volumes.hdf5 import HDF5
+from raymarch.io.volumes.metaimage import METAIMAGE
+from raymarch.io.volumes.mrc import MRC
+from raymarch.io.volumes.nifti import NIFTI
 from raymarch.io.volumes.nrrd import NRRD
+from raymarch.io.volumes.vti import VTI
 
-FORMATS = [HDF5, NRRD]
+FORMATS = [HDF5, NRRD, NIFTI, METAIMAGE, MRC, VTI]
 
 FORMAT = optional(listed(Format, FORMATS, "rm.Format"))

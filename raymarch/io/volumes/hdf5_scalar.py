@@ -1,4 +1,7 @@
-"""HDF5 schema of a scalar volume, a kind of file of its own: values as stored, with what they mean as attributes."""
+"""HDF5 schema of a scalar volume, a kind of file of its own: values as stored, with what they mean as attributes.
+
+The values lie (z, y, x), x the fastest, as imaging and XDMF have them.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ Notes = dict[tuple[str, str], np.ndarray]
 def arrays_of(volume: ScalarVolume, path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     """Datasets of a scalar volume, little-endian."""
     return {
-        "values": np.ascontiguousarray(volume.values, volume.values.dtype.newbyteorder("<")),
+        "values": np.ascontiguousarray(volume.values.T, volume.values.dtype.newbyteorder("<")),
         "world_from_index": np.array(volume.world_from_index, "<f8"),
         "background": np.array(require_colour(volume.background), "<f8"),
         "provenance": text_of(volume.provenance, path),
@@ -36,7 +39,7 @@ def notes_of(volume: ScalarVolume) -> Notes:
     values: dict[tuple[str, str], Any] = {
         ("/", "format"): FORMAT,
         ("/", "format_version"): VERSION,
-        ("values", "axes"): "x, y, z",
+        ("values", "axes"): "z, y, x",
         ("values", "slope"): volume.slope,
         ("values", "intercept"): volume.intercept,
         ("provenance", "encoding"): "JSON",

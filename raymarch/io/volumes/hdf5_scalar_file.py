@@ -39,7 +39,7 @@ def read(path: str | os.PathLike[str], selection: Selection) -> ScalarVolume:
         volume = volume_of(source, selection, Path(path))
         if selection.is_all:
             arrays = {name: np.asarray(file[name][()], file[name].dtype) for name in schema.NAMES if name != "values"}
-            arrays["values"] = np.asarray(volume.values, file["values"].dtype)
+            arrays["values"] = np.ascontiguousarray(volume.values.T, file["values"].dtype)
             if notes.pop(("/", "digest")).tolist() != digest_of(arrays, notes):
                 raise RaymarchError(f"{path}: its content is not what its digest says, so it was altered; {CURE}")
         part_of(volume, part_of_one, Path(path))
@@ -54,9 +54,15 @@ def describe(path: str | os.PathLike[str]) -> ScalarSummary:
 
 def _source(file: h5py.File, notes: schema.Notes, path: str | os.PathLike[str]) -> Source:
     values = file["values"]
+    x, y, z = values.shape[::-1]
     affine = np.asarray(file["world_from_index"][()])
     return Source(
-        values.shape, values.dtype, affine, lambda part: values[part], at_once=False, **schema.about(file, notes, path)
+        (x, y, z),
+        values.dtype,
+        affine,
+        lambda part: values[part[::-1]].T,
+        at_once=False,
+        **schema.about(file, notes, path),
     )
 
 

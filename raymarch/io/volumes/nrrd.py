@@ -16,6 +16,7 @@ from raymarch.data.scalar_volume import ScalarVolume
 from raymarch.data.selection import Selection
 from raymarch.errors import RaymarchError
 from raymarch.io.volumes.axes import chosen
+from raymarch.io.volumes.file_beside import file_beside
 from raymarch.io.volumes.scalar_format import plain_values, scalar_format, wanted
 from raymarch.io.volumes.source import Slices, Source
 from raymarch.io.volumes.stored_values import CURE, Index, read_packed, read_raw
@@ -140,16 +141,7 @@ def _placed(fields: Mapping[str, Any], count: int, path: Path) -> tuple[list[int
 def _data_file(path: Path, fields: Mapping[str, Any], length: int) -> tuple[Path, int]:
     """The file with the values and where they begin; -1 where they are its last bytes."""
     name = fields.get("data file", fields.get("datafile"))
-    data, offset = path, length
-    if name is not None:
-        name = str(name)
-        if name.upper().startswith("LIST") or "%" in name or "\n" in name:
-            raise RaymarchError(f"{path}: its values are in several files; save it in one, with 3D Slicer or pynrrd")
-        if Path(name).name != name or name in ("", ".", ".."):
-            raise RaymarchError(f"{path}: its values are in {name[:80]!r}, want a file beside it; move it there")
-        data, offset = path.with_name(name), 0
-        if data.is_symlink() or not data.is_file():
-            raise RaymarchError(f"{path}: its values are in {name[:80]}, which is no file there; put it beside")
+    data, offset = (path, length) if name is None else file_beside(path, str(name), 0)
     lines, skip = (
         int(fields.get("line skip", fields.get("lineskip", 0))),
         int(fields.get("byte skip", fields.get("byteskip", 0))),

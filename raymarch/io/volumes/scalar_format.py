@@ -91,7 +91,7 @@ def scalar_of(volume: AnyVolume, path: Path) -> ScalarVolume:
     if isinstance(volume, ScalarVolume):
         return volume
     require_one_grid(volume, path)
-    log.warning("%s: gets sigma of the volume on its grid; colours and activations stay behind", path)
+    log.warning("the file gets sigma of the volume on its grid; colours and activations stay behind")
     return ScalarVolume(
         volume.sigma().astype(np.float32),
         volume.world_from_index,
@@ -127,9 +127,14 @@ def plain_values(volume: ScalarVolume) -> np.ndarray:
     return (volume.values.astype(np.int64) * int(volume.slope) + int(volume.intercept)).astype(kind)
 
 
+def sheared_by(volume: ScalarVolume) -> float:
+    """Shear of a volume's axes: the greatest cosine between two of them."""
+    return float(np.abs(volume.directions.T @ volume.directions - np.eye(3)).max())
+
+
 def require_no_shear(volume: ScalarVolume, path: Path, name: str) -> None:
     """RaymarchError where the axes of a volume are not at right angles, which a format cannot say."""
-    off = float(np.abs(volume.directions.T @ volume.directions - np.eye(3)).max())
+    off = sheared_by(volume)
     if off > 1e-6:
         raise RaymarchError(
             f"{path}: the volume is sheared (its axes are {off:.2g} off right angles), which {name} cannot hold; save"

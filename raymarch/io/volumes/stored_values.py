@@ -38,19 +38,21 @@ def read_raw(path: Path, offset: int, shape: Sequence[int], dtype: np.dtype, ind
 
 
 def read_packed(
-    path: Path, offset: int, shape: Sequence[int], dtype: np.dtype, index: Index, packing: str
-) -> np.ndarray:  # fmt: skip
-    """Values at an index of an array whose first axis is the fastest, packed by "gzip", "zlib" or "bzip2"."""
+    path: Path, offset: int, shape: Sequence[int], dtype: np.dtype, index: Index, packing: str, skip: int = 0
+) -> np.ndarray:
+    """Values at an index of an array whose first axis is the fastest, packed by "gzip", "zlib" or "bzip2".
+
+    They begin `offset` bytes into the file and, once unpacked, `skip` bytes into what was packed.
+    """
     size = math.prod(map(int, shape)) * dtype.itemsize
     there = max(path.stat().st_size - offset, 0)
     if any(n < 1 for n in shape) or (packing != "bzip2" and size > MOST_RATIO * there):
-        raise RaymarchError(
-            f"{path}: declares {_sizes(shape)} of {dtype}, {size:,} bytes, but holds {there:,} packed; {CURE}"
-        )
+        declared = f"{_sizes(shape)} of {dtype}, {size:,} bytes"
+        raise RaymarchError(f"{path}: declares {declared}, but holds {there:,} packed; {CURE}")
     with path.open("rb") as file:
         file.seek(offset)
-        data = unpacked(file.read, size, packing, path)
-    return np.frombuffer(data, dtype).reshape(tuple(map(int, shape)), order="F")[index]
+        data = unpacked(file.read, skip + size, packing, path)
+    return np.frombuffer(data, dtype, offset=skip).reshape(tuple(map(int, shape)), order="F")[index]
 
 
 def unpacked(read: Callable[[int], bytes], size: int, packing: str, path: Path) -> bytearray:
