@@ -50,7 +50,7 @@ def describe(path):
     return rm.VolumeSummary.of(read(path), 7)
 
 
-OWN = rm.Format("own", (".own", ".vol.npz"), detect, read, write)
+OWN = rm.Format("own", (".own", ".vol.own"), detect, read, write)
 KEEPING = [HDF5]  # formats that keep a volume as it is; tests/io/test_scalar_formats.py has those of scalar volumes
 EACH = pytest.mark.parametrize(
     "format", [*KEEPING, OWN, replace(OWN, describe=describe)], ids=["HDF5", "own", "own, described"]
@@ -157,7 +157,7 @@ def test_names_choose_in_letters_of_either_case(tmp_path):
 
 def test_a_line_in_the_list_is_all_that_a_format_needs(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("raymarch.io.volumes.volume_file.FORMATS", [*formats.FORMATS, OWN])
-    path = tmp_path / "a.vol.npz"
+    path = tmp_path / "a.vol.own"
     rm.save(VOLUME, path)
     require_equal(rm.load(path), VOLUME)
     assert rm.describe(path).shape == VOLUME.shape
@@ -248,8 +248,8 @@ def test_a_write_that_writes_elsewhere_is_told_and_leaves_nothing(tmp_path):
 
 
 def test_temporary_files_with_a_suffix_of_dead_processes_are_swept(tmp_path):
-    with temporary_in(tmp_path, ".vol.npz") as temporary:
-        assert temporary.name.endswith(".tmp.vol.npz")
+    with temporary_in(tmp_path, ".vol.own") as temporary:
+        assert temporary.name.endswith(".tmp.vol.own")
         dead = temporary.with_name(temporary.name.replace(temporary.name[19:35], "0" * 16))
         dead.write_text("left")
         sweep(tmp_path)

@@ -19,6 +19,7 @@ from raymarch.data.selection import ALL, Selection
 from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
 from raymarch.io.files.atomic import replacing, require_writable
+from raymarch.io.files.atomic_folder import replacing_folder, require_new_folder
 from raymarch.io.files.limits import require_file
 from raymarch.io.files.ours import require_ours
 from raymarch.io.volumes.part import part_of
@@ -50,6 +51,7 @@ class Format:
         describe: `describe(path)`, an `rm.VolumeSummary` or `rm.ScalarSummary` without reading the arrays; if not given
             the volume is read.
         folder: whether a volume is a folder of files.
+        ours: whether files of the format are raymarch's own, which `rm.save` replaces unasked.
 
     Paths come as pathlib.Path. Whatever a function raises becomes a RaymarchError that names the format and the
     function, and so does what is no volume.
@@ -76,6 +78,7 @@ class Format:
         optional(part("describe(path)", "an rm.VolumeSummary")), None
     )
     folder: bool = held(flag, False)
+    ours: bool = held(flag, True)
 
     def __post_init__(self) -> None:
         hold_parts(self)
@@ -103,7 +106,10 @@ def format_of(path: Path, formats: Sequence[Format]) -> Format:
         iter(by_suffix), None
     )
     if found is None:
-        raise RaymarchError(f"{path}: is no volume file of a known format, which are {known(formats)}; check the path")
+        raise RaymarchError(
+            f"{path}: is no volume file of a known format, which are {known(formats)}; check the"
+            " path, or give shape and dtype of raw values"
+        )
     return found
 
 
@@ -161,8 +167,12 @@ def require_target(
         raise RaymarchError(
             f"{str(path) or repr('')}: volumes are saved as {_or(names)}; end the name in {_or(suffixes)}"
         )
+    if found.folder:
+        require_new_folder(path, overwrite)
+        return found
     require_writable(path, size)
-    require_ours([path], "volume", lambda file: is_volume(file, formats), overwrite)
+    own = [one for one in formats if one.ours]
+    require_ours([path], "volume", lambda file: is_volume(file, own), overwrite)
     return found
 
 
@@ -171,9 +181,10 @@ def write_volume(format: Format, volume: AnyVolume, path: str | os.PathLike[str]
 
     Raises RaymarchError, in which the path has its own name, not that of the temporary file.
     """
-    with replacing(path, format.suffix_of(path)) as temporary, _alone(temporary), _by_name(temporary, path):
+    place = replacing_folder(path) if format.folder else replacing(path, format.suffix_of(path))
+    with place as temporary, _alone(temporary), _by_name(temporary, path):
         called(format, "write", temporary, volume, temporary, kind=object, wanted="nothing")
-        if not temporary.is_file() or temporary.stat().st_size == 0:
+        if not format.folder and (not temporary.is_file() or temporary.stat().st_size == 0):
             raise RaymarchError(f"{owner_of(format)}: write of {path} wrote nothing; write to the path that it gets")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,3 +28,17 @@ def part_of(volume: AnyVolume, selection: Selection, path: Path) -> AnyVolume:
     index = [np.arange(n)[one] for n, one in zip(volume.shape, selection.slices(volume.shape), strict=True)]
     place = volume.world_from_index @ selection.index_from_part(volume.shape)
     return replace(volume, samples=Dense(*volume.at(np.ix_(*index))), world_from_index=place)
+
+
+def spaced(volume: AnyVolume, spacing: float | Sequence[float] | None, selection: Selection) -> AnyVolume:
+    """Volume with another spacing of its file's samples, of which a stride leaves out some; its origin stays."""
+    if spacing is None:
+        return volume
+    steps = np.broadcast_to(np.asarray(spacing, float), 3) * np.asarray(selection.stride)
+    affine = volume.world_from_index.copy()
+    edges = np.linalg.norm(affine[:3, :3], axis=0)
+    if selection.crop is not None:
+        first = [start for start, _ in selection.crop] / np.asarray(selection.stride)
+        affine[:3, 3] += affine[:3, :3] @ (first * (steps / edges - 1))
+    affine[:3, :3] *= steps / edges
+    return replace(volume, world_from_index=affine)

@@ -55,7 +55,7 @@ def scalar_format(
             warnings.simplefilter("ignore")
             write(scalar_of(volume, path), path)
 
-    return Format(name, suffixes, detect, read, write_scalar, describe, folder=folder)
+    return Format(name, suffixes, detect, read, write_scalar, describe, folder=folder, ours=False)
 
 
 @contextmanager

@@ -7,17 +7,25 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from raymarch.arguments import checks
 from raymarch.arguments.checks import optional
 from raymarch.arguments.declared import checked
 from raymarch.data.activation import OWN_ACTIVATIONS, ColourActivation, DensityActivation, known_by_name
+from raymarch.data.samples import SPACING
 from raymarch.data.scalar_volume import ANY_VOLUME, AnyVolume
 from raymarch.data.selection import CROP, NAN, PLACE, STRIDE, Selection
+from raymarch.errors import RaymarchError
 from raymarch.io.volumes import format as formatting
 from raymarch.io.volumes.format import Format, format_of, read_volume, summary_of, write_volume
 from raymarch.io.volumes.formats import FORMAT, FORMATS
+from raymarch.io.volumes.part import spaced
+from raymarch.io.volumes.raw import RAW_SHAPE, RAW_TYPE, raw_format
+from raymarch.io.volumes.scalar_format import scalar_of
 from raymarch.io.volumes.scalar_summary import ScalarSummary
 from raymarch.io.volumes.summary import VolumeSummary
+from raymarch.io.volumes.xdmf import XDMF, write_beside
 
 
 @checked(volume=ANY_VOLUME, path=checks.path, overwrite=checks.flag, format=FORMAT)
@@ -38,12 +46,19 @@ def save(
     Example:
         >>> save(Volume.from_function(lambda p: p[..., 0], shape=(8, 8, 8)), "ramp.h5")
     """
-    write_volume(formatting.require_target(path, _among(format), overwrite), volume, path)
+    found = formatting.require_target(path, _among(format), overwrite)
+    if found is XDMF:
+        values = Path(path).with_suffix(".h5")
+        save(scalar_of(volume, values), values, overwrite)
+        write_beside(path, values)
+        return
+    write_volume(found, volume, path)
 
 
 @checked(
     path=checks.path, format=FORMAT, activations=OWN_ACTIVATIONS, crop=optional(CROP), stride=STRIDE,
     channel=optional(PLACE), time=optional(PLACE), level=optional(PLACE), nan=optional(NAN),
+    spacing=optional(SPACING), shape=optional(RAW_SHAPE), dtype=optional(RAW_TYPE), offset=optional(PLACE),
 )  # fmt: skip
 def load(
     path: str | os.PathLike[str],
@@ -56,6 +71,10 @@ def load(
     time: int | None = None,
     level: int | None = None,
     nan: float | str | None = None,
+    spacing: float | Sequence[float] | None = None,
+    shape: Sequence[int] | None = None,
+    dtype: str | np.dtype | type | None = None,
+    offset: int | None = None,
 ) -> AnyVolume:
     """Volume of a file, in HDF5 checked against the digest that it carries: an `rm.Volume`, or an `rm.ScalarVolume`.
 
@@ -67,6 +86,9 @@ def load(
         stride: every so many samples along each axis of the array, or three such numbers.
         channel, time, level: which of several channels, points in time and levels of a pyramid, from 0.
         nan: what takes the place of values that are NaN or infinite: "empty", the least value, or a number.
+        spacing: from sample to sample along each axis of the array [world unit], in place of what the file says.
+        shape, dtype, offset: of a file of raw values without a header, x the fastest: samples (x, y, z) or
+            (channel, x, y, z), type of number, little-endian unless it says ">i2", and bytes before them.
 
     A file over the budget of docs/reliability.md is refused unless crop or stride ask for a part under it; of files
     that are not packed in one piece that part alone is read.
@@ -80,8 +102,12 @@ def load(
     """
     path = Path(path)
     selection = Selection(crop, stride, channel, time, level, nan)
+    if (shape is None) != (dtype is None) or (offset is not None and shape is None):
+        raise RaymarchError(f"{path}: raw values need shape and dtype, both; offset goes with them")
+    if shape is not None and dtype is not None:
+        format = raw_format(shape, dtype, offset=offset)
     with known_by_name(activations):
-        return read_volume(format_of(path, _among(format)), path, selection)
+        return spaced(read_volume(format_of(path, _among(format)), path, selection), spacing, selection)
 
 
 @checked(path=checks.path, format=FORMAT)
