@@ -17,13 +17,18 @@ import pytest
 import raymarch
 
 ROOT = Path(__file__).resolve().parents[2]
-HEAVY = ("taichi", "h5py", "matplotlib", "torch")
+HEAVY = ("taichi", "h5py", "matplotlib", "torch", "nrrd", "nibabel", "mrcfile", "tifffile", "zarr", "pydicom")
 DEPENDENCIES = {"taichi", "numpy", "h5py", "matplotlib", "pillow", "rich", "click"}
 OPTIONAL = {
     "torch": {"autodiff.torch_function", "autodiff.torch_march", "autodiff.torch_tensors"},
     "pycolmap": {"sfm.worker"},
     "av": {"sfm.video"},
     "nrrd": {"io.volumes.nrrd"},
+    "nibabel": {"io.volumes.nifti"},
+    "mrcfile": {"io.volumes.mrc"},
+    "tifffile": {"io.volumes.tiff"},
+    "zarr": {"io.volumes.ome_zarr"},
+    "pydicom": {"io.volumes.dicom", "io.volumes.dicom_slices", "io.volumes.dicom_writing"},
 }  # a library of an extra, and the modules that know it
 PACKAGES = {"nrrd": "pynrrd"}  # by the name under which a library is installed, where that is another
 EXTRAS = ("torch", "sfm", "video", "formats")

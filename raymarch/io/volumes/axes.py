@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from raymarch.data.selection import Selection
 from raymarch.errors import RaymarchError
+from raymarch.io.volumes.part import require_one_place
 from raymarch.io.volumes.source import Slices
 from raymarch.io.volumes.stored_values import Index
 
@@ -32,7 +34,7 @@ def chosen(
     """
     fixed: dict[int, int] = {}
     others = [axis for axis in range(len(shape)) if axis not in spatial]
-    asked = {"channel": selection.channel, "time": selection.time}
+    asked: dict[str, Any] = {"channel": selection.channel, "time": selection.time}
     for axis in others:
         option = _option(axis, spatial, None if names is None else str(names[axis]))
         place, count = asked.pop(option, None), int(shape[axis])
@@ -44,11 +46,8 @@ def chosen(
         if place is not None and place >= count:
             raise RaymarchError(f"{path}: {option} is {place}, but it has {count:,}; choose one from 0 to {count - 1}")
         fixed[axis] = place or 0
-    for option, place in asked.items():
-        if place:
-            raise RaymarchError(f"{path}: {option} is {place}, but there is only one; leave it out")
-    if selection.level:
-        raise RaymarchError(f"{path}: level is {selection.level}, but there is only one; leave it out")
+    require_one_place(Selection(**asked), path)
+    require_one_place(Selection(level=selection.level), path)
 
     def index(slices: Slices) -> Index:
         of_space = iter(slices)

@@ -15,6 +15,7 @@ from raymarch.data.selection import Selection
 from raymarch.errors import RaymarchError
 from raymarch.io.volumes.dicom_slices import Slice, placed, slices_of
 from raymarch.io.volumes.dicom_writing import write_series
+from raymarch.io.volumes.part import require_one_place
 from raymarch.io.volumes.scalar_format import scalar_format, wanted
 from raymarch.io.volumes.source import Slices, Source
 from raymarch.io.volumes.stored_values import CURE
@@ -43,8 +44,7 @@ def source(path: Path, selection: Selection) -> Source:
         import pydicom
     if not path.is_dir():
         raise RaymarchError(f"{path}: is one slice of a DICOM series; name the folder of all of them")
-    if selection.level:
-        raise RaymarchError(f"{path}: level is {selection.level}, but there is only one; leave it out")
+    require_one_place(Selection(level=selection.level), path)
     found = slices_of(path, [file for file in sorted(path.iterdir()) if file.is_file() and _is_dicom(file)], selection)
     first = found[0]
     affine = placed(found, path)

@@ -22,7 +22,7 @@ from raymarch.io.files.atomic import replacing, require_writable
 from raymarch.io.files.atomic_folder import replacing_folder, require_new_folder
 from raymarch.io.files.limits import require_file
 from raymarch.io.files.ours import require_ours
-from raymarch.io.volumes.part import part_of
+from raymarch.io.volumes.part import part_of, require_one_place
 from raymarch.io.volumes.scalar_summary import ScalarSummary, bytes_of
 from raymarch.io.volumes.summary import VolumeSummary
 
@@ -48,8 +48,8 @@ class Format:
             gets what of a large file is asked for, else that is cut out of what it gives.
         write: `write(volume, path)` writes one; the path is that of an empty file of the same suffix, which takes its
             place once all is written, so that a failure leaves the older file as it was.
-        describe: `describe(path)`, an `rm.VolumeSummary` or `rm.ScalarSummary` without reading the arrays; if not given
-            the volume is read.
+        describe: `describe(path)`, an `rm.VolumeSummary` or `rm.ScalarSummary` without reading the arrays, of what
+            `selection=` says if it takes that; if not given the volume is read.
         folder: whether a volume is a folder of files.
         ours: whether files of the format are raymarch's own, which `rm.save` replaces unasked.
 
@@ -74,7 +74,7 @@ class Format:
     detect: Callable[[Path], bool] = held(part("detect(path)", "True or False"), None)
     read: Callable[..., AnyVolume] = held(part("read(path)", "an rm.Volume"), None)
     write: Callable[[Any, Path], object] = held(part("write(volume, path)", "nothing"), None)
-    describe: Callable[[Path], VolumeSummary | ScalarSummary] | None = held(
+    describe: Callable[..., VolumeSummary | ScalarSummary] | None = held(
         optional(part("describe(path)", "an rm.VolumeSummary")), None
     )
     folder: bool = held(flag, False)
@@ -133,14 +133,18 @@ def read_volume(format: Format, path: Path, selection: Selection = ALL) -> AnyVo
     return volume if asked else part_of(volume, selection, path)
 
 
-def summary_of(format: Format, path: Path) -> VolumeSummary | ScalarSummary:
-    """Summary of a file; RaymarchError where it cannot be read."""
+def summary_of(format: Format, path: Path, selection: Selection = ALL) -> VolumeSummary | ScalarSummary:
+    """Summary of a file, of a channel, time and level of it; RaymarchError where it cannot be read."""
     if format.describe is None:
-        volume = read_volume(format, path)
+        volume = read_volume(format, path, selection)
         kind: Any = ScalarSummary if isinstance(volume, ScalarVolume) else VolumeSummary
         return kind.of(volume, bytes_of(path))
     kinds = (VolumeSummary, ScalarSummary)
-    found: Any = called(format, "describe", path, path, kind=kinds, wanted="an rm.VolumeSummary")
+    takes = "selection" in signature(format.describe).parameters
+    if not takes:
+        require_one_place(selection, path)
+    asked = {"selection": selection} if takes else {}
+    found: Any = called(format, "describe", path, path, kind=kinds, wanted="an rm.VolumeSummary", **asked)
     return found
 
 

@@ -16,7 +16,7 @@ from raymarch.errors import RaymarchError
 from raymarch.io.volumes import hdf5_scalar as schema
 from raymarch.io.volumes.hdf5_open import CURE, opened
 from raymarch.io.volumes.hdf5_schema import digest_of
-from raymarch.io.volumes.part import part_of
+from raymarch.io.volumes.part import require_one_place
 from raymarch.io.volumes.scalar_summary import ScalarSummary
 from raymarch.io.volumes.source import Source, volume_of
 
@@ -34,7 +34,7 @@ def read(path: str | os.PathLike[str], selection: Selection) -> ScalarVolume:
     """Scalar volume of a file, checked against its digest; a part of it is read without that check."""
     streamed = () if selection.is_all else ("values",)
     with _scalar_file(path, streamed) as (file, notes):
-        part_of_one = Selection(channel=selection.channel, time=selection.time, level=selection.level)
+        require_one_place(selection, Path(path))
         source = _source(file, notes, path)
         volume = volume_of(source, selection, Path(path))
         if selection.is_all:
@@ -42,7 +42,6 @@ def read(path: str | os.PathLike[str], selection: Selection) -> ScalarVolume:
             arrays["values"] = np.ascontiguousarray(volume.values.T, file["values"].dtype)
             if notes.pop(("/", "digest")).tolist() != digest_of(arrays, notes):
                 raise RaymarchError(f"{path}: its content is not what its digest says, so it was altered; {CURE}")
-        part_of(volume, part_of_one, Path(path))
         return volume
 
 

@@ -16,9 +16,7 @@ from raymarch.errors import RaymarchError
 
 def part_of(volume: AnyVolume, selection: Selection, path: Path) -> AnyVolume:
     """Crop and stride of a volume; RaymarchError for a channel, time or level, and for nested boxes and NDC."""
-    for name in ("channel", "time", "level"):
-        if getattr(selection, name) is not None:
-            raise RaymarchError(f"{path}: {name} is {getattr(selection, name)}, but there is only one; leave it out")
+    require_one_place(selection, path)
     if selection.is_all:
         return volume
     if isinstance(volume, ScalarVolume):
@@ -28,6 +26,13 @@ def part_of(volume: AnyVolume, selection: Selection, path: Path) -> AnyVolume:
     index = [np.arange(n)[one] for n, one in zip(volume.shape, selection.slices(volume.shape), strict=True)]
     place = volume.world_from_index @ selection.index_from_part(volume.shape)
     return replace(volume, samples=Dense(*volume.at(np.ix_(*index))), world_from_index=place)
+
+
+def require_one_place(selection: Selection, path: Path) -> None:
+    """RaymarchError where a selection chooses another channel, time or level than the first, of which there is one."""
+    for name in ("channel", "time", "level"):
+        if getattr(selection, name):
+            raise RaymarchError(f"{path}: {name} is {getattr(selection, name)}, but there is only one; leave it out")
 
 
 def spaced(volume: AnyVolume, spacing: float | Sequence[float] | None, selection: Selection) -> AnyVolume:

@@ -44,9 +44,9 @@ def scalar_format(
         with damage_told(path, name):
             return volume_of(source(path, selection), selection, path)
 
-    def describe(path: Path) -> ScalarSummary:
+    def describe(path: Path, *, selection: Selection = ALL) -> ScalarSummary:
         with damage_told(path, name):
-            found = source(path, ALL)
+            found = source(path, selection)
             require_shape(found.shape, path)
             return ScalarSummary.of_source(found, path)
 

@@ -15,6 +15,7 @@ import numpy as np
 from raymarch.data.scalar_volume import SIZES, ScalarVolume
 from raymarch.data.selection import Selection
 from raymarch.errors import RaymarchError
+from raymarch.io.volumes.part import require_one_place
 from raymarch.io.volumes.scalar_format import plain_values, require_upright, scalar_format, wanted
 from raymarch.io.volumes.source import Slices, Source
 from raymarch.io.volumes.stored_values import CURE
@@ -46,8 +47,7 @@ def source(path: Path, selection: Selection) -> Source:
             raise RaymarchError(f"{path}: holds {len(series)} stacks ({words}), want one; save it by itself")
         stack, dtype = series[0], np.dtype(series[0].dtype)
         axes, shape = stack.axes, tuple(int(n) for n in stack.shape)
-        if selection.level:
-            raise RaymarchError(f"{path}: level is {selection.level}, but the finest is read alone; leave it out")
+        require_one_place(Selection(level=selection.level), path)
         if dtype.itemsize not in SIZES.get(dtype.kind, ()):
             raise RaymarchError(f"{path}: holds {dtype}, want whole numbers or floats; convert it")
         affine, unit, remarks = placed_by(file, stack)
@@ -81,7 +81,8 @@ def _chosen(path: Path, axes: str, shape: tuple[int, ...], selection: Selection)
         raise RaymarchError(
             f"{path}: is one picture ({axes}), want a stack of 2 or more; name the folder of its slices"
         )
-    fixed, asked = {}, {"channel": selection.channel, "time": selection.time}
+    fixed: dict[str, int] = {}
+    asked: dict[str, Any] = {"channel": selection.channel, "time": selection.time}
     for axis in others:
         if axis == depth:
             continue
@@ -93,9 +94,7 @@ def _chosen(path: Path, axes: str, shape: tuple[int, ...], selection: Selection)
         if place is not None and place >= count:
             raise RaymarchError(f"{path}: {option} is {place}, but it has {count}; choose one from 0 to {count - 1}")
         fixed[axis] = place or 0
-    for option, place in asked.items():
-        if place:
-            raise RaymarchError(f"{path}: {option} is {place}, but there is only one; leave it out")
+    require_one_place(Selection(**asked), path)
     return fixed, depth
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from raymarch.arguments import checks
 from raymarch.arguments.checks import optional
 from raymarch.arguments.declared import checked
+from raymarch.arguments.extensions import recognises
 from raymarch.data.activation import OWN_ACTIVATIONS, ColourActivation, DensityActivation, known_by_name
 from raymarch.data.samples import SPACING
 from raymarch.data.scalar_volume import ANY_VOLUME, AnyVolume
@@ -110,15 +111,16 @@ def load(
         return spaced(read_volume(format_of(path, _among(format)), path, selection), spacing, selection)
 
 
-@checked(path=checks.path, format=FORMAT)
+@checked(path=checks.path, format=FORMAT, channel=optional(PLACE), time=optional(PLACE), level=optional(PLACE))
 def describe(
-    path: str | os.PathLike[str], *, format: Format | str | None = None
+    path: str | os.PathLike[str], *, format: Format | str | None = None, channel: int | None = None,
+    time: int | None = None, level: int | None = None,
 ) -> VolumeSummary | ScalarSummary:  # fmt: skip
     """Summary of a volume file; in HDF5 read without its arrays, so their digest is not checked, `load` does that.
 
     Args:
         path: of the file.
-        format: as of `load`.
+        format, channel, time, level: as of `load`.
 
     Raises RaymarchError as `load` does.
 
@@ -127,7 +129,15 @@ def describe(
         8192
     """
     path = Path(path)
-    return summary_of(format_of(path, _among(format)), path)
+    return summary_of(format_of(path, _among(format)), path, Selection(channel=channel, time=time, level=level))
+
+
+def is_volume(path: str | os.PathLike[str]) -> bool:
+    """Whether a file or folder is a volume by its content, or by the suffix of a format that holds nothing else."""
+    path, is_folder = Path(path), os.path.isdir(path)
+    kinds = [one for one in FORMATS if one.folder or not is_folder]
+    named = [one for one in kinds if one.suffix_of(path) and not one.ours]
+    return bool(named) or (path.exists() and any(recognises(one, path) for one in kinds))
 
 
 def require_target(path: str | os.PathLike[str], overwrite: bool = False, *, size: int = 0) -> None:
