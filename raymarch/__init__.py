@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from raymarch.data.activation import DensityActivation as DensityActivation
     from raymarch.data.bricks import Bricks as Bricks
     from raymarch.data.transfer_function import TransferFunction as TransferFunction
+    from raymarch.data.scalar_volume import ScalarVolume as ScalarVolume
     from raymarch.data.views import Views as Views
     from raymarch.data.volume import Volume as Volume
     from raymarch.device.pool import release as release
@@ -77,6 +78,7 @@ if TYPE_CHECKING:
     from raymarch.io.image_sets.reader import Reader as Reader
     from raymarch.io.images.write import write_png as write_png
     from raymarch.io.volumes.format import Format as Format
+    from raymarch.io.volumes.scalar_summary import ScalarSummary as ScalarSummary
     from raymarch.io.volumes.summary import VolumeSummary as VolumeSummary
     from raymarch.io.volumes.volume_file import describe as describe
     from raymarch.io.volumes.volume_file import load as load
@@ -109,6 +111,7 @@ _HOME = {
     "autodiff.torch_march": ["TorchMarch"],
     "data.bricks": ["Bricks"],
     "data.transfer_function": ["TransferFunction"],
+    "data.scalar_volume": ["ScalarVolume"],
     "data.views": ["Views"],
     "data.activation": ["Activation", "ColourActivation", "DensityActivation"],
     "data.volume": ["Volume"],
@@ -141,6 +144,7 @@ _HOME = {
     "io.image_sets.reader": ["Reader"],
     "io.images.write": ["write_png"],
     "io.volumes.format": ["Format"],
+    "io.volumes.scalar_summary": ["ScalarSummary"],
     "io.volumes.summary": ["VolumeSummary"],
     "io.volumes.volume_file": ["describe", "load", "save"],
     "registration.refine": ["Refinement", "refine"],
