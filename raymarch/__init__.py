@@ -62,10 +62,10 @@ if TYPE_CHECKING:
     from raymarch.fitting.report import Report as Report
     from raymarch.fitting.settings import FitSettings as FitSettings
     from raymarch.geometry.camera import Camera as Camera
-    from raymarch.geometry.camera import orbit as orbit
-    from raymarch.geometry.camera import orbit_of_volume as orbit_of_volume
     from raymarch.geometry.lens import Lens as Lens
     from raymarch.geometry.ndc import ndc_of_frustum as ndc_of_frustum
+    from raymarch.geometry.orbit import orbit as orbit
+    from raymarch.geometry.orbit import orbit_of_volume as orbit_of_volume
     from raymarch.geometry.rays import Rays as Rays
     from raymarch.gradients.check_process import GradientReport as GradientReport
     from raymarch.gradients.check_process import check_gradients as check_gradients
@@ -126,7 +126,8 @@ _HOME = {
     "fitting.presets": ["preset"],
     "fitting.report": ["Fit", "Report"],
     "fitting.settings": ["FitSettings"],
-    "geometry.camera": ["Camera", "orbit", "orbit_of_volume"],
+    "geometry.camera": ["Camera"],
+    "geometry.orbit": ["orbit", "orbit_of_volume"],
     "geometry.lens": ["Lens"],
     "geometry.ndc": ["ndc_of_frustum"],
     "geometry.rays": ["Rays"],

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 @click.option(
     "--size", type=click.IntRange(1, 16384), default=512, show_default=True, help="Of an orbit's images [pixel]."
 )
+@click.option("--orthographic", is_flag=True, help="Parallel rays on the orbit, all images of one scale.")
 @click.option("--out", required=True, help="Folder for the PNG files.")
 @click.option("--extras", is_flag=True, help="Write depth and opacity too.")
 @options.overwrite
@@ -34,13 +35,15 @@ if TYPE_CHECKING:
 @options.follow_links
 @options.arch
 def render(
-    run: str, data: str | None, split: str, orbit: int | None, elevation: float, size: int, out: str, extras: bool,
-    overwrite: bool, downscale: float | None, holdout: int | None, background: str | None, follow_links: bool,
-    arch: str,
+    run: str, data: str | None, split: str, orbit: int | None, elevation: float, size: int, orthographic: bool,
+    out: str, extras: bool, overwrite: bool, downscale: float | None, holdout: int | None, background: str | None,
+    follow_links: bool, arch: str,
 ) -> None:  # fmt: skip
     """Render VOLUME from the cameras of an image set or on an orbit, to PNG files."""
     if (data is None) == (orbit is None):
         raise click.UsageError("say where to look from: either --views DATA or --orbit COUNT")
+    if orthographic and orbit is None:
+        raise click.UsageError("--orthographic is for --orbit COUNT; the cameras of --views DATA are what they are")
     from raymarch import runtime
     from raymarch.data.views import require_colour
     from raymarch.errors import RaymarchError
@@ -60,7 +63,7 @@ def render(
         views = options.as_refined(volume, views)
         named = list(zip(views.names, views.cameras, strict=True))
     elif orbit is not None:
-        named = _orbit(run, volume, orbit, elevation, size)
+        named = _orbit(run, volume, orbit, elevation, size, orthographic)
     runtime.start(arch)
     pictures = [name + kind for name, _ in named for kind in (("", "_opacity", "_depth") if extras else ("",))]
     folder = folder_for(out, pictures, outside=data, overwrite=overwrite)
@@ -84,16 +87,18 @@ def render(
     say.result(f"{folder}: {len(named)} images")
 
 
-def _orbit(run: str, volume: Volume, count: int, elevation: float, size: int) -> list[tuple[str, Camera]]:
+def _orbit(
+    run: str, volume: Volume, count: int, elevation: float, size: int, orthographic: bool
+) -> list[tuple[str, Camera]]:
     """Cameras around a volume, with their names; RaymarchError for one in NDC."""
     from raymarch.errors import RaymarchError
-    from raymarch.geometry.camera import orbit_of_volume
+    from raymarch.geometry.orbit import orbit_of_volume
 
     if volume.ndc_from_world is not None:
         raise RaymarchError(
             f"{run}: was seen from one side only and has no other; give --views SET in place of --orbit"
         )
-    cameras = orbit_of_volume(volume.box, count, elevation=elevation, size=size)
+    cameras = orbit_of_volume(volume.box, count, elevation=elevation, size=size, orthographic=orthographic)
     return [(f"{i:04d}", camera) for i, camera in enumerate(cameras)]
 
 

@@ -103,7 +103,7 @@ def render_camera(
 
     def fill(first: int, count: int) -> np.ndarray:
         pixels = pixels_in_tiles(first, count, camera.width, camera.height)
-        rays_of_pixels(buffer.fields, pose, lens, camera.width, pixels)
+        rays_of_pixels(buffer.fields, pose, lens, camera.width, pixels, camera.lens.parallel)
         return pixels
 
     image, distance = _march(grid, buffer, camera.width * camera.height, fill, background, settings, depth)

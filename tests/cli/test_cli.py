@@ -299,6 +299,7 @@ MISUSES = [
     "render volume.h5 --out new",
     "render volume.h5 --orbit 3 --views few --out new",
     "render volume.h5 --orbit 0 --out new",
+    "render volume.h5 --views few --orthographic --out new",
     "render volume.h5 --orbit 3 --size 0 --out new",
     "dance",
 ]
