@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from raymarch.fitting.report import Report as Report
     from raymarch.fitting.settings import FitSettings as FitSettings
     from raymarch.geometry.camera import Camera as Camera
+    from raymarch.geometry.clip import Clip as Clip
     from raymarch.geometry.lens import Lens as Lens
     from raymarch.geometry.ndc import ndc_of_frustum as ndc_of_frustum
     from raymarch.geometry.orbit import orbit as orbit
@@ -128,6 +129,7 @@ _HOME = {
     "fitting.settings": ["FitSettings"],
     "geometry.camera": ["Camera"],
     "geometry.orbit": ["orbit", "orbit_of_volume"],
+    "geometry.clip": ["Clip"],
     "geometry.lens": ["Lens"],
     "geometry.ndc": ["ndc_of_frustum"],
     "geometry.rays": ["Rays"],

@@ -13,6 +13,7 @@ from raymarch.device.owner import Owner
 from raymarch.errors import RaymarchError
 from raymarch.geometry.rays import Rays
 from raymarch.kernels.field import transfer
+from raymarch.kernels.rays.clip import MOST
 
 STEP = 4096  # rays that the room of a small buffer is rounded up to
 
@@ -27,6 +28,7 @@ class RayFields:
     vectors of what ends in four neighbouring stores, and mixes up the samples of a pair that end in the same ones.
     `near` is read by adjoints with gradients scaled near the cameras only: how far before their cameras rays begin, and
     from which distance on gradients are whole [world unit].
+    `planes` (normal, offset), the first `plane_count` of them, are read by marches that clip.
     """
 
     origin: ti.Field
@@ -39,6 +41,8 @@ class RayFields:
     jitter: ti.Field
     loss: ti.Field
     near: ti.Field
+    planes: ti.Field
+    plane_count: ti.Field
 
 
 def size_of(room: tuple[int, ...]) -> int:
@@ -60,6 +64,7 @@ class RayBuffer(Owner[RayFields]):
 
         self._own((), self._build, size_of, room=(self.capacity,), step=STEP, require=require)
         self.fields.image.grad.fill(0)
+        self._planes: np.ndarray | None = None
 
     @staticmethod
     def _build(room: tuple[int, ...]) -> tuple[ti.FieldsBuilder, RayFields]:
@@ -75,6 +80,8 @@ class RayBuffer(Owner[RayFields]):
             jitter=ti.Vector.field(2, float),
             loss=ti.field(ti.f64, needs_grad=True),
             near=ti.Vector.field(2, float),
+            planes=ti.Vector.field(4, float),
+            plane_count=ti.field(ti.i32),
         )
         for each in (f.image, f.image.grad):
             tree.dense(ti.i, room).place(each)
@@ -82,7 +89,8 @@ class RayBuffer(Owner[RayFields]):
         tree.lazy_grad()  # before the rest is placed: it would give all of it gradients
         for each in (f.origin, f.direction, f.sum_even, f.sum_odd, f.target, f.depth, f.jitter):
             tree.dense(ti.i, room).place(each)
-        tree.place(f.near)
+        tree.place(f.near, f.plane_count)
+        tree.dense(ti.i, MOST).place(f.planes)
         return tree, f
 
     def _require_room(self, count: int) -> None:
@@ -99,6 +107,15 @@ class RayBuffer(Owner[RayFields]):
     def set_near(self, begin: float, whole: float) -> None:
         """Set how far before their cameras rays begin, and from which distance on gradients are whole [world unit]."""
         self.fields.near[None] = begin, whole
+
+    def set_planes(self, planes: np.ndarray) -> None:
+        """Set the planes (plane, 4) that rays are clipped by: normal and offset where the grid lies, world or NDC."""
+        if self._planes is None or not np.array_equal(planes, self._planes):
+            room = np.zeros((MOST, 4), runtime.dtype())
+            room[: len(planes)] = planes
+            self.fields.planes.from_numpy(room)
+            self.fields.plane_count[None] = len(planes)
+            self._planes = planes
 
     def set_image_gradient(self, d_image: np.ndarray) -> None:
         """Set d_image (ray, 4): the gradient of a loss by colour and transmittance."""

@@ -24,6 +24,7 @@ from raymarch.data.views import CAMERAS, Views, require_colour
 from raymarch.data.volume import VOLUME, Volume
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
+from raymarch.geometry.clip import Clip
 from raymarch.geometry.lens import Lens
 from raymarch.gradients.checks import GradientRow, check_rows
 from raymarch.gradients.linearised import EXACT, Linearised
@@ -120,7 +121,7 @@ def check_gradients(
     camera = cameras[int(np.random.default_rng(seed).integers(len(cameras)))]
     names = list(groups_of(march.rule, camera.lens) if parameters is None else parameters)
     require_groups(names, march.rule, camera.lens)
-    volume = part_met(volume, camera, seed)
+    volume = part_met(volume, camera, seed, march.clip)
     if own := _own_of(volume, march):
         rows = _rows_here(own, volume, camera, march, names, precision, rays, seed)
         return GradientReport(tuple(rows), time.perf_counter() - started, volume.shape)
@@ -196,7 +197,8 @@ def _run(folder: str) -> None:
 def _work(folder: Path) -> list[GradientRow]:
     """What the worker does with its folder."""
     asked = json.loads((folder / "asked.json").read_text())
-    how, march = asked["how"], March(**asked["march"])
+    how, clip = asked["how"], asked["march"]["clip"]
+    march = March(**{**asked["march"], "clip": clip and Clip(**clip)})
     runtime.start(how["arch"], how["precision"])
     volume = load(folder / "volume.h5")
     camera = Camera(np.array(asked["pose"]), **{**asked["intrinsics"], "lens": Lens(**asked["lens"])})

@@ -100,8 +100,9 @@ class Linearised(ViewedVolume):
         density, colour = self.grid.download_gradient()
         motion = self._passes.ray_tangents(1)
         passes.geometry_adjoint(self.grid.fields, self.buffer.fields, motion.fields, *self._call(v))
+        cut = motion.place_gradients(len(self.rays)) if self.march.clipped else None
         return replace(
-            v.projection.adjoint(self.rays, *motion.gradients(len(self.rays))),
+            v.projection.adjoint(self.rays, *motion.gradients(len(self.rays)), cut=cut),
             density=density.astype(float),
             colour=colour.astype(float) if "colour" in self.groups else None,
             background=(seen[:, 3:] * d[:, :3]).sum(0) if "background" in self.groups else None,

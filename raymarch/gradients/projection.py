@@ -50,8 +50,8 @@ class Projection:
         self.world_from_index = np.asarray(world_from_index, float)
         self.index_from_world = np.linalg.inv(self.world_from_index)
 
-    def tangent(self, rays: Rays, dot: Parameters) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-        """Tangent: dot_ of index-space origin and direction, of the view direction (ray, 3), and of dt."""
+    def place_tangent(self, rays: Rays, dot: Parameters) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Tangent: dot_ of origin and way where `world_from_index` leads to, and of the view direction (ray, 3)."""
         local, start = rays.direction @ self.turn, self._starts(rays)
         dot_local, dot_start = self._by_lens(local, start, dot)
         if dot.pose is not None:
@@ -59,11 +59,16 @@ class Projection:
             dot_local = dot_local + np.cross(dot.pose[3:], local)
         dot_origin = dot_start @ self.turn.T
         view_direction = dot_local @ self.turn.T
-        linear, (seen, by_world) = self.index_from_world[:3, :3], self._in_ndc(rays)
-        way = view_direction
-        if by_world is not None:
-            moved = np.einsum("rij,rj->ri", by_world, np.concatenate([dot_origin, way], axis=1))
-            dot_origin, way = moved[:, :3], moved[:, 3:]
+        _, by_world = self._in_ndc(rays)
+        if by_world is None:
+            return dot_origin, view_direction, view_direction
+        moved = np.einsum("rij,rj->ri", by_world, np.concatenate([dot_origin, view_direction], axis=1))
+        return moved[:, :3], moved[:, 3:], view_direction
+
+    def tangent(self, rays: Rays, dot: Parameters) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+        """Tangent: dot_ of index-space origin and direction, of the view direction (ray, 3), and of dt."""
+        dot_origin, way, view_direction = self.place_tangent(rays, dot)
+        linear, (seen, _) = self.index_from_world[:3, :3], self._in_ndc(rays)
         origin, index_direction = dot_origin @ linear.T, way @ linear.T
         dot_dt = 0.0 if dot.step is None else float(dot.step) * self.voxel
         if dot.box is not None:
@@ -73,12 +78,18 @@ class Projection:
         return origin, index_direction, view_direction, dot_dt
 
     def adjoint(
-        self, rays: Rays, origin: np.ndarray, index_direction: np.ndarray, view_direction: np.ndarray, dt: np.ndarray
-    ) -> Parameters:
-        """Adjoint: Parameters' d_ from d_ of index-space origin, direction, view direction (ray, 3), dt (ray,)."""
+        self, rays: Rays, origin: np.ndarray, index_direction: np.ndarray, view_direction: np.ndarray, dt: np.ndarray,
+        cut: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> Parameters:  # fmt: skip
+        """Adjoint: Parameters' d_ from d_ of index-space origin, direction, view direction (ray, 3), dt (ray,).
+
+        `cut` are those of origin and way as `place_tangent` has them, of a clipped march: no box moves what clips.
+        """
         local, start = rays.direction @ self.turn, self._starts(rays)
         linear, (seen, by_world) = self.index_from_world[:3, :3], self._in_ndc(rays)
         by_origin, by_way = origin @ linear, index_direction @ linear
+        if cut is not None:
+            by_origin, by_way = by_origin + cut[0], by_way + cut[1]
         if by_world is not None:
             moved = np.einsum("rij,ri->rj", by_world, np.concatenate([by_origin, by_way], axis=1))
             by_origin, by_way = moved[:, :3], moved[:, 3:]

@@ -16,16 +16,24 @@ from raymarch.kernels.field import transfer
 
 @dataclass(frozen=True, eq=False)
 class MotionFields:
-    """Device fields of `RayTangents`: d_ by ray, dot_ by ray and column; origin and direction in index space."""
+    """Device fields of `RayTangents`: d_ by ray, dot_ by ray and column; origin and direction in index space.
+
+    Those of `place` are of the ray where the grid's affine leads to, the world or NDC: what clips a ray stands there.
+    No other march writes or reads them.
+    """
 
     d_origin: ti.Field
     d_index_direction: ti.Field
     d_view_direction: ti.Field
     d_dt: ti.Field
+    d_place_origin: ti.Field
+    d_place_way: ti.Field
     dot_origin: ti.Field
     dot_index_direction: ti.Field
     dot_view_direction: ti.Field
     dot_dt: ti.Field
+    dot_place_origin: ti.Field
+    dot_place_way: ti.Field
     dot_image: ti.Field
     columns: int
 
@@ -41,7 +49,7 @@ class RayTangents(Owner[MotionFields]):
         self._columns = columns
 
         def size_of(room: Sequence[int]) -> int:
-            return room[0] * (10 + 13 * columns) * width
+            return room[0] * (16 + 19 * columns) * width
 
         self._own((columns,), self._build, size_of, room=(int(capacity),), step=STEP)
 
@@ -52,16 +60,27 @@ class RayTangents(Owner[MotionFields]):
             d_index_direction=ti.Vector.field(3, float),
             d_view_direction=ti.Vector.field(3, float),
             d_dt=ti.field(float),
+            d_place_origin=ti.Vector.field(3, float),
+            d_place_way=ti.Vector.field(3, float),
             dot_origin=ti.Vector.field(3, float),
             dot_index_direction=ti.Vector.field(3, float),
             dot_view_direction=ti.Vector.field(3, float),
             dot_dt=ti.field(float),
+            dot_place_origin=ti.Vector.field(3, float),
+            dot_place_way=ti.Vector.field(3, float),
             dot_image=ti.Vector.field(4, float),
             columns=columns,
         )
-        for each in (f.d_origin, f.d_index_direction, f.d_view_direction, f.d_dt):
+        for each in (f.d_origin, f.d_index_direction, f.d_view_direction, f.d_dt, f.d_place_origin, f.d_place_way):
             tree.dense(ti.i, room).place(each)
-        for each in (f.dot_origin, f.dot_index_direction, f.dot_view_direction, f.dot_image):
+        for each in (
+            f.dot_origin,
+            f.dot_index_direction,
+            f.dot_view_direction,
+            f.dot_image,
+            f.dot_place_origin,
+            f.dot_place_way,
+        ):
             tree.dense(ti.ij, (*room, columns)).place(each)
         tree.dense(ti.i, columns).place(f.dot_dt)
         return tree, f
@@ -79,6 +98,15 @@ class RayTangents(Owner[MotionFields]):
             transfer.columns_in(np.ascontiguousarray(values, dtype), field)
         f.dot_dt.from_numpy(np.ascontiguousarray(dt, dtype))
 
+    def upload_place(self, origin: np.ndarray, way: np.ndarray) -> None:
+        """Put tangents of rays where the grid's affine leads to on the device: (ray, column, 3) twice."""
+        for values, field in ((origin, self.fields.dot_place_origin), (way, self.fields.dot_place_way)):
+            transfer.columns_in(np.ascontiguousarray(values, runtime.dtype()), field)
+
+    def place_gradients(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """Gradients by origin and way (ray, 3) where the grid's affine leads to, in f64: those of a clipped march."""
+        return self._vectors(self.fields.d_place_origin, count), self._vectors(self.fields.d_place_way, count)
+
     def dot_image(self, count: int) -> np.ndarray:
         """Tangents of the image (ray, column, 4)."""
         out = np.empty((count, self.fields.columns, 4), runtime.dtype())
@@ -87,12 +115,13 @@ class RayTangents(Owner[MotionFields]):
 
     def gradients(self, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Gradients by index-space origin and direction, view direction (ray, 3), and dt (ray,), in f64."""
-        f, dtype = self.fields, runtime.dtype()
-        vectors = []
-        for field in (f.d_origin, f.d_index_direction, f.d_view_direction):
-            out = np.empty((count, 3), dtype)
-            transfer.vectors_out(field, out)
-            vectors.append(out.astype(float))
-        dt = np.empty(count, dtype)
+        f = self.fields
+        origin, way, view = (self._vectors(x, count) for x in (f.d_origin, f.d_index_direction, f.d_view_direction))
+        dt = np.empty(count, runtime.dtype())
         transfer.scalars_out(f.d_dt, dt)
-        return vectors[0], vectors[1], vectors[2], dt.astype(float)
+        return origin, way, view, dt.astype(float)
+
+    def _vectors(self, field: ti.Field, count: int) -> np.ndarray:
+        out = np.empty((count, 3), runtime.dtype())
+        transfer.vectors_out(field, out)
+        return out.astype(float)

@@ -77,6 +77,9 @@ class TangentPasses(Holder):
         moves = [viewpoint.projection.tangent(viewpoint.rays, dot) for dot in padded]
         origin, index_direction, view_direction = (np.stack([move[i] for move in moves], axis=1) for i in range(3))
         motion.upload(origin, index_direction, view_direction, np.array([move[3] for move in moves]))
+        if call.variant.clipped:
+            moved = [viewpoint.projection.place_tangent(viewpoint.rays, dot)[:2] for dot in padded]
+            motion.upload_place(*(np.stack([move[i] for move in moved], axis=1) for i in range(2)))
         passes_of(call.variant.mode).geometry_tangent(self.grid.fields, self.buffer.fields, motion.fields, *call)
         return motion.dot_image(call.count)[:, : len(dots)].astype(float)
 

@@ -129,7 +129,7 @@ class ViewedVolume(Holder):
             jitter_pixels(self.buffer.fields, s.seed, pixels.astype(np.int32), s.jitter, s.step_jitter)
 
     def _call(self, viewpoint: Viewpoint) -> MarchCall:
-        return self.march.call(self.grid, len(viewpoint.rays), viewpoint.background, viewpoint.dt)
+        return self.march.call(self.grid, self.buffer, len(viewpoint.rays), viewpoint.background, viewpoint.dt)
 
     def _unexposed(self) -> np.ndarray:
         """Colour before exposure, and transmittance (ray, 4)."""

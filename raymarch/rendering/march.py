@@ -8,10 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import taichi as ti
 
-from raymarch.arguments.checks import instance_of, number, one_of, whole
+from raymarch.arguments.checks import instance_of, number, one_of, optional, whole
 from raymarch.arguments.declared import held, hold, renamed
 from raymarch.device.grid import Grid
 from raymarch.device.memory import BATCH
+from raymarch.device.ray_buffer import RayBuffer
+from raymarch.geometry.clip import CLIP, Clip
 from raymarch.kernels.march.call import MarchCall
 from raymarch.kernels.march.mode import AnyMode, Mode, RayMode
 from raymarch.kernels.march.modes import MODES
@@ -45,6 +47,7 @@ class March:
         jitter: each ray's first step is shorter by a random share of a step, up to this, 0..1; breaks up bands.
         step_jitter: each ray's steps are longer or shorter by a random share up to this, 0 to under 1.
         seed: of the jitter, which is a function of seed and pixel alone.
+        clip: `rm.Clip`, the part of the world that rays see; all if None.
     """
 
     step: float = held(number(1e-3, 1e6), 0.5)
@@ -55,6 +58,7 @@ class March:
     jitter: float = held(number(0, 1), 0.0)
     step_jitter: float = held(number(0, 1, below=True), 0.0)
     seed: int = held(whole(0, 2**31 - 1), 0)
+    clip: Clip | None = held(optional(CLIP), None)
 
     def __post_init__(self) -> None:
         hold(self)
@@ -65,6 +69,11 @@ class March:
         return self.jitter > 0 or self.step_jitter > 0
 
     @property
+    def clipped(self) -> bool:
+        """Whether rays are cut by anything."""
+        return self.clip is not None and len(self.clip.half_spaces) > 0
+
+    @property
     def rule(self) -> AnyMode:
         """Compositing mode's record."""
         return MODES[self.mode] if isinstance(self.mode, str) else self.mode
@@ -72,12 +81,18 @@ class March:
     def variant(self, grid: Grid) -> Variant:
         """Variant that this march's kernels over a grid are compiled for; a mode of one's own is checked first."""
         require_mode(self.rule)
-        return replace(grid.variant, mode=self.rule, jittered=self.jittered)
+        return replace(grid.variant, mode=self.rule, jittered=self.jittered, clipped=self.clipped)
 
     def call(
-        self, grid: Grid, count: int, background: Sequence[float] | np.ndarray, dt: float | None = None
-    ) -> MarchCall:
-        """Last arguments of a march of `count` rays over three numbers; `dt` is `step` [voxel] if not given."""
+        self, grid: Grid, buffer: RayBuffer, count: int, background: Sequence[float] | np.ndarray,
+        dt: float | None = None,
+    ) -> MarchCall:  # fmt: skip
+        """Last arguments of a march of `count` rays of a buffer over three numbers, what else it depends on put there.
+
+        `dt` is `step` [voxel] if not given.
+        """
+        if self.clip is not None:
+            buffer.set_planes(self.clip.planes_in(grid.ndc_from_world))
         dt = self.step * grid.voxel if dt is None else dt
         behind = ti.Vector([float(c) for c in background])
         return MarchCall(self.variant(grid), count, dt, self.min_transmittance, self.min_weight, behind)

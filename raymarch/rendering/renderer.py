@@ -126,7 +126,7 @@ def _march(
     image, distance = np.empty((total, 4), np.float32), np.full(total, np.inf, np.float32)
     passes = passes_of(s.rule)
     for first in range(0, total, buffer.capacity):
-        call = s.call(grid, min(buffer.capacity, total - first), background)
+        call = s.call(grid, buffer, min(buffer.capacity, total - first), background)
         rays = fill(first, call.count)
         if s.jittered:
             jitter_pixels(buffer.fields, s.seed, rays, s.jitter, s.step_jitter)

@@ -59,7 +59,7 @@ MARCH_ROWS = [
     ("min_weight", -0.1), ("min_weight", INF), ("batch", 0), ("batch", 2.5), ("batch", 1 << 30), ("mode", "mip"),
     ("mode", None),
     ("mode", ["x-ray"]), ("jitter", 1.5), ("jitter", NAN), ("step_jitter", 1.0), ("seed", 1.5), ("seed", -1),
-    ("seed", True), ("seed", 10**400), ("seed", "1"),
+    ("seed", True), ("seed", 10**400), ("seed", "1"), ("clip", BOX), ("clip", "box"),
 ]  # fmt: skip
 
 
@@ -103,6 +103,21 @@ ROWS = {
         (lambda: rm.Bricks.of_dense(CUBES[0], COLOURS[0], NAN), "empty is nan"),
         (lambda: CUBE.dense((8, 8, 9), 0), "bricks: table of shape (1, 1, 1) does not cover"),
         (lambda: CUBE.dense(8, 0), "shape is 8"),
+    ],
+    "Clip": [
+        (lambda: rm.Clip(box=[(1, 1, 1), (0, 0, 0)]), "box [[1.0, 1.0, 1.0]"),
+        (lambda: rm.Clip(box=3), "box is 3"),
+        (lambda: rm.Clip(box=[(0, 0, 0), (1, NAN, 1)]), "box is nan at (1, 1)"),
+        (lambda: rm.Clip(planes=3), "clip: planes is 3"),
+        (lambda: rm.Clip(planes="xyz"), "clip: planes is 'xyz'"),
+        (lambda: rm.Clip(planes=[((0, 0, 0), 1)]), "clip: planes is [((0, 0, 0), 1)]"),
+        (lambda: rm.Clip(planes=[((0, 0, INF), 1)]), "clip: planes is"),
+        (lambda: rm.Clip(planes=[(0, 0, 1)]), "clip: planes is"),
+        (lambda: rm.Clip(planes=[((0, 0, 1), "far")]), "clip: planes is"),
+        (lambda: rm.Clip(planes=[((0, 0, 1), 1)] * 7), "clip: planes"),
+        (lambda: rm.Clip().keeps(np.zeros((3, 2))), "points have shape (3, 2)"),
+        (lambda: rm.Clip().keeps("here"), "points are 'here'"),
+        (lambda: rm.Clip().cut("here"), "rays is 'here'"),
     ],
     "Camera": [
         (lambda: rm.Camera(None, (5, 5), (1, 1), 2, 2), "world_from_camera is None"),
