@@ -349,7 +349,8 @@ HOSTILE = {
     "vti of many": (
         "a.vti",
         '<VTKFile type="ImageData"><ImageData><Piece Extent="0 99999 0 99999 0 99999"><PointData><DataArray type="Int8"'
-        ' Name="a" format="appended" offset="0"/></PointData></Piece></ImageData><AppendedData encoding="raw">_12345678',
+        ' Name="a" format="appended" offset="0"/></PointData></Piece></ImageData>'
+        '<AppendedData encoding="raw">_12345678',
     ),
     "xdmf of others": ("a.xdmf", '<Xdmf><DataItem Format="HDF">b.h5:/other</DataItem></Xdmf>'),
     "xdmf above": ("a.xdmf", '<Xdmf><DataItem Format="HDF">../b.h5:/values</DataItem></Xdmf>'),

@@ -22,7 +22,8 @@ from raymarch.kernels.march.remaining import (
 )
 from raymarch.kernels.march.sample import in_index_space
 from raymarch.kernels.march.transfer import optics
-from raymarch.kernels.rays.nested import box_of, first_of, scale_of, seen_from, shell_segment
+from raymarch.kernels.rays.clip import kept_segment, slope_of_cut
+from raymarch.kernels.rays.nested import box_of, first_of, scale_of, seen_from
 from raymarch.kernels.rays.traverse import empty_steps, jitter_of, step_at, steps_of
 
 
@@ -88,10 +89,11 @@ def geometry_adjoint(
         remaining, carry = remaining_at_first(rays, variant, r, background)
         d_o, d_d, d_view_direction = ti.Vector.zero(float, 3), ti.Vector.zero(float, 3), ti.Vector.zero(float, 3)
         d_dt = ti.cast(0.0, float)
+        d_place_origin, d_place_way = ti.Vector.zero(float, 3), ti.Vector.zero(float, 3)
         for s in range(ti.static(grid.segments)):
             box = box_of(grid, s)
             own, first = seen_from(grid, o, box), first_of(grid, box)
-            near, far, enters, leaves = shell_segment(grid, own, d, s)
+            near, far, enters, leaves = kept_segment(grid, rays, variant, r, own, d, s)
             d_own, d_near, d_far = ti.Vector.zero(float, 3), ti.cast(0.0, float), ti.cast(0.0, float)
             k, n = 0, steps_of(far - near, step, phase)
             while k <= n and far > near and is_alive(variant, T, min_transmittance):
@@ -149,6 +151,11 @@ def geometry_adjoint(
                 if a == leaves:
                     d_own[a] -= d_far / d[a]
                     d_d[a] -= d_far * far / d[a]
+            if ti.static(variant.clipped):
+                by_near = d_near * slope_of_cut(grid, rays, r, enters)
+                by_far = d_far * slope_of_cut(grid, rays, r, leaves)
+                d_place_origin -= scale_of(box) * (by_near + by_far)
+                d_place_way -= near * by_near + far * by_far
             d_o += scale_of(box) * d_own
         moved.d_origin[r], moved.d_index_direction[r], moved.d_view_direction[r], moved.d_dt[r] = (
             d_o,
@@ -156,6 +163,8 @@ def geometry_adjoint(
             d_view_direction,
             d_dt,
         )
+        if ti.static(variant.clipped):
+            moved.d_place_origin[r], moved.d_place_way[r] = d_place_origin, d_place_way
 
 
 @ti.kernel
@@ -179,7 +188,7 @@ def geometry_tangent(
         for s in range(ti.static(grid.segments)):
             box = box_of(grid, s)
             own, first = seen_from(grid, o, box), first_of(grid, box)
-            near, far, enters, leaves = shell_segment(grid, own, d, s)
+            near, far, enters, leaves = kept_segment(grid, rays, variant, r, own, d, s)
             scale = scale_of(box)
             dot_near, dot_far = ti.Vector.zero(float, moved.columns), ti.Vector.zero(float, moved.columns)
             for a in ti.static(range(3)):
@@ -192,6 +201,12 @@ def geometry_tangent(
                         dot_far[c] = (
                             -(scale * moved.dot_origin[r, c][a] + far * moved.dot_index_direction[r, c][a]) / d[a]
                         )
+            if ti.static(variant.clipped):
+                by_near, by_far = slope_of_cut(grid, rays, r, enters), slope_of_cut(grid, rays, r, leaves)
+                for c in range(moved.columns):
+                    dot_origin, dot_way = scale * moved.dot_place_origin[r, c], moved.dot_place_way[r, c]
+                    dot_near[c] -= by_near.dot(dot_origin + near * dot_way)
+                    dot_far[c] -= by_far.dot(dot_origin + far * dot_way)
             k, n = 0, steps_of(far - near, step, phase)
             while k <= n and far > near and is_alive(variant, T, min_transmittance):
                 begin, width = step_at(variant, near, far, step, phase, k)
