@@ -9,13 +9,19 @@ from raymarch.data.volume import Volume
 from raymarch.device.grid import Grid
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
+from raymarch.kernels.march.mode import RayMode
 from raymarch.rendering.march import March
 from raymarch.rendering.shading import Shading
 from raymarch.rendering.visibility import skip_invisible
 
 
 def set_ray_settings(buffer: RayBuffer, grid: Grid, march: March, iso: float | None = None) -> None:
-    """Put what a march's mode has of its own into a buffer: the level of a surface, `iso` if given, and its shading."""
+    """Put what a march's mode has of its own into a buffer: a surface's level (`iso` if given) and shading, a transfer
+    function."""
+    if march.transfer is not None:
+        buffer.set_table(march.transfer)
+    if march.clip is not None:
+        buffer.set_planes(march.clip.planes_in(grid.ndc_from_world))
     if "iso" in march.rule.parameters:
         value = float(march.iso if iso is None else iso)  # type: ignore[arg-type]  # March asks for one
         buffer.set_surface(level_of(value, grid.activation), (march.shading or Shading()).numbers())
@@ -38,7 +44,7 @@ def skip_unseen(grid: Grid, volume: Volume, march: March) -> None:
     RaymarchError for a surface of a value that the volume does not have.
     """
     if march.iso is None or "iso" not in march.rule.parameters:
-        skip_invisible(grid, volume, march.rule)
+        skip_invisible(grid, volume, march)
     elif grid.mark_surface(level_of(march.iso, volume.activation)) == 0:
         raw = (volume if volume.bricks is None else volume.bricks).density
         low, high = volume.activation.sigma(np.array([raw.min(), raw.max()]))
@@ -50,6 +56,8 @@ def skip_unseen(grid: Grid, volume: Volume, march: March) -> None:
 def require_seen(volume: Volume, march: March) -> None:
     """RaymarchError where a mode does not march such a volume."""
     rule = march.rule
+    if march.clipped and isinstance(rule, RayMode):
+        raise RaymarchError(f"mode {rule.name} is not clipped; leave clip out, or crop the volume")
     if volume.boxes > 1 and not rule.boxes:
         raise RaymarchError(f"mode {rule.name} does not go through nested boxes; take volume.nested(0), the innermost")
     if volume.ndc_from_world is not None and not rule.ndc:
