@@ -32,6 +32,7 @@ from raymarch.gradients.parameters import CHOICES, groups_of, require_groups
 from raymarch.gradients.part import part_met
 from raymarch.io.volumes.volume_file import load, save
 from raymarch.rendering.march import MARCH, March
+from raymarch.rendering.shading import Shading
 
 EXPOSURE = (1.1, 0.9, 1.05, 0.02, -0.01, 0.03)  # not plain, or half of its terms would be invisible
 CANDIDATES = 16  # rays that are looked at for each that is taken
@@ -198,8 +199,9 @@ def _run(folder: str) -> None:
 def _work(folder: Path) -> list[GradientRow]:
     """What the worker does with its folder."""
     asked = json.loads((folder / "asked.json").read_text())
-    how, table = asked["how"], asked["table"] and TransferFunction.of_record(asked["table"])
-    march = March(**{**asked["march"], "transfer": table})
+    how, table, shading = asked["how"], asked["table"], asked["march"]["shading"]
+    own = {"shading": shading and Shading(**shading), "transfer": table and TransferFunction.of_record(table)}
+    march = March(**{**asked["march"], **own})
     runtime.start(how["arch"], how["precision"])
     volume = load(folder / "volume.h5")
     camera = Camera(np.array(asked["pose"]), **{**asked["intrinsics"], "lens": Lens(**asked["lens"])})

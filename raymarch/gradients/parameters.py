@@ -25,11 +25,12 @@ SHAPES = {
     "exposure": (6,),
     "step": (),
     "box": (3, 4),
+    "iso": (),
 }
 SMALL_GROUPS = tuple(SHAPES)
 GROUPS = ("density", "colour", *SMALL_GROUPS)
 CHOICES = (*GROUPS, "lens", "table")  # shaped as the lens and the transfer function are, where there are any
-GEOMETRY = ("pose", "focal", "principal_point", "lens", "step", "box")
+GEOMETRY = ("pose", "focal", "principal_point", "lens", "step", "box", "iso")
 EXPOSURE = replace(vector(6), wanted=f"three gains and three offsets, up to {LARGEST:g}")
 PLAIN_HAS_NONE = "the camera is a pinhole, whose lens has no numbers; leave lens out, or give the camera an rm.Lens"
 GROUP = one_of(*SMALL_GROUPS, "lens", cure="give directions by density, colour or table as rm.Parameters")
@@ -37,8 +38,14 @@ GROUP = one_of(*SMALL_GROUPS, "lens", cure="give directions by density, colour o
 
 def groups_of(mode: AnyMode, lens: Lens = PLAIN) -> tuple[str, ...]:
     """Parameter groups that an image of this mode, through this lens, depends on."""
-    unseen = {"colour": not mode.colour or mode.classifies, "table": not mode.classifies}
-    unseen |= {"background": not mode.background, "lens": lens.plain}
+    unseen = {
+        "colour": not mode.colour or mode.classifies,
+        "background": not mode.background,
+        "step": not mode.step,
+        "lens": lens.plain,
+        "iso": "iso" not in mode.parameters,
+        "table": not mode.classifies,
+    }
     return tuple(name for name in CHOICES if not unseen.get(name))
 
 
@@ -81,6 +88,7 @@ class Parameters:
         focal, principal_point: (2,) [pixel].
         exposure: (6,) three gains, then three offsets: the image is gain * colour + offset.
         step: () length of a step [voxel].
+        iso: () value of the surface, of a mode that shows one.
         box: (3, 4) upper rows of world_from_index; a step keeps its length in the world.
         lens: the coefficients of the camera's lens, as many as its model has; a pinhole has none.
         table: (knot, 4) red, green, blue and opacity of the transfer function's knots.
@@ -95,6 +103,7 @@ class Parameters:
     exposure: np.ndarray | None = None
     step: np.ndarray | None = None
     box: np.ndarray | None = None
+    iso: np.ndarray | None = None
     lens: np.ndarray | None = None
     table: np.ndarray | None = None
 

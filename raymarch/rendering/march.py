@@ -13,13 +13,13 @@ from raymarch.arguments.declared import held, hold, renamed
 from raymarch.data.transfer_function import TRANSFER, TransferFunction
 from raymarch.device.grid import Grid
 from raymarch.device.memory import BATCH
-from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
 from raymarch.kernels.march.call import MarchCall
 from raymarch.kernels.march.mode import AnyMode, Mode, RayMode
 from raymarch.kernels.march.modes import MODES
 from raymarch.kernels.march.variant import Variant
 from raymarch.rendering.mode_check import require_mode
+from raymarch.rendering.shading import SHADING, Shading
 
 NAMED_MODE = one_of(*MODES)
 
@@ -50,6 +50,8 @@ class March:
         step_jitter: each ray's steps are longer or shorter by a random share up to this, 0 to under 1.
         seed: of the jitter, which is a function of seed and pixel alone.
         transfer: the `rm.TransferFunction` of mode "transfer".
+        iso: value of the surface that mode "isosurface" shows, in units of what the density activation gives.
+        shading: how a surface is lit; `rm.Shading()` if None.
     """
 
     step: float = held(number(1e-3, 1e6), 0.5)
@@ -60,10 +62,14 @@ class March:
     jitter: float = held(number(0, 1), 0.0)
     step_jitter: float = held(number(0, 1, below=True), 0.0)
     seed: int = held(whole(0, 2**31 - 1), 0)
+    iso: float | None = held(optional(number()), None)
+    shading: Shading | None = held(optional(SHADING), None)
     transfer: TransferFunction | None = held(optional(TRANSFER), None)
 
     def __post_init__(self) -> None:
         hold(self)
+        if "iso" in self.rule.parameters and self.iso is None:
+            raise RaymarchError(f"iso is None, want the value of the surface that mode {self.rule.name} shows")
         if self.rule.classifies and self.transfer is None:
             raise RaymarchError(
                 f"mode {self.rule.name} has no table, want a transfer function; give it"
@@ -88,15 +94,9 @@ class March:
         return replace(grid.variant, mode=self.rule, jittered=self.jittered)
 
     def call(
-        self, grid: Grid, buffer: RayBuffer, count: int, background: Sequence[float] | np.ndarray,
-        dt: float | None = None,
-    ) -> MarchCall:  # fmt: skip
-        """Last arguments of a march of `count` rays of a buffer over three numbers, what else it depends on put there.
-
-        `dt` is `step` [voxel] if not given.
-        """
-        if self.transfer is not None:
-            buffer.set_table(self.transfer)
+        self, grid: Grid, count: int, background: Sequence[float] | np.ndarray, dt: float | None = None
+    ) -> MarchCall:
+        """Last arguments of a march of `count` rays over three numbers; `dt` is `step` [voxel] if not given."""
         dt = self.step * grid.voxel if dt is None else dt
         behind = ti.Vector([float(c) for c in background])
         return MarchCall(self.variant(grid), count, dt, self.min_transmittance, self.min_weight, behind)

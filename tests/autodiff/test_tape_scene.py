@@ -12,7 +12,7 @@ from lenses import LENSES
 from raymarch.autodiff.tape_scene import FIELDS, Scene
 from raymarch.geometry.pose import exp_rigid, right_jacobian
 from raymarch.gradients.linearised import Linearised
-from raymarch.kernels.march.modes import OF_SAMPLES
+from raymarch.kernels.march.modes import COMPOSITING_MODES as MODES
 from raymarch.rendering.march import March
 
 MOVED = {
@@ -44,7 +44,7 @@ def test_the_exponential_moves_as_its_jacobian_says():
         np.testing.assert_allclose(moved, wanted, atol=1e-14)
 
 
-@pytest.mark.parametrize("mode", OF_SAMPLES)
+@pytest.mark.parametrize("mode", MODES)
 def test_the_tape_carries_gradients_to_all_that_shapes_the_image(mode):
     """At a place away from the start, where a pose's exponential is not the identity."""
     v = cases.volume("rotated", 1)

@@ -12,7 +12,7 @@ torch = require_extra("torch", "torch")
 import torch_march  # noqa: E402
 
 from raymarch.gradients.linearised import Linearised  # noqa: E402
-from raymarch.kernels.march.modes import OF_SAMPLES  # noqa: E402
+from raymarch.kernels.march.modes import COMPOSITING_MODES as MODES  # noqa: E402
 from raymarch.rendering.march import March  # noqa: E402
 
 pytestmark = pytest.mark.extra
@@ -23,7 +23,7 @@ DEGREES = [3, 1, 0]  # directions enter alike in all modes, and not at all in th
 
 
 @pytest.mark.parametrize("which", [0, 1], ids=["outside", "inside"])
-@pytest.mark.parametrize(("mode", "activations", "degree"), list(zip(OF_SAMPLES, ACTIVATIONS, DEGREES, strict=True)))
+@pytest.mark.parametrize(("mode", "activations", "degree"), list(zip(MODES, ACTIVATIONS, DEGREES, strict=True)))
 def test_image_and_every_gradient_are_torchs(mode, activations, degree, which):
     volume = cases.volume("rotated", degree, *activations)
     camera = cases.cameras(volume)[which]

@@ -14,7 +14,7 @@ from covering import covering
 from raymarch.data.activation import Activation
 from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
-from raymarch.kernels.march.modes import OF_SAMPLES
+from raymarch.kernels.march.modes import COMPOSITING_MODES as MODES
 from raymarch.kernels.rays.camera import jitter_pixels
 from raymarch.rendering.march import March
 from raymarch.rendering.renderer import Renderer, render
@@ -33,7 +33,7 @@ def jitter_of(count, jittered):
     return np.stack([rng.uniform(0, 1, count), rng.uniform(0.6, 1.5, count)], 1) if jittered else None
 
 
-EACH = covering(list(OF_SAMPLES), READINGS, (False, True), (1, 0))
+EACH = covering(list(MODES), READINGS, (False, True), (1, 0))
 EACH.append(
     ("emission-absorption", READINGS[0], False, 0)
 )  # three meet: at degree 0 without jitter this mode's steps go in pairs
@@ -111,7 +111,7 @@ def ball() -> Volume:
     return Volume.from_function(lambda p: 9.0 * (np.linalg.norm(p, axis=-1) < 0.7), shape=(12, 12, 12))
 
 
-@pytest.mark.parametrize("mode", OF_SAMPLES)
+@pytest.mark.parametrize("mode", MODES)
 def test_jitter_is_a_function_of_seed_and_pixel(mode):
     """Whatever the batch; another seed gives another image, close to the one without jitter."""
     from raymarch.geometry.camera import Camera

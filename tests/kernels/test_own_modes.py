@@ -10,13 +10,13 @@ import taichi as ti
 from raymarch.errors import RaymarchError
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import Parameters
-from raymarch.kernels.march.modes import OF_SAMPLES
+from raymarch.kernels.march.modes import COMPOSITING_MODES as MODES
 from raymarch.rendering.march import March
 from raymarch.rendering.mode_check import require_mode
 from raymarch.rendering.renderer import render
 
 EXACT = March(step=0.47, min_transmittance=0.0, min_weight=0.0)
-OURS = OF_SAMPLES["emission-absorption"]
+OURS = MODES["emission-absorption"]
 
 
 @ti.func
@@ -112,6 +112,6 @@ def test_a_wrong_part_is_named_in_one_line(change, said):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("mode", OF_SAMPLES.values(), ids=OF_SAMPLES)
+@pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
 def test_ours_pass_the_check_of_modes(mode):
     require_mode(replace(mode, name="a copy"))

@@ -14,7 +14,7 @@ from raymarch.kernels.field import activation
 from raymarch.kernels.field.gather import gather
 from raymarch.kernels.march.geometry import geometry_adjoint
 from raymarch.kernels.march.march import march, march_adjoint
-from raymarch.kernels.march.modes import OF_SAMPLES
+from raymarch.kernels.march.modes import COMPOSITING_MODES as MODES
 
 STEPS, RAYS = 3, 6  # a first, one between and a last, which is shorter
 STEP = (cases.FINEST[0] - 1) / (STEPS - 0.5)
@@ -53,7 +53,7 @@ def static_steps(
             image[r] = ti.Vector([colour[0], colour[1], colour[2], T])
 
 
-@pytest.mark.parametrize("mode", OF_SAMPLES)
+@pytest.mark.parametrize("mode", MODES)
 def test_adjoints_are_taichis_of_static_steps(mode):
     rng = np.random.default_rng(0)
     density = rng.uniform(0.02, 0.3 if mode == "additive" else 0.6, cases.FINEST)
