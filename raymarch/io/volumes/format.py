@@ -99,9 +99,8 @@ def format_of(path: Path, formats: Sequence[Format]) -> Format:
     is_folder = path.is_dir() and any(one.folder for one in formats)
     if not is_folder:
         require_file(path, "a volume file")
-    formats = [one for one in formats if one.folder == is_folder]
-    claiming = [one for one in formats if recognises(one, path)]
-    by_suffix = [one for one in formats if one.suffix_of(path)]
+    claiming = [one for one in formats if (one.folder or not is_folder) and recognises(one, path)]
+    by_suffix = [one for one in formats if one.folder == is_folder and one.suffix_of(path)]
     found = require_one([one for one in claiming if one in by_suffix] or claiming, path, "format") or next(
         iter(by_suffix), None
     )

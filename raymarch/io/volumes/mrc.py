@@ -120,8 +120,8 @@ def write(volume: ScalarVolume, path: Path) -> None:
         for axis, x in zip("xyz", volume.origin * scale, strict=True):
             file.header["origin"][axis] = x
         if volume.name:
-            file.add_label(volume.name.encode("ascii", "replace").decode()[:80])
-            file.header["label"][0], file.header["nlabl"] = file.header["label"][int(file.header["nlabl"]) - 1], 1
+            file.header["label"][:] = b""
+            file.header["label"][0], file.header["nlabl"] = volume.name.encode("ascii", "replace")[:80], 1
 
 
 MRC = scalar_format("MRC", (".mrc", ".map", ".ccp4"), detect, source, write)

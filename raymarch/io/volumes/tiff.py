@@ -19,6 +19,7 @@ from raymarch.io.volumes.part import require_one_place
 from raymarch.io.volumes.scalar_format import plain_values, require_upright, scalar_format, wanted
 from raymarch.io.volumes.source import Slices, Source
 from raymarch.io.volumes.stored_values import CURE
+from raymarch.io.volumes.tiff_pages import require_whole
 from raymarch.io.volumes.tiff_place import placed_by
 
 log = logging.getLogger("raymarch")
@@ -39,6 +40,7 @@ def source(path: Path, selection: Selection) -> Source:
     with wanted("tifffile", "TIFF"):
         import tifffile
     logging.getLogger("tifffile").setLevel(logging.CRITICAL)
+    require_whole(path)
     with tifffile.TiffFile(path) as file:
         series = file.series
         sizes = {one.shape for one in series}
@@ -65,7 +67,7 @@ def source(path: Path, selection: Selection) -> Source:
 
     return Source(
         (count["X"], count["Y"], shape[axes.index(depth)]), dtype, affine, read, at_once=False, length_unit=unit,
-        name=path.name.split(".")[0] if not remarks else "", remarks=remarks,
+        remarks=remarks,
     )  # fmt: skip
 
 
@@ -121,7 +123,7 @@ def write(volume: ScalarVolume, path: Path) -> None:
         import tifffile
 
     require_upright(volume, path, "TIFF")
-    values = plain_values(volume)
+    values = _of_32_bits(plain_values(volume), path)
     name = path.name.lower()
     (x, y, z), start = volume.spacing.tolist(), volume.origin.tolist()
     pages = np.ascontiguousarray(values.T, values.dtype.newbyteorder("="))
@@ -138,6 +140,18 @@ def write(volume: ScalarVolume, path: Path) -> None:
         for axis, s in zip("XYZ", start, strict=True)
     }
     tifffile.imwrite(path, pages, ome=True, metadata=said)
+
+
+def _of_32_bits(values: np.ndarray, path: Path) -> np.ndarray:
+    """Whole numbers of 64 bits in 32, as OME knows no longer ones; RaymarchError where they do not fit."""
+    if values.dtype.kind == "f" or values.dtype.itemsize < 8:
+        return values
+    kind = np.uint32 if values.dtype.kind == "u" or values.min() >= 0 else np.int32
+    if not (np.iinfo(kind).min <= values.min() and values.max() <= np.iinfo(kind).max):
+        raise RaymarchError(
+            f"{path}: values are {values.dtype} beyond 32 bits, which TIFF cannot hold; save it as .nrrd"
+        )
+    return values.astype(kind)
 
 
 TIFF = scalar_format("TIFF", (".tif", ".tiff"), detect, source, write)
