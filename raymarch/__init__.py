@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from raymarch.data.activation import ColourActivation as ColourActivation
     from raymarch.data.activation import DensityActivation as DensityActivation
     from raymarch.data.bricks import Bricks as Bricks
+    from raymarch.data.transfer_function import TransferFunction as TransferFunction
     from raymarch.data.scalar_volume import ScalarVolume as ScalarVolume
     from raymarch.data.views import Views as Views
     from raymarch.data.volume import Volume as Volume
@@ -109,6 +110,7 @@ _HOME = {
     "autodiff.tape_scene": ["Scene"],
     "autodiff.torch_march": ["TorchMarch"],
     "data.bricks": ["Bricks"],
+    "data.transfer_function": ["TransferFunction"],
     "data.scalar_volume": ["ScalarVolume"],
     "data.views": ["Views"],
     "data.activation": ["Activation", "ColourActivation", "DensityActivation"],

@@ -48,7 +48,7 @@ class TangentPasses(Holder):
 
     def add(self, out: np.ndarray, dots: list[Parameters], viewpoint: Viewpoint, call: MarchCall) -> None:
         """Jacobian-vector products by volume and by geometry, added to `out` (ray, 4, direction)."""
-        _in_chunks(out, dots, ("density", "colour"), self.columns, lambda some: self._of_volume(some, call))
+        _in_chunks(out, dots, ("density", "colour", "table"), self.columns, lambda some: self._of_volume(some, call))
         _in_chunks(out, dots, GEOMETRY, self.columns, lambda some: self._of_rays(some, viewpoint, call))
 
     def _loaded(self, dots: list[Parameters]) -> VolumeTangents:

@@ -37,6 +37,7 @@ SQUARE = np.zeros((16, 16, 3))
 TABLE, CUBES, COLOURS = np.zeros((1,) * 3, np.int32), np.zeros((1, 8, 8, 8)), np.zeros((1, 8, 8, 8, 3))
 CUBE = rm.Bricks(TABLE, CUBES, COLOURS)
 RAGGED = [[1, 2], [3]]
+TABLE_OF = {"values": [0, 1, 2], "colours": [[0, 0.5, 1]] * 3, "opacities": [0, 0.5, 1]}
 
 
 def bare(kind, **own):
@@ -46,7 +47,9 @@ def bare(kind, **own):
     return made
 
 
-SEEN = bare(rm.Linearised, volume=VOLUME, viewpoint=SimpleNamespace(camera=CAMERA, rays=CAMERA.rays()))
+SEEN = bare(
+    rm.Linearised, volume=VOLUME, march=rm.March(), viewpoint=SimpleNamespace(camera=CAMERA, rays=CAMERA.rays())
+)
 RENDERER, FITTER, SPLAT = bare(rm.Renderer), bare(rm.Fitter), bare(rm.Splat, count=3, shape=(4, 4), channels=1)
 
 
@@ -59,7 +62,7 @@ MARCH_ROWS = [
     ("min_weight", -0.1), ("min_weight", INF), ("batch", 0), ("batch", 2.5), ("batch", 1 << 30), ("mode", "mip"),
     ("mode", None),
     ("mode", ["x-ray"]), ("jitter", 1.5), ("jitter", NAN), ("step_jitter", 1.0), ("seed", 1.5), ("seed", -1),
-    ("seed", True), ("seed", 10**400), ("seed", "1"),
+    ("seed", True), ("seed", 10**400), ("seed", "1"), ("transfer", "bone"),
 ]  # fmt: skip
 
 
@@ -205,11 +208,40 @@ ROWS = {
         (lambda: SEEN.tangent(rm.Parameters(pose=[0, 0, 0, 0, 0, NAN])), "pose is nan at 5"),
         (lambda: SEEN.shifted(rm.Parameters(), "a bit"), "h is 'a bit'"),
         (lambda: SEEN.move(3), "directions are [3]"),
+        (lambda: SEEN.tangent(rm.Parameters(table=np.zeros((3, 4)))), "the march has no transfer function"),
         (lambda: SEEN.adjoint(np.zeros((3, 4))), "d_image has shape (3, 4), want (48, 4)"),
         (lambda: SEEN.adjoint(np.full((48, 4), NAN)), "d_image is nan at (0, 0)"),
         (lambda: SEEN.jacobian("tilt"), "parameter is 'tilt'"),
         (lambda: SEEN.jacobian([CAMERA]), "parameter is a Camera"),
         (lambda: SEEN.jacobian([]), "parameters are []"),
+    ],
+    "TransferFunction": [
+        *[
+            (lambda given=given: rm.TransferFunction(**{**TABLE_OF, **given}), said)
+            for given, said in [
+                ({"values": "low"}, "values are 'low'"),
+                ({"values": [0, NAN, 2]}, "values are nan at 1"),
+                ({"colours": [[0, 0, 2]] * 3}, "colours are 2 at (0, 2)"),
+                ({"colours": [[0, 0]] * 3}, "colours have shape (3, 2)"),
+                ({"opacities": [0, -0.1, 1]}, "opacities are -0.1 at 1"),
+                ({"opacities": None}, "opacities are None"),
+                ({"unit_length": 0}, "unit_length is 0"),
+                ({"unit_length": "mm"}, "unit_length is 'mm'"),
+            ]
+        ],
+        (lambda: rm.TransferFunction([0, 2, 1], [[0, 0, 0]] * 3, [0, 0, 0]), "values have 2 at 1 and 1 after it"),
+        (lambda: rm.TransferFunction([0, 1, 1 + 1e-9], [[0, 0, 0]] * 3, [0, 0, 0]), "values have 1 at 1 and 1 after"),
+        (lambda: rm.TransferFunction([0], [[0, 0, 0]], [0]), "values have 1 knot"),
+        (lambda: rm.TransferFunction([0, 1, 2], [[0, 0, 0]] * 2, [0, 0, 0]), "colours are of 2 knots, values of 3"),
+        (lambda: rm.TransferFunction.of_colormap("veridis", 0, 1), "name is 'veridis', want a colour map"),
+        (lambda: rm.TransferFunction.of_colormap("bone", 1, 1), "high is 1, want a number over low"),
+        (lambda: rm.TransferFunction.of_colormap("bone", 0, 1, 0.5), "opacities is 0.5"),
+        (lambda: rm.TransferFunction.of_colormap("bone", 0, 1, knots=1), "knots is 1"),
+        (lambda: rm.TransferFunction.of_record([1, 2]), "table is a list"),
+        (lambda: rm.TransferFunction.of_record({**TABLE_OF, "alpha": 1}), "table has 'alpha'"),
+        (lambda: rm.TransferFunction.of_record({"values": [0, 1]}), "table has no colours"),
+        (lambda: rm.TransferFunction(**TABLE_OF)("thick"), "values are 'thick'"),
+        (lambda: rm.TransferFunction(**TABLE_OF).with_rgba(np.zeros((2, 4))), "rgba has shape (2, 4)"),
     ],
     "Loss": [
         (lambda: rm.Loss("mine"), "loss 'mine': value is None, want a @ti.func"),
@@ -763,7 +795,8 @@ INSIDE = {
     "FitSettings": set(),
     "DensityActivation": {"name", "forward", "inverse", "value", "slope", "empty", "signed", "linear"},
     "ColourActivation": {"name", "forward", "value", "slope"},
-    "Mode": {"name", "composite", "tangent", "adjoint", "step_transmittance", "colour", "background", "ends", "power"},
+    "Mode": {"name", "composite", "tangent", "adjoint", "step_transmittance", "colour", "background", "ends", "power"}
+    | {"classifies"},
     "preset": {"name", "changes"},
     "fit": {"views", "settings", "changes"},
     "find_cameras": {"changes"},

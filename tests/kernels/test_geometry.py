@@ -93,7 +93,7 @@ def test_a_jacobian_is_its_tangents():
             np.testing.assert_allclose(every[..., column], seen.tangent(directions[column]), atol=1e-12)
 
 
-@pytest.mark.parametrize(("mode", "degree"), list(zip(MODES, (1, 0, 0), strict=True)))  # directions enter alike in all
+@pytest.mark.parametrize(("mode", "degree"), list(zip(MODES, (1, 0, 0), strict=True)))  # as in all
 def test_in_single_precision_the_dot_test_holds_and_gradients_are_those_of_double(single, mode, degree):
     v = cases.volume("rotated", degree)
     camera = cases.cameras(v)[0]

@@ -16,6 +16,7 @@ from raymarch.kernels.march.geometry import geometry_adjoint, geometry_tangent
 from raymarch.kernels.march.march import march, march_adjoint
 from raymarch.kernels.march.march_tangent import march_tangent
 from raymarch.kernels.march.mode import AnyMode, RayMode
+from raymarch.kernels.march.normals import march_normals
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,9 @@ class Passes:
     normals: Callable | None = None
 
 
-COMPOSITING = Passes(march, march_adjoint, march_tangent, geometry_adjoint, geometry_tangent, march_depth)
+COMPOSITING = Passes(
+    march, march_adjoint, march_tangent, geometry_adjoint, geometry_tangent, march_depth, march_normals
+)
 
 
 def after(search: Callable, passes: Passes) -> Passes:
