@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from raymarch.data.activation import ColourActivation as ColourActivation
     from raymarch.data.activation import DensityActivation as DensityActivation
     from raymarch.data.bricks import Bricks as Bricks
-    from raymarch.data.transfer_function import TransferFunction as TransferFunction
     from raymarch.data.scalar_volume import ScalarVolume as ScalarVolume
+    from raymarch.data.transfer_function import TransferFunction as TransferFunction
     from raymarch.data.views import Views as Views
     from raymarch.data.volume import Volume as Volume
     from raymarch.device.pool import release as release

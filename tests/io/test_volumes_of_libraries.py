@@ -15,6 +15,7 @@ nibabel, nrrd, tifffile, mrcfile, zarr, pydicom = (
     require_extra(name, "formats") for name in ("nibabel", "nrrd", "tifffile", "mrcfile", "zarr", "pydicom")
 )
 VALUES = volume().values
+pytestmark = pytest.mark.extra
 SHEARED, TURNED, UPRIGHT = PLACES["sheared"], PLACES["turned"], PLACES["upright"]
 FLIP = np.diag([-1.0, -1.0, 1.0, 1.0])
 

@@ -105,6 +105,8 @@ def format_of(path: Path, formats: Sequence[Format]) -> Format:
         iter(by_suffix), None
     )
     if found is None:
+        if is_folder and not any(one.suffix_of(path) for one in formats if one.folder):
+            require_file(path, "a volume file, or a folder of slices")
         raise RaymarchError(
             f"{path}: is no volume file of a known format, which are {known(formats)}; check the"
             " path, or give shape and dtype of raw values"
