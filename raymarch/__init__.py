@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from raymarch.data.activation import DensityActivation as DensityActivation
     from raymarch.data.bricks import Bricks as Bricks
     from raymarch.data.scalar_volume import ScalarVolume as ScalarVolume
+    from raymarch.data.selection import Selection as Selection
     from raymarch.data.transfer_function import TransferFunction as TransferFunction
     from raymarch.data.views import Views as Views
     from raymarch.data.volume import Volume as Volume
@@ -64,10 +65,11 @@ if TYPE_CHECKING:
     from raymarch.fitting.report import Report as Report
     from raymarch.fitting.settings import FitSettings as FitSettings
     from raymarch.geometry.camera import Camera as Camera
-    from raymarch.geometry.camera import orbit as orbit
-    from raymarch.geometry.camera import orbit_of_volume as orbit_of_volume
+    from raymarch.geometry.clip import Clip as Clip
     from raymarch.geometry.lens import Lens as Lens
     from raymarch.geometry.ndc import ndc_of_frustum as ndc_of_frustum
+    from raymarch.geometry.orbit import orbit as orbit
+    from raymarch.geometry.orbit import orbit_of_volume as orbit_of_volume
     from raymarch.geometry.rays import Rays as Rays
     from raymarch.gradients.check_process import GradientReport as GradientReport
     from raymarch.gradients.check_process import check_gradients as check_gradients
@@ -112,6 +114,7 @@ _HOME = {
     "data.bricks": ["Bricks"],
     "data.transfer_function": ["TransferFunction"],
     "data.scalar_volume": ["ScalarVolume"],
+    "data.selection": ["Selection"],
     "data.views": ["Views"],
     "data.activation": ["Activation", "ColourActivation", "DensityActivation"],
     "data.volume": ["Volume"],
@@ -132,7 +135,9 @@ _HOME = {
     "fitting.presets": ["preset"],
     "fitting.report": ["Fit", "Report"],
     "fitting.settings": ["FitSettings"],
-    "geometry.camera": ["Camera", "orbit", "orbit_of_volume"],
+    "geometry.camera": ["Camera"],
+    "geometry.orbit": ["orbit", "orbit_of_volume"],
+    "geometry.clip": ["Clip"],
     "geometry.lens": ["Lens"],
     "geometry.ndc": ["ndc_of_frustum"],
     "geometry.rays": ["Rays"],

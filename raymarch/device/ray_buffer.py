@@ -24,6 +24,7 @@ from raymarch.errors import RaymarchError
 from raymarch.geometry.rays import Rays
 from raymarch.kernels.field import transfer
 from raymarch.kernels.march.shading import NUMBERS
+from raymarch.kernels.rays.clip import MOST
 
 STEP = 4096  # rays that the room of a small buffer is rounded up to
 
@@ -40,6 +41,7 @@ class RayFields:
     from which distance on gradients are whole [world unit]. `iso` is a surface's raw level, `shading` how it is lit, by
     the indices of `kernels.march.shading`. `sum_even` also takes normals, and `sum_odd` what a mode of whole rays finds
     along them before its other passes. `table` is read by modes that classify only.
+    `planes` (normal, offset), the first `plane_count` of them, are read by marches that clip.
     """
 
     origin: ti.Field
@@ -55,6 +57,8 @@ class RayFields:
     iso: ti.Field
     shading: ti.Field
     table: TableFields
+    planes: ti.Field
+    plane_count: ti.Field
 
 
 def size_of(room: tuple[int, ...]) -> int:
@@ -77,6 +81,7 @@ class RayBuffer(Owner[RayFields]):
         self._own((), self._build, size_of, room=(self.capacity,), step=STEP, require=require)
         self.fields.image.grad.fill(0)
         self._table: TransferFunction | None = None
+        self._planes: np.ndarray | None = None
 
     @staticmethod
     def _build(room: tuple[int, ...]) -> tuple[ti.FieldsBuilder, RayFields]:
@@ -95,6 +100,8 @@ class RayBuffer(Owner[RayFields]):
             iso=ti.field(float),
             shading=ti.Vector.field(NUMBERS, float),
             table=table_fields(),
+            planes=ti.Vector.field(4, float),
+            plane_count=ti.field(ti.i32),
         )
         for each in (f.image, f.image.grad):
             tree.dense(ti.i, room).place(each)
@@ -102,8 +109,9 @@ class RayBuffer(Owner[RayFields]):
         tree.lazy_grad()  # before the rest is placed: it would give all of it gradients
         for each in (f.origin, f.direction, f.sum_even, f.sum_odd, f.target, f.depth, f.jitter):
             tree.dense(ti.i, room).place(each)
-        tree.place(f.near, f.iso, f.shading)
+        tree.place(f.near, f.plane_count, f.iso, f.shading)
         place_table(tree, f.table)
+        tree.dense(ti.i, MOST).place(f.planes)
         return tree, f
 
     def _require_room(self, count: int) -> None:
@@ -143,6 +151,15 @@ class RayBuffer(Owner[RayFields]):
     def table_gradient(self, knots: int) -> np.ndarray:
         """Gradient (knot, 4) by colours and opacities of the table: what the slots hold, added up in their order."""
         return table_gradient(self.fields.table, knots)
+
+    def set_planes(self, planes: np.ndarray) -> None:
+        """Set the planes (plane, 4) that rays are clipped by: normal and offset where the grid lies, world or NDC."""
+        if self._planes is None or not np.array_equal(planes, self._planes):
+            room = np.zeros((MOST, 4), runtime.dtype())
+            room[: len(planes)] = planes
+            self.fields.planes.from_numpy(room)
+            self.fields.plane_count[None] = len(planes)
+            self._planes = planes
 
     def set_image_gradient(self, d_image: np.ndarray) -> None:
         """Set d_image (ray, 4): the gradient of a loss by colour and transmittance."""

@@ -25,6 +25,7 @@ from raymarch.data.views import CAMERAS, Views, require_colour
 from raymarch.data.volume import VOLUME, Volume
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
+from raymarch.geometry.clip import Clip
 from raymarch.geometry.lens import Lens
 from raymarch.gradients.checks import GradientRow, check_rows
 from raymarch.gradients.linearised import EXACT, Linearised
@@ -122,7 +123,7 @@ def check_gradients(
     camera = cameras[int(np.random.default_rng(seed).integers(len(cameras)))]
     names = list(groups_of(march.rule, camera.lens) if parameters is None else parameters)
     require_groups(names, march.rule, camera.lens)
-    volume = part_met(volume, camera, seed)
+    volume = part_met(volume, camera, seed, march.clip)
     if own := _own_of(volume, march):
         rows = _rows_here(own, volume, camera, march, names, precision, rays, seed)
         return GradientReport(tuple(rows), time.perf_counter() - started, volume.shape)
@@ -199,9 +200,10 @@ def _run(folder: str) -> None:
 def _work(folder: Path) -> list[GradientRow]:
     """What the worker does with its folder."""
     asked = json.loads((folder / "asked.json").read_text())
-    how, shading = asked["how"], asked["march"]["shading"]
+    how, shading, clip = asked["how"], asked["march"]["shading"], asked["march"]["clip"]
     table = asked["table"] and TransferFunction.of_record(asked["table"])
-    march = March(**{**asked["march"], "shading": shading and Shading(**shading), "transfer": table})
+    own = {"shading": shading and Shading(**shading), "transfer": table, "clip": clip and Clip(**clip)}
+    march = March(**{**asked["march"], **own})
     runtime.start(how["arch"], how["precision"])
     volume = load(folder / "volume.h5")
     camera = Camera(np.array(asked["pose"]), **{**asked["intrinsics"], "lens": Lens(**asked["lens"])})

@@ -9,6 +9,7 @@ from raymarch.data.volume import Volume
 from raymarch.device.grid import Grid
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
+from raymarch.kernels.march.mode import RayMode
 from raymarch.rendering.march import March
 from raymarch.rendering.shading import Shading
 from raymarch.rendering.visibility import skip_invisible
@@ -19,6 +20,8 @@ def set_ray_settings(buffer: RayBuffer, grid: Grid, march: March, iso: float | N
     function."""
     if march.transfer is not None:
         buffer.set_table(march.transfer)
+    if march.clip is not None:
+        buffer.set_planes(march.clip.planes_in(grid.ndc_from_world))
     if "iso" in march.rule.parameters:
         value = float(march.iso if iso is None else iso)  # type: ignore[arg-type]  # March asks for one
         buffer.set_surface(level_of(value, grid.activation), (march.shading or Shading()).numbers())
@@ -53,6 +56,8 @@ def skip_unseen(grid: Grid, volume: Volume, march: March) -> None:
 def require_seen(volume: Volume, march: March) -> None:
     """RaymarchError where a mode does not march such a volume."""
     rule = march.rule
+    if march.clipped and isinstance(rule, RayMode):
+        raise RaymarchError(f"mode {rule.name} is not clipped; leave clip out, or crop the volume")
     if volume.boxes > 1 and not rule.boxes:
         raise RaymarchError(f"mode {rule.name} does not go through nested boxes; take volume.nested(0), the innermost")
     if volume.ndc_from_world is not None and not rule.ndc:

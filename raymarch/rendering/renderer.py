@@ -116,7 +116,7 @@ def render_camera(
 
     def fill(first: int, count: int) -> np.ndarray:
         pixels = pixels_in_tiles(first, count, camera.width, camera.height)
-        rays_of_pixels(buffer.fields, pose, lens, camera.width, pixels)
+        rays_of_pixels(buffer.fields, pose, lens, camera.width, pixels, camera.lens.parallel)
         return pixels
 
     count, size = camera.width * camera.height, (camera.height, camera.width)

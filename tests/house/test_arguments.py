@@ -62,7 +62,8 @@ MARCH_ROWS = [
     ("min_weight", -0.1), ("min_weight", INF), ("batch", 0), ("batch", 2.5), ("batch", 1 << 30), ("mode", "mip"),
     ("mode", None),
     ("mode", ["x-ray"]), ("jitter", 1.5), ("jitter", NAN), ("step_jitter", 1.0), ("seed", 1.5), ("seed", -1),
-    ("seed", True), ("seed", 10**400), ("seed", "1"), ("transfer", "bone"),
+    ("seed", True), ("seed", 10**400), ("seed", "1"), ("transfer", "bone"), ("iso", NAN),
+    ("shading", "metal"), ("clip", BOX), ("clip", "box"),
 ]  # fmt: skip
 
 
@@ -107,6 +108,21 @@ ROWS = {
         (lambda: CUBE.dense((8, 8, 9), 0), "bricks: table of shape (1, 1, 1) does not cover"),
         (lambda: CUBE.dense(8, 0), "shape is 8"),
     ],
+    "Clip": [
+        (lambda: rm.Clip(box=[(1, 1, 1), (0, 0, 0)]), "box [[1.0, 1.0, 1.0]"),
+        (lambda: rm.Clip(box=3), "box is 3"),
+        (lambda: rm.Clip(box=[(0, 0, 0), (1, NAN, 1)]), "box is nan at (1, 1)"),
+        (lambda: rm.Clip(planes=3), "clip: planes is 3"),
+        (lambda: rm.Clip(planes="xyz"), "clip: planes is 'xyz'"),
+        (lambda: rm.Clip(planes=[((0, 0, 0), 1)]), "clip: planes is [((0, 0, 0), 1)]"),
+        (lambda: rm.Clip(planes=[((0, 0, INF), 1)]), "clip: planes is"),
+        (lambda: rm.Clip(planes=[(0, 0, 1)]), "clip: planes is"),
+        (lambda: rm.Clip(planes=[((0, 0, 1), "far")]), "clip: planes is"),
+        (lambda: rm.Clip(planes=[((0, 0, 1), 1)] * 7), "clip: planes"),
+        (lambda: rm.Clip().keeps(np.zeros((3, 2))), "points have shape (3, 2)"),
+        (lambda: rm.Clip().keeps("here"), "points are 'here'"),
+        (lambda: rm.Clip().cut("here"), "rays is 'here'"),
+    ],
     "Camera": [
         (lambda: rm.Camera(None, (5, 5), (1, 1), 2, 2), "world_from_camera is None"),
         (lambda: rm.Camera("here", (5, 5), (1, 1), 2, 2), "world_from_camera is 'here'"),
@@ -141,6 +157,13 @@ ROWS = {
         (lambda: rm.Camera.look_at((1, 0, 0), width=2.5), "width is 2.5"),
         (lambda: rm.Camera.look_at((1, 0, 0), width=-1), "width is -1"),
         (lambda: rm.Camera.look_at((1, 0, 0), height=10**9), "height is 1000000000"),
+        (lambda: rm.Camera.orthographic((1, 0, 0), size=0), "size is 0"),
+        (lambda: rm.Camera.orthographic((1, 0, 0), size="wide"), "size is 'wide'"),
+        (lambda: rm.Camera.orthographic((1, 0, 0), size=NAN), "size is nan"),
+        (lambda: rm.Camera.orthographic((1, NAN, 0)), "eye is (1, nan, 0)"),
+        (lambda: rm.Camera.orthographic((1, 0, 0), width=0), "width is 0"),
+        (lambda: rm.Camera.orthographic((1, 0, 0), height=2.5), "height is 2.5"),
+        (lambda: rm.Lens("orthographic").plane((0, 0, -1)), "lens: an orthographic one has one direction"),
         (lambda: CAMERA.scaled(NAN), "factor is nan"),
         (lambda: CAMERA.scaled("twice"), "factor is 'twice'"),
         (lambda: CAMERA.scaled(0), "factor is 0"),
@@ -318,6 +341,11 @@ ROWS = {
         (lambda: RENDERER.trace(CAMERA), "rays is a Camera"),
     ],
     "Scene": [(lambda: rm.Scene(VOLUME), "seen is a Volume"), (lambda: rm.Scene(None), "seen is None")],
+    "Shading": of_record(
+        rm.Shading,
+        [("ambient", -1), ("diffuse", "much"), ("specular", NAN), ("shininess", 0), ("lamp", (0, 0, 0))]
+        + [("lamp", "sun"), ("lamp", (1, NAN, 0)), ("colour", "shiny"), ("colour", (2, 0, 0))],
+    ),
     "Splat": [
         (lambda: rm.Splat(2.5, (4, 4)), "count is 2.5"),
         (lambda: rm.Splat(True, (4, 4)), "count is True"),
@@ -358,6 +386,12 @@ ROWS = {
         (lambda: VIEWS.image(2), "view is 2"),
         (lambda: VIEWS.mask("first"), "view is 'first'"),
     ],
+    "Selection": of_record(
+        rm.Selection,
+        [("crop", 3), ("crop", (0, 4, 0, 4)), ("crop", ((4, 0),) * 3), ("stride", 0), ("stride", None)]
+        + [("stride", (1, 2)), ("channel", -1), ("time", 0.5), ("level", "fine"), ("nan", NAN), ("nan", "least")],
+    )
+    + [(lambda: rm.Selection(((0, 9),) * 3).shape((4, 4, 4)), "ends beyond the shape (4, 4, 4)")],
     "ScalarVolume": [
         (lambda: rm.ScalarVolume(), "values is None|values are None"),
         (lambda: rm.ScalarVolume(np.zeros((4, 4))), "values have shape (4, 4), want whole numbers or floats (x, y, z)"),
@@ -467,6 +501,7 @@ ROWS = {
         (lambda: rm.describe(None), "path is None"),
         (lambda: rm.describe(b"a.h5"), "path is b'a.h5'"),
         (lambda: rm.describe("a.h5", format="abc"), "format is 'abc', want HDF5, "),
+        (lambda: rm.describe("a.h5", channel="red"), "channel is 'red'"),
     ],
     "evaluate": [
         (lambda: rm.evaluate(VIEWS, VOLUME), "volume is a Views"),
@@ -552,6 +587,8 @@ ROWS = {
         (lambda: rm.Format("npz", ".npz", len, "read"), "format 'npz': read is 'read', want a function read(path)"),
         (lambda: rm.Format("npz", ".npz", len, len), "format 'npz': write is None, want a function write("),
         (lambda: rm.Format("npz", ".npz", len, len, len, 3), "format 'npz': describe is 3, want a function describe("),
+        (lambda: rm.Format("npz", ".npz", len, len, len, folder=1), "format 'npz': folder is 1"),
+        (lambda: rm.Format("npz", ".npz", len, len, len, ours="no"), "format 'npz': ours is 'no'"),
     ],
     "jacobian": [
         (lambda: rm.jacobian(VOLUME, [CAMERA]), "camera is a list of a Camera"),
@@ -582,6 +619,12 @@ ROWS = {
         (lambda: rm.load("a.h5", time=-1), "time is -1"),
         (lambda: rm.load("a.h5", level=0.5), "level is 0.5"),
         (lambda: rm.load("a.h5", nan="none"), "nan is 'none'"),
+        (lambda: rm.load("a.raw", shape=(4, 5), dtype="u1"), "shape is (4, 5), want three whole numbers"),
+        (lambda: rm.load("a.raw", shape=(4, 5, 6), dtype="wide"), "dtype is 'wide', want a type of number"),
+        (lambda: rm.load("a.raw", shape=(4, 5, 6), dtype="c8"), "dtype is 'c8'"),
+        (lambda: rm.load("a.raw", shape=(4, 5, 6), dtype="u1", offset=-1), "offset is -1"),
+        (lambda: rm.load("a.raw", shape=(4, 5, 6)), "a.raw: raw values need shape and dtype"),
+        (lambda: rm.load("a.nii", spacing=(1, 0, 1)), "spacing is (1, 0, 1)"),
     ],
     "load_views": [
         (lambda: rm.load_views(None), "path is None"),

@@ -346,8 +346,9 @@ HOSTILE = {
     "vti of nothing": ("a.vti", '<VTKFile type="ImageData"><ImageData/></VTKFile>'),
     "vti of many": (
         "a.vti",
-        '<VTKFile type="ImageData"><ImageData><Piece Extent="0 99999 0 99999 0 99999"><PointData><DataArray Name="a"'
-        ' type="Int8" format="appended" offset="0"/></PointData></Piece></ImageData><AppendedData encoding="raw">_123',
+        '<VTKFile type="ImageData"><ImageData><Piece Extent="0 99999 0 99999 0 99999"><PointData><DataArray type="Int8"'
+        ' Name="a" format="appended" offset="0"/></PointData></Piece></ImageData>'
+        '<AppendedData encoding="raw">_12345678',
     ),
     "xdmf of others": ("a.xdmf", '<Xdmf><DataItem Format="HDF">b.h5:/other</DataItem></Xdmf>'),
     "xdmf above": ("a.xdmf", '<Xdmf><DataItem Format="HDF">../b.h5:/values</DataItem></Xdmf>'),

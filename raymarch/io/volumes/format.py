@@ -45,7 +45,7 @@ class Format:
         suffixes: how names of its files end, such as (".h5", ".hdf5"), in letters of either case.
         detect: `detect(path)`, whether a file has the format, found out from its content.
         read: `read(path)`, its volume, an `rm.Volume` or an `rm.ScalarVolume`; where it takes `selection=` besides, it
-            gets what of a large file is asked for, else that is cut out of what it gives.
+            gets the `rm.Selection` of a large file that is asked for, else that is cut out of what it gives.
         write: `write(volume, path)` writes one; the path is that of an empty file of the same suffix, which takes its
             place once all is written, so that a failure leaves the older file as it was.
         describe: `describe(path)`, an `rm.VolumeSummary` or `rm.ScalarSummary` without reading the arrays, of what

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -62,8 +63,8 @@ def source(path: Path, selection: Selection) -> Source:
     def read(slices: Slices) -> np.ndarray:
         x, y, z = slices
         with tifffile.TiffFile(path) as file:
-            planes = [_plane(file.series[0], fixed, depth, k)[y, x] for k in range(shape[axes.index(depth)])[z]]
-        return np.stack(planes).T
+            plane = _planes(file.series[0], fixed, depth)
+            return np.stack([plane(k)[y, x] for k in range(shape[axes.index(depth)])[z]]).T
 
     return Source(
         (count["X"], count["Y"], shape[axes.index(depth)]), dtype, affine, read, at_once=False, length_unit=unit,
@@ -100,21 +101,23 @@ def _chosen(path: Path, axes: str, shape: tuple[int, ...], selection: Selection)
     return fixed, depth
 
 
-def _plane(series: Any, fixed: dict[str, int], depth: str, k: int) -> np.ndarray:
-    """Rows and columns of one z: of the page that holds it, where each page is one plane, else of the whole stack."""
+def _planes(series: Any, fixed: dict[str, int], depth: str) -> Callable[[int], np.ndarray]:
+    """Rows and columns of a z: of the page that holds it, where each page is one plane, else of the whole stack."""
     axes, shape = series.axes, series.shape
     outer = [axis for axis in axes if axis not in "YXS" or axes.index(axis) < axes.index("Y")]
     inner = [axis for axis in axes if axis not in outer]
-    if len(series.pages) == math.prod(shape[axes.index(axis)] for axis in outer):
-        number = 0
-        for axis in outer:
-            number = number * shape[axes.index(axis)] + (k if axis == depth else fixed[axis])
-        page = series.pages[number].asarray().reshape([shape[axes.index(axis)] for axis in inner])
-        return page[tuple(fixed[axis] if axis in fixed else slice(None) for axis in inner)]
-    if not hasattr(series, "whole_of_raymarch"):
-        series.whole_of_raymarch = series.asarray()
-    place = {**fixed, depth: k}
-    return series.whole_of_raymarch[tuple(place.get(axis, slice(None)) for axis in axes)]
+    counts = [shape[axes.index(axis)] for axis in outer]
+
+    def of_page(k: int) -> np.ndarray:
+        place = [k if axis == depth else fixed[axis] for axis in outer]
+        page = series.pages[int(np.ravel_multi_index(place, counts))].asarray()
+        page = page.reshape([shape[axes.index(axis)] for axis in inner])
+        return page[tuple(fixed.get(axis, slice(None)) for axis in inner)]
+
+    if len(series.pages) == math.prod(counts):
+        return of_page
+    whole = series.asarray()
+    return lambda k: whole[tuple({**fixed, depth: k}.get(axis, slice(None)) for axis in axes)]
 
 
 def write(volume: ScalarVolume, path: Path) -> None:
