@@ -391,7 +391,7 @@ ROWS = {
         [("crop", 3), ("crop", (0, 4, 0, 4)), ("crop", ((4, 0),) * 3), ("stride", 0), ("stride", None)]
         + [("stride", (1, 2)), ("channel", -1), ("time", 0.5), ("level", "fine"), ("nan", NAN), ("nan", "least")],
     )
-    + [(lambda: rm.Selection(((0, 9),) * 3).shape((4, 4, 4)), "ends beyond the shape (4, 4, 4)")],
+    + [(lambda: rm.Selection(((0, 9),) * 3).shape((4,) * 3), "ends beyond the shape (4, 4, 4)")],
     "ScalarVolume": [
         (lambda: rm.ScalarVolume(), "values is None|values are None"),
         (lambda: rm.ScalarVolume(np.zeros((4, 4))), "values have shape (4, 4), want whole numbers or floats (x, y, z)"),

@@ -194,6 +194,18 @@ def test_mrcfile_s_maps_are_read_in_any_order_of_axes(axes, tmp_path):
     np.testing.assert_array_equal(part.values, found.values[::2])
 
 
+def test_a_map_of_the_other_byte_order_is_read_by_its_mode_and_a_header_that_lies_takes_no_memory(tmp_path):
+    rm.save(volume(".mrc", "f4"), tmp_path / "a.mrc")
+    data = bytearray((tmp_path / "a.mrc").read_bytes())
+    swapped = np.frombuffer(data[:208] + data[212:1024][:0], "<i4").astype(">i4").tobytes()
+    big = swapped + bytes(data[208:1024]) + np.frombuffer(data[1024:], "<f4").astype(">f4").tobytes()
+    (tmp_path / "b.mrc").write_bytes(big[:220] + np.array(0, ">i4").tobytes() + big[224:])
+    np.testing.assert_array_equal(rm.load(tmp_path / "b.mrc").values, VALUES)
+    struct.pack_into("<i", data, 92, 2**31 - 1)  # of the extended header
+    (tmp_path / "a.mrc").write_bytes(data)
+    refused(lambda: rm.load(tmp_path / "a.mrc"), "but holds 0")
+
+
 def test_mrcfile_reads_ours_and_cells_may_lean(tmp_path):
     head = volume(".mrc", "f4", length_unit="nm")
     rm.save(head, tmp_path / "a.mrc")
