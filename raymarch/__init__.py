@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from raymarch.data.activation import DensityActivation as DensityActivation
     from raymarch.data.bricks import Bricks as Bricks
     from raymarch.data.scalar_volume import ScalarVolume as ScalarVolume
+    from raymarch.data.selection import Selection as Selection
     from raymarch.data.transfer_function import TransferFunction as TransferFunction
     from raymarch.data.views import Views as Views
     from raymarch.data.volume import Volume as Volume
@@ -113,6 +114,7 @@ _HOME = {
     "data.bricks": ["Bricks"],
     "data.transfer_function": ["TransferFunction"],
     "data.scalar_volume": ["ScalarVolume"],
+    "data.selection": ["Selection"],
     "data.views": ["Views"],
     "data.activation": ["Activation", "ColourActivation", "DensityActivation"],
     "data.volume": ["Volume"],

@@ -26,7 +26,7 @@ OPTIONAL = {
     "nrrd": {"io.volumes.nrrd"},
     "nibabel": {"io.volumes.nifti"},
     "mrcfile": {"io.volumes.mrc"},
-    "tifffile": {"io.volumes.tiff"},
+    "tifffile": {"io.volumes.tiff", "io.volumes.tiff_slices"},
     "zarr": {"io.volumes.ome_zarr"},
     "pydicom": {"io.volumes.dicom", "io.volumes.dicom_slices", "io.volumes.dicom_writing"},
 }  # a library of an extra, and the modules that know it
