@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from raymarch.data.activation import DensityActivation as DensityActivation
     from raymarch.data.bricks import Bricks as Bricks
     from raymarch.data.mesh import Mesh as Mesh
+    from raymarch.data.scalar_volume import ScalarVolume as ScalarVolume
+    from raymarch.data.transfer_function import TransferFunction as TransferFunction
     from raymarch.data.views import Views as Views
     from raymarch.data.volume import Volume as Volume
     from raymarch.device.pool import release as release
@@ -79,6 +81,7 @@ if TYPE_CHECKING:
     from raymarch.io.images.write import write_png as write_png
     from raymarch.io.meshes.mesh_file import write_mesh as write_mesh
     from raymarch.io.volumes.format import Format as Format
+    from raymarch.io.volumes.scalar_summary import ScalarSummary as ScalarSummary
     from raymarch.io.volumes.summary import VolumeSummary as VolumeSummary
     from raymarch.io.volumes.volume_file import describe as describe
     from raymarch.io.volumes.volume_file import load as load
@@ -95,6 +98,7 @@ if TYPE_CHECKING:
     from raymarch.rendering.renderer import Renderer as Renderer
     from raymarch.rendering.renderer import Rendering as Rendering
     from raymarch.rendering.renderer import render as render
+    from raymarch.rendering.shading import Shading as Shading
     from raymarch.runtime import start as start
     from raymarch.sfm.find import FoundCameras as FoundCameras
     from raymarch.sfm.find import find_cameras as find_cameras
@@ -113,6 +117,8 @@ _HOME = {
     "autodiff.torch_march": ["TorchMarch"],
     "data.bricks": ["Bricks"],
     "data.mesh": ["Mesh"],
+    "data.transfer_function": ["TransferFunction"],
+    "data.scalar_volume": ["ScalarVolume"],
     "data.views": ["Views"],
     "data.activation": ["Activation", "ColourActivation", "DensityActivation"],
     "data.volume": ["Volume"],
@@ -148,6 +154,7 @@ _HOME = {
     "io.images.write": ["write_png"],
     "io.meshes.mesh_file": ["write_mesh"],
     "io.volumes.format": ["Format"],
+    "io.volumes.scalar_summary": ["ScalarSummary"],
     "io.volumes.summary": ["VolumeSummary"],
     "io.volumes.volume_file": ["describe", "load", "save"],
     "meshing.export": ["export_mesh"],
@@ -157,6 +164,7 @@ _HOME = {
     "kernels.march.mode": ["Mode"],
     "rendering.march": ["March"],
     "rendering.renderer": ["Renderer", "Rendering", "render"],
+    "rendering.shading": ["Shading"],
     "runtime": ["start"],
     "sfm.find": ["FoundCameras", "find_cameras"],
     "sfm.settings": ["SfmSettings"],

@@ -138,7 +138,7 @@ class TorchMarch(Holder):
         return autograd_function().apply(template, campos, direction, self, float(dt))
 
     def _call(self, count: int, dt: float) -> MarchCall:
-        return self._how.call(self.grid, self.buffer, count, BLACK, dt)
+        return self._how.call(self.grid, count, BLACK, dt)
 
     def _batches(self, origin: Tensor, direction: Tensor) -> Iterator[tuple[int, int]]:
         """First ray and count of each batch, its rays in the buffer: one origin (3,), directions (ray, 3)."""

@@ -96,6 +96,31 @@ def as_refined(volume: Volume, views: Views) -> Views:
     return moved
 
 
+def places(command: Any) -> Any:
+    """Options for which of a file's channels, points in time and levels is meant."""
+    count = click.IntRange(0)
+    for name, of in (("level", "pyramid levels"), ("time-point", "points in time"), ("channel", "channels or colours")):
+        word = "time" if name == "time-point" else name
+        command = click.option(f"--{name}", word, type=count, help=f"Which of several {of}, from 0.")(command)
+    return command
+
+
+class Numbers(click.ParamType):
+    """Option of whole numbers or floats with commas between: one of some counts of them."""
+
+    def __init__(self, kind: type, *counts: int):
+        self.kind, self.counts, self.name = kind, counts, ",".join(["n"] * counts[-1])
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return value
+        with contextlib.suppress(ValueError):
+            numbers = [self.kind(part) for part in value.split(",")]
+            if len(numbers) in self.counts:
+                return numbers[0] if len(numbers) == 1 else numbers
+        self.fail(f"{value!r}: want {' or '.join(map(str, self.counts))} numbers with commas between", param, ctx)
+
+
 class Box(click.ParamType):
     """Box option: six numbers, its lower corner and its upper."""
 

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import taichi as ti
 
 from raymarch import runtime
+from raymarch.data.transfer_function import TransferFunction
 from raymarch.device.memory import NUMBERS_A_RAY, require_memory
 from raymarch.device.owner import Owner
+from raymarch.device.table_fields import (
+    TABLE_BYTES,
+    TableFields,
+    place_table,
+    table_fields,
+    table_gradient,
+    upload_table,
+)
 from raymarch.errors import RaymarchError
 from raymarch.geometry.rays import Rays
 from raymarch.kernels.field import transfer
+from raymarch.kernels.march.shading import NUMBERS
 from raymarch.kernels.rays.clip import MOST
 
 STEP = 4096  # rays that the room of a small buffer is rounded up to
@@ -27,7 +38,9 @@ class RayFields:
     sums over each first and each second sample of a pair, of which it makes the image, because the compiler makes
     vectors of what ends in four neighbouring stores, and mixes up the samples of a pair that end in the same ones.
     `near` is read by adjoints with gradients scaled near the cameras only: how far before their cameras rays begin, and
-    from which distance on gradients are whole [world unit].
+    from which distance on gradients are whole [world unit]. `iso` is a surface's raw level, `shading` how it is lit, by
+    the indices of `kernels.march.shading`. `sum_even` also takes normals, and `sum_odd` what a mode of whole rays finds
+    along them before its other passes. `table` is read by modes that classify only.
     `planes` (normal, offset), the first `plane_count` of them, are read by marches that clip.
     """
 
@@ -41,13 +54,16 @@ class RayFields:
     jitter: ti.Field
     loss: ti.Field
     near: ti.Field
+    iso: ti.Field
+    shading: ti.Field
+    table: TableFields
     planes: ti.Field
     plane_count: ti.Field
 
 
 def size_of(room: tuple[int, ...]) -> int:
     """Bytes of a buffer."""
-    return room[0] * NUMBERS_A_RAY * (4 if runtime.single_precision() else 8)
+    return room[0] * NUMBERS_A_RAY * (4 if runtime.single_precision() else 8) + TABLE_BYTES
 
 
 class RayBuffer(Owner[RayFields]):
@@ -64,6 +80,7 @@ class RayBuffer(Owner[RayFields]):
 
         self._own((), self._build, size_of, room=(self.capacity,), step=STEP, require=require)
         self.fields.image.grad.fill(0)
+        self._table: TransferFunction | None = None
         self._planes: np.ndarray | None = None
 
     @staticmethod
@@ -80,6 +97,9 @@ class RayBuffer(Owner[RayFields]):
             jitter=ti.Vector.field(2, float),
             loss=ti.field(ti.f64, needs_grad=True),
             near=ti.Vector.field(2, float),
+            iso=ti.field(float),
+            shading=ti.Vector.field(NUMBERS, float),
+            table=table_fields(),
             planes=ti.Vector.field(4, float),
             plane_count=ti.field(ti.i32),
         )
@@ -89,7 +109,8 @@ class RayBuffer(Owner[RayFields]):
         tree.lazy_grad()  # before the rest is placed: it would give all of it gradients
         for each in (f.origin, f.direction, f.sum_even, f.sum_odd, f.target, f.depth, f.jitter):
             tree.dense(ti.i, room).place(each)
-        tree.place(f.near, f.plane_count)
+        tree.place(f.near, f.plane_count, f.iso, f.shading)
+        place_table(tree, f.table)
         tree.dense(ti.i, MOST).place(f.planes)
         return tree, f
 
@@ -107,6 +128,29 @@ class RayBuffer(Owner[RayFields]):
     def set_near(self, begin: float, whole: float) -> None:
         """Set how far before their cameras rays begin, and from which distance on gradients are whole [world unit]."""
         self.fields.near[None] = begin, whole
+
+    def set_surface(self, level: float, shading: Sequence[float]) -> None:
+        """Set the raw level of a surface, and how it is lit, by the indices of `kernels.march.shading`."""
+        self.fields.iso[None], self.fields.shading[None] = level, list(shading)
+
+    def set_table(self, table: TransferFunction) -> None:
+        """Set the transfer function of modes that classify; the one that is there already costs nothing."""
+        if table is not self._table:
+            upload_table(self.fields.table, table.values, table.rgba, table.unit_length)
+            self._table = table
+
+    def move_table(self, table: TransferFunction, by: np.ndarray) -> None:
+        """Set a transfer function with `by` (knot, 4) added to its colours and opacities, wherever that leads."""
+        upload_table(self.fields.table, table.values, table.rgba + by, table.unit_length)
+        self._table = None
+
+    def clear_table_gradient(self) -> None:
+        """Gradient by the table to zero."""
+        self.fields.table.d_rgba.fill(0)
+
+    def table_gradient(self, knots: int) -> np.ndarray:
+        """Gradient (knot, 4) by colours and opacities of the table: what the slots hold, added up in their order."""
+        return table_gradient(self.fields.table, knots)
 
     def set_planes(self, planes: np.ndarray) -> None:
         """Set the planes (plane, 4) that rays are clipped by: normal and offset where the grid lies, world or NDC."""
@@ -130,6 +174,13 @@ class RayBuffer(Owner[RayFields]):
         out = np.empty((count, 4), runtime.dtype())
         transfer.vectors_out(self.fields.image, out)
         return out
+
+    def normals(self, count: int) -> np.ndarray:
+        """Unit normals (ray, 3) in the world of what the first `count` rays meet, facing the eye; 0 for nothing."""
+        self._require_room(count)
+        out = np.empty((count, 4), runtime.dtype())
+        transfer.vectors_out(self.fields.sum_even, out)
+        return out[:, :3]
 
     def depth(self, count: int) -> np.ndarray:
         """Mean distance (ray,) [world unit] of what the first `count` rays meet; infinite for an opacity under 1 %."""

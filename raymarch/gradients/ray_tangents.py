@@ -18,6 +18,8 @@ from raymarch.kernels.field import transfer
 class MotionFields:
     """Device fields of `RayTangents`: d_ by ray, dot_ by ray and column; origin and direction in index space.
 
+    `iso` is the value of a surface, `frame` the turn and stretch (3, 3) from the world into index space, for what sees
+    normals: no other mode writes or reads them. Their dot_ are of a column alone, like that of dt.
     Those of `place` are of the ray where the grid's affine leads to, the world or NDC: what clips a ray stands there.
     No other march writes or reads them.
     """
@@ -26,12 +28,16 @@ class MotionFields:
     d_index_direction: ti.Field
     d_view_direction: ti.Field
     d_dt: ti.Field
+    d_iso: ti.Field
+    d_frame: ti.Field
     d_place_origin: ti.Field
     d_place_way: ti.Field
     dot_origin: ti.Field
     dot_index_direction: ti.Field
     dot_view_direction: ti.Field
     dot_dt: ti.Field
+    dot_iso: ti.Field
+    dot_frame: ti.Field
     dot_place_origin: ti.Field
     dot_place_way: ti.Field
     dot_image: ti.Field
@@ -49,7 +55,7 @@ class RayTangents(Owner[MotionFields]):
         self._columns = columns
 
         def size_of(room: Sequence[int]) -> int:
-            return room[0] * (16 + 19 * columns) * width
+            return room[0] * (26 + 29 * columns) * width
 
         self._own((columns,), self._build, size_of, room=(int(capacity),), step=STEP)
 
@@ -60,6 +66,8 @@ class RayTangents(Owner[MotionFields]):
             d_index_direction=ti.Vector.field(3, float),
             d_view_direction=ti.Vector.field(3, float),
             d_dt=ti.field(float),
+            d_iso=ti.field(float),
+            d_frame=ti.Matrix.field(3, 3, float),
             d_place_origin=ti.Vector.field(3, float),
             d_place_way=ti.Vector.field(3, float),
             dot_origin=ti.Vector.field(3, float),
@@ -68,10 +76,21 @@ class RayTangents(Owner[MotionFields]):
             dot_dt=ti.field(float),
             dot_place_origin=ti.Vector.field(3, float),
             dot_place_way=ti.Vector.field(3, float),
+            dot_iso=ti.field(float),
+            dot_frame=ti.Matrix.field(3, 3, float),
             dot_image=ti.Vector.field(4, float),
             columns=columns,
         )
-        for each in (f.d_origin, f.d_index_direction, f.d_view_direction, f.d_dt, f.d_place_origin, f.d_place_way):
+        for each in (
+            f.d_origin,
+            f.d_index_direction,
+            f.d_view_direction,
+            f.d_dt,
+            f.d_place_origin,
+            f.d_place_way,
+            f.d_iso,
+            f.d_frame,
+        ):
             tree.dense(ti.i, room).place(each)
         for each in (
             f.dot_origin,
@@ -82,7 +101,7 @@ class RayTangents(Owner[MotionFields]):
             f.dot_place_way,
         ):
             tree.dense(ti.ij, (*room, columns)).place(each)
-        tree.dense(ti.i, columns).place(f.dot_dt)
+        tree.dense(ti.i, columns).place(f.dot_dt, f.dot_iso, f.dot_frame)
         return tree, f
 
     def upload(
@@ -97,6 +116,17 @@ class RayTangents(Owner[MotionFields]):
         ):
             transfer.columns_in(np.ascontiguousarray(values, dtype), field)
         f.dot_dt.from_numpy(np.ascontiguousarray(dt, dtype))
+
+    def upload_surface(self, iso: np.ndarray, frame: np.ndarray) -> None:
+        """Put what moves a surface beside the rays on the device: (column,), and (column, 3, 3) of the frame."""
+        dtype, f = runtime.dtype(), self.fields
+        f.dot_iso.from_numpy(np.ascontiguousarray(iso, dtype))
+        f.dot_frame.from_numpy(np.ascontiguousarray(frame, dtype))
+
+    def surface_gradients(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """Gradients by a surface's value () and by the frame (3, 3), added up over the rays in their order, in f64."""
+        f = self.fields
+        return f.d_iso.to_numpy()[:count].sum(dtype=float), f.d_frame.to_numpy()[:count].sum(0, dtype=float)
 
     def upload_place(self, origin: np.ndarray, way: np.ndarray) -> None:
         """Put tangents of rays where the grid's affine leads to on the device: (ray, column, 3) twice."""

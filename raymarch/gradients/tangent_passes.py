@@ -48,7 +48,7 @@ class TangentPasses(Holder):
 
     def add(self, out: np.ndarray, dots: list[Parameters], viewpoint: Viewpoint, call: MarchCall) -> None:
         """Jacobian-vector products by volume and by geometry, added to `out` (ray, 4, direction)."""
-        _in_chunks(out, dots, ("density", "colour"), self.columns, lambda some: self._of_volume(some, call))
+        _in_chunks(out, dots, ("density", "colour", "table"), self.columns, lambda some: self._of_volume(some, call))
         _in_chunks(out, dots, GEOMETRY, self.columns, lambda some: self._of_rays(some, viewpoint, call))
 
     def _loaded(self, dots: list[Parameters]) -> VolumeTangents:
@@ -77,6 +77,10 @@ class TangentPasses(Holder):
         moves = [viewpoint.projection.tangent(viewpoint.rays, dot) for dot in padded]
         origin, index_direction, view_direction = (np.stack([move[i] for move in moves], axis=1) for i in range(3))
         motion.upload(origin, index_direction, view_direction, np.array([move[3] for move in moves]))
+        if call.variant.mode.shaded:
+            boxes = [np.zeros((3, 4)) if dot.box is None else dot.box for dot in padded]
+            iso = np.array([0.0 if dot.iso is None else float(dot.iso) for dot in padded])
+            motion.upload_surface(iso, np.stack([viewpoint.projection.frame(box)[:3, :3] for box in boxes]))
         if call.variant.clipped:
             moved = [viewpoint.projection.place_tangent(viewpoint.rays, dot)[:2] for dot in padded]
             motion.upload_place(*(np.stack([move[i] for move in moved], axis=1) for i in range(2)))

@@ -29,6 +29,7 @@ from raymarch.kernels.march.call import MarchCall
 from raymarch.kernels.march.passes import passes_of
 from raymarch.kernels.rays.camera import jitter_pixels
 from raymarch.rendering.march import March
+from raymarch.rendering.ray_settings import require_seen, set_ray_settings
 from raymarch.rendering.visibility import skip_invisible
 
 
@@ -47,6 +48,7 @@ class ViewedVolume(Holder):
         pixels: Numbers | None,
         columns: int,
     ):
+        require_seen(volume, march)
         self.volume, self.march = volume, march
         runtime.start()
         seen = np.array(require_colour(volume.background if background is None else background))
@@ -59,6 +61,7 @@ class ViewedVolume(Holder):
             volume.world_from_index,
             pixels,
             volume.ndc_from_world,
+            march.iso,
         )
         count = len(self.rays)
         with ExitStack() as owners:
@@ -89,8 +92,8 @@ class ViewedVolume(Holder):
         self.grid.upload(self.volume)
         if harmonic is not None:
             one_harmonic(self.grid.fields, *self.volume.shape, harmonic)
-        if self.march.min_weight > 0:
-            skip_invisible(self.grid, self.volume, self.march.rule)
+        if self.march.min_weight > 0 and not self.march.rule.classifies:  # what is clear now has a slope by the table
+            skip_invisible(self.grid, self.volume, self.march)
         self._image: np.ndarray | None = None
 
     @checked(camera=CAMERA)
@@ -113,7 +116,7 @@ class ViewedVolume(Holder):
 
     def move(self, by: Parameters) -> None:
         """Move the viewpoint by `by` from where it was made to stand; the volume's own numbers stay."""
-        (by,) = require_directions([by], self.volume, self.camera.lens)
+        (by,) = require_directions([by], self.volume, self.camera.lens, self.march.transfer)
         self._set_viewpoint(self._start.moved(by))
 
     def _set_viewpoint(self, viewpoint: Viewpoint) -> None:
@@ -124,12 +127,13 @@ class ViewedVolume(Holder):
         """Rays, their jitter and the grid's place to the device."""
         grid.set_level(self.volume.shape, viewpoint.world_from_index)
         self.buffer.upload(viewpoint.rays)
+        set_ray_settings(self.buffer, grid, self.march, viewpoint.iso)
         if (s := self.march).jittered:
             pixels = np.arange(len(viewpoint.rays)) if viewpoint.pixels is None else np.asarray(viewpoint.pixels)
             jitter_pixels(self.buffer.fields, s.seed, pixels.astype(np.int32), s.jitter, s.step_jitter)
 
     def _call(self, viewpoint: Viewpoint) -> MarchCall:
-        return self.march.call(self.grid, self.buffer, len(viewpoint.rays), viewpoint.background, viewpoint.dt)
+        return self.march.call(self.grid, len(viewpoint.rays), viewpoint.background, viewpoint.dt)
 
     def _unexposed(self) -> np.ndarray:
         """Colour before exposure, and transmittance (ray, 4)."""
@@ -144,12 +148,16 @@ class ViewedVolume(Holder):
 
     def shifted(self, dot: Parameters, h: float) -> np.ndarray:
         """Image (ray, 4) with all moved by h * dot, by the march itself: for finite differences against tangents."""
-        ((dot,), h), grid = (require_directions([dot], self.volume, self.camera.lens), number()("h", h)), self.grid
+        (dot,) = require_directions([dot], self.volume, self.camera.lens, self.march.transfer)
+        h, grid = number()("h", h), self.grid
         if dot.density is not None or dot.colour is not None:
             grid = self._passes.shifted_grid(dot, h)
         moved = self.viewpoint.moved(dot, h)
         self._put(moved, grid)
-        passes_of(self.march.rule).march(grid.fields, self.buffer.fields, *self._call(moved))
+        call = self._call(moved)
+        if dot.table is not None and self.march.transfer is not None:
+            self.buffer.move_table(self.march.transfer, h * dot.table)
+        passes_of(self.march.rule).march(grid.fields, self.buffer.fields, *call)
         image = moved.exposed(self.buffer.image(len(self.rays)).astype(float))
         self._put(self.viewpoint, self.grid)
         return image

@@ -10,15 +10,17 @@ import taichi as ti
 
 from raymarch.arguments.checks import instance_of, number, one_of, optional, whole
 from raymarch.arguments.declared import held, hold, renamed
+from raymarch.data.transfer_function import TRANSFER, TransferFunction
 from raymarch.device.grid import Grid
 from raymarch.device.memory import BATCH
-from raymarch.device.ray_buffer import RayBuffer
+from raymarch.errors import RaymarchError
 from raymarch.geometry.clip import CLIP, Clip
 from raymarch.kernels.march.call import MarchCall
 from raymarch.kernels.march.mode import AnyMode, Mode, RayMode
 from raymarch.kernels.march.modes import MODES
 from raymarch.kernels.march.variant import Variant
 from raymarch.rendering.mode_check import require_mode
+from raymarch.rendering.shading import SHADING, Shading
 
 NAMED_MODE = one_of(*MODES)
 
@@ -42,11 +44,15 @@ class March:
             at most that much of the image.
         min_weight: weight below which a sample's colour is taken as black: a ray loses at most this times its samples.
         batch: rays a launch; no effect on the image.
-        mode: how samples add up: "emission-absorption", "additive" (opacities summed up to 1, as in Neural Volumes) or
-            "x-ray" (the integral of sigma in each colour, without colour, background or early stop).
+        mode: how samples add up: "emission-absorption", "additive" (opacities summed up to 1, as in Neural Volumes),
+            "x-ray" (the integral of sigma in each colour, without colour, background or early stop) or "transfer"
+            (emission and absorption by the transfer function of a sample's value).
         jitter: each ray's first step is shorter by a random share of a step, up to this, 0..1; breaks up bands.
         step_jitter: each ray's steps are longer or shorter by a random share up to this, 0 to under 1.
         seed: of the jitter, which is a function of seed and pixel alone.
+        iso: value of the surface that mode "isosurface" shows, in units of what the density activation gives.
+        shading: how a surface is lit; `rm.Shading()` if None.
+        transfer: the `rm.TransferFunction` of mode "transfer".
         clip: `rm.Clip`, the part of the world that rays see; all if None.
     """
 
@@ -58,10 +64,22 @@ class March:
     jitter: float = held(number(0, 1), 0.0)
     step_jitter: float = held(number(0, 1, below=True), 0.0)
     seed: int = held(whole(0, 2**31 - 1), 0)
+    iso: float | None = held(optional(number()), None)
+    shading: Shading | None = held(optional(SHADING), None)
+    transfer: TransferFunction | None = held(optional(TRANSFER), None)
     clip: Clip | None = held(optional(CLIP), None)
 
     def __post_init__(self) -> None:
         hold(self)
+        if "iso" in self.rule.parameters and self.iso is None:
+            raise RaymarchError(f"iso is None, want the value of the surface that mode {self.rule.name} shows")
+        if self.rule.classifies and self.transfer is None:
+            raise RaymarchError(
+                f"mode {self.rule.name} has no table, want a transfer function; give it"
+                " transfer=rm.TransferFunction.of_colormap('viridis', low, high)"
+            )
+        if self.transfer is not None and not self.rule.classifies:
+            raise RaymarchError(f"mode {self.rule.name} takes no transfer function; say mode='transfer' beside it")
 
     @property
     def jittered(self) -> bool:
@@ -84,15 +102,9 @@ class March:
         return replace(grid.variant, mode=self.rule, jittered=self.jittered, clipped=self.clipped)
 
     def call(
-        self, grid: Grid, buffer: RayBuffer, count: int, background: Sequence[float] | np.ndarray,
-        dt: float | None = None,
-    ) -> MarchCall:  # fmt: skip
-        """Last arguments of a march of `count` rays of a buffer over three numbers, what else it depends on put there.
-
-        `dt` is `step` [voxel] if not given.
-        """
-        if self.clip is not None:
-            buffer.set_planes(self.clip.planes_in(grid.ndc_from_world))
+        self, grid: Grid, count: int, background: Sequence[float] | np.ndarray, dt: float | None = None
+    ) -> MarchCall:
+        """Last arguments of a march of `count` rays over three numbers; `dt` is `step` [voxel] if not given."""
         dt = self.step * grid.voxel if dt is None else dt
         behind = ti.Vector([float(c) for c in background])
         return MarchCall(self.variant(grid), count, dt, self.min_transmittance, self.min_weight, behind)

@@ -17,7 +17,7 @@ from raymarch.geometry.pose import exp_rigid
 from raymarch.gradients.checks import check_rows
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import GROUPS, SHAPES, SMALL_GROUPS, Parameters, units
-from raymarch.kernels.march.modes import MODES
+from raymarch.kernels.march.modes import COMPOSITING_MODES as MODES
 from raymarch.rendering.march import March
 
 EXPOSURE = (1.1, 0.9, 1.2, 0.1, 0.0, -0.1)
@@ -94,7 +94,7 @@ def test_a_jacobian_is_its_tangents():
             np.testing.assert_allclose(every[..., column], seen.tangent(directions[column]), atol=1e-12)
 
 
-@pytest.mark.parametrize(("mode", "degree"), list(zip(MODES, (1, 0, 0), strict=True)))  # directions enter alike in all
+@pytest.mark.parametrize(("mode", "degree"), list(zip(MODES, (1, 0, 0), strict=True)))  # as in all
 def test_in_single_precision_the_dot_test_holds_and_gradients_are_those_of_double(single, mode, degree):
     v = cases.volume("rotated", degree)
     camera = cases.cameras(v)[0]

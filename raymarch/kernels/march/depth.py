@@ -2,11 +2,11 @@
 
 import taichi as ti
 
-from raymarch.kernels.field import activation
 from raymarch.kernels.field.bricks import where
 from raymarch.kernels.field.gather import cell_of, gather
 from raymarch.kernels.march.compositing import composite, is_alive
 from raymarch.kernels.march.sample import in_index_space
+from raymarch.kernels.march.transfer import optics
 from raymarch.kernels.rays.clip import kept_segment
 from raymarch.kernels.rays.nested import box_of, first_of, scale_of, seen_from
 from raymarch.kernels.rays.placed import distance_of
@@ -45,7 +45,8 @@ def march_depth(
                 else:
                     cell = cell_of(p, first + grid.max_index[None])
                     x = gather(grid.density, where(grid, cell), p - cell) + shift
-                    weight, T_after = composite(variant, T, activation.density(variant, x) * inverse_scale * width)
+                    sigma, _by_x, _shade, _slope = optics(rays, variant, x, inverse_scale)
+                    weight, T_after = composite(variant, T, sigma * width)
                     total += weight * distance_of(grid, rays.origin[r], rays.direction[r], t / scale_of(box))
                     weights += weight
                     T = T_after

@@ -5,7 +5,7 @@ Each mode is a file beside this one and a line in `modes`; a record of one's own
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import taichi as ti
 
@@ -41,6 +41,7 @@ class Mode:
         ends: whether a ray may end where T is under `min_transmittance`, and weights under `min_weight` be left out.
         power: the power of T, 0 or 1, that weights are proportional to, if T_after is T times a function of tau: then
             the radiance still to come is read off the image. None for any other rule: the adjoint looks ahead for it.
+        classifies: whether optical depth and colour of a sample are those that a transfer function has for its value.
 
     Raises RaymarchError for a part that is missing or of another kind; before the first march of a mode of one's own,
     for derivatives that are not those of its rule.
@@ -60,6 +61,7 @@ class Mode:
     background: bool = True
     ends: bool = True
     power: int | None = None
+    classifies: bool = False
 
     def __post_init__(self):
         if not isinstance(self.name, str) or not self.name:
@@ -67,7 +69,7 @@ class Mode:
         for part in FUNCTIONS:
             if not callable(getattr(self, part)):
                 raise RaymarchError(f"mode {self.name!r}: {part} is {getattr(self, part)!r}, want a ti.func")
-        for part in ("colour", "background", "ends"):
+        for part in ("colour", "background", "ends", "classifies"):
             if not isinstance(getattr(self, part), bool):
                 raise RaymarchError(f"mode {self.name!r}: {part} is {getattr(self, part)!r}, want True or False")
         if self.power not in (None, 0, 1) or isinstance(self.power, bool):
@@ -77,6 +79,10 @@ class Mode:
     def looks_ahead(self) -> bool:
         """Whether the adjoint must march ahead for the radiance still to come."""
         return self.power is None
+
+    step = boxes = ndc = True  # as `RayMode` says of itself: every rule of samples has them
+    shaded = False
+    parameters: ClassVar[tuple[str, ...]] = ()
 
 
 @dataclass(frozen=True)
@@ -90,6 +96,9 @@ class RayMode:
         background: whether what is left of T multiplies the background.
         ends: whether cells so thin that nobody sees them may be skipped.
         step: whether the image depends on the length of a step.
+        shaded: whether normals are seen, so that the image depends on how a box is turned and stretched.
+        boxes, ndc: whether it goes through nested boxes, and normalised device coordinates.
+        parameters: groups of numbers of its own that it reads at run time, such as "iso".
     """
 
     name: str
@@ -99,3 +108,8 @@ class RayMode:
     ends: bool = False
     step: bool = True
     looks_ahead: bool = False
+    shaded: bool = False
+    boxes: bool = True
+    ndc: bool = True
+    parameters: tuple[str, ...] = ()
+    classifies: bool = False
