@@ -10,11 +10,15 @@ from raymarch.arguments.checks import optional
 from raymarch.arguments.declared import checked
 from raymarch.data.mesh import Mesh
 from raymarch.data.volume import VOLUME, Volume
+from raymarch.geometry.pose import BOX
 from raymarch.io.meshes.mesh_file import require_mesh_file, write_mesh
-from raymarch.meshing.isosurface import COUNT, isosurface_mesh, surface_points
+from raymarch.meshing.isosurface import COUNT, FEWER, ISO, isosurface_mesh, surface_points
 
 
-@checked(volume=VOLUME, path=checks.path, points=optional(COUNT), overwrite=checks.flag)
+@checked(
+    volume=VOLUME, path=checks.path, iso=ISO, box=optional(BOX), largest=optional(COUNT), faces=FEWER,
+    points=optional(COUNT), overwrite=checks.flag,
+)  # fmt: skip
 def export_mesh(
     volume: Volume,
     path: str | os.PathLike[str],

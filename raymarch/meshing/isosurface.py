@@ -21,10 +21,10 @@ from raymarch.meshing.pieces import decimated, largest_pieces, within
 
 log = logging.getLogger(__name__)
 
-ISO, COUNT = optional(number()), whole(1, 1 << 30)
+ISO, COUNT, FEWER = optional(number()), whole(1, 1 << 30), optional(whole(4, 1 << 30))
 
 
-@checked(volume=VOLUME, iso=ISO, box=optional(BOX), largest=optional(COUNT), faces=optional(whole(4, 1 << 30)))
+@checked(volume=VOLUME, iso=ISO, box=optional(BOX), largest=optional(COUNT), faces=FEWER)
 def isosurface_mesh(
     volume: Volume,
     iso: float | None = None,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
+from raymarch.data.free_memory import require_free
 from raymarch.data.volume import Volume
 from raymarch.meshing.lattice import Lattice
 from raymarch.meshing.libraries import skimage_measure
@@ -18,10 +21,12 @@ def surface_of(volume: Volume, lattice: Lattice, raw: float) -> tuple[np.ndarray
     Lorensen and Cline 1987, in the form of Lewiner et al. 2003 that has no holes. What lies beyond the lattice counts
     as empty.
     """
-    above = lattice.raw.astype(float) - raw
-    most = above.max() or -above.min()
-    padded = np.full([n + 2 for n in above.shape], -1 / BORDER, np.float32)
-    padded[1:-1, 1:-1, 1:-1] = above / most
+    shape = [n + 2 for n in lattice.raw.shape]
+    require_free(20 * math.prod(shape), f"a surface among {math.prod(shape):,} samples", "take a smaller box")
+    padded = np.full(shape, -1 / BORDER, np.float32)
+    above = padded[1:-1, 1:-1, 1:-1]
+    np.subtract(lattice.raw, raw, out=above, dtype=float, casting="same_kind")  # in f64: values may be far from 0
+    above /= above.max() or -above.min()
     padded[padded == 0] = NONE
     found, faces, _, _ = skimage_measure().marching_cubes(padded, 0.0, gradient_direction="ascent")
     places = []
