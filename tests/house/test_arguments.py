@@ -63,7 +63,8 @@ MARCH_ROWS = [
     ("min_weight", -0.1), ("min_weight", INF), ("batch", 0), ("batch", 2.5), ("batch", 1 << 30), ("mode", "mip"),
     ("mode", None),
     ("mode", ["x-ray"]), ("jitter", 1.5), ("jitter", NAN), ("step_jitter", 1.0), ("seed", 1.5), ("seed", -1),
-    ("seed", True), ("seed", 10**400), ("seed", "1"), ("transfer", "bone"), ("clip", BOX), ("clip", "box"),
+    ("seed", True), ("seed", 10**400), ("seed", "1"), ("transfer", "bone"), ("iso", NAN),
+    ("shading", "metal"), ("clip", BOX), ("clip", "box"),
 ]  # fmt: skip
 
 
@@ -341,6 +342,11 @@ ROWS = {
         (lambda: RENDERER.trace(CAMERA), "rays is a Camera"),
     ],
     "Scene": [(lambda: rm.Scene(VOLUME), "seen is a Volume"), (lambda: rm.Scene(None), "seen is None")],
+    "Shading": of_record(
+        rm.Shading,
+        [("ambient", -1), ("diffuse", "much"), ("specular", NAN), ("shininess", 0), ("lamp", (0, 0, 0))]
+        + [("lamp", "sun"), ("lamp", (1, NAN, 0)), ("colour", "shiny"), ("colour", (2, 0, 0))],
+    ),
     "Splat": [
         (lambda: rm.Splat(2.5, (4, 4)), "count is 2.5"),
         (lambda: rm.Splat(True, (4, 4)), "count is True"),
