@@ -37,6 +37,7 @@ SQUARE = np.zeros((16, 16, 3))
 TABLE, CUBES, COLOURS = np.zeros((1,) * 3, np.int32), np.zeros((1, 8, 8, 8)), np.zeros((1, 8, 8, 8, 3))
 CUBE = rm.Bricks(TABLE, CUBES, COLOURS)
 RAGGED = [[1, 2], [3]]
+MESH = rm.Mesh(np.eye(3), [(0, 1, 2)], np.eye(3), np.eye(3))
 TABLE_OF = {"values": [0, 1, 2], "colours": [[0, 0.5, 1]] * 3, "opacities": [0, 0.5, 1]}
 
 
@@ -746,6 +747,49 @@ ROWS = {
         (lambda: rm.register(VOLUME, SQUARE[:6, :8], CAMERA, march=None), "march is None"),
         (lambda: rm.register(VOLUME, SQUARE[:6, :8], CAMERA, exposure=3), "exposure is 3"),
         (lambda: rm.register(VOLUME, SQUARE[:6, :8], CAMERA, show=3), "show is 3"),
+    ],
+    "Mesh": [
+        (lambda: rm.Mesh("ball", [], [], []), "mesh: vertices is 'ball'|mesh: vertices are 'ball'"),
+        (lambda: rm.Mesh(LINE, [], LINE, LINE), "mesh: vertices has shape (2, 2)|mesh: vertices have shape (2, 2)"),
+        (lambda: rm.Mesh(np.full((3, 3), NAN), [(0, 1, 2)], np.ones((3, 3)), np.ones((3, 3))), "nan at (0, 0)"),
+        (lambda: rm.Mesh(np.eye(3), [(0, 1, 3)], np.eye(3), np.eye(3)), "mesh: a face has vertex 3"),
+        (lambda: rm.Mesh(np.eye(3), [(0.0, 1.0, 2.0)], np.eye(3), np.eye(3)), "float64"),
+        (lambda: rm.Mesh(np.eye(3), [(0, 1, 2)], np.eye(3)[:2], np.eye(3)), "mesh: colours have shape (2, 3)"),
+        (lambda: rm.Mesh(np.eye(3), [(0, 1, 2)], 255 * np.eye(3), np.eye(3)), "255"),
+    ],
+    "isosurface_mesh": [
+        (lambda: rm.isosurface_mesh(CAMERA), "volume is a Camera"),
+        (lambda: rm.isosurface_mesh(VOLUME, "thick"), "iso is 'thick'"),
+        (lambda: rm.isosurface_mesh(VOLUME, NAN), "iso is nan"),
+        (lambda: rm.isosurface_mesh(VOLUME, 0.5, box=3), "box is 3"),
+        (lambda: rm.isosurface_mesh(VOLUME, 0.5, largest=0), "largest is 0"),
+        (lambda: rm.isosurface_mesh(VOLUME, 0.5, faces=2.5), "faces is 2.5|faces are 2.5"),
+    ],
+    "surface_points": [
+        (lambda: rm.surface_points(CAMERA, 5), "volume is a Camera"),
+        (lambda: rm.surface_points(VOLUME, 0), "count is 0"),
+        (lambda: rm.surface_points(VOLUME, 5, NAN), "iso is nan"),
+        (lambda: rm.surface_points(VOLUME, 5, box="all"), "box is 'all'"),
+        (lambda: rm.surface_points(VOLUME, 5, largest=-1), "largest is -1"),
+        (lambda: rm.surface_points(VOLUME, 5, seed=None), "seed is None"),
+    ],
+    "export_mesh": [
+        (lambda: rm.export_mesh("ball.h5", "ball.ply"), "volume is 'ball.h5'"),
+        (lambda: rm.export_mesh(VOLUME, 3), "path is 3"),
+        (lambda: rm.export_mesh(VOLUME, "ball.xyz"), "ball.xyz: meshes are written as"),
+        (lambda: rm.export_mesh(VOLUME, "ball.ply", "thick"), "iso is 'thick'"),
+        (lambda: rm.export_mesh(VOLUME, "ball.ply", box=3), "box is 3"),
+        (lambda: rm.export_mesh(VOLUME, "ball.ply", largest=0), "largest is 0"),
+        (lambda: rm.export_mesh(VOLUME, "ball.ply", faces="few"), "faces is 'few'|faces are 'few'"),
+        (lambda: rm.export_mesh(VOLUME, "ball.ply", points=0), "points is 0|points are 0"),
+        (lambda: rm.export_mesh(VOLUME, "ball.ply", overwrite=1), "overwrite is 1"),
+    ],
+    "write_mesh": [
+        (lambda: rm.write_mesh(VOLUME, "a.ply"), "mesh is a Volume"),
+        (lambda: rm.write_mesh(None, "a.ply"), "mesh is None"),
+        (lambda: rm.write_mesh(MESH, None), "path is None"),
+        (lambda: rm.write_mesh(MESH, "a.png"), "a.png: meshes are written as"),
+        (lambda: rm.write_mesh(MESH, "a.ply", "yes"), "overwrite is 'yes'"),
     ],
     "render": [
         (lambda: rm.render(CAMERA, VOLUME), "volume is a Camera, want a Volume; call rm.render(volume, camera)"),
