@@ -26,7 +26,8 @@ class RayFields:
     sums over each first and each second sample of a pair, of which it makes the image, because the compiler makes
     vectors of what ends in four neighbouring stores, and mixes up the samples of a pair that end in the same ones.
     `near` is read by adjoints with gradients scaled near the cameras only: how far before their cameras rays begin, and
-    from which distance on gradients are whole [world unit].
+    from which distance on gradients are whole [world unit]. `weights` is the sum of weights that `depth` is the mean by, 0
+    where nothing is met; it and `depth.grad` are for the adjoint of depth.
     """
 
     origin: ti.Field
@@ -36,6 +37,7 @@ class RayFields:
     sum_odd: ti.Field
     target: ti.Field
     depth: ti.Field
+    weights: ti.Field
     jitter: ti.Field
     loss: ti.Field
     near: ti.Field
@@ -71,16 +73,17 @@ class RayBuffer(Owner[RayFields]):
             sum_even=ti.Vector.field(4, float),
             sum_odd=ti.Vector.field(4, float),
             target=ti.Vector.field(4, float),
-            depth=ti.field(float),
+            depth=ti.field(float, needs_grad=True),
+            weights=ti.field(float),
             jitter=ti.Vector.field(2, float),
             loss=ti.field(ti.f64, needs_grad=True),
             near=ti.Vector.field(2, float),
         )
-        for each in (f.image, f.image.grad):
+        for each in (f.image, f.image.grad, f.depth, f.depth.grad):
             tree.dense(ti.i, room).place(each)
         tree.place(f.loss)
         tree.lazy_grad()  # before the rest is placed: it would give all of it gradients
-        for each in (f.origin, f.direction, f.sum_even, f.sum_odd, f.target, f.depth, f.jitter):
+        for each in (f.origin, f.direction, f.sum_even, f.sum_odd, f.target, f.weights, f.jitter):
             tree.dense(ti.i, room).place(each)
         tree.place(f.near)
         return tree, f

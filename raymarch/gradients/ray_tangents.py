@@ -27,6 +27,7 @@ class MotionFields:
     dot_view_direction: ti.Field
     dot_dt: ti.Field
     dot_image: ti.Field
+    dot_depth: ti.Field
     columns: int
 
 
@@ -41,7 +42,7 @@ class RayTangents(Owner[MotionFields]):
         self._columns = columns
 
         def size_of(room: Sequence[int]) -> int:
-            return room[0] * (10 + 13 * columns) * width
+            return room[0] * (10 + 14 * columns) * width
 
         self._own((columns,), self._build, size_of, room=(int(capacity),), step=STEP)
 
@@ -57,11 +58,12 @@ class RayTangents(Owner[MotionFields]):
             dot_view_direction=ti.Vector.field(3, float),
             dot_dt=ti.field(float),
             dot_image=ti.Vector.field(4, float),
+            dot_depth=ti.field(float),
             columns=columns,
         )
         for each in (f.d_origin, f.d_index_direction, f.d_view_direction, f.d_dt):
             tree.dense(ti.i, room).place(each)
-        for each in (f.dot_origin, f.dot_index_direction, f.dot_view_direction, f.dot_image):
+        for each in (f.dot_origin, f.dot_index_direction, f.dot_view_direction, f.dot_image, f.dot_depth):
             tree.dense(ti.ij, (*room, columns)).place(each)
         tree.dense(ti.i, columns).place(f.dot_dt)
         return tree, f

@@ -10,11 +10,29 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from raymarch.errors import RaymarchError
-from raymarch.kernels.march.depth import march_depth
+from raymarch.kernels.march.depth import depth_adjoint, depth_tangent, march_depth
+from raymarch.kernels.march.depth_geometry import depth_geometry_adjoint, depth_geometry_tangent
 from raymarch.kernels.march.geometry import geometry_adjoint, geometry_tangent
 from raymarch.kernels.march.march import march, march_adjoint
 from raymarch.kernels.march.march_tangent import march_tangent
 from raymarch.kernels.march.mode import AnyMode, RayMode
+
+
+@dataclass(frozen=True)
+class DepthPasses:
+    """Gradients of depth, after the depth itself, whose gradient lies in `rays.depth.grad`: kernels as those of `Passes`.
+
+    Attributes:
+        adjoint: (grid, rays, *call[:4]): d_density += (d depth / d density)' d_depth.
+        tangent: (grid, dots, rays, dot_depth, *call[:4]): dot_depth (ray, column) of columns of moved samples.
+        geometry_adjoint: (grid, rays, moved, *call[:4]): gradients of origin, direction and dt by ray.
+        geometry_tangent: (grid, rays, moved, dot_depth, *call[:4]): dot_depth of columns of moved rays.
+    """
+
+    adjoint: Callable
+    tangent: Callable
+    geometry_adjoint: Callable
+    geometry_tangent: Callable
 
 
 @dataclass(frozen=True)
@@ -28,6 +46,7 @@ class Passes:
         geometry_adjoint: (grid, rays, moved, *call): gradients of origin, direction, view direction and dt by ray.
         geometry_tangent: (grid, rays, moved, *call): dot_image of columns of moved rays.
         depth: (grid, rays, *call[:4]): distance of what a ray meets, infinite for nothing.
+        depth_gradients: those of `depth`, or None where there are none.
     """
 
     march: Callable
@@ -36,9 +55,11 @@ class Passes:
     geometry_adjoint: Callable
     geometry_tangent: Callable
     depth: Callable
+    depth_gradients: DepthPasses | None = None
 
 
-COMPOSITING = Passes(march, march_adjoint, march_tangent, geometry_adjoint, geometry_tangent, march_depth)
+DEPTH = DepthPasses(depth_adjoint, depth_tangent, depth_geometry_adjoint, depth_geometry_tangent)
+COMPOSITING = Passes(march, march_adjoint, march_tangent, geometry_adjoint, geometry_tangent, march_depth, DEPTH)
 
 
 def passes_of(mode: AnyMode) -> Passes:
