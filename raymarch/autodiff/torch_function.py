@@ -1,17 +1,78 @@
-"""PyTorch autograd function of the march: what it saves, how it is called and what it gives back."""
+"""PyTorch autograd functions of the march: what they save, how they are called and what they give back."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from raymarch import runtime
+from raymarch.autodiff.torch_rays import Seen
+from raymarch.autodiff.torch_samples import Asked, Inputs, TorchSamples
 from raymarch.autodiff.torch_tensors import import_torch
 from raymarch.errors import RaymarchError
 
 if TYPE_CHECKING:
     from torch import Tensor
     from torch.autograd import Function
+
+
+def _require_owner() -> None:
+    """Thread check of a backward pass, which torch may run in threads of its own."""
+    try:
+        runtime.require_owner()
+    except RaymarchError as error:
+        cure = "torch.autograd.set_multithreading_enabled(False) keeps torch's own threads out"
+        raise RaymarchError(f"backward was {error}; {cure}") from None
+
+
+def keep_threads_out(*inputs: Tensor | None) -> None:
+    """Have backward run in the thread that calls it, which on the CPU it does anyway, where gradients are wanted."""
+    torch = import_torch()
+    if not runtime.on_cpu() and torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in inputs):
+        torch.autograd.set_multithreading_enabled(False)
+
+
+@cache
+def render_function() -> type[Function]:
+    """Image (ray, 4), depth (ray,) and its weights: a function of (samples, asked) and the tensors of `Inputs`."""
+    import torch
+
+    class RenderFunction(torch.autograd.Function):
+        @staticmethod
+        def forward(samples: TorchSamples, asked: Asked, *inputs: Tensor | None) -> Seen:
+            return samples.see(Inputs(*_bare_all(inputs)), asked)
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: tuple, output: Seen) -> None:
+            ctx.samples, ctx.asked, *tensors = inputs
+            ctx.save_for_backward(*tensors, *output)
+            ctx.save_for_forward(*tensors, *output)
+            ctx.set_materialize_grads(False)
+            ctx.mark_non_differentiable(*output[1 if ctx.samples.depth_is_held else 2 :])
+
+        @staticmethod
+        @torch.autograd.function.once_differentiable
+        def backward(ctx: Any, d_image: Tensor | None, d_depth: Tensor | None, _: None) -> tuple[Tensor | None, ...]:
+            _require_owner()
+            saved, wanted = _saved(ctx), ctx.needs_input_grad[2:]
+            return None, None, *ctx.samples.gradients(*saved, d_image, d_depth, wanted)
+
+        @staticmethod
+        def jvp(ctx: Any, _samples: None, _asked: None, *dots: Tensor | None) -> tuple[Tensor | None, ...]:
+            return *ctx.samples.tangents(*_saved(ctx), dots), None
+
+    return RenderFunction
+
+
+def _saved(ctx: Any) -> tuple[Inputs, Asked, Seen]:
+    bare = _bare_all(ctx.saved_tensors)
+    return Inputs(*bare[:-3]), ctx.asked, Seen(*bare[-3:])
+
+
+def _bare_all(tensors: Sequence[Tensor | None]) -> list:
+    """As kernels take them: without autograd (Taichi would give leaves a gradient), and dense."""
+    return [None if each is None else each.detach().contiguous() for each in tensors]
 
 
 @cache
@@ -32,11 +93,7 @@ def autograd_function() -> type[Function]:
         @torch.autograd.function.once_differentiable
         def backward(ctx: Any, d_image: Tensor) -> tuple[Tensor | None, ...]:
             template, campos, direction = ctx.saved_tensors
-            try:
-                runtime.require_owner()
-            except RaymarchError as error:
-                cure = "torch.autograd.set_multithreading_enabled(False) keeps torch's own threads out"
-                raise RaymarchError(f"backward was {error}; {cure}") from None
+            _require_owner()
             n, _, height, width = d_image.shape
             d_image = d_image.contiguous().view(n, 4, height * width)
             bare = _bare(template, campos, direction)
@@ -52,9 +109,3 @@ def _bare(template: Tensor, campos: Tensor, direction: Tensor) -> tuple[Tensor, 
     n, height, width, _ = direction.shape
     direction = direction.detach().contiguous().view(n, height * width, 3)
     return template.detach(), campos.detach().contiguous(), direction
-
-
-def wait_for(tensor: Tensor) -> None:
-    """Synchronisation with torch's CUDA stream: Taichi has a queue of its own."""
-    if tensor.is_cuda:
-        import_torch().cuda.current_stream(tensor.device).synchronize()

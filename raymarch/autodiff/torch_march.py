@@ -17,8 +17,8 @@ import taichi as ti
 from raymarch import runtime
 from raymarch.arguments.checks import whole
 from raymarch.arguments.declared import checked
-from raymarch.autodiff.torch_function import autograd_function, wait_for
-from raymarch.autodiff.torch_tensors import import_torch, require_shapes, require_tensor
+from raymarch.autodiff.torch_function import autograd_function
+from raymarch.autodiff.torch_tensors import import_torch, require_shapes, require_tensor, wait_for
 from raymarch.data.activation import Activation
 from raymarch.data.samples import SHAPE
 from raymarch.device.grid import Grid

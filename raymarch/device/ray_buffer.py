@@ -26,8 +26,8 @@ class RayFields:
     sums over each first and each second sample of a pair, of which it makes the image, because the compiler makes
     vectors of what ends in four neighbouring stores, and mixes up the samples of a pair that end in the same ones.
     `near` is read by adjoints with gradients scaled near the cameras only: how far before their cameras rays begin, and
-    from which distance on gradients are whole [world unit]. `weights` is the sum of weights that `depth` is the mean by, 0
-    where nothing is met; it and `depth.grad` are for the adjoint of depth.
+    from which distance on gradients are whole [world unit]. `weights` is the sum of weights that `depth` is the mean
+    by, 0 where nothing is met; it and `depth.grad` are for the adjoint of depth.
     """
 
     origin: ti.Field

@@ -87,6 +87,12 @@ class RayTangents(Owner[MotionFields]):
         transfer.columns_out(self.fields.dot_image, out)
         return out
 
+    def dot_depth(self, count: int) -> np.ndarray:
+        """Tangents of depth (ray, column)."""
+        out = np.empty((count, self.fields.columns), runtime.dtype())
+        transfer.numbers_out(self.fields.dot_depth, out)
+        return out
+
     def gradients(self, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Gradients by index-space origin and direction, view direction (ray, 3), and dt (ray,), in f64."""
         f, dtype = self.fields, runtime.dtype()

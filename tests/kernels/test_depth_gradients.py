@@ -1,4 +1,4 @@
-"""Law: depth has an adjoint and a tangent, by density and by the rays, each other's transpose, and both are its slope."""
+"""Law: depth has an adjoint and a tangent, by density and by the rays, each other's transpose, both its slope."""
 
 from __future__ import annotations
 

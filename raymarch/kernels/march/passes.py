@@ -20,7 +20,7 @@ from raymarch.kernels.march.mode import AnyMode, RayMode
 
 @dataclass(frozen=True)
 class DepthPasses:
-    """Gradients of depth, after the depth itself, whose gradient lies in `rays.depth.grad`: kernels as those of `Passes`.
+    """Gradients of depth, after the depth itself; kernels as those of `Passes`, d_depth being `rays.depth.grad`.
 
     Attributes:
         adjoint: (grid, rays, *call[:4]): d_density += (d depth / d density)' d_depth.
