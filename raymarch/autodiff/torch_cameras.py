@@ -10,6 +10,7 @@ import numpy as np
 
 from raymarch import runtime
 from raymarch.arguments.declared import checked
+from raymarch.autodiff.torch_lens import lens_function
 from raymarch.autodiff.torch_tensors import import_torch, require_finite, require_shape, tensor_of
 from raymarch.data.views import CAMERAS, Views
 from raymarch.errors import RaymarchError
@@ -141,23 +142,7 @@ class TorchCameras:
         return self.world_from_camera[:, None, None, :3, 3].expand(direction.shape), direction
 
     def _local(self, plane: Tensor) -> Tensor:
-        """Directions (N, height, width, 3) in camera axes of plane points (.., 2).
-
-        Through a lens they are found in NumPy, and follow plane and coefficients to first order from there: value and
-        derivative are exact.
-        """
-        torch = import_torch()
+        """Directions (N, height, width, 3) in camera axes of plane points (.., 2)."""
         if self.lens == "pinhole":
-            return torch.stack([plane[..., 0], -plane[..., 1], -torch.ones_like(plane[..., 0])], -1)
-        here, numbers = (each.detach() for each in (plane, self._numbers))
-        found = []
-        for n in range(len(self)):
-            lens = Lens(self.lens, tuple(numbers[n].tolist()))
-            unit = lens.directions(here[n].cpu().numpy().astype(float).reshape(-1, 2))
-            found.append((unit, *lens.inverse_slopes(unit)))
-        local, by_plane, by_number = (
-            plane.new_tensor(np.stack(each)).view(*plane.shape[:3], *each[0].shape[1:])
-            for each in zip(*found, strict=True)
-        )
-        moves = (plane - here)[..., None, :], (self._numbers - numbers)[:, None, None, None]
-        return local + (by_plane * moves[0]).sum(-1) + (by_number * moves[1]).sum(-1)
+            return import_torch().stack([plane[..., 0], -plane[..., 1], -plane.new_ones(plane.shape[:-1])], -1)
+        return lens_function().apply(self.lens, plane, self._numbers)[0]

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from raymarch import runtime
 from raymarch.autodiff.torch_rays import Seen
 from raymarch.autodiff.torch_samples import Asked, Inputs, TorchSamples
-from raymarch.autodiff.torch_tensors import import_torch
+from raymarch.autodiff.torch_tensors import import_torch, one_by_one
 from raymarch.errors import RaymarchError
 
 if TYPE_CHECKING:
     from torch import Tensor
     from torch.autograd import Function
+
+
+SECOND = "a march has no second derivatives; leave create_graph out, or take differences of its gradient"
 
 
 def _require_owner() -> None:
@@ -52,22 +55,69 @@ def render_function() -> type[Function]:
             ctx.mark_non_differentiable(*output[1 if ctx.samples.depth_is_held else 2 :])
 
         @staticmethod
-        @torch.autograd.function.once_differentiable
         def backward(ctx: Any, d_image: Tensor | None, d_depth: Tensor | None, _: None) -> tuple[Tensor | None, ...]:
             _require_owner()
-            saved, wanted = _saved(ctx), ctx.needs_input_grad[2:]
-            return None, None, *ctx.samples.gradients(*saved, d_image, d_depth, wanted)
+            wanted = tuple(ctx.needs_input_grad[2:])
+            if not any(wanted) or (d_image is None and d_depth is None):
+                return (None,) * len(ctx.needs_input_grad)
+            work = partial(_gradients, ctx.samples, ctx.asked, wanted)
+            return None, None, *once_function().apply(work, d_image, d_depth, *ctx.saved_tensors)
 
         @staticmethod
         def jvp(ctx: Any, _samples: None, _asked: None, *dots: Tensor | None) -> tuple[Tensor | None, ...]:
-            return *ctx.samples.tangents(*_saved(ctx), dots), None
+            work = partial(_tangents, ctx.samples, ctx.asked, len(dots))
+            return *once_function().apply(work, *dots, *ctx.saved_tensors), None
+
+        @staticmethod
+        def vmap(info: Any, in_dims: tuple, *inputs: Any) -> tuple[tuple, tuple]:
+            return one_by_one(RenderFunction, info, in_dims, inputs)
 
     return RenderFunction
 
 
-def _saved(ctx: Any) -> tuple[Inputs, Asked, Seen]:
-    bare = _bare_all(ctx.saved_tensors)
-    return Inputs(*bare[:-3]), ctx.asked, Seen(*bare[-3:])
+@cache
+def once_function() -> type[Function]:
+    """What `work` makes of tensors, without derivatives: second ones of a march there are none.
+
+    A function of its own, so that `torch.func` hands plain tensors to it.
+    """
+    import torch
+
+    class OnceFunction(torch.autograd.Function):
+        @staticmethod
+        def forward(work: Callable, *tensors: Tensor | None) -> tuple[Tensor | None, ...]:
+            return work(*_bare_all(tensors))
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: tuple, output: tuple) -> None:
+            pass
+
+        @staticmethod
+        def backward(ctx: Any, *_: Tensor) -> None:
+            raise RaymarchError(SECOND)
+
+        @staticmethod
+        def jvp(ctx: Any, *_: Tensor) -> None:
+            raise RaymarchError(SECOND)
+
+        @staticmethod
+        def vmap(info: Any, in_dims: tuple, *inputs: Any) -> tuple[tuple, tuple]:
+            return one_by_one(OnceFunction, info, in_dims, inputs)
+
+    return OnceFunction
+
+
+def _gradients(
+    samples: TorchSamples, asked: Asked, wanted: Sequence[bool], d_image: Tensor | None, d_depth: Tensor | None,
+    *saved: Tensor | None,
+) -> tuple[Tensor | None, ...]:  # fmt: skip
+    inputs, seen = Inputs(*saved[:-3]), Seen(*saved[-3:])  # type: ignore[arg-type]
+    return samples.gradients(inputs, asked, seen, d_image, d_depth, wanted)
+
+
+def _tangents(samples: TorchSamples, asked: Asked, count: int, *tensors: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    dots, inputs, seen = tensors[:count], Inputs(*tensors[count:-3]), Seen(*tensors[-3:])  # type: ignore[arg-type]
+    return samples.tangents(inputs, asked, seen, dots)
 
 
 def _bare_all(tensors: Sequence[Tensor | None]) -> list:

@@ -89,10 +89,8 @@ class TorchSamples(Holder):
     def gradients(
         self, inputs: Inputs, asked: Asked, seen: Seen, d_image: Tensor | None, d_depth: Tensor | None,
         wanted: Sequence[bool],
-    ) -> Inputs | tuple[None, ...]:  # fmt: skip
+    ) -> tuple[Tensor | None, ...]:  # fmt: skip
         """d_ of the inputs that are wanted, None of the others."""
-        if d_image is None and d_depth is None:
-            return (None,) * len(inputs)
         density, features, *_ = inputs
         of_volume, of_rays = wanted[0] or wanted[1], wanted[2] or wanted[3]
         self._load(inputs)

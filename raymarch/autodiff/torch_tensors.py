@@ -68,6 +68,21 @@ def tensor_of(array: np.ndarray) -> Tensor:
     return torch.tensor(np.asarray(array), dtype=dtype, device="cpu" if runtime.on_cpu() else "cuda:0")
 
 
+def one_by_one(function: Any, info: Any, in_dims: Sequence, inputs: Sequence) -> tuple[tuple, tuple]:
+    """`torch.func.vmap` of an autograd function that takes no batches: call after call, their results stacked."""
+    torch = import_torch()
+
+    def at(n: int) -> list:
+        return [x if dim is None else x.select(dim, n) for x, dim in zip(inputs, in_dims, strict=True)]
+
+    if all(dim is None for dim in in_dims):
+        found = function.apply(*inputs)
+        return found, (None,) * len(found)
+    several = list(zip(*(function.apply(*at(n)) for n in range(info.batch_size)), strict=True))
+    stacked = tuple(None if each[0] is None else torch.stack(each) for each in several)
+    return stacked, tuple(None if each is None else 0 for each in stacked)
+
+
 def wait_for(tensor: Tensor) -> None:
     """Synchronisation with torch's CUDA stream: Taichi has a queue of its own."""
     if tensor.is_cuda:

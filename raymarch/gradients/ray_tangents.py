@@ -89,9 +89,7 @@ class RayTangents(Owner[MotionFields]):
 
     def dot_depth(self, count: int) -> np.ndarray:
         """Tangents of depth (ray, column)."""
-        out = np.empty((count, self.fields.columns), runtime.dtype())
-        transfer.numbers_out(self.fields.dot_depth, out)
-        return out
+        return self.fields.dot_depth.to_numpy()[:count]
 
     def gradients(self, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Gradients by index-space origin and direction, view direction (ray, 3), and dt (ray,), in f64."""

@@ -236,13 +236,6 @@ def columns_out(field: ti.template(), values: ti.types.ndarray(ndim=3)):  # (ray
 
 
 @ti.kernel
-def numbers_out(field: ti.template(), values: ti.types.ndarray(ndim=2)):  # (ray, column)
-    """values[i, c] = field[i, c]."""
-    for i, c in ti.ndrange(values.shape[0], values.shape[1]):
-        values[i, c] = field[i, c]
-
-
-@ti.kernel
 def shift_grid(moved: ti.template(), grid: ti.template(), dot: ti.template(), nx: int, ny: int, nz: int, h: float):
     """moved = grid + h dot's first column, density and features."""
     for i, j, k in ti.ndrange(nx, ny, nz):
