@@ -16,6 +16,7 @@ from raymarch.autodiff.torch_tensors import wait_for
 from raymarch.device.grid import Grid
 from raymarch.device.owner import Holder
 from raymarch.device.ray_buffer import RayBuffer
+from raymarch.errors import RaymarchError
 from raymarch.geometry.ndc import ray_slopes
 from raymarch.geometry.rays import Rays
 from raymarch.gradients.parameters import Parameters
@@ -110,6 +111,8 @@ class TorchRays(Holder):
         of_volume: bool, of_rays: bool,
     ) -> tuple[Tensor, Tensor] | None:  # fmt: skip
         """Add to the grid's slots the gradient by its samples; gradients by origin and direction (ray, 3) if wanted."""
+        if d_depth is not None and of_rays:
+            self._require_depth_moves()
         d_rays = (rays.direction.new_zeros(rays.direction.shape), rays.direction.new_zeros(rays.direction.shape))
         grid, buffer = self.grid.fields, self.buffer.fields
         wait_for(rays.direction)
@@ -131,6 +134,13 @@ class TorchRays(Holder):
                     self._add_rays_gradient(rays, rows, d_rays)
         ti.sync()
         return d_rays if of_rays else None
+
+    def _require_depth_moves(self) -> None:
+        """RaymarchError where depth has no slope by rays: in NDC a distance is not their own t."""
+        if self.grid.ndc_from_world is not None:
+            raise RaymarchError(
+                "depth in NDC has no gradient by rays; detach the cameras' tensors, or leave depth out of the loss"
+            )
 
     def _add_rays_gradient(self, rays: TensorRays, rows: slice, d_rays: tuple[Tensor, Tensor]) -> None:
         d_origin, d_direction = (each[rows] for each in d_rays)
@@ -165,6 +175,8 @@ class TorchRays(Holder):
                     by_depth.tangent(grid, dots, buffer, moved.dot_depth, *call[:4])
                     depth[rows] += self.motion.dot_depth(call.count)[:, 0]
             if dot_rays is not None:
+                if by_depth is not None:
+                    self._require_depth_moves()
                 self._move(rays, rows, dot_rays[rows])
                 passes.geometry_tangent(grid, buffer, moved, *call)
                 image[rows] += self.motion.dot_image(call.count)[:, 0]

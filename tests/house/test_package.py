@@ -20,7 +20,10 @@ ROOT = Path(__file__).resolve().parents[2]
 HEAVY = ("taichi", "h5py", "matplotlib", "torch")
 DEPENDENCIES = {"taichi", "numpy", "h5py", "matplotlib", "pillow", "rich", "click"}
 OPTIONAL = {
-    "torch": {"autodiff.torch_function", "autodiff.torch_march", "autodiff.torch_tensors"},
+    "torch": {
+        f"autodiff.torch_{name}"
+        for name in ("cameras", "function", "lens", "march", "rays", "render", "samples", "tensors", "volume")
+    },
     "pycolmap": {"sfm.worker"},
     "av": {"sfm.video"},
 }  # an extra, and the modules that know it
