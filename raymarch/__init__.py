@@ -93,6 +93,7 @@ if TYPE_CHECKING:
     from raymarch.rendering.renderer import Renderer as Renderer
     from raymarch.rendering.renderer import Rendering as Rendering
     from raymarch.rendering.renderer import render as render
+    from raymarch.rendering.shading import Shading as Shading
     from raymarch.runtime import start as start
     from raymarch.sfm.find import FoundCameras as FoundCameras
     from raymarch.sfm.find import find_cameras as find_cameras
@@ -152,6 +153,7 @@ _HOME = {
     "kernels.march.mode": ["Mode"],
     "rendering.march": ["March"],
     "rendering.renderer": ["Renderer", "Rendering", "render"],
+    "rendering.shading": ["Shading"],
     "runtime": ["start"],
     "sfm.find": ["FoundCameras", "find_cameras"],
     "sfm.settings": ["SfmSettings"],

@@ -15,6 +15,7 @@ from raymarch.data.storage import Sparse, sparse_of
 from raymarch.data.volume import Volume
 from raymarch.device.brick_places import bricks_read, places_of
 from raymarch.device.grid import Grid, begin_anew, require_moments, stretch
+from raymarch.device.pool import release
 from raymarch.errors import RaymarchError
 from raymarch.kernels.field import pool
 from raymarch.kernels.field.bricks import BLOCKS, SAMPLES
@@ -118,8 +119,12 @@ class BrickGrid(Grid):
         bricks = sparse_of(volume.samples, volume.activation.empty).bricks
         self._require_room(bricks.table >= 0)
         self._put(bricks.table + 1)
-        flat = bricks.density.reshape(-1, SAMPLES), bricks.features.reshape(bricks.count, SAMPLES, -1)
+        self._put_bricks(bricks)
+
+    def _put_bricks(self, bricks: Bricks) -> None:
+        """Put values to the places that the table has, in its order."""
         if bricks.count:
+            flat = bricks.density.reshape(-1, SAMPLES), bricks.features.reshape(bricks.count, SAMPLES, -1)
             pool.bricks_in(*(np.array(a, runtime.dtype(), order="C") for a in flat), self.fields)
 
     def refine(self, shape: Sequence[int]) -> None:
@@ -152,10 +157,39 @@ class BrickGrid(Grid):
         if len(places):
             pool.bricks_out(self.fields, places, density, features)
             if carved:
-                pool.empty_unread(self.fields, places, density, ti.Vector(list(self.shape)), self.activation.empty)
+                ends = ti.Vector(list(self.shape)), self.activation.empty
+                pool.empty_unread(self.fields, places, density, features, *ends)
         numbers = np.where(table > 0, np.searchsorted(places, table), -1).astype(np.int32)
         cube = (len(places), BRICK, BRICK, BRICK)
         return Bricks(numbers, density.reshape(cube), features.reshape(*cube, width))
+
+
+def grow(grid: BrickGrid, bricks: int) -> bool:
+    """Make room for so many bricks, if there is memory: it is taken anew, and what was compiled is compiled again.
+
+    Values, level and occupancy stay; moments and gradients start from zero.
+    """
+    kept, cells, allowed = grid.download_bricks(), grid.occupied_cells(), grid.allowed_cells()
+    activation, level = grid.activation, (grid.shape, grid.world_from_index)
+    nonfinite = grid.fields.nonfinite_step[None]
+    grid.close()
+    release()  # of the old pool too, before the new one is there
+    try:
+        grid._allocate(bricks)
+        grid.room, grown = bricks, True
+    except RaymarchError:  # there is room for what there was
+        grid._allocate(grid.room)
+        grown = False
+    begin_anew(grid)
+    grid.fields.nonfinite_step[None] = nonfinite
+    grid.set_level(*level)
+    grid.set_activation(activation)
+    grid._put(kept.table + 1)
+    grid._put_bricks(kept)
+    grid.allow(allowed)
+    grid.occupy(cells)
+    grid.measure_occupancy()
+    return grown
 
 
 def grid_for(volume: Volume, *, slots: int = 0, block: int | None = None) -> Grid:

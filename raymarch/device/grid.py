@@ -64,6 +64,13 @@ class Grid(Occupancy):
         self.finest, self.degree, self.slots, self.moments, self.block = shape, degree, slots, moments, block
         self.mark = max(block, BLOCK_EDGE)
         self.cells = cells_of(shape)
+        self._allocate(places)
+        self.world_from_index = np.eye(4)
+        self.set_level(shape, np.eye(4))
+
+    def _allocate(self, places: int) -> None:
+        """Take the memory, of as many bricks; a sparse grid does so again to grow."""
+        shape, degree, slots, moments, block = self.finest, self.degree, self.slots, self.moments, self.block
         width, channels = 4 if runtime.single_precision() else 8, 3 * (degree + 1) ** 2
 
         def size_of(room: Sequence[int]) -> int:
@@ -75,14 +82,12 @@ class Grid(Occupancy):
             require_memory(numbers, size_of(room), max(slots, 1) * channels, "lower the resolution or the SH degree")
 
         room = (*shape, places) if places else shape
-        kind = (degree, slots, moments, block, boxes, ndc_from_world is not None, places > 0)
+        kind = (degree, slots, moments, block, self.boxes, self.ndc_from_world is not None, places > 0)
         self._own(kind, lambda room: build(room, *kind), size_of, room=room, step=STEP, require=require)
         occupancy.prepare(self.fields)
         if slots:
             transfer.clear_slots(self.fields)
             transfer.clear_gradients(self.fields)
-        self.world_from_index = np.eye(4)
-        self.set_level(shape, np.eye(4))
 
     @property
     def variant(self) -> Variant:
@@ -200,4 +205,5 @@ def stretch(grid: Grid, shape: Sequence[int]) -> None:
 def begin_anew(grid: Grid) -> None:
     """Moments and gradients of a grid to zero."""
     transfer.clear_moments(grid.fields)
-    transfer.clear_gradients(grid.fields)
+    if grid.slots:
+        transfer.clear_gradients(grid.fields)

@@ -20,22 +20,27 @@ class ImagePyramid(Holder):
         ...     images.use(1).tiles  # of half as many pixels a side
     """
 
-    def __init__(self, views: Views):
-        self._views = views
+    def __init__(self, views: Views, rays: int = 0):
+        self._views, self._rays = views, rays
         self._exposures: np.ndarray | None = None
         with ExitStack() as owners:
-            self.store = owners.enter_context(ImageStore(views))
+            self.store = owners.enter_context(ImageStore(views, rays=rays))
             self._owners = owners.pop_all()
         self._stores = {0: self.store}
 
     def use(self, halvings: int) -> ImageStore:
-        """Store of the images halved so many times, in use from now on, with the exposures that were set last."""
+        """Store of the images halved so many times, in use from now on, with the exposures that were set last.
+
+        Another one than before has no errors yet, whatever it had when it was last in use.
+        """
         if self.store is self._stores.get(halvings):
             return self.store
         if halvings not in self._stores:
             views = smaller(self._views, 2**halvings)
-            self._stores[halvings] = self._owners.enter_context(ImageStore(views, self._stores[0].fields.tile))
+            tile = self._stores[0].fields.tile
+            self._stores[halvings] = self._owners.enter_context(ImageStore(views, tile, self._rays))
         self.store = self._stores[halvings]
+        self.store.forget_errors()
         if self._exposures is not None:
             self.store.set_exposures(self._exposures)
         return self.store

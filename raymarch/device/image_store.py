@@ -13,6 +13,7 @@ from raymarch.data.views import Views
 from raymarch.device.lens_vector import lens_vector
 from raymarch.device.memory import require_images
 from raymarch.device.owner import Owner
+from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.kernels.field import transfer
 from raymarch.kernels.fit.choice import UNSEEN, choose_tiles
@@ -20,7 +21,7 @@ from raymarch.kernels.rays.lens import LENS
 
 TILE = 4  # pixels a side; the pixels of a tile that count are the bits of 16
 STEP = 4096  # pixels, views and tiles that the room of a small store is rounded up to
-BYTES_A_TILE = 19  # of the list, what each tile is, and its last error
+BYTES_A_TILE = 15  # of the list, what each tile is, and its last error
 BYTES_A_VIEW = 160
 
 
@@ -51,6 +52,8 @@ class StoreFields:
 class ImageStore(Owner[StoreFields]):
     """Image set on the device, freed by `close`; images without alpha are opaque.
 
+    `rays` is how many are drawn at once, where that may be more than there are pixels.
+
     A pixel that a mask takes out has full alpha: for the visual hull anything may be there.
 
     Attributes:
@@ -61,7 +64,7 @@ class ImageStore(Owner[StoreFields]):
 
     name = "this image store"
 
-    def __init__(self, views: Views, tile: int = TILE):
+    def __init__(self, views: Views, tile: int = TILE, rays: int = 0):
         self._tile = min(tile, min(map(min, views.sizes)))
         self.views, self.masked = len(views), views.masks is not None
         places, tiles = _layout(views, self._tile)
@@ -71,17 +74,18 @@ class ImageStore(Owner[StoreFields]):
             what = f"{len(views)} images of {views.size_in_words()}"
             require_images(what, views.pixels, size_of(room), "use fewer or smaller images")
 
-        room = (views.pixels, len(views), len(tiles))
+        self._drawn = max(rays // self._tile**2, len(tiles))
+        room = (views.pixels, len(views), len(tiles), self._drawn)
         self._own((self._tile,), self._build, size_of, room=room, step=STEP, require=require)
         for i, image in enumerate(views.images):
             transfer.image_in(_rgba(image, views.mask(i)), self.fields, int(places[i, 0]))
         self.listed = transfer.tiles_in(places, tiles, self.fields)
-        self.set_errors(np.full(self.tiles, UNSEEN), UNSEEN)
+        self.forget_errors()
         self.set_cameras(views.cameras)
         self.set_exposures(np.tile([1.0, 1.0, 1.0, 0.0, 0.0, 0.0], (len(views), 1)))
 
     def _build(self, room: tuple[int, ...]) -> tuple[ti.FieldsBuilder, StoreFields]:
-        pixels, views, tiles = room
+        pixels, views, tiles, drawn = room
         tree = ti.FieldsBuilder()
         f = StoreFields(
             pixels=ti.Vector.field(4, ti.u8),
@@ -100,8 +104,9 @@ class ImageStore(Owner[StoreFields]):
         )
         tree.dense(ti.i, pixels).place(f.pixels)
         tree.dense(ti.i, views).place(f.place, f.pose, f.lens, f.exposure)
-        for each in (f.view, f.counting, f.list, f.hit, f.error, f.chosen):
+        for each in (f.view, f.counting, f.list, f.hit, f.error):
             tree.dense(ti.i, tiles).place(each)
+        tree.dense(ti.i, drawn).place(f.chosen)
         tree.place(f.mean_error)
         return tree, f
 
@@ -111,12 +116,21 @@ class ImageStore(Owner[StoreFields]):
         self._set(self.fields.lens, np.array([lens_vector(camera) for camera in cameras]))
 
     def choose(self, tiles: int, start: int, seed: int, least: float = 1.0) -> int:
-        """Choose the tiles of a step, from a place in the epochs on, and return the place after; see `choose_tiles`."""
+        """Choose the tiles of a step, from a place in the epochs on, and return the place after; see `choose_tiles`.
+
+        RaymarchError for more than there is room for: as many as there are, or as were said.
+        """
+        if tiles > self._drawn:
+            raise RaymarchError(f"{tiles} tiles do not fit a store for {self._drawn} at once; make it with more rays")
         return int(choose_tiles(self.fields, self.listed, tiles, start, seed, least))
 
     def errors(self) -> tuple[np.ndarray, float]:
         """Last error (tile,) of each tile, and the mean that they are held against."""
         return self.fields.error.to_numpy()[: self.tiles], float(self.fields.mean_error[None])
+
+    def forget_errors(self) -> None:
+        """Set all tiles to what they were before any was drawn."""
+        self.set_errors(np.full(self.tiles, UNSEEN), UNSEEN)
 
     def set_errors(self, errors: np.ndarray, mean: float) -> None:
         """Set what `errors` gives."""
@@ -135,9 +149,9 @@ class ImageStore(Owner[StoreFields]):
 
 
 def size_of(room: tuple[int, ...]) -> int:
-    """Bytes of a store of so many pixels, views and tiles."""
-    pixels, views, tiles = room
-    return 4 * pixels + BYTES_A_VIEW * views + BYTES_A_TILE * tiles
+    """Bytes of a store of so many pixels, views, tiles and tiles at once."""
+    pixels, views, tiles, drawn = room
+    return 4 * pixels + BYTES_A_VIEW * views + BYTES_A_TILE * tiles + 4 * drawn
 
 
 def _rgba(image: np.ndarray, mask: np.ndarray | None) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,7 @@ from raymarch.device.owner import Owner
 from raymarch.errors import RaymarchError
 from raymarch.geometry.rays import Rays
 from raymarch.kernels.field import transfer
+from raymarch.kernels.march.shading import NUMBERS
 
 STEP = 4096  # rays that the room of a small buffer is rounded up to
 
@@ -27,7 +29,9 @@ class RayFields:
     vectors of what ends in four neighbouring stores, and mixes up the samples of a pair that end in the same ones.
     `near` is read by adjoints with gradients scaled near the cameras only: how far before their cameras rays begin, and
     from which distance on gradients are whole [world unit]. `weights` is the sum of weights that `depth` is the mean
-    by, 0 where nothing is met; it and `depth.grad` are for the adjoint of depth.
+    by, 0 where nothing is met; it and `depth.grad` are for the adjoint of depth. `iso` is a surface's raw level,
+    `shading` how it is lit, by the indices of `kernels.march.shading`. `sum_even` also takes normals, and `sum_odd`
+    what a mode of whole rays finds along them before its other passes.
     """
 
     origin: ti.Field
@@ -41,6 +45,8 @@ class RayFields:
     jitter: ti.Field
     loss: ti.Field
     near: ti.Field
+    iso: ti.Field
+    shading: ti.Field
 
 
 def size_of(room: tuple[int, ...]) -> int:
@@ -78,6 +84,8 @@ class RayBuffer(Owner[RayFields]):
             jitter=ti.Vector.field(2, float),
             loss=ti.field(ti.f64, needs_grad=True),
             near=ti.Vector.field(2, float),
+            iso=ti.field(float),
+            shading=ti.Vector.field(NUMBERS, float),
         )
         for each in (f.image, f.image.grad, f.depth, f.depth.grad):
             tree.dense(ti.i, room).place(each)
@@ -85,7 +93,7 @@ class RayBuffer(Owner[RayFields]):
         tree.lazy_grad()  # before the rest is placed: it would give all of it gradients
         for each in (f.origin, f.direction, f.sum_even, f.sum_odd, f.target, f.weights, f.jitter):
             tree.dense(ti.i, room).place(each)
-        tree.place(f.near)
+        tree.place(f.near, f.iso, f.shading)
         return tree, f
 
     def _require_room(self, count: int) -> None:
@@ -103,6 +111,10 @@ class RayBuffer(Owner[RayFields]):
         """Set how far before their cameras rays begin, and from which distance on gradients are whole [world unit]."""
         self.fields.near[None] = begin, whole
 
+    def set_surface(self, level: float, shading: Sequence[float]) -> None:
+        """Set the raw level of a surface, and how it is lit, by the indices of `kernels.march.shading`."""
+        self.fields.iso[None], self.fields.shading[None] = level, list(shading)
+
     def set_image_gradient(self, d_image: np.ndarray) -> None:
         """Set d_image (ray, 4): the gradient of a loss by colour and transmittance."""
         if d_image.ndim != 2 or d_image.shape[1] != 4:
@@ -116,6 +128,13 @@ class RayBuffer(Owner[RayFields]):
         out = np.empty((count, 4), runtime.dtype())
         transfer.vectors_out(self.fields.image, out)
         return out
+
+    def normals(self, count: int) -> np.ndarray:
+        """Unit normals (ray, 3) in the world of what the first `count` rays meet, facing the eye; 0 for nothing."""
+        self._require_room(count)
+        out = np.empty((count, 4), runtime.dtype())
+        transfer.vectors_out(self.fields.sum_even, out)
+        return out[:, :3]
 
     def depth(self, count: int) -> np.ndarray:
         """Mean distance (ray,) [world unit] of what the first `count` rays meet; infinite for an opacity under 1 %."""

@@ -25,6 +25,7 @@ from raymarch.fitting.budget import (
 from raymarch.fitting.settings import FitSettings
 
 SLOTS = 2  # gradient buffers: each takes as much as the samples
+EXPECTED = 0.5  # of the bricks that the hull reads at the finest level: most of what lies within it nobody sees
 LARGE = 5e9  # bytes of a dense grid up to which it is as quick and needs no table
 OF_A_CELL = 20  # bytes: marks and distances on the device, the hull's counts, marks that are looked at
 OF_AN_ENTRY = 13  # of the table: twice on the device, once where places are dealt out
@@ -53,7 +54,7 @@ def memory_of_bricks(settings: FitSettings, shape: tuple[int, int, int], images:
     """
     width, degree = 4 if runtime.single_precision() else 8, settings.sh_degree
     one = grid_bytes(pool_shape(room), degree)
-    slots = settings.slots or (SLOTS if runtime.on_cpu() else 1)
+    slots = slots_of(settings)
     pool = grid_bytes(pool_shape(room), degree, slots=slots, moments=True, width=width, merged=True)
     parts = {
         "libraries": LIBRARIES,
@@ -78,24 +79,48 @@ def require_cells(settings: FitSettings, box: np.ndarray, images: Sequence[int])
 def room_for_bricks(
     settings: FitSettings, shape: tuple[int, int, int], hull: np.ndarray | None, images: Sequence[int]
 ) -> tuple[int, Memory]:
-    """Count of bricks that a fit has room for, and its peak memory: all that the `hull`'s cells read, or as many as
-    the budget allows.
+    """Count of bricks that a fit has room for at first, and its memory then: all that the `hull`'s cells read at
+    coarser levels, a part of those at the finest, or as many as the budget allows.
 
     RaymarchError where those of the first level are over it.
     """
     cells = np.ones(cells_of(shape), bool) if hull is None else hull
-    counts = [int(bricks_read(cells, shape_of_level(settings, shape, i)).sum()) for i in (0, -1)]
-    room = max(counts)
+    levels = range(len(settings.levels))
+    counts = [int(bricks_read(cells, shape_of_level(settings, shape, i)).sum()) for i in levels]
+    room = max(*counts[:-1], math.ceil(EXPECTED * counts[-1])) if len(counts) > 1 else counts[0]
     needed = memory_of_bricks(settings, shape, images, room)
     excess, budget, whose = excess_of(settings, needed)
-    if excess > 0:
-        each = (needed.total - memory_of_bricks(settings, shape, images, 0).total) / room
-        room = min(room - math.ceil(excess / each), memory.MAX_CELLS // BRICK**3 - 1)
+    if excess > 0 or room > most_bricks(settings):
+        each = (needed.total - memory_of_bricks(settings, shape, images, 0).total) / max(room, 1)
+        room = min(room - math.ceil(max(excess, 0) / each), most_bricks(settings))
         if room < counts[0]:
             first = memory_of_bricks(settings, shape, images, counts[0])
             raise RaymarchError(_words(first, f"for the {counts[0]:,} bricks of its first level", int(budget), whose))
         needed = memory_of_bricks(settings, shape, images, room)
     return room, needed
+
+
+def room_to_grow(settings: FitSettings, shape: tuple[int, int, int], images: Sequence[int], room: int) -> int:
+    """Count of bricks that the budget has room for in the midst of a fit, which has `room` for some already."""
+    now, one = (memory_of_bricks(settings, shape, images, n) for n in (room, room + 1))
+    excess, _, _ = excess_of(settings, now, taken=now.total)
+    return min(room - math.ceil(excess / (one.total - now.total)), most_bricks(settings))
+
+
+def most_bricks(settings: FitSettings) -> int:
+    """Count of bricks whose numbers, in all gradient buffers, Taichi can index.
+
+    Example:
+        >>> most_bricks(FitSettings(sh_degree=2))
+        77671
+    """
+    numbers = BRICK**3 * slots_of(settings) * 3 * (settings.sh_degree + 1) ** 2
+    return memory.MAX_CELLS // numbers - 1
+
+
+def slots_of(settings: FitSettings) -> int:
+    """Count of gradient buffers of a fit in bricks."""
+    return settings.slots or (SLOTS if runtime.on_cpu() else 1)
 
 
 def _words(needed: Memory, what: str, budget: int, whose: str) -> str:

@@ -120,9 +120,10 @@ def _fits(settings: FitSettings, needed: Memory) -> bool:
     return excess_of(settings, needed)[0] <= 0 and numbers <= memory.MAX_CELLS
 
 
-def excess_of(settings: FitSettings, needed: Memory) -> tuple[float, float, str]:
-    """Bytes over the budget, the budget, and where it comes from; libraries and images are there already."""
-    taken = needed.parts["libraries"] + needed.parts["images"]
+def excess_of(settings: FitSettings, needed: Memory, taken: int | None = None) -> tuple[float, float, str]:
+    """Bytes over the budget, the budget, and where it comes from; `taken` are there already, libraries and images if
+    not given."""
+    taken = needed.parts["libraries"] + needed.parts["images"] if taken is None else taken
     free = SHARE * memory.available_bytes() + taken
     if settings.memory is not None and settings.memory * 1e9 < free:
         return needed.total - settings.memory * 1e9, settings.memory * 1e9, "is the budget"

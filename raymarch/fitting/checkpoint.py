@@ -16,7 +16,7 @@ from raymarch.arguments import checks
 from raymarch.arguments.checks import instance_of, number
 from raymarch.arguments.declared import checked
 from raymarch.data.bricks import BRICK, table_shape
-from raymarch.device.brick_grid import BrickGrid
+from raymarch.device.brick_grid import BrickGrid, grow
 from raymarch.device.grid import Grid
 from raymarch.device.grid_state import (
     KINDS,
@@ -175,6 +175,8 @@ def _put_level(fitter: Fitter, reader: StreamedReader, path: object) -> None:
         numbers = np.sort(table[table != 0])
         if not np.array_equal(numbers, np.arange(1, len(numbers) + 1)):
             raise RaymarchError(f"{path}: table has a place that is out of range, missing or there twice; {CURE}")
+        if len(numbers) > grid.room:
+            grow(grid, len(numbers))
         grid.put_table(table)
     for name, put in (("occupied", grid.occupy), ("allowed", grid.allow)):
         reader.require(name, (-(-cells // 8),), "|u1")

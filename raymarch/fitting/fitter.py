@@ -67,27 +67,26 @@ class Fitter(Closing):
     ):
         self.started = time.perf_counter() if started is None else started
         settings = settings_for(views, settings, **changes)
-        self._begin(views, lambda store: plan_fit(views, settings, box, store))
+        self._begin(views, settings.rays, lambda store: plan_fit(views, settings, box, store))
 
     @classmethod
     def of_plan(cls, plan: Plan) -> Fitter:
         """Fitter by a plan that was made before."""
         fitter = object.__new__(cls)
         fitter.started = time.perf_counter()
-        fitter._begin(plan.views, lambda store: plan)
+        fitter._begin(plan.views, plan.settings.rays, lambda store: plan)
         return fitter
 
-    def _begin(self, views: Views, plan_with: Callable[[ImageStore], Plan]) -> None:
+    def _begin(self, views: Views, rays: int, plan_with: Callable[[ImageStore], Plan]) -> None:
         """Take what the fit needs on the device; where any of it fails, nothing stays there."""
         with ExitStack() as owners:
-            self.images = owners.enter_context(ImagePyramid(views))
+            self.images = owners.enter_context(ImagePyramid(views, rays))
             self.plan = plan = plan_with(self.images.use(0))
             self.views, self.settings, self.box, self.finest = plan.views, plan.settings, plan.world_box, plan.shape
             self.schedule, self.objective = Schedule.of(plan.settings), plan.settings.minimised
             self.grid = owners.enter_context(plan.make_grid())
             plan.start(self.grid)
-            area = self.images.use(0).fields.tile ** 2
-            self.tiles = max(plan.settings.rays // area, 1)
+            self.tiles = max(rays // (area := self.images.use(0).fields.tile ** 2), 1)
             self.rays = self.tiles * area
             self.buffer = owners.enter_context(RayBuffer(self.rays))
             if plan.near_gradient > 0:
@@ -156,7 +155,8 @@ class Fitter(Closing):
     def _advance_level(self, progress: float) -> None:
         if (level := self.schedule.level(progress)) > self._level:
             self._level, on = level, (self.grid, self.store, self.buffer, self.settings, self.plan.near)
-            self._moments_age = 0 if refine(*on, self.plan.shape_of(level)) else self._moments_age
+            if refine(*on, self.plan.shape_of(level), self.plan.most_bricks):
+                self._moments_age = 0
             self._refresh(self.plan.least_sigma)
 
     def _refresh(self, least: float | None) -> None:

@@ -21,7 +21,7 @@ class Adam:
             in units of twice the start's, so that no step kills a voxel for good.
         final: what both are multiplied by at the end, exponentially reached.
         coarse: part of both rates at which cubes of 4^3 samples are moved as one, by the sum of their gradients, beside
-            each sample's own step: what neighbours agree on is found sooner. 0 for none.
+            each sample's own step: what neighbours agree on is found sooner. 0 for none, as in nested boxes.
         decay: part of the rate of colour by which coefficients of harmonics above degree 0 fall towards 0 in each step
             that meets them, so that colour turns with the direction only where many rays say so.
         beta1, beta2, eps: as in Kingma and Ba 2015; eps is against gradients of a mean over rays, which are small.
@@ -54,8 +54,9 @@ class Adam:
         lr_density, lr_colour = self.rates(progress)
         if grid.activation.density_rule.linear:
             lr_density *= 2 * grid.activation.shift
-        rates = (lr_density, lr_colour, self.beta1, self.beta2, self.eps, self.coarse, self.decay)
-        adam(grid.fields, grid.blocks, age, number, *rates)
+        coarse = self.coarse if grid.boxes == 1 else 0.0  # where one box ends and the next begins a cube lies in both
+        rates = (lr_density, lr_colour, self.beta1, self.beta2, self.eps, coarse, self.decay)
+        adam(grid.fields, grid.blocks, 0, age, number, *rates)
 
 
 ADAM = instance_of(Adam, "rm.Adam(...)", "its settings go by their own names too, such as lr_density")

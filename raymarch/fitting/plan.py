@@ -22,13 +22,14 @@ from raymarch.device.grid_layout import cells_of
 from raymarch.device.image_store import ImageStore
 from raymarch.device.memory import Memory
 from raymarch.diagnosis.in_short import in_short
+from raymarch.errors import RaymarchError
 from raymarch.fitting.bounds import find_box, visual_hull
-from raymarch.fitting.brick_budget import require_cells, room_for_bricks, takes_bricks
+from raymarch.fitting.brick_budget import require_cells, room_for_bricks, room_to_grow, takes_bricks
 from raymarch.fitting.budget import grid_of_boxes, require_budget, shape_of_level
 from raymarch.fitting.footprint import footprint_of, halvings
 from raymarch.fitting.forward_facing import frustum_for
 from raymarch.fitting.proof import prove
-from raymarch.fitting.resolution import affordable, resolution_for
+from raymarch.fitting.resolution import affordable, coarser, is_least, resolution_for
 from raymarch.fitting.scene_box import box_of_scene, boxes_of_scene, is_bounded, with_points
 from raymarch.fitting.settings import FitSettings
 from raymarch.geometry.ndc import corners_in_world, near_of
@@ -147,6 +148,10 @@ class Plan:
         found = halvings(across, footprint_of(self.views, self.box), self.settings.pyramid)
         return min(found, most_halvings(self.views))
 
+    def most_bricks(self, room: int) -> int:
+        """Count of bricks that memory has room for now that the fit has taken as much as `room` bricks need."""
+        return room_to_grow(self.settings, self.shape, _images_of(self.views), room)
+
     def make_grid(self) -> Grid:
         """Grid with room for all levels; `start` makes it one to begin with."""
         s = self.settings
@@ -190,16 +195,38 @@ def plan_fit(views: Views, settings: FitSettings, box: Numbers | None, store: Im
     settings = replace(settings, ndc=frustum is not None)
     found = _innermost_box(views, settings, store) if box is None else np.asarray(box, float)
     free, settings = settings.resolution is None, resolution_for(views, found, settings)
-    images = (views.pixels, 4 if views.has_alpha else 3)
-    if sparse := takes_bricks(settings, found, images):
-        require_cells(settings, found, images)
-    settings = affordable(settings, found, images) if free and not sparse else settings
-    memory = None if sparse else require_budget(settings, found, images)
-    placed, shape = grid_of_boxes(found, settings)
-    bounded = views.has_alpha and settings.hull and settings.nested == 1 and frustum is None
-    hull = visual_hull(store, placed, cells_of(shape)) >= 0 if bounded else None
-    bricks, memory = room_for_bricks(settings, shape, hull, images) if memory is None else (0, memory)
-    return Plan(views, settings, placed, memory, hull, None if frustum is None else frustum.ndc_from_world, bricks)
+    ndc = None if frustum is None else frustum.ndc_from_world
+    return _laid_out(views, settings, found, free, store, ndc)
+
+
+def _laid_out(
+    views: Views, settings: FitSettings, box: np.ndarray, free: bool, store: ImageStore, ndc: np.ndarray | None
+) -> Plan:
+    """Plan in a box that was found; `free` is a resolution that nobody asked for, and is made coarser where it does
+    not fit."""
+    images = _images_of(views)
+    sparse = takes_bricks(settings, box, images)
+    settings = affordable(settings, box, images) if free and not sparse else settings
+    memory = None if sparse else require_budget(settings, box, images)
+    placed, shape = grid_of_boxes(box, settings)
+    try:
+        if memory is None:
+            require_cells(settings, box, images)
+        bounded = views.has_alpha and settings.hull and settings.nested == 1 and ndc is None
+        hull = visual_hull(store, placed, cells_of(shape)) >= 0 if bounded else None
+        if hull is not None and not hull.any():
+            raise RaymarchError("the images are transparent wherever the box is; check box and poses")
+        bricks, memory = room_for_bricks(settings, shape, hull, images) if memory is None else (0, memory)
+    except RaymarchError:
+        if not (free and sparse) or is_least(settings):
+            raise
+        return _laid_out(views, coarser(settings), box, free, store, ndc)
+    return Plan(views, settings, placed, memory, hull, ndc, bricks)
+
+
+def _images_of(views: Views) -> tuple[int, int]:
+    """Pixels and channels of an image set."""
+    return views.pixels, 4 if views.has_alpha else 3
 
 
 def _innermost_box(views: Views, settings: FitSettings, store: ImageStore) -> np.ndarray:

@@ -15,7 +15,7 @@ from raymarch.fitting.scene_box import is_bounded
 from raymarch.fitting.settings import FitSettings, of_objective
 
 PRESETS = {
-    "quick": FitSettings(resolution=112, steps=600, rays=8192, levels=((0.0, 0.4), (0.2, 0.65), (0.5, 1.0))),
+    "quick": FitSettings(resolution=128, steps=800, rays=8192, levels=((0.0, 0.4), (0.2, 0.65), (0.5, 1.0))),
     "default": FitSettings(),
     "high": FitSettings(resolution=256, sh_degree=2, steps=12000),
     "medium": FitSettings(

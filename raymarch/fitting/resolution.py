@@ -50,11 +50,19 @@ def affordable(settings: FitSettings, box: np.ndarray, images: Sequence[int]) ->
 
     For one that nobody asked for: a person's own is refused where it does not fit.
     """
-    found = settings.resolution or LEAST
-    while found > LEAST and excess_of(settings, memory_of_fit(settings, box, images))[0] > 0:
-        found = max(int(0.9 * found), LEAST)
-        settings = replace(settings, resolution=found)
+    while not is_least(settings) and excess_of(settings, memory_of_fit(settings, box, images))[0] > 0:
+        settings = coarser(settings)
     return settings
+
+
+def is_least(settings: FitSettings) -> bool:
+    """Whether a resolution is as coarse as one gets that nobody asked for."""
+    return (settings.resolution or LEAST) <= LEAST
+
+
+def coarser(settings: FitSettings) -> FitSettings:
+    """Settings with a resolution coarser by a tenth, `LEAST` at least."""
+    return replace(settings, resolution=max(int(0.9 * (settings.resolution or LEAST)), LEAST))
 
 
 def _by_rays(box: np.ndarray, settings: FitSettings) -> float:

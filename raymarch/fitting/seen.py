@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from raymarch.device.brick_grid import BrickGrid
+from raymarch.device.brick_grid import BrickGrid, grow
 from raymarch.device.grid import Grid
 from raymarch.device.image_store import ImageStore
 from raymarch.device.ray_buffer import RayBuffer
@@ -20,6 +20,7 @@ log = logging.getLogger(__name__)
 SHARE = 1 / 16  # of the rays that are asked: each cell that a camera sees is seen by many
 FEWEST = 32  # steps' worth of rays
 HARDER = ((0.01, True), (0.01, False), (0.03, False), (0.1, False))  # weight, and whether neighbours stay
+UNSEEN = 1e-3  # weight up to which nobody sees a cell of a sparse grid, unless the settings say it
 LEAST_KEPT = 0.25  # of the occupied cells: where most must go they are no leavings, but a fog that is still to clear
 
 
@@ -31,17 +32,27 @@ class Pruning:
 
     def prune(self) -> None:
         """Keep the occupied cells in or beside which a sample has a weight over `prune_weight` on some ray, if that
-        is over 0."""
-        if self._settings.prune_weight > 0:
-            self._keep(widened(self._seen(self._settings.prune_weight)))
+        is over 0 and any would stay."""
+        least = self._settings.prune_weight
+        if least is None:
+            least = UNSEEN if isinstance(self.grid, BrickGrid) else 0.0
+        if least > 0:
+            seen = widened(self._seen(least))
+            if (seen & self.grid.occupied_cells()).any():
+                self._keep(seen)
+            else:
+                log.warning("no ray has %g of its light from any cell, so all cells stay; lower prune_weight", least)
 
-    def make_room(self, shape: Sequence[int]) -> bool:
-        """Prune harder until there is room for a level of `shape`, and say so; whether there is room in the end.
+    def make_room(self, shape: Sequence[int], most: Callable[[int], int]) -> bool:
+        """Have the grid grow for a level of `shape`, or prune harder and say so; whether there is room in the end.
 
-        Where nothing helps all cells stay.
+        `most` tells how many bricks memory has room for where there is room for so many already. Where nothing helps
+        all cells stay.
         """
         grid = self.grid
         if not isinstance(grid, BrickGrid) or grid.fits(shape):
+            return True
+        if grid.wanted(shape) <= most(grid.room) and grow(grid, grid.wanted(shape)):
             return True
         before, wanted, size = (grid.allowed_cells(), grid.occupied_cells()), grid.wanted(shape), _words(shape)
         what = f"{wanted:,} bricks are wanted for {size} samples but there is room for {grid.room:,}"
@@ -97,14 +108,15 @@ def _words(shape: Sequence[int]) -> str:
 
 
 def refine(
-    grid: Grid, store: ImageStore, buffer: RayBuffer, settings: FitSettings, near: float, shape: tuple[int, int, int]
-) -> bool:
+    grid: Grid, store: ImageStore, buffer: RayBuffer, settings: FitSettings, near: float,
+    shape: tuple[int, int, int], most: Callable[[int], int],
+) -> bool:  # fmt: skip
     """Pruned and resampled grid at a finer level of a fit; False where there is no room for it, and it stays.
 
-    `near` is where rays begin [world unit].
+    `near` is where rays begin [world unit], `most` as of `Pruning.make_room`.
     """
     pruning = Pruning(grid, store, buffer, settings, near)
     pruning.prune()
-    if room := pruning.make_room(shape):
+    if room := pruning.make_room(shape, most):
         grid.refine(shape)
     return room

@@ -82,7 +82,8 @@ class FitSettings:
         hull: whether the visual hull of images with alpha bounds the volume; off while poses are still wrong.
         refresh: steps between looks at which cells are empty. prune_alpha: opacity over one voxel that counts as empty.
         prune_weight: at each change of level, what part of a ray's light a cell must give or take in the images to be
-            kept, for what no camera sees takes memory all the same; 0 keeps all that is not empty.
+            kept, for what no camera sees takes memory all the same; 0 keeps all that is not empty. None for 0.001 in
+            bricks and 0 else.
         slots: gradient buffers on the CPU, filled side by side; None chooses by the grid's size. Changing it changes
             the last bits of a gradient, the number of threads does not.
         block: edge of the layout's blocks; None chooses by the grid's size.
@@ -125,7 +126,7 @@ class FitSettings:
     hull: bool = held(flag, True)
     refresh: int = held(whole(1, 10**6), 100)
     prune_alpha: float = held(PART, 1e-3)
-    prune_weight: float = held(PART, 0.0)
+    prune_weight: float | None = held(optional(PART), None)
     slots: int | None = held(optional(whole(1, 64)), None)
     block: int | None = held(optional(one_of(*BLOCKS)), None)
     bricks: bool | None = held(optional(flag), None)

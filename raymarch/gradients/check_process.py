@@ -31,6 +31,7 @@ from raymarch.gradients.parameters import CHOICES, groups_of, require_groups
 from raymarch.gradients.part import part_met
 from raymarch.io.volumes.volume_file import load, save
 from raymarch.rendering.march import MARCH, March
+from raymarch.rendering.shading import Shading
 
 EXPOSURE = (1.1, 0.9, 1.05, 0.02, -0.01, 0.03)  # not plain, or half of its terms would be invisible
 CANDIDATES = 16  # rays that are looked at for each that is taken
@@ -196,7 +197,8 @@ def _run(folder: str) -> None:
 def _work(folder: Path) -> list[GradientRow]:
     """What the worker does with its folder."""
     asked = json.loads((folder / "asked.json").read_text())
-    how, march = asked["how"], March(**asked["march"])
+    how, march, shading = asked["how"], asked["march"], asked["march"]["shading"]
+    march = March(**{**march, "shading": shading and Shading(**shading)})
     runtime.start(how["arch"], how["precision"])
     volume = load(folder / "volume.h5")
     camera = Camera(np.array(asked["pose"]), **{**asked["intrinsics"], "lens": Lens(**asked["lens"])})

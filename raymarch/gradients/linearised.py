@@ -100,8 +100,12 @@ class Linearised(ViewedVolume):
         density, colour = self.grid.download_gradient()
         motion = self._passes.ray_tangents(1)
         passes.geometry_adjoint(self.grid.fields, self.buffer.fields, motion.fields, *self._call(v))
+        iso, frame = motion.surface_gradients(len(self.rays)) if self.march.rule.shaded else (None, None)
+        seen_by = v.projection.adjoint(self.rays, *motion.gradients(len(self.rays)), frame)
         return replace(
-            v.projection.adjoint(self.rays, *motion.gradients(len(self.rays))),
+            seen_by,
+            step=seen_by.step if "step" in self.groups else None,
+            iso=iso if "iso" in self.groups else None,
             density=density.astype(float),
             colour=colour.astype(float) if "colour" in self.groups else None,
             background=(seen[:, 3:] * d[:, :3]).sum(0) if "background" in self.groups else None,

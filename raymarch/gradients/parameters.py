@@ -24,11 +24,12 @@ SHAPES = {
     "exposure": (6,),
     "step": (),
     "box": (3, 4),
+    "iso": (),
 }
 SMALL_GROUPS = tuple(SHAPES)
 GROUPS = ("density", "colour", *SMALL_GROUPS)
 CHOICES = (*GROUPS, "lens")  # whose shape is the lens's own, and which a pinhole has not
-GEOMETRY = ("pose", "focal", "principal_point", "lens", "step", "box")
+GEOMETRY = ("pose", "focal", "principal_point", "lens", "step", "box", "iso")
 EXPOSURE = replace(vector(6), wanted=f"three gains and three offsets, up to {LARGEST:g}")
 PLAIN_HAS_NONE = "the camera is a pinhole, whose lens has no numbers; leave lens out, or give the camera an rm.Lens"
 GROUP = one_of(*SMALL_GROUPS, "lens", cure="give directions by density or colour as rm.Parameters")
@@ -36,7 +37,13 @@ GROUP = one_of(*SMALL_GROUPS, "lens", cure="give directions by density or colour
 
 def groups_of(mode: AnyMode, lens: Lens = PLAIN) -> tuple[str, ...]:
     """Parameter groups that an image of this mode, through this lens, depends on."""
-    unseen = {"colour": not mode.colour, "background": not mode.background, "lens": lens.plain}
+    unseen = {
+        "colour": not mode.colour,
+        "background": not mode.background,
+        "step": not mode.step,
+        "lens": lens.plain,
+        "iso": "iso" not in mode.parameters,
+    }
     return tuple(name for name in CHOICES if not unseen.get(name))
 
 
@@ -78,6 +85,7 @@ class Parameters:
         focal, principal_point: (2,) [pixel].
         exposure: (6,) three gains, then three offsets: the image is gain * colour + offset.
         step: () length of a step [voxel].
+        iso: () value of the surface, of a mode that shows one.
         box: (3, 4) upper rows of world_from_index; a step keeps its length in the world.
         lens: the coefficients of the camera's lens, as many as its model has; a pinhole has none.
     """
@@ -91,6 +99,7 @@ class Parameters:
     exposure: np.ndarray | None = None
     step: np.ndarray | None = None
     box: np.ndarray | None = None
+    iso: np.ndarray | None = None
     lens: np.ndarray | None = None
 
     def __post_init__(self) -> None:

@@ -62,15 +62,28 @@ class Projection:
         origin, index_direction = dot_origin @ linear.T, way @ linear.T
         dot_dt = 0.0 if dot.step is None else float(dot.step) * self.voxel
         if dot.box is not None:
-            moved = -self.index_from_world @ np.vstack([dot.box, np.zeros(4)]) @ self.index_from_world
+            moved = self.frame(dot.box)
             origin = origin + seen.origin @ moved[:3, :3].T + moved[:3, 3]
             index_direction = index_direction + seen.direction @ moved[:3, :3].T
         return origin, index_direction, view_direction, dot_dt
 
+    def frame(self, dot_box: np.ndarray) -> np.ndarray:
+        """Tangent of `index_from_world` (4, 4) by that of the box (3, 4)."""
+        return -self.index_from_world @ np.vstack([dot_box, np.zeros(4)]) @ self.index_from_world
+
     def adjoint(
-        self, rays: Rays, origin: np.ndarray, index_direction: np.ndarray, view_direction: np.ndarray, dt: np.ndarray
+        self,
+        rays: Rays,
+        origin: np.ndarray,
+        index_direction: np.ndarray,
+        view_direction: np.ndarray,
+        dt: np.ndarray,
+        frame: np.ndarray | None = None,
     ) -> Parameters:
-        """Adjoint: Parameters' d_ from d_ of index-space origin, direction, view direction (ray, 3), dt (ray,)."""
+        """Adjoint: Parameters' d_ from d_ of index-space origin, direction, view direction (ray, 3), dt (ray,).
+
+        `frame` (3, 3) is what the turn and stretch into index space bring beside their rays, where normals are seen.
+        """
         local = rays.direction @ self.turn
         linear, (seen, by_world) = self.index_from_world[:3, :3], self._in_ndc(rays)
         by_origin, by_way = origin @ linear, index_direction @ linear
@@ -88,6 +101,8 @@ class Projection:
         moved = np.zeros((4, 4))
         moved[:3, :3] = origin.T @ seen.origin + index_direction.T @ seen.direction
         moved[:3, 3] = origin.sum(0)
+        if frame is not None:
+            moved[:3, :3] += frame
         box = -(self.index_from_world.T @ moved @ self.index_from_world.T)[:3]
         step = np.asarray(dt.sum() * self.voxel)
         return Parameters(

@@ -16,16 +16,24 @@ from raymarch.kernels.field import transfer
 
 @dataclass(frozen=True, eq=False)
 class MotionFields:
-    """Device fields of `RayTangents`: d_ by ray, dot_ by ray and column; origin and direction in index space."""
+    """Device fields of `RayTangents`: d_ by ray, dot_ by ray and column; origin and direction in index space.
+
+    `iso` is the value of a surface, `frame` the turn and stretch (3, 3) from the world into index space, for what sees
+    normals: no other mode writes or reads them. Their dot_ are of a column alone, like that of dt.
+    """
 
     d_origin: ti.Field
     d_index_direction: ti.Field
     d_view_direction: ti.Field
     d_dt: ti.Field
+    d_iso: ti.Field
+    d_frame: ti.Field
     dot_origin: ti.Field
     dot_index_direction: ti.Field
     dot_view_direction: ti.Field
     dot_dt: ti.Field
+    dot_iso: ti.Field
+    dot_frame: ti.Field
     dot_image: ti.Field
     dot_depth: ti.Field
     columns: int
@@ -42,7 +50,7 @@ class RayTangents(Owner[MotionFields]):
         self._columns = columns
 
         def size_of(room: Sequence[int]) -> int:
-            return room[0] * (10 + 14 * columns) * width
+            return room[0] * (20 + 24 * columns) * width
 
         self._own((columns,), self._build, size_of, room=(int(capacity),), step=STEP)
 
@@ -53,19 +61,23 @@ class RayTangents(Owner[MotionFields]):
             d_index_direction=ti.Vector.field(3, float),
             d_view_direction=ti.Vector.field(3, float),
             d_dt=ti.field(float),
+            d_iso=ti.field(float),
+            d_frame=ti.Matrix.field(3, 3, float),
             dot_origin=ti.Vector.field(3, float),
             dot_index_direction=ti.Vector.field(3, float),
             dot_view_direction=ti.Vector.field(3, float),
             dot_dt=ti.field(float),
+            dot_iso=ti.field(float),
+            dot_frame=ti.Matrix.field(3, 3, float),
             dot_image=ti.Vector.field(4, float),
             dot_depth=ti.field(float),
             columns=columns,
         )
-        for each in (f.d_origin, f.d_index_direction, f.d_view_direction, f.d_dt):
+        for each in (f.d_origin, f.d_index_direction, f.d_view_direction, f.d_dt, f.d_iso, f.d_frame):
             tree.dense(ti.i, room).place(each)
         for each in (f.dot_origin, f.dot_index_direction, f.dot_view_direction, f.dot_image, f.dot_depth):
             tree.dense(ti.ij, (*room, columns)).place(each)
-        tree.dense(ti.i, columns).place(f.dot_dt)
+        tree.dense(ti.i, columns).place(f.dot_dt, f.dot_iso, f.dot_frame)
         return tree, f
 
     def upload(
@@ -80,6 +92,17 @@ class RayTangents(Owner[MotionFields]):
         ):
             transfer.columns_in(np.ascontiguousarray(values, dtype), field)
         f.dot_dt.from_numpy(np.ascontiguousarray(dt, dtype))
+
+    def upload_surface(self, iso: np.ndarray, frame: np.ndarray) -> None:
+        """Put what moves a surface beside the rays on the device: (column,), and (column, 3, 3) of the frame."""
+        dtype, f = runtime.dtype(), self.fields
+        f.dot_iso.from_numpy(np.ascontiguousarray(iso, dtype))
+        f.dot_frame.from_numpy(np.ascontiguousarray(frame, dtype))
+
+    def surface_gradients(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """Gradients by a surface's value () and by the frame (3, 3), added up over the rays in their order, in f64."""
+        f = self.fields
+        return f.d_iso.to_numpy()[:count].sum(dtype=float), f.d_frame.to_numpy()[:count].sum(0, dtype=float)
 
     def dot_image(self, count: int) -> np.ndarray:
         """Tangents of the image (ray, column, 4)."""

@@ -77,6 +77,10 @@ class TangentPasses(Holder):
         moves = [viewpoint.projection.tangent(viewpoint.rays, dot) for dot in padded]
         origin, index_direction, view_direction = (np.stack([move[i] for move in moves], axis=1) for i in range(3))
         motion.upload(origin, index_direction, view_direction, np.array([move[3] for move in moves]))
+        if call.variant.mode.shaded:
+            boxes = [np.zeros((3, 4)) if dot.box is None else dot.box for dot in padded]
+            iso = np.array([0.0 if dot.iso is None else float(dot.iso) for dot in padded])
+            motion.upload_surface(iso, np.stack([viewpoint.projection.frame(box)[:3, :3] for box in boxes]))
         passes_of(call.variant.mode).geometry_tangent(self.grid.fields, self.buffer.fields, motion.fields, *call)
         return motion.dot_image(call.count)[:, : len(dots)].astype(float)
 

@@ -29,6 +29,7 @@ from raymarch.kernels.march.call import MarchCall
 from raymarch.kernels.march.passes import passes_of
 from raymarch.kernels.rays.camera import jitter_pixels
 from raymarch.rendering.march import March
+from raymarch.rendering.ray_settings import require_seen, set_ray_settings
 from raymarch.rendering.visibility import skip_invisible
 
 
@@ -47,6 +48,7 @@ class ViewedVolume(Holder):
         pixels: Numbers | None,
         columns: int,
     ):
+        require_seen(volume, march)
         self.volume, self.march = volume, march
         runtime.start()
         seen = np.array(require_colour(volume.background if background is None else background))
@@ -59,6 +61,7 @@ class ViewedVolume(Holder):
             volume.world_from_index,
             pixels,
             volume.ndc_from_world,
+            march.iso,
         )
         count = len(self.rays)
         with ExitStack() as owners:
@@ -124,6 +127,7 @@ class ViewedVolume(Holder):
         """Rays, their jitter and the grid's place to the device."""
         grid.set_level(self.volume.shape, viewpoint.world_from_index)
         self.buffer.upload(viewpoint.rays)
+        set_ray_settings(self.buffer, grid, self.march, viewpoint.iso)
         if (s := self.march).jittered:
             pixels = np.arange(len(viewpoint.rays)) if viewpoint.pixels is None else np.asarray(viewpoint.pixels)
             jitter_pixels(self.buffer.fields, s.seed, pixels.astype(np.int32), s.jitter, s.step_jitter)

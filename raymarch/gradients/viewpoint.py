@@ -26,6 +26,7 @@ class Viewpoint:
         world_from_index: (4, 4) affine of the volume.
         pixels: indices of the pixels looked at, all if None.
         ndc_from_world: (4, 4) of a volume in NDC, or None.
+        iso: value of the surface that is seen, None of a mode without.
     """
 
     camera: Camera
@@ -36,6 +37,7 @@ class Viewpoint:
     world_from_index: np.ndarray
     pixels: np.ndarray | None = None
     ndc_from_world: np.ndarray | None = None
+    iso: float | None = None
 
     def moved(self, by: Parameters, h: float = 1.0) -> Viewpoint:
         """Viewpoint moved by h times `by`; a step keeps its length in the world when a box moves."""
@@ -55,7 +57,9 @@ class Viewpoint:
         background = self.background if by.background is None else self.background + h * by.background
         exposure = self.exposure if by.exposure is None else self.exposure + h * by.exposure
         step = self.step if by.step is None else self.step + h * float(by.step)
-        return replace(self, camera=camera, background=background, exposure=exposure, step=step, world_from_index=place)
+        iso = self.iso if by.iso is None or self.iso is None else self.iso + h * float(by.iso)
+        moved = replace(self, camera=camera, background=background, exposure=exposure, step=step, iso=iso)
+        return replace(moved, world_from_index=place)
 
     @property
     def dt(self) -> float:

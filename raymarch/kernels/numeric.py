@@ -51,6 +51,18 @@ def log1p_unit(u):
 
 
 @ti.func
+def in_order(total, zero):
+    """Sum so far, hidden from the compiler, so that what is added next is added last: terms that lie side by side in
+    memory it else adds up in another order. `zero` is a 0 that it cannot see, an argument of the kernel."""
+    kept = total
+    if ti.static(runtime.single_precision()):
+        kept = ti.bit_cast(ti.bit_cast(total, ti.i32) ^ zero, ti.f32)
+    else:
+        kept = ti.bit_cast(ti.bit_cast(total, ti.i64) ^ ti.cast(zero, ti.i64), ti.f64)
+    return kept
+
+
+@ti.func
 def finite(x):
     """Finiteness of x, neither infinite nor NaN; read off its bits, which fast math respects."""
     good = False

@@ -8,15 +8,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 import taichi as ti
 
-from raymarch.arguments.checks import instance_of, number, one_of, whole
+from raymarch.arguments.checks import instance_of, number, one_of, optional, whole
 from raymarch.arguments.declared import held, hold, renamed
 from raymarch.device.grid import Grid
 from raymarch.device.memory import BATCH
+from raymarch.errors import RaymarchError
 from raymarch.kernels.march.call import MarchCall
 from raymarch.kernels.march.mode import AnyMode, Mode, RayMode
 from raymarch.kernels.march.modes import MODES
 from raymarch.kernels.march.variant import Variant
 from raymarch.rendering.mode_check import require_mode
+from raymarch.rendering.shading import SHADING, Shading
 
 NAMED_MODE = one_of(*MODES)
 
@@ -45,6 +47,8 @@ class March:
         jitter: each ray's first step is shorter by a random share of a step, up to this, 0..1; breaks up bands.
         step_jitter: each ray's steps are longer or shorter by a random share up to this, 0 to under 1.
         seed: of the jitter, which is a function of seed and pixel alone.
+        iso: value of the surface that mode "isosurface" shows, in units of what the density activation gives.
+        shading: how a surface is lit; `rm.Shading()` if None.
     """
 
     step: float = held(number(1e-3, 1e6), 0.5)
@@ -55,9 +59,13 @@ class March:
     jitter: float = held(number(0, 1), 0.0)
     step_jitter: float = held(number(0, 1, below=True), 0.0)
     seed: int = held(whole(0, 2**31 - 1), 0)
+    iso: float | None = held(optional(number()), None)
+    shading: Shading | None = held(optional(SHADING), None)
 
     def __post_init__(self) -> None:
         hold(self)
+        if "iso" in self.rule.parameters and self.iso is None:
+            raise RaymarchError(f"iso is None, want the value of the surface that mode {self.rule.name} shows")
 
     @property
     def jittered(self) -> bool:

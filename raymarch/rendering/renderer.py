@@ -30,6 +30,7 @@ from raymarch.geometry.rays import RAYS, Rays
 from raymarch.kernels.march.passes import passes_of
 from raymarch.kernels.rays.camera import jitter_pixels, rays_of_pixels
 from raymarch.rendering.march import MARCH, March
+from raymarch.rendering.ray_settings import require_seen, set_ray_settings
 from raymarch.rendering.visibility import skip_invisible
 
 ONE_CAMERA = replace(
@@ -45,12 +46,16 @@ class Rendering:
     Attributes:
         image: (height, width, 3) float32, background included; in 0..1 where colours are.
         opacity: (height, width) float32 in 0..1, one less the transmittance.
-        depth: (height, width) float32, mean distance from the camera [world unit], infinite under 1 % opacity.
+        depth: (height, width) float32, mean distance from the camera [world unit], infinite under 1 % opacity; that of
+            the winner or of the hit in modes that have one.
+        normals: (height, width, 3) float32, unit normals in the world that face the camera, 0 where nothing is met;
+            None where they were not asked for, and of modes that know none.
     """
 
     image: np.ndarray
     opacity: np.ndarray
     depth: np.ndarray
+    normals: np.ndarray | None = None
 
 
 class Renderer(Holder):
@@ -66,6 +71,7 @@ class Renderer(Holder):
     @checked(volume=VOLUME, settings=MARCH)
     def __init__(self, volume: Volume, settings: March = March()):
         runtime.start()
+        require_seen(volume, settings)
         self.background = volume.background
         self.settings = settings
         with ExitStack() as owners:
@@ -75,11 +81,13 @@ class Renderer(Holder):
             self.buffer = owners.enter_context(RayBuffer(settings.batch))
             self._owners = owners.pop_all()
 
-    @checked(camera=ONE_CAMERA, background=BACKGROUND, depth=flag)
-    def render(self, camera: Camera, background: Colour | None = None, *, depth: bool = True) -> Rendering:
+    @checked(camera=ONE_CAMERA, background=BACKGROUND, depth=flag, normals=flag)
+    def render(
+        self, camera: Camera, background: Colour | None = None, *, depth: bool = True, normals: bool = False
+    ) -> Rendering:
         """Rendering of what `camera` sees, over `background` or the volume's own."""
         behind = self.background if background is None else background
-        return render_camera(self.grid, self.buffer, camera, behind, self.settings, depth)
+        return render_camera(self.grid, self.buffer, camera, behind, self.settings, depth, normals)
 
     @checked(rays=RAYS, background=BACKGROUND, depth=flag)
     def trace(
@@ -92,11 +100,17 @@ class Renderer(Holder):
             return np.arange(first, first + count, dtype=np.int32)
 
         behind = self.background if background is None else background
-        return _march(self.grid, self.buffer, len(rays), fill, behind, self.settings, depth)
+        return _march(self.grid, self.buffer, len(rays), fill, behind, self.settings, depth)[:2]
 
 
 def render_camera(
-    grid: Grid, buffer: RayBuffer, camera: Camera, background: Colour, settings: March, depth: bool
+    grid: Grid,
+    buffer: RayBuffer,
+    camera: Camera,
+    background: Colour,
+    settings: March,
+    depth: bool,
+    normals: bool = False,
 ) -> Rendering:
     """Rendering of a grid by a camera, in batches of the buffer's size; without `depth`, distances are infinite."""
     pose, lens = ti.Matrix(camera.world_from_camera.tolist()), ti.Vector(lens_vector(camera))
@@ -106,9 +120,10 @@ def render_camera(
         rays_of_pixels(buffer.fields, pose, lens, camera.width, pixels)
         return pixels
 
-    image, distance = _march(grid, buffer, camera.width * camera.height, fill, background, settings, depth)
-    size = (camera.height, camera.width)
-    return Rendering(image[:, :3].reshape(*size, 3), 1 - image[:, 3].reshape(size), distance.reshape(size))
+    count, size = camera.width * camera.height, (camera.height, camera.width)
+    image, distance, normal = _march(grid, buffer, count, fill, background, settings, depth, normals)
+    facing = None if normal is None else normal.reshape(*size, 3)
+    return Rendering(image[:, :3].reshape(*size, 3), 1 - image[:, 3].reshape(size), distance.reshape(size), facing)
 
 
 def _march(
@@ -119,12 +134,15 @@ def _march(
     background: Colour,
     s: March,
     depth: bool,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Colour and transmittance (ray, 4) and depth (ray,) of rays that `fill` puts into the buffer, and numbers."""
+    normals: bool = False,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Colour and transmittance (ray, 4), depth (ray,) and normals (ray, 3) of rays that `fill` puts into the buffer."""
     _require_room(total)
+    set_ray_settings(buffer, grid, s)
     background = require_colour(background)
     image, distance = np.empty((total, 4), np.float32), np.full(total, np.inf, np.float32)
     passes = passes_of(s.rule)
+    normal = np.zeros((total, 3), np.float32) if normals and passes.normals else None
     for first in range(0, total, buffer.capacity):
         call = s.call(grid, min(buffer.capacity, total - first), background)
         rays = fill(first, call.count)
@@ -135,7 +153,10 @@ def _march(
         if depth:
             passes.depth(grid.fields, buffer.fields, *call[:4])
             distance[rays] = buffer.depth(call.count)
-    return image, distance
+        if normal is not None and passes.normals:
+            passes.normals(grid.fields, buffer.fields, *call[:4])
+            normal[rays] = buffer.normals(call.count)
+    return image, distance, normal
 
 
 def _require_room(rays: int) -> None:
@@ -178,5 +199,5 @@ def render(
         (32, 32, 3)
     """
     with Renderer(volume, march) as renderer:
-        seen = renderer.render(camera, background, depth=extras)
+        seen = renderer.render(camera, background, depth=extras, normals=extras)
     return seen if extras else seen.image

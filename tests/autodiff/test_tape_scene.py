@@ -12,7 +12,7 @@ from lenses import LENSES
 from raymarch.autodiff.tape_scene import FIELDS, Scene
 from raymarch.geometry.pose import exp_rigid, right_jacobian
 from raymarch.gradients.linearised import Linearised
-from raymarch.kernels.march.modes import MODES
+from raymarch.kernels.march.modes import COMPOSITING_MODES as MODES
 from raymarch.rendering.march import March
 
 MOVED = {

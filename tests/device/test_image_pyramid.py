@@ -90,4 +90,7 @@ def test_the_pyramid_goes_between_its_sizes_and_exposures_go_along():
         images.set_exposures(exposures)
         assert images.use(0) is whole
         np.testing.assert_allclose(whole.fields.exposure.to_numpy()[:2], exposures, rtol=1e-6)
+        whole.set_errors(np.zeros(whole.tiles), 0.5)
+        assert images.use(0) is whole and whole.errors()[1] == 0.5
         assert images.use(1) is half
+        assert images.use(0).errors()[1] > 1e6  # of what was not in use nothing is known

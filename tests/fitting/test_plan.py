@@ -76,7 +76,7 @@ def test_a_fit_that_fails_to_begin_leaves_nothing_on_the_device(begin, where, na
 def test_a_fit_that_is_refused_leaves_nothing_on_the_device(box, owners):
     with pytest.raises(RaymarchError, match="check"):
         Fitter(drive.ball_views(), "quick", box=box, **QUICK)
-    assert len(owners) == 3
+    assert owners
     assert all(owner._fields is None for owner in owners)
 
 
@@ -123,6 +123,20 @@ def test_a_plan_knows_no_hull_where_none_is_wanted_or_seen():
         with ImageStore(seen) as store:
             settings = preset("quick", **QUICK, hull=hull)
             assert plan.plan_fit(seen, settings, drive.BALL_BOX, store).hull is None
+
+
+@pytest.mark.parametrize(("resolution", "words"), [(None, ""), (400, "in bricks takes about .*; lower the resolution")])
+def test_bricks_that_do_not_fit_make_a_resolution_coarser_that_nobody_asked_for(resolution, words):
+    views = drive.ball_views()
+    settings = preset("default", seconds=1e6, sh_degree=3, bricks=True, memory=0.3, resolution=resolution)
+    with ImageStore(views) as store:
+        if words:
+            with pytest.raises(RaymarchError, match=words):
+                plan.plan_fit(views, settings, drive.BALL_BOX, store)
+        else:
+            made = plan.plan_fit(views, settings, drive.BALL_BOX, store)
+            assert made.bricks > 0
+            assert made.bytes <= 0.3e9
 
 
 # The schedule

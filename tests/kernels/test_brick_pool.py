@@ -12,7 +12,7 @@ import pytest
 
 from raymarch.data.bricks import Bricks
 from raymarch.data.volume import Volume
-from raymarch.device.brick_grid import BrickGrid
+from raymarch.device.brick_grid import BrickGrid, grow
 from raymarch.device.brick_places import bricks_read, places_of
 from raymarch.device.grid import Grid, begin_anew
 from raymarch.errors import RaymarchError
@@ -91,7 +91,7 @@ def test_image_gradient_and_step_are_a_dense_grids_bit_for_bit(grids, degree):
         grid.upload(v)
         part = gradient_on(grid, rays, w)
         clear_moments(grid.fields)
-        adam(grid.fields, grid.blocks, 0, 0, 0.3, 0.2, 0.9, 0.99, 1e-8, 0.0, 0.1)
+        adam(grid.fields, grid.blocks, 0, 0, 0, 0.3, 0.2, 0.9, 0.99, 1e-8, 0.0, 0.1)
         occupied = grid.refresh_occupancy(0.5, margin=1)
         found.append((*part, *grid.download(), *drive.distances(grid), np.array(occupied)))
     assert not np.array_equal(found[0][3], v.density)
@@ -167,7 +167,7 @@ def test_what_is_dropped_stays_out_and_away(grids):
     grid.upload(v)
     for age in range(3):
         gradient_on(grid, rays, np.ones((len(rays), 4)))
-        adam(grid.fields, grid.blocks, age, age, 0.3, 0.2, 0.9, 0.99, 1e-8, 0.5, 0.1)
+        adam(grid.fields, grid.blocks, 0, age, age, 0.3, 0.2, 0.9, 0.99, 1e-8, 0.5, 0.1)
     for field in (grid.fields.d_density, grid.fields.m_density, grid.fields.v_density):
         assert not field.to_numpy().reshape(-1, field.shape[-1])[:, :512].any()
     assert np.all(grid.fields.density.to_numpy()[0, 0, :512] == v.activation.empty)
@@ -217,6 +217,33 @@ def test_places_are_dealt_once_each_along_a_curve_that_stays_near():
     assert sorted(table[mask]) == list(range(1, mask.sum() + 1))
     at = np.argwhere(mask)[np.argsort(table[mask])]
     assert np.abs(np.diff(at, axis=0)).sum(1).mean() < 3
+
+
+def test_a_volume_without_a_brick_is_empty():
+    nothing = Bricks(np.full((2, 2, 2), -1, np.int32), np.zeros((0, 8, 8, 8)), np.zeros((0, 8, 8, 8, 3)))
+    v = Volume.of_bricks(nothing, (9, 10, 11), np.eye(4))
+    with BrickGrid(v.shape, 0, bricks=1) as grid:
+        grid.upload(v)
+        assert grid.bricks == 0
+        assert grid.download_bricks().count == 0
+
+
+def test_a_grid_that_grows_keeps_what_is_in_it_and_that_it_diverged():
+    v = holed_volume()[0]
+    with BrickGrid(v.shape, 0, bricks=v.bricks.count, slots=1, moments=True) as grid:
+        grid.upload(v)
+        grid.occupy(np.arange(np.prod(grid.cells)).reshape(grid.cells) % 2 == 0)
+        grid.measure_occupancy()
+        grid.fields.nonfinite_step[None] = 7
+        cells, table, values = grid.occupied_cells(), grid.table(), grid.download()
+        assert grow(grid, v.bricks.count + 300)
+        assert grid.room == v.bricks.count + 300
+        assert grid.fields.nonfinite_step[None] == 7
+        now = grid.occupied_cells(), grid.table(), *grid.download()
+        for one, before in zip(now, (cells, table, *values), strict=True):
+            np.testing.assert_array_equal(one, before)
+        assert not grow(grid, 10**8)
+        np.testing.assert_array_equal(grid.table(), table)
 
 
 def test_more_bricks_than_there_is_room_for_are_refused():

@@ -8,6 +8,7 @@ import pytest
 import taichi as ti
 
 from raymarch.device.image_store import ImageStore
+from raymarch.errors import RaymarchError
 
 TILES = 12
 LEAST = 0.25
@@ -47,6 +48,19 @@ def test_a_tile_comes_as_often_as_its_error_is_of_the_mean(store, mean):
         times[store.fields.chosen.to_numpy()[:TILES]] += 1
     often = np.array([times[group == k].mean() for k in range(len(share))]) / epochs
     np.testing.assert_allclose(often, np.clip(share, LEAST, 1), atol=0.03)
+
+
+def test_more_tiles_than_there_are_come_once_an_epoch_and_no_more_than_there_is_room_for():
+    views = drive.ball_views()[:1]
+    with ImageStore(views, rays=16 * 20_000) as small:
+        place = small.choose(20_000, 0, 0)
+        found = small.fields.chosen.to_numpy()[:20_000]
+        assert place == 20_000
+        times = np.bincount(found, minlength=small.tiles)
+        assert len(times) == small.tiles and times.max() - times.min() <= 1
+        room = small.fields.chosen.shape[0]
+        with pytest.raises(RaymarchError, match=f"{room + 1} tiles do not fit a store for 20000 at once; make it"):
+            small.choose(room + 1, 0, 0)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])

@@ -16,7 +16,7 @@ from raymarch.geometry.pose import exp_rigid
 from raymarch.gradients.checks import check_rows
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import GROUPS, SHAPES, SMALL_GROUPS, Parameters, units
-from raymarch.kernels.march.modes import MODES
+from raymarch.kernels.march.modes import COMPOSITING_MODES as MODES
 from raymarch.rendering.march import March
 
 EXPOSURE = (1.1, 0.9, 1.2, 0.1, 0.0, -0.1)

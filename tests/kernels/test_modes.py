@@ -14,7 +14,7 @@ from covering import covering
 from raymarch.data.activation import Activation
 from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
-from raymarch.kernels.march.modes import MODES
+from raymarch.kernels.march.modes import COMPOSITING_MODES as MODES
 from raymarch.kernels.rays.camera import jitter_pixels
 from raymarch.rendering.march import March
 from raymarch.rendering.renderer import Renderer, render

@@ -10,7 +10,7 @@ import taichi as ti
 from raymarch.errors import RaymarchError
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import Parameters
-from raymarch.kernels.march.modes import MODES
+from raymarch.kernels.march.modes import COMPOSITING_MODES as MODES
 from raymarch.rendering.march import March
 from raymarch.rendering.mode_check import require_mode
 from raymarch.rendering.renderer import render

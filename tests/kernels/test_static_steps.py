@@ -14,7 +14,7 @@ from raymarch.kernels.field import activation
 from raymarch.kernels.field.gather import gather
 from raymarch.kernels.march.geometry import geometry_adjoint
 from raymarch.kernels.march.march import march, march_adjoint
-from raymarch.kernels.march.modes import MODES
+from raymarch.kernels.march.modes import COMPOSITING_MODES as MODES
 
 STEPS, RAYS = 3, 6  # a first, one between and a last, which is shorter
 STEP = (cases.FINEST[0] - 1) / (STEPS - 0.5)

@@ -89,11 +89,15 @@ def bricks_out(
 
 @ti.kernel
 def empty_unread(
-    grid: ti.template(), places: ti.types.ndarray(dtype=ti.i32, ndim=1), density: ti.types.ndarray(ndim=2),
-    shape: ti.math.ivec3, empty: float,
+    grid: ti.template(), places: ti.types.ndarray(dtype=ti.i32, ndim=1),
+    density: ti.types.ndarray(ndim=2), features: ti.types.ndarray(ndim=3), shape: ti.math.ivec3, empty: float,
 ):  # fmt: skip
-    """density (brick, 512) = `empty` of samples that no occupied cell reads, or that lie beyond the level."""
+    """density (brick, 512) = `empty` of samples that no occupied cell reads; those beyond the level are nothing."""
     for b, m in ti.ndrange(density.shape[0], SAMPLES):
         I = sample_at(grid, row_of(grid, places[b], m))
-        if not all(I < shape) or not is_read(grid, I):
+        if not all(I < shape):
+            density[b, m] = empty
+            for c in range(features.shape[2]):
+                features[b, m, c] = 0.0
+        elif not is_read(grid, I):
             density[b, m] = ti.min(density[b, m], empty)

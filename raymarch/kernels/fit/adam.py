@@ -9,7 +9,7 @@ from raymarch.kernels.fit.reduce import block_of
 
 @ti.kernel
 def adam(
-    grid: ti.template(), blocks: ti.math.ivec3, age: int, step: int, lr_density: float, lr_features: float,
+    grid: ti.template(), blocks: ti.math.ivec3, zero: int, age: int, step: int, lr_density: float, lr_features: float,
     beta1: float, beta2: float, eps: float, coarse: float, decay: float,
 ):  # fmt: skip
     """Step the voxels whose gradient is not zero, then clear it. Does nothing once a gradient was not finite.
@@ -17,7 +17,8 @@ def adam(
     Cubes of them are moved as one by `coarse` times the rates besides; `decay` times the rate of what a harmonic above
     degree 0 is it loses (Loshchilov and Hutter 2019).
 
-    `age` counts the steps since the moments began; `step` is noted as step + 2 if it is the first that is not finite.
+    `age` counts the steps since the moments began; `step` is noted as step + 2 if it is the first that is not finite;
+    `zero` is 0, as `in_order` wants it.
     """
     for _ in range(1):
         if grid.nonfinite_step[None] == 1:
@@ -30,7 +31,7 @@ def adam(
             c2 = 1.0 / (1.0 - beta2 ** ti.cast(age + 1, float))
             sound = grid.nonfinite_step[None] == 0
             if sound and coarse > 0.0:
-                step_cubes(grid, B, coarse * lr_density, coarse * lr_features, beta1, beta2, eps, c1, c2)
+                step_cubes(grid, B, zero, coarse * lr_density, coarse * lr_features, beta1, beta2, eps, c1, c2)
             for i in range(grid.block):
                 for j in range(grid.block):
                     for k in range(grid.block):

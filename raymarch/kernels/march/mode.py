@@ -5,7 +5,7 @@ Each mode is a file beside this one and a line in `modes`; a record of one's own
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import taichi as ti
 
@@ -78,6 +78,10 @@ class Mode:
         """Whether the adjoint must march ahead for the radiance still to come."""
         return self.power is None
 
+    step = boxes = ndc = True  # as `RayMode` says of itself: every rule of samples has them
+    shaded = False
+    parameters: ClassVar[tuple[str, ...]] = ()
+
 
 @dataclass(frozen=True)
 class RayMode:
@@ -90,6 +94,9 @@ class RayMode:
         background: whether what is left of T multiplies the background.
         ends: whether cells so thin that nobody sees them may be skipped.
         step: whether the image depends on the length of a step.
+        shaded: whether normals are seen, so that the image depends on how a box is turned and stretched.
+        boxes, ndc: whether it goes through nested boxes, and normalised device coordinates.
+        parameters: groups of numbers of its own that it reads at run time, such as "iso".
     """
 
     name: str
@@ -99,3 +106,7 @@ class RayMode:
     ends: bool = False
     step: bool = True
     looks_ahead: bool = False
+    shaded: bool = False
+    boxes: bool = True
+    ndc: bool = True
+    parameters: tuple[str, ...] = ()

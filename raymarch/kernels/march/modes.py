@@ -1,7 +1,13 @@
-"""Compositing modes that are known by name, the default first."""
+"""Modes that are known by name, the default first."""
 
 from raymarch.kernels.march.additive import ADDITIVE
 from raymarch.kernels.march.emission_absorption import EMISSION_ABSORPTION
+from raymarch.kernels.march.extremum_geometry import MAXIMUM, MINIMUM
+from raymarch.kernels.march.isosurface_geometry import ISOSURFACE
+from raymarch.kernels.march.line_integral_geometry import AVERAGE, X_RAY_EXACT
+from raymarch.kernels.march.mode import AnyMode
 from raymarch.kernels.march.x_ray import X_RAY
 
-MODES = {mode.name: mode for mode in (EMISSION_ABSORPTION, ADDITIVE, X_RAY)}
+COMPOSITING_MODES = {mode.name: mode for mode in (EMISSION_ABSORPTION, ADDITIVE, X_RAY)}
+RAY_MODES = {mode.name: mode for mode in (MAXIMUM, MINIMUM, AVERAGE, ISOSURFACE, X_RAY_EXACT)}
+MODES: dict[str, AnyMode] = {**COMPOSITING_MODES, **RAY_MODES}

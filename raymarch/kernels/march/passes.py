@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from raymarch.errors import RaymarchError
 from raymarch.kernels.march.depth import depth_adjoint, depth_tangent, march_depth
@@ -46,7 +47,9 @@ class Passes:
         geometry_adjoint: (grid, rays, moved, *call): gradients of origin, direction, view direction and dt by ray.
         geometry_tangent: (grid, rays, moved, *call): dot_image of columns of moved rays.
         depth: (grid, rays, *call[:4]): distance of what a ray meets, infinite for nothing.
-        depth_gradients: those of `depth`, or None where there are none.
+        normals: (grid, rays, *call[:4]): its unit normal in the world, facing the eye, in `rays.sum_even`; 0 for none.
+            None where a mode has no surface to speak of.
+        depth_gradients: those of `depth`; None where it has none.
     """
 
     march: Callable
@@ -55,11 +58,35 @@ class Passes:
     geometry_adjoint: Callable
     geometry_tangent: Callable
     depth: Callable
+    normals: Callable | None = None
     depth_gradients: DepthPasses | None = None
 
 
 DEPTH = DepthPasses(depth_adjoint, depth_tangent, depth_geometry_adjoint, depth_geometry_tangent)
-COMPOSITING = Passes(march, march_adjoint, march_tangent, geometry_adjoint, geometry_tangent, march_depth, DEPTH)
+COMPOSITING = Passes(
+    march, march_adjoint, march_tangent, geometry_adjoint, geometry_tangent, march_depth, depth_gradients=DEPTH
+)
+
+
+def after(search: Callable, passes: Passes) -> Passes:
+    """Passes each of which goes after a search along the rays: search(grid, rays, variant, count, dt)."""
+
+    def searched(kernel: Callable, rays: int, variant: int) -> Callable:
+        def search_and(*arguments: Any) -> None:
+            search(arguments[0], arguments[rays], *arguments[variant : variant + 3])
+            kernel(*arguments)
+
+        return search_and
+
+    return Passes(
+        searched(passes.march, 1, 2),
+        searched(passes.adjoint, 1, 2),
+        searched(passes.tangent, 2, 4),
+        searched(passes.geometry_adjoint, 1, 3),
+        searched(passes.geometry_tangent, 1, 3),
+        searched(passes.depth, 1, 2),
+        passes.normals and searched(passes.normals, 1, 2),
+    )
 
 
 def passes_of(mode: AnyMode) -> Passes:

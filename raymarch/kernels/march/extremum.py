@@ -1,0 +1,138 @@
+"""Maximum and minimum intensity: the largest or smallest value among a ray's samples, in each channel.
+
+Samples are the march's, midpoints of steps. It is raw numbers that are compared, which activations do not put into
+another order; of equals the first along the ray wins. Gradients are those of the sample that wins. T is 0 where a ray
+has samples; a ray that has none is 0 in all channels, with T 1.
+"""
+
+import taichi as ti
+
+from raymarch import runtime
+from raymarch.kernels.field import activation
+from raymarch.kernels.field.bricks import where
+from raymarch.kernels.field.cell import scatter_corners, weights
+from raymarch.kernels.field.gather import gather
+from raymarch.kernels.march.sample import located
+from raymarch.kernels.march.sample_adjoint import mark
+from raymarch.kernels.parallel import RAYS_PER_CHUNK, TASK_STRIDE
+from raymarch.kernels.rays.cells import cell_at, first_sample, segment_of
+from raymarch.kernels.rays.traverse import jitter_of, step_at, steps_of
+
+
+@ti.func
+def winner_along(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, dt):
+    """Sample of ray r that wins: raw number, its segment and step there; segment -1 where the ray has no samples."""
+    phase, stretch = jitter_of(rays, variant, r)
+    step = stretch * dt
+    best, at_s, at_k = ti.cast(0.0, float), -1, 0
+    for s in range(ti.static(grid.segments)):
+        entry, way, length, _, _, _, _, _, _ = segment_of(grid, rays, r, s)
+        entry += first_sample(grid, s)
+        n = steps_of(length, step, phase)
+        for k in range(ti.select(length > 0, n + 1, 0)):
+            begin, width = step_at(variant, 0.0, length, step, phase, k)
+            if width > 0:
+                cell, f = located(grid, entry + (begin + 0.5 * width) * way)
+                x = gather(grid.density, cell, f)
+                if at_s < 0 or variant.mode.sign * x > variant.mode.sign * best:
+                    best, at_s, at_k = x, s, k
+    return best, at_s, at_k
+
+
+@ti.kernel
+def find_winners(grid: ti.template(), rays: ti.template(), variant: ti.template(), count: int, dt: float):
+    """sum_odd = each ray's winner as `winner_along` has it; the other kernels come after."""
+    ti.loop_config(block_dim=64)
+    for r in range(count):
+        x, s, k = winner_along(grid, rays, variant, r, dt)
+        rays.sum_odd[r] = ti.Vector([x, ti.cast(s, float), ti.cast(k, float), 0.0])
+
+
+@ti.func
+def winner_of(rays: ti.template(), r):
+    """Winner of ray r as found."""
+    found = rays.sum_odd[r]
+    return found[0], ti.cast(found[1], ti.i32), ti.cast(found[2], ti.i32)
+
+
+@ti.func
+def place_of_winner(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, dt, s, k):
+    """Sample k of segment s of ray r: the cell's lower corner, position in it, and distance from where it enters."""
+    phase, stretch = jitter_of(rays, variant, r)
+    entry, way, length, _, _, near, _, _, _ = segment_of(grid, rays, r, s)
+    begin, width = step_at(variant, 0.0, length, stretch * dt, phase, k)
+    p = entry + (begin + 0.5 * width) * way
+    cell = cell_at(p, grid.max_index[None])
+    return cell + first_sample(grid, s), p - cell, near + begin + 0.5 * width
+
+
+@ti.kernel
+def extremum(
+    grid: ti.template(), rays: ti.template(), variant: ti.template(),  # Fields (x, y, z), RayFields (ray,), Variant
+    count: int,  # rays
+    dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,  # [world unit]; the rest not used
+):  # fmt: skip
+    """image = the winner's value, three times, and T."""
+    ti.loop_config(block_dim=64)
+    for r in range(count):
+        x, s, _ = winner_of(rays, r)
+        value, T = activation.density(variant, x + grid.shift[None]) * grid.inverse_scale[None], ti.cast(0.0, float)
+        if s < 0:
+            value, T = ti.cast(0.0, float), ti.cast(1.0, float)
+        rays.image[r] = ti.Vector([value, value, value, T])
+
+
+@ti.func
+def adjoint_of_ray(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, slot, dt):
+    """What one ray gives the gradient of density: all of it to the cell of its winner."""
+    x, s, k = winner_of(rays, r)
+    if s >= 0:
+        cell, f, _ = place_of_winner(grid, rays, variant, r, dt, s, k)
+        place = where(grid, cell)
+        d_value = rays.image.grad[r][0] + rays.image.grad[r][1] + rays.image.grad[r][2]
+        slope = activation.density_slope(variant, x + grid.shift[None]) * grid.inverse_scale[None]
+        scatter_corners(grid.d_density, slot, place, d_value * slope * weights(f))
+        mark(grid, place, place)
+
+
+@ti.kernel
+def extremum_adjoint(
+    grid: ti.template(), rays: ti.template(), variant: ti.template(),  # Fields (x, y, z), RayFields (ray,), Variant
+    count: int,  # rays
+    dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,  # [world unit]; the rest not used
+):  # fmt: skip
+    """d_density += (d image / d density)' d_image, by slots as `march_adjoint`."""
+    if ti.static(runtime.on_cpu()):
+        for i in range(TASK_STRIDE * grid.slots):
+            if i % TASK_STRIDE == 0:
+                slot = i // TASK_STRIDE
+                for run in range((count + RAYS_PER_CHUNK * grid.slots - 1) // (RAYS_PER_CHUNK * grid.slots)):
+                    first = (run * grid.slots + slot) * RAYS_PER_CHUNK
+                    for r in range(first, ti.min(first + RAYS_PER_CHUNK, count)):
+                        adjoint_of_ray(grid, rays, variant, r, slot, dt)
+    else:
+        ti.loop_config(block_dim=64)
+        for r in range(count):
+            adjoint_of_ray(grid, rays, variant, r, r % grid.slots, dt)
+
+
+@ti.kernel
+def extremum_tangent(
+    grid: ti.template(), dot_grid: ti.template(),  # Fields (x, y, z), and its tangents (x, y, z, column)
+    rays: ti.template(), dot_image: ti.template(),  # RayFields (ray,), (ray, column) of 4
+    variant: ti.template(), count: int,  # Variant, rays
+    dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,  # [world unit]; the rest not used
+):  # fmt: skip
+    """dot_image[r, e] = (d image / d density) of each column e of dot_grid."""
+    ti.loop_config(block_dim=64)
+    for r in range(count):
+        x, s, k = winner_of(rays, r)
+        for e in range(dot_grid.columns):
+            dot_image[r, e] = ti.Vector.zero(float, 4)
+        if s >= 0:
+            cell, f, _ = place_of_winner(grid, rays, variant, r, dt, s, k)
+            slope = activation.density_slope(variant, x + grid.shift[None]) * grid.inverse_scale[None]
+            dot_x = gather(dot_grid.density, cell, f)
+            for e in range(dot_grid.columns):
+                dot = slope * dot_x[e]
+                dot_image[r, e] = ti.Vector([dot, dot, dot, 0.0])

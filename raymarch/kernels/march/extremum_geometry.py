@@ -1,0 +1,138 @@
+"""Geometry gradients of maximum and minimum intensity, the winner's distance, and the two modes.
+
+A winner moves as any sample does: with the ray, with where the ray enters the box and leaves it, and with the step.
+"""
+
+from dataclasses import dataclass
+
+import taichi as ti
+
+from raymarch.kernels.field import activation
+from raymarch.kernels.field.bricks import where
+from raymarch.kernels.field.cell import corners_of_cell, trilinear, trilinear_slope
+from raymarch.kernels.march.extremum import (
+    extremum,
+    extremum_adjoint,
+    extremum_tangent,
+    find_winners,
+    place_of_winner,
+    winner_of,
+)
+from raymarch.kernels.march.mode import RayMode
+from raymarch.kernels.march.passes import Passes, after
+from raymarch.kernels.rays.cells import segment_of
+from raymarch.kernels.rays.nested import box_of, scale_of
+from raymarch.kernels.rays.placed import distance_of
+from raymarch.kernels.rays.traverse import jitter_of, steps_of
+
+
+@dataclass(frozen=True)
+class Extremum(RayMode):
+    """Extremum of the value along a ray: of `sign` times it the largest."""
+
+    sign: float = 1.0
+
+
+@ti.func
+def moving(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, dt, s, k):
+    """How the winner's value changes: by its place (3,), and its place along the ray by near, far and dt."""
+    cell, f, t = place_of_winner(grid, rays, variant, r, dt, s, k)
+    v = corners_of_cell(grid.density, where(grid, cell))
+    slope = activation.density_slope(variant, trilinear(v, f) + grid.shift[None]) * grid.inverse_scale[None]
+    phase, stretch = jitter_of(rays, variant, r)
+    _, _, length, _, _, _, _, _, _ = segment_of(grid, rays, r, s)
+    begins, wide = ti.cast(k, float), ti.cast(1.0, float)
+    if ti.static(variant.jittered):
+        begins, wide = ti.max(k - phase, 0.0), ti.min(k + 1.0 - phase, 1.0)
+    by_near, by_far, by_dt = ti.cast(1.0, float), ti.cast(0.0, float), stretch * (begins + 0.5 * wide)
+    if k >= steps_of(length, stretch * dt, phase):
+        by_near, by_far, by_dt = ti.cast(0.5, float), ti.cast(0.5, float), 0.5 * stretch * begins
+    return slope * trilinear_slope(v, f), t, by_near, by_far, by_dt
+
+
+@ti.kernel
+def extremum_geometry_adjoint(
+    grid: ti.template(), rays: ti.template(), moved: ti.template(),  # (x, y, z), (ray,), tangents (ray, column)
+    variant: ti.template(), count: int,  # Variant, rays
+    dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,  # [world unit]; the rest not used
+):  # fmt: skip
+    """moved.d_* = (d image / d geometry)' d_image, a ray at a time."""
+    ti.loop_config(block_dim=64)
+    for r in range(count):
+        _, s, k = winner_of(rays, r)
+        d_o, d_d, d_dt = ti.Vector.zero(float, 3), ti.Vector.zero(float, 3), ti.cast(0.0, float)
+        if s >= 0:
+            _, _, _, _, d, near, far, enters, leaves = segment_of(grid, rays, r, s)
+            by_place, t, by_near, by_far, by_dt = moving(grid, rays, variant, r, dt, s, k)
+            d_p = (rays.image.grad[r][0] + rays.image.grad[r][1] + rays.image.grad[r][2]) * by_place
+            d_t = d_p.dot(d)
+            d_own = d_p
+            d_d, d_dt = t * d_p, by_dt * d_t
+            for a in ti.static(range(3)):
+                if a == enters:
+                    d_own[a] -= by_near * d_t / d[a]
+                    d_d[a] -= by_near * d_t * near / d[a]
+                if a == leaves:
+                    d_own[a] -= by_far * d_t / d[a]
+                    d_d[a] -= by_far * d_t * far / d[a]
+            d_o = scale_of(box_of(grid, s)) * d_own
+        moved.d_origin[r], moved.d_index_direction[r], moved.d_dt[r] = d_o, d_d, d_dt
+        moved.d_view_direction[r] = ti.Vector.zero(float, 3)
+
+
+@ti.kernel
+def extremum_geometry_tangent(
+    grid: ti.template(), rays: ti.template(), moved: ti.template(),  # (x, y, z), (ray,), tangents (ray, column)
+    variant: ti.template(), count: int,  # Variant, rays
+    dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,  # [world unit]; the rest not used
+):  # fmt: skip
+    """moved.dot_image[r, c] = (d image / d geometry) of every column c of tangents."""
+    ti.loop_config(block_dim=64)
+    for r in range(count):
+        _, s, k = winner_of(rays, r)
+        for c in range(moved.columns):
+            moved.dot_image[r, c] = ti.Vector.zero(float, 4)
+        if s >= 0:
+            _, _, _, _, d, near, far, enters, leaves = segment_of(grid, rays, r, s)
+            by_place, t, by_near, by_far, by_dt = moving(grid, rays, variant, r, dt, s, k)
+            for c in range(moved.columns):
+                dot_own = scale_of(box_of(grid, s)) * moved.dot_origin[r, c]
+                dot_d = moved.dot_index_direction[r, c]
+                dot_t = by_dt * moved.dot_dt[c]
+                for a in ti.static(range(3)):
+                    if a == enters:
+                        dot_t -= by_near * (dot_own[a] + near * dot_d[a]) / d[a]
+                    if a == leaves:
+                        dot_t -= by_far * (dot_own[a] + far * dot_d[a]) / d[a]
+                dot = by_place.dot(dot_own + t * dot_d + dot_t * d)
+                moved.dot_image[r, c] = ti.Vector([dot, dot, dot, 0.0])
+
+
+@ti.kernel
+def extremum_depth(
+    grid: ti.template(), rays: ti.template(), variant: ti.template(),  # Fields (x, y, z), RayFields (ray,), Variant
+    count: int, dt: float, min_transmittance: float,  # rays, [world unit], not used
+):  # fmt: skip
+    """depth = distance of the winner, infinite for a ray that has no samples."""
+    ti.loop_config(block_dim=64)
+    for r in range(count):
+        _, s, k = winner_of(rays, r)
+        distance = ti.cast(ti.math.inf, float)
+        if s >= 0:
+            _, _, t = place_of_winner(grid, rays, variant, r, dt, s, k)
+            distance = distance_of(grid, rays.origin[r], rays.direction[r], t / scale_of(box_of(grid, s)))
+        rays.depth[r] = distance
+
+
+PASSES = after(
+    find_winners,
+    Passes(
+        extremum,
+        extremum_adjoint,
+        extremum_tangent,
+        extremum_geometry_adjoint,
+        extremum_geometry_tangent,
+        extremum_depth,
+    ),
+)
+MAXIMUM, MINIMUM = Extremum("maximum", PASSES), Extremum("minimum", PASSES, sign=-1.0)

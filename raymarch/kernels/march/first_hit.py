@@ -1,0 +1,149 @@
+"""First hit of an isosurface: the first crossing of a level along a ray, cell by cell.
+
+Along a ray a trilinear field is a cubic in each cell. Between the cubic's extrema it is monotone, so that a change of
+sign between two of them brackets one root, which Newton's method finds, safeguarded by bisection; Parker et al. 1998,
+"Interactive ray tracing for isosurface rendering". The side of the level that the ray is on is carried from cell to
+cell: what rounding makes of the field on a face lets no ray slip through.
+"""
+
+import taichi as ti
+
+from raymarch import runtime
+from raymarch.kernels.field.bricks import where
+from raymarch.kernels.field.cell import corners_of_cell, curved, trilinear, trilinear_curvature, trilinear_slope
+from raymarch.kernels.rays.cells import cell_at, enter_of, exit_of, is_inside, next_cell, run_ahead, segment_of
+
+NEWTON = 60  # steps at most; a bisection alone would need about as many in double precision
+
+
+@ti.func
+def cubic_of(v, f, d):
+    """Coefficients (4,) of the field along f + u d by powers of u."""
+    slope, curvature = trilinear_slope(v, f), trilinear_curvature(v, f)
+    third = (v[7] - v[6] - v[5] + v[4] - v[3] + v[2] + v[1] - v[0]) * d[0] * d[1] * d[2]
+    return ti.Vector([trilinear(v, f), slope.dot(d), 0.5 * curved(curvature, d).dot(d), third])
+
+
+@ti.func
+def at(c, u):
+    """Value of a cubic."""
+    return c[0] + u * (c[1] + u * (c[2] + u * c[3]))
+
+
+@ti.func
+def extrema_of(c):
+    """Where within 0..1 the cubic has its extrema, in order; 1 for one that is not there."""
+    a, b = 3.0 * c[3], c[2]
+    discriminant = b * b - a * c[1]
+    first, second = ti.cast(1.0, float), ti.cast(1.0, float)
+    if discriminant > 0:
+        q = -b - ti.select(b > 0, 1.0, -1.0) * ti.sqrt(discriminant)  # of the two roots the one without cancellation
+        if q * a > 0 and ti.abs(q) < ti.abs(a):
+            first = q / a
+        if q * c[1] > 0 and ti.abs(c[1]) < ti.abs(q):
+            second = c[1] / q
+    return ti.min(first, second), ti.max(first, second)
+
+
+@ti.func
+def root_between(c, low, high):
+    """Root of a cubic that is monotone and changes its sign between low and high."""
+    before, behind = at(c, low), at(c, high)
+    rises, u = behind > before, 0.5 * (low + high)
+    if behind != before:
+        u = low + (high - low) * before / (before - behind)
+    for _ in range(NEWTON):
+        value = at(c, u)
+        if (value < 0) == rises:
+            low = u
+        else:
+            high = u
+        slope = c[1] + u * (2.0 * c[2] + u * 3.0 * c[3])
+        then = u - value / ti.select(slope != 0, slope, 1.0)
+        if slope == 0 or not (then > low and then < high):
+            then = 0.5 * (low + high)
+        near = ti.abs(then - u) <= ti.static(2e-7 if runtime.single_precision() else 4e-16)
+        u = then
+        if near:
+            break
+    return u
+
+
+@ti.func
+def first_root(c, side):
+    """First place within 0..1 where a cubic is not on `side`, 1 at or above zero; -1 where it stays there."""
+    e1, e2 = extrema_of(c)
+    u, low, high = ti.cast(-1.0, float), ti.cast(0.0, float), ti.cast(0.0, float)
+    if (c[0] >= 0) != side:
+        u = ti.cast(0.0, float)
+    elif (at(c, e1) >= 0) != side:
+        high = e1
+    elif (at(c, e2) >= 0) != side:
+        low, high = e1, e2
+    elif (at(c, 1.0) >= 0) != side:
+        low, high = e2, ti.cast(1.0, float)
+    if high > low:
+        u = root_between(c, low, high)
+    return u
+
+
+@ti.func
+def first_hit(grid: ti.template(), entry, way, length, level):
+    """Distance from the entry of the first crossing of a raw level, and its cell; -1 where there is none.
+
+    What counts is that the field goes from one side to the other: a box's face is none, whatever lies behind it.
+    """
+    per_index, top = grid.cells_per_index[None], grid.max_index[None]
+    t, hit, side, known = ti.cast(0.0, float), ti.cast(-1.0, float), False, False
+    found = ti.Vector([0, 0, 0])
+    while t < length and hit < 0:
+        empty, ahead = run_ahead(grid, per_index, entry + t * way, way)
+        # A leap may end a rounding before the face that it leads to; a cell is looked at from face to face anyway.
+        end = t + ahead + ti.static(1e-6 if runtime.single_precision() else 1e-13) * (t + length)
+        if not empty:
+            cell, on = cell_at(entry + t * way, top), True
+            begin = enter_of(entry, way, cell)
+            while on and hit < 0:
+                out, axis = exit_of(entry, way, cell, length)
+                out = ti.max(out, begin)
+                v = corners_of_cell(grid.density, where(grid, cell)) - level
+                above, u = v.min() >= 0, ti.cast(-1.0, float)
+                if above or v.max() < 0:
+                    if known and side != above:
+                        u = ti.cast(0.0, float)
+                    side = above
+                else:
+                    c = cubic_of(v, entry + begin * way - cell, (out - begin) * way)
+                    if not known:
+                        side = c[0] >= 0
+                    u = first_root(c, side)
+                known = True
+                if u >= 0:
+                    hit, found = begin + u * (out - begin), cell
+                begin = out
+                if hit < 0:
+                    cell = next_cell(cell, way, axis)
+                    on = axis >= 0 and out < end and is_inside(cell, top)
+            if begin > end:
+                end = begin
+        t = end
+    return hit, found
+
+
+@ti.kernel
+def find_hits(grid: ti.template(), rays: ti.template(), count: int):
+    """sum_odd = the cell of each ray's first hit, and its distance from where the ray enters; that is -1 for none."""
+    ti.loop_config(block_dim=64)
+    for r in range(count):
+        entry, way, length, _, _, _, _, _, _ = segment_of(grid, rays, r, 0)
+        t, cell = first_hit(grid, entry, way, length, rays.iso[None])
+        rays.sum_odd[r] = ti.Vector([ti.cast(cell[0], float), ti.cast(cell[1], float), ti.cast(cell[2], float), t])
+
+
+@ti.func
+def hit_of(grid: ti.template(), rays: ti.template(), r):
+    """Hit of ray r as found: whether there is one, its cell, position in the cell, distance, way in index space."""
+    entry, way, _, _, d, near, _, _, _ = segment_of(grid, rays, r, 0)
+    found = rays.sum_odd[r]
+    cell = ti.Vector([ti.cast(found[0], ti.i32), ti.cast(found[1], ti.i32), ti.cast(found[2], ti.i32)])
+    return found[3] >= 0, cell, entry + found[3] * way - cell, near + found[3], d

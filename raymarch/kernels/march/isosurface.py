@@ -1,0 +1,176 @@
+"""Isosurface: the shaded surface of a level at a ray's first hit, with the adjoint and tangent by the volume.
+
+Letters: F raw density, t distance of the hit p = o + t d where F(p) = level, G slope of F in index space, H its second
+derivatives, A `index_from_world` without its shift, N = A' G, n the unit normal that faces the eye, q = d_t / (G d).
+By the implicit function theorem F(p) = level moves the hit by dot_t = (dot_level - dot_F - G dot_p) / (G d).
+T is 0 where a ray hits, 1 where it does not. Kernels ask `first_hit.hit_of`: `find_hits` goes before each.
+"""
+
+from dataclasses import dataclass
+
+import taichi as ti
+
+from raymarch import runtime
+from raymarch.kernels.field import activation
+from raymarch.kernels.field.bricks import where
+from raymarch.kernels.field.cell import (
+    corners_of_cell,
+    curved,
+    scatter_corners,
+    slope_weights,
+    trilinear_curvature,
+    trilinear_slope,
+    weights,
+)
+from raymarch.kernels.field.gather import gather, gather_slope, scatter
+from raymarch.kernels.field.harmonics import basis, basis_slope
+from raymarch.kernels.march.first_hit import hit_of
+from raymarch.kernels.march.geometry import colour_slopes
+from raymarch.kernels.march.mode import RayMode
+from raymarch.kernels.march.sample import colour_at, fetch
+from raymarch.kernels.march.sample_adjoint import mark
+from raymarch.kernels.march.shading import along_sphere, normal_of, painted, shade, shade_adjoint, shade_tangent
+from raymarch.kernels.parallel import RAYS_PER_CHUNK, TASK_STRIDE
+
+
+@dataclass(frozen=True)
+class Surface(RayMode):
+    """Surface that a ray meets first, at a level of its own at run time: `rays.iso`, raw."""
+
+
+@ti.func
+def linear_part(grid: ti.template()):
+    """A: index space from the world, without its shift."""
+    m = grid.index_from_world[None]
+    a = ti.Matrix.zero(float, 3, 3)
+    for i, j in ti.static(ti.ndrange(3, 3)):
+        a[i, j] = m[i, j]
+    return a
+
+
+@ti.kernel
+def shade_hits(
+    grid: ti.template(), rays: ti.template(), variant: ti.template(),  # Fields (x, y, z), RayFields (ray,), Variant
+    count: int,  # rays
+    dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,  # not used but the last, (3,)
+):  # fmt: skip
+    """image = shaded colour of the first hit, or the background; T."""
+    ti.loop_config(block_dim=64)
+    for r in range(count):
+        hit, cell, f, _, _ = hit_of(grid, rays, r)
+        image = ti.Vector([background[0], background[1], background[2], 1.0])
+        if hit:
+            place, e = where(grid, cell), -rays.direction[r]
+            slope = trilinear_slope(corners_of_cell(grid.density, place), f)
+            n, _ = normal_of(linear_part(grid).transpose() @ slope, e)
+            Y = basis(grid.degree, rays.direction[r])
+            own = colour_at(grid, variant, place, f, Y, fetch(grid, place, f))
+            colour, _ = painted(rays, ti.Vector([own[0], own[1], own[2]]))
+            lit = shade(rays, colour, n, e)
+            image = ti.Vector([lit[0], lit[1], lit[2], 0.0])
+        rays.image[r] = image
+
+
+@ti.func
+def shaded(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, cell, f):
+    """What the image of a hit is made of: corners, G, H, n and its scale, and the colour with its slopes."""
+    place = where(grid, cell)
+    v = corners_of_cell(grid.density, place)
+    slope, curvature = trilinear_slope(v, f), trilinear_curvature(v, f)
+    n, scale = normal_of(linear_part(grid).transpose() @ slope, -rays.direction[r])
+    Y, slope_of_Y = basis(grid.degree, rays.direction[r]), basis_slope(grid.degree, rays.direction[r])
+    colour, by_position, by_heading = colour_slopes(grid, variant, place, f, Y, slope_of_Y)
+    return slope, curvature, n, scale, colour, by_position, by_heading
+
+
+@ti.func
+def adjoint_of_hit(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, cell, f, d):
+    """d_ of the place p, G, N, colour and view direction by those of the image; q and G."""
+    slope, curvature, n, scale, own, by_position, by_heading = shaded(grid, rays, variant, r, cell, f)
+    colour, seen = painted(rays, own)
+    d_image = rays.image.grad[r]
+    d_lit = ti.Vector([d_image[0], d_image[1], d_image[2]])
+    d_colour, d_n, d_e = shade_adjoint(rays, colour, n, -rays.direction[r], d_lit)
+    d_colour *= seen
+    d_N = along_sphere(n, scale, d_n)
+    d_slope = linear_part(grid) @ d_N
+    d_p = by_position.transpose() @ d_colour + curved(curvature, d_slope)
+    q = d_p.dot(d) / slope.dot(d)
+    return (
+        d_p,
+        d_slope,
+        d_N,
+        d_colour * activation.colour_slope(variant, own),
+        (by_heading.transpose() @ d_colour - d_e),
+        q,
+        slope,
+    )
+
+
+@ti.func
+def adjoint_of_ray(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, slot):
+    """What one ray gives the gradient of density and features."""
+    hit, cell, f, _, d = hit_of(grid, rays, r)
+    if hit:
+        place, Y = where(grid, cell), basis(grid.degree, rays.direction[r])
+        _, d_slope, _, d_total, _, q, _ = adjoint_of_hit(grid, rays, variant, r, cell, f, d)
+        scatter_corners(grid.d_density, slot, place, slope_weights(f, d_slope) - q * weights(f))
+        d_features = ti.Vector.zero(float, grid.features.n)
+        for b in ti.static(range((grid.degree + 1) ** 2)):
+            for c in ti.static(range(3)):
+                d_features[3 * b + c] = Y[b] * d_total[c]
+        scatter(grid.d_features, slot, place, f, d_features)
+        mark(grid, place, place)
+
+
+@ti.kernel
+def shade_hits_adjoint(
+    grid: ti.template(), rays: ti.template(), variant: ti.template(),  # Fields (x, y, z), RayFields (ray,), Variant
+    count: int,  # rays
+    dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,  # not used
+):  # fmt: skip
+    """d_density, d_features += (d image / d them)' d_image, by slots as `march_adjoint`."""
+    if ti.static(runtime.on_cpu()):
+        for i in range(TASK_STRIDE * grid.slots):
+            if i % TASK_STRIDE == 0:
+                slot = i // TASK_STRIDE
+                for run in range((count + RAYS_PER_CHUNK * grid.slots - 1) // (RAYS_PER_CHUNK * grid.slots)):
+                    first = (run * grid.slots + slot) * RAYS_PER_CHUNK
+                    for r in range(first, ti.min(first + RAYS_PER_CHUNK, count)):
+                        adjoint_of_ray(grid, rays, variant, r, slot)
+    else:
+        ti.loop_config(block_dim=64)
+        for r in range(count):
+            adjoint_of_ray(grid, rays, variant, r, r % grid.slots)
+
+
+@ti.kernel
+def shade_hits_tangent(
+    grid: ti.template(), dot_grid: ti.template(),  # Fields (x, y, z), and its tangents (x, y, z, column)
+    rays: ti.template(), dot_image: ti.template(),  # RayFields (ray,), (ray, column) of 4
+    variant: ti.template(), count: int,  # Variant, rays
+    dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,  # not used
+):  # fmt: skip
+    """dot_image[r, e] = (d image / d grid) of each column e of dot_grid."""
+    ti.loop_config(block_dim=64)
+    for r in range(count):
+        hit, cell, f, _, d = hit_of(grid, rays, r)
+        for e in range(dot_grid.columns):
+            dot_image[r, e] = ti.Vector.zero(float, 4)
+        if hit:
+            slope, curvature, n, scale, own, by_position, _ = shaded(grid, rays, variant, r, cell, f)
+            colour, seen = painted(rays, own)
+            Y, eye, a = basis(grid.degree, rays.direction[r]), -rays.direction[r], linear_part(grid)
+            dot_F, by_x, by_y, by_z = gather_slope(dot_grid.density, cell, f)
+            for e in range(dot_grid.columns):
+                dot_p = -dot_F[e] / slope.dot(d) * d
+                dot_slope = curved(curvature, dot_p) + ti.Vector([by_x[e], by_y[e], by_z[e]])
+                dot_n = along_sphere(n, scale, a.transpose() @ dot_slope)
+                dot_colour = by_position @ dot_p
+                if ti.static(dot_grid.channels > 0):
+                    dot_features, by_total = gather(dot_grid.features, cell, f), activation.colour_slope(variant, own)
+                    for b in ti.static(range((grid.degree + 1) ** 2)):
+                        for c in ti.static(range(3)):
+                            dot_colour[c] += by_total[c] * Y[b] * dot_features[dot_grid.channels * e + 3 * b + c]
+                lit = shade_tangent(rays, colour, n, eye, seen * dot_colour, dot_n, ti.Vector.zero(float, 3))
+                dot_image[r, e] = ti.Vector([lit[0], lit[1], lit[2], 0.0])

@@ -1,0 +1,136 @@
+"""Geometry gradients of an isosurface: by the rays' origin and way, the level and the box's frame; normals and depth.
+
+Letters as in `isosurface`. The frame A enters by the normal: index space turned and stretched turns what is seen of G.
+"""
+
+from typing import Any
+
+import taichi as ti
+
+from raymarch.kernels.field import activation
+from raymarch.kernels.field.bricks import where
+from raymarch.kernels.field.cell import corners_of_cell, curved, trilinear_slope
+from raymarch.kernels.march.first_hit import find_hits, hit_of
+from raymarch.kernels.march.isosurface import (
+    Surface,
+    adjoint_of_hit,
+    linear_part,
+    shade_hits,
+    shade_hits_adjoint,
+    shade_hits_tangent,
+    shaded,
+)
+from raymarch.kernels.march.passes import Passes, after
+from raymarch.kernels.march.shading import along_sphere, normal_of, painted, shade_tangent
+
+
+@ti.func
+def value_by_level(grid: ti.template(), rays: ti.template(), variant: ti.template()):
+    """Slope of the value by the raw level."""
+    return activation.density_slope(variant, rays.iso[None] + grid.shift[None]) * grid.inverse_scale[None]
+
+
+@ti.kernel
+def move_hits_adjoint(
+    grid: ti.template(), rays: ti.template(), moved: ti.template(),  # (x, y, z), (ray,), tangents (ray, column)
+    variant: ti.template(), count: int,  # Variant, rays
+    dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,  # not used
+):  # fmt: skip
+    """moved.d_* = (d image / d geometry)' d_image, a ray at a time; d_iso by the value, d_frame by A."""
+    ti.loop_config(block_dim=64)
+    for r in range(count):
+        hit, cell, f, t, d = hit_of(grid, rays, r)
+        d_o, d_view, d_iso = ti.Vector.zero(float, 3), ti.Vector.zero(float, 3), ti.cast(0.0, float)
+        d_frame = ti.Matrix.zero(float, 3, 3)
+        if hit:
+            d_p, _, d_N, _, d_view_here, q, slope = adjoint_of_hit(grid, rays, variant, r, cell, f, d)
+            d_o, d_view, d_iso = d_p - q * slope, d_view_here, q / value_by_level(grid, rays, variant)
+            d_frame = slope.outer_product(d_N)
+        moved.d_origin[r], moved.d_index_direction[r], moved.d_view_direction[r] = d_o, t * d_o, d_view
+        moved.d_dt[r], moved.d_iso[r], moved.d_frame[r] = 0.0, d_iso, d_frame
+
+
+@ti.kernel
+def move_hits_tangent(
+    grid: ti.template(), rays: ti.template(), moved: ti.template(),  # (x, y, z), (ray,), tangents (ray, column)
+    variant: ti.template(), count: int,  # Variant, rays
+    dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,  # not used
+):  # fmt: skip
+    """moved.dot_image[r, c] = (d image / d geometry) of every column c of tangents."""
+    ti.loop_config(block_dim=64)
+    for r in range(count):
+        hit, cell, f, t, d = hit_of(grid, rays, r)
+        for c in range(moved.columns):
+            moved.dot_image[r, c] = ti.Vector.zero(float, 4)
+        if hit:
+            slope, curvature, n, scale, own, by_position, by_heading = shaded(grid, rays, variant, r, cell, f)
+            colour, seen = painted(rays, own)
+            a = linear_part(grid)
+            for c in range(moved.columns):
+                dot_p = moved.dot_origin[r, c] + t * moved.dot_index_direction[r, c]
+                dot_level = moved.dot_iso[c] / value_by_level(grid, rays, variant)
+                dot_p += (dot_level - slope.dot(dot_p)) / slope.dot(d) * d
+                dot_N = a.transpose() @ curved(curvature, dot_p) + moved.dot_frame[c].transpose() @ slope
+                dot_view = moved.dot_view_direction[r, c]
+                dot_colour = seen * (by_position @ dot_p + by_heading @ dot_view)
+                lit = shade_tangent(
+                    rays, colour, n, -rays.direction[r], dot_colour, along_sphere(n, scale, dot_N), -dot_view
+                )
+                moved.dot_image[r, c] = ti.Vector([lit[0], lit[1], lit[2], 0.0])
+
+
+@ti.kernel
+def distance_of_hits(
+    grid: ti.template(), rays: ti.template(), variant: ti.template(),  # Fields (x, y, z), RayFields (ray,), Variant
+    count: int, dt: float, min_transmittance: float,  # rays, not used
+):  # fmt: skip
+    """depth = distance of the hit, infinite for none."""
+    ti.loop_config(block_dim=64)
+    for r in range(count):
+        hit, _, _, t, _ = hit_of(grid, rays, r)
+        rays.depth[r] = t if hit else ti.cast(ti.math.inf, float)
+
+
+@ti.kernel
+def normals_of_hits(
+    grid: ti.template(), rays: ti.template(), variant: ti.template(),  # Fields (x, y, z), RayFields (ray,), Variant
+    count: int, dt: float, min_transmittance: float,  # rays, not used
+):  # fmt: skip
+    """sum_even = the unit normal of the hit in the world, facing the eye; 0 for none."""
+    ti.loop_config(block_dim=64)
+    for r in range(count):
+        hit, cell, f, _, _ = hit_of(grid, rays, r)
+        normal = ti.Vector.zero(float, 3)
+        if hit:
+            slope = trilinear_slope(corners_of_cell(grid.density, where(grid, cell)), f)
+            normal, _ = normal_of(linear_part(grid).transpose() @ slope, -rays.direction[r])
+        rays.sum_even[r] = ti.Vector([normal[0], normal[1], normal[2], 0.0])
+
+
+def search(grid: Any, rays: Any, variant: Any, count: int, dt: float) -> None:
+    """First hits of rays, which no activation, colour or step has a part in."""
+    find_hits(grid, rays, count)
+
+
+ISOSURFACE = Surface(
+    "isosurface",
+    after(
+        search,
+        Passes(
+            shade_hits,
+            shade_hits_adjoint,
+            shade_hits_tangent,
+            move_hits_adjoint,
+            move_hits_tangent,
+            distance_of_hits,
+            normals_of_hits,
+        ),
+    ),
+    colour=True,
+    background=True,
+    step=False,
+    shaded=True,
+    boxes=False,
+    ndc=False,
+    parameters=("iso",),
+)

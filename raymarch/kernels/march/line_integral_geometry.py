@@ -1,0 +1,198 @@
+"""Geometry gradients of the line integral and of the mean, their depth, and the two modes.
+
+What is differentiated is the rule itself: its points move with the planes between cells, so that slopes are the image's
+for any activation. Letters as in `line_integral`; a plane across axis a is met at t with d_t = -(d_o + t d_d) / d there.
+"""
+
+from dataclasses import dataclass
+
+import taichi as ti
+
+from raymarch.kernels.field import activation
+from raymarch.kernels.field.bricks import where
+from raymarch.kernels.field.cell import corners_of_cell, trilinear, trilinear_slope
+from raymarch.kernels.march.depth import MET
+from raymarch.kernels.march.line_integral import (
+    GAUSS,
+    dot_of,
+    gain_of,
+    image_of,
+    length_of,
+    line_integral,
+    line_integral_adjoint,
+    line_integral_tangent,
+    points_of,
+    unit_of,
+)
+from raymarch.kernels.march.mode import RayMode
+from raymarch.kernels.march.passes import Passes
+from raymarch.kernels.rays.cells import cell_at, exit_of, first_sample, is_inside, next_cell, segment_of
+from raymarch.kernels.rays.nested import box_of, scale_of
+from raymarch.kernels.rays.placed import distance_of
+
+
+@dataclass(frozen=True)
+class LineIntegral(RayMode):
+    """Line integral of the value along a ray, or its `mean` over the length in the box."""
+
+    mean: bool = False
+
+
+@ti.func
+def met(d_own: ti.template(), d_d: ti.template(), d, t, axis, d_t):
+    """Adjoint of where a plane across an axis is met; of none for -1."""
+    for a in ti.static(range(3)):
+        if a == axis:
+            d_own[a] -= d_t / d[a]
+            d_d[a] -= d_t * t / d[a]
+
+
+@ti.func
+def dot_met(dot_own, dot_d, d, t, axis):
+    """Tangent of where a plane across an axis is met; 0 for -1."""
+    dot_t = ti.cast(0.0, float)
+    for a in ti.static(range(3)):
+        if a == axis:
+            dot_t = -(dot_own[a] + t * dot_d[a]) / d[a]
+    return dot_t
+
+
+@ti.func
+def value_at(variant: ti.template(), v, f, shift):
+    """Value and its slope (3,) by the place."""
+    x = trilinear(v, f) + shift
+    return activation.density(variant, x), activation.density_slope(variant, x) * trilinear_slope(v, f)
+
+
+@ti.kernel
+def line_integral_geometry_adjoint(
+    grid: ti.template(), rays: ti.template(), moved: ti.template(),  # (x, y, z), (ray,), tangents (ray, column)
+    variant: ti.template(), count: int,  # Variant, rays
+    dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,  # not used
+):  # fmt: skip
+    """moved.d_* = (d image / d geometry)' d_image, a ray at a time."""
+    ti.loop_config(block_dim=64)
+    for r in range(count):
+        shift, top = grid.shift[None], grid.max_index[None]
+        gain = gain_of(grid, rays, variant, r) * grid.inverse_scale[None]
+        d_length = ti.cast(0.0, float)
+        if ti.static(variant.mode.mean):
+            d_length = -gain_of(grid, rays, variant, r) * rays.image[r][0]
+        d_o, d_d = ti.Vector.zero(float, 3), ti.Vector.zero(float, 3)
+        for s in range(ti.static(grid.segments)):
+            entry, way, length, _, d, near, far, axis0, leaves = segment_of(grid, rays, r, s)
+            first, unit, d_own = first_sample(grid, s), unit_of(grid, variant, s), ti.Vector.zero(float, 3)
+            cell, t, on = cell_at(entry, top), ti.cast(0.0, float), length > 0
+            if on:
+                met(d_own, d_d, d, near, axis0, -unit * d_length)
+                met(d_own, d_d, d, far, leaves, unit * d_length)
+            while on:
+                out, axis = exit_of(entry, way, cell, length)
+                out = ti.max(out, t)
+                f0, f1, half = points_of(entry, way, cell, t, out)
+                v = corners_of_cell(grid.density, where(grid, cell + first))
+                y0, slope0 = value_at(variant, v, f0, shift)
+                y1, slope1 = value_at(variant, v, f1, shift)
+                d_p0, d_p1 = gain * unit * half * slope0, gain * unit * half * slope1
+                d_h, along0, along1 = 0.5 * gain * unit * (y0 + y1), d_p0.dot(d), d_p1.dot(d)
+                middle, apart = near + 0.5 * (t + out), GAUSS * (out - t)
+                d_own += d_p0 + d_p1
+                d_d += (middle - apart) * d_p0 + (middle + apart) * d_p1
+                met(d_own, d_d, d, near + t, axis0, (0.5 + GAUSS) * along0 + (0.5 - GAUSS) * along1 - d_h)
+                axis1 = ti.select(axis < 0, leaves, axis)
+                met(d_own, d_d, d, near + out, axis1, (0.5 - GAUSS) * along0 + (0.5 + GAUSS) * along1 + d_h)
+                t, cell, axis0 = out, next_cell(cell, way, axis), axis
+                on = axis >= 0 and t < length and is_inside(cell, top)
+            d_o += scale_of(box_of(grid, s)) * d_own
+        moved.d_origin[r], moved.d_index_direction[r], moved.d_dt[r] = d_o, d_d, 0.0
+        moved.d_view_direction[r] = ti.Vector.zero(float, 3)
+
+
+@ti.kernel
+def line_integral_geometry_tangent(
+    grid: ti.template(), rays: ti.template(), moved: ti.template(),  # (x, y, z), (ray,), tangents (ray, column)
+    variant: ti.template(), count: int,  # Variant, rays
+    dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,  # not used
+):  # fmt: skip
+    """moved.dot_image[r, c] = (d image / d geometry) of every column c of tangents."""
+    ti.loop_config(block_dim=64)
+    for r in range(count):
+        shift, top, total = grid.shift[None], grid.max_index[None], ti.cast(0.0, float)
+        dot_total, dot_length = ti.Vector.zero(float, moved.columns), ti.Vector.zero(float, moved.columns)
+        for s in range(ti.static(grid.segments)):
+            entry, way, length, _, d, near, far, axis0, leaves = segment_of(grid, rays, r, s)
+            first, unit, scale = first_sample(grid, s), unit_of(grid, variant, s), scale_of(box_of(grid, s))
+            cell, t, on = cell_at(entry, top), ti.cast(0.0, float), length > 0
+            if on:
+                for c in range(moved.columns):
+                    dot_own, dot_d = scale * moved.dot_origin[r, c], moved.dot_index_direction[r, c]
+                    dot_far = dot_met(dot_own, dot_d, d, far, leaves)
+                    dot_length[c] += unit * (dot_far - dot_met(dot_own, dot_d, d, near, axis0))
+            while on:
+                out, axis = exit_of(entry, way, cell, length)
+                out = ti.max(out, t)
+                f0, f1, half = points_of(entry, way, cell, t, out)
+                v = corners_of_cell(grid.density, where(grid, cell + first))
+                y0, slope0 = value_at(variant, v, f0, shift)
+                y1, slope1 = value_at(variant, v, f1, shift)
+                total += unit * half * (y0 + y1)
+                middle, apart = near + 0.5 * (t + out), GAUSS * (out - t)
+                axis1 = ti.select(axis < 0, leaves, axis)
+                for c in range(moved.columns):
+                    dot_own, dot_d = scale * moved.dot_origin[r, c], moved.dot_index_direction[r, c]
+                    dot_t0 = dot_met(dot_own, dot_d, d, near + t, axis0)
+                    dot_t1 = dot_met(dot_own, dot_d, d, near + out, axis1)
+                    dot_p0 = dot_own + (middle - apart) * dot_d + ((0.5 + GAUSS) * dot_t0 + (0.5 - GAUSS) * dot_t1) * d
+                    dot_p1 = dot_own + (middle + apart) * dot_d + ((0.5 - GAUSS) * dot_t0 + (0.5 + GAUSS) * dot_t1) * d
+                    dot_total[c] += unit * half * (slope0.dot(dot_p0) + slope1.dot(dot_p1))
+                    dot_total[c] += 0.5 * unit * (dot_t1 - dot_t0) * (y0 + y1)
+                t, cell, axis0 = out, next_cell(cell, way, axis), axis
+                on = axis >= 0 and t < length and is_inside(cell, top)
+        total *= grid.inverse_scale[None]
+        length = length_of(grid, rays, variant, r)
+        T = image_of(variant, total, length)[3]
+        for c in range(moved.columns):
+            dot = dot_total[c] * grid.inverse_scale[None]
+            moved.dot_image[r, c] = dot_of(variant, dot, dot_length[c], total, T, length)
+
+
+@ti.kernel
+def line_integral_depth(
+    grid: ti.template(), rays: ti.template(), variant: ti.template(),  # Fields (x, y, z), RayFields (ray,), Variant
+    count: int, dt: float, min_transmittance: float,  # rays, not used
+):  # fmt: skip
+    """depth = mean distance of the points by what they add; infinite where less than `MET` of the light is stopped."""
+    ti.loop_config(block_dim=64)
+    for r in range(count):
+        shift, top, inverse_scale = grid.shift[None], grid.max_index[None], grid.inverse_scale[None]
+        total, moment = ti.cast(0.0, float), ti.cast(0.0, float)
+        for s in range(ti.static(grid.segments)):
+            entry, way, length, _, _, near, _, _, _ = segment_of(grid, rays, r, s)
+            first, scale = first_sample(grid, s), scale_of(box_of(grid, s))
+            cell, t, on = cell_at(entry, top), ti.cast(0.0, float), length > 0
+            while on:
+                out, axis = exit_of(entry, way, cell, length)
+                out = ti.max(out, t)
+                f0, f1, half = points_of(entry, way, cell, t, out)
+                v = corners_of_cell(grid.density, where(grid, cell + first))
+                w0 = half * inverse_scale * activation.density(variant, trilinear(v, f0) + shift)
+                w1 = half * inverse_scale * activation.density(variant, trilinear(v, f1) + shift)
+                middle, apart = near + 0.5 * (t + out), GAUSS * (out - t)
+                total += w0 + w1
+                moment += w0 * distance_of(grid, rays.origin[r], rays.direction[r], (middle - apart) / scale)
+                moment += w1 * distance_of(grid, rays.origin[r], rays.direction[r], (middle + apart) / scale)
+                t, cell = out, next_cell(cell, way, axis)
+                on = axis >= 0 and t < length and is_inside(cell, top)
+        rays.depth[r] = ti.select(1.0 - ti.exp(-total) >= MET, moment / ti.max(total, 1e-12), ti.math.inf)
+
+
+PASSES = Passes(
+    line_integral,
+    line_integral_adjoint,
+    line_integral_tangent,
+    line_integral_geometry_adjoint,
+    line_integral_geometry_tangent,
+    line_integral_depth,
+)
+X_RAY_EXACT = LineIntegral("x-ray-exact", PASSES, step=False)
+AVERAGE = LineIntegral("average", PASSES, step=False, mean=True)

@@ -1,0 +1,97 @@
+"""Shading of a surface: ambient, diffuse and specular light of one distant lamp, and its tangent and adjoint.
+
+Letters: n unit normal that faces the eye, e unit vector towards the eye, l towards the lamp, h halfway between both.
+lit = colour (ambient + diffuse max(n l, 0)) + specular max(n h, 0)^shininess. Blinn 1977, "Models of light reflection
+for computer synthesized pictures". A headlight has l = e. The numbers lie in `rays.shading`, by the indices below;
+derivatives at n l = 0 and n h = 0 are those of the dark side.
+"""
+
+import taichi as ti
+
+LAMP, HEADLIGHT, AMBIENT, DIFFUSE, SPECULAR, SHININESS, OWN, PAINTED = 0, 3, 4, 5, 6, 7, 8, 11
+NUMBERS = 12
+TINY = 1e-30
+
+
+@ti.func
+def lamp_of(m, e):
+    """l and h."""
+    light, half = e, e
+    if m[HEADLIGHT] == 0:
+        light = ti.Vector([m[LAMP], m[LAMP + 1], m[LAMP + 2]])
+        half = (light + e) / ti.max((light + e).norm(), TINY)
+    return light, half
+
+
+@ti.func
+def painted(rays: ti.template(), colour):
+    """Colour of the surface: the shading's own where it has one; and 1 where the volume's is seen, else 0."""
+    m = rays.shading[None]
+    seen = 1.0 - m[PAINTED]
+    return seen * colour + m[PAINTED] * ti.Vector([m[OWN], m[OWN + 1], m[OWN + 2]]), seen
+
+
+@ti.func
+def shade(rays: ti.template(), colour, n, e):
+    """lit (3,)."""
+    m = rays.shading[None]
+    light, half = lamp_of(m, e)
+    gloss = m[SPECULAR] * ti.pow(ti.max(n.dot(half), 0.0), m[SHININESS])
+    return colour * (m[AMBIENT] + m[DIFFUSE] * ti.max(n.dot(light), 0.0)) + gloss
+
+
+@ti.func
+def slopes(m, colour, n, light, half):
+    """Factor of the colour, and derivative (3,) of lit by n l, and of each channel by n h."""
+    facing, glossy = n.dot(light), n.dot(half)
+    by_light, by_half = ti.Vector.zero(float, 3), ti.cast(0.0, float)
+    if facing > 0:
+        by_light = m[DIFFUSE] * colour
+    if glossy > 0:
+        by_half = m[SPECULAR] * m[SHININESS] * ti.pow(glossy, m[SHININESS] - 1.0)
+    return m[AMBIENT] + m[DIFFUSE] * ti.max(facing, 0.0), by_light, by_half
+
+
+@ti.func
+def shade_tangent(rays: ti.template(), colour, n, e, dot_colour, dot_n, dot_e):
+    """dot_lit (3,)."""
+    m = rays.shading[None]
+    light, half = lamp_of(m, e)
+    by_colour, by_light, by_half = slopes(m, colour, n, light, half)
+    dot_light, dot_half = dot_e, dot_e
+    if m[HEADLIGHT] == 0:
+        dot_light = ti.Vector.zero(float, 3)
+        dot_half = (dot_e - half * half.dot(dot_e)) / ti.max((light + e).norm(), TINY)
+    dot_facing = dot_n.dot(light) + n.dot(dot_light)
+    dot_glossy = dot_n.dot(half) + n.dot(dot_half)
+    return by_colour * dot_colour + by_light * dot_facing + by_half * dot_glossy
+
+
+@ti.func
+def shade_adjoint(rays: ti.template(), colour, n, e, d_lit):
+    """d_colour, d_n, d_e from d_lit."""
+    m = rays.shading[None]
+    light, half = lamp_of(m, e)
+    by_colour, by_light, by_half = slopes(m, colour, n, light, half)
+    d_facing, d_glossy = by_light.dot(d_lit), by_half * d_lit.sum()
+    d_half, d_e = d_glossy * n, ti.Vector.zero(float, 3)
+    if m[HEADLIGHT] == 0:
+        d_e = (d_half - half * half.dot(d_half)) / ti.max((light + e).norm(), TINY)
+    else:
+        d_e = d_facing * n + d_half
+    return by_colour * d_lit, d_facing * light + d_glossy * half, d_e
+
+
+@ti.func
+def normal_of(gradient, e):
+    """Unit normal of a level surface that faces the eye, and which of the gradient's length and sign it is."""
+    scale = 1.0 / ti.max(gradient.norm(), TINY)
+    if gradient.dot(e) < 0:
+        scale = -scale
+    return scale * gradient, scale
+
+
+@ti.func
+def along_sphere(n, scale, dot_gradient):
+    """Tangent of `normal_of`, its own transpose: what of a change of the gradient turns the normal."""
+    return scale * (dot_gradient - n * n.dot(dot_gradient))

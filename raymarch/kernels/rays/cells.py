@@ -1,0 +1,98 @@
+"""Cells that a ray goes through: exact traversal of a box's voxel cells by the planes between them.
+
+Amanatides and Woo 1987, "A fast voxel traversal algorithm for ray tracing". Where a plane is met is worked out anew in
+each cell, by its index, so that nothing adds up along the ray.
+"""
+
+import taichi as ti
+
+from raymarch.kernels.rays.nested import box_of, first_of, seen_from, shell_segment
+from raymarch.kernels.rays.placed import placed
+from raymarch.kernels.rays.traverse import FAR, PARALLEL, within_box
+
+
+@ti.func
+def segment_of(grid: ti.template(), rays: ti.template(), r, s):
+    """Segment s of ray r in its box's own index space: entry and way from there, length, origin, way, near, far, axes.
+
+    The first three as `clip_to_box` gives them; axes are those of the faces that the segment enters and leaves by.
+    """
+    o, d = placed(grid, rays.origin[r], rays.direction[r])
+    own = seen_from(grid, o, box_of(grid, s))
+    near, far, enters, leaves = shell_segment(grid, own, d, s)
+    entry, way, length = within_box(own, d, near, far, grid.max_index[None])
+    return entry, way, length, own, d, near, far, enters, leaves
+
+
+@ti.func
+def first_sample(grid: ti.template(), s):
+    """Index of the first sample, among all, of the box that segment s lies in."""
+    return ti.cast(first_of(grid, box_of(grid, s)), ti.i32)
+
+
+@ti.func
+def cell_at(p, max_index):
+    """Cell of a point in a box's own index space; a point on an upper face belongs to the last cell."""
+    return ti.max(ti.min(ti.cast(p, ti.i32), ti.cast(max_index, ti.i32) - 1), 0)
+
+
+@ti.func
+def exit_of(entry, way, cell, length):
+    """Where a ray leaves a cell, by its distance from the entry, and by which axis; -1 where it ends before."""
+    out, axis = length, -1
+    for a in ti.static(range(3)):
+        if ti.abs(way[a]) > PARALLEL:
+            t = (cell[a] + ti.cast(way[a] > 0, ti.i32) - entry[a]) / way[a]
+            if t < out:
+                out, axis = t, a
+    return out, axis
+
+
+@ti.func
+def enter_of(entry, way, cell):
+    """Where a ray enters a cell, by its distance from the entry; 0 where it begins there."""
+    t = ti.cast(0.0, float)
+    for a in ti.static(range(3)):
+        if ti.abs(way[a]) > PARALLEL:
+            t = ti.max(t, (cell[a] + ti.cast(way[a] < 0, ti.i32) - entry[a]) / way[a])
+    return t
+
+
+@ti.func
+def next_cell(cell, way, axis):
+    """Cell beyond the face that a ray leaves by."""
+    beyond = cell
+    for a in ti.static(range(3)):
+        if a == axis:
+            beyond[a] += ti.select(way[a] > 0, 1, -1)
+    return beyond
+
+
+@ti.func
+def is_inside(cell, max_index):
+    """Whether a cell is one of its box."""
+    on = True
+    for a in ti.static(range(3)):
+        on = on and cell[a] >= 0 and cell[a] < ti.cast(max_index[a], ti.i32)
+    return on
+
+
+@ti.func
+def run_ahead(grid: ti.template(), per_index, p, way):
+    """Whether occupancy marks p's cells as empty, and how far a ray goes from p among cells marked alike."""
+    q, last = p * per_index, grid.cells[None] - 1
+    cell = ti.cast(q, ti.i32)
+    for a in ti.static(range(3)):
+        cell[a] = ti.max(ti.min(cell[a], last[a]), 0)
+    distance = ti.cast(grid.empty_distance[cell], ti.i32)
+    empty = distance > 0
+    if not empty:
+        distance = ti.cast(grid.occupied_distance[cell], ti.i32)
+    ahead = ti.cast(FAR, float)
+    for a in ti.static(range(3)):
+        speed = way[a] * per_index[a]
+        if speed > PARALLEL:
+            ahead = ti.min(ahead, (cell[a] + distance - q[a]) / speed)
+        elif speed < -PARALLEL:
+            ahead = ti.min(ahead, (cell[a] - distance + 1 - q[a]) / speed)
+    return empty, ti.max(ahead, 0.0)

@@ -1,0 +1,57 @@
+"""Shading settings: the lamp that lights a surface, and how the surface takes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from raymarch.arguments.arrays import Colour, Numbers, colour, vector
+from raymarch.arguments.checks import WORLD, instance_of, number, optional
+from raymarch.arguments.declared import held, hold
+from raymarch.errors import RaymarchError
+
+
+@dataclass(frozen=True)
+class Shading:
+    """Shading settings of a surface: ambient, diffuse and specular light of one lamp, after Blinn and Phong.
+
+    What is seen is colour (ambient + diffuse max(n l, 0)) + specular max(n h, 0)^shininess: n the unit normal that
+    faces the eye, l towards the lamp, h halfway between l and the eye (Blinn 1977).
+
+    Attributes:
+        ambient, diffuse: shares of the colour that are seen everywhere, and where the lamp is straight above.
+        specular: brightness of the highlight, white.
+        shininess: the highlight's power, 1 or more; larger is smaller.
+        lamp: direction (3,) in the world from the scene towards a distant lamp; None is a headlight, at the eye.
+        colour: of the surface, three numbers in 0..1, "white" or "black"; None is the volume's own, which is grey where
+            it has no colours.
+
+    Raises RaymarchError for numbers out of range and a direction of length zero.
+
+    Example:
+        >>> Shading(lamp=(0, 0, 2)).lamp
+        (0.0, 0.0, 2.0)
+    """
+
+    ambient: float = held(number(0, 8), 0.1)
+    diffuse: float = held(number(0, 8), 0.9)
+    specular: float = held(number(0, 8), 0.2)
+    shininess: float = held(number(1, 1000), 20.0)
+    lamp: Numbers | None = held(optional(vector(3, -WORLD, WORLD)), None)
+    colour: Colour | None = held(optional(colour), None)
+
+    def __post_init__(self) -> None:
+        hold(self)
+        if self.lamp is not None and not any(self.lamp):
+            raise RaymarchError("lamp is (0.0, 0.0, 0.0), want a direction; leave it out for a headlight")
+
+    def numbers(self) -> list[float]:
+        """What kernels read, in the order of `kernels.march.shading`."""
+        lamp = np.array((0.0, 0.0, 1.0) if self.lamp is None else self.lamp)
+        own = (0.0, 0.0, 0.0) if self.colour is None else self.colour
+        light = (float(self.lamp is None), self.ambient, self.diffuse, self.specular, self.shininess)
+        return [*(lamp / np.linalg.norm(lamp)).tolist(), *light, *own, float(self.colour is not None)]
+
+
+SHADING = instance_of(Shading, "rm.Shading(...)", "with rm.Shading() for its defaults")
