@@ -94,12 +94,12 @@ class TorchMarch(Holder):
         import_torch()
         if not ti.lang.util.has_pytorch():
             raise RaymarchError("TI_ENABLE_TORCH=0 keeps Taichi from taking tensors; unset it")
-        how = March(mode="additive", min_transmittance=0.0, min_weight=0.0, batch=batch)
+        self._how = March(mode="additive", min_transmittance=0.0, min_weight=0.0, batch=batch)
         runtime.start()
         with ExitStack() as owners:
             self.grid = owners.enter_context(Grid(shape, 0, slots=slots if runtime.on_cpu() else 1))
             self.grid.name = "this torch march"
-            self.rays = owners.enter_context(TorchRays(self.grid, how, batch))
+            self.rays = owners.enter_context(TorchRays(self.grid, batch))
             _require_index("templates", self.grid.shape)
             self._owners = owners.pop_all()
         self.shape = self.grid.shape
@@ -129,6 +129,9 @@ class TorchMarch(Holder):
             )
         return autograd_function().apply(template, campos, direction, self, float(dt))
 
+    def _rays(self, campos: Tensor, direction: Tensor, dt: float) -> TensorRays:
+        return TensorRays(campos.expand(direction.shape), direction, self._how, dt)
+
     def _image(self, template: Tensor, campos: Tensor, direction: Tensor, dt: float) -> Tensor:
         """Image (N, 4, ray) of directions (N, ray, 3)."""
         image = template.new_empty((len(template), 4, direction.shape[1]))
@@ -138,7 +141,7 @@ class TorchMarch(Holder):
             torch_templates.template_in(template[n], self.grid.fields)
             if self.grid.fields.nonfinite_step[None]:
                 raise RaymarchError("template has a number that is not finite; find it with template.isfinite()")
-            seen = self.rays.see(_rays(campos[n], direction[n], dt), depth=False).image
+            seen = self.rays.see(self._rays(campos[n], direction[n], dt), depth=False).image
             image[n, :3], image[n, 3] = seen[:, :3].T, 1 - seen[:, 3]
         return image
 
@@ -153,7 +156,7 @@ class TorchMarch(Holder):
         for n in range(len(template)):
             torch_templates.template_in(template[n], self.grid.fields)
             d_seen = import_torch().cat([d_image[n, :3], -d_image[n, 3:]]).T.contiguous()
-            rays, unread = _rays(campos[n], direction[n], dt), Seen(d_seen, d_seen[:0, 0], d_seen[:0, 0])
+            rays, unread = self._rays(campos[n], direction[n], dt), Seen(d_seen, d_seen[:0, 0], d_seen[:0, 0])
             d_rays = self.rays.add_gradients(rays, unread, d_seen, None, wanted[0], wanted[1] or wanted[2])
             if d_rays is not None:
                 d_origin[n], d_direction[n] = d_rays[0].sum(0), d_rays[1]
@@ -162,10 +165,6 @@ class TorchMarch(Holder):
                 torch_templates.template_gradient_out(self.grid.fields, d_template[n])
         ti.sync()
         return d_template, d_origin if wanted[1] else None, d_direction if wanted[2] else None
-
-
-def _rays(campos: Tensor, direction: Tensor, dt: float) -> TensorRays:
-    return TensorRays(campos.expand(direction.shape), direction, dt)
 
 
 def _require_tensors(shape: tuple[int, ...], tensors: dict[str, Tensor]) -> None:

@@ -15,7 +15,8 @@ from raymarch.arguments.checks import flag, whole
 from raymarch.arguments.declared import checked
 from raymarch.autodiff.torch_cameras import TorchCameras
 from raymarch.autodiff.torch_function import keep_threads_out, render_function
-from raymarch.autodiff.torch_samples import Asked, TorchSamples
+from raymarch.autodiff.torch_parameters import require_own
+from raymarch.autodiff.torch_samples import Asked, Inputs, TorchSamples
 from raymarch.autodiff.torch_tensors import import_torch, require_shape, require_tensor, tensor_of
 from raymarch.data.views import Views, require_colour
 from raymarch.data.volume import VOLUME, Volume
@@ -97,7 +98,7 @@ class TorchRender(Holder):
     @checked(depth=flag)
     def __call__(
         self, density: Tensor, features: Tensor | None, cameras: TorchCameras | Camera | Views | Sequence[Camera], *,
-        background: Tensor | Colour | None = None, depth: bool = False,
+        background: Tensor | Colour | None = None, depth: bool = False, iso: Tensor | None = None,
     ) -> TorchRendering:  # fmt: skip
         """Rendering (N, height, width) of what N cameras see.
 
@@ -108,15 +109,16 @@ class TorchRender(Holder):
             background: a tensor that goes with (N, height, width, 3) by broadcasting, (3,) say, or a colour; the
                 volume's own if not given.
             depth: whether depth is wanted.
+            iso: () value of the surface of mode "isosurface", instead of the march's.
         """
         several = cameras if isinstance(cameras, TorchCameras) else TorchCameras.of(cameras)
         picture = several.width * several.height
-        return self._render(density, features, *several.rays(), background, Asked(picture, depth))
+        return self._render(density, features, *several.rays(), background, Asked(picture, depth), iso=iso)
 
     @checked(depth=flag)
     def trace(
         self, density: Tensor, features: Tensor | None, origin: Tensor, direction: Tensor, *,
-        background: Tensor | Colour | None = None, depth: bool = False,
+        background: Tensor | Colour | None = None, depth: bool = False, iso: Tensor | None = None,
     ) -> TorchRendering:  # fmt: skip
         """Rendering (..) along rays: origin and direction (.., 3) go together by broadcasting; directions of any
         length, which are made unit vectors."""
@@ -132,11 +134,11 @@ class TorchRender(Holder):
             shapes = f"{tuple(origin.shape)} and direction {tuple(direction.shape)}"
             raise RaymarchError(f"origin has shape {shapes}, which do not go together; want (.., 3) twice") from None
         count = max(direction[..., 0].numel(), 1)
-        return self._render(density, features, origin, direction, background, Asked(count, depth))
+        return self._render(density, features, origin, direction, background, Asked(count, depth), iso=iso)
 
     def _render(
         self, density: Tensor, features: Tensor | None, origin: Tensor, direction: Tensor,
-        background: Tensor | Colour | None, asked: Asked,
+        background: Tensor | Colour | None, asked: Asked, **own: Tensor | None,
     ) -> TorchRendering:  # fmt: skip
         torch = import_torch()
         grid = self._samples.grid
@@ -144,7 +146,8 @@ class TorchRender(Holder):
         self._require_samples(density, features)
         if not (direction.isfinite().all() and origin.isfinite().all()):
             raise RaymarchError("some rays are not finite; a pose, focal, principal or direction has a NaN or is 0")
-        inputs = (density, features, origin.reshape(-1, 3), direction.reshape(-1, 3))
+        require_own(self.march, own)
+        inputs = Inputs(density, features, origin.reshape(-1, 3), direction.reshape(-1, 3), **own)
         if not grid.slots and torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in inputs):
             raise RaymarchError("this torch render was made with slots=0 and has no gradients; make one with slots=4")
         keep_threads_out(*inputs)

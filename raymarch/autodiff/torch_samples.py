@@ -14,6 +14,7 @@ import numpy as np
 import taichi as ti
 
 from raymarch import runtime
+from raymarch.autodiff.torch_parameters import RUN_TIME
 from raymarch.autodiff.torch_rays import Seen, TensorRays, TorchRays
 from raymarch.autodiff.torch_tensors import require_finite, wait_for
 from raymarch.data.volume import Volume
@@ -21,7 +22,9 @@ from raymarch.device.grid import Grid
 from raymarch.device.owner import Holder
 from raymarch.gradients.parameters import Parameters
 from raymarch.kernels.field import occupancy, volume_tensors
+from raymarch.kernels.march.passes import passes_of
 from raymarch.rendering.march import March
+from raymarch.rendering.ray_settings import require_seen
 from raymarch.rendering.visibility import skip_invisible
 
 if TYPE_CHECKING:
@@ -29,13 +32,14 @@ if TYPE_CHECKING:
 
 
 class Inputs(NamedTuple):
-    """What an image depends on, or tangents of it: raw density (x, y, z), features (x, y, z, channel) or None, origin
-    and unit direction (ray, 3) of the rays."""
+    """What an image depends on: raw density (x, y, z), features (x, y, z, channel) or None, origin and unit direction
+    (ray, 3) of the rays, and of a mode's own numbers, as `RUN_TIME` names them, those that the call brings."""
 
     density: Tensor
     features: Tensor | None
     origin: Tensor
     direction: Tensor
+    iso: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,7 @@ class TorchSamples(Holder):
     """Samples on a grid like a volume's, for one call after the other; owns its memory and that of the rays."""
 
     def __init__(self, like: Volume, march: March, slots: int):
+        require_seen(like, march)
         runtime.start()
         self.like, self.march = like, march
         how: dict[str, Any] = {"boxes": like.boxes, "ndc_from_world": like.ndc_from_world}
@@ -60,13 +65,13 @@ class TorchSamples(Holder):
             self.grid.set_level(like.shape, like.world_from_index)
             self.grid.set_activation(like.activation)
             occupancy.occupy(self.grid.fields)
-            self.rays = owners.enter_context(TorchRays(self.grid, march, march.batch))
+            self.rays = owners.enter_context(TorchRays(self.grid, march.batch))
             self._owners = owners.pop_all()
 
     @property
     def depth_is_held(self) -> bool:
         """Whether depth has no gradient in the mode of the march."""
-        return self.rays.passes.depth_gradients is None
+        return passes_of(self.march.rule).depth_gradients is None
 
     def _load(self, inputs: Inputs) -> None:
         wait_for(inputs.density)
@@ -84,21 +89,24 @@ class TorchSamples(Holder):
             if value is not None:
                 require_finite(name, value)
         self._load(inputs)
-        return self.rays.see(_rays(inputs, asked), asked.depth)
+        return self.rays.see(self._rays(inputs, asked), asked.depth)
 
     def gradients(
         self, inputs: Inputs, asked: Asked, seen: Seen, d_image: Tensor | None, d_depth: Tensor | None,
         wanted: Sequence[bool],
     ) -> tuple[Tensor | None, ...]:  # fmt: skip
         """d_ of the inputs that are wanted, None of the others."""
-        density, features, *_ = inputs
-        of_volume, of_rays = wanted[0] or wanted[1], wanted[2] or wanted[3]
+        (density, features, *_), wants = inputs, dict(zip(Inputs._fields, wanted, strict=True))
+        own = {each: np.zeros(tuple(getattr(inputs, each.name).shape)) for each in RUN_TIME if wants[each.name]}
+        of_volume = wants["density"] or wants["features"] or any(not each.rays for each in own)
+        of_rays = wants["origin"] or wants["direction"] or any(each.rays for each in own)
         self._load(inputs)
         if of_volume:
             self.rays.begin_gradient()
-        d_rays = self.rays.add_gradients(_rays(inputs, asked), seen, d_image, d_depth, of_volume, of_rays)
-        d_density = density.new_empty(density.shape) if wanted[0] else None
-        d_features = features.new_empty(features.shape) if features is not None and wanted[1] else None
+        by_name = {each.name: total for each, total in own.items()}
+        d_rays = self.rays.add_gradients(self._rays(inputs, asked), seen, d_image, d_depth, of_volume, of_rays, by_name)
+        d_density = density.new_empty(density.shape) if wants["density"] else None
+        d_features = features.new_empty(features.shape) if features is not None and wants["features"] else None
         if of_volume:
             self.grid.reduce_slots()
         if d_density is not None:
@@ -106,22 +114,29 @@ class TorchSamples(Holder):
         if d_features is not None:
             volume_tensors.features_gradient_out(self.grid.fields, d_features)
         ti.sync()
-        return d_density, d_features, *(d_rays or (None, None))
+        d_own = (density.new_tensor(by_name[each.name]) if each in own else None for each in RUN_TIME)
+        return d_density, d_features, *(d_rays or (None, None)), *d_own
 
     def tangents(
         self, inputs: Inputs, asked: Asked, seen: Seen, dots: Sequence[Tensor | None]
     ) -> tuple[Tensor, Tensor | None]:
         """dot_ of image and depth by dot_ of the inputs, None of what stays."""
-        density, features, origin, direction = (None if x is None else x.detach().cpu().numpy() for x in dots)
+        density, features, origin, direction, *own = (None if x is None else x.cpu().numpy() for x in dots)
         self._load(inputs)
-        dot = Parameters(density=density, colour=features if self.march.rule.colour else None)
+        moved = {each.name: value for each, value in zip(RUN_TIME, own, strict=True)}
+        dot = Parameters(density=density, colour=features if self.march.rule.colour else None, **moved)
         dot_rays = None
         if origin is not None or direction is not None:
             none = np.zeros(inputs.direction.shape)
             dot_rays = np.concatenate([none if x is None else x for x in (origin, direction)], axis=1).astype(float)
-        dot_image, dot_depth = self.rays.tangents(_rays(inputs, asked), seen, dot, dot_rays)
+        dot_image, dot_depth = self.rays.tangents(self._rays(inputs, asked), seen, dot, dot_rays)
         return dot_image, None if self.depth_is_held else dot_depth
 
-
-def _rays(inputs: Inputs, asked: Asked) -> TensorRays:
-    return TensorRays(inputs.origin, inputs.direction, picture=asked.picture)
+    def _rays(self, inputs: Inputs, asked: Asked) -> TensorRays:
+        """Rays of a call, marched by the mode's numbers that it brings."""
+        march = self.march
+        for each in RUN_TIME:
+            value = getattr(inputs, each.name)
+            if value is not None:
+                march = each.put(march, value.cpu().numpy())
+        return TensorRays(inputs.origin, inputs.direction, march, picture=asked.picture)

@@ -23,10 +23,12 @@ from raymarch.geometry.ndc import ndc_of_frustum  # noqa: E402
 pytestmark = [pytest.mark.extra, pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")]
 EXACT = rm.March(step=0.7, min_transmittance=0.0, min_weight=0.0)
 NAMES = ("density", "features", "background", "pose", "focal", "principal", "coefficients")
-# Mode, degree and activations of each gradcheck, the lens of its camera, and whether forward mode is tried too.
+# Mode, degree and activations of each gradcheck, the lens of its camera, a mode's own numbers, and whether forward mode
+# is tried too.
 CHECKED = [
-    ("emission-absorption", 1, "softplus", "sigmoid", "opencv", True),
-    ("x-ray", 0, "identity", "sigmoid", "pinhole", False),
+    ("emission-absorption", 1, "softplus", "sigmoid", "opencv", {}, True),
+    ("x-ray", 0, "identity", "sigmoid", "pinhole", {}, False),
+    ("isosurface", 0, "softplus", "sigmoid", "pinhole", {"iso": 1.2}, False),
 ]
 
 
@@ -52,9 +54,10 @@ def leaves(volume, cameras):
 
 
 def seen_of(render, cameras, x, depth=True):
-    """A rendering of leaves."""
+    """A rendering of leaves; those that are not in `NAMES` are a mode's own."""
     put = replace(cameras, **{name: x[name] for name in NAMES[4:]}).moved(x["pose"])
-    return render(x["density"], x["features"], put, background=x["background"], depth=depth)
+    own = {name: value for name, value in x.items() if name not in NAMES}
+    return render(x["density"], x["features"], put, background=x["background"], depth=depth, **own)
 
 
 def numbers_of(seen):
@@ -70,22 +73,22 @@ def plain():
         yield render, volume, camera
 
 
-@pytest.mark.parametrize(("mode", "degree", "density", "colour", "lens", "forward"), CHECKED)
-def test_gradcheck(mode, degree, density, colour, lens, forward):
-    """Of image, opacity and depth, by volume, background and camera; torch's own differences."""
+@pytest.mark.parametrize(("mode", "degree", "density", "colour", "lens", "own", "forward"), CHECKED, ids=str)
+def test_gradcheck(mode, degree, density, colour, lens, own, forward):
+    """Of image, opacity and depth, by volume, background, camera and a mode's own numbers; differences are torch's."""
     volume, camera = case(degree, density, colour, lens)
     cameras = rm.TorchCameras.of(camera)
-    x = leaves(volume, cameras)
-    with rm.TorchRender(volume, replace(EXACT, mode=mode), slots=2) as render:
+    x = leaves(volume, cameras) | {name: tensor(value) for name, value in own.items()}
+    with rm.TorchRender(volume, replace(EXACT, mode=mode, **own), slots=2) as render:
 
         def numbers(*values):
-            return numbers_of(seen_of(render, cameras, dict(zip(NAMES, values, strict=True))))
+            return numbers_of(seen_of(render, cameras, dict(zip(x, values, strict=True))))
 
         seen = numbers(*x.values())
         assert all((part > 0).any() for part in seen)
         assert torch.autograd.gradcheck(numbers, tuple(x.values()), fast_mode=True, check_forward_ad=forward)
-        numbers_of_camera = lambda *some: numbers(*(x[name].detach() for name in NAMES[:2]), *some)  # noqa: E731
-        assert torch.autograd.gradcheck(numbers_of_camera, tuple(x[name] for name in NAMES[2:]))
+        few = lambda *some: numbers(*(x[name].detach() for name in NAMES[:2]), *some)  # noqa: E731
+        assert torch.autograd.gradcheck(few, tuple(x.values())[2:])
 
 
 @pytest.mark.parametrize("how", [{}, {"jitter": 1.0, "step_jitter": 0.3, "seed": 4}, {"min_weight": 1e-3}], ids=str)
@@ -106,7 +109,7 @@ def test_image_opacity_and_depth_are_those_of_render(plain, how):
 
 def test_gradients_go_where_they_are_wanted_and_nothing_else_is_done(plain, monkeypatch):
     render, volume, camera = plain
-    cameras, passes, done = rm.TorchCameras.of(camera), render._samples.rays.passes, []
+    cameras, passes, done = rm.TorchCameras.of(camera), torch_rays.passes_of(EXACT.rule), []
 
     def recording(name):
         def run(*arguments):
@@ -315,6 +318,7 @@ SAYS = [
     (lambda r, x, f, c: r(x, f, 3), r"cameras is 3"),
     (lambda r, x, f, c: r(x, f, [c, c.scaled(2)]), r"cameras have images of 6 x 5 \(pinhole\) and of 12 x 10"),
     (lambda r, x, f, c: r(x, f, c, depth=1), r"depth is 1"),
+    (lambda r, x, f, c: r(x, f, c, iso=x[0, 0, 0]), r"mode emission-absorption reads no iso; leave it out"),
     (lambda r, x, f, c: r(x, f, c, background="sky"), r"background is 'sky'"),
     (lambda r, x, f, c: r(x, f, c, background=x[0, 0]), r"background has shape \(5,\), want \(3,\) or what goes"),
     (lambda r, x, f, c: r(x, f, c, background=x[0, 0].float()), r"background is torch.float32"),

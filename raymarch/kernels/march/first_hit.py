@@ -135,7 +135,7 @@ def find_hits(grid: ti.template(), rays: ti.template(), count: int):
     """sum_odd = the cell of each ray's first hit, and its distance from where the ray enters; that is -1 for none."""
     ti.loop_config(block_dim=64)
     for r in range(count):
-        entry, way, length, _, _, _, _, _, _ = segment_of(grid, rays, r, 0)
+        entry, way, length, _own, _d, _near, _far, _enters, _leaves = segment_of(grid, rays, r, 0)
         t, cell = first_hit(grid, entry, way, length, rays.iso[None])
         rays.sum_odd[r] = ti.Vector([ti.cast(cell[0], float), ti.cast(cell[1], float), ti.cast(cell[2], float), t])
 
@@ -143,7 +143,7 @@ def find_hits(grid: ti.template(), rays: ti.template(), count: int):
 @ti.func
 def hit_of(grid: ti.template(), rays: ti.template(), r):
     """Hit of ray r as found: whether there is one, its cell, position in the cell, distance, way in index space."""
-    entry, way, _, _, d, near, _, _, _ = segment_of(grid, rays, r, 0)
+    entry, way, _length, _own, d, near, _far, _enters, _leaves = segment_of(grid, rays, r, 0)
     found = rays.sum_odd[r]
     cell = ti.Vector([ti.cast(found[0], ti.i32), ti.cast(found[1], ti.i32), ti.cast(found[2], ti.i32)])
     return found[3] >= 0, cell, entry + found[3] * way - cell, near + found[3], d

@@ -57,7 +57,7 @@ def shade_hits(
     """image = shaded colour of the first hit, or the background; T."""
     ti.loop_config(block_dim=64)
     for r in range(count):
-        hit, cell, f, _, _ = hit_of(grid, rays, r)
+        hit, cell, f, _t, _d = hit_of(grid, rays, r)
         image = ti.Vector([background[0], background[1], background[2], 1.0])
         if hit:
             place, e = where(grid, cell), -rays.direction[r]
@@ -113,7 +113,7 @@ def adjoint_of_ray(grid: ti.template(), rays: ti.template(), variant: ti.templat
     hit, cell, f, _, d = hit_of(grid, rays, r)
     if hit:
         place, Y = where(grid, cell), basis(grid.degree, rays.direction[r])
-        _, d_slope, _, d_total, _, q, _ = adjoint_of_hit(grid, rays, variant, r, cell, f, d)
+        _d_p, d_slope, _d_N, d_total, _d_view, q, _slope = adjoint_of_hit(grid, rays, variant, r, cell, f, d)
         scatter_corners(grid.d_density, slot, place, slope_weights(f, d_slope) - q * weights(f))
         d_features = ti.Vector.zero(float, grid.features.n)
         for b in ti.static(range((grid.degree + 1) ** 2)):

@@ -78,6 +78,7 @@ def after(search: Callable, passes: Passes) -> Passes:
 
         return search_and
 
+    slopes = passes.depth_gradients
     return Passes(
         searched(passes.march, 1, 2),
         searched(passes.adjoint, 1, 2),
@@ -86,6 +87,13 @@ def after(search: Callable, passes: Passes) -> Passes:
         searched(passes.geometry_tangent, 1, 3),
         searched(passes.depth, 1, 2),
         passes.normals and searched(passes.normals, 1, 2),
+        slopes
+        and DepthPasses(
+            searched(slopes.adjoint, 1, 2),
+            searched(slopes.tangent, 2, 4),
+            searched(slopes.geometry_adjoint, 1, 3),
+            searched(slopes.geometry_tangent, 1, 4),
+        ),
     )
 
 
