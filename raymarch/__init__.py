@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from raymarch.data.activation import ColourActivation as ColourActivation
     from raymarch.data.activation import DensityActivation as DensityActivation
     from raymarch.data.bricks import Bricks as Bricks
+    from raymarch.data.scalar_volume import ScalarVolume as ScalarVolume
+    from raymarch.data.transfer_function import TransferFunction as TransferFunction
     from raymarch.data.views import Views as Views
     from raymarch.data.volume import Volume as Volume
     from raymarch.device.pool import release as release
@@ -66,10 +68,11 @@ if TYPE_CHECKING:
     from raymarch.fitting.report import Report as Report
     from raymarch.fitting.settings import FitSettings as FitSettings
     from raymarch.geometry.camera import Camera as Camera
-    from raymarch.geometry.camera import orbit as orbit
-    from raymarch.geometry.camera import orbit_of_volume as orbit_of_volume
+    from raymarch.geometry.clip import Clip as Clip
     from raymarch.geometry.lens import Lens as Lens
     from raymarch.geometry.ndc import ndc_of_frustum as ndc_of_frustum
+    from raymarch.geometry.orbit import orbit as orbit
+    from raymarch.geometry.orbit import orbit_of_volume as orbit_of_volume
     from raymarch.geometry.rays import Rays as Rays
     from raymarch.gradients.check_process import GradientReport as GradientReport
     from raymarch.gradients.check_process import check_gradients as check_gradients
@@ -80,6 +83,7 @@ if TYPE_CHECKING:
     from raymarch.io.image_sets.reader import Reader as Reader
     from raymarch.io.images.write import write_png as write_png
     from raymarch.io.volumes.format import Format as Format
+    from raymarch.io.volumes.scalar_summary import ScalarSummary as ScalarSummary
     from raymarch.io.volumes.summary import VolumeSummary as VolumeSummary
     from raymarch.io.volumes.volume_file import describe as describe
     from raymarch.io.volumes.volume_file import load as load
@@ -114,6 +118,8 @@ _HOME = {
     "autodiff.torch_render": ["TorchRender", "TorchRendering"],
     "autodiff.torch_volume": ["TorchVolume"],
     "data.bricks": ["Bricks"],
+    "data.transfer_function": ["TransferFunction"],
+    "data.scalar_volume": ["ScalarVolume"],
     "data.views": ["Views"],
     "data.activation": ["Activation", "ColourActivation", "DensityActivation"],
     "data.volume": ["Volume"],
@@ -134,7 +140,9 @@ _HOME = {
     "fitting.presets": ["preset"],
     "fitting.report": ["Fit", "Report"],
     "fitting.settings": ["FitSettings"],
-    "geometry.camera": ["Camera", "orbit", "orbit_of_volume"],
+    "geometry.camera": ["Camera"],
+    "geometry.orbit": ["orbit", "orbit_of_volume"],
+    "geometry.clip": ["Clip"],
     "geometry.lens": ["Lens"],
     "geometry.ndc": ["ndc_of_frustum"],
     "geometry.rays": ["Rays"],
@@ -146,6 +154,7 @@ _HOME = {
     "io.image_sets.reader": ["Reader"],
     "io.images.write": ["write_png"],
     "io.volumes.format": ["Format"],
+    "io.volumes.scalar_summary": ["ScalarSummary"],
     "io.volumes.summary": ["VolumeSummary"],
     "io.volumes.volume_file": ["describe", "load", "save"],
     "registration.refine": ["Refinement", "refine"],

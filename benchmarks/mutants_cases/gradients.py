@@ -26,8 +26,8 @@ FAULTS = [
     Fault(
         "a moved box moves rays along with it",
         PROJECTION,
-        "moved = -self.index_from_world @ np.vstack",
-        "moved = self.index_from_world @ np.vstack",
+        "return -self.index_from_world @ np.vstack",
+        "return self.index_from_world @ np.vstack",
         (DOT_FLAT,),
     ),
     Fault(

@@ -15,7 +15,8 @@ from raymarch.autodiff.torch_tensors import import_torch, require_finite, requir
 from raymarch.data.views import CAMERAS, Views
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
-from raymarch.geometry.lens import MODELS, Lens
+from raymarch.geometry.distortion import PARALLEL, PINHOLE
+from raymarch.geometry.lens import AXIS, MODELS, Lens
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -31,7 +32,7 @@ class TorchCameras:
 
     Attributes:
         world_from_camera: (N, 4, 4); read entry by entry, so it need not be a rotation; the last row is not read.
-        focal, principal: (N, 2) [pixel].
+        focal, principal: (N, 2) [pixel]; the focal of orthographic cameras in pixels per world unit.
         width, height: of the images [pixel].
         lens: the model of all (see `rm.Lens`). coefficients: (N, number) of it; a pinhole has none.
 
@@ -136,13 +137,20 @@ class TorchCameras:
         v = torch.arange(self.height, dtype=self.focal.dtype, device=self.focal.device) + 0.5
         pixel = torch.stack(torch.meshgrid(u, v, indexing="xy"), -1)
         plane = (pixel - self.principal[:, None, None]) / self.focal[:, None, None]
-        local = self._local(plane)
-        direction = (self.world_from_camera[:, None, None, :3, :3] @ local[..., None])[..., 0]
+        turn, position = self.world_from_camera[:, None, None, :3, :3], self.world_from_camera[:, None, None, :3, 3]
+        start, local = self._local(plane)
+        direction = (turn @ local[..., None])[..., 0]
         direction = direction / torch.linalg.vector_norm(direction, dim=-1, keepdim=True)
-        return self.world_from_camera[:, None, None, :3, 3].expand(direction.shape), direction
+        origin = position if start is None else position + (turn @ start[..., None])[..., 0]
+        return origin.expand(direction.shape), direction
 
-    def _local(self, plane: Tensor) -> Tensor:
-        """Directions (N, height, width, 3) in camera axes of plane points (.., 2)."""
-        if self.lens == "pinhole":
-            return import_torch().stack([plane[..., 0], -plane[..., 1], -plane.new_ones(plane.shape[:-1])], -1)
-        return lens_function().apply(self.lens, plane, self._numbers)[0]
+    def _local(self, plane: Tensor) -> tuple[Tensor | None, Tensor]:
+        """Origins, None for 0, and directions (N, height, width, 3) in camera axes of plane points (.., 2)."""
+        torch, kind = import_torch(), MODELS[self.lens].kind
+        if kind not in (PINHOLE, PARALLEL):
+            return None, lens_function().apply(self.lens, plane, self._numbers)[0]
+        x, y = plane[..., 0], -plane[..., 1]
+        if kind == PINHOLE:
+            return None, torch.stack([x, y, torch.full_like(x, -1.0)], -1)
+        start = torch.stack([x, y, torch.zeros_like(x)], -1)
+        return start, plane.new_tensor(AXIS).expand(start.shape)

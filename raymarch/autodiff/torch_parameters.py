@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from raymarch.autodiff.torch_tensors import require_finite, require_shape
+from raymarch.data.transfer_function import TransferFunction
 from raymarch.errors import RaymarchError
 from raymarch.rendering.march import March
 
@@ -28,7 +29,7 @@ class RunTime:
         put: a march with other numbers.
         rays: whether their gradient comes from the geometry's adjoint; else from that of the samples.
         clear: before a pass, its gradient to zero.
-        take: after it, the gradient of so many rays of the buffer.
+        take: after it, the gradient (of a shape) by so many rays of the buffer.
     """
 
     name: str
@@ -36,7 +37,7 @@ class RunTime:
     put: Callable[[March, np.ndarray], March]
     rays: bool
     clear: Callable[[TorchRays], None]
-    take: Callable[[TorchRays, int], np.ndarray]
+    take: Callable[[TorchRays, int, tuple[int, ...]], np.ndarray]
 
 
 ISO = RunTime(
@@ -45,9 +46,23 @@ ISO = RunTime(
     put=lambda march, value: replace(march, iso=float(value)),
     rays=True,
     clear=lambda rays: None,  # each ray's is written anew
-    take=lambda rays, count: np.asarray(rays.motion.surface_gradients(count)[0]),
+    take=lambda rays, count, shape: np.asarray(rays.motion.surface_gradients(count)[0]),
 )
-RUN_TIME = (ISO,)  # in the order of `Inputs`
+TABLE = RunTime(
+    "table",
+    shape=lambda march: None if march.transfer is None else march.transfer.rgba.shape,
+    put=lambda march, rgba: replace(march, transfer=_with_rgba(march.transfer, rgba)),
+    rays=False,
+    clear=lambda rays: rays.buffer.clear_table_gradient(),
+    take=lambda rays, count, shape: rays.buffer.table_gradient(shape[0]),
+)
+RUN_TIME = (ISO, TABLE)  # in the order of `Inputs`
+
+
+def _with_rgba(table: TransferFunction | None, rgba: np.ndarray) -> TransferFunction:
+    """Transfer function with the colours and opacities of a tensor; RaymarchError for any out of 0..1."""
+    assert table is not None  # by `shape`
+    return replace(table, colours=rgba[:, :3], opacities=rgba[:, 3])
 
 
 def require_own(march: March, given: Mapping[str, Tensor | None]) -> None:

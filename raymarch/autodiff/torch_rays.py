@@ -71,7 +71,7 @@ class TorchRays(Holder):
         self._motion: RayTangents | None = None
         self._dots: dict[int, VolumeTangents] = {}
         with ExitStack() as owners:
-            self.buffer = owners.enter_context(RayBuffer(batch))
+            self.buffer: RayBuffer = owners.enter_context(RayBuffer(batch))
             self._owners = owners.pop_all()
 
     @property
@@ -148,7 +148,7 @@ class TorchRays(Holder):
             passes.geometry_adjoint(grid, buffer, self.motion.fields, *call)
             self._add_rays_gradient(rays, rows, d_rays)
         for each in numbers:
-            own[each.name][...] += each.take(self, rows.stop - rows.start)
+            own[each.name][...] += each.take(self, rows.stop - rows.start, own[each.name].shape)
 
     def _require_depth_moves(self) -> None:
         """RaymarchError where depth has no slope by rays: in NDC a distance is not their own t."""
@@ -159,13 +159,16 @@ class TorchRays(Holder):
 
     def _add_rays_gradient(self, rays: TensorRays, rows: slice, d_rays: tuple[Tensor, Tensor]) -> None:
         d_origin, d_direction = (each[rows] for each in d_rays)
-        if self.grid.ndc_from_world is None:
+        if self.grid.ndc_from_world is None and not rays.march.clipped:
             tensors.add_rays_gradient(self.motion.fields, self.grid.fields, d_origin, d_direction)
             return
         by_origin, by_way, by_view, _ = self.motion.gradients(len(d_origin))
         linear = np.linalg.inv(self.grid.world_from_index)[:3, :3]
-        slopes = ray_slopes(self.grid.ndc_from_world, _in_numpy(rays, rows))
-        back = np.einsum("rij,ri->rj", slopes, np.concatenate([by_origin @ linear, by_way @ linear], axis=1))
+        back = np.concatenate([by_origin @ linear, by_way @ linear], axis=1)
+        if rays.march.clipped:
+            back += np.concatenate(self.motion.place_gradients(len(d_origin)), axis=1)
+        if self.grid.ndc_from_world is not None:
+            back = np.einsum("rij,ri->rj", ray_slopes(self.grid.ndc_from_world, _in_numpy(rays, rows)), back)
         d_origin += d_origin.new_tensor(back[:, :3])
         d_direction += d_direction.new_tensor(back[:, 3:] + by_view)
 
@@ -182,7 +185,7 @@ class TorchRays(Holder):
             moved = self.motion.fields
             if by_depth is not None:
                 tensors.depth_in(seen.depth[rows], seen.weights[rows], seen.weights[rows], buffer)
-            if any(x is not None for x in (dot.density, dot.colour)):
+            if any(x is not None for x in (dot.density, dot.colour, dot.table)):
                 dots = self._loaded(dot).fields
                 passes.tangent(grid, dots, buffer, moved.dot_image, *call)
                 image[rows] += self.motion.dot_image(call.count)[:, 0]
@@ -216,6 +219,8 @@ class TorchRays(Holder):
         moves = (dot[:, :3] @ linear.T, dot[:, 3:] @ linear.T, by_view)
         origin, way, view = (each[:, None] for each in moves)
         self.motion.upload(origin, way, view, np.zeros(1))
+        if rays.march.clipped:
+            self.motion.upload_place(dot[:, None, :3], dot[:, None, 3:])
         if rays.march.rule.shaded:
             self.motion.upload_surface(np.array([0.0 if by.iso is None else float(by.iso)]), np.zeros((1, 3, 3)))
 

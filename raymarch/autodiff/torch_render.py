@@ -24,6 +24,7 @@ from raymarch.device.owner import Holder
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.gradients.linearised import EXACT
+from raymarch.gradients.parameters import groups_of
 from raymarch.rendering.march import MARCH, March
 
 if TYPE_CHECKING:
@@ -99,6 +100,7 @@ class TorchRender(Holder):
     def __call__(
         self, density: Tensor, features: Tensor | None, cameras: TorchCameras | Camera | Views | Sequence[Camera], *,
         background: Tensor | Colour | None = None, depth: bool = False, iso: Tensor | None = None,
+        table: Tensor | None = None,
     ) -> TorchRendering:  # fmt: skip
         """Rendering (N, height, width) of what N cameras see.
 
@@ -110,15 +112,17 @@ class TorchRender(Holder):
                 volume's own if not given.
             depth: whether depth is wanted.
             iso: () value of the surface of mode "isosurface", instead of the march's.
+            table: (knot, 4) red, green, blue and opacity of the transfer function's knots, in 0..1, instead of its own.
         """
         several = cameras if isinstance(cameras, TorchCameras) else TorchCameras.of(cameras)
         picture = several.width * several.height
-        return self._render(density, features, *several.rays(), background, Asked(picture, depth), iso=iso)
+        return self._render(density, features, *several.rays(), background, Asked(picture, depth), iso=iso, table=table)
 
     @checked(depth=flag)
     def trace(
         self, density: Tensor, features: Tensor | None, origin: Tensor, direction: Tensor, *,
         background: Tensor | Colour | None = None, depth: bool = False, iso: Tensor | None = None,
+        table: Tensor | None = None,
     ) -> TorchRendering:  # fmt: skip
         """Rendering (..) along rays: origin and direction (.., 3) go together by broadcasting; directions of any
         length, which are made unit vectors."""
@@ -134,7 +138,7 @@ class TorchRender(Holder):
             shapes = f"{tuple(origin.shape)} and direction {tuple(direction.shape)}"
             raise RaymarchError(f"origin has shape {shapes}, which do not go together; want (.., 3) twice") from None
         count = max(direction[..., 0].numel(), 1)
-        return self._render(density, features, origin, direction, background, Asked(count, depth), iso=iso)
+        return self._render(density, features, origin, direction, background, Asked(count, depth), iso=iso, table=table)
 
     def _render(
         self, density: Tensor, features: Tensor | None, origin: Tensor, direction: Tensor,
@@ -162,7 +166,7 @@ class TorchRender(Holder):
         require_shape("density", density, self.shape)
         if features is not None:
             require_shape("features", features, (*self.shape, self.like.channels))
-        elif self.march.rule.colour:
+        elif "colour" in groups_of(self.march.rule):
             raise RaymarchError(f"features are None but mode {self.march.rule.name} sees colours; pass them")
 
     def _behind(self, background: Tensor | Colour | None, image: Tensor) -> Tensor:

@@ -20,11 +20,11 @@ from raymarch.autodiff.torch_tensors import require_finite, wait_for
 from raymarch.data.volume import Volume
 from raymarch.device.grid import Grid
 from raymarch.device.owner import Holder
-from raymarch.gradients.parameters import Parameters
+from raymarch.gradients.parameters import Parameters, groups_of
 from raymarch.kernels.field import occupancy, volume_tensors
 from raymarch.kernels.march.passes import passes_of
 from raymarch.rendering.march import March
-from raymarch.rendering.ray_settings import require_seen
+from raymarch.rendering.ray_settings import level_of, require_seen
 from raymarch.rendering.visibility import skip_invisible
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ class Inputs(NamedTuple):
     origin: Tensor
     direction: Tensor
     iso: Tensor | None = None
+    table: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -73,23 +74,26 @@ class TorchSamples(Holder):
         """Whether depth has no gradient in the mode of the march."""
         return passes_of(self.march.rule).depth_gradients is None
 
-    def _load(self, inputs: Inputs) -> None:
+    def _load(self, inputs: Inputs, march: March) -> None:
         wait_for(inputs.density)
         volume_tensors.density_in(inputs.density, self.grid.fields)
         if inputs.features is not None:
             volume_tensors.features_in(inputs.features, self.grid.fields)
-        if self.march.min_weight > 0:
+        if march.iso is not None and "iso" in march.rule.parameters:
+            self.grid.mark_surface(level_of(march.iso, self.grid.activation))  # what is skipped is not seen at all
+        elif march.min_weight > 0:
             most = 0.0 if inputs.features is None else float(inputs.features.abs().max())
             occupancy.occupy(self.grid.fields)
-            skip_invisible(self.grid, self.like, self.march.rule, most)
+            skip_invisible(self.grid, self.like, march, most)
 
     def see(self, inputs: Inputs, asked: Asked) -> Seen:
         """What the rays see."""
         for name, value in (("density", inputs.density), ("features", inputs.features)):
             if value is not None:
                 require_finite(name, value)
-        self._load(inputs)
-        return self.rays.see(self._rays(inputs, asked), asked.depth)
+        rays = self._rays(inputs, asked)
+        self._load(inputs, rays.march)
+        return self.rays.see(rays, asked.depth)
 
     def gradients(
         self, inputs: Inputs, asked: Asked, seen: Seen, d_image: Tensor | None, d_depth: Tensor | None,
@@ -100,11 +104,12 @@ class TorchSamples(Holder):
         own = {each: np.zeros(tuple(getattr(inputs, each.name).shape)) for each in RUN_TIME if wants[each.name]}
         of_volume = wants["density"] or wants["features"] or any(not each.rays for each in own)
         of_rays = wants["origin"] or wants["direction"] or any(each.rays for each in own)
-        self._load(inputs)
+        rays = self._rays(inputs, asked)
+        self._load(inputs, rays.march)
         if of_volume:
             self.rays.begin_gradient()
         by_name = {each.name: total for each, total in own.items()}
-        d_rays = self.rays.add_gradients(self._rays(inputs, asked), seen, d_image, d_depth, of_volume, of_rays, by_name)
+        d_rays = self.rays.add_gradients(rays, seen, d_image, d_depth, of_volume, of_rays, by_name)
         d_density = density.new_empty(density.shape) if wants["density"] else None
         d_features = features.new_empty(features.shape) if features is not None and wants["features"] else None
         if of_volume:
@@ -122,14 +127,15 @@ class TorchSamples(Holder):
     ) -> tuple[Tensor, Tensor | None]:
         """dot_ of image and depth by dot_ of the inputs, None of what stays."""
         density, features, origin, direction, *own = (None if x is None else x.cpu().numpy() for x in dots)
-        self._load(inputs)
         moved = {each.name: value for each, value in zip(RUN_TIME, own, strict=True)}
-        dot = Parameters(density=density, colour=features if self.march.rule.colour else None, **moved)
+        colour = features if "colour" in groups_of(self.march.rule) else None
+        rays, dot = self._rays(inputs, asked), Parameters(density=density, colour=colour, **moved)
+        self._load(inputs, rays.march)
         dot_rays = None
         if origin is not None or direction is not None:
             none = np.zeros(inputs.direction.shape)
             dot_rays = np.concatenate([none if x is None else x for x in (origin, direction)], axis=1).astype(float)
-        dot_image, dot_depth = self.rays.tangents(self._rays(inputs, asked), seen, dot, dot_rays)
+        dot_image, dot_depth = self.rays.tangents(rays, seen, dot, dot_rays)
         return dot_image, None if self.depth_is_held else dot_depth
 
     def _rays(self, inputs: Inputs, asked: Asked) -> TensorRays:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import taichi as ti
 
+from raymarch import runtime
 from raymarch.data.activation import Activation
 from raymarch.device.grid_layout import Fields
 from raymarch.device.owner import Owner
@@ -37,6 +38,17 @@ class Occupancy(Owner[Fields]):
     def refresh_occupancy(self, least: float, margin: int = 0) -> float:
         """Mark cells with sigma over `least` [1/world unit], `margin` voxels wider; the fraction occupied."""
         occupancy.mark_occupied(self.fields, float(self.activation.raw(least)), margin, *self.shape)
+        return self.measure_occupancy()
+
+    def value_ranges(self) -> np.ndarray:
+        """Least and largest value (2, x, y, z) of the samples that each cell reads, in float64."""
+        raw = np.empty((2, *self.cells), runtime.dtype())
+        occupancy.raw_ranges(self.fields, raw, *self.shape)
+        return self.activation.sigma(raw)
+
+    def mark_surface(self, level: float) -> float:
+        """Mark the cells that the isosurface of a raw level may go through; the fraction occupied."""
+        occupancy.mark_straddling(self.fields, level, *self.shape)
         return self.measure_occupancy()
 
     def measure_occupancy(self) -> float:

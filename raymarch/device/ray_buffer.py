@@ -9,12 +9,22 @@ import numpy as np
 import taichi as ti
 
 from raymarch import runtime
+from raymarch.data.transfer_function import TransferFunction
 from raymarch.device.memory import NUMBERS_A_RAY, require_memory
 from raymarch.device.owner import Owner
+from raymarch.device.table_fields import (
+    TABLE_BYTES,
+    TableFields,
+    place_table,
+    table_fields,
+    table_gradient,
+    upload_table,
+)
 from raymarch.errors import RaymarchError
 from raymarch.geometry.rays import Rays
 from raymarch.kernels.field import transfer
 from raymarch.kernels.march.shading import NUMBERS
+from raymarch.kernels.rays.clip import MOST
 
 STEP = 4096  # rays that the room of a small buffer is rounded up to
 
@@ -28,10 +38,12 @@ class RayFields:
     sums over each first and each second sample of a pair, of which it makes the image, because the compiler makes
     vectors of what ends in four neighbouring stores, and mixes up the samples of a pair that end in the same ones.
     `near` is read by adjoints with gradients scaled near the cameras only: how far before their cameras rays begin, and
-    from which distance on gradients are whole [world unit]. `weights` is the sum of weights that `depth` is the mean
-    by, 0 where nothing is met; it and `depth.grad` are for the adjoint of depth. `iso` is a surface's raw level,
-    `shading` how it is lit, by the indices of `kernels.march.shading`. `sum_even` also takes normals, and `sum_odd`
-    what a mode of whole rays finds along them before its other passes.
+    from which distance on gradients are whole [world unit]. `iso` is a surface's raw level, `shading` how it is lit, by
+    the indices of `kernels.march.shading`. `sum_even` also takes normals, and `sum_odd` what a mode of whole rays finds
+    along them before its other passes. `table` is read by modes that classify only.
+    `planes` (normal, offset), the first `plane_count` of them, are read by marches that clip.
+    `weights` is the sum of weights that `depth` is the mean by, 0 where nothing is met; it and `depth.grad` are for the
+    adjoint of depth.
     """
 
     origin: ti.Field
@@ -47,11 +59,14 @@ class RayFields:
     near: ti.Field
     iso: ti.Field
     shading: ti.Field
+    table: TableFields
+    planes: ti.Field
+    plane_count: ti.Field
 
 
 def size_of(room: tuple[int, ...]) -> int:
     """Bytes of a buffer."""
-    return room[0] * NUMBERS_A_RAY * (4 if runtime.single_precision() else 8)
+    return room[0] * NUMBERS_A_RAY * (4 if runtime.single_precision() else 8) + TABLE_BYTES
 
 
 class RayBuffer(Owner[RayFields]):
@@ -68,6 +83,8 @@ class RayBuffer(Owner[RayFields]):
 
         self._own((), self._build, size_of, room=(self.capacity,), step=STEP, require=require)
         self.fields.image.grad.fill(0)
+        self._table: TransferFunction | None = None
+        self._planes: np.ndarray | None = None
 
     @staticmethod
     def _build(room: tuple[int, ...]) -> tuple[ti.FieldsBuilder, RayFields]:
@@ -86,6 +103,9 @@ class RayBuffer(Owner[RayFields]):
             near=ti.Vector.field(2, float),
             iso=ti.field(float),
             shading=ti.Vector.field(NUMBERS, float),
+            table=table_fields(),
+            planes=ti.Vector.field(4, float),
+            plane_count=ti.field(ti.i32),
         )
         for each in (f.image, f.image.grad, f.depth, f.depth.grad):
             tree.dense(ti.i, room).place(each)
@@ -93,7 +113,9 @@ class RayBuffer(Owner[RayFields]):
         tree.lazy_grad()  # before the rest is placed: it would give all of it gradients
         for each in (f.origin, f.direction, f.sum_even, f.sum_odd, f.target, f.weights, f.jitter):
             tree.dense(ti.i, room).place(each)
-        tree.place(f.near, f.iso, f.shading)
+        tree.place(f.near, f.plane_count, f.iso, f.shading)
+        place_table(tree, f.table)
+        tree.dense(ti.i, MOST).place(f.planes)
         return tree, f
 
     def _require_room(self, count: int) -> None:
@@ -114,6 +136,34 @@ class RayBuffer(Owner[RayFields]):
     def set_surface(self, level: float, shading: Sequence[float]) -> None:
         """Set the raw level of a surface, and how it is lit, by the indices of `kernels.march.shading`."""
         self.fields.iso[None], self.fields.shading[None] = level, list(shading)
+
+    def set_table(self, table: TransferFunction) -> None:
+        """Set the transfer function of modes that classify; the one that is there already costs nothing."""
+        if table is not self._table:
+            upload_table(self.fields.table, table.values, table.rgba, table.unit_length)
+            self._table = table
+
+    def move_table(self, table: TransferFunction, by: np.ndarray) -> None:
+        """Set a transfer function with `by` (knot, 4) added to its colours and opacities, wherever that leads."""
+        upload_table(self.fields.table, table.values, table.rgba + by, table.unit_length)
+        self._table = None
+
+    def clear_table_gradient(self) -> None:
+        """Gradient by the table to zero."""
+        self.fields.table.d_rgba.fill(0)
+
+    def table_gradient(self, knots: int) -> np.ndarray:
+        """Gradient (knot, 4) by colours and opacities of the table: what the slots hold, added up in their order."""
+        return table_gradient(self.fields.table, knots)
+
+    def set_planes(self, planes: np.ndarray) -> None:
+        """Set the planes (plane, 4) that rays are clipped by: normal and offset where the grid lies, world or NDC."""
+        if self._planes is None or not np.array_equal(planes, self._planes):
+            room = np.zeros((MOST, 4), runtime.dtype())
+            room[: len(planes)] = planes
+            self.fields.planes.from_numpy(room)
+            self.fields.plane_count[None] = len(planes)
+            self._planes = planes
 
     def set_image_gradient(self, d_image: np.ndarray) -> None:
         """Set d_image (ray, 4): the gradient of a loss by colour and transmittance."""

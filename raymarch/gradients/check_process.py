@@ -20,10 +20,12 @@ import numpy as np
 from raymarch import runtime
 from raymarch.arguments.checks import one_of, optional, some_of, whole
 from raymarch.arguments.declared import checked
+from raymarch.data.transfer_function import TransferFunction
 from raymarch.data.views import CAMERAS, Views, require_colour
 from raymarch.data.volume import VOLUME, Volume
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
+from raymarch.geometry.clip import Clip
 from raymarch.geometry.lens import Lens
 from raymarch.gradients.checks import GradientRow, check_rows
 from raymarch.gradients.linearised import EXACT, Linearised
@@ -99,7 +101,7 @@ def check_gradients(
         volume: as it comes from a fit or a file.
         where: cameras, or views.
         parameters: some of "density", "colour", "background", "pose", "focal", "principal_point", "exposure", "step",
-            "box", "lens"; all that the mode of `march` sees and the camera's lens has if not given.
+            "box", "lens", "table"; all that the mode of `march` sees and the camera's lens has if not given.
         precision: "f64", or "f32", where only the dot test is made.
         march: how rays are sampled; early stop is off unless asked for, as its steps are no part of a derivative.
         rays: how many; those that meet something are taken first.
@@ -121,7 +123,7 @@ def check_gradients(
     camera = cameras[int(np.random.default_rng(seed).integers(len(cameras)))]
     names = list(groups_of(march.rule, camera.lens) if parameters is None else parameters)
     require_groups(names, march.rule, camera.lens)
-    volume = part_met(volume, camera, seed)
+    volume = part_met(volume, camera, seed, march.clip)
     if own := _own_of(volume, march):
         rows = _rows_here(own, volume, camera, march, names, precision, rays, seed)
         return GradientReport(tuple(rows), time.perf_counter() - started, volume.shape)
@@ -129,7 +131,8 @@ def check_gradients(
         "pose": camera.world_from_camera.tolist(),
         "intrinsics": {name: getattr(camera, name) for name in ("focal", "principal", "width", "height")},
         "lens": asdict(camera.lens),
-        "march": asdict(march),
+        "march": {**asdict(replace(march, mode="x-ray", transfer=None)), "mode": march.mode},
+        "table": march.transfer and march.transfer.record(),
         "how": {"names": names, "precision": precision, "rays": rays, "seed": seed, "arch": arch},
     }
     try:
@@ -197,8 +200,10 @@ def _run(folder: str) -> None:
 def _work(folder: Path) -> list[GradientRow]:
     """What the worker does with its folder."""
     asked = json.loads((folder / "asked.json").read_text())
-    how, march, shading = asked["how"], asked["march"], asked["march"]["shading"]
-    march = March(**{**march, "shading": shading and Shading(**shading)})
+    how, shading, clip = asked["how"], asked["march"]["shading"], asked["march"]["clip"]
+    table = asked["table"] and TransferFunction.of_record(asked["table"])
+    own = {"shading": shading and Shading(**shading), "transfer": table, "clip": clip and Clip(**clip)}
+    march = March(**{**asked["march"], **own})
     runtime.start(how["arch"], how["precision"])
     volume = load(folder / "volume.h5")
     camera = Camera(np.array(asked["pose"]), **{**asked["intrinsics"], "lens": Lens(**asked["lens"])})
@@ -215,7 +220,8 @@ def _pixels(volume: Volume, camera: Camera, march: March, rays: int, seed: int) 
     """Random pixels that the volume's box covers, those that meet something first."""
     rng = np.random.default_rng(seed)
     some = rng.permutation(_covered(volume, camera))[: CANDIDATES * rays]
-    with Linearised(volume, camera, march=replace(march, mode=EXACT.mode), pixels=some) as seen:
+    looking = march if march.rule.classifies else replace(march, mode=EXACT.mode)
+    with Linearised(volume, camera, march=looking, pixels=some) as seen:
         met = 1 - seen.image()[:, 3] > MET
     return np.concatenate([some[met], some[~met]])[:rays]
 

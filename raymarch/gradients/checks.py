@@ -76,8 +76,10 @@ def _row(
     seen: Linearised, name: str, pairs: list[tuple[np.ndarray, Parameters]], rng: np.random.Generator
 ) -> GradientRow:
     precision = "f32" if runtime.single_precision() else "f64"
-    of_volume = {"density": seen.volume.shape, "colour": (*seen.volume.shape, seen.volume.channels)}
-    shape = of_volume[name] if name in of_volume else shape_of(name, seen.camera.lens)
+    large = {"density": seen.volume.shape, "colour": (*seen.volume.shape, seen.volume.channels)}
+    if seen.march.transfer is not None:
+        large["table"] = seen.march.transfer.rgba.shape
+    shape = large[name] if name in large else shape_of(name, seen.camera.lens)
     unit = _unit(seen, name)
     dot, even, seen_to_move = 0.0, True, True
     light = np.linalg.norm(seen.image())
@@ -118,7 +120,7 @@ def _harmonics(seen: Linearised, name: str, rng: np.random.Generator) -> list[fl
     """
     count, shape = (seen.volume.degree + 1) ** 2, (*seen.volume.shape, seen.volume.channels)
     found: list[float | None] = []
-    if not seen.march.rule.colour or count == 1:
+    if not seen.march.rule.colour or seen.march.rule.classifies or count == 1:
         return found
     if name == "colour":
         for k in range(count):

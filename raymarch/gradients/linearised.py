@@ -70,7 +70,7 @@ class Linearised(ViewedVolume):
     def tangents(self, dots: list[Parameters]) -> np.ndarray:
         """Jacobian-vector products of several directions (ray, 4, direction), as many in one pass as fit a kernel."""
         lens = self.camera.lens
-        dots = require_directions(dots, self.volume, lens)
+        dots = require_directions(dots, self.volume, lens, self.march.transfer)
         moved = {name for dot in dots for name, value in vars(dot).items() if value is not None}
         require_groups(moved, self.march.rule, lens)
         seen, out, v = self._unexposed(), np.zeros((len(self.rays), 4, len(dots))), self.viewpoint
@@ -95,19 +95,23 @@ class Linearised(ViewedVolume):
         passes.march(self.grid.fields, self.buffer.fields, *self._call(v))
         self.buffer.set_image_gradient(d)
         clear_gradients(self.grid.fields)
+        if table := self.march.transfer:
+            self.buffer.clear_table_gradient()
         passes.adjoint(self.grid.fields, self.buffer.fields, *self._call(v))
         self.grid.reduce_slots()
         density, colour = self.grid.download_gradient()
         motion = self._passes.ray_tangents(1)
         passes.geometry_adjoint(self.grid.fields, self.buffer.fields, motion.fields, *self._call(v))
         iso, frame = motion.surface_gradients(len(self.rays)) if self.march.rule.shaded else (None, None)
-        seen_by = v.projection.adjoint(self.rays, *motion.gradients(len(self.rays)), frame)
+        cut = motion.place_gradients(len(self.rays)) if self.march.clipped else None
+        seen_by = v.projection.adjoint(self.rays, *motion.gradients(len(self.rays)), frame, cut)
         return replace(
             seen_by,
             step=seen_by.step if "step" in self.groups else None,
             iso=iso if "iso" in self.groups else None,
             density=density.astype(float),
             colour=colour.astype(float) if "colour" in self.groups else None,
+            table=self.buffer.table_gradient(len(table.values)) if table else None,
             background=(seen[:, 3:] * d[:, :3]).sum(0) if "background" in self.groups else None,
             exposure=np.concatenate([(seen[:, :3] * d_image[:, :3]).sum(0), d_image[:, :3].sum(0)]),
         )

@@ -11,6 +11,7 @@ import numpy as np
 from raymarch.arguments.arrays import array, numeric, vector
 from raymarch.arguments.checks import LARGEST, Check, Wrong, one_of, shown
 from raymarch.data.exposure import NEUTRAL_EXPOSURE as NEUTRAL_EXPOSURE
+from raymarch.data.transfer_function import TransferFunction
 from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
 from raymarch.geometry.lens import PLAIN, Lens
@@ -28,21 +29,22 @@ SHAPES = {
 }
 SMALL_GROUPS = tuple(SHAPES)
 GROUPS = ("density", "colour", *SMALL_GROUPS)
-CHOICES = (*GROUPS, "lens")  # whose shape is the lens's own, and which a pinhole has not
+CHOICES = (*GROUPS, "lens", "table")  # shaped as the lens and the transfer function are, where there are any
 GEOMETRY = ("pose", "focal", "principal_point", "lens", "step", "box", "iso")
 EXPOSURE = replace(vector(6), wanted=f"three gains and three offsets, up to {LARGEST:g}")
 PLAIN_HAS_NONE = "the camera is a pinhole, whose lens has no numbers; leave lens out, or give the camera an rm.Lens"
-GROUP = one_of(*SMALL_GROUPS, "lens", cure="give directions by density or colour as rm.Parameters")
+GROUP = one_of(*SMALL_GROUPS, "lens", cure="give directions by density, colour or table as rm.Parameters")
 
 
 def groups_of(mode: AnyMode, lens: Lens = PLAIN) -> tuple[str, ...]:
     """Parameter groups that an image of this mode, through this lens, depends on."""
     unseen = {
-        "colour": not mode.colour,
+        "colour": not mode.colour or mode.classifies,
         "background": not mode.background,
         "step": not mode.step,
         "lens": lens.plain,
         "iso": "iso" not in mode.parameters,
+        "table": not mode.classifies,
     }
     return tuple(name for name in CHOICES if not unseen.get(name))
 
@@ -52,7 +54,7 @@ def require_groups(names: Iterable[str], mode: AnyMode, lens: Lens) -> None:
     names = set(names)
     if "lens" in names and lens.plain:
         raise RaymarchError(PLAIN_HAS_NONE)
-    for name in sorted(names & set(GROUPS) - set(groups_of(mode))):
+    for name in sorted(names & {*GROUPS, "table"} - set(groups_of(mode))):
         raise RaymarchError(f"mode {mode.name} has no gradient by {name}, which it does not see; leave it out")
 
 
@@ -72,6 +74,7 @@ DIRECTIONS = {name: _direction(str(shape), shape) for name, shape in SHAPES.item
 DIRECTIONS["lens"] = _direction("(number)", None)
 DIRECTIONS["density"] = _direction("(x, y, z)", None)
 DIRECTIONS["colour"] = _direction("(x, y, z, channel)", None)
+DIRECTIONS["table"] = _direction("(knot, 4)", None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +91,7 @@ class Parameters:
         iso: () value of the surface, of a mode that shows one.
         box: (3, 4) upper rows of world_from_index; a step keeps its length in the world.
         lens: the coefficients of the camera's lens, as many as its model has; a pinhole has none.
+        table: (knot, 4) red, green, blue and opacity of the transfer function's knots.
     """
 
     density: np.ndarray | None = None
@@ -101,6 +105,7 @@ class Parameters:
     box: np.ndarray | None = None
     iso: np.ndarray | None = None
     lens: np.ndarray | None = None
+    table: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         for name, value in list(vars(self).items()):
@@ -139,16 +144,21 @@ def columns_of(parameters: Columns, lens: Lens = PLAIN) -> list[Parameters]:
     return [one for each in several for one in ([each] if isinstance(each, Parameters) else units(each, lens))]
 
 
-def require_directions(dots: Parameters | Sequence[Parameters], volume: Volume, lens: Lens) -> list[Parameters]:
-    """Directions of finite numbers in the shapes of the volume and the lens; else RaymarchError."""
+def require_directions(
+    dots: Parameters | Sequence[Parameters], volume: Volume, lens: Lens, table: TransferFunction | None
+) -> list[Parameters]:
+    """Directions of finite numbers in the shapes of the volume, the lens and the table; else RaymarchError."""
     given = [dots] if isinstance(dots, Parameters) else dots
     if not isinstance(given, (list, tuple)) or not all(isinstance(dot, Parameters) for dot in given):
         raise RaymarchError(f"directions are {shown(dots)}, want rm.Parameters(...), one or a list")
     shapes = {**SHAPES, "density": volume.shape, "colour": (*volume.shape, volume.channels), "lens": (len(lens.names),)}
+    shapes["table"] = (0 if table is None else len(table.values), 4)
     for dot in given:
         for name, value in vars(dot).items():
             if name == "lens" and value is not None and lens.plain:
                 raise RaymarchError(PLAIN_HAS_NONE)
+            if name == "table" and value is not None and table is None:
+                raise RaymarchError("table: the march has no transfer function; leave it out, or say mode='transfer'")
             if value is not None:
                 array(*shapes[name])(name, value)
     return list(given)

@@ -92,8 +92,8 @@ class ViewedVolume(Holder):
         self.grid.upload(self.volume)
         if harmonic is not None:
             one_harmonic(self.grid.fields, *self.volume.shape, harmonic)
-        if self.march.min_weight > 0:
-            skip_invisible(self.grid, self.volume, self.march.rule)
+        if self.march.min_weight > 0 and not self.march.rule.classifies:  # what is clear now has a slope by the table
+            skip_invisible(self.grid, self.volume, self.march)
         self._image: np.ndarray | None = None
 
     @checked(camera=CAMERA)
@@ -116,7 +116,7 @@ class ViewedVolume(Holder):
 
     def move(self, by: Parameters) -> None:
         """Move the viewpoint by `by` from where it was made to stand; the volume's own numbers stay."""
-        (by,) = require_directions([by], self.volume, self.camera.lens)
+        (by,) = require_directions([by], self.volume, self.camera.lens, self.march.transfer)
         self._set_viewpoint(self._start.moved(by))
 
     def _set_viewpoint(self, viewpoint: Viewpoint) -> None:
@@ -148,12 +148,16 @@ class ViewedVolume(Holder):
 
     def shifted(self, dot: Parameters, h: float) -> np.ndarray:
         """Image (ray, 4) with all moved by h * dot, by the march itself: for finite differences against tangents."""
-        ((dot,), h), grid = (require_directions([dot], self.volume, self.camera.lens), number()("h", h)), self.grid
+        (dot,) = require_directions([dot], self.volume, self.camera.lens, self.march.transfer)
+        h, grid = number()("h", h), self.grid
         if dot.density is not None or dot.colour is not None:
             grid = self._passes.shifted_grid(dot, h)
         moved = self.viewpoint.moved(dot, h)
         self._put(moved, grid)
-        passes_of(self.march.rule).march(grid.fields, self.buffer.fields, *self._call(moved))
+        call = self._call(moved)
+        if dot.table is not None and self.march.transfer is not None:
+            self.buffer.move_table(self.march.transfer, h * dot.table)
+        passes_of(self.march.rule).march(grid.fields, self.buffer.fields, *call)
         image = moved.exposed(self.buffer.image(len(self.rays)).astype(float))
         self._put(self.viewpoint, self.grid)
         return image

@@ -10,6 +10,7 @@ import numpy as np
 import taichi as ti
 
 from raymarch import runtime
+from raymarch.data.transfer_function import MOST_KNOTS
 from raymarch.device.grid_layout import STEP
 from raymarch.device.memory import require_memory
 from raymarch.device.owner import Owner
@@ -21,10 +22,14 @@ WIDEST = 48  # numbers of one sample that a kernel unrolls
 
 @dataclass(frozen=True, eq=False)
 class DotFields:
-    """Fields of `VolumeTangents`: a vector of columns a sample; channel c of column d is number d channels + c."""
+    """Fields of `VolumeTangents`: a vector of columns a sample; channel c of column d is number d channels + c.
+
+    `table` (knot, column) are directions of a transfer function, zero where the march has none.
+    """
 
     density: ti.Field
     features: ti.Field | None
+    table: ti.Field
     columns: int
     channels: int
 
@@ -38,11 +43,12 @@ class VolumeTangents(Owner[DotFields]):
         runtime.start()
         self.shape, self.columns, self._channels = shape, columns, channels
         self._held: tuple[list[Parameters], list] | None = None
+        self._table_clear = False
         width = 4 if runtime.single_precision() else 8
         numbers = columns * (1 + channels)
 
         def size_of(room: Sequence[int]) -> int:
-            return math.prod(room) * numbers * width
+            return (math.prod(room) * numbers + (MOST_KNOTS + 1) * columns * 4) * width
 
         def require() -> None:
             require_memory(shape, size_of(shape), numbers, "take fewer columns at once")
@@ -55,7 +61,9 @@ class VolumeTangents(Owner[DotFields]):
         features = ti.Vector.field(columns * channels, float) if channels else None
         for each in filter(None, (density, features)):
             tree.dense(ti.ijk, room).place(each)
-        return tree, DotFields(density, features, columns, channels)
+        table = ti.Vector.field(4, float)
+        tree.dense(ti.ij, (MOST_KNOTS + 1, columns)).place(table)
+        return tree, DotFields(density, features, table, columns, channels)
 
     @staticmethod
     def columns_for(channels: int, wanted: int) -> int:
@@ -64,7 +72,7 @@ class VolumeTangents(Owner[DotFields]):
 
     def upload(self, dots: Sequence[Parameters]) -> None:
         """Upload of directions, at most `columns`; what they leave out is zero. What is there already stays."""
-        sums = [(id(dot), *(0.0 if x is None else float(np.sum(x)) for x in (dot.density, dot.colour))) for dot in dots]
+        sums = [(id(dot), *(0.0 if x is None else float(np.sum(x)) for x in _numbers(dot))) for dot in dots]
         if self._held is not None and self._held[1] == sums:
             return
         self._held = list(dots), sums  # kept, so that an id stays its own
@@ -79,3 +87,14 @@ class VolumeTangents(Owner[DotFields]):
         transfer.directions_in(density, f.density)
         if f.features is not None:
             transfer.directions_in(features, f.features)
+        if any(dot.table is not None for dot in dots) or not self._table_clear:
+            table = np.zeros((MOST_KNOTS + 1, f.columns, 4), dtype)
+            for column, dot in enumerate(dots):
+                if dot.table is not None:
+                    table[: len(dot.table), column] = dot.table
+            f.table.from_numpy(table)
+            self._table_clear = all(dot.table is None for dot in dots)
+
+
+def _numbers(dot: Parameters) -> tuple[np.ndarray | None, ...]:
+    return dot.density, dot.colour, dot.table

@@ -10,9 +10,11 @@ import taichi as ti
 
 from raymarch.arguments.checks import instance_of, number, one_of, optional, whole
 from raymarch.arguments.declared import held, hold, renamed
+from raymarch.data.transfer_function import TRANSFER, TransferFunction
 from raymarch.device.grid import Grid
 from raymarch.device.memory import BATCH
 from raymarch.errors import RaymarchError
+from raymarch.geometry.clip import CLIP, Clip
 from raymarch.kernels.march.call import MarchCall
 from raymarch.kernels.march.mode import AnyMode, Mode, RayMode
 from raymarch.kernels.march.modes import MODES
@@ -42,13 +44,16 @@ class March:
             at most that much of the image.
         min_weight: weight below which a sample's colour is taken as black: a ray loses at most this times its samples.
         batch: rays a launch; no effect on the image.
-        mode: how samples add up: "emission-absorption", "additive" (opacities summed up to 1, as in Neural Volumes) or
-            "x-ray" (the integral of sigma in each colour, without colour, background or early stop).
+        mode: how samples add up: "emission-absorption", "additive" (opacities summed up to 1, as in Neural Volumes),
+            "x-ray" (the integral of sigma in each colour, without colour, background or early stop) or "transfer"
+            (emission and absorption by the transfer function of a sample's value).
         jitter: each ray's first step is shorter by a random share of a step, up to this, 0..1; breaks up bands.
         step_jitter: each ray's steps are longer or shorter by a random share up to this, 0 to under 1.
         seed: of the jitter, which is a function of seed and pixel alone.
         iso: value of the surface that mode "isosurface" shows, in units of what the density activation gives.
         shading: how a surface is lit; `rm.Shading()` if None.
+        transfer: the `rm.TransferFunction` of mode "transfer".
+        clip: `rm.Clip`, the part of the world that rays see; all if None.
     """
 
     step: float = held(number(1e-3, 1e6), 0.5)
@@ -61,16 +66,30 @@ class March:
     seed: int = held(whole(0, 2**31 - 1), 0)
     iso: float | None = held(optional(number()), None)
     shading: Shading | None = held(optional(SHADING), None)
+    transfer: TransferFunction | None = held(optional(TRANSFER), None)
+    clip: Clip | None = held(optional(CLIP), None)
 
     def __post_init__(self) -> None:
         hold(self)
         if "iso" in self.rule.parameters and self.iso is None:
             raise RaymarchError(f"iso is None, want the value of the surface that mode {self.rule.name} shows")
+        if self.rule.classifies and self.transfer is None:
+            raise RaymarchError(
+                f"mode {self.rule.name} has no table, want a transfer function; give it"
+                " transfer=rm.TransferFunction.of_colormap('viridis', low, high)"
+            )
+        if self.transfer is not None and not self.rule.classifies:
+            raise RaymarchError(f"mode {self.rule.name} takes no transfer function; say mode='transfer' beside it")
 
     @property
     def jittered(self) -> bool:
         """Jitter: whether rays have one of their own."""
         return self.jitter > 0 or self.step_jitter > 0
+
+    @property
+    def clipped(self) -> bool:
+        """Whether rays are cut by anything."""
+        return self.clip is not None and len(self.clip.half_spaces) > 0
 
     @property
     def rule(self) -> AnyMode:
@@ -80,7 +99,7 @@ class March:
     def variant(self, grid: Grid) -> Variant:
         """Variant that this march's kernels over a grid are compiled for; a mode of one's own is checked first."""
         require_mode(self.rule)
-        return replace(grid.variant, mode=self.rule, jittered=self.jittered)
+        return replace(grid.variant, mode=self.rule, jittered=self.jittered, clipped=self.clipped)
 
     def call(
         self, grid: Grid, count: int, background: Sequence[float] | np.ndarray, dt: float | None = None

@@ -7,17 +7,22 @@ import numpy as np
 from raymarch.data.volume import Volume
 from raymarch.device.grid import Grid
 from raymarch.geometry.pose import corners_of
-from raymarch.kernels.march.mode import AnyMode
+from raymarch.rendering.march import March
 
 INVISIBLE = 5e-6  # of the brightest colour, or 1: what a ray may lose by skipping, over the whole box
 
 
-def skip_invisible(grid: Grid, volume: Volume, mode: AnyMode, most: float | None = None) -> None:
+def skip_invisible(grid: Grid, volume: Volume, march: March, most: float | None = None) -> None:
     """Empty-space skipping of a grid's cells so thin that nobody sees it: none where nothing is too thin to count.
 
+    Through a transfer function those alone whose values all have opacity 0, so that no bit of the image depends on it.
     `most` is the largest of the features, up to their sign, where they are not the volume's own.
     """
-    if not volume.activation.density_rule.signed and mode.ends:
+    mode = march.rule
+    if march.transfer is not None:
+        grid.occupy(~march.transfer.is_clear(*grid.value_ranges()))
+        grid.measure_occupancy()
+    elif not volume.activation.density_rule.signed and mode.ends:
         segments = 2 * volume.boxes - 1  # through nested boxes, each as long as one in units of its own
         corners = corners_of(volume.world_from_index, volume.box_shape)  # in NDC, where it lies there
         longest = segments * float(np.linalg.norm(np.ptp(corners, axis=0)))

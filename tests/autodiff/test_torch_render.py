@@ -25,9 +25,11 @@ EXACT = rm.March(step=0.7, min_transmittance=0.0, min_weight=0.0)
 NAMES = ("density", "features", "background", "pose", "focal", "principal", "coefficients")
 # Mode, degree and activations of each gradcheck, the lens of its camera, a mode's own numbers, and whether forward mode
 # is tried too.
+TABLE = rm.TransferFunction([0.1, 0.6, 1.4, 2.5], np.eye(4, 3) * 0.6 + 0.2, [0.1, 0.5, 0.3, 0.7], 0.8)
 CHECKED = [
     ("emission-absorption", 1, "softplus", "sigmoid", "opencv", {}, True),
     ("x-ray", 0, "identity", "sigmoid", "pinhole", {}, False),
+    ("transfer", 0, "softplus", "sigmoid", "orthographic", {"transfer": TABLE}, False),
     ("isosurface", 0, "softplus", "sigmoid", "pinhole", {"iso": 1.2}, False),
 ]
 
@@ -42,7 +44,9 @@ def case(degree=0, density="softplus", colour="sigmoid", lens="pinhole", size=(3
     camera = cases.cameras(volume)[0]
     shrink = size[0] / camera.width
     scaled = {name: tuple(shrink * np.array(getattr(camera, name))) for name in ("focal", "principal")}
-    own = next(each for each in LENSES if each.model == lens)
+    own = next(each for each in (*LENSES, rm.Lens("orthographic")) if each.model == lens)
+    if own.parallel:  # whose focal length is in pixels per world unit
+        scaled["focal"] = tuple(np.array(scaled["focal"]) / 3)
     return volume, replace(camera, **scaled, width=size[0], height=size[1], lens=own)
 
 
@@ -78,7 +82,8 @@ def test_gradcheck(mode, degree, density, colour, lens, own, forward):
     """Of image, opacity and depth, by volume, background, camera and a mode's own numbers; differences are torch's."""
     volume, camera = case(degree, density, colour, lens)
     cameras = rm.TorchCameras.of(camera)
-    x = leaves(volume, cameras) | {name: tensor(value) for name, value in own.items()}
+    x = leaves(volume, cameras)
+    x |= {"table": tensor(TABLE.rgba)} if "transfer" in own else {name: tensor(value) for name, value in own.items()}
     with rm.TorchRender(volume, replace(EXACT, mode=mode, **own), slots=2) as render:
 
         def numbers(*values):
@@ -319,6 +324,7 @@ SAYS = [
     (lambda r, x, f, c: r(x, f, [c, c.scaled(2)]), r"cameras have images of 6 x 5 \(pinhole\) and of 12 x 10"),
     (lambda r, x, f, c: r(x, f, c, depth=1), r"depth is 1"),
     (lambda r, x, f, c: r(x, f, c, iso=x[0, 0, 0]), r"mode emission-absorption reads no iso; leave it out"),
+    (lambda r, x, f, c: r(x, f, c, table=x[0, :4, :4]), r"mode emission-absorption reads no table; leave it out"),
     (lambda r, x, f, c: r(x, f, c, background="sky"), r"background is 'sky'"),
     (lambda r, x, f, c: r(x, f, c, background=x[0, 0]), r"background has shape \(5,\), want \(3,\) or what goes"),
     (lambda r, x, f, c: r(x, f, c, background=x[0, 0].float()), r"background is torch.float32"),

@@ -37,6 +37,7 @@ SQUARE = np.zeros((16, 16, 3))
 TABLE, CUBES, COLOURS = np.zeros((1,) * 3, np.int32), np.zeros((1, 8, 8, 8)), np.zeros((1, 8, 8, 8, 3))
 CUBE = rm.Bricks(TABLE, CUBES, COLOURS)
 RAGGED = [[1, 2], [3]]
+TABLE_OF = {"values": [0, 1, 2], "colours": [[0, 0.5, 1]] * 3, "opacities": [0, 0.5, 1]}
 
 
 def bare(kind, **own):
@@ -46,7 +47,9 @@ def bare(kind, **own):
     return made
 
 
-SEEN = bare(rm.Linearised, volume=VOLUME, viewpoint=SimpleNamespace(camera=CAMERA, rays=CAMERA.rays()))
+SEEN = bare(
+    rm.Linearised, volume=VOLUME, march=rm.March(), viewpoint=SimpleNamespace(camera=CAMERA, rays=CAMERA.rays())
+)
 RENDERER, FITTER, SPLAT = bare(rm.Renderer), bare(rm.Fitter), bare(rm.Splat, count=3, shape=(4, 4), channels=1)
 
 
@@ -59,7 +62,7 @@ MARCH_ROWS = [
     ("min_weight", -0.1), ("min_weight", INF), ("batch", 0), ("batch", 2.5), ("batch", 1 << 30), ("mode", "mip"),
     ("mode", None),
     ("mode", ["x-ray"]), ("jitter", 1.5), ("jitter", NAN), ("step_jitter", 1.0), ("seed", 1.5), ("seed", -1),
-    ("seed", True), ("seed", 10**400), ("seed", "1"),
+    ("seed", True), ("seed", 10**400), ("seed", "1"), ("transfer", "bone"), ("clip", BOX), ("clip", "box"),
 ]  # fmt: skip
 
 
@@ -104,6 +107,21 @@ ROWS = {
         (lambda: CUBE.dense((8, 8, 9), 0), "bricks: table of shape (1, 1, 1) does not cover"),
         (lambda: CUBE.dense(8, 0), "shape is 8"),
     ],
+    "Clip": [
+        (lambda: rm.Clip(box=[(1, 1, 1), (0, 0, 0)]), "box [[1.0, 1.0, 1.0]"),
+        (lambda: rm.Clip(box=3), "box is 3"),
+        (lambda: rm.Clip(box=[(0, 0, 0), (1, NAN, 1)]), "box is nan at (1, 1)"),
+        (lambda: rm.Clip(planes=3), "clip: planes is 3"),
+        (lambda: rm.Clip(planes="xyz"), "clip: planes is 'xyz'"),
+        (lambda: rm.Clip(planes=[((0, 0, 0), 1)]), "clip: planes is [((0, 0, 0), 1)]"),
+        (lambda: rm.Clip(planes=[((0, 0, INF), 1)]), "clip: planes is"),
+        (lambda: rm.Clip(planes=[(0, 0, 1)]), "clip: planes is"),
+        (lambda: rm.Clip(planes=[((0, 0, 1), "far")]), "clip: planes is"),
+        (lambda: rm.Clip(planes=[((0, 0, 1), 1)] * 7), "clip: planes"),
+        (lambda: rm.Clip().keeps(np.zeros((3, 2))), "points have shape (3, 2)"),
+        (lambda: rm.Clip().keeps("here"), "points are 'here'"),
+        (lambda: rm.Clip().cut("here"), "rays is 'here'"),
+    ],
     "Camera": [
         (lambda: rm.Camera(None, (5, 5), (1, 1), 2, 2), "world_from_camera is None"),
         (lambda: rm.Camera("here", (5, 5), (1, 1), 2, 2), "world_from_camera is 'here'"),
@@ -138,6 +156,13 @@ ROWS = {
         (lambda: rm.Camera.look_at((1, 0, 0), width=2.5), "width is 2.5"),
         (lambda: rm.Camera.look_at((1, 0, 0), width=-1), "width is -1"),
         (lambda: rm.Camera.look_at((1, 0, 0), height=10**9), "height is 1000000000"),
+        (lambda: rm.Camera.orthographic((1, 0, 0), size=0), "size is 0"),
+        (lambda: rm.Camera.orthographic((1, 0, 0), size="wide"), "size is 'wide'"),
+        (lambda: rm.Camera.orthographic((1, 0, 0), size=NAN), "size is nan"),
+        (lambda: rm.Camera.orthographic((1, NAN, 0)), "eye is (1, nan, 0)"),
+        (lambda: rm.Camera.orthographic((1, 0, 0), width=0), "width is 0"),
+        (lambda: rm.Camera.orthographic((1, 0, 0), height=2.5), "height is 2.5"),
+        (lambda: rm.Lens("orthographic").plane((0, 0, -1)), "lens: an orthographic one has one direction"),
         (lambda: CAMERA.scaled(NAN), "factor is nan"),
         (lambda: CAMERA.scaled("twice"), "factor is 'twice'"),
         (lambda: CAMERA.scaled(0), "factor is 0"),
@@ -205,11 +230,40 @@ ROWS = {
         (lambda: SEEN.tangent(rm.Parameters(pose=[0, 0, 0, 0, 0, NAN])), "pose is nan at 5"),
         (lambda: SEEN.shifted(rm.Parameters(), "a bit"), "h is 'a bit'"),
         (lambda: SEEN.move(3), "directions are [3]"),
+        (lambda: SEEN.tangent(rm.Parameters(table=np.zeros((3, 4)))), "the march has no transfer function"),
         (lambda: SEEN.adjoint(np.zeros((3, 4))), "d_image has shape (3, 4), want (48, 4)"),
         (lambda: SEEN.adjoint(np.full((48, 4), NAN)), "d_image is nan at (0, 0)"),
         (lambda: SEEN.jacobian("tilt"), "parameter is 'tilt'"),
         (lambda: SEEN.jacobian([CAMERA]), "parameter is a Camera"),
         (lambda: SEEN.jacobian([]), "parameters are []"),
+    ],
+    "TransferFunction": [
+        *[
+            (lambda given=given: rm.TransferFunction(**{**TABLE_OF, **given}), said)
+            for given, said in [
+                ({"values": "low"}, "values are 'low'"),
+                ({"values": [0, NAN, 2]}, "values are nan at 1"),
+                ({"colours": [[0, 0, 2]] * 3}, "colours are 2 at (0, 2)"),
+                ({"colours": [[0, 0]] * 3}, "colours have shape (3, 2)"),
+                ({"opacities": [0, -0.1, 1]}, "opacities are -0.1 at 1"),
+                ({"opacities": None}, "opacities are None"),
+                ({"unit_length": 0}, "unit_length is 0"),
+                ({"unit_length": "mm"}, "unit_length is 'mm'"),
+            ]
+        ],
+        (lambda: rm.TransferFunction([0, 2, 1], [[0, 0, 0]] * 3, [0, 0, 0]), "values have 2 at 1 and 1 after it"),
+        (lambda: rm.TransferFunction([0, 1, 1 + 1e-9], [[0, 0, 0]] * 3, [0, 0, 0]), "values have 1 at 1 and 1 after"),
+        (lambda: rm.TransferFunction([0], [[0, 0, 0]], [0]), "values have 1 knot"),
+        (lambda: rm.TransferFunction([0, 1, 2], [[0, 0, 0]] * 2, [0, 0, 0]), "colours are of 2 knots, values of 3"),
+        (lambda: rm.TransferFunction.of_colormap("veridis", 0, 1), "name is 'veridis', want a colour map"),
+        (lambda: rm.TransferFunction.of_colormap("bone", 1, 1), "high is 1, want a number over low"),
+        (lambda: rm.TransferFunction.of_colormap("bone", 0, 1, 0.5), "opacities is 0.5"),
+        (lambda: rm.TransferFunction.of_colormap("bone", 0, 1, knots=1), "knots is 1"),
+        (lambda: rm.TransferFunction.of_record([1, 2]), "table is a list"),
+        (lambda: rm.TransferFunction.of_record({**TABLE_OF, "alpha": 1}), "table has 'alpha'"),
+        (lambda: rm.TransferFunction.of_record({"values": [0, 1]}), "table has no colours"),
+        (lambda: rm.TransferFunction(**TABLE_OF)("thick"), "values are 'thick'"),
+        (lambda: rm.TransferFunction(**TABLE_OF).with_rgba(np.zeros((2, 4))), "rgba has shape (2, 4)"),
     ],
     "Loss": [
         (lambda: rm.Loss("mine"), "loss 'mine': value is None, want a @ti.func"),
@@ -327,6 +381,29 @@ ROWS = {
         (lambda: VIEWS.image(2), "view is 2"),
         (lambda: VIEWS.mask("first"), "view is 'first'"),
     ],
+    "ScalarVolume": [
+        (lambda: rm.ScalarVolume(), "values is None|values are None"),
+        (lambda: rm.ScalarVolume(np.zeros((4, 4))), "values have shape (4, 4), want whole numbers or floats (x, y, z)"),
+        (lambda: rm.ScalarVolume(np.zeros((4, 4, 1))), "values have shape (4, 4, 1)"),
+        (lambda: rm.ScalarVolume(CUBES[0] > 0), "values are a bool array (8, 8, 8)"),
+        (lambda: rm.ScalarVolume(CUBES[0] * NAN), "values have 512 of 512 that are NaN or infinite"),
+        (lambda: rm.ScalarVolume(CUBES[0] + 1e40), "values are 1e+40 at (0, 0, 0)"),
+        (lambda: rm.ScalarVolume(CUBES[0] + 1e20, slope=1e20), "values are from 1e+40 to 1e+40"),
+        (lambda: rm.ScalarVolume(CUBES[0], np.eye(3)), "world_from_index has shape (3, 3)"),
+        (lambda: rm.ScalarVolume(CUBES[0], np.zeros((4, 4))), "world_from_index [[0.0"),
+        (lambda: rm.ScalarVolume(CUBES[0], slope=0), "slope is 0, want another number"),
+        (lambda: rm.ScalarVolume(CUBES[0], intercept=NAN), "intercept is nan"),
+        (lambda: rm.ScalarVolume(CUBES[0], unit=3), "unit is 3"),
+        (lambda: rm.ScalarVolume(CUBES[0], world="XYZ"), "world is 'XYZ', want one of RAS, LPS, LAS"),
+        (lambda: rm.ScalarVolume(CUBES[0], name="two\nlines"), "name is 'two"),
+        (lambda: rm.ScalarVolume(CUBES[0]).in_world("up"), "world is 'up'"),
+    ],
+    "ScalarSummary": [
+        *of_record(rm.ScalarSummary, [("shape", (1, 2, 3))]),
+        (lambda: rm.ScalarSummary((4, 5, 6), 3), "dtype is 3"),
+        (lambda: rm.ScalarSummary((4, 5, 6), bytes_on_disk=-1), "bytes_on_disk is -1"),
+        (lambda: rm.ScalarSummary.of(VOLUME, 3), "volume is a Volume"),
+    ],
     "Volume": [
         (lambda: rm.Volume.of_bricks(TABLE, (8, 8, 8), np.eye(4)), "bricks is [[[0]]], want a Bricks"),
         (lambda: rm.Volume.of_bricks(CUBE, 8, np.eye(4)), "shape is 8"),
@@ -412,7 +489,7 @@ ROWS = {
     "describe": [
         (lambda: rm.describe(None), "path is None"),
         (lambda: rm.describe(b"a.h5"), "path is b'a.h5'"),
-        (lambda: rm.describe("a.h5", format="npz"), "format is 'npz', want HDF5, or an rm.Format"),
+        (lambda: rm.describe("a.h5", format="abc"), "format is 'abc', want HDF5, "),
     ],
     "evaluate": [
         (lambda: rm.evaluate(VIEWS, VOLUME), "volume is a Views"),
@@ -518,8 +595,16 @@ ROWS = {
     "load": [
         (lambda: rm.load(None), "path is None"),
         (lambda: rm.load(VOLUME), "path is a Volume"),
-        (lambda: rm.load("a.h5", format="h5"), "format is 'h5', want HDF5, or an rm.Format"),
+        (lambda: rm.load("a.h5", format="h5"), "format is 'h5', want HDF5, "),
         (lambda: rm.load("a.h5", format=rm.Format), "format is the class Format"),
+        (lambda: rm.load("a.h5", crop=(1, 2)), "crop is (1, 2), want three pairs"),
+        (lambda: rm.load("a.h5", crop=((0, 4), (0, 4), (4, 4))), "crop is ((0, 4)"),
+        (lambda: rm.load("a.h5", stride=0), "stride is 0"),
+        (lambda: rm.load("a.h5", stride=(1, 2)), "stride is (1, 2)"),
+        (lambda: rm.load("a.h5", channel="red"), "channel is 'red'"),
+        (lambda: rm.load("a.h5", time=-1), "time is -1"),
+        (lambda: rm.load("a.h5", level=0.5), "level is 0.5"),
+        (lambda: rm.load("a.h5", nan="none"), "nan is 'none'"),
     ],
     "load_views": [
         (lambda: rm.load_views(None), "path is None"),
@@ -655,7 +740,7 @@ ROWS = {
         (lambda: rm.save("x.h5", VOLUME), "volume is 'x.h5', want a Volume; call rm.save(volume, path)"),
         (lambda: rm.save(VOLUME, None), "path is None"),
         (lambda: rm.save(VOLUME, 3), "path is 3"),
-        (lambda: rm.save(VOLUME, "a.h5", format=3), "format is 3, want HDF5, or an rm.Format"),
+        (lambda: rm.save(VOLUME, "a.h5", format=3), "format is 3, want HDF5, "),
     ],
     "splat": [
         (lambda: rm.splat(None, [1.0], (3, 3)), "positions are None"),
@@ -734,7 +819,8 @@ INSIDE = {
     "FitSettings": set(),
     "DensityActivation": {"name", "forward", "inverse", "value", "slope", "empty", "signed", "linear"},
     "ColourActivation": {"name", "forward", "value", "slope"},
-    "Mode": {"name", "composite", "tangent", "adjoint", "step_transmittance", "colour", "background", "ends", "power"},
+    "Mode": {"name", "composite", "tangent", "adjoint", "step_transmittance", "colour", "background", "ends", "power"}
+    | {"classifies"},
     "preset": {"name", "changes"},
     "fit": {"views", "settings", "changes"},
     "find_cameras": {"changes"},

@@ -11,15 +11,17 @@ is met depth is infinite and has no slope. `depth_geometry` has what moves with 
 import taichi as ti
 
 from raymarch import runtime
-from raymarch.kernels.field import activation
 from raymarch.kernels.field.bricks import where
 from raymarch.kernels.field.gather import cell_of, gather, scatter
 from raymarch.kernels.march.compositing import composite, is_alive
 from raymarch.kernels.march.remaining import FADED, optical_depth_gradient, pass_sample
 from raymarch.kernels.march.sample import in_index_space
 from raymarch.kernels.march.sample_adjoint import mark
+from raymarch.kernels.march.transfer import optics, table_tangent
+from raymarch.kernels.march.transfer_adjoint import add_gradient_of_sigma
 from raymarch.kernels.parallel import RAYS_PER_CHUNK, TASK_STRIDE
-from raymarch.kernels.rays.nested import box_of, first_of, scale_of, seen_from, shell_segment
+from raymarch.kernels.rays.clip import kept_segment
+from raymarch.kernels.rays.nested import box_of, first_of, scale_of, seen_from
 from raymarch.kernels.rays.placed import distance_of
 from raymarch.kernels.rays.traverse import empty_steps, jitter_of, step_at, steps_of
 
@@ -45,7 +47,7 @@ def march_depth(
         for s in range(ti.static(grid.segments)):
             box = box_of(grid, s)
             own, first = seen_from(grid, o, box), first_of(grid, box)
-            near, far, _, _ = shell_segment(grid, own, d, s)
+            near, far, _, _ = kept_segment(grid, rays, variant, r, own, d, s)
             k, n = 0, steps_of(far - near, step, phase)
             while k <= n and far > near and is_alive(variant, T, min_transmittance):
                 begin, width = step_at(variant, near, far, step, phase, k)
@@ -57,7 +59,8 @@ def march_depth(
                 else:
                     cell = cell_of(p, first + grid.max_index[None])
                     x = gather(grid.density, where(grid, cell), p - cell) + shift
-                    weight, T_after = composite(variant, T, activation.density(variant, x) * inverse_scale * width)
+                    sigma, _by_x, _shade, _slope = optics(rays, variant, x, inverse_scale)
+                    weight, T_after = composite(variant, T, sigma * width)
                     total += weight * distance_of(grid, rays.origin[r], rays.direction[r], t / scale_of(box))
                     weights += weight
                     T = T_after
@@ -88,7 +91,7 @@ def depth_gain_ahead(
     for segment in range(s, ti.static(grid.segments)):
         box = box_of(grid, segment)
         own, first = seen_from(grid, o, box), first_of(grid, box)
-        near, far, _, _ = shell_segment(grid, own, d, segment)
+        near, far, _, _ = kept_segment(grid, rays, variant, r, own, d, segment)
         n = steps_of(far - near, step, phase)
         while k <= n and far > near and dot_T != 0 and is_alive(variant, T, min_transmittance):
             begin, width = step_at(variant, near, far, step, phase, k)
@@ -100,7 +103,8 @@ def depth_gain_ahead(
             else:
                 cell = cell_of(p, first + grid.max_index[None])
                 x = gather(grid.density, where(grid, cell), p - cell) + shift
-                tau = activation.density(variant, x) * inverse_scale * width
+                sigma, _by_x, _shade, _slope = optics(rays, variant, x, inverse_scale)
+                tau = sigma * width
                 dot_weight, dot_T_after = variant.mode.tangent(T, tau, dot_T, ti.cast(0.0, float))
                 distance = distance_of(grid, rays.origin[r], rays.direction[r], t / scale_of(box))
                 gain += dot_weight * slope * (distance - depth)
@@ -127,7 +131,7 @@ def adjoint_of_depth(
     for s in range(ti.static(grid.segments)):
         box = box_of(grid, s)
         own, first = seen_from(grid, o, box), first_of(grid, box)
-        near, far, _, _ = shell_segment(grid, own, d, s)
+        near, far, _, _ = kept_segment(grid, rays, variant, r, own, d, s)
         k, n = 0, steps_of(far - near, step, phase)
         while k <= n and far > near and slope != 0 and is_alive(variant, T, min_transmittance):
             begin, width = step_at(variant, near, far, step, phase, k)
@@ -146,14 +150,16 @@ def adjoint_of_depth(
                 lowest = cell_of(p, first + grid.max_index[None])
                 cell, f = where(grid, lowest), p - lowest
                 x = gather(grid.density, cell, f) + shift
-                tau = activation.density(variant, x) * inverse_scale * width
+                sigma, by_x, _shade, _slope = optics(rays, variant, x, inverse_scale)
+                tau = sigma * width
                 weight, T_after = composite(variant, T, tau)
                 distance = distance_of(grid, rays.origin[r], rays.direction[r], t / scale_of(box))
                 d_weight = slope * (distance - depth)
                 remaining, carry = pass_sample(variant, T, tau, weight, d_weight, remaining, carry)
                 d_tau = optical_depth_gradient(variant, T, tau, T_after, d_weight, remaining, carry)
-                by_raw = inverse_scale * width * activation.density_slope(variant, x)
-                scatter(grid.d_density, slot, cell, f, d_tau * by_raw)
+                if ti.static(variant.mode.classifies):
+                    add_gradient_of_sigma(rays, variant, slot, x, inverse_scale, d_tau * width)
+                scatter(grid.d_density, slot, cell, f, d_tau * width * by_x)
                 mark(grid, cell, cell)
                 T = T_after
                 k += 1
@@ -197,7 +203,7 @@ def depth_tangent(
         for s in range(ti.static(grid.segments)):
             box = box_of(grid, s)
             own, first = seen_from(grid, o, box), first_of(grid, box)
-            near, far, _, _ = shell_segment(grid, own, d, s)
+            near, far, _, _ = kept_segment(grid, rays, variant, r, own, d, s)
             k, n = 0, steps_of(far - near, step, phase)
             while k <= n and far > near and weights > 0 and is_alive(variant, T, min_transmittance):
                 begin, width = step_at(variant, near, far, step, phase, k)
@@ -211,11 +217,15 @@ def depth_tangent(
                     f = p - lowest
                     x = gather(grid.density, where(grid, lowest), f) + shift
                     dot_x = gather(dot_grid.density, lowest, f)
-                    tau = activation.density(variant, x) * inverse_scale * width
-                    by_x = width * inverse_scale * activation.density_slope(variant, x)
+                    sigma, by_x, _shade, _slope = optics(rays, variant, x, inverse_scale)
+                    tau = sigma * width
                     distance = distance_of(grid, rays.origin[r], rays.direction[r], t / scale_of(box))
                     for e in range(dot_grid.columns):
-                        dot_weight, dot_after = variant.mode.tangent(T, tau, dot_T[e], by_x * dot_x[e])
+                        dot_sigma = by_x * dot_x[e]
+                        if ti.static(variant.mode.classifies):
+                            _dot, by_table = table_tangent(rays, dot_grid.table, variant, x, inverse_scale, e)
+                            dot_sigma += by_table
+                        dot_weight, dot_after = variant.mode.tangent(T, tau, dot_T[e], dot_sigma * width)
                         total[e] += dot_weight * (distance - rays.depth[r])
                         dot_T[e] = dot_after
                     _, T = composite(variant, T, tau)

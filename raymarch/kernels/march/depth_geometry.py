@@ -6,7 +6,6 @@ read at. In NDC a distance has slopes of its own, which are not here: of such a 
 
 import taichi as ti
 
-from raymarch.kernels.field import activation
 from raymarch.kernels.field.bricks import where
 from raymarch.kernels.field.gather import cell_of, gather_slope
 from raymarch.kernels.march.compositing import composite, is_alive
@@ -14,7 +13,9 @@ from raymarch.kernels.march.depth import LEAST, depth_gain_ahead, depth_slope
 from raymarch.kernels.march.geometry import widths_of
 from raymarch.kernels.march.remaining import FADED, optical_depth_gradient, pass_sample
 from raymarch.kernels.march.sample import in_index_space
-from raymarch.kernels.rays.nested import box_of, first_of, scale_of, seen_from, shell_segment
+from raymarch.kernels.march.transfer import optics
+from raymarch.kernels.rays.clip import kept_segment, slope_of_cut
+from raymarch.kernels.rays.nested import box_of, first_of, scale_of, seen_from
 from raymarch.kernels.rays.traverse import empty_steps, jitter_of, step_at, steps_of
 
 
@@ -36,10 +37,11 @@ def depth_geometry_adjoint(
         if ti.static(variant.mode.looks_ahead):
             carry = ti.cast(0.0, float)
         d_o, d_d, d_dt = ti.Vector.zero(float, 3), ti.Vector.zero(float, 3), ti.cast(0.0, float)
+        d_place_origin, d_place_way = ti.Vector.zero(float, 3), ti.Vector.zero(float, 3)
         for s in range(ti.static(grid.segments)):
             box = box_of(grid, s)
             own, first, scale = seen_from(grid, o, box), first_of(grid, box), scale_of(box)
-            near, far, enters, leaves = shell_segment(grid, own, d, s)
+            near, far, enters, leaves = kept_segment(grid, rays, variant, r, own, d, s)
             d_own, d_near, d_far = ti.Vector.zero(float, 3), ti.cast(0.0, float), ti.cast(0.0, float)
             k, n = 0, steps_of(far - near, step, phase)
             while k <= n and far > near and slope != 0 and is_alive(variant, T, min_transmittance):
@@ -60,15 +62,14 @@ def depth_geometry_adjoint(
                     lowest = cell_of(p, first + grid.max_index[None])
                     x, x0, x1, x2 = gather_slope(grid.density, where(grid, lowest), p - lowest)
                     x += shift
-                    sigma = activation.density(variant, x) * inverse_scale
+                    sigma, by_x, _shade, _slope = optics(rays, variant, x, inverse_scale)
                     tau = sigma * width
                     weight, T_after = composite(variant, T, tau)
                     d_weight = slope * (t / scale - depth)
                     remaining, carry = pass_sample(variant, T, tau, weight, d_weight, remaining, carry)
                     d_tau = optical_depth_gradient(variant, T, tau, T_after, d_weight, remaining, carry)
                     d_width = d_tau * sigma
-                    by_raw = width * inverse_scale * activation.density_slope(variant, x)
-                    d_p = d_tau * by_raw * ti.Vector([x0, x1, x2])
+                    d_p = d_tau * width * by_x * ti.Vector([x0, x1, x2])
                     d_t = d_p.dot(d) + slope * weight / scale
                     d_own += d_p
                     d_d += t * d_p
@@ -88,9 +89,16 @@ def depth_geometry_adjoint(
                 if a == leaves:
                     d_own[a] -= d_far / d[a]
                     d_d[a] -= d_far * far / d[a]
+            if ti.static(variant.clipped):
+                by_near = d_near * slope_of_cut(grid, rays, r, enters)
+                by_far = d_far * slope_of_cut(grid, rays, r, leaves)
+                d_place_origin -= scale * (by_near + by_far)
+                d_place_way -= near * by_near + far * by_far
             d_o += scale * d_own
         moved.d_origin[r], moved.d_index_direction[r] = d_o, d_d
         moved.d_view_direction[r], moved.d_dt[r] = ti.Vector.zero(float, 3), d_dt
+        if ti.static(variant.clipped):
+            moved.d_place_origin[r], moved.d_place_way[r] = d_place_origin, d_place_way
 
 
 @ti.kernel
@@ -112,7 +120,7 @@ def depth_geometry_tangent(
         for s in range(ti.static(grid.segments)):
             box = box_of(grid, s)
             own, first, scale = seen_from(grid, o, box), first_of(grid, box), scale_of(box)
-            near, far, enters, leaves = shell_segment(grid, own, d, s)
+            near, far, enters, leaves = kept_segment(grid, rays, variant, r, own, d, s)
             dot_near, dot_far = ti.Vector.zero(float, moved.columns), ti.Vector.zero(float, moved.columns)
             for a in ti.static(range(3)):
                 for c in range(moved.columns):
@@ -121,6 +129,12 @@ def depth_geometry_tangent(
                         dot_near[c] = -(dot_o + near * dot_d) / d[a]
                     if a == leaves:
                         dot_far[c] = -(dot_o + far * dot_d) / d[a]
+            if ti.static(variant.clipped):
+                by_near, by_far = slope_of_cut(grid, rays, r, enters), slope_of_cut(grid, rays, r, leaves)
+                for c in range(moved.columns):
+                    dot_origin, dot_way = scale * moved.dot_place_origin[r, c], moved.dot_place_way[r, c]
+                    dot_near[c] -= by_near.dot(dot_origin + near * dot_way)
+                    dot_far[c] -= by_far.dot(dot_origin + far * dot_way)
             k, n = 0, steps_of(far - near, step, phase)
             while k <= n and far > near and weights > 0 and is_alive(variant, T, min_transmittance):
                 begin, width = step_at(variant, near, far, step, phase, k)
@@ -134,8 +148,7 @@ def depth_geometry_tangent(
                     lowest = cell_of(p, first + grid.max_index[None])
                     x, x0, x1, x2 = gather_slope(grid.density, where(grid, lowest), p - lowest)
                     x += shift
-                    sigma = activation.density(variant, x) * inverse_scale
-                    by_x = inverse_scale * activation.density_slope(variant, x)
+                    sigma, by_x, _shade, _slope = optics(rays, variant, x, inverse_scale)
                     weight, T_after = composite(variant, T, sigma * width)
                     for c in range(moved.columns):
                         dot_step = stretch * moved.dot_dt[c]

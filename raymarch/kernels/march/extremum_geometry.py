@@ -16,6 +16,7 @@ from raymarch.kernels.march.extremum import (
     extremum_tangent,
     find_winners,
     place_of_winner,
+    unit_of,
     winner_of,
 )
 from raymarch.kernels.march.mode import RayMode
@@ -38,7 +39,7 @@ def moving(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, 
     """How the winner's value changes: by its place (3,), and its place along the ray by near, far and dt."""
     cell, f, t = place_of_winner(grid, rays, variant, r, dt, s, k)
     v = corners_of_cell(grid.density, where(grid, cell))
-    slope = activation.density_slope(variant, trilinear(v, f) + grid.shift[None]) * grid.inverse_scale[None]
+    slope = activation.density_slope(variant, trilinear(v, f) + grid.shift[None]) * unit_of(grid, s)
     phase, stretch = jitter_of(rays, variant, r)
     _, _, length, _, _, _, _, _, _ = segment_of(grid, rays, r, s)
     begins, wide = ti.cast(k, float), ti.cast(1.0, float)

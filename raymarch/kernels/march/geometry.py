@@ -21,16 +21,26 @@ from raymarch.kernels.march.remaining import (
     remaining_at_first,
 )
 from raymarch.kernels.march.sample import in_index_space
-from raymarch.kernels.rays.nested import box_of, first_of, scale_of, seen_from, shell_segment
+from raymarch.kernels.march.transfer import optics
+from raymarch.kernels.rays.clip import kept_segment, slope_of_cut
+from raymarch.kernels.rays.nested import box_of, first_of, scale_of, seen_from
 from raymarch.kernels.rays.traverse import empty_steps, jitter_of, step_at, steps_of
 
 
 @ti.func
-def colour_slopes(grid: ti.template(), variant: ti.template(), cell, f, Y, slope_of_Y):
-    """Colour, and its derivative by index-space position and view direction, both (3, 3); 1 for a line integral."""
+def colour_slopes(grid: ti.template(), variant: ti.template(), cell, f, Y, slope_of_Y, shade, by_x, x_by_position):
+    """Colour, and its derivative by index-space position and view direction, both (3, 3); 1 for a line integral.
+
+    Where a transfer function made it, it is its shade, whose slope by the raw density is `by_x`.
+    """
     colour = ti.Vector.one(float, 3)
     by_position, by_heading = ti.Matrix.zero(float, 3, 3), ti.Matrix.zero(float, 3, 3)
-    if ti.static(variant.mode.colour):
+    if ti.static(variant.mode.classifies):
+        for c in ti.static(range(3)):
+            colour[c] = shade[c]
+            for a in ti.static(range(3)):
+                by_position[c, a] = by_x[c] * x_by_position[a]
+    elif ti.static(variant.mode.colour):
         v, vx, vy, vz = gather_slope(grid.features, cell, f)
         total = ti.Vector.zero(float, 3)
         for k in ti.static(range((grid.degree + 1) ** 2)):
@@ -79,10 +89,11 @@ def geometry_adjoint(
         remaining, carry = remaining_at_first(rays, variant, r, background)
         d_o, d_d, d_view_direction = ti.Vector.zero(float, 3), ti.Vector.zero(float, 3), ti.Vector.zero(float, 3)
         d_dt = ti.cast(0.0, float)
+        d_place_origin, d_place_way = ti.Vector.zero(float, 3), ti.Vector.zero(float, 3)
         for s in range(ti.static(grid.segments)):
             box = box_of(grid, s)
             own, first = seen_from(grid, o, box), first_of(grid, box)
-            near, far, enters, leaves = shell_segment(grid, own, d, s)
+            near, far, enters, leaves = kept_segment(grid, rays, variant, r, own, d, s)
             d_own, d_near, d_far = ti.Vector.zero(float, 3), ti.cast(0.0, float), ti.cast(0.0, float)
             k, n = 0, steps_of(far - near, step, phase)
             while k <= n and far > near and is_alive(variant, T, min_transmittance):
@@ -104,12 +115,15 @@ def geometry_adjoint(
                     cell, f = where(grid, lowest), p - lowest
                     x, x0, x1, x2 = gather_slope(grid.density, cell, f)
                     x += shift
-                    sigma = activation.density(variant, x) * inverse_scale
+                    sigma, by_x, shade, shade_by_x = optics(rays, variant, x, inverse_scale)
+                    x_by_position = ti.Vector([x0, x1, x2])
                     weight, T_after = composite(variant, T, sigma * width)
                     d_weight = ti.cast(0.0, float)
                     d_p = ti.Vector.zero(float, 3)
                     if contributes(variant, weight, min_weight):
-                        colour, by_position, by_heading = colour_slopes(grid, variant, cell, f, Y, slope_of_Y)
+                        colour, by_position, by_heading = colour_slopes(
+                            grid, variant, cell, f, Y, slope_of_Y, shade, shade_by_x, x_by_position
+                        )  # fmt: skip
                         d_weight = colour.dot(d_colour)
                         d_p += weight * (by_position.transpose() @ d_colour)
                         d_view_direction += weight * (by_heading.transpose() @ d_colour)
@@ -117,9 +131,7 @@ def geometry_adjoint(
                     remaining, carry = pass_sample(variant, T, tau, weight, d_weight, remaining, carry)
                     d_tau = optical_depth_gradient(variant, T, tau, T_after, d_weight, remaining, carry)
                     d_width = d_tau * sigma
-                    d_p += (
-                        d_tau * width * inverse_scale * activation.density_slope(variant, x) * ti.Vector([x0, x1, x2])
-                    )
+                    d_p += d_tau * width * by_x * x_by_position
                     d_t = d_p.dot(d)
                     d_own += d_p
                     d_d += t * d_p
@@ -139,6 +151,11 @@ def geometry_adjoint(
                 if a == leaves:
                     d_own[a] -= d_far / d[a]
                     d_d[a] -= d_far * far / d[a]
+            if ti.static(variant.clipped):
+                by_near = d_near * slope_of_cut(grid, rays, r, enters)
+                by_far = d_far * slope_of_cut(grid, rays, r, leaves)
+                d_place_origin -= scale_of(box) * (by_near + by_far)
+                d_place_way -= near * by_near + far * by_far
             d_o += scale_of(box) * d_own
         moved.d_origin[r], moved.d_index_direction[r], moved.d_view_direction[r], moved.d_dt[r] = (
             d_o,
@@ -146,6 +163,8 @@ def geometry_adjoint(
             d_view_direction,
             d_dt,
         )
+        if ti.static(variant.clipped):
+            moved.d_place_origin[r], moved.d_place_way[r] = d_place_origin, d_place_way
 
 
 @ti.kernel
@@ -169,7 +188,7 @@ def geometry_tangent(
         for s in range(ti.static(grid.segments)):
             box = box_of(grid, s)
             own, first = seen_from(grid, o, box), first_of(grid, box)
-            near, far, enters, leaves = shell_segment(grid, own, d, s)
+            near, far, enters, leaves = kept_segment(grid, rays, variant, r, own, d, s)
             scale = scale_of(box)
             dot_near, dot_far = ti.Vector.zero(float, moved.columns), ti.Vector.zero(float, moved.columns)
             for a in ti.static(range(3)):
@@ -182,6 +201,12 @@ def geometry_tangent(
                         dot_far[c] = (
                             -(scale * moved.dot_origin[r, c][a] + far * moved.dot_index_direction[r, c][a]) / d[a]
                         )
+            if ti.static(variant.clipped):
+                by_near, by_far = slope_of_cut(grid, rays, r, enters), slope_of_cut(grid, rays, r, leaves)
+                for c in range(moved.columns):
+                    dot_origin, dot_way = scale * moved.dot_place_origin[r, c], moved.dot_place_way[r, c]
+                    dot_near[c] -= by_near.dot(dot_origin + near * dot_way)
+                    dot_far[c] -= by_far.dot(dot_origin + far * dot_way)
             k, n = 0, steps_of(far - near, step, phase)
             while k <= n and far > near and is_alive(variant, T, min_transmittance):
                 begin, width = step_at(variant, near, far, step, phase, k)
@@ -196,13 +221,15 @@ def geometry_tangent(
                     cell, f = where(grid, lowest), p - lowest
                     x, x0, x1, x2 = gather_slope(grid.density, cell, f)
                     x += shift
-                    sigma = activation.density(variant, x) * inverse_scale
-                    by_x = inverse_scale * activation.density_slope(variant, x)
+                    sigma, by_x, shade, shade_by_x = optics(rays, variant, x, inverse_scale)
+                    x_by_position = ti.Vector([x0, x1, x2])
                     weight, T_after = composite(variant, T, sigma * width)
                     colour = ti.Vector.zero(float, 3)
                     by_position, by_heading = ti.Matrix.zero(float, 3, 3), ti.Matrix.zero(float, 3, 3)
                     if contributes(variant, weight, min_weight):
-                        colour, by_position, by_heading = colour_slopes(grid, variant, cell, f, Y, slope_of_Y)
+                        colour, by_position, by_heading = colour_slopes(
+                            grid, variant, cell, f, Y, slope_of_Y, shade, shade_by_x, x_by_position
+                        )  # fmt: skip
                     for c in range(moved.columns):
                         dot_step = stretch * moved.dot_dt[c]
                         dot_t = dot_near[c] + (begins + 0.5 * wide) * dot_step

@@ -27,6 +27,7 @@ from raymarch.kernels.field.harmonics import basis, basis_slope
 from raymarch.kernels.march.first_hit import hit_of
 from raymarch.kernels.march.geometry import colour_slopes
 from raymarch.kernels.march.mode import RayMode
+from raymarch.kernels.march.normals import index_slope, world_slope
 from raymarch.kernels.march.sample import colour_at, fetch
 from raymarch.kernels.march.sample_adjoint import mark
 from raymarch.kernels.march.shading import along_sphere, normal_of, painted, shade, shade_adjoint, shade_tangent
@@ -36,16 +37,6 @@ from raymarch.kernels.parallel import RAYS_PER_CHUNK, TASK_STRIDE
 @dataclass(frozen=True)
 class Surface(RayMode):
     """Surface that a ray meets first, at a level of its own at run time: `rays.iso`, raw."""
-
-
-@ti.func
-def linear_part(grid: ti.template()):
-    """A: index space from the world, without its shift."""
-    m = grid.index_from_world[None]
-    a = ti.Matrix.zero(float, 3, 3)
-    for i, j in ti.static(ti.ndrange(3, 3)):
-        a[i, j] = m[i, j]
-    return a
 
 
 @ti.kernel
@@ -62,9 +53,9 @@ def shade_hits(
         if hit:
             place, e = where(grid, cell), -rays.direction[r]
             slope = trilinear_slope(corners_of_cell(grid.density, place), f)
-            n, _ = normal_of(linear_part(grid).transpose() @ slope, e)
+            n, _ = normal_of(world_slope(grid, slope), e)
             Y = basis(grid.degree, rays.direction[r])
-            own = colour_at(grid, variant, place, f, Y, fetch(grid, place, f))
+            own = colour_at(grid, variant, place, f, Y, fetch(grid, variant, place, f))
             colour, _ = painted(rays, ti.Vector([own[0], own[1], own[2]]))
             lit = shade(rays, colour, n, e)
             image = ti.Vector([lit[0], lit[1], lit[2], 0.0])
@@ -77,9 +68,10 @@ def shaded(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, 
     place = where(grid, cell)
     v = corners_of_cell(grid.density, place)
     slope, curvature = trilinear_slope(v, f), trilinear_curvature(v, f)
-    n, scale = normal_of(linear_part(grid).transpose() @ slope, -rays.direction[r])
+    n, scale = normal_of(world_slope(grid, slope), -rays.direction[r])
     Y, slope_of_Y = basis(grid.degree, rays.direction[r]), basis_slope(grid.degree, rays.direction[r])
-    colour, by_position, by_heading = colour_slopes(grid, variant, place, f, Y, slope_of_Y)
+    none = ti.Vector.zero(float, 4)  # of a transfer function
+    colour, by_position, by_heading = colour_slopes(grid, variant, place, f, Y, slope_of_Y, none, none, slope)
     return slope, curvature, n, scale, colour, by_position, by_heading
 
 
@@ -93,7 +85,7 @@ def adjoint_of_hit(grid: ti.template(), rays: ti.template(), variant: ti.templat
     d_colour, d_n, d_e = shade_adjoint(rays, colour, n, -rays.direction[r], d_lit)
     d_colour *= seen
     d_N = along_sphere(n, scale, d_n)
-    d_slope = linear_part(grid) @ d_N
+    d_slope = index_slope(grid, d_N)
     d_p = by_position.transpose() @ d_colour + curved(curvature, d_slope)
     q = d_p.dot(d) / slope.dot(d)
     return (
@@ -160,12 +152,12 @@ def shade_hits_tangent(
         if hit:
             slope, curvature, n, scale, own, by_position, _ = shaded(grid, rays, variant, r, cell, f)
             colour, seen = painted(rays, own)
-            Y, eye, a = basis(grid.degree, rays.direction[r]), -rays.direction[r], linear_part(grid)
+            Y, eye = basis(grid.degree, rays.direction[r]), -rays.direction[r]
             dot_F, by_x, by_y, by_z = gather_slope(dot_grid.density, cell, f)
             for e in range(dot_grid.columns):
                 dot_p = -dot_F[e] / slope.dot(d) * d
                 dot_slope = curved(curvature, dot_p) + ti.Vector([by_x[e], by_y[e], by_z[e]])
-                dot_n = along_sphere(n, scale, a.transpose() @ dot_slope)
+                dot_n = along_sphere(n, scale, world_slope(grid, dot_slope))
                 dot_colour = by_position @ dot_p
                 if ti.static(dot_grid.channels > 0):
                     dot_features, by_total = gather(dot_grid.features, cell, f), activation.colour_slope(variant, own)

@@ -13,7 +13,6 @@ from raymarch.kernels.march.first_hit import find_hits, hit_of
 from raymarch.kernels.march.isosurface import (
     Surface,
     adjoint_of_hit,
-    linear_part,
     shade_hits,
     shade_hits_adjoint,
     shade_hits_tangent,
@@ -26,6 +25,7 @@ from raymarch.kernels.march.isosurface_depth import (
     distance_tangent,
     value_by_level,
 )
+from raymarch.kernels.march.normals import world_slope
 from raymarch.kernels.march.passes import DepthPasses, Passes, after
 from raymarch.kernels.march.shading import along_sphere, normal_of, painted, shade_tangent
 
@@ -65,12 +65,11 @@ def move_hits_tangent(
         if hit:
             slope, curvature, n, scale, own, by_position, by_heading = shaded(grid, rays, variant, r, cell, f)
             colour, seen = painted(rays, own)
-            a = linear_part(grid)
             for c in range(moved.columns):
                 dot_p = moved.dot_origin[r, c] + t * moved.dot_index_direction[r, c]
                 dot_level = moved.dot_iso[c] / value_by_level(grid, rays, variant)
                 dot_p += (dot_level - slope.dot(dot_p)) / slope.dot(d) * d
-                dot_N = a.transpose() @ curved(curvature, dot_p) + moved.dot_frame[c].transpose() @ slope
+                dot_N = world_slope(grid, curved(curvature, dot_p)) + moved.dot_frame[c].transpose() @ slope
                 dot_view = moved.dot_view_direction[r, c]
                 dot_colour = seen * (by_position @ dot_p + by_heading @ dot_view)
                 lit = shade_tangent(
@@ -103,7 +102,7 @@ def normals_of_hits(
         normal = ti.Vector.zero(float, 3)
         if hit:
             slope = trilinear_slope(corners_of_cell(grid.density, where(grid, cell)), f)
-            normal, _ = normal_of(linear_part(grid).transpose() @ slope, -rays.direction[r])
+            normal, _ = normal_of(world_slope(grid, slope), -rays.direction[r])
         rays.sum_even[r] = ti.Vector([normal[0], normal[1], normal[2], 0.0])
 
 

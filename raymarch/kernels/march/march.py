@@ -11,19 +11,20 @@ midpoints of steps dt from `near`, and one shorter last step, so that the widths
 import taichi as ti
 
 from raymarch import runtime
-from raymarch.kernels.field import activation
 from raymarch.kernels.march.compositing import background_of, composite, is_alive
 from raymarch.kernels.march.near_gradient import camera_ahead, share_of_gradient
 from raymarch.kernels.march.remaining import FADED, gain_ahead, remaining_at_first
 from raymarch.kernels.march.sample import fetch, located, ray_segment, weighted_colour
 from raymarch.kernels.march.sample_adjoint import adjoint_of_sample, mark, optics_of
+from raymarch.kernels.march.transfer import classified
+from raymarch.kernels.march.transfer_adjoint import adjoint_of_classified
 from raymarch.kernels.parallel import RAYS_PER_CHUNK, TASK_STRIDE
 from raymarch.kernels.rays.traverse import place_of, step_at, steps_ahead
 
 
 def paired(grid, variant) -> bool:
     """Whether whole steps go in pairs: where a sample is one read, and its step is as long as any other."""
-    return grid.degree == 0 and not variant.jittered and not variant.mode.looks_ahead
+    return (grid.degree == 0 or variant.mode.classifies) and not variant.jittered and not variant.mode.looks_ahead
 
 
 @ti.func
@@ -49,13 +50,11 @@ def march_segment(
                 t = (k + 0.5) * step
                 cell, f = located(grid, entry + t * d)
                 cell2, f2 = located(grid, entry + (t + step) * d)
-                raw, raw2 = fetch(grid, cell, f), fetch(grid, cell2, f2)
-                weight, T_between = composite(
-                    variant, T, activation.density(variant, raw[3] + shift) * inverse_scale * step
-                )
-                weight2, T_after = composite(
-                    variant, T_between, activation.density(variant, raw2[3] + shift) * inverse_scale * step
-                )
+                raw, raw2 = fetch(grid, variant, cell, f), fetch(grid, variant, cell2, f2)
+                tau, raw = classified(rays, variant, raw, shift, inverse_scale, step)
+                tau2, raw2 = classified(rays, variant, raw2, shift, inverse_scale, step)
+                weight, T_between = composite(variant, T, tau)
+                weight2, T_after = composite(variant, T_between, tau2)
                 sum_even += weighted_colour(grid, variant, cell, f, Y, raw, weight, min_weight)
                 before = sum_odd
                 sum_odd += weighted_colour(grid, variant, cell2, f2, Y, raw2, weight2, min_weight)
@@ -66,8 +65,9 @@ def march_segment(
         while k < end and is_alive(variant, T, min_transmittance):
             p, width = place_of(variant, entry, d, length, step, phase, k)
             cell, f = located(grid, p)
-            raw = fetch(grid, cell, f)
-            weight, T_after = composite(variant, T, activation.density(variant, raw[3] + shift) * inverse_scale * width)
+            raw = fetch(grid, variant, cell, f)
+            tau, raw = classified(rays, variant, raw, shift, inverse_scale, width)
+            weight, T_after = composite(variant, T, tau)
             sum_even += weighted_colour(grid, variant, cell, f, Y, raw, weight, min_weight)
             T = T_after
             k += 1
@@ -113,13 +113,13 @@ def adjoint_of_segment(
         empty, full = steps_ahead(grid, per_index, ahead, d, step)
         k += empty
         end = ti.min(k + full, n + 1)
-        if ti.static(paired(grid, variant)):
+        if ti.static(paired(grid, variant) and not variant.mode.classifies):
             T_between, last = T, ti.min(end, n)
             while k + 1 < last and is_alive(variant, T, min_transmittance):
                 t = (k + 0.5) * step
                 cell, f = located(grid, entry + t * d)
                 cell2, f2 = located(grid, entry + (t + step) * d)
-                raw, raw2 = fetch(grid, cell, f), fetch(grid, cell2, f2)
+                raw, raw2 = fetch(grid, variant, cell, f), fetch(grid, variant, cell2, f2)
                 tau, slope, e = optics_of(variant, raw, shift, inverse_scale, step)
                 tau2, slope2, e2 = optics_of(variant, raw2, shift, inverse_scale, step)
                 T_between, remaining, carry, more = adjoint_of_sample(
@@ -161,17 +161,23 @@ def adjoint_of_segment(
                     carry = ti.cast(1.0, float)
             p, width = place_of(variant, entry, d, length, step, phase, k)
             cell, f = located(grid, p)
-            raw = fetch(grid, cell, f)
-            tau, slope, e = optics_of(variant, raw, shift, inverse_scale, width)
+            raw = fetch(grid, variant, cell, f)
             share = ti.cast(1.0, float)
             if ti.static(variant.near_scaled):
                 first, _ = step_at(variant, 0.0, length, step, phase, k)
                 share = share_of_gradient(rays, variant, begin, unit, first + 0.5 * width)
-            T, remaining, carry, more = adjoint_of_sample(
-                grid, variant, slot, cell, f, raw, Y, tau, slope, e, T, remaining, carry, d_colour, min_weight, 1.0,
-                share,
-            )  # fmt: skip
-            sum_even += more
+            if ti.static(variant.mode.classifies):
+                T, remaining, carry = adjoint_of_classified(
+                    grid, rays, variant, slot, cell, f, raw[3] + shift, inverse_scale, width, T, remaining, carry,
+                    d_colour, min_weight, share,
+                )  # fmt: skip
+            else:
+                tau, slope, e = optics_of(variant, raw, shift, inverse_scale, width)
+                T, remaining, carry, more = adjoint_of_sample(
+                    grid, variant, slot, cell, f, raw, Y, tau, slope, e, T, remaining, carry, d_colour, min_weight, 1.0,
+                    share,
+                )  # fmt: skip
+                sum_even += more
             mark(grid, cell, cell)
             k += 1
 

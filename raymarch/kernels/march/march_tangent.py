@@ -6,6 +6,7 @@ from raymarch.kernels.field import activation
 from raymarch.kernels.field.gather import gather
 from raymarch.kernels.march.compositing import background_of, composite, contributes, is_alive
 from raymarch.kernels.march.sample import colour_at, fetch, located, ray_segment
+from raymarch.kernels.march.transfer import optics, table_tangent
 from raymarch.kernels.rays.traverse import empty_steps, place_of
 
 
@@ -32,23 +33,34 @@ def march_tangent(
                     k += skip
                 else:
                     cell, f = located(grid, p)
-                    raw = fetch(grid, cell, f)
-                    x = raw[3] + shift
+                    raw = fetch(grid, variant, cell, f)
                     own = ti.cast(p, ti.i32)
                     dot_x = gather(dot_grid.density, own, f)
-                    tau = activation.density(variant, x) * inverse_scale * width
-                    by_x = width * inverse_scale * activation.density_slope(variant, x)
+                    x = raw[3] + shift
+                    sigma, by_x, shade, shade_by_x = optics(rays, variant, x, inverse_scale)
+                    tau = sigma * width
+                    by_x *= width
                     weight, T_after = composite(variant, T, tau)
                     on = contributes(variant, weight, min_weight)
                     colour = ti.Vector.zero(float, 4)
+                    if ti.static(variant.mode.classifies):
+                        raw = shade
                     if on:
                         colour = colour_at(grid, variant, cell, f, Y, raw)
                     for e in range(dot_grid.columns):
-                        dot_weight, dot_T_after = variant.mode.tangent(T, tau, dot_T[e], by_x * dot_x[e])
+                        dot_tau = by_x * dot_x[e]
+                        if ti.static(variant.mode.classifies):
+                            dot_shade, dot_sigma = table_tangent(rays, dot_grid.table, variant, x, inverse_scale, e)
+                            dot_tau += dot_sigma * width
+                            if on:
+                                dot_shade += shade_by_x * dot_x[e]
+                                for c in ti.static(range(3)):
+                                    dot_colour[e, c] += weight * dot_shade[c]
+                        dot_weight, dot_T_after = variant.mode.tangent(T, tau, dot_T[e], dot_tau)
                         for c in ti.static(range(3)):
                             dot_colour[e, c] += dot_weight * colour[c]
                         dot_T[e] = dot_T_after
-                    if ti.static(variant.mode.colour and dot_grid.channels > 0):
+                    if ti.static(variant.mode.colour and not variant.mode.classifies and dot_grid.channels > 0):
                         if on:
                             dot_features = gather(dot_grid.features, own, f)
                             slope = weight * activation.colour_slope(variant, colour)

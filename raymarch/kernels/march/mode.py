@@ -41,6 +41,7 @@ class Mode:
         ends: whether a ray may end where T is under `min_transmittance`, and weights under `min_weight` be left out.
         power: the power of T, 0 or 1, that weights are proportional to, if T_after is T times a function of tau: then
             the radiance still to come is read off the image. None for any other rule: the adjoint looks ahead for it.
+        classifies: whether optical depth and colour of a sample are those that a transfer function has for its value.
 
     Raises RaymarchError for a part that is missing or of another kind; before the first march of a mode of one's own,
     for derivatives that are not those of its rule.
@@ -60,6 +61,7 @@ class Mode:
     background: bool = True
     ends: bool = True
     power: int | None = None
+    classifies: bool = False
 
     def __post_init__(self):
         if not isinstance(self.name, str) or not self.name:
@@ -67,7 +69,7 @@ class Mode:
         for part in FUNCTIONS:
             if not callable(getattr(self, part)):
                 raise RaymarchError(f"mode {self.name!r}: {part} is {getattr(self, part)!r}, want a ti.func")
-        for part in ("colour", "background", "ends"):
+        for part in ("colour", "background", "ends", "classifies"):
             if not isinstance(getattr(self, part), bool):
                 raise RaymarchError(f"mode {self.name!r}: {part} is {getattr(self, part)!r}, want True or False")
         if self.power not in (None, 0, 1) or isinstance(self.power, bool):
@@ -110,3 +112,4 @@ class RayMode:
     boxes: bool = True
     ndc: bool = True
     parameters: tuple[str, ...] = ()
+    classifies: bool = False

@@ -6,8 +6,10 @@ from raymarch.kernels.march.extremum_geometry import MAXIMUM, MINIMUM
 from raymarch.kernels.march.isosurface_geometry import ISOSURFACE
 from raymarch.kernels.march.line_integral_geometry import AVERAGE, X_RAY_EXACT
 from raymarch.kernels.march.mode import AnyMode
+from raymarch.kernels.march.transfer import TRANSFER
 from raymarch.kernels.march.x_ray import X_RAY
 
+# By a volume's own sigma and colour.
 COMPOSITING_MODES = {mode.name: mode for mode in (EMISSION_ABSORPTION, ADDITIVE, X_RAY)}
 RAY_MODES = {mode.name: mode for mode in (MAXIMUM, MINIMUM, AVERAGE, ISOSURFACE, X_RAY_EXACT)}
-MODES: dict[str, AnyMode] = {**COMPOSITING_MODES, **RAY_MODES}
+MODES: dict[str, AnyMode] = {**COMPOSITING_MODES, TRANSFER.name: TRANSFER, **RAY_MODES}

@@ -17,6 +17,7 @@ from raymarch.kernels.march.geometry import geometry_adjoint, geometry_tangent
 from raymarch.kernels.march.march import march, march_adjoint
 from raymarch.kernels.march.march_tangent import march_tangent
 from raymarch.kernels.march.mode import AnyMode, RayMode
+from raymarch.kernels.march.normals import march_normals
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class Passes:
 
 DEPTH = DepthPasses(depth_adjoint, depth_tangent, depth_geometry_adjoint, depth_geometry_tangent)
 COMPOSITING = Passes(
-    march, march_adjoint, march_tangent, geometry_adjoint, geometry_tangent, march_depth, depth_gradients=DEPTH
+    march, march_adjoint, march_tangent, geometry_adjoint, geometry_tangent, march_depth, march_normals, DEPTH
 )
 
 

@@ -7,9 +7,9 @@ looks ahead, at the ray's start and wherever less than `FADED` of a change of T 
 
 import taichi as ti
 
-from raymarch.kernels.field import activation
 from raymarch.kernels.march.compositing import background_of, composite, contributes, is_alive
 from raymarch.kernels.march.sample import colour_at, fetch, located, ray_segment
+from raymarch.kernels.march.transfer import classified
 from raymarch.kernels.rays.traverse import empty_steps, place_of
 
 FADED = 0.1  # of the accuracy is lost as its inverse
@@ -53,8 +53,8 @@ def gain_ahead(
                 k += skip
             else:
                 cell, f = located(grid, p)
-                raw = fetch(grid, cell, f)
-                tau = activation.density(variant, raw[3] + shift) * inverse_scale * width
+                raw = fetch(grid, variant, cell, f)
+                tau, raw = classified(rays, variant, raw, shift, inverse_scale, width)
                 weight, T_after = composite(variant, T, tau)
                 dot_weight, dot_T_after = variant.mode.tangent(T, tau, dot_T, ti.cast(0.0, float))
                 if dot_weight != 0 and contributes(variant, weight, min_weight):

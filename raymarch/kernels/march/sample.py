@@ -7,7 +7,7 @@ from raymarch.kernels.field.bricks import where
 from raymarch.kernels.field.gather import gather
 from raymarch.kernels.field.harmonics import basis
 from raymarch.kernels.march.compositing import contributes
-from raymarch.kernels.rays.nested import clip_to_boxes
+from raymarch.kernels.rays.clip import kept_of_ray
 from raymarch.kernels.rays.placed import placed
 from raymarch.kernels.rays.traverse import jitter_of, steps_of
 
@@ -24,7 +24,7 @@ def in_index_space(grid: ti.template(), rays: ti.template(), r):
 def ray_segment(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, s, dt):
     """Segment s of ray r: its harmonics, its step and phase, and the index of its last, shorter step."""
     o, d, Y = in_index_space(grid, rays, r)
-    entry, index_direction, length = clip_to_boxes(grid, o, d, s)
+    entry, index_direction, length = kept_of_ray(grid, rays, variant, r, o, d, s)
     phase, stretch = jitter_of(rays, variant, r)
     step = stretch * dt
     return entry, index_direction, length, Y, step, phase, steps_of(length, step, phase)
@@ -41,13 +41,14 @@ def located(grid: ti.template(), p):
 
 
 @ti.func
-def fetch(grid: ti.template(), cell, f):
+def fetch(grid: ti.template(), variant: ti.template(), cell, f):
     """Interpolated sample: what is stored there in four lanes, density the last.
 
-    At degree 0 colour comes along, in one go; above, the other lanes are 0 and `colour_at` looks it up.
+    At degree 0 colour comes along, in one go; above, the other lanes are 0 and `colour_at` looks it up. A transfer
+    function wants density alone.
     """
     raw = ti.Vector.zero(float, 4)
-    if ti.static(grid.degree == 0):
+    if ti.static(grid.degree == 0 and not variant.mode.classifies):
         raw = gather(grid.packed, cell, f)
     else:
         raw[3] = gather(grid.density, cell, f)
@@ -56,9 +57,12 @@ def fetch(grid: ti.template(), cell, f):
 
 @ti.func
 def colour_at(grid: ti.template(), variant: ti.template(), cell, f, Y, raw):
-    """Colour of `sum_k c_k Y_k`, interpolated before it is activated; 1 for a line integral. The last lane is idle."""
+    """Colour of `sum_k c_k Y_k`, interpolated before it is activated; 1 for a line integral, `raw` where a transfer
+    function made that. The last lane is idle."""
     colour = ti.Vector.one(float, 4)
-    if ti.static(variant.mode.colour):
+    if ti.static(variant.mode.classifies):
+        colour = raw
+    elif ti.static(variant.mode.colour):
         total = raw * Y[0]
         if ti.static(grid.degree > 0):
             features = gather(grid.features, cell, f)
@@ -73,7 +77,7 @@ def colour_at(grid: ti.template(), variant: ti.template(), cell, f, Y, raw):
 def weighted_colour(grid: ti.template(), variant: ti.template(), cell, f, Y, raw, weight, min_weight):
     """weight * colour, black under `min_weight`: at degree 0 without a branch, above without looking it up."""
     light = ti.Vector.zero(float, 4)
-    if ti.static(grid.degree == 0):
+    if ti.static(grid.degree == 0 or variant.mode.classifies):
         light = ti.select(contributes(variant, weight, min_weight), weight, 0.0) * colour_at(
             grid, variant, cell, f, Y, raw
         )

@@ -2,9 +2,9 @@
 
 import taichi as ti
 
-from raymarch.kernels.field import activation
 from raymarch.kernels.march.compositing import composite, is_alive
 from raymarch.kernels.march.sample import fetch, located, ray_segment
+from raymarch.kernels.march.transfer import classified
 from raymarch.kernels.rays.traverse import empty_steps, place_of
 
 
@@ -28,8 +28,8 @@ def mark_seen(
                     k += skip
                 else:
                     place, f = located(grid, p)
-                    raw = fetch(grid, place, f)
-                    tau = activation.density(variant, raw[3] + shift) * inverse_scale * width
+                    raw = fetch(grid, variant, place, f)
+                    tau, _shade = classified(rays, variant, raw, shift, inverse_scale, width)
                     weight, T = composite(variant, T, tau)
                     if weight > least:
                         grid.scratch[ti.min(ti.cast(p * per_index, ti.i32), grid.cells[None] - 1)] = ti.u8(1)

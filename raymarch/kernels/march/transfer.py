@@ -1,0 +1,90 @@
+"""Transfer function: optical depth and colour of a sample by its value, looked up in the rays' table.
+
+A value is classified after interpolation. Between knots colour and opacity are linear; opacity a is that of a way of
+`unit_length`, so that tau = -ln(1 - a) width / unit_length (Engel et al. 2006, "Real-time volume graphics", 1.4.1).
+Letters: i the knot below a value, w the place between it and the next, 0..1, shade (red, green, blue, opacity).
+"""
+
+import taichi as ti
+
+from raymarch.data.transfer_function import MOST_OPAQUE
+from raymarch.kernels.field import activation
+from raymarch.kernels.march.emission_absorption import adjoint, composite, tangent
+from raymarch.kernels.march.mode import Mode
+from raymarch.kernels.numeric import at_least, at_most, log_of_rest
+
+TRANSFER = Mode("transfer", composite, tangent, adjoint, power=1, classifies=True)
+
+
+@ti.func
+def knot_below(table: ti.template(), value):
+    """(i, w, 1 / the distance between the knots): by bins of equal width, each of which knows the knot below it.
+
+    Behind the last knot lies another, infinitely far, of the same shade; before the first and there the last is 0.
+    """
+    place, last = table.place[None], table.place[None][2]
+    i = table.first[ti.cast(at_most(at_least((value - place[0]) * place[1], 0.0), last), ti.i32)]
+    while value >= table.value[i + 1]:
+        i += 1
+    per_value = table.per_value[i]
+    w = (value - table.value[i]) * per_value
+    if w < 0.0:
+        w, per_value = 0.0, 0.0
+    return i, w, per_value
+
+
+@ti.func
+def shade_of(table: ti.template(), i, w):
+    """Colour and opacity, and their difference over the knots' distance."""
+    low = table.rgba[i]
+    step = table.rgba[i + 1] - low
+    return low + step * w, step
+
+
+@ti.func
+def extinction(table: ti.template(), opacity):
+    """Extinction [1/world unit] of an opacity, and its slope by it; at the bound that from below."""
+    bounded = at_most(opacity, ti.static(MOST_OPAQUE))
+    per_length = table.place[None][3]
+    slope = ti.select(opacity <= ti.static(MOST_OPAQUE), per_length / (1.0 - bounded), 0.0)
+    return -log_of_rest(bounded) * per_length, slope
+
+
+@ti.func
+def classified(rays: ti.template(), variant: ti.template(), raw, shift, inverse_scale, width):
+    """Optical depth of a sample, and what `colour_at` makes its colour of: as it was stored, or the table's shade."""
+    tau, shade = ti.cast(0.0, float), raw
+    if ti.static(variant.mode.classifies):
+        value = activation.density(variant, raw[3] + shift) * inverse_scale
+        i, w, _per_value = knot_below(rays.table, value)
+        shade, _step = shade_of(rays.table, i, w)
+        sigma, _by_opacity = extinction(rays.table, shade[3])
+        tau = sigma * width
+    else:
+        tau = activation.density(variant, raw[3] + shift) * inverse_scale * width
+    return tau, shade
+
+
+@ti.func
+def optics(rays: ti.template(), variant: ti.template(), x, inverse_scale):
+    """(sigma, its slope by x, shade, its slope by x) of raw density with its shift x; shades where the mode has any."""
+    shade, slope = ti.Vector.zero(float, 4), ti.Vector.zero(float, 4)
+    sigma = activation.density(variant, x) * inverse_scale
+    by_x = inverse_scale * activation.density_slope(variant, x)
+    if ti.static(variant.mode.classifies):
+        i, w, per_value = knot_below(rays.table, sigma)
+        shade, step = shade_of(rays.table, i, w)
+        slope = step * (per_value * by_x)
+        sigma, by_opacity = extinction(rays.table, shade[3])
+        by_x = by_opacity * slope[3]
+    return sigma, by_x, shade, slope
+
+
+@ti.func
+def table_tangent(rays: ti.template(), dot_table: ti.template(), variant: ti.template(), x, inverse_scale, e):
+    """(dot_shade, dot_sigma) of a sample that stays where it is, the table moving as column e of (knot, column)."""
+    i, w, _per_value = knot_below(rays.table, activation.density(variant, x) * inverse_scale)
+    shade, _step = shade_of(rays.table, i, w)
+    _sigma, by_opacity = extinction(rays.table, shade[3])
+    dot_shade = dot_table[i, e] + (dot_table[i + 1, e] - dot_table[i, e]) * w
+    return dot_shade, by_opacity * dot_shade[3]

@@ -1,0 +1,138 @@
+"""Law: a transfer function's picture is that of the formulas in NumPy, whatever is skipped, with slopes of its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import cases
+import numpy as np
+import pytest
+import reference
+
+from raymarch.data.transfer_function import MOST_OPAQUE, TransferFunction
+from raymarch.data.volume import Volume
+from raymarch.errors import RaymarchError
+from raymarch.geometry.rays import Rays
+from raymarch.gradients.checks import check_rows
+from raymarch.gradients.linearised import Linearised
+from raymarch.gradients.parameters import Parameters
+from raymarch.rendering.march import March
+from raymarch.rendering.renderer import Renderer
+
+VOLUME = cases.volume("rotated", 0, "identity")
+CAMERA = cases.cameras(VOLUME)[0]
+
+
+def table_of(knots, seed=1, unit_length=0.3, clear=()):
+    """Random knots over the values of the volume, unevenly spaced, some of them clear."""
+    rng = np.random.default_rng(seed)
+    values = np.sort(rng.normal(0, 1.5, knots))
+    opacities = rng.uniform(0.05, 0.95, knots)
+    opacities[list(clear)] = 0
+    return TransferFunction(values, rng.uniform(0, 1, (knots, 3)), opacities, unit_length)
+
+
+TABLE = table_of(7)
+EXACT = March(step=0.47, min_transmittance=0, min_weight=0, mode="transfer", transfer=TABLE)
+
+
+def classified(table, value):
+    """(colour, opacity) of a value, straight from the definition."""
+    v, rgba = table.values, np.column_stack([table.colours, table.opacities])
+    if value <= v[0] or value >= v[-1]:
+        return rgba[0 if value <= v[0] else -1]
+    i = max(k for k in range(len(v)) if v[k] <= value)
+    share = (value - v[i]) / (v[i + 1] - v[i])
+    return (1 - share) * rgba[i] + share * rgba[i + 1]
+
+
+def seen_by(volume, table, rays, step, background):
+    """Colour and transmittance (ray, 4): opacity of a step is 1 - (1 - opacity)^(width / unit_length)."""
+    image = []
+    for origin, direction in zip(rays.origin, rays.direction, strict=True):
+        colour, T = np.zeros(3), 1.0
+        for sample in reference.samples(volume, origin, direction, step, 0, 0)[0]:
+            shade = classified(table, reference.gather(volume.density, sample.p) + volume.activation.shift)
+            alpha = 1 - (1 - min(shade[3], MOST_OPAQUE)) ** (sample.width / table.unit_length)
+            colour, T = colour + T * alpha * shade[:3], T * (1 - alpha)
+        image.append([*(colour + T * np.array(background)), T])
+    return np.array(image)
+
+
+@pytest.fixture(scope="module")
+def seen():
+    volume = replace(VOLUME, activation=replace(VOLUME.activation, scale=1.0))
+    with Linearised(volume, CAMERA, background=cases.BACKGROUND, march=EXACT, columns=2) as seen:
+        yield seen
+
+
+def test_the_picture_is_that_of_the_formula(seen):
+    wanted = seen_by(seen.volume, TABLE, CAMERA.rays(), 0.47 * VOLUME.voxel, cases.BACKGROUND)
+    assert 0.05 < wanted[:, 3].mean() < 0.9
+    np.testing.assert_allclose(seen.image(), wanted, rtol=0, atol=1e-12)
+
+
+def test_every_gradient_passes_the_dot_test_and_the_difference(seen):
+    rows = {row.parameter: row for row in check_rows(seen, pairs=8)}
+    assert {"density", "table", "background", "pose", "focal", "step", "box"} < set(rows) and "colour" not in rows
+    for row in rows.values():
+        assert row.verdict == "good" and row.dot < 1e-12 and row.difference < 1e-7, row
+
+
+@pytest.mark.parametrize("knots", [2, 40])
+def test_another_table_compiles_nothing_and_is_its_own_picture(seen, knots):
+    """Many knots in one bin, and one beyond all values; opacity 1 is bounded."""
+    table = table_of(knots, knots)
+    table = replace(table, opacities=np.where(np.arange(knots) % 3 == 1, 1.0, table.opacities))
+    with Renderer(seen.volume, replace(EXACT, transfer=table)) as renderer:
+        image, _ = renderer.trace(CAMERA.rays(), cases.BACKGROUND)
+    wanted = seen_by(seen.volume, table, CAMERA.rays(), 0.47 * VOLUME.voxel, cases.BACKGROUND)
+    np.testing.assert_allclose(image, wanted, rtol=0, atol=3e-7)  # pictures are float32
+
+
+def test_what_a_clear_table_skips_changes_no_picture():
+    """A ball in a fog of values that are clear: most cells are skipped, and the same numbers come out."""
+    x = np.stack(np.meshgrid(*[np.linspace(-1, 1, 33)] * 3, indexing="ij"), -1)
+    values = 1 - np.linalg.norm(x, axis=-1)
+    table = TransferFunction([0.3, 0.5, 0.55, 0.9], np.eye(4)[:, :3], [0, 0.6, 0, 0], 0.2)
+    activation = replace(VOLUME.activation, scale=1.0, shift=0.0)
+    volume = Volume(values, np.zeros((33, 33, 33, 3)), VOLUME.world_from_index, activation)
+    rays = cases.rays(volume)
+    march = replace(EXACT, transfer=table)
+    with Renderer(volume, march) as renderer:
+        occupied = renderer.grid.occupied_cells()
+        skipped, _ = renderer.trace(rays, cases.BACKGROUND)
+        renderer.grid.occupy(np.ones_like(occupied))
+        renderer.grid.measure_occupancy()
+        whole, _ = renderer.trace(rays, cases.BACKGROUND)
+    assert 0.02 < occupied.mean() < 0.5 and skipped[:, 3].min() < 0.9
+    np.testing.assert_array_equal(skipped, whole)
+
+
+def test_a_range_is_clear_if_every_value_in_it_is():
+    table = table_of(9, 3, clear=(0, 1, 2, 5, 6, 8))
+    rng = np.random.default_rng(0)
+    ends = np.sort(rng.uniform(table.values[0] - 1, table.values[-1] + 1, (200, 2)), axis=1)
+    ends[:20, 1] = ends[:20, 0] + 0.05
+    among = [table(np.linspace(low, high, 2001))[:, 3].max() == 0 for low, high in ends]
+    assert 10 < sum(among) < 190
+    np.testing.assert_array_equal(table.is_clear(*ends.T), among)
+
+
+def test_a_slab_lets_through_what_its_opacity_says(seen):
+    """Of one length, in steps of any size: (1 - opacity)^(length / unit_length)."""
+    volume = cases.constant(0.4, degree=0, size=(1, 1, 1), activation=replace(VOLUME.activation, shift=0, scale=1))
+    ray = Rays([[-1, 0.5, 0.5]], [[1, 0, 0]])
+    for step in (0.01, 0.3, 2.0):
+        with Renderer(volume, replace(EXACT, step=step, transfer=TABLE)) as renderer:
+            image, _ = renderer.trace(ray)
+        np.testing.assert_allclose(image[0, 3], (1 - TABLE(0.4)[3]) ** (1 / 0.3), rtol=1e-6)
+
+
+def test_a_mode_and_its_table_come_together(seen):
+    with pytest.raises(RaymarchError, match="mode transfer has no table"):
+        March(mode="transfer")
+    with pytest.raises(RaymarchError, match="mode x-ray takes no transfer function"):
+        March(mode="x-ray", transfer=TABLE)
+    with pytest.raises(RaymarchError, match="mode transfer has no gradient by colour"):
+        seen.tangent(Parameters(colour=np.zeros((*VOLUME.shape, 3))))
