@@ -359,6 +359,7 @@ ROWS = {
         (lambda: SPLAT.tangent([[0, 1e300]] * 3, np.zeros((3, 1))), "dot_positions are 1e+300 at (0, 1)"),
     ],
     "TorchMarch": [],  # wants torch: tests/autodiff/test_torch_march.py
+    **{name: [] for name in ("TorchCameras", "TorchRender", "TorchVolume")},  # and tests/autodiff/test_torch_render.py
     "Views": [
         (lambda: rm.Views([CAMERA], [[[0]]]), "images are int64 (1, 1, 1)|images are int32 (1, 1, 1)"),
         (lambda: rm.Views([CAMERA], None), "images are None"),
@@ -852,6 +853,7 @@ RESULTS = {
     "Registration",
     "Rendering",
     "Report",
+    "TorchRendering",
 }
 RESULTS |= {"Solution", "release"}  # made by the package, not by its users; without arguments
 EACH = [pytest.param(*row, id=f"{name}-{k}") for name, rows in ROWS.items() for k, row in enumerate(rows)]

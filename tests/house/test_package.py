@@ -21,7 +21,10 @@ HEAVY = ("taichi", "h5py", "matplotlib", "torch", "nrrd", "nibabel", "mrcfile", 
 HEAVY += ("trimesh", "skimage", "scipy")
 DEPENDENCIES = {"taichi", "numpy", "h5py", "matplotlib", "pillow", "rich", "click"}
 OPTIONAL = {
-    "torch": {"autodiff.torch_function", "autodiff.torch_march", "autodiff.torch_tensors"},
+    "torch": {
+        f"autodiff.torch_{name}"
+        for name in ("cameras", "function", "lens", "march", "rays", "render", "samples", "tensors", "volume")
+    },
     "pycolmap": {"sfm.worker"},
     "av": {"sfm.video"},
     "nrrd": {"io.volumes.nrrd"},

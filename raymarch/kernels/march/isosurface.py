@@ -55,7 +55,7 @@ def shade_hits(
             slope = trilinear_slope(corners_of_cell(grid.density, place), f)
             n, _ = normal_of(world_slope(grid, slope), e)
             Y = basis(grid.degree, rays.direction[r])
-            own = colour_at(grid, variant, place, f, Y, fetch(grid, place, f))
+            own = colour_at(grid, variant, place, f, Y, fetch(grid, variant, place, f))
             colour, _ = painted(rays, ti.Vector([own[0], own[1], own[2]]))
             lit = shade(rays, colour, n, e)
             image = ti.Vector([lit[0], lit[1], lit[2], 0.0])
@@ -70,7 +70,8 @@ def shaded(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, 
     slope, curvature = trilinear_slope(v, f), trilinear_curvature(v, f)
     n, scale = normal_of(world_slope(grid, slope), -rays.direction[r])
     Y, slope_of_Y = basis(grid.degree, rays.direction[r]), basis_slope(grid.degree, rays.direction[r])
-    colour, by_position, by_heading = colour_slopes(grid, variant, place, f, Y, slope_of_Y)
+    none = ti.Vector.zero(float, 4)  # of a transfer function
+    colour, by_position, by_heading = colour_slopes(grid, variant, place, f, Y, slope_of_Y, none, none, slope)
     return slope, curvature, n, scale, colour, by_position, by_heading
 
 
