@@ -104,6 +104,8 @@ if TYPE_CHECKING:
     from raymarch.rendering.renderer import Rendering as Rendering
     from raymarch.rendering.renderer import render as render
     from raymarch.rendering.shading import Shading as Shading
+    from raymarch.rendering.together import TogetherRenderer as TogetherRenderer
+    from raymarch.rendering.together import render_together as render_together
     from raymarch.runtime import start as start
     from raymarch.sfm.find import FoundCameras as FoundCameras
     from raymarch.sfm.find import find_cameras as find_cameras
@@ -174,6 +176,7 @@ _HOME = {
     "rendering.march": ["March"],
     "rendering.renderer": ["Renderer", "Rendering", "render"],
     "rendering.shading": ["Shading"],
+    "rendering.together": ["TogetherRenderer", "render_together"],
     "runtime": ["start"],
     "sfm.find": ["FoundCameras", "find_cameras"],
     "sfm.settings": ["SfmSettings"],
