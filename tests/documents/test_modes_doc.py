@@ -34,4 +34,3 @@ def test_every_block_asserts():
 def test_every_mode_by_name_is_there():
     named = set(re.findall(r"`([a-z-]+)`", "".join(re.findall(r"(?m)^\| (`.*?) \|", TEXT))))
     assert named == set(MODES)
-

@@ -5,7 +5,6 @@ Letters as in `isosurface`. The frame A enters by the normal: index space turned
 
 import taichi as ti
 
-from raymarch.kernels.field import activation
 from raymarch.kernels.field.bricks import where
 from raymarch.kernels.field.cell import corners_of_cell, curved, trilinear_slope
 from raymarch.kernels.march.first_hit import find_hits, hit_of
@@ -17,15 +16,16 @@ from raymarch.kernels.march.isosurface import (
     shade_hits_tangent,
     shaded,
 )
+from raymarch.kernels.march.isosurface_depth import (
+    distance_adjoint,
+    distance_geometry_adjoint,
+    distance_geometry_tangent,
+    distance_tangent,
+    value_by_level,
+)
 from raymarch.kernels.march.normals import world_slope
-from raymarch.kernels.march.passes import Passes, after
+from raymarch.kernels.march.passes import DepthPasses, Passes, after
 from raymarch.kernels.march.shading import along_sphere, normal_of, painted, shade_tangent
-
-
-@ti.func
-def value_by_level(grid: ti.template(), rays: ti.template(), variant: ti.template()):
-    """Slope of the value by the raw level."""
-    return activation.density_slope(variant, rays.iso[None] + grid.shift[None]) * grid.inverse_scale[None]
 
 
 @ti.kernel
@@ -118,6 +118,7 @@ ISOSURFACE = Surface(
             move_hits_tangent,
             distance_of_hits,
             normals_of_hits,
+            DepthPasses(distance_adjoint, distance_tangent, distance_geometry_adjoint, distance_geometry_tangent),
         ),
     ),
     colour=True,
