@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from raymarch.fitting.checkpoint import save_checkpoint as save_checkpoint
     from raymarch.fitting.checkpoints import Checkpoints as Checkpoints
     from raymarch.fitting.fit import fit as fit
+    from raymarch.fitting.fit_table import TableFit as TableFit
+    from raymarch.fitting.fit_table import fit_table as fit_table
     from raymarch.fitting.fitter import Fitter as Fitter
     from raymarch.fitting.forecast import Forecast as Forecast
     from raymarch.fitting.forecast import forecast as forecast
@@ -78,6 +80,8 @@ if TYPE_CHECKING:
     from raymarch.io.images.write import write_png as write_png
     from raymarch.io.volumes.format import Format as Format
     from raymarch.io.volumes.summary import VolumeSummary as VolumeSummary
+    from raymarch.io.volumes.transfer_table import load_table as load_table
+    from raymarch.io.volumes.transfer_table import save_table as save_table
     from raymarch.io.volumes.volume_file import describe as describe
     from raymarch.io.volumes.volume_file import load as load
     from raymarch.io.volumes.volume_file import save as save
@@ -122,6 +126,7 @@ _HOME = {
     "fitting.checkpoint": ["load_checkpoint", "save_checkpoint"],
     "fitting.checkpoints": ["Checkpoints"],
     "fitting.fit": ["fit"],
+    "fitting.fit_table": ["TableFit", "fit_table"],
     "fitting.fitter": ["Fitter"],
     "fitting.forecast": ["Forecast", "forecast", "forecast_rendering"],
     "fitting.objective": ["Loss", "Objective", "Regulariser"],
@@ -142,6 +147,7 @@ _HOME = {
     "io.images.write": ["write_png"],
     "io.volumes.format": ["Format"],
     "io.volumes.summary": ["VolumeSummary"],
+    "io.volumes.transfer_table": ["load_table", "save_table"],
     "io.volumes.volume_file": ["describe", "load", "save"],
     "registration.refine": ["Refinement", "refine"],
     "registration.register": ["Registration", "register"],

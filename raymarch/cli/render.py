@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from raymarch.cli import options, say
+from raymarch.cli import modes, options, say
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 )
 @click.option("--out", required=True, help="Folder for the PNG files.")
 @click.option("--extras", is_flag=True, help="Write depth and opacity too.")
+@modes.mode
+@modes.table
+@modes.iso
 @options.overwrite
 @options.downscale
 @options.holdout
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
 @options.arch
 def render(
     run: str, data: str | None, split: str, orbit: int | None, elevation: float, size: int, out: str, extras: bool,
+    mode: str | None, table: str | None, iso: float | None,
     overwrite: bool, downscale: float | None, holdout: int | None, background: str | None, follow_links: bool,
     arch: str,
 ) -> None:  # fmt: skip
@@ -52,6 +56,7 @@ def render(
     if Path(out).suffix.lower() in (".mp4", ".gif", ".webm", ".mov", ".avi", ".mkv"):
         raise RaymarchError(f"{out}: clips are not written yet; give a folder for PNG files")
     volume = load(run)
+    march = modes.march_of(volume, mode, table, iso)
     behind = require_colour(background or volume.background)
     named: list[tuple[str, Camera]] = []
     if data is not None:
@@ -68,7 +73,7 @@ def render(
     from raymarch.cli.progress import CountProgress
 
     reach, bright = _reach(volume.box, [camera for _, camera in named]), 0
-    with CountProgress("render", len(named)) as progress, Renderer(volume) as renderer:
+    with CountProgress("render", len(named)) as progress, Renderer(volume, march) as renderer:
         for name, camera in named:
             seen = renderer.render(camera, behind, depth=extras)
             bright += bool((seen.image > VISIBLE).any())

@@ -19,8 +19,7 @@ def skip_invisible(grid: Grid, volume: Volume, march: March) -> None:
     """
     mode = march.rule
     if march.transfer is not None:
-        grid.occupy(~march.transfer.is_clear(*grid.value_ranges()))
-        grid.measure_occupancy()
+        grid.refresh_through(march.transfer)
     elif not volume.activation.density_rule.signed and mode.ends:
         segments = 2 * volume.boxes - 1  # through nested boxes, each as long as one in units of its own
         corners = corners_of(volume.world_from_index, volume.box_shape)  # in NDC, where it lies there

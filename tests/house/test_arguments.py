@@ -243,6 +243,16 @@ ROWS = {
         (lambda: rm.TransferFunction(**TABLE_OF)("thick"), "values are 'thick'"),
         (lambda: rm.TransferFunction(**TABLE_OF).with_rgba(np.zeros((2, 4))), "rgba has shape (2, 4)"),
     ],
+    "load_table": [
+        (lambda: rm.load_table(3), "path is 3"),
+        (lambda: rm.load_table("missing.json"), "missing.json: is no file"),
+    ],
+    "save_table": [
+        (lambda: rm.save_table("bone", "bone.json"), "table is 'bone'"),
+        (lambda: rm.save_table(rm.TransferFunction(**TABLE_OF), "bone.txt"), "end the name in .json"),
+        (lambda: rm.save_table(rm.TransferFunction(**TABLE_OF), 3), "path is 3"),
+        (lambda: rm.save_table(rm.TransferFunction(**TABLE_OF), "bone.json", "yes"), "overwrite is 'yes'"),
+    ],
     "Loss": [
         (lambda: rm.Loss("mine"), "loss 'mine': value is None, want a @ti.func"),
         (lambda: rm.Loss("mine", SQUARED, abs), "loss 'mine': slope is a function, want a @ti.func"),

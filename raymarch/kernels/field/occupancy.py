@@ -58,14 +58,14 @@ def mark_occupied(grid: ti.template(), least: float, margin: int, nx: int, ny: i
 
 
 @ti.kernel
-def raw_ranges(grid: ti.template(), out: ti.types.ndarray(ndim=4), nx: int, ny: int, nz: int):
-    """out = least and largest raw density (2, x, y, z) of the samples that each cell reads."""
+def raw_ranges(grid: ti.template(), out: ti.types.ndarray(ndim=4), margin: int, nx: int, ny: int, nz: int):
+    """out = least and largest raw density (2, x, y, z) of the samples that a cell reads, or that are `margin` off."""
     cells = grid.cells[None]
     for I in ti.grouped(ti.ndrange(cells[0], cells[1], cells[2])):
         per_index = grid.cells_per_index[None]
         low, high = ti.cast(I, float) / per_index, ti.cast(I + 1, float) / per_index
-        first = ti.cast(low, ti.i32)
-        last = ti.min(ti.cast(ti.ceil(high), ti.i32), ti.Vector([nx, ny, nz]) - 1)
+        first = ti.max(ti.cast(low, ti.i32) - margin, 0)
+        last = ti.min(ti.cast(ti.ceil(high), ti.i32) + margin, ti.Vector([nx, ny, nz]) - 1)
         least = grid.density[at(grid, first)]
         most = least
         for i in range(first[0], last[0] + 1):
