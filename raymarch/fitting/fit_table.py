@@ -63,8 +63,8 @@ def fit_table(
     views: Views,
     start: TransferFunction,
     *,
-    steps: int = 200,
-    newton: int = 8,
+    steps: int = 100,
+    newton: int = 6,
     rays: int = 8192,
     rate: float = 0.03,
     step: float = 0.5,
@@ -83,7 +83,8 @@ def fit_table(
         start: knots, their first colours and opacities, and the unit length of these. An opacity of 0.1 everywhere is a
             good start: what is clear has no colour to correct, and what is opaque hides the rest.
         steps, rays: how many of Adam, and of how many rays each.
-        newton: steps of Gauss and Newton after them, by tangents of as many rays: these see which knots trade places.
+        newton: steps of Gauss and Newton after them, by tangents of four times as many rays: they see which knots stand
+            in for each other.
         rate: Adam's first step size, of colours and opacities in 0..1; it falls a hundredfold.
         step: length of a march step [voxel], as the pictures were made or shorter.
         seed: of the tiles that are drawn.
@@ -133,5 +134,5 @@ def fit_table(
             if show is not None:
                 show(k, float(losses[k]))
     for _ in range(newton):
-        table = gauss_newton_step(volume, views, replace(march, transfer=table), rays, seed)
+        table = gauss_newton_step(volume, views, replace(march, transfer=table), 4 * rays, seed)
     return TableFit(table, losses, time.perf_counter() - began)

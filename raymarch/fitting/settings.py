@@ -199,6 +199,7 @@ def require_table(settings: FitSettings) -> None:
         )
     if settings.transfer is None:
         return
+    object.__setattr__(settings, "sh_degree", 0)  # the volume's own colours are not seen
     if settings.minimised.distortion_weight:
         raise RaymarchError("distortion_weight is over 0 in mode transfer, which has no distortion loss; leave it 0")
     if settings.bricks or settings.nested > 1 or settings.ndc:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import taichi as ti
 
-from raymarch.arguments.checks import instance_of, number, one_of, optional, whole
+from raymarch.arguments.checks import flag, instance_of, number, one_of, optional, whole
 from raymarch.arguments.declared import held, hold, renamed
 from raymarch.data.transfer_function import TRANSFER, TransferFunction
 from raymarch.device.grid import Grid
@@ -17,6 +17,7 @@ from raymarch.errors import RaymarchError
 from raymarch.kernels.march.call import MarchCall
 from raymarch.kernels.march.mode import AnyMode, Mode, RayMode
 from raymarch.kernels.march.modes import MODES
+from raymarch.kernels.march.preintegrated import PREINTEGRATED
 from raymarch.kernels.march.variant import Variant
 from raymarch.rendering.mode_check import require_mode
 from raymarch.rendering.shading import SHADING, Shading
@@ -50,6 +51,8 @@ class March:
         step_jitter: each ray's steps are longer or shorter by a random share up to this, 0 to under 1.
         seed: of the jitter, which is a function of seed and pixel alone.
         transfer: the `rm.TransferFunction` of mode "transfer".
+        preintegrated: whether the table is integrated along each step, as if the value were linear there, so that
+            longer steps do; without gradients.
         iso: value of the surface that mode "isosurface" shows, in units of what the density activation gives.
         shading: how a surface is lit; `rm.Shading()` if None.
     """
@@ -65,6 +68,7 @@ class March:
     iso: float | None = held(optional(number()), None)
     shading: Shading | None = held(optional(SHADING), None)
     transfer: TransferFunction | None = held(optional(TRANSFER), None)
+    preintegrated: bool = held(flag, False)
 
     def __post_init__(self) -> None:
         hold(self)
@@ -77,6 +81,8 @@ class March:
             )
         if self.transfer is not None and not self.rule.classifies:
             raise RaymarchError(f"mode {self.rule.name} takes no transfer function; say mode='transfer' beside it")
+        if self.preintegrated and self.rule is not PREINTEGRATED:
+            raise RaymarchError(f"preintegrated is True in mode {self.rule.name}, want mode transfer; leave it False")
 
     @property
     def jittered(self) -> bool:
@@ -86,7 +92,8 @@ class March:
     @property
     def rule(self) -> AnyMode:
         """Compositing mode's record."""
-        return MODES[self.mode] if isinstance(self.mode, str) else self.mode
+        rule = MODES[self.mode] if isinstance(self.mode, str) else self.mode
+        return PREINTEGRATED if self.preintegrated and rule is MODES["transfer"] else rule
 
     def variant(self, grid: Grid) -> Variant:
         """Variant that this march's kernels over a grid are compiled for; a mode of one's own is checked first."""
