@@ -38,6 +38,7 @@ TABLE, CUBES, COLOURS = np.zeros((1,) * 3, np.int32), np.zeros((1, 8, 8, 8)), np
 CUBE = rm.Bricks(TABLE, CUBES, COLOURS)
 RAGGED = [[1, 2], [3]]
 TABLE_OF = {"values": [0, 1, 2], "colours": [[0, 0.5, 1]] * 3, "opacities": [0, 0.5, 1]}
+SHADES = rm.TransferFunction(**TABLE_OF)
 
 
 def bare(kind, **own):
@@ -63,6 +64,7 @@ MARCH_ROWS = [
     ("mode", None),
     ("mode", ["x-ray"]), ("jitter", 1.5), ("jitter", NAN), ("step_jitter", 1.0), ("seed", 1.5), ("seed", -1),
     ("seed", True), ("seed", 10**400), ("seed", "1"), ("transfer", "bone"),
+    ("preintegrated", 1),
 ]  # fmt: skip
 
 
@@ -242,6 +244,17 @@ ROWS = {
         (lambda: rm.TransferFunction.of_record({"values": [0, 1]}), "table has no colours"),
         (lambda: rm.TransferFunction(**TABLE_OF)("thick"), "values are 'thick'"),
         (lambda: rm.TransferFunction(**TABLE_OF).with_rgba(np.zeros((2, 4))), "rgba has shape (2, 4)"),
+    ],
+    "fit_table": [
+        (lambda: rm.fit_table(VIEWS, VOLUME, None), "volume is a Views"),
+        (lambda: rm.fit_table(VOLUME, CAMERA, None), "views is a Camera"),
+        (lambda: rm.fit_table(VOLUME, VIEWS, "bone"), "start is 'bone'"),
+        *[
+            (lambda name=name, value=value: rm.fit_table(VOLUME, VIEWS, SHADES, **{name: value}), f"{name} is")
+            for name, value in [
+                ("steps", 0), ("newton", -1), ("rays", 1), ("rate", 0), ("step", NAN), ("seed", "1"), ("show", 3),
+            ]
+        ],
     ],
     "load_table": [
         (lambda: rm.load_table(3), "path is 3"),
@@ -736,6 +749,7 @@ ROWS = {
 }  # fmt: skip
 RESULTS = {
     "Fit",
+    "TableFit",
     "Forecast",
     "FoundCameras",
     "GradientReport",
