@@ -29,11 +29,18 @@ if TYPE_CHECKING:
     from raymarch.autodiff.splatting import Splat as Splat
     from raymarch.autodiff.splatting import splat as splat
     from raymarch.autodiff.tape_scene import Scene as Scene
+    from raymarch.autodiff.torch_cameras import TorchCameras as TorchCameras
     from raymarch.autodiff.torch_march import TorchMarch as TorchMarch
+    from raymarch.autodiff.torch_render import TorchRender as TorchRender
+    from raymarch.autodiff.torch_render import TorchRendering as TorchRendering
+    from raymarch.autodiff.torch_volume import TorchVolume as TorchVolume
     from raymarch.data.activation import Activation as Activation
     from raymarch.data.activation import ColourActivation as ColourActivation
     from raymarch.data.activation import DensityActivation as DensityActivation
     from raymarch.data.bricks import Bricks as Bricks
+    from raymarch.data.mesh import Mesh as Mesh
+    from raymarch.data.scalar_volume import ScalarVolume as ScalarVolume
+    from raymarch.data.selection import Selection as Selection
     from raymarch.data.transfer_function import TransferFunction as TransferFunction
     from raymarch.data.views import Views as Views
     from raymarch.data.volume import Volume as Volume
@@ -65,10 +72,11 @@ if TYPE_CHECKING:
     from raymarch.fitting.report import Report as Report
     from raymarch.fitting.settings import FitSettings as FitSettings
     from raymarch.geometry.camera import Camera as Camera
-    from raymarch.geometry.camera import orbit as orbit
-    from raymarch.geometry.camera import orbit_of_volume as orbit_of_volume
+    from raymarch.geometry.clip import Clip as Clip
     from raymarch.geometry.lens import Lens as Lens
     from raymarch.geometry.ndc import ndc_of_frustum as ndc_of_frustum
+    from raymarch.geometry.orbit import orbit as orbit
+    from raymarch.geometry.orbit import orbit_of_volume as orbit_of_volume
     from raymarch.geometry.rays import Rays as Rays
     from raymarch.gradients.check_process import GradientReport as GradientReport
     from raymarch.gradients.check_process import check_gradients as check_gradients
@@ -78,7 +86,9 @@ if TYPE_CHECKING:
     from raymarch.io.image_sets.load import load_views as load_views
     from raymarch.io.image_sets.reader import Reader as Reader
     from raymarch.io.images.write import write_png as write_png
+    from raymarch.io.meshes.mesh_file import write_mesh as write_mesh
     from raymarch.io.volumes.format import Format as Format
+    from raymarch.io.volumes.scalar_summary import ScalarSummary as ScalarSummary
     from raymarch.io.volumes.summary import VolumeSummary as VolumeSummary
     from raymarch.io.volumes.transfer_table import load_table as load_table
     from raymarch.io.volumes.transfer_table import save_table as save_table
@@ -86,6 +96,9 @@ if TYPE_CHECKING:
     from raymarch.io.volumes.volume_file import load as load
     from raymarch.io.volumes.volume_file import save as save
     from raymarch.kernels.march.mode import Mode as Mode
+    from raymarch.meshing.export import export_mesh as export_mesh
+    from raymarch.meshing.isosurface import isosurface_mesh as isosurface_mesh
+    from raymarch.meshing.isosurface import surface_points as surface_points
     from raymarch.registration.refine import Refinement as Refinement
     from raymarch.registration.refine import refine as refine
     from raymarch.registration.register import Registration as Registration
@@ -110,9 +123,15 @@ if TYPE_CHECKING:
 _HOME = {
     "autodiff.splatting": ["Splat", "splat"],
     "autodiff.tape_scene": ["Scene"],
+    "autodiff.torch_cameras": ["TorchCameras"],
     "autodiff.torch_march": ["TorchMarch"],
+    "autodiff.torch_render": ["TorchRender", "TorchRendering"],
+    "autodiff.torch_volume": ["TorchVolume"],
     "data.bricks": ["Bricks"],
+    "data.mesh": ["Mesh"],
     "data.transfer_function": ["TransferFunction"],
+    "data.scalar_volume": ["ScalarVolume"],
+    "data.selection": ["Selection"],
     "data.views": ["Views"],
     "data.activation": ["Activation", "ColourActivation", "DensityActivation"],
     "data.volume": ["Volume"],
@@ -134,7 +153,9 @@ _HOME = {
     "fitting.presets": ["preset"],
     "fitting.report": ["Fit", "Report"],
     "fitting.settings": ["FitSettings"],
-    "geometry.camera": ["Camera", "orbit", "orbit_of_volume"],
+    "geometry.camera": ["Camera"],
+    "geometry.orbit": ["orbit", "orbit_of_volume"],
+    "geometry.clip": ["Clip"],
     "geometry.lens": ["Lens"],
     "geometry.ndc": ["ndc_of_frustum"],
     "geometry.rays": ["Rays"],
@@ -145,10 +166,14 @@ _HOME = {
     "io.image_sets.load": ["load_views"],
     "io.image_sets.reader": ["Reader"],
     "io.images.write": ["write_png"],
+    "io.meshes.mesh_file": ["write_mesh"],
     "io.volumes.format": ["Format"],
+    "io.volumes.scalar_summary": ["ScalarSummary"],
     "io.volumes.summary": ["VolumeSummary"],
     "io.volumes.transfer_table": ["load_table", "save_table"],
     "io.volumes.volume_file": ["describe", "load", "save"],
+    "meshing.export": ["export_mesh"],
+    "meshing.isosurface": ["isosurface_mesh", "surface_points"],
     "registration.refine": ["Refinement", "refine"],
     "registration.register": ["Registration", "register"],
     "kernels.march.mode": ["Mode"],

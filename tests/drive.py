@@ -17,7 +17,8 @@ from raymarch.data.views import Views
 from raymarch.data.volume import Volume
 from raymarch.device.grid import Grid
 from raymarch.device.ray_buffer import RayBuffer
-from raymarch.geometry.camera import Camera, orbit
+from raymarch.geometry.camera import Camera
+from raymarch.geometry.orbit import orbit
 from raymarch.kernels.field import transfer
 from raymarch.kernels.march.depth import march_depth
 from raymarch.kernels.march.march import march, march_adjoint

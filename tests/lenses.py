@@ -17,10 +17,11 @@ LENSES = (
 
 
 def camera_of(lens: rm.Lens) -> rm.Camera:
-    """A camera of 64 x 48 pixels, 50 degrees to its corners, of a fisheye 90."""
-    focal = 25.0 if lens.model == "fisheye" else 40.0
+    """A camera of 64 x 48 pixels, 50 degrees to its corners, of a fisheye 90; of parallel rays 3.2 world units wide."""
+    focal = {"fisheye": 25.0, "orthographic": 20.0}.get(lens.model, 40.0)
     pose = rm.Camera.look_at((1, -4, 2)).world_from_camera
     return rm.Camera(np.array(pose), (focal, 1.1 * focal), (33, 22), 64, 48, lens)
 
 
 CAMERAS = tuple(camera_of(lens) for lens in LENSES)
+ORTHOGRAPHIC = camera_of(rm.Lens("orthographic"))  # whose lens takes no direction anywhere

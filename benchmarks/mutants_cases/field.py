@@ -162,8 +162,8 @@ FAULTS = [
     Fault(
         "a term of the logarithm's series is wrong",
         "kernels/numeric.py",
-        "q * (1 / 7 + q *",
-        "q * (1 / 8 + q *",
+        "(1 / 7 + q * (1 / 9 + q *",
+        "(1 / 8 + q * (1 / 9 + q *",
         (CLOSED + "test_f32_log1p_is_good_over_the_unit_interval",),
     ),
     Fault(

@@ -100,8 +100,8 @@ FAULTS = [
     Fault(
         "both samples of a pair have the first one's density",
         MARCH,
-        "variant, T_between, activation.density(variant, raw2[3] + shift)",
-        "variant, T_between, activation.density(variant, raw[3] + shift)",
+        "tau2, raw2 = classified(rays, variant, raw2, shift",
+        "tau2, raw2 = classified(rays, variant, raw, shift",
         (IMAGE_FLAT,),
     ),
     Fault(
@@ -133,10 +133,10 @@ FAULTS = [
         (REFERENCE + "test_gradient_is_the_reference[rotated-0-softplus-sigmoid]",),
     ),
     Fault(
-        "the tangent by density lacks the activation's scale",
+        "the tangent by density lacks the step's width",
         TANGENT,
-        "by_x = width * inverse_scale * activation.density_slope(variant, x)",
-        "by_x = width * activation.density_slope(variant, x)",
+        "by_x *= width",
+        "by_x *= 1.0",
         (DOT_FLAT,),
     ),
     Fault(

@@ -39,8 +39,8 @@ class SceneFields:
 class Scene(Owner[SceneFields]):
     """Differentiable scene: all but the volume's own numbers that shape a `Linearised`'s image, as Taichi fields.
 
-    `background`, `pose`, `focal`, `principal_point`, `exposure`, `step`, `box` and `lens` are fields of numbers, zero
-    at first, that kernels and Python may write; they are added to what the `Linearised` was made with (a pose is
+    `background`, `pose`, `focal`, `principal_point`, `exposure`, `step`, `box` and `lens` are fields of numbers,
+    zero at first, that kernels and Python may write; they are added to what the `Linearised` was made with (a pose is
     multiplied by the exponential of its six). `lens` has eight, the first of them the camera's lens's own. Inside a
     `ti.ad.Tape`, `render` makes the image, exposure included, in `image`, and carries the gradient of what follows to
     all eight fields and to the volume's own numbers, which `gradient_of_volume` gives.

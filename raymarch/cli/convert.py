@@ -1,9 +1,9 @@
-"""`raymarch convert`: an image set of any layout as one file."""
+"""`raymarch convert`: an image set of any layout as one file, or a volume in another format."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,35 +12,77 @@ from raymarch.cli import options, say
 if TYPE_CHECKING:
     from raymarch.data.views import Views
 
+OF_SETS = ("background", "follow_links", "downscale", "holdout")
 
-@click.command(epilog="Example: raymarch convert fox fox.h5")
-@click.argument("data", metavar="SET")
-@click.argument("out", metavar="OUT.h5")
+
+@click.command(epilog="Examples: raymarch convert fox fox.h5; raymarch convert scan head.h5 --stride 2")
+@click.argument("data", metavar="IN")
+@click.argument("out", metavar="OUT")
 @options.overwrite
 @options.background
 @options.follow_links
 @options.downscale
 @options.holdout
+@click.option("--crop", type=options.Numbers(int, 6), metavar="X0,X1,Y0,Y1,Z0,Z1", help="Part of a volume, by indices.")
+@click.option(
+    "--stride", type=options.Numbers(int, 1, 3), metavar="N", help="Every N-th sample of a volume, or NX,NY,NZ."
+)
+@options.places
+@click.option("--nan", metavar="X", help="Number in place of NaN in a volume; empty: its least value.")
+@click.option("--spacing", type=options.Numbers(float, 1, 3), help="Of a volume's samples, in place of what IN says.")
+@click.option("--shape", type=options.Numbers(int, 3, 4), metavar="X,Y,Z", help="Of raw values without a header.")
+@click.option("--dtype", help="Of raw values, such as uint8 or >i2.")
+@click.option("--offset", type=click.IntRange(0), help="Bytes before raw values.")
 @options.as_json
-def convert(
-    data: str,
-    out: str,
-    overwrite: bool,
-    background: str | None,
-    follow_links: bool,
-    downscale: float | None,
-    holdout: int | None,
-    as_json: bool,
-) -> None:
-    """Write the image set SET, all its splits, lenses and masks, to one file (.h5), which is read like any set."""
+def convert(data: str, out: str, overwrite: bool, as_json: bool, **how: Any) -> None:
+    """Write the image set IN, all its splits, lenses and masks, to one file (.h5), or the volume IN to another format.
+
+    Of volumes the suffix of OUT says the format: docs/volumes.md lists all, and what each can hold. Scans, microscopes'
+    stacks and simulations come as files or folders; raw values need --shape and --dtype.
+    """
+    from raymarch.io.volumes.volume_file import is_volume
+
+    given = {name for name, value in how.items() if value not in (None, False)}
+    if how["shape"] is not None or is_volume(data):
+        if wrong := sorted(given & set(OF_SETS)):
+            raise click.UsageError(f"--{wrong[0].replace('_', '-')} is for image sets, and {data} is a volume")
+        _volume(data, out, overwrite, as_json, {name: how[name] for name in given})
+        return
+    if wrong := sorted(given - set(OF_SETS)):
+        raise click.UsageError(f"--{wrong[0].replace('_', '-')} is for volumes, and {data} is none that is known")
+    _set(data, out, overwrite, as_json, how)
+
+
+def _volume(data: str, out: str, overwrite: bool, as_json: bool, how: dict[str, Any]) -> None:
+    """A volume, or what is asked for of it, to another file."""
+    from raymarch.io.volumes.convert import convert_volume
+    from raymarch.io.volumes.scalar_summary import bytes_of
+
+    if "nan" in how and how["nan"] != "empty":
+        try:
+            how["nan"] = float(how["nan"])
+        except ValueError:
+            raise click.UsageError(f"--nan {how['nan']:.40}: want a number, or empty") from None
+    if "crop" in how:
+        how["crop"] = [how["crop"][i : i + 2] for i in (0, 2, 4)]
+    volume = convert_volume(data, out, overwrite=overwrite, **how)
+    size = bytes_of(Path(out))
+    if as_json:
+        options.print_json({"path": out, "shape": list(volume.shape), "bytes": size})
+        return
+    say.result(f"{out}: {volume!r}; {size:,} bytes")
+
+
+def _set(data: str, out: str, overwrite: bool, as_json: bool, how: dict[str, Any]) -> None:
+    """An image set to one file."""
     from raymarch.io.image_sets import convert as conversion
 
     def seen(split: str, views: Views) -> None:
         say.note(f"{split}: {len(views)} images of {views.size_in_words()}")
 
     splits = conversion.convert(
-        data, out, overwrite=overwrite, background=background, follow_links=follow_links,
-        downscale=1.0 if downscale is None else downscale, holdout=holdout, seen=seen,
+        data, out, overwrite=overwrite, background=how["background"], follow_links=how["follow_links"],
+        downscale=1.0 if how["downscale"] is None else how["downscale"], holdout=how["holdout"], seen=seen,
     )  # fmt: skip
     size = Path(out).stat().st_size
     if as_json:

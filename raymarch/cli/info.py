@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import Any
 
 import click
 
@@ -16,9 +17,14 @@ MOST, FIRST = 12, 3  # entries of a list up to which all are shown, and how many
 @click.command(epilog="Example: raymarch info tower.h5")
 @click.argument("file", required=False)
 @click.option("--time", "clock", is_flag=True, help="Also measure how long an image of 800 x 800 takes.")
+@options.places
 @options.as_json
-def info(file: str | None, clock: bool, as_json: bool) -> None:
+def info(
+    file: str | None, clock: bool, channel: int | None, time: int | None, level: int | None, as_json: bool
+) -> None:  # fmt: skip
     """Shape, box, activations, size and history of the volume FILE, and what rendering it takes.
+
+    Of a scalar volume: type, units, spacing, sides of the body, range and histogram.
 
     Without FILE: the processor and which memory layouts grids have on it, default or measured by `raymarch tune`.
     """
@@ -27,17 +33,26 @@ def info(file: str | None, clock: bool, as_json: bool) -> None:
             raise click.UsageError("--time needs the FILE whose image it is about")
         _machine(as_json)
         return
+    from raymarch.cli.scalar_info import print_scalar
     from raymarch.data.bricks import bricks_in_words
     from raymarch.data.samples import samples_in_words
     from raymarch.device.memory import memory_of_rendering
+    from raymarch.io.volumes.scalar_summary import ScalarSummary
     from raymarch.io.volumes.volume_file import describe, load
 
-    record = describe(file).record()
-    record["bytes_to_render"] = memory_of_rendering(record["shape"], record["degree"], SIDE * SIDE).total
+    place: dict[str, Any] = {"channel": channel, "time": time, "level": level}
+    found = describe(file, **place)
+    record: dict[str, Any] = found.record()
+    extra: dict[str, Any] = {}
+    extra["bytes_to_render"] = memory_of_rendering(record["shape"], record.get("degree", 0), SIDE * SIDE).total
     if clock:
         from raymarch.fitting.forecast import forecast_rendering
 
-        record["seconds_to_render"] = forecast_rendering(load(file), SIDE, SIDE).seconds
+        extra["seconds_to_render"] = forecast_rendering(load(file, **place), SIDE, SIDE).seconds
+    if isinstance(found, ScalarSummary):
+        print_scalar(file, found, place, as_json, extra)
+        return
+    record |= extra
     if as_json:
         options.print_json(record)
         return

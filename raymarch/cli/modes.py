@@ -36,9 +36,11 @@ iso = click.option("--iso", type=float, metavar="VALUE", help="Value of the surf
 def march_of(volume: Volume, mode: str | None, table: str | None, iso: float | None) -> March:
     """March of a mode over a volume, its table or value chosen by the volume's range, and said, if not given."""
     from raymarch.data.default_table import default_table, has_values_alone
+    from raymarch.data.volume import VOLUME
     from raymarch.errors import RaymarchError
     from raymarch.rendering.march import March
 
+    volume = VOLUME("volume", volume)
     if mode is None:
         mode = "transfer" if table is not None else "isosurface" if iso is not None else None
     if mode is None and has_values_alone(volume):

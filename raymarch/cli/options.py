@@ -15,9 +15,12 @@ import click
 from raymarch.cli import say
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from raymarch.data.views import Views
     from raymarch.data.volume import Volume
     from raymarch.fitting.forecast import Forecast
+    from raymarch.geometry.clip import Clip
 
 STARTED = time.perf_counter()  # as near to the start of the command as Python lets us
 LONGEST = 1000  # characters of a setting
@@ -93,6 +96,31 @@ def as_refined(volume: Volume, views: Views) -> Views:
     return moved
 
 
+def places(command: Any) -> Any:
+    """Options for which of a file's channels, points in time and levels is meant."""
+    count = click.IntRange(0)
+    for name, of in (("level", "pyramid levels"), ("time-point", "points in time"), ("channel", "channels or colours")):
+        word = "time" if name == "time-point" else name
+        command = click.option(f"--{name}", word, type=count, help=f"Which of several {of}, from 0.")(command)
+    return command
+
+
+class Numbers(click.ParamType):
+    """Option of whole numbers or floats with commas between: one of some counts of them."""
+
+    def __init__(self, kind: type, *counts: int):
+        self.kind, self.counts, self.name = kind, counts, ",".join(["n"] * counts[-1])
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return value
+        with contextlib.suppress(ValueError):
+            numbers = [self.kind(part) for part in value.split(",")]
+            if len(numbers) in self.counts:
+                return numbers[0] if len(numbers) == 1 else numbers
+        self.fail(f"{value!r}: want {' or '.join(map(str, self.counts))} numbers with commas between", param, ctx)
+
+
 class Box(click.ParamType):
     """Box option: six numbers, its lower corner and its upper."""
 
@@ -106,6 +134,47 @@ class Box(click.ParamType):
         if len(numbers) != 6:
             self.fail(f"{value!r}: want six numbers x0,y0,z0,x1,y1,z1", param, ctx)
         return [numbers[:3], numbers[3:]]
+
+
+class Plane(click.ParamType):
+    """Plane option: four numbers, a normal and an offset."""
+
+    name = "nx,ny,nz,offset"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> list[float]:
+        try:
+            numbers = [float(part) for part in value.split(",")]
+        except ValueError:
+            numbers = []
+        if len(numbers) != 4:
+            self.fail(f"{value!r}: want four numbers nx,ny,nz,offset", param, ctx)
+        return numbers
+
+
+clip_box = click.option("--clip-box", type=Box(), help="Show what lies in this box of the world alone.")
+clip_plane = click.option(
+    "--clip-plane",
+    type=Plane(),
+    multiple=True,
+    help="Show what lies where nx x + ny y + nz z >= offset alone; up to six times.",
+)
+
+
+def clip_of(box: list[list[float]] | None, planes: Sequence[list[float]], volume: Volume) -> Clip | None:
+    """Clipping of the options `clip_box` and `clip_plane`, with a note where it leaves nothing of a volume's box."""
+    import numpy as np
+
+    from raymarch.geometry.clip import Clip
+
+    if box is None and not planes:
+        return None
+    clip = Clip(box, planes)  # type: ignore[arg-type]  # as its rules read them
+    lower, upper = volume.box
+    reaches = [np.where(row[:3] > 0, upper, lower) @ row[:3] >= row[3] for row in clip.half_spaces]
+    if not all(reaches):
+        ends = " to ".join(" ".join(f"{x:.4g}" for x in corner) for corner in volume.box)
+        say.note(f"note: the clip leaves nothing of the volume, whose box is {ends}")
+    return clip
 
 
 def plain(value: object) -> object:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 @click.option(
     "--size", type=click.IntRange(1, 16384), default=512, show_default=True, help="Of an orbit's images [pixel]."
 )
+@click.option("--orthographic", is_flag=True, help="Parallel rays on the orbit, all images of one scale.")
+@options.clip_box
+@options.clip_plane
 @click.option("--out", required=True, help="Folder for the PNG files.")
 @click.option("--extras", is_flag=True, help="Write depth and opacity too.")
 @modes.mode
@@ -37,18 +41,19 @@ if TYPE_CHECKING:
 @options.follow_links
 @options.arch
 def render(
-    run: str, data: str | None, split: str, orbit: int | None, elevation: float, size: int, out: str, extras: bool,
-    mode: str | None, table: str | None, iso: float | None,
-    overwrite: bool, downscale: float | None, holdout: int | None, background: str | None, follow_links: bool,
-    arch: str,
+    run: str, data: str | None, split: str, orbit: int | None, elevation: float, size: int, orthographic: bool,
+    clip_box: list[list[float]] | None, clip_plane: tuple[list[float], ...], out: str, extras: bool, mode: str | None,
+    table: str | None, iso: float | None, overwrite: bool, downscale: float | None, holdout: int | None,
+    background: str | None, follow_links: bool, arch: str,
 ) -> None:  # fmt: skip
     """Render VOLUME from the cameras of an image set or on an orbit, to PNG files."""
     if (data is None) == (orbit is None):
         raise click.UsageError("say where to look from: either --views DATA or --orbit COUNT")
+    if orthographic and orbit is None:
+        raise click.UsageError("--orthographic is for --orbit COUNT; the cameras of --views DATA are what they are")
     from raymarch import runtime
     from raymarch.data.views import require_colour
     from raymarch.errors import RaymarchError
-    from raymarch.io.image_sets.load import load_views
     from raymarch.io.images.write import VISIBLE, folder_for, write_depth, write_png
     from raymarch.io.volumes.volume_file import load
     from raymarch.rendering.renderer import Renderer
@@ -56,16 +61,15 @@ def render(
     if Path(out).suffix.lower() in (".mp4", ".gif", ".webm", ".mov", ".avi", ".mkv"):
         raise RaymarchError(f"{out}: clips are not written yet; give a folder for PNG files")
     volume = load(run)
-    march = modes.march_of(volume, mode, table, iso)
+    chosen = modes.march_of(volume, mode, table, iso)
     behind = require_colour(background or volume.background)
     named: list[tuple[str, Camera]] = []
     if data is not None:
-        reading = options.reading_of(volume, downscale, holdout)
-        views = load_views(data, split, background=behind, follow_links=follow_links, for_fit=False, **reading)
-        views = options.as_refined(volume, views)
-        named = list(zip(views.names, views.cameras, strict=True))
+        how = {"background": behind, "follow_links": follow_links, **options.reading_of(volume, downscale, holdout)}
+        named = _of_set(volume, data, split, how)
     elif orbit is not None:
-        named = _orbit(run, volume, orbit, elevation, size)
+        named = _orbit(run, volume, orbit, elevation, size, orthographic)
+    march = replace(chosen, clip=options.clip_of(clip_box, clip_plane, volume))
     runtime.start(arch)
     pictures = [name + kind for name, _ in named for kind in (("", "_opacity", "_depth") if extras else ("",))]
     folder = folder_for(out, pictures, outside=data, overwrite=overwrite)
@@ -89,16 +93,26 @@ def render(
     say.result(f"{folder}: {len(named)} images")
 
 
-def _orbit(run: str, volume: Volume, count: int, elevation: float, size: int) -> list[tuple[str, Camera]]:
+def _of_set(volume: Volume, data: str, split: str, how: dict[str, Any]) -> list[tuple[str, Camera]]:
+    """Cameras of an image set, with the names of its views."""
+    from raymarch.io.image_sets.load import load_views
+
+    views = options.as_refined(volume, load_views(data, split, for_fit=False, **how))
+    return list(zip(views.names, views.cameras, strict=True))
+
+
+def _orbit(
+    run: str, volume: Volume, count: int, elevation: float, size: int, orthographic: bool
+) -> list[tuple[str, Camera]]:
     """Cameras around a volume, with their names; RaymarchError for one in NDC."""
     from raymarch.errors import RaymarchError
-    from raymarch.geometry.camera import orbit_of_volume
+    from raymarch.geometry.orbit import orbit_of_volume
 
     if volume.ndc_from_world is not None:
         raise RaymarchError(
             f"{run}: was seen from one side only and has no other; give --views SET in place of --orbit"
         )
-    cameras = orbit_of_volume(volume.box, count, elevation=elevation, size=size)
+    cameras = orbit_of_volume(volume.box, count, elevation=elevation, size=size, orthographic=orthographic)
     return [(f"{i:04d}", camera) for i, camera in enumerate(cameras)]
 
 

@@ -38,7 +38,7 @@ def convention(views: Views) -> str:
     """Camera convention in which all would look at one place and agree on it, as words after "the poses"; or "".
 
     Example:
-        >>> from raymarch.geometry.camera import orbit
+        >>> from raymarch.geometry.orbit import orbit
         >>> ring = orbit((0, 0, 0), 4.0, 8, like=Camera.look_at((4, 0, 0), width=8, height=8))
         >>> turned = [replace(c, world_from_camera=c.world_from_camera @ FLIP) for c in ring]
         >>> convention(Views(turned, np.full((8, 8, 8, 3), 9, np.uint8))).split(":")[0]

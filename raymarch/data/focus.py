@@ -20,7 +20,7 @@ def focus(cameras: Sequence[Camera]) -> tuple[np.ndarray, float]:
     Raises RaymarchError where the axes meet in no point, or all cameras stand in one.
 
     Example:
-        >>> from raymarch.geometry.camera import orbit
+        >>> from raymarch.geometry.orbit import orbit
         >>> centre, reach = focus(orbit((1, 2, 3), 4.0, 8, like=Camera.look_at((4, 0, 0), fov=0.7)))
         >>> centre.round(9).tolist(), round(reach, 3)
         ([1.0, 2.0, 3.0], 1.606)
@@ -42,7 +42,7 @@ def focus(cameras: Sequence[Camera]) -> tuple[np.ndarray, float]:
     if not away.max() > 1e-9 * np.abs(eyes).max():
         raise RaymarchError(f"all cameras stand in one point, so the box cannot be found; {GIVE_BOX}")
     spread = [max(c.width / c.focal[0], c.height / c.focal[1]) / 2 for c in cameras]
-    return centre, 1.1 * float((away * spread).max())
+    return centre, 1.1 * float((np.where([c.lens.parallel for c in cameras], 1.0, away) * spread).max())
 
 
 def looking_away(cameras: Sequence[Camera], centre: np.ndarray) -> np.ndarray:

@@ -197,4 +197,12 @@ def _in_words(volume: Volume) -> str:
     return f"{size}, SH degree {volume.degree}, box {lower} to {upper}"
 
 
-VOLUME = checks.instance_of(Volume, "a Volume")
+def _as_volume(value: Any) -> Volume:
+    """A Volume; of a sibling that says how it is one, such as a ScalarVolume, that."""
+    made = value.as_volume() if hasattr(type(value), "as_volume") else value
+    if not isinstance(made, Volume):
+        raise TypeError
+    return made
+
+
+VOLUME = checks.Check("a Volume", _as_volume, kind=Volume)

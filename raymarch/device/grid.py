@@ -173,8 +173,7 @@ class Grid(Occupancy):
         """As `download`, with the samples that no occupied cell reads made empty.
 
         Then a reader that skips nothing sees what the march saw, within the opacity that counted as empty, but for the
-        layer of cells along the visual hull, whose samples cells that it allows read too. `empty` is another raw
-        density of nothing than the activation's.
+        layer of cells along the visual hull, whose samples cells that it allows read too. `empty` is a raw density.
         """
         density, features = self.download()
         transfer.empty_unoccupied(self.fields, density, self.activation.empty if empty is None else empty)

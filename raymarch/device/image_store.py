@@ -31,7 +31,8 @@ class StoreFields:
 
     `pixels` are those of all views in one run, RGBA; `place` is a view's (first pixel, first tile, width, height). Of a
     tile, `view` is the one it belongs to, `counting` has a bit for each pixel, row by row, that no mask takes out, and
-    `error` is that of its colour when it was last drawn. `chosen` are the tiles of a step.
+    `error` is that of its colour when it was last drawn. `chosen` are the tiles of a step. `parallel` says whether any
+    camera is orthographic.
     """
 
     pixels: ti.Field
@@ -47,6 +48,7 @@ class StoreFields:
     mean_error: ti.Field
     chosen: ti.Field
     tile: int
+    parallel: bool
 
 
 class ImageStore(Owner[StoreFields]):
@@ -66,6 +68,7 @@ class ImageStore(Owner[StoreFields]):
 
     def __init__(self, views: Views, tile: int = TILE, rays: int = 0):
         self._tile = min(tile, min(map(min, views.sizes)))
+        self._parallel = any(camera.lens.parallel for camera in views.cameras)
         self.views, self.masked = len(views), views.masks is not None
         places, tiles = _layout(views, self._tile)
         self.tiles = len(tiles)
@@ -76,7 +79,7 @@ class ImageStore(Owner[StoreFields]):
 
         self._drawn = max(rays // self._tile**2, len(tiles))
         room = (views.pixels, len(views), len(tiles), self._drawn)
-        self._own((self._tile,), self._build, size_of, room=room, step=STEP, require=require)
+        self._own((self._tile, self._parallel), self._build, size_of, room=room, step=STEP, require=require)
         for i, image in enumerate(views.images):
             transfer.image_in(_rgba(image, views.mask(i)), self.fields, int(places[i, 0]))
         self.listed = transfer.tiles_in(places, tiles, self.fields)
@@ -101,6 +104,7 @@ class ImageStore(Owner[StoreFields]):
             mean_error=ti.field(float),
             chosen=ti.field(ti.i32),
             tile=self._tile,
+            parallel=self._parallel,
         )
         tree.dense(ti.i, pixels).place(f.pixels)
         tree.dense(ti.i, views).place(f.place, f.pose, f.lens, f.exposure)

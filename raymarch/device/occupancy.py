@@ -45,7 +45,13 @@ class Occupancy(Owner[Fields]):
         """Mark cells with a value of an opacity over `most`, `margin` voxels wider; the fraction occupied."""
         raw = np.empty((2, *self.cells), runtime.dtype())
         occupancy.raw_ranges(self.fields, raw, margin, *self.shape)
-        self.occupy(self.allowed_cells() & ~table.is_clear(*self.activation.sigma(raw), most))
+        low, high = self.activation.sigma(raw)
+        self.occupy(self.allowed_cells() & ~table.is_clear(low, high, most))
+        return self.measure_occupancy()
+
+    def mark_surface(self, level: float) -> float:
+        """Mark the cells that the isosurface of a raw level may go through; the fraction occupied."""
+        occupancy.mark_straddling(self.fields, level, *self.shape)
         return self.measure_occupancy()
 
     def measure_occupancy(self) -> float:

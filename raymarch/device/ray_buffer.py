@@ -24,6 +24,7 @@ from raymarch.errors import RaymarchError
 from raymarch.geometry.rays import Rays
 from raymarch.kernels.field import transfer
 from raymarch.kernels.march.shading import NUMBERS
+from raymarch.kernels.rays.clip import MOST
 
 STEP = 4096  # rays that the room of a small buffer is rounded up to
 
@@ -40,6 +41,9 @@ class RayFields:
     from which distance on gradients are whole [world unit]. `iso` is a surface's raw level, `shading` how it is lit, by
     the indices of `kernels.march.shading`. `sum_even` also takes normals, and `sum_odd` what a mode of whole rays finds
     along them before its other passes. `table` is read by modes that classify only.
+    `planes` (normal, offset), the first `plane_count` of them, are read by marches that clip.
+    `weights` is the sum of weights that `depth` is the mean by, 0 where nothing is met; it and `depth.grad` are for the
+    adjoint of depth.
     """
 
     origin: ti.Field
@@ -49,12 +53,15 @@ class RayFields:
     sum_odd: ti.Field
     target: ti.Field
     depth: ti.Field
+    weights: ti.Field
     jitter: ti.Field
     loss: ti.Field
     near: ti.Field
-    table: TableFields
     iso: ti.Field
     shading: ti.Field
+    table: TableFields
+    planes: ti.Field
+    plane_count: ti.Field
 
 
 def size_of(room: tuple[int, ...]) -> int:
@@ -77,6 +84,7 @@ class RayBuffer(Owner[RayFields]):
         self._own((), self._build, size_of, room=(self.capacity,), step=STEP, require=require)
         self.fields.image.grad.fill(0)
         self._table: TransferFunction | None = None
+        self._planes: np.ndarray | None = None
 
     @staticmethod
     def _build(room: tuple[int, ...]) -> tuple[ti.FieldsBuilder, RayFields]:
@@ -88,22 +96,26 @@ class RayBuffer(Owner[RayFields]):
             sum_even=ti.Vector.field(4, float),
             sum_odd=ti.Vector.field(4, float),
             target=ti.Vector.field(4, float),
-            depth=ti.field(float),
+            depth=ti.field(float, needs_grad=True),
+            weights=ti.field(float),
             jitter=ti.Vector.field(2, float),
             loss=ti.field(ti.f64, needs_grad=True),
             near=ti.Vector.field(2, float),
-            table=table_fields(),
             iso=ti.field(float),
             shading=ti.Vector.field(NUMBERS, float),
+            table=table_fields(),
+            planes=ti.Vector.field(4, float),
+            plane_count=ti.field(ti.i32),
         )
-        for each in (f.image, f.image.grad):
+        for each in (f.image, f.image.grad, f.depth, f.depth.grad):
             tree.dense(ti.i, room).place(each)
         tree.place(f.loss)
         tree.lazy_grad()  # before the rest is placed: it would give all of it gradients
-        for each in (f.origin, f.direction, f.sum_even, f.sum_odd, f.target, f.depth, f.jitter):
+        for each in (f.origin, f.direction, f.sum_even, f.sum_odd, f.target, f.weights, f.jitter):
             tree.dense(ti.i, room).place(each)
-        tree.place(f.near, f.iso, f.shading)
+        tree.place(f.near, f.plane_count, f.iso, f.shading)
         place_table(tree, f.table)
+        tree.dense(ti.i, MOST).place(f.planes)
         return tree, f
 
     def _require_room(self, count: int) -> None:
@@ -120,6 +132,10 @@ class RayBuffer(Owner[RayFields]):
     def set_near(self, begin: float, whole: float) -> None:
         """Set how far before their cameras rays begin, and from which distance on gradients are whole [world unit]."""
         self.fields.near[None] = begin, whole
+
+    def set_surface(self, level: float, shading: Sequence[float]) -> None:
+        """Set the raw level of a surface, and how it is lit, by the indices of `kernels.march.shading`."""
+        self.fields.iso[None], self.fields.shading[None] = level, list(shading)
 
     def set_table(self, table: TransferFunction) -> None:
         """Set the transfer function of modes that classify; the one that is there already costs nothing."""
@@ -140,9 +156,14 @@ class RayBuffer(Owner[RayFields]):
         """Gradient (knot, 4) by colours and opacities of the table: what the slots hold, added up in their order."""
         return table_gradient(self.fields.table, knots)
 
-    def set_surface(self, level: float, shading: Sequence[float]) -> None:
-        """Set the raw level of a surface, and how it is lit, by the indices of `kernels.march.shading`."""
-        self.fields.iso[None], self.fields.shading[None] = level, list(shading)
+    def set_planes(self, planes: np.ndarray) -> None:
+        """Set the planes (plane, 4) that rays are clipped by: normal and offset where the grid lies, world or NDC."""
+        if self._planes is None or not np.array_equal(planes, self._planes):
+            room = np.zeros((MOST, 4), runtime.dtype())
+            room[: len(planes)] = planes
+            self.fields.planes.from_numpy(room)
+            self.fields.plane_count[None] = len(planes)
+            self._planes = planes
 
     def set_image_gradient(self, d_image: np.ndarray) -> None:
         """Set d_image (ray, 4): the gradient of a loss by colour and transmittance."""

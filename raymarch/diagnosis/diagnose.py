@@ -41,7 +41,8 @@ def diagnose(views: Views, *, box: Numbers | None = None) -> tuple[Finding, ...]
         box: lower and upper corner (2, 3) of the box that a fit would take [world unit]; the set's own if None.
 
     Example:
-        >>> from raymarch.geometry.camera import Camera, orbit
+        >>> from raymarch.geometry.camera import Camera
+        >>> from raymarch.geometry.orbit import orbit
         >>> ring = orbit((0, 0, 0), 4.0, 8, like=Camera.look_at((4, 0, 0), width=8, height=8))
         >>> [finding.code for finding in diagnose(Views(ring, np.full((8, 8, 8, 3), 9, np.uint8)))]
         ['contents']
@@ -81,7 +82,8 @@ def _of_cameras(
     if sharpness.distinct(views) < len(views) / 2:  # copies match wherever their cameras are
         return [], nothing
     matches = match(points, neighbours(views.cameras))
-    if len(matches) < FEWEST * len(views):
+    parallel = any(camera.lens.parallel for camera in views.cameras)  # whose rays meet in no centre: no epipoles
+    if parallel or len(matches) < FEWEST * len(views):
         beside = None if given is None else extent.box(views, given, nothing)
         return [*silhouettes(views), exposure.exposure_by_alpha(views), beside], nothing
     findings: list[Finding | None] = []

@@ -40,7 +40,8 @@ def diagnose_fit(volume: Volume, train: Views, test: Views | None = None) -> tup
         test: views that were held out, or None.
 
     Example:
-        >>> from raymarch.geometry.camera import Camera, orbit
+        >>> from raymarch.geometry.camera import Camera
+        >>> from raymarch.geometry.orbit import orbit
         >>> ring = orbit((0, 0, 0), 4.0, 4, like=Camera.look_at((4, 0, 0), width=8, height=8))
         >>> ball = Volume.from_function(lambda p: 9.0 * (np.linalg.norm(p, axis=-1) < 0.5), shape=(16, 16, 16))
         >>> diagnose_fit(ball, Views(ring, np.full((4, 8, 8, 3), 255, np.uint8)))

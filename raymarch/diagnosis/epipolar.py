@@ -9,7 +9,7 @@ import numpy as np
 
 from raymarch.diagnosis.matches import Matches
 from raymarch.geometry.camera import Camera
-from raymarch.geometry.lens import unproject
+from raymarch.geometry.pixels import unproject
 
 NEAR = 0.005  # of an image's side: a match no farther from its epipolar line agrees with the cameras
 PARALLEL = np.deg2rad(1.0)  # between two rays, under which their crossing may come out behind a camera

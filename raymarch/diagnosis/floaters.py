@@ -116,10 +116,10 @@ def before_cameras(volume: Volume, cameras: Sequence[Camera]) -> Finding | None:
     lost = []
     for camera in cameras[:: max(len(cameras) // 48, 1)]:
         rows, columns = (np.arange(RAYS) * n // RAYS + n // (2 * RAYS) for n in (camera.height, camera.width))
-        direction = camera.rays((rows[:, None] * camera.width + columns).ravel()).direction
+        rays = camera.rays((rows[:, None] * camera.width + columns).ravel())
         reach = NEAR * float(np.linalg.norm(middle - camera.position))
         along = (np.arange(SAMPLES) + 0.5) / SAMPLES * reach
-        places = camera.position + direction[:, None] * along[:, None]
+        places = rays.origin[:, None] + rays.direction[:, None] * along[:, None]
         found, known = np.zeros(places.shape[:2]), np.zeros(places.shape[:2], bool)
         for box, index_from_world in placed:  # the innermost first, which has the say
             index = np.rint(places @ index_from_world[:3, :3].T + index_from_world[:3, 3]).astype(int)

@@ -21,7 +21,8 @@ def in_short(views: Views) -> list[Finding]:
     """Findings about the convention of the poses, the kind of alpha and linear light, by a few views.
 
     Example:
-        >>> from raymarch.geometry.camera import Camera, orbit
+        >>> from raymarch.geometry.camera import Camera
+        >>> from raymarch.geometry.orbit import orbit
         >>> ring = orbit((0, 0, 0), 4.0, 8, like=Camera.look_at((4, 0, 0), width=8, height=8))
         >>> in_short(Views(ring, np.full((8, 8, 8, 3), 9, np.uint8)))
         []

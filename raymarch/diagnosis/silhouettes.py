@@ -15,7 +15,7 @@ from raymarch.diagnosis.epipolar import poses_of
 from raymarch.diagnosis.finding import Finding
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
-from raymarch.geometry.lens import unproject
+from raymarch.geometry.pixels import unproject
 
 ASKED = 24  # views
 PLACES = 20  # a side of the box, that may be full
@@ -60,6 +60,8 @@ def silhouettes(views: Views) -> list[Finding]:
 
 def _by_middles(views: Views) -> list[Finding]:
     """Findings by the middles of what the masks show, whose rays pass close to one point where all is well."""
+    if any(camera.lens.parallel for camera in views.cameras):
+        return []
     rays = [_middle(views, i) for i in range(len(views))]
     if min(len(views), sum(ray is not None for ray in rays)) < max(FEWEST, len(views)):
         return []

@@ -31,6 +31,23 @@ BETAS, EPS = (0.9, 0.99), 1e-12
 FINAL = 0.01  # of the first rate, at the end
 
 
+class _Adam:
+    """Adam of a table's numbers (knot, 4), kept within their bounds."""
+
+    def __init__(self, rgba: np.ndarray, rate: float):
+        self._rgba, self._rate = rgba, rate
+        self._mean, self._square = np.zeros_like(rgba), np.zeros_like(rgba)
+
+    def step(self, gradient: np.ndarray, number: int, progress: float) -> np.ndarray:
+        """Numbers after step `number`, at `progress` in 0..1."""
+        self._mean = BETAS[0] * self._mean + (1 - BETAS[0]) * gradient
+        self._square = BETAS[1] * self._square + (1 - BETAS[1]) * gradient**2
+        mean, square = self._mean / (1 - BETAS[0] ** (number + 1)), self._square / (1 - BETAS[1] ** (number + 1))
+        moved = self._rgba - self._rate * FINAL**progress * mean / (np.sqrt(square) + EPS)
+        self._rgba = moved.clip(0, [1, 1, 1, MOST_OPAQUE])
+        return self._rgba
+
+
 @dataclass(frozen=True, eq=False)
 class TableFit:
     """Result of `fit_table`.
@@ -98,7 +115,7 @@ def fit_table(
     began = time.perf_counter()
     march = March(mode="transfer", transfer=start, step=step, min_weight=0.0)
     knots, table = len(start.values), start
-    rgba, mean, square = start.rgba, np.zeros((knots, 4)), np.zeros((knots, 4))
+    adam = _Adam(start.rgba, rate)
     losses, drawn = np.empty(steps), 0
     with ExitStack() as owners:
         images = owners.enter_context(ImagePyramid(views, rays))
@@ -125,12 +142,7 @@ def fit_table(
             gradient = buffer.table_gradient(knots)
             if not np.isfinite(gradient).all():
                 raise RaymarchError(f"gradient is not finite at step {k}; lower the rate, {rate:g}")
-            mean = BETAS[0] * mean + (1 - BETAS[0]) * gradient
-            square = BETAS[1] * square + (1 - BETAS[1]) * gradient**2
-            step_of = rate * FINAL ** (k / steps) * mean / (1 - BETAS[0] ** (k + 1))
-            rgba = rgba - step_of / (np.sqrt(square / (1 - BETAS[1] ** (k + 1))) + EPS)
-            rgba = rgba.clip(0, [1, 1, 1, MOST_OPAQUE])
-            table = start.with_rgba(rgba)
+            table = start.with_rgba(adam.step(gradient, k, k / steps))
             if show is not None:
                 show(k, float(losses[k]))
     for _ in range(newton):

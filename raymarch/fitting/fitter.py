@@ -22,7 +22,7 @@ from raymarch.data.views import Views
 from raymarch.data.volume import Volume
 from raymarch.device.image_pyramid import ImagePyramid
 from raymarch.device.image_store import ImageStore
-from raymarch.device.owner import Closing
+from raymarch.device.owner import Holder
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.fitting import tape
 from raymarch.fitting.bounds import narrow
@@ -48,7 +48,7 @@ REPORT_EVERY = 25
 DISTORTED = 4  # one ray in so many is asked for the distortion loss: tiles come in random order
 
 
-class Fitter(Closing):
+class Fitter(Holder):
     """Fit that can be stepped; owns the grid and the images on the device until `close`.
 
     Example:
@@ -101,10 +101,6 @@ class Fitter(Closing):
             self._owners = owners.pop_all()
         self._ready = self.seconds
 
-    def close(self) -> None:
-        """Free the device memory."""
-        self._owners.close()
-
     @property
     def seconds(self) -> float:
         """Seconds since the start."""
@@ -144,8 +140,8 @@ class Fitter(Closing):
         opacity = self.objective.opacity_weight if self.views.has_alpha else 0.0
         with ti.ad.Tape(buffer.fields.loss, clear_gradients=False):
             ends = s.step * grid.voxel, s.min_transmittance
-            variant, near_scaled = self.march.variant(grid), self.plan.near_gradient > 0
-            tape.march(grid, buffer, count, *ends, s.min_weight, behind, variant, near_scaled)
+            how = self.march.variant(grid), self.plan.near_gradient > 0
+            tape.march(grid, buffer, count, *ends, s.min_weight, behind, *how)
             tape.compare(buffer, self.objective.robust, count, behind, opacity, counted)
             if weight := self.objective.distortion_weight:
                 tape.distort(grid, buffer, max(count // DISTORTED, 1), *ends, self.plan.reach, weight)
@@ -166,8 +162,8 @@ class Fitter(Closing):
 
     def _refresh(self, least: float | None) -> None:
         self.store = self.images.use(self.plan.halvings_of(self._level))
-        dt = self.settings.step * self.grid.voxel
-        self.occupied = narrow(self.grid, self.store, least, dt, self.settings.transfer)
+        s, grid = self.settings, self.grid
+        self.occupied = narrow(grid, self.store, least, s.step * grid.voxel, s.transfer)
 
     def report(self, rays_per_second: float = math.nan) -> Report:
         """Report after the last step's rays; kept in `history`. `run` does this every 25 steps."""
@@ -183,9 +179,8 @@ class Fitter(Closing):
     @checked(camera=CAMERA, background=BACKGROUND, march=optional(MARCH))
     def render(self, camera: Camera, background: Colour | None = None, march: March | None = None) -> np.ndarray:
         """Image (height, width, 3) float32 of the volume as it stands, drawn from the fit's own grid, in its mode."""
-        march = self.march if march is None else march
         behind = self.photometry.background if background is None else background
-        return render_camera(self.grid, self.buffer, camera, behind, march, depth=False).image
+        return render_camera(self.grid, self.buffer, camera, behind, march or self.march, depth=False).image
 
     def volume(self, ended: str = "stepped") -> Volume:
         """Volume as it stands."""

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from raymarch.data.views import Views
+from raymarch.geometry.camera import Camera
 
 
 def footprint_of(views: Views, box: np.ndarray) -> float:
@@ -22,9 +23,14 @@ def footprint_of(views: Views, box: np.ndarray) -> float:
         True
     """
     eyes = np.array([camera.position for camera in views.cameras])
-    focal = np.array([math.sqrt(camera.focal[0] * camera.focal[1]) for camera in views.cameras])
     away = np.maximum(np.linalg.norm(eyes - box.mean(0), axis=1), (box[1] - box[0]).max() / 2)
-    return float(np.median(away / focal))
+    return float(np.median([_pixel_at(camera, each) for camera, each in zip(views.cameras, away, strict=True)]))
+
+
+def _pixel_at(camera: Camera, distance: float) -> float:
+    """Size of a pixel [world unit] on the axis at a distance from the camera: the same at all of parallel rays."""
+    focal = math.sqrt(camera.focal[0] * camera.focal[1])
+    return 1 / focal if camera.lens.parallel else distance / focal
 
 
 def halvings(voxel: float, footprint: float, pixels: float) -> int:

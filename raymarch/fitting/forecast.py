@@ -24,7 +24,7 @@ from raymarch.fitting.plan import Plan, plan_fit
 from raymarch.fitting.presets import settings_for
 from raymarch.fitting.settings import FitSettings
 from raymarch.geometry.camera import SIDE as PIXELS
-from raymarch.geometry.camera import orbit_of_volume
+from raymarch.geometry.orbit import orbit_of_volume
 from raymarch.geometry.pose import BOX
 from raymarch.rendering.renderer import Renderer
 

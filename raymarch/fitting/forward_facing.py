@@ -13,8 +13,8 @@ from raymarch.errors import RaymarchError
 from raymarch.fitting.scene_box import is_bounded
 from raymarch.fitting.settings import FitSettings
 from raymarch.geometry.camera import border
-from raymarch.geometry.lens import unproject
 from raymarch.geometry.ndc import ndc_of_frustum
+from raymarch.geometry.pixels import unproject
 
 STEEPEST = 0.2  # depth by distance: rays that are flatter than that to the near plane look another way
 WIDEST = 3.0  # tangent of half the frustum's width

@@ -93,8 +93,7 @@ class FitSettings:
         memory: how much the fit may take [GB]; None for what is free.
         seed: of every random number.
         objective: an `Objective` in place of what `loss` to `sparsity` stand for, which then keep their defaults.
-        mode: "emission-absorption", or "transfer" for a volume of values seen through `transfer`, an
-            `rm.TransferFunction`; its values are kept as they are (activation identity).
+        mode: "emission-absorption", or "transfer" for values, as they are, seen through the table `transfer`.
     """
 
     resolution: int | None = held(optional(whole(4, 4096)), None)
@@ -141,7 +140,7 @@ class FitSettings:
 
     def __post_init__(self) -> None:
         hold(self)
-        require_table(self)
+        require_consistent(self)
         if self.objective is not None:
             for name, default in of_objective().items():
                 if (value := getattr(self, name)) != default:
@@ -149,12 +148,6 @@ class FitSettings:
                         f"{name} is {shown(value)} beside an objective, which stands in its place; say it there,"
                         " as in rm.Objective(regularisers=[rm.Regulariser.named('tv_density', 1e-3)])"
                     )
-        if self.ndc and self.nested > 1:
-            raise RaymarchError(
-                f"ndc is True beside {self.boxes} nested boxes; it reaches infinity by itself, leave one"
-            )
-        if self.steps is None and self.seconds is None:
-            raise RaymarchError("neither steps nor seconds; say when to stop")
 
     @property
     def seeks_scene(self) -> bool:
@@ -190,8 +183,14 @@ class FitSettings:
         return how
 
 
-def require_table(settings: FitSettings) -> None:
-    """Check of a fit's mode: RaymarchError for one without its table, and for what no fit through a table has."""
+def require_consistent(settings: FitSettings) -> None:
+    """Check of settings beside each other: RaymarchError for what does not go together."""
+    if settings.ndc and settings.nested > 1:
+        raise RaymarchError(
+            f"ndc is True beside {settings.boxes} nested boxes; it reaches infinity by itself, leave one"
+        )
+    if settings.steps is None and settings.seconds is None:
+        raise RaymarchError("neither steps nor seconds; say when to stop")
     if (settings.mode == "transfer") != (settings.transfer is not None):
         raise RaymarchError(
             f"mode is {settings.mode!r} {'with' if settings.transfer else 'without'} a transfer function; give both, as"

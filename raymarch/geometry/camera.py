@@ -10,8 +10,9 @@ from raymarch.arguments.arrays import Numbers, array, numeric, vector
 from raymarch.arguments.checks import WORLD, Check, Wrong, instance_of, number, shown, whole
 from raymarch.arguments.declared import checked
 from raymarch.errors import RaymarchError
-from raymarch.geometry.lens import LENS, PLAIN, Lens, project, require_invertible, unproject
-from raymarch.geometry.pose import BOX, PLACE, look_at, require_rigid
+from raymarch.geometry.lens import LENS, PLAIN, Lens
+from raymarch.geometry.pixels import project, require_invertible, starts, unproject
+from raymarch.geometry.pose import look_at, require_rigid
 from raymarch.geometry.rays import Rays
 
 MOST_A_SIDE = 1 << 20  # pixels
@@ -19,7 +20,7 @@ SIDE = whole(1, MOST_A_SIDE, cure="an image has pixels, and not so many")
 MOST_PIXELS = 2**31 - 1  # that can be counted on the device
 FOV = replace(number(0, np.pi, above=True, below=True), wanted="a field of view between 0 and pi [rad]")
 
-ELEVATION = number(-89, 89, unit="degree")
+ACROSS = number(1 / WORLD, WORLD, unit="world unit")
 EXACT = 1e-9  # up to which a pose that is made rigid is the one it was made of
 MOTION = array(4, 4, low=-WORLD, high=WORLD)
 
@@ -40,13 +41,13 @@ class Camera:
 
     Attributes:
         world_from_camera: (4, 4) rigid transform, translation in world units.
-        focal: (horizontal, vertical) focal length [pixel], positive.
+        focal: (horizontal, vertical) focal length [pixel], positive; of an orthographic camera pixels per world unit.
         principal: (u, v) of the principal point [pixel], the image's corner being (0, 0).
         width, height: size of the image [pixel].
         lens: its distortion; a pinhole has none.
 
-    Raises RaymarchError for a pose that is not rigid or not finite, a focal that is not positive, an empty image, and a
-    lens that cannot be inverted for all of the image, as its polynomial turns back before the edge.
+    Raises RaymarchError for a pose that is not rigid, a focal that is not positive, an empty image, and a lens that
+    cannot be inverted for all of the image, as its polynomial turns back before the edge.
 
     Example:
         >>> camera = Camera.look_at(eye=(0, -4, 0), width=64, height=48, fov=0.7)
@@ -97,21 +98,34 @@ class Camera:
 
     @classmethod
     def look_at(
-        cls,
-        eye: Numbers,
-        target: Numbers = (0, 0, 0),
-        up: Numbers = (0, 0, 1),
-        *,
-        fov: float = 0.7,
-        width: int = 256,
-        height: int = 256,
-    ) -> Camera:
+        cls, eye: Numbers, target: Numbers = (0, 0, 0), up: Numbers = (0, 0, 1), *,
+        fov: float = 0.7, width: int = 256, height: int = 256,
+    ) -> Camera:  # fmt: skip
         """Camera at `eye` that looks at `target` (world units) with a horizontal field of view `fov` [radian]."""
         return cls.from_fov(look_at(eye, target, up), fov, width, height)
 
+    @classmethod
+    @checked(size=ACROSS, width=SIDE, height=SIDE)
+    def orthographic(
+        cls, eye: Numbers, target: Numbers = (0, 0, 0), up: Numbers = (0, 0, 1), *,
+        size: float = 2.0, width: int = 256, height: int = 256,
+    ) -> Camera:  # fmt: skip
+        """Camera of parallel rays at `eye` that looks at `target`, its image `size` [world unit] wide.
+
+        Rays begin in the plane through `eye` across the axis, from which depths count; what is behind is not seen.
+
+        Example:
+            >>> camera = Camera.orthographic(eye=(0, -4, 0), size=3.0, width=64, height=48)
+            >>> pixels, depth = camera.project([(1.5, 0.0, 0.0), (0.0, 3.0, 0.0)])
+            >>> pixels.round(6).tolist(), depth.tolist()
+            ([[64.0, 24.0], [32.0, 24.0]], [4.0, 7.0])
+        """
+        focal = (width / size, width / size)
+        return cls(look_at(eye, target, up), focal, (width / 2, height / 2), width, height, Lens("orthographic"))
+
     @property
     def position(self) -> np.ndarray:
-        """Centre of projection (3,) in the world."""
+        """Centre of projection (3,) in the world; parallel rays begin in the plane through it."""
         return self.world_from_camera[:3, 3]
 
     @checked(factor=number(0, above=True))
@@ -140,9 +154,11 @@ class Camera:
         total = self.height * self.width
         index = np.arange(total) if pixels is None else self.require_pixels(pixels)
         v, u = np.divmod(index, self.width)
-        local = unproject(np.stack([u, v], axis=-1) + 0.5, self.focal, self.principal, self.lens)
-        direction = local @ self.world_from_camera[:3, :3].T
-        return Rays(np.broadcast_to(self.position, direction.shape), direction)
+        seen, turn = (np.stack([u, v], axis=-1) + 0.5, self.focal, self.principal, self.lens), self.world_from_camera
+        direction = unproject(*seen) @ turn[:3, :3].T
+        if not self.lens.parallel:
+            return Rays(np.broadcast_to(self.position, direction.shape), direction)
+        return Rays(self.position + starts(*seen) @ turn[:3, :3].T, direction)
 
     @checked(points=POINTS)
     def project(self, points: Numbers) -> tuple[np.ndarray, np.ndarray]:
@@ -161,16 +177,20 @@ class Camera:
 
     def require_pixels(self, pixels: Numbers) -> np.ndarray:
         """Indices of pixels as an array; else RaymarchError."""
-        total = self.height * self.width
-        try:
-            index = numeric(pixels)
-        except Wrong:
-            index = np.zeros(0)
-        if index.ndim != 1 or index.size == 0 or index.dtype.kind == "f" or index.min() < 0 or index.max() >= total:
-            raise RaymarchError(
-                f"pixels are {shown(pixels)}, want one or more whole numbers of 0 to {total - 1}, row by row"
-            )
-        return index.astype(np.int64)
+        return _indices(pixels, self.height * self.width)
+
+
+def _indices(pixels: Numbers, total: int) -> np.ndarray:
+    """Indices of some of `total` pixels as an array; else RaymarchError."""
+    try:
+        index = numeric(pixels)
+    except Wrong:
+        index = np.zeros(0)
+    if index.ndim != 1 or index.size == 0 or index.dtype.kind == "f" or index.min() < 0 or index.max() >= total:
+        raise RaymarchError(
+            f"pixels are {shown(pixels)}, want one or more whole numbers of 0 to {total - 1}, row by row"
+        )
+    return index.astype(np.int64)
 
 
 def border(width: int, height: int, count: int = 17) -> np.ndarray:
@@ -187,44 +207,3 @@ def border(width: int, height: int, count: int = 17) -> np.ndarray:
 
 
 CAMERA = instance_of(Camera, "a Camera")
-
-
-@checked(target=PLACE, radius=number(0, WORLD, above=True), count=whole(1, 1 << 20), elevation=ELEVATION, like=CAMERA)
-def orbit(target: Numbers, radius: float, count: int, *, elevation: float = 25.0, like: Camera) -> list[Camera]:
-    """Orbit of `count` cameras about the z axis through `target`: `radius` [world unit], elevation [degree].
-
-    Raises RaymarchError for an elevation beyond 89 degrees either way.
-
-    Example:
-        >>> len(orbit((0, 0, 0), 4.0, 60, like=Camera.look_at((4, 0, 0))))
-        60
-    """
-    target, up = np.asarray(target, float), np.deg2rad(elevation)
-    cameras = []
-    for angle in 2 * np.pi * np.arange(count) / count:
-        ring = [np.cos(angle) * np.cos(up), np.sin(angle) * np.cos(up), np.sin(up)]
-        cameras.append(replace(like, world_from_camera=look_at(target + radius * np.array(ring), target)))
-    return cameras
-
-
-@checked(box=BOX, count=whole(1, 1 << 20), elevation=ELEVATION, size=SIDE, fov=FOV)
-def orbit_of_volume(
-    box: Numbers, count: int, *, elevation: float = 25.0, size: int = 512, fov: float = 0.7
-) -> list[Camera]:
-    """Orbit of `count` square cameras of `size` pixels around a box (2, 3), all of it in sight; `elevation` [degree].
-
-    Raises RaymarchError for an elevation beyond 89 degrees either way.
-
-    Example:
-        >>> len(orbit_of_volume([(-1, -1, -1), (1, 1, 1)], 12))
-        12
-    """
-    lower, upper = box
-    corners = np.stack(np.meshgrid(*zip(lower, upper, strict=True), indexing="ij"), -1).reshape(-1, 3)
-    corners = corners - (lower + upper) / 2
-    like = Camera.look_at((1, 0, 0), fov=fov, width=size, height=size)
-    radius = 0.0
-    for camera in orbit((0, 0, 0), 1.0, count, elevation=elevation, like=like):
-        x, y, z = (corners @ camera.world_from_camera[:3, :3]).T
-        radius = max(radius, float((z + np.maximum(abs(x), abs(y)) / np.tan(fov / 2)).max()))
-    return orbit((lower + upper) / 2, 1.02 * radius, count, elevation=elevation, like=like)

@@ -17,7 +17,7 @@ from functools import lru_cache
 
 import numpy as np
 
-PINHOLE, TANGENTS, ANGLES, FOV = range(4)
+PINHOLE, TANGENTS, ANGLES, FOV, PARALLEL = range(5)
 NUMBERS = 9
 TINY_OMEGA = 1e-3  # under it the first terms of the series are exact to rounding
 TURNS = 60  # of Newton's method at most; six or so are used

@@ -6,7 +6,6 @@ x right and y down as OpenCV has them; pixel = principal point + focal * point.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,6 +19,7 @@ from raymarch.geometry.distortion import (
     ANGLES,
     FOV,
     NUMBERS,
+    PARALLEL,
     PINHOLE,
     TANGENTS,
     distorted,
@@ -30,7 +30,7 @@ from raymarch.geometry.distortion import (
     undistorted,
 )
 
-SIGN = np.array([1.0, -1.0])  # v runs down, y up
+AXIS = np.array([0.0, 0.0, -1.0])  # of a camera, in its own axes
 TURNED = np.array([1.0, -1.0, -1.0])  # camera axes to those of OpenCV: y down, z ahead
 EXACT = 1e-10  # of what is left of a direction's equation, in focal lengths
 
@@ -53,6 +53,7 @@ MODELS = {
     "radial8": LensModel(TANGENTS, ("k1", "k2", "k3", "k4", "p1", "p2"), (0, 1, 2, 8, 3, 4)),
     "fisheye": LensModel(ANGLES, ("k1", "k2", "k3", "k4"), (0, 1, 2, 8)),
     "fov": LensModel(FOV, ("omega",), (0,)),
+    "orthographic": LensModel(PARALLEL, (), ()),
 }
 MOST = 1e6  # of a coefficient
 
@@ -74,7 +75,8 @@ class Lens:
     Attributes:
         model: "pinhole" has no coefficients, "simple_radial" k1, "radial" k1 k2, "opencv" k1 k2 k3 p1 p2, "full_opencv"
             k1 k2 k3 p1 p2 k4 k5 k6 (rational), "radial8" k1 k2 k3 k4 p1 p2 (k4 r^8 in the numerator), "fisheye" k1 k2
-            k3 k4 (equidistant; angles of 90 degrees and more too), "fov" omega [radian].
+            k3 k4 (equidistant; angles of 90 degrees and more too), "fov" omega [radian], "orthographic" none:
+            rays are parallel, and a focal length is in pixels per world unit.
         coefficients: in this order, no units.
 
     Raises RaymarchError for a model that there is not, too many or too few coefficients.
@@ -109,8 +111,13 @@ class Lens:
 
     @property
     def plain(self) -> bool:
-        """Whether it is a pinhole: straight lines stay straight."""
-        return self.kind == PINHOLE
+        """Whether nothing is distorted, straight lines staying straight: a pinhole, or parallel rays."""
+        return self.kind in (PINHOLE, PARALLEL)
+
+    @property
+    def parallel(self) -> bool:
+        """Whether rays are parallel (orthographic projection): they differ in where they begin."""
+        return self.kind == PARALLEL
 
     @cached_property
     def numbers(self) -> np.ndarray:
@@ -125,7 +132,12 @@ class Lens:
         return np.inf if self.plain else fold(self.kind, tuple(self.numbers))
 
     def plane(self, directions: Numbers) -> np.ndarray:
-        """Plane points (..., 2) [focal length] of directions (..., 3) in camera axes, of any length."""
+        """Plane points (..., 2) [focal length] of directions (..., 3) in camera axes, of any length.
+
+        Raises RaymarchError for an orthographic lens, whose rays all have one direction.
+        """
+        if self.parallel:
+            raise RaymarchError("lens: an orthographic one has one direction for all pixels; project points instead")
         q = np.asarray(directions, float) * TURNED
         undone = flat(self.kind, q)
         return undone if self.plain else distorted(self.kind, self.numbers, self.reach, undone)
@@ -135,9 +147,11 @@ class Lens:
 
         Raises RaymarchError for a point that no direction goes to, as the polynomial turns back before it.
         """
+        if self.parallel:
+            return np.broadcast_to(AXIS, (*np.shape(plane)[:-1], 3)).copy()
         a, lost = self.flattened(np.asarray(plane, float).reshape(-1, 2))
         if lost.any():
-            raise RaymarchError(self._folds(f"{np.hypot(*np.reshape(plane, (-1, 2))[np.argmax(lost)]):.3g}"))
+            raise RaymarchError(self.folds(f"{np.hypot(*np.reshape(plane, (-1, 2))[np.argmax(lost)]):.3g}"))
         if self.kind == ANGLES:
             angle = np.linalg.norm(a, axis=1, keepdims=True)
             q = np.concatenate([a * np.sinc(angle / np.pi), np.cos(angle)], axis=1)
@@ -153,7 +167,8 @@ class Lens:
         a, left = undistorted(self.kind, self.numbers, self.reach, plane)
         return a, ~(left <= EXACT * (1 + np.abs(plane).max(1, initial=0)))
 
-    def _folds(self, there: str) -> str:
+    def folds(self, there: str) -> str:
+        """Message for a place of the plane that no direction goes to."""
         numbers = ", ".join(f"{n} {x:g}" for n, x in zip(self.names, self.coefficients, strict=True))
         return (
             f"lens {self.model} ({numbers}) cannot be inverted at {there} focal lengths off the centre, as it folds"
@@ -190,53 +205,3 @@ class Lens:
 
 LENS = instance_of(Lens, "an rm.Lens", 'give rm.Lens("opencv", (k1, k2, k3, p1, p2)) or the like')
 PLAIN = Lens()
-
-
-def unproject(pixels: np.ndarray, focal: Sequence[float], principal: Sequence[float], lens: Lens = PLAIN) -> np.ndarray:
-    """Directions (..., 3) in camera axes of pixels (..., 2): of a pinhole with their z at -1, of others unit vectors.
-
-    Example:
-        >>> unproject(np.array([30.0, 0.0]), (10, 10), (20, 20)).tolist()
-        [1.0, 2.0, -1.0]
-    """
-    if not lens.plain:
-        return lens.directions((pixels - np.asarray(principal)) / np.asarray(focal))
-    plane = SIGN * (pixels - np.asarray(principal)) / np.asarray(focal)
-    return np.concatenate([plane, -np.ones_like(plane[..., :1])], axis=-1)
-
-
-def require_invertible(lens: Lens, pixels: np.ndarray, focal: Sequence[float], principal: Sequence[float]) -> None:
-    """Fold check: RaymarchError, naming the farthest, for pixels (n, 2) that no direction goes to."""
-    plane = (pixels - np.asarray(principal)) / np.asarray(focal)
-    lost = lens.flattened(plane)[1]
-    if lost.any():
-        off = np.where(lost, np.linalg.norm(plane, axis=1), 0.0)
-        u, v = pixels[np.argmax(off)]
-        raise RaymarchError(lens._folds(f"pixel ({u:.1f}, {v:.1f}), {off.max():.3g}"))
-
-
-def project(
-    local: np.ndarray, focal: Sequence[float], principal: Sequence[float], lens: Lens = PLAIN
-) -> tuple[np.ndarray, np.ndarray]:
-    """Pixels (..., 2) and depths (...) of points (..., 3) in camera axes; those behind the camera have depths under 0.
-
-    Depth is along the axis, but of a fisheye the distance, which is under 0 beyond the angle that it can see.
-
-    Example:
-        >>> pixels, depth = project(np.array([2.0, 4.0, -2.0]), (10, 10), (20, 20))
-        >>> pixels.tolist(), float(depth)
-        ([30.0, 0.0], 2.0)
-    """
-    depth = -local[..., 2]
-    if lens.plain:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return principal + focal * SIGN * local[..., :2] / depth[..., None], depth
-    if lens.kind == ANGLES:
-        distance = np.linalg.norm(local, axis=-1)
-        depth = np.where(depth >= distance * np.cos(lens.reach), distance, -distance)
-    return np.asarray(principal) + np.asarray(focal) * lens.plane(local), depth
-
-
-def project_slope(local: np.ndarray, focal: Sequence[float], lens: Lens = PLAIN) -> np.ndarray:
-    """d pixels / d points (point, 2, 3) in camera axes."""
-    return np.asarray(focal, float)[:, None] * lens.slopes(local)[0]

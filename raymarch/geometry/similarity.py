@@ -9,7 +9,7 @@ import numpy as np
 
 from raymarch.arguments.arrays import Numbers
 from raymarch.geometry.camera import Camera
-from raymarch.geometry.lens import project, project_slope
+from raymarch.geometry.pixels import project, project_slope
 from raymarch.geometry.pose import exp_rigid
 
 POINTS, TURNS = 4, 6  # points an axis of the box that are looked at, and Gauss-Newton steps over them
@@ -85,7 +85,8 @@ def carried(camera: Camera, world_from_world: np.ndarray) -> Camera:
     pose = camera.world_from_camera.copy()
     pose[:3, :3] = world_from_world[:3, :3] / scale @ pose[:3, :3]
     pose[:3, 3] = world_from_world[:3, :3] @ pose[:3, 3] + world_from_world[:3, 3]
-    return replace(camera, world_from_camera=pose)
+    focal = tuple(f / scale for f in camera.focal) if camera.lens.parallel else camera.focal
+    return replace(camera, world_from_camera=pose, focal=focal)
 
 
 def aligned(cameras: Sequence[Camera], onto: Sequence[Camera], box: Numbers | None = None) -> list[Camera]:

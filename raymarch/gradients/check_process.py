@@ -25,6 +25,7 @@ from raymarch.data.views import CAMERAS, Views, require_colour
 from raymarch.data.volume import VOLUME, Volume
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
+from raymarch.geometry.clip import Clip
 from raymarch.geometry.lens import Lens
 from raymarch.gradients.checks import GradientRow, check_rows
 from raymarch.gradients.linearised import EXACT, Linearised
@@ -100,7 +101,7 @@ def check_gradients(
         volume: as it comes from a fit or a file.
         where: cameras, or views.
         parameters: some of "density", "colour", "background", "pose", "focal", "principal_point", "exposure", "step",
-            "box", "lens", "table"; all that the mode of `march` sees and the camera's lens has if not given.
+            "box", "lens", "iso", "table"; all that the mode of `march` sees and the camera's lens has if not given.
         precision: "f64", or "f32", where only the dot test is made.
         march: how rays are sampled; early stop is off unless asked for, as its steps are no part of a derivative.
         rays: how many; those that meet something are taken first.
@@ -122,7 +123,7 @@ def check_gradients(
     camera = cameras[int(np.random.default_rng(seed).integers(len(cameras)))]
     names = list(groups_of(march.rule, camera.lens) if parameters is None else parameters)
     require_groups(names, march.rule, camera.lens)
-    volume = part_met(volume, camera, seed)
+    volume = part_met(volume, camera, seed, march.clip)
     if own := _own_of(volume, march):
         rows = _rows_here(own, volume, camera, march, names, precision, rays, seed)
         return GradientReport(tuple(rows), time.perf_counter() - started, volume.shape)
@@ -199,8 +200,9 @@ def _run(folder: str) -> None:
 def _work(folder: Path) -> list[GradientRow]:
     """What the worker does with its folder."""
     asked = json.loads((folder / "asked.json").read_text())
-    how, table, shading = asked["how"], asked["table"], asked["march"]["shading"]
-    own = {"shading": shading and Shading(**shading), "transfer": table and TransferFunction.of_record(table)}
+    how, shading, clip = asked["how"], asked["march"]["shading"], asked["march"]["clip"]
+    table = asked["table"] and TransferFunction.of_record(asked["table"])
+    own = {"shading": shading and Shading(**shading), "transfer": table, "clip": clip and Clip(**clip)}
     march = March(**{**asked["march"], **own})
     runtime.start(how["arch"], how["precision"])
     volume = load(folder / "volume.h5")

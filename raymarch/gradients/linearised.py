@@ -103,7 +103,8 @@ class Linearised(ViewedVolume):
         motion = self._passes.ray_tangents(1)
         passes.geometry_adjoint(self.grid.fields, self.buffer.fields, motion.fields, *self._call(v))
         iso, frame = motion.surface_gradients(len(self.rays)) if self.march.rule.shaded else (None, None)
-        seen_by = v.projection.adjoint(self.rays, *motion.gradients(len(self.rays)), frame)
+        cut = motion.place_gradients(len(self.rays)) if self.march.clipped else None
+        seen_by = v.projection.adjoint(self.rays, *motion.gradients(len(self.rays)), frame, cut)
         return replace(
             seen_by,
             step=seen_by.step if "step" in self.groups else None,

@@ -9,6 +9,7 @@ import numpy as np
 from raymarch.data.storage import Dense
 from raymarch.data.volume import Volume
 from raymarch.geometry.camera import Camera
+from raymarch.geometry.clip import Clip
 from raymarch.geometry.ndc import rays_in_ndc
 
 MOST = 64  # samples a side
@@ -16,7 +17,7 @@ RAYS = 1024  # along which the part is looked for
 STEPS = 128
 
 
-def part_met(volume: Volume, camera: Camera, seed: int) -> Volume:
+def part_met(volume: Volume, camera: Camera, seed: int, clip: Clip | None = None) -> Volume:
     """Crop of a volume, at most `MOST` samples a side, about the place that holds most of what one ray meets.
 
     Weights are those of emission and absorption on every so many samples of the volume, nearest neighbours, in NumPy. A
@@ -32,7 +33,9 @@ def part_met(volume: Volume, camera: Camera, seed: int) -> Volume:
         return volume
     if volume.boxes > 1:
         return _thinned(volume, -(-int(shape.max()) // (MOST // 2)))
-    lower = np.clip(np.round(_middle(volume, camera, seed)).astype(int) - MOST // 2, 0, np.maximum(shape - MOST, 0))
+    lower = np.clip(
+        np.round(_middle(volume, camera, seed, clip)).astype(int) - MOST // 2, 0, np.maximum(shape - MOST, 0)
+    )
     some = [np.arange(start, min(start + MOST, n)) for start, n in zip(lower, shape, strict=True)]
     place = volume.world_from_index.copy()
     place[:3, 3] += place[:3, :3] @ lower
@@ -49,13 +52,14 @@ def _thinned(volume: Volume, stride: int) -> Volume:
     return replace(volume, samples=samples, world_from_index=place)
 
 
-def _middle(volume: Volume, camera: Camera, seed: int) -> np.ndarray:
+def _middle(volume: Volume, camera: Camera, seed: int, clip: Clip | None) -> np.ndarray:
     """Index (3,) of the heaviest sample of random rays."""
     last = np.array(volume.shape) - 1.0
     stride = -(-max(volume.shape) // MOST)
     sigma = volume.activation.sigma(volume.at(np.ix_(*(np.arange(0, n, stride) for n in volume.shape)))[0])
     total = camera.width * camera.height
     rays = camera.rays(np.random.default_rng(seed).permutation(total)[:RAYS])
+    near, far = (0.0, np.inf) if clip is None or volume.ndc_from_world is not None else clip.cut(rays)
     if volume.ndc_from_world is not None:
         rays = rays_in_ndc(volume.ndc_from_world, rays)
     index_from_world = np.linalg.inv(volume.world_from_index)
@@ -63,8 +67,8 @@ def _middle(volume: Volume, camera: Camera, seed: int) -> np.ndarray:
     d = rays.direction @ index_from_world[:3, :3].T
     with np.errstate(divide="ignore", invalid="ignore"):
         slabs = np.stack([-o / d, (last - o) / d])
-    near = np.maximum(np.nanmax(slabs.min(0), axis=1), 0.0)
-    far = np.nanmin(slabs.max(0), axis=1)
+    near = np.maximum(np.nanmax(slabs.min(0), axis=1), near)
+    far = np.minimum(np.nanmin(slabs.max(0), axis=1), far)
     inside = far > near
     if not inside.any():
         return last / 2

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from raymarch.geometry.camera import Camera, border
-from raymarch.geometry.lens import unproject
 from raymarch.geometry.ndc import ray_slopes, rays_in_ndc
+from raymarch.geometry.pixels import SIGN, unproject
 from raymarch.geometry.rays import Rays
 from raymarch.gradients.parameters import Parameters
 
@@ -21,6 +21,9 @@ def out_of_sight(camera: Camera, points: np.ndarray) -> bool:
         True
     """
     x, y, z = ((points - camera.position) @ camera.world_from_camera[:3, :3]).T
+    if camera.lens.parallel:
+        (u, v), size = camera.project(points)[0].T, (camera.width, camera.height)
+        return any(bool(side.all()) for side in (z >= 0, u <= 0, u >= size[0], v <= 0, v >= size[1]))
     edge = unproject(border(camera.width, camera.height), camera.focal, camera.principal, camera.lens)
     if not (edge[:, 2] < 0).all():
         return False  # of so wide a lens no planes go through the edges
@@ -35,7 +38,8 @@ class Projection:
 
     A ray's pixel (u, v) is the plane point ((u - cu) / fu, (v - cv) / fv), which the lens takes to a unit vector
     `local` in camera axes, turned into the world; index space is the inverse of `world_from_index`. A pose moves by exp
-    of its six numbers in camera axes (Sola et al. 2018, "A micro Lie theory", right-plus).
+    of its six numbers in camera axes (Sola et al. 2018, "A micro Lie theory", right-plus). Parallel rays have one
+    `local`, and the plane point [world unit] is where they begin.
     """
 
     def __init__(
@@ -46,19 +50,25 @@ class Projection:
         self.world_from_index = np.asarray(world_from_index, float)
         self.index_from_world = np.linalg.inv(self.world_from_index)
 
+    def place_tangent(self, rays: Rays, dot: Parameters) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Tangent: dot_ of origin and way where `world_from_index` leads to, and of the view direction (ray, 3)."""
+        local, start = rays.direction @ self.turn, self._starts(rays)
+        dot_local, dot_start = self._by_lens(local, start, dot)
+        if dot.pose is not None:
+            dot_start = dot_start + dot.pose[:3] + np.cross(dot.pose[3:], start)
+            dot_local = dot_local + np.cross(dot.pose[3:], local)
+        dot_origin = dot_start @ self.turn.T
+        view_direction = dot_local @ self.turn.T
+        _, by_world = self._in_ndc(rays)
+        if by_world is None:
+            return dot_origin, view_direction, view_direction
+        moved = np.einsum("rij,rj->ri", by_world, np.concatenate([dot_origin, view_direction], axis=1))
+        return moved[:, :3], moved[:, 3:], view_direction
+
     def tangent(self, rays: Rays, dot: Parameters) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
         """Tangent: dot_ of index-space origin and direction, of the view direction (ray, 3), and of dt."""
-        local = rays.direction @ self.turn
-        dot_local, dot_origin = self._by_lens(local, dot), np.zeros_like(local)
-        if dot.pose is not None:
-            dot_origin += self.turn @ dot.pose[:3]
-            dot_local += np.cross(dot.pose[3:], local)
-        view_direction = dot_local @ self.turn.T
-        linear, (seen, by_world) = self.index_from_world[:3, :3], self._in_ndc(rays)
-        way = view_direction
-        if by_world is not None:
-            moved = np.einsum("rij,rj->ri", by_world, np.concatenate([dot_origin, way], axis=1))
-            dot_origin, way = moved[:, :3], moved[:, 3:]
+        dot_origin, way, view_direction = self.place_tangent(rays, dot)
+        linear, (seen, _) = self.index_from_world[:3, :3], self._in_ndc(rays)
         origin, index_direction = dot_origin @ linear.T, way @ linear.T
         dot_dt = 0.0 if dot.step is None else float(dot.step) * self.voxel
         if dot.box is not None:
@@ -72,32 +82,34 @@ class Projection:
         return -self.index_from_world @ np.vstack([dot_box, np.zeros(4)]) @ self.index_from_world
 
     def adjoint(
-        self,
-        rays: Rays,
-        origin: np.ndarray,
-        index_direction: np.ndarray,
-        view_direction: np.ndarray,
-        dt: np.ndarray,
-        frame: np.ndarray | None = None,
-    ) -> Parameters:
+        self, rays: Rays, origin: np.ndarray, index_direction: np.ndarray, view_direction: np.ndarray, dt: np.ndarray,
+        frame: np.ndarray | None = None, cut: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> Parameters:  # fmt: skip
         """Adjoint: Parameters' d_ from d_ of index-space origin, direction, view direction (ray, 3), dt (ray,).
 
-        `frame` (3, 3) is what the turn and stretch into index space bring beside their rays, where normals are seen.
+        `frame` (3, 3) is what the turn and stretch into index space bring beside their rays, where normals are seen;
+        `cut` are those of origin and way as `place_tangent` has them, of a clipped march: no box moves what clips.
         """
-        local = rays.direction @ self.turn
+        local, start = rays.direction @ self.turn, self._starts(rays)
         linear, (seen, by_world) = self.index_from_world[:3, :3], self._in_ndc(rays)
         by_origin, by_way = origin @ linear, index_direction @ linear
+        if cut is not None:
+            by_origin, by_way = by_origin + cut[0], by_way + cut[1]
         if by_world is not None:
             moved = np.einsum("rij,ri->rj", by_world, np.concatenate([by_origin, by_way], axis=1))
             by_origin, by_way = moved[:, :3], moved[:, 3:]
         d_origin = by_origin @ self.turn
         d_local = (by_way + view_direction) @ self.turn
-        pose = np.concatenate([d_origin.sum(0), np.cross(local, d_local).sum(0)])
-        by_plane, by_number = self.camera.lens.inverse_slopes(local)
-        d_plane = np.einsum("rip,ri->rp", by_plane, d_local)
-        focal = -(self.camera.lens.plane(local) * d_plane).sum(0) / self.camera.focal
-        principal_point = -d_plane.sum(0) / self.camera.focal
-        lens = None if self.camera.lens.plain else np.einsum("rin,ri->n", by_number, d_local)
+        turned = (np.cross(local, d_local) + np.cross(start, d_origin)).sum(0)
+        pose = np.concatenate([d_origin.sum(0), turned])
+        lens = None
+        if self.camera.lens.parallel:
+            plane, d_plane = SIGN * start[:, :2], SIGN * d_origin[:, :2]
+        else:
+            by_plane, by_number = self.camera.lens.inverse_slopes(local)
+            plane, d_plane = self.camera.lens.plane(local), np.einsum("rip,ri->rp", by_plane, d_local)
+            lens = None if self.camera.lens.plain else np.einsum("rin,ri->n", by_number, d_local)
+        focal, principal_point = -(plane * d_plane).sum(0) / self.camera.focal, -d_plane.sum(0) / self.camera.focal
         moved = np.zeros((4, 4))
         moved[:3, :3] = origin.T @ seen.origin + index_direction.T @ seen.direction
         moved[:3, 3] = origin.sum(0)
@@ -120,16 +132,29 @@ class Projection:
             return rays, None
         return rays_in_ndc(self.ndc_from_world, rays), ray_slopes(self.ndc_from_world, rays)
 
-    def _by_lens(self, local: np.ndarray, dot: Parameters) -> np.ndarray:
-        """dot_ of unit directions (ray, 3) in camera axes, by focal, principal point and the lens's numbers."""
+    def _starts(self, rays: Rays) -> np.ndarray:
+        """Origins (ray, 3) in camera axes: 0, but for parallel rays."""
+        if not self.camera.lens.parallel:
+            return np.zeros_like(rays.origin)
+        return (rays.origin - self.camera.position) @ self.turn
+
+    def _by_lens(self, local: np.ndarray, start: np.ndarray, dot: Parameters) -> tuple[np.ndarray, np.ndarray]:
+        """dot_ of unit directions and origins (ray, 3) in camera axes, by focal, principal point, the lens's numbers.
+
+        The plane point of a pixel moves by either; the lens takes it to a direction, parallel rays to an origin.
+        """
+        none = np.zeros_like(local)
         if dot.focal is None and dot.principal_point is None and dot.lens is None:
-            return np.zeros_like(local)
+            return none, none
         lens, focal = self.camera.lens, np.asarray(self.camera.focal)
-        by_plane, by_number = lens.inverse_slopes(local)
+        plane = SIGN * start[:, :2] if lens.parallel else lens.plane(local)
         dot_plane = np.zeros((len(local), 2))
         if dot.focal is not None:
-            dot_plane -= lens.plane(local) / focal * dot.focal
+            dot_plane -= plane / focal * dot.focal
         if dot.principal_point is not None:
             dot_plane -= dot.principal_point / focal
+        if lens.parallel:
+            return none, np.concatenate([SIGN * dot_plane, none[:, :1]], axis=1)
+        by_plane, by_number = lens.inverse_slopes(local)
         dot_local = np.einsum("rip,rp->ri", by_plane, dot_plane)
-        return dot_local if dot.lens is None else dot_local + by_number @ dot.lens
+        return (dot_local if dot.lens is None else dot_local + by_number @ dot.lens), none

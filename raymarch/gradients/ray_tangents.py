@@ -20,6 +20,8 @@ class MotionFields:
 
     `iso` is the value of a surface, `frame` the turn and stretch (3, 3) from the world into index space, for what sees
     normals: no other mode writes or reads them. Their dot_ are of a column alone, like that of dt.
+    Those of `place` are of the ray where the grid's affine leads to, the world or NDC: what clips a ray stands there.
+    No other march writes or reads them.
     """
 
     d_origin: ti.Field
@@ -28,13 +30,18 @@ class MotionFields:
     d_dt: ti.Field
     d_iso: ti.Field
     d_frame: ti.Field
+    d_place_origin: ti.Field
+    d_place_way: ti.Field
     dot_origin: ti.Field
     dot_index_direction: ti.Field
     dot_view_direction: ti.Field
     dot_dt: ti.Field
     dot_iso: ti.Field
     dot_frame: ti.Field
+    dot_place_origin: ti.Field
+    dot_place_way: ti.Field
     dot_image: ti.Field
+    dot_depth: ti.Field
     columns: int
 
 
@@ -49,7 +56,7 @@ class RayTangents(Owner[MotionFields]):
         self._columns = columns
 
         def size_of(room: Sequence[int]) -> int:
-            return room[0] * (20 + 23 * columns) * width
+            return room[0] * (26 + 30 * columns) * width
 
         self._own((columns,), self._build, size_of, room=(int(capacity),), step=STEP)
 
@@ -62,18 +69,40 @@ class RayTangents(Owner[MotionFields]):
             d_dt=ti.field(float),
             d_iso=ti.field(float),
             d_frame=ti.Matrix.field(3, 3, float),
+            d_place_origin=ti.Vector.field(3, float),
+            d_place_way=ti.Vector.field(3, float),
             dot_origin=ti.Vector.field(3, float),
             dot_index_direction=ti.Vector.field(3, float),
             dot_view_direction=ti.Vector.field(3, float),
             dot_dt=ti.field(float),
+            dot_place_origin=ti.Vector.field(3, float),
+            dot_place_way=ti.Vector.field(3, float),
             dot_iso=ti.field(float),
             dot_frame=ti.Matrix.field(3, 3, float),
             dot_image=ti.Vector.field(4, float),
+            dot_depth=ti.field(float),
             columns=columns,
         )
-        for each in (f.d_origin, f.d_index_direction, f.d_view_direction, f.d_dt, f.d_iso, f.d_frame):
+        for each in (
+            f.d_origin,
+            f.d_index_direction,
+            f.d_view_direction,
+            f.d_dt,
+            f.d_place_origin,
+            f.d_place_way,
+            f.d_iso,
+            f.d_frame,
+        ):
             tree.dense(ti.i, room).place(each)
-        for each in (f.dot_origin, f.dot_index_direction, f.dot_view_direction, f.dot_image):
+        for each in (
+            f.dot_origin,
+            f.dot_index_direction,
+            f.dot_view_direction,
+            f.dot_image,
+            f.dot_depth,
+            f.dot_place_origin,
+            f.dot_place_way,
+        ):
             tree.dense(ti.ij, (*room, columns)).place(each)
         tree.dense(ti.i, columns).place(f.dot_dt, f.dot_iso, f.dot_frame)
         return tree, f
@@ -102,20 +131,34 @@ class RayTangents(Owner[MotionFields]):
         f = self.fields
         return f.d_iso.to_numpy()[:count].sum(dtype=float), f.d_frame.to_numpy()[:count].sum(0, dtype=float)
 
+    def upload_place(self, origin: np.ndarray, way: np.ndarray) -> None:
+        """Put tangents of rays where the grid's affine leads to on the device: (ray, column, 3) twice."""
+        for values, field in ((origin, self.fields.dot_place_origin), (way, self.fields.dot_place_way)):
+            transfer.columns_in(np.ascontiguousarray(values, runtime.dtype()), field)
+
+    def place_gradients(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """Gradients by origin and way (ray, 3) where the grid's affine leads to, in f64: those of a clipped march."""
+        return self._vectors(self.fields.d_place_origin, count), self._vectors(self.fields.d_place_way, count)
+
     def dot_image(self, count: int) -> np.ndarray:
         """Tangents of the image (ray, column, 4)."""
         out = np.empty((count, self.fields.columns, 4), runtime.dtype())
         transfer.columns_out(self.fields.dot_image, out)
         return out
 
+    def dot_depth(self, count: int) -> np.ndarray:
+        """Tangents of depth (ray, column)."""
+        return self.fields.dot_depth.to_numpy()[:count]
+
     def gradients(self, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Gradients by index-space origin and direction, view direction (ray, 3), and dt (ray,), in f64."""
-        f, dtype = self.fields, runtime.dtype()
-        vectors = []
-        for field in (f.d_origin, f.d_index_direction, f.d_view_direction):
-            out = np.empty((count, 3), dtype)
-            transfer.vectors_out(field, out)
-            vectors.append(out.astype(float))
-        dt = np.empty(count, dtype)
+        f = self.fields
+        origin, way, view = (self._vectors(x, count) for x in (f.d_origin, f.d_index_direction, f.d_view_direction))
+        dt = np.empty(count, runtime.dtype())
         transfer.scalars_out(f.d_dt, dt)
-        return vectors[0], vectors[1], vectors[2], dt.astype(float)
+        return origin, way, view, dt.astype(float)
+
+    def _vectors(self, field: ti.Field, count: int) -> np.ndarray:
+        out = np.empty((count, 3), runtime.dtype())
+        transfer.vectors_out(field, out)
+        return out.astype(float)

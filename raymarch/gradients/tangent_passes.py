@@ -81,6 +81,9 @@ class TangentPasses(Holder):
             boxes = [np.zeros((3, 4)) if dot.box is None else dot.box for dot in padded]
             iso = np.array([0.0 if dot.iso is None else float(dot.iso) for dot in padded])
             motion.upload_surface(iso, np.stack([viewpoint.projection.frame(box)[:3, :3] for box in boxes]))
+        if call.variant.clipped:
+            moved = [viewpoint.projection.place_tangent(viewpoint.rays, dot)[:2] for dot in padded]
+            motion.upload_place(*(np.stack([move[i] for move in moved], axis=1) for i in range(2)))
         passes_of(call.variant.mode).geometry_tangent(self.grid.fields, self.buffer.fields, motion.fields, *call)
         return motion.dot_image(call.count)[:, : len(dots)].astype(float)
 

@@ -51,6 +51,18 @@ def log1p_unit(u):
 
 
 @ti.func
+def in_order(total, zero):
+    """Sum so far, hidden from the compiler, so that what is added next is added last: terms that lie side by side in
+    memory it else adds up in another order. `zero` is a 0 that it cannot see, an argument of the kernel."""
+    kept = total
+    if ti.static(runtime.single_precision()):
+        kept = ti.bit_cast(ti.bit_cast(total, ti.i32) ^ zero, ti.f32)
+    else:
+        kept = ti.bit_cast(ti.bit_cast(total, ti.i64) ^ ti.cast(zero, ti.i64), ti.f64)
+    return kept
+
+
+@ti.func
 def log_of_rest(x):
     """Logarithm ln(1 - x) of x from -0.4 to under 1; in f32 a polynomial of degree 8, relative error under 4e-7.
 
@@ -71,18 +83,6 @@ def log_of_rest(x):
     else:
         y = ti.select(ti.abs(x) < 1e-4, -x * (1.0 + x * (1 / 2 + x * (1 / 3 + x / 4))), ti.log(1.0 - x))
     return y
-
-
-@ti.func
-def in_order(total, zero):
-    """Sum so far, hidden from the compiler, so that what is added next is added last: terms that lie side by side in
-    memory it else adds up in another order. `zero` is a 0 that it cannot see, an argument of the kernel."""
-    kept = total
-    if ti.static(runtime.single_precision()):
-        kept = ti.bit_cast(ti.bit_cast(total, ti.i32) ^ zero, ti.f32)
-    else:
-        kept = ti.bit_cast(ti.bit_cast(total, ti.i64) ^ ti.cast(zero, ti.i64), ti.f64)
-    return kept
 
 
 @ti.func

@@ -14,7 +14,7 @@ from raymarch.arguments.declared import checked
 from raymarch.data.views import CAMERAS, Views
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
-from raymarch.geometry.lens import unproject
+from raymarch.geometry.pixels import starts, unproject
 from raymarch.geometry.pose import BOX
 from raymarch.plot.panels import panels
 
@@ -65,13 +65,13 @@ def cameras(
     if ax.name != "3d":
         raise RaymarchError(f"Axes are {ax.name}, want 3-D ones; make them with plt.axes(projection='3d')")
     length = pyramid_length(given, corners)
-    lines = np.array([pyramid(camera, length) for camera in given])
+    lines = [pyramid(camera, length) for camera in given]
     fresh = not ax.collections
-    ax.add_collection3d(Line3DCollection(list(lines), colors=colour, linewidths=0.9), autolim=False)
+    ax.add_collection3d(Line3DCollection(lines, colors=colour, linewidths=0.9), autolim=False)
     if box is not None:
         edges = [pair for pair in combinations(corners, 2) if np.count_nonzero(pair[0] - pair[1]) == 1]
         ax.add_collection3d(Line3DCollection(edges, colors="0.25", linewidths=1.2), autolim=False)
-    x, y, z = np.concatenate([lines.reshape(-1, 3), corners]).T
+    x, y, z = np.concatenate([*lines, corners]).T
     ax.auto_scale_xyz(x, y, z, had_data=not fresh)
     ax.set_box_aspect([np.ptp(ends) for ends in (ax.get_xlim(), ax.get_ylim(), ax.get_zlim())], zoom=0.88)
     ax.set(xlabel="x [world unit]", ylabel="y [world unit]", zlabel="z [world unit]")
@@ -86,10 +86,18 @@ def pyramid_length(cameras: Iterable[Camera], corners: np.ndarray) -> float:
 
 
 def pyramid(camera: Camera, length: float) -> np.ndarray:
-    """One line (11, 3) in the world along all edges of a camera's pyramid and the roof on its upper edge."""
+    """One line (point, 3) in the world along the edges of a camera's pyramid and the roof on its upper edge.
+
+    Parallel rays have a box in its place, as wide as the image.
+    """
     w, h = camera.width, camera.height
     pixels = np.array([(0, 0), (w, 0), (w, h), (0, h)])
-    a, b, c, d = length * unproject(pixels, camera.focal, camera.principal, camera.lens)
+    seen = pixels, camera.focal, camera.principal, camera.lens
+    near = starts(*seen)
+    a, b, c, d = near + length * unproject(*seen)
     roof = 0.65 * (a + b) - 0.15 * (c + d)
     line = np.array([d, 0 * d, a, b, 0 * d, c, b, roof, a, d, c])
+    if camera.lens.parallel:
+        p, q, s, t = near
+        line = np.array([d, t, p, a, b, q, s, c, b, roof, a, d, c])
     return line @ camera.world_from_camera[:3, :3].T + camera.position

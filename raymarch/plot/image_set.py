@@ -40,7 +40,8 @@ def image_set(views: Views, box: Numbers | None = None, points: Numbers | None =
     Returns the figure: coverage counts the views that see the middle plane of the box, whatever stands in their way.
 
     Example:
-        >>> from raymarch.geometry.camera import Camera, orbit
+        >>> from raymarch.geometry.camera import Camera
+        >>> from raymarch.geometry.orbit import orbit
         >>> ring = orbit((0, 0, 0), 4.0, 6, like=Camera.look_at((4, 0, 0), width=8, height=8))
         >>> len(image_set(Views(ring, np.full((6, 8, 8, 3), 99, np.uint8))).axes)
         5
@@ -111,7 +112,8 @@ def _images(space: Axes3D, views: Views, length: float) -> None:
             np.linspace(0, camera.height, rows + 1), np.linspace(0, camera.width, columns + 1), indexing="ij"
         )
         plane = (np.stack([u, v], -1) - camera.principal) / camera.focal * [1, -1]
-        local = length * np.concatenate([plane, -np.ones_like(plane[..., :1])], -1)
+        across = 1.0 if camera.lens.parallel else length
+        local = np.concatenate([across * plane, np.full_like(plane[..., :1], -length)], -1)
         corners = local @ camera.world_from_camera[:3, :3].T + camera.position
         quads = np.stack([corners[:-1, :-1], corners[:-1, 1:], corners[1:, 1:], corners[1:, :-1]], 2)
         faces.append(quads.reshape(-1, 4, 3))

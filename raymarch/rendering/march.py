@@ -14,6 +14,7 @@ from raymarch.data.transfer_function import TRANSFER, TransferFunction
 from raymarch.device.grid import Grid
 from raymarch.device.memory import BATCH
 from raymarch.errors import RaymarchError
+from raymarch.geometry.clip import CLIP, Clip
 from raymarch.kernels.march.call import MarchCall
 from raymarch.kernels.march.mode import AnyMode, Mode, RayMode
 from raymarch.kernels.march.modes import MODES
@@ -50,11 +51,12 @@ class March:
         jitter: each ray's first step is shorter by a random share of a step, up to this, 0..1; breaks up bands.
         step_jitter: each ray's steps are longer or shorter by a random share up to this, 0 to under 1.
         seed: of the jitter, which is a function of seed and pixel alone.
+        iso: value of the surface that mode "isosurface" shows, in units of what the density activation gives.
+        shading: how a surface is lit; `rm.Shading()` if None.
         transfer: the `rm.TransferFunction` of mode "transfer".
         preintegrated: whether the table is integrated along each step, as if the value were linear there, so that
             longer steps do; without gradients.
-        iso: value of the surface that mode "isosurface" shows, in units of what the density activation gives.
-        shading: how a surface is lit; `rm.Shading()` if None.
+        clip: `rm.Clip`, the part of the world that rays see; all if None.
     """
 
     step: float = held(number(1e-3, 1e6), 0.5)
@@ -69,6 +71,7 @@ class March:
     shading: Shading | None = held(optional(SHADING), None)
     transfer: TransferFunction | None = held(optional(TRANSFER), None)
     preintegrated: bool = held(flag, False)
+    clip: Clip | None = held(optional(CLIP), None)
 
     def __post_init__(self) -> None:
         hold(self)
@@ -90,6 +93,11 @@ class March:
         return self.jitter > 0 or self.step_jitter > 0
 
     @property
+    def clipped(self) -> bool:
+        """Whether rays are cut by anything."""
+        return self.clip is not None and len(self.clip.half_spaces) > 0
+
+    @property
     def rule(self) -> AnyMode:
         """Compositing mode's record."""
         rule = MODES[self.mode] if isinstance(self.mode, str) else self.mode
@@ -98,7 +106,7 @@ class March:
     def variant(self, grid: Grid) -> Variant:
         """Variant that this march's kernels over a grid are compiled for; a mode of one's own is checked first."""
         require_mode(self.rule)
-        return replace(grid.variant, mode=self.rule, jittered=self.jittered)
+        return replace(grid.variant, mode=self.rule, jittered=self.jittered, clipped=self.clipped)
 
     def call(
         self, grid: Grid, count: int, background: Sequence[float] | np.ndarray, dt: float | None = None

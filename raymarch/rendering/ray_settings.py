@@ -4,37 +4,60 @@ from __future__ import annotations
 
 import numpy as np
 
+from raymarch.data.activation import Activation
 from raymarch.data.volume import Volume
 from raymarch.device.grid import Grid
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
+from raymarch.kernels.march.mode import RayMode
 from raymarch.rendering.march import March
 from raymarch.rendering.shading import Shading
+from raymarch.rendering.visibility import skip_invisible
 
 
 def set_ray_settings(buffer: RayBuffer, grid: Grid, march: March, iso: float | None = None) -> None:
-    """Put what a march's mode has of its own into a buffer: the level of a surface, `iso` if given, its shading, and a
-    transfer function."""
+    """Put what a march's mode has of its own into a buffer: a surface's level (`iso` if given) and shading, a transfer
+    function."""
     if march.transfer is not None:
         buffer.set_table(march.transfer)
+    if march.clip is not None:
+        buffer.set_planes(march.clip.planes_in(grid.ndc_from_world))
     if "iso" in march.rule.parameters:
         value = float(march.iso if iso is None else iso)  # type: ignore[arg-type]  # March asks for one
-        with np.errstate(all="ignore"):
-            level = float(grid.activation.raw(value))
-        if not np.isfinite(level) or abs(grid.activation.sigma(level) - value) > 1e-3 * abs(value):
-            raise RaymarchError(
-                f"iso is {value:g}, which no density of activation {_name(grid)} is; choose a positive one"
-            )
-        buffer.set_surface(level, (march.shading or Shading()).numbers())
+        buffer.set_surface(level_of(value, grid.activation), (march.shading or Shading()).numbers())
 
 
-def _name(grid: Grid) -> str:
-    return grid.activation.density_rule.name
+def level_of(iso: float, activation: Activation) -> float:
+    """Raw density where the value is `iso`; RaymarchError for what the activation never gives."""
+    with np.errstate(all="ignore"):
+        level = float(activation.raw(iso))
+        found = float(activation.sigma(level)) if np.isfinite(level) else np.inf
+    if abs(found - iso) > 1e-3 * abs(iso):
+        name = activation.density_rule.name
+        raise RaymarchError(f"iso is {iso:g}, which no density of activation {name} is; choose a positive one")
+    return level
+
+
+def skip_unseen(grid: Grid, volume: Volume, march: March) -> None:
+    """Empty-space skipping of what a march cannot see in a volume.
+
+    RaymarchError for a surface of a value that the volume does not have.
+    """
+    if march.iso is None or "iso" not in march.rule.parameters:
+        skip_invisible(grid, volume, march)
+    elif grid.mark_surface(level_of(march.iso, volume.activation)) == 0:
+        raw = (volume if volume.bricks is None else volume.bricks).density
+        low, high = volume.activation.sigma(np.array([raw.min(), raw.max()]))
+        raise RaymarchError(
+            f"iso is {march.iso:g} but values go from {low:g} to {high:g}, so there is no surface; choose one between"
+        )
 
 
 def require_seen(volume: Volume, march: March) -> None:
     """RaymarchError where a mode does not march such a volume."""
     rule = march.rule
+    if march.clipped and isinstance(rule, RayMode):
+        raise RaymarchError(f"mode {rule.name} is not clipped; leave clip out, or crop the volume")
     if volume.boxes > 1 and not rule.boxes:
         raise RaymarchError(f"mode {rule.name} does not go through nested boxes; take volume.nested(0), the innermost")
     if volume.ndc_from_world is not None and not rule.ndc:

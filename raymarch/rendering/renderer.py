@@ -30,8 +30,7 @@ from raymarch.geometry.rays import RAYS, Rays
 from raymarch.kernels.march.passes import passes_of
 from raymarch.kernels.rays.camera import jitter_pixels, rays_of_pixels
 from raymarch.rendering.march import MARCH, March
-from raymarch.rendering.ray_settings import require_seen, set_ray_settings
-from raymarch.rendering.visibility import skip_invisible
+from raymarch.rendering.ray_settings import require_seen, set_ray_settings, skip_unseen
 
 ONE_CAMERA = replace(
     CAMERA, wanted="one Camera", cure="call rm.render(volume, camera); for several, rm.Renderer in a loop"
@@ -77,7 +76,7 @@ class Renderer(Holder):
         with ExitStack() as owners:
             self.grid = owners.enter_context(grid_for(volume))
             self.grid.upload(volume)
-            skip_invisible(self.grid, volume, settings)
+            skip_unseen(self.grid, volume, settings)
             self.buffer = owners.enter_context(RayBuffer(settings.batch))
             self._owners = owners.pop_all()
 
@@ -117,7 +116,7 @@ def render_camera(
 
     def fill(first: int, count: int) -> np.ndarray:
         pixels = pixels_in_tiles(first, count, camera.width, camera.height)
-        rays_of_pixels(buffer.fields, pose, lens, camera.width, pixels)
+        rays_of_pixels(buffer.fields, pose, lens, camera.width, pixels, camera.lens.parallel)
         return pixels
 
     count, size = camera.width * camera.height, (camera.height, camera.width)
@@ -142,7 +141,8 @@ def _march(
     background = require_colour(background)
     image, distance = np.empty((total, 4), np.float32), np.full(total, np.inf, np.float32)
     passes = passes_of(s.rule)
-    normal = np.zeros((total, 3), np.float32) if normals and passes.normals else None
+    shown = normals and passes.normals and grid.ndc_from_world is None  # slopes in NDC are none of the world
+    normal = np.zeros((total, 3), np.float32) if shown else None
     for first in range(0, total, buffer.capacity):
         call = s.call(grid, min(buffer.capacity, total - first), background)
         rays = fill(first, call.count)

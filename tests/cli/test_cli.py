@@ -281,6 +281,8 @@ MISTAKES = {
     "render volume.h5 --orbit 3 --out nowhere/new": "create its parent",
     "render volume.h5 --orbit 3 --out text.h5": "folder",
     "render volume.h5 --orbit 3 --background purple --out new": "background is 'purple'",
+    "render volume.h5 --orbit 3 --clip-box 1,1,1,0,0,0 --out new": "box [[1.0",
+    "render volume.h5 --orbit 3 --clip-plane 0,0,0,1 --out new": "clip: planes",
     "info missing.h5": "missing.h5",
     "info text.h5": "text.h5",
     "info folder": "folder",
@@ -299,6 +301,9 @@ MISUSES = [
     "render volume.h5 --out new",
     "render volume.h5 --orbit 3 --views few --out new",
     "render volume.h5 --orbit 0 --out new",
+    "render volume.h5 --orbit 3 --clip-box 1,2,3 --out new",
+    "render volume.h5 --orbit 3 --clip-plane 0,0,1 --out new",
+    "render volume.h5 --views few --orthographic --out new",
     "render volume.h5 --orbit 3 --size 0 --out new",
     "dance",
 ]

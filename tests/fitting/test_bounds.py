@@ -17,7 +17,8 @@ from raymarch.device.image_store import ImageStore
 from raymarch.errors import RaymarchError
 from raymarch.fitting.bounds import find_box, visual_hull
 from raymarch.fitting.fitter import Fitter
-from raymarch.geometry.camera import Camera, orbit
+from raymarch.geometry.camera import Camera
+from raymarch.geometry.orbit import orbit
 from raymarch.geometry.pose import grid_of_box, look_at
 
 RADIUS = 0.6

@@ -15,8 +15,9 @@ from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.forward_facing import MOST_ACROSS, SPREAD, frustum_for, frustum_of_views
 from raymarch.fitting.plan import plan_fit
 from raymarch.fitting.presets import preset
-from raymarch.geometry.camera import Camera, border, orbit
+from raymarch.geometry.camera import Camera, border
 from raymarch.geometry.ndc import near_of, rays_in_ndc
+from raymarch.geometry.orbit import orbit
 from raymarch.geometry.rays import Rays
 from raymarch.rendering.renderer import Renderer
 

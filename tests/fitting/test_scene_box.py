@@ -12,7 +12,8 @@ from raymarch.errors import RaymarchError
 from raymarch.fitting.fit import fit
 from raymarch.fitting.presets import preset
 from raymarch.fitting.scene_box import BEHIND, BOXES_OF_A_SCENE, ENOUGH, MOST, box_of_scene, boxes_of_scene, is_bounded
-from raymarch.geometry.camera import Camera, orbit
+from raymarch.geometry.camera import Camera
+from raymarch.geometry.orbit import orbit
 from raymarch.io.volumes.volume_file import load, save
 from raymarch.rendering.renderer import render
 

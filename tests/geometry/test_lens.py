@@ -7,19 +7,21 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from lenses import CAMERAS, LENSES
+from lenses import CAMERAS, LENSES, ORTHOGRAPHIC
 
 import raymarch as rm
 from raymarch.geometry import distortion
 from raymarch.geometry.distortion import distorted, undistorted
-from raymarch.geometry.lens import MODELS, project, project_slope, unproject
+from raymarch.geometry.lens import MODELS
+from raymarch.geometry.pixels import project, project_slope, starts, unproject
+from raymarch.geometry.similarity import carried
 from raymarch.gradients.parameters import Parameters
 from raymarch.gradients.projection import Projection, out_of_sight
 from raymarch.kernels.rays import lens as kernels
 
 FOCAL, PRINCIPAL = np.array([31.0, 47.0]), np.array([12.5, 9.25])
 H = 1e-6
-EACH = pytest.mark.parametrize("camera", CAMERAS, ids=lambda camera: camera.lens.model)
+EACH = pytest.mark.parametrize("camera", [*CAMERAS, ORTHOGRAPHIC], ids=lambda camera: camera.lens.model)
 
 
 @pytest.fixture
@@ -28,7 +30,7 @@ def rng():
 
 
 def test_every_model_has_its_lens_here():
-    assert {lens.model for lens in LENSES} == set(MODELS)
+    assert {lens.model for lens in LENSES} == set(MODELS) - {"orthographic"}
 
 
 @EACH
@@ -48,10 +50,11 @@ def test_the_tangent_of_a_ray_is_the_difference(camera, rng):
         moves.append(Parameters(lens=rng.normal(size=numbers) / 30))
     projection, rays = Projection(camera, np.eye(4), 1.0), camera.rays()
     for move in moves:
-        ahead, back = (moved(camera, move, h).rays().direction for h in (H, -H))
-        along = projection.tangent(rays, move)[2]
-        wanted = (ahead - back) / (2 * H)
-        assert np.abs(along - wanted).max() < 1e-7 * max(1, np.abs(wanted).max())
+        ahead, back = (moved(camera, move, h).rays() for h in (H, -H))
+        dot_origin, _, along, _ = projection.tangent(rays, move)
+        for dot, name in ((dot_origin, "origin"), (along, "direction")):
+            wanted = (getattr(ahead, name) - getattr(back, name)) / (2 * H)
+            assert np.abs(dot - wanted).max() < 1e-7 * max(1, np.abs(wanted).max())
 
 
 def moved(camera, by, h):
@@ -87,8 +90,8 @@ def test_the_adjoint_of_a_projection_is_its_tangents_transpose(camera, rng):
 
 @EACH
 def test_the_slope_of_a_projection_is_its_difference(camera, rng):
-    local = unproject(rng.uniform(0, 30, (20, 2)), camera.focal, camera.principal, camera.lens)
-    local *= rng.uniform(1, 3, (20, 1))
+    seen = rng.uniform(0, 30, (20, 2)), camera.focal, camera.principal, camera.lens
+    local = starts(*seen) + unproject(*seen) * rng.uniform(1, 3, (20, 1))
     move = rng.normal(size=(20, 3))
     ahead, back = (project(local + s * H * move, camera.focal, camera.principal, camera.lens)[0] for s in (1, -1))
     along = np.einsum("pij,pj->pi", project_slope(local, camera.focal, camera.lens), move)
@@ -132,6 +135,32 @@ def test_a_fisheye_sees_behind_its_own_plane_and_nothing_straight_behind():
     assert not out_of_sight(camera, np.array([edge, 2 * edge]))
 
 
+def test_parallel_rays_see_a_length_as_so_many_pixels_at_every_distance():
+    camera = rm.Camera.orthographic((1, -4, 2), size=3.0, width=48, height=32)
+    right, up, back = camera.world_from_camera[:3, :3].T
+    ends = np.array([camera.position - d * back + s * (1.5 * right + up) for d in (0.5, 9.0) for s in (-1, 1)])
+    pixels, depth = camera.project(ends)
+    np.testing.assert_allclose(pixels, [(0, 32), (48, 0)] * 2, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(depth, (0.5, 0.5, 9, 9), rtol=0, atol=1e-12)
+
+
+def test_a_similarity_scales_parallel_rays_apart():
+    camera, scaled = rm.Camera.orthographic((1, -4, 2), size=3.0, width=48, height=32), np.diag([2.0, 2, 2, 1])
+    points = np.random.default_rng(0).normal(size=(5, 3))
+    here, there = camera.project(points)[0], carried(camera, scaled).project(2 * points)[0]
+    np.testing.assert_allclose(there, here, rtol=0, atol=1e-12)
+
+
+def test_an_orbit_of_parallel_rays_has_the_whole_box_in_sight_at_one_scale():
+    box = np.array([(-1, -2, 0), (3, 1, 0.5)])
+    cameras = rm.orbit_of_volume(box, 5, size=64, orthographic=True)
+    corners = np.stack(np.meshgrid(*box.T), -1).reshape(-1, 3)
+    for camera in cameras:
+        pixels, depth = camera.project(corners)
+        assert (depth > 0).all() and (pixels > 0).all() and (pixels < 64).all()
+    assert len({camera.focal for camera in cameras}) == 1
+
+
 def test_what_lies_behind_has_a_depth_under_zero():
     camera = rm.Camera.look_at((0, -4, 0), width=8, height=8)
     assert (np.sign(camera.project(np.array([[0, 0, 0], [0, -9, 0.0]]))[1]) == [1, -1]).all()
@@ -172,5 +201,6 @@ def test_strong_lenses_are_inverted_nearly_up_to_where_they_fold(model, rng):
 
 
 def test_kernels_have_the_same_kinds():
-    assert (kernels.ANGLES, kernels.FOV, kernels.COUNT) == (distortion.ANGLES, distortion.FOV, distortion.NUMBERS)
+    assert (kernels.ANGLES, kernels.FOV, kernels.PARALLEL) == (distortion.ANGLES, distortion.FOV, distortion.PARALLEL)
+    assert kernels.COUNT == distortion.NUMBERS
     assert kernels.TINY_OMEGA == distortion.TINY_OMEGA and distortion.PINHOLE == 0

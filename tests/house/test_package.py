@@ -17,13 +17,26 @@ import pytest
 import raymarch
 
 ROOT = Path(__file__).resolve().parents[2]
-HEAVY = ("taichi", "h5py", "matplotlib", "torch")
+HEAVY = ("taichi", "h5py", "matplotlib", "torch", "nrrd", "nibabel", "mrcfile", "tifffile", "zarr", "pydicom")
+HEAVY += ("trimesh", "skimage", "scipy")
 DEPENDENCIES = {"taichi", "numpy", "h5py", "matplotlib", "pillow", "rich", "click"}
 OPTIONAL = {
-    "torch": {"autodiff.torch_function", "autodiff.torch_march", "autodiff.torch_tensors"},
+    "torch": {
+        f"autodiff.torch_{name}"
+        for name in ("cameras", "function", "lens", "march", "rays", "render", "samples", "tensors", "volume")
+    },
     "pycolmap": {"sfm.worker"},
     "av": {"sfm.video"},
-}  # an extra, and the modules that know it
+    "nrrd": {"io.volumes.nrrd"},
+    "nibabel": {"io.volumes.nifti"},
+    "mrcfile": {"io.volumes.mrc"},
+    "trimesh": {"io.meshes.mesh_file"},
+    "tifffile": {"io.volumes.tiff", "io.volumes.tiff_slices"},
+    "zarr": {"io.volumes.ome_zarr"},
+    "pydicom": {"io.volumes.dicom", "io.volumes.dicom_slices", "io.volumes.dicom_writing"},
+}  # a library of an extra, and the modules that know it
+PACKAGES = {"nrrd": "pynrrd"}  # by the name under which a library is installed, where that is another
+EXTRAS = ("torch", "sfm", "video", "formats")
 TEXTS = {".py", ".md", ".toml", ".ipynb"}
 # A home, a mount or a drive: what exists on one machine only.
 OF_A_MACHINE = re.compile(r"(?<![\w.])/(?:work|home|root|Users|mnt|scratch)/\w|\b[A-Z]:\\\\?Users")
@@ -161,8 +174,9 @@ def test_what_is_optional_is_an_extra_that_no_test_run_needs(name):
     """By text; and the module that knows it is imported without it."""
     text = (ROOT / "pyproject.toml").read_text()
     extras = dict(re.findall(r"^(\w+) = \[(.*)\]$", text, re.MULTILINE))
-    assert any(name in extras[extra] for extra in ("torch", "sfm", "video"))
-    assert all(f'"{name}' not in extras[other] for other in ("test", "dev", "notebook"))
+    package = PACKAGES.get(name, name)
+    assert any(f'"{package}' in extras[extra] for extra in EXTRAS)
+    assert all(f'"{package}' not in extras[other] for other in ("test", "dev", "notebook"))
     blocked = f"import sys; sys.modules[{name!r}] = None; "
     for module in OPTIONAL[name]:
         subprocess.run([sys.executable, "-c", f"{blocked}import raymarch.{module}"], check=True, timeout=60)

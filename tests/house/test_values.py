@@ -22,7 +22,8 @@ from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
 from raymarch.fitting.presets import preset
 from raymarch.fitting.settings import FitSettings
-from raymarch.geometry.camera import Camera, orbit, orbit_of_volume
+from raymarch.geometry.camera import Camera
+from raymarch.geometry.orbit import orbit, orbit_of_volume
 from raymarch.geometry.pose import affine_of_box, look_at, require_box, require_rigid
 from raymarch.geometry.rays import Rays
 from raymarch.rendering.march import March

@@ -79,7 +79,7 @@ KINDS = {
     "one size": {"train": some()},
     "alpha": {"train": some(channels=4, background=(0.1, 0.2, 1 / 3)), "test": some(2, 1, channels=4)},
     "different sizes": {"train": some(sizes=((8, 6), (5, 7), (1, 1)))},
-    "lenses": {"train": some(8, lenses=LENSES), "val": some(3, 1, lenses=LENSES[4:])},
+    "lenses": {"train": some(9, lenses=(*LENSES, rm.Lens("orthographic"))), "val": some(3, 1, lenses=LENSES[4:])},
     "masks": {"train": some(masked=True), "test": some(2, 1)},
     "points and box": {"train": some(points=POINTS, box=BOX), "test": some(2, 1, points=POINTS, box=BOX)},
     "points that differ": {"train": some(points=POINTS), "a": some(2, 1, points=POINTS[:5]), "b": some(2, 2)},

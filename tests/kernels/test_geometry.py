@@ -10,6 +10,7 @@ import pytest
 import single as worker
 from lenses import LENSES
 
+import raymarch as rm
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.pose import exp_rigid
@@ -63,12 +64,12 @@ def test_every_parameter_passes_the_dot_test_and_the_difference(seen):
 
 
 def test_every_lens_passes_the_dot_test_and_the_difference():
-    """By focal length, principal point and its own numbers; kernels see no lens, so they are the first case's."""
+    """By pose, focal length, principal point and its own numbers; kernels see no lens: they are the first case's."""
     with linearised(*SEEN[0]) as seen:
         plain = seen.camera
-        for lens in LENSES:
+        for lens in (rm.Lens("orthographic"), *LENSES):
             seen.set_camera(replace(plain, lens=lens), EXPOSURE)
-            rows = check_rows(seen, ["focal", "principal_point", *(["lens"] if lens.names else [])], pairs=3)
+            rows = check_rows(seen, ["pose", "focal", "principal_point", *(["lens"] if lens.names else [])], pairs=3)
             assert seen.groups[-1] == ("box" if lens.plain else "lens")
             for row in rows:
                 assert row.dot < 1e-12, (lens, row)
@@ -93,7 +94,7 @@ def test_a_jacobian_is_its_tangents():
             np.testing.assert_allclose(every[..., column], seen.tangent(directions[column]), atol=1e-12)
 
 
-@pytest.mark.parametrize(("mode", "degree"), list(zip(MODES, (1, 0, 0), strict=True)))  # directions enter alike in all
+@pytest.mark.parametrize(("mode", "degree"), list(zip(MODES, (1, 0, 0), strict=True)))  # as in all
 def test_in_single_precision_the_dot_test_holds_and_gradients_are_those_of_double(single, mode, degree):
     v = cases.volume("rotated", degree)
     camera = cases.cameras(v)[0]

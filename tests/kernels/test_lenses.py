@@ -5,14 +5,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import taichi as ti
-from lenses import CAMERAS
+from lenses import CAMERAS as WITH_CENTRE
+from lenses import ORTHOGRAPHIC
 
 import raymarch as rm
 from raymarch.device.image_store import ImageStore
 from raymarch.device.lens_vector import lens_vector
+from raymarch.device.ray_buffer import RayBuffer
 from raymarch.kernels.fit.hull import visual_hull
-from raymarch.kernels.rays.lens import LENS, project, unproject, unproject_pinhole
+from raymarch.kernels.rays.camera import draw_tiles, pixel_ray
+from raymarch.kernels.rays.lens import LENS, project
 
+CAMERAS = [*WITH_CENTRE, ORTHOGRAPHIC]
 FISHEYE = rm.Lens("fisheye", (0.01, -0.002, 0, 0))
 WIDE = rm.Camera(np.eye(4), (30, 30), (40, 40), 80, 80, FISHEYE)  # to 105 degrees off the axis
 EACH = pytest.mark.parametrize("camera", [*CAMERAS, WIDE], ids=lambda camera: camera.lens.model)
@@ -20,16 +24,14 @@ EACH = pytest.mark.parametrize("camera", [*CAMERAS, WIDE], ids=lambda camera: ca
 
 @ti.kernel
 def there_and_back(
-    lens: LENS, pixels: ti.types.ndarray(dtype=ti.f64, ndim=2),
+    lens: LENS, pixels: ti.types.ndarray(dtype=ti.f64, ndim=2), origins: ti.types.ndarray(dtype=ti.f64, ndim=2),
     directions: ti.types.ndarray(dtype=ti.f64, ndim=2), again: ti.types.ndarray(dtype=ti.f64, ndim=2),
 ):  # fmt: skip
     for i in range(pixels.shape[0]):
-        d = unproject_pinhole(lens, pixels[i, 0], pixels[i, 1])
-        if lens[4] > 0.5:
-            d = unproject(lens, pixels[i, 0], pixels[i, 1])
-        d = d.normalized()
-        u, v, depth = project(lens, 2.5 * d)
+        o, d = pixel_ray(ti.Matrix.identity(float, 4), lens, pixels[i, 0], pixels[i, 1], True)
+        u, v, depth = project(lens, o + 2.5 * d)
         for a in ti.static(range(3)):
+            origins[i, a] = o[a]
             directions[i, a] = d[a]
             again[i, a] = ti.Vector([u, v, depth])[a]
 
@@ -39,13 +41,32 @@ def test_kernels_agree_with_the_host_to_a_millionth_of_a_pixel(camera):
     rays = camera.rays()
     v, u = np.divmod(np.arange(len(rays)), camera.width)
     pixels = np.stack([u, v], 1) + 0.5
-    directions, again = np.zeros((2, len(rays), 3))
-    there_and_back(ti.Vector(lens_vector(camera)), pixels, directions, again)
+    origins, directions, again = np.zeros((3, len(rays), 3))
+    there_and_back(ti.Vector(lens_vector(camera)), pixels, origins, directions, again)
     turn = camera.world_from_camera[:3, :3]
-    seen, depth = camera.project(camera.position + 2.5 * directions @ turn.T)
+    seen, depth = camera.project(camera.position + (origins + 2.5 * directions) @ turn.T)
+    np.testing.assert_allclose(origins, (rays.origin - camera.position) @ turn, rtol=0, atol=1e-12)
     np.testing.assert_allclose(directions, rays.direction @ turn, rtol=0, atol=1e-12)
     np.testing.assert_allclose(seen, pixels, rtol=0, atol=1e-6)
     np.testing.assert_allclose(again, np.concatenate([seen, depth[:, None]], 1), rtol=0, atol=1e-6)
+
+
+def require_drawn_where_cameras_look(store, cameras):
+    """Rays of the tiles of a set that mixes lenses go through the centres of their cameras' pixels."""
+    area = store.fields.tile**2
+    put_first = np.arange(store.fields.chosen.shape[0], dtype=np.int32) % store.tiles
+    store.fields.chosen.from_numpy(put_first)
+    views = np.repeat(store.fields.view.to_numpy()[: store.tiles], area)
+    with RayBuffer(len(views)) as buffer:
+        draw_tiles(buffer.fields, store.fields, store.tiles, 0.25)
+        origin, direction = (f.to_numpy()[: len(views)] for f in (buffer.fields.origin, buffer.fields.direction))
+    for view, camera in enumerate(cameras):
+        mine = views == view
+        begin = camera.project(origin[mine])[1]
+        np.testing.assert_allclose(begin, camera.project(origin[mine] + direction[mine])[1] / 5, rtol=1e-9)
+        pixels = camera.project(origin[mine])[0]
+        np.testing.assert_allclose(pixels % 1, 0.5, rtol=0, atol=1e-6)
+        assert len(np.unique(pixels.round(3), axis=0)) == camera.width * camera.height
 
 
 def test_no_lens_carves_the_ball_that_it_sees_out_of_the_hull():
@@ -60,6 +81,7 @@ def test_no_lens_carves_the_ball_that_it_sees_out_of_the_hull():
     seen = np.zeros((24, 24, 24), np.int32)
     with ImageStore(rm.Views(cameras, images)) as store:
         visual_hull(store.fields, store.views, ti.Vector([-1.0] * 3), ti.Vector([2 / 24] * 3), seen)
+        require_drawn_where_cameras_look(store, cameras)
     at = (np.stack(np.meshgrid(*[np.arange(24)] * 3, indexing="ij"), -1) + 0.5) / 12 - 1
     inside = np.linalg.norm(at, axis=-1) < radius
     assert inside.sum() > 100 and (seen[inside] == len(cameras)).all()

@@ -18,7 +18,8 @@ from raymarch.device.ray_buffer import RayBuffer
 from raymarch.fitting import fitter, tape
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.presets import preset
-from raymarch.geometry.camera import Camera, orbit
+from raymarch.geometry.camera import Camera
+from raymarch.geometry.orbit import orbit
 from raymarch.geometry.rays import Rays
 
 BEGIN = 0.3  # of a ray, from its camera

@@ -22,7 +22,8 @@ from raymarch.data.volume import Activation, Volume
 from raymarch.errors import RaymarchError
 from raymarch.evaluation.metrics import psnr
 from raymarch.fitting.report import Report
-from raymarch.geometry.camera import Camera, orbit
+from raymarch.geometry.camera import Camera
+from raymarch.geometry.orbit import orbit
 from raymarch.plot.camera_pyramids import pyramid
 
 BOX = np.array([(-1, -2, 0.5), (1, 3, 1.5)])

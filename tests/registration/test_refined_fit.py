@@ -18,8 +18,9 @@ from raymarch.fitting.fit import fit
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.presets import preset
 from raymarch.fitting.settings import FitSettings
-from raymarch.geometry.camera import Camera, orbit
+from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import Lens
+from raymarch.geometry.orbit import orbit
 from raymarch.geometry.pose import exp_rigid
 from raymarch.io.checkpoints.checkpoint_file import record_of
 from raymarch.io.image_sets.hdf5_writing import write_views

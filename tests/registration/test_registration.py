@@ -13,8 +13,9 @@ from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.presets import preset
-from raymarch.geometry.camera import Camera, orbit
+from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import Lens
+from raymarch.geometry.orbit import orbit
 from raymarch.geometry.pose import exp_rigid, twist_about
 from raymarch.geometry.similarity import _pixels, aligned, carried, similarity
 from raymarch.gradients.projection import out_of_sight

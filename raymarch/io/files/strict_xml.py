@@ -27,7 +27,25 @@ def read_xml(path: str | os.PathLike[str]) -> ElementTree.Element:
         >>> read_xml("a.xml").tag
         'document'
     """
-    text = read_text(path, "an XML text")
+    return _root(read_text(path, "an XML text"), path)
+
+
+def parse_xml(data: bytes, path: str | os.PathLike[str]) -> ElementTree.Element:
+    """Root element of the XML that a part of a file is; RaymarchError as `read_xml`.
+
+    Example:
+        >>> parse_xml(b"<a><b/></a>", "a.xml").tag
+        'a'
+    """
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise RaymarchError(f"{path}: byte {error.start} is not UTF-8, want XML; {EXPORT}") from error
+    return _root(text, path)
+
+
+def _root(text: str, path: str | os.PathLike[str]) -> ElementTree.Element:
+    """Root element of a text; RaymarchError as `read_xml`."""
     if "<!DOCTYPE" in text.upper() or "<!ENTITY" in text.upper():
         raise RaymarchError(f"{path}: has a document type or entities, want plain XML; {EXPORT}")
     if text.count("<") > MOST_TAGS:

@@ -7,17 +7,23 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from raymarch.arguments.checks import Check, optional
+from raymarch.arguments.checks import Check, flag, optional
 from raymarch.arguments.declared import held
 from raymarch.arguments.extensions import NAME, called, hold_parts, owner_of, part, recognises, require_one
+from raymarch.data.scalar_volume import AnyVolume, ScalarVolume
+from raymarch.data.selection import ALL, Selection
 from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
 from raymarch.io.files.atomic import replacing, require_writable
+from raymarch.io.files.atomic_folder import replacing_folder, require_new_folder
 from raymarch.io.files.limits import require_file
 from raymarch.io.files.ours import require_ours
+from raymarch.io.volumes.part import part_of, require_one_place
+from raymarch.io.volumes.scalar_summary import ScalarSummary, bytes_of
 from raymarch.io.volumes.summary import VolumeSummary
 
 SUFFIX = re.compile(r"(\.[A-Za-z0-9_+-]{1,16}){1,3}")
@@ -38,10 +44,14 @@ class Format:
         name: what it is called in messages, and by `format=` where it is one of raymarch's own.
         suffixes: how names of its files end, such as (".h5", ".hdf5"), in letters of either case.
         detect: `detect(path)`, whether a file has the format, found out from its content.
-        read: `read(path)`, its volume.
+        read: `read(path)`, its volume, an `rm.Volume` or an `rm.ScalarVolume`; where it takes `selection=` besides, it
+            gets the `rm.Selection` of a large file that is asked for, else that is cut out of what it gives.
         write: `write(volume, path)` writes one; the path is that of an empty file of the same suffix, which takes its
             place once all is written, so that a failure leaves the older file as it was.
-        describe: `describe(path)`, an `rm.VolumeSummary` without reading the arrays; if not given the volume is read.
+        describe: `describe(path)`, an `rm.VolumeSummary` or `rm.ScalarSummary` without reading the arrays, of what
+            `selection=` says if it takes that; if not given the volume is read.
+        folder: whether a volume is a folder of files.
+        ours: whether files of the format are raymarch's own, which `rm.save` replaces unasked.
 
     Paths come as pathlib.Path. Whatever a function raises becomes a RaymarchError that names the format and the
     function, and so does what is no volume.
@@ -62,11 +72,13 @@ class Format:
     name: str = held(NAME, None)
     suffixes: Sequence[str] = held(Check("one or more suffixes such as .h5", _suffixes), None)
     detect: Callable[[Path], bool] = held(part("detect(path)", "True or False"), None)
-    read: Callable[[Path], Volume] = held(part("read(path)", "an rm.Volume"), None)
-    write: Callable[[Volume, Path], object] = held(part("write(volume, path)", "nothing"), None)
-    describe: Callable[[Path], VolumeSummary] | None = held(
+    read: Callable[..., AnyVolume] = held(part("read(path)", "an rm.Volume"), None)
+    write: Callable[[Any, Path], object] = held(part("write(volume, path)", "nothing"), None)
+    describe: Callable[..., VolumeSummary | ScalarSummary] | None = held(
         optional(part("describe(path)", "an rm.VolumeSummary")), None
     )
+    folder: bool = held(flag, False)
+    ours: bool = held(flag, True)
 
     def __post_init__(self) -> None:
         hold_parts(self)
@@ -84,14 +96,21 @@ def format_of(path: Path, formats: Sequence[Format]) -> Format:
 
     Raises RaymarchError for a missing file, one that no format or more than one claims.
     """
-    require_file(path, "a volume file")
-    claiming = [one for one in formats if recognises(one, path)]
-    by_suffix = [one for one in formats if one.suffix_of(path)]
+    is_folder = path.is_dir() and any(one.folder for one in formats)
+    if not is_folder:
+        require_file(path, "a volume file")
+    claiming = [one for one in formats if (one.folder or not is_folder) and recognises(one, path)]
+    by_suffix = [one for one in formats if one.folder == is_folder and one.suffix_of(path)]
     found = require_one([one for one in claiming if one in by_suffix] or claiming, path, "format") or next(
         iter(by_suffix), None
     )
     if found is None:
-        raise RaymarchError(f"{path}: is no volume file of a known format, which are {known(formats)}; check the path")
+        if is_folder and not any(one.suffix_of(path) for one in formats if one.folder):
+            require_file(path, "a volume file, or a folder of slices")
+        raise RaymarchError(
+            f"{path}: is no volume file of a known format, which are {known(formats)}; check the"
+            " path, or give shape and dtype of raw values"
+        )
     return found
 
 
@@ -100,22 +119,34 @@ def known(formats: Sequence[Format]) -> str:
 
     Example:
         >>> from raymarch.io.volumes.formats import FORMATS
-        >>> known(FORMATS)
-        'HDF5 (.h5, .hdf5)'
+        >>> known(FORMATS)  # doctest: +ELLIPSIS
+        'HDF5 (.h5, .hdf5), NRRD (.nrrd, .nhdr)...'
     """
     return ", ".join(f"{one.name} ({', '.join(one.suffixes)})" for one in formats)
 
 
-def read_volume(format: Format, path: Path) -> Volume:
-    """Volume of a file; RaymarchError where it cannot be read."""
-    return called(format, "read", path, path, kind=Volume, wanted="an rm.Volume")
+def read_volume(format: Format, path: Path, selection: Selection = ALL) -> AnyVolume:
+    """Volume of a file, or what is selected of it; RaymarchError where it cannot be read."""
+    asked = {"selection": selection} if selection != ALL and "selection" in signature(format.read).parameters else {}
+    volume: Any = called(
+        format, "read", path, path, kind=(Volume, ScalarVolume), wanted="an rm.Volume", **asked
+    )  # fmt: skip
+    return volume if asked else part_of(volume, selection, path)
 
 
-def summary_of(format: Format, path: Path) -> VolumeSummary:
-    """Summary of a file; RaymarchError where it cannot be read."""
+def summary_of(format: Format, path: Path, selection: Selection = ALL) -> VolumeSummary | ScalarSummary:
+    """Summary of a file, of a channel, time and level of it; RaymarchError where it cannot be read."""
     if format.describe is None:
-        return VolumeSummary.of(read_volume(format, path), path.stat().st_size)
-    return called(format, "describe", path, path, kind=VolumeSummary, wanted="an rm.VolumeSummary")
+        volume = read_volume(format, path, selection)
+        kind: Any = ScalarSummary if isinstance(volume, ScalarVolume) else VolumeSummary
+        return kind.of(volume, bytes_of(path))
+    kinds = (VolumeSummary, ScalarSummary)
+    takes = "selection" in signature(format.describe).parameters
+    if not takes:
+        require_one_place(selection, path)
+    asked = {"selection": selection} if takes else {}
+    found: Any = called(format, "describe", path, path, kind=kinds, wanted="an rm.VolumeSummary", **asked)
+    return found
 
 
 def is_volume(path: Path, formats: Sequence[Format]) -> bool:
@@ -141,19 +172,24 @@ def require_target(
         raise RaymarchError(
             f"{str(path) or repr('')}: volumes are saved as {_or(names)}; end the name in {_or(suffixes)}"
         )
+    if found.folder:
+        require_new_folder(path, overwrite)
+        return found
     require_writable(path, size)
-    require_ours([path], "volume", lambda file: is_volume(file, formats), overwrite)
+    own = [one for one in formats if one.ours]
+    require_ours([path], "volume", lambda file: is_volume(file, own), overwrite)
     return found
 
 
-def write_volume(format: Format, volume: Volume, path: str | os.PathLike[str]) -> None:
+def write_volume(format: Format, volume: AnyVolume, path: str | os.PathLike[str]) -> None:
     """Atomic write of a volume: if the format's `write` fails, an older file stays as it was, and nothing is left.
 
     Raises RaymarchError, in which the path has its own name, not that of the temporary file.
     """
-    with replacing(path, format.suffix_of(path)) as temporary, _alone(temporary), _by_name(temporary, path):
+    place = replacing_folder(path) if format.folder else replacing(path, format.suffix_of(path))
+    with place as temporary, _alone(temporary), _by_name(temporary, path):
         called(format, "write", temporary, volume, temporary, kind=object, wanted="nothing")
-        if not temporary.is_file() or temporary.stat().st_size == 0:
+        if not format.folder and (not temporary.is_file() or temporary.stat().st_size == 0):
             raise RaymarchError(f"{owner_of(format)}: write of {path} wrote nothing; write to the path that it gets")
 
 

@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from raymarch.arguments.checks import optional
 from raymarch.arguments.extensions import listed
+from raymarch.io.volumes.dicom import DICOM
 from raymarch.io.volumes.format import Format
 from raymarch.io.volumes.hdf5 import HDF5
+from raymarch.io.volumes.metaimage import METAIMAGE
+from raymarch.io.volumes.mrc import MRC
+from raymarch.io.volumes.nifti import NIFTI
+from raymarch.io.volumes.nrrd import NRRD
+from raymarch.io.volumes.numpy_files import NPY, NPZ
+from raymarch.io.volumes.ome_zarr import OME_ZARR
+from raymarch.io.volumes.tiff import TIFF
+from raymarch.io.volumes.tiff_slices import TIFF_SLICES
+from raymarch.io.volumes.vti import VTI
+from raymarch.io.volumes.xdmf import XDMF
 
-FORMATS = [HDF5]
+FORMATS = [HDF5, NRRD, NIFTI, METAIMAGE, MRC, VTI, TIFF, NPY, NPZ, OME_ZARR, DICOM, TIFF_SLICES, XDMF]
 
 FORMAT = optional(listed(Format, FORMATS, "rm.Format"))

@@ -8,22 +8,27 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
 
 from raymarch.data.samples import BOXES
+from raymarch.data.scalar_volume import AnyVolume, ScalarVolume
+from raymarch.data.selection import ALL, Selection
 from raymarch.data.views import require_colour
 from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError, one_line
 from raymarch.geometry.ndc import corners_in_world, require_ndc
 from raymarch.geometry.pose import corners_of, require_affine
 from raymarch.io.files.atomic import refused
-from raymarch.io.volumes import hdf5_bricks
+from raymarch.io.volumes import hdf5_bricks, hdf5_scalar, hdf5_scalar_file
 from raymarch.io.volumes import hdf5_schema as schema
 from raymarch.io.volumes.format import Format
 from raymarch.io.volumes.hdf5_open import CURE, DAMAGE, LARGEST_CHUNK, declared_bytes, opened
 from raymarch.io.volumes.hdf5_provenance import provenance_of
+from raymarch.io.volumes.part import part_of
+from raymarch.io.volumes.scalar_summary import ScalarSummary
 from raymarch.io.volumes.summary import VolumeSummary
 
 
@@ -31,18 +36,21 @@ def detect(path: str | os.PathLike[str]) -> bool:
     """Detection: whether the file is HDF5 and says that it is a volume of raymarch's, of whatever version."""
     try:
         with h5py.File(path, "r") as file:
-            return file.attrs.get("format") in (schema.FORMAT, schema.FORMAT.encode())
+            said = file.attrs.get("format")
+            said = said.decode("utf-8", "replace") if isinstance(said, bytes) else said
+            return said in (schema.FORMAT, hdf5_scalar.FORMAT)
     except DAMAGE:
         return False
 
 
-def write(volume: Volume, path: str | os.PathLike[str]) -> None:
+def write(volume: AnyVolume, path: str | os.PathLike[str]) -> None:
     """HDF5 writer of a volume to `path`, which `rm.save` has moved to its place then.
 
     Raises RaymarchError for a disk that refuses, a type other than float32 and float64, and provenance that is not
     plain or longer than 1 MiB.
     """
-    arrays, notes = schema.arrays_of(volume, path), schema.notes_of(volume)
+    of: Any = hdf5_scalar if isinstance(volume, ScalarVolume) else schema
+    arrays, notes = of.arrays_of(volume, path), of.notes_of(volume)
     # HDF5 crashes the process if its own writes meet a full disk; so it writes to memory, and Python to the disk.
     image = io.BytesIO()
     try:
@@ -59,12 +67,18 @@ def write(volume: Volume, path: str | os.PathLike[str]) -> None:
         Path(path).write_bytes(image.getbuffer())
 
 
-def read(path: str | os.PathLike[str]) -> Volume:
-    """Volume of a file, checked against the digest that it carries.
+def read(path: str | os.PathLike[str], *, selection: Selection = ALL) -> AnyVolume:
+    """Volume of a file, checked against the digest that it carries, but for a part of a scalar volume.
 
     Raises RaymarchError that names the file, what is wrong and the cure: a missing, damaged, altered, too large or
     foreign file, or one that would read other files.
     """
+    if hdf5_scalar_file.is_scalar(path):
+        return hdf5_scalar_file.read(path, selection)
+    return part_of(_read_volume(path), selection, Path(path))
+
+
+def _read_volume(path: str | os.PathLike[str]) -> Volume:
     with _volume_file(path) as file:
         notes = schema.checked_notes(file, path)
         arrays = {name: np.asarray(file[name][()], file[name].dtype) for name in schema.names_in(file)}
@@ -83,11 +97,13 @@ def read(path: str | os.PathLike[str]) -> Volume:
         return Volume(arrays["density"], arrays["features"], *place)
 
 
-def describe(path: str | os.PathLike[str]) -> VolumeSummary:
+def describe(path: str | os.PathLike[str]) -> VolumeSummary | ScalarSummary:
     """Summary of a volume file, read without its arrays; so their digest is not checked, `read` does that.
 
     Raises RaymarchError as `read` does.
     """
+    if hdf5_scalar_file.is_scalar(path):
+        return hdf5_scalar_file.describe(path)
     with _volume_file(path) as file:
         notes = schema.checked_notes(file, path)
         sparse, samples = (

@@ -18,6 +18,7 @@ from raymarch.io.files.limits import require_file, require_file_budget
 FILTERS = {h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLETCHER32}
 KINDS = {
     "raymarch-volume": "a volume of raymarch's",
+    "raymarch-scalar-volume": "a scalar volume of raymarch's",
     "raymarch-images": "an image set of raymarch convert",
     "raymarch-checkpoint": "a checkpoint of a fit",
 }

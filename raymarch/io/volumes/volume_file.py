@@ -7,25 +7,37 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from raymarch.arguments import checks
+from raymarch.arguments.checks import optional
 from raymarch.arguments.declared import checked
+from raymarch.arguments.extensions import recognises
 from raymarch.data.activation import OWN_ACTIVATIONS, ColourActivation, DensityActivation, known_by_name
-from raymarch.data.volume import VOLUME, Volume
+from raymarch.data.samples import SPACING
+from raymarch.data.scalar_volume import ANY_VOLUME, AnyVolume
+from raymarch.data.selection import CROP, NAN, PLACE, STRIDE, Selection
+from raymarch.errors import RaymarchError
 from raymarch.io.volumes import format as formatting
 from raymarch.io.volumes.format import Format, format_of, read_volume, summary_of, write_volume
 from raymarch.io.volumes.formats import FORMAT, FORMATS
+from raymarch.io.volumes.part import spaced
+from raymarch.io.volumes.raw import RAW_SHAPE, RAW_TYPE, raw_format
+from raymarch.io.volumes.scalar_format import scalar_of
+from raymarch.io.volumes.scalar_summary import ScalarSummary
 from raymarch.io.volumes.summary import VolumeSummary
+from raymarch.io.volumes.xdmf import XDMF, write_beside
 
 
-@checked(volume=VOLUME, path=checks.path, overwrite=checks.flag, format=FORMAT)
+@checked(volume=ANY_VOLUME, path=checks.path, overwrite=checks.flag, format=FORMAT)
 def save(
-    volume: Volume, path: str | os.PathLike[str], overwrite: bool = False, *, format: Format | str | None = None
+    volume: AnyVolume, path: str | os.PathLike[str], overwrite: bool = False, *, format: Format | str | None = None
 ) -> None:
     """Volume written to a file in one step: if it fails, an older file of that name stays as it was.
 
     Args:
-        volume: a Volume.
-        path: whose suffix says the format: .h5 or .hdf5.
+        volume: a Volume or a ScalarVolume. Only HDF5 keeps a Volume as it is; other formats get its sigma on its grid.
+        path: whose suffix says the format: .h5, .hdf5, .nrrd and others of docs/volumes.md.
         overwrite: whether a file may be replaced that is no volume; an older volume always is.
         format: an `rm.Format` of your own, or one of raymarch's by name, whose suffix the path must have.
 
@@ -35,22 +47,52 @@ def save(
     Example:
         >>> save(Volume.from_function(lambda p: p[..., 0], shape=(8, 8, 8)), "ramp.h5")
     """
-    write_volume(formatting.require_target(path, _among(format), overwrite), volume, path)
+    found = formatting.require_target(path, _among(format), overwrite)
+    if found is XDMF:
+        values = Path(path).with_suffix(".h5")
+        save(scalar_of(volume, values), values, overwrite)
+        write_beside(path, values)
+        return
+    write_volume(found, volume, path)
 
 
-@checked(path=checks.path, format=FORMAT, activations=OWN_ACTIVATIONS)
+@checked(
+    path=checks.path, format=FORMAT, activations=OWN_ACTIVATIONS, crop=optional(CROP), stride=STRIDE,
+    channel=optional(PLACE), time=optional(PLACE), level=optional(PLACE), nan=optional(NAN),
+    spacing=optional(SPACING), shape=optional(RAW_SHAPE), dtype=optional(RAW_TYPE), offset=optional(PLACE),
+)  # fmt: skip
 def load(
     path: str | os.PathLike[str],
     *,
     format: Format | str | None = None,
     activations: Sequence[DensityActivation | ColourActivation] = (),
-) -> Volume:
-    """Volume of a file, in HDF5 checked against the digest that it carries.
+    crop: Sequence[Sequence[int]] | None = None,
+    stride: int | Sequence[int] = 1,
+    channel: int | None = None,
+    time: int | None = None,
+    level: int | None = None,
+    nan: float | str | None = None,
+    spacing: float | Sequence[float] | None = None,
+    shape: Sequence[int] | None = None,
+    dtype: str | np.dtype | type | None = None,
+    offset: int | None = None,
+) -> AnyVolume:
+    """Volume of a file, in HDF5 checked against the digest that it carries: an `rm.Volume`, or an `rm.ScalarVolume`.
 
     Args:
-        path: of the file.
+        path: of the file, or of the folder where the format is one of folders.
         format: an `rm.Format` of your own, or one of raymarch's by name; found out from the file if not given.
         activations: of your own, which the file knows by name only.
+        crop: ((x0, x1), (y0, y1), (z0, z1)) indices of the samples that are read, x1 not among them.
+        stride: every so many samples along each axis of the array, or three such numbers.
+        channel, time, level: which of several channels, points in time and levels of a pyramid, from 0.
+        nan: what takes the place of values that are NaN or infinite: "empty", the least value, or a number.
+        spacing: from sample to sample along each axis of the array [world unit], in place of what the file says.
+        shape, dtype, offset: of a file of raw values without a header, x the fastest: samples (x, y, z) or
+            (channel, x, y, z), type of number, little-endian unless it says ">i2", and bytes before them.
+
+    A file over the budget of docs/reliability.md is refused unless crop or stride ask for a part under it; of files
+    that are not packed in one piece that part alone is read.
 
     Raises RaymarchError that names the file, what is wrong and the cure: a missing, damaged, altered, too large or
     foreign file, or one that would read other files.
@@ -60,17 +102,25 @@ def load(
         (8, 8, 8)
     """
     path = Path(path)
+    selection = Selection(crop, stride, channel, time, level, nan)
+    if (shape is None) != (dtype is None) or (offset is not None and shape is None):
+        raise RaymarchError(f"{path}: raw values need shape and dtype, both; offset goes with them")
+    if shape is not None and dtype is not None:
+        format = raw_format(shape, dtype, offset=offset)
     with known_by_name(activations):
-        return read_volume(format_of(path, _among(format)), path)
+        return spaced(read_volume(format_of(path, _among(format)), path, selection), spacing, selection)
 
 
-@checked(path=checks.path, format=FORMAT)
-def describe(path: str | os.PathLike[str], *, format: Format | str | None = None) -> VolumeSummary:
+@checked(path=checks.path, format=FORMAT, channel=optional(PLACE), time=optional(PLACE), level=optional(PLACE))
+def describe(
+    path: str | os.PathLike[str], *, format: Format | str | None = None, channel: int | None = None,
+    time: int | None = None, level: int | None = None,
+) -> VolumeSummary | ScalarSummary:  # fmt: skip
     """Summary of a volume file; in HDF5 read without its arrays, so their digest is not checked, `load` does that.
 
     Args:
         path: of the file.
-        format: as of `load`.
+        format, channel, time, level: as of `load`.
 
     Raises RaymarchError as `load` does.
 
@@ -79,7 +129,15 @@ def describe(path: str | os.PathLike[str], *, format: Format | str | None = None
         8192
     """
     path = Path(path)
-    return summary_of(format_of(path, _among(format)), path)
+    return summary_of(format_of(path, _among(format)), path, Selection(channel=channel, time=time, level=level))
+
+
+def is_volume(path: str | os.PathLike[str]) -> bool:
+    """Whether a file or folder is a volume by its content, or by the suffix of a format that holds nothing else."""
+    path, is_folder = Path(path), os.path.isdir(path)
+    kinds = [one for one in FORMATS if one.folder or not is_folder]
+    named = [one for one in kinds if one.suffix_of(path) and not one.ours]
+    return bool(named) or (path.exists() and any(recognises(one, path) for one in kinds))
 
 
 def require_target(path: str | os.PathLike[str], overwrite: bool = False, *, size: int = 0) -> None:

@@ -7,6 +7,7 @@ import taichi as ti
 from raymarch.kernels.field.bricks import BLOCKS, at, is_sparse, position_of_block
 
 FULL = 255
+SLACK = 1e-3  # voxels that a cell is looked at beyond its faces, for the rounding of where these lie
 
 
 @ti.func
@@ -57,15 +58,22 @@ def mark_occupied(grid: ti.template(), least: float, margin: int, nx: int, ny: i
         grid.empty_distance[I] = ti.u8(0) if found else ti.u8(FULL)
 
 
+@ti.func
+def samples_of_cell(grid: ti.template(), I, nx, ny, nz):
+    """First and last sample that a cell reads, or may by the rounding of where its faces lie."""
+    per_index = grid.cells_per_index[None]
+    low, high = ti.cast(I, float) / per_index - SLACK, ti.cast(I + 1, float) / per_index + SLACK
+    last = ti.min(ti.cast(ti.ceil(high), ti.i32), ti.Vector([nx, ny, nz]) - 1)
+    return ti.min(ti.max(ti.cast(low, ti.i32), 0), last), last
+
+
 @ti.kernel
 def raw_ranges(grid: ti.template(), out: ti.types.ndarray(ndim=4), margin: int, nx: int, ny: int, nz: int):
     """out = least and largest raw density (2, x, y, z) of the samples that a cell reads, or that are `margin` off."""
     cells = grid.cells[None]
     for I in ti.grouped(ti.ndrange(cells[0], cells[1], cells[2])):
-        per_index = grid.cells_per_index[None]
-        low, high = ti.cast(I, float) / per_index, ti.cast(I + 1, float) / per_index
-        first = ti.max(ti.cast(low, ti.i32) - margin, 0)
-        last = ti.min(ti.cast(ti.ceil(high), ti.i32) + margin, ti.Vector([nx, ny, nz]) - 1)
+        first, last = samples_of_cell(grid, I, nx, ny, nz)
+        first, last = ti.max(first - margin, 0), ti.min(last + margin, ti.Vector([nx, ny, nz]) - 1)
         least = grid.density[at(grid, first)]
         most = least
         for i in range(first[0], last[0] + 1):
@@ -74,6 +82,24 @@ def raw_ranges(grid: ti.template(), out: ti.types.ndarray(ndim=4), margin: int, 
                     raw = grid.density[at(grid, ti.Vector([i, j, k]))]
                     least, most = ti.min(least, raw), ti.max(most, raw)
         out[0, I], out[1, I] = least, most
+
+
+@ti.kernel
+def mark_straddling(grid: ti.template(), level: float, nx: int, ny: int, nz: int):
+    """empty_distance = 0 where the samples that a cell reads lie on both sides of a raw level, or on it; else 255.
+
+    Between them the trilinear field has all values from the least to the largest, and no others.
+    """
+    cells = grid.cells[None]
+    for I in ti.grouped(ti.ndrange(cells[0], cells[1], cells[2])):
+        first, last = samples_of_cell(grid, I, nx, ny, nz)
+        below, above = False, False
+        for i in range(first[0], last[0] + 1):
+            for j in range(first[1], last[1] + 1):
+                for k in range(first[2], last[2] + 1):
+                    x = grid.density[at(grid, ti.Vector([i, j, k]))]
+                    below, above = below or x <= level, above or x >= level
+        grid.empty_distance[I] = ti.u8(0) if below and above else ti.u8(FULL)
 
 
 @ti.kernel

@@ -15,8 +15,15 @@ from raymarch.kernels.field.gather import gather
 from raymarch.kernels.march.sample import located
 from raymarch.kernels.march.sample_adjoint import mark
 from raymarch.kernels.parallel import RAYS_PER_CHUNK, TASK_STRIDE
-from raymarch.kernels.rays.cells import cell_at, first_sample, segment_of
+from raymarch.kernels.rays.cells import cell_at, ends_of, first_sample, segment_of
+from raymarch.kernels.rays.nested import box_of, scale_of
 from raymarch.kernels.rays.traverse import jitter_of, step_at, steps_of
+
+
+@ti.func
+def unit_of(grid: ti.template(), s):
+    """What makes of an activated number the value in the world: in a box of twice the size it means half as much."""
+    return grid.inverse_scale[None] * scale_of(box_of(grid, s))
 
 
 @ti.func
@@ -24,9 +31,9 @@ def winner_along(grid: ti.template(), rays: ti.template(), variant: ti.template(
     """Sample of ray r that wins: raw number, its segment and step there; segment -1 where the ray has no samples."""
     phase, stretch = jitter_of(rays, variant, r)
     step = stretch * dt
-    best, at_s, at_k = ti.cast(0.0, float), -1, 0
+    best, most, at_s, at_k = ti.cast(0.0, float), ti.cast(0.0, float), -1, 0
     for s in range(ti.static(grid.segments)):
-        entry, way, length, _, _, _, _, _, _ = segment_of(grid, rays, r, s)
+        entry, way, length = segment_of(grid, rays, r, s)
         entry += first_sample(grid, s)
         n = steps_of(length, step, phase)
         for k in range(ti.select(length > 0, n + 1, 0)):
@@ -34,8 +41,11 @@ def winner_along(grid: ti.template(), rays: ti.template(), variant: ti.template(
             if width > 0:
                 cell, f = located(grid, entry + (begin + 0.5 * width) * way)
                 x = gather(grid.density, cell, f)
-                if at_s < 0 or variant.mode.sign * x > variant.mode.sign * best:
-                    best, at_s, at_k = x, s, k
+                high = variant.mode.sign * x
+                if ti.static(grid.boxes > 1):
+                    high = variant.mode.sign * activation.density(variant, x + grid.shift[None]) * unit_of(grid, s)
+                if at_s < 0 or high > most:
+                    best, most, at_s, at_k = x, high, s, k
     return best, at_s, at_k
 
 
@@ -59,7 +69,8 @@ def winner_of(rays: ti.template(), r):
 def place_of_winner(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, dt, s, k):
     """Sample k of segment s of ray r: the cell's lower corner, position in it, and distance from where it enters."""
     phase, stretch = jitter_of(rays, variant, r)
-    entry, way, length, _, _, near, _, _, _ = segment_of(grid, rays, r, s)
+    entry, way, length = segment_of(grid, rays, r, s)
+    _d, near, _far, _enters, _leaves = ends_of(grid, rays, r, s)
     begin, width = step_at(variant, 0.0, length, stretch * dt, phase, k)
     p = entry + (begin + 0.5 * width) * way
     cell = cell_at(p, grid.max_index[None])
@@ -76,7 +87,7 @@ def extremum(
     ti.loop_config(block_dim=64)
     for r in range(count):
         x, s, _ = winner_of(rays, r)
-        value, T = activation.density(variant, x + grid.shift[None]) * grid.inverse_scale[None], ti.cast(0.0, float)
+        value, T = activation.density(variant, x + grid.shift[None]) * unit_of(grid, s), ti.cast(0.0, float)
         if s < 0:
             value, T = ti.cast(0.0, float), ti.cast(1.0, float)
         rays.image[r] = ti.Vector([value, value, value, T])
@@ -90,7 +101,7 @@ def adjoint_of_ray(grid: ti.template(), rays: ti.template(), variant: ti.templat
         cell, f, _ = place_of_winner(grid, rays, variant, r, dt, s, k)
         place = where(grid, cell)
         d_value = rays.image.grad[r][0] + rays.image.grad[r][1] + rays.image.grad[r][2]
-        slope = activation.density_slope(variant, x + grid.shift[None]) * grid.inverse_scale[None]
+        slope = activation.density_slope(variant, x + grid.shift[None]) * unit_of(grid, s)
         scatter_corners(grid.d_density, slot, place, d_value * slope * weights(f))
         mark(grid, place, place)
 
@@ -131,7 +142,7 @@ def extremum_tangent(
             dot_image[r, e] = ti.Vector.zero(float, 4)
         if s >= 0:
             cell, f, _ = place_of_winner(grid, rays, variant, r, dt, s, k)
-            slope = activation.density_slope(variant, x + grid.shift[None]) * grid.inverse_scale[None]
+            slope = activation.density_slope(variant, x + grid.shift[None]) * unit_of(grid, s)
             dot_x = gather(dot_grid.density, cell, f)
             for e in range(dot_grid.columns):
                 dot = slope * dot_x[e]

@@ -22,8 +22,9 @@ from raymarch.kernels.march.remaining import (
 )
 from raymarch.kernels.march.sample import in_index_space
 from raymarch.kernels.march.transfer import optics
-from raymarch.kernels.rays.nested import box_of, first_of, scale_of, seen_from, shell_segment
-from raymarch.kernels.rays.traverse import empty_steps, jitter_of, step_at, steps_of
+from raymarch.kernels.rays.clip import kept_segment, slope_of_cut
+from raymarch.kernels.rays.nested import box_of, first_of, scale_of, seen_from
+from raymarch.kernels.rays.traverse import empty_steps, jitter_of, step_at, steps_of, widths_of
 
 
 @ti.func
@@ -58,15 +59,6 @@ def colour_slopes(grid: ti.template(), variant: ti.template(), cell, f, Y, slope
     return colour, by_position, by_heading
 
 
-@ti.func
-def widths_of(variant: ti.template(), phase, k):
-    """Begin and width of a whole step k in steps."""
-    begin, width = ti.cast(k, float), ti.cast(1.0, float)
-    if ti.static(variant.jittered):
-        begin, width = ti.max(k - phase, 0.0), ti.min(k + 1.0 - phase, 1.0)
-    return begin, width
-
-
 @ti.kernel
 def geometry_adjoint(
     grid: ti.template(), rays: ti.template(), moved: ti.template(),  # (x, y, z), (ray,), tangents (ray, column)
@@ -88,10 +80,11 @@ def geometry_adjoint(
         remaining, carry = remaining_at_first(rays, variant, r, background)
         d_o, d_d, d_view_direction = ti.Vector.zero(float, 3), ti.Vector.zero(float, 3), ti.Vector.zero(float, 3)
         d_dt = ti.cast(0.0, float)
+        d_place_origin, d_place_way = ti.Vector.zero(float, 3), ti.Vector.zero(float, 3)
         for s in range(ti.static(grid.segments)):
             box = box_of(grid, s)
             own, first = seen_from(grid, o, box), first_of(grid, box)
-            near, far, enters, leaves = shell_segment(grid, own, d, s)
+            near, far, enters, leaves = kept_segment(grid, rays, variant, r, own, d, s)
             d_own, d_near, d_far = ti.Vector.zero(float, 3), ti.cast(0.0, float), ti.cast(0.0, float)
             k, n = 0, steps_of(far - near, step, phase)
             while k <= n and far > near and is_alive(variant, T, min_transmittance):
@@ -149,6 +142,11 @@ def geometry_adjoint(
                 if a == leaves:
                     d_own[a] -= d_far / d[a]
                     d_d[a] -= d_far * far / d[a]
+            if ti.static(variant.clipped):
+                by_near = d_near * slope_of_cut(grid, rays, r, enters)
+                by_far = d_far * slope_of_cut(grid, rays, r, leaves)
+                d_place_origin -= scale_of(box) * (by_near + by_far)
+                d_place_way -= near * by_near + far * by_far
             d_o += scale_of(box) * d_own
         moved.d_origin[r], moved.d_index_direction[r], moved.d_view_direction[r], moved.d_dt[r] = (
             d_o,
@@ -156,6 +154,8 @@ def geometry_adjoint(
             d_view_direction,
             d_dt,
         )
+        if ti.static(variant.clipped):
+            moved.d_place_origin[r], moved.d_place_way[r] = d_place_origin, d_place_way
 
 
 @ti.kernel
@@ -179,7 +179,7 @@ def geometry_tangent(
         for s in range(ti.static(grid.segments)):
             box = box_of(grid, s)
             own, first = seen_from(grid, o, box), first_of(grid, box)
-            near, far, enters, leaves = shell_segment(grid, own, d, s)
+            near, far, enters, leaves = kept_segment(grid, rays, variant, r, own, d, s)
             scale = scale_of(box)
             dot_near, dot_far = ti.Vector.zero(float, moved.columns), ti.Vector.zero(float, moved.columns)
             for a in ti.static(range(3)):
@@ -192,6 +192,12 @@ def geometry_tangent(
                         dot_far[c] = (
                             -(scale * moved.dot_origin[r, c][a] + far * moved.dot_index_direction[r, c][a]) / d[a]
                         )
+            if ti.static(variant.clipped):
+                by_near, by_far = slope_of_cut(grid, rays, r, enters), slope_of_cut(grid, rays, r, leaves)
+                for c in range(moved.columns):
+                    dot_origin, dot_way = scale * moved.dot_place_origin[r, c], moved.dot_place_way[r, c]
+                    dot_near[c] -= by_near.dot(dot_origin + near * dot_way)
+                    dot_far[c] -= by_far.dot(dot_origin + far * dot_way)
             k, n = 0, steps_of(far - near, step, phase)
             while k <= n and far > near and is_alive(variant, T, min_transmittance):
                 begin, width = step_at(variant, near, far, step, phase, k)

@@ -27,6 +27,7 @@ from raymarch.kernels.field.harmonics import basis, basis_slope
 from raymarch.kernels.march.first_hit import hit_of
 from raymarch.kernels.march.geometry import colour_slopes
 from raymarch.kernels.march.mode import RayMode
+from raymarch.kernels.march.normals import index_slope, world_slope
 from raymarch.kernels.march.sample import colour_at, fetch
 from raymarch.kernels.march.sample_adjoint import mark
 from raymarch.kernels.march.shading import along_sphere, normal_of, painted, shade, shade_adjoint, shade_tangent
@@ -38,16 +39,6 @@ class Surface(RayMode):
     """Surface that a ray meets first, at a level of its own at run time: `rays.iso`, raw."""
 
 
-@ti.func
-def linear_part(grid: ti.template()):
-    """A: index space from the world, without its shift."""
-    m = grid.index_from_world[None]
-    a = ti.Matrix.zero(float, 3, 3)
-    for i, j in ti.static(ti.ndrange(3, 3)):
-        a[i, j] = m[i, j]
-    return a
-
-
 @ti.kernel
 def shade_hits(
     grid: ti.template(), rays: ti.template(), variant: ti.template(),  # Fields (x, y, z), RayFields (ray,), Variant
@@ -57,14 +48,14 @@ def shade_hits(
     """image = shaded colour of the first hit, or the background; T."""
     ti.loop_config(block_dim=64)
     for r in range(count):
-        hit, cell, f, _, _ = hit_of(grid, rays, r)
+        hit, cell, f, _t, _d = hit_of(grid, rays, r)
         image = ti.Vector([background[0], background[1], background[2], 1.0])
         if hit:
             place, e = where(grid, cell), -rays.direction[r]
             slope = trilinear_slope(corners_of_cell(grid.density, place), f)
-            n, _ = normal_of(linear_part(grid).transpose() @ slope, e)
+            n, _ = normal_of(world_slope(grid, slope), e)
             Y = basis(grid.degree, rays.direction[r])
-            own = colour_at(grid, variant, place, f, Y, fetch(grid, place, f))
+            own = colour_at(grid, variant, place, f, Y, fetch(grid, variant, place, f))
             colour, _ = painted(rays, ti.Vector([own[0], own[1], own[2]]))
             lit = shade(rays, colour, n, e)
             image = ti.Vector([lit[0], lit[1], lit[2], 0.0])
@@ -77,9 +68,10 @@ def shaded(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, 
     place = where(grid, cell)
     v = corners_of_cell(grid.density, place)
     slope, curvature = trilinear_slope(v, f), trilinear_curvature(v, f)
-    n, scale = normal_of(linear_part(grid).transpose() @ slope, -rays.direction[r])
+    n, scale = normal_of(world_slope(grid, slope), -rays.direction[r])
     Y, slope_of_Y = basis(grid.degree, rays.direction[r]), basis_slope(grid.degree, rays.direction[r])
-    colour, by_position, by_heading = colour_slopes(grid, variant, place, f, Y, slope_of_Y)
+    none = ti.Vector.zero(float, 4)  # of a transfer function
+    colour, by_position, by_heading = colour_slopes(grid, variant, place, f, Y, slope_of_Y, none, none, slope)
     return slope, curvature, n, scale, colour, by_position, by_heading
 
 
@@ -93,7 +85,7 @@ def adjoint_of_hit(grid: ti.template(), rays: ti.template(), variant: ti.templat
     d_colour, d_n, d_e = shade_adjoint(rays, colour, n, -rays.direction[r], d_lit)
     d_colour *= seen
     d_N = along_sphere(n, scale, d_n)
-    d_slope = linear_part(grid) @ d_N
+    d_slope = index_slope(grid, d_N)
     d_p = by_position.transpose() @ d_colour + curved(curvature, d_slope)
     q = d_p.dot(d) / slope.dot(d)
     return (
@@ -110,10 +102,10 @@ def adjoint_of_hit(grid: ti.template(), rays: ti.template(), variant: ti.templat
 @ti.func
 def adjoint_of_ray(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, slot):
     """What one ray gives the gradient of density and features."""
-    hit, cell, f, _, d = hit_of(grid, rays, r)
+    hit, cell, f, _t, d = hit_of(grid, rays, r)
     if hit:
         place, Y = where(grid, cell), basis(grid.degree, rays.direction[r])
-        _, d_slope, _, d_total, _, q, _ = adjoint_of_hit(grid, rays, variant, r, cell, f, d)
+        _d_p, d_slope, _d_N, d_total, _d_view, q, _slope = adjoint_of_hit(grid, rays, variant, r, cell, f, d)
         scatter_corners(grid.d_density, slot, place, slope_weights(f, d_slope) - q * weights(f))
         d_features = ti.Vector.zero(float, grid.features.n)
         for b in ti.static(range((grid.degree + 1) ** 2)):
@@ -154,18 +146,18 @@ def shade_hits_tangent(
     """dot_image[r, e] = (d image / d grid) of each column e of dot_grid."""
     ti.loop_config(block_dim=64)
     for r in range(count):
-        hit, cell, f, _, d = hit_of(grid, rays, r)
+        hit, cell, f, _t, d = hit_of(grid, rays, r)
         for e in range(dot_grid.columns):
             dot_image[r, e] = ti.Vector.zero(float, 4)
         if hit:
             slope, curvature, n, scale, own, by_position, _ = shaded(grid, rays, variant, r, cell, f)
             colour, seen = painted(rays, own)
-            Y, eye, a = basis(grid.degree, rays.direction[r]), -rays.direction[r], linear_part(grid)
+            Y, eye = basis(grid.degree, rays.direction[r]), -rays.direction[r]
             dot_F, by_x, by_y, by_z = gather_slope(dot_grid.density, cell, f)
             for e in range(dot_grid.columns):
                 dot_p = -dot_F[e] / slope.dot(d) * d
                 dot_slope = curved(curvature, dot_p) + ti.Vector([by_x[e], by_y[e], by_z[e]])
-                dot_n = along_sphere(n, scale, a.transpose() @ dot_slope)
+                dot_n = along_sphere(n, scale, world_slope(grid, dot_slope))
                 dot_colour = by_position @ dot_p
                 if ti.static(dot_grid.channels > 0):
                     dot_features, by_total = gather(dot_grid.features, cell, f), activation.colour_slope(variant, own)

@@ -25,21 +25,12 @@ GAUSS = 0.28867513459481287  # of h, from the middle of a cell to each point: 1 
 
 
 @ti.func
-def unit_of(grid: ti.template(), variant: ti.template(), s):
-    """What a unit of length along segment s counts: in a mean as in the world, else as in the box it lies in."""
-    unit = ti.cast(1.0, float)
-    if ti.static(variant.mode.mean):
-        unit = 1.0 / scale_of(box_of(grid, s))
-    return unit
-
-
-@ti.func
-def length_of(grid: ti.template(), rays: ti.template(), variant: ti.template(), r):
-    """L."""
+def length_of(grid: ti.template(), rays: ti.template(), r):
+    """L [world unit]."""
     total = ti.cast(0.0, float)
     for s in range(ti.static(grid.segments)):
-        _, _, length, _, _, _, _, _, _ = segment_of(grid, rays, r, s)
-        total += ti.max(length, 0.0) * unit_of(grid, variant, s)
+        _entry, _way, length = segment_of(grid, rays, r, s)
+        total += ti.max(length, 0.0) / scale_of(box_of(grid, s))
     return total
 
 
@@ -72,8 +63,8 @@ def line_integral(
     for r in range(count):
         shift, top, total = grid.shift[None], grid.max_index[None], ti.cast(0.0, float)
         for s in range(ti.static(grid.segments)):
-            entry, way, length, _, _, _, _, _, _ = segment_of(grid, rays, r, s)
-            first, unit = first_sample(grid, s), unit_of(grid, variant, s)
+            entry, way, length = segment_of(grid, rays, r, s)
+            first = first_sample(grid, s)
             cell, t, on = cell_at(entry, top), ti.cast(0.0, float), length > 0
             while on:
                 out, axis = exit_of(entry, way, cell, length)
@@ -82,10 +73,10 @@ def line_integral(
                 v = corners_of_cell(grid.density, where(grid, cell + first))
                 both = activation.density(variant, trilinear(v, f0) + shift)
                 both += activation.density(variant, trilinear(v, f1) + shift)
-                total += unit * half * both
+                total += half * both
                 t, cell = out, next_cell(cell, way, axis)
                 on = axis >= 0 and t < length and is_inside(cell, top)
-        rays.image[r] = image_of(variant, total * grid.inverse_scale[None], length_of(grid, rays, variant, r))
+        rays.image[r] = image_of(variant, total * grid.inverse_scale[None], length_of(grid, rays, r))
 
 
 @ti.func
@@ -94,7 +85,7 @@ def gain_of(grid: ti.template(), rays: ti.template(), variant: ti.template(), r)
     d_image = rays.image.grad[r]
     gain = d_image[0] + d_image[1] + d_image[2]
     if ti.static(variant.mode.mean):
-        gain /= ti.max(length_of(grid, rays, variant, r), 1e-30)
+        gain /= ti.max(length_of(grid, rays, r), 1e-30)
     else:
         gain -= rays.image[r][3] * d_image[3]
     return gain
@@ -106,8 +97,8 @@ def adjoint_of_ray(grid: ti.template(), rays: ti.template(), variant: ti.templat
     shift, top = grid.shift[None], grid.max_index[None]
     gain = gain_of(grid, rays, variant, r) * grid.inverse_scale[None]
     for s in range(ti.static(grid.segments)):
-        entry, way, length, _, _, _, _, _, _ = segment_of(grid, rays, r, s)
-        first, unit = first_sample(grid, s), unit_of(grid, variant, s)
+        entry, way, length = segment_of(grid, rays, r, s)
+        first = first_sample(grid, s)
         cell, t, on = cell_at(entry, top), ti.cast(0.0, float), length > 0
         while on:
             out, axis = exit_of(entry, way, cell, length)
@@ -115,7 +106,7 @@ def adjoint_of_ray(grid: ti.template(), rays: ti.template(), variant: ti.templat
             f0, f1, half = points_of(entry, way, cell, t, out)
             place = where(grid, cell + first)
             v = corners_of_cell(grid.density, place)
-            d_point = gain * unit * half
+            d_point = gain * half
             d0 = d_point * activation.density_slope(variant, trilinear(v, f0) + shift)
             d1 = d_point * activation.density_slope(variant, trilinear(v, f1) + shift)
             scatter_corners(grid.d_density, slot, place, d0 * weights(f0) + d1 * weights(f1))
@@ -158,8 +149,8 @@ def line_integral_tangent(
         shift, top, total = grid.shift[None], grid.max_index[None], ti.cast(0.0, float)
         dot_total = ti.Vector.zero(float, dot_grid.columns)
         for s in range(ti.static(grid.segments)):
-            entry, way, length, _, _, _, _, _, _ = segment_of(grid, rays, r, s)
-            first, unit = first_sample(grid, s), unit_of(grid, variant, s)
+            entry, way, length = segment_of(grid, rays, r, s)
+            first = first_sample(grid, s)
             cell, t, on = cell_at(entry, top), ti.cast(0.0, float), length > 0
             while on:
                 out, axis = exit_of(entry, way, cell, length)
@@ -167,15 +158,15 @@ def line_integral_tangent(
                 f0, f1, half = points_of(entry, way, cell, t, out)
                 v = corners_of_cell(grid.density, where(grid, cell + first))
                 x0, x1 = trilinear(v, f0) + shift, trilinear(v, f1) + shift
-                total += unit * half * (activation.density(variant, x0) + activation.density(variant, x1))
-                by0 = unit * half * activation.density_slope(variant, x0)
-                by1 = unit * half * activation.density_slope(variant, x1)
+                total += half * (activation.density(variant, x0) + activation.density(variant, x1))
+                by0 = half * activation.density_slope(variant, x0)
+                by1 = half * activation.density_slope(variant, x1)
                 dot0, dot1 = gather(dot_grid.density, cell + first, f0), gather(dot_grid.density, cell + first, f1)
                 for e in range(dot_grid.columns):
                     dot_total[e] += by0 * dot0[e] + by1 * dot1[e]
                 t, cell = out, next_cell(cell, way, axis)
                 on = axis >= 0 and t < length and is_inside(cell, top)
-        length = length_of(grid, rays, variant, r)
+        length = length_of(grid, rays, r)
         T = image_of(variant, total * grid.inverse_scale[None], length)[3]
         for e in range(dot_grid.columns):
             dot = dot_total[e] * grid.inverse_scale[None]

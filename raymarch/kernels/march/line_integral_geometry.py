@@ -1,7 +1,7 @@
 """Geometry gradients of the line integral and of the mean, their depth, and the two modes.
 
 What is differentiated is the rule itself: its points move with the planes between cells, so that slopes are the image's
-for any activation. Letters as in `line_integral`; a plane across axis a is met at t, d_t = -(d_o + t d_d) / d there.
+for any activation. Letters as in `line_integral`; a plane is met at t with dot_t = -(dot_o + t dot_d) / d by its axis.
 """
 
 from dataclasses import dataclass
@@ -22,11 +22,10 @@ from raymarch.kernels.march.line_integral import (
     line_integral_adjoint,
     line_integral_tangent,
     points_of,
-    unit_of,
 )
 from raymarch.kernels.march.mode import RayMode
 from raymarch.kernels.march.passes import Passes
-from raymarch.kernels.rays.cells import cell_at, exit_of, first_sample, is_inside, next_cell, segment_of
+from raymarch.kernels.rays.cells import cell_at, ends_of, exit_of, first_sample, is_inside, next_cell, segment_of
 from raymarch.kernels.rays.nested import box_of, scale_of
 from raymarch.kernels.rays.placed import distance_of
 
@@ -80,12 +79,13 @@ def line_integral_geometry_adjoint(
             d_length = -gain_of(grid, rays, variant, r) * rays.image[r][0]
         d_o, d_d = ti.Vector.zero(float, 3), ti.Vector.zero(float, 3)
         for s in range(ti.static(grid.segments)):
-            entry, way, length, _, d, near, far, axis0, leaves = segment_of(grid, rays, r, s)
-            first, unit, d_own = first_sample(grid, s), unit_of(grid, variant, s), ti.Vector.zero(float, 3)
+            entry, way, length = segment_of(grid, rays, r, s)
+            d, near, far, axis0, leaves = ends_of(grid, rays, r, s)
+            first, scale, d_own = first_sample(grid, s), scale_of(box_of(grid, s)), ti.Vector.zero(float, 3)
             cell, t, on = cell_at(entry, top), ti.cast(0.0, float), length > 0
             if on:
-                met(d_own, d_d, d, near, axis0, -unit * d_length)
-                met(d_own, d_d, d, far, leaves, unit * d_length)
+                met(d_own, d_d, d, near, axis0, -d_length / scale)
+                met(d_own, d_d, d, far, leaves, d_length / scale)
             while on:
                 out, axis = exit_of(entry, way, cell, length)
                 out = ti.max(out, t)
@@ -93,8 +93,8 @@ def line_integral_geometry_adjoint(
                 v = corners_of_cell(grid.density, where(grid, cell + first))
                 y0, slope0 = value_at(variant, v, f0, shift)
                 y1, slope1 = value_at(variant, v, f1, shift)
-                d_p0, d_p1 = gain * unit * half * slope0, gain * unit * half * slope1
-                d_h, along0, along1 = 0.5 * gain * unit * (y0 + y1), d_p0.dot(d), d_p1.dot(d)
+                d_p0, d_p1 = gain * half * slope0, gain * half * slope1
+                d_h, along0, along1 = 0.5 * gain * (y0 + y1), d_p0.dot(d), d_p1.dot(d)
                 middle, apart = near + 0.5 * (t + out), GAUSS * (out - t)
                 d_own += d_p0 + d_p1
                 d_d += (middle - apart) * d_p0 + (middle + apart) * d_p1
@@ -103,7 +103,7 @@ def line_integral_geometry_adjoint(
                 met(d_own, d_d, d, near + out, axis1, (0.5 - GAUSS) * along0 + (0.5 + GAUSS) * along1 + d_h)
                 t, cell, axis0 = out, next_cell(cell, way, axis), axis
                 on = axis >= 0 and t < length and is_inside(cell, top)
-            d_o += scale_of(box_of(grid, s)) * d_own
+            d_o += scale * d_own
         moved.d_origin[r], moved.d_index_direction[r], moved.d_dt[r] = d_o, d_d, 0.0
         moved.d_view_direction[r] = ti.Vector.zero(float, 3)
 
@@ -120,14 +120,15 @@ def line_integral_geometry_tangent(
         shift, top, total = grid.shift[None], grid.max_index[None], ti.cast(0.0, float)
         dot_total, dot_length = ti.Vector.zero(float, moved.columns), ti.Vector.zero(float, moved.columns)
         for s in range(ti.static(grid.segments)):
-            entry, way, length, _, d, near, far, axis0, leaves = segment_of(grid, rays, r, s)
-            first, unit, scale = first_sample(grid, s), unit_of(grid, variant, s), scale_of(box_of(grid, s))
+            entry, way, length = segment_of(grid, rays, r, s)
+            d, near, far, axis0, leaves = ends_of(grid, rays, r, s)
+            first, scale = first_sample(grid, s), scale_of(box_of(grid, s))
             cell, t, on = cell_at(entry, top), ti.cast(0.0, float), length > 0
             if on:
                 for c in range(moved.columns):
                     dot_own, dot_d = scale * moved.dot_origin[r, c], moved.dot_index_direction[r, c]
                     dot_far = dot_met(dot_own, dot_d, d, far, leaves)
-                    dot_length[c] += unit * (dot_far - dot_met(dot_own, dot_d, d, near, axis0))
+                    dot_length[c] += (dot_far - dot_met(dot_own, dot_d, d, near, axis0)) / scale
             while on:
                 out, axis = exit_of(entry, way, cell, length)
                 out = ti.max(out, t)
@@ -135,7 +136,7 @@ def line_integral_geometry_tangent(
                 v = corners_of_cell(grid.density, where(grid, cell + first))
                 y0, slope0 = value_at(variant, v, f0, shift)
                 y1, slope1 = value_at(variant, v, f1, shift)
-                total += unit * half * (y0 + y1)
+                total += half * (y0 + y1)
                 middle, apart = near + 0.5 * (t + out), GAUSS * (out - t)
                 axis1 = ti.select(axis < 0, leaves, axis)
                 for c in range(moved.columns):
@@ -144,12 +145,12 @@ def line_integral_geometry_tangent(
                     dot_t1 = dot_met(dot_own, dot_d, d, near + out, axis1)
                     dot_p0 = dot_own + (middle - apart) * dot_d + ((0.5 + GAUSS) * dot_t0 + (0.5 - GAUSS) * dot_t1) * d
                     dot_p1 = dot_own + (middle + apart) * dot_d + ((0.5 - GAUSS) * dot_t0 + (0.5 + GAUSS) * dot_t1) * d
-                    dot_total[c] += unit * half * (slope0.dot(dot_p0) + slope1.dot(dot_p1))
-                    dot_total[c] += 0.5 * unit * (dot_t1 - dot_t0) * (y0 + y1)
+                    dot_total[c] += half * (slope0.dot(dot_p0) + slope1.dot(dot_p1))
+                    dot_total[c] += 0.5 * (dot_t1 - dot_t0) * (y0 + y1)
                 t, cell, axis0 = out, next_cell(cell, way, axis), axis
                 on = axis >= 0 and t < length and is_inside(cell, top)
         total *= grid.inverse_scale[None]
-        length = length_of(grid, rays, variant, r)
+        length = length_of(grid, rays, r)
         T = image_of(variant, total, length)[3]
         for c in range(moved.columns):
             dot = dot_total[c] * grid.inverse_scale[None]
@@ -167,7 +168,8 @@ def line_integral_depth(
         shift, top, inverse_scale = grid.shift[None], grid.max_index[None], grid.inverse_scale[None]
         total, moment = ti.cast(0.0, float), ti.cast(0.0, float)
         for s in range(ti.static(grid.segments)):
-            entry, way, length, _, _, near, _, _, _ = segment_of(grid, rays, r, s)
+            entry, way, length = segment_of(grid, rays, r, s)
+            _d, near, _far, _enters, _leaves = ends_of(grid, rays, r, s)
             first, scale = first_sample(grid, s), scale_of(box_of(grid, s))
             cell, t, on = cell_at(entry, top), ti.cast(0.0, float), length > 0
             while on:

@@ -9,6 +9,7 @@ from raymarch.kernels.march.mode import AnyMode
 from raymarch.kernels.march.transfer import TRANSFER
 from raymarch.kernels.march.x_ray import X_RAY
 
-COMPOSITING_MODES = {mode.name: mode for mode in (EMISSION_ABSORPTION, ADDITIVE, X_RAY)}  # a volume's sigma and colour
+# By a volume's own sigma and colour.
+COMPOSITING_MODES = {mode.name: mode for mode in (EMISSION_ABSORPTION, ADDITIVE, X_RAY)}
 RAY_MODES = {mode.name: mode for mode in (MAXIMUM, MINIMUM, AVERAGE, ISOSURFACE, X_RAY_EXACT)}
 MODES: dict[str, AnyMode] = {**COMPOSITING_MODES, TRANSFER.name: TRANSFER, **RAY_MODES}

@@ -7,7 +7,7 @@ from raymarch.kernels.field.bricks import where
 from raymarch.kernels.field.gather import gather
 from raymarch.kernels.field.harmonics import basis
 from raymarch.kernels.march.compositing import contributes
-from raymarch.kernels.rays.nested import clip_to_boxes
+from raymarch.kernels.rays.clip import kept_of_ray
 from raymarch.kernels.rays.placed import placed
 from raymarch.kernels.rays.traverse import jitter_of, steps_of
 
@@ -24,7 +24,7 @@ def in_index_space(grid: ti.template(), rays: ti.template(), r):
 def ray_segment(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, s, dt):
     """Segment s of ray r: its harmonics, its step and phase, and the index of its last, shorter step."""
     o, d, Y = in_index_space(grid, rays, r)
-    entry, index_direction, length = clip_to_boxes(grid, o, d, s)
+    entry, index_direction, length = kept_of_ray(grid, rays, variant, r, o, d, s)
     phase, stretch = jitter_of(rays, variant, r)
     step = stretch * dt
     return entry, index_direction, length, Y, step, phase, steps_of(length, step, phase)

@@ -12,10 +12,11 @@ from raymarch.kernels.march.modes import MODES
 @dataclass(frozen=True)
 class Variant:
     """Variant: functions of the activations, the compositing mode, whether rays have a jitter of their own, and whether
-    their samples' gradients are scaled near the cameras (`near_gradient`)."""
+    their samples' gradients are scaled near the cameras (`near_gradient`), and whether rays are clipped."""
 
     density: DensityFunctions
     colour: ColourFunctions
     mode: AnyMode = MODES["emission-absorption"]
     jittered: bool = False
     near_scaled: bool = False
+    clipped: bool = False

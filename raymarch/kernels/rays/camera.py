@@ -3,19 +3,26 @@
 import taichi as ti
 
 from raymarch.kernels.numeric import UNIFORM, hash_u32
-from raymarch.kernels.rays.lens import KIND, LENS, unproject, unproject_pinhole
+from raymarch.kernels.rays.lens import KIND, LENS, is_parallel, start_parallel, unproject, unproject_pinhole
 from raymarch.kernels.rays.placed import placed
 from raymarch.kernels.rays.traverse import clip, empty_steps
 
 
 @ti.func
-def pixel_ray(pose, lens, u, v):
-    """Ray of a pixel: origin and unit direction through (u, v) [pixel]."""
+def pixel_ray(pose, lens, u, v, parallel: ti.template()):
+    """Ray of a pixel: origin and unit direction through (u, v) [pixel].
+
+    Only where `parallel` may the lens have no centre: a branch more, and the compiler rounds all rays otherwise.
+    """
     origin, direction = ti.Vector.zero(float, 3), turned(pose, unproject_pinhole(lens, u, v))
     if lens[KIND] > 0.5:
         direction = turned(pose, unproject(lens, u, v))
     for a in ti.static(range(3)):
         origin[a] = pose[a, 3]
+    if ti.static(parallel):
+        if is_parallel(lens):
+            origin += turned(pose, start_parallel(lens, u, v))
+            direction = turned(pose, ti.Vector([0.0, 0.0, -1.0]))
     return origin, direction.normalized()
 
 
@@ -32,10 +39,11 @@ def turned(pose, local):
 def rays_of_pixels(
     rays: ti.template(), pose: ti.math.mat4, lens: LENS,  # RayFields (ray,), world_from_camera, see `lens`
     width: int, pixels: ti.types.ndarray(dtype=ti.i32, ndim=1),  # [pixel], numbers (ray,)
+    parallel: ti.template(),  # whether rays are
 ):  # fmt: skip
     """Rays through the centres of pixels, which are numbered row by row."""
     for r in range(pixels.shape[0]):
-        origin, direction = pixel_ray(pose, lens, pixels[r] % width + 0.5, pixels[r] // width + 0.5)
+        origin, direction = pixel_ray(pose, lens, pixels[r] % width + 0.5, pixels[r] // width + 0.5, parallel)
         rays.origin[r], rays.direction[r] = origin, direction
 
 
@@ -98,7 +106,7 @@ def draw_tiles(
         view, row, column = corner_of(store, chosen)
         row += within // store.tile
         column += within % store.tile
-        origin, direction = pixel_ray(store.pose[view], store.lens[view], column + 0.5, row + 0.5)
+        origin, direction = pixel_ray(store.pose[view], store.lens[view], column + 0.5, row + 0.5, store.parallel)
         rays.origin[r], rays.direction[r] = origin + near * direction, direction
         target = ti.cast(store.pixels[pixel_of(store, view, row, column)], float) / 255.0
         for c in ti.static(range(3)):
@@ -120,7 +128,7 @@ def list_tiles(
         for within in range(store.tile * store.tile):
             if not meets and pixel_counts(store, t, within):
                 u, v = column + within % store.tile + 0.5, row + within // store.tile + 0.5
-                origin, direction = pixel_ray(store.pose[view], store.lens[view], u, v)
+                origin, direction = pixel_ray(store.pose[view], store.lens[view], u, v, store.parallel)
                 o, d = placed(grid, origin, direction)
                 near, far = clip(o, d, grid.max_index[None])
                 k, n = 0, ti.cast((far - near) / dt, ti.i32)

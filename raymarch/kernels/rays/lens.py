@@ -8,7 +8,7 @@ import taichi as ti
 
 from raymarch import runtime
 
-ANGLES, FOV = 2, 3  # kinds, as in `geometry/distortion`; 0 is the pinhole
+ANGLES, FOV, PARALLEL = 2, 3, 4  # kinds, as in `geometry/distortion`; 0 is the pinhole
 KIND, REACH, STRETCH, NUMBERS = 4, 5, 6, 7  # where they are in the vector
 COUNT = 9  # of the numbers
 TINY_OMEGA = 1e-3
@@ -106,11 +106,25 @@ def unproject_pinhole(lens, u, v):
 
 
 @ti.func
+def start_parallel(lens, u, v):
+    """Origin in camera axes of (u, v) [pixel], of parallel rays."""
+    return ti.Vector([(u - lens[2]) / lens[0], (lens[3] - v) / lens[1], 0.0])
+
+
+@ti.func
+def is_parallel(lens):
+    """Whether rays are parallel: an orthographic projection, of which a focal length is in pixels per world unit."""
+    return lens[KIND] > PARALLEL - 0.5
+
+
+@ti.func
 def project(lens, local):
     """(u, v) [pixel] and depth of a point in camera axes, before the camera; of a fisheye the distance for depth."""
     depth = -local[2]
     u, v = lens[2] + lens[0] * local[0] / depth, lens[3] - lens[1] * local[1] / depth
-    if lens[KIND] > 0.5:
+    if is_parallel(lens):
+        u, v = lens[2] + lens[0] * local[0], lens[3] - lens[1] * local[1]
+    elif lens[KIND] > 0.5:
         a = ti.Vector([local[0], -local[1]])
         if ti.abs(lens[KIND] - ANGLES) < 0.5:
             across = a.norm()
@@ -131,6 +145,8 @@ def footprint(lens, local, depth, radius):
     if ti.abs(lens[KIND] - ANGLES) < 0.5:
         slant = 1.0
     reach = ti.cast(-1.0, float)
-    if depth > 2.0 * radius * slant:
+    if is_parallel(lens):
+        reach = radius * lens[STRETCH] + 1.0 if depth > 2.0 * radius else -1.0
+    elif depth > 2.0 * radius * slant:
         reach = radius * slant / (depth - radius * slant) * lens[STRETCH] * slant + 1.0
     return reach

@@ -1,0 +1,76 @@
+"""Contents of a scalar volume's file in lines, for `raymarch info`."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from raymarch.cli import options, say
+
+if TYPE_CHECKING:
+    from raymarch.io.volumes.scalar_summary import ScalarSummary
+
+MOST = 1 << 26  # values that are looked at; of more every so many along each axis
+BAR = 40  # characters of the longest bar
+SIDES = dict(
+    zip("RLAPSI", ("the right", "the left", "the front", "the back", "the head", "the feet"), strict=True)
+)  # fmt: skip
+
+
+def print_scalar(file: str, summary: ScalarSummary, place: dict[str, Any], as_json: bool, extra: dict) -> None:
+    """What a scalar volume's header says, and range, mean and histogram of its values."""
+    from raymarch.data.value_contents import contents_of
+    from raymarch.errors import RaymarchError
+    from raymarch.io.volumes.volume_file import load
+
+    record: dict[str, Any] = {**summary.record(), **extra}
+    stride = math.ceil((math.prod(summary.shape) / MOST) ** (1 / 3))
+    try:
+        volume: Any = load(file, stride=stride, nan="empty", **place)
+        found = contents_of(volume)
+        record |= {"low": found.low, "high": found.high, "mean": found.mean, "stride_of_values": stride}
+        record["histogram"] = {"edges": list(found.edges), "counts": list(found.counts)}
+    except RaymarchError as error:
+        say.note(f"note: the values were not looked at: {error}")
+    if as_json:
+        options.print_json(record)
+        return
+    for name, text in _lines(record):
+        say.result(f"{name:16} {text}".rstrip())
+
+
+def _lines(record: dict[str, Any]) -> list[tuple[str, str]]:
+    """Names and texts of the lines, those of nothing left out."""
+
+    def several(numbers: list[float], sign: str = "  ") -> str:
+        return sign.join(f"{x:.6g}" for x in numbers)
+
+    unit, length = record["unit"], record["length_unit"]
+    spacing = several(record["spacing"], " x ") + (f" {length}" if length else "  (no unit of length is said)")
+    lines = [
+        ("name", record["name"]),
+        ("shape", several(record["shape"], " x ")),
+        ("values", f"{record['dtype']}" + (f", in {unit}" if unit else "")),
+        ("spacing", spacing),
+        ("origin", several(record["origin"])),
+        *[("directions" if i == 0 else "", f"{axis}  {several(row)}") for i, (axis, row) in enumerate(
+            zip("xyz", record["directions"], strict=True)
+        )],
+    ]  # fmt: skip
+    if (record["slope"], record["intercept"]) != (1.0, 0.0):
+        lines.insert(3, ("scaled", f"stored x {record['slope']:g} + {record['intercept']:g}"))
+    if record["world"]:
+        words = ", ".join(f"{axis} to {SIDES[side]}" for axis, side in zip("xyz", record["sides"], strict=True))
+        lines.append(("sides", f"{record['sides']} in a world of {record['world']}: {words}"))
+    if "low" in record:
+        lines.append(("range", f"{record['low']:.6g} to {record['high']:.6g}, mean {record['mean']:.6g}"))
+        if record["stride_of_values"] > 1:
+            lines.append(("", f"of every {record['stride_of_values']}th value along each axis"))
+        edges, counts = record["histogram"]["edges"], record["histogram"]["counts"]
+        for i, count in enumerate(counts):
+            bar = "#" * math.ceil(BAR * count / max(counts))
+            lines.append(("histogram" if i == 0 else "", f"{edges[i]:>12.6g}  {count:>12,}  {bar}"))
+    lines += [(name, f"{record[name]:,}") for name in ("bytes_on_disk", "bytes_in_memory", "bytes_to_render")]
+    if "seconds_to_render" in record:
+        lines.append(("seconds_to_render", f"{record['seconds_to_render']:.4g}"))
+    return [(name, text) for name, text in lines if text]

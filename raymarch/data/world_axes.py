@@ -1,0 +1,52 @@
+"""World axes of a body: the sides that x, y and z point to, in the letters of medical images.
+
+Letters: right or left, anterior or posterior, superior or inferior, each the side that an axis points to.
+"""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+
+from raymarch.arguments.checks import Check
+
+WORLDS = ("RAS", "LPS", "LAS")
+OPPOSITE = dict(zip("RLAPSI", "LRPAIS", strict=True))
+
+
+def _world(value: object) -> str:
+    if not isinstance(value, str) or value.upper() not in (*WORLDS, ""):
+        raise ValueError
+    return value.upper()
+
+
+WORLD_AXES = Check(f"one of {', '.join(WORLDS)}, or an empty text", _world)
+
+
+def world_from_world(source: str, target: str) -> np.ndarray:
+    """Affine (4, 4) that takes points of one world to another: x and y change sign between RAS and LPS.
+
+    Where either is unknown, the numbers stay as they are.
+
+    Example:
+        >>> world_from_world("RAS", "LPS").diagonal().tolist()
+        [-1.0, -1.0, 1.0, 1.0]
+    """
+    if not (source and target):
+        return np.eye(4)
+    return np.diag([1.0 if a == b else -1.0 for a, b in zip(source, target, strict=True)] + [1.0])
+
+
+def sides_of(world_from_index: np.ndarray, world: str) -> str:
+    """Sides that the array's axes point to, one letter each, by the world axis nearest to it; "" where it is unknown.
+
+    Example:
+        >>> sides_of(np.diag([-1.0, 1, 2, 1]), "RAS")
+        'LAS'
+    """
+    if not world:
+        return ""
+    edges = world_from_index[:3, :3] / np.linalg.norm(world_from_index[:3, :3], axis=0)
+    best = max(permutations(range(3)), key=lambda order: sum(abs(edges[order[j], j]) for j in range(3)))
+    return "".join(world[row] if edges[row, j] > 0 else OPPOSITE[world[row]] for j, row in enumerate(best))

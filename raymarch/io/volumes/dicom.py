@@ -1,0 +1,87 @@
+"""DICOM series, of scanners: a folder of slices, one file each, sorted by where they lie.
+
+Array axes are (column, row, slice); the world is LPS in millimetres. Values are rescaled as the slices say.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from raymarch.data.scalar_volume import ScalarVolume
+from raymarch.data.selection import Selection
+from raymarch.errors import RaymarchError
+from raymarch.io.volumes.dicom_slices import Slice, placed, slices_of
+from raymarch.io.volumes.dicom_writing import write_series
+from raymarch.io.volumes.part import require_one_place
+from raymarch.io.volumes.scalar_format import scalar_format, wanted
+from raymarch.io.volumes.source import Slices, Source
+from raymarch.io.volumes.stored_values import CURE
+
+MARK = b"DICM"
+LOOKED_AT = 64  # files of a folder
+
+
+def _is_dicom(path: Path) -> bool:
+    with path.open("rb") as file:
+        file.seek(128)
+        return file.read(4) == MARK
+
+
+def detect(path: Path) -> bool:
+    """Whether a file, or one of a folder's, is DICOM."""
+    if not path.is_dir():
+        return _is_dicom(path)
+    files = (file for _, file in zip(range(LOOKED_AT), sorted(path.iterdir()), strict=False))
+    return any(file.is_file() and _is_dicom(file) for file in files)
+
+
+def source(path: Path, selection: Selection) -> Source:
+    """Source of a series; RaymarchError for missing slices, uneven spacing, colours and several series."""
+    with wanted("pydicom", "DICOM"):
+        import pydicom
+    if not path.is_dir():
+        raise RaymarchError(f"{path}: is one slice of a DICOM series; name the folder of all of them")
+    require_one_place(Selection(level=selection.level), path)
+    found = slices_of(path, [file for file in sorted(path.iterdir()) if file.is_file() and _is_dicom(file)], selection)
+    first = found[0]
+    affine = placed(found, path)
+    scales = {(one.slope, one.intercept) for one in found}
+    same = len(scales) == 1
+    dtype = np.dtype(f"{'i' if first.signed else 'u'}{first.bits // 8}") if same else np.dtype(np.float32)
+
+    def read(slices: Slices) -> np.ndarray:
+        x, y, z = slices
+        return np.stack([_pixels(pydicom, one, same, dtype)[y, x] for one in found[z]]).T
+
+    slope, intercept = scales.pop() if same else (1.0, 0.0)
+    shape = (first.columns, first.rows, len(found))
+    return Source(
+        shape, dtype, affine, read, False, slope, intercept, unit=first.unit, length_unit="mm", world="LPS",
+        name=first.name, remarks=() if same else ("slices have several slopes; their values are floats",),
+    )  # fmt: skip
+
+
+def _pixels(pydicom: Any, one: Slice, same: bool, dtype: np.dtype) -> np.ndarray:
+    """Rows and columns of a slice, as stored or, where slopes differ, rescaled."""
+    try:
+        pixels = pydicom.dcmread(one.path).pixel_array
+    except Exception as error:  # pydicom raises anything for what it cannot decode
+        said = " ".join(str(error).split())[:160]
+        raise RaymarchError(
+            f"{one.path}: cannot be decoded ({said}); convert the series with gdcmconv --raw"
+        ) from error
+    if pixels.shape != (one.rows, one.columns):
+        raise RaymarchError(f"{one.path}: holds {pixels.shape} pixels, want {one.rows} x {one.columns}; {CURE}")
+    return pixels.astype(dtype, copy=False) if same else (pixels * one.slope + one.intercept).astype(dtype)
+
+
+def write(volume: ScalarVolume, path: Path) -> None:
+    """Series of secondary captures of a scalar volume: a file a slice, of 16 bits."""
+    with wanted("pydicom", "DICOM"):
+        write_series(volume, path)
+
+
+DICOM = scalar_format("DICOM", (".dicom",), detect, source, write, folder=True)

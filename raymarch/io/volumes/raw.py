@@ -1,0 +1,78 @@
+"""Raw values without a header, of which the caller says shape and type: `rm.load(path, shape=..., dtype=...)`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from raymarch.arguments.checks import Check, whole
+from raymarch.data.samples import SPACING
+from raymarch.data.scalar_volume import SIZES, ScalarVolume
+from raymarch.data.selection import Selection
+from raymarch.errors import RaymarchError
+from raymarch.io.volumes.axes import chosen
+from raymarch.io.volumes.format import Format
+from raymarch.io.volumes.scalar_format import plain_values, scalar_format
+from raymarch.io.volumes.source import Slices, Source
+from raymarch.io.volumes.stored_values import read_raw, require_size
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    shape = tuple(whole(1, 1 << 31).read(n) for n in value)
+    if not 3 <= len(shape) <= 4:
+        raise ValueError
+    return shape
+
+
+def _kind(value: Any) -> np.dtype:
+    if not isinstance(value, (str, np.dtype, type)):
+        raise TypeError
+    dtype = np.dtype(value)
+    if dtype.itemsize not in SIZES.get(dtype.kind, ()):
+        raise ValueError
+    return dtype
+
+
+RAW_SHAPE = Check("three whole numbers x, y, z, or four with the channels before them", _shape)
+RAW_TYPE = Check("a type of number such as uint8, <i2 or >f4", _kind)
+
+
+def raw_format(
+    shape: Sequence[int], dtype: object, spacing: float | Sequence[float] = 1.0, offset: int | None = None
+) -> Format:
+    """Format of a file of raw values, x the fastest, `shape` samples (x, y, z) or (channel, x, y, z).
+
+    Args:
+        shape: count of samples.
+        dtype: as stored; little-endian unless it says otherwise, such as ">i2".
+        spacing: from sample to sample [world unit], one number or three.
+        offset: bytes before the values; by default what the file has more than them must be nothing.
+    """
+    sizes, kind, steps = RAW_SHAPE("shape", shape), RAW_TYPE("dtype", dtype), SPACING("spacing", spacing)
+    kind = kind.newbyteorder("<") if kind.byteorder == "=" else kind
+    affine = np.diag([*np.broadcast_to(steps, 3), 1.0])
+    first = len(sizes) - 3
+
+    def source(path: Path, selection: Selection) -> Source:
+        begin = 0 if offset is None else offset
+        size, there = require_size(path, begin, sizes, kind), path.stat().st_size
+        if offset is None and there != size:
+            raise RaymarchError(
+                f"{path}: has {there:,} bytes but {' x '.join(map(str, sizes))} of {kind} are {size:,}; correct shape"
+                " or dtype, or say by offset how many bytes come before them"
+            )
+        index, remarks = chosen(path, sizes, range(first, first + 3), selection)
+
+        def read(slices: Slices) -> np.ndarray:
+            return read_raw(path, begin, sizes, kind, index(slices))
+
+        x, y, z = sizes[first:]
+        return Source((x, y, z), kind, affine, read, at_once=False, remarks=remarks)
+
+    def write(volume: ScalarVolume, path: Path) -> None:
+        plain_values(volume).astype(kind, casting="safe").ravel(order="F").tofile(path)
+
+    return scalar_format("raw", (".raw", ".bin", ".img", ".dat"), lambda path: False, source, write)

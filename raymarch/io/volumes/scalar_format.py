@@ -1,0 +1,150 @@
+"""Formats of scalar volumes: one function for the header, one to write; the rest is the same for all."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from raymarch.data.scalar_volume import AnyVolume, ScalarVolume
+from raymarch.data.selection import ALL, Selection
+from raymarch.data.volume import Volume
+from raymarch.errors import RaymarchError, one_line
+from raymarch.io.files.atomic import refused
+from raymarch.io.volumes.format import Format
+from raymarch.io.volumes.scalar_summary import ScalarSummary
+from raymarch.io.volumes.source import Source, require_shape, volume_of
+
+log = logging.getLogger("raymarch")
+CURE = "export it again"
+
+
+def scalar_format(
+    name: str,
+    suffixes: tuple[str, ...],
+    detect: Callable[[Path], bool],
+    source: Callable[[Path, Selection], Source],
+    write: Callable[[ScalarVolume, Path], object],
+    *,
+    folder: bool = False,
+) -> Format:
+    """Format whose files hold scalar volumes.
+
+    Args:
+        name, suffixes, detect, folder: as of `Format`.
+        source: `source(path, selection)`, what the header says; of the selection it needs channel, time and level.
+        write: `write(volume, path)`, of a ScalarVolume; of a fit it gets sigma on the grid.
+    """
+
+    def read(path: Path, *, selection: Selection = ALL) -> ScalarVolume:
+        with damage_told(path, name):
+            return volume_of(source(path, selection), selection, path)
+
+    def describe(path: Path, *, selection: Selection = ALL) -> ScalarSummary:
+        with damage_told(path, name):
+            found = source(path, selection)
+            require_shape(found.shape, path)
+            return ScalarSummary.of_source(found, path)
+
+    def write_scalar(volume: AnyVolume, path: Path) -> None:
+        with refused(path), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            write(scalar_of(volume, path), path)
+
+    return Format(name, suffixes, detect, read, write_scalar, describe, folder=folder, ours=False)
+
+
+@contextmanager
+def damage_told(path: Path, name: str) -> Iterator[None]:
+    """Context in which whatever a format's library raises becomes one line, and what it warns of is not shown."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    except RaymarchError as error:
+        text = str(error)
+        raise RaymarchError(text if text.startswith(str(path)) else f"{path}: {text}") from error
+    except Exception as error:  # libraries raise anything for damaged files, and so does NumPy
+        raise RaymarchError(f"{path}: is no whole {name} ({one_line(error)[:300]}); {CURE}") from error
+
+
+@contextmanager
+def wanted(library: str, name: str) -> Iterator[None]:
+    """Context for the import of an optional library; RaymarchError, with the extra, where it is missing."""
+    try:
+        yield
+    except ImportError as error:
+        raise RaymarchError(
+            f'{library} is not installed, which raymarch needs for {name}; pip install "raymarch[formats]"'
+        ) from error
+
+
+def scalar_of(volume: AnyVolume, path: Path) -> ScalarVolume:
+    """Scalar volume of any: of a fit its sigma on the grid, which is said.
+
+    Raises RaymarchError for nested boxes and for a volume in NDC, which are no grid of one spacing in the world.
+    """
+    if isinstance(volume, ScalarVolume):
+        return volume
+    require_one_grid(volume, path)
+    log.warning("the file gets sigma of the volume on its grid; colours and activations stay behind")
+    return ScalarVolume(
+        volume.sigma().astype(np.float32),
+        volume.world_from_index,
+        unit="1/world unit",
+        name="sigma",
+        background=volume.background,
+    )
+
+
+def require_one_grid(volume: Volume, path: Path) -> None:
+    """RaymarchError for a volume of nested boxes or in NDC."""
+    if volume.boxes > 1 or volume.ndc_from_world is not None:
+        kind = "in NDC" if volume.ndc_from_world is not None else f"of {volume.boxes} nested boxes"
+        raise RaymarchError(f"{path}: the volume is {kind}, want one grid in the world; save it as .h5")
+
+
+def plain_values(volume: ScalarVolume) -> np.ndarray:
+    """Values (x, y, z) for formats without a slope: as stored where that is 1 and 0, whole where they are, else floats.
+
+    Example:
+        >>> plain_values(ScalarVolume(np.full((2, 2, 2), 1000, np.uint16), intercept=-1024)).dtype
+        dtype('int16')
+    """
+    if (volume.slope, volume.intercept) == (1.0, 0.0):
+        return volume.values
+    whole = volume.values.dtype.kind in "iu" and volume.slope.is_integer() and volume.intercept.is_integer()
+    if not whole or max(map(abs, volume.range)) >= 2**53:
+        return volume.numbers()
+    low, high = (int(end) for end in volume.range)
+    kinds = [np.dtype(f"{sign}{size}") for size in (1, 2, 4, 8) for sign in "ui"]
+    kinds = [one for one in kinds if one.itemsize >= volume.values.dtype.itemsize]
+    kind = next(one for one in kinds if np.iinfo(one).min <= low and high <= np.iinfo(one).max)
+    return (volume.values.astype(np.int64) * int(volume.slope) + int(volume.intercept)).astype(kind)
+
+
+def sheared_by(volume: ScalarVolume) -> float:
+    """Shear of a volume's axes: the greatest cosine between two of them."""
+    return float(np.abs(volume.directions.T @ volume.directions - np.eye(3)).max())
+
+
+def require_no_shear(volume: ScalarVolume, path: Path, name: str) -> None:
+    """RaymarchError where the axes of a volume are not at right angles, which a format cannot say."""
+    off = sheared_by(volume)
+    if off > 1e-6:
+        raise RaymarchError(
+            f"{path}: the volume is sheared (its axes are {off:.2g} off right angles), which {name} cannot hold; save"
+            " it as .nrrd or .h5"
+        )
+
+
+def require_upright(volume: ScalarVolume, path: Path, name: str) -> None:
+    """RaymarchError where the axes of a volume are not those of the world, which a format cannot say."""
+    if float(np.abs(volume.directions - np.eye(3)).max()) > 1e-6:
+        raise RaymarchError(
+            f"{path}: the volume is turned or sheared in the world, which {name} cannot hold; save it as .nrrd or .h5"
+        )

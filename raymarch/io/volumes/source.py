@@ -1,0 +1,113 @@
+"""Source of a scalar volume: what a file's header says, and a reader of a part of its values."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from raymarch.data.scalar_volume import LONGEST_TEXT, ScalarVolume
+from raymarch.data.selection import Selection
+from raymarch.errors import RaymarchError
+from raymarch.io.files.limits import require_file_budget
+
+log = logging.getLogger("raymarch")
+
+Slices = tuple[slice, ...]
+MOST_SIDE = 1 << 31  # samples along an axis
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Scalar volume in a file, before its values are read.
+
+    Attributes:
+        shape: count of samples (x, y, z).
+        dtype: as stored.
+        world_from_index: (4, 4) affine.
+        read: `read(slices)`, the values (x, y, z) of slices along x, y and z, in any byte order.
+        at_once: whether all values are in memory while a part is read, as of what is packed in one piece.
+        slope, intercept, unit, length_unit, world, name, background, provenance: as of `ScalarVolume`.
+        remarks: what the file does not say and was assumed, or what was chosen, for the log.
+    """
+
+    shape: tuple[int, int, int]
+    dtype: np.dtype
+    world_from_index: np.ndarray
+    read: Callable[[Slices], np.ndarray]
+    at_once: bool = True
+    slope: float = 1.0
+    intercept: float = 0.0
+    unit: str = ""
+    length_unit: str = ""
+    world: str = ""
+    name: str = ""
+    background: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    provenance: Mapping = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
+
+
+def volume_of(source: Source, selection: Selection, path: Path) -> ScalarVolume:
+    """Scalar volume of a source's selected samples; remarks go to the log.
+
+    Raises RaymarchError, before anything is read, for what is over the budget of one file, and for values that are not
+    finite unless the selection says what takes their place.
+    """
+    require_shape(source.shape, path)
+    kept = source.shape if source.at_once else selection.shape(source.shape)
+    require_file_budget(
+        math.prod(kept) * source.dtype.itemsize, f"{path}: its values, of which crop or stride read a part,"
+    )
+    slices = selection.slices(source.shape)
+    values = np.asarray(source.read(slices))
+    if values.shape != selection.shape(source.shape):
+        raise RaymarchError(
+            f"{path}: gave {values.shape} values, want {selection.shape(source.shape)}; export it again"
+        )
+    values = values.astype(values.dtype.newbyteorder("="), copy=False)
+    for remark in source.remarks:
+        log.warning("%s: %s", path, remark)
+    return ScalarVolume(
+        filled(values, selection.nan, path),
+        source.world_from_index @ selection.index_from_part(source.shape),
+        source.slope,
+        source.intercept,
+        text_of(source.unit),
+        text_of(source.length_unit),
+        source.world,
+        text_of(source.name),
+        source.background,
+        source.provenance,
+    )
+
+
+def require_shape(shape: tuple[int, ...], path: Path) -> None:
+    """RaymarchError unless these are three axes of two samples or more."""
+    if len(shape) != 3 or min(shape) < 2 or max(shape) > MOST_SIDE:
+        size = " x ".join(map(str, shape))
+        raise RaymarchError(f"{path}: has {size or 'no'} samples, want x, y and z with 2 or more each; check the file")
+
+
+def filled(values: np.ndarray, nan: float | str | None, path: Path) -> np.ndarray:
+    """Values with a number in place of those that are NaN or infinite; RaymarchError where none is given."""
+    if values.dtype.kind != "f" or np.isfinite([values.min(), values.max()]).all():
+        return values
+    bad = ~np.isfinite(values)
+    count = int(bad.sum())
+    of = f"{count:,} of its {values.size:,} values are NaN or infinite"
+    if nan is None or count == values.size:
+        raise RaymarchError(
+            f"{path}: {of}, want numbers; nan='empty' takes them as its least value, nan=0 as that number"
+        )
+    put = values[~bad].min() if nan == "empty" else nan
+    log.warning("%s: %s; taken as %g", path, of, put)
+    return np.where(bad, values.dtype.type(put), values)
+
+
+def text_of(text: object) -> str:
+    """Text of a header in one line, cut to what a volume may have."""
+    return " ".join("".join(c if c.isprintable() else " " for c in str(text)).split())[:LONGEST_TEXT]

@@ -1,0 +1,100 @@
+"""Values stored in a file one behind the other, raw or packed: read once their header and the file's size agree."""
+
+from __future__ import annotations
+
+import bz2
+import math
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from raymarch.errors import RaymarchError
+
+STEP = 1 << 20  # bytes that are unpacked at a time
+MOST_RATIO = 1100  # to which deflate packs zeros
+CURE = "restore it from a copy or export it again"
+Index = tuple[slice | int, ...]
+
+
+def require_size(path: Path, offset: int, shape: Sequence[int], dtype: np.dtype) -> int:
+    """Size [byte] that a header declares, once it is one that the file behind `offset` holds; else RaymarchError."""
+    if any(n < 1 for n in shape):
+        raise RaymarchError(f"{path}: declares {_sizes(shape)} samples, want 1 or more an axis; {CURE}")
+    declared, there = math.prod(map(int, shape)) * dtype.itemsize, path.stat().st_size - offset
+    if declared > there:
+        raise RaymarchError(
+            f"{path}: declares {_sizes(shape)} of {dtype}, {declared:,} bytes, but holds {max(there, 0):,}; {CURE}"
+        )
+    return declared
+
+
+def read_raw(path: Path, offset: int, shape: Sequence[int], dtype: np.dtype, index: Index) -> np.ndarray:
+    """Values at an index of an array whose first axis is the fastest, not packed; the rest stays on disk."""
+    require_size(path, offset, shape, dtype)
+    return np.array(np.memmap(path, dtype, "r", offset, tuple(map(int, shape)), "F")[index])
+
+
+def read_packed(
+    path: Path, offset: int, shape: Sequence[int], dtype: np.dtype, index: Index, packing: str, skip: int = 0
+) -> np.ndarray:
+    """Values at an index of an array whose first axis is the fastest, packed by "gzip", "zlib" or "bzip2".
+
+    They begin `offset` bytes into the file and, once unpacked, `skip` bytes into what was packed.
+    """
+    size = math.prod(map(int, shape)) * dtype.itemsize
+    there = max(path.stat().st_size - offset, 0)
+    if any(n < 1 for n in shape) or (packing != "bzip2" and size > MOST_RATIO * there):
+        declared = f"{_sizes(shape)} of {dtype}, {size:,} bytes"
+        raise RaymarchError(f"{path}: declares {declared}, but holds {there:,} packed; {CURE}")
+    with path.open("rb") as file:
+        file.seek(offset)
+        data = unpacked(file.read, skip + size, packing, path, whole=True)
+    return np.frombuffer(data, dtype, offset=skip).reshape(tuple(map(int, shape)), order="F")[index]
+
+
+def unpacked(read: Callable[[int], bytes], size: int, packing: str, path: Path, whole: bool = False) -> bytearray:
+    """The first `size` bytes of a packed stream; memory is taken as they come, so a stream that lies takes none.
+
+    With `whole` a stream that ends there must have its end, and the checksum in it.
+    """
+    unpacker, data = _unpacker(packing), bytearray()
+    try:
+        while len(data) < size and not unpacker.eof:
+            more = b"" if _has_more(unpacker) else read(STEP)
+            if not (more or _has_more(unpacker)):
+                break
+            data += unpacker.decompress(getattr(unpacker, "unconsumed_tail", b"") or more, min(STEP, size - len(data)))
+        if whole and len(data) == size:
+            _require_end(unpacker, read)
+    except (zlib.error, OSError, EOFError) as error:
+        raise RaymarchError(f"{path}: its packed values are damaged ({error}); {CURE}") from error
+    if len(data) < size:
+        raise RaymarchError(f"{path}: declares {size:,} bytes of values but unpacks to {len(data):,}; {CURE}")
+    return data
+
+
+def _require_end(unpacker: Any, read: Callable[[int], bytes]) -> None:
+    """EOFError for a stream without its end, which has the checksum; one that goes on is left alone."""
+    while not unpacker.eof:
+        rest = getattr(unpacker, "unconsumed_tail", b"")
+        more = b"" if rest or _has_more(unpacker) else read(STEP)
+        if not (rest or more or _has_more(unpacker)):
+            raise EOFError("no end")
+        if unpacker.decompress(rest or more, 1):
+            return
+
+
+def _has_more(unpacker: Any) -> bool:
+    """Whether a stream has input that it has not unpacked yet."""
+    return bool(unpacker.unconsumed_tail) if hasattr(unpacker, "unconsumed_tail") else not unpacker.needs_input
+
+
+def _unpacker(packing: str) -> Any:
+    return bz2.BZ2Decompressor() if packing == "bzip2" else zlib.decompressobj(47)  # of gzip and zlib alike
+
+
+def _sizes(shape: Sequence[int]) -> str:
+    return " x ".join(map(str, shape))

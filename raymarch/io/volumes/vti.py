@@ -1,0 +1,168 @@
+"""VTI, image data of VTK and ParaView: XML with values behind it, packed by zlib or not, or within it.
+
+Array axes are (x, y, z), the first the fastest; the world has no names, Origin, Spacing and Direction place the array.
+"""
+
+from __future__ import annotations
+
+import zlib
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import Element
+from xml.sax.saxutils import quoteattr
+
+import numpy as np
+
+from raymarch.data.scalar_volume import ScalarVolume
+from raymarch.data.selection import Selection
+from raymarch.errors import RaymarchError
+from raymarch.io.files.strict_text import finites
+from raymarch.io.files.strict_xml import parse_xml
+from raymarch.io.volumes.scalar_format import plain_values, require_no_shear, scalar_format
+from raymarch.io.volumes.source import Slices, Source
+from raymarch.io.volumes.stored_values import CURE, Index, read_raw
+from raymarch.io.volumes.vtk_values import BLOCK, blocks_of, inline_values
+
+LONGEST_HEADER = 32 << 20  # bytes
+MARK = b"<AppendedData"
+TYPES = {
+    "Int8": "i1", "UInt8": "u1", "Int16": "i2", "UInt16": "u2", "Int32": "i4", "UInt32": "u4", "Int64": "i8",
+    "UInt64": "u8", "Float32": "f4", "Float64": "f8",
+}  # fmt: skip
+NAMES = {kind: name for name, kind in TYPES.items()}
+
+
+def detect(path: Path) -> bool:
+    """Whether a file begins as VTK's image data does."""
+    with path.open("rb") as file:
+        head = file.read(1024)
+    return b"<VTKFile" in head and b'"ImageData"' in head
+
+
+def _parsed(path: Path) -> tuple[Element, int, bool]:
+    """The XML, where values behind it begin, 0 where there are none, and whether these are raw."""
+    with path.open("rb") as file:
+        head = file.read(LONGEST_HEADER)
+    cut = head.find(MARK)
+    if cut < 0:
+        if path.stat().st_size > LONGEST_HEADER:
+            raise RaymarchError(f"{path}: has over {LONGEST_HEADER:,} bytes of XML; save it with its data appended")
+        return parse_xml(head, path), 0, False
+    start = head.find(b"_", head.find(b">", cut))
+    if start < 0:
+        raise RaymarchError(f"{path}: has no appended data where it says so; {CURE}")
+    raw = b"raw" in head[cut:start]
+    return parse_xml(head[:cut] + b"</VTKFile>", path), start + 1, raw
+
+
+def source(path: Path, selection: Selection) -> Source:
+    """Source of a VTI file; RaymarchError for several pieces, packings other than zlib and extents that disagree."""
+    root, start, raw = _parsed(path)
+    image = root.find("ImageData")
+    pieces = [] if image is None else image.findall("Piece")
+    if image is None or root.get("type") != "ImageData" or len(pieces) != 1:
+        raise RaymarchError(f"{path}: has {len(pieces)} pieces of image data, want 1; merge them in ParaView")
+    extent = [int(x) for x in finites(pieces[0].get("Extent", ""), 6, f"{path}: Extent")]
+    points = [extent[2 * axis + 1] - extent[2 * axis] + 1 for axis in range(3)]
+    array, cells, component, remarks = _array(path, pieces[0], selection)
+    shape = [n - 1 for n in points] if cells else points
+    order = ">" if root.get("byte_order") == "BigEndian" else "<"
+    if array.get("type") not in TYPES:
+        raise RaymarchError(
+            f"{path}: holds {array.get('type', 'no type')[:40]}, want one of {', '.join(TYPES)}; {CURE}"
+        )
+    dtype = np.dtype(order + TYPES[array.get("type", "")])
+    width = int(finites(array.get("NumberOfComponents", "1"), 1, f"{path}: NumberOfComponents")[0])
+    packing = root.get("compressor")
+    if packing not in (None, "vtkZLibDataCompressor"):
+        raise RaymarchError(f"{path}: is packed by {packing[:60]}, want zlib; save it with another compressor")
+    length = np.dtype(order + TYPES.get(root.get("header_type", "UInt32"), "u4"))
+    stored = (width, *shape)
+
+    def read(slices: Slices) -> np.ndarray:
+        where: Index = (component, *slices)
+        if array.get("format") != "appended":
+            return inline_values(path, array, stored, dtype, length, packing is not None)[where]
+        at = int(finites(array.get("offset", ""), 1, f"{path}: offset")[0])
+        if at < 0:
+            raise RaymarchError(f"{path}: has an offset of {at}, want 0 or more; {CURE}")
+        if raw and packing is None:
+            return read_raw(path, start + at + length.itemsize, stored, dtype, where)
+        data = blocks_of(path, start + at, raw, packing is not None, stored, dtype, length)
+        return np.frombuffer(data, dtype).reshape(stored, order="F")[where]
+
+    return Source(
+        (shape[0], shape[1], shape[2]), dtype, _placed(image, extent, cells, path), read,
+        at_once=not (raw and packing is None), name=array.get("Name", ""), remarks=remarks,
+    )  # fmt: skip
+
+
+def _array(path: Path, piece: Element, selection: Selection) -> tuple[Element, bool, int, tuple[str, ...]]:
+    """The array that is read, whether its values are of cells, which component, and what is to be said."""
+    found: list[tuple[Element, bool, int]] = []
+    named = []
+    for tag, cells in (("PointData", False), ("CellData", True)):
+        data = piece.find(tag)
+        for array in () if data is None else data.findall("DataArray"):
+            width = int(finites(array.get("NumberOfComponents", "1"), 1, f"{path}: NumberOfComponents")[0])
+            if not 1 <= width <= 64:
+                raise RaymarchError(f"{path}: has {width} components a value, want 1 to 64; {CURE}")
+            if data is not None and array.get("Name") == data.get("Scalars") and width == 1:
+                named.append(len(found))
+            found += [(array, cells, component) for component in range(width)]
+    place = selection.channel
+    if place is None and len(found) > 1 and len(named) == 1:
+        place = named[0]
+    if selection.time or selection.level or not found or (place or 0) >= len(found):
+        asked = {"channel": place, "time": selection.time, "level": selection.level}
+        raise RaymarchError(f"{path}: has {len(found)} arrays of values, and nothing for {asked}; choose another")
+    if place is None and len(found) > 1:
+        names = [f"{i} {array.get('Name', '')[:20]}[{component}]" for i, (array, _, component) in enumerate(found[:6])]
+        raise RaymarchError(f"{path}: has {len(found)} channels ({', '.join(names)}); choose one by channel=0")
+    array, cells, component = found[place or 0]
+    return array, cells, component, ("values of cells; taken as samples at their centres",) if cells else ()
+
+
+def _placed(image: Element, extent: list[int], cells: bool, path: Path) -> np.ndarray:
+    """Affine by Origin, Spacing and Direction, at the first sample of the piece."""
+    texts = {"Origin": "0 0 0", "Spacing": "1 1 1", "Direction": "1 0 0 0 1 0 0 0 1"}
+    origin, spacing, turn = (
+        np.array(finites(image.get(key, text), len(text.split()), f"{path}: {key}")) for key, text in texts.items()
+    )
+    affine = np.eye(4)
+    affine[:3, :3] = turn.reshape(3, 3) * spacing
+    affine[:3, 3] = origin + affine[:3, :3] @ (np.array(extent[::2]) + (0.5 if cells else 0.0))
+    return affine
+
+
+def write(volume: ScalarVolume, path: Path) -> None:
+    """VTI of a scalar volume: values appended raw, packed by zlib in blocks; RaymarchError for one that is sheared."""
+    require_no_shear(volume, path, "VTI")
+    values = plain_values(volume)
+    values = values.astype(np.float32) if values.dtype == np.float16 else values
+    values = np.asarray(values, values.dtype.newbyteorder("<"))
+    flat = values.ravel(order="F").view(np.uint8).data
+    packed = [zlib.compress(flat[at : at + BLOCK], 4) for at in range(0, len(flat), BLOCK)]
+    sizes = np.array([len(packed), BLOCK, len(flat) % BLOCK, *map(len, packed)], "<u8")
+    extent = " ".join(f"0 {n - 1}" for n in volume.shape)
+    name = quoteattr(volume.name or "values")
+
+    def words(array: Any) -> str:
+        return " ".join(repr(float(x)) for x in np.ravel(array))
+
+    text = (
+        '<?xml version="1.0"?>\n<VTKFile type="ImageData" version="1.0" byte_order="LittleEndian" header_type="UInt64"'
+        f' compressor="vtkZLibDataCompressor">\n  <ImageData WholeExtent="{extent}" Origin="{words(volume.origin)}"'
+        f' Spacing="{words(volume.spacing)}" Direction="{words(volume.directions)}">\n    <Piece Extent="{extent}">\n'
+        f'      <PointData Scalars={name}>\n        <DataArray type="{NAMES[values.dtype.str[1:]]}" Name={name}'
+        ' format="appended" offset="0"/>\n      </PointData>\n    </Piece>\n  </ImageData>\n'
+        '  <AppendedData encoding="raw">\n   _'
+    )
+    with path.open("wb") as file:
+        file.write(text.encode() + sizes.tobytes())
+        for block in packed:
+            file.write(block)
+        file.write(b"\n  </AppendedData>\n</VTKFile>\n")
+
+
+VTI = scalar_format("VTI", (".vti",), detect, source, write)

@@ -1,0 +1,104 @@
+"""Values of VTK's XML files: blocks packed by zlib, base64, or text, within the XML or appended to it."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import io
+import math
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree.ElementTree import Element
+
+import numpy as np
+
+from raymarch.errors import RaymarchError
+from raymarch.io.volumes.stored_values import CURE, MOST_RATIO, unpacked
+
+BLOCK = 1 << 20  # bytes that are packed at a time
+Reader = Callable[[int], bytes]
+
+
+def blocks_of(
+    path: Path, start: int, raw: bool, packed: bool, shape: tuple[int, ...], dtype: np.dtype, length: np.dtype
+) -> bytes | bytearray:
+    """Bytes of appended values that begin at `start`, raw or base64, packed or not.
+
+    `length` is the type of the numbers that say how long blocks are.
+    """
+    with path.open("rb") as file:
+        file.seek(start)
+        read: Reader = file.read if raw else Base64Reader(file, path)
+        return _values(read, packed, shape, dtype, length, path, path.stat().st_size - start)
+
+
+def inline_values(
+    path: Path, array: Element, shape: tuple[int, ...], dtype: np.dtype, length: np.dtype, packed: bool
+) -> np.ndarray:
+    """Values (component, x, y, z) of a DataArray that has them as text or base64."""
+    text = array.text or ""
+    if array.get("format", "ascii") == "ascii":
+        words = text.split()
+        if len(words) != math.prod(shape):
+            raise RaymarchError(f"{path}: declares {math.prod(shape):,} values but has {len(words):,}; {CURE}")
+        return np.array(words, dtype=np.str_).astype(dtype).reshape(shape, order="F")
+    stream = io.BytesIO(text.strip().encode())
+    data = _values(Base64Reader(stream, path), packed, shape, dtype, length, path, len(text))
+    return np.frombuffer(data, dtype).reshape(shape, order="F")
+
+
+def _values(
+    read: Reader, packed: bool, shape: tuple[int, ...], dtype: np.dtype, length: np.dtype, path: Path, there: int
+) -> bytes | bytearray:
+    """Bytes of values, as many as the shape says, of a stream of blocks."""
+    size, limit = math.prod(shape) * dtype.itemsize, (MOST_RATIO if packed else 1) * there
+    if size > limit or min(shape) < 1:
+        raise RaymarchError(f"{path}: declares {size:,} bytes of values but holds {there:,}; {CURE}")
+    if not packed:
+        # In base64 the length and the values are one piece.
+        whole = _exactly(read, length.itemsize + size, path)
+        return whole[length.itemsize :]
+    count, block, last = np.frombuffer(_exactly(read, 3 * length.itemsize, path, ends=False), length).tolist()
+    full = count - 1 if last else count
+    if count > there or full * block + last != size:
+        raise RaymarchError(f"{path}: has {count} blocks of {block} bytes, want {size:,} in all; {CURE}")
+    sizes = np.frombuffer(_exactly(read, count * length.itemsize, path), length).tolist()
+    if sum(sizes) > there:
+        raise RaymarchError(f"{path}: declares {sum(sizes):,} packed bytes but holds {there:,}; {CURE}")
+    data, restart = bytearray(), getattr(read, "restart", lambda: None)
+    restart()
+    for i, one in enumerate(sizes):
+        stream = io.BytesIO(_exactly(read, one, path, ends=False))
+        data += unpacked(stream.read, last if last and i == count - 1 else block, "zlib", path)
+    return data
+
+
+def _exactly(read: Reader, size: int, path: Path, ends: bool = True) -> bytes:
+    data = read(size)
+    if len(data) < size:
+        raise RaymarchError(f"{path}: its values end {size - len(data):,} bytes too early; {CURE}")
+    if ends and hasattr(read, "restart"):
+        read.restart()
+    return data
+
+
+class Base64Reader:
+    """Reader of bytes in base64, of which each piece (`restart`) is padded by itself."""
+
+    def __init__(self, stream: io.BufferedIOBase, path: Path):
+        self.stream, self.path, self.rest = stream, path, b""
+
+    def __call__(self, size: int) -> bytes:
+        """The next bytes."""
+        groups = -(-max(size - len(self.rest), 0) // 3)
+        text = self.stream.read(4 * groups)
+        try:
+            data = self.rest + base64.b64decode(text, validate=True)
+        except (binascii.Error, ValueError) as error:
+            raise RaymarchError(f"{self.path}: its values are no base64 ({error}); {CURE}") from error
+        self.rest = data[size:]
+        return data[:size]
+
+    def restart(self) -> None:
+        """Begin another piece."""
+        self.rest = b""
