@@ -108,7 +108,7 @@ def load(
     if shape is not None and dtype is not None:
         format = raw_format(shape, dtype, offset=offset)
     with known_by_name(activations):
-        return spaced(read_volume(format_of(path, _among(format)), path, selection), spacing, selection)
+        return spaced(read_volume(format_of(path, _among(format)), path, selection), spacing, selection, path)
 
 
 @checked(path=checks.path, format=FORMAT, channel=optional(PLACE), time=optional(PLACE), level=optional(PLACE))
