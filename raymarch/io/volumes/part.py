@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from raymarch.data.scalar_volume import AnyVolume, ScalarVolume
+from raymarch.data.scalar_volume import ScalarVolume
 from raymarch.data.selection import Selection
 from raymarch.data.storage import Dense
+from raymarch.data.volume import AnyVolume
 from raymarch.errors import RaymarchError
 
 

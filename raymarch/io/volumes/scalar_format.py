@@ -10,8 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from raymarch.data.scalar_volume import AnyVolume, ScalarVolume
+from raymarch.data.scalar_volume import ScalarVolume
 from raymarch.data.selection import ALL, Selection
+from raymarch.data.volume import AnyVolume
 from raymarch.errors import RaymarchError, one_line
 from raymarch.io.files.atomic import refused
 from raymarch.io.volumes.format import Format

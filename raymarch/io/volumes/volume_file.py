@@ -15,8 +15,9 @@ from raymarch.arguments.declared import checked
 from raymarch.arguments.extensions import recognises
 from raymarch.data.activation import OWN_ACTIVATIONS, ColourActivation, DensityActivation, known_by_name
 from raymarch.data.samples import SPACING
-from raymarch.data.scalar_volume import ANY_VOLUME, AnyVolume
+from raymarch.data.scalar_volume import ANY_VOLUME
 from raymarch.data.selection import CROP, NAN, PLACE, STRIDE, Selection
+from raymarch.data.volume import AnyVolume
 from raymarch.errors import RaymarchError
 from raymarch.io.volumes import format as formatting
 from raymarch.io.volumes.format import Format, format_of, read_volume, summary_of, write_volume
