@@ -137,8 +137,12 @@ def is_volume(path: str | os.PathLike[str]) -> bool:
     """Whether a file or folder is a volume by its content, or by the suffix of a format that holds nothing else."""
     path, is_folder = Path(path), os.path.isdir(path)
     kinds = [one for one in FORMATS if one.folder or not is_folder]
-    named = [one for one in kinds if one.suffix_of(path) and not one.ours]
-    return bool(named) or (path.exists() and any(recognises(one, path) for one in kinds))
+    return named_as_volume(path, kinds) or (path.exists() and any(recognises(one, path) for one in kinds))
+
+
+def named_as_volume(path: str | os.PathLike[str], formats: Sequence[Format] = FORMATS) -> bool:
+    """Whether the suffix of a path is that of a format that holds volumes alone, as HDF5 does not."""
+    return any(one.suffix_of(path) for one in formats if not one.ours)
 
 
 def require_target(path: str | os.PathLike[str], overwrite: bool = False, *, size: int = 0) -> None:
