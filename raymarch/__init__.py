@@ -29,13 +29,18 @@ if TYPE_CHECKING:
     from raymarch.autodiff.splatting import Splat as Splat
     from raymarch.autodiff.splatting import splat as splat
     from raymarch.autodiff.tape_scene import Scene as Scene
+    from raymarch.autodiff.torch_cameras import TorchCameras as TorchCameras
     from raymarch.autodiff.torch_march import TorchMarch as TorchMarch
+    from raymarch.autodiff.torch_render import TorchRender as TorchRender
+    from raymarch.autodiff.torch_render import TorchRendering as TorchRendering
+    from raymarch.autodiff.torch_volume import TorchVolume as TorchVolume
     from raymarch.data.activation import Activation as Activation
     from raymarch.data.activation import ColourActivation as ColourActivation
     from raymarch.data.activation import DensityActivation as DensityActivation
     from raymarch.data.bricks import Bricks as Bricks
     from raymarch.data.mesh import Mesh as Mesh
     from raymarch.data.scalar_volume import ScalarVolume as ScalarVolume
+    from raymarch.data.selection import Selection as Selection
     from raymarch.data.transfer_function import TransferFunction as TransferFunction
     from raymarch.data.views import Views as Views
     from raymarch.data.volume import Volume as Volume
@@ -114,11 +119,15 @@ if TYPE_CHECKING:
 _HOME = {
     "autodiff.splatting": ["Splat", "splat"],
     "autodiff.tape_scene": ["Scene"],
+    "autodiff.torch_cameras": ["TorchCameras"],
     "autodiff.torch_march": ["TorchMarch"],
+    "autodiff.torch_render": ["TorchRender", "TorchRendering"],
+    "autodiff.torch_volume": ["TorchVolume"],
     "data.bricks": ["Bricks"],
     "data.mesh": ["Mesh"],
     "data.transfer_function": ["TransferFunction"],
     "data.scalar_volume": ["ScalarVolume"],
+    "data.selection": ["Selection"],
     "data.views": ["Views"],
     "data.activation": ["Activation", "ColourActivation", "DensityActivation"],
     "data.volume": ["Volume"],

@@ -273,14 +273,30 @@ def march(
     return np.array(image)
 
 
-def depth(volume, rays, step, min_transmittance=0.0):
+def depth(volume, rays, step, min_transmittance=0.0, mode="emission-absorption", jitter=None):
     """Mean distance (ray,) [world unit] of what is met, infinite for an opacity under 1 %."""
     out = []
-    for origin, direction in zip(rays.origin, rays.direction, strict=True):
-        kept, _ = samples(volume, origin, direction, step, min_transmittance, 0.0)
+    for origin, direction, own in each(rays, jitter):
+        kept, T = samples(volume, origin, direction, step, min_transmittance, 0.0, mode, own)
         met = sum(s.weight for s in kept)
-        out.append(sum(s.weight * s.t for s in kept) / met if met >= 0.01 else math.inf)
+        out.append(sum(s.weight * s.t for s in kept) / met if 1 - T >= 0.01 else math.inf)
     return np.array(out)
+
+
+def depth_gradient(volume, rays, d_depth, step, mode="emission-absorption", jitter=None):
+    """d_density of sum(depth * d_depth) over the rays that meet something, by the quotient rule and the chain rule."""
+    d_density = np.zeros(volume.density.shape)
+    for (origin, direction, own), d in zip(each(rays, jitter), d_depth, strict=True):
+        kept, T = samples(volume, origin, direction, step, 0.0, 0.0, mode, own)
+        if 1 - T < 0.01:
+            continue
+        met, moment = sum(s.weight for s in kept), sum(s.weight * s.t for s in kept)
+        d_T = 0.0
+        for s in reversed(kept):
+            d_weight = d * (s.t / met - moment / met**2)
+            d_tau, d_T = take_gradient(mode, s.T, s.tau, d_weight, d_T)
+            scatter(d_density, s.p, d_tau * s.width * s.slope)
+    return d_density
 
 
 def march_gradient(

@@ -94,14 +94,15 @@ def both_in_single(shape, dt, how):
     return both(shape, dt, torch.float32, **how)
 
 
-def run_example():
-    """Failures of the example in the docstring of TorchMarch, run in full."""
+def run_example(name="TorchMarch"):
+    """Failures of the example in the docstring of a public name, run in full."""
     import doctest
 
-    from raymarch.autodiff.torch_march import TorchMarch
+    import raymarch
 
-    text = TorchMarch.__doc__.replace("# doctest: +SKIP", "")
-    example = doctest.DocTestParser().get_doctest(text, {"TorchMarch": TorchMarch}, "TorchMarch", None, 0)
+    value = getattr(raymarch, name)
+    text = value.__doc__.replace("# doctest: +SKIP", "")
+    example = doctest.DocTestParser().get_doctest(text, {name: value, "torch": torch}, name, None, 0)
     report: list[str] = []
     failed, tried = doctest.DocTestRunner().run(example, out=report.append)
     return failed, tried, "".join(report)

@@ -7,7 +7,7 @@ Image and compositing are those of Lombardi et al. 2019, "Neural Volumes" (taich
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
@@ -17,29 +17,23 @@ import taichi as ti
 from raymarch import runtime
 from raymarch.arguments.checks import whole
 from raymarch.arguments.declared import checked
-from raymarch.autodiff.torch_function import autograd_function, wait_for
-from raymarch.autodiff.torch_tensors import import_torch, require_shapes, require_tensor
+from raymarch.autodiff.torch_function import autograd_function, keep_threads_out
+from raymarch.autodiff.torch_rays import Seen, TensorRays, TorchRays
+from raymarch.autodiff.torch_tensors import import_torch, require_shapes, require_tensor, wait_for
 from raymarch.data.activation import Activation
 from raymarch.data.samples import SHAPE
 from raymarch.device.grid import Grid
 from raymarch.device.memory import MAX_CELLS
 from raymarch.device.owner import Holder
-from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
 from raymarch.geometry.pose import affine_of_box
-from raymarch.gradients.ray_tangents import RayTangents
 from raymarch.kernels.field import torch_templates
-from raymarch.kernels.field.transfer import clear_gradients
-from raymarch.kernels.march.call import MarchCall
-from raymarch.kernels.march.geometry import geometry_adjoint
-from raymarch.kernels.march.march import march, march_adjoint
 from raymarch.rendering.march import March
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 BOX = ((-1.0, -1.0, -1.0), (1.0, 1.0, 1.0))
-BLACK = (0.0, 0.0, 0.0)
 LEAST_STEP = 1e-3  # voxels, as everywhere
 
 
@@ -67,7 +61,7 @@ class TorchMarch(Holder):
 
     Copies: fields cannot wrap foreign memory, so each template is copied in once a march and once more for its
     gradient (the device holds one template, whatever N), and its gradient out once; rays in, image and rays' gradients
-    out, likewise. Nothing else is converted or copied, but an image's gradient that comes strided, as `sum` gives it.
+    out, likewise, the image and its gradient once more to put the channels first.
 
     Kernels are compiled by the first call and the first `backward` of a size, in seconds. Make a TorchMarch once. Both
     calls belong to the thread and process that started raymarch (no fork: workers of a DataLoader must not march). On
@@ -105,8 +99,7 @@ class TorchMarch(Holder):
         with ExitStack() as owners:
             self.grid = owners.enter_context(Grid(shape, 0, slots=slots if runtime.on_cpu() else 1))
             self.grid.name = "this torch march"
-            self.buffer = owners.enter_context(RayBuffer(batch))
-            self.motion = owners.enter_context(RayTangents(batch))
+            self.rays = owners.enter_context(TorchRays(self.grid, batch))
             _require_index("templates", self.grid.shape)
             self._owners = owners.pop_all()
         self.shape = self.grid.shape
@@ -125,8 +118,7 @@ class TorchMarch(Holder):
         tensors["pixelcoords"] = pixelcoords
         _require_tensors(self.shape, tensors)
         _require_step(dt, self.grid.voxel)
-        if template.is_cuda and torch.is_grad_enabled() and any(value.requires_grad for value in tensors.values()):
-            torch.autograd.set_multithreading_enabled(False)
+        keep_threads_out(*tensors.values())
         plane = (pixelcoords - princpt[:, None, None]) / focal[:, None, None]
         rows = camrot[:, None, None]
         direction = plane[..., :1] * rows[..., 0, :] + plane[..., 1:] * rows[..., 1, :] + rows[..., 2, :]
@@ -137,56 +129,42 @@ class TorchMarch(Holder):
             )
         return autograd_function().apply(template, campos, direction, self, float(dt))
 
-    def _call(self, count: int, dt: float) -> MarchCall:
-        return self._how.call(self.grid, count, BLACK, dt)
-
-    def _batches(self, origin: Tensor, direction: Tensor) -> Iterator[tuple[int, int]]:
-        """First ray and count of each batch, its rays in the buffer: one origin (3,), directions (ray, 3)."""
-        for first in range(0, len(direction), self.buffer.capacity):
-            count = min(self.buffer.capacity, len(direction) - first)
-            torch_templates.rays_in(origin, direction, self.buffer.fields, first, count)
-            yield first, count
+    def _rays(self, campos: Tensor, direction: Tensor, dt: float) -> TensorRays:
+        return TensorRays(campos.expand(direction.shape), direction, self._how, dt)
 
     def _image(self, template: Tensor, campos: Tensor, direction: Tensor, dt: float) -> Tensor:
         """Image (N, 4, ray) of directions (N, ray, 3)."""
-        grid, rays = self.grid.fields, self.buffer.fields
         image = template.new_empty((len(template), 4, direction.shape[1]))
         wait_for(template)
-        grid.nonfinite_step[None] = 0
+        self.grid.fields.nonfinite_step[None] = 0
         for n in range(len(template)):
-            torch_templates.template_in(template[n], grid)
-            if grid.nonfinite_step[None]:
+            torch_templates.template_in(template[n], self.grid.fields)
+            if self.grid.fields.nonfinite_step[None]:
                 raise RaymarchError("template has a number that is not finite; find it with template.isfinite()")
-            for first, count in self._batches(campos[n], direction[n]):
-                march(grid, rays, *self._call(count, dt))
-                torch_templates.image_out(rays, image[n], first, count)
-        ti.sync()
+            seen = self.rays.see(self._rays(campos[n], direction[n], dt), depth=False).image
+            image[n, :3], image[n, 3] = seen[:, :3].T, 1 - seen[:, 3]
         return image
 
     def _gradients(
         self, template: Tensor, campos: Tensor, direction: Tensor, d_image: Tensor, dt: float, wanted: Sequence[bool]
     ) -> tuple[Tensor | None, ...]:
         """d_ of template, of campos and of direction, where wanted, else None; each ray is replayed."""
-        grid, rays, moved = self.grid.fields, self.buffer.fields, self.motion.fields
         d_template = template.new_empty(template.shape) if wanted[0] else None
-        d_origin, d_direction = (direction.new_empty(direction.shape) for _ in range(2))
+        d_origin, d_direction = campos.new_empty(campos.shape), direction.new_empty(direction.shape)
         wait_for(template)
-        self.grid.reduce_slots()  # what an interrupted call left
-        clear_gradients(grid)
+        self.rays.begin_gradient()
         for n in range(len(template)):
-            torch_templates.template_in(template[n], grid)
-            for first, count in self._batches(campos[n], direction[n]):
-                torch_templates.image_gradient_in(d_image[n], rays, first, count)
-                if d_template is not None:
-                    march_adjoint(grid, rays, *self._call(count, dt))
-                if wanted[1] or wanted[2]:
-                    geometry_adjoint(grid, rays, moved, *self._call(count, dt))
-                    torch_templates.rays_gradient_out(moved, grid, d_origin[n], d_direction[n], first, count)
+            torch_templates.template_in(template[n], self.grid.fields)
+            d_seen = import_torch().cat([d_image[n, :3], -d_image[n, 3:]]).T.contiguous()
+            rays, unread = self._rays(campos[n], direction[n], dt), Seen(d_seen, d_seen[:0, 0], d_seen[:0, 0])
+            d_rays = self.rays.add_gradients(rays, unread, d_seen, None, wanted[0], wanted[1] or wanted[2])
+            if d_rays is not None:
+                d_origin[n], d_direction[n] = d_rays[0].sum(0), d_rays[1]
             if d_template is not None:
                 self.grid.reduce_slots()
-                torch_templates.template_gradient_out(grid, d_template[n])
+                torch_templates.template_gradient_out(self.grid.fields, d_template[n])
         ti.sync()
-        return d_template, d_origin.sum(1) if wanted[1] else None, d_direction if wanted[2] else None
+        return d_template, d_origin if wanted[1] else None, d_direction if wanted[2] else None
 
 
 def _require_tensors(shape: tuple[int, ...], tensors: dict[str, Tensor]) -> None:

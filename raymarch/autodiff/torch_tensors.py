@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from raymarch import runtime
 from raymarch.errors import RaymarchError
 
@@ -44,6 +46,47 @@ def require_tensor(name: str, value: Any) -> None:
         start = f", or call rm.start({value.device.type!r}) first in a new process"
         cure = f"pass {to}" + (start if value.device.type in ("cpu", "cuda") and value.device.type != device else "")
         raise RaymarchError(f"{name} is on {value.device} but this process runs on {device}; {cure}")
+
+
+def require_shape(name: str, value: Any, shape: Sequence[int]) -> None:
+    """Tensor check: RaymarchError unless `require_tensor` takes it and it has this shape."""
+    require_tensor(name, value)
+    if tuple(value.shape) != tuple(shape):
+        raise RaymarchError(f"{name} has shape {tuple(value.shape)}, want {tuple(shape)}; see {name}.expand, .reshape")
+
+
+def require_finite(name: str, value: Tensor) -> None:
+    """Finiteness check: RaymarchError where a number of a tensor is not finite."""
+    if not bool(value.detach().isfinite().all()):
+        raise RaymarchError(f"{name} has a number that is not finite; find it with {name}.isfinite()")
+
+
+def tensor_of(array: np.ndarray) -> Tensor:
+    """Tensor of the process's precision on its device, a copy of an array."""
+    torch = import_torch()
+    dtype = torch.float32 if runtime.single_precision() else torch.float64
+    return torch.tensor(np.asarray(array), dtype=dtype, device="cpu" if runtime.on_cpu() else "cuda:0")
+
+
+def one_by_one(function: Any, info: Any, in_dims: Sequence, inputs: Sequence) -> tuple[tuple, tuple]:
+    """`torch.func.vmap` of an autograd function that takes no batches: call after call, their results stacked."""
+    torch = import_torch()
+
+    def at(n: int) -> list:
+        return [x if dim is None else x.select(dim, n) for x, dim in zip(inputs, in_dims, strict=True)]
+
+    if all(dim is None for dim in in_dims):
+        found = function.apply(*inputs)
+        return found, (None,) * len(found)
+    several = list(zip(*(function.apply(*at(n)) for n in range(info.batch_size)), strict=True))
+    stacked = tuple(None if each[0] is None else torch.stack(each) for each in several)
+    return stacked, tuple(None if each is None else 0 for each in stacked)
+
+
+def wait_for(tensor: Tensor) -> None:
+    """Synchronisation with torch's CUDA stream: Taichi has a queue of its own."""
+    if tensor.is_cuda:
+        import_torch().cuda.current_stream(tensor.device).synchronize()
 
 
 def require_shapes(

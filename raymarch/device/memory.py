@@ -14,7 +14,7 @@ from raymarch.errors import RaymarchError
 
 MAX_CELLS = 2**31 - 1  # beyond that Taichi writes into other fields
 LIBRARIES = 215_000_000  # bytes beyond `import raymarch`: Taichi and its kernels (205 from the cache, 235 compiled)
-NUMBERS_A_RAY = 29  # of a `RayBuffer`
+NUMBERS_A_RAY = 31  # of a `RayBuffer`
 BATCH = 1 << 18  # rays that are marched at once
 BYTES_A_RAY = 24  # of an image: colour, transmittance, distance, opacity
 ALIASED = 32  # samples of a row; at degree 0 they are 512 bytes, of which eight are a page

@@ -42,6 +42,8 @@ class RayFields:
     the indices of `kernels.march.shading`. `sum_even` also takes normals, and `sum_odd` what a mode of whole rays finds
     along them before its other passes. `table` is read by modes that classify only.
     `planes` (normal, offset), the first `plane_count` of them, are read by marches that clip.
+    `weights` is the sum of weights that `depth` is the mean by, 0 where nothing is met; it and `depth.grad` are for the
+    adjoint of depth.
     """
 
     origin: ti.Field
@@ -51,6 +53,7 @@ class RayFields:
     sum_odd: ti.Field
     target: ti.Field
     depth: ti.Field
+    weights: ti.Field
     jitter: ti.Field
     loss: ti.Field
     near: ti.Field
@@ -93,7 +96,8 @@ class RayBuffer(Owner[RayFields]):
             sum_even=ti.Vector.field(4, float),
             sum_odd=ti.Vector.field(4, float),
             target=ti.Vector.field(4, float),
-            depth=ti.field(float),
+            depth=ti.field(float, needs_grad=True),
+            weights=ti.field(float),
             jitter=ti.Vector.field(2, float),
             loss=ti.field(ti.f64, needs_grad=True),
             near=ti.Vector.field(2, float),
@@ -103,11 +107,11 @@ class RayBuffer(Owner[RayFields]):
             planes=ti.Vector.field(4, float),
             plane_count=ti.field(ti.i32),
         )
-        for each in (f.image, f.image.grad):
+        for each in (f.image, f.image.grad, f.depth, f.depth.grad):
             tree.dense(ti.i, room).place(each)
         tree.place(f.loss)
         tree.lazy_grad()  # before the rest is placed: it would give all of it gradients
-        for each in (f.origin, f.direction, f.sum_even, f.sum_odd, f.target, f.depth, f.jitter):
+        for each in (f.origin, f.direction, f.sum_even, f.sum_odd, f.target, f.weights, f.jitter):
             tree.dense(ti.i, room).place(each)
         tree.place(f.near, f.plane_count, f.iso, f.shading)
         place_table(tree, f.table)

@@ -41,6 +41,7 @@ class MotionFields:
     dot_place_origin: ti.Field
     dot_place_way: ti.Field
     dot_image: ti.Field
+    dot_depth: ti.Field
     columns: int
 
 
@@ -55,7 +56,7 @@ class RayTangents(Owner[MotionFields]):
         self._columns = columns
 
         def size_of(room: Sequence[int]) -> int:
-            return room[0] * (26 + 29 * columns) * width
+            return room[0] * (26 + 30 * columns) * width
 
         self._own((columns,), self._build, size_of, room=(int(capacity),), step=STEP)
 
@@ -79,6 +80,7 @@ class RayTangents(Owner[MotionFields]):
             dot_iso=ti.field(float),
             dot_frame=ti.Matrix.field(3, 3, float),
             dot_image=ti.Vector.field(4, float),
+            dot_depth=ti.field(float),
             columns=columns,
         )
         for each in (
@@ -97,6 +99,7 @@ class RayTangents(Owner[MotionFields]):
             f.dot_index_direction,
             f.dot_view_direction,
             f.dot_image,
+            f.dot_depth,
             f.dot_place_origin,
             f.dot_place_way,
         ):
@@ -142,6 +145,10 @@ class RayTangents(Owner[MotionFields]):
         out = np.empty((count, self.fields.columns, 4), runtime.dtype())
         transfer.columns_out(self.fields.dot_image, out)
         return out
+
+    def dot_depth(self, count: int) -> np.ndarray:
+        """Tangents of depth (ray, column)."""
+        return self.fields.dot_depth.to_numpy()[:count]
 
     def gradients(self, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Gradients by index-space origin and direction, view direction (ray, 3), and dt (ray,), in f64."""

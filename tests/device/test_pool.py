@@ -237,7 +237,8 @@ def test_release_belongs_to_the_thread_that_started(empty):
 def test_a_ray_takes_as_many_numbers_as_memory_counts():
     fields = [getattr(drive.ray_buffer().fields, name) for name in ("origin", "direction", "image", "target", "jitter")]
     fields += [getattr(drive.ray_buffer().fields, name) for name in ("sum_even", "sum_odd")]
-    assert sum(field.n for field in fields) + fields[2].n + 1 == memory.NUMBERS_A_RAY  # its gradient, and the depth
+    depth = 3  # with its gradient, and the weights that it is the mean by
+    assert sum(field.n for field in fields) + fields[2].n + depth == memory.NUMBERS_A_RAY  # and the image's gradient
 
 
 @pytest.mark.parametrize(

@@ -359,6 +359,7 @@ ROWS = {
         (lambda: SPLAT.tangent([[0, 1e300]] * 3, np.zeros((3, 1))), "dot_positions are 1e+300 at (0, 1)"),
     ],
     "TorchMarch": [],  # wants torch: tests/autodiff/test_torch_march.py
+    **{name: [] for name in ("TorchCameras", "TorchRender", "TorchVolume")},  # and tests/autodiff/test_torch_render.py
     "Views": [
         (lambda: rm.Views([CAMERA], [[[0]]]), "images are int64 (1, 1, 1)|images are int32 (1, 1, 1)"),
         (lambda: rm.Views([CAMERA], None), "images are None"),
@@ -387,6 +388,12 @@ ROWS = {
         (lambda: VIEWS.image(2), "view is 2"),
         (lambda: VIEWS.mask("first"), "view is 'first'"),
     ],
+    "Selection": of_record(
+        rm.Selection,
+        [("crop", 3), ("crop", (0, 4, 0, 4)), ("crop", ((4, 0),) * 3), ("stride", 0), ("stride", None)]
+        + [("stride", (1, 2)), ("channel", -1), ("time", 0.5), ("level", "fine"), ("nan", NAN), ("nan", "least")],
+    )
+    + [(lambda: rm.Selection(((0, 9),) * 3).shape((4,) * 3), "ends beyond the shape (4, 4, 4)")],
     "ScalarVolume": [
         (lambda: rm.ScalarVolume(), "values is None|values are None"),
         (lambda: rm.ScalarVolume(np.zeros((4, 4))), "values have shape (4, 4), want whole numbers or floats (x, y, z)"),
@@ -496,6 +503,7 @@ ROWS = {
         (lambda: rm.describe(None), "path is None"),
         (lambda: rm.describe(b"a.h5"), "path is b'a.h5'"),
         (lambda: rm.describe("a.h5", format="abc"), "format is 'abc', want HDF5, "),
+        (lambda: rm.describe("a.h5", channel="red"), "channel is 'red'"),
     ],
     "evaluate": [
         (lambda: rm.evaluate(VIEWS, VOLUME), "volume is a Views"),
@@ -581,6 +589,8 @@ ROWS = {
         (lambda: rm.Format("npz", ".npz", len, "read"), "format 'npz': read is 'read', want a function read(path)"),
         (lambda: rm.Format("npz", ".npz", len, len), "format 'npz': write is None, want a function write("),
         (lambda: rm.Format("npz", ".npz", len, len, len, 3), "format 'npz': describe is 3, want a function describe("),
+        (lambda: rm.Format("npz", ".npz", len, len, len, folder=1), "format 'npz': folder is 1"),
+        (lambda: rm.Format("npz", ".npz", len, len, len, ours="no"), "format 'npz': ours is 'no'"),
     ],
     "jacobian": [
         (lambda: rm.jacobian(VOLUME, [CAMERA]), "camera is a list of a Camera"),
@@ -611,6 +621,12 @@ ROWS = {
         (lambda: rm.load("a.h5", time=-1), "time is -1"),
         (lambda: rm.load("a.h5", level=0.5), "level is 0.5"),
         (lambda: rm.load("a.h5", nan="none"), "nan is 'none'"),
+        (lambda: rm.load("a.raw", shape=(4, 5), dtype="u1"), "shape is (4, 5), want three whole numbers"),
+        (lambda: rm.load("a.raw", shape=(4, 5, 6), dtype="wide"), "dtype is 'wide', want a type of number"),
+        (lambda: rm.load("a.raw", shape=(4, 5, 6), dtype="c8"), "dtype is 'c8'"),
+        (lambda: rm.load("a.raw", shape=(4, 5, 6), dtype="u1", offset=-1), "offset is -1"),
+        (lambda: rm.load("a.raw", shape=(4, 5, 6)), "a.raw: raw values need shape and dtype"),
+        (lambda: rm.load("a.nii", spacing=(1, 0, 1)), "spacing is (1, 0, 1)"),
     ],
     "load_views": [
         (lambda: rm.load_views(None), "path is None"),
@@ -837,6 +853,7 @@ RESULTS = {
     "Registration",
     "Rendering",
     "Report",
+    "TorchRendering",
 }
 RESULTS |= {"Solution", "release"}  # made by the package, not by its users; without arguments
 EACH = [pytest.param(*row, id=f"{name}-{k}") for name, rows in ROWS.items() for k, row in enumerate(rows)]

@@ -21,14 +21,17 @@ HEAVY = ("taichi", "h5py", "matplotlib", "torch", "nrrd", "nibabel", "mrcfile", 
 HEAVY += ("trimesh", "skimage", "scipy")
 DEPENDENCIES = {"taichi", "numpy", "h5py", "matplotlib", "pillow", "rich", "click"}
 OPTIONAL = {
-    "torch": {"autodiff.torch_function", "autodiff.torch_march", "autodiff.torch_tensors"},
+    "torch": {
+        f"autodiff.torch_{name}"
+        for name in ("cameras", "function", "lens", "march", "rays", "render", "samples", "tensors", "volume")
+    },
     "pycolmap": {"sfm.worker"},
     "av": {"sfm.video"},
     "nrrd": {"io.volumes.nrrd"},
     "nibabel": {"io.volumes.nifti"},
     "mrcfile": {"io.volumes.mrc"},
     "trimesh": {"io.meshes.mesh_file"},
-    "tifffile": {"io.volumes.tiff"},
+    "tifffile": {"io.volumes.tiff", "io.volumes.tiff_slices"},
     "zarr": {"io.volumes.ome_zarr"},
     "pydicom": {"io.volumes.dicom", "io.volumes.dicom_slices", "io.volumes.dicom_writing"},
 }  # a library of an extra, and the modules that know it

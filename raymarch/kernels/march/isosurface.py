@@ -48,14 +48,14 @@ def shade_hits(
     """image = shaded colour of the first hit, or the background; T."""
     ti.loop_config(block_dim=64)
     for r in range(count):
-        hit, cell, f, _, _ = hit_of(grid, rays, r)
+        hit, cell, f, _t, _d = hit_of(grid, rays, r)
         image = ti.Vector([background[0], background[1], background[2], 1.0])
         if hit:
             place, e = where(grid, cell), -rays.direction[r]
             slope = trilinear_slope(corners_of_cell(grid.density, place), f)
             n, _ = normal_of(world_slope(grid, slope), e)
             Y = basis(grid.degree, rays.direction[r])
-            own = colour_at(grid, variant, place, f, Y, fetch(grid, place, f))
+            own = colour_at(grid, variant, place, f, Y, fetch(grid, variant, place, f))
             colour, _ = painted(rays, ti.Vector([own[0], own[1], own[2]]))
             lit = shade(rays, colour, n, e)
             image = ti.Vector([lit[0], lit[1], lit[2], 0.0])
@@ -70,7 +70,8 @@ def shaded(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, 
     slope, curvature = trilinear_slope(v, f), trilinear_curvature(v, f)
     n, scale = normal_of(world_slope(grid, slope), -rays.direction[r])
     Y, slope_of_Y = basis(grid.degree, rays.direction[r]), basis_slope(grid.degree, rays.direction[r])
-    colour, by_position, by_heading = colour_slopes(grid, variant, place, f, Y, slope_of_Y)
+    none = ti.Vector.zero(float, 4)  # of a transfer function
+    colour, by_position, by_heading = colour_slopes(grid, variant, place, f, Y, slope_of_Y, none, none, slope)
     return slope, curvature, n, scale, colour, by_position, by_heading
 
 
@@ -101,10 +102,10 @@ def adjoint_of_hit(grid: ti.template(), rays: ti.template(), variant: ti.templat
 @ti.func
 def adjoint_of_ray(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, slot):
     """What one ray gives the gradient of density and features."""
-    hit, cell, f, _, d = hit_of(grid, rays, r)
+    hit, cell, f, _t, d = hit_of(grid, rays, r)
     if hit:
         place, Y = where(grid, cell), basis(grid.degree, rays.direction[r])
-        _, d_slope, _, d_total, _, q, _ = adjoint_of_hit(grid, rays, variant, r, cell, f, d)
+        _d_p, d_slope, _d_N, d_total, _d_view, q, _slope = adjoint_of_hit(grid, rays, variant, r, cell, f, d)
         scatter_corners(grid.d_density, slot, place, slope_weights(f, d_slope) - q * weights(f))
         d_features = ti.Vector.zero(float, grid.features.n)
         for b in ti.static(range((grid.degree + 1) ** 2)):
@@ -145,7 +146,7 @@ def shade_hits_tangent(
     """dot_image[r, e] = (d image / d grid) of each column e of dot_grid."""
     ti.loop_config(block_dim=64)
     for r in range(count):
-        hit, cell, f, _, d = hit_of(grid, rays, r)
+        hit, cell, f, _t, d = hit_of(grid, rays, r)
         for e in range(dot_grid.columns):
             dot_image[r, e] = ti.Vector.zero(float, 4)
         if hit:

@@ -7,7 +7,6 @@ from typing import Any
 
 import taichi as ti
 
-from raymarch.kernels.field import activation
 from raymarch.kernels.field.bricks import where
 from raymarch.kernels.field.cell import corners_of_cell, curved, trilinear_slope
 from raymarch.kernels.march.first_hit import find_hits, hit_of
@@ -19,15 +18,16 @@ from raymarch.kernels.march.isosurface import (
     shade_hits_tangent,
     shaded,
 )
+from raymarch.kernels.march.isosurface_depth import (
+    distance_adjoint,
+    distance_geometry_adjoint,
+    distance_geometry_tangent,
+    distance_tangent,
+    value_by_level,
+)
 from raymarch.kernels.march.normals import world_slope
-from raymarch.kernels.march.passes import Passes, after
+from raymarch.kernels.march.passes import DepthPasses, Passes, after
 from raymarch.kernels.march.shading import along_sphere, normal_of, painted, shade_tangent
-
-
-@ti.func
-def value_by_level(grid: ti.template(), rays: ti.template(), variant: ti.template()):
-    """Slope of the value by the raw level."""
-    return activation.density_slope(variant, rays.iso[None] + grid.shift[None]) * grid.inverse_scale[None]
 
 
 @ti.kernel
@@ -43,7 +43,7 @@ def move_hits_adjoint(
         d_o, d_view, d_iso = ti.Vector.zero(float, 3), ti.Vector.zero(float, 3), ti.cast(0.0, float)
         d_frame = ti.Matrix.zero(float, 3, 3)
         if hit:
-            d_p, _, d_N, _, d_view_here, q, slope = adjoint_of_hit(grid, rays, variant, r, cell, f, d)
+            d_p, _d_slope, d_N, _d_total, d_view_here, q, slope = adjoint_of_hit(grid, rays, variant, r, cell, f, d)
             d_o, d_view, d_iso = d_p - q * slope, d_view_here, q / value_by_level(grid, rays, variant)
             d_frame = slope.outer_product(d_N)
         moved.d_origin[r], moved.d_index_direction[r], moved.d_view_direction[r] = d_o, t * d_o, d_view
@@ -86,7 +86,7 @@ def distance_of_hits(
     """depth = distance of the hit, infinite for none."""
     ti.loop_config(block_dim=64)
     for r in range(count):
-        hit, _, _, t, _ = hit_of(grid, rays, r)
+        hit, _cell, _f, t, _d = hit_of(grid, rays, r)
         rays.depth[r] = t if hit else ti.cast(ti.math.inf, float)
 
 
@@ -98,7 +98,7 @@ def normals_of_hits(
     """sum_even = the unit normal of the hit in the world, facing the eye; 0 for none."""
     ti.loop_config(block_dim=64)
     for r in range(count):
-        hit, cell, f, _, _ = hit_of(grid, rays, r)
+        hit, cell, f, _t, _d = hit_of(grid, rays, r)
         normal = ti.Vector.zero(float, 3)
         if hit:
             slope = trilinear_slope(corners_of_cell(grid.density, where(grid, cell)), f)
@@ -123,6 +123,7 @@ ISOSURFACE = Surface(
             move_hits_tangent,
             distance_of_hits,
             normals_of_hits,
+            DepthPasses(distance_adjoint, distance_tangent, distance_geometry_adjoint, distance_geometry_tangent),
         ),
     ),
     colour=True,

@@ -11,12 +11,30 @@ from dataclasses import dataclass
 from typing import Any
 
 from raymarch.errors import RaymarchError
-from raymarch.kernels.march.depth import march_depth
+from raymarch.kernels.march.depth import depth_adjoint, depth_tangent, march_depth
+from raymarch.kernels.march.depth_geometry import depth_geometry_adjoint, depth_geometry_tangent
 from raymarch.kernels.march.geometry import geometry_adjoint, geometry_tangent
 from raymarch.kernels.march.march import march, march_adjoint
 from raymarch.kernels.march.march_tangent import march_tangent
 from raymarch.kernels.march.mode import AnyMode, RayMode
 from raymarch.kernels.march.normals import march_normals
+
+
+@dataclass(frozen=True)
+class DepthPasses:
+    """Gradients of depth, after the depth itself; kernels as those of `Passes`, d_depth being `rays.depth.grad`.
+
+    Attributes:
+        adjoint: (grid, rays, *call[:4]): d_density += (d depth / d density)' d_depth.
+        tangent: (grid, dots, rays, dot_depth, *call[:4]): dot_depth (ray, column) of columns of moved samples.
+        geometry_adjoint: (grid, rays, moved, *call[:4]): gradients of origin, direction and dt by ray.
+        geometry_tangent: (grid, rays, moved, dot_depth, *call[:4]): dot_depth of columns of moved rays.
+    """
+
+    adjoint: Callable
+    tangent: Callable
+    geometry_adjoint: Callable
+    geometry_tangent: Callable
 
 
 @dataclass(frozen=True)
@@ -32,6 +50,7 @@ class Passes:
         depth: (grid, rays, *call[:4]): distance of what a ray meets, infinite for nothing.
         normals: (grid, rays, *call[:4]): its unit normal in the world, facing the eye, in `rays.sum_even`; 0 for none.
             None where a mode has no surface to speak of.
+        depth_gradients: those of `depth`; None where it has none.
     """
 
     march: Callable
@@ -41,10 +60,12 @@ class Passes:
     geometry_tangent: Callable
     depth: Callable
     normals: Callable | None = None
+    depth_gradients: DepthPasses | None = None
 
 
+DEPTH = DepthPasses(depth_adjoint, depth_tangent, depth_geometry_adjoint, depth_geometry_tangent)
 COMPOSITING = Passes(
-    march, march_adjoint, march_tangent, geometry_adjoint, geometry_tangent, march_depth, march_normals
+    march, march_adjoint, march_tangent, geometry_adjoint, geometry_tangent, march_depth, march_normals, DEPTH
 )
 
 
@@ -58,6 +79,7 @@ def after(search: Callable, passes: Passes) -> Passes:
 
         return search_and
 
+    slopes = passes.depth_gradients
     return Passes(
         searched(passes.march, 1, 2),
         searched(passes.adjoint, 1, 2),
@@ -66,6 +88,13 @@ def after(search: Callable, passes: Passes) -> Passes:
         searched(passes.geometry_tangent, 1, 3),
         searched(passes.depth, 1, 2),
         passes.normals and searched(passes.normals, 1, 2),
+        slopes
+        and DepthPasses(
+            searched(slopes.adjoint, 1, 2),
+            searched(slopes.tangent, 2, 4),
+            searched(slopes.geometry_adjoint, 1, 3),
+            searched(slopes.geometry_tangent, 1, 4),
+        ),
     )
 
 

@@ -1,0 +1,229 @@
+"""Rays that are PyTorch tensors, marched through a grid: image and depth, their adjoints and tangents, in batches.
+
+The grid holds what its owner put there; a ray is replayed, so what a call keeps is its own results alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import taichi as ti
+
+from raymarch.autodiff.torch_parameters import RUN_TIME
+from raymarch.autodiff.torch_tensors import wait_for
+from raymarch.device.grid import Grid
+from raymarch.device.owner import Holder
+from raymarch.device.ray_buffer import RayBuffer
+from raymarch.errors import RaymarchError
+from raymarch.geometry.ndc import ray_slopes
+from raymarch.geometry.rays import Rays
+from raymarch.gradients.parameters import Parameters
+from raymarch.gradients.ray_tangents import RayTangents
+from raymarch.gradients.volume_tangents import VolumeTangents
+from raymarch.kernels.field.transfer import clear_gradients
+from raymarch.kernels.march.call import MarchCall
+from raymarch.kernels.march.passes import DepthPasses, Passes, passes_of
+from raymarch.kernels.rays import ray_tensors as tensors
+from raymarch.kernels.rays.camera import jitter_pixels
+from raymarch.rendering.march import March
+from raymarch.rendering.ray_settings import set_ray_settings
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+BLACK = (0.0, 0.0, 0.0)
+EMPTY: Mapping = MappingProxyType({})
+
+
+class TensorRays(NamedTuple):
+    """Rays of a call: `origin` and unit `direction` (ray, 3), how they are marched, a length of steps [world unit] if
+    not the march's, and how many a picture has: by its number there a ray has its jitter."""
+
+    origin: Tensor
+    direction: Tensor
+    march: March
+    dt: float | None = None
+    picture: int = 1 << 30
+
+    @property
+    def passes(self) -> Passes:
+        """Kernels of the march's mode."""
+        return passes_of(self.march.rule)
+
+
+class Seen(NamedTuple):
+    """What rays see: (red, green, blue, T) (ray, 4) before black; depth and its weights (ray,), or empty."""
+
+    image: Tensor
+    depth: Tensor
+    weights: Tensor
+
+
+class TorchRays(Holder):
+    """Marches of rays that are tensors through one grid; owns the rays' device memory."""
+
+    def __init__(self, grid: Grid, batch: int):
+        self.grid, self.batch = grid, batch
+        self._motion: RayTangents | None = None
+        self._dots: dict[int, VolumeTangents] = {}
+        with ExitStack() as owners:
+            self.buffer: RayBuffer = owners.enter_context(RayBuffer(batch))
+            self._owners = owners.pop_all()
+
+    @property
+    def motion(self) -> RayTangents:
+        """Gradients and tangents of the buffer's rays; memory is taken when first wanted."""
+        if self._motion is None:
+            self._motion = self._owners.enter_context(RayTangents(self.batch))
+        return self._motion
+
+    def _batches(self, rays: TensorRays) -> Iterator[tuple[slice, MarchCall]]:
+        """Rows of each batch, its rays and the mode's own settings in the buffer, and the arguments of its marches."""
+        march = rays.march
+        set_ray_settings(self.buffer, self.grid, march)
+        for first in range(0, len(rays.direction), self.batch):
+            rows = slice(first, min(first + self.batch, len(rays.direction)))
+            count = rows.stop - first
+            tensors.rays_in(rays.origin[rows].contiguous(), rays.direction[rows].contiguous(), self.buffer.fields)
+            if march.jittered:
+                pixels = (np.arange(first, rows.stop) % rays.picture).astype(np.int32)
+                jitter_pixels(self.buffer.fields, march.seed, pixels, march.jitter, march.step_jitter)
+            yield rows, march.call(self.grid, count, BLACK, rays.dt)
+
+    def see(self, rays: TensorRays, depth: bool) -> Seen:
+        """Image, and depth if wanted, of the grid as it is."""
+        count, new = len(rays.direction), rays.direction.new_empty
+        seen = Seen(new((count, 4)), new((count if depth else 0,)), new((count if depth else 0,)))
+        wait_for(rays.direction)
+        for rows, call in self._batches(rays):
+            rays.passes.march(self.grid.fields, self.buffer.fields, *call)
+            tensors.image_out(self.buffer.fields, seen.image[rows])
+            if depth:
+                rays.passes.depth(self.grid.fields, self.buffer.fields, *call[:4])
+                tensors.depth_out(self.buffer.fields, seen.depth[rows], seen.weights[rows])
+        ti.sync()
+        return seen
+
+    def begin_gradient(self) -> None:
+        """Clear the grid's gradient, and what an interrupted call left in its slots."""
+        self.grid.reduce_slots()
+        clear_gradients(self.grid.fields)
+
+    def add_gradients(
+        self, rays: TensorRays, seen: Seen, d_image: Tensor | None, d_depth: Tensor | None,
+        of_volume: bool, of_rays: bool, own: Mapping[str, np.ndarray] = EMPTY,
+    ) -> tuple[Tensor, Tensor] | None:  # fmt: skip
+        """Add to the grid's slots the gradient by its samples, and to `own` that by a mode's own numbers; gradients by
+        origin and direction (ray, 3) if wanted."""
+        if d_depth is not None and of_rays:
+            self._require_depth_moves()
+        d_rays = (rays.direction.new_zeros(rays.direction.shape), rays.direction.new_zeros(rays.direction.shape))
+        wait_for(rays.direction)
+        for rows, call in self._batches(rays):
+            if d_image is not None:
+                tensors.image_in(seen.image[rows], d_image[rows].contiguous(), self.buffer.fields)
+                self._adjoint(rays, rows, rays.passes, call, of_volume, d_rays if of_rays else None, own)
+            gradients = rays.passes.depth_gradients
+            if d_depth is not None and gradients is not None:
+                tensors.depth_in(seen.depth[rows], seen.weights[rows], d_depth[rows].contiguous(), self.buffer.fields)
+                self._adjoint(rays, rows, gradients, call[:4], of_volume, d_rays if of_rays else None, own)
+        ti.sync()
+        return d_rays if of_rays else None
+
+    def _adjoint(
+        self, rays: TensorRays, rows: slice, passes: Passes | DepthPasses, call: tuple, of_volume: bool,
+        d_rays: tuple[Tensor, Tensor] | None, own: Mapping[str, np.ndarray],
+    ) -> None:  # fmt: skip
+        """Adjoints of a batch, by the samples and by the rays, as far as they are wanted."""
+        grid, buffer, numbers = self.grid.fields, self.buffer.fields, [each for each in RUN_TIME if each.name in own]
+        for each in numbers:
+            each.clear(self)
+        if of_volume:
+            passes.adjoint(grid, buffer, *call)
+        if d_rays is not None:
+            passes.geometry_adjoint(grid, buffer, self.motion.fields, *call)
+            self._add_rays_gradient(rays, rows, d_rays)
+        for each in numbers:
+            own[each.name][...] += each.take(self, rows.stop - rows.start, own[each.name].shape)
+
+    def _require_depth_moves(self) -> None:
+        """RaymarchError where depth has no slope by rays: in NDC a distance is not their own t."""
+        if self.grid.ndc_from_world is not None:
+            raise RaymarchError(
+                "depth in NDC has no gradient by rays; detach the cameras' tensors, or leave depth out of the loss"
+            )
+
+    def _add_rays_gradient(self, rays: TensorRays, rows: slice, d_rays: tuple[Tensor, Tensor]) -> None:
+        d_origin, d_direction = (each[rows] for each in d_rays)
+        if self.grid.ndc_from_world is None and not rays.march.clipped:
+            tensors.add_rays_gradient(self.motion.fields, self.grid.fields, d_origin, d_direction)
+            return
+        by_origin, by_way, by_view, _ = self.motion.gradients(len(d_origin))
+        linear = np.linalg.inv(self.grid.world_from_index)[:3, :3]
+        back = np.concatenate([by_origin @ linear, by_way @ linear], axis=1)
+        if rays.march.clipped:
+            back += np.concatenate(self.motion.place_gradients(len(d_origin)), axis=1)
+        if self.grid.ndc_from_world is not None:
+            back = np.einsum("rij,ri->rj", ray_slopes(self.grid.ndc_from_world, _in_numpy(rays, rows)), back)
+        d_origin += d_origin.new_tensor(back[:, :3])
+        d_direction += d_direction.new_tensor(back[:, 3:] + by_view)
+
+    def tangents(
+        self, rays: TensorRays, seen: Seen, dot: Parameters, dot_rays: np.ndarray | None
+    ) -> tuple[Tensor, Tensor]:
+        """Tangents of image (ray, 4) and depth (ray,) by a direction of the samples, and one of the rays' origin and
+        direction in the world (ray, 6)."""
+        image, depth = np.zeros(seen.image.shape), np.zeros(seen.depth.shape)
+        grid, buffer, passes = self.grid.fields, self.buffer.fields, rays.passes
+        by_depth = passes.depth_gradients if len(depth) else None
+        wait_for(rays.direction)
+        for rows, call in self._batches(rays):
+            moved = self.motion.fields
+            if by_depth is not None:
+                tensors.depth_in(seen.depth[rows], seen.weights[rows], seen.weights[rows], buffer)
+            if any(x is not None for x in (dot.density, dot.colour, dot.table)):
+                dots = self._loaded(dot).fields
+                passes.tangent(grid, dots, buffer, moved.dot_image, *call)
+                image[rows] += self.motion.dot_image(call.count)[:, 0]
+                if by_depth is not None:
+                    by_depth.tangent(grid, dots, buffer, moved.dot_depth, *call[:4])
+                    depth[rows] += self.motion.dot_depth(call.count)[:, 0]
+            if dot_rays is not None or dot.iso is not None:
+                if by_depth is not None:
+                    self._require_depth_moves()
+                self._move(rays, rows, np.zeros((call.count, 6)) if dot_rays is None else dot_rays[rows], dot)
+                passes.geometry_tangent(grid, buffer, moved, *call)
+                image[rows] += self.motion.dot_image(call.count)[:, 0]
+                if by_depth is not None:
+                    by_depth.geometry_tangent(grid, buffer, moved, moved.dot_depth, *call[:4])
+                    depth[rows] += self.motion.dot_depth(call.count)[:, 0]
+        return seen.image.new_tensor(image), seen.image.new_tensor(depth)
+
+    def _loaded(self, dot: Parameters) -> VolumeTangents:
+        """A direction of density and colour on the device."""
+        channels = 0 if dot.colour is None else 3 * (self.grid.degree + 1) ** 2
+        if channels not in self._dots:
+            self._dots[channels] = self._owners.enter_context(VolumeTangents(self.grid.shape, channels, 1))
+        self._dots[channels].upload([dot])
+        return self._dots[channels]
+
+    def _move(self, rays: TensorRays, rows: slice, dot: np.ndarray, by: Parameters) -> None:
+        """A direction of rays (ray, 6) of the world on the device, in index space, and of a surface's level."""
+        linear, by_view = np.linalg.inv(self.grid.world_from_index)[:3, :3], dot[:, 3:]
+        if self.grid.ndc_from_world is not None:
+            dot = np.einsum("rij,rj->ri", ray_slopes(self.grid.ndc_from_world, _in_numpy(rays, rows)), dot)
+        moves = (dot[:, :3] @ linear.T, dot[:, 3:] @ linear.T, by_view)
+        origin, way, view = (each[:, None] for each in moves)
+        self.motion.upload(origin, way, view, np.zeros(1))
+        if rays.march.clipped:
+            self.motion.upload_place(dot[:, None, :3], dot[:, None, 3:])
+        if rays.march.rule.shaded:
+            self.motion.upload_surface(np.array([0.0 if by.iso is None else float(by.iso)]), np.zeros((1, 3, 3)))
+
+
+def _in_numpy(rays: TensorRays, rows: slice) -> Rays:
+    return Rays(*(each[rows].cpu().numpy().astype(float) for each in (rays.origin, rays.direction)))

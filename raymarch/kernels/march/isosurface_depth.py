@@ -1,0 +1,115 @@
+"""Depth of an isosurface to first order: distance of the hit by the volume, the rays and the level.
+
+Letters as in `isosurface`: as F(o + t d) stays the level, dot_t = (dot_level - dot_F - G (dot_o + t dot_d)) / (G d), so
+that with q = d_depth / (G d) the adjoint is d_F = -q, d_o = -q G, d_d = -q t G and d_level = q.
+"""
+
+import taichi as ti
+
+from raymarch import runtime
+from raymarch.kernels.field import activation
+from raymarch.kernels.field.bricks import where
+from raymarch.kernels.field.cell import corners_of_cell, trilinear_slope
+from raymarch.kernels.field.gather import gather, scatter
+from raymarch.kernels.march.first_hit import hit_of
+from raymarch.kernels.march.sample_adjoint import mark
+from raymarch.kernels.parallel import RAYS_PER_CHUNK, TASK_STRIDE
+
+
+@ti.func
+def value_by_level(grid: ti.template(), rays: ti.template(), variant: ti.template()):
+    """Slope of the value by the raw level."""
+    return activation.density_slope(variant, rays.iso[None] + grid.shift[None]) * grid.inverse_scale[None]
+
+
+@ti.func
+def slope_at(grid: ti.template(), cell, f):
+    """G."""
+    return trilinear_slope(corners_of_cell(grid.density, where(grid, cell)), f)
+
+
+@ti.func
+def adjoint_of_distance(grid: ti.template(), rays: ti.template(), r, slot):
+    """What the distance of one ray's hit gives the gradient of density."""
+    hit, cell, f, _, d = hit_of(grid, rays, r)
+    if hit:
+        place = where(grid, cell)
+        scatter(grid.d_density, slot, place, f, -rays.depth.grad[r] / slope_at(grid, cell, f).dot(d))
+        mark(grid, place, place)
+
+
+@ti.kernel
+def distance_adjoint(
+    grid: ti.template(), rays: ti.template(), variant: ti.template(),  # Fields (x, y, z), RayFields (ray,), Variant
+    count: int, dt: float, min_transmittance: float,  # rays, not used
+):  # fmt: skip
+    """d_density += (d depth / d density)' depth.grad, by slots as `march_adjoint`."""
+    if ti.static(runtime.on_cpu()):
+        for i in range(TASK_STRIDE * grid.slots):
+            if i % TASK_STRIDE == 0:
+                slot = i // TASK_STRIDE
+                for run in range((count + RAYS_PER_CHUNK * grid.slots - 1) // (RAYS_PER_CHUNK * grid.slots)):
+                    first = (run * grid.slots + slot) * RAYS_PER_CHUNK
+                    for r in range(first, ti.min(first + RAYS_PER_CHUNK, count)):
+                        adjoint_of_distance(grid, rays, r, slot)
+    else:
+        ti.loop_config(block_dim=64)
+        for r in range(count):
+            adjoint_of_distance(grid, rays, r, r % grid.slots)
+
+
+@ti.kernel
+def distance_tangent(
+    grid: ti.template(), dot_grid: ti.template(),  # Fields (x, y, z), and its tangents (x, y, z, column)
+    rays: ti.template(), dot_depth: ti.template(),  # RayFields (ray,), (ray, column)
+    variant: ti.template(), count: int, dt: float, min_transmittance: float,  # Variant, rays, not used
+):  # fmt: skip
+    """dot_depth[r, e] = (d depth / d density) of each column e of dot_grid."""
+    ti.loop_config(block_dim=64)
+    for r in range(count):
+        hit, cell, f, _, d = hit_of(grid, rays, r)
+        for e in range(dot_grid.columns):
+            dot_depth[r, e] = 0.0
+        if hit:
+            dot_F, along = gather(dot_grid.density, cell, f), slope_at(grid, cell, f).dot(d)
+            for e in range(dot_grid.columns):
+                dot_depth[r, e] = -dot_F[e] / along
+
+
+@ti.kernel
+def distance_geometry_adjoint(
+    grid: ti.template(), rays: ti.template(), moved: ti.template(),  # (x, y, z), (ray,), gradients (ray,)
+    variant: ti.template(), count: int, dt: float, min_transmittance: float,  # Variant, rays, not used
+):  # fmt: skip
+    """moved.d_* = (d depth / d geometry)' depth.grad, a ray at a time; d_iso by the value."""
+    ti.loop_config(block_dim=64)
+    for r in range(count):
+        hit, cell, f, t, d = hit_of(grid, rays, r)
+        d_o, d_iso = ti.Vector.zero(float, 3), ti.cast(0.0, float)
+        if hit:
+            slope = slope_at(grid, cell, f)
+            q = rays.depth.grad[r] / slope.dot(d)
+            d_o, d_iso = -q * slope, q / value_by_level(grid, rays, variant)
+        moved.d_origin[r], moved.d_index_direction[r] = d_o, t * d_o
+        moved.d_view_direction[r], moved.d_dt[r], moved.d_iso[r] = ti.Vector.zero(float, 3), 0.0, d_iso
+        moved.d_frame[r] = ti.Matrix.zero(float, 3, 3)
+
+
+@ti.kernel
+def distance_geometry_tangent(
+    grid: ti.template(), rays: ti.template(), moved: ti.template(),  # (x, y, z), (ray,), tangents (ray, column)
+    dot_depth: ti.template(),  # (ray, column)
+    variant: ti.template(), count: int, dt: float, min_transmittance: float,  # Variant, rays, not used
+):  # fmt: skip
+    """dot_depth[r, c] = (d depth / d geometry) of every column c of tangents."""
+    ti.loop_config(block_dim=64)
+    for r in range(count):
+        hit, cell, f, t, d = hit_of(grid, rays, r)
+        for c in range(moved.columns):
+            dot_depth[r, c] = 0.0
+        if hit:
+            slope = slope_at(grid, cell, f)
+            for c in range(moved.columns):
+                dot_p = moved.dot_origin[r, c] + t * moved.dot_index_direction[r, c]
+                dot_level = moved.dot_iso[c] / value_by_level(grid, rays, variant)
+                dot_depth[r, c] = (dot_level - slope.dot(dot_p)) / slope.dot(d)
