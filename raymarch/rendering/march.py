@@ -73,8 +73,6 @@ class March:
         hold(self)
         if "iso" in self.rule.parameters and self.iso is None:
             raise RaymarchError(f"iso is None, want the value of the surface that mode {self.rule.name} shows")
-        if self.clipped and not self.rule.clips:
-            raise RaymarchError(f"mode {self.rule.name} does not clip; leave clip out, or crop the volume itself")
         if self.rule.classifies and self.transfer is None:
             raise RaymarchError(
                 f"mode {self.rule.name} has no table, want a transfer function; give it"

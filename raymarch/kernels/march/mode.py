@@ -80,7 +80,7 @@ class Mode:
         """Whether the adjoint must march ahead for the radiance still to come."""
         return self.power is None
 
-    step = boxes = ndc = clips = True  # as `RayMode` says of itself: every rule of samples has them
+    step = boxes = ndc = True  # as `RayMode` says of itself: every rule of samples has them
     shaded = False
     parameters: ClassVar[tuple[str, ...]] = ()
 
@@ -98,7 +98,6 @@ class RayMode:
         step: whether the image depends on the length of a step.
         shaded: whether normals are seen, so that the image depends on how a box is turned and stretched.
         boxes, ndc: whether it goes through nested boxes, and normalised device coordinates.
-        clips: whether its passes cut rays to what a `March.clip` keeps.
         parameters: groups of numbers of its own that it reads at run time, such as "iso".
     """
 
@@ -112,6 +111,5 @@ class RayMode:
     shaded: bool = False
     boxes: bool = True
     ndc: bool = True
-    clips: bool = False
     parameters: tuple[str, ...] = ()
     classifies: bool = False
