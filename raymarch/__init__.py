@@ -38,7 +38,9 @@ if TYPE_CHECKING:
     from raymarch.data.activation import ColourActivation as ColourActivation
     from raymarch.data.activation import DensityActivation as DensityActivation
     from raymarch.data.bricks import Bricks as Bricks
+    from raymarch.data.mesh import Mesh as Mesh
     from raymarch.data.scalar_volume import ScalarVolume as ScalarVolume
+    from raymarch.data.selection import Selection as Selection
     from raymarch.data.transfer_function import TransferFunction as TransferFunction
     from raymarch.data.views import Views as Views
     from raymarch.data.volume import Volume as Volume
@@ -82,6 +84,7 @@ if TYPE_CHECKING:
     from raymarch.io.image_sets.load import load_views as load_views
     from raymarch.io.image_sets.reader import Reader as Reader
     from raymarch.io.images.write import write_png as write_png
+    from raymarch.io.meshes.mesh_file import write_mesh as write_mesh
     from raymarch.io.volumes.format import Format as Format
     from raymarch.io.volumes.scalar_summary import ScalarSummary as ScalarSummary
     from raymarch.io.volumes.summary import VolumeSummary as VolumeSummary
@@ -89,6 +92,9 @@ if TYPE_CHECKING:
     from raymarch.io.volumes.volume_file import load as load
     from raymarch.io.volumes.volume_file import save as save
     from raymarch.kernels.march.mode import Mode as Mode
+    from raymarch.meshing.export import export_mesh as export_mesh
+    from raymarch.meshing.isosurface import isosurface_mesh as isosurface_mesh
+    from raymarch.meshing.isosurface import surface_points as surface_points
     from raymarch.registration.refine import Refinement as Refinement
     from raymarch.registration.refine import refine as refine
     from raymarch.registration.register import Registration as Registration
@@ -118,8 +124,10 @@ _HOME = {
     "autodiff.torch_render": ["TorchRender", "TorchRendering"],
     "autodiff.torch_volume": ["TorchVolume"],
     "data.bricks": ["Bricks"],
+    "data.mesh": ["Mesh"],
     "data.transfer_function": ["TransferFunction"],
     "data.scalar_volume": ["ScalarVolume"],
+    "data.selection": ["Selection"],
     "data.views": ["Views"],
     "data.activation": ["Activation", "ColourActivation", "DensityActivation"],
     "data.volume": ["Volume"],
@@ -153,10 +161,13 @@ _HOME = {
     "io.image_sets.load": ["load_views"],
     "io.image_sets.reader": ["Reader"],
     "io.images.write": ["write_png"],
+    "io.meshes.mesh_file": ["write_mesh"],
     "io.volumes.format": ["Format"],
     "io.volumes.scalar_summary": ["ScalarSummary"],
     "io.volumes.summary": ["VolumeSummary"],
     "io.volumes.volume_file": ["describe", "load", "save"],
+    "meshing.export": ["export_mesh"],
+    "meshing.isosurface": ["isosurface_mesh", "surface_points"],
     "registration.refine": ["Refinement", "refine"],
     "registration.register": ["Registration", "register"],
     "kernels.march.mode": ["Mode"],

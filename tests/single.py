@@ -49,6 +49,12 @@ def gradient(place, degree, density, colour):
     return drive.gradient(v, r, np.random.default_rng(1).normal(size=(len(r), 4)), 0.5 * v.voxel)
 
 
+def image_of_camera(volume, camera, march):
+    """Colour and transmittance (ray, 4) of a camera."""
+    with Linearised(volume, camera, background=cases.BACKGROUND, march=march) as seen:
+        return seen.image()
+
+
 def checked(volume, camera, march):
     """(group, dot) rows of the gradient check in the process's precision."""
     with Linearised(volume, camera, background=cases.BACKGROUND, march=march) as seen:

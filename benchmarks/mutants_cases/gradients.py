@@ -12,15 +12,15 @@ FAULTS = [
     Fault(
         "a turned camera turns its rays the other way",
         PROJECTION,
-        "dot_local += np.cross(dot.pose[3:], local)",
-        "dot_local += np.cross(local, dot.pose[3:])",
+        "dot_local = dot_local + np.cross(dot.pose[3:], local)",
+        "dot_local = dot_local + np.cross(local, dot.pose[3:])",
         (DOT_FLAT,),
     ),
     Fault(
         "the gradient by a turn has its factors swapped",
         PROJECTION,
-        "np.cross(local, d_local).sum(0)",
-        "np.cross(d_local, local).sum(0)",
+        "(np.cross(local, d_local) +",
+        "(np.cross(d_local, local) +",
         (DOT_FLAT,),
     ),
     Fault(

@@ -46,15 +46,15 @@ FAULTS = [
     Fault(
         "images are upside down",
         "kernels/rays/lens.py",
-        "(lens[3] - v) / lens[1]",
-        "(v - lens[3]) / lens[1]",
+        "(lens[3] - v) / lens[1], -1.0",
+        "(v - lens[3]) / lens[1], -1.0",
         (SKIPPING + "test_device_rays_are_the_cameras",),
     ),
     Fault(
         "rays go through the upper edge of their pixels",
         "kernels/rays/camera.py",
-        "pixels[r] // width + 0.5)",
-        "pixels[r] // width)",
+        "pixels[r] // width + 0.5, parallel)",
+        "pixels[r] // width, parallel)",
         (SKIPPING + "test_device_rays_are_the_cameras",),
     ),
     Fault(

@@ -81,14 +81,14 @@ FAULTS = [
     ),
     Fault(
         "an orbit does not see its box's depth",
-        CAMERA,
-        "float((z + np.maximum(abs(x), abs(y)) / np.tan(fov / 2)).max())",
-        "float((np.maximum(abs(x), abs(y)) / np.tan(fov / 2)).max())",
+        "geometry/orbit.py",
+        "float((z + (0 if orthographic else half",
+        "float((0 * z + (0 if orthographic else half",
         (VALUES + "test_an_orbit_of_a_box_sees_all_of_it_and_not_much_else",),
     ),
     Fault(
         "cameras of an orbit stand on no circle",
-        CAMERA,
+        "geometry/orbit.py",
         "np.sin(angle) * np.cos(up), np.sin(up)]",
         "np.sin(angle), np.sin(up)]",
         (VALUES + "test_orbit_keeps_its_distance_and_looks_inwards",),

@@ -15,6 +15,7 @@ from raymarch.cli.check_gradients import check_gradients
 from raymarch.cli.convert import convert
 from raymarch.cli.doctor import doctor
 from raymarch.cli.evaluate import evaluate
+from raymarch.cli.export import export
 from raymarch.cli.fit import fit
 from raymarch.cli.info import info
 from raymarch.cli.render import render
@@ -49,7 +50,7 @@ def cli() -> None:
     """
 
 
-for verb in (cameras, doctor, fit, evaluate, render, info, convert, check_gradients, bench, tune):
+for verb in (cameras, doctor, fit, evaluate, render, info, convert, export, check_gradients, bench, tune):
     cli.add_command(verb)
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 OF_SETS = ("background", "follow_links", "downscale", "holdout")
 
 
-@click.command(epilog="Example: raymarch convert fox fox.h5; raymarch convert head.nii.gz head.nrrd --stride 2")
+@click.command(epilog="Examples: raymarch convert fox fox.h5; raymarch convert scan head.h5 --stride 2")
 @click.argument("data", metavar="IN")
 @click.argument("out", metavar="OUT")
 @options.overwrite
@@ -37,8 +37,8 @@ OF_SETS = ("background", "follow_links", "downscale", "holdout")
 def convert(data: str, out: str, overwrite: bool, as_json: bool, **how: Any) -> None:
     """Write the image set IN, all its splits, lenses and masks, to one file (.h5), or the volume IN to another format.
 
-    Volumes: HDF5, NRRD, NIfTI, MetaImage, VTI, TIFF, OME-Zarr, DICOM series, MRC, .npy, .npz, and XDMF beside an HDF5
-    file for ParaView; the suffix of OUT says which.
+    Of volumes the suffix of OUT says the format: docs/volumes.md lists all, and what each can hold. Scans, microscopes'
+    stacks and simulations come as files or folders; raw values need --shape and --dtype.
     """
     from raymarch.io.volumes.volume_file import is_volume
 

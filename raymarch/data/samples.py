@@ -39,10 +39,10 @@ def _mapping(value: object) -> dict:
 
 
 def _spacing(value: object) -> np.ndarray:
-    values = numeric(value)
+    values = numeric(value).astype(float)
     if values.shape not in [(), (3,)] or not (values > 0).all() or not (values < WORLD).all():
         raise ValueError
-    return values.astype(float)
+    return values
 
 
 def _index(value: Iterable[object]) -> tuple[np.ndarray, ...]:

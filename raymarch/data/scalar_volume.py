@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -29,9 +30,11 @@ def _values(value: object) -> np.ndarray:
         raise Wrong(f"is {values.dtype}", "convert it with astype")
     if values.ndim != 3 or min(values.shape) < 2:
         raise Wrong(f"has shape {values.shape}")
-    if values.dtype.kind == "f" and (bad := values.size - int(np.isfinite(values).sum())):
+    if not np.isfinite([ends := (float(values.min()), float(values.max()))]).all():  # as NaN passes through both
+        bad = values.size - int(np.isfinite(values).sum())
         raise Wrong(f"has {bad:,} of {values.size:,} that are NaN or infinite", "put a number in their place")
-    arrays.require_within(values, -LARGEST, LARGEST)
+    if max(-ends[0], ends[1]) > LARGEST:
+        arrays.require_within(values, -LARGEST, LARGEST)
     view = values.view()
     view.setflags(write=False)
     return view
@@ -111,7 +114,7 @@ class ScalarVolume(PlacedValues):
             f"{sides})"
         )
 
-    @property
+    @cached_property
     def range(self) -> tuple[float, float]:
         """Least and greatest value, as `slope` and `intercept` say."""
         ends = [self.slope * float(end) + self.intercept for end in (self.values.min(), self.values.max())]

@@ -13,7 +13,7 @@ from raymarch.device.grid_layout import SLOTS
 
 BINS = 2048
 INFINITE = 1e38  # in single precision too
-TABLE_BYTES = (MOST_KNOTS + 1) * (6 * 8 + SLOTS * 4 * 8) + BINS * 4
+TABLE_BYTES = (MOST_KNOTS + 1) * (10 * 8 + SLOTS * 4 * 8) + BINS * 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,16 +21,18 @@ class TableFields:
     """Device fields of a transfer function, in the ray buffer, so that another table compiles nothing.
 
     Attributes:
-        value, per_value: (knot,) values, and 1 / the distance to the next; one knot more, infinitely far, ends them.
-        rgba: (knot,) colour and opacity.
+        above, per_value: (knot,) distance from the first value, and 1 / that to the next; one knot more, infinitely
+            far, ends them.
+        rgba, rise: (knot,) colour and opacity, and by how much they rise a unit of value until the next knot.
         first: (bin,) the knot below each of so many bins of equal width.
         place: value where the bins begin, bins a unit of value, the last bin's number, 1 / unit_length.
         d_rgba: (slot, knot) gradient by `rgba`, in double precision: a knot adds up many samples.
     """
 
-    value: ti.Field
+    above: ti.Field
     per_value: ti.Field
     rgba: ti.Field
+    rise: ti.Field
     first: ti.Field
     place: ti.Field
     d_rgba: ti.Field
@@ -39,9 +41,10 @@ class TableFields:
 def table_fields() -> TableFields:
     """Fields of a table, not yet placed."""
     return TableFields(
-        value=ti.field(float),
+        above=ti.field(float),
         per_value=ti.field(float),
         rgba=ti.Vector.field(4, float),
+        rise=ti.Vector.field(4, float),
         first=ti.field(ti.i32),
         place=ti.Vector.field(4, float),
         d_rgba=ti.Vector.field(4, ti.f64),
@@ -50,7 +53,8 @@ def table_fields() -> TableFields:
 
 def place_table(tree: ti.FieldsBuilder, table: TableFields) -> None:
     """Places of a table's fields in a tree."""
-    for each in (table.value, table.per_value, table.rgba):
+    tree.dense(ti.i, MOST_KNOTS + 1).place(table.rgba, table.rise)
+    for each in (table.above, table.per_value):
         tree.dense(ti.i, MOST_KNOTS + 1).place(each)
     tree.dense(ti.i, BINS).place(table.first)
     tree.dense(ti.ij, (SLOTS, MOST_KNOTS + 1)).place(table.d_rgba)
@@ -60,18 +64,19 @@ def place_table(tree: ti.FieldsBuilder, table: TableFields) -> None:
 def upload_table(table: TableFields, values: np.ndarray, rgba: np.ndarray, unit_length: float) -> None:
     """Put knots (knot,) with colour and opacity (knot, 4) on the device."""
     n, dtype = len(values), runtime.dtype()
-    padded = np.full(MOST_KNOTS + 1, INFINITE)
-    padded[:n] = values
-    per_value = np.zeros(MOST_KNOTS + 1)
-    per_value[: n - 1] = 1 / np.diff(padded[:n].astype(dtype).astype(float))
-    shades = np.zeros((MOST_KNOTS + 1, 4))
+    above = np.full(MOST_KNOTS + 1, INFINITE)
+    above[:n] = values - values[0]
+    per_value, rise, shades = np.zeros(MOST_KNOTS + 1), np.zeros((MOST_KNOTS + 1, 4)), np.zeros((MOST_KNOTS + 1, 4))
+    per_value[: n - 1] = 1 / np.diff(above[:n].astype(dtype).astype(float))
     shades[:n], shades[n] = rgba, rgba[-1]
+    rise[: n - 1] = np.diff(rgba, axis=0) * per_value[: n - 1, None]
     width = (values[-1] - values[0]) / (BINS - 1)
     edges = values[0] + width * (np.arange(BINS) - 0.01)  # a value that rounding puts into the next bin is below none
     first = np.maximum(np.searchsorted(values, edges, "right") - 1, 0)
-    table.value.from_numpy(padded.astype(dtype))
+    table.above.from_numpy(above.astype(dtype))
     table.per_value.from_numpy(per_value.astype(dtype))
     table.rgba.from_numpy(shades.astype(dtype))
+    table.rise.from_numpy(rise.astype(dtype))
     table.first.from_numpy(first.astype(np.int32))
     table.place[None] = [values[0], 1 / width, BINS - 1, 1 / unit_length]
 

@@ -101,7 +101,7 @@ def check_gradients(
         volume: as it comes from a fit or a file.
         where: cameras, or views.
         parameters: some of "density", "colour", "background", "pose", "focal", "principal_point", "exposure", "step",
-            "box", "lens", "table"; all that the mode of `march` sees and the camera's lens has if not given.
+            "box", "lens", "iso", "table"; all that the mode of `march` sees and the camera's lens has if not given.
         precision: "f64", or "f32", where only the dot test is made.
         march: how rays are sampled; early stop is off unless asked for, as its steps are no part of a derivative.
         rays: how many; those that meet something are taken first.

@@ -25,15 +25,15 @@ SHAPES = {
     "exposure": (6,),
     "step": (),
     "box": (3, 4),
-    "iso": (),
 }
+OF_MODES: dict[str, tuple[int, ...]] = {"iso": ()}  # which modes have that say so
 SMALL_GROUPS = tuple(SHAPES)
 GROUPS = ("density", "colour", *SMALL_GROUPS)
-CHOICES = (*GROUPS, "lens", "table")  # shaped as the lens and the transfer function are, where there are any
+CHOICES = (*GROUPS, "lens", *OF_MODES, "table")  # shaped as the lens and the transfer function are, where there are any
 GEOMETRY = ("pose", "focal", "principal_point", "lens", "step", "box", "iso")
 EXPOSURE = replace(vector(6), wanted=f"three gains and three offsets, up to {LARGEST:g}")
 PLAIN_HAS_NONE = "the camera is a pinhole, whose lens has no numbers; leave lens out, or give the camera an rm.Lens"
-GROUP = one_of(*SMALL_GROUPS, "lens", cure="give directions by density, colour or table as rm.Parameters")
+GROUP = one_of(*SMALL_GROUPS, "lens", *OF_MODES, cure="give directions by density, colour or table as rm.Parameters")
 
 
 def groups_of(mode: AnyMode, lens: Lens = PLAIN) -> tuple[str, ...]:
@@ -43,9 +43,9 @@ def groups_of(mode: AnyMode, lens: Lens = PLAIN) -> tuple[str, ...]:
         "background": not mode.background,
         "step": not mode.step,
         "lens": lens.plain,
-        "iso": "iso" not in mode.parameters,
         "table": not mode.classifies,
     }
+    unseen |= {name: name not in mode.parameters for name in OF_MODES}
     return tuple(name for name in CHOICES if not unseen.get(name))
 
 
@@ -54,7 +54,7 @@ def require_groups(names: Iterable[str], mode: AnyMode, lens: Lens) -> None:
     names = set(names)
     if "lens" in names and lens.plain:
         raise RaymarchError(PLAIN_HAS_NONE)
-    for name in sorted(names & {*GROUPS, "table"} - set(groups_of(mode))):
+    for name in sorted(names & {*GROUPS, *OF_MODES, "table"} - set(groups_of(mode))):
         raise RaymarchError(f"mode {mode.name} has no gradient by {name}, which it does not see; leave it out")
 
 
@@ -70,7 +70,7 @@ def _direction(axes: str, shape: tuple[int, ...] | None) -> Check:
     return Check(f"{axes} numbers", read)
 
 
-DIRECTIONS = {name: _direction(str(shape), shape) for name, shape in SHAPES.items()}
+DIRECTIONS = {name: _direction(str(shape), shape) for name, shape in (SHAPES | OF_MODES).items()}
 DIRECTIONS["lens"] = _direction("(number)", None)
 DIRECTIONS["density"] = _direction("(x, y, z)", None)
 DIRECTIONS["colour"] = _direction("(x, y, z, channel)", None)
@@ -126,7 +126,7 @@ def shape_of(group: str, lens: Lens = PLAIN) -> tuple[int, ...]:
     GROUP("parameter", group)
     if group == "lens" and lens.plain:
         raise RaymarchError(PLAIN_HAS_NONE)
-    return (len(lens.names),) if group == "lens" else SHAPES[group]
+    return (len(lens.names),) if group == "lens" else (SHAPES | OF_MODES)[group]
 
 
 def units(group: str, lens: Lens = PLAIN) -> list[Parameters]:
@@ -139,7 +139,7 @@ def columns_of(parameters: Columns, lens: Lens = PLAIN) -> list[Parameters]:
     """Columns of a Jacobian: a direction for each number of the groups named and each `Parameters` given."""
     several = [parameters] if isinstance(parameters, (str, Parameters)) else parameters
     if not isinstance(several, (list, tuple)) or not several:
-        names = ", ".join((*SMALL_GROUPS, "lens"))
+        names = ", ".join((*SMALL_GROUPS, "lens", *OF_MODES))
         raise RaymarchError(f"parameters are {shown(parameters)}, want some of {names}, or rm.Parameters(...)")
     return [one for each in several for one in ([each] if isinstance(each, Parameters) else units(each, lens))]
 
@@ -151,8 +151,8 @@ def require_directions(
     given = [dots] if isinstance(dots, Parameters) else dots
     if not isinstance(given, (list, tuple)) or not all(isinstance(dot, Parameters) for dot in given):
         raise RaymarchError(f"directions are {shown(dots)}, want rm.Parameters(...), one or a list")
-    shapes = {**SHAPES, "density": volume.shape, "colour": (*volume.shape, volume.channels), "lens": (len(lens.names),)}
-    shapes["table"] = (0 if table is None else len(table.values), 4)
+    shapes = {**SHAPES, **OF_MODES, "density": volume.shape, "colour": (*volume.shape, volume.channels)}
+    shapes |= {"lens": (len(lens.names),), "table": (0 if table is None else len(table.values), 4)}
     for dot in given:
         for name, value in vars(dot).items():
             if name == "lens" and value is not None and lens.plain:

@@ -154,10 +154,9 @@ class ViewedVolume(Holder):
             grid = self._passes.shifted_grid(dot, h)
         moved = self.viewpoint.moved(dot, h)
         self._put(moved, grid)
-        call = self._call(moved)
         if dot.table is not None and self.march.transfer is not None:
             self.buffer.move_table(self.march.transfer, h * dot.table)
-        passes_of(self.march.rule).march(grid.fields, self.buffer.fields, *call)
+        passes_of(self.march.rule).march(grid.fields, self.buffer.fields, *self._call(moved))
         image = moved.exposed(self.buffer.image(len(self.rays)).astype(float))
         self._put(self.viewpoint, self.grid)
         return image

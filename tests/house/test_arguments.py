@@ -37,6 +37,7 @@ SQUARE = np.zeros((16, 16, 3))
 TABLE, CUBES, COLOURS = np.zeros((1,) * 3, np.int32), np.zeros((1, 8, 8, 8)), np.zeros((1, 8, 8, 8, 3))
 CUBE = rm.Bricks(TABLE, CUBES, COLOURS)
 RAGGED = [[1, 2], [3]]
+MESH = rm.Mesh(np.eye(3), [(0, 1, 2)], np.eye(3), np.eye(3))
 TABLE_OF = {"values": [0, 1, 2], "colours": [[0, 0.5, 1]] * 3, "opacities": [0, 0.5, 1]}
 
 
@@ -62,7 +63,8 @@ MARCH_ROWS = [
     ("min_weight", -0.1), ("min_weight", INF), ("batch", 0), ("batch", 2.5), ("batch", 1 << 30), ("mode", "mip"),
     ("mode", None),
     ("mode", ["x-ray"]), ("jitter", 1.5), ("jitter", NAN), ("step_jitter", 1.0), ("seed", 1.5), ("seed", -1),
-    ("seed", True), ("seed", 10**400), ("seed", "1"), ("transfer", "bone"), ("clip", BOX), ("clip", "box"),
+    ("seed", True), ("seed", 10**400), ("seed", "1"), ("transfer", "bone"), ("iso", NAN),
+    ("shading", "metal"), ("clip", BOX), ("clip", "box"),
 ]  # fmt: skip
 
 
@@ -340,6 +342,11 @@ ROWS = {
         (lambda: RENDERER.trace(CAMERA), "rays is a Camera"),
     ],
     "Scene": [(lambda: rm.Scene(VOLUME), "seen is a Volume"), (lambda: rm.Scene(None), "seen is None")],
+    "Shading": of_record(
+        rm.Shading,
+        [("ambient", -1), ("diffuse", "much"), ("specular", NAN), ("shininess", 0), ("lamp", (0, 0, 0))]
+        + [("lamp", "sun"), ("lamp", (1, NAN, 0)), ("colour", "shiny"), ("colour", (2, 0, 0))],
+    ),
     "Splat": [
         (lambda: rm.Splat(2.5, (4, 4)), "count is 2.5"),
         (lambda: rm.Splat(True, (4, 4)), "count is True"),
@@ -381,6 +388,12 @@ ROWS = {
         (lambda: VIEWS.image(2), "view is 2"),
         (lambda: VIEWS.mask("first"), "view is 'first'"),
     ],
+    "Selection": of_record(
+        rm.Selection,
+        [("crop", 3), ("crop", (0, 4, 0, 4)), ("crop", ((4, 0),) * 3), ("stride", 0), ("stride", None)]
+        + [("stride", (1, 2)), ("channel", -1), ("time", 0.5), ("level", "fine"), ("nan", NAN), ("nan", "least")],
+    )
+    + [(lambda: rm.Selection(((0, 9),) * 3).shape((4,) * 3), "ends beyond the shape (4, 4, 4)")],
     "ScalarVolume": [
         (lambda: rm.ScalarVolume(), "values is None|values are None"),
         (lambda: rm.ScalarVolume(np.zeros((4, 4))), "values have shape (4, 4), want whole numbers or floats (x, y, z)"),
@@ -490,6 +503,7 @@ ROWS = {
         (lambda: rm.describe(None), "path is None"),
         (lambda: rm.describe(b"a.h5"), "path is b'a.h5'"),
         (lambda: rm.describe("a.h5", format="abc"), "format is 'abc', want HDF5, "),
+        (lambda: rm.describe("a.h5", channel="red"), "channel is 'red'"),
     ],
     "evaluate": [
         (lambda: rm.evaluate(VIEWS, VOLUME), "volume is a Views"),
@@ -575,6 +589,8 @@ ROWS = {
         (lambda: rm.Format("npz", ".npz", len, "read"), "format 'npz': read is 'read', want a function read(path)"),
         (lambda: rm.Format("npz", ".npz", len, len), "format 'npz': write is None, want a function write("),
         (lambda: rm.Format("npz", ".npz", len, len, len, 3), "format 'npz': describe is 3, want a function describe("),
+        (lambda: rm.Format("npz", ".npz", len, len, len, folder=1), "format 'npz': folder is 1"),
+        (lambda: rm.Format("npz", ".npz", len, len, len, ours="no"), "format 'npz': ours is 'no'"),
     ],
     "jacobian": [
         (lambda: rm.jacobian(VOLUME, [CAMERA]), "camera is a list of a Camera"),
@@ -605,6 +621,12 @@ ROWS = {
         (lambda: rm.load("a.h5", time=-1), "time is -1"),
         (lambda: rm.load("a.h5", level=0.5), "level is 0.5"),
         (lambda: rm.load("a.h5", nan="none"), "nan is 'none'"),
+        (lambda: rm.load("a.raw", shape=(4, 5), dtype="u1"), "shape is (4, 5), want three whole numbers"),
+        (lambda: rm.load("a.raw", shape=(4, 5, 6), dtype="wide"), "dtype is 'wide', want a type of number"),
+        (lambda: rm.load("a.raw", shape=(4, 5, 6), dtype="c8"), "dtype is 'c8'"),
+        (lambda: rm.load("a.raw", shape=(4, 5, 6), dtype="u1", offset=-1), "offset is -1"),
+        (lambda: rm.load("a.raw", shape=(4, 5, 6)), "a.raw: raw values need shape and dtype"),
+        (lambda: rm.load("a.nii", spacing=(1, 0, 1)), "spacing is (1, 0, 1)"),
     ],
     "load_views": [
         (lambda: rm.load_views(None), "path is None"),
@@ -726,6 +748,49 @@ ROWS = {
         (lambda: rm.register(VOLUME, SQUARE[:6, :8], CAMERA, march=None), "march is None"),
         (lambda: rm.register(VOLUME, SQUARE[:6, :8], CAMERA, exposure=3), "exposure is 3"),
         (lambda: rm.register(VOLUME, SQUARE[:6, :8], CAMERA, show=3), "show is 3"),
+    ],
+    "Mesh": [
+        (lambda: rm.Mesh("ball", [], [], []), "mesh: vertices is 'ball'|mesh: vertices are 'ball'"),
+        (lambda: rm.Mesh(LINE, [], LINE, LINE), "mesh: vertices has shape (2, 2)|mesh: vertices have shape (2, 2)"),
+        (lambda: rm.Mesh(np.full((3, 3), NAN), [(0, 1, 2)], np.ones((3, 3)), np.ones((3, 3))), "nan at (0, 0)"),
+        (lambda: rm.Mesh(np.eye(3), [(0, 1, 3)], np.eye(3), np.eye(3)), "mesh: a face has vertex 3"),
+        (lambda: rm.Mesh(np.eye(3), [(0.0, 1.0, 2.0)], np.eye(3), np.eye(3)), "float64"),
+        (lambda: rm.Mesh(np.eye(3), [(0, 1, 2)], np.eye(3)[:2], np.eye(3)), "mesh: colours have shape (2, 3)"),
+        (lambda: rm.Mesh(np.eye(3), [(0, 1, 2)], 255 * np.eye(3), np.eye(3)), "255"),
+    ],
+    "isosurface_mesh": [
+        (lambda: rm.isosurface_mesh(CAMERA), "volume is a Camera"),
+        (lambda: rm.isosurface_mesh(VOLUME, "thick"), "iso is 'thick'"),
+        (lambda: rm.isosurface_mesh(VOLUME, NAN), "iso is nan"),
+        (lambda: rm.isosurface_mesh(VOLUME, 0.5, box=3), "box is 3"),
+        (lambda: rm.isosurface_mesh(VOLUME, 0.5, largest=0), "largest is 0"),
+        (lambda: rm.isosurface_mesh(VOLUME, 0.5, faces=2.5), "faces is 2.5|faces are 2.5"),
+    ],
+    "surface_points": [
+        (lambda: rm.surface_points(CAMERA, 5), "volume is a Camera"),
+        (lambda: rm.surface_points(VOLUME, 0), "count is 0"),
+        (lambda: rm.surface_points(VOLUME, 5, NAN), "iso is nan"),
+        (lambda: rm.surface_points(VOLUME, 5, box="all"), "box is 'all'"),
+        (lambda: rm.surface_points(VOLUME, 5, largest=-1), "largest is -1"),
+        (lambda: rm.surface_points(VOLUME, 5, seed=None), "seed is None"),
+    ],
+    "export_mesh": [
+        (lambda: rm.export_mesh("ball.h5", "ball.ply"), "volume is 'ball.h5'"),
+        (lambda: rm.export_mesh(VOLUME, 3), "path is 3"),
+        (lambda: rm.export_mesh(VOLUME, "ball.xyz"), "ball.xyz: meshes are written as"),
+        (lambda: rm.export_mesh(VOLUME, "ball.ply", "thick"), "iso is 'thick'"),
+        (lambda: rm.export_mesh(VOLUME, "ball.ply", box=3), "box is 3"),
+        (lambda: rm.export_mesh(VOLUME, "ball.ply", largest=0), "largest is 0"),
+        (lambda: rm.export_mesh(VOLUME, "ball.ply", faces="few"), "faces is 'few'|faces are 'few'"),
+        (lambda: rm.export_mesh(VOLUME, "ball.ply", points=0), "points is 0|points are 0"),
+        (lambda: rm.export_mesh(VOLUME, "ball.ply", overwrite=1), "overwrite is 1"),
+    ],
+    "write_mesh": [
+        (lambda: rm.write_mesh(VOLUME, "a.ply"), "mesh is a Volume"),
+        (lambda: rm.write_mesh(None, "a.ply"), "mesh is None"),
+        (lambda: rm.write_mesh(MESH, None), "path is None"),
+        (lambda: rm.write_mesh(MESH, "a.png"), "a.png: meshes are written as"),
+        (lambda: rm.write_mesh(MESH, "a.ply", "yes"), "overwrite is 'yes'"),
     ],
     "render": [
         (lambda: rm.render(CAMERA, VOLUME), "volume is a Camera, want a Volume; call rm.render(volume, camera)"),

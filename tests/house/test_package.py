@@ -18,6 +18,7 @@ import raymarch
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAVY = ("taichi", "h5py", "matplotlib", "torch", "nrrd", "nibabel", "mrcfile", "tifffile", "zarr", "pydicom")
+HEAVY += ("trimesh", "skimage", "scipy")
 DEPENDENCIES = {"taichi", "numpy", "h5py", "matplotlib", "pillow", "rich", "click"}
 OPTIONAL = {
     "torch": {
@@ -29,7 +30,8 @@ OPTIONAL = {
     "nrrd": {"io.volumes.nrrd"},
     "nibabel": {"io.volumes.nifti"},
     "mrcfile": {"io.volumes.mrc"},
-    "tifffile": {"io.volumes.tiff"},
+    "trimesh": {"io.meshes.mesh_file"},
+    "tifffile": {"io.volumes.tiff", "io.volumes.tiff_slices"},
     "zarr": {"io.volumes.ome_zarr"},
     "pydicom": {"io.volumes.dicom", "io.volumes.dicom_slices", "io.volumes.dicom_writing"},
 }  # a library of an extra, and the modules that know it

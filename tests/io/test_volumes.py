@@ -386,7 +386,7 @@ def test_volumes_that_cannot_be_written_are_refused(tmp_path):
     loop["loop"] = loop
     (tmp_path / "folder.h5").mkdir()
     for bad, name, message in [
-        (volume, "a.npz", "end the name in .h5"),
+        (volume, "a.zip", "end the name in .h5"),
         (volume, "none/a.h5", "there is no folder .*none; create it first"),
         (volume, "folder.h5", "is a folder"),
         (volume, "null\0.h5", "null character"),

@@ -45,7 +45,7 @@ class Format:
         suffixes: how names of its files end, such as (".h5", ".hdf5"), in letters of either case.
         detect: `detect(path)`, whether a file has the format, found out from its content.
         read: `read(path)`, its volume, an `rm.Volume` or an `rm.ScalarVolume`; where it takes `selection=` besides, it
-            gets what of a large file is asked for, else that is cut out of what it gives.
+            gets the `rm.Selection` of a large file that is asked for, else that is cut out of what it gives.
         write: `write(volume, path)` writes one; the path is that of an empty file of the same suffix, which takes its
             place once all is written, so that a failure leaves the older file as it was.
         describe: `describe(path)`, an `rm.VolumeSummary` or `rm.ScalarSummary` without reading the arrays, of what
@@ -99,13 +99,14 @@ def format_of(path: Path, formats: Sequence[Format]) -> Format:
     is_folder = path.is_dir() and any(one.folder for one in formats)
     if not is_folder:
         require_file(path, "a volume file")
-    formats = [one for one in formats if one.folder == is_folder]
-    claiming = [one for one in formats if recognises(one, path)]
-    by_suffix = [one for one in formats if one.suffix_of(path)]
+    claiming = [one for one in formats if (one.folder or not is_folder) and recognises(one, path)]
+    by_suffix = [one for one in formats if one.folder == is_folder and one.suffix_of(path)]
     found = require_one([one for one in claiming if one in by_suffix] or claiming, path, "format") or next(
         iter(by_suffix), None
     )
     if found is None:
+        if is_folder and not any(one.suffix_of(path) for one in formats if one.folder):
+            require_file(path, "a volume file, or a folder of slices")
         raise RaymarchError(
             f"{path}: is no volume file of a known format, which are {known(formats)}; check the"
             " path, or give shape and dtype of raw values"

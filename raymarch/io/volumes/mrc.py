@@ -38,18 +38,20 @@ def detect(path: Path) -> bool:
 def source(path: Path, selection: Selection) -> Source:
     """Source of an MRC file; RaymarchError for complex numbers, stacks of volumes and axes that are none."""
     with wanted("mrcfile", "MRC"):
-        import mrcfile
+        import mrcfile.dtypes
     if path.stat().st_size < HEADER:
         raise RaymarchError(f"{path}: is shorter than a header of {HEADER} bytes; {CURE}")
-    with mrcfile.open(path, "r", permissive=True, header_only=True) as file:
-        header = file.header.copy()
-    order = header["nx"].dtype.byteorder
+    with path.open("rb") as file:
+        head = file.read(HEADER)
+    # Machine stamps are often wrong: what decides is which order makes a mode that there is.
+    order: Any = next((one for one in "<>" if int(np.frombuffer(head, f"{one}i4", 1, 12)[0]) in range(128)), "<")
+    header = np.frombuffer(head, mrcfile.dtypes.HEADER_DTYPE.newbyteorder(order))[0]
     mode = int(header["mode"])
     if mode not in TYPES:
         raise RaymarchError(f"{path}: has mode {mode}, want one of {', '.join(map(str, TYPES))}; convert it to floats")
     if int(header["ispg"]) >= 401:
         raise RaymarchError(f"{path}: is a stack of volumes, want one; take one out with mrcfile")
-    dtype = np.dtype(TYPES[mode]).newbyteorder(order if order != "|" else "=")
+    dtype = np.dtype(TYPES[mode]).newbyteorder(order)
     sizes = tuple(int(header[key]) for key in ("nx", "ny", "nz"))
     axes = [int(header[key]) - 1 for key in ("mapc", "mapr", "maps")]
     axes = [0, 1, 2] if axes == [-1, -1, -1] else axes
@@ -120,8 +122,8 @@ def write(volume: ScalarVolume, path: Path) -> None:
         for axis, x in zip("xyz", volume.origin * scale, strict=True):
             file.header["origin"][axis] = x
         if volume.name:
-            file.add_label(volume.name.encode("ascii", "replace").decode()[:80])
-            file.header["label"][0], file.header["nlabl"] = file.header["label"][int(file.header["nlabl"]) - 1], 1
+            file.header["label"][:] = b""
+            file.header["label"][0], file.header["nlabl"] = volume.name.encode("ascii", "replace")[:80], 1
 
 
 MRC = scalar_format("MRC", (".mrc", ".map", ".ccp4"), detect, source, write)

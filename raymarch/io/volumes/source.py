@@ -94,12 +94,10 @@ def require_shape(shape: tuple[int, ...], path: Path) -> None:
 
 def filled(values: np.ndarray, nan: float | str | None, path: Path) -> np.ndarray:
     """Values with a number in place of those that are NaN or infinite; RaymarchError where none is given."""
-    if values.dtype.kind != "f" or np.isfinite(values.max() - values.min()):
+    if values.dtype.kind != "f" or np.isfinite([values.min(), values.max()]).all():
         return values
     bad = ~np.isfinite(values)
     count = int(bad.sum())
-    if count == 0:  # the difference alone left the range
-        return values
     of = f"{count:,} of its {values.size:,} values are NaN or infinite"
     if nan is None or count == values.size:
         raise RaymarchError(

@@ -51,12 +51,15 @@ def read_packed(
         raise RaymarchError(f"{path}: declares {declared}, but holds {there:,} packed; {CURE}")
     with path.open("rb") as file:
         file.seek(offset)
-        data = unpacked(file.read, skip + size, packing, path)
+        data = unpacked(file.read, skip + size, packing, path, whole=True)
     return np.frombuffer(data, dtype, offset=skip).reshape(tuple(map(int, shape)), order="F")[index]
 
 
-def unpacked(read: Callable[[int], bytes], size: int, packing: str, path: Path) -> bytearray:
-    """The first `size` bytes of a packed stream; memory is taken as they come, so a stream that lies takes none."""
+def unpacked(read: Callable[[int], bytes], size: int, packing: str, path: Path, whole: bool = False) -> bytearray:
+    """The first `size` bytes of a packed stream; memory is taken as they come, so a stream that lies takes none.
+
+    With `whole` a stream that ends there must have its end, and the checksum in it.
+    """
     unpacker, data = _unpacker(packing), bytearray()
     try:
         while len(data) < size and not unpacker.eof:
@@ -64,11 +67,24 @@ def unpacked(read: Callable[[int], bytes], size: int, packing: str, path: Path) 
             if not (more or _has_more(unpacker)):
                 break
             data += unpacker.decompress(getattr(unpacker, "unconsumed_tail", b"") or more, min(STEP, size - len(data)))
+        if whole and len(data) == size:
+            _require_end(unpacker, read)
     except (zlib.error, OSError, EOFError) as error:
         raise RaymarchError(f"{path}: its packed values are damaged ({error}); {CURE}") from error
     if len(data) < size:
         raise RaymarchError(f"{path}: declares {size:,} bytes of values but unpacks to {len(data):,}; {CURE}")
     return data
+
+
+def _require_end(unpacker: Any, read: Callable[[int], bytes]) -> None:
+    """EOFError for a stream without its end, which has the checksum; one that goes on is left alone."""
+    while not unpacker.eof:
+        rest = getattr(unpacker, "unconsumed_tail", b"")
+        more = b"" if rest or _has_more(unpacker) else read(STEP)
+        if not (rest or more or _has_more(unpacker)):
+            raise EOFError("no end")
+        if unpacker.decompress(rest or more, 1):
+            return
 
 
 def _has_more(unpacker: Any) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from raymarch.io.volumes.part import require_one_place
 from raymarch.io.volumes.scalar_format import plain_values, require_upright, scalar_format, wanted
 from raymarch.io.volumes.source import Slices, Source
 from raymarch.io.volumes.stored_values import CURE
+from raymarch.io.volumes.tiff_pages import require_whole
 from raymarch.io.volumes.tiff_place import placed_by
 
 log = logging.getLogger("raymarch")
@@ -39,6 +41,7 @@ def source(path: Path, selection: Selection) -> Source:
     with wanted("tifffile", "TIFF"):
         import tifffile
     logging.getLogger("tifffile").setLevel(logging.CRITICAL)
+    require_whole(path)
     with tifffile.TiffFile(path) as file:
         series = file.series
         sizes = {one.shape for one in series}
@@ -60,12 +63,12 @@ def source(path: Path, selection: Selection) -> Source:
     def read(slices: Slices) -> np.ndarray:
         x, y, z = slices
         with tifffile.TiffFile(path) as file:
-            planes = [_plane(file.series[0], fixed, depth, k)[y, x] for k in range(shape[axes.index(depth)])[z]]
-        return np.stack(planes).T
+            plane = _planes(file.series[0], fixed, depth)
+            return np.stack([plane(k)[y, x] for k in range(shape[axes.index(depth)])[z]]).T
 
     return Source(
         (count["X"], count["Y"], shape[axes.index(depth)]), dtype, affine, read, at_once=False, length_unit=unit,
-        name=path.name.split(".")[0] if not remarks else "", remarks=remarks,
+        remarks=remarks,
     )  # fmt: skip
 
 
@@ -98,21 +101,23 @@ def _chosen(path: Path, axes: str, shape: tuple[int, ...], selection: Selection)
     return fixed, depth
 
 
-def _plane(series: Any, fixed: dict[str, int], depth: str, k: int) -> np.ndarray:
-    """Rows and columns of one z: of the page that holds it, where each page is one plane, else of the whole stack."""
+def _planes(series: Any, fixed: dict[str, int], depth: str) -> Callable[[int], np.ndarray]:
+    """Rows and columns of a z: of the page that holds it, where each page is one plane, else of the whole stack."""
     axes, shape = series.axes, series.shape
     outer = [axis for axis in axes if axis not in "YXS" or axes.index(axis) < axes.index("Y")]
     inner = [axis for axis in axes if axis not in outer]
-    if len(series.pages) == math.prod(shape[axes.index(axis)] for axis in outer):
-        number = 0
-        for axis in outer:
-            number = number * shape[axes.index(axis)] + (k if axis == depth else fixed[axis])
-        page = series.pages[number].asarray().reshape([shape[axes.index(axis)] for axis in inner])
-        return page[tuple(fixed[axis] if axis in fixed else slice(None) for axis in inner)]
-    if not hasattr(series, "whole_of_raymarch"):
-        series.whole_of_raymarch = series.asarray()
-    place = {**fixed, depth: k}
-    return series.whole_of_raymarch[tuple(place.get(axis, slice(None)) for axis in axes)]
+    counts = [shape[axes.index(axis)] for axis in outer]
+
+    def of_page(k: int) -> np.ndarray:
+        place = [k if axis == depth else fixed[axis] for axis in outer]
+        page = series.pages[int(np.ravel_multi_index(place, counts))].asarray()
+        page = page.reshape([shape[axes.index(axis)] for axis in inner])
+        return page[tuple(fixed.get(axis, slice(None)) for axis in inner)]
+
+    if len(series.pages) == math.prod(counts):
+        return of_page
+    whole = series.asarray()
+    return lambda k: whole[tuple({**fixed, depth: k}.get(axis, slice(None)) for axis in axes)]
 
 
 def write(volume: ScalarVolume, path: Path) -> None:
@@ -121,7 +126,7 @@ def write(volume: ScalarVolume, path: Path) -> None:
         import tifffile
 
     require_upright(volume, path, "TIFF")
-    values = plain_values(volume)
+    values = _of_32_bits(plain_values(volume), path)
     name = path.name.lower()
     (x, y, z), start = volume.spacing.tolist(), volume.origin.tolist()
     pages = np.ascontiguousarray(values.T, values.dtype.newbyteorder("="))
@@ -138,6 +143,18 @@ def write(volume: ScalarVolume, path: Path) -> None:
         for axis, s in zip("XYZ", start, strict=True)
     }
     tifffile.imwrite(path, pages, ome=True, metadata=said)
+
+
+def _of_32_bits(values: np.ndarray, path: Path) -> np.ndarray:
+    """Whole numbers of 64 bits in 32, as OME knows no longer ones; RaymarchError where they do not fit."""
+    if values.dtype.kind == "f" or values.dtype.itemsize < 8:
+        return values
+    kind = np.uint32 if values.dtype.kind == "u" or values.min() >= 0 else np.int32
+    if not (np.iinfo(kind).min <= values.min() and values.max() <= np.iinfo(kind).max):
+        raise RaymarchError(
+            f"{path}: values are {values.dtype} beyond 32 bits, which TIFF cannot hold; save it as .nrrd"
+        )
+    return values.astype(kind)
 
 
 TIFF = scalar_format("TIFF", (".tif", ".tiff"), detect, source, write)

@@ -119,4 +119,5 @@ def scatter_corners(part: ti.template(), slot, cell, values):
         there = at + a * x + b * y + c * z
         if ti.static(cell.n == 8):
             there[3] = n[ti.static(4 * a + 2 * b + c)]
-        add(part, there, values[ti.static(4 * a + 2 * b + c)])
+        value = values[ti.static(4 * a + 2 * b + c)]
+        add(part, there, value)

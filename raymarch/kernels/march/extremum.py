@@ -15,7 +15,7 @@ from raymarch.kernels.field.gather import gather
 from raymarch.kernels.march.sample import located
 from raymarch.kernels.march.sample_adjoint import mark
 from raymarch.kernels.parallel import RAYS_PER_CHUNK, TASK_STRIDE
-from raymarch.kernels.rays.cells import cell_at, first_sample, segment_of
+from raymarch.kernels.rays.cells import cell_at, ends_of, first_sample, segment_of
 from raymarch.kernels.rays.nested import box_of, scale_of
 from raymarch.kernels.rays.traverse import jitter_of, step_at, steps_of
 
@@ -33,7 +33,7 @@ def winner_along(grid: ti.template(), rays: ti.template(), variant: ti.template(
     step = stretch * dt
     best, most, at_s, at_k = ti.cast(0.0, float), ti.cast(0.0, float), -1, 0
     for s in range(ti.static(grid.segments)):
-        entry, way, length, _, _, _, _, _, _ = segment_of(grid, rays, r, s)
+        entry, way, length = segment_of(grid, rays, r, s)
         entry += first_sample(grid, s)
         n = steps_of(length, step, phase)
         for k in range(ti.select(length > 0, n + 1, 0)):
@@ -69,7 +69,8 @@ def winner_of(rays: ti.template(), r):
 def place_of_winner(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, dt, s, k):
     """Sample k of segment s of ray r: the cell's lower corner, position in it, and distance from where it enters."""
     phase, stretch = jitter_of(rays, variant, r)
-    entry, way, length, _, _, near, _, _, _ = segment_of(grid, rays, r, s)
+    entry, way, length = segment_of(grid, rays, r, s)
+    _d, near, _far, _enters, _leaves = ends_of(grid, rays, r, s)
     begin, width = step_at(variant, 0.0, length, stretch * dt, phase, k)
     p = entry + (begin + 0.5 * width) * way
     cell = cell_at(p, grid.max_index[None])

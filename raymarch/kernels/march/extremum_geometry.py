@@ -21,7 +21,7 @@ from raymarch.kernels.march.extremum import (
 )
 from raymarch.kernels.march.mode import RayMode
 from raymarch.kernels.march.passes import Passes, after
-from raymarch.kernels.rays.cells import segment_of
+from raymarch.kernels.rays.cells import ends_of, segment_of
 from raymarch.kernels.rays.nested import box_of, scale_of
 from raymarch.kernels.rays.placed import distance_of
 from raymarch.kernels.rays.traverse import jitter_of, steps_of
@@ -41,7 +41,7 @@ def moving(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, 
     v = corners_of_cell(grid.density, where(grid, cell))
     slope = activation.density_slope(variant, trilinear(v, f) + grid.shift[None]) * unit_of(grid, s)
     phase, stretch = jitter_of(rays, variant, r)
-    _, _, length, _, _, _, _, _, _ = segment_of(grid, rays, r, s)
+    _entry, _way, length = segment_of(grid, rays, r, s)
     begins, wide = ti.cast(k, float), ti.cast(1.0, float)
     if ti.static(variant.jittered):
         begins, wide = ti.max(k - phase, 0.0), ti.min(k + 1.0 - phase, 1.0)
@@ -60,10 +60,10 @@ def extremum_geometry_adjoint(
     """moved.d_* = (d image / d geometry)' d_image, a ray at a time."""
     ti.loop_config(block_dim=64)
     for r in range(count):
-        _, s, k = winner_of(rays, r)
+        _x, s, k = winner_of(rays, r)
         d_o, d_d, d_dt = ti.Vector.zero(float, 3), ti.Vector.zero(float, 3), ti.cast(0.0, float)
         if s >= 0:
-            _, _, _, _, d, near, far, enters, leaves = segment_of(grid, rays, r, s)
+            d, near, far, enters, leaves = ends_of(grid, rays, r, s)
             by_place, t, by_near, by_far, by_dt = moving(grid, rays, variant, r, dt, s, k)
             d_p = (rays.image.grad[r][0] + rays.image.grad[r][1] + rays.image.grad[r][2]) * by_place
             d_t = d_p.dot(d)
@@ -90,11 +90,11 @@ def extremum_geometry_tangent(
     """moved.dot_image[r, c] = (d image / d geometry) of every column c of tangents."""
     ti.loop_config(block_dim=64)
     for r in range(count):
-        _, s, k = winner_of(rays, r)
+        _x, s, k = winner_of(rays, r)
         for c in range(moved.columns):
             moved.dot_image[r, c] = ti.Vector.zero(float, 4)
         if s >= 0:
-            _, _, _, _, d, near, far, enters, leaves = segment_of(grid, rays, r, s)
+            d, near, far, enters, leaves = ends_of(grid, rays, r, s)
             by_place, t, by_near, by_far, by_dt = moving(grid, rays, variant, r, dt, s, k)
             for c in range(moved.columns):
                 dot_own = scale_of(box_of(grid, s)) * moved.dot_origin[r, c]
@@ -117,10 +117,10 @@ def extremum_depth(
     """depth = distance of the winner, infinite for a ray that has no samples."""
     ti.loop_config(block_dim=64)
     for r in range(count):
-        _, s, k = winner_of(rays, r)
+        _x, s, k = winner_of(rays, r)
         distance = ti.cast(ti.math.inf, float)
         if s >= 0:
-            _, _, t = place_of_winner(grid, rays, variant, r, dt, s, k)
+            _cell, _f, t = place_of_winner(grid, rays, variant, r, dt, s, k)
             distance = distance_of(grid, rays.origin[r], rays.direction[r], t / scale_of(box_of(grid, s)))
         rays.depth[r] = distance
 

@@ -11,7 +11,7 @@ import taichi as ti
 from raymarch import runtime
 from raymarch.kernels.field.bricks import where
 from raymarch.kernels.field.cell import corners_of_cell, curved, trilinear, trilinear_curvature, trilinear_slope
-from raymarch.kernels.rays.cells import cell_at, enter_of, exit_of, is_inside, next_cell, run_ahead, segment_of
+from raymarch.kernels.rays.cells import cell_at, ends_of, enter_of, exit_of, is_inside, next_cell, run_ahead, segment_of
 
 NEWTON = 60  # steps at most; a bisection alone would need about as many in double precision
 
@@ -70,17 +70,23 @@ def root_between(c, low, high):
 
 
 @ti.func
+def side_of(x):
+    """Side of the level: 1 at or above it, -1 below."""
+    return ti.select(x >= 0, ti.cast(1.0, float), ti.cast(-1.0, float))
+
+
+@ti.func
 def first_root(c, side):
-    """First place within 0..1 where a cubic is not on `side`, 1 at or above zero; -1 where it stays there."""
+    """First place within 0..1 where a cubic is on the other side; -1 where it stays there."""
     e1, e2 = extrema_of(c)
     u, low, high = ti.cast(-1.0, float), ti.cast(0.0, float), ti.cast(0.0, float)
-    if (c[0] >= 0) != side:
+    if side_of(c[0]) != side:
         u = ti.cast(0.0, float)
-    elif (at(c, e1) >= 0) != side:
+    elif side_of(at(c, e1)) != side:
         high = e1
-    elif (at(c, e2) >= 0) != side:
+    elif side_of(at(c, e2)) != side:
         low, high = e1, e2
-    elif (at(c, 1.0) >= 0) != side:
+    elif side_of(at(c, 1.0)) != side:
         low, high = e2, ti.cast(1.0, float)
     if high > low:
         u = root_between(c, low, high)
@@ -94,36 +100,35 @@ def first_hit(grid: ti.template(), entry, way, length, level):
     What counts is that the field goes from one side to the other: a box's face is none, whatever lies behind it.
     """
     per_index, top = grid.cells_per_index[None], grid.max_index[None]
-    t, hit, side, known = ti.cast(0.0, float), ti.cast(-1.0, float), False, False
+    t, hit, side = ti.cast(0.0, float), ti.cast(-1.0, float), ti.cast(0.0, float)  # a side of 0: not yet known
     found = ti.Vector([0, 0, 0])
     while t < length and hit < 0:
         empty, ahead = run_ahead(grid, per_index, entry + t * way, way)
         # A leap may end a rounding before the face that it leads to; a cell is looked at from face to face anyway.
         end = t + ahead + ti.static(1e-6 if runtime.single_precision() else 1e-13) * (t + length)
         if not empty:
-            cell, on = cell_at(entry + t * way, top), True
+            cell, on = cell_at(entry + t * way, top), 1
             begin = enter_of(entry, way, cell)
             while on and hit < 0:
                 out, axis = exit_of(entry, way, cell, length)
                 out = ti.max(out, begin)
                 v = corners_of_cell(grid.density, where(grid, cell)) - level
-                above, u = v.min() >= 0, ti.cast(-1.0, float)
-                if above or v.max() < 0:
-                    if known and side != above:
+                low, u = side_of(v.min()), ti.cast(-1.0, float)
+                if low == side_of(v.max()):
+                    if low * side < 0:
                         u = ti.cast(0.0, float)
-                    side = above
+                    side = low
                 else:
                     c = cubic_of(v, entry + begin * way - cell, (out - begin) * way)
-                    if not known:
-                        side = c[0] >= 0
+                    if side == 0:
+                        side = side_of(c[0])
                     u = first_root(c, side)
-                known = True
                 if u >= 0:
                     hit, found = begin + u * (out - begin), cell
                 begin = out
                 if hit < 0:
                     cell = next_cell(cell, way, axis)
-                    on = axis >= 0 and out < end and is_inside(cell, top)
+                    on = ti.cast(axis >= 0 and out < end and is_inside(cell, top), ti.i32)
             if begin > end:
                 end = begin
         t = end
@@ -135,7 +140,7 @@ def find_hits(grid: ti.template(), rays: ti.template(), count: int):
     """sum_odd = the cell of each ray's first hit, and its distance from where the ray enters; that is -1 for none."""
     ti.loop_config(block_dim=64)
     for r in range(count):
-        entry, way, length, _own, _d, _near, _far, _enters, _leaves = segment_of(grid, rays, r, 0)
+        entry, way, length = segment_of(grid, rays, r, 0)
         t, cell = first_hit(grid, entry, way, length, rays.iso[None])
         rays.sum_odd[r] = ti.Vector([ti.cast(cell[0], float), ti.cast(cell[1], float), ti.cast(cell[2], float), t])
 
@@ -143,7 +148,9 @@ def find_hits(grid: ti.template(), rays: ti.template(), count: int):
 @ti.func
 def hit_of(grid: ti.template(), rays: ti.template(), r):
     """Hit of ray r as found: whether there is one, its cell, position in the cell, distance, way in index space."""
-    entry, way, _length, _own, d, near, _far, _enters, _leaves = segment_of(grid, rays, r, 0)
+    entry, way, _length = segment_of(grid, rays, r, 0)
+    d, near, _far, _enters, _leaves = ends_of(grid, rays, r, 0)
     found = rays.sum_odd[r]
     cell = ti.Vector([ti.cast(found[0], ti.i32), ti.cast(found[1], ti.i32), ti.cast(found[2], ti.i32)])
-    return found[3] >= 0, cell, entry + found[3] * way - cell, near + found[3], d
+    hit, f, t = ti.select(found[3] >= 0, 1, 0), entry + found[3] * way - cell, near + found[3]
+    return hit, cell, f, t, d

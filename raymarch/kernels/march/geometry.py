@@ -24,7 +24,7 @@ from raymarch.kernels.march.sample import in_index_space
 from raymarch.kernels.march.transfer import optics
 from raymarch.kernels.rays.clip import kept_segment, slope_of_cut
 from raymarch.kernels.rays.nested import box_of, first_of, scale_of, seen_from
-from raymarch.kernels.rays.traverse import empty_steps, jitter_of, step_at, steps_of
+from raymarch.kernels.rays.traverse import empty_steps, jitter_of, step_at, steps_of, widths_of
 
 
 @ti.func
@@ -57,15 +57,6 @@ def colour_slopes(grid: ti.template(), variant: ti.template(), cell, f, Y, slope
             by_position[c, a] *= s[c]
             by_heading[c, a] *= s[c]
     return colour, by_position, by_heading
-
-
-@ti.func
-def widths_of(variant: ti.template(), phase, k):
-    """Begin and width of a whole step k in steps."""
-    begin, width = ti.cast(k, float), ti.cast(1.0, float)
-    if ti.static(variant.jittered):
-        begin, width = ti.max(k - phase, 0.0), ti.min(k + 1.0 - phase, 1.0)
-    return begin, width
 
 
 @ti.kernel

@@ -102,7 +102,7 @@ def adjoint_of_hit(grid: ti.template(), rays: ti.template(), variant: ti.templat
 @ti.func
 def adjoint_of_ray(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, slot):
     """What one ray gives the gradient of density and features."""
-    hit, cell, f, _, d = hit_of(grid, rays, r)
+    hit, cell, f, _t, d = hit_of(grid, rays, r)
     if hit:
         place, Y = where(grid, cell), basis(grid.degree, rays.direction[r])
         _d_p, d_slope, _d_N, d_total, _d_view, q, _slope = adjoint_of_hit(grid, rays, variant, r, cell, f, d)
@@ -146,7 +146,7 @@ def shade_hits_tangent(
     """dot_image[r, e] = (d image / d grid) of each column e of dot_grid."""
     ti.loop_config(block_dim=64)
     for r in range(count):
-        hit, cell, f, _, d = hit_of(grid, rays, r)
+        hit, cell, f, _t, d = hit_of(grid, rays, r)
         for e in range(dot_grid.columns):
             dot_image[r, e] = ti.Vector.zero(float, 4)
         if hit:

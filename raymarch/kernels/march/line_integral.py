@@ -29,7 +29,7 @@ def length_of(grid: ti.template(), rays: ti.template(), r):
     """L [world unit]."""
     total = ti.cast(0.0, float)
     for s in range(ti.static(grid.segments)):
-        _, _, length, _, _, _, _, _, _ = segment_of(grid, rays, r, s)
+        _entry, _way, length = segment_of(grid, rays, r, s)
         total += ti.max(length, 0.0) / scale_of(box_of(grid, s))
     return total
 
@@ -63,7 +63,7 @@ def line_integral(
     for r in range(count):
         shift, top, total = grid.shift[None], grid.max_index[None], ti.cast(0.0, float)
         for s in range(ti.static(grid.segments)):
-            entry, way, length, _, _, _, _, _, _ = segment_of(grid, rays, r, s)
+            entry, way, length = segment_of(grid, rays, r, s)
             first = first_sample(grid, s)
             cell, t, on = cell_at(entry, top), ti.cast(0.0, float), length > 0
             while on:
@@ -97,7 +97,7 @@ def adjoint_of_ray(grid: ti.template(), rays: ti.template(), variant: ti.templat
     shift, top = grid.shift[None], grid.max_index[None]
     gain = gain_of(grid, rays, variant, r) * grid.inverse_scale[None]
     for s in range(ti.static(grid.segments)):
-        entry, way, length, _, _, _, _, _, _ = segment_of(grid, rays, r, s)
+        entry, way, length = segment_of(grid, rays, r, s)
         first = first_sample(grid, s)
         cell, t, on = cell_at(entry, top), ti.cast(0.0, float), length > 0
         while on:
@@ -149,7 +149,7 @@ def line_integral_tangent(
         shift, top, total = grid.shift[None], grid.max_index[None], ti.cast(0.0, float)
         dot_total = ti.Vector.zero(float, dot_grid.columns)
         for s in range(ti.static(grid.segments)):
-            entry, way, length, _, _, _, _, _, _ = segment_of(grid, rays, r, s)
+            entry, way, length = segment_of(grid, rays, r, s)
             first = first_sample(grid, s)
             cell, t, on = cell_at(entry, top), ti.cast(0.0, float), length > 0
             while on:

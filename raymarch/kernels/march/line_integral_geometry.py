@@ -25,7 +25,7 @@ from raymarch.kernels.march.line_integral import (
 )
 from raymarch.kernels.march.mode import RayMode
 from raymarch.kernels.march.passes import Passes
-from raymarch.kernels.rays.cells import cell_at, exit_of, first_sample, is_inside, next_cell, segment_of
+from raymarch.kernels.rays.cells import cell_at, ends_of, exit_of, first_sample, is_inside, next_cell, segment_of
 from raymarch.kernels.rays.nested import box_of, scale_of
 from raymarch.kernels.rays.placed import distance_of
 
@@ -79,7 +79,8 @@ def line_integral_geometry_adjoint(
             d_length = -gain_of(grid, rays, variant, r) * rays.image[r][0]
         d_o, d_d = ti.Vector.zero(float, 3), ti.Vector.zero(float, 3)
         for s in range(ti.static(grid.segments)):
-            entry, way, length, _, d, near, far, axis0, leaves = segment_of(grid, rays, r, s)
+            entry, way, length = segment_of(grid, rays, r, s)
+            d, near, far, axis0, leaves = ends_of(grid, rays, r, s)
             first, scale, d_own = first_sample(grid, s), scale_of(box_of(grid, s)), ti.Vector.zero(float, 3)
             cell, t, on = cell_at(entry, top), ti.cast(0.0, float), length > 0
             if on:
@@ -119,7 +120,8 @@ def line_integral_geometry_tangent(
         shift, top, total = grid.shift[None], grid.max_index[None], ti.cast(0.0, float)
         dot_total, dot_length = ti.Vector.zero(float, moved.columns), ti.Vector.zero(float, moved.columns)
         for s in range(ti.static(grid.segments)):
-            entry, way, length, _, d, near, far, axis0, leaves = segment_of(grid, rays, r, s)
+            entry, way, length = segment_of(grid, rays, r, s)
+            d, near, far, axis0, leaves = ends_of(grid, rays, r, s)
             first, scale = first_sample(grid, s), scale_of(box_of(grid, s))
             cell, t, on = cell_at(entry, top), ti.cast(0.0, float), length > 0
             if on:
@@ -166,7 +168,8 @@ def line_integral_depth(
         shift, top, inverse_scale = grid.shift[None], grid.max_index[None], grid.inverse_scale[None]
         total, moment = ti.cast(0.0, float), ti.cast(0.0, float)
         for s in range(ti.static(grid.segments)):
-            entry, way, length, _, _, near, _, _, _ = segment_of(grid, rays, r, s)
+            entry, way, length = segment_of(grid, rays, r, s)
+            _d, near, _far, _enters, _leaves = ends_of(grid, rays, r, s)
             first, scale = first_sample(grid, s), scale_of(box_of(grid, s))
             cell, t, on = cell_at(entry, top), ti.cast(0.0, float), length > 0
             while on:

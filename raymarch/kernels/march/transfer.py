@@ -2,7 +2,7 @@
 
 A value is classified after interpolation. Between knots colour and opacity are linear; opacity a is that of a way of
 `unit_length`, so that tau = -ln(1 - a) width / unit_length (Engel et al. 2006, "Real-time volume graphics", 1.4.1).
-Letters: i the knot below a value, w the place between it and the next, 0..1, shade (red, green, blue, opacity).
+Letters: i the knot below a value, beyond how far that is above it, shade (red, green, blue, opacity).
 """
 
 import taichi as ti
@@ -18,27 +18,28 @@ TRANSFER = Mode("transfer", composite, tangent, adjoint, power=1, classifies=Tru
 
 @ti.func
 def knot_below(table: ti.template(), value):
-    """(i, w, 1 / the distance between the knots): by bins of equal width, each of which knows the knot below it.
+    """(i, how far above it), by bins of equal width, each of which knows the knot below it.
 
-    Behind the last knot lies another, infinitely far, of the same shade; before the first and there the last is 0.
+    Behind the last knot lies another, infinitely far, to which nothing rises; what is before the first is at it.
     """
-    place, last = table.place[None], table.place[None][2]
-    i = table.first[ti.cast(at_most(at_least((value - place[0]) * place[1], 0.0), last), ti.i32)]
-    while value >= table.value[i + 1]:
+    place = table.place[None]
+    above = at_least(value - place[0], 0.0)
+    i = table.first[ti.cast(at_most(above * place[1], place[2]), ti.i32)]
+    while above >= table.above[i + 1]:
         i += 1
-    per_value = table.per_value[i]
-    w = (value - table.value[i]) * per_value
-    if w < 0.0:
-        w, per_value = 0.0, 0.0
-    return i, w, per_value
+    return i, above - table.above[i]
 
 
 @ti.func
-def shade_of(table: ti.template(), i, w):
-    """Colour and opacity, and their difference over the knots' distance."""
-    low = table.rgba[i]
-    step = table.rgba[i + 1] - low
-    return low + step * w, step
+def shade_of(table: ti.template(), i, beyond):
+    """Colour and opacity."""
+    return table.rgba[i] + table.rise[i] * beyond
+
+
+@ti.func
+def slope_of(table: ti.template(), i, value):
+    """Slope of colour and opacity by the value: that to greater ones, 0 before the first knot."""
+    return table.rise[i] * ti.select(value >= table.place[None][0], ti.cast(1.0, float), 0.0)
 
 
 @ti.func
@@ -56,10 +57,11 @@ def classified(rays: ti.template(), variant: ti.template(), raw, shift, inverse_
     tau, shade = ti.cast(0.0, float), raw
     if ti.static(variant.mode.classifies):
         value = activation.density(variant, raw[3] + shift) * inverse_scale
-        i, w, _per_value = knot_below(rays.table, value)
-        shade, _step = shade_of(rays.table, i, w)
-        sigma, _by_opacity = extinction(rays.table, shade[3])
-        tau = sigma * width
+        i, beyond = knot_below(rays.table, value)
+        shade = shade_of(rays.table, i, beyond)
+        if shade[3] != 0.0:
+            sigma, _by_opacity = extinction(rays.table, shade[3])
+            tau = sigma * width
     else:
         tau = activation.density(variant, raw[3] + shift) * inverse_scale * width
     return tau, shade
@@ -72,9 +74,9 @@ def optics(rays: ti.template(), variant: ti.template(), x, inverse_scale):
     sigma = activation.density(variant, x) * inverse_scale
     by_x = inverse_scale * activation.density_slope(variant, x)
     if ti.static(variant.mode.classifies):
-        i, w, per_value = knot_below(rays.table, sigma)
-        shade, step = shade_of(rays.table, i, w)
-        slope = step * (per_value * by_x)
+        i, beyond = knot_below(rays.table, sigma)
+        shade = shade_of(rays.table, i, beyond)
+        slope = slope_of(rays.table, i, sigma) * by_x
         sigma, by_opacity = extinction(rays.table, shade[3])
         by_x = by_opacity * slope[3]
     return sigma, by_x, shade, slope
@@ -83,8 +85,8 @@ def optics(rays: ti.template(), variant: ti.template(), x, inverse_scale):
 @ti.func
 def table_tangent(rays: ti.template(), dot_table: ti.template(), variant: ti.template(), x, inverse_scale, e):
     """(dot_shade, dot_sigma) of a sample that stays where it is, the table moving as column e of (knot, column)."""
-    i, w, _per_value = knot_below(rays.table, activation.density(variant, x) * inverse_scale)
-    shade, _step = shade_of(rays.table, i, w)
+    i, beyond = knot_below(rays.table, activation.density(variant, x) * inverse_scale)
+    shade = shade_of(rays.table, i, beyond)
     _sigma, by_opacity = extinction(rays.table, shade[3])
-    dot_shade = dot_table[i, e] + (dot_table[i + 1, e] - dot_table[i, e]) * w
+    dot_shade = dot_table[i, e] + (dot_table[i + 1, e] - dot_table[i, e]) * (beyond * rays.table.per_value[i])
     return dot_shade, by_opacity * dot_shade[3]

@@ -6,7 +6,7 @@ from raymarch.kernels.field import activation
 from raymarch.kernels.field.gather import add, scatter
 from raymarch.kernels.march.compositing import contributes
 from raymarch.kernels.march.remaining import optical_depth_gradient, pass_sample
-from raymarch.kernels.march.transfer import extinction, knot_below, shade_of
+from raymarch.kernels.march.transfer import extinction, knot_below, shade_of, slope_of
 
 
 @ti.func
@@ -16,8 +16,8 @@ def adjoint_of_classified(
 ):  # fmt: skip
     """Add what one sample of raw density with its shift x gives the gradients; T, `remaining`, `carry` after it."""
     value, by_x = activation.density_and_slope(variant, x)
-    i, w, per_value = knot_below(rays.table, value * inverse_scale)
-    shade, step = shade_of(rays.table, i, w)
+    i, beyond = knot_below(rays.table, value * inverse_scale)
+    shade = shade_of(rays.table, i, beyond)
     sigma, by_opacity = extinction(rays.table, shade[3])
     tau = sigma * width
     weight, T_after = variant.mode.composite(T, tau, variant.mode.step_transmittance(tau))
@@ -28,10 +28,10 @@ def adjoint_of_classified(
     d_tau = optical_depth_gradient(variant, T, tau, T_after, d_weight, remaining, carry)
     d_shade = shown * d_colour
     d_shade[3] = d_tau * width * by_opacity
-    above = ti.cast(d_shade * w, ti.f64)
+    above = ti.cast(d_shade * (beyond * rays.table.per_value[i]), ti.f64)
     add(rays.table.d_rgba, ti.Vector([slot, i]), ti.cast(d_shade, ti.f64) - above)
     add(rays.table.d_rgba, ti.Vector([slot, i + 1]), above)
-    d_x = d_shade.dot(step) * per_value * inverse_scale * by_x
+    d_x = d_shade.dot(slope_of(rays.table, i, value * inverse_scale)) * inverse_scale * by_x
     if ti.static(variant.near_scaled):
         d_x *= share
     scatter(grid.d_density, slot, cell, f, d_x)

@@ -12,16 +12,20 @@ from raymarch.kernels.rays.traverse import FAR, PARALLEL, within_box
 
 
 @ti.func
-def segment_of(grid: ti.template(), rays: ti.template(), r, s):
-    """Segment s of ray r in its box's own index space: entry and way from there, length, origin, way, near, far, axes.
+def ends_of(grid: ti.template(), rays: ti.template(), r, s):
+    """Segment s of ray r in its box's own index space: its way, near, far and the axes of their faces."""
+    o, d = placed(grid, rays.origin[r], rays.direction[r])
+    near, far, enters, leaves = shell_segment(grid, seen_from(grid, o, box_of(grid, s)), d, s)
+    return d, near, far, enters, leaves
 
-    The first three as `clip_to_box` gives them; axes are those of the faces that the segment enters and leaves by.
-    """
+
+@ti.func
+def segment_of(grid: ti.template(), rays: ti.template(), r, s):
+    """Where segment s of ray r enters its box's own index space, its way and length, as `clip_to_box` gives them."""
     o, d = placed(grid, rays.origin[r], rays.direction[r])
     own = seen_from(grid, o, box_of(grid, s))
-    near, far, enters, leaves = shell_segment(grid, own, d, s)
-    entry, way, length = within_box(own, d, near, far, grid.max_index[None])
-    return entry, way, length, own, d, near, far, enters, leaves
+    near, far, _enters, _leaves = shell_segment(grid, own, d, s)
+    return within_box(own, d, near, far, grid.max_index[None])
 
 
 @ti.func

@@ -144,3 +144,12 @@ def empty_steps(grid: ti.template(), cells_per_index, p, d, dt):
     if steps > 0:
         steps = steps_within(cells_per_index, q, cell, steps, d, dt)
     return steps
+
+
+@ti.func
+def widths_of(variant: ti.template(), phase, k):
+    """Begin and width of a whole step k in steps."""
+    begin, width = ti.cast(k, float), ti.cast(1.0, float)
+    if ti.static(variant.jittered):
+        begin, width = ti.max(k - phase, 0.0), ti.min(k + 1.0 - phase, 1.0)
+    return begin, width

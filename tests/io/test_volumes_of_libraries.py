@@ -1,0 +1,344 @@
+"""Laws of volumes that others wrote or read: by each format's own library, the same numbers at the same places."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+import pytest
+from skips import require_extra
+from test_scalar_formats import PLACES, SHAPE, refused, require_place, volume
+
+import raymarch as rm
+
+nibabel, nrrd, tifffile, mrcfile, zarr, pydicom = (
+    require_extra(name, "formats") for name in ("nibabel", "nrrd", "tifffile", "mrcfile", "zarr", "pydicom")
+)
+VALUES = volume().values
+pytestmark = pytest.mark.extra
+SHEARED, TURNED, UPRIGHT = PLACES["sheared"], PLACES["turned"], PLACES["upright"]
+FLIP = np.diag([-1.0, -1.0, 1.0, 1.0])
+
+
+# NIfTI.
+
+
+@pytest.mark.parametrize("kind", ["u1", "<i2", ">i2", ">f4", "i4", "<f8"])
+@pytest.mark.parametrize("suffix", [".nii", ".nii.gz"])
+def test_nibabel_s_files_are_read(kind, suffix, tmp_path):
+    image = nibabel.Nifti1Image(
+        VALUES.astype(kind), SHEARED, nibabel.Nifti1Header(endianness=kind[0] if kind[0] in "<>" else "<")
+    )
+    image.header.set_xyzt_units("micron")
+    nibabel.save(image, tmp_path / f"a{suffix}")
+    found = rm.load(tmp_path / f"a{suffix}")
+    np.testing.assert_array_equal(found.numbers(), VALUES)
+    require_place(found.world_from_index, SHEARED)
+    assert (found.world, found.length_unit) == ("RAS", "um")
+
+
+def test_nibabel_reads_ours_with_slope_and_place(tmp_path):
+    head = volume(kind="u2", slope=0.5, intercept=-1024.0)
+    rm.save(head, tmp_path / "a.nii.gz")
+    image = nibabel.load(tmp_path / "a.nii.gz")
+    np.testing.assert_allclose(image.get_fdata(), head.numbers())
+    require_place(image.affine, FLIP @ head.world_from_index)
+    assert image.header.get_data_dtype() == np.uint16 and image.header.get_xyzt_units()[0] == "mm"
+
+
+def test_a_scaled_nifti_stays_whole_numbers_on_the_way(tmp_path):
+    image = nibabel.Nifti1Image(np.linspace(-1, 1, 210).reshape(SHAPE), np.eye(4))
+    image.set_data_dtype(np.int16)
+    nibabel.save(image, tmp_path / "a.nii")
+    found = rm.load(tmp_path / "a.nii")
+    assert found.values.dtype == np.int16 and found.slope != 1
+    np.testing.assert_allclose(found.numbers(), nibabel.load(tmp_path / "a.nii").get_fdata(), rtol=1e-5, atol=1e-5)
+
+
+def test_one_of_several_times_of_a_nifti_is_chosen(tmp_path):
+    several = np.arange(4 * 5 * 6 * 3, dtype="i2").reshape(4, 5, 6, 3)
+    nibabel.save(nibabel.Nifti1Image(several, np.eye(4)), tmp_path / "a.nii.gz")
+    refused(lambda: rm.load(tmp_path / "a.nii.gz"), "has 3 points in time along axis 3", "choose one by time=0")
+    np.testing.assert_array_equal(rm.load(tmp_path / "a.nii.gz", time=1).values, several[..., 1])
+    colours = np.zeros((4, 5, 6), [("R", "u1"), ("G", "u1"), ("B", "u1")])
+    nibabel.save(nibabel.Nifti1Image(colours, np.eye(4)), tmp_path / "b.nii")
+    refused(lambda: rm.load(tmp_path / "b.nii"), "b.nii: holds colours")
+
+
+def test_units_and_orientation_that_a_nifti_does_not_say_are_said(tmp_path, caplog):
+    image = nibabel.Nifti1Image(VALUES, None)
+    nibabel.save(image, tmp_path / "a.nii")
+    found = rm.load(tmp_path / "a.nii")
+    np.testing.assert_allclose(found.world_from_index, nibabel.load(tmp_path / "a.nii").affine)
+    assert "says no orientation" in caplog.text and "says no unit of length" in caplog.text
+
+
+# NRRD.
+
+
+@pytest.mark.parametrize("encoding", ["raw", "gzip", "bzip2", "ascii"])
+@pytest.mark.parametrize("suffix", [".nrrd", ".nhdr"])
+def test_pynrrd_s_files_are_read(encoding, suffix, tmp_path):
+    header = {
+        "space": "left-posterior-superior", "space directions": SHEARED[:3, :3].T, "space origin": SHEARED[:3, 3],
+        "encoding": encoding, "space units": ["mm"] * 3,
+    }  # fmt: skip
+    nrrd.write(str(tmp_path / f"a{suffix}"), VALUES, header)
+    found = rm.load(tmp_path / f"a{suffix}")
+    np.testing.assert_array_equal(found.values, VALUES)
+    np.testing.assert_allclose(found.world_from_index, SHEARED)
+    assert (found.world, found.length_unit) == ("LPS", "mm")
+    part = rm.load(tmp_path / f"a{suffix}", crop=((1, 4), (0, 6), (2, 6)))
+    np.testing.assert_array_equal(part.values, VALUES[1:4, :, 2:6])
+
+
+def test_pynrrd_reads_ours(tmp_path):
+    rm.save(volume(), tmp_path / "a.nrrd")
+    data, header = nrrd.read(str(tmp_path / "a.nrrd"))
+    np.testing.assert_array_equal(data, VALUES)
+    np.testing.assert_allclose(header["space directions"], SHEARED[:3, :3].T)
+    np.testing.assert_allclose(header["space origin"], SHEARED[:3, 3])
+    assert header["space"] == "left-posterior-superior" and header["space units"] == ["mm"] * 3
+
+
+def test_channels_of_an_nrrd_and_a_spacing_that_is_not_said(tmp_path, caplog):
+    several = np.stack([VALUES, 2 * VALUES])
+    nrrd.write(str(tmp_path / "a.nrrd"), several, {"kinds": ["vector", "domain", "domain", "domain"]})
+    refused(lambda: rm.load(tmp_path / "a.nrrd"), "has 2 channels along axis 0")
+    np.testing.assert_array_equal(rm.load(tmp_path / "a.nrrd", channel=1).values, 2 * VALUES)
+    assert "says no spacing; 1 is assumed" in caplog.text
+
+
+# TIFF.
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("compression", [None, "zlib"])
+def test_tifffile_s_stacks_are_read(order, compression, tmp_path):
+    stack = VALUES.T.astype("u2")
+    tifffile.imwrite(
+        tmp_path / "a.tif", stack, imagej=True, byteorder=order, compression=compression, resolution=(2, 0.5),
+        metadata={"axes": "ZYX", "spacing": 3.5, "unit": "um"},
+    )  # fmt: skip
+    found = rm.load(tmp_path / "a.tif")
+    np.testing.assert_array_equal(found.values, VALUES)
+    np.testing.assert_allclose(found.spacing, (0.5, 2, 3.5))
+    assert found.length_unit == "um"
+
+
+def test_tifffile_reads_ours(tmp_path):
+    for name, kind in (("a.tif", "u2"), ("b.ome.tif", "i2")):
+        rm.save(volume(".tif", kind), tmp_path / name)
+        with tifffile.TiffFile(tmp_path / name) as file:
+            np.testing.assert_array_equal(file.asarray(), VALUES.T)
+            assert file.series[0].axes == "ZYX" and file.is_imagej == (kind == "u2") and file.is_ome == (kind == "i2")
+    with tifffile.TiffFile(tmp_path / "b.ome.tif") as file:
+        assert 'PhysicalSizeZ="2.5"' in file.ome_metadata and 'PhysicalSizeXUnit="mm"' in file.ome_metadata
+
+
+def test_channels_times_and_colours_of_a_tiff_are_chosen(tmp_path):
+    film = np.arange(2 * 3 * 4 * 5 * 6, dtype="u2").reshape(2, 3, 4, 5, 6)  # time, z, channel, y, x
+    tifffile.imwrite(tmp_path / "a.tif", film, imagej=True, metadata={"axes": "TZCYX"})
+    refused(lambda: rm.load(tmp_path / "a.tif"), "a.tif: has 2 times, want one volume; choose one by time=0")
+    refused(lambda: rm.load(tmp_path / "a.tif", time=0), "has 4 channels")
+    refused(
+        lambda: rm.load(tmp_path / "a.tif", time=0, channel=4), "channel is 4, but it has 4; choose one from 0 to 3"
+    )
+    np.testing.assert_array_equal(rm.load(tmp_path / "a.tif", time=1, channel=2).values, film[1, :, 2].T)
+    colours = np.arange(3 * 5 * 6 * 3, dtype="u1").reshape(3, 5, 6, 3)
+    tifffile.imwrite(tmp_path / "b.tif", colours, photometric="rgb")
+    refused(lambda: rm.load(tmp_path / "b.tif"), "b.tif: has 3 colours, want one volume; choose one by channel=0")
+    np.testing.assert_array_equal(rm.load(tmp_path / "b.tif", channel=1).values, colours[..., 1].T)
+
+
+def test_pages_of_several_sizes_and_single_pictures_are_refused(tmp_path):
+    with tifffile.TiffWriter(tmp_path / "a.tif") as file:
+        file.write(np.zeros((4, 5), "u1"))
+        file.write(np.zeros((6, 7), "u1"))
+    refused(lambda: rm.load(tmp_path / "a.tif"), "a.tif: holds 2 stacks (4 x 5, 6 x 7), want one")
+    tifffile.imwrite(tmp_path / "b.tif", np.zeros((4, 5), "u1"))
+    refused(lambda: rm.load(tmp_path / "b.tif"), "b.tif: is one picture")
+
+
+def test_a_folder_of_slices_is_read_in_the_order_of_their_numbers(tmp_path, caplog):
+    for k in range(SHAPE[2]):
+        tifffile.imwrite(tmp_path / f"s{k + 4}.tif", VALUES[:, :, k].T, resolution=(20, 20), resolutionunit=3)
+    found = rm.load(tmp_path, spacing=(0.5, 0.5, 2))
+    np.testing.assert_array_equal(found.values, VALUES)
+    assert (found.spacing.tolist(), found.length_unit) == ([0.5, 0.5, 2.0], "mm")
+    assert "slices say no distance between them" in caplog.text
+    tifffile.imwrite(tmp_path / "s99.tif", np.zeros((3, 3), "i2"))
+    refused(lambda: rm.load(tmp_path), "s99.tif: has 1 pages of 3 x 3 int16, want one picture without colours")
+
+
+# MRC.
+
+
+@pytest.mark.parametrize("axes", [(1, 2, 3), (3, 2, 1), (2, 3, 1)])
+def test_mrcfile_s_maps_are_read_in_any_order_of_axes(axes, tmp_path):
+    data = np.arange(4 * 5 * 6, dtype="f4").reshape(6, 5, 4)  # section, row, column
+    with mrcfile.new(tmp_path / "a.mrc", data) as file:
+        file.header.mapc, file.header.mapr, file.header.maps = axes
+        file.header.mx, file.header.my, file.header.mz = 10, 20, 30
+        file.header.cella = (10 * 0.5, 20 * 1.5, 30 * 2.5)
+        file.header.nxstart, file.header.nystart, file.header.nzstart = 1, 2, 3
+    found = rm.load(tmp_path / "a.mrc")
+    columns = [axis - 1 for axis in axes]
+    np.testing.assert_array_equal(found.values, np.moveaxis(data.T, range(3), columns))
+    np.testing.assert_allclose(found.spacing, (0.5, 1.5, 2.5))
+    start = np.zeros(3)
+    start[columns] = (1, 2, 3)
+    np.testing.assert_allclose(found.origin, start * (0.5, 1.5, 2.5))
+    assert found.length_unit == "angstrom"
+    part = rm.load(tmp_path / "a.mrc", stride=(2, 1, 1))
+    np.testing.assert_array_equal(part.values, found.values[::2])
+
+
+def test_a_map_of_the_other_byte_order_is_read_by_its_mode_and_a_header_that_lies_takes_no_memory(tmp_path):
+    rm.save(volume(".mrc", "f4"), tmp_path / "a.mrc")
+    data = bytearray((tmp_path / "a.mrc").read_bytes())
+    swapped = np.frombuffer(data[:208] + data[212:1024][:0], "<i4").astype(">i4").tobytes()
+    big = swapped + bytes(data[208:1024]) + np.frombuffer(data[1024:], "<f4").astype(">f4").tobytes()
+    (tmp_path / "b.mrc").write_bytes(big[:220] + np.array(0, ">i4").tobytes() + big[224:])
+    np.testing.assert_array_equal(rm.load(tmp_path / "b.mrc").values, VALUES)
+    struct.pack_into("<i", data, 92, 2**31 - 1)  # of the extended header
+    (tmp_path / "a.mrc").write_bytes(data)
+    refused(lambda: rm.load(tmp_path / "a.mrc"), "but holds 0")
+
+
+def test_mrcfile_reads_ours_and_cells_may_lean(tmp_path):
+    head = volume(".mrc", "f4", length_unit="nm")
+    rm.save(head, tmp_path / "a.mrc")
+    with mrcfile.open(tmp_path / "a.mrc") as file:
+        np.testing.assert_array_equal(file.data, head.values.T)
+        np.testing.assert_allclose(file.voxel_size.tolist(), 10 * head.spacing)
+        assert file.is_volume() and mrcfile.validate(tmp_path / "a.mrc")
+    require_place(rm.load(tmp_path / "a.mrc").world_from_index, np.diag([10, 10, 10, 1]) @ UPRIGHT)
+    with mrcfile.open(tmp_path / "a.mrc", "r+") as file:
+        file.header.cellb = (90, 90, 120)
+    edges = rm.load(tmp_path / "a.mrc").directions
+    np.testing.assert_allclose(edges.T @ edges, [[1, -0.5, 0], [-0.5, 1, 0], [0, 0, 1]], atol=1e-6)
+
+
+# OME-Zarr.
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_zarr_of_either_version_is_read(version, tmp_path):
+    group = zarr.open_group(str(tmp_path / "a.zarr"), mode="w", zarr_format=version)
+    data = np.arange(2 * 3 * 6 * 5 * 4, dtype="u2").reshape(2, 3, 6, 5, 4)
+    group.create_array("s0", data=data)
+    axes = [{"name": "t", "type": "time"}, {"name": "c", "type": "channel"}]
+    axes += [{"name": axis, "type": "space", "unit": "micrometer"} for axis in "zyx"]
+    placed = [{"type": "scale", "scale": [1, 1, 3, 2, 0.5]}, {"type": "translation", "translation": [0, 0, 7, 8, 9]}]
+    images = [{"axes": axes, "datasets": [{"path": "s0", "coordinateTransformations": placed}], "version": "0.4"}]
+    group.attrs.update({"multiscales": images} if version == 2 else {"ome": {"version": "0.5", "multiscales": images}})
+    refused(lambda: rm.load(tmp_path / "a.zarr"), "has 2 points in time along axis 0")
+    found = rm.load(tmp_path / "a.zarr", time=1, channel=2)
+    np.testing.assert_array_equal(found.values, data[1, 2].T)
+    np.testing.assert_allclose(found.spacing, (0.5, 2, 3))
+    np.testing.assert_allclose(found.origin, (9, 8, 7))
+    assert found.length_unit == "um"
+
+
+def test_zarr_reads_ours(tmp_path):
+    rm.save(volume(".ome.zarr"), tmp_path / "a.ome.zarr")
+    group = zarr.open_group(str(tmp_path / "a.ome.zarr"), mode="r")
+    np.testing.assert_array_equal(group["0"][...], VALUES.T)
+    image = group.attrs["multiscales"][0]
+    assert [axis["name"] for axis in image["axes"]] == ["z", "y", "x"] and image["version"] == "0.4"
+    assert image["datasets"][0]["coordinateTransformations"][0] == {"type": "scale", "scale": [2.5, 1.0, 0.5]}
+
+
+# DICOM.
+
+
+def series(folder, **more):
+    """A series on the disk, and its files in order."""
+    rm.save(volume(".dicom", **more), folder, overwrite=True)
+    return sorted(folder.iterdir())
+
+
+def edit(file, **tags):
+    data = pydicom.dcmread(file)
+    for name, value in tags.items():
+        setattr(data, name, value)
+    data.save_as(file)
+
+
+def test_slices_are_sorted_by_where_they_lie_whatever_they_are_called(tmp_path):
+    files = series(tmp_path / "a.dicom", slope=2.0, intercept=-1024.0)
+    for k, file in enumerate(files):
+        file.rename(file.with_name(f"{(5 * k) % 7}.ima"))
+    found = rm.load(tmp_path / "a.dicom")
+    np.testing.assert_array_equal(found.numbers(), VALUES * 2.0 - 1024)
+    np.testing.assert_allclose(found.world_from_index, TURNED, atol=1e-9)
+
+
+def test_missing_slices_and_uneven_spacing_are_refused_by_name(tmp_path):
+    files = series(tmp_path / "a.dicom")
+    files[3].unlink()
+    refused(lambda: rm.load(tmp_path / "a.dicom"), "a.dicom: lacks 1 slice between 00002.dcm and 00004.dcm")
+    files[4].unlink()
+    refused(lambda: rm.load(tmp_path / "a.dicom"), "lacks 2 slices between 00002.dcm and 00005.dcm")
+    files = series(tmp_path / "b.dicom")
+    place = np.array(pydicom.dcmread(files[3]).ImagePositionPatient, float)
+    edit(files[3], ImagePositionPatient=[f"{x:.6g}" for x in place + 0.3 * TURNED[:3, 2]])
+    refused(lambda: rm.load(tmp_path / "b.dicom"), "b.dicom: has uneven spacing")
+
+
+def test_slopes_of_their_own_several_series_times_and_colours(tmp_path):
+    files = series(tmp_path / "a.dicom")
+    edit(files[2], RescaleSlope="3", RescaleIntercept="-7")
+    wanted = VALUES.astype("f4")
+    wanted[:, :, 2] = 3 * wanted[:, :, 2] - 7
+    found = rm.load(tmp_path / "a.dicom")
+    np.testing.assert_array_equal(found.values, wanted)
+    edit(files[2], SeriesInstanceUID="1.2.3", SeriesDescription="scout")
+    refused(lambda: rm.load(tmp_path / "a.dicom"), "holds 2 series (", "scout", "choose one by channel=0")
+    edit(files[2], SamplesPerPixel=3)
+    refused(lambda: rm.load(tmp_path / "a.dicom"), "00002.dcm: has colours")
+    files = series(tmp_path / "b.dicom")
+    for k, file in enumerate(files):
+        (tmp_path / "b.dicom" / f"late{k}.dcm").write_bytes(file.read_bytes())
+        edit(tmp_path / "b.dicom" / f"late{k}.dcm", RescaleIntercept="100")
+    refused(lambda: rm.load(tmp_path / "b.dicom"), "has 2 points in time; choose one by time=0 to time=1")
+    np.testing.assert_array_equal(rm.load(tmp_path / "b.dicom", time=1).numbers(), VALUES + 100.0)
+
+
+def test_one_slice_is_told_to_be_one(tmp_path):
+    file = series(tmp_path / "a.dicom")[0]
+    refused(lambda: rm.load(file), "is one slice of a DICOM series; name the folder of all of them")
+
+
+def test_what_sixteen_bits_and_a_series_cannot_hold_is_refused(tmp_path):
+    refused(
+        lambda: rm.save(volume(kind="f4", place="turned"), tmp_path / "a.dicom"), "values are float32, which a DICOM"
+    )
+    assert not list(tmp_path.iterdir())
+
+
+# NumPy, and headers that lie.
+
+
+@pytest.mark.parametrize("order", "CF")
+def test_numpy_s_arrays_are_read_as_they_are_indexed(order, tmp_path, caplog):
+    np.save(tmp_path / "a.npy", np.array(VALUES, order=order))
+    np.savez(tmp_path / "b.npz", scan=np.array(VALUES, order=order), spacing=(1, 2, 3), more=np.zeros(3))
+    np.testing.assert_array_equal(rm.load(tmp_path / "a.npy").values, VALUES)
+    found = rm.load(tmp_path / "b.npz")
+    np.testing.assert_array_equal(found.values, VALUES)
+    assert found.spacing.tolist() == [1, 2, 3] and "a.npy: says no spacing" in caplog.text
+    np.savez(tmp_path / "c.npz", a=VALUES, b=VALUES)
+    refused(lambda: rm.load(tmp_path / "c.npz"), "c.npz: has no array `values`, and not just one of three axes")
+    np.save(tmp_path / "d.npy", np.array([[[None]]]), allow_pickle=True)
+    refused(lambda: rm.load(tmp_path / "d.npy"), "d.npy: holds object")
+
+
+def test_a_nifti_whose_dimensions_overflow_or_lie_is_refused_by_its_size(tmp_path):
+    rm.save(volume(".nii"), tmp_path / "a.nii")
+    data = bytearray((tmp_path / "a.nii").read_bytes())
+    for sizes in ((32767, 32767, 32767), (5, 6, 8), (-5, 6, 7), (0, 6, 7)):
+        struct.pack_into("<3h", data, 42, *sizes)
+        (tmp_path / "b.nii").write_bytes(data)
+        refused(lambda: rm.load(tmp_path / "b.nii"), "b.nii: ")

@@ -1,0 +1,332 @@
+"""Law: modes of whole rays are what loops of NumPy find, their gradients are their slopes, and closed forms hold."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import cases
+import numpy as np
+import pytest
+import reference
+import single as worker
+from numpy.polynomial import Polynomial
+
+from raymarch.data.activation import Activation
+from raymarch.data.volume import Volume
+from raymarch.errors import RaymarchError
+from raymarch.geometry.camera import Camera
+from raymarch.geometry.ndc import ndc_of_frustum
+from raymarch.geometry.rays import Rays
+from raymarch.gradients.checks import check_rows
+from raymarch.gradients.linearised import Linearised
+from raymarch.gradients.parameters import Parameters
+from raymarch.kernels.march.modes import RAY_MODES
+from raymarch.rendering.march import March
+from raymarch.rendering.renderer import Renderer, render
+from raymarch.rendering.shading import Shading
+
+STEP = 0.47
+EXACT = March(step=STEP, min_transmittance=0.0, min_weight=0.0)
+LINEAR = Activation("identity")
+GLOSSY = Shading(lamp=(1, 2, 0.5), specular=0.7, shininess=3)
+LEVEL = 0.3  # of the surfaces: raw, within the values of every case
+# Each mode with an activation that bends and one that does not, and jitter where there are steps.
+SEEN = {
+    "maximum": ("rotated", "softplus", {"jitter": 1.0, "step_jitter": 0.4, "seed": 5}),
+    "minimum": ("upright", "identity", {}),
+    "average": ("rotated", "softplus", {}),
+    "x-ray-exact": ("upright", "identity", {}),
+    "isosurface": ("rotated", "softplus", {"shading": GLOSSY}),
+}
+
+
+def seen_in(mode):
+    """(volume, camera, march) of a case; the camera is off the planes of samples."""
+    place, density, how = SEEN[mode]
+    volume = cases.volume(place, 0, density, "sigmoid")
+    if mode == "isosurface":
+        how = {**how, "iso": float(volume.activation.sigma(LEVEL))}
+    return volume, cases.cameras(volume)[0], replace(EXACT, mode=mode, **how)
+
+
+def linearised(mode) -> Linearised:
+    volume, camera, march = seen_in(mode)
+    return Linearised(volume, camera, background=cases.BACKGROUND, march=march, columns=1)
+
+
+@pytest.mark.parametrize("mode", RAY_MODES)
+def test_every_gradient_passes_the_dot_test_and_the_difference(mode):
+    with linearised(mode) as seen:
+        rows = check_rows(seen)
+    there = {"density", "pose", "focal", "principal_point", "exposure", "box"}
+    own = {"maximum": {"step"}, "minimum": {"step"}, "isosurface": {"colour", "background", "iso"}}
+    assert {row.parameter for row in rows} == there | own.get(mode, set())
+    for row in rows:
+        assert row.dot < 1e-12, row
+        assert row.difference < 1e-7, row
+        assert row.verdict == "good", row
+
+
+def crossings(volume, o, d):
+    """(near, ..., far): where a ray crosses the planes of samples within the box, or nothing."""
+    near, far = reference.clip(o, d, volume)
+    if not far > near:
+        return []
+    inverse = np.linalg.inv(volume.world_from_index)
+    start, way = inverse[:3, :3] @ o + inverse[:3, 3], inverse[:3, :3] @ d
+    planes = [(i - start[a]) / way[a] for a in range(3) for i in range(volume.shape[a]) if abs(way[a]) > 1e-12]
+    return [near, *sorted(t for t in planes if near < t < far), far]
+
+
+def value_of(volume, o, d, t, raw=False):
+    """The value at a distance along a ray, or the raw number."""
+    p = (np.linalg.inv(volume.world_from_index) @ [*(o + t * d), 1])[:3].clip(0, np.array(volume.shape) - 1.0)
+    x = reference.gather(volume.density, p)
+    return x if raw else reference.density(volume.activation, x + volume.activation.shift)[0]
+
+
+def integral(volume, o, d):
+    """Integral of a linear activation's value by Simpson's rule between planes, which is exact for cubics too."""
+    ends, total = crossings(volume, o, d), 0.0
+    for a, b in itertools.pairwise(ends):
+        values = [value_of(volume, o, d, t) for t in (a, (a + b) / 2, b)]
+        total += (b - a) / 6 * (values[0] + 4 * values[1] + values[2])
+    return total
+
+
+def first_crossing(volume, o, d, level):
+    """Distance where the raw field first crosses a level: real roots of each cell's interpolated cubic; or none."""
+    ends = crossings(volume, o, d)
+    for a, b in itertools.pairwise(ends):
+        t = np.linspace(a, b, 4)
+        cubic = Polynomial.fit(t, [value_of(volume, o, d, each, raw=True) - level for each in t], 3)
+        roots = [root.real for root in cubic.roots() if abs(root.imag) < 1e-9 and a <= root.real <= b]
+        if roots:
+            return min(roots)
+    return None
+
+
+def slope_of(volume, p, h=1e-6):
+    """Slope of the raw field in the world by differences, along each axis of the world."""
+    inverse = np.linalg.inv(volume.world_from_index)[:3, :3]
+    own = np.linalg.inv(volume.world_from_index) @ [*p, 1]
+    ahead, behind = ([reference.gather(volume.density, own[:3] + s * step) for step in inverse.T] for s in (h, -h))
+    return np.subtract(ahead, behind) / (2 * h)
+
+
+def lit(colour, n, e, s):
+    """Light of a lamp from afar on a surface, written from the formula."""
+    lamp = np.array(s.lamp) / np.linalg.norm(s.lamp) if s.lamp else e
+    half = (lamp + e) / np.linalg.norm(lamp + e)
+    return colour * (s.ambient + s.diffuse * max(n @ lamp, 0)) + s.specular * max(n @ half, 0) ** s.shininess
+
+
+@pytest.mark.parametrize("mode", ["minimum", "x-ray-exact", "isosurface"])
+def test_image_is_the_reference(mode):
+    volume, _, march = seen_in(mode)
+    with linearised(mode) as seen:
+        image, rays = seen.image(), seen.rays
+    for r, (o, d) in enumerate(zip(rays.origin, rays.direction, strict=True)):
+        if mode == "minimum":
+            samples = reference.samples(volume, o, d, STEP * volume.voxel, 0.0, 0.0, "x-ray")[0]
+            values = [s.tau / s.width for s in samples]
+            wanted = [min(values, default=0.0)] * 3 + [float(not values)]
+        elif mode == "x-ray-exact":
+            total = integral(volume, o, d)
+            wanted = [total] * 3 + [np.exp(-total)]
+        else:
+            t = first_crossing(volume, o, d, LEVEL)
+            wanted = [*cases.BACKGROUND, 1.0]
+            if t is not None:
+                slope = slope_of(volume, o + t * d)
+                n = slope / np.linalg.norm(slope) * -np.sign(slope @ d)
+                own = np.linalg.inv(volume.world_from_index) @ [*(o + t * d), 1]
+                features = reference.gather(volume.features, own[:3])
+                colour, _ = reference.colour(volume.activation, reference.harmonics(0, d)[0] * features)
+                wanted = [*lit(colour, n, -d, march.shading), 0.0]
+        np.testing.assert_allclose(image[r], wanted, rtol=0, atol=1e-8 if mode == "isosurface" else 1e-12)
+    assert 0 < (image[:, 3] == 1).mean() < 1  # some rays miss
+
+
+def test_the_gradient_of_an_extremum_is_that_of_its_winner():
+    volume, _, _ = seen_in("minimum")
+    wanted, w = np.zeros(volume.shape), np.random.default_rng(0).normal(size=(30, 4))
+    with linearised("minimum") as seen:
+        got = seen.adjoint(w).density
+        for (o, d), d_image in zip(zip(seen.rays.origin, seen.rays.direction, strict=True), w, strict=True):
+            samples = reference.samples(volume, o, d, STEP * volume.voxel, 0.0, 0.0, "x-ray")[0]
+            if samples:
+                winner = min(samples, key=lambda s: s.tau / s.width)
+                reference.scatter(wanted, winner.p, d_image[:3].sum() * winner.slope)
+    np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-12)
+
+
+def field(function, shape=(9, 8, 7), activation=LINEAR) -> Volume:
+    """Samples of a function on the box -1..1."""
+    axes = np.meshgrid(*(np.linspace(-1, 1, n) for n in shape), indexing="ij")
+    place = np.diag([*(2 / (np.array(shape) - 1.0)), 1])
+    place[:3, 3] = -1
+    return Volume(function(np.stack(axes, -1)), np.zeros((*shape, 3)), place, activation)
+
+
+def seen_along(volume, rays, mode, **how):
+    """Image (ray, 4) in f64, and depth and normals, of a few rays."""
+    march = replace(EXACT, mode=mode, **how)
+    camera = Camera.look_at((0, -4, 0.3), width=len(rays), height=1)
+    with Linearised(volume, camera, march=march, background=(0, 0, 0), columns=1) as seen:
+        seen.buffer.upload(rays)
+        return seen.image()
+
+
+RAYS = Rays(
+    [[-3, 0.1, 0.2], [0.1, -3, 2], [0.3, 0.2, -4], [-2, -2.1, -1.9], [0.1, 0.2, 0.3]],
+    [[1, 0.05, -0.1], [0.1, 1, -0.7], [0, 0, 1], [1, 1.1, 1.02], [0.3, -0.2, 0.5]],
+)
+
+
+@pytest.mark.parametrize("mode", ["x-ray-exact", "average"])
+def test_the_integral_of_a_linear_field_is_its_length_times_the_mean_of_its_ends(mode):
+    """1 + 0.3 x - 0.2 y + 0.5 z, which is nowhere negative: by the identity and by relu."""
+    way = np.array([0.3, -0.2, 0.5])
+    for activation in (LINEAR, Activation("relu")) if mode == "x-ray-exact" else (LINEAR,):
+        volume = field(lambda p: 1 + p @ way, activation=activation)
+        for (o, d), got in zip(
+            zip(RAYS.origin, RAYS.direction, strict=True), seen_along(volume, RAYS, mode), strict=True
+        ):
+            near, far = reference.clip(o, d, volume)
+            mean = 1 + (o + (near + far) / 2 * d) @ way
+            wanted = mean if mode == "average" else (far - near) * mean
+            np.testing.assert_allclose(got[:3], wanted, rtol=1e-12)
+
+
+def test_an_ellipsoid_phantom_converges_with_order_2():
+    """(1 - q^2)^2 within q < 1, q the length in units of its axes: a chord at distance b has 16/15 (1 - b^2)^(5/2)."""
+    axes = np.array([0.8, 0.6, 0.7])
+    wanted = []
+    for o, d in zip(RAYS.origin[:4] / axes, RAYS.direction[:4] / axes, strict=True):
+        speed, nearest = np.linalg.norm(d), o - d * (o @ d) / (d @ d)
+        wanted.append(16 / 15 * max(1 - nearest @ nearest, 0) ** 2.5 / speed)
+    rays, errors = Rays(RAYS.origin[:4], RAYS.direction[:4]), []
+    for n in (65, 33, 17):
+        phantom = field(lambda p: np.maximum(1 - ((p / axes) ** 2).sum(-1), 0) ** 2, (n, n, n))
+        errors.append(np.linalg.norm(seen_along(phantom, rays, "x-ray-exact")[:, 0] - wanted))
+    np.testing.assert_allclose(np.log2(np.divide(errors[1:], errors[:-1])), 2, atol=0.3)
+
+
+def test_the_step_is_no_parameter_of_an_exact_integral():
+    volume, camera, _ = seen_in("x-ray-exact")
+    images = [render(volume, camera, march=March(mode="x-ray-exact", step=step)) for step in (0.1, 50)]
+    np.testing.assert_array_equal(*images)
+    with linearised("x-ray-exact") as seen, pytest.raises(RaymarchError, match="x-ray-exact has no gradient by step"):
+        seen.tangent(Parameters(step=np.ones(())))
+
+
+def test_in_single_precision_the_integral_is_good_to_1e_5(single):
+    volume, camera, march = seen_in("x-ray-exact")
+    with linearised("x-ray-exact") as seen:
+        wanted = seen.image()
+    got = single(worker.image_of_camera, volume, camera, march)
+    np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-5 * np.abs(wanted).max())
+
+
+def test_an_extremum_is_invariant_under_reversal_of_the_ray():
+    """Where steps divide the ray, its samples are the same from either end; the minimum is less the maximum of -v."""
+    volume = field(lambda p: np.random.default_rng(3).normal(size=p.shape[:-1]), (9, 9, 9))
+    there = Rays([[-2, y, z] for y in (-0.9, 0.13, 0.77) for z in (-0.3, 0.6)], np.tile([1.0, 0, 0], (6, 1)))
+    back = Rays(-there.origin * [1, -1, -1], -there.direction)
+    mirrored = replace(volume, density=-volume.density)
+    for mode in ("maximum", "minimum"):
+        forth = seen_along(volume, there, mode, step=0.5)
+        np.testing.assert_allclose(seen_along(volume, back, mode, step=0.5), forth, rtol=0, atol=1e-14)
+        other = {"maximum": "minimum", "minimum": "maximum"}[mode]
+        np.testing.assert_array_equal(-seen_along(mirrored, there, other, step=0.5)[:, :3], forth[:, :3])
+
+
+def test_of_equal_samples_the_first_wins():
+    flat = field(lambda p: np.ones(p.shape[:-1]))
+    with Renderer(flat, March(mode="maximum", step=0.5)) as renderer:
+        _, depth = renderer.trace(Rays([[-3, 0, 0]], [[1, 0, 0]]), depth=True)
+    np.testing.assert_allclose(depth, 2 + 0.25 * flat.voxel, rtol=1e-6)
+
+
+def surface(iso) -> March:
+    return March(mode="isosurface", iso=iso)
+
+
+def ball(n=24) -> Volume:
+    """Distance from the middle: its level surfaces are spheres."""
+    return field(lambda p: np.linalg.norm(p, axis=-1), (n, n, n))
+
+
+CAMERA = Camera.look_at((0.4, -4, 1), width=24, height=20)
+
+
+def test_a_balls_isosurface_is_hit_at_its_radius_and_its_normals_point_outward():
+    """Within what interpolation makes of the distance: h^2 / 8 of its second derivatives, two along a sphere, 1 / r."""
+    radius, h = 0.7, 2 / 23
+    shading = Shading(ambient=0.0, diffuse=1.0, specular=0.0, colour=(1.0, 0.5, 0.25))
+    with Renderer(ball(), March(mode="isosurface", iso=radius, shading=shading)) as renderer:
+        seen = renderer.render(CAMERA, "black", normals=True)
+        inside = renderer.trace(Rays([[0, 0, 0]], [[0.3, 0.2, 0.9]]), depth=True)[1]
+    rays, hit = CAMERA.rays(), np.isfinite(seen.depth).ravel()
+    np.testing.assert_array_equal(seen.opacity.ravel() == 1, hit)
+    places = (rays.origin + seen.depth.reshape(-1, 1) * rays.direction)[hit]
+    np.testing.assert_allclose(np.linalg.norm(places, axis=1), radius, atol=h**2 / 4 / radius)
+    np.testing.assert_allclose(inside, radius, atol=h**2 / 4 / radius)
+    normals = seen.normals.reshape(-1, 3)
+    np.testing.assert_allclose(np.linalg.norm(normals, axis=1), hit, atol=1e-6)
+    assert ((normals[hit] * places).sum(1) > 0.95 * radius).all()
+    facing = -(normals * rays.direction).sum(1)
+    np.testing.assert_allclose(seen.image.reshape(-1, 3), facing[:, None] * [1.0, 0.5, 0.25], atol=1e-6)
+
+
+def test_a_plane_is_hit_where_it_is_and_the_value_moves_it_by_one_over_its_slope():
+    """1 + p.g = iso along a ray: t = (iso - 1 - o.g) / (d.g); a lamp at the eye sees a plane evenly."""
+    way = np.array([0.3, -0.2, 0.5])
+    plane = field(lambda p: 1 + p @ way)
+    for iso in (0.9, 1.1):
+        with Renderer(plane, March(mode="isosurface", iso=iso)) as renderer:
+            _, depth = renderer.trace(RAYS, "black", depth=True)
+        t = (iso - 1 - RAYS.origin @ way) / (RAYS.direction @ way)
+        ends = [reference.clip(o, d, plane) for o, d in zip(RAYS.origin, RAYS.direction, strict=True)]
+        hit = np.array([near <= at <= far for at, (near, far) in zip(t, ends, strict=True)])
+        assert hit.any()
+        np.testing.assert_allclose(depth, np.where(hit, t, np.inf), rtol=1e-6)
+
+
+def test_leaps_over_cells_without_the_surface_change_nothing():
+    bumps = field(lambda p: np.linalg.norm(p, axis=-1) + 0.1 * np.cos(9 * p).prod(-1), (24, 24, 24))
+    with Renderer(bumps, surface(0.4)) as renderer:
+        leaping = renderer.render(CAMERA)
+        assert 0.05 < renderer.grid.occupied_cells().mean() < 0.9
+        renderer.grid.occupy(np.ones(renderer.grid.cells, bool))
+        renderer.grid.measure_occupancy()
+        walking = renderer.render(CAMERA)
+    assert 0.02 < leaping.opacity.mean() < 1
+    np.testing.assert_allclose(leaping.image, walking.image, atol=1e-6)
+    np.testing.assert_allclose(leaping.depth, walking.depth, rtol=1e-6)
+
+
+SOFT = Activation("softplus")
+RAMP = field(lambda p: p[..., 0], activation=SOFT)
+NDC = ndc_of_frustum(np.eye(4), 1.0)
+NESTED = Volume(np.zeros((8, 4, 4)), np.zeros((8, 4, 4, 3)), np.eye(4), SOFT, boxes=2)
+
+
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [
+        (lambda: March(mode="isosurface"), "iso is None, want the value of the surface"),
+        (lambda: render(ball(5), CAMERA, march=surface(9.0)), "values go from .* choose one between"),
+        (lambda: render(RAMP, CAMERA, march=surface(-1)), "no density of activation softplus is"),
+        (lambda: render(replace(RAMP, ndc_from_world=NDC), CAMERA, march=surface(1)), "does not march volumes in NDC"),
+        (lambda: render(NESTED, CAMERA, march=surface(1)), "does not go through nested boxes"),
+        (lambda: March(shading="matte"), "shading is 'matte'"),
+        (lambda: Shading(lamp=(0, 0, 0)), "lamp is"),
+    ],
+)
+def test_surfaces_that_are_none_are_refused_in_a_line(ask, said):
+    with pytest.raises(RaymarchError, match=said) as error:
+        ask()
+    assert "\n" not in str(error.value)
