@@ -32,7 +32,6 @@ class SceneFields:
     exposure: ti.Field
     step: ti.Field
     box: ti.Field
-    iso: ti.Field
     lens: ti.Field
     image: ti.Field
 
@@ -40,11 +39,11 @@ class SceneFields:
 class Scene(Owner[SceneFields]):
     """Differentiable scene: all but the volume's own numbers that shape a `Linearised`'s image, as Taichi fields.
 
-    `background`, `pose`, `focal`, `principal_point`, `exposure`, `step`, `box`, `iso` and `lens` are fields of numbers,
+    `background`, `pose`, `focal`, `principal_point`, `exposure`, `step`, `box` and `lens` are fields of numbers,
     zero at first, that kernels and Python may write; they are added to what the `Linearised` was made with (a pose is
     multiplied by the exponential of its six). `lens` has eight, the first of them the camera's lens's own. Inside a
     `ti.ad.Tape`, `render` makes the image, exposure included, in `image`, and carries the gradient of what follows to
-    all nine fields and to the volume's own numbers, which `gradient_of_volume` gives.
+    all eight fields and to the volume's own numbers, which `gradient_of_volume` gives.
 
     Example:
         >>> from raymarch.geometry.camera import Camera
@@ -92,8 +91,6 @@ class Scene(Owner[SceneFields]):
 
     def _moves(self) -> Parameters:
         moves = {name: getattr(self.fields, name).to_numpy().astype(float) for name in FIELDS}
-        if "iso" not in self.seen.groups:
-            del moves["iso"]
         numbers = len(self.seen.camera.lens.names)
         return Parameters(**{**moves, "lens": moves["lens"][:numbers] if numbers else None})
 
