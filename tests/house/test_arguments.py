@@ -908,6 +908,8 @@ INSIDE = {
     "FitSettings": set(),
     "DensityActivation": {"name", "forward", "inverse", "value", "slope", "empty", "signed", "linear"},
     "ColourActivation": {"name", "forward", "value", "slope"},
+    "TorchCameras": {"world_from_camera", "focal", "principal", "width", "height", "lens", "coefficients"},
+    "TorchVolume": {"density", "features", "background", "like"},
     "Mode": {"name", "composite", "tangent", "adjoint", "step_transmittance", "colour", "background", "ends", "power"}
     | {"classifies"},
     "preset": {"name", "changes"},
