@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     from raymarch.gradients.check_process import check_gradients as check_gradients
     from raymarch.gradients.jacobian import jacobian as jacobian
     from raymarch.gradients.linearised import Linearised as Linearised
+    from raymarch.gradients.linearised_together import LinearisedTogether as LinearisedTogether
     from raymarch.gradients.parameters import Parameters as Parameters
     from raymarch.io.image_sets.load import load_views as load_views
     from raymarch.io.image_sets.reader import Reader as Reader
@@ -164,6 +165,7 @@ _HOME = {
     "gradients.check_process": ["GradientReport", "check_gradients"],
     "gradients.jacobian": ["jacobian"],
     "gradients.linearised": ["Linearised"],
+    "gradients.linearised_together": ["LinearisedTogether"],
     "gradients.parameters": ["Parameters"],
     "io.image_sets.load": ["load_views"],
     "io.image_sets.reader": ["Reader"],

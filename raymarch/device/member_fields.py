@@ -60,6 +60,10 @@ class MemberSettings(Owner[MemberFields]):
             self.fields.planes.from_numpy(room)
         self.fields.plane_count[None], self.fields.shown[None] = len(planes), int(shown)
 
+    def move_table(self, table: TransferFunction, by: np.ndarray) -> None:
+        """Set a transfer function with `by` (knot, 4) added to its colours and opacities, wherever that leads."""
+        upload_table(self.fields.table, table.values, table.rgba + by, table.unit_length)
+
     def clear_table_gradient(self) -> None:
         """Gradient by the table to zero."""
         self.fields.table.d_rgba.fill(0)

@@ -54,6 +54,11 @@ SEEN = bare(
     rm.Linearised, volume=VOLUME, march=rm.March(), viewpoint=SimpleNamespace(camera=CAMERA, rays=CAMERA.rays())
 )
 TOGETHER = bare(rm.TogetherRenderer)
+BOTH = bare(
+    rm.LinearisedTogether,
+    members=SimpleNamespace(volumes=[VOLUME] * 2, marches=[rm.March()] * 2),
+    rays=CAMERA.rays(),
+)
 RENDERER, FITTER, SPLAT = bare(rm.Renderer), bare(rm.Fitter), bare(rm.Splat, count=3, shape=(4, 4), channels=1)
 
 
@@ -242,6 +247,26 @@ ROWS = {
         (lambda: SEEN.jacobian("tilt"), "parameter is 'tilt'"),
         (lambda: SEEN.jacobian([CAMERA]), "parameter is a Camera"),
         (lambda: SEEN.jacobian([]), "parameters are []"),
+    ],
+    "LinearisedTogether": [
+        (lambda: rm.LinearisedTogether(VOLUME, CAMERA), "volumes are a Volume, want a list"),
+        (lambda: rm.LinearisedTogether([VOLUME], VOLUME), "camera is a Volume"),
+        (lambda: rm.LinearisedTogether([VOLUME], CAMERA, marches="x-ray"), "marches are 'x-ray'"),
+        (lambda: rm.LinearisedTogether([VOLUME], CAMERA, background=5), "background is 5"),
+        (lambda: rm.LinearisedTogether([VOLUME], CAMERA, pixels=3), "pixels are 3"),
+        (lambda: BOTH.adjoint(np.zeros((3, 4))), "d_image has shape (3, 4), want (48, 4)"),
+        (lambda: BOTH.tangent(rm.Parameters()), "directions are 0, volumes 2; give one for each"),
+        (lambda: BOTH.tangent([None, None]), "directions are [None]"),
+        (lambda: BOTH.tangent([rm.Parameters(pose=np.zeros(6)), rm.Parameters()]), "directions[0] has pose, want some"),
+        (
+            lambda: BOTH.tangent([rm.Parameters(), rm.Parameters(background=np.zeros(3))]),
+            "directions[1] has background, want some of colour, density",
+        ),
+        (
+            lambda: BOTH.shifted([rm.Parameters(), rm.Parameters(table=np.zeros((2, 4)))], 1),
+            "table: the march has no transfer function",
+        ),
+        (lambda: BOTH.shifted([rm.Parameters()] * 2, "a bit"), "h is 'a bit'"),
     ],
     "TransferFunction": [
         *[
@@ -947,6 +972,7 @@ INSIDE = {
     "forecast": {"views", "settings", "changes"},
     "Fitter": {"views", "settings", "changes"},
     "Linearised": {"background", "pixels"},
+    "LinearisedTogether": {"pixels"},
     "jacobian": {"parameters", "pixels"},
     "register": {"image"},
     "psnr": {"image", "truth", "mask"},

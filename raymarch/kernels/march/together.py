@@ -157,7 +157,7 @@ def look_ahead(
 def sample_of(member: ti.template(), p, width):
     """Sample of a volume: its cell, the position in it, what is stored there, optical depth, and `colour_at`'s raw."""
     cell, f = located(member.grid, p)
-    raw = fetch(member.grid, member.variant, cell, f)
+    raw = fetch(member.grid, cell, f)
     shift, inverse_scale = member.grid.shift[None], member.grid.inverse_scale[None]
     tau, shade = classified(member.own, member.variant, raw, shift, inverse_scale, width)
     return cell, f, raw, tau, shade
