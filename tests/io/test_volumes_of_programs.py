@@ -9,7 +9,11 @@ from test_scalar_formats import PLACES, volume
 
 import raymarch as rm
 
-sitk, vtk = require_extra("SimpleITK", "all"), require_extra("vtk", "all")
+try:
+    import SimpleITK as sitk
+    import vtk
+except ImportError as error:
+    pytest.skip(f"{error.name} is not installed; pip install SimpleITK vtk", allow_module_level=True)
 require_extra("nibabel", "formats")
 VALUES, TURNED = volume().values, PLACES["turned"]
 RIGID = TURNED.copy()  # ITK takes no mirror images
