@@ -57,6 +57,8 @@ if TYPE_CHECKING:
     from raymarch.fitting.checkpoint import save_checkpoint as save_checkpoint
     from raymarch.fitting.checkpoints import Checkpoints as Checkpoints
     from raymarch.fitting.fit import fit as fit
+    from raymarch.fitting.fit_table import TableFit as TableFit
+    from raymarch.fitting.fit_table import fit_table as fit_table
     from raymarch.fitting.fitter import Fitter as Fitter
     from raymarch.fitting.forecast import Forecast as Forecast
     from raymarch.fitting.forecast import forecast as forecast
@@ -88,6 +90,8 @@ if TYPE_CHECKING:
     from raymarch.io.volumes.format import Format as Format
     from raymarch.io.volumes.scalar_summary import ScalarSummary as ScalarSummary
     from raymarch.io.volumes.summary import VolumeSummary as VolumeSummary
+    from raymarch.io.volumes.transfer_table import load_table as load_table
+    from raymarch.io.volumes.transfer_table import save_table as save_table
     from raymarch.io.volumes.volume_file import describe as describe
     from raymarch.io.volumes.volume_file import load as load
     from raymarch.io.volumes.volume_file import save as save
@@ -141,6 +145,7 @@ _HOME = {
     "fitting.checkpoint": ["load_checkpoint", "save_checkpoint"],
     "fitting.checkpoints": ["Checkpoints"],
     "fitting.fit": ["fit"],
+    "fitting.fit_table": ["TableFit", "fit_table"],
     "fitting.fitter": ["Fitter"],
     "fitting.forecast": ["Forecast", "forecast", "forecast_rendering"],
     "fitting.objective": ["Loss", "Objective", "Regulariser"],
@@ -165,6 +170,7 @@ _HOME = {
     "io.volumes.format": ["Format"],
     "io.volumes.scalar_summary": ["ScalarSummary"],
     "io.volumes.summary": ["VolumeSummary"],
+    "io.volumes.transfer_table": ["load_table", "save_table"],
     "io.volumes.volume_file": ["describe", "load", "save"],
     "meshing.export": ["export_mesh"],
     "meshing.isosurface": ["isosurface_mesh", "surface_points"],

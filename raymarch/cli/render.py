@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from raymarch.cli import options, say
+from raymarch.cli import modes, options, say
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 @options.clip_plane
 @click.option("--out", required=True, help="Folder for the PNG files.")
 @click.option("--extras", is_flag=True, help="Write depth and opacity too.")
+@modes.mode
+@modes.table
+@modes.iso
 @options.overwrite
 @options.downscale
 @options.holdout
@@ -38,8 +42,9 @@ if TYPE_CHECKING:
 @options.arch
 def render(
     run: str, data: str | None, split: str, orbit: int | None, elevation: float, size: int, orthographic: bool,
-    clip_box: list[list[float]] | None, clip_plane: tuple[list[float], ...], out: str, extras: bool, overwrite: bool,
-    downscale: float | None, holdout: int | None, background: str | None, follow_links: bool, arch: str,
+    clip_box: list[list[float]] | None, clip_plane: tuple[list[float], ...], out: str, extras: bool, mode: str | None,
+    table: str | None, iso: float | None, overwrite: bool, downscale: float | None, holdout: int | None,
+    background: str | None, follow_links: bool, arch: str,
 ) -> None:  # fmt: skip
     """Render VOLUME from the cameras of an image set or on an orbit, to PNG files."""
     if (data is None) == (orbit is None):
@@ -51,12 +56,12 @@ def render(
     from raymarch.errors import RaymarchError
     from raymarch.io.images.write import VISIBLE, folder_for, write_depth, write_png
     from raymarch.io.volumes.volume_file import load
-    from raymarch.rendering.march import March
     from raymarch.rendering.renderer import Renderer
 
     if Path(out).suffix.lower() in (".mp4", ".gif", ".webm", ".mov", ".avi", ".mkv"):
         raise RaymarchError(f"{out}: clips are not written yet; give a folder for PNG files")
     volume = load(run)
+    chosen = modes.march_of(volume, mode, table, iso)
     behind = require_colour(background or volume.background)
     named: list[tuple[str, Camera]] = []
     if data is not None:
@@ -64,7 +69,7 @@ def render(
         named = _of_set(volume, data, split, how)
     elif orbit is not None:
         named = _orbit(run, volume, orbit, elevation, size, orthographic)
-    march = March(clip=options.clip_of(clip_box, clip_plane, volume))
+    march = replace(chosen, clip=options.clip_of(clip_box, clip_plane, volume))
     runtime.start(arch)
     pictures = [name + kind for name, _ in named for kind in (("", "_opacity", "_depth") if extras else ("",))]
     folder = folder_for(out, pictures, outside=data, overwrite=overwrite)

@@ -142,12 +142,12 @@ class TransferFunction:
         """Extinction [1/world unit] of values (any shape)."""
         return -np.log1p(-np.minimum(self(values)[..., 3], MOST_OPAQUE)) / self.unit_length
 
-    def is_clear(self, low: Numbers, high: Numbers) -> np.ndarray:
-        """Whether all values from `low` to `high`, arrays of one shape, have opacity 0: nothing to be seen there."""
+    def is_clear(self, low: Numbers, high: Numbers, most: float = 0.0) -> np.ndarray:
+        """Whether all values from `low` to `high`, arrays of one shape, have an opacity of at most `most`."""
         ends = np.maximum(np.interp(low, self.values, self.opacities), np.interp(high, self.values, self.opacities))
-        seen = np.concatenate([[0], np.cumsum(self.opacities > 0)])  # of the knots before each
+        seen = np.concatenate([[0], np.cumsum(self.opacities > most)])  # of the knots before each
         first, last = np.searchsorted(self.values, low, "left"), np.searchsorted(self.values, high, "right")
-        return (ends <= 0) & (seen[np.maximum(last, first)] == seen[first])
+        return (ends <= most) & (seen[np.maximum(last, first)] == seen[first])
 
 
 TRANSFER = instance_of(TransferFunction, "an rm.TransferFunction", "as of_colormap('viridis', low, high) gives")

@@ -7,6 +7,7 @@ import taichi as ti
 
 from raymarch import runtime
 from raymarch.data.activation import Activation
+from raymarch.data.transfer_function import TransferFunction
 from raymarch.device.grid_layout import Fields
 from raymarch.device.owner import Owner
 from raymarch.kernels.field import occupancy, transfer
@@ -40,11 +41,13 @@ class Occupancy(Owner[Fields]):
         occupancy.mark_occupied(self.fields, float(self.activation.raw(least)), margin, *self.shape)
         return self.measure_occupancy()
 
-    def value_ranges(self) -> np.ndarray:
-        """Least and largest value (2, x, y, z) of the samples that each cell reads, in float64."""
+    def refresh_through(self, table: TransferFunction, most: float = 0.0, margin: int = 0) -> float:
+        """Mark cells with a value of an opacity over `most`, `margin` voxels wider; the fraction occupied."""
         raw = np.empty((2, *self.cells), runtime.dtype())
-        occupancy.raw_ranges(self.fields, raw, *self.shape)
-        return self.activation.sigma(raw)
+        occupancy.raw_ranges(self.fields, raw, margin, *self.shape)
+        low, high = self.activation.sigma(raw)
+        self.occupy(self.allowed_cells() & ~table.is_clear(low, high, most))
+        return self.measure_occupancy()
 
     def mark_surface(self, level: float) -> float:
         """Mark the cells that the isosurface of a raw level may go through; the fraction occupied."""

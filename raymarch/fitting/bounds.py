@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,6 +11,7 @@ import taichi as ti
 
 from raymarch.data.agreement import convention, dissenters, why_nothing
 from raymarch.data.focus import GIVE_BOX, focus, looking_away, names_where, require_near
+from raymarch.data.transfer_function import TransferFunction
 from raymarch.data.views import Views
 from raymarch.device.grid import Grid
 from raymarch.device.image_store import ImageStore
@@ -129,14 +131,21 @@ def _bounds_of_hull(store: ImageStore, box: np.ndarray) -> np.ndarray:
     return np.stack([box[0] + first * size, box[0] + last * size])
 
 
-def narrow(grid: Grid, store: ImageStore, least: float | None, step: float) -> float:
+def narrow(
+    grid: Grid, store: ImageStore, least: float | None, step: float, table: TransferFunction | None = None
+) -> float:
     """Occupancy update: cells with sigma over `least` [1/world unit], tiles whose rays meet one; the fraction marked.
 
-    With None the cells are those that are marked already.
+    With None the cells are those that are marked already. With a table sigma is what it says.
 
     Raises RaymarchError where no cell or no tile is left.
     """
-    occupied = grid.measure_occupancy() if least is None else grid.refresh_occupancy(least, margin=1)
+    if least is None:
+        occupied = grid.measure_occupancy()
+    elif table is not None:
+        occupied = grid.refresh_through(table, -math.expm1(-least * table.unit_length), margin=1)
+    else:
+        occupied = grid.refresh_occupancy(least, margin=1)
     if occupied == 0:
         raise RaymarchError("nothing is left of the volume: every cell became empty; check poses, box and background")
     if grid.boxes > 1:  # whose rays all meet something

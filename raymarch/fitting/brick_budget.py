@@ -39,9 +39,9 @@ def takes_bricks(settings: FitSettings, box: np.ndarray, images: Sequence[int]) 
         >>> takes_bricks(FitSettings(resolution=64), [(-1, -1, -1), (1, 1, 1)], (100, 400, 400, 4))
         False
     """
-    if settings.bricks is None:
+    if settings.bricks is None and settings.transfer is None:
         return memory_of_fit(settings, box, images).parts["grid"] > LARGE
-    return settings.bricks
+    return bool(settings.bricks)
 
 
 def memory_of_bricks(settings: FitSettings, shape: tuple[int, int, int], images: Sequence[int], room: int) -> Memory:

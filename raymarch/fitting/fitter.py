@@ -22,7 +22,7 @@ from raymarch.data.views import Views
 from raymarch.data.volume import Volume
 from raymarch.device.image_pyramid import ImagePyramid
 from raymarch.device.image_store import ImageStore
-from raymarch.device.owner import Closing
+from raymarch.device.owner import Holder
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.fitting import tape
 from raymarch.fitting.bounds import narrow
@@ -34,19 +34,21 @@ from raymarch.fitting.result import volume_of
 from raymarch.fitting.schedule import Position, Schedule
 from raymarch.fitting.seen import refine
 from raymarch.fitting.settings import FitSettings
+from raymarch.fitting.through_table import march_of
 from raymarch.geometry.camera import CAMERA, Camera
 from raymarch.geometry.pose import BOX
 from raymarch.kernels.fit import losses
 from raymarch.kernels.fit.choice import note_errors
 from raymarch.kernels.rays.camera import draw_tiles
 from raymarch.rendering.march import MARCH, March
+from raymarch.rendering.ray_settings import set_ray_settings
 from raymarch.rendering.renderer import BACKGROUND, render_camera
 
 REPORT_EVERY = 25
 DISTORTED = 4  # one ray in so many is asked for the distortion loss: tiles come in random order
 
 
-class Fitter(Closing):
+class Fitter(Holder):
     """Fit that can be stepped; owns the grid and the images on the device until `close`.
 
     Example:
@@ -84,6 +86,7 @@ class Fitter(Closing):
             self.plan = plan = plan_with(self.images.use(0))
             self.views, self.settings, self.box, self.finest = plan.views, plan.settings, plan.world_box, plan.shape
             self.schedule, self.objective = Schedule.of(plan.settings), plan.settings.minimised
+            self.march = march_of(plan.settings)
             self.grid = owners.enter_context(plan.make_grid())
             plan.start(self.grid)
             self.tiles = max(rays // (area := self.images.use(0).fields.tile ** 2), 1)
@@ -97,10 +100,6 @@ class Fitter(Closing):
             self._refresh(0.0)  # the hull alone
             self._owners = owners.pop_all()
         self._ready = self.seconds
-
-    def close(self) -> None:
-        """Free the device memory."""
-        self._owners.close()
 
     @property
     def seconds(self) -> float:
@@ -130,6 +129,7 @@ class Fitter(Closing):
     def step(self) -> None:
         """Optimisation step: draw rays, march, loss, backward pass, Adam."""
         s, grid, buffer, count, behind = self.settings, self.grid, self.buffer, self.rays, self.photometry.behind
+        set_ray_settings(buffer, grid, self.march)
         self._advance_level(progress := self.progress)
         if self.steps_done % s.refresh == 0 and self.steps_done > 0:
             self._refresh(self.plan.least_sigma)
@@ -140,7 +140,8 @@ class Fitter(Closing):
         opacity = self.objective.opacity_weight if self.views.has_alpha else 0.0
         with ti.ad.Tape(buffer.fields.loss, clear_gradients=False):
             ends = s.step * grid.voxel, s.min_transmittance
-            tape.march(grid, buffer, count, *ends, s.min_weight, behind, None, self.plan.near_gradient > 0)
+            how = self.march.variant(grid), self.plan.near_gradient > 0
+            tape.march(grid, buffer, count, *ends, s.min_weight, behind, *how)
             tape.compare(buffer, self.objective.robust, count, behind, opacity, counted)
             if weight := self.objective.distortion_weight:
                 tape.distort(grid, buffer, max(count // DISTORTED, 1), *ends, self.plan.reach, weight)
@@ -161,7 +162,8 @@ class Fitter(Closing):
 
     def _refresh(self, least: float | None) -> None:
         self.store = self.images.use(self.plan.halvings_of(self._level))
-        self.occupied = narrow(self.grid, self.store, least, self.settings.step * self.grid.voxel)
+        s, grid = self.settings, self.grid
+        self.occupied = narrow(grid, self.store, least, s.step * grid.voxel, s.transfer)
 
     def report(self, rays_per_second: float = math.nan) -> Report:
         """Report after the last step's rays; kept in `history`. `run` does this every 25 steps."""
@@ -174,11 +176,11 @@ class Fitter(Closing):
         self.history.append(Report(self.steps_done, loss, psnr, rays_per_second, *where, left, self.settings.nested))
         return self.history[-1]
 
-    @checked(camera=CAMERA, background=BACKGROUND, march=MARCH)
-    def render(self, camera: Camera, background: Colour | None = None, march: March = March()) -> np.ndarray:
-        """Image (height, width, 3) float32 of the volume as it stands, drawn from the fit's own grid."""
+    @checked(camera=CAMERA, background=BACKGROUND, march=optional(MARCH))
+    def render(self, camera: Camera, background: Colour | None = None, march: March | None = None) -> np.ndarray:
+        """Image (height, width, 3) float32 of the volume as it stands, drawn from the fit's own grid, in its mode."""
         behind = self.photometry.background if background is None else background
-        return render_camera(self.grid, self.buffer, camera, behind, march, depth=False).image
+        return render_camera(self.grid, self.buffer, camera, behind, march or self.march, depth=False).image
 
     def volume(self, ended: str = "stepped") -> Volume:
         """Volume as it stands."""

@@ -32,6 +32,7 @@ from raymarch.fitting.proof import prove
 from raymarch.fitting.resolution import affordable, coarser, is_least, resolution_for
 from raymarch.fitting.scene_box import box_of_scene, boxes_of_scene, is_bounded, with_points
 from raymarch.fitting.settings import FitSettings
+from raymarch.fitting.through_table import activation_through
 from raymarch.geometry.ndc import corners_in_world, near_of
 from raymarch.geometry.pose import affine_of_box
 from raymarch.kernels.field.transfer import clear_moments
@@ -85,12 +86,15 @@ class Plan:
     def activation(self) -> Activation:
         """Activation by which raw 0 is the initial opacity over a finest voxel."""
         s, voxel = self.settings, float((self.box[1] - self.box[0])[0]) / (self.box_shape[0] - 1)
+        if s.transfer is not None:
+            return activation_through(s.transfer, s.initial_alpha, voxel)
         return Activation.of_initial_alpha(s.initial_alpha, voxel, s.density, s.colour)
 
     @property
     def least_sigma(self) -> float:
         """Occupancy threshold: extinction [1/world unit] up to which a cell counts as empty."""
-        return -math.log1p(-self.settings.prune_alpha) / self.activation.scale
+        voxel = float((self.box[1] - self.box[0])[0]) / (self.box_shape[0] - 1)
+        return -math.log1p(-self.settings.prune_alpha) / (voxel if self.settings.transfer else self.activation.scale)
 
     @property
     def reach(self) -> float:

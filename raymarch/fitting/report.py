@@ -18,6 +18,7 @@ from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
 from raymarch.evaluation.held_out import Evaluation, evaluate
 from raymarch.fitting.settings import FitSettings
+from raymarch.fitting.through_table import march_of
 
 INTERRUPTED = "interrupted"
 NOT_FINITE = "loss or gradient not finite"
@@ -79,8 +80,8 @@ class Fit:
 
     @checked(views=VIEWS)
     def evaluate(self, views: Views) -> Evaluation:
-        """PSNR and SSIM against views, best ones the fit has not seen."""
-        return evaluate(self.volume, views)
+        """PSNR and SSIM against views, best ones the fit has not seen, in the fit's mode."""
+        return evaluate(self.volume, views, march=march_of(self.settings))
 
 
 def versions() -> dict[str, str]:

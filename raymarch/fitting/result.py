@@ -10,6 +10,7 @@ from raymarch.device.grid import Grid
 from raymarch.fitting.photometry import Photometry
 from raymarch.fitting.plan import Plan
 from raymarch.fitting.report import provenance
+from raymarch.fitting.through_table import clear_value
 
 
 def volume_of(grid: Grid, plan: Plan, photometry: Photometry, told: Mapping[str, Any]) -> Volume:
@@ -19,4 +20,6 @@ def volume_of(grid: Grid, plan: Plan, photometry: Photometry, told: Mapping[str,
         "background": photometry.background,
         "provenance": provenance(plan.settings, plan.views, {**told, **photometry.record()}),
     }
-    return Volume(world_from_index=grid.world_from_index, samples=grid.carved_samples(), **about, **plan.lies)
+    table = plan.settings.transfer
+    empty = None if table is None else float(grid.activation.raw(clear_value(table)))
+    return Volume(world_from_index=grid.world_from_index, samples=grid.carved_samples(empty), **about, **plan.lies)

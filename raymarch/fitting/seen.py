@@ -12,6 +12,7 @@ from raymarch.device.grid import Grid
 from raymarch.device.image_store import ImageStore
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.fitting.settings import FitSettings
+from raymarch.fitting.through_table import march_of
 from raymarch.kernels.march.seen import mark_seen
 from raymarch.kernels.rays.camera import draw_tiles
 
@@ -79,7 +80,7 @@ class Pruning:
             self._store.choose(tiles, batch * tiles, s.seed + 1)
             draw_tiles(rays, self._store.fields, tiles, self._near)
             ends = s.step * grid.voxel, s.min_transmittance
-            mark_seen(grid.fields, rays, grid.variant, tiles * tile, *ends, least)
+            mark_seen(grid.fields, rays, march_of(s).variant(grid), tiles * tile, *ends, least)
         return grid.fields.scratch.to_numpy()[tuple(map(slice, grid.cells))] != 0
 
     def _keep(self, cells: np.ndarray) -> None:

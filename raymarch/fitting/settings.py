@@ -10,6 +10,7 @@ from raymarch.arguments.checks import Check, flag, instance_of, number, one_of, 
 from raymarch.arguments.declared import held, hold, renamed
 from raymarch.data.activation import FIT_COLOUR, FIT_DENSITY, ColourActivation, DensityActivation
 from raymarch.data.samples import BOXES, MAX_DEGREE
+from raymarch.data.transfer_function import TRANSFER, TransferFunction
 from raymarch.device.grid_layout import BLOCKS
 from raymarch.errors import RaymarchError
 from raymarch.fitting.objective import LOSSES, OBJECTIVE, REGULARISERS, WEIGHT, Objective
@@ -92,6 +93,7 @@ class FitSettings:
         memory: how much the fit may take [GB]; None for what is free.
         seed: of every random number.
         objective: an `Objective` in place of what `loss` to `sparsity` stand for, which then keep their defaults.
+        mode: "emission-absorption", or "transfer" for values, as they are, seen through the table `transfer`.
     """
 
     resolution: int | None = held(optional(whole(4, 4096)), None)
@@ -133,9 +135,12 @@ class FitSettings:
     memory: float | None = held(optional(number(0, 1e6, above=True, below=True, unit="GB")), None)
     seed: int = held(whole(0, 2**31 - 1), 0)
     objective: Objective | None = held(optional(OBJECTIVE), None)
+    mode: str = held(one_of("emission-absorption", "transfer"), "emission-absorption")
+    transfer: TransferFunction | None = held(optional(TRANSFER), None)
 
     def __post_init__(self) -> None:
         hold(self)
+        require_consistent(self)
         if self.objective is not None:
             for name, default in of_objective().items():
                 if (value := getattr(self, name)) != default:
@@ -143,12 +148,6 @@ class FitSettings:
                         f"{name} is {shown(value)} beside an objective, which stands in its place; say it there,"
                         " as in rm.Objective(regularisers=[rm.Regulariser.named('tv_density', 1e-3)])"
                     )
-        if self.ndc and self.nested > 1:
-            raise RaymarchError(
-                f"ndc is True beside {self.boxes} nested boxes; it reaches infinity by itself, leave one"
-            )
-        if self.steps is None and self.seconds is None:
-            raise RaymarchError("neither steps nor seconds; say when to stop")
 
     @property
     def seeks_scene(self) -> bool:
@@ -172,13 +171,38 @@ class FitSettings:
 
     def record(self) -> dict[str, Any]:
         """Settings in plain names and numbers; an objective takes the place of those that it stands for."""
-        how = asdict(replace(self, objective=None))
+        how = asdict(replace(self, objective=None, mode="emission-absorption", transfer=None))
         del how["objective"]
         how |= {part: getattr(getattr(self, part), "name", how[part]) for part in ("density", "colour")}
+        del how["mode"], how["transfer"]
+        if self.transfer is not None:
+            how |= {"mode": self.mode, "transfer": self.transfer.record()}
         if self.objective is not None:
             how = {name: value for name, value in how.items() if name not in of_objective()}
             how["objective"] = self.objective.record()
         return how
+
+
+def require_consistent(settings: FitSettings) -> None:
+    """Check of settings beside each other: RaymarchError for what does not go together."""
+    if settings.ndc and settings.nested > 1:
+        raise RaymarchError(
+            f"ndc is True beside {settings.boxes} nested boxes; it reaches infinity by itself, leave one"
+        )
+    if settings.steps is None and settings.seconds is None:
+        raise RaymarchError("neither steps nor seconds; say when to stop")
+    if (settings.mode == "transfer") != (settings.transfer is not None):
+        raise RaymarchError(
+            f"mode is {settings.mode!r} {'with' if settings.transfer else 'without'} a transfer function; give both, as"
+            " in rm.fit(views, mode='transfer', transfer=table)"
+        )
+    if settings.transfer is None:
+        return
+    object.__setattr__(settings, "sh_degree", 0)  # the volume's own colours are not seen
+    if settings.minimised.distortion_weight:
+        raise RaymarchError("distortion_weight is over 0 in mode transfer, which has no distortion loss; leave it 0")
+    if settings.bricks or settings.nested > 1 or settings.ndc:
+        raise RaymarchError("mode transfer fits one dense box; leave bricks and ndc False, and boxes 1")
 
 
 def of_objective() -> dict[str, object]:

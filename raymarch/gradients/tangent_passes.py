@@ -28,7 +28,7 @@ class TangentPasses(Holder):
         self.volume, self.grid, self.buffer, self.columns = volume, grid, buffer, columns
         self._owners = ExitStack()
         self._shifted: Grid | None = None
-        self._by_volume: dict[tuple[int, int], VolumeTangents] = {}
+        self._by_volume: dict[tuple[int, int, bool], VolumeTangents] = {}
         self._by_rays: dict[int, RayTangents] = {}
 
     def shifted_grid(self, direction: Parameters, h: float) -> Grid:
@@ -55,11 +55,11 @@ class TangentPasses(Holder):
         """The first directions of density and colour on the device, as many as one pass carries."""
         channels = 0 if all(dot.colour is None for dot in dots) else self.volume.channels
         columns = VolumeTangents.columns_for(channels, 1 if len(dots) == 1 else self.columns)
-        if (channels, columns) not in self._by_volume:
-            made = VolumeTangents(self.volume.shape, channels, columns)
-            self._by_volume[channels, columns] = self._owners.enter_context(made)
-        self._by_volume[channels, columns].upload(dots[:columns])
-        return self._by_volume[channels, columns]
+        kind = (channels, columns, all(dot.density is None and dot.colour is None for dot in dots))
+        if kind not in self._by_volume:
+            self._by_volume[kind] = self._owners.enter_context(VolumeTangents(self.volume.shape, *kind))
+        self._by_volume[kind].upload(dots[:columns])
+        return self._by_volume[kind]
 
     def _of_volume(self, dots: list[Parameters], call: MarchCall) -> np.ndarray:
         """(ray, column, 4) of the first directions of density and colour, as many as one pass carries."""

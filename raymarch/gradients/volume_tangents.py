@@ -24,12 +24,14 @@ WIDEST = 48  # numbers of one sample that a kernel unrolls
 class DotFields:
     """Fields of `VolumeTangents`: a vector of columns a sample; channel c of column d is number d channels + c.
 
-    `table` (knot, column) are directions of a transfer function, zero where the march has none.
+    `table` (knot, column) are directions of a transfer function, zero where the march has none; `still` where the
+    samples themselves do not move, and there is no room for them.
     """
 
     density: ti.Field
     features: ti.Field | None
     table: ti.Field
+    still: bool
     columns: int
     channels: int
 
@@ -39,8 +41,9 @@ class VolumeTangents(Owner[DotFields]):
 
     name = "this dot grid"
 
-    def __init__(self, shape: tuple[int, int, int], channels: int, columns: int):
+    def __init__(self, shape: tuple[int, int, int], channels: int, columns: int, still: bool = False):
         runtime.start()
+        self._still, shape = still, (1, 1, 1) if still else shape
         self.shape, self.columns, self._channels = shape, columns, channels
         self._held: tuple[list[Parameters], list] | None = None
         self._table_clear = False
@@ -53,7 +56,7 @@ class VolumeTangents(Owner[DotFields]):
         def require() -> None:
             require_memory(shape, size_of(shape), numbers, "take fewer columns at once")
 
-        self._own((columns, channels), self._build, size_of, room=tuple(shape), step=STEP, require=require)
+        self._own((columns, channels, still), self._build, size_of, room=tuple(shape), step=STEP, require=require)
 
     def _build(self, room: tuple[int, ...]) -> tuple[ti.FieldsBuilder, DotFields]:
         tree, columns, channels = ti.FieldsBuilder(), self.columns, self._channels
@@ -63,7 +66,7 @@ class VolumeTangents(Owner[DotFields]):
             tree.dense(ti.ijk, room).place(each)
         table = ti.Vector.field(4, float)
         tree.dense(ti.ij, (MOST_KNOTS + 1, columns)).place(table)
-        return tree, DotFields(density, features, table, columns, channels)
+        return tree, DotFields(density, features, table, self._still, columns, channels)
 
     @staticmethod
     def columns_for(channels: int, wanted: int) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import taichi as ti
 
-from raymarch.arguments.checks import instance_of, number, one_of, optional, whole
+from raymarch.arguments.checks import flag, instance_of, number, one_of, optional, whole
 from raymarch.arguments.declared import held, hold, renamed
 from raymarch.data.transfer_function import TRANSFER, TransferFunction
 from raymarch.device.grid import Grid
@@ -18,6 +18,7 @@ from raymarch.geometry.clip import CLIP, Clip
 from raymarch.kernels.march.call import MarchCall
 from raymarch.kernels.march.mode import AnyMode, Mode, RayMode
 from raymarch.kernels.march.modes import MODES
+from raymarch.kernels.march.preintegrated import PREINTEGRATED
 from raymarch.kernels.march.variant import Variant
 from raymarch.rendering.mode_check import require_mode
 from raymarch.rendering.shading import SHADING, Shading
@@ -53,6 +54,8 @@ class March:
         iso: value of the surface that mode "isosurface" shows, in units of what the density activation gives.
         shading: how a surface is lit; `rm.Shading()` if None.
         transfer: the `rm.TransferFunction` of mode "transfer".
+        preintegrated: whether the table is integrated along each step, as if the value were linear there, so that
+            longer steps do; without gradients.
         clip: `rm.Clip`, the part of the world that rays see; all if None.
     """
 
@@ -67,6 +70,7 @@ class March:
     iso: float | None = held(optional(number()), None)
     shading: Shading | None = held(optional(SHADING), None)
     transfer: TransferFunction | None = held(optional(TRANSFER), None)
+    preintegrated: bool = held(flag, False)
     clip: Clip | None = held(optional(CLIP), None)
 
     def __post_init__(self) -> None:
@@ -80,6 +84,8 @@ class March:
             )
         if self.transfer is not None and not self.rule.classifies:
             raise RaymarchError(f"mode {self.rule.name} takes no transfer function; say mode='transfer' beside it")
+        if self.preintegrated and self.rule is not PREINTEGRATED:
+            raise RaymarchError(f"preintegrated is True in mode {self.rule.name}, want mode transfer; leave it False")
 
     @property
     def jittered(self) -> bool:
@@ -94,7 +100,8 @@ class March:
     @property
     def rule(self) -> AnyMode:
         """Compositing mode's record."""
-        return MODES[self.mode] if isinstance(self.mode, str) else self.mode
+        rule = MODES[self.mode] if isinstance(self.mode, str) else self.mode
+        return PREINTEGRATED if self.preintegrated and rule is MODES["transfer"] else rule
 
     def variant(self, grid: Grid) -> Variant:
         """Variant that this march's kernels over a grid are compiled for; a mode of one's own is checked first."""

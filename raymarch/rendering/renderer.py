@@ -16,7 +16,7 @@ from raymarch.arguments.arrays import colour as colour_of
 from raymarch.arguments.checks import flag, optional
 from raymarch.arguments.declared import checked
 from raymarch.data.views import require_colour
-from raymarch.data.volume import VOLUME, Volume
+from raymarch.data.volume import VOLUME, AnyVolume
 from raymarch.device.brick_grid import grid_for
 from raymarch.device.grid import Grid
 from raymarch.device.lens_vector import lens_vector
@@ -68,7 +68,7 @@ class Renderer(Holder):
     """
 
     @checked(volume=VOLUME, settings=MARCH)
-    def __init__(self, volume: Volume, settings: March = March()):
+    def __init__(self, volume: AnyVolume, settings: March = March()):
         runtime.start()
         require_seen(volume, settings)
         self.background = volume.background
@@ -169,7 +169,7 @@ def _require_room(rays: int) -> None:
 
 @overload
 def render(
-    volume: Volume,
+    volume: AnyVolume,
     camera: Camera,
     *,
     background: Colour | None = None,
@@ -180,13 +180,13 @@ def render(
 
 @overload
 def render(
-    volume: Volume, camera: Camera, *, background: Colour | None = None, march: March = ..., extras: Literal[True]
+    volume: AnyVolume, camera: Camera, *, background: Colour | None = None, march: March = ..., extras: Literal[True]
 ) -> Rendering: ...
 
 
 @checked(volume=VOLUME, camera=ONE_CAMERA, background=BACKGROUND, march=MARCH, extras=flag)
 def render(
-    volume: Volume, camera: Camera, *, background: Colour | None = None, march: March = March(), extras: bool = False
+    volume: AnyVolume, camera: Camera, *, background: Colour | None = None, march: March = March(), extras: bool = False
 ) -> np.ndarray | Rendering:
     """Image (height, width, 3) float32 that `camera` sees of `volume`; with `extras` a `Rendering`.
 

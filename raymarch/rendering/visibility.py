@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from raymarch.data.volume import Volume
@@ -20,8 +22,8 @@ def skip_invisible(grid: Grid, volume: Volume, march: March, most: float | None 
     """
     mode = march.rule
     if march.transfer is not None:
-        grid.occupy(~march.transfer.is_clear(*grid.value_ranges()))
-        grid.measure_occupancy()
+        margin = math.ceil(march.step) if march.preintegrated else 0  # whose steps see as far as their ends
+        grid.refresh_through(march.transfer, margin=margin)
     elif not volume.activation.density_rule.signed and mode.ends:
         segments = 2 * volume.boxes - 1  # through nested boxes, each as long as one in units of its own
         corners = corners_of(volume.world_from_index, volume.box_shape)  # in NDC, where it lies there

@@ -39,6 +39,7 @@ CUBE = rm.Bricks(TABLE, CUBES, COLOURS)
 RAGGED = [[1, 2], [3]]
 MESH = rm.Mesh(np.eye(3), [(0, 1, 2)], np.eye(3), np.eye(3))
 TABLE_OF = {"values": [0, 1, 2], "colours": [[0, 0.5, 1]] * 3, "opacities": [0, 0.5, 1]}
+SHADES = rm.TransferFunction(**TABLE_OF)
 
 
 def bare(kind, **own):
@@ -64,7 +65,7 @@ MARCH_ROWS = [
     ("mode", None),
     ("mode", ["x-ray"]), ("jitter", 1.5), ("jitter", NAN), ("step_jitter", 1.0), ("seed", 1.5), ("seed", -1),
     ("seed", True), ("seed", 10**400), ("seed", "1"), ("transfer", "bone"), ("iso", NAN),
-    ("shading", "metal"), ("clip", BOX), ("clip", "box"),
+    ("shading", "metal"), ("clip", BOX), ("clip", "box"), ("preintegrated", 1),
 ]  # fmt: skip
 
 
@@ -186,7 +187,8 @@ ROWS = {
         + [("exposure", 1), ("learn_background", "white")]
         + [("optimiser", None), ("optimiser", rm.Adam), ("refresh", 2.5), ("slots", 2.5), ("slots", "four")]
         + [("block", 3), ("memory", "2"), ("memory", NAN), ("seed", 0.5), ("regularised_fraction", True)]
-        + [("objective", "huber"), ("objective", rm.Objective), ("objective", rm.Loss.named("huber"))],
+        + [("objective", "huber"), ("objective", rm.Objective), ("objective", rm.Loss.named("huber"))]
+        + [("mode", "x-ray"), ("mode", "transfer"), ("transfer", "bone")],
     ),
     "SfmSettings": of_record(
         rm.SfmSettings,
@@ -201,7 +203,7 @@ ROWS = {
         (lambda: rm.Fitter(VIEWS, box="all"), "box is 'all'"),
         (lambda: rm.Fitter(VIEWS, started="now"), "started is 'now'"),
         (lambda: FITTER.render(VOLUME), "camera is a Volume"),
-        (lambda: FITTER.render(CAMERA, march=None), "march is None"),
+        (lambda: FITTER.render(CAMERA, march="fast"), "march is 'fast'"),
         (lambda: FITTER.run(3), "stop is 3"),
         (lambda: rm.Fitter(VIEWS, "quick", rays="all"), "rays is 'all'"),
     ],
@@ -266,6 +268,27 @@ ROWS = {
         (lambda: rm.TransferFunction.of_record({"values": [0, 1]}), "table has no colours"),
         (lambda: rm.TransferFunction(**TABLE_OF)("thick"), "values are 'thick'"),
         (lambda: rm.TransferFunction(**TABLE_OF).with_rgba(np.zeros((2, 4))), "rgba has shape (2, 4)"),
+    ],
+    "fit_table": [
+        (lambda: rm.fit_table(VIEWS, VOLUME, None), "volume is a Views"),
+        (lambda: rm.fit_table(VOLUME, CAMERA, None), "views is a Camera"),
+        (lambda: rm.fit_table(VOLUME, VIEWS, "bone"), "start is 'bone'"),
+        *[
+            (lambda name=name, value=value: rm.fit_table(VOLUME, VIEWS, SHADES, **{name: value}), f"{name} is")
+            for name, value in [
+                ("steps", 0), ("newton", -1), ("rays", 1), ("rate", 0), ("step", NAN), ("seed", "1"), ("show", 3),
+            ]
+        ],
+    ],
+    "load_table": [
+        (lambda: rm.load_table(3), "path is 3"),
+        (lambda: rm.load_table("missing.json"), "missing.json: is no file"),
+    ],
+    "save_table": [
+        (lambda: rm.save_table("bone", "bone.json"), "table is 'bone'"),
+        (lambda: rm.save_table(rm.TransferFunction(**TABLE_OF), "bone.txt"), "end the name in .json"),
+        (lambda: rm.save_table(rm.TransferFunction(**TABLE_OF), 3), "path is 3"),
+        (lambda: rm.save_table(rm.TransferFunction(**TABLE_OF), "bone.json", "yes"), "overwrite is 'yes'"),
     ],
     "Loss": [
         (lambda: rm.Loss("mine"), "loss 'mine': value is None, want a @ti.func"),
@@ -845,6 +868,7 @@ ROWS = {
 }  # fmt: skip
 RESULTS = {
     "Fit",
+    "TableFit",
     "Forecast",
     "FoundCameras",
     "GradientReport",

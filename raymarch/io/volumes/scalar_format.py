@@ -10,12 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
-from raymarch.data.scalar_volume import AnyVolume, ScalarVolume
+from raymarch.data.scalar_volume import ScalarVolume
 from raymarch.data.selection import ALL, Selection
-from raymarch.data.volume import Volume
+from raymarch.data.volume import AnyVolume
 from raymarch.errors import RaymarchError, one_line
 from raymarch.io.files.atomic import refused
 from raymarch.io.volumes.format import Format
+from raymarch.io.volumes.part import require_one_grid
 from raymarch.io.volumes.scalar_summary import ScalarSummary
 from raymarch.io.volumes.source import Source, require_shape, volume_of
 
@@ -99,13 +100,6 @@ def scalar_of(volume: AnyVolume, path: Path) -> ScalarVolume:
         name="sigma",
         background=volume.background,
     )
-
-
-def require_one_grid(volume: Volume, path: Path) -> None:
-    """RaymarchError for a volume of nested boxes or in NDC."""
-    if volume.boxes > 1 or volume.ndc_from_world is not None:
-        kind = "in NDC" if volume.ndc_from_world is not None else f"of {volume.boxes} nested boxes"
-        raise RaymarchError(f"{path}: the volume is {kind}, want one grid in the world; save it as .h5")
 
 
 def plain_values(volume: ScalarVolume) -> np.ndarray:

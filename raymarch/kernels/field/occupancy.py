@@ -68,11 +68,12 @@ def samples_of_cell(grid: ti.template(), I, nx, ny, nz):
 
 
 @ti.kernel
-def raw_ranges(grid: ti.template(), out: ti.types.ndarray(ndim=4), nx: int, ny: int, nz: int):
-    """out = least and largest raw density (2, x, y, z) of the samples that each cell reads."""
+def raw_ranges(grid: ti.template(), out: ti.types.ndarray(ndim=4), margin: int, nx: int, ny: int, nz: int):
+    """out = least and largest raw density (2, x, y, z) of the samples that a cell reads, or that are `margin` off."""
     cells = grid.cells[None]
     for I in ti.grouped(ti.ndrange(cells[0], cells[1], cells[2])):
         first, last = samples_of_cell(grid, I, nx, ny, nz)
+        first, last = ti.max(first - margin, 0), ti.min(last + margin, ti.Vector([nx, ny, nz]) - 1)
         least = grid.density[at(grid, first)]
         most = least
         for i in range(first[0], last[0] + 1):

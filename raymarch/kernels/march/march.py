@@ -50,7 +50,7 @@ def march_segment(
                 t = (k + 0.5) * step
                 cell, f = located(grid, entry + t * d)
                 cell2, f2 = located(grid, entry + (t + step) * d)
-                raw, raw2 = fetch(grid, variant, cell, f), fetch(grid, variant, cell2, f2)
+                raw, raw2 = fetch(grid, cell, f), fetch(grid, cell2, f2)
                 tau, raw = classified(rays, variant, raw, shift, inverse_scale, step)
                 tau2, raw2 = classified(rays, variant, raw2, shift, inverse_scale, step)
                 weight, T_between = composite(variant, T, tau)
@@ -65,7 +65,7 @@ def march_segment(
         while k < end and is_alive(variant, T, min_transmittance):
             p, width = place_of(variant, entry, d, length, step, phase, k)
             cell, f = located(grid, p)
-            raw = fetch(grid, variant, cell, f)
+            raw = fetch(grid, cell, f)
             tau, raw = classified(rays, variant, raw, shift, inverse_scale, width)
             weight, T_after = composite(variant, T, tau)
             sum_even += weighted_colour(grid, variant, cell, f, Y, raw, weight, min_weight)
@@ -119,7 +119,7 @@ def adjoint_of_segment(
                 t = (k + 0.5) * step
                 cell, f = located(grid, entry + t * d)
                 cell2, f2 = located(grid, entry + (t + step) * d)
-                raw, raw2 = fetch(grid, variant, cell, f), fetch(grid, variant, cell2, f2)
+                raw, raw2 = fetch(grid, cell, f), fetch(grid, cell2, f2)
                 tau, slope, e = optics_of(variant, raw, shift, inverse_scale, step)
                 tau2, slope2, e2 = optics_of(variant, raw2, shift, inverse_scale, step)
                 T_between, remaining, carry, more = adjoint_of_sample(
@@ -161,7 +161,7 @@ def adjoint_of_segment(
                     carry = ti.cast(1.0, float)
             p, width = place_of(variant, entry, d, length, step, phase, k)
             cell, f = located(grid, p)
-            raw = fetch(grid, variant, cell, f)
+            raw = fetch(grid, cell, f)
             share = ti.cast(1.0, float)
             if ti.static(variant.near_scaled):
                 first, _ = step_at(variant, 0.0, length, step, phase, k)

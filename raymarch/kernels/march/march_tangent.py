@@ -33,9 +33,11 @@ def march_tangent(
                     k += skip
                 else:
                     cell, f = located(grid, p)
-                    raw = fetch(grid, variant, cell, f)
+                    raw = fetch(grid, cell, f)
                     own = ti.cast(p, ti.i32)
-                    dot_x = gather(dot_grid.density, own, f)
+                    dot_x = ti.Vector.zero(float, dot_grid.columns)
+                    if ti.static(not dot_grid.still):
+                        dot_x = gather(dot_grid.density, own, f)
                     x = raw[3] + shift
                     sigma, by_x, shade, shade_by_x = optics(rays, variant, x, inverse_scale)
                     tau = sigma * width

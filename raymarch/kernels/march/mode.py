@@ -99,6 +99,7 @@ class RayMode:
         shaded: whether normals are seen, so that the image depends on how a box is turned and stretched.
         boxes, ndc: whether it goes through nested boxes, and normalised device coordinates.
         parameters: groups of numbers of its own that it reads at run time, such as "iso".
+        classifies: as of `Mode`.
     """
 
     name: str

@@ -53,7 +53,7 @@ def gain_ahead(
                 k += skip
             else:
                 cell, f = located(grid, p)
-                raw = fetch(grid, variant, cell, f)
+                raw = fetch(grid, cell, f)
                 tau, raw = classified(rays, variant, raw, shift, inverse_scale, width)
                 weight, T_after = composite(variant, T, tau)
                 dot_weight, dot_T_after = variant.mode.tangent(T, tau, dot_T, ti.cast(0.0, float))

@@ -41,14 +41,13 @@ def located(grid: ti.template(), p):
 
 
 @ti.func
-def fetch(grid: ti.template(), variant: ti.template(), cell, f):
+def fetch(grid: ti.template(), cell, f):
     """Interpolated sample: what is stored there in four lanes, density the last.
 
-    At degree 0 colour comes along, in one go; above, the other lanes are 0 and `colour_at` looks it up. A transfer
-    function wants density alone.
+    At degree 0 colour comes along, in one go; above, the other lanes are 0 and `colour_at` looks it up.
     """
     raw = ti.Vector.zero(float, 4)
-    if ti.static(grid.degree == 0 and not variant.mode.classifies):
+    if ti.static(grid.degree == 0):
         raw = gather(grid.packed, cell, f)
     else:
         raw[3] = gather(grid.density, cell, f)

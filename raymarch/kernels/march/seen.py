@@ -28,7 +28,7 @@ def mark_seen(
                     k += skip
                 else:
                     place, f = located(grid, p)
-                    raw = fetch(grid, variant, place, f)
+                    raw = fetch(grid, place, f)
                     tau, _shade = classified(rays, variant, raw, shift, inverse_scale, width)
                     weight, T = composite(variant, T, tau)
                     if weight > least:

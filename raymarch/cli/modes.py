@@ -1,0 +1,90 @@
+"""Options of rendering modes, and the march that they say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from raymarch.cli import say
+
+if TYPE_CHECKING:
+    from raymarch.data.transfer_function import TransferFunction
+    from raymarch.data.volume import Volume
+    from raymarch.rendering.march import March
+
+# As `kernels.march.modes` has them; importing that takes a second, which --help should not.
+MODES = (
+    "emission-absorption", "additive", "x-ray", "transfer", "maximum", "minimum", "average", "isosurface",
+    "x-ray-exact",
+)  # fmt: skip
+
+mode = click.option(
+    "--mode",
+    type=click.Choice(MODES),
+    help="How rays add up; transfer for a volume of values alone, else emission-absorption.",
+)
+table = click.option(
+    "--table",
+    metavar="FILE|MAP",
+    help="Transfer function: table.json, or a colour map as bone or bone,LOW,HIGH,OPACITY; mode transfer.",
+)
+iso = click.option("--iso", type=float, metavar="VALUE", help="Value of the surface; mode isosurface.")
+
+
+def march_of(volume: Volume, mode: str | None, table: str | None, iso: float | None) -> March:
+    """March of a mode over a volume, its table or value chosen by the volume's range, and said, if not given."""
+    from raymarch.data.default_table import default_table, has_values_alone
+    from raymarch.data.volume import VOLUME
+    from raymarch.errors import RaymarchError
+    from raymarch.rendering.march import March
+
+    volume = VOLUME("volume", volume)
+    if mode is None:
+        mode = "transfer" if table is not None else "isosurface" if iso is not None else None
+    if mode is None and has_values_alone(volume):
+        mode = "transfer"
+        say.note("mode transfer, as the volume has values and no colours; --mode takes another")
+    if mode is None:
+        return March()
+    if table is not None and mode != "transfer":
+        raise RaymarchError(f"--table: mode {mode} takes no transfer function; leave it out, or say --mode transfer")
+    if iso is not None and mode != "isosurface":
+        raise RaymarchError(f"--iso: mode {mode} has no surface; leave it out, or say --mode isosurface")
+    if mode == "isosurface":
+        if iso is None:
+            chosen = default_table(volume).values
+            iso = float(chosen[0] + chosen[-1]) / 2
+            say.note(f"the surface is at {iso:.4g}; --iso takes another")
+        return March(mode=mode, iso=iso)
+    if mode != "transfer":
+        return March(mode=mode)
+    return March(mode=mode, transfer=_table(volume, table))
+
+
+def _table(volume: Volume, table: str | None) -> TransferFunction:
+    """Table of a file or of a colour map, over the volume's range where no ends are given."""
+    from raymarch.data.default_table import default_table
+    from raymarch.errors import RaymarchError
+    from raymarch.io.volumes.transfer_table import load_table
+
+    if table is not None and Path(table).suffix:
+        if Path(table).suffix.lower() == ".json":
+            return load_table(table)
+        if "," not in table:
+            raise RaymarchError(f"--table {table}: want table.json, or the name of a colour map such as bone")
+    name, *numbers = (table or "viridis").split(",")
+    try:
+        ends = [float(number) for number in numbers]
+    except ValueError:
+        ends = [0.0] * 4
+    if len(ends) not in (0, 2, 3):
+        raise RaymarchError(
+            f"--table {table}: want MAP, MAP,LOW,HIGH or MAP,LOW,HIGH,OPACITY, such as bone,400,2400,0.5"
+        )
+    made = default_table(volume, name, *ends)
+    if not ends:
+        low, high, most = made.values[0], made.values[-1], made.opacities[-1]
+        say.note(f"table {name},{low:.4g},{high:.4g},{most:g}, its opacity over {made.unit_length:.4g} world units")
+    return made

@@ -1,0 +1,150 @@
+"""Transfer function recovered from pictures of a known volume."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+
+import numpy as np
+import taichi as ti
+
+from raymarch.arguments.checks import callback, number, optional, whole
+from raymarch.arguments.declared import checked
+from raymarch.data.transfer_function import MOST_OPAQUE, TRANSFER, TransferFunction
+from raymarch.data.views import VIEWS, Views, require_colour
+from raymarch.data.volume import VOLUME, Volume
+from raymarch.device.brick_grid import grid_for
+from raymarch.device.image_pyramid import ImagePyramid
+from raymarch.device.ray_buffer import RayBuffer
+from raymarch.errors import RaymarchError
+from raymarch.fitting import tape
+from raymarch.fitting.bounds import narrow
+from raymarch.fitting.objective import LOSSES
+from raymarch.fitting.table_newton import gauss_newton_step
+from raymarch.kernels.rays.camera import draw_tiles
+from raymarch.rendering.march import March
+
+SLOTS = 4
+BETAS, EPS = (0.9, 0.99), 1e-12
+FINAL = 0.01  # of the first rate, at the end
+
+
+class _Adam:
+    """Adam of a table's numbers (knot, 4), kept within their bounds."""
+
+    def __init__(self, rgba: np.ndarray, rate: float):
+        self._rgba, self._rate = rgba, rate
+        self._mean, self._square = np.zeros_like(rgba), np.zeros_like(rgba)
+
+    def step(self, gradient: np.ndarray, number: int, progress: float) -> np.ndarray:
+        """Numbers after step `number`, at `progress` in 0..1."""
+        self._mean = BETAS[0] * self._mean + (1 - BETAS[0]) * gradient
+        self._square = BETAS[1] * self._square + (1 - BETAS[1]) * gradient**2
+        mean, square = self._mean / (1 - BETAS[0] ** (number + 1)), self._square / (1 - BETAS[1] ** (number + 1))
+        moved = self._rgba - self._rate * FINAL**progress * mean / (np.sqrt(square) + EPS)
+        self._rgba = moved.clip(0, [1, 1, 1, MOST_OPAQUE])
+        return self._rgba
+
+
+@dataclass(frozen=True, eq=False)
+class TableFit:
+    """Result of `fit_table`.
+
+    Attributes:
+        table: what was found, of the knots of the start.
+        loss: (step,) mean squared error of the rays of each step.
+        seconds: that it took.
+    """
+
+    table: TransferFunction
+    loss: np.ndarray
+    seconds: float
+
+
+@checked(
+    volume=VOLUME,
+    views=VIEWS,
+    start=TRANSFER,
+    steps=whole(1, 10**6),
+    newton=whole(0, 1000),
+    rays=whole(16, 1 << 22),
+    rate=number(0, 1, above=True),
+    step=number(1e-3, 1e6),
+    seed=whole(0, 2**31 - 1),
+    show=optional(callback),
+)
+def fit_table(
+    volume: Volume,
+    views: Views,
+    start: TransferFunction,
+    *,
+    steps: int = 100,
+    newton: int = 6,
+    rays: int = 8192,
+    rate: float = 0.03,
+    step: float = 0.5,
+    seed: int = 0,
+    show: Callable[[int, float], None] | None = None,
+) -> TableFit:
+    """Transfer function by which a known volume looks as in the views: colours and opacities of the knots of `start`.
+
+    By the gradient of the squared error of random tiles of rays, recorded on a Tape, and Adam; knots stay where they
+    are. A knot whose values lie nowhere, or behind what is opaque, keeps what it started with, and so does the colour
+    of one that stays clear.
+
+    Args:
+        volume: of values, as they are known.
+        views: cameras and images of it; those with alpha tell opacity too.
+        start: knots, their first colours and opacities, and the unit length of these. An opacity of 0.1 everywhere is a
+            good start: what is clear has no colour to correct, and what is opaque hides the rest.
+        steps, rays: how many of Adam, and of how many rays each.
+        newton: steps of Gauss and Newton after them, by tangents of four times as many rays: they see which knots stand
+            in for each other.
+        rate: Adam's first step size, of colours and opacities in 0..1; it falls a hundredfold.
+        step: length of a march step [voxel], as the pictures were made or shorter.
+        seed: of the tiles that are drawn.
+        show: called with each step's number and loss.
+
+    Raises RaymarchError for views that do not see the volume.
+
+    Example:
+        >>> fit_table(head, views, TransferFunction.of_colormap("gray", 0, 4000)).table  # doctest: +SKIP
+    """
+    began = time.perf_counter()
+    march = March(mode="transfer", transfer=start, step=step, min_weight=0.0)
+    knots, table = len(start.values), start
+    adam = _Adam(start.rgba, rate)
+    losses, drawn = np.empty(steps), 0
+    with ExitStack() as owners:
+        images = owners.enter_context(ImagePyramid(views, rays))
+        store = images.use(0)
+        grid = owners.enter_context(grid_for(volume, slots=SLOTS))
+        grid.upload(volume)
+        dt = step * grid.voxel
+        narrow(grid, store, None, dt)
+        tiles = max(rays // store.fields.tile**2, 1)
+        count = tiles * store.fields.tile**2
+        buffer = owners.enter_context(RayBuffer(count))
+        behind = ti.Vector(list(require_colour(views.background)))
+        variant, loss = march.variant(grid), LOSSES["squared"]
+        for k in range(steps):
+            drawn = store.choose(tiles, drawn, seed, 1.0)
+            draw_tiles(buffer.fields, store.fields, tiles, 0.0)
+            buffer.fields.image.grad.fill(0)
+            buffer.clear_table_gradient()
+            buffer.set_table(table)
+            with ti.ad.Tape(buffer.fields.loss, clear_gradients=False):
+                tape.march(grid, buffer, count, dt, march.min_transmittance, 0.0, behind, variant)
+                tape.compare(buffer, loss, count, behind, 1.0 if views.has_alpha else 0.0)
+            losses[k] = buffer.fields.loss[None]
+            gradient = buffer.table_gradient(knots)
+            if not np.isfinite(gradient).all():
+                raise RaymarchError(f"gradient is not finite at step {k}; lower the rate, {rate:g}")
+            table = start.with_rgba(adam.step(gradient, k, k / steps))
+            if show is not None:
+                show(k, float(losses[k]))
+    for _ in range(newton):
+        table = gauss_newton_step(volume, views, replace(march, transfer=table), 4 * rays, seed)
+    return TableFit(table, losses, time.perf_counter() - began)
