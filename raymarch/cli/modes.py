@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,9 +11,14 @@ import click
 from raymarch.cli import say
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from raymarch.data.transfer_function import TransferFunction
     from raymarch.data.volume import Volume
+    from raymarch.geometry.clip import Clip
     from raymarch.rendering.march import March
+    from raymarch.rendering.renderer import Renderer
+    from raymarch.rendering.together import TogetherRenderer
 
 # As `kernels.march.modes` has them; importing that takes a second, which --help should not.
 MODES = (
@@ -31,6 +37,46 @@ table = click.option(
     help="Transfer function: table.json, or a colour map as bone or bone,LOW,HIGH,OPACITY; mode transfer.",
 )
 iso = click.option("--iso", type=float, metavar="VALUE", help="Value of the surface; mode isosurface.")
+
+others = click.option(
+    "--with", "others", metavar="VOLUME", multiple=True, help="Show another volume together with it; up to three times."
+)
+their_tables = click.option(
+    "--with-table",
+    "tables",
+    metavar="FILE|MAP",
+    multiple=True,
+    help="Transfer function of a volume given by --with, in their order; chosen as --table is if not given.",
+)
+
+
+def with_others(
+    volume: Volume, march: March, paths: Sequence[str], tables: Sequence[str]
+) -> tuple[list[Volume], list[March]]:
+    """A volume and those of the option `others`, and the march of each by its table or by what it holds.
+
+    RaymarchError for what cannot be shown together.
+    """
+    from raymarch.io.volumes.volume_file import load
+    from raymarch.rendering.together_settings import VOLUMES, marches_for
+
+    if len(tables) > len(paths):
+        raise click.UsageError(f"--with-table is there {len(tables)} times, --with {len(paths)}; give one for each")
+    if not paths:
+        return [volume], [march]
+    volumes = VOLUMES("volumes", [volume, *(load(path) for path in paths)])
+    given = [*tables, *[None] * (len(paths) - len(tables))]
+    theirs = [march_of(other, None, table, None) for other, table in zip(volumes[1:], given, strict=True)]
+    return volumes, marches_for(volumes, [march, *theirs])
+
+
+def renderer_of(volumes: Sequence[Volume], marches: Sequence[March], clip: Clip | None) -> Renderer | TogetherRenderer:
+    """Renderer of one volume, or of several together, all of them clipped."""
+    from raymarch.rendering.renderer import Renderer
+    from raymarch.rendering.together import TogetherRenderer
+
+    cut = [replace(march, clip=clip) for march in marches]
+    return Renderer(volumes[0], cut[0]) if len(volumes) == 1 else TogetherRenderer(volumes, cut)
 
 
 def march_of(volume: Volume, mode: str | None, table: str | None, iso: float | None) -> March:
