@@ -187,7 +187,7 @@ ROWS = {
         + [("exposure", 1), ("learn_background", "white")]
         + [("optimiser", None), ("optimiser", rm.Adam), ("refresh", 2.5), ("slots", 2.5), ("slots", "four")]
         + [("block", 3), ("memory", "2"), ("memory", NAN), ("seed", 0.5), ("regularised_fraction", True)]
-        + [("objective", "huber"), ("objective", rm.Objective), ("objective", rm.Loss.named("huber"))],
+        + [("objective", "huber"), ("objective", rm.Objective), ("objective", rm.Loss.named("huber"))]
         + [("mode", "x-ray"), ("mode", "transfer"), ("transfer", "bone")],
     ),
     "SfmSettings": of_record(
