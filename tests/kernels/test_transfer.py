@@ -19,6 +19,7 @@ from raymarch.gradients.parameters import Parameters
 from raymarch.kernels.march.passes import passes_of
 from raymarch.rendering.march import March
 from raymarch.rendering.renderer import Renderer
+from raymarch.rendering.shading import Shading
 
 VOLUME = cases.volume("rotated", 0, "identity")
 CAMERA = cases.cameras(VOLUME)[0]
@@ -133,6 +134,8 @@ def test_a_slab_lets_through_what_its_opacity_says(seen):
 def test_a_mode_and_its_table_come_together(seen):
     with pytest.raises(RaymarchError, match="mode transfer has no table"):
         March(mode="transfer")
+    with pytest.raises(RaymarchError, match="shading is given in mode transfer, which has none"):
+        replace(EXACT, shading=Shading())
     with pytest.raises(RaymarchError, match="mode x-ray takes no transfer function"):
         March(mode="x-ray", transfer=TABLE)
     with pytest.raises(RaymarchError, match="mode transfer has no gradient by colour"):
