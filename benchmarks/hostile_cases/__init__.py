@@ -17,6 +17,7 @@ AREAS = (
     "hdf5",
     "sparse",
     "volumes",
+    "scans",
     "words",
     "outputs",
     "surroundings",

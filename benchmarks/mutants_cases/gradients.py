@@ -117,7 +117,7 @@ FAULTS = [
     Fault(
         "what is skipped may hide something bright",
         "rendering/visibility.py",
-        "INVISIBLE / (longest * brightest(volume))",
+        "INVISIBLE / (longest * brightest(volume, most))",
         "INVISIBLE / longest",
         (RENDER + "test_what_is_skipped_hides_no_more_where_colours_are_brighter",),
     ),

@@ -7,6 +7,7 @@ MODES = "tests/kernels/test_modes.py::"
 OURS = "tests/kernels/test_own_modes.py::test_ours_pass_the_check_of_modes"
 EACH_MODE = MODES + "test_image_and_gradient_are_the_reference"
 DOT_FLAT = DOT_TEST + "[rotated-0-softplus-sigmoid-0-{}]"
+DEPTH = "tests/kernels/test_depth_gradients.py::"
 IMAGE_FLAT = REFERENCE + "test_image_is_the_reference[rotated-0-softplus-sigmoid]"
 TRANSPOSES = "tests/kernels/test_transposes.py::"
 MARCH, GEOMETRY = "kernels/march/march.py", "kernels/march/geometry.py"
@@ -170,16 +171,30 @@ FAULTS = [
     Fault(
         "depth is that of a step's begin",
         "kernels/march/depth.py",
-        "rays.direction[r], t / scale",
-        "rays.direction[r], begin / scale",
+        "total += weight * distance_of(grid, rays.origin[r], rays.direction[r], t / scale",
+        "total += weight * distance_of(grid, rays.origin[r], rays.direction[r], begin / scale",
         (REFERENCE + "test_depth_is_the_reference[softplus]",),
     ),
     Fault(
         "depth is told where nothing is met",
         "kernels/march/depth.py",
-        "ti.select(1.0 - T >= MET,",
-        "ti.select(T >= MET,",
+        "rays.depth[r] = ti.select(1.0 - T >= MET,",
+        "rays.depth[r] = ti.select(T >= MET,",
         (REFERENCE + "test_depth_is_the_reference[softplus]",),
+    ),
+    Fault(
+        "the gradient of depth forgets what it is the mean of",
+        "kernels/march/depth.py",
+        "d_weight = slope * (distance - depth)",
+        "d_weight = slope * distance",
+        (DEPTH + "test_depth_and_its_gradient_by_density_are_the_references",),
+    ),
+    Fault(
+        "depth moves with the weights alone",
+        "kernels/march/depth_geometry.py",
+        "d_t = d_p.dot(d) + slope * weight / scale",
+        "d_t = d_p.dot(d) + 0 * weight / scale",
+        (DEPTH + "test_the_slope_by_rays_is_that_of_differences",),
     ),
     Fault(
         "the last step's width grows with its near end",

@@ -4,19 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from raymarch.autodiff.torch_tensors import require_finite, require_shape
 from raymarch.data.transfer_function import TransferFunction
+from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
+from raymarch.gradients.ray_tangents import RayTangents
 from raymarch.rendering.march import March
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from raymarch.autodiff.torch_rays import TorchRays
+
+class RayMemory(Protocol):
+    """Rays on the device: their buffer, and their gradients, whose memory is taken when first asked for."""
+
+    buffer: RayBuffer
+
+    @property
+    def motion(self) -> RayTangents:
+        """Gradients of the buffer's rays."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +46,8 @@ class RunTime:
     shape: Callable[[March], tuple[int, ...] | None]
     put: Callable[[March, np.ndarray], March]
     rays: bool
-    clear: Callable[[TorchRays], None]
-    take: Callable[[TorchRays, int, tuple[int, ...]], np.ndarray]
+    clear: Callable[[RayMemory], None]
+    take: Callable[[RayMemory, int, tuple[int, ...]], np.ndarray]
 
 
 ISO = RunTime(

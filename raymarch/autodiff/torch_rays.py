@@ -21,9 +21,7 @@ from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
 from raymarch.geometry.ndc import ray_slopes
 from raymarch.geometry.rays import Rays
-from raymarch.gradients.parameters import Parameters
 from raymarch.gradients.ray_tangents import RayTangents
-from raymarch.gradients.volume_tangents import VolumeTangents
 from raymarch.kernels.field.transfer import clear_gradients
 from raymarch.kernels.march.call import MarchCall
 from raymarch.kernels.march.passes import DepthPasses, Passes, passes_of
@@ -69,7 +67,6 @@ class TorchRays(Holder):
     def __init__(self, grid: Grid, batch: int):
         self.grid, self.batch = grid, batch
         self._motion: RayTangents | None = None
-        self._dots: dict[int, VolumeTangents] = {}
         with ExitStack() as owners:
             self.buffer: RayBuffer = owners.enter_context(RayBuffer(batch))
             self._owners = owners.pop_all()
@@ -81,7 +78,7 @@ class TorchRays(Holder):
             self._motion = self._owners.enter_context(RayTangents(self.batch))
         return self._motion
 
-    def _batches(self, rays: TensorRays) -> Iterator[tuple[slice, MarchCall]]:
+    def batches(self, rays: TensorRays) -> Iterator[tuple[slice, MarchCall]]:
         """Rows of each batch, its rays and the mode's own settings in the buffer, and the arguments of its marches."""
         march = rays.march
         set_ray_settings(self.buffer, self.grid, march)
@@ -99,7 +96,7 @@ class TorchRays(Holder):
         count, new = len(rays.direction), rays.direction.new_empty
         seen = Seen(new((count, 4)), new((count if depth else 0,)), new((count if depth else 0,)))
         wait_for(rays.direction)
-        for rows, call in self._batches(rays):
+        for rows, call in self.batches(rays):
             rays.passes.march(self.grid.fields, self.buffer.fields, *call)
             tensors.image_out(self.buffer.fields, seen.image[rows])
             if depth:
@@ -120,10 +117,10 @@ class TorchRays(Holder):
         """Add to the grid's slots the gradient by its samples, and to `own` that by a mode's own numbers; gradients by
         origin and direction (ray, 3) if wanted."""
         if d_depth is not None and of_rays:
-            self._require_depth_moves()
+            self.require_depth_moves()
         d_rays = (rays.direction.new_zeros(rays.direction.shape), rays.direction.new_zeros(rays.direction.shape))
         wait_for(rays.direction)
-        for rows, call in self._batches(rays):
+        for rows, call in self.batches(rays):
             if d_image is not None:
                 tensors.image_in(seen.image[rows], d_image[rows].contiguous(), self.buffer.fields)
                 self._adjoint(rays, rows, rays.passes, call, of_volume, d_rays if of_rays else None, own)
@@ -150,7 +147,7 @@ class TorchRays(Holder):
         for each in numbers:
             own[each.name][...] += each.take(self, rows.stop - rows.start, own[each.name].shape)
 
-    def _require_depth_moves(self) -> None:
+    def require_depth_moves(self) -> None:
         """RaymarchError where depth has no slope by rays: in NDC a distance is not their own t."""
         if self.grid.ndc_from_world is not None:
             raise RaymarchError(
@@ -168,62 +165,11 @@ class TorchRays(Holder):
         if rays.march.clipped:
             back += np.concatenate(self.motion.place_gradients(len(d_origin)), axis=1)
         if self.grid.ndc_from_world is not None:
-            back = np.einsum("rij,ri->rj", ray_slopes(self.grid.ndc_from_world, _in_numpy(rays, rows)), back)
+            back = np.einsum("rij,ri->rj", ray_slopes(self.grid.ndc_from_world, rays_in_numpy(rays, rows)), back)
         d_origin += d_origin.new_tensor(back[:, :3])
         d_direction += d_direction.new_tensor(back[:, 3:] + by_view)
 
-    def tangents(
-        self, rays: TensorRays, seen: Seen, dot: Parameters, dot_rays: np.ndarray | None
-    ) -> tuple[Tensor, Tensor]:
-        """Tangents of image (ray, 4) and depth (ray,) by a direction of the samples, and one of the rays' origin and
-        direction in the world (ray, 6)."""
-        image, depth = np.zeros(seen.image.shape), np.zeros(seen.depth.shape)
-        grid, buffer, passes = self.grid.fields, self.buffer.fields, rays.passes
-        by_depth = passes.depth_gradients if len(depth) else None
-        wait_for(rays.direction)
-        for rows, call in self._batches(rays):
-            moved = self.motion.fields
-            if by_depth is not None:
-                tensors.depth_in(seen.depth[rows], seen.weights[rows], seen.weights[rows], buffer)
-            if any(x is not None for x in (dot.density, dot.colour, dot.table)):
-                dots = self._loaded(dot).fields
-                passes.tangent(grid, dots, buffer, moved.dot_image, *call)
-                image[rows] += self.motion.dot_image(call.count)[:, 0]
-                if by_depth is not None:
-                    by_depth.tangent(grid, dots, buffer, moved.dot_depth, *call[:4])
-                    depth[rows] += self.motion.dot_depth(call.count)[:, 0]
-            if dot_rays is not None or dot.iso is not None:
-                if by_depth is not None:
-                    self._require_depth_moves()
-                self._move(rays, rows, np.zeros((call.count, 6)) if dot_rays is None else dot_rays[rows], dot)
-                passes.geometry_tangent(grid, buffer, moved, *call)
-                image[rows] += self.motion.dot_image(call.count)[:, 0]
-                if by_depth is not None:
-                    by_depth.geometry_tangent(grid, buffer, moved, moved.dot_depth, *call[:4])
-                    depth[rows] += self.motion.dot_depth(call.count)[:, 0]
-        return seen.image.new_tensor(image), seen.image.new_tensor(depth)
 
-    def _loaded(self, dot: Parameters) -> VolumeTangents:
-        """A direction of density and colour on the device."""
-        channels = 0 if dot.colour is None else 3 * (self.grid.degree + 1) ** 2
-        if channels not in self._dots:
-            self._dots[channels] = self._owners.enter_context(VolumeTangents(self.grid.shape, channels, 1))
-        self._dots[channels].upload([dot])
-        return self._dots[channels]
-
-    def _move(self, rays: TensorRays, rows: slice, dot: np.ndarray, by: Parameters) -> None:
-        """A direction of rays (ray, 6) of the world on the device, in index space, and of a surface's level."""
-        linear, by_view = np.linalg.inv(self.grid.world_from_index)[:3, :3], dot[:, 3:]
-        if self.grid.ndc_from_world is not None:
-            dot = np.einsum("rij,rj->ri", ray_slopes(self.grid.ndc_from_world, _in_numpy(rays, rows)), dot)
-        moves = (dot[:, :3] @ linear.T, dot[:, 3:] @ linear.T, by_view)
-        origin, way, view = (each[:, None] for each in moves)
-        self.motion.upload(origin, way, view, np.zeros(1))
-        if rays.march.clipped:
-            self.motion.upload_place(dot[:, None, :3], dot[:, None, 3:])
-        if rays.march.rule.shaded:
-            self.motion.upload_surface(np.array([0.0 if by.iso is None else float(by.iso)]), np.zeros((1, 3, 3)))
-
-
-def _in_numpy(rays: TensorRays, rows: slice) -> Rays:
+def rays_in_numpy(rays: TensorRays, rows: slice) -> Rays:
+    """Some of the rays, in f64."""
     return Rays(*(each[rows].cpu().numpy().astype(float) for each in (rays.origin, rays.direction)))

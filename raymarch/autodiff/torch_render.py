@@ -19,7 +19,7 @@ from raymarch.autodiff.torch_parameters import require_own
 from raymarch.autodiff.torch_samples import Asked, Inputs, TorchSamples
 from raymarch.autodiff.torch_tensors import import_torch, require_shape, require_tensor, tensor_of
 from raymarch.data.views import Views, require_colour
-from raymarch.data.volume import VOLUME, Volume
+from raymarch.data.volume import VOLUME, AnyVolume
 from raymarch.device.owner import Holder
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
@@ -87,7 +87,7 @@ class TorchRender(Holder):
     """
 
     @checked(volume=VOLUME, march=MARCH, slots=whole(0, 64))
-    def __init__(self, volume: Volume, march: March = EXACT, *, slots: int = 4):
+    def __init__(self, volume: AnyVolume, march: March = EXACT, *, slots: int = 4):
         import_torch()
         if not ti.lang.util.has_pytorch():
             raise RaymarchError("TI_ENABLE_TORCH=0 keeps Taichi from taking tensors; unset it")

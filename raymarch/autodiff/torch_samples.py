@@ -16,6 +16,7 @@ import taichi as ti
 from raymarch import runtime
 from raymarch.autodiff.torch_parameters import RUN_TIME
 from raymarch.autodiff.torch_rays import Seen, TensorRays, TorchRays
+from raymarch.autodiff.torch_tangents import TorchTangents
 from raymarch.autodiff.torch_tensors import require_finite, wait_for
 from raymarch.data.volume import Volume
 from raymarch.device.grid import Grid
@@ -67,6 +68,7 @@ class TorchSamples(Holder):
             self.grid.set_activation(like.activation)
             occupancy.occupy(self.grid.fields)
             self.rays = owners.enter_context(TorchRays(self.grid, march.batch))
+            self._dots = owners.enter_context(TorchTangents(self.rays))
             self._owners = owners.pop_all()
 
     @property
@@ -135,7 +137,7 @@ class TorchSamples(Holder):
         if origin is not None or direction is not None:
             none = np.zeros(inputs.direction.shape)
             dot_rays = np.concatenate([none if x is None else x for x in (origin, direction)], axis=1).astype(float)
-        dot_image, dot_depth = self.rays.tangents(rays, seen, dot, dot_rays)
+        dot_image, dot_depth = self._dots.tangents(rays, seen, dot, dot_rays)
         return dot_image, None if self.depth_is_held else dot_depth
 
     def _rays(self, inputs: Inputs, asked: Asked) -> TensorRays:

@@ -12,7 +12,7 @@ from raymarch.arguments.checks import flag
 from raymarch.arguments.declared import checked
 from raymarch.autodiff.torch_tensors import import_torch, require_finite, require_shape, tensor_of
 from raymarch.data.storage import Dense
-from raymarch.data.volume import VOLUME, Volume
+from raymarch.data.volume import VOLUME, AnyVolume, Volume
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -50,14 +50,14 @@ class TorchVolume:
 
     def __post_init__(self) -> None:
         import_torch()
-        VOLUME("like", self.like)
+        object.__setattr__(self, "like", VOLUME("like", self.like))
         require_shape("density", self.density, self.like.shape)
         require_shape("features", self.features, (*self.like.shape, self.like.channels))
         require_shape("background", self.background, (3,))
 
     @classmethod
     @checked(volume=VOLUME, requires_grad=flag)
-    def of(cls, volume: Volume, requires_grad: bool = False) -> TorchVolume:
+    def of(cls, volume: AnyVolume, requires_grad: bool = False) -> TorchVolume:
         """Tensors of a volume's numbers; with `requires_grad` density and features are leaves that want a gradient."""
         import_torch()
         runtime.start()

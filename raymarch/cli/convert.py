@@ -40,10 +40,10 @@ def convert(data: str, out: str, overwrite: bool, as_json: bool, **how: Any) -> 
     Of volumes the suffix of OUT says the format: docs/volumes.md lists all, and what each can hold. Scans, microscopes'
     stacks and simulations come as files or folders; raw values need --shape and --dtype.
     """
-    from raymarch.io.volumes.volume_file import is_volume
+    from raymarch.io.volumes.volume_file import is_volume, named_as_volume
 
     given = {name for name, value in how.items() if value not in (None, False)}
-    if how["shape"] is not None or is_volume(data):
+    if how["shape"] is not None or is_volume(data) or named_as_volume(out):
         if wrong := sorted(given & set(OF_SETS)):
             raise click.UsageError(f"--{wrong[0].replace('_', '-')} is for image sets, and {data} is a volume")
         _volume(data, out, overwrite, as_json, {name: how[name] for name in given})

@@ -56,9 +56,7 @@ def doctor(
     reading = {"downscale": 1.0 if downscale is None else downscale, "holdout": holdout}
     volume = None
     if run is not None:
-        from raymarch.io.volumes.volume_file import load
-
-        volume = load(run)
+        volume = options.fitted(run)
         reading = options.reading_of(volume, downscale, holdout)
     if plot is not None:
         require_pictures([plot], overwrite)

@@ -57,9 +57,8 @@ def evaluate(
     from raymarch.data.known_views import known_of
     from raymarch.evaluation import held_out
     from raymarch.io.image_sets.load import load_views
-    from raymarch.io.volumes.volume_file import load
 
-    volume = load(run)
+    volume = options.fitted(run)
     behind = background or volume.background
     reading = options.reading_of(volume, downscale, holdout)
     views = load_views(data, split, background=behind, follow_links=follow_links, for_fit=False, **reading)

@@ -74,6 +74,21 @@ def settings_of(pairs: tuple[str, ...]) -> dict[str, object]:
     return changes
 
 
+def fitted(run: str) -> Volume:
+    """The volume of a file that is compared with pictures; RaymarchError for a scalar volume, which has no colours."""
+    from raymarch.data.volume import Volume as Fitted
+    from raymarch.errors import RaymarchError
+    from raymarch.io.volumes.volume_file import load
+
+    volume = load(run)
+    if not isinstance(volume, Fitted):
+        raise RaymarchError(
+            f"{run}: is a scalar volume, which has no colours to compare with pictures; take a fitted one, or"
+            " rm.evaluate(volume, views, march=rm.March(mode='x-ray')) in Python"
+        )
+    return volume
+
+
 def reading_of(volume: Volume, downscale: float | None, holdout: int | None) -> dict[str, Any]:
     """Options of `load_views` for views that belong to a fitted volume: what is asked for, else what its fit had."""
     of_fit = volume.provenance.get("views")

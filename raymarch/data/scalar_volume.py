@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -152,5 +152,3 @@ def _either(value: object) -> Any:
 
 
 ANY_VOLUME = Check(VOLUME.wanted, _either, VOLUME.cure, Volume)
-# A union with Any, as who takes a Volume by its rule takes a ScalarVolume too, and its body sees a Volume.
-AnyVolume: TypeAlias = "Volume | Any"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -25,6 +25,8 @@ from raymarch.geometry.ndc import require_placement
 from raymarch.geometry.pose import BOX, larger_box
 
 EMPTY: Mapping = MappingProxyType({})
+# A Volume or a ScalarVolume. A union with Any, not of both, as the body of a checked function sees a Volume.
+AnyVolume: TypeAlias = "Volume | Any"
 
 
 @dataclass(frozen=True, eq=False, init=False)

@@ -10,7 +10,7 @@ import numpy as np
 from raymarch.arguments.checks import optional
 from raymarch.arguments.declared import checked
 from raymarch.data.views import VIEWS, Views
-from raymarch.data.volume import VOLUME, Volume
+from raymarch.data.volume import VOLUME, AnyVolume, Volume
 from raymarch.diagnosis import extent, floaters
 from raymarch.diagnosis.exposure import BRIGHTEST, DARKEST, linear
 from raymarch.diagnosis.finding import Finding, by_severity
@@ -29,7 +29,7 @@ UNSEEN = 0.3  # of the box
 
 
 @checked(volume=VOLUME, train=VIEWS, test=optional(VIEWS))
-def diagnose_fit(volume: Volume, train: Views, test: Views | None = None) -> tuple[Finding, ...]:
+def diagnose_fit(volume: AnyVolume, train: Views, test: Views | None = None) -> tuple[Finding, ...]:
     """Diagnosis of a fitted volume: what is wrong with it, the worst first; empty where nothing was found.
 
     Some views are rendered small, which takes some seconds.

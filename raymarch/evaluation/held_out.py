@@ -12,7 +12,7 @@ from raymarch.arguments.checks import callback, optional
 from raymarch.arguments.declared import checked
 from raymarch.data.contents import require_pixels
 from raymarch.data.views import VIEWS, Views
-from raymarch.data.volume import VOLUME, Volume
+from raymarch.data.volume import VOLUME, AnyVolume
 from raymarch.evaluation.metrics import psnr, psnr_halves, ssim
 from raymarch.evaluation.object_mask import object_mask, told_by
 from raymarch.evaluation.perceptual import LEAST, Distance, lpips_distance
@@ -75,7 +75,7 @@ class Evaluation:
 
 @checked(volume=VOLUME, views=VIEWS, march=MARCH, seen=optional(callback))
 def evaluate(
-    volume: Volume, views: Views, *, march: March = March(), seen: Callable[[int, np.ndarray], None] | None = None
+    volume: AnyVolume, views: Views, *, march: March = March(), seen: Callable[[int, np.ndarray], None] | None = None
 ) -> Evaluation:
     """PSNR, SSIM and LPIPS of `volume` rendered by the views' cameras, over the views' background.
 

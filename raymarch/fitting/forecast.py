@@ -14,7 +14,7 @@ from raymarch.arguments.arrays import Numbers
 from raymarch.arguments.checks import flag, optional
 from raymarch.arguments.declared import checked
 from raymarch.data.views import Views
-from raymarch.data.volume import VOLUME, Volume
+from raymarch.data.volume import VOLUME, AnyVolume
 from raymarch.device import memory
 from raymarch.device.image_store import ImageStore
 from raymarch.device.memory import Memory, memory_of_rendering
@@ -119,7 +119,7 @@ def _measured(plan: Plan) -> tuple[float, int]:
 
 
 @checked(volume=VOLUME, width=PIXELS, height=PIXELS)
-def forecast_rendering(volume: Volume, width: int = 800, height: int = 800) -> Forecast:
+def forecast_rendering(volume: AnyVolume, width: int = 800, height: int = 800) -> Forecast:
     """Forecast of rendering one image of the volume, once all is compiled; its time is measured on a smaller one.
 
     Raises RaymarchError where the memory does not suffice.

@@ -22,7 +22,7 @@ from raymarch.arguments.checks import one_of, optional, some_of, whole
 from raymarch.arguments.declared import checked
 from raymarch.data.transfer_function import TransferFunction
 from raymarch.data.views import CAMERAS, Views, require_colour
-from raymarch.data.volume import VOLUME, Volume
+from raymarch.data.volume import VOLUME, AnyVolume, Volume
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.clip import Clip
@@ -81,7 +81,7 @@ class GradientReport:
     arch=one_of(*runtime.ARCHES),
 )
 def check_gradients(
-    volume: Volume,
+    volume: AnyVolume,
     where: Camera | Views | Sequence[Camera],
     parameters: Sequence[str] | None = None,
     *,

@@ -6,7 +6,7 @@ import numpy as np
 
 from raymarch.arguments.arrays import Colour, Numbers
 from raymarch.arguments.declared import checked
-from raymarch.data.volume import VOLUME, Volume
+from raymarch.data.volume import VOLUME, AnyVolume
 from raymarch.geometry.camera import CAMERA, Camera
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import EXPOSURE, NEUTRAL_EXPOSURE, Columns, columns_of
@@ -16,7 +16,7 @@ from raymarch.rendering.renderer import BACKGROUND
 
 @checked(volume=VOLUME, camera=CAMERA, march=MARCH, background=BACKGROUND, exposure=EXPOSURE)
 def jacobian(
-    volume: Volume,
+    volume: AnyVolume,
     camera: Camera,
     parameters: Columns = ("pose",),
     *,

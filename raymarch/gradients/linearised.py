@@ -9,7 +9,7 @@ import numpy as np
 from raymarch.arguments.arrays import Colour, Numbers, array
 from raymarch.arguments.checks import optional, whole
 from raymarch.arguments.declared import checked
-from raymarch.data.volume import VOLUME, Volume
+from raymarch.data.volume import VOLUME, AnyVolume
 from raymarch.geometry.camera import CAMERA, Camera
 from raymarch.gradients.parameters import (
     EXPOSURE,
@@ -51,7 +51,7 @@ class Linearised(ViewedVolume):
     @checked(volume=VOLUME, camera=CAMERA, exposure=EXPOSURE, march=optional(MARCH), columns=whole(1, 1024))
     def __init__(
         self,
-        volume: Volume,
+        volume: AnyVolume,
         camera: Camera,
         *,
         background: Colour | None = None,

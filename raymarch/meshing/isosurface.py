@@ -11,7 +11,7 @@ from raymarch.arguments.checks import number, optional, whole
 from raymarch.arguments.declared import checked
 from raymarch.data.mesh import Mesh, face_normals, vertex_normals
 from raymarch.data.seen_colours import seen_colours
-from raymarch.data.volume import VOLUME, Volume
+from raymarch.data.volume import VOLUME, AnyVolume
 from raymarch.errors import RaymarchError
 from raymarch.geometry.pose import BOX
 from raymarch.meshing.lattice import is_aligned, lattice_of
@@ -26,7 +26,7 @@ ISO, COUNT, FEWER = optional(number()), whole(1, 1 << 30), optional(whole(4, 1 <
 
 @checked(volume=VOLUME, iso=ISO, box=optional(BOX), largest=optional(COUNT), faces=FEWER)
 def isosurface_mesh(
-    volume: Volume,
+    volume: AnyVolume,
     iso: float | None = None,
     *,
     box: Numbers | None = None,
@@ -83,7 +83,7 @@ def isosurface_mesh(
 
 @checked(volume=VOLUME, count=COUNT, iso=ISO, box=optional(BOX), largest=optional(COUNT), seed=whole(0, 2**31 - 1))
 def surface_points(
-    volume: Volume,
+    volume: AnyVolume,
     count: int,
     iso: float | None = None,
     *,

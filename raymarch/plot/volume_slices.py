@@ -12,7 +12,7 @@ from raymarch.arguments.arrays import numeric
 from raymarch.arguments.checks import Wrong, number, one_of, optional
 from raymarch.arguments.declared import checked
 from raymarch.data.plain import Y00
-from raymarch.data.volume import VOLUME, Volume
+from raymarch.data.volume import VOLUME, AnyVolume, Volume
 from raymarch.errors import RaymarchError
 from raymarch.plot.panels import panels
 
@@ -25,7 +25,7 @@ VISIBLE = 0.01  # share of the greatest sigma below which a slice of colour is l
 
 @checked(volume=VOLUME, what=one_of("sigma", "colour"), limit=optional(LIMIT))
 def slices(
-    volume: Volume,
+    volume: AnyVolume,
     index: str | Sequence[int] | np.ndarray | None = "middle",
     what: str = "sigma",
     axes: Sequence[Axes] | np.ndarray | None = None,

@@ -17,7 +17,7 @@ from raymarch.arguments.arrays import Colour, Numbers, display
 from raymarch.arguments.checks import callback, optional, some_of, whole
 from raymarch.arguments.declared import checked
 from raymarch.data.views import require_colour
-from raymarch.data.volume import VOLUME, Volume
+from raymarch.data.volume import VOLUME, AnyVolume
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import CAMERA, Camera
 from raymarch.geometry.pose import exp_rigid
@@ -70,7 +70,7 @@ class Registration:
     show=optional(callback),
 )
 def register(
-    volume: Volume,
+    volume: AnyVolume,
     image: np.ndarray,
     start: Camera,
     parameters: str | Sequence[str] = ("pose",),

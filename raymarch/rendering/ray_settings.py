@@ -9,7 +9,6 @@ from raymarch.data.volume import Volume
 from raymarch.device.grid import Grid
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
-from raymarch.kernels.march.mode import RayMode
 from raymarch.rendering.march import March
 from raymarch.rendering.shading import Shading
 from raymarch.rendering.visibility import skip_invisible
@@ -56,8 +55,6 @@ def skip_unseen(grid: Grid, volume: Volume, march: March) -> None:
 def require_seen(volume: Volume, march: March) -> None:
     """RaymarchError where a mode does not march such a volume."""
     rule = march.rule
-    if march.clipped and isinstance(rule, RayMode):
-        raise RaymarchError(f"mode {rule.name} is not clipped; leave clip out, or crop the volume")
     if volume.boxes > 1 and not rule.boxes:
         raise RaymarchError(f"mode {rule.name} does not go through nested boxes; take volume.nested(0), the innermost")
     if volume.ndc_from_world is not None and not rule.ndc:

@@ -23,8 +23,9 @@ DEPENDENCIES = {"taichi", "numpy", "h5py", "matplotlib", "pillow", "rich", "clic
 OPTIONAL = {
     "torch": {
         f"autodiff.torch_{name}"
-        for name in ("cameras", "function", "lens", "march", "rays", "render", "samples", "tensors", "volume")
-    },
+        for name in ("cameras", "function", "lens", "march", "parameters", "rays", "render", "samples", "tangents")
+    }
+    | {"autodiff.torch_tensors", "autodiff.torch_volume"},
     "pycolmap": {"sfm.worker"},
     "av": {"sfm.video"},
     "nrrd": {"io.volumes.nrrd"},

@@ -160,3 +160,7 @@ def test_planes_go_to_planes_in_ndc():
     planes = clip.planes_in(v.ndc_from_world)
     np.testing.assert_array_equal((there @ planes[:, :3].T >= planes[:, 3]).all(1), kept(clip, points))
     assert 10 < kept(clip, points).sum() < 290
+
+
+def test_a_clip_that_keeps_all_compiles_nothing_of_its_own():
+    assert rm.March(clip=CLIPS["box"]).clipped and not rm.March(clip=rm.Clip()).clipped and not rm.March().clipped

@@ -87,6 +87,15 @@ def test_labels_are_closed_at_their_own_values_too(iso):
     assert mesh.closed and mesh.volume > 0
 
 
+def test_a_lone_sample_on_the_level_is_a_piece_of_its_own():
+    values = np.zeros((5, 5, 5))
+    values[2, 2, 2] = 1
+    volume = rm.Volume(values, np.zeros((5, 5, 5, 3)), np.eye(4), rm.Activation("identity"))
+    mesh = rm.isosurface_mesh(volume, 1)
+    assert mesh.closed and 0 < mesh.volume < 1e-6
+    np.testing.assert_allclose(mesh.vertices, np.full(mesh.vertices.shape, 2.0), atol=1e-3)
+
+
 def test_bricks_make_the_mesh_that_dense_samples_make():
     volume = ball(radius=0.35, centre=np.array([0.4, 0.3, 0.4]))
     volume = replace(volume, samples=replace(volume.samples, values=np.maximum(volume.density, 0)))

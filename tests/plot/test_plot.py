@@ -286,6 +286,15 @@ def test_a_pyramid_opens_along_the_view_with_its_roof_up():
     assert len(edges) == 10
 
 
+def test_parallel_rays_have_a_box_as_wide_as_the_image():
+    line = pyramid(Camera.orthographic((0, -4, 0), size=2.0, width=8, height=4), 0.5)
+    np.testing.assert_allclose(line.min(0)[:2], (-1, -4), atol=1e-12)
+    np.testing.assert_allclose(line.max(0)[:2], (1, -3.5), atol=1e-12)
+    corners = {tuple(point) for point in line.round(9) + 0.0}
+    assert {(x, y, z) for x in (-1, 1) for y in (-4, -3.5) for z in (-0.5, 0.5)} <= corners
+    assert line[:, 2].max() > 0.5  # the roof is up
+
+
 @pytest.mark.parametrize(("against", "x"), [("steps", [25, 50, 75, 100, 125]), ("seconds", [12.5, 25, 37.5, 50, 62.5])])
 def test_history_shows_every_report_and_level(against, x):
     loss, quality = plot.history(REPORTS, against=against)

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from raymarch.data.scalar_volume import AnyVolume
+from raymarch.data.volume import AnyVolume
 from raymarch.io.files.ours import require_other
 from raymarch.io.volumes import xdmf
 from raymarch.io.volumes.hdf5_scalar_file import is_scalar

@@ -30,12 +30,17 @@ def _is_dicom(path: Path) -> bool:
         return file.read(4) == MARK
 
 
+def _is_slice(path: Path) -> bool:
+    """Whether a file may be a slice: DICOM, and not the index of a disk."""
+    return path.is_file() and path.name.upper() != "DICOMDIR" and _is_dicom(path)
+
+
 def detect(path: Path) -> bool:
     """Whether a file, or one of a folder's, is DICOM."""
     if not path.is_dir():
         return _is_dicom(path)
     files = (file for _, file in zip(range(LOOKED_AT), sorted(path.iterdir()), strict=False))
-    return any(file.is_file() and _is_dicom(file) for file in files)
+    return any(_is_slice(file) for file in files)
 
 
 def source(path: Path, selection: Selection) -> Source:
@@ -45,7 +50,7 @@ def source(path: Path, selection: Selection) -> Source:
     if not path.is_dir():
         raise RaymarchError(f"{path}: is one slice of a DICOM series; name the folder of all of them")
     require_one_place(Selection(level=selection.level), path)
-    found = slices_of(path, [file for file in sorted(path.iterdir()) if file.is_file() and _is_dicom(file)], selection)
+    found = slices_of(path, [file for file in sorted(path.iterdir()) if _is_slice(file)], selection)
     first = found[0]
     affine = placed(found, path)
     scales = {(one.slope, one.intercept) for one in found}
@@ -81,7 +86,8 @@ def _pixels(pydicom: Any, one: Slice, same: bool, dtype: np.dtype) -> np.ndarray
 def write(volume: ScalarVolume, path: Path) -> None:
     """Series of secondary captures of a scalar volume: a file a slice, of 16 bits."""
     with wanted("pydicom", "DICOM"):
-        write_series(volume, path)
+        import pydicom  # noqa: F401
+    write_series(volume, path)
 
 
 DICOM = scalar_format("DICOM", (".dicom",), detect, source, write, folder=True)

@@ -14,9 +14,9 @@ from typing import Any
 from raymarch.arguments.checks import Check, flag, optional
 from raymarch.arguments.declared import held
 from raymarch.arguments.extensions import NAME, called, hold_parts, owner_of, part, recognises, require_one
-from raymarch.data.scalar_volume import AnyVolume, ScalarVolume
+from raymarch.data.scalar_volume import ScalarVolume
 from raymarch.data.selection import ALL, Selection
-from raymarch.data.volume import Volume
+from raymarch.data.volume import AnyVolume, Volume
 from raymarch.errors import RaymarchError
 from raymarch.io.files.atomic import replacing, require_writable
 from raymarch.io.files.atomic_folder import replacing_folder, require_new_folder

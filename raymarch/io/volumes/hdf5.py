@@ -14,10 +14,10 @@ import h5py
 import numpy as np
 
 from raymarch.data.samples import BOXES
-from raymarch.data.scalar_volume import AnyVolume, ScalarVolume
+from raymarch.data.scalar_volume import ScalarVolume
 from raymarch.data.selection import ALL, Selection
 from raymarch.data.views import require_colour
-from raymarch.data.volume import Volume
+from raymarch.data.volume import AnyVolume, Volume
 from raymarch.errors import RaymarchError, one_line
 from raymarch.geometry.ndc import corners_in_world, require_ndc
 from raymarch.geometry.pose import corners_of, require_affine

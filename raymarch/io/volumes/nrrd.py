@@ -6,6 +6,7 @@ Array axes are (x, y, z), the first the fastest. The world is what `space` says,
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ SPACES = {"right-anterior-superior": "RAS", "left-posterior-superior": "LPS", "l
 NAMES = {world: name for name, world in SPACES.items()}
 PACKINGS = {"gzip": "gzip", "gz": "gzip", "bzip2": "bzip2", "bz2": "bzip2"}
 TEXTS = ("ascii", "text", "txt")
+LIST = re.compile(rb"(?im)^data ?file *: *LIST")
 SPACE_KINDS = ("domain", "space", "none", "???", "")
 
 
@@ -41,7 +43,10 @@ def header_of(path: Path) -> tuple[dict[str, Any], int]:
     with wanted("pynrrd", "NRRD"):
         import nrrd
     with path.open("rb") as file:
-        stream = io.BytesIO(file.read(LONGEST_HEADER))
+        head = file.read(LONGEST_HEADER)
+    if LIST.search(head.split(b"\n\n")[0]):
+        raise RaymarchError(f"{path}: its values are in several files; save it in one, with 3D Slicer or pynrrd")
+    stream = io.BytesIO(head)
     fields = dict(nrrd.read_header(stream))
     return fields, stream.tell()
 

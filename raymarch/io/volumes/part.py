@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from raymarch.data.scalar_volume import AnyVolume, ScalarVolume
+from raymarch.data.scalar_volume import ScalarVolume
 from raymarch.data.selection import Selection
 from raymarch.data.storage import Dense
+from raymarch.data.volume import AnyVolume
 from raymarch.errors import RaymarchError
 
 
@@ -21,8 +22,7 @@ def part_of(volume: AnyVolume, selection: Selection, path: Path) -> AnyVolume:
         return volume
     if isinstance(volume, ScalarVolume):
         return volume.part(selection)
-    if volume.boxes > 1 or volume.ndc_from_world is not None:
-        raise RaymarchError(f"{path}: crop and stride are for one grid in the world, not for nested boxes or NDC")
+    require_one_grid(volume, path)
     index = [np.arange(n)[one] for n, one in zip(volume.shape, selection.slices(volume.shape), strict=True)]
     place = volume.world_from_index @ selection.index_from_part(volume.shape)
     return replace(volume, samples=Dense(*volume.at(np.ix_(*index))), world_from_index=place)
@@ -35,10 +35,20 @@ def require_one_place(selection: Selection, path: Path) -> None:
             raise RaymarchError(f"{path}: {name} is {getattr(selection, name)}, but there is only one; leave it out")
 
 
-def spaced(volume: AnyVolume, spacing: float | Sequence[float] | None, selection: Selection) -> AnyVolume:
+def require_one_grid(volume: AnyVolume, path: Path) -> None:
+    """RaymarchError for a volume of nested boxes or in NDC, which are no grid of one spacing in the world."""
+    if volume.boxes > 1 or volume.ndc_from_world is not None:
+        kind = "in NDC" if volume.ndc_from_world is not None else f"of {volume.boxes} nested boxes"
+        raise RaymarchError(f"{path}: the volume is {kind}, want one grid in the world; leave it whole, as .h5")
+
+
+def spaced(
+    volume: AnyVolume, spacing: float | Sequence[float] | None, selection: Selection, path: Path
+) -> AnyVolume:  # fmt: skip
     """Volume with another spacing of its file's samples, of which a stride leaves out some; its origin stays."""
     if spacing is None:
         return volume
+    require_one_grid(volume, path)
     steps = np.broadcast_to(np.asarray(spacing, float), 3) * np.asarray(selection.stride)
     affine = volume.world_from_index.copy()
     edges = np.linalg.norm(affine[:3, :3], axis=0)

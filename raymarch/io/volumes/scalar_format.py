@@ -10,12 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
-from raymarch.data.scalar_volume import AnyVolume, ScalarVolume
+from raymarch.data.scalar_volume import ScalarVolume
 from raymarch.data.selection import ALL, Selection
-from raymarch.data.volume import Volume
+from raymarch.data.volume import AnyVolume
 from raymarch.errors import RaymarchError, one_line
 from raymarch.io.files.atomic import refused
 from raymarch.io.volumes.format import Format
+from raymarch.io.volumes.part import require_one_grid
 from raymarch.io.volumes.scalar_summary import ScalarSummary
 from raymarch.io.volumes.source import Source, require_shape, volume_of
 
@@ -51,7 +52,7 @@ def scalar_format(
             return ScalarSummary.of_source(found, path)
 
     def write_scalar(volume: AnyVolume, path: Path) -> None:
-        with refused(path), warnings.catch_warnings():
+        with _path_named(path), refused(path), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             write(scalar_of(volume, path), path)
 
@@ -62,14 +63,23 @@ def scalar_format(
 def damage_told(path: Path, name: str) -> Iterator[None]:
     """Context in which whatever a format's library raises becomes one line, and what it warns of is not shown."""
     try:
-        with warnings.catch_warnings():
+        with _path_named(path), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
+    except RaymarchError:
+        raise
+    except Exception as error:  # libraries raise anything for damaged files, and so does NumPy
+        raise RaymarchError(f"{path}: is no whole {name} ({one_line(error)[:300]}); {CURE}") from error
+
+
+@contextmanager
+def _path_named(path: Path) -> Iterator[None]:
+    """Context in which errors of ours open with the path."""
+    try:
+        yield
     except RaymarchError as error:
         text = str(error)
         raise RaymarchError(text if text.startswith(str(path)) else f"{path}: {text}") from error
-    except Exception as error:  # libraries raise anything for damaged files, and so does NumPy
-        raise RaymarchError(f"{path}: is no whole {name} ({one_line(error)[:300]}); {CURE}") from error
 
 
 @contextmanager
@@ -99,13 +109,6 @@ def scalar_of(volume: AnyVolume, path: Path) -> ScalarVolume:
         name="sigma",
         background=volume.background,
     )
-
-
-def require_one_grid(volume: Volume, path: Path) -> None:
-    """RaymarchError for a volume of nested boxes or in NDC."""
-    if volume.boxes > 1 or volume.ndc_from_world is not None:
-        kind = "in NDC" if volume.ndc_from_world is not None else f"of {volume.boxes} nested boxes"
-        raise RaymarchError(f"{path}: the volume is {kind}, want one grid in the world; save it as .h5")
 
 
 def plain_values(volume: ScalarVolume) -> np.ndarray:

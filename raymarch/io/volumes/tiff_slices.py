@@ -17,6 +17,8 @@ from raymarch.io.volumes.tiff_place import placed_by
 
 ENDINGS = (".tif", ".tiff")
 MOST = 1 << 16
+NOTES = (".txt", ".md", ".log", ".ini", ".db")  # what lies beside slices
+SETS = ("cameras", "images", "points3D", "poses", "intrinsics")  # texts of image sets
 
 
 def _files(folder: Path) -> list[Path]:
@@ -30,7 +32,10 @@ def _files(folder: Path) -> list[Path]:
 
 def detect(path: Path) -> bool:
     """Whether a folder holds TIFF pictures, and nothing that would make it an image set."""
-    return path.is_dir() and len(_files(path)) > 1 and not list(path.glob("*.json"))
+    if not path.is_dir() or len(_files(path)) < 2:
+        return False
+    others = (one for one in path.iterdir() if one.suffix.lower() not in ENDINGS and not one.name.startswith("."))
+    return all(one.is_file() and one.suffix.lower() in NOTES and one.stem not in SETS for one in others)
 
 
 def source(path: Path, selection: Selection) -> Source:

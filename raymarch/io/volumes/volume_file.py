@@ -15,8 +15,9 @@ from raymarch.arguments.declared import checked
 from raymarch.arguments.extensions import recognises
 from raymarch.data.activation import OWN_ACTIVATIONS, ColourActivation, DensityActivation, known_by_name
 from raymarch.data.samples import SPACING
-from raymarch.data.scalar_volume import ANY_VOLUME, AnyVolume
+from raymarch.data.scalar_volume import ANY_VOLUME
 from raymarch.data.selection import CROP, NAN, PLACE, STRIDE, Selection
+from raymarch.data.volume import AnyVolume
 from raymarch.errors import RaymarchError
 from raymarch.io.volumes import format as formatting
 from raymarch.io.volumes.format import Format, format_of, read_volume, summary_of, write_volume
@@ -108,7 +109,7 @@ def load(
     if shape is not None and dtype is not None:
         format = raw_format(shape, dtype, offset=offset)
     with known_by_name(activations):
-        return spaced(read_volume(format_of(path, _among(format)), path, selection), spacing, selection)
+        return spaced(read_volume(format_of(path, _among(format)), path, selection), spacing, selection, path)
 
 
 @checked(path=checks.path, format=FORMAT, channel=optional(PLACE), time=optional(PLACE), level=optional(PLACE))
@@ -136,8 +137,12 @@ def is_volume(path: str | os.PathLike[str]) -> bool:
     """Whether a file or folder is a volume by its content, or by the suffix of a format that holds nothing else."""
     path, is_folder = Path(path), os.path.isdir(path)
     kinds = [one for one in FORMATS if one.folder or not is_folder]
-    named = [one for one in kinds if one.suffix_of(path) and not one.ours]
-    return bool(named) or (path.exists() and any(recognises(one, path) for one in kinds))
+    return named_as_volume(path, kinds) or (path.exists() and any(recognises(one, path) for one in kinds))
+
+
+def named_as_volume(path: str | os.PathLike[str], formats: Sequence[Format] = FORMATS) -> bool:
+    """Whether the suffix of a path is that of a format that holds volumes alone, as HDF5 does not."""
+    return any(one.suffix_of(path) for one in formats if not one.ours)
 
 
 def require_target(path: str | os.PathLike[str], overwrite: bool = False, *, size: int = 0) -> None:

@@ -33,7 +33,7 @@ def winner_along(grid: ti.template(), rays: ti.template(), variant: ti.template(
     step = stretch * dt
     best, most, at_s, at_k = ti.cast(0.0, float), ti.cast(0.0, float), -1, 0
     for s in range(ti.static(grid.segments)):
-        entry, way, length = segment_of(grid, rays, r, s)
+        entry, way, length = segment_of(grid, rays, variant, r, s)
         entry += first_sample(grid, s)
         n = steps_of(length, step, phase)
         for k in range(ti.select(length > 0, n + 1, 0)):
@@ -69,8 +69,8 @@ def winner_of(rays: ti.template(), r):
 def place_of_winner(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, dt, s, k):
     """Sample k of segment s of ray r: the cell's lower corner, position in it, and distance from where it enters."""
     phase, stretch = jitter_of(rays, variant, r)
-    entry, way, length = segment_of(grid, rays, r, s)
-    _d, near, _far, _enters, _leaves = ends_of(grid, rays, r, s)
+    entry, way, length = segment_of(grid, rays, variant, r, s)
+    _d, near, _far, _enters, _leaves = ends_of(grid, rays, variant, r, s)
     begin, width = step_at(variant, 0.0, length, stretch * dt, phase, k)
     p = entry + (begin + 0.5 * width) * way
     cell = cell_at(p, grid.max_index[None])

@@ -22,6 +22,7 @@ from raymarch.kernels.march.extremum import (
 from raymarch.kernels.march.mode import RayMode
 from raymarch.kernels.march.passes import Passes, after
 from raymarch.kernels.rays.cells import ends_of, segment_of
+from raymarch.kernels.rays.meeting import meet_adjoint, meet_tangent
 from raymarch.kernels.rays.nested import box_of, scale_of
 from raymarch.kernels.rays.placed import distance_of
 from raymarch.kernels.rays.traverse import jitter_of, steps_of
@@ -41,7 +42,7 @@ def moving(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, 
     v = corners_of_cell(grid.density, where(grid, cell))
     slope = activation.density_slope(variant, trilinear(v, f) + grid.shift[None]) * unit_of(grid, s)
     phase, stretch = jitter_of(rays, variant, r)
-    _entry, _way, length = segment_of(grid, rays, r, s)
+    _entry, _way, length = segment_of(grid, rays, variant, r, s)
     begins, wide = ti.cast(k, float), ti.cast(1.0, float)
     if ti.static(variant.jittered):
         begins, wide = ti.max(k - phase, 0.0), ti.min(k + 1.0 - phase, 1.0)
@@ -62,23 +63,22 @@ def extremum_geometry_adjoint(
     for r in range(count):
         _x, s, k = winner_of(rays, r)
         d_o, d_d, d_dt = ti.Vector.zero(float, 3), ti.Vector.zero(float, 3), ti.cast(0.0, float)
+        d_place, d_way = ti.Vector.zero(float, 3), ti.Vector.zero(float, 3)
         if s >= 0:
-            d, near, far, enters, leaves = ends_of(grid, rays, r, s)
+            scale = scale_of(box_of(grid, s))
+            d, near, far, enters, leaves = ends_of(grid, rays, variant, r, s)
             by_place, t, by_near, by_far, by_dt = moving(grid, rays, variant, r, dt, s, k)
             d_p = (rays.image.grad[r][0] + rays.image.grad[r][1] + rays.image.grad[r][2]) * by_place
             d_t = d_p.dot(d)
             d_own = d_p
             d_d, d_dt = t * d_p, by_dt * d_t
-            for a in ti.static(range(3)):
-                if a == enters:
-                    d_own[a] -= by_near * d_t / d[a]
-                    d_d[a] -= by_near * d_t * near / d[a]
-                if a == leaves:
-                    d_own[a] -= by_far * d_t / d[a]
-                    d_d[a] -= by_far * d_t * far / d[a]
-            d_o = scale_of(box_of(grid, s)) * d_own
+            meet_adjoint(grid, rays, variant, r, d, scale, near, enters, by_near * d_t, d_own, d_d, d_place, d_way)
+            meet_adjoint(grid, rays, variant, r, d, scale, far, leaves, by_far * d_t, d_own, d_d, d_place, d_way)
+            d_o = scale * d_own
         moved.d_origin[r], moved.d_index_direction[r], moved.d_dt[r] = d_o, d_d, d_dt
         moved.d_view_direction[r] = ti.Vector.zero(float, 3)
+        if ti.static(variant.clipped):
+            moved.d_place_origin[r], moved.d_place_way[r] = d_place, d_way
 
 
 @ti.kernel
@@ -94,18 +94,15 @@ def extremum_geometry_tangent(
         for c in range(moved.columns):
             moved.dot_image[r, c] = ti.Vector.zero(float, 4)
         if s >= 0:
-            d, near, far, enters, leaves = ends_of(grid, rays, r, s)
+            d, near, far, enters, leaves = ends_of(grid, rays, variant, r, s)
             by_place, t, by_near, by_far, by_dt = moving(grid, rays, variant, r, dt, s, k)
+            scale = scale_of(box_of(grid, s))
             for c in range(moved.columns):
-                dot_own = scale_of(box_of(grid, s)) * moved.dot_origin[r, c]
-                dot_d = moved.dot_index_direction[r, c]
-                dot_t = by_dt * moved.dot_dt[c]
-                for a in ti.static(range(3)):
-                    if a == enters:
-                        dot_t -= by_near * (dot_own[a] + near * dot_d[a]) / d[a]
-                    if a == leaves:
-                        dot_t -= by_far * (dot_own[a] + far * dot_d[a]) / d[a]
-                dot = by_place.dot(dot_own + t * dot_d + dot_t * d)
+                dot_near = meet_tangent(grid, rays, moved, variant, r, c, d, scale, near, enters)
+                dot_far = meet_tangent(grid, rays, moved, variant, r, c, d, scale, far, leaves)
+                dot_t = by_near * dot_near + by_far * dot_far + by_dt * moved.dot_dt[c]
+                dot_p = scale * moved.dot_origin[r, c] + t * moved.dot_index_direction[r, c] + dot_t * d
+                dot = by_place.dot(dot_p)
                 moved.dot_image[r, c] = ti.Vector([dot, dot, dot, 0.0])
 
 

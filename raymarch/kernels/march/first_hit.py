@@ -136,20 +136,20 @@ def first_hit(grid: ti.template(), entry, way, length, level):
 
 
 @ti.kernel
-def find_hits(grid: ti.template(), rays: ti.template(), count: int):
+def find_hits(grid: ti.template(), rays: ti.template(), variant: ti.template(), count: int, dt: float):
     """sum_odd = the cell of each ray's first hit, and its distance from where the ray enters; that is -1 for none."""
     ti.loop_config(block_dim=64)
     for r in range(count):
-        entry, way, length = segment_of(grid, rays, r, 0)
+        entry, way, length = segment_of(grid, rays, variant, r, 0)
         t, cell = first_hit(grid, entry, way, length, rays.iso[None])
         rays.sum_odd[r] = ti.Vector([ti.cast(cell[0], float), ti.cast(cell[1], float), ti.cast(cell[2], float), t])
 
 
 @ti.func
-def hit_of(grid: ti.template(), rays: ti.template(), r):
+def hit_of(grid: ti.template(), rays: ti.template(), variant: ti.template(), r):
     """Hit of ray r as found: whether there is one, its cell, position in the cell, distance, way in index space."""
-    entry, way, _length = segment_of(grid, rays, r, 0)
-    d, near, _far, _enters, _leaves = ends_of(grid, rays, r, 0)
+    entry, way, _length = segment_of(grid, rays, variant, r, 0)
+    d, near, _far, _enters, _leaves = ends_of(grid, rays, variant, r, 0)
     found = rays.sum_odd[r]
     cell = ti.Vector([ti.cast(found[0], ti.i32), ti.cast(found[1], ti.i32), ti.cast(found[2], ti.i32)])
     hit, f, t = ti.select(found[3] >= 0, 1, 0), entry + found[3] * way - cell, near + found[3]

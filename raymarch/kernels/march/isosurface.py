@@ -48,14 +48,14 @@ def shade_hits(
     """image = shaded colour of the first hit, or the background; T."""
     ti.loop_config(block_dim=64)
     for r in range(count):
-        hit, cell, f, _t, _d = hit_of(grid, rays, r)
+        hit, cell, f, _t, _d = hit_of(grid, rays, variant, r)
         image = ti.Vector([background[0], background[1], background[2], 1.0])
         if hit:
             place, e = where(grid, cell), -rays.direction[r]
             slope = trilinear_slope(corners_of_cell(grid.density, place), f)
             n, _ = normal_of(world_slope(grid, slope), e)
             Y = basis(grid.degree, rays.direction[r])
-            own = colour_at(grid, variant, place, f, Y, fetch(grid, variant, place, f))
+            own = colour_at(grid, variant, place, f, Y, fetch(grid, place, f))
             colour, _ = painted(rays, ti.Vector([own[0], own[1], own[2]]))
             lit = shade(rays, colour, n, e)
             image = ti.Vector([lit[0], lit[1], lit[2], 0.0])
@@ -70,8 +70,8 @@ def shaded(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, 
     slope, curvature = trilinear_slope(v, f), trilinear_curvature(v, f)
     n, scale = normal_of(world_slope(grid, slope), -rays.direction[r])
     Y, slope_of_Y = basis(grid.degree, rays.direction[r]), basis_slope(grid.degree, rays.direction[r])
-    none = ti.Vector.zero(float, 4)  # of a transfer function
-    colour, by_position, by_heading = colour_slopes(grid, variant, place, f, Y, slope_of_Y, none, none, slope)
+    none = ti.Vector.zero(float, 3)  # of a transfer function
+    colour, by_position, by_heading = colour_slopes(grid, variant, place, f, Y, slope_of_Y, none, none, none)
     return slope, curvature, n, scale, colour, by_position, by_heading
 
 
@@ -102,7 +102,7 @@ def adjoint_of_hit(grid: ti.template(), rays: ti.template(), variant: ti.templat
 @ti.func
 def adjoint_of_ray(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, slot):
     """What one ray gives the gradient of density and features."""
-    hit, cell, f, _t, d = hit_of(grid, rays, r)
+    hit, cell, f, _t, d = hit_of(grid, rays, variant, r)
     if hit:
         place, Y = where(grid, cell), basis(grid.degree, rays.direction[r])
         _d_p, d_slope, _d_N, d_total, _d_view, q, _slope = adjoint_of_hit(grid, rays, variant, r, cell, f, d)
@@ -146,7 +146,7 @@ def shade_hits_tangent(
     """dot_image[r, e] = (d image / d grid) of each column e of dot_grid."""
     ti.loop_config(block_dim=64)
     for r in range(count):
-        hit, cell, f, _t, d = hit_of(grid, rays, r)
+        hit, cell, f, _t, d = hit_of(grid, rays, variant, r)
         for e in range(dot_grid.columns):
             dot_image[r, e] = ti.Vector.zero(float, 4)
         if hit:

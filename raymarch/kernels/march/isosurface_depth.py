@@ -29,9 +29,9 @@ def slope_at(grid: ti.template(), cell, f):
 
 
 @ti.func
-def adjoint_of_distance(grid: ti.template(), rays: ti.template(), r, slot):
+def adjoint_of_distance(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, slot):
     """What the distance of one ray's hit gives the gradient of density."""
-    hit, cell, f, _, d = hit_of(grid, rays, r)
+    hit, cell, f, _, d = hit_of(grid, rays, variant, r)
     if hit:
         place = where(grid, cell)
         scatter(grid.d_density, slot, place, f, -rays.depth.grad[r] / slope_at(grid, cell, f).dot(d))
@@ -51,11 +51,11 @@ def distance_adjoint(
                 for run in range((count + RAYS_PER_CHUNK * grid.slots - 1) // (RAYS_PER_CHUNK * grid.slots)):
                     first = (run * grid.slots + slot) * RAYS_PER_CHUNK
                     for r in range(first, ti.min(first + RAYS_PER_CHUNK, count)):
-                        adjoint_of_distance(grid, rays, r, slot)
+                        adjoint_of_distance(grid, rays, variant, r, slot)
     else:
         ti.loop_config(block_dim=64)
         for r in range(count):
-            adjoint_of_distance(grid, rays, r, r % grid.slots)
+            adjoint_of_distance(grid, rays, variant, r, r % grid.slots)
 
 
 @ti.kernel
@@ -67,7 +67,7 @@ def distance_tangent(
     """dot_depth[r, e] = (d depth / d density) of each column e of dot_grid."""
     ti.loop_config(block_dim=64)
     for r in range(count):
-        hit, cell, f, _, d = hit_of(grid, rays, r)
+        hit, cell, f, _, d = hit_of(grid, rays, variant, r)
         for e in range(dot_grid.columns):
             dot_depth[r, e] = 0.0
         if hit:
@@ -84,7 +84,7 @@ def distance_geometry_adjoint(
     """moved.d_* = (d depth / d geometry)' depth.grad, a ray at a time; d_iso by the value."""
     ti.loop_config(block_dim=64)
     for r in range(count):
-        hit, cell, f, t, d = hit_of(grid, rays, r)
+        hit, cell, f, t, d = hit_of(grid, rays, variant, r)
         d_o, d_iso = ti.Vector.zero(float, 3), ti.cast(0.0, float)
         if hit:
             slope = slope_at(grid, cell, f)
@@ -104,7 +104,7 @@ def distance_geometry_tangent(
     """dot_depth[r, c] = (d depth / d geometry) of every column c of tangents."""
     ti.loop_config(block_dim=64)
     for r in range(count):
-        hit, cell, f, t, d = hit_of(grid, rays, r)
+        hit, cell, f, t, d = hit_of(grid, rays, variant, r)
         for c in range(moved.columns):
             dot_depth[r, c] = 0.0
         if hit:

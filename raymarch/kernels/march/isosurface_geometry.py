@@ -3,8 +3,6 @@
 Letters as in `isosurface`. The frame A enters by the normal: index space turned and stretched turns what is seen of G.
 """
 
-from typing import Any
-
 import taichi as ti
 
 from raymarch.kernels.field.bricks import where
@@ -39,7 +37,7 @@ def move_hits_adjoint(
     """moved.d_* = (d image / d geometry)' d_image, a ray at a time; d_iso by the value, d_frame by A."""
     ti.loop_config(block_dim=64)
     for r in range(count):
-        hit, cell, f, t, d = hit_of(grid, rays, r)
+        hit, cell, f, t, d = hit_of(grid, rays, variant, r)
         d_o, d_view, d_iso = ti.Vector.zero(float, 3), ti.Vector.zero(float, 3), ti.cast(0.0, float)
         d_frame = ti.Matrix.zero(float, 3, 3)
         if hit:
@@ -48,6 +46,8 @@ def move_hits_adjoint(
             d_frame = slope.outer_product(d_N)
         moved.d_origin[r], moved.d_index_direction[r], moved.d_view_direction[r] = d_o, t * d_o, d_view
         moved.d_dt[r], moved.d_iso[r], moved.d_frame[r] = 0.0, d_iso, d_frame
+        if ti.static(variant.clipped):  # which planes cut a ray does not move what it hits
+            moved.d_place_origin[r], moved.d_place_way[r] = ti.Vector.zero(float, 3), ti.Vector.zero(float, 3)
 
 
 @ti.kernel
@@ -59,7 +59,7 @@ def move_hits_tangent(
     """moved.dot_image[r, c] = (d image / d geometry) of every column c of tangents."""
     ti.loop_config(block_dim=64)
     for r in range(count):
-        hit, cell, f, t, d = hit_of(grid, rays, r)
+        hit, cell, f, t, d = hit_of(grid, rays, variant, r)
         for c in range(moved.columns):
             moved.dot_image[r, c] = ti.Vector.zero(float, 4)
         if hit:
@@ -86,7 +86,7 @@ def distance_of_hits(
     """depth = distance of the hit, infinite for none."""
     ti.loop_config(block_dim=64)
     for r in range(count):
-        hit, _cell, _f, t, _d = hit_of(grid, rays, r)
+        hit, _cell, _f, t, _d = hit_of(grid, rays, variant, r)
         rays.depth[r] = t if hit else ti.cast(ti.math.inf, float)
 
 
@@ -98,7 +98,7 @@ def normals_of_hits(
     """sum_even = the unit normal of the hit in the world, facing the eye; 0 for none."""
     ti.loop_config(block_dim=64)
     for r in range(count):
-        hit, cell, f, _t, _d = hit_of(grid, rays, r)
+        hit, cell, f, _t, _d = hit_of(grid, rays, variant, r)
         normal = ti.Vector.zero(float, 3)
         if hit:
             slope = trilinear_slope(corners_of_cell(grid.density, where(grid, cell)), f)
@@ -106,15 +106,10 @@ def normals_of_hits(
         rays.sum_even[r] = ti.Vector([normal[0], normal[1], normal[2], 0.0])
 
 
-def search(grid: Any, rays: Any, variant: Any, count: int, dt: float) -> None:
-    """First hits of rays, which no activation, colour or step has a part in."""
-    find_hits(grid, rays, count)
-
-
 ISOSURFACE = Surface(
     "isosurface",
     after(
-        search,
+        find_hits,
         Passes(
             shade_hits,
             shade_hits_adjoint,

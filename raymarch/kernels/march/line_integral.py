@@ -25,11 +25,11 @@ GAUSS = 0.28867513459481287  # of h, from the middle of a cell to each point: 1 
 
 
 @ti.func
-def length_of(grid: ti.template(), rays: ti.template(), r):
+def length_of(grid: ti.template(), rays: ti.template(), variant: ti.template(), r):
     """L [world unit]."""
     total = ti.cast(0.0, float)
     for s in range(ti.static(grid.segments)):
-        _entry, _way, length = segment_of(grid, rays, r, s)
+        _entry, _way, length = segment_of(grid, rays, variant, r, s)
         total += ti.max(length, 0.0) / scale_of(box_of(grid, s))
     return total
 
@@ -63,7 +63,7 @@ def line_integral(
     for r in range(count):
         shift, top, total = grid.shift[None], grid.max_index[None], ti.cast(0.0, float)
         for s in range(ti.static(grid.segments)):
-            entry, way, length = segment_of(grid, rays, r, s)
+            entry, way, length = segment_of(grid, rays, variant, r, s)
             first = first_sample(grid, s)
             cell, t, on = cell_at(entry, top), ti.cast(0.0, float), length > 0
             while on:
@@ -76,7 +76,7 @@ def line_integral(
                 total += half * both
                 t, cell = out, next_cell(cell, way, axis)
                 on = axis >= 0 and t < length and is_inside(cell, top)
-        rays.image[r] = image_of(variant, total * grid.inverse_scale[None], length_of(grid, rays, r))
+        rays.image[r] = image_of(variant, total * grid.inverse_scale[None], length_of(grid, rays, variant, r))
 
 
 @ti.func
@@ -85,7 +85,7 @@ def gain_of(grid: ti.template(), rays: ti.template(), variant: ti.template(), r)
     d_image = rays.image.grad[r]
     gain = d_image[0] + d_image[1] + d_image[2]
     if ti.static(variant.mode.mean):
-        gain /= ti.max(length_of(grid, rays, r), 1e-30)
+        gain /= ti.max(length_of(grid, rays, variant, r), 1e-30)
     else:
         gain -= rays.image[r][3] * d_image[3]
     return gain
@@ -97,7 +97,7 @@ def adjoint_of_ray(grid: ti.template(), rays: ti.template(), variant: ti.templat
     shift, top = grid.shift[None], grid.max_index[None]
     gain = gain_of(grid, rays, variant, r) * grid.inverse_scale[None]
     for s in range(ti.static(grid.segments)):
-        entry, way, length = segment_of(grid, rays, r, s)
+        entry, way, length = segment_of(grid, rays, variant, r, s)
         first = first_sample(grid, s)
         cell, t, on = cell_at(entry, top), ti.cast(0.0, float), length > 0
         while on:
@@ -149,7 +149,7 @@ def line_integral_tangent(
         shift, top, total = grid.shift[None], grid.max_index[None], ti.cast(0.0, float)
         dot_total = ti.Vector.zero(float, dot_grid.columns)
         for s in range(ti.static(grid.segments)):
-            entry, way, length = segment_of(grid, rays, r, s)
+            entry, way, length = segment_of(grid, rays, variant, r, s)
             first = first_sample(grid, s)
             cell, t, on = cell_at(entry, top), ti.cast(0.0, float), length > 0
             while on:
@@ -166,7 +166,7 @@ def line_integral_tangent(
                     dot_total[e] += by0 * dot0[e] + by1 * dot1[e]
                 t, cell = out, next_cell(cell, way, axis)
                 on = axis >= 0 and t < length and is_inside(cell, top)
-        length = length_of(grid, rays, r)
+        length = length_of(grid, rays, variant, r)
         T = image_of(variant, total * grid.inverse_scale[None], length)[3]
         for e in range(dot_grid.columns):
             dot = dot_total[e] * grid.inverse_scale[None]

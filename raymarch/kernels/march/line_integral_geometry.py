@@ -1,7 +1,7 @@
 """Geometry gradients of the line integral and of the mean, their depth, and the two modes.
 
 What is differentiated is the rule itself: its points move with the planes between cells, so that slopes are the image's
-for any activation. Letters as in `line_integral`; a plane is met at t with dot_t = -(dot_o + t dot_d) / d by its axis.
+for any activation. Letters as in `line_integral`.
 """
 
 from dataclasses import dataclass
@@ -26,6 +26,7 @@ from raymarch.kernels.march.line_integral import (
 from raymarch.kernels.march.mode import RayMode
 from raymarch.kernels.march.passes import Passes
 from raymarch.kernels.rays.cells import cell_at, ends_of, exit_of, first_sample, is_inside, next_cell, segment_of
+from raymarch.kernels.rays.meeting import meet_adjoint, meet_tangent
 from raymarch.kernels.rays.nested import box_of, scale_of
 from raymarch.kernels.rays.placed import distance_of
 
@@ -35,25 +36,6 @@ class LineIntegral(RayMode):
     """Line integral of the value along a ray, or its `mean` over the length in the box."""
 
     mean: bool = False
-
-
-@ti.func
-def met(d_own: ti.template(), d_d: ti.template(), d, t, axis, d_t):
-    """Adjoint of where a plane across an axis is met; of none for -1."""
-    for a in ti.static(range(3)):
-        if a == axis:
-            d_own[a] -= d_t / d[a]
-            d_d[a] -= d_t * t / d[a]
-
-
-@ti.func
-def dot_met(dot_own, dot_d, d, t, axis):
-    """Tangent of where a plane across an axis is met; 0 for -1."""
-    dot_t = ti.cast(0.0, float)
-    for a in ti.static(range(3)):
-        if a == axis:
-            dot_t = -(dot_own[a] + t * dot_d[a]) / d[a]
-    return dot_t
 
 
 @ti.func
@@ -78,14 +60,19 @@ def line_integral_geometry_adjoint(
         if ti.static(variant.mode.mean):
             d_length = -gain_of(grid, rays, variant, r) * rays.image[r][0]
         d_o, d_d = ti.Vector.zero(float, 3), ti.Vector.zero(float, 3)
+        d_place, d_way = ti.Vector.zero(float, 3), ti.Vector.zero(float, 3)
         for s in range(ti.static(grid.segments)):
-            entry, way, length = segment_of(grid, rays, r, s)
-            d, near, far, axis0, leaves = ends_of(grid, rays, r, s)
+            entry, way, length = segment_of(grid, rays, variant, r, s)
+            d, near, far, axis0, leaves = ends_of(grid, rays, variant, r, s)
             first, scale, d_own = first_sample(grid, s), scale_of(box_of(grid, s)), ti.Vector.zero(float, 3)
             cell, t, on = cell_at(entry, top), ti.cast(0.0, float), length > 0
             if on:
-                met(d_own, d_d, d, near, axis0, -d_length / scale)
-                met(d_own, d_d, d, far, leaves, d_length / scale)
+                meet_adjoint(
+                    grid, rays, variant, r, d, scale, near, axis0, -d_length / scale, d_own, d_d, d_place, d_way
+                )  # fmt: skip
+                meet_adjoint(
+                    grid, rays, variant, r, d, scale, far, leaves, d_length / scale, d_own, d_d, d_place, d_way
+                )  # fmt: skip
             while on:
                 out, axis = exit_of(entry, way, cell, length)
                 out = ti.max(out, t)
@@ -98,14 +85,22 @@ def line_integral_geometry_adjoint(
                 middle, apart = near + 0.5 * (t + out), GAUSS * (out - t)
                 d_own += d_p0 + d_p1
                 d_d += (middle - apart) * d_p0 + (middle + apart) * d_p1
-                met(d_own, d_d, d, near + t, axis0, (0.5 + GAUSS) * along0 + (0.5 - GAUSS) * along1 - d_h)
+                d_t0 = (0.5 + GAUSS) * along0 + (0.5 - GAUSS) * along1 - d_h
+                meet_adjoint(
+                    grid, rays, variant, r, d, scale, near + t, axis0, d_t0, d_own, d_d, d_place, d_way
+                )  # fmt: skip
                 axis1 = ti.select(axis < 0, leaves, axis)
-                met(d_own, d_d, d, near + out, axis1, (0.5 - GAUSS) * along0 + (0.5 + GAUSS) * along1 + d_h)
+                d_t1 = (0.5 - GAUSS) * along0 + (0.5 + GAUSS) * along1 + d_h
+                meet_adjoint(
+                    grid, rays, variant, r, d, scale, near + out, axis1, d_t1, d_own, d_d, d_place, d_way
+                )  # fmt: skip
                 t, cell, axis0 = out, next_cell(cell, way, axis), axis
                 on = axis >= 0 and t < length and is_inside(cell, top)
             d_o += scale * d_own
         moved.d_origin[r], moved.d_index_direction[r], moved.d_dt[r] = d_o, d_d, 0.0
         moved.d_view_direction[r] = ti.Vector.zero(float, 3)
+        if ti.static(variant.clipped):
+            moved.d_place_origin[r], moved.d_place_way[r] = d_place, d_way
 
 
 @ti.kernel
@@ -120,15 +115,15 @@ def line_integral_geometry_tangent(
         shift, top, total = grid.shift[None], grid.max_index[None], ti.cast(0.0, float)
         dot_total, dot_length = ti.Vector.zero(float, moved.columns), ti.Vector.zero(float, moved.columns)
         for s in range(ti.static(grid.segments)):
-            entry, way, length = segment_of(grid, rays, r, s)
-            d, near, far, axis0, leaves = ends_of(grid, rays, r, s)
+            entry, way, length = segment_of(grid, rays, variant, r, s)
+            d, near, far, axis0, leaves = ends_of(grid, rays, variant, r, s)
             first, scale = first_sample(grid, s), scale_of(box_of(grid, s))
             cell, t, on = cell_at(entry, top), ti.cast(0.0, float), length > 0
             if on:
                 for c in range(moved.columns):
-                    dot_own, dot_d = scale * moved.dot_origin[r, c], moved.dot_index_direction[r, c]
-                    dot_far = dot_met(dot_own, dot_d, d, far, leaves)
-                    dot_length[c] += (dot_far - dot_met(dot_own, dot_d, d, near, axis0)) / scale
+                    dot_near = meet_tangent(grid, rays, moved, variant, r, c, d, scale, near, axis0)
+                    dot_far = meet_tangent(grid, rays, moved, variant, r, c, d, scale, far, leaves)
+                    dot_length[c] += (dot_far - dot_near) / scale
             while on:
                 out, axis = exit_of(entry, way, cell, length)
                 out = ti.max(out, t)
@@ -141,8 +136,8 @@ def line_integral_geometry_tangent(
                 axis1 = ti.select(axis < 0, leaves, axis)
                 for c in range(moved.columns):
                     dot_own, dot_d = scale * moved.dot_origin[r, c], moved.dot_index_direction[r, c]
-                    dot_t0 = dot_met(dot_own, dot_d, d, near + t, axis0)
-                    dot_t1 = dot_met(dot_own, dot_d, d, near + out, axis1)
+                    dot_t0 = meet_tangent(grid, rays, moved, variant, r, c, d, scale, near + t, axis0)
+                    dot_t1 = meet_tangent(grid, rays, moved, variant, r, c, d, scale, near + out, axis1)
                     dot_p0 = dot_own + (middle - apart) * dot_d + ((0.5 + GAUSS) * dot_t0 + (0.5 - GAUSS) * dot_t1) * d
                     dot_p1 = dot_own + (middle + apart) * dot_d + ((0.5 - GAUSS) * dot_t0 + (0.5 + GAUSS) * dot_t1) * d
                     dot_total[c] += half * (slope0.dot(dot_p0) + slope1.dot(dot_p1))
@@ -150,7 +145,7 @@ def line_integral_geometry_tangent(
                 t, cell, axis0 = out, next_cell(cell, way, axis), axis
                 on = axis >= 0 and t < length and is_inside(cell, top)
         total *= grid.inverse_scale[None]
-        length = length_of(grid, rays, r)
+        length = length_of(grid, rays, variant, r)
         T = image_of(variant, total, length)[3]
         for c in range(moved.columns):
             dot = dot_total[c] * grid.inverse_scale[None]
@@ -168,8 +163,8 @@ def line_integral_depth(
         shift, top, inverse_scale = grid.shift[None], grid.max_index[None], grid.inverse_scale[None]
         total, moment = ti.cast(0.0, float), ti.cast(0.0, float)
         for s in range(ti.static(grid.segments)):
-            entry, way, length = segment_of(grid, rays, r, s)
-            _d, near, _far, _enters, _leaves = ends_of(grid, rays, r, s)
+            entry, way, length = segment_of(grid, rays, variant, r, s)
+            _d, near, _far, _enters, _leaves = ends_of(grid, rays, variant, r, s)
             first, scale = first_sample(grid, s), scale_of(box_of(grid, s))
             cell, t, on = cell_at(entry, top), ti.cast(0.0, float), length > 0
             while on:

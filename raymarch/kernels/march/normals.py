@@ -9,7 +9,9 @@ from raymarch.kernels.march.compositing import composite, is_alive
 from raymarch.kernels.march.depth import MET
 from raymarch.kernels.march.sample import in_index_space
 from raymarch.kernels.march.shading import TINY, normal_of
-from raymarch.kernels.rays.nested import box_of, first_of, scale_of, seen_from, shell_segment
+from raymarch.kernels.march.transfer import optics
+from raymarch.kernels.rays.clip import kept_segment
+from raymarch.kernels.rays.nested import box_of, first_of, scale_of, seen_from
 from raymarch.kernels.rays.traverse import empty_steps, jitter_of, step_at, steps_of
 
 
@@ -47,7 +49,7 @@ def march_normals(
         for s in range(ti.static(grid.segments)):
             box = box_of(grid, s)
             own, first = seen_from(grid, o, box), first_of(grid, box)
-            near, far, _, _ = shell_segment(grid, own, d, s)
+            near, far, _enters, _leaves = kept_segment(grid, rays, variant, r, own, d, s)
             k, n = 0, steps_of(far - near, step, phase)
             while k <= n and far > near and is_alive(variant, T, min_transmittance):
                 begin, width = step_at(variant, near, far, step, phase, k)
@@ -59,7 +61,8 @@ def march_normals(
                     cell = cell_of(p, first + grid.max_index[None])
                     x, x0, x1, x2 = gather_slope(grid.density, where(grid, cell), p - cell)
                     x += shift
-                    weight, T_after = composite(variant, T, activation.density(variant, x) * inverse_scale * width)
+                    sigma, _by_x, _shade, _slope = optics(rays, variant, x, inverse_scale)
+                    weight, T_after = composite(variant, T, sigma * width)
                     steep = weight * scale_of(box) * activation.density_slope(variant, x)
                     total += steep * ti.Vector([x0, x1, x2])
                     T = T_after

@@ -6,25 +6,26 @@ each cell, by its index, so that nothing adds up along the ray.
 
 import taichi as ti
 
-from raymarch.kernels.rays.nested import box_of, first_of, seen_from, shell_segment
+from raymarch.kernels.rays.clip import kept_segment
+from raymarch.kernels.rays.nested import box_of, first_of, seen_from
 from raymarch.kernels.rays.placed import placed
 from raymarch.kernels.rays.traverse import FAR, PARALLEL, within_box
 
 
 @ti.func
-def ends_of(grid: ti.template(), rays: ti.template(), r, s):
-    """Segment s of ray r in its box's own index space: its way, near, far and the axes of their faces."""
+def ends_of(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, s):
+    """Segment s of ray r in its box's own index space: its way, near, far and the numbers of their faces."""
     o, d = placed(grid, rays.origin[r], rays.direction[r])
-    near, far, enters, leaves = shell_segment(grid, seen_from(grid, o, box_of(grid, s)), d, s)
+    near, far, enters, leaves = kept_segment(grid, rays, variant, r, seen_from(grid, o, box_of(grid, s)), d, s)
     return d, near, far, enters, leaves
 
 
 @ti.func
-def segment_of(grid: ti.template(), rays: ti.template(), r, s):
+def segment_of(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, s):
     """Where segment s of ray r enters its box's own index space, its way and length, as `clip_to_box` gives them."""
     o, d = placed(grid, rays.origin[r], rays.direction[r])
     own = seen_from(grid, o, box_of(grid, s))
-    near, far, _enters, _leaves = shell_segment(grid, own, d, s)
+    near, far, _enters, _leaves = kept_segment(grid, rays, variant, r, own, d, s)
     return within_box(own, d, near, far, grid.max_index[None])
 
 

@@ -1,0 +1,93 @@
+"""Faults in parallel rays, clips and meshes."""
+
+from mutants_cases.fault import Fault
+
+LENS, CLIP, MESH = "tests/geometry/test_lens.py::", "tests/kernels/test_clip.py::", "tests/meshing/test_meshes.py::"
+NESTED = CLIP + "test_image_and_gradients_are_those_of_what_is_kept[nested]"
+
+FAULTS = [
+    Fault(
+        "parallel rays are upside down on the device",
+        "kernels/rays/lens.py",
+        "(lens[3] - v) / lens[1], 0.0",
+        "(v - lens[3]) / lens[1], 0.0",
+        ("tests/kernels/test_lenses.py::test_kernels_agree_with_the_host_to_a_millionth_of_a_pixel[orthographic]",),
+    ),
+    Fault(
+        "the origins of parallel rays do not turn with the camera",
+        "gradients/projection.py",
+        "dot_start + dot.pose[:3] + np.cross(dot.pose[3:], start)",
+        "dot_start + dot.pose[:3]",
+        (LENS + "test_the_adjoint_of_a_projection_is_its_tangents_transpose[orthographic]",),
+    ),
+    Fault(
+        "a scaled world leaves parallel rays as close",
+        "geometry/similarity.py",
+        "tuple(f / scale for f in camera.focal)",
+        "camera.focal",
+        (LENS + "test_a_similarity_scales_parallel_rays_apart",),
+    ),
+    Fault(
+        "the other side of a plane is kept",
+        "geometry/clip.py",
+        "kept &= points @ row[:3] >= row[3]",
+        "kept &= points @ row[:3] <= row[3]",
+        (CLIP + "test_what_is_kept_of_a_ray_is_what_is_kept_of_its_points[planes]",),
+    ),
+    Fault(
+        "planes do not follow into NDC",
+        "geometry/clip.py",
+        "rows = rows * (1, 1, 1, -1) @ np.linalg.inv(ndc_from_world)",
+        "rows = rows * (1, 1, 1, -1) @ ndc_from_world",
+        (CLIP + "test_planes_go_to_planes_in_ndc",),
+    ),
+    Fault(
+        "a cut counts in the innermost box's unit in all nested boxes",
+        "kernels/rays/clip.py",
+        "t = -scale * ahead / toward",
+        "t = -ahead / toward",
+        (NESTED,),
+    ),
+    Fault(
+        "the gradient of a cut forgets how far along the ray it is",
+        "kernels/march/geometry.py",
+        "d_place_way -= near * by_near + far * by_far",
+        "d_place_way -= by_near + by_far",
+        (NESTED,),
+    ),
+    Fault(
+        "a mirrored volume's mesh is inside out",
+        "meshing/marching_cubes.py",
+        "if np.linalg.det(affine[:3, :3]) < 0:",
+        "if np.linalg.det(affine[:3, :3]) < -np.inf:",
+        (MESH + "test_a_ball_is_closed_outward_where_it_is_and_of_its_colours[mirrored]",),
+    ),
+    Fault(
+        "a box ends at the sample beyond it",
+        "meshing/lattice.py",
+        "place[0], place[-1] = low, high",
+        "place[0], place[-1] = place[0], place[-1]",
+        (MESH + "test_what_reaches_the_border_is_closed_there",),
+    ),
+    Fault(
+        "colours are seen from within",
+        "data/seen_colours.py",
+        "harmonics = basis(volume.degree, directions[some])",
+        "harmonics = basis(volume.degree, -directions[some])",
+        (MESH + "test_colours_are_those_that_a_march_reads",),
+    ),
+    Fault(
+        "samples on the level itself are left there",
+        "meshing/marching_cubes.py",
+        "padded[padded == 0] = NONE",
+        "padded[padded == 0] = 0",
+        (MESH + "test_a_lone_sample_on_the_level_is_a_piece_of_its_own",),
+    ),
+    Fault(
+        "the smallest pieces stay",
+        "meshing/pieces.py",
+        'kept = np.argsort(-areas, kind="stable")[:count]',
+        'kept = np.argsort(areas, kind="stable")[:count]',
+        (MESH + "test_the_largest_pieces_stay",),
+    ),
+]
