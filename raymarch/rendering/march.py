@@ -86,6 +86,8 @@ class March:
             )
         if self.transfer is not None and not self.rule.classifies:
             raise RaymarchError(f"mode {self.rule.name} takes no transfer function; say mode='transfer' beside it")
+        if self.shading is not None and self.rule.classifies:
+            raise RaymarchError(f"shading is given in mode {self.rule.name}, which has none; leave it out")
         if self.preintegrated and self.rule is not PREINTEGRATED:
             raise RaymarchError(f"preintegrated is True in mode {self.rule.name}, want mode transfer; leave it False")
 
