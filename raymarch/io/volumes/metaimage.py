@@ -18,7 +18,7 @@ from raymarch.errors import RaymarchError
 from raymarch.io.files.strict_text import finites
 from raymarch.io.volumes.axes import chosen
 from raymarch.io.volumes.file_beside import file_beside
-from raymarch.io.volumes.scalar_format import single_values, scalar_format
+from raymarch.io.volumes.scalar_format import scalar_format, single_values
 from raymarch.io.volumes.source import Slices, Source, text_of
 from raymarch.io.volumes.stored_values import CURE, read_packed, read_raw
 

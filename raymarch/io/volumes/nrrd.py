@@ -18,7 +18,7 @@ from raymarch.data.selection import Selection
 from raymarch.errors import RaymarchError
 from raymarch.io.volumes.axes import chosen
 from raymarch.io.volumes.file_beside import file_beside
-from raymarch.io.volumes.scalar_format import single_values, scalar_format, wanted
+from raymarch.io.volumes.scalar_format import scalar_format, single_values, wanted
 from raymarch.io.volumes.source import Slices, Source
 from raymarch.io.volumes.stored_values import CURE, Index, read_packed, read_raw
 

@@ -17,7 +17,7 @@ from raymarch.data.scalar_volume import SIZES, ScalarVolume
 from raymarch.data.selection import Selection
 from raymarch.errors import RaymarchError
 from raymarch.io.volumes.part import require_one_place
-from raymarch.io.volumes.scalar_format import single_values, require_upright, scalar_format, wanted
+from raymarch.io.volumes.scalar_format import require_upright, scalar_format, single_values, wanted
 from raymarch.io.volumes.source import Slices, Source
 from raymarch.io.volumes.stored_values import CURE
 from raymarch.io.volumes.tiff_pages import require_whole

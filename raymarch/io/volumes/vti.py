@@ -18,7 +18,7 @@ from raymarch.data.selection import Selection
 from raymarch.errors import RaymarchError
 from raymarch.io.files.strict_text import finites
 from raymarch.io.files.strict_xml import parse_xml
-from raymarch.io.volumes.scalar_format import single_values, require_no_shear, scalar_format
+from raymarch.io.volumes.scalar_format import require_no_shear, scalar_format, single_values
 from raymarch.io.volumes.source import Slices, Source
 from raymarch.io.volumes.stored_values import CURE, Index, read_raw
 from raymarch.io.volumes.vtk_values import BLOCK, blocks_of, inline_values
