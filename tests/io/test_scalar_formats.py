@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import logging
 import shutil
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -409,6 +410,14 @@ def test_streams_of_zeros_take_no_memory(tmp_path):
     header.set_data_shape((8, 8, 8))
     (tmp_path / "a.nii.gz").write_bytes(gzip.compress(header.binaryblock + bytes(1 << 24)))
     assert rm.load(tmp_path / "a.nii.gz").shape == (8, 8, 8)
+
+
+@pytest.mark.parametrize("suffix", [suffix for suffix, held in HELD.items() if held.library])
+def test_a_missing_library_names_the_extra(suffix, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, HELD[suffix].library, None)
+    said = refused(lambda: saved(tmp_path, suffix), "is not installed, which raymarch needs for", '"raymarch[formats]"')
+    assert said.startswith(str(tmp_path / f"a{suffix}"))
+    assert not list(tmp_path.iterdir())
 
 
 # The command line.
