@@ -10,7 +10,9 @@ import taichi as ti
 
 from raymarch.arguments.checks import flag, instance_of, number, one_of, optional, whole
 from raymarch.arguments.declared import held, hold, renamed
+from raymarch.data.default_table import default_table, has_values_alone
 from raymarch.data.transfer_function import TRANSFER, TransferFunction
+from raymarch.data.volume import Volume
 from raymarch.device.grid import Grid
 from raymarch.device.memory import BATCH
 from raymarch.errors import RaymarchError
@@ -115,6 +117,14 @@ class March:
         dt = self.step * grid.voxel if dt is None else dt
         behind = ti.Vector([float(c) for c in background])
         return MarchCall(self.variant(grid), count, dt, self.min_transmittance, self.min_weight, behind)
+
+
+def march_for(volume: Volume, march: March | None) -> March:
+    """March of a volume where none is given: through a table by its range where it has values alone, as a scan has,
+    else the default."""
+    if march is None and has_values_alone(volume):
+        return March(mode="transfer", transfer=default_table(volume))
+    return march or March()
 
 
 MARCH = instance_of(March, "rm.March(...)", "with rm.March() for its defaults")
