@@ -18,7 +18,7 @@ from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import Parameters
 from raymarch.kernels.march.passes import passes_of
 from raymarch.rendering.march import March
-from raymarch.rendering.renderer import Renderer
+from raymarch.rendering.renderer import Renderer, render
 from raymarch.rendering.shading import Shading
 
 VOLUME = cases.volume("rotated", 0, "identity")
@@ -174,6 +174,14 @@ def test_a_pre_integrated_step_is_the_integral_along_a_linear_value():
             with Renderer(volume, march) as renderer:
                 images.append(renderer.trace(Rays([origin], [way]), cases.BACKGROUND)[0])
         np.testing.assert_allclose(*images, atol=5e-3)
+
+
+def test_depth_and_normals_of_a_pre_integrated_picture_are_those_of_the_plain_march():
+    marches = [replace(EXACT, preintegrated=pre) for pre in (False, True)]
+    pictures = [render(VOLUME, CAMERA, march=march, extras=True) for march in marches]
+    for name in ("depth", "normals"):
+        np.testing.assert_array_equal(*(getattr(picture, name) for picture in pictures))
+    assert np.isfinite(pictures[0].depth).any() and pictures[0].normals.any()
 
 
 def test_a_pre_integrated_picture_says_that_it_has_no_gradient():
