@@ -55,7 +55,7 @@ def shade_hits(
             slope = trilinear_slope(corners_of_cell(grid.density, place), f)
             n, _ = normal_of(world_slope(grid, slope), e)
             Y = basis(grid.degree, rays.direction[r])
-            own = colour_at(grid, variant, place, f, Y, fetch(grid, variant, place, f))
+            own = colour_at(grid, variant, place, f, Y, fetch(grid, place, f))
             colour, _ = painted(rays, ti.Vector([own[0], own[1], own[2]]))
             lit = shade(rays, colour, n, e)
             image = ti.Vector([lit[0], lit[1], lit[2], 0.0])

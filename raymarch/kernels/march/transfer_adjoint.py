@@ -41,9 +41,9 @@ def adjoint_of_classified(
 @ti.func
 def add_gradient_of_sigma(rays: ti.template(), variant: ti.template(), slot, x, inverse_scale, d_sigma):
     """Add what the extinction of a sample of raw density with its shift x gives the gradient of the table."""
-    i, w, _per_value = knot_below(rays.table, activation.density(variant, x) * inverse_scale)
-    shade, _step = shade_of(rays.table, i, w)
-    _sigma, by_opacity = extinction(rays.table, shade[3])
+    i, beyond = knot_below(rays.table, activation.density(variant, x) * inverse_scale)
+    _sigma, by_opacity = extinction(rays.table, shade_of(rays.table, i, beyond)[3])
     d_shade = ti.Vector([0.0, 0.0, 0.0, d_sigma * by_opacity], ti.f64)
-    add(rays.table.d_rgba, ti.Vector([slot, i]), d_shade * (1.0 - w))
-    add(rays.table.d_rgba, ti.Vector([slot, i + 1]), d_shade * w)
+    above = d_shade * ti.cast(beyond * rays.table.per_value[i], ti.f64)
+    add(rays.table.d_rgba, ti.Vector([slot, i]), d_shade - above)
+    add(rays.table.d_rgba, ti.Vector([slot, i + 1]), above)
