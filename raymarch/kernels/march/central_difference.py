@@ -17,7 +17,7 @@ from raymarch.kernels.march.sample_adjoint import mark
 from raymarch.kernels.march.shading import SMOOTH
 from raymarch.kernels.rays.nested import first_of
 
-PLANES = 4
+SAMPLES = 16  # four planes of four samples
 
 
 @ti.func
@@ -40,22 +40,19 @@ def plane_weights(rays: ti.template(), i, f, first, last):
 
 
 @ti.func
-def sample_in_plane(cell, k, first, last, a: ti.template(), b: ti.template(), c: ti.template()):
-    """Sample of plane k along axis a and corner (b, c) of the cell in the next two; one that is not there weighs 0."""
+def sample_of(cell, f, n, first, last, a: ti.template()):
+    """Sample n of the planes along axis a, its plane, its weight there, and slopes of that by f of the next two axes.
+
+    A sample that is not there has a plane that weighs nothing.
+    """
+    k, b, c = n >> 2, (n >> 1) & 1, n & 1
+    g, h = f[ti.static((a + 1) % 3)], f[ti.static((a + 2) % 3)]
+    u, v = ti.select(b > 0, g, 1.0 - g), ti.select(c > 0, h, 1.0 - h)
     I = cell
     I[a] = ti.max(first[a], ti.min(last[a], cell[a] - 1 + k))
     I[ti.static((a + 1) % 3)] += b
     I[ti.static((a + 2) % 3)] += c
-    return I
-
-
-@ti.func
-def in_plane(f, a: ti.template(), b: ti.template(), c: ti.template()):
-    """Weight of a corner (b, c) in its plane, and its slopes by f of the next two axes."""
-    g, h = f[ti.static((a + 1) % 3)], f[ti.static((a + 2) % 3)]
-    u = g if ti.static(b) else 1.0 - g
-    v = h if ti.static(c) else 1.0 - h
-    return u * v, ti.static(2 * b - 1) * v, ti.static(2 * c - 1) * u
+    return I, k, u * v, (2 * b - 1) * v, (2 * c - 1) * u
 
 
 @ti.func
@@ -65,16 +62,13 @@ def normal_slope(grid: ti.template(), rays: ti.template(), box, cell, f):
     G, K = ti.Vector.zero(float, 3), ti.Matrix.zero(float, 3, 3)
     for a in ti.static(range(3)):
         w, by_f = plane_weights(rays, cell[a], f[a], first[a], last[a])
-        for k in range(PLANES):
-            x, x1, x2 = ti.cast(0.0, float), ti.cast(0.0, float), ti.cast(0.0, float)
-            for b, c in ti.static(ti.ndrange(2, 2)):
-                value = grid.density[at(grid, sample_in_plane(cell, k, first, last, a, b, c))]
-                u, u1, u2 = in_plane(f, a, b, c)
-                x, x1, x2 = x + u * value, x1 + u1 * value, x2 + u2 * value
-            G[a] += w[k] * x
-            K[a, a] += by_f[k] * x
-            K[a, ti.static((a + 1) % 3)] += w[k] * x1
-            K[a, ti.static((a + 2) % 3)] += w[k] * x2
+        for n in range(SAMPLES):
+            I, k, u, u1, u2 = sample_of(cell, f, n, first, last, a)
+            value = grid.density[at(grid, I)]
+            G[a] += w[k] * u * value
+            K[a, a] += by_f[k] * u * value
+            K[a, ti.static((a + 1) % 3)] += w[k] * u1 * value
+            K[a, ti.static((a + 2) % 3)] += w[k] * u2 * value
     return G, K
 
 
@@ -82,16 +76,14 @@ def normal_slope(grid: ti.template(), rays: ti.template(), box, cell, f):
 def normal_slope_tangent(grid: ti.template(), dot_density: ti.template(), rays: ti.template(), box, cell, f):
     """dot_G (3, column) by columns of tangents (x, y, z, column) of the raw density."""
     first, last = bounds_of(grid, box)
-    by_axis = ti.Matrix.zero(float, 3, dot_density.n)
+    dot_G = ti.Matrix.zero(float, 3, dot_density.n)
     for a in ti.static(range(3)):
-        w, _ = plane_weights(rays, cell[a], f[a], first[a], last[a])
-        for k in range(PLANES):
-            for b, c in ti.static(ti.ndrange(2, 2)):
-                u, _1, _2 = in_plane(f, a, b, c)
-                dot = dot_density[sample_in_plane(cell, k, first, last, a, b, c)]
-                for e in range(dot_density.n):
-                    by_axis[a, e] += w[k] * u * dot[e]
-    return by_axis
+        w, _by_f = plane_weights(rays, cell[a], f[a], first[a], last[a])
+        for n in range(SAMPLES):
+            I, k, u, _u1, _u2 = sample_of(cell, f, n, first, last, a)
+            for e in range(dot_density.n):
+                dot_G[a, e] += w[k] * u * dot_density[I][e]
+    return dot_G
 
 
 @ti.func
@@ -99,12 +91,11 @@ def scatter_normal_slope(grid: ti.template(), rays: ti.template(), box, slot, ce
     """Transpose of `normal_slope` by the raw density: add to a slot what d_G gives it, and mark the cells."""
     first, last = bounds_of(grid, box)
     for a in ti.static(range(3)):
-        w, _ = plane_weights(rays, cell[a], f[a], first[a], last[a])
-        for k in range(PLANES):
-            for b, c in ti.static(ti.ndrange(2, 2)):
-                u, _1, _2 = in_plane(f, a, b, c)
-                J = at(grid, sample_in_plane(cell, k, first, last, a, b, c))
-                add(grid.d_density, ti.Vector([slot, J[0], J[1], J[2]]), d_G[a] * w[k] * u)
+        w, _by_f = plane_weights(rays, cell[a], f[a], first[a], last[a])
+        for n in range(SAMPLES):
+            I, k, u, _u1, _u2 = sample_of(cell, f, n, first, last, a)
+            J = at(grid, I)
+            add(grid.d_density, ti.Vector([slot, J[0], J[1], J[2]]), d_G[a] * w[k] * u)
         low, high = cell, cell
         low[a], high[a] = ti.max(cell[a] - 1, first[a]), ti.min(cell[a] + 1, last[a] - 1)
         mark(grid, where(grid, low), where(grid, high))

@@ -153,10 +153,10 @@ def shade_hits_tangent(
             colour, seen = painted(rays, own)
             Y, eye = basis(grid.degree, rays.direction[r]), -rays.direction[r]
             dot_F = gather(dot_grid.density, cell, f)
-            dot_by = normal_slope_tangent(grid, dot_grid.density, rays, 0, cell, f)
+            dot_slopes = normal_slope_tangent(grid, dot_grid.density, rays, 0, cell, f)
             for e in range(dot_grid.columns):
                 dot_p = -dot_F[e] / slope.dot(d) * d
-                dot_G = K @ dot_p + ti.Vector([dot_by[0, e], dot_by[1, e], dot_by[2, e]])
+                dot_G = K @ dot_p + ti.Vector([dot_slopes[0, e], dot_slopes[1, e], dot_slopes[2, e]])
                 dot_n = along_sphere(n, scale, world_slope(grid, dot_G))
                 dot_colour = by_position @ dot_p
                 if ti.static(dot_grid.channels > 0):
