@@ -114,9 +114,7 @@ def window_of(march: March, window: list[float] | None) -> list[float] | None:
 
 def gives_values(march: March) -> bool:
     """Whether the images of a march are values, or integrals of them, with nothing behind them."""
-    from raymarch.kernels.march.modes import MODES
-
-    return not MODES[march.mode].background
+    return not march.rule.background
 
 
 def in_window(seen: Rendering, window: list[float] | None) -> tuple[np.ndarray, list[float]]:
