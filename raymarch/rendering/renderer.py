@@ -23,7 +23,7 @@ from raymarch.geometry.camera import CAMERA, Camera
 from raymarch.geometry.rays import RAYS, Rays
 from raymarch.kernels.march.passes import passes_of
 from raymarch.kernels.rays.camera import jitter_pixels
-from raymarch.rendering.march import MARCH, March
+from raymarch.rendering.march import MARCH, March, march_for
 from raymarch.rendering.ray_batches import Fill, rays_as_given, rays_of_camera, require_room
 from raymarch.rendering.ray_settings import require_seen, set_ray_settings, skip_unseen
 
@@ -55,6 +55,8 @@ class Rendering:
 class Renderer(Holder):
     """Volume renderer for many images of one volume on the device; `close` it, or use it in a `with`.
 
+    Without `settings` it marches as `render` does without a `march`.
+
     Example:
         >>> ball = Volume.from_function(lambda p: 9.0 * (np.linalg.norm(p, axis=-1) < 0.5), shape=(32, 32, 32))
         >>> with Renderer(ball) as renderer:
@@ -62,9 +64,10 @@ class Renderer(Holder):
         (64, 64, 3)
     """
 
-    @checked(volume=VOLUME, settings=MARCH)
-    def __init__(self, volume: AnyVolume, settings: March = March()):
+    @checked(volume=VOLUME, settings=optional(MARCH))
+    def __init__(self, volume: AnyVolume, settings: March | None = None):
         runtime.start()
+        settings = march_for(volume, settings)  # type: ignore[arg-type]  # the rule made it a Volume
         require_seen(volume, settings)
         self.background = volume.background
         self.settings = settings
@@ -151,25 +154,36 @@ def render(
     camera: Camera,
     *,
     background: Colour | None = None,
-    march: March = ...,
+    march: March | None = ...,
     extras: Literal[False] = False,
 ) -> np.ndarray: ...
 
 
 @overload
 def render(
-    volume: AnyVolume, camera: Camera, *, background: Colour | None = None, march: March = ..., extras: Literal[True]
+    volume: AnyVolume,
+    camera: Camera,
+    *,
+    background: Colour | None = None,
+    march: March | None = ...,
+    extras: Literal[True],
 ) -> Rendering: ...
 
 
-@checked(volume=VOLUME, camera=ONE_CAMERA, background=BACKGROUND, march=MARCH, extras=flag)
+@checked(volume=VOLUME, camera=ONE_CAMERA, background=BACKGROUND, march=optional(MARCH), extras=flag)
 def render(
-    volume: AnyVolume, camera: Camera, *, background: Colour | None = None, march: March = March(), extras: bool = False
+    volume: AnyVolume,
+    camera: Camera,
+    *,
+    background: Colour | None = None,
+    march: March | None = None,
+    extras: bool = False,
 ) -> np.ndarray | Rendering:
     """Image (height, width, 3) float32 that `camera` sees of `volume`; with `extras` a `Rendering`.
 
     The background is the volume's own unless given ("white", "black" or three numbers in 0..1). For many images of
-    one volume make a `Renderer` once.
+    one volume make a `Renderer` once. Without a `march` it is the default's, and a volume of values alone, as a scan
+    is, is seen through a table by their range.
 
     Example:
         >>> fog = Volume.from_function(lambda p: np.full(p.shape[:-1], 0.5), shape=(8, 8, 8))

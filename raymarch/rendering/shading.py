@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from raymarch.arguments.arrays import Colour, Numbers, colour, vector
-from raymarch.arguments.checks import WORLD, instance_of, number, optional
+from raymarch.arguments.checks import WORLD, flag, instance_of, number, optional
 from raymarch.arguments.declared import held, hold
 from raymarch.errors import RaymarchError
 
@@ -26,6 +26,8 @@ class Shading:
         lamp: direction (3,) in the world from the scene towards a distant lamp; None is a headlight, at the eye.
         colour: of the surface, three numbers in 0..1, "white" or "black"; None is the volume's own, which is grey where
             it has no colours.
+        smooth: whether normals are those of central differences, interpolated between samples, which are continuous; if
+            not, of the trilinear field's own slope, which jumps from cell to cell.
 
     Raises RaymarchError for numbers out of range and a direction of length zero.
 
@@ -40,6 +42,7 @@ class Shading:
     shininess: float = held(number(1, 1000), 20.0)
     lamp: Numbers | None = held(optional(vector(3, -WORLD, WORLD)), None)
     colour: Colour | None = held(optional(colour), None)
+    smooth: bool = held(flag, True)
 
     def __post_init__(self) -> None:
         hold(self)
@@ -51,7 +54,13 @@ class Shading:
         lamp = np.array((0.0, 0.0, 1.0) if self.lamp is None else self.lamp)
         own = (0.0, 0.0, 0.0) if self.colour is None else self.colour
         light = (float(self.lamp is None), self.ambient, self.diffuse, self.specular, self.shininess)
-        return [*(lamp / np.linalg.norm(lamp)).tolist(), *light, *own, float(self.colour is not None)]
+        return [
+            *(lamp / np.linalg.norm(lamp)).tolist(),
+            *light,
+            *own,
+            float(self.colour is not None),
+            float(self.smooth),
+        ]
 
 
 SHADING = instance_of(Shading, "rm.Shading(...)", "with rm.Shading() for its defaults")

@@ -120,6 +120,33 @@ def test_slope_and_intercept_are_kept_or_applied_and_whole_numbers_stay_whole(su
 
 
 @EACH
+def test_few_columns_are_no_colours_and_half_precision_is_single_in_memory(suffix, tmp_path):
+    holds = need(suffix)
+    stored = (1000 * RNG.random((3, 6, 4))).astype("f2" if "f4" in holds.kinds else "i2")
+    volume = rm.ScalarVolume(stored, UPRIGHT, slope=1000.0 if "f4" in holds.kinds else 1.0)
+    wanted = stored.astype(float) * volume.slope  # more than half precision reaches
+    np.testing.assert_array_equal(volume.numbers(), wanted.astype(np.float32))
+    rm.save(volume, tmp_path / f"v{suffix}")
+    np.testing.assert_allclose(rm.load(tmp_path / f"v{suffix}").numbers(), wanted, rtol=2e-7)
+    rm.save(replace(volume, slope=1.0), tmp_path / f"v{suffix}", overwrite=True)
+    np.testing.assert_array_equal(rm.load(tmp_path / f"v{suffix}").numbers(), stored)
+
+
+def test_every_damaged_byte_of_packed_values_is_told_and_several_streams_are_one(tmp_path):
+    need(".nii.gz")
+    volume, path = rm.ScalarVolume(RNG.integers(0, 99, (4, 3, 2)).astype(np.uint8)), tmp_path / "v.nii.gz"
+    rm.save(volume, path)
+    packed = path.read_bytes()
+    for at in range(10, len(packed)):
+        path.write_bytes(packed[:at] + bytes([packed[at] ^ 0x5A]) + packed[at + 1 :])
+        with pytest.raises(rm.RaymarchError):
+            rm.load(path)
+    plain = gzip.decompress(packed)
+    path.write_bytes(gzip.compress(plain[:100]) + gzip.compress(plain[100:360]) + gzip.compress(plain[360:]))
+    np.testing.assert_array_equal(rm.load(path).values, volume.values)
+
+
+@EACH
 def test_the_description_is_that_of_the_volume(suffix, tmp_path):
     need(suffix)
     path = saved(tmp_path, suffix)

@@ -53,8 +53,9 @@ def seen_in(mode):
     return volume, cases.cameras(volume)[0], replace(EXACT, mode=mode, **how)
 
 
-def linearised(mode) -> Linearised:
+def linearised(mode, **how) -> Linearised:
     volume, camera, march = seen_in(mode)
+    march = replace(march, **how)
     return Linearised(volume, camera, background=cases.BACKGROUND, march=march, columns=1)
 
 
@@ -110,10 +111,12 @@ def first_crossing(volume, o, d, level):
     return None
 
 
-def slope_of(volume, p, h=1e-6):
-    """Slope of the raw field in the world by differences, along each axis of the world."""
+def slope_of(volume, p, smooth=False, h=1e-6):
+    """Slope of the raw field in the world by differences along its axes; by central ones at samples, interpolated."""
     inverse = np.linalg.inv(volume.world_from_index)[:3, :3]
     own = np.linalg.inv(volume.world_from_index) @ [*p, 1]
+    if smooth:
+        return reference.gather(np.stack(np.gradient(volume.density), -1), own[:3]) @ inverse
     ahead, behind = ([reference.gather(volume.density, own[:3] + s * step) for step in inverse.T] for s in (h, -h))
     return np.subtract(ahead, behind) / (2 * h)
 
@@ -125,10 +128,19 @@ def lit(colour, n, e, s):
     return colour * (s.ambient + s.diffuse * max(n @ lamp, 0)) + s.specular * max(n @ half, 0) ** s.shininess
 
 
-@pytest.mark.parametrize("mode", ["minimum", "x-ray-exact", "isosurface"])
-def test_image_is_the_reference(mode):
+@pytest.mark.parametrize(
+    ("mode", "how"),
+    [
+        ("minimum", {}),
+        ("x-ray-exact", {}),
+        ("isosurface", {}),
+        ("isosurface", {"shading": replace(GLOSSY, smooth=False)}),
+    ],
+)
+def test_image_is_the_reference(mode, how):
     volume, _, march = seen_in(mode)
-    with linearised(mode) as seen:
+    march = replace(march, **how)
+    with linearised(mode, **how) as seen:
         image, rays = seen.image(), seen.rays
     for r, (o, d) in enumerate(zip(rays.origin, rays.direction, strict=True)):
         if mode == "minimum":
@@ -142,7 +154,7 @@ def test_image_is_the_reference(mode):
             t = first_crossing(volume, o, d, LEVEL)
             wanted = [*cases.BACKGROUND, 1.0]
             if t is not None:
-                slope = slope_of(volume, o + t * d)
+                slope = slope_of(volume, o + t * d, march.shading.smooth)
                 n = slope / np.linalg.norm(slope) * -np.sign(slope @ d)
                 own = np.linalg.inv(volume.world_from_index) @ [*(o + t * d), 1]
                 features = reference.gather(volume.features, own[:3])

@@ -130,6 +130,12 @@ def plain_values(volume: ScalarVolume) -> np.ndarray:
     return (volume.values.astype(np.int64) * int(volume.slope) + int(volume.intercept)).astype(kind)
 
 
+def single_values(volume: ScalarVolume) -> np.ndarray:
+    """Values of `plain_values` for formats that know no half precision: those as float32."""
+    values = plain_values(volume)
+    return values.astype(np.float32) if values.dtype == np.float16 else values
+
+
 def sheared_by(volume: ScalarVolume) -> float:
     """Shear of a volume's axes: the greatest cosine between two of them."""
     return float(np.abs(volume.directions.T @ volume.directions - np.eye(3)).max())

@@ -1,4 +1,4 @@
-"""Trilinear field within one cell by its eight corners: value, slope, curvature, and the transpose of each.
+"""Trilinear field within one cell by its eight corners: value and its transpose, slope and curvature.
 
 Corners are numbered 4 a + 2 b + c, each of a, b, c 0 or 1 along x, y, z; `f` is the position in the cell, 0..1 an axis.
 """
@@ -82,17 +82,6 @@ def weights(f):
     w = ti.Vector.zero(float, 8)
     for a, b, c in ti.static(ti.ndrange(2, 2, 2)):
         w[ti.static(4 * a + 2 * b + c)] = _hat(f[0], a) * _hat(f[1], b) * _hat(f[2], c)
-    return w
-
-
-@ti.func
-def slope_weights(f, d_slope):
-    """Transpose of the slope by the corners: gradient (8,) by them from that by the slope (3,)."""
-    w = ti.Vector.zero(float, 8)
-    for a, b, c in ti.static(ti.ndrange(2, 2, 2)):
-        x, y, z = _hat(f[0], a), _hat(f[1], b), _hat(f[2], c)
-        by = ti.Vector([(2 * a - 1) * y * z, (2 * b - 1) * x * z, (2 * c - 1) * x * y])
-        w[ti.static(4 * a + 2 * b + c)] = by.dot(d_slope)
     return w
 
 

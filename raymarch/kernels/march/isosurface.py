@@ -1,8 +1,9 @@
 """Isosurface: the shaded surface of a level at a ray's first hit, with the adjoint and tangent by the volume.
 
-Letters: F raw density, t distance of the hit p = o + t d where F(p) = level, G slope of F in index space, H its second
-derivatives, A `index_from_world` without its shift, N = A' G, n the unit normal that faces the eye, q = d_t / (G d).
-By the implicit function theorem F(p) = level moves the hit by dot_t = (dot_level - dot_F - G dot_p) / (G d).
+Letters: F raw density, t distance of the hit p = o + t d where F(p) = level, S slope of F in index space, G that by
+central differences, K its derivative by the place, A `index_from_world` without its shift, N = A' G, n the unit normal
+that faces the eye, q = d_t / (S d). By the implicit function theorem F(p) = level moves the hit by
+dot_t = (dot_level - dot_F - S dot_p) / (S d).
 T is 0 where a ray hits, 1 where it does not. Kernels ask `first_hit.hit_of`: `find_hits` goes before each.
 """
 
@@ -15,15 +16,11 @@ from raymarch.kernels.field import activation
 from raymarch.kernels.field.bricks import where
 from raymarch.kernels.field.cell import (
     corners_of_cell,
-    curved,
-    scatter_corners,
-    slope_weights,
-    trilinear_curvature,
     trilinear_slope,
-    weights,
 )
-from raymarch.kernels.field.gather import gather, gather_slope, scatter
+from raymarch.kernels.field.gather import gather, scatter
 from raymarch.kernels.field.harmonics import basis, basis_slope
+from raymarch.kernels.march.central_difference import normal_slope, normal_slope_tangent, scatter_normal_slope
 from raymarch.kernels.march.first_hit import hit_of
 from raymarch.kernels.march.geometry import colour_slopes
 from raymarch.kernels.march.mode import RayMode
@@ -52,8 +49,8 @@ def shade_hits(
         image = ti.Vector([background[0], background[1], background[2], 1.0])
         if hit:
             place, e = where(grid, cell), -rays.direction[r]
-            slope = trilinear_slope(corners_of_cell(grid.density, place), f)
-            n, _ = normal_of(world_slope(grid, slope), e)
+            G, _K = normal_slope(grid, rays, 0, cell, f)
+            n, _ = normal_of(world_slope(grid, G), e)
             Y = basis(grid.degree, rays.direction[r])
             own = colour_at(grid, variant, place, f, Y, fetch(grid, place, f))
             colour, _ = painted(rays, ti.Vector([own[0], own[1], own[2]]))
@@ -64,38 +61,39 @@ def shade_hits(
 
 @ti.func
 def shaded(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, cell, f):
-    """What the image of a hit is made of: corners, G, H, n and its scale, and the colour with its slopes."""
+    """What the image of a hit is made of: slope of F, G, K, n and its scale, and the colour with its slopes."""
     place = where(grid, cell)
-    v = corners_of_cell(grid.density, place)
-    slope, curvature = trilinear_slope(v, f), trilinear_curvature(v, f)
-    n, scale = normal_of(world_slope(grid, slope), -rays.direction[r])
+    slope = trilinear_slope(corners_of_cell(grid.density, place), f)
+    G, K = normal_slope(grid, rays, 0, cell, f)
+    n, scale = normal_of(world_slope(grid, G), -rays.direction[r])
     Y, slope_of_Y = basis(grid.degree, rays.direction[r]), basis_slope(grid.degree, rays.direction[r])
     none = ti.Vector.zero(float, 3)  # of a transfer function
     colour, by_position, by_heading = colour_slopes(grid, variant, place, f, Y, slope_of_Y, none, none, none)
-    return slope, curvature, n, scale, colour, by_position, by_heading
+    return slope, G, K, n, scale, colour, by_position, by_heading
 
 
 @ti.func
 def adjoint_of_hit(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, cell, f, d):
-    """d_ of the place p, G, N, colour and view direction by those of the image; q and G."""
-    slope, curvature, n, scale, own, by_position, by_heading = shaded(grid, rays, variant, r, cell, f)
+    """d_ of the place p, G, N, colour and view direction by those of the image; q, slope of F and G."""
+    slope, G, K, n, scale, own, by_position, by_heading = shaded(grid, rays, variant, r, cell, f)
     colour, seen = painted(rays, own)
     d_image = rays.image.grad[r]
     d_lit = ti.Vector([d_image[0], d_image[1], d_image[2]])
     d_colour, d_n, d_e = shade_adjoint(rays, colour, n, -rays.direction[r], d_lit)
     d_colour *= seen
     d_N = along_sphere(n, scale, d_n)
-    d_slope = index_slope(grid, d_N)
-    d_p = by_position.transpose() @ d_colour + curved(curvature, d_slope)
+    d_G = index_slope(grid, d_N)
+    d_p = by_position.transpose() @ d_colour + K.transpose() @ d_G
     q = d_p.dot(d) / slope.dot(d)
     return (
         d_p,
-        d_slope,
+        d_G,
         d_N,
         d_colour * activation.colour_slope(variant, own),
         (by_heading.transpose() @ d_colour - d_e),
         q,
         slope,
+        G,
     )
 
 
@@ -105,8 +103,9 @@ def adjoint_of_ray(grid: ti.template(), rays: ti.template(), variant: ti.templat
     hit, cell, f, _t, d = hit_of(grid, rays, variant, r)
     if hit:
         place, Y = where(grid, cell), basis(grid.degree, rays.direction[r])
-        _d_p, d_slope, _d_N, d_total, _d_view, q, _slope = adjoint_of_hit(grid, rays, variant, r, cell, f, d)
-        scatter_corners(grid.d_density, slot, place, slope_weights(f, d_slope) - q * weights(f))
+        _d_p, d_G, _d_N, d_total, _d_view, q, _slope, _G = adjoint_of_hit(grid, rays, variant, r, cell, f, d)
+        scatter(grid.d_density, slot, place, f, -q)
+        scatter_normal_slope(grid, rays, 0, slot, cell, f, d_G)
         d_features = ti.Vector.zero(float, grid.features.n)
         for b in ti.static(range((grid.degree + 1) ** 2)):
             for c in ti.static(range(3)):
@@ -150,14 +149,15 @@ def shade_hits_tangent(
         for e in range(dot_grid.columns):
             dot_image[r, e] = ti.Vector.zero(float, 4)
         if hit:
-            slope, curvature, n, scale, own, by_position, _ = shaded(grid, rays, variant, r, cell, f)
+            slope, _G, K, n, scale, own, by_position, _ = shaded(grid, rays, variant, r, cell, f)
             colour, seen = painted(rays, own)
             Y, eye = basis(grid.degree, rays.direction[r]), -rays.direction[r]
-            dot_F, by_x, by_y, by_z = gather_slope(dot_grid.density, cell, f)
+            dot_F = gather(dot_grid.density, cell, f)
+            dot_slopes = normal_slope_tangent(grid, dot_grid.density, rays, 0, cell, f)
             for e in range(dot_grid.columns):
                 dot_p = -dot_F[e] / slope.dot(d) * d
-                dot_slope = curved(curvature, dot_p) + ti.Vector([by_x[e], by_y[e], by_z[e]])
-                dot_n = along_sphere(n, scale, world_slope(grid, dot_slope))
+                dot_G = K @ dot_p + ti.Vector([dot_slopes[0, e], dot_slopes[1, e], dot_slopes[2, e]])
+                dot_n = along_sphere(n, scale, world_slope(grid, dot_G))
                 dot_colour = by_position @ dot_p
                 if ti.static(dot_grid.channels > 0):
                     dot_features, by_total = gather(dot_grid.features, cell, f), activation.colour_slope(variant, own)

@@ -1,7 +1,7 @@
 """Depth of an isosurface to first order: distance of the hit by the volume, the rays and the level.
 
-Letters as in `isosurface`: as F(o + t d) stays the level, dot_t = (dot_level - dot_F - G (dot_o + t dot_d)) / (G d), so
-that with q = d_depth / (G d) the adjoint is d_F = -q, d_o = -q G, d_d = -q t G and d_level = q.
+Letters as in `isosurface`: as F(o + t d) stays the level, dot_t = (dot_level - dot_F - S (dot_o + t dot_d)) / (S d), so
+that with q = d_depth / (S d) the adjoint is d_F = -q, d_o = -q S, d_d = -q t S and d_level = q.
 """
 
 import taichi as ti
@@ -24,7 +24,7 @@ def value_by_level(grid: ti.template(), rays: ti.template(), variant: ti.templat
 
 @ti.func
 def slope_at(grid: ti.template(), cell, f):
-    """G."""
+    """S."""
     return trilinear_slope(corners_of_cell(grid.density, where(grid, cell)), f)
 
 

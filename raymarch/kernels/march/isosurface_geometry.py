@@ -5,8 +5,7 @@ Letters as in `isosurface`. The frame A enters by the normal: index space turned
 
 import taichi as ti
 
-from raymarch.kernels.field.bricks import where
-from raymarch.kernels.field.cell import corners_of_cell, curved, trilinear_slope
+from raymarch.kernels.march.central_difference import normal_slope
 from raymarch.kernels.march.first_hit import find_hits, hit_of
 from raymarch.kernels.march.isosurface import (
     Surface,
@@ -41,9 +40,9 @@ def move_hits_adjoint(
         d_o, d_view, d_iso = ti.Vector.zero(float, 3), ti.Vector.zero(float, 3), ti.cast(0.0, float)
         d_frame = ti.Matrix.zero(float, 3, 3)
         if hit:
-            d_p, _d_slope, d_N, _d_total, d_view_here, q, slope = adjoint_of_hit(grid, rays, variant, r, cell, f, d)
+            d_p, _d_G, d_N, _d_total, d_view_here, q, slope, G = adjoint_of_hit(grid, rays, variant, r, cell, f, d)
             d_o, d_view, d_iso = d_p - q * slope, d_view_here, q / value_by_level(grid, rays, variant)
-            d_frame = slope.outer_product(d_N)
+            d_frame = G.outer_product(d_N)
         moved.d_origin[r], moved.d_index_direction[r], moved.d_view_direction[r] = d_o, t * d_o, d_view
         moved.d_dt[r], moved.d_iso[r], moved.d_frame[r] = 0.0, d_iso, d_frame
         if ti.static(variant.clipped):  # which planes cut a ray does not move what it hits
@@ -63,13 +62,13 @@ def move_hits_tangent(
         for c in range(moved.columns):
             moved.dot_image[r, c] = ti.Vector.zero(float, 4)
         if hit:
-            slope, curvature, n, scale, own, by_position, by_heading = shaded(grid, rays, variant, r, cell, f)
+            slope, G, K, n, scale, own, by_position, by_heading = shaded(grid, rays, variant, r, cell, f)
             colour, seen = painted(rays, own)
             for c in range(moved.columns):
                 dot_p = moved.dot_origin[r, c] + t * moved.dot_index_direction[r, c]
                 dot_level = moved.dot_iso[c] / value_by_level(grid, rays, variant)
                 dot_p += (dot_level - slope.dot(dot_p)) / slope.dot(d) * d
-                dot_N = world_slope(grid, curved(curvature, dot_p)) + moved.dot_frame[c].transpose() @ slope
+                dot_N = world_slope(grid, K @ dot_p) + moved.dot_frame[c].transpose() @ G
                 dot_view = moved.dot_view_direction[r, c]
                 dot_colour = seen * (by_position @ dot_p + by_heading @ dot_view)
                 lit = shade_tangent(
@@ -101,8 +100,8 @@ def normals_of_hits(
         hit, cell, f, _t, _d = hit_of(grid, rays, variant, r)
         normal = ti.Vector.zero(float, 3)
         if hit:
-            slope = trilinear_slope(corners_of_cell(grid.density, where(grid, cell)), f)
-            normal, _ = normal_of(world_slope(grid, slope), -rays.direction[r])
+            G, _K = normal_slope(grid, rays, 0, cell, f)
+            normal, _ = normal_of(world_slope(grid, G), -rays.direction[r])
         rays.sum_even[r] = ti.Vector([normal[0], normal[1], normal[2], 0.0])
 
 

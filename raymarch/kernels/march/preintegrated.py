@@ -5,6 +5,9 @@ pre-integrated volume rendering using hardware-accelerated pixel shading"). No t
 knots colour and opacity are linear, and so a step is cut where its value meets a knot, each piece into midpoints.
 """
 
+from dataclasses import replace
+from functools import cache
+
 import taichi as ti
 
 from raymarch.errors import RaymarchError
@@ -13,9 +16,11 @@ from raymarch.kernels.field.gather import gather
 from raymarch.kernels.march.compositing import background_of, contributes, is_alive
 from raymarch.kernels.march.depth import march_depth
 from raymarch.kernels.march.mode import RayMode
+from raymarch.kernels.march.normals import march_normals
 from raymarch.kernels.march.passes import Passes
 from raymarch.kernels.march.sample import located, ray_segment
-from raymarch.kernels.march.transfer import extinction, knot_below, shade_of
+from raymarch.kernels.march.transfer import TRANSFER, extinction, knot_below, shade_of
+from raymarch.kernels.march.variant import Variant
 from raymarch.kernels.numeric import at_least, at_most, exp
 from raymarch.kernels.rays.traverse import empty_steps, place_of, step_at
 
@@ -106,9 +111,26 @@ def no_gradient(*_: object) -> None:
     raise RaymarchError("mode transfer has no gradient when pre-integrated; march it plain, at half the step")
 
 
+@cache
+def _plain(variant: Variant) -> Variant:
+    return replace(variant, mode=TRANSFER)
+
+
+def depth_of_samples(grid: object, rays: object, variant: Variant, *call: object) -> None:
+    """Depth by the weights of the plain march's samples."""
+    march_depth(grid, rays, _plain(variant), *call)
+
+
+def normals_of_samples(grid: object, rays: object, variant: Variant, *call: object) -> None:
+    """Normals by the weights of the plain march's samples."""
+    march_normals(grid, rays, _plain(variant), *call)
+
+
 PREINTEGRATED = RayMode(
     "transfer",
-    Passes(march_preintegrated, no_gradient, no_gradient, no_gradient, no_gradient, march_depth),
+    Passes(
+        march_preintegrated, no_gradient, no_gradient, no_gradient, no_gradient, depth_of_samples, normals_of_samples
+    ),
     background=True,
     ends=True,
     classifies=True,

@@ -1,0 +1,101 @@
+"""Central differences: gradient of a scalar field at its samples, interpolated between them, and its transpose.
+
+It is continuous where the slope of the trilinear field jumps from cell to cell. Along an axis, f of the way from sample
+i to i + 1, it is what the planes of samples i - 1 .. i + 2 add up to, each interpolated in the other two axes, times
+
+    (1 - f) (-1/2, 0, 1/2, 0) + f (0, -1/2, 0, 1/2),    with (0, -1, 1, 0) for a sample on a face of the box
+
+so (F(p + e) - F(p - e)) / 2 of the trilinear field F. With (0, -1, 1, 0) for all samples it is the slope of F itself,
+which is what a shading that is not smooth asks for.
+"""
+
+import taichi as ti
+
+from raymarch.kernels.field.bricks import at, where
+from raymarch.kernels.field.gather import add
+from raymarch.kernels.march.sample_adjoint import mark
+from raymarch.kernels.march.shading import SMOOTH
+from raymarch.kernels.rays.nested import first_of
+
+SAMPLES = 16  # four planes of four samples
+
+
+@ti.func
+def bounds_of(grid: ti.template(), box):
+    """First and last sample of a box."""
+    first = ti.cast(first_of(grid, box), ti.i32)
+    return first, first + ti.cast(grid.max_index[None], ti.i32)
+
+
+@ti.func
+def plane_weights(rays: ti.template(), i, f, first, last):
+    """Weight (4,) of each plane of samples in the slope along an axis, and how it changes with f."""
+    smooth = rays.shading[None][SMOOTH]
+    low, high = ti.Vector([0.0, -1.0, 1.0, 0.0], float), ti.Vector([0.0, -1.0, 1.0, 0.0], float)
+    if smooth > 0 and i > first:
+        low = ti.Vector([-0.5, 0.0, 0.5, 0.0], float)
+    if smooth > 0 and i + 1 < last:
+        high = ti.Vector([0.0, -0.5, 0.0, 0.5], float)
+    return low + f * (high - low), high - low
+
+
+@ti.func
+def sample_of(cell, f, n, first, last, a: ti.template()):
+    """Sample n of the planes along axis a, its plane, its weight there, and slopes of that by f of the next two axes.
+
+    A sample that is not there has a plane that weighs nothing.
+    """
+    k, b, c = n >> 2, (n >> 1) & 1, n & 1
+    g, h = f[ti.static((a + 1) % 3)], f[ti.static((a + 2) % 3)]
+    u, v = ti.select(b > 0, g, 1.0 - g), ti.select(c > 0, h, 1.0 - h)
+    I = cell
+    I[a] = ti.max(first[a], ti.min(last[a], cell[a] - 1 + k))
+    I[ti.static((a + 1) % 3)] += b
+    I[ti.static((a + 2) % 3)] += c
+    return I, k, u * v, (2 * b - 1) * v, (2 * c - 1) * u
+
+
+@ti.func
+def normal_slope(grid: ti.template(), rays: ti.template(), box, cell, f):
+    """Slope G (3,) of the raw density in index space, and its derivative K[a, b] of G[a] by place b, not symmetric."""
+    first, last = bounds_of(grid, box)
+    G, K = ti.Vector.zero(float, 3), ti.Matrix.zero(float, 3, 3)
+    for a in ti.static(range(3)):
+        w, by_f = plane_weights(rays, cell[a], f[a], first[a], last[a])
+        for n in range(SAMPLES):
+            I, k, u, u1, u2 = sample_of(cell, f, n, first, last, a)
+            value = grid.density[at(grid, I)]
+            G[a] += w[k] * u * value
+            K[a, a] += by_f[k] * u * value
+            K[a, ti.static((a + 1) % 3)] += w[k] * u1 * value
+            K[a, ti.static((a + 2) % 3)] += w[k] * u2 * value
+    return G, K
+
+
+@ti.func
+def normal_slope_tangent(grid: ti.template(), dot_density: ti.template(), rays: ti.template(), box, cell, f):
+    """dot_G (3, column) by columns of tangents (x, y, z, column) of the raw density."""
+    first, last = bounds_of(grid, box)
+    dot_G = ti.Matrix.zero(float, 3, dot_density.n)
+    for a in ti.static(range(3)):
+        w, _by_f = plane_weights(rays, cell[a], f[a], first[a], last[a])
+        for n in range(SAMPLES):
+            I, k, u, _u1, _u2 = sample_of(cell, f, n, first, last, a)
+            for e in range(dot_density.n):
+                dot_G[a, e] += w[k] * u * dot_density[I][e]
+    return dot_G
+
+
+@ti.func
+def scatter_normal_slope(grid: ti.template(), rays: ti.template(), box, slot, cell, f, d_G):
+    """Transpose of `normal_slope` by the raw density: add to a slot what d_G gives it, and mark the cells."""
+    first, last = bounds_of(grid, box)
+    for a in ti.static(range(3)):
+        w, _by_f = plane_weights(rays, cell[a], f[a], first[a], last[a])
+        for n in range(SAMPLES):
+            I, k, u, _u1, _u2 = sample_of(cell, f, n, first, last, a)
+            J = at(grid, I)
+            add(grid.d_density, ti.Vector([slot, J[0], J[1], J[2]]), d_G[a] * w[k] * u)
+        low, high = cell, cell
+        low[a], high[a] = ti.max(cell[a] - 1, first[a]), ti.min(cell[a] + 1, last[a] - 1)
+        mark(grid, where(grid, low), where(grid, high))
