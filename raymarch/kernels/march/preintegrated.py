@@ -5,6 +5,9 @@ pre-integrated volume rendering using hardware-accelerated pixel shading"). No t
 knots colour and opacity are linear, and so a step is cut where its value meets a knot, each piece into midpoints.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import taichi as ti
 
 from raymarch.errors import RaymarchError
@@ -12,7 +15,9 @@ from raymarch.kernels.field import activation
 from raymarch.kernels.field.gather import gather
 from raymarch.kernels.march.compositing import background_of, contributes, is_alive
 from raymarch.kernels.march.depth import march_depth
-from raymarch.kernels.march.mode import RayMode
+from raymarch.kernels.march.emission_absorption import composite
+from raymarch.kernels.march.mode import RayMode, exponential
+from raymarch.kernels.march.normals import march_normals
 from raymarch.kernels.march.passes import Passes
 from raymarch.kernels.march.sample import located, ray_segment
 from raymarch.kernels.march.transfer import extinction, knot_below, shade_of
@@ -106,9 +111,17 @@ def no_gradient(*_: object) -> None:
     raise RaymarchError("mode transfer has no gradient when pre-integrated; march it plain, at half the step")
 
 
-PREINTEGRATED = RayMode(
+@dataclass(frozen=True)
+class Preintegrated(RayMode):
+    """Pre-integrated steps; depth and normals are by the rule of single samples, as those of the plain mode are."""
+
+    composite: Callable = composite
+    step_transmittance: Callable = exponential
+
+
+PREINTEGRATED = Preintegrated(
     "transfer",
-    Passes(march_preintegrated, no_gradient, no_gradient, no_gradient, no_gradient, march_depth),
+    Passes(march_preintegrated, no_gradient, no_gradient, no_gradient, no_gradient, march_depth, march_normals),
     background=True,
     ends=True,
     classifies=True,
