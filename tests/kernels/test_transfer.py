@@ -159,6 +159,13 @@ def test_pre_integration_leads_to_the_same_picture_and_needs_fewer_steps():
         assert made * better < plain
 
 
+def test_a_pre_integrated_picture_has_the_depth_of_the_plain_one():
+    with Renderer(VOLUME, EXACT) as plain, Renderer(VOLUME, replace(EXACT, preintegrated=True)) as made:
+        depths = [each.trace(CAMERA.rays(), depth=True)[1] for each in (plain, made)]
+    assert np.isfinite(depths[0]).any()
+    np.testing.assert_allclose(*depths, rtol=1e-6)
+
+
 def test_a_pre_integrated_step_is_the_integral_along_a_linear_value():
     """Through one cell whose value is linear along the ray, in one step: that of many small ones, to their order."""
     x = np.linspace(-2, 2, 2)[:, None, None] * np.ones((1, 2, 2))
