@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     from raymarch.gradients.check_process import check_gradients as check_gradients
     from raymarch.gradients.jacobian import jacobian as jacobian
     from raymarch.gradients.linearised import Linearised as Linearised
+    from raymarch.gradients.linearised_together import LinearisedTogether as LinearisedTogether
     from raymarch.gradients.parameters import Parameters as Parameters
     from raymarch.io.image_sets.load import load_views as load_views
     from raymarch.io.image_sets.reader import Reader as Reader
@@ -108,6 +109,8 @@ if TYPE_CHECKING:
     from raymarch.rendering.renderer import Rendering as Rendering
     from raymarch.rendering.renderer import render as render
     from raymarch.rendering.shading import Shading as Shading
+    from raymarch.rendering.together import TogetherRenderer as TogetherRenderer
+    from raymarch.rendering.together import render_together as render_together
     from raymarch.runtime import start as start
     from raymarch.sfm.find import FoundCameras as FoundCameras
     from raymarch.sfm.find import find_cameras as find_cameras
@@ -162,6 +165,7 @@ _HOME = {
     "gradients.check_process": ["GradientReport", "check_gradients"],
     "gradients.jacobian": ["jacobian"],
     "gradients.linearised": ["Linearised"],
+    "gradients.linearised_together": ["LinearisedTogether"],
     "gradients.parameters": ["Parameters"],
     "io.image_sets.load": ["load_views"],
     "io.image_sets.reader": ["Reader"],
@@ -180,6 +184,7 @@ _HOME = {
     "rendering.march": ["March"],
     "rendering.renderer": ["Renderer", "Rendering", "render"],
     "rendering.shading": ["Shading"],
+    "rendering.together": ["TogetherRenderer", "render_together"],
     "runtime": ["start"],
     "sfm.find": ["FoundCameras", "find_cameras"],
     "sfm.settings": ["SfmSettings"],

@@ -77,10 +77,16 @@ class TorchSamples(Holder):
         return passes_of(self.march.rule).depth_gradients is None
 
     def _load(self, inputs: Inputs, march: March) -> None:
+        """Put a call's samples on the grid, and mark what is not seen; RaymarchError for what is not finite."""
         wait_for(inputs.density)
+        self.grid.fields.nonfinite_step[None] = 0
         volume_tensors.density_in(inputs.density, self.grid.fields)
         if inputs.features is not None:
             volume_tensors.features_in(inputs.features, self.grid.fields)
+        if self.grid.fields.nonfinite_step[None]:  # or a sum of large ones is not
+            for name in ("density", "features"):
+                if getattr(inputs, name) is not None:
+                    require_finite(name, getattr(inputs, name))
         if march.iso is not None and "iso" in march.rule.parameters:
             self.grid.mark_surface(level_of(march.iso, self.grid.activation))  # what is skipped is not seen at all
         elif march.min_weight > 0:
@@ -90,9 +96,6 @@ class TorchSamples(Holder):
 
     def see(self, inputs: Inputs, asked: Asked) -> Seen:
         """What the rays see."""
-        for name, value in (("density", inputs.density), ("features", inputs.features)):
-            if value is not None:
-                require_finite(name, value)
         rays = self._rays(inputs, asked)
         self._load(inputs, rays.march)
         return self.rays.see(rays, asked.depth)

@@ -50,7 +50,7 @@ class TorchVolume:
 
     def __post_init__(self) -> None:
         import_torch()
-        VOLUME("like", self.like)
+        object.__setattr__(self, "like", VOLUME("like", self.like))
         require_shape("density", self.density, self.like.shape)
         require_shape("features", self.features, (*self.like.shape, self.like.channels))
         require_shape("background", self.background, (3,))

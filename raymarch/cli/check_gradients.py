@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import click
 
-from raymarch.cli import options, say
+from raymarch.cli import modes, options, say
 
 
 @click.command("check-gradients", epilog="Example: raymarch check-gradients tower.h5 scenes/tower --json")
@@ -16,8 +16,9 @@ from raymarch.cli import options, say
 @click.option("--parameters", help="Some of the groups, with commas between; all if not given.")
 @click.option("--precision", type=click.Choice(["f64", "f32"]), default="f64", show_default=True)
 @click.option(
-    "--mode", default="emission-absorption", show_default=True, help="Or additive, or x-ray: how samples add up."
+    "--mode", default="emission-absorption", show_default=True, help="How rays add up: any mode without a table."
 )
+@modes.iso
 @click.option("--rays", type=click.IntRange(1, 1 << 20), default=256, show_default=True, help="How many to look along.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the rays and directions.")
 @options.downscale
@@ -32,6 +33,7 @@ def check_gradients(
     parameters: str | None,
     precision: str,
     mode: str,
+    iso: float | None,
     rays: int,
     seed: int,
     downscale: float | None,
@@ -53,7 +55,7 @@ def check_gradients(
     reading = options.reading_of(volume, downscale, holdout)
     views = load_views(data, split, follow_links=follow_links, for_fit=False, **reading)
     names = [name.strip() for name in parameters.split(",") if name.strip()] if parameters else None
-    march = March(min_transmittance=0.0, min_weight=0.0, mode=mode)
+    march = March(min_transmittance=0.0, min_weight=0.0, mode=mode, iso=iso)
     say.note("checking in a process of its own")
     report = check_process.check_gradients(
         volume,

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from raymarch.cli import say
+from raymarch.cli import options, say
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from raymarch.data.transfer_function import TransferFunction
     from raymarch.data.volume import Volume
     from raymarch.rendering.march import March
+    from raymarch.rendering.renderer import Rendering
 
 # As `kernels.march.modes` has them; importing that takes a second, which --help should not.
 MODES = (
@@ -31,6 +35,13 @@ table = click.option(
     help="Transfer function: table.json, or a colour map as bone or bone,LOW,HIGH,OPACITY; mode transfer.",
 )
 iso = click.option("--iso", type=float, metavar="VALUE", help="Value of the surface; mode isosurface.")
+
+window = click.option(
+    "--window",
+    type=options.Numbers(float, 2),
+    metavar="LOW,HIGH",
+    help="Values that are black and white, of modes whose images are values; those of the first image if not given.",
+)
 
 
 def march_of(volume: Volume, mode: str | None, table: str | None, iso: float | None) -> March:
@@ -88,3 +99,32 @@ def _table(volume: Volume, table: str | None) -> TransferFunction:
         low, high, most = made.values[0], made.values[-1], made.opacities[-1]
         say.note(f"table {name},{low:.4g},{high:.4g},{most:g}, its opacity over {made.unit_length:.4g} world units")
     return made
+
+
+def window_of(march: March, window: list[float] | None) -> list[float] | None:
+    """The window as given; RaymarchError where a mode's images are colours, and for one that is no interval."""
+    from raymarch.errors import RaymarchError
+
+    if window is not None and not gives_values(march):
+        raise RaymarchError(f"--window: images of mode {march.mode} are colours; leave it out")
+    if window is not None and not -math.inf < window[0] < window[1] < math.inf:
+        raise RaymarchError(f"--window {window[0]:g},{window[1]:g}: want LOW,HIGH, the first the less")
+    return window
+
+
+def gives_values(march: March) -> bool:
+    """Whether the images of a march are values, or integrals of them, with nothing behind them."""
+    return not march.rule.background
+
+
+def in_window(seen: Rendering, window: list[float] | None) -> tuple[np.ndarray, list[float]]:
+    """Display values 0..1 of an image of values, black where nothing is met; the window, the image's own if none."""
+    met = seen.opacity != 0
+    if window is None:
+        values = seen.image[met]
+        low = float(values.min(initial=0.0))
+        high = float(values.max()) if values.size else low
+        window = [low, high if high > low else low + 1.0]
+        say.note(f"black is {window[0]:.4g}, white {window[1]:.4g}, by the first image; --window takes others")
+    low, high = window
+    return ((seen.image - low) / (high - low)).clip(0, 1) * met[..., None], window

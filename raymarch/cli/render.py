@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from raymarch.data.volume import Volume
     from raymarch.geometry.camera import Camera
+    from raymarch.rendering.renderer import Rendering
 
 
 @click.command(epilog="Example: raymarch render tower.h5 --orbit 60 --out orbit")
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 @modes.mode
 @modes.table
 @modes.iso
+@modes.window
 @options.overwrite
 @options.downscale
 @options.holdout
@@ -43,8 +45,8 @@ if TYPE_CHECKING:
 def render(
     run: str, data: str | None, split: str, orbit: int | None, elevation: float, size: int, orthographic: bool,
     clip_box: list[list[float]] | None, clip_plane: tuple[list[float], ...], out: str, extras: bool, mode: str | None,
-    table: str | None, iso: float | None, overwrite: bool, downscale: float | None, holdout: int | None,
-    background: str | None, follow_links: bool, arch: str,
+    table: str | None, iso: float | None, window: list[float] | None, overwrite: bool, downscale: float | None,
+    holdout: int | None, background: str | None, follow_links: bool, arch: str,
 ) -> None:  # fmt: skip
     """Render VOLUME from the cameras of an image set or on an orbit, to PNG files."""
     if (data is None) == (orbit is None):
@@ -54,7 +56,7 @@ def render(
     from raymarch import runtime
     from raymarch.data.views import require_colour
     from raymarch.errors import RaymarchError
-    from raymarch.io.images.write import VISIBLE, folder_for, write_depth, write_png
+    from raymarch.io.images.write import VISIBLE, folder_for
     from raymarch.io.volumes.volume_file import load
     from raymarch.rendering.renderer import Renderer
 
@@ -62,6 +64,7 @@ def render(
         raise RaymarchError(f"{out}: clips are not written yet; give a folder for PNG files")
     volume = load(run)
     chosen = modes.march_of(volume, mode, table, iso)
+    window, values = modes.window_of(chosen, window), modes.gives_values(chosen)
     behind = require_colour(background or volume.background)
     named: list[tuple[str, Camera]] = []
     if data is not None:
@@ -80,17 +83,25 @@ def render(
     with CountProgress("render", len(named)) as progress, Renderer(volume, march) as renderer:
         for name, camera in named:
             seen = renderer.render(camera, behind, depth=extras)
-            bright += bool((seen.image > VISIBLE).any())
-            write_png(folder / f"{name}.png", seen.image.clip(max=1), overwrite)
-            if extras:
-                write_png(folder / f"{name}_opacity.png", seen.opacity, overwrite)
-                write_depth(folder / f"{name}_depth.png", seen.depth, *reach, overwrite=overwrite)
+            image, window = modes.in_window(seen, window) if values else (seen.image, None)
+            bright += bool((image > VISIBLE).any())
+            _write(folder / name, image.clip(max=1), seen if extras else None, reach, overwrite)
             progress.advance()
     if bright:
         say.note(f"note: {bright} of {len(named)} images have colours over 1, written as 1; rm.write_png has a limit=")
     if extras:
         say.note(f"depth: white at {reach[0]:.4g}, dark at {reach[1]:.4g} world units, black where nothing is met")
     say.result(f"{folder}: {len(named)} images")
+
+
+def _write(path: Path, image: np.ndarray, seen: Rendering | None, reach: tuple[float, float], overwrite: bool) -> None:
+    """Pictures of an image, and of opacity and depth where those are seen, beside one another."""
+    from raymarch.io.images.write import write_depth, write_png
+
+    write_png(f"{path}.png", image, overwrite)
+    if seen is not None:
+        write_png(f"{path}_opacity.png", seen.opacity, overwrite)
+        write_depth(f"{path}_depth.png", seen.depth, *reach, overwrite=overwrite)
 
 
 def _of_set(volume: Volume, data: str, split: str, how: dict[str, Any]) -> list[tuple[str, Camera]]:

@@ -65,7 +65,7 @@ def _lines(record: dict[str, Any]) -> list[tuple[str, str]]:
     if "low" in record:
         lines.append(("range", f"{record['low']:.6g} to {record['high']:.6g}, mean {record['mean']:.6g}"))
         if record["stride_of_values"] > 1:
-            lines.append(("", f"of every {record['stride_of_values']}th value along each axis"))
+            lines.append(("", f"of one value in {record['stride_of_values']} along each axis"))
         edges, counts = record["histogram"]["edges"], record["histogram"]["counts"]
         for i, count in enumerate(counts):
             bar = "#" * math.ceil(BAR * count / max(counts))

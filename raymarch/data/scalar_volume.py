@@ -127,6 +127,7 @@ class ScalarVolume(PlacedValues):
         kind = np.float64 if wide else np.float32
         if (self.slope, self.intercept) == (1.0, 0.0):
             return stored.astype(kind)
+        stored = stored.astype(kind) if stored.dtype == np.float16 else stored  # a slope would be of 16 bits too
         return (stored * self.slope + self.intercept).astype(kind)
 
     def as_volume(self) -> Volume:

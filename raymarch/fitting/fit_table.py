@@ -100,8 +100,8 @@ def fit_table(
         start: knots, their first colours and opacities, and the unit length of these. An opacity of 0.1 everywhere is a
             good start: what is clear has no colour to correct, and what is opaque hides the rest.
         steps, rays: how many of Adam, and of how many rays each.
-        newton: steps of Gauss and Newton after them, by tangents of four times as many rays: they see which knots stand
-            in for each other.
+        newton: steps of Gauss and Newton after them, by tangents of as many rays, the last two of four times as many:
+            they see which knots stand in for each other.
         rate: Adam's first step size, of colours and opacities in 0..1; it falls a hundredfold.
         step: length of a march step [voxel], as the pictures were made or shorter.
         seed: of the tiles that are drawn.
@@ -145,6 +145,7 @@ def fit_table(
             table = start.with_rgba(adam.step(gradient, k, k / steps))
             if show is not None:
                 show(k, float(losses[k]))
-    for _ in range(newton):
-        table = gauss_newton_step(volume, views, replace(march, transfer=table), 4 * rays, seed)
+    for k in range(newton):
+        several = rays if k < newton - 2 else 4 * rays
+        table = gauss_newton_step(volume, views, replace(march, transfer=table), several, k + seed)
     return TableFit(table, losses, time.perf_counter() - began)

@@ -19,14 +19,15 @@ def gauss_newton_step(volume: Volume, views: Views, march: March, rays: int, see
     """Table of `march` after one step, by random rays of all views, kept within 0..1."""
     table = march.transfer
     assert table is not None
-    size, each = 4 * len(table.values), max(rays // len(views), 1)
+    pixels_of = [camera.width * camera.height for camera in views.cameras]
+    size, each = 4 * len(table.values), min(max(rays // len(views), 1), *pixels_of, pixels_of[0])
     columns = [Parameters(table=unit.reshape(-1, 4)) for unit in np.eye(size)]
     normal, right = np.zeros((size, size)), np.zeros(size)
     rng = np.random.default_rng(seed)
     first = views.cameras[0]
     with Linearised(volume, first, background=views.background, march=march, pixels=np.arange(each)) as seen:
         for i, camera in enumerate(views.cameras):
-            pixels = rng.choice(camera.width * camera.height, min(each, camera.width * camera.height), replace=False)
+            pixels = rng.choice(camera.width * camera.height, each, replace=False)
             seen.set_camera(camera, pixels=pixels)
             residual = (views.rgb(i).reshape(-1, 3)[pixels] - seen.image()[:, :3]).reshape(-1)
             slopes = seen.tangents(columns)[:, :3].reshape(-1, size)

@@ -10,12 +10,15 @@ import taichi as ti
 
 from raymarch.arguments.checks import flag, instance_of, number, one_of, optional, whole
 from raymarch.arguments.declared import held, hold, renamed
+from raymarch.data.default_table import default_table, has_values_alone
 from raymarch.data.transfer_function import TRANSFER, TransferFunction
+from raymarch.data.volume import Volume
 from raymarch.device.grid import Grid
 from raymarch.device.memory import BATCH
 from raymarch.errors import RaymarchError
 from raymarch.geometry.clip import CLIP, Clip
 from raymarch.kernels.march.call import MarchCall
+from raymarch.kernels.march.lit_transfer import LIT
 from raymarch.kernels.march.mode import AnyMode, Mode, RayMode
 from raymarch.kernels.march.modes import MODES
 from raymarch.kernels.march.preintegrated import PREINTEGRATED
@@ -52,7 +55,8 @@ class March:
         step_jitter: each ray's steps are longer or shorter by a random share up to this, 0 to under 1.
         seed: of the jitter, which is a function of seed and pixel alone.
         iso: value of the surface that mode "isosurface" shows, in units of what the density activation gives.
-        shading: how a surface is lit; `rm.Shading()` if None.
+        shading: how a surface is lit, `rm.Shading()` if None; in mode "transfer" how samples are, by the slope of their
+            value, without gradients, and not at all if None.
         transfer: the `rm.TransferFunction` of mode "transfer".
         preintegrated: whether the table is integrated along each step, as if the value were linear there, so that
             longer steps do; without gradients.
@@ -84,6 +88,8 @@ class March:
             )
         if self.transfer is not None and not self.rule.classifies:
             raise RaymarchError(f"mode {self.rule.name} takes no transfer function; say mode='transfer' beside it")
+        if self.shading is not None and self.preintegrated:
+            raise RaymarchError("shading is given beside preintegrated, which has none; leave one out")
         if self.preintegrated and self.rule is not PREINTEGRATED:
             raise RaymarchError(f"preintegrated is True in mode {self.rule.name}, want mode transfer; leave it False")
 
@@ -101,7 +107,9 @@ class March:
     def rule(self) -> AnyMode:
         """Compositing mode's record."""
         rule = MODES[self.mode] if isinstance(self.mode, str) else self.mode
-        return PREINTEGRATED if self.preintegrated and rule is MODES["transfer"] else rule
+        if rule is not MODES["transfer"]:
+            return rule
+        return PREINTEGRATED if self.preintegrated else LIT if self.shading is not None else rule
 
     def variant(self, grid: Grid) -> Variant:
         """Variant that this march's kernels over a grid are compiled for; a mode of one's own is checked first."""
@@ -115,6 +123,14 @@ class March:
         dt = self.step * grid.voxel if dt is None else dt
         behind = ti.Vector([float(c) for c in background])
         return MarchCall(self.variant(grid), count, dt, self.min_transmittance, self.min_weight, behind)
+
+
+def march_for(volume: Volume, march: March | None) -> March:
+    """March of a volume where none is given: through a table by its range where it has values alone, as a scan has,
+    else the default."""
+    if march is None and has_values_alone(volume):
+        return March(mode="transfer", transfer=default_table(volume))
+    return march or March()
 
 
 MARCH = instance_of(March, "rm.March(...)", "with rm.March() for its defaults")

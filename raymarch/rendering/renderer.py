@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Literal, overload
 
 import numpy as np
-import taichi as ti
 
 from raymarch import runtime
 from raymarch.arguments.arrays import Colour
@@ -19,17 +17,14 @@ from raymarch.data.views import require_colour
 from raymarch.data.volume import VOLUME, AnyVolume
 from raymarch.device.brick_grid import grid_for
 from raymarch.device.grid import Grid
-from raymarch.device.lens_vector import lens_vector
-from raymarch.device.memory import BYTES_A_RAY, MAX_CELLS, available_bytes
 from raymarch.device.owner import Holder
 from raymarch.device.ray_buffer import RayBuffer
-from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import CAMERA, Camera
-from raymarch.geometry.pixel_order import pixels_in_tiles
 from raymarch.geometry.rays import RAYS, Rays
 from raymarch.kernels.march.passes import passes_of
-from raymarch.kernels.rays.camera import jitter_pixels, rays_of_pixels
-from raymarch.rendering.march import MARCH, March
+from raymarch.kernels.rays.camera import jitter_pixels
+from raymarch.rendering.march import MARCH, March, march_for
+from raymarch.rendering.ray_batches import Fill, rays_as_given, rays_of_camera, require_room
 from raymarch.rendering.ray_settings import require_seen, set_ray_settings, skip_unseen
 
 ONE_CAMERA = replace(
@@ -60,6 +55,8 @@ class Rendering:
 class Renderer(Holder):
     """Volume renderer for many images of one volume on the device; `close` it, or use it in a `with`.
 
+    Without `settings` it marches as `render` does without a `march`.
+
     Example:
         >>> ball = Volume.from_function(lambda p: 9.0 * (np.linalg.norm(p, axis=-1) < 0.5), shape=(32, 32, 32))
         >>> with Renderer(ball) as renderer:
@@ -67,9 +64,10 @@ class Renderer(Holder):
         (64, 64, 3)
     """
 
-    @checked(volume=VOLUME, settings=MARCH)
-    def __init__(self, volume: AnyVolume, settings: March = March()):
+    @checked(volume=VOLUME, settings=optional(MARCH))
+    def __init__(self, volume: AnyVolume, settings: March | None = None):
         runtime.start()
+        settings = march_for(volume, settings)  # type: ignore[arg-type]  # the rule made it a Volume
         require_seen(volume, settings)
         self.background = volume.background
         self.settings = settings
@@ -94,11 +92,8 @@ class Renderer(Holder):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Colour and transmittance (ray, 4) and depth (ray,) along rays."""
 
-        def fill(first: int, count: int) -> np.ndarray:
-            self.buffer.upload(Rays(rays.origin[first : first + count], rays.direction[first : first + count]))
-            return np.arange(first, first + count, dtype=np.int32)
-
         behind = self.background if background is None else background
+        fill = rays_as_given(self.buffer, rays)
         return _march(self.grid, self.buffer, len(rays), fill, behind, self.settings, depth)[:2]
 
 
@@ -112,13 +107,7 @@ def render_camera(
     normals: bool = False,
 ) -> Rendering:
     """Rendering of a grid by a camera, in batches of the buffer's size; without `depth`, distances are infinite."""
-    pose, lens = ti.Matrix(camera.world_from_camera.tolist()), ti.Vector(lens_vector(camera))
-
-    def fill(first: int, count: int) -> np.ndarray:
-        pixels = pixels_in_tiles(first, count, camera.width, camera.height)
-        rays_of_pixels(buffer.fields, pose, lens, camera.width, pixels, camera.lens.parallel)
-        return pixels
-
+    fill = rays_of_camera(buffer, camera)
     count, size = camera.width * camera.height, (camera.height, camera.width)
     image, distance, normal = _march(grid, buffer, count, fill, background, settings, depth, normals)
     facing = None if normal is None else normal.reshape(*size, 3)
@@ -129,14 +118,14 @@ def _march(
     grid: Grid,
     buffer: RayBuffer,
     total: int,
-    fill: Callable[[int, int], np.ndarray],
+    fill: Fill,
     background: Colour,
     s: March,
     depth: bool,
     normals: bool = False,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Colour and transmittance (ray, 4), depth (ray,) and normals (ray, 3) of rays that `fill` puts into the buffer."""
-    _require_room(total)
+    require_room(total)
     set_ray_settings(buffer, grid, s)
     background = require_colour(background)
     image, distance = np.empty((total, 4), np.float32), np.full(total, np.inf, np.float32)
@@ -159,12 +148,15 @@ def _march(
     return image, distance, normal
 
 
-def _require_room(rays: int) -> None:
-    """RaymarchError where so many rays, what is seen of them and an image made of it do not fit."""
-    needed, free = BYTES_A_RAY * rays, available_bytes()
-    if needed > 0.9 * free or rays > MAX_CELLS:
-        room = f"{free:,} are free and {MAX_CELLS:,} rays are the most"
-        raise RaymarchError(f"an image of {rays:,} rays takes {needed:,} bytes but {room}; take a smaller one")
+@overload
+def render(
+    volume: AnyVolume,
+    camera: Camera,
+    *,
+    background: Colour | None = None,
+    march: March | None = ...,
+    extras: Literal[False] = False,
+) -> np.ndarray: ...
 
 
 @overload
@@ -173,25 +165,25 @@ def render(
     camera: Camera,
     *,
     background: Colour | None = None,
-    march: March = ...,
-    extras: Literal[False] = False,
-) -> np.ndarray: ...
-
-
-@overload
-def render(
-    volume: AnyVolume, camera: Camera, *, background: Colour | None = None, march: March = ..., extras: Literal[True]
+    march: March | None = ...,
+    extras: Literal[True],
 ) -> Rendering: ...
 
 
-@checked(volume=VOLUME, camera=ONE_CAMERA, background=BACKGROUND, march=MARCH, extras=flag)
+@checked(volume=VOLUME, camera=ONE_CAMERA, background=BACKGROUND, march=optional(MARCH), extras=flag)
 def render(
-    volume: AnyVolume, camera: Camera, *, background: Colour | None = None, march: March = March(), extras: bool = False
+    volume: AnyVolume,
+    camera: Camera,
+    *,
+    background: Colour | None = None,
+    march: March | None = None,
+    extras: bool = False,
 ) -> np.ndarray | Rendering:
     """Image (height, width, 3) float32 that `camera` sees of `volume`; with `extras` a `Rendering`.
 
     The background is the volume's own unless given ("white", "black" or three numbers in 0..1). For many images of
-    one volume make a `Renderer` once.
+    one volume make a `Renderer` once. Without a `march` it is the default's, and a volume of values alone, as a scan
+    is, is seen through a table by their range.
 
     Example:
         >>> fog = Volume.from_function(lambda p: np.full(p.shape[:-1], 0.5), shape=(8, 8, 8))

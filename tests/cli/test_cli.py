@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -20,7 +21,8 @@ import pytest
 from PIL import Image
 
 from raymarch import cli, runtime
-from raymarch.io.volumes.volume_file import load
+from raymarch.data.scalar_volume import ScalarVolume
+from raymarch.io.volumes.volume_file import load, save
 
 VERBS = ("cameras", "fit", "evaluate", "render", "info")
 TINY = "--preset quick --steps 30 --resolution 24 --sh-degree 0"
@@ -192,6 +194,20 @@ def test_orbit_with_extras_is_the_same_twice(here, tmp_path):
     assert picture(tmp_path / "one" / "0000_opacity.png").max() > 100
 
 
+def test_a_volume_of_values_is_seen_through_a_table_that_is_said(here, tmp_path):
+    x = np.stack(np.meshgrid(*[np.linspace(-1, 1, 12)] * 3, indexing="ij"), -1)
+    save(ScalarVolume(1000 * np.exp(-4 * (x**2).sum(-1))), tmp_path / "v.h5")
+    render, out = "render v.h5 --orbit 1 --size 24 --background black", shlex.quote(str(tmp_path / "values"))
+    run = raymarch(f"{render} --out {out}", tmp_path)
+    assert run.returncode == 0 and "mode transfer, as the volume has values" in run.stderr, run.stderr
+    typed = re.search(r"table (\S+),", run.stderr)[1]
+    seen = picture(tmp_path / "values" / "0000.png")
+    assert seen.max() > 50
+    done(f"{render} --table {typed} --out {out}", tmp_path)
+    again = picture(tmp_path / "values" / "0000.png")
+    np.testing.assert_allclose(again.astype(float), seen.astype(float), atol=2)  # four digits of the range were said
+
+
 def test_views_are_rendered_under_their_names(here, tmp_path):
     done(f"render volume.h5 --views few --background black --out {shlex.quote(str(tmp_path / 'seen'))}", here)
     assert names(tmp_path / "seen") == sorted(f"{name}.png" for name in frames(here))
@@ -278,6 +294,12 @@ MISTAKES = {
     "render volume.h5 --orbit 3 --elevation 95 --out new": "elevation is 95",
     "render volume.h5 --orbit 3 --elevation nan --out new": "elevation is nan",
     "render volume.h5 --orbit 3 --out new.mp4": "folder",
+    "render volume.h5 --orbit 3 --mode x-ray --table bone --out new": "mode x-ray takes no transfer function",
+    "render volume.h5 --orbit 3 --mode maximum --iso 3 --out new": "mode maximum has no surface",
+    "render volume.h5 --orbit 3 --table missing.json --out new": "missing.json",
+    "render volume.h5 --orbit 3 --table bones --out new": "name is 'bones', want a colour map",
+    "render volume.h5 --orbit 3 --table bone,1 --out new": "want MAP, MAP,LOW,HIGH or MAP,LOW,HIGH,OPACITY",
+    "render volume.h5 --orbit 3 --table bone.csv --out new": "want table.json, or the name of a colour map",
     "render volume.h5 --orbit 3 --out nowhere/new": "create its parent",
     "render volume.h5 --orbit 3 --out text.h5": "folder",
     "render volume.h5 --orbit 3 --background purple --out new": "background is 'purple'",

@@ -25,6 +25,7 @@ NAN, INF = math.nan, math.inf
 CAMERA = rm.Camera.look_at((1, -4, 2), width=8, height=6)
 VOLUME = rm.Volume.from_function(lambda p: p[..., 0], shape=(4, 5, 6))
 FOG, NDC = rm.Volume.from_array(np.ones((8, 4, 4))), rm.ndc_of_frustum(np.eye(4), 1.0)
+NESTED, IN_NDC = replace(FOG, boxes=2), replace(VOLUME, ndc_from_world=NDC)
 IMAGES = np.full((2, 6, 8, 3), 255, np.uint8)
 VIEWS = rm.Views([CAMERA] * 2, IMAGES)
 RAYS = rm.Rays([[0, 0, 0]], [[0, 0, 1]])
@@ -51,6 +52,12 @@ def bare(kind, **own):
 
 SEEN = bare(
     rm.Linearised, volume=VOLUME, march=rm.March(), viewpoint=SimpleNamespace(camera=CAMERA, rays=CAMERA.rays())
+)
+TOGETHER = bare(rm.TogetherRenderer)
+BOTH = bare(
+    rm.LinearisedTogether,
+    members=SimpleNamespace(volumes=[VOLUME] * 2, marches=[rm.March()] * 2),
+    rays=CAMERA.rays(),
 )
 RENDERER, FITTER, SPLAT = bare(rm.Renderer), bare(rm.Fitter), bare(rm.Splat, count=3, shape=(4, 4), channels=1)
 
@@ -241,6 +248,26 @@ ROWS = {
         (lambda: SEEN.jacobian([CAMERA]), "parameter is a Camera"),
         (lambda: SEEN.jacobian([]), "parameters are []"),
     ],
+    "LinearisedTogether": [
+        (lambda: rm.LinearisedTogether(VOLUME, CAMERA), "volumes are a Volume, want a list"),
+        (lambda: rm.LinearisedTogether([VOLUME], VOLUME), "camera is a Volume"),
+        (lambda: rm.LinearisedTogether([VOLUME], CAMERA, marches="x-ray"), "marches are 'x-ray'"),
+        (lambda: rm.LinearisedTogether([VOLUME], CAMERA, background=5), "background is 5"),
+        (lambda: rm.LinearisedTogether([VOLUME], CAMERA, pixels=3), "pixels are 3"),
+        (lambda: BOTH.adjoint(np.zeros((3, 4))), "d_image has shape (3, 4), want (48, 4)"),
+        (lambda: BOTH.tangent(rm.Parameters()), "directions are 0, volumes 2; give one for each"),
+        (lambda: BOTH.tangent([None, None]), "directions are [None]"),
+        (lambda: BOTH.tangent([rm.Parameters(pose=np.zeros(6)), rm.Parameters()]), "directions[0] has pose, want some"),
+        (
+            lambda: BOTH.tangent([rm.Parameters(), rm.Parameters(background=np.zeros(3))]),
+            "directions[1] has background, want some of colour, density",
+        ),
+        (
+            lambda: BOTH.shifted([rm.Parameters(), rm.Parameters(table=np.zeros((2, 4)))], 1),
+            "table: the march has no transfer function",
+        ),
+        (lambda: BOTH.shifted([rm.Parameters()] * 2, "a bit"), "h is 'a bit'"),
+    ],
     "TransferFunction": [
         *[
             (lambda given=given: rm.TransferFunction(**{**TABLE_OF, **given}), said)
@@ -257,6 +284,7 @@ ROWS = {
         ],
         (lambda: rm.TransferFunction([0, 2, 1], [[0, 0, 0]] * 3, [0, 0, 0]), "values have 2 at 1 and 1 after it"),
         (lambda: rm.TransferFunction([0, 1, 1 + 1e-9], [[0, 0, 0]] * 3, [0, 0, 0]), "values have 1 at 1 and 1 after"),
+        (lambda: rm.TransferFunction([-1e6, 0, 1e-3], [[0, 0, 0]] * 3, [0, 0, 0]), "values have 0 at 1 and 0.001"),
         (lambda: rm.TransferFunction([0], [[0, 0, 0]], [0]), "values have 1 knot"),
         (lambda: rm.TransferFunction([0, 1, 2], [[0, 0, 0]] * 2, [0, 0, 0]), "colours are of 2 knots, values of 3"),
         (lambda: rm.TransferFunction.of_colormap("veridis", 0, 1), "name is 'veridis', want a colour map"),
@@ -815,6 +843,33 @@ ROWS = {
         (lambda: rm.write_mesh(MESH, "a.png"), "a.png: meshes are written as"),
         (lambda: rm.write_mesh(MESH, "a.ply", "yes"), "overwrite is 'yes'"),
     ],
+    "TogetherRenderer": [
+        (lambda: rm.TogetherRenderer(VOLUME), "volumes are a Volume, want a list of 1 to 4 volumes"),
+        (lambda: rm.TogetherRenderer([]), "volumes are 0 of them"),
+        (lambda: rm.TogetherRenderer([VOLUME] * 5), "volumes are 5 of them"),
+        (lambda: rm.TogetherRenderer([VOLUME, CAMERA]), "volumes[1] is a Camera"),
+        (lambda: rm.TogetherRenderer([VOLUME], "transfer"), "marches are 'transfer'"),
+        (lambda: rm.TogetherRenderer([VOLUME], [rm.March]), "marches[0] is the class March"),
+        (lambda: rm.TogetherRenderer([VOLUME] * 2, [rm.March()]), "marches are 1, volumes 2"),
+        (lambda: rm.TogetherRenderer([VOLUME], rm.March(mode="x-ray")), "marches[0]: mode x-ray does not composite"),
+        (lambda: rm.TogetherRenderer([VOLUME, NESTED]), "volumes[1] has nested boxes, want one box"),
+        (lambda: rm.TogetherRenderer([IN_NDC]), "volumes[0] is in NDC, want a box in the world"),
+        (
+            lambda: rm.TogetherRenderer([VOLUME] * 2, [rm.March(jitter=1), rm.March()]),
+            "marches have jitter 0 and 1, want one for all rays",
+        ),
+        (lambda: TOGETHER.render([CAMERA]), "camera is a list of a Camera, want one Camera"),
+        (lambda: TOGETHER.render(CAMERA, 5), "background is 5"),
+        (lambda: TOGETHER.trace(CAMERA), "rays is a Camera"),
+        (lambda: TOGETHER.trace(RAYS, depth=2), "depth is 2"),
+    ],
+    "render_together": [
+        (lambda: rm.render_together(VOLUME, CAMERA), "volumes are a Volume, want a list"),
+        (lambda: rm.render_together([VOLUME], VOLUME), "camera is a Volume"),
+        (lambda: rm.render_together([VOLUME], CAMERA, marches=3), "marches are 3"),
+        (lambda: rm.render_together([VOLUME], CAMERA, background=5), "background is 5"),
+        (lambda: rm.render_together([VOLUME], CAMERA, extras=1), "extras is 1"),
+    ],
     "render": [
         (lambda: rm.render(CAMERA, VOLUME), "volume is a Camera, want a Volume; call rm.render(volume, camera)"),
         (lambda: rm.render("ball.h5", CAMERA), "volume is 'ball.h5'"),
@@ -918,6 +973,7 @@ INSIDE = {
     "forecast": {"views", "settings", "changes"},
     "Fitter": {"views", "settings", "changes"},
     "Linearised": {"background", "pixels"},
+    "LinearisedTogether": {"pixels"},
     "jacobian": {"parameters", "pixels"},
     "register": {"image"},
     "psnr": {"image", "truth", "mask"},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import logging
 import shutil
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -116,6 +117,33 @@ def test_slope_and_intercept_are_kept_or_applied_and_whole_numbers_stay_whole(su
     found = rm.load(saved(tmp_path, suffix, "u2", slope=2.0, intercept=-1024.0))
     np.testing.assert_array_equal(found.numbers(), wanted.numbers())
     assert found.values.dtype.kind in "iu"
+
+
+@EACH
+def test_few_columns_are_no_colours_and_half_precision_is_single_in_memory(suffix, tmp_path):
+    holds = need(suffix)
+    stored = (1000 * RNG.random((3, 6, 4))).astype("f2" if "f4" in holds.kinds else "i2")
+    volume = rm.ScalarVolume(stored, UPRIGHT, slope=1000.0 if "f4" in holds.kinds else 1.0)
+    wanted = stored.astype(float) * volume.slope  # more than half precision reaches
+    np.testing.assert_array_equal(volume.numbers(), wanted.astype(np.float32))
+    rm.save(volume, tmp_path / f"v{suffix}")
+    np.testing.assert_allclose(rm.load(tmp_path / f"v{suffix}").numbers(), wanted, rtol=2e-7)
+    rm.save(replace(volume, slope=1.0), tmp_path / f"v{suffix}", overwrite=True)
+    np.testing.assert_array_equal(rm.load(tmp_path / f"v{suffix}").numbers(), stored)
+
+
+def test_every_damaged_byte_of_packed_values_is_told_and_several_streams_are_one(tmp_path):
+    need(".nii.gz")
+    volume, path = rm.ScalarVolume(RNG.integers(0, 99, (4, 3, 2)).astype(np.uint8)), tmp_path / "v.nii.gz"
+    rm.save(volume, path)
+    packed = path.read_bytes()
+    for at in range(10, len(packed)):
+        path.write_bytes(packed[:at] + bytes([packed[at] ^ 0x5A]) + packed[at + 1 :])
+        with pytest.raises(rm.RaymarchError):
+            rm.load(path)
+    plain = gzip.decompress(packed)
+    path.write_bytes(gzip.compress(plain[:100]) + gzip.compress(plain[100:360]) + gzip.compress(plain[360:]))
+    np.testing.assert_array_equal(rm.load(path).values, volume.values)
 
 
 @EACH
@@ -382,6 +410,14 @@ def test_streams_of_zeros_take_no_memory(tmp_path):
     header.set_data_shape((8, 8, 8))
     (tmp_path / "a.nii.gz").write_bytes(gzip.compress(header.binaryblock + bytes(1 << 24)))
     assert rm.load(tmp_path / "a.nii.gz").shape == (8, 8, 8)
+
+
+@pytest.mark.parametrize("suffix", [suffix for suffix, held in HELD.items() if held.library])
+def test_a_missing_library_names_the_extra(suffix, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, HELD[suffix].library, None)
+    said = refused(lambda: saved(tmp_path, suffix), "is not installed, which raymarch needs for", '"raymarch[formats]"')
+    assert said.startswith(str(tmp_path / f"a{suffix}"))
+    assert not list(tmp_path.iterdir())
 
 
 # The command line.

@@ -109,6 +109,18 @@ def test_channels_of_an_nrrd_and_a_spacing_that_is_not_said(tmp_path, caplog):
     assert "says no spacing; 1 is assumed" in caplog.text
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_axes_of_an_nrrd_that_are_not_of_space_have_no_direction(first, tmp_path):
+    several = np.stack([VALUES, 2 * VALUES], axis=0 if first else 3)
+    none = np.full(3, np.nan)
+    rows = np.stack([none, *SHEARED[:3, :3].T] if first else [*SHEARED[:3, :3].T, none])
+    header = {"space": "RAS", "space directions": rows, "space origin": SHEARED[:3, 3]}
+    nrrd.write(str(tmp_path / "a.nrrd"), several, header)
+    found = rm.load(tmp_path / "a.nrrd", **{"channel" if first else "time": 1})
+    np.testing.assert_array_equal(found.values, 2 * VALUES)
+    np.testing.assert_allclose(found.world_from_index, SHEARED)
+
+
 # TIFF.
 
 
@@ -304,6 +316,16 @@ def test_slopes_of_their_own_several_series_times_and_colours(tmp_path):
         edit(tmp_path / "b.dicom" / f"late{k}.dcm", RescaleIntercept="100")
     refused(lambda: rm.load(tmp_path / "b.dicom"), "has 2 points in time; choose one by time=0 to time=1")
     np.testing.assert_array_equal(rm.load(tmp_path / "b.dicom", time=1).numbers(), VALUES + 100.0)
+
+
+def test_a_tilted_gantry_is_a_sheared_volume(tmp_path):
+    files, leaning = series(tmp_path / "a.dicom"), TURNED.copy()
+    leaning[:3, 2] += 0.3 * TURNED[:3, 1]
+    for k, file in enumerate(files):
+        edit(file, ImagePositionPatient=[f"{x:.9g}" for x in (leaning @ [0, 0, k, 1])[:3]])
+    found = rm.load(tmp_path / "a.dicom")
+    np.testing.assert_allclose(found.world_from_index, leaning, atol=1e-6)
+    np.testing.assert_array_equal(found.values, VALUES)
 
 
 def test_one_slice_is_told_to_be_one(tmp_path):

@@ -9,7 +9,11 @@ from test_scalar_formats import PLACES, volume
 
 import raymarch as rm
 
-sitk, vtk = require_extra("SimpleITK", "all"), require_extra("vtk", "all")
+try:
+    import SimpleITK as sitk
+    import vtk
+except ImportError as error:
+    pytest.skip(f"{error.name} is not installed; pip install SimpleITK vtk", allow_module_level=True)
 require_extra("nibabel", "formats")
 VALUES, TURNED = volume().values, PLACES["turned"]
 RIGID = TURNED.copy()  # ITK takes no mirror images
@@ -86,6 +90,29 @@ def test_vtk_reads_our_vti_and_we_read_vtk_s(kind, tmp_path):
             np.testing.assert_array_equal(found.values, VALUES)
             np.testing.assert_allclose(found.world_from_index, TURNED, atol=1e-6)
             assert found.values.dtype == kind and found.name == "head"
+
+
+def test_values_of_cells_and_one_of_several_arrays_of_vtk(tmp_path):
+    from vtk.util.numpy_support import numpy_to_vtk
+
+    image = vtk.vtkImageData()
+    image.SetDimensions(6, 7, 8)
+    image.SetSpacing(0.5, 1, 2)
+    image.SetOrigin(10, 20, 30)
+    for k, name in enumerate(("a", "b")):
+        array = numpy_to_vtk(np.ascontiguousarray((k + 1) * VALUES.T).ravel(), deep=True)
+        array.SetName(name)
+        image.GetCellData().AddArray(array)
+    writer = vtk.vtkXMLImageDataWriter()
+    writer.SetInputData(image)
+    writer.SetFileName(str(tmp_path / "a.vti"))
+    writer.Write()
+    with pytest.raises(rm.RaymarchError, match=r"has 2 channels \(0 a\[0\], 1 b\[0\]\); choose one by channel=0"):
+        rm.load(tmp_path / "a.vti")
+    found = rm.load(tmp_path / "a.vti", channel=1)
+    np.testing.assert_array_equal(found.values, 2 * VALUES)
+    np.testing.assert_allclose(found.origin, (10.25, 20.5, 31))
+    assert found.name == "b" and found.spacing.tolist() == [0.5, 1, 2]
 
 
 @pytest.mark.parametrize(("slope", "intercept"), [(1.0, 0.0), (0.5, -1024.25)])

@@ -12,6 +12,7 @@ import pytest
 import reference
 import single as worker
 
+from raymarch.data.scalar_volume import ScalarVolume
 from raymarch.data.views import Views
 from raymarch.data.volume import Volume
 from raymarch.device.image_store import ImageStore
@@ -20,6 +21,7 @@ from raymarch.geometry.camera import Camera
 from raymarch.geometry.pose import look_at
 from raymarch.kernels.fit.choice import choose_tiles
 from raymarch.kernels.rays.camera import draw_tiles, list_tiles
+from raymarch.rendering.march import March, march_for
 
 TILE = 4
 LARGE = [(11, 6), (9, 7), (4, 21)]  # no multiples of a tile; six tiles each
@@ -259,3 +261,12 @@ def test_tiles_whose_samples_meet_something_are_listed_and_others_are_not(store,
         elif not any(line_meets(grid, occupied, ray) for ray in rays if COUNTS[ray]):
             assert number not in listed
     put_on_list(store, range(18))
+
+
+def test_a_scan_without_a_march_is_seen_through_a_table_and_all_else_by_the_default():
+    """A scan's values may be negative, of which no light comes."""
+    scan = ScalarVolume(np.linspace(-1000, 3000, 4 * 5 * 6).reshape(4, 5, 6)).as_volume()
+    assert march_for(scan, None).mode == "transfer"
+    for march in (March(), March(mode="x-ray")):
+        assert march_for(scan, march) is march
+    assert march_for(cases.volume(), None) == March()

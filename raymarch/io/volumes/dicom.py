@@ -86,7 +86,8 @@ def _pixels(pydicom: Any, one: Slice, same: bool, dtype: np.dtype) -> np.ndarray
 def write(volume: ScalarVolume, path: Path) -> None:
     """Series of secondary captures of a scalar volume: a file a slice, of 16 bits."""
     with wanted("pydicom", "DICOM"):
-        write_series(volume, path)
+        import pydicom  # noqa: F401
+    write_series(volume, path)
 
 
 DICOM = scalar_format("DICOM", (".dicom",), detect, source, write, folder=True)

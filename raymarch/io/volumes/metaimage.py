@@ -18,7 +18,7 @@ from raymarch.errors import RaymarchError
 from raymarch.io.files.strict_text import finites
 from raymarch.io.volumes.axes import chosen
 from raymarch.io.volumes.file_beside import file_beside
-from raymarch.io.volumes.scalar_format import plain_values, scalar_format
+from raymarch.io.volumes.scalar_format import scalar_format, single_values
 from raymarch.io.volumes.source import Slices, Source, text_of
 from raymarch.io.volumes.stored_values import CURE, read_packed, read_raw
 
@@ -124,8 +124,7 @@ def _placed(fields: dict[str, str], path: Path, count: int) -> tuple[np.ndarray,
 
 def write(volume: ScalarVolume, path: Path) -> None:
     """MetaImage of a scalar volume in one file, header and packed values, its world LPS where one is known."""
-    values = plain_values(volume)
-    values = values.astype(np.float32) if values.dtype == np.float16 else values
+    values = single_values(volume)
     packed = zlib.compress(np.asarray(values, values.dtype.newbyteorder("<")).tobytes(order="F"), 4)
     affine = world_from_world(volume.world, WORLD) @ volume.world_from_index
     edges = affine[:3, :3]

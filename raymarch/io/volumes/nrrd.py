@@ -18,7 +18,7 @@ from raymarch.data.selection import Selection
 from raymarch.errors import RaymarchError
 from raymarch.io.volumes.axes import chosen
 from raymarch.io.volumes.file_beside import file_beside
-from raymarch.io.volumes.scalar_format import plain_values, scalar_format, wanted
+from raymarch.io.volumes.scalar_format import scalar_format, single_values, wanted
 from raymarch.io.volumes.source import Slices, Source
 from raymarch.io.volumes.stored_values import CURE, Index, read_packed, read_raw
 
@@ -110,7 +110,7 @@ def write(volume: ScalarVolume, path: Path) -> None:
         header["sample units"] = volume.unit
     if volume.name:
         header["content"] = volume.name
-    nrrd.write(str(path), np.asfortranarray(plain_values(volume)), header, compression_level=4)
+    nrrd.write(str(path), np.asfortranarray(single_values(volume)), header, compression_level=4)
 
 
 def _short_space(fields: Mapping[str, Any]) -> str:

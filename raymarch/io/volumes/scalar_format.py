@@ -52,7 +52,7 @@ def scalar_format(
             return ScalarSummary.of_source(found, path)
 
     def write_scalar(volume: AnyVolume, path: Path) -> None:
-        with refused(path), warnings.catch_warnings():
+        with _path_named(path), refused(path), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             write(scalar_of(volume, path), path)
 
@@ -63,14 +63,23 @@ def scalar_format(
 def damage_told(path: Path, name: str) -> Iterator[None]:
     """Context in which whatever a format's library raises becomes one line, and what it warns of is not shown."""
     try:
-        with warnings.catch_warnings():
+        with _path_named(path), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
+    except RaymarchError:
+        raise
+    except Exception as error:  # libraries raise anything for damaged files, and so does NumPy
+        raise RaymarchError(f"{path}: is no whole {name} ({one_line(error)[:300]}); {CURE}") from error
+
+
+@contextmanager
+def _path_named(path: Path) -> Iterator[None]:
+    """Context in which errors of ours open with the path."""
+    try:
+        yield
     except RaymarchError as error:
         text = str(error)
         raise RaymarchError(text if text.startswith(str(path)) else f"{path}: {text}") from error
-    except Exception as error:  # libraries raise anything for damaged files, and so does NumPy
-        raise RaymarchError(f"{path}: is no whole {name} ({one_line(error)[:300]}); {CURE}") from error
 
 
 @contextmanager
@@ -119,6 +128,12 @@ def plain_values(volume: ScalarVolume) -> np.ndarray:
     kinds = [one for one in kinds if one.itemsize >= volume.values.dtype.itemsize]
     kind = next(one for one in kinds if np.iinfo(one).min <= low and high <= np.iinfo(one).max)
     return (volume.values.astype(np.int64) * int(volume.slope) + int(volume.intercept)).astype(kind)
+
+
+def single_values(volume: ScalarVolume) -> np.ndarray:
+    """Values of `plain_values` for formats that know no half precision: those as float32."""
+    values = plain_values(volume)
+    return values.astype(np.float32) if values.dtype == np.float16 else values
 
 
 def sheared_by(volume: ScalarVolume) -> float:

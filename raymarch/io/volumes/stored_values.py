@@ -5,7 +5,7 @@ from __future__ import annotations
 import bz2
 import math
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,8 @@ from raymarch.errors import RaymarchError
 
 STEP = 1 << 20  # bytes that are unpacked at a time
 MOST_RATIO = 1100  # to which deflate packs zeros
+MOST_BEYOND = 1 << 26  # bytes that are unpacked behind the values, for the checksum behind them
+MEMBERS = {"gzip": b"\x1f\x8b", "bzip2": b"BZh"}  # how each of several streams in one file begins
 CURE = "restore it from a copy or export it again"
 Index = tuple[slice | int, ...]
 
@@ -58,38 +60,41 @@ def read_packed(
 def unpacked(read: Callable[[int], bytes], size: int, packing: str, path: Path, whole: bool = False) -> bytearray:
     """The first `size` bytes of a packed stream; memory is taken as they come, so a stream that lies takes none.
 
-    With `whole` a stream that ends there must have its end, and the checksum in it.
+    With `whole` a stream that ends, or goes on a little, must have its end, and the checksum in it.
     """
-    unpacker, data = _unpacker(packing), bytearray()
+    data, beyond = bytearray(), 0
     try:
-        while len(data) < size and not unpacker.eof:
-            more = b"" if _has_more(unpacker) else read(STEP)
-            if not (more or _has_more(unpacker)):
+        for piece in _pieces(read, packing):
+            beyond = max(len(data) + len(piece) - size, 0)
+            data += piece[: size - len(data)]
+            if (len(data) == size and not whole) or beyond > MOST_BEYOND:
                 break
-            data += unpacker.decompress(getattr(unpacker, "unconsumed_tail", b"") or more, min(STEP, size - len(data)))
-        if whole and len(data) == size:
-            _require_end(unpacker, read)
     except (zlib.error, OSError, EOFError) as error:
-        raise RaymarchError(f"{path}: its packed values are damaged ({error}); {CURE}") from error
+        if not isinstance(error, EOFError) or len(data) == size:
+            raise RaymarchError(f"{path}: its packed values are damaged ({error}); {CURE}") from error
     if len(data) < size:
         raise RaymarchError(f"{path}: declares {size:,} bytes of values but unpacks to {len(data):,}; {CURE}")
     return data
 
 
-def _require_end(unpacker: Any, read: Callable[[int], bytes]) -> None:
-    """EOFError for a stream without its end, which has the checksum; one that goes on is left alone."""
-    while not unpacker.eof:
-        rest = getattr(unpacker, "unconsumed_tail", b"")
-        more = b"" if rest or _has_more(unpacker) else read(STEP)
-        if not (rest or more or _has_more(unpacker)):
-            raise EOFError("no end")
-        if unpacker.decompress(rest or more, 1):
-            return
-
-
-def _has_more(unpacker: Any) -> bool:
-    """Whether a stream has input that it has not unpacked yet."""
-    return bool(unpacker.unconsumed_tail) if hasattr(unpacker, "unconsumed_tail") else not unpacker.needs_input
+def _pieces(read: Callable[[int], bytes], packing: str) -> Iterator[bytes]:
+    """Unpacked bytes of a stream, of all its members where it has several; EOFError for one without its end."""
+    unpacker, given = _unpacker(packing), read(STEP)
+    while True:
+        piece = unpacker.decompress(given, STEP)
+        if piece:
+            yield piece
+        if unpacker.eof:
+            given = unpacker.unused_data or read(STEP)
+            if not (packing in MEMBERS and given.startswith(MEMBERS[packing])):
+                return
+            unpacker = _unpacker(packing)
+            continue
+        given = getattr(unpacker, "unconsumed_tail", b"")
+        if not given and getattr(unpacker, "needs_input", True):
+            given = read(STEP)
+            if not (given or piece):  # what is left in the window comes without input
+                raise EOFError("no end")
 
 
 def _unpacker(packing: str) -> Any:

@@ -17,7 +17,7 @@ from raymarch.data.scalar_volume import SIZES, ScalarVolume
 from raymarch.data.selection import Selection
 from raymarch.errors import RaymarchError
 from raymarch.io.volumes.part import require_one_place
-from raymarch.io.volumes.scalar_format import plain_values, require_upright, scalar_format, wanted
+from raymarch.io.volumes.scalar_format import require_upright, scalar_format, single_values, wanted
 from raymarch.io.volumes.source import Slices, Source
 from raymarch.io.volumes.stored_values import CURE
 from raymarch.io.volumes.tiff_pages import require_whole
@@ -27,6 +27,7 @@ log = logging.getLogger("raymarch")
 MARKS = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 MOST_RATIO = 2000  # to which LZW and deflate pack what is empty
 DEPTHS, TIMES = "ZIQ", "T"
+GREY = "minisblack"  # said, as rows of 3 or 4 columns are taken for colours else
 IMAGEJ = ("uint8", "uint16", "float32")  # all that ImageJ's files may hold
 
 
@@ -126,14 +127,14 @@ def write(volume: ScalarVolume, path: Path) -> None:
         import tifffile
 
     require_upright(volume, path, "TIFF")
-    values = _of_32_bits(plain_values(volume), path)
+    values = _of_32_bits(single_values(volume), path)
     name = path.name.lower()
     (x, y, z), start = volume.spacing.tolist(), volume.origin.tolist()
     pages = np.ascontiguousarray(values.T, values.dtype.newbyteorder("="))
     if str(pages.dtype) in IMAGEJ and not name.endswith((".ome.tif", ".ome.tiff")):
         origin = {f"{axis}origin": -s / step for axis, s, step in zip("xyz", start, (x, y, z), strict=True)}
         said: dict[str, Any] = {"axes": "ZYX", "spacing": z, "unit": volume.length_unit or "pixel", **origin}
-        tifffile.imwrite(path, pages, imagej=True, resolution=(1 / x, 1 / y), metadata=said)
+        tifffile.imwrite(path, pages, photometric=GREY, imagej=True, resolution=(1 / x, 1 / y), metadata=said)
         return
     said = {"axes": "ZYX", "Name": volume.name} if volume.name else {"axes": "ZYX"}
     for axis, step in zip("XYZ", (x, y, z), strict=True):
@@ -142,7 +143,7 @@ def write(volume: ScalarVolume, path: Path) -> None:
         f"Position{axis}": [s + (k * z if axis == "Z" else 0.0) for k in range(len(pages))]
         for axis, s in zip("XYZ", start, strict=True)
     }
-    tifffile.imwrite(path, pages, ome=True, metadata=said)
+    tifffile.imwrite(path, pages, photometric=GREY, ome=True, metadata=said)
 
 
 def _of_32_bits(values: np.ndarray, path: Path) -> np.ndarray:

@@ -18,7 +18,7 @@ from raymarch.data.selection import Selection
 from raymarch.errors import RaymarchError
 from raymarch.io.files.strict_text import finites
 from raymarch.io.files.strict_xml import parse_xml
-from raymarch.io.volumes.scalar_format import plain_values, require_no_shear, scalar_format
+from raymarch.io.volumes.scalar_format import require_no_shear, scalar_format, single_values
 from raymarch.io.volumes.source import Slices, Source
 from raymarch.io.volumes.stored_values import CURE, Index, read_raw
 from raymarch.io.volumes.vtk_values import BLOCK, blocks_of, inline_values
@@ -138,8 +138,7 @@ def _placed(image: Element, extent: list[int], cells: bool, path: Path) -> np.nd
 def write(volume: ScalarVolume, path: Path) -> None:
     """VTI of a scalar volume: values appended raw, packed by zlib in blocks; RaymarchError for one that is sheared."""
     require_no_shear(volume, path, "VTI")
-    values = plain_values(volume)
-    values = values.astype(np.float32) if values.dtype == np.float16 else values
+    values = single_values(volume)
     values = np.asarray(values, values.dtype.newbyteorder("<"))
     flat = values.ravel(order="F").view(np.uint8).data
     packed = [zlib.compress(flat[at : at + BLOCK], 4) for at in range(0, len(flat), BLOCK)]

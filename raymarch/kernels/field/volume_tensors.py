@@ -2,20 +2,28 @@
 
 import taichi as ti
 
+from raymarch.kernels.numeric import finite
+
 
 @ti.kernel
 def density_in(density: ti.types.ndarray(ndim=3), grid: ti.template()):  # (x, y, z), Fields
-    """Raw density of the level."""
+    """Raw density of the level; a number that is not finite marks it broken."""
     for i, j, k in ti.ndrange(density.shape[0], density.shape[1], density.shape[2]):
         grid.density[i, j, k] = density[i, j, k]
+        if not finite(density[i, j, k]):
+            grid.nonfinite_step[None] = 1
 
 
 @ti.kernel
 def features_in(features: ti.types.ndarray(ndim=4), grid: ti.template()):  # (x, y, z, channel), Fields
-    """Raw features of the level."""
+    """Raw features of the level; a number that is not finite marks it broken."""
     for i, j, k in ti.ndrange(features.shape[0], features.shape[1], features.shape[2]):
+        total = ti.cast(0.0, float)
         for c in ti.static(range(grid.features.n)):
             grid.features[i, j, k][c] = features[i, j, k, c]
+            total += ti.abs(features[i, j, k, c])
+        if not finite(total):
+            grid.nonfinite_step[None] = 1
 
 
 @ti.kernel

@@ -5,8 +5,8 @@ pre-integrated volume rendering using hardware-accelerated pixel shading"). No t
 knots colour and opacity are linear, and so a step is cut where its value meets a knot, each piece into midpoints.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import cache
 
 import taichi as ti
 
@@ -15,12 +15,12 @@ from raymarch.kernels.field import activation
 from raymarch.kernels.field.gather import gather
 from raymarch.kernels.march.compositing import background_of, contributes, is_alive
 from raymarch.kernels.march.depth import march_depth
-from raymarch.kernels.march.emission_absorption import composite
-from raymarch.kernels.march.mode import RayMode, exponential
+from raymarch.kernels.march.mode import RayMode
 from raymarch.kernels.march.normals import march_normals
 from raymarch.kernels.march.passes import Passes
 from raymarch.kernels.march.sample import located, ray_segment
-from raymarch.kernels.march.transfer import extinction, knot_below, shade_of
+from raymarch.kernels.march.transfer import TRANSFER, extinction, knot_below, shade_of
+from raymarch.kernels.march.variant import Variant
 from raymarch.kernels.numeric import at_least, at_most, exp
 from raymarch.kernels.rays.traverse import empty_steps, place_of, step_at
 
@@ -111,17 +111,26 @@ def no_gradient(*_: object) -> None:
     raise RaymarchError("mode transfer has no gradient when pre-integrated; march it plain, at half the step")
 
 
-@dataclass(frozen=True)
-class Preintegrated(RayMode):
-    """Pre-integrated steps; depth and normals are by the rule of single samples, as those of the plain mode are."""
-
-    composite: Callable = composite
-    step_transmittance: Callable = exponential
+@cache
+def _plain(variant: Variant) -> Variant:
+    return replace(variant, mode=TRANSFER)
 
 
-PREINTEGRATED = Preintegrated(
+def depth_of_samples(grid: object, rays: object, variant: Variant, *call: object) -> None:
+    """Depth by the weights of the plain march's samples."""
+    march_depth(grid, rays, _plain(variant), *call)
+
+
+def normals_of_samples(grid: object, rays: object, variant: Variant, *call: object) -> None:
+    """Normals by the weights of the plain march's samples."""
+    march_normals(grid, rays, _plain(variant), *call)
+
+
+PREINTEGRATED = RayMode(
     "transfer",
-    Passes(march_preintegrated, no_gradient, no_gradient, no_gradient, no_gradient, march_depth, march_normals),
+    Passes(
+        march_preintegrated, no_gradient, no_gradient, no_gradient, no_gradient, depth_of_samples, normals_of_samples
+    ),
     background=True,
     ends=True,
     classifies=True,

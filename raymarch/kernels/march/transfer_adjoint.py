@@ -28,9 +28,7 @@ def adjoint_of_classified(
     d_tau = optical_depth_gradient(variant, T, tau, T_after, d_weight, remaining, carry)
     d_shade = shown * d_colour
     d_shade[3] = d_tau * width * by_opacity
-    above = ti.cast(d_shade * (beyond * rays.table.per_value[i]), ti.f64)
-    add(rays.table.d_rgba, ti.Vector([slot, i]), ti.cast(d_shade, ti.f64) - above)
-    add(rays.table.d_rgba, ti.Vector([slot, i + 1]), above)
+    add_to_knots(rays, slot, i, beyond, d_shade)
     d_x = d_shade.dot(slope_of(rays.table, i, value * inverse_scale)) * inverse_scale * by_x
     if ti.static(variant.near_scaled):
         d_x *= share
@@ -39,11 +37,18 @@ def adjoint_of_classified(
 
 
 @ti.func
+def add_to_knots(rays: ti.template(), slot, i, beyond, d_shade):
+    """Add the gradient by a shade to that of the knots around it."""
+    above = ti.cast(d_shade * (beyond * rays.table.per_value[i]), ti.f64)
+    add(rays.table.d_rgba, ti.Vector([slot, i]), ti.cast(d_shade, ti.f64) - above)
+    add(rays.table.d_rgba, ti.Vector([slot, i + 1]), above)
+
+
+@ti.func
 def add_gradient_of_sigma(rays: ti.template(), variant: ti.template(), slot, x, inverse_scale, d_sigma):
     """Add what the extinction of a sample of raw density with its shift x gives the gradient of the table."""
     i, beyond = knot_below(rays.table, activation.density(variant, x) * inverse_scale)
     _sigma, by_opacity = extinction(rays.table, shade_of(rays.table, i, beyond)[3])
-    d_shade = ti.Vector([0.0, 0.0, 0.0, d_sigma * by_opacity], ti.f64)
-    above = d_shade * ti.cast(beyond * rays.table.per_value[i], ti.f64)
-    add(rays.table.d_rgba, ti.Vector([slot, i]), d_shade - above)
-    add(rays.table.d_rgba, ti.Vector([slot, i + 1]), above)
+    d_shade = ti.Vector.zero(float, 4)
+    d_shade[3] = d_sigma * by_opacity
+    add_to_knots(rays, slot, i, beyond, d_shade)

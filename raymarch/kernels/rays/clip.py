@@ -32,6 +32,23 @@ def normal_of_plane(rays: ti.template(), i):
 
 
 @ti.func
+def cut_by_planes(rays: ti.template(), origin, way, scale, near, far, enters, leaves):
+    """What planes leave of near..far, and the numbers of the faces at its ends; `scale` is that of distances."""
+    for i in range(rays.plane_count[None]):
+        normal = normal_of_plane(rays, i)
+        ahead, toward = normal.dot(origin) - rays.planes[i][3], normal.dot(way)
+        if ti.abs(toward) > PARALLEL:
+            t = -scale * ahead / toward
+            if toward > 0 and t > near:
+                near, enters = t, PLANE + i
+            elif toward < 0 and t < far:
+                far, leaves = t, PLANE + i
+        elif ahead < 0:
+            far = ti.cast(-1.0, float)
+    return near, far, enters, leaves
+
+
+@ti.func
 def kept_segment(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, own, d, s):
     """near, far and the numbers of their faces of what is kept of segment s of ray r, `own` its origin in its box.
 
@@ -39,19 +56,9 @@ def kept_segment(grid: ti.template(), rays: ti.template(), variant: ti.template(
     """
     near, far, enters, leaves = shell_segment(grid, own, d, s)
     if ti.static(variant.clipped):
-        scale = scale_of(box_of(grid, s))
         origin, way = place_ray(grid, rays, r)
-        for i in range(rays.plane_count[None]):
-            normal = normal_of_plane(rays, i)
-            ahead, toward = normal.dot(origin) - rays.planes[i][3], normal.dot(way)
-            if ti.abs(toward) > PARALLEL:
-                t = -scale * ahead / toward
-                if toward > 0 and t > near:
-                    near, enters = t, PLANE + i
-                elif toward < 0 and t < far:
-                    far, leaves = t, PLANE + i
-            elif ahead < 0:
-                far = ti.cast(-1.0, float)
+        scale = scale_of(box_of(grid, s))
+        near, far, enters, leaves = cut_by_planes(rays, origin, way, scale, near, far, enters, leaves)
     return near, far, enters, leaves
 
 

@@ -1,0 +1,83 @@
+"""Faults in the modes of whole rays: extrema, exact integrals, isosurfaces, and the cells that a ray goes through."""
+
+from mutants_cases.fault import Fault
+
+LAWS = "tests/kernels/test_ray_modes.py::"
+IMAGE, GRADIENT = (
+    LAWS + "test_image_is_the_reference",
+    LAWS + "test_every_gradient_passes_the_dot_test_and_the_difference",
+)
+HIT, SURFACE = "kernels/march/first_hit.py", "kernels/march/isosurface.py"
+
+FAULTS = [
+    Fault(
+        "of equal samples the last wins",
+        "kernels/march/extremum.py",
+        "if at_s < 0 or high > most:",
+        "if at_s < 0 or high >= most:",
+        (LAWS + "test_of_equal_samples_the_first_wins",),
+    ),
+    Fault(
+        "the minimum is the maximum",
+        "kernels/march/extremum_geometry.py",
+        'MAXIMUM, MINIMUM = Extremum("maximum", PASSES), Extremum("minimum", PASSES, sign=-1.0)',
+        'MAXIMUM, MINIMUM = Extremum("maximum", PASSES), Extremum("minimum", PASSES, sign=1.0)',
+        (IMAGE + "[minimum]",),
+    ),
+    Fault(
+        "points of a cell are not Gauss and Legendre's",
+        "kernels/march/line_integral.py",
+        "GAUSS = 0.28867513459481287  # of h, from the middle of a cell to each point: 1 / (2 sqrt 3)",
+        "GAUSS = 0.28867413459481287  # of h, from the middle of a cell to each point: 1 / (2 sqrt 3)",
+        (IMAGE + "[x-ray-exact]",),
+    ),
+    Fault(
+        "the mean forgets that its length moves",
+        "kernels/march/line_integral_geometry.py",
+        "d_length = -gain_of(grid, rays, variant, r) * rays.image[r][0]",
+        "d_length = 0.0 * rays.image[r][0]",
+        (GRADIENT + "[average]",),
+    ),
+    Fault(
+        "a level is crossed from below alone",
+        HIT,
+        "if low * side < 0:",
+        "if low > side:",
+        (IMAGE + "[isosurface]", LAWS + "test_a_plane_is_hit_where_it_is_and_the_value_moves_it_by_one_over_its_slope"),
+    ),
+    Fault(
+        "between its extrema a cubic is not looked at",
+        HIT,
+        "low, high = e1, e2",
+        "low, high = e1, e1",
+        (IMAGE + "[isosurface]",),
+    ),
+    Fault(
+        "a hit that moves turns no normal",
+        SURFACE,
+        "d_p = by_position.transpose() @ d_colour + K.transpose() @ d_G",
+        "d_p = by_position.transpose() @ d_colour",
+        (GRADIENT + "[isosurface]",),
+    ),
+    Fault(
+        "the box's turn does not move what is seen of normals",
+        "kernels/march/isosurface_geometry.py",
+        "d_frame = G.outer_product(d_N)",
+        "d_frame = 0.0 * G.outer_product(d_N)",
+        (GRADIENT + "[isosurface]",),
+    ),
+    Fault(
+        "the highlight lies where the light does, not halfway to the eye",
+        "kernels/march/shading.py",
+        "gloss = m[SPECULAR] * ti.pow(ti.max(n.dot(half), 0.0), m[SHININESS])",
+        "gloss = m[SPECULAR] * ti.pow(ti.max(n.dot(light), 0.0), m[SHININESS])",
+        (IMAGE + "[isosurface]",),
+    ),
+    Fault(
+        "cells on the level's rim count as empty",
+        "kernels/field/occupancy.py",
+        "grid.empty_distance[I] = ti.u8(0) if below and above else ti.u8(FULL)",
+        "grid.empty_distance[I] = ti.u8(FULL) if below and above else ti.u8(0)",
+        (LAWS + "test_leaps_over_cells_without_the_surface_change_nothing",),
+    ),
+]

@@ -1,0 +1,62 @@
+"""Rules of multi-volume rendering: which volumes and modes go together, and what the march of all is set to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+from raymarch.arguments.checks import Check, Wrong, shown
+from raymarch.data.volume import VOLUME, Volume
+from raymarch.errors import RaymarchError
+from raymarch.kernels.march.emission_absorption import EMISSION_ABSORPTION
+from raymarch.kernels.march.transfer import TRANSFER
+from raymarch.rendering.march import MARCH, March
+
+MOST = 4
+ALIKE = ("jitter", "step_jitter", "seed")  # of which a ray has one
+Marches: TypeAlias = "March | Sequence[March] | None"
+
+
+def _volumes(value: Any) -> list[Volume]:
+    if not isinstance(value, (list, tuple)):
+        raise Wrong(f"is {shown(value)}", "give [volume, other]")
+    if not 1 <= len(value) <= MOST:
+        raise Wrong(f"is {len(value)} of them", "merge some, or leave some out")
+    return [VOLUME(f"volumes[{i}]", volume) for i, volume in enumerate(value)]
+
+
+def _marches(value: Any) -> March | list[March] | None:
+    if value is None or isinstance(value, March):
+        return value
+    if not isinstance(value, (list, tuple)) or not value:
+        raise Wrong(f"is {shown(value)}")
+    return [MARCH(f"marches[{i}]", march) for i, march in enumerate(value)]
+
+
+VOLUMES = Check(f"a list of 1 to {MOST} volumes", _volumes)
+MARCHES = Check("a list of rm.March(...), one for each volume, or one for all", _marches)
+
+
+def marches_for(volumes: Sequence[Volume], marches: Marches) -> list[March]:
+    """March of each volume; RaymarchError for what cannot be composited together, with the volume's place."""
+    given = [marches or March()] * len(volumes) if marches is None or isinstance(marches, March) else list(marches)
+    if len(given) != len(volumes):
+        raise RaymarchError(f"marches are {len(given)}, volumes {len(volumes)}; give one for each, or one for all")
+    for i, (volume, march) in enumerate(zip(volumes, given, strict=True)):
+        if march.rule is not EMISSION_ABSORPTION and march.rule is not TRANSFER:
+            cure = f"take mode {EMISSION_ABSORPTION.name} or {TRANSFER.name}"
+            raise RaymarchError(f"marches[{i}]: mode {march.rule.name} does not composite with other volumes; {cure}")
+        if volume.boxes > 1:
+            raise RaymarchError(f"volumes[{i}] has nested boxes, want one box; take volume.nested(0), the innermost")
+        if volume.ndc_from_world is not None:
+            raise RaymarchError(f"volumes[{i}] is in NDC, want a box in the world; resample it to one")
+    for name in ALIKE:
+        if len(values := sorted({getattr(march, name) for march in given})) > 1:
+            few = " and ".join(f"{x:g}" for x in values[:2])
+            raise RaymarchError(f"marches have {name} {few}, want one for all rays; give the same to each")
+    return given
+
+
+def step_of(volumes: Sequence[Volume], marches: Sequence[March]) -> float:
+    """Length of a step [world unit]: the shortest that any of the volumes asks for."""
+    return min(march.step * volume.voxel for volume, march in zip(volumes, marches, strict=True))
