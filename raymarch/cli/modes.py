@@ -130,7 +130,7 @@ def _table(volume: Volume, table: str | None) -> TransferFunction:
             return load_table(table)
         if "," not in table:
             raise RaymarchError(f"--table {table}: want table.json, or the name of a colour map such as bone")
-    name, *numbers = (table or "viridis").split(",")
+    name, *numbers = ("viridis" if table is None else table).split(",")
     try:
         ends = [float(number) for number in numbers]
     except ValueError:
