@@ -42,6 +42,8 @@ def level_of(volume: Volume, iso: float | None, values: tuple[float, float]) -> 
     value, words = found
     unit = "" if is_scalar(volume) else " [1/world unit]"
     low, high = values
+    if low == high:
+        raise RaymarchError(f"values are all {low:.6g}{unit}, so there is no surface; check the file")
     if not low < value <= high:
         raise RaymarchError(
             f"iso is {value:g}{unit}, where values are from {low:.6g} to {high:.6g}: the surface is empty; choose one"
@@ -71,7 +73,9 @@ def otsu(values: np.ndarray, low: float, high: float) -> float:
         >>> 1 < otsu(np.repeat([0.0, 1.0, 9.0, 10.0], 50), 0.0, 10.0) < 9
         True
     """
-    count, edges = np.histogram(values, BINS, (low, max(high, np.nextafter(low, np.inf))))
+    if high - low <= 4 * BINS * np.spacing(max(abs(low), abs(high))):
+        return high  # values that are as good as equal have no bins between them
+    count, edges = np.histogram(values, BINS, (low, high))
     middle, below = (edges[1:] + edges[:-1]) / 2, np.cumsum(count)
     above, total = below[-1] - below, np.cumsum(count * middle)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -453,6 +453,19 @@ def test_a_volume_is_converted_and_described_on_the_command_line(tmp_path, capsy
     assert sum(record["histogram"]["counts"]) == np.prod(SHAPE)
 
 
+def test_zero_is_a_number_like_others_on_the_command_line(tmp_path, capsys):
+    colours = RNG.integers(0, 99, (4, 5, 6, 3)).astype(np.uint8)
+    np.save(tmp_path / "a.npy", colours)
+    assert "4 x 5 x 6 uint8" in run(capsys, "convert", tmp_path / "a.npy", tmp_path / "b.h5", "--channel", "0")
+    np.testing.assert_array_equal(rm.load(tmp_path / "b.h5").values, colours[..., 0])
+    refused(lambda: run(capsys, "convert", tmp_path / "b.h5", tmp_path / "c.h5", "--stride", "0"), "stride is 0")
+
+
+def test_the_arrays_of_an_npz_that_names_none_of_them_are_told(tmp_path):
+    np.savez(tmp_path / "a.npz", left=np.ones((3, 4, 5)), right=np.ones((3, 4, 5)))
+    refused(lambda: rm.load(tmp_path / "a.npz"), "has left, right, want just one of three axes or more")
+
+
 def test_xdmf_goes_beside_the_file_that_it_is_about(tmp_path, capsys):
     rm.save(volume(place="upright"), tmp_path / "a.h5")
     run(capsys, "convert", tmp_path / "a.h5", tmp_path / "view.xdmf")

@@ -13,6 +13,7 @@ from raymarch.data.transfer_function import MOST_OPAQUE, TransferFunction
 from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
 from raymarch.geometry.rays import Rays
+from raymarch.gradients.check_process import check_gradients
 from raymarch.gradients.checks import check_rows
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import Parameters
@@ -189,6 +190,8 @@ def test_a_pre_integrated_picture_says_that_it_has_no_gradient():
     for kernel in (passes.adjoint, passes.tangent, passes.geometry_adjoint, passes.geometry_tangent):
         with pytest.raises(RaymarchError, match="mode transfer has no gradient when pre-integrated"):
             kernel()
+    with pytest.raises(RaymarchError, match="mode transfer has no gradient when pre-integrated"):
+        check_gradients(VOLUME, CAMERA, march=replace(EXACT, preintegrated=True))
     with pytest.raises(RaymarchError, match="preintegrated is True in mode x-ray"):
         March(mode="x-ray", preintegrated=True)
 

@@ -159,6 +159,13 @@ def test_fewer_faces_keep_the_surface():
     assert np.abs(np.linalg.norm(mesh.vertices - CENTRE, axis=1) - RADIUS).max() < 0.5 * 2 / 19
 
 
+@pytest.mark.parametrize("iso", [None, 7.0])
+@pytest.mark.parametrize("value", [7, 0, -1e25])
+def test_values_that_are_all_alike_have_no_surface(value, iso):
+    with pytest.raises(rm.RaymarchError, match="values are all .*, so there is no surface"):
+        rm.isosurface_mesh(rm.ScalarVolume(np.full((3, 4, 5), value)), iso)
+
+
 def test_an_empty_surface_is_told_with_the_values():
     with pytest.raises(rm.RaymarchError, match=r"iso is 99 \[1/world unit\], where values are from 0 to 40: .* empty"):
         rm.isosurface_mesh(ball(), 99)

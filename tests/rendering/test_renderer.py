@@ -22,6 +22,7 @@ from raymarch.geometry.pose import look_at
 from raymarch.kernels.fit.choice import choose_tiles
 from raymarch.kernels.rays.camera import draw_tiles, list_tiles
 from raymarch.rendering.march import March, march_for
+from raymarch.rendering.ray_settings import require_seen
 
 TILE = 4
 LARGE = [(11, 6), (9, 7), (4, 21)]  # no multiples of a tile; six tiles each
@@ -270,3 +271,15 @@ def test_a_scan_without_a_march_is_seen_through_a_table_and_all_else_by_the_defa
     for march in (March(), March(mode="x-ray")):
         assert march_for(scan, march) is march
     assert march_for(cases.volume(), None) == March()
+
+
+@pytest.mark.parametrize("mode", ["emission-absorption", "additive", "x-ray", "maximum"])
+def test_values_under_zero_are_no_extinction(mode):
+    """Which would make light that grows without end; an integral of them is one."""
+    scan = ScalarVolume(np.linspace(-1000, 3000, 4 * 5 * 6).reshape(4, 5, 6)).as_volume()
+    if mode in ("x-ray", "maximum"):
+        require_seen(scan, March(mode=mode))
+        return
+    with pytest.raises(RaymarchError, match=f"values go from -1000 to 3000, which mode {mode} takes for extinction"):
+        require_seen(scan, March(mode=mode))
+    require_seen(replace(scan, density=scan.density + 1000), March(mode=mode))

@@ -18,7 +18,7 @@ from raymarch.data.selection import Selection
 from raymarch.errors import RaymarchError
 from raymarch.io.volumes.axes import chosen
 from raymarch.io.volumes.scalar_format import plain_values, scalar_format
-from raymarch.io.volumes.source import Slices, Source
+from raymarch.io.volumes.source import Slices, Source, text_of
 from raymarch.io.volumes.stored_values import CURE, MOST_RATIO, Index, require_size
 
 log = logging.getLogger("raymarch")
@@ -106,7 +106,11 @@ def source_npz(path: Path, selection: Selection) -> Source:
     with zipfile.ZipFile(path) as archive:
         member = _main(archive, path)
         if member is None:
-            raise RaymarchError(f"{path}: has no array `values`, and not just one of three axes; name it so")
+            names = ", ".join(sorted(text_of(name.removesuffix(".npy"))[:40] for name in archive.namelist())[:6])
+            raise RaymarchError(
+                f"{path}: has {names or 'no arrays'}, want just one of three axes or more, or one named values;"
+                " save it by np.savez(path, values=array)"
+            )
         with archive.open(member) as stream:
             head = io.BytesIO(stream.read(LONGEST_HEADER))
         shape, by_columns, dtype = _header(head, f"{path}: {member.filename}")

@@ -101,7 +101,8 @@ def filled(values: np.ndarray, nan: float | str | None, path: Path) -> np.ndarra
     of = f"{count:,} of its {values.size:,} values are NaN or infinite"
     if nan is None or count == values.size:
         raise RaymarchError(
-            f"{path}: {of}, want numbers; nan='empty' takes them as its least value, nan=0 as that number"
+            f"{path}: {of}, want numbers; rm.load(.., nan='empty') or raymarch convert --nan empty takes"
+            " them as its least value, nan=0 as that number"
         )
     put = values[~bad].min() if nan == "empty" else nan
     log.warning("%s: %s; taken as %g", path, of, put)
