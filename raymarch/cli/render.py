@@ -66,8 +66,7 @@ def render(
     volume = load(run)
     chosen = modes.march_of(volume, mode, table, iso)
     window, values = modes.window_of(chosen, window), modes.gives_values(chosen)
-    volumes, marches = modes.with_others(volume, chosen, others, tables)
-    box = _box_of(volumes)
+    box = _box_of((volumes := modes.with_others(volume, chosen, others, tables))[0])
     behind = require_colour(background or volume.background)
     named: list[tuple[str, Camera]] = []
     if data is not None:
@@ -83,7 +82,7 @@ def render(
     from raymarch.cli.progress import CountProgress
 
     reach, bright = _reach(box, [camera for _, camera in named]), 0
-    with CountProgress("render", len(named)) as progress, modes.renderer_of(volumes, marches, clip) as renderer:
+    with CountProgress("render", len(named)) as progress, modes.renderer_of(*volumes, clip) as renderer:
         for name, camera in named:
             seen = renderer.render(camera, behind, depth=extras)
             image, window = modes.in_window(seen, window) if values else (seen.image, None)
