@@ -27,7 +27,7 @@ from raymarch.io.volumes.raw import RAW_SHAPE, RAW_TYPE, raw_format
 from raymarch.io.volumes.scalar_format import scalar_of
 from raymarch.io.volumes.scalar_summary import ScalarSummary
 from raymarch.io.volumes.summary import VolumeSummary
-from raymarch.io.volumes.xdmf import XDMF, write_beside
+from raymarch.io.volumes.xdmf import XDMF, require_regular, write_beside
 
 
 @checked(volume=ANY_VOLUME, path=checks.path, overwrite=checks.flag, format=FORMAT)
@@ -51,7 +51,9 @@ def save(
     found = formatting.require_target(path, _among(format), overwrite)
     if found is XDMF:
         values = Path(path).with_suffix(".h5")
-        save(scalar_of(volume, values), values, overwrite)
+        scalar = scalar_of(volume, values)
+        require_regular(scalar, Path(path))
+        save(scalar, values, overwrite)
         write_beside(path, values)
         return
     write_volume(found, volume, path)
