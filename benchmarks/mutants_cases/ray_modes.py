@@ -55,15 +55,15 @@ FAULTS = [
     Fault(
         "a hit that moves turns no normal",
         SURFACE,
-        "d_p = by_position.transpose() @ d_colour + curved(curvature, d_slope)",
+        "d_p = by_position.transpose() @ d_colour + K.transpose() @ d_G",
         "d_p = by_position.transpose() @ d_colour",
         (GRADIENT + "[isosurface]",),
     ),
     Fault(
         "the box's turn does not move what is seen of normals",
         "kernels/march/isosurface_geometry.py",
-        "d_frame = slope.outer_product(d_N)",
-        "d_frame = 0.0 * slope.outer_product(d_N)",
+        "d_frame = G.outer_product(d_N)",
+        "d_frame = 0.0 * G.outer_product(d_N)",
         (GRADIENT + "[isosurface]",),
     ),
     Fault(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,12 +12,16 @@ import click
 from raymarch.cli import options, say
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
 
     from raymarch.data.transfer_function import TransferFunction
     from raymarch.data.volume import Volume
+    from raymarch.geometry.clip import Clip
     from raymarch.rendering.march import March
-    from raymarch.rendering.renderer import Rendering
+    from raymarch.rendering.renderer import Renderer, Rendering
+    from raymarch.rendering.together import TogetherRenderer
 
 # As `kernels.march.modes` has them; importing that takes a second, which --help should not.
 MODES = (
@@ -42,6 +47,46 @@ window = click.option(
     metavar="LOW,HIGH",
     help="Values that are black and white, of modes whose images are values; those of the first image if not given.",
 )
+
+others = click.option(
+    "--with", "others", metavar="VOLUME", multiple=True, help="Show another volume together with it; up to three times."
+)
+their_tables = click.option(
+    "--with-table",
+    "tables",
+    metavar="FILE|MAP",
+    multiple=True,
+    help="Transfer function of a volume given by --with, in their order; chosen as --table is if not given.",
+)
+
+
+def with_others(
+    volume: Volume, march: March, paths: Sequence[str], tables: Sequence[str]
+) -> tuple[list[Volume], list[March]]:
+    """A volume and those of the option `others`, and the march of each by its table or by what it holds.
+
+    RaymarchError for what cannot be shown together.
+    """
+    from raymarch.io.volumes.volume_file import load
+    from raymarch.rendering.together_settings import VOLUMES, marches_for
+
+    if len(tables) > len(paths):
+        raise click.UsageError(f"--with-table is there {len(tables)} times, --with {len(paths)}; give one for each")
+    if not paths:
+        return [volume], [march]
+    volumes = VOLUMES("volumes", [volume, *(load(path) for path in paths)])
+    given = [*tables, *[None] * (len(paths) - len(tables))]
+    theirs = [march_of(other, None, table, None) for other, table in zip(volumes[1:], given, strict=True)]
+    return volumes, marches_for(volumes, [march, *theirs])
+
+
+def renderer_of(volumes: Sequence[Volume], marches: Sequence[March], clip: Clip | None) -> Renderer | TogetherRenderer:
+    """Renderer of one volume, or of several together, all of them clipped."""
+    from raymarch.rendering.renderer import Renderer
+    from raymarch.rendering.together import TogetherRenderer
+
+    cut = [replace(march, clip=clip) for march in marches]
+    return Renderer(volumes[0], cut[0]) if len(volumes) == 1 else TogetherRenderer(volumes, cut)
 
 
 def march_of(volume: Volume, mode: str | None, table: str | None, iso: float | None) -> March:

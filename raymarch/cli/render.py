@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +35,8 @@ if TYPE_CHECKING:
 @modes.table
 @modes.iso
 @modes.window
+@modes.others
+@modes.their_tables
 @options.overwrite
 @options.downscale
 @options.holdout
@@ -45,8 +46,9 @@ if TYPE_CHECKING:
 def render(
     run: str, data: str | None, split: str, orbit: int | None, elevation: float, size: int, orthographic: bool,
     clip_box: list[list[float]] | None, clip_plane: tuple[list[float], ...], out: str, extras: bool, mode: str | None,
-    table: str | None, iso: float | None, window: list[float] | None, overwrite: bool, downscale: float | None,
-    holdout: int | None, background: str | None, follow_links: bool, arch: str,
+    table: str | None, iso: float | None, window: list[float] | None, others: tuple[str, ...], tables: tuple[str, ...],
+    overwrite: bool, downscale: float | None, holdout: int | None, background: str | None, follow_links: bool,
+    arch: str,
 ) -> None:  # fmt: skip
     """Render VOLUME from the cameras of an image set or on an orbit, to PNG files."""
     if (data is None) == (orbit is None):
@@ -58,29 +60,29 @@ def render(
     from raymarch.errors import RaymarchError
     from raymarch.io.images.write import VISIBLE, folder_for
     from raymarch.io.volumes.volume_file import load
-    from raymarch.rendering.renderer import Renderer
 
     if Path(out).suffix.lower() in (".mp4", ".gif", ".webm", ".mov", ".avi", ".mkv"):
         raise RaymarchError(f"{out}: clips are not written yet; give a folder for PNG files")
     volume = load(run)
     chosen = modes.march_of(volume, mode, table, iso)
     window, values = modes.window_of(chosen, window), modes.gives_values(chosen)
+    box = _box_of((volumes := modes.with_others(volume, chosen, others, tables))[0])
     behind = require_colour(background or volume.background)
     named: list[tuple[str, Camera]] = []
     if data is not None:
         how = {"background": behind, "follow_links": follow_links, **options.reading_of(volume, downscale, holdout)}
         named = _of_set(volume, data, split, how)
     elif orbit is not None:
-        named = _orbit(run, volume, orbit, elevation, size, orthographic)
-    march = replace(chosen, clip=options.clip_of(clip_box, clip_plane, volume))
+        named = _orbit(run, volume, box, orbit, elevation, size, orthographic)
+    clip = options.clip_of(clip_box, clip_plane, volume)
     runtime.start(arch)
     pictures = [name + kind for name, _ in named for kind in (("", "_opacity", "_depth") if extras else ("",))]
     folder = folder_for(out, pictures, outside=data, overwrite=overwrite)
 
     from raymarch.cli.progress import CountProgress
 
-    reach, bright = _reach(volume.box, [camera for _, camera in named]), 0
-    with CountProgress("render", len(named)) as progress, Renderer(volume, march) as renderer:
+    reach, bright = _reach(box, [camera for _, camera in named]), 0
+    with CountProgress("render", len(named)) as progress, modes.renderer_of(*volumes, clip) as renderer:
         for name, camera in named:
             seen = renderer.render(camera, behind, depth=extras)
             image, window = modes.in_window(seen, window) if values else (seen.image, None)
@@ -113,9 +115,9 @@ def _of_set(volume: Volume, data: str, split: str, how: dict[str, Any]) -> list[
 
 
 def _orbit(
-    run: str, volume: Volume, count: int, elevation: float, size: int, orthographic: bool
+    run: str, volume: Volume, box: np.ndarray, count: int, elevation: float, size: int, orthographic: bool
 ) -> list[tuple[str, Camera]]:
-    """Cameras around a volume, with their names; RaymarchError for one in NDC."""
+    """Cameras around a volume and what is shown with it, with their names; RaymarchError for one in NDC."""
     from raymarch.errors import RaymarchError
     from raymarch.geometry.orbit import orbit_of_volume
 
@@ -123,8 +125,16 @@ def _orbit(
         raise RaymarchError(
             f"{run}: was seen from one side only and has no other; give --views SET in place of --orbit"
         )
-    cameras = orbit_of_volume(volume.box, count, elevation=elevation, size=size, orthographic=orthographic)
+    cameras = orbit_of_volume(box, count, elevation=elevation, size=size, orthographic=orthographic)
     return [(f"{i:04d}", camera) for i, camera in enumerate(cameras)]
+
+
+def _box_of(volumes: list[Volume]) -> np.ndarray:
+    """Box (2, 3) around those of all volumes."""
+    import numpy as np
+
+    lower, upper = zip(*(volume.box for volume in volumes), strict=True)
+    return np.stack([np.min(lower, axis=0), np.max(upper, axis=0)])
 
 
 def _reach(box: np.ndarray, cameras: list[Camera]) -> tuple[float, float]:

@@ -24,7 +24,9 @@ def _rising(value: object) -> np.ndarray:
     values = array("knot").read(value)
     if not 2 <= len(values) <= MOST_KNOTS:
         raise Wrong(f"has {len(values)} knots")
-    falls = np.flatnonzero(np.diff(values.astype(np.float32)) <= 0)
+    # As the device has them: their distances from the first, from which values of another size cancel.
+    steps = np.minimum(*(np.diff(each.astype(np.float32)) for each in (values, values - values[0])))
+    falls = np.flatnonzero(steps <= 0)
     if len(falls):
         i = int(falls[0])
         raise Wrong(

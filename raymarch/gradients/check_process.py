@@ -1,7 +1,6 @@
 """Gradient check of a user's own volume and cameras, in a process of its own: precision belongs to a process.
 
-The volume goes there as HDF5 and the cameras as JSON, in a folder that only this user can read; rows come back as JSON.
-"""
+The volume goes there as HDF5, the cameras as JSON, in a folder that only this user can read; rows come back as JSON."""
 
 from __future__ import annotations
 
@@ -143,9 +142,7 @@ def check_gradients(
             _run(folder)
             rows = json.loads((Path(folder) / "rows.json").read_text())
     except OSError as error:
-        raise RaymarchError(
-            f"no use of the folder for temporary files: {error}; set TMPDIR to one that works"
-        ) from None
+        raise RaymarchError(f"no use of the folder for temporary files: {error}; set TMPDIR to another") from None
     if isinstance(rows, str):
         raise RaymarchError(rows)
     return GradientReport(tuple(GradientRow(**row) for row in rows), time.perf_counter() - started, volume.shape)
@@ -213,8 +210,7 @@ def _work(folder: Path) -> list[GradientRow]:
 
 def _seen(volume: Volume) -> tuple[float, ...]:
     """A background that no channel is lost on: the volume's own, unless it is black somewhere."""
-    colour = require_colour(volume.background)
-    return tuple(c if c > 0 else 0.25 for c in colour)
+    return tuple(c if c > 0 else 0.25 for c in require_colour(volume.background))
 
 
 def _pixels(volume: Volume, camera: Camera, march: March, rays: int, seed: int) -> np.ndarray:
@@ -223,7 +219,7 @@ def _pixels(volume: Volume, camera: Camera, march: March, rays: int, seed: int) 
     some = rng.permutation(_covered(volume, camera))[: CANDIDATES * rays]
     looking = march if march.rule.classifies or has_values_alone(volume) else replace(march, mode=EXACT.mode)
     with Linearised(volume, camera, march=looking, pixels=some) as seen:
-        met = 1 - seen.image()[:, 3] > MET
+        met = seen.image()[:, 3] < 1 - MET
     return np.concatenate([some[met], some[~met]])[:rays]
 
 
@@ -234,8 +230,8 @@ def _covered(volume: Volume, camera: Camera) -> np.ndarray:
     if (depth <= 0).any():
         return pixels.ravel()
     columns, rows = (slice(max(int(a.min()), 0), max(int(np.ceil(a.max())), 0)) for a in seen.T)
-    some = pixels[rows, columns].ravel()
-    return some if some.size else pixels.ravel()
+    some = pixels[rows, columns]
+    return (some if some.size else pixels).ravel()
 
 
 def _main(folder: str) -> None:

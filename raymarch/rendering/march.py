@@ -18,6 +18,7 @@ from raymarch.device.memory import BATCH
 from raymarch.errors import RaymarchError
 from raymarch.geometry.clip import CLIP, Clip
 from raymarch.kernels.march.call import MarchCall
+from raymarch.kernels.march.lit_transfer import LIT
 from raymarch.kernels.march.mode import AnyMode, Mode, RayMode
 from raymarch.kernels.march.modes import MODES
 from raymarch.kernels.march.preintegrated import PREINTEGRATED
@@ -54,7 +55,8 @@ class March:
         step_jitter: each ray's steps are longer or shorter by a random share up to this, 0 to under 1.
         seed: of the jitter, which is a function of seed and pixel alone.
         iso: value of the surface that mode "isosurface" shows, in units of what the density activation gives.
-        shading: how a surface is lit; `rm.Shading()` if None.
+        shading: how a surface is lit, `rm.Shading()` if None; in mode "transfer" how samples are, by the slope of their
+            value, without gradients, and not at all if None.
         transfer: the `rm.TransferFunction` of mode "transfer".
         preintegrated: whether the table is integrated along each step, as if the value were linear there, so that
             longer steps do; without gradients.
@@ -86,8 +88,8 @@ class March:
             )
         if self.transfer is not None and not self.rule.classifies:
             raise RaymarchError(f"mode {self.rule.name} takes no transfer function; say mode='transfer' beside it")
-        if self.shading is not None and self.rule.classifies:
-            raise RaymarchError(f"shading is given in mode {self.rule.name}, which has none; leave it out")
+        if self.shading is not None and self.preintegrated:
+            raise RaymarchError("shading is given beside preintegrated, which has none; leave one out")
         if self.preintegrated and self.rule is not PREINTEGRATED:
             raise RaymarchError(f"preintegrated is True in mode {self.rule.name}, want mode transfer; leave it False")
 
@@ -105,7 +107,9 @@ class March:
     def rule(self) -> AnyMode:
         """Compositing mode's record."""
         rule = MODES[self.mode] if isinstance(self.mode, str) else self.mode
-        return PREINTEGRATED if self.preintegrated and rule is MODES["transfer"] else rule
+        if rule is not MODES["transfer"]:
+            return rule
+        return PREINTEGRATED if self.preintegrated else LIT if self.shading is not None else rule
 
     def variant(self, grid: Grid) -> Variant:
         """Variant that this march's kernels over a grid are compiled for; a mode of one's own is checked first."""

@@ -23,6 +23,8 @@ def set_ray_settings(buffer: RayBuffer, grid: Grid, march: March, iso: float | N
     function."""
     if march.transfer is not None:
         buffer.set_table(march.transfer)
+        if march.shading is not None:
+            buffer.set_surface(0.0, march.shading.numbers())
     if march.clip is not None:
         buffer.set_planes(march.clip.planes_in(grid.ndc_from_world))
     if "iso" in march.rule.parameters:

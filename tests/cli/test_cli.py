@@ -208,6 +208,13 @@ def test_a_volume_of_values_is_seen_through_a_table_that_is_said(here, tmp_path)
     np.testing.assert_allclose(again.astype(float), seen.astype(float), atol=2)  # four digits of the range were said
 
 
+def test_a_volume_is_rendered_together_with_another(here, tmp_path):
+    """With itself through a table to which nothing is clear, so that all of the box is met."""
+    out = shlex.quote(str(tmp_path / "both"))
+    done(f"render volume.h5 --orbit 1 --size 24 --extras --with volume.h5 --with-table bone,-9,9,0.9 --out {out}", here)
+    assert picture(tmp_path / "both" / "0000_opacity.png")[8:-8, 8:-8].min() > 100
+
+
 def test_views_are_rendered_under_their_names(here, tmp_path):
     done(f"render volume.h5 --views few --background black --out {shlex.quote(str(tmp_path / 'seen'))}", here)
     assert names(tmp_path / "seen") == sorted(f"{name}.png" for name in frames(here))
@@ -292,6 +299,7 @@ MISTAKES = {
     "render missing.h5 --orbit 3 --out new": "missing.h5",
     "render volume.h5 --views missing --out new": "no such folder",
     "render volume.h5 --orbit 3 --elevation 95 --out new": "elevation is 95",
+    "render volume.h5 --orbit 3 --mode x-ray --with volume.h5 --out new": "mode x-ray does not composite with other",
     "render volume.h5 --orbit 3 --elevation nan --out new": "elevation is nan",
     "render volume.h5 --orbit 3 --out new.mp4": "folder",
     "render volume.h5 --orbit 3 --mode x-ray --table bone --out new": "mode x-ray takes no transfer function",
@@ -324,6 +332,7 @@ MISUSES = [
     "render volume.h5 --orbit 3 --views few --out new",
     "render volume.h5 --orbit 0 --out new",
     "render volume.h5 --orbit 3 --clip-box 1,2,3 --out new",
+    "render volume.h5 --orbit 3 --with-table bone --out new",
     "render volume.h5 --orbit 3 --clip-plane 0,0,1 --out new",
     "render volume.h5 --views few --orthographic --out new",
     "render volume.h5 --orbit 3 --size 0 --out new",

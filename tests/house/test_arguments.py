@@ -284,6 +284,7 @@ ROWS = {
         ],
         (lambda: rm.TransferFunction([0, 2, 1], [[0, 0, 0]] * 3, [0, 0, 0]), "values have 2 at 1 and 1 after it"),
         (lambda: rm.TransferFunction([0, 1, 1 + 1e-9], [[0, 0, 0]] * 3, [0, 0, 0]), "values have 1 at 1 and 1 after"),
+        (lambda: rm.TransferFunction([-1e6, 0, 1e-3], [[0, 0, 0]] * 3, [0, 0, 0]), "values have 0 at 1 and 0.001"),
         (lambda: rm.TransferFunction([0], [[0, 0, 0]], [0]), "values have 1 knot"),
         (lambda: rm.TransferFunction([0, 1, 2], [[0, 0, 0]] * 2, [0, 0, 0]), "colours are of 2 knots, values of 3"),
         (lambda: rm.TransferFunction.of_colormap("veridis", 0, 1), "name is 'veridis', want a colour map"),

@@ -135,8 +135,8 @@ def test_a_slab_lets_through_what_its_opacity_says(seen):
 def test_a_mode_and_its_table_come_together(seen):
     with pytest.raises(RaymarchError, match="mode transfer has no table"):
         March(mode="transfer")
-    with pytest.raises(RaymarchError, match="shading is given in mode transfer, which has none"):
-        replace(EXACT, shading=Shading())
+    with pytest.raises(RaymarchError, match="shading is given beside preintegrated, which has none"):
+        replace(EXACT, shading=Shading(), preintegrated=True)
     with pytest.raises(RaymarchError, match="mode x-ray takes no transfer function"):
         March(mode="x-ray", transfer=TABLE)
     with pytest.raises(RaymarchError, match="mode transfer has no gradient by colour"):
@@ -194,3 +194,26 @@ def test_a_pre_integrated_picture_says_that_it_has_no_gradient():
         check_gradients(VOLUME, CAMERA, march=replace(EXACT, preintegrated=True))
     with pytest.raises(RaymarchError, match="preintegrated is True in mode x-ray"):
         March(mode="x-ray", preintegrated=True)
+
+
+def test_samples_are_lit_by_the_slope_of_their_value():
+    """Of a linear field the normal is one everywhere: a lamp across it dims all colours alike, one beside it leaves the
+    ambient light; light without a direction leaves the plain picture."""
+    towards = CAMERA.world_from_camera[:3, 2]  # the eye
+    across = towards @ VOLUME.world_from_index[:3, :3]
+    field = np.stack(np.meshgrid(*map(np.arange, VOLUME.shape), indexing="ij"), -1) @ across
+    field = 3 * (field - field.min()) / np.ptp(field) - 1.5
+    volume = Volume(field, VOLUME.features, VOLUME.world_from_index, VOLUME.activation)
+    aside = CAMERA.world_from_camera[:3, 0]
+
+    def picture(**light):
+        shading = Shading(**{"ambient": 0.0, "diffuse": 0.0, "specular": 0.0} | light) if light else None
+        return render(volume, CAMERA, background="black", march=replace(EXACT, shading=shading))
+
+    plain = picture()
+    assert plain.max() > 0.1
+    np.testing.assert_allclose(picture(ambient=1.0), plain, atol=1e-6)
+    np.testing.assert_allclose(picture(diffuse=0.6, lamp=towards), 0.6 * plain, atol=1e-6)
+    np.testing.assert_allclose(picture(ambient=0.3, diffuse=0.7, lamp=aside), 0.3 * plain, atol=1e-6)
+    with pytest.raises(RaymarchError, match="mode transfer has no gradient when it is shaded"):
+        passes_of(replace(EXACT, shading=Shading()).rule).adjoint()
