@@ -11,6 +11,7 @@ from raymarch.errors import RaymarchError
 from raymarch.kernels.march.emission_absorption import EMISSION_ABSORPTION
 from raymarch.kernels.march.transfer import TRANSFER
 from raymarch.rendering.march import MARCH, March, march_for
+from raymarch.rendering.ray_settings import require_seen
 
 MOST = 4
 ALIKE = ("jitter", "step_jitter", "seed")  # of which a ray has one
@@ -56,6 +57,7 @@ def marches_for(volumes: Sequence[Volume], marches: Marches) -> list[March]:
             raise RaymarchError(f"volumes[{i}] has nested boxes, want one box; take volume.nested(0), the innermost")
         if volume.ndc_from_world is not None:
             raise RaymarchError(f"volumes[{i}] is in NDC, want a box in the world; resample it to one")
+        require_seen(volume, march)
     for name in ALIKE:
         if len(values := sorted({getattr(march, name) for march in given})) > 1:
             few = " and ".join(f"{x:g}" for x in values[:2])
