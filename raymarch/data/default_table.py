@@ -6,11 +6,13 @@ import numpy as np
 
 from raymarch.data.transfer_function import TransferFunction
 from raymarch.data.volume import Volume
+from raymarch.errors import RaymarchError
 
 FEW = 1 << 20  # values that are looked at
 RANGE = (1.0, 99.9)  # percentiles that count as the range
 CLEAR = 0.2  # of the range, from its lower end, is seen through
 LENGTHS = 50  # unit lengths along the longest side
+FINEST = 1e-5  # range of values, as a part of them, under which a table of 64 knots is finer than single precision
 MOST = 0.5  # opacity at the upper end over one of them
 
 
@@ -22,7 +24,7 @@ def default_table(
     Opacity rises from 0 at `low` to `opacity` at `high`; from a fifth of the range up to its 99.9th percentile where
     they are not given. What is below is air, or noise, in most scans.
 
-    Raises RaymarchError as `TransferFunction.of_colormap` does.
+    Raises RaymarchError as `TransferFunction.of_colormap` does, and for values whose range is a small part of them.
 
     Example:
         >>> ramp = Volume(np.arange(64.0).reshape(4, 4, 4), np.zeros((4, 4, 4, 3)), np.eye(4))
@@ -35,6 +37,10 @@ def default_table(
     least, most = np.percentile(values, RANGE)
     if most <= least:
         least, most = float(values.min()), max(float(values.max()), float(values.min()) + 1.0)
+    if low is None and high is None and most - least < FINEST * max(abs(least), abs(most)):
+        raise RaymarchError(
+            f"values are from {least:.9g} to {most:.9g}, which single precision hardly tells apart; subtract the least"
+        )
     low = float(least + CLEAR * (most - least)) if low is None else low
     high = float(most) if high is None else high
     length = float(np.ptp(volume.corners, axis=0).max()) / LENGTHS

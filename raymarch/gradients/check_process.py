@@ -32,7 +32,6 @@ from raymarch.gradients.linearised import EXACT, Linearised
 from raymarch.gradients.parameters import CHOICES, groups_of, require_groups
 from raymarch.gradients.part import part_met
 from raymarch.io.volumes.volume_file import load, save
-from raymarch.kernels.march.preintegrated import no_gradient
 from raymarch.rendering.march import MARCH, March
 from raymarch.rendering.shading import Shading
 
@@ -124,8 +123,6 @@ def check_gradients(
     camera = cameras[int(np.random.default_rng(seed).integers(len(cameras)))]
     names = list(groups_of(march.rule, camera.lens) if parameters is None else parameters)
     require_groups(names, march.rule, camera.lens)
-    if march.preintegrated:
-        no_gradient()
     volume = part_met(volume, camera, seed, march.clip)
     if own := _own_of(volume, march):
         rows = _rows_here(own, volume, camera, march, names, precision, rays, seed)
@@ -220,8 +217,7 @@ def _pixels(volume: Volume, camera: Camera, march: March, rays: int, seed: int) 
     """Random pixels that the volume's box covers, those that meet something first."""
     rng = np.random.default_rng(seed)
     some = rng.permutation(_covered(volume, camera))[: CANDIDATES * rays]
-    no_extinction = march.rule.classifies or has_values_alone(volume)
-    looking = march if no_extinction else replace(march, mode=EXACT.mode)
+    looking = march if march.rule.classifies or has_values_alone(volume) else replace(march, mode=EXACT.mode)
     with Linearised(volume, camera, march=looking, pixels=some) as seen:
         met = seen.image()[:, 3] < 1 - MET
     return np.concatenate([some[met], some[~met]])[:rays]

@@ -16,6 +16,7 @@ from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
 from raymarch.geometry.lens import PLAIN, Lens
 from raymarch.kernels.march.mode import AnyMode
+from raymarch.kernels.march.preintegrated import PREINTEGRATED, no_gradient
 
 SHAPES = {
     "background": (3,),
@@ -50,7 +51,10 @@ def groups_of(mode: AnyMode, lens: Lens = PLAIN) -> tuple[str, ...]:
 
 
 def require_groups(names: Iterable[str], mode: AnyMode, lens: Lens) -> None:
-    """Group check: RaymarchError for a group that the mode does not see, or that the lens has not."""
+    """Group check: RaymarchError for a group that the mode does not see, or that the lens has not, and where a mode
+    has no gradient at all."""
+    if mode is PREINTEGRATED:
+        no_gradient()
     names = set(names)
     if "lens" in names and lens.plain:
         raise RaymarchError(PLAIN_HAS_NONE)

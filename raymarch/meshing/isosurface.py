@@ -9,6 +9,7 @@ import numpy as np
 from raymarch.arguments.arrays import Numbers
 from raymarch.arguments.checks import number, optional, whole
 from raymarch.arguments.declared import checked
+from raymarch.data.free_memory import require_free
 from raymarch.data.mesh import Mesh, face_normals, vertex_normals
 from raymarch.data.seen_colours import seen_colours
 from raymarch.data.volume import VOLUME, AnyVolume
@@ -22,6 +23,7 @@ from raymarch.meshing.pieces import decimated, largest_pieces, within
 log = logging.getLogger(__name__)
 
 ISO, COUNT, FEWER = optional(number()), whole(1, 1 << 30), optional(whole(4, 1 << 30))
+BYTES_OF_POINT = 300  # of memory while points are made
 
 
 @checked(volume=VOLUME, iso=ISO, box=optional(BOX), largest=optional(COUNT), faces=FEWER)
@@ -105,6 +107,7 @@ def surface_points(
         >>> surface_points(ball, 1000, iso=4.5)
         Mesh(1,000 points)
     """
+    require_free(count * BYTES_OF_POINT, f"{count:,} points", "take fewer")
     if volume.boxes > 1:
         volume = volume.nested(0)
     mesh, rng = isosurface_mesh(volume, iso, box=box, largest=largest), np.random.default_rng(seed)

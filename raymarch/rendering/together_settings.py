@@ -10,7 +10,8 @@ from raymarch.data.volume import VOLUME, Volume
 from raymarch.errors import RaymarchError
 from raymarch.kernels.march.emission_absorption import EMISSION_ABSORPTION
 from raymarch.kernels.march.transfer import TRANSFER
-from raymarch.rendering.march import MARCH, March
+from raymarch.rendering.march import MARCH, March, march_for
+from raymarch.rendering.ray_settings import require_seen
 
 MOST = 4
 ALIKE = ("jitter", "step_jitter", "seed")  # of which a ray has one
@@ -39,10 +40,16 @@ MARCHES = Check("a list of rm.March(...), one for each volume, or one for all", 
 
 def marches_for(volumes: Sequence[Volume], marches: Marches) -> list[March]:
     """March of each volume; RaymarchError for what cannot be composited together, with the volume's place."""
-    given = [marches or March()] * len(volumes) if marches is None or isinstance(marches, March) else list(marches)
+    if marches is None or isinstance(marches, March):
+        given = [march_for(volume, marches) for volume in volumes]
+    else:
+        given = list(marches)
     if len(given) != len(volumes):
         raise RaymarchError(f"marches are {len(given)}, volumes {len(volumes)}; give one for each, or one for all")
     for i, (volume, march) in enumerate(zip(volumes, given, strict=True)):
+        if march.mode == TRANSFER.name and march.rule is not TRANSFER:
+            what = "preintegrated" if march.preintegrated else "shading"
+            raise RaymarchError(f"marches[{i}] has {what}, which several volumes together have not; leave it out")
         if march.rule is not EMISSION_ABSORPTION and march.rule is not TRANSFER:
             cure = f"take mode {EMISSION_ABSORPTION.name} or {TRANSFER.name}"
             raise RaymarchError(f"marches[{i}]: mode {march.rule.name} does not composite with other volumes; {cure}")
@@ -50,6 +57,7 @@ def marches_for(volumes: Sequence[Volume], marches: Marches) -> list[March]:
             raise RaymarchError(f"volumes[{i}] has nested boxes, want one box; take volume.nested(0), the innermost")
         if volume.ndc_from_world is not None:
             raise RaymarchError(f"volumes[{i}] is in NDC, want a box in the world; resample it to one")
+        require_seen(volume, march)
     for name in ALIKE:
         if len(values := sorted({getattr(march, name) for march in given})) > 1:
             few = " and ".join(f"{x:g}" for x in values[:2])

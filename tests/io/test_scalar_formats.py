@@ -466,6 +466,26 @@ def test_the_arrays_of_an_npz_that_names_none_of_them_are_told(tmp_path):
     refused(lambda: rm.load(tmp_path / "a.npz"), "has left, right, want just one of three axes or more")
 
 
+def test_raw_values_are_read_whatever_their_file_is_called(tmp_path):
+    (tmp_path / "scan.of mine").write_bytes(bytes(range(24)))
+    assert rm.load(tmp_path / "scan.of mine", shape=(2, 3, 4), dtype="uint8").values[1, 0, 0] == 1
+
+
+def test_a_slice_in_an_nrrd_and_objects_in_an_npz_are_refused_in_words(tmp_path):
+    need(".nrrd")
+    import nrrd
+
+    nrrd.write(str(tmp_path / "a.nrrd"), np.zeros((4, 5)))
+    refused(lambda: rm.load(tmp_path / "a.nrrd"), "has 2 axes, want x, y and z")
+    np.savez(tmp_path / "a.npz", values=np.array([[[{}]]], dtype=object))
+    refused(lambda: rm.load(tmp_path / "a.npz"), "holds object")
+
+
+def test_an_xdmf_that_cannot_be_leaves_no_file(tmp_path):
+    refused(lambda: rm.save(volume(place="turned"), tmp_path / "a.xdmf"), "XDMF of a regular grid cannot hold")
+    assert not list(tmp_path.iterdir())
+
+
 def test_xdmf_goes_beside_the_file_that_it_is_about(tmp_path, capsys):
     rm.save(volume(place="upright"), tmp_path / "a.h5")
     run(capsys, "convert", tmp_path / "a.h5", tmp_path / "view.xdmf")

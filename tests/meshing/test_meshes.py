@@ -159,6 +159,13 @@ def test_fewer_faces_keep_the_surface():
     assert np.abs(np.linalg.norm(mesh.vertices - CENTRE, axis=1) - RADIUS).max() < 0.5 * 2 / 19
 
 
+def test_more_points_than_memory_holds_are_refused(monkeypatch):
+    monkeypatch.setattr("raymarch.data.free_memory.free_bytes", lambda: 1 << 30)
+    ramp = rm.ScalarVolume(np.arange(60.0).reshape(3, 4, 5))
+    with pytest.raises(rm.RaymarchError, match="4,000,000 points take .* bytes but .* are free; take fewer"):
+        rm.surface_points(ramp, 4_000_000, 30.0)
+
+
 @pytest.mark.parametrize("iso", [None, 7.0])
 @pytest.mark.parametrize("value", [7, 0, -1e25])
 def test_values_that_are_all_alike_have_no_surface(value, iso):

@@ -23,6 +23,7 @@ from raymarch.kernels.fit.choice import choose_tiles
 from raymarch.kernels.rays.camera import draw_tiles, list_tiles
 from raymarch.rendering.march import March, march_for
 from raymarch.rendering.ray_settings import require_seen
+from raymarch.rendering.together_settings import marches_for
 
 TILE = 4
 LARGE = [(11, 6), (9, 7), (4, 21)]  # no multiples of a tile; six tiles each
@@ -283,3 +284,19 @@ def test_values_under_zero_are_no_extinction(mode):
     with pytest.raises(RaymarchError, match=f"values go from -1000 to 3000, which mode {mode} takes for extinction"):
         require_seen(scan, March(mode=mode))
     require_seen(replace(scan, density=scan.density + 1000), March(mode=mode))
+
+
+def test_volumes_together_are_marched_as_each_would_be_alone():
+    scan = ScalarVolume(np.linspace(-1000, 3000, 4 * 5 * 6).reshape(4, 5, 6)).as_volume()
+    assert [march.mode for march in marches_for([scan, cases.volume()], None)] == ["transfer", "emission-absorption"]
+    with pytest.raises(RaymarchError, match="values go from -1000 to 3000"):
+        marches_for([scan], March())
+    made = replace(march_for(scan, None), preintegrated=True)
+    with pytest.raises(RaymarchError, match="mode transfer, pre-integrated, does not composite .* plain"):
+        marches_for([scan], made)
+
+
+def test_values_too_fine_for_single_precision_have_no_table_by_default():
+    with pytest.raises(RaymarchError, match="from 10000000 to 10000001, which single precision hardly tells apart"):
+        march_for(ScalarVolume(1e7 + np.linspace(0, 1, 27).reshape(3, 3, 3)).as_volume(), None)
+    assert march_for(ScalarVolume(np.full((3, 3, 3), 7)).as_volume(), None).mode == "transfer"

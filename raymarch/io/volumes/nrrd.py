@@ -120,6 +120,8 @@ def _short_space(fields: Mapping[str, Any]) -> str:
 
 def _placed(fields: Mapping[str, Any], count: int, path: Path) -> tuple[list[int], np.ndarray, tuple[str, ...]]:
     """The three axes that are of space, their affine, and what had to be assumed."""
+    if count < 3:
+        raise RaymarchError(f"{path}: has {count} axes, want x, y and z; a slice is no volume")
     directions, remarks = fields.get("space directions"), []
     if directions is not None:
         rows = [None if one is None or np.isnan(one).all() else np.asarray(one, float) for one in directions]

@@ -94,6 +94,8 @@ def _main(archive: zipfile.ZipFile, path: Path) -> zipfile.ZipInfo | None:
             try:
                 shape, _, _ = _header(io.BytesIO(stream.read(LONGEST_HEADER)), f"{path}: {one.filename}")
             except (RaymarchError, ValueError):
+                if one.filename == "values.npy":
+                    raise
                 continue  # texts, and what is none of ours
         if one.filename == "values.npy":
             return one

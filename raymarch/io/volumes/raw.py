@@ -75,4 +75,4 @@ def raw_format(
     def write(volume: ScalarVolume, path: Path) -> None:
         plain_values(volume).astype(kind, casting="safe").ravel(order="F").tofile(path)
 
-    return scalar_format("raw", (".raw", ".bin", ".img", ".dat"), lambda path: False, source, write)
+    return scalar_format("raw", (".raw", ".bin", ".img", ".dat"), Path.is_file, source, write)

@@ -27,7 +27,7 @@ from raymarch.io.volumes.raw import RAW_SHAPE, RAW_TYPE, raw_format
 from raymarch.io.volumes.scalar_format import scalar_of
 from raymarch.io.volumes.scalar_summary import ScalarSummary
 from raymarch.io.volumes.summary import VolumeSummary
-from raymarch.io.volumes.xdmf import XDMF, write_beside
+from raymarch.io.volumes.xdmf import XDMF, require_regular, write_beside
 
 
 @checked(volume=ANY_VOLUME, path=checks.path, overwrite=checks.flag, format=FORMAT)
@@ -51,7 +51,9 @@ def save(
     found = formatting.require_target(path, _among(format), overwrite)
     if found is XDMF:
         values = Path(path).with_suffix(".h5")
-        save(scalar_of(volume, values), values, overwrite)
+        scalar = scalar_of(volume, values)
+        require_regular(scalar, Path(path))
+        save(scalar, values, overwrite)
         write_beside(path, values)
         return
     write_volume(found, volume, path)
@@ -145,9 +147,12 @@ def named_as_volume(path: str | os.PathLike[str], formats: Sequence[Format] = FO
     return any(one.suffix_of(path) for one in formats if not one.ours)
 
 
-def require_target(path: str | os.PathLike[str], overwrite: bool = False, *, size: int = 0) -> None:
-    """Write check before long work: RaymarchError where `save` could not write `size` bytes to `path`."""
-    formatting.require_target(path, FORMATS, overwrite, size=size)
+def require_target(
+    path: str | os.PathLike[str], overwrite: bool = False, *, size: int = 0, whole: bool = False
+) -> None:
+    """Write check before long work: RaymarchError where `save` could not write `size` bytes to `path`, or, if the
+    volume is to be kept `whole`, its format leaves some of a fit behind."""
+    formatting.require_target(path, [one for one in FORMATS if one.ours or not whole], overwrite, size=size)
 
 
 def bytes_of_file(shape: tuple[int, int, int], degree: int) -> int:

@@ -50,6 +50,11 @@ def describe(path: Path) -> ScalarSummary:
         return hdf5_scalar_file.describe(_values_of(path))
 
 
+def require_regular(volume: ScalarVolume, path: Path) -> None:
+    """RaymarchError where a volume is turned or sheared in the world."""
+    require_upright(volume, path, "XDMF of a regular grid")
+
+
 def write_beside(path: str | os.PathLike[str], values: Path) -> None:
     """XDMF about the scalar volume in an HDF5 file that lies in the same folder.
 
@@ -58,7 +63,7 @@ def write_beside(path: str | os.PathLike[str], values: Path) -> None:
     path, volume = Path(path), hdf5_scalar_file.read(values, ALL)
     if path.parent.resolve() != values.parent.resolve():
         raise RaymarchError(f"{path}: is not beside {values}, which it would be about; put it into that folder")
-    require_upright(volume, path, "XDMF of a regular grid")
+    require_regular(volume, path)
     with replacing(path, path.suffix) as temporary:
         temporary.write_text(text_of(volume, values.name), encoding="utf-8")
 
