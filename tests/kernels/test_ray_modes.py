@@ -137,6 +137,7 @@ def lit(colour, n, e, s):
         ("isosurface", {}),
         ("isosurface", {"shading": replace(GLOSSY, smooth=False)}),
     ],
+    ids=["minimum", "x-ray-exact", "isosurface", "isosurface of facets"],
 )
 def test_image_is_the_reference(mode, how):
     volume, _, march = seen_in(mode)
