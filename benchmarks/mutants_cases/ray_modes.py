@@ -60,6 +60,20 @@ FAULTS = [
         (GRADIENT + "[isosurface]",),
     ),
     Fault(
+        "central differences look to one side",
+        "kernels/march/central_difference.py",
+        "low = ti.Vector([-0.5, 0.0, 0.5, 0.0], float)",
+        "low = ti.Vector([-0.5, 0.5, 0.0, 0.0], float)",
+        (IMAGE + "[isosurface]",),
+    ),
+    Fault(
+        "a hit that a ray only touches flies off",
+        HIT,
+        "if ti.abs(along) > ti.static(1e-6",
+        "if ti.abs(along) >= 0.0 * ti.static(1e-6",
+        (LAWS + "test_where_a_ray_only_touches_the_surface_its_hit_stays",),
+    ),
+    Fault(
         "the box's turn does not move what is seen of normals",
         "kernels/march/isosurface_geometry.py",
         "d_frame = G.outer_product(d_N)",

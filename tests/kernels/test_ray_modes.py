@@ -137,6 +137,7 @@ def lit(colour, n, e, s):
         ("isosurface", {}),
         ("isosurface", {"shading": replace(GLOSSY, smooth=False)}),
     ],
+    ids=["minimum", "x-ray-exact", "isosurface", "isosurface of facets"],
 )
 def test_image_is_the_reference(mode, how):
     volume, _, march = seen_in(mode)
@@ -327,6 +328,17 @@ def test_a_plane_is_hit_where_it_is_and_the_value_moves_it_by_one_over_its_slope
         hit = np.array([near <= at <= far for at, (near, far) in zip(t, ends, strict=True)])
         assert hit.any()
         np.testing.assert_allclose(depth, np.where(hit, t, np.inf), rtol=1e-6)
+
+
+@pytest.mark.parametrize("unit", [1e-25, 1e20])
+def test_the_unit_of_the_values_changes_no_surface(unit):
+    """In single precision, where squares of such numbers are 0 or infinite."""
+    seen = []
+    for volume, iso in ((ball(), 0.7), (replace(ball(), density=unit * ball().density), 0.7 * unit)):
+        with Renderer(volume, surface(iso)) as renderer:
+            seen.append(renderer.render(CAMERA, normals=True))
+    for name in ("depth", "normals", "image"):
+        np.testing.assert_allclose(*(getattr(each, name) for each in seen), rtol=1e-4, atol=1e-4)
 
 
 def test_where_a_ray_only_touches_the_surface_its_hit_stays():

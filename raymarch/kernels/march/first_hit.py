@@ -33,15 +33,17 @@ def at(c, u):
 @ti.func
 def extrema_of(c):
     """Where within 0..1 the cubic has its extrema, in order; 1 for one that is not there."""
-    a, b = 3.0 * c[3], c[2]
-    discriminant = b * b - a * c[1]
+    most = ti.max(ti.abs(c[1]), ti.abs(c[2]), ti.abs(c[3]))
+    by = 1.0 / ti.select(most > 0, most, 1.0)  # squares of very small or large numbers would be 0, or infinite
+    a, b, e = 3.0 * by * c[3], by * c[2], by * c[1]
+    discriminant = b * b - a * e
     first, second = ti.cast(1.0, float), ti.cast(1.0, float)
     if discriminant > 0:
         q = -b - ti.select(b > 0, 1.0, -1.0) * ti.sqrt(discriminant)  # of the two roots the one without cancellation
         if q * a > 0 and ti.abs(q) < ti.abs(a):
             first = q / a
-        if q * c[1] > 0 and ti.abs(c[1]) < ti.abs(q):
-            second = c[1] / q
+        if q * e > 0 and ti.abs(e) < ti.abs(q):
+            second = e / q
     return ti.min(first, second), ti.max(first, second)
 
 

@@ -8,7 +8,7 @@ from raymarch.kernels.field.gather import cell_of, gather_slope
 from raymarch.kernels.march.compositing import composite, is_alive
 from raymarch.kernels.march.depth import MET
 from raymarch.kernels.march.sample import in_index_space
-from raymarch.kernels.march.shading import TINY, normal_of
+from raymarch.kernels.march.shading import normal_of
 from raymarch.kernels.march.transfer import optics
 from raymarch.kernels.rays.clip import kept_segment
 from raymarch.kernels.rays.nested import box_of, first_of, scale_of, seen_from
@@ -68,6 +68,6 @@ def march_normals(
                     T = T_after
                     k += 1
         slope, normal = world_slope(grid, total), ti.Vector.zero(float, 3)
-        if 1.0 - T >= MET and slope.norm() > TINY:
+        if 1.0 - T >= MET:
             normal, _ = normal_of(slope, -rays.direction[r])
         rays.sum_even[r] = ti.Vector([normal[0], normal[1], normal[2], 0.0])

@@ -84,8 +84,10 @@ def shade_adjoint(rays: ti.template(), colour, n, e, d_lit):
 
 @ti.func
 def normal_of(gradient, e):
-    """Unit normal of a level surface that faces the eye, and which of the gradient's length and sign it is."""
-    scale = 1.0 / ti.max(gradient.norm(), TINY)
+    """Unit normal of a level surface that faces the eye, and how many gradients it is; 0 where there is none."""
+    most, scale = ti.abs(gradient).max(), ti.cast(0.0, float)
+    if most > TINY:
+        scale = 1.0 / (most * (gradient / most).norm())  # squares of small or large numbers would be 0, or infinite
     if gradient.dot(e) < 0:
         scale = -scale
     return scale * gradient, scale
