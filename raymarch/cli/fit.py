@@ -136,7 +136,7 @@ def _run(
     from raymarch.registration.refined_fit import fit_refined
 
     def ready(fitter: Fitter) -> None:
-        require_target(out, overwrite, size=bytes_of_file(fitter.finest, fitter.settings.sh_degree))
+        require_target(out, overwrite, size=bytes_of_file(fitter.finest, fitter.settings.sh_degree), whole=True)
 
     with asked_to_stop():  # so that what stops the fit does not disturb the saving too
         with FitProgress() as progress:
@@ -157,7 +157,7 @@ def _require_out(out: str | None, data: str, overwrite: bool, every: float | Non
     if out is None:
         raise click.UsageError("Missing option '--out'; or take --dry-run, which writes nothing.")
     require_other(out, data)
-    require_target(out, overwrite)
+    require_target(out, overwrite, whole=True)
     checkpoints = Checkpoints(f"{out}.checkpoint", every, resume, overwrite)
     checkpoints.require()
     if every is None and not resume:

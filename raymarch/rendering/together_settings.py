@@ -45,15 +45,19 @@ MARCHES = Check("a list of rm.March(...), one for each volume, or one for all", 
 
 def marches_for(volumes: Sequence[Volume], marches: Marches) -> list[March]:
     """March of each volume; RaymarchError for what cannot be composited together, with the volume's place."""
-    alike = marches is None or isinstance(marches, March)
-    given = [march_for(volume, marches) for volume in volumes] if alike else list(marches)  # type: ignore[arg-type]
+    if marches is None or isinstance(marches, March):
+        given = [march_for(volume, marches) for volume in volumes]
+    else:
+        given = list(marches)
     if len(given) != len(volumes):
         raise RaymarchError(f"marches are {len(given)}, volumes {len(volumes)}; give one for each, or one for all")
     for i, (volume, march) in enumerate(zip(volumes, given, strict=True)):
+        if march.mode == TRANSFER.name and march.rule is not TRANSFER:
+            what = "preintegrated" if march.preintegrated else "shading"
+            raise RaymarchError(f"marches[{i}] has {what}, which several volumes together have not; leave it out")
         if march.rule is not EMISSION_ABSORPTION and march.rule is not TRANSFER:
-            name = f"{march.rule.name}, pre-integrated," if march.preintegrated else march.rule.name
-            cure = f"take mode {EMISSION_ABSORPTION.name} or {TRANSFER.name}{', plain' * march.preintegrated}"
-            raise RaymarchError(f"marches[{i}]: mode {name} does not composite with other volumes; {cure}")
+            cure = f"take mode {EMISSION_ABSORPTION.name} or {TRANSFER.name}"
+            raise RaymarchError(f"marches[{i}]: mode {march.rule.name} does not composite with other volumes; {cure}")
         if volume.boxes > 1:
             raise RaymarchError(f"volumes[{i}] has nested boxes, want one box; take volume.nested(0), the innermost")
         if volume.ndc_from_world is not None:

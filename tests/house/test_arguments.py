@@ -852,6 +852,12 @@ ROWS = {
         (lambda: rm.TogetherRenderer([VOLUME], [rm.March]), "marches[0] is the class March"),
         (lambda: rm.TogetherRenderer([VOLUME] * 2, [rm.March()]), "marches are 1, volumes 2"),
         (lambda: rm.TogetherRenderer([VOLUME], rm.March(mode="x-ray")), "marches[0]: mode x-ray does not composite"),
+        (
+            lambda: rm.TogetherRenderer(
+                [VOLUME], rm.March(mode="transfer", transfer=rm.TransferFunction(**TABLE_OF), preintegrated=True)
+            ),
+            "marches[0] has preintegrated, which several volumes together have not; leave it out",
+        ),
         (lambda: rm.TogetherRenderer([VOLUME, NESTED]), "volumes[1] has nested boxes, want one box"),
         (lambda: rm.TogetherRenderer([IN_NDC]), "volumes[0] is in NDC, want a box in the world"),
         (

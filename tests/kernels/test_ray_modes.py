@@ -24,6 +24,7 @@ from raymarch.gradients.checks import check_rows
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import Parameters
 from raymarch.kernels.march.modes import RAY_MODES
+from raymarch.kernels.march.passes import passes_of
 from raymarch.rendering.march import March
 from raymarch.rendering.renderer import Renderer, render
 from raymarch.rendering.shading import Shading
@@ -326,6 +327,21 @@ def test_a_plane_is_hit_where_it_is_and_the_value_moves_it_by_one_over_its_slope
         hit = np.array([near <= at <= far for at, (near, far) in zip(t, ends, strict=True)])
         assert hit.any()
         np.testing.assert_allclose(depth, np.where(hit, t, np.inf), rtol=1e-6)
+
+
+def test_where_a_ray_only_touches_the_surface_its_hit_stays():
+    """-x y behind a plateau: along its diagonal the slope at the plateau's corner is 0, beside it it is not."""
+    x, y, _ = np.indices((6, 6, 4), float)
+    values = -np.maximum(x - 2, 0) * np.maximum(y - 2, 0)
+    corner, march = Volume(values, np.zeros((6, 6, 4, 3)), np.eye(4), LINEAR), surface(0.0)
+    with Linearised(corner, CAMERA, march=march, columns=1) as seen:
+        seen.buffer.upload(Rays([[-1, -1, 1.5], [-1, -0.5, 1.5]], [[1, 1, 0]] * 2))
+        for rays, moves in ((1, False), (2, True)):
+            seen.buffer.fields.depth.grad.fill(1.0)
+            gradients = passes_of(march.rule).depth_gradients
+            gradients.adjoint(seen.grid.fields, seen.buffer.fields, *march.call(seen.grid, rays, (0, 0, 0))[:4])
+            seen.grid.reduce_slots()
+            assert seen.grid.download_gradient()[0].any() == moves
 
 
 def test_leaps_over_cells_without_the_surface_change_nothing():

@@ -173,7 +173,7 @@ def test_a_volume_and_an_empty_one_are_the_volume_alone():
     march = replace(CLASSIFY, transfer=OTHER)
     with Renderer(BALLS[0], march) as renderer:
         alone = np.column_stack(renderer.trace(THROUGH, cases.BACKGROUND, depth=True)[:2])
-    nothing = ScalarVolume(np.zeros((4, 4, 4)), BALLS[1].world_from_index)
+    nothing = ScalarVolume(np.zeros((4, 4, 4)), ball((4, 4, 4), (1.43, 0.3, 0.6), 2.1).world_from_index)
     np.testing.assert_allclose(traced([BALLS[0], nothing], march), alone, rtol=3e-7)
 
 
@@ -191,14 +191,15 @@ def test_half_the_step_brings_a_quarter_of_the_error():
 
 
 def test_space_that_is_clear_in_all_is_leapt_over_and_changes_nothing():
-    marches = [replace(CLASSIFY, transfer=OTHER), replace(CLASSIFY, transfer=replace(OTHER, values=OTHER.values + 0.2))]
-    with TogetherRenderer(BALLS, marches) as renderer:
-        skipped, _ = renderer.trace(THROUGH, cases.BACKGROUND)
-        assert any(0 < grid.occupied_cells().mean() < 1 for grid in renderer.members.grids)
+    marches = [replace(CLASSIFY, transfer=OTHER), replace(CLASSIFY, transfer=replace(OTHER, values=OTHER.values + 0.6))]
+    rays = cases.rays(BALLS[0].as_volume())
+    with TogetherRenderer([BALLS[0], ball((26, 19, 20), (1.9, 0.5, 0.5), 3.6)], marches) as renderer:
+        skipped, _ = renderer.trace(rays, cases.BACKGROUND)
+        assert all(0.01 < grid.occupied_cells().mean() < 0.8 for grid in renderer.members.grids)
         for grid in renderer.members.grids:
             grid.occupy(np.ones(grid.cells, bool))
             grid.measure_occupancy()
-        whole, _ = renderer.trace(THROUGH, cases.BACKGROUND)
+        whole, _ = renderer.trace(rays, cases.BACKGROUND)
     np.testing.assert_array_equal(skipped, whole)
 
 

@@ -147,9 +147,12 @@ def named_as_volume(path: str | os.PathLike[str], formats: Sequence[Format] = FO
     return any(one.suffix_of(path) for one in formats if not one.ours)
 
 
-def require_target(path: str | os.PathLike[str], overwrite: bool = False, *, size: int = 0) -> None:
-    """Write check before long work: RaymarchError where `save` could not write `size` bytes to `path`."""
-    formatting.require_target(path, FORMATS, overwrite, size=size)
+def require_target(
+    path: str | os.PathLike[str], overwrite: bool = False, *, size: int = 0, whole: bool = False
+) -> None:
+    """Write check before long work: RaymarchError where `save` could not write `size` bytes to `path`, or, if the
+    volume is to be kept `whole`, its format leaves some of a fit behind."""
+    formatting.require_target(path, [one for one in FORMATS if one.ours or not whole], overwrite, size=size)
 
 
 def bytes_of_file(shape: tuple[int, int, int], degree: int) -> int:

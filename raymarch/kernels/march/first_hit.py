@@ -154,3 +154,17 @@ def hit_of(grid: ti.template(), rays: ti.template(), variant: ti.template(), r):
     cell = ti.Vector([ti.cast(found[0], ti.i32), ti.cast(found[1], ti.i32), ti.cast(found[2], ti.i32)])
     hit, f, t = ti.select(found[3] >= 0, 1, 0), entry + found[3] * way - cell, near + found[3]
     return hit, cell, f, t, d
+
+
+@ti.func
+def slope_at_hit(grid: ti.template(), cell, f, d):
+    """Slope S (3,) of the raw density at a hit in index space, and how far it moves by a unit of the level: 1 / (S d).
+
+    That is 0 where a ray only touches the surface: its slope along the ray is what rounding left of the cell's range.
+    """
+    v = corners_of_cell(grid.density, where(grid, cell))
+    slope, by_level = trilinear_slope(v, f), ti.cast(0.0, float)
+    along = slope.dot(d)
+    if ti.abs(along) > ti.static(1e-6 if runtime.single_precision() else 1e-12) * (v.max() - v.min()) * d.norm():
+        by_level = 1.0 / along
+    return slope, by_level

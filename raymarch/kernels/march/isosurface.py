@@ -14,14 +14,10 @@ import taichi as ti
 from raymarch import runtime
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.bricks import where
-from raymarch.kernels.field.cell import (
-    corners_of_cell,
-    trilinear_slope,
-)
 from raymarch.kernels.field.gather import gather, scatter
 from raymarch.kernels.field.harmonics import basis, basis_slope
 from raymarch.kernels.march.central_difference import normal_slope, normal_slope_tangent, scatter_normal_slope
-from raymarch.kernels.march.first_hit import hit_of
+from raymarch.kernels.march.first_hit import hit_of, slope_at_hit
 from raymarch.kernels.march.geometry import colour_slopes
 from raymarch.kernels.march.mode import RayMode
 from raymarch.kernels.march.normals import index_slope, world_slope
@@ -60,22 +56,22 @@ def shade_hits(
 
 
 @ti.func
-def shaded(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, cell, f):
-    """What the image of a hit is made of: slope of F, G, K, n and its scale, and the colour with its slopes."""
+def shaded(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, cell, f, d):
+    """What the image of a hit is made of: S, 1 / (S d), G, K, n and its scale, and the colour with its slopes."""
     place = where(grid, cell)
-    slope = trilinear_slope(corners_of_cell(grid.density, place), f)
+    slope, by_level = slope_at_hit(grid, cell, f, d)
     G, K = normal_slope(grid, rays, 0, cell, f)
     n, scale = normal_of(world_slope(grid, G), -rays.direction[r])
     Y, slope_of_Y = basis(grid.degree, rays.direction[r]), basis_slope(grid.degree, rays.direction[r])
     none = ti.Vector.zero(float, 3)  # of a transfer function
     colour, by_position, by_heading = colour_slopes(grid, variant, place, f, Y, slope_of_Y, none, none, none)
-    return slope, G, K, n, scale, colour, by_position, by_heading
+    return slope, by_level, G, K, n, scale, colour, by_position, by_heading
 
 
 @ti.func
 def adjoint_of_hit(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, cell, f, d):
     """d_ of the place p, G, N, colour and view direction by those of the image; q, slope of F and G."""
-    slope, G, K, n, scale, own, by_position, by_heading = shaded(grid, rays, variant, r, cell, f)
+    slope, by_level, G, K, n, scale, own, by_position, by_heading = shaded(grid, rays, variant, r, cell, f, d)
     colour, seen = painted(rays, own)
     d_image = rays.image.grad[r]
     d_lit = ti.Vector([d_image[0], d_image[1], d_image[2]])
@@ -84,7 +80,7 @@ def adjoint_of_hit(grid: ti.template(), rays: ti.template(), variant: ti.templat
     d_N = along_sphere(n, scale, d_n)
     d_G = index_slope(grid, d_N)
     d_p = by_position.transpose() @ d_colour + K.transpose() @ d_G
-    q = d_p.dot(d) / slope.dot(d)
+    q = d_p.dot(d) * by_level
     return (
         d_p,
         d_G,
@@ -149,13 +145,13 @@ def shade_hits_tangent(
         for e in range(dot_grid.columns):
             dot_image[r, e] = ti.Vector.zero(float, 4)
         if hit:
-            slope, _G, K, n, scale, own, by_position, _ = shaded(grid, rays, variant, r, cell, f)
+            _S, by_level, _G, K, n, scale, own, by_position, _ = shaded(grid, rays, variant, r, cell, f, d)
             colour, seen = painted(rays, own)
             Y, eye = basis(grid.degree, rays.direction[r]), -rays.direction[r]
             dot_F = gather(dot_grid.density, cell, f)
             dot_slopes = normal_slope_tangent(grid, dot_grid.density, rays, 0, cell, f)
             for e in range(dot_grid.columns):
-                dot_p = -dot_F[e] / slope.dot(d) * d
+                dot_p = -dot_F[e] * by_level * d
                 dot_G = K @ dot_p + ti.Vector([dot_slopes[0, e], dot_slopes[1, e], dot_slopes[2, e]])
                 dot_n = along_sphere(n, scale, world_slope(grid, dot_G))
                 dot_colour = by_position @ dot_p

@@ -9,9 +9,8 @@ import taichi as ti
 from raymarch import runtime
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.bricks import where
-from raymarch.kernels.field.cell import corners_of_cell, trilinear_slope
 from raymarch.kernels.field.gather import gather, scatter
-from raymarch.kernels.march.first_hit import hit_of
+from raymarch.kernels.march.first_hit import hit_of, slope_at_hit
 from raymarch.kernels.march.sample_adjoint import mark
 from raymarch.kernels.parallel import RAYS_PER_CHUNK, TASK_STRIDE
 
@@ -23,18 +22,13 @@ def value_by_level(grid: ti.template(), rays: ti.template(), variant: ti.templat
 
 
 @ti.func
-def slope_at(grid: ti.template(), cell, f):
-    """S."""
-    return trilinear_slope(corners_of_cell(grid.density, where(grid, cell)), f)
-
-
-@ti.func
 def adjoint_of_distance(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, slot):
     """What the distance of one ray's hit gives the gradient of density."""
     hit, cell, f, _, d = hit_of(grid, rays, variant, r)
     if hit:
         place = where(grid, cell)
-        scatter(grid.d_density, slot, place, f, -rays.depth.grad[r] / slope_at(grid, cell, f).dot(d))
+        _S, by_level = slope_at_hit(grid, cell, f, d)
+        scatter(grid.d_density, slot, place, f, -rays.depth.grad[r] * by_level)
         mark(grid, place, place)
 
 
@@ -71,9 +65,10 @@ def distance_tangent(
         for e in range(dot_grid.columns):
             dot_depth[r, e] = 0.0
         if hit:
-            dot_F, along = gather(dot_grid.density, cell, f), slope_at(grid, cell, f).dot(d)
+            _S, by_level = slope_at_hit(grid, cell, f, d)
+            dot_F = gather(dot_grid.density, cell, f)
             for e in range(dot_grid.columns):
-                dot_depth[r, e] = -dot_F[e] / along
+                dot_depth[r, e] = -dot_F[e] * by_level
 
 
 @ti.kernel
@@ -87,9 +82,9 @@ def distance_geometry_adjoint(
         hit, cell, f, t, d = hit_of(grid, rays, variant, r)
         d_o, d_iso = ti.Vector.zero(float, 3), ti.cast(0.0, float)
         if hit:
-            slope = slope_at(grid, cell, f)
-            q = rays.depth.grad[r] / slope.dot(d)
-            d_o, d_iso = -q * slope, q / value_by_level(grid, rays, variant)
+            S, by_level = slope_at_hit(grid, cell, f, d)
+            q = rays.depth.grad[r] * by_level
+            d_o, d_iso = -q * S, q / value_by_level(grid, rays, variant)
         moved.d_origin[r], moved.d_index_direction[r] = d_o, t * d_o
         moved.d_view_direction[r], moved.d_dt[r], moved.d_iso[r] = ti.Vector.zero(float, 3), 0.0, d_iso
         moved.d_frame[r] = ti.Matrix.zero(float, 3, 3)
@@ -108,8 +103,8 @@ def distance_geometry_tangent(
         for c in range(moved.columns):
             dot_depth[r, c] = 0.0
         if hit:
-            slope = slope_at(grid, cell, f)
+            S, by_level = slope_at_hit(grid, cell, f, d)
             for c in range(moved.columns):
                 dot_p = moved.dot_origin[r, c] + t * moved.dot_index_direction[r, c]
                 dot_level = moved.dot_iso[c] / value_by_level(grid, rays, variant)
-                dot_depth[r, c] = (dot_level - slope.dot(dot_p)) / slope.dot(d)
+                dot_depth[r, c] = (dot_level - S.dot(dot_p)) * by_level

@@ -62,12 +62,12 @@ def move_hits_tangent(
         for c in range(moved.columns):
             moved.dot_image[r, c] = ti.Vector.zero(float, 4)
         if hit:
-            slope, G, K, n, scale, own, by_position, by_heading = shaded(grid, rays, variant, r, cell, f)
+            S, by_level, G, K, n, scale, own, by_position, by_heading = shaded(grid, rays, variant, r, cell, f, d)
             colour, seen = painted(rays, own)
             for c in range(moved.columns):
                 dot_p = moved.dot_origin[r, c] + t * moved.dot_index_direction[r, c]
                 dot_level = moved.dot_iso[c] / value_by_level(grid, rays, variant)
-                dot_p += (dot_level - slope.dot(dot_p)) / slope.dot(d) * d
+                dot_p += (dot_level - S.dot(dot_p)) * by_level * d
                 dot_N = world_slope(grid, K @ dot_p) + moved.dot_frame[c].transpose() @ G
                 dot_view = moved.dot_view_direction[r, c]
                 dot_colour = seen * (by_position @ dot_p + by_heading @ dot_view)
