@@ -292,7 +292,7 @@ def test_volumes_together_are_marched_as_each_would_be_alone():
     with pytest.raises(RaymarchError, match="values go from -1000 to 3000"):
         marches_for([scan], March())
     made = replace(march_for(scan, None), preintegrated=True)
-    with pytest.raises(RaymarchError, match="mode transfer, pre-integrated, does not composite .* plain"):
+    with pytest.raises(RaymarchError, match="has preintegrated, which several volumes together have not"):
         marches_for([scan], made)
 
 
