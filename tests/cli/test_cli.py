@@ -120,7 +120,7 @@ def frames(folder: Path) -> list[str]:
 
 
 def contents(folder: Path) -> dict[Path, str | None]:
-    """Every file with a digest of its bytes, every folder; a difference of bytes themselves takes minutes to show."""
+    """Every file with a digest of its bytes, every folder: a difference of the bytes would take minutes to show."""
     files = {path: path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
     return {path: None if data is None else hashlib.sha256(data).hexdigest() for path, data in files.items()}
 

@@ -101,7 +101,7 @@ REFUSED = {
     "render v.h5 --orbit 1 --out v.h5": "v.h5: folder cannot be made",
     "render v.h5 --orbit 1 --out ''": "'': is no folder",
     "evaluate v.h5 A --images ''": "'': is no folder",
-    "fit A --split test --out ''": "'': volumes are saved as HDF5; end the name in .h5",
+    "fit A --split test --out ''": "'': volumes are saved as HDF5 or XDMF; end the name in .h5",
 }
 
 
