@@ -64,6 +64,8 @@ def numeric(value: object) -> np.ndarray:
         raise Wrong(f"is {shown(value)}") from None
     if given.dtype.kind not in "iuf":
         raise Wrong(f"is {shown(value)}")
+    if np.ma.is_masked(value):  # NumPy would take what lies under the mask
+        raise Wrong(f"has {int(np.ma.count_masked(value)):,} masked", "put numbers there by filled(number)")
     return given
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from raymarch.data.transfer_function import TransferFunction
-    from raymarch.data.volume import Volume
+    from raymarch.data.volume import AnyVolume, Volume
     from raymarch.geometry.clip import Clip
     from raymarch.rendering.march import March
     from raymarch.rendering.renderer import Renderer, Rendering
@@ -74,10 +74,19 @@ def with_others(
         raise click.UsageError(f"--with-table is there {len(tables)} times, --with {len(paths)}; give one for each")
     if not paths:
         return [volume], [march]
-    volumes = VOLUMES("volumes", [volume, *(load(path) for path in paths)])
+    volumes = VOLUMES("volumes", [volume, *(_in_world_of(volume, load(path), path) for path in paths)])
     given = [*tables, *[None] * (len(paths) - len(tables))]
     theirs = [march_of(other, None, table, None) for other, table in zip(volumes[1:], given, strict=True)]
     return volumes, marches_for(volumes, [march, *theirs])
+
+
+def _in_world_of(volume: AnyVolume, other: AnyVolume, path: str) -> AnyVolume:
+    """Another volume in the world of a volume, which is said, where both say theirs."""
+    world, its = (getattr(one, "world", "") for one in (volume, other))
+    if not (world and its and world != its):
+        return other
+    say.note(f"{path}: turned from {its} to {world}, the world of the first volume")
+    return other.in_world(world)  # type: ignore[union-attr]  # as only a scalar volume has one
 
 
 def renderer_of(volumes: Sequence[Volume], marches: Sequence[March], clip: Clip | None) -> Renderer | TogetherRenderer:

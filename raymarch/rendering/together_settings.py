@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from raymarch.arguments.checks import Check, Wrong, shown
+from raymarch.data.scalar_volume import ScalarVolume
 from raymarch.data.volume import VOLUME, Volume
 from raymarch.errors import RaymarchError
 from raymarch.kernels.march.emission_absorption import EMISSION_ABSORPTION
@@ -23,6 +24,10 @@ def _volumes(value: Any) -> list[Volume]:
         raise Wrong(f"is {shown(value)}", "give [volume, other]")
     if not 1 <= len(value) <= MOST:
         raise Wrong(f"is {len(value)} of them", "merge some, or leave some out")
+    scans = [one for one in value if isinstance(one, ScalarVolume)]
+    for said, cure in (("world", "give one.in_world(of the other)"), ("length_unit", "scale the one's affine")):
+        if len(several := sorted({getattr(one, said) for one in scans} - {""})) > 1:
+            raise Wrong(f"has the {said} {' and '.join(several)}", cure)
     return [VOLUME(f"volumes[{i}]", volume) for i, volume in enumerate(value)]
 
 

@@ -466,6 +466,12 @@ def test_the_arrays_of_an_npz_that_names_none_of_them_are_told(tmp_path):
     refused(lambda: rm.load(tmp_path / "a.npz"), "has left, right, want just one of three axes or more")
 
 
+def test_masked_values_are_told_and_not_what_lies_under_the_mask():
+    values = np.ma.masked_less(np.arange(24.0).reshape(2, 3, 4), 5)
+    refused(lambda: rm.ScalarVolume(values), "values have 5 masked", "put numbers there by filled(number)")
+    assert rm.ScalarVolume(values.filled(0)).range == (0, 23)
+
+
 def test_raw_values_are_read_whatever_their_file_is_called(tmp_path):
     (tmp_path / "scan.of mine").write_bytes(bytes(range(24)))
     assert rm.load(tmp_path / "scan.of mine", shape=(2, 3, 4), dtype="uint8").values[1, 0, 0] == 1

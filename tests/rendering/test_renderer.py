@@ -23,7 +23,7 @@ from raymarch.kernels.fit.choice import choose_tiles
 from raymarch.kernels.rays.camera import draw_tiles, list_tiles
 from raymarch.rendering.march import March, march_for
 from raymarch.rendering.ray_settings import require_seen
-from raymarch.rendering.together_settings import marches_for
+from raymarch.rendering.together_settings import VOLUMES, marches_for
 
 TILE = 4
 LARGE = [(11, 6), (9, 7), (4, 21)]  # no multiples of a tile; six tiles each
@@ -292,7 +292,7 @@ def test_volumes_together_are_marched_as_each_would_be_alone():
     with pytest.raises(RaymarchError, match="values go from -1000 to 3000"):
         marches_for([scan], March())
     made = replace(march_for(scan, None), preintegrated=True)
-    with pytest.raises(RaymarchError, match="mode transfer, pre-integrated, does not composite .* plain"):
+    with pytest.raises(RaymarchError, match="has preintegrated, which several volumes together have not"):
         marches_for([scan], made)
 
 
@@ -300,3 +300,12 @@ def test_values_too_fine_for_single_precision_have_no_table_by_default():
     with pytest.raises(RaymarchError, match="from 10000000 to 10000001, which single precision hardly tells apart"):
         march_for(ScalarVolume(1e7 + np.linspace(0, 1, 27).reshape(3, 3, 3)).as_volume(), None)
     assert march_for(ScalarVolume(np.full((3, 3, 3), 7)).as_volume(), None).mode == "transfer"
+
+
+@pytest.mark.parametrize(("said", "one", "other"), [("world", "LPS", "RAS"), ("length_unit", "mm", "um")])
+def test_scans_of_several_worlds_or_units_are_not_shown_together(said, one, other):
+    """They would lie beside each other, and nothing would say so."""
+    scans = [ScalarVolume(np.arange(27).reshape(3, 3, 3), **{said: name}) for name in (one, other, "")]
+    with pytest.raises(RaymarchError, match=f"volumes has the {said} {one} and {other}|volumes have the {said}"):
+        VOLUMES("volumes", scans)
+    assert len(VOLUMES("volumes", [scans[0], scans[2], cases.volume()])) == 3
