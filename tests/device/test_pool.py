@@ -169,7 +169,7 @@ def test_no_more_is_kept_than_its_share(monkeypatch, empty):
 
 def test_what_was_unused_the_longest_is_freed_first(monkeypatch, empty):
     for degree in (0, 1, 2):
-        Grid((32, 32, 32), degree).close()
+        Grid((48, 48, 48), degree).close()
     kept = [tree.kind[1] for tree in pool._kept]
     assert kept == [0, 1, 2]
     most = pool.held() - 1

@@ -152,5 +152,5 @@ def test_a_dry_run_says_what_it_would_take_and_writes_nothing(root, tmp_path):
     told = json.loads(run.stdout)
     assert set(told) == {"shape", "sh_degree", "slots", "bytes", "parts", "free_bytes", "seconds", "steps", "boxes"}
     assert told["bytes"] == sum(told["parts"].values())
-    assert told["steps"] == 600
+    assert told["steps"] == 800
     assert list(tmp_path.iterdir()) == []
