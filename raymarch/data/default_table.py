@@ -36,7 +36,9 @@ def default_table(
     values = volume.activation.sigma(raw)
     least, most = np.percentile(values, RANGE)
     if most <= least:
-        least, most = float(values.min()), max(float(values.max()), float(values.min()) + 1.0)
+        least, most = float(values.min()), float(values.max())
+    if most <= least:  # one value everywhere, which is seen unless it is nothing
+        least, most = (most - 1.0, most) if most != 0 else (0.0, 1.0)
     if low is None and high is None and most - least < FINEST * max(abs(least), abs(most)):
         raise RaymarchError(
             f"values are from {least:.9g} to {most:.9g}, which single precision hardly tells apart; subtract the least"

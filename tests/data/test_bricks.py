@@ -130,9 +130,9 @@ def test_samples_beyond_the_shape_count_nowhere():
 def test_directions_are_asked_for_in_the_dense_shape(monkeypatch):
     monkeypatch.setattr(free_memory, "free_bytes", lambda: 0)
     sparse = holed().sparse()
-    require_directions([Parameters(density=np.zeros(sparse.shape))], sparse, Lens())
+    require_directions([Parameters(density=np.zeros(sparse.shape))], sparse, Lens(), None)
     with pytest.raises(RaymarchError, match=r"colour has shape"):
-        require_directions([Parameters(colour=np.zeros(sparse.shape))], sparse, Lens())
+        require_directions([Parameters(colour=np.zeros(sparse.shape))], sparse, Lens(), None)
 
 
 def test_what_is_replaced_leaves_the_bricks_where_they_are():
