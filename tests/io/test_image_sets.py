@@ -7,7 +7,6 @@ import re
 import struct
 import zlib
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +14,7 @@ from PIL import Image
 from sets import POSES, framed, random_image, write_set
 
 from raymarch.cli import cli
+from raymarch.data.volume import Volume
 from raymarch.device import memory
 from raymarch.errors import RaymarchError
 from raymarch.io.files import limits, strict_json
@@ -390,9 +390,8 @@ def test_every_verb_that_reads_a_set_follows_links_if_told_so(monkeypatch, verb,
         raise Asked(path, how["follow_links"])
 
     monkeypatch.setattr("raymarch.io.image_sets.load.load_views", ask)
-    monkeypatch.setattr(
-        "raymarch.io.volumes.volume_file.load", lambda path: SimpleNamespace(background=(1, 1, 1), provenance={})
-    )
+    fog = Volume.from_function(lambda p: np.ones(p.shape[:-1]), shape=(2, 2, 2))
+    monkeypatch.setattr("raymarch.io.volumes.volume_file.load", lambda path: fog)
     with pytest.raises(Asked) as asked:
         cli.main([*verb.split(), *["--follow-links"] * follow], standalone_mode=False)
     assert asked.value.args == ("SET", follow)
