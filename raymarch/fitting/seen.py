@@ -51,22 +51,21 @@ class Pruning:
         all cells stay.
         """
         grid = self.grid
-        if not isinstance(grid, BrickGrid) or grid.fits(shape):
-            return True
-        if grid.wanted(shape) <= most(grid.room) and grow(grid, grid.wanted(shape)):
+        if not isinstance(grid, BrickGrid) or _has_room(grid, shape, most):
             return True
         before, wanted, size = (grid.allowed_cells(), grid.occupied_cells()), grid.wanted(shape), _words(shape)
         what = f"{wanted:,} bricks are wanted for {size} samples but there is room for {grid.room:,}"
         for least, wide in HARDER:
             seen = self._seen(least)
             self._keep(widened(seen) if wide else seen)
-            if grid.fits(shape) and grid.occupied_cells().sum() > LEAST_KEPT * before[1].sum():
+            if grid.occupied_cells().sum() > LEAST_KEPT * before[1].sum() and _has_room(grid, shape, most):
                 log.warning(
                     "%s, so cells are empty that no ray has %g of its light from; give more memory", what, least
                 )
                 return True
         grid.allow(before[0])
         grid.occupy(before[1])
+        grid.measure_occupancy()
         log.warning("%s; the fit goes on with %s, give more memory or a lower resolution", what, _words(grid.shape))
         return False
 
@@ -84,9 +83,16 @@ class Pruning:
         return grid.fields.scratch.to_numpy()[tuple(map(slice, grid.cells))] != 0
 
     def _keep(self, cells: np.ndarray) -> None:
-        """Rule out all other cells."""
+        """Rule out all other cells; rays that are asked next leap by the distances of those that stay."""
         self.grid.allow(cells & self.grid.allowed_cells())
         self.grid.occupy(cells & self.grid.occupied_cells())
+        self.grid.measure_occupancy()
+
+
+def _has_room(grid: BrickGrid, shape: Sequence[int], most: Callable[[int], int]) -> bool:
+    """Whether there is room for a level of `shape`, or the grid could grow for it, and has."""
+    wanted = grid.wanted(shape)
+    return wanted <= grid.room or (wanted <= most(grid.room) and grow(grid, wanted))
 
 
 def widened(cells: np.ndarray) -> np.ndarray:
