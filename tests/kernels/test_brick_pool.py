@@ -18,6 +18,8 @@ from raymarch.device.grid import Grid, begin_anew
 from raymarch.errors import RaymarchError
 from raymarch.fitting import tape
 from raymarch.fitting.objective import Regulariser
+from raymarch.fitting.seen import Pruning
+from raymarch.fitting.settings import FitSettings
 from raymarch.kernels.field.transfer import clear_moments
 from raymarch.kernels.fit.adam import adam
 
@@ -251,3 +253,14 @@ def test_more_bricks_than_there_is_room_for_are_refused():
         assert not grid.fits((33, 33, 33))
         with pytest.raises(RaymarchError, match="125 bricks are wanted but there is room for 9; raise memory or lower"):
             grid.hold(np.ones(grid.cells, bool))
+
+
+def test_rays_that_ask_after_a_pruning_leap_by_what_it_left():
+    """Else the next look would leap over all there is, and find that nobody sees anything."""
+    with BrickGrid((33, 33, 33), 0, bricks=125, slots=1, moments=True) as grid:
+        grid.measure_occupancy()
+        kept = np.random.default_rng(0).random(grid.cells) < 0.2
+        Pruning(grid, None, None, FitSettings(), 0.0)._keep(kept)
+        places = np.stack(np.meshgrid(*map(np.arange, grid.cells), indexing="ij"), -1)[..., None, :]
+        wanted = abs(places - np.argwhere(kept)).max(-1).min(-1)
+        np.testing.assert_array_equal(drive.distances(grid)[0], wanted)
