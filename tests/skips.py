@@ -1,7 +1,8 @@
 """Whether tests may be skipped: `pytest --skips any|listed|none`, where `listed` and `none` fail a run that skips.
 
 `any`: who has not all that is optional still gets a green run, and reads what was left out.
-`listed`: only what needs an extra, and what `LISTED` gives a reason for. `none`: only what is in `LISTED`.
+`listed`: only what needs an extra, and what `LISTED` gives a reason for. `none`: only what is in `LISTED`. What needs
+an extra has to be marked so: the run that has the extras takes what is marked, and no other would ever run it.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import re
+from pathlib import Path
 
 import pytest
 
@@ -16,11 +18,12 @@ LISTED = {
     r"CUDA is here": "what a machine without a GPU says is tried on such machines only",
     r"no CUDA device": "a GPU, which few machines have",
     r"real data is not beside the repository": "photographs and volumes of others, which the project does not ship",
-    r"(vtk|SimpleITK) is not installed": "programs of others that read our volumes, 50 to 120 MB, for tests alone",
     r"signals and shells of POSIX|Windows|no named pipes|Linux's /proc|no bash": "another operating system",
 }
 EXTRA = "extra: "
+UNMARKED = "not marked pytest.mark.extra, so that no run would have it, "
 skipped: dict[str, str] = {}
+root = Path()
 
 
 def require_extra(module: str, extra: str, load: bool = True):
@@ -28,6 +31,7 @@ def require_extra(module: str, extra: str, load: bool = True):
 
     Without `load` it is only looked for: pycolmap must not come into a process that has Pillow.
     """
+    __tracebackhide__ = True  # the skip is the caller's: of several in one line workers report the first alone
     try:
         if not load and importlib.util.find_spec(module) is None:
             raise ImportError
@@ -43,13 +47,24 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    global root
+    root = config.rootpath
     config.addinivalue_line("markers", "extra: needs an optional dependency, which `pip install raymarch[all]` brings")
 
 
 def _note(report) -> None:
     if report.skipped and not hasattr(report, "wasxfail"):
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
-        skipped[report.nodeid] = reason.removeprefix("Skipped: ")
+        reason = reason.removeprefix("Skipped: ")
+        unseen = reason.startswith(EXTRA) and not _is_marked(report)
+        skipped[report.nodeid] = UNMARKED * unseen + reason
+
+
+def _is_marked(report) -> bool:
+    """Whether a test, or a file that was skipped as it was collected, is marked as one that needs an extra."""
+    if hasattr(report, "keywords"):
+        return "extra" in report.keywords
+    return "\npytestmark = pytest.mark.extra\n" in (root / report.nodeid).read_text(encoding="utf-8")
 
 
 def pytest_runtest_logreport(report):
@@ -64,7 +79,7 @@ def unlisted(allowed: str) -> dict[str, str]:
     """The skipped tests that may not be, by name, with the reasons they gave."""
     if allowed == "any":
         return {}
-    fine = [re.compile(pattern) for pattern in LISTED] + [re.compile(EXTRA)] * (allowed == "listed")
+    fine = [re.compile(pattern) for pattern in LISTED] + [re.compile(f"^{EXTRA}")] * (allowed == "listed")
     return {name: why for name, why in skipped.items() if not any(pattern.search(why) for pattern in fine)}
 
 

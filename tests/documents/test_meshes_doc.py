@@ -3,12 +3,14 @@
 import re
 from pathlib import Path
 
+import pytest
 from skips import require_extra
 
 from raymarch.cli.export import export
 from raymarch.io.meshes.mesh_file import FORMATS
 
 require_extra("trimesh", "formats")
+pytestmark = pytest.mark.extra
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "meshes.md").read_text()
 BLOCKS = re.findall(r"(?ms)^```python\n(.*?)^```$", TEXT)
 

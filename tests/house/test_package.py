@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from skips import require_extra
 
 import raymarch
 
@@ -37,6 +38,11 @@ OPTIONAL = {
     "pydicom": {"io.volumes.dicom", "io.volumes.dicom_slices", "io.volumes.dicom_writing"},
 }  # a library of an extra, and the modules that know it
 PACKAGES = {"nrrd": "pynrrd"}  # by the name under which a library is installed, where that is another
+EXAMPLES_OF_EXTRAS = {
+    "raymarch.io.meshes.mesh_file": "trimesh",
+    "raymarch.meshing.export": "trimesh",
+    "raymarch.meshing.isosurface": "skimage",
+}  # examples that cannot run without what an extra brings
 EXTRAS = ("torch", "sfm", "video", "formats")
 TEXTS = {".py", ".md", ".toml", ".ipynb"}
 # A home, a mount or a drive: what exists on one machine only.
@@ -116,9 +122,17 @@ def no_display(monkeypatch):
     plt.close("all")
 
 
-@pytest.mark.parametrize("name", with_examples())
+def examples() -> list:
+    """The modules with examples; those that need an extra marked so."""
+    extra = pytest.mark.extra
+    return [pytest.param(name, marks=extra) if name in EXAMPLES_OF_EXTRAS else name for name in with_examples()]
+
+
+@pytest.mark.parametrize("name", examples())
 def test_examples_are_true(name, tmp_path, monkeypatch, no_display):
     monkeypatch.chdir(tmp_path)
+    if name in EXAMPLES_OF_EXTRAS:
+        require_extra(EXAMPLES_OF_EXTRAS[name], "formats")
     module = importlib.import_module(name)
     names = {"np": np, "Path": Path, **{public: getattr(raymarch, public) for public in raymarch.__all__}}
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)

@@ -13,14 +13,19 @@ PLANTED = {
     "module": 'import pytest\npytest.skip("no time", allow_module_level=True)\n',
     "test": 'import pytest\n@pytest.mark.skip(reason="no time")\ndef test_a(): pass\n',
     "fixture": 'import pytest\n@pytest.fixture\ndef f(): pytest.skip("no time")\ndef test_a(f): pass\n',
-    "extra": 'from skips import require_extra\nrequire_extra("no_such_module", "torch")\n',
+    "extra": "import pytest\nfrom skips import require_extra\npytestmark = pytest.mark.extra\n"
+    'require_extra("no_such_module", "torch")\n',
+    "extra_of_one": "import pytest\nfrom skips import require_extra\n@pytest.mark.extra\n"
+    'def test_a(): require_extra("no_such_module", "torch")\n',
+    "unmarked": 'from skips import require_extra\nrequire_extra("no_such_module", "torch")\n',
+    "unmarked_one": 'from skips import require_extra\ndef test_a(): require_extra("no_such_module", "torch")\n',
     "listed": 'import pytest\ndef test_a(): pytest.skip("no CUDA device here")\n',
     "none": "",
 }
 FAILS = {
     "any": set(),
-    "listed": {"module", "test", "fixture"},
-    "none": {"module", "test", "fixture", "extra"},
+    "listed": {"module", "test", "fixture", "unmarked", "unmarked_one"},
+    "none": {"module", "test", "fixture", "unmarked", "unmarked_one", "extra", "extra_of_one"},
 }
 
 

@@ -17,6 +17,7 @@ import raymarch as rm
 from raymarch.cli import cli
 from raymarch.io.volumes.formats import FORMATS
 
+pytestmark = pytest.mark.extra
 RNG = np.random.default_rng(7)
 SHAPE = (5, 6, 7)
 UPRIGHT = np.diag([0.5, 1, 2.5, 1.0])

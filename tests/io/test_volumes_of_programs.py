@@ -9,12 +9,9 @@ from test_scalar_formats import PLACES, volume
 
 import raymarch as rm
 
-try:
-    import SimpleITK as sitk
-    import vtk
-except ImportError as error:
-    pytest.skip(f"{error.name} is not installed; pip install SimpleITK vtk", allow_module_level=True)
+sitk, vtk = (require_extra(name, "all") for name in ("SimpleITK", "vtk"))
 require_extra("nibabel", "formats")
+pytestmark = pytest.mark.extra
 VALUES, TURNED = volume().values, PLACES["turned"]
 RIGID = TURNED.copy()  # ITK takes no mirror images
 RIGID[:3, 0] *= np.sign(np.linalg.det(TURNED[:3, :3]))

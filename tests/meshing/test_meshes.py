@@ -20,6 +20,7 @@ from raymarch.meshing.level import otsu
 
 trimesh = require_extra("trimesh", "formats")
 require_extra("skimage", "formats")
+pytestmark = pytest.mark.extra
 
 RADIUS, ISO = 0.6, 10.0
 CENTRE = np.array([0.05, -0.02, 0.03])
