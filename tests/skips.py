@@ -22,6 +22,7 @@ LISTED = {
 }
 EXTRA = "extra: "
 UNMARKED = "not marked pytest.mark.extra, so that no run would have it, "
+MARKED = re.compile(r"^pytestmark = .*\bpytest\.mark\.extra\b", re.M)
 skipped: dict[str, str] = {}
 root = Path()
 
@@ -64,7 +65,7 @@ def _is_marked(report) -> bool:
     """Whether a test, or a file that was skipped as it was collected, is marked as one that needs an extra."""
     if hasattr(report, "keywords"):
         return "extra" in report.keywords
-    return "\npytestmark = pytest.mark.extra\n" in (root / report.nodeid).read_text(encoding="utf-8")
+    return MARKED.search((root / report.nodeid).read_text(encoding="utf-8")) is not None
 
 
 def pytest_runtest_logreport(report):
