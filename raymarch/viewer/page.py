@@ -89,6 +89,11 @@ class Page:
             return
         self._frames, self._rushed, self._again = self.maker.frames(self.eye, self.look), self.eye.moving, False
 
+    def drop(self) -> None:
+        """Leave what is still to be made."""
+        self._frames = None
+        self._tasks.clear()
+
     def show(self, maker: FrameMaker, keep: bool = True) -> None:
         """Show another volume; where its mode cannot be kept the look is the new one's own."""
         self.maker, self._frames = maker, None
