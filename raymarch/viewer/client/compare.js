@@ -31,9 +31,10 @@ class Compare {
   }
 
   begin(index) {
-    this.index = index;
-    const ratio = window.devicePixelRatio || 1;
-    this.viewer.photos.wantLarge(index, Math.round(this.frame().width * ratio));
+    this.index = this.viewer.view = index;
+    const { camera } = this.viewer;
+    this.viewer.photos.wantLarge(index, this.viewer.frusta.frame(index, camera.width, camera.height)[2]);
+    this.viewer.moved(false);
     for (const part of [this.canvas, this.line, this.names]) part.hidden = false;
     this.draw();
     this.viewer.tell("compare", index);
@@ -41,7 +42,8 @@ class Compare {
 
   end() {
     if (this.index === null) return;
-    this.index = null;
+    this.index = this.viewer.view = null;
+    this.viewer.moved(false);
     for (const part of [this.canvas, this.line, this.names]) part.hidden = true;
     this.viewer.tell("compare", null);
   }
@@ -51,20 +53,12 @@ class Compare {
     this.draw();
   }
 
-  // Where the photograph's frame lies on the stage [CSS pixel].
-  frame() {
-    const given = this.viewer.frusta.cameras[this.index];
-    const [w, h] = [this.stage.clientWidth, this.stage.clientHeight];
-    const width = Math.min(w, h * given.aspect);
-    const height = width / given.aspect;
-    const [u, v] = given.principal ?? [0.5, 0.5];
-    return { left: 0.5 * w - u * width, top: 0.5 * h - v * height, width, height };
-  }
-
   draw() {
     if (this.index === null) return;
-    const { left, top, width, height } = this.frame();
-    const ratio = window.devicePixelRatio || 1;
+    const { camera, frusta } = this.viewer;
+    const ratio = camera.width / this.stage.clientWidth;
+    const pixels = frusta.frame(this.index, camera.width, camera.height);
+    const [left, top, width, height] = pixels.map((side) => side / ratio);
     const { canvas, line, names } = this;
     const at = this.share * this.stage.clientWidth;
     Object.assign(canvas.style, { left: `${left}px`, top: `${top}px`, width: `${width}px`, height: `${height}px` });
@@ -73,7 +67,7 @@ class Compare {
     line.setAttribute("aria-valuenow", Math.round(100 * this.share));
     const image = this.viewer.photos.large?.image;
     if (!image) return;
-    Object.assign(canvas, { width: Math.round(width * ratio), height: Math.round(height * ratio) });
+    Object.assign(canvas, { width: pixels[2], height: pixels[3] });
     const drawing = canvas.getContext("2d");
     drawing.imageSmoothingQuality = "high";
     drawing.drawImage(image, 0, 0, canvas.width, canvas.height);

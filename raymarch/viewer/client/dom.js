@@ -126,7 +126,9 @@ function cleared(canvas) {
 }
 
 // Hands bytes to the person as a file.
-function download(name, bytes, type) {
+function download(name, bytes) {
+  const types = { png: "image/png", json: "application/json", mp4: "video/mp4", gif: "image/gif" };
+  const type = types[name.split(".").pop()] ?? "application/octet-stream";
   const address = URL.createObjectURL(new Blob([bytes], { type }));
   const link = element("a", { href: address, download: name });
   link.click();

@@ -1,9 +1,12 @@
 // Panel of a running fit: how far it is, curves of loss and PSNR, pause, learning rate, stop.
 
+const MOST_POINTS = 4000; // of a curve; then every second of the older ones goes
+
 class FitPanel {
   constructor(viewer) {
     this.viewer = viewer;
     this.state = null;
+    this.curves = { loss: [], psnr: [] };
     this.head = element("div", { class: "rm-fitline" });
     this.bar = element("progress", { class: "rm-progress", max: 1, value: 0, aria: { label: "Progress of the fit" } });
     this.loss = sharpCanvas("rm-curve", "Loss by step", () => this.draw());
@@ -23,6 +26,8 @@ class FitPanel {
 
   take(fit) {
     const first = !this.state;
+    for (const name of ["loss", "psnr"]) this.curves[name] = joined(this.curves[name], pairs(fit[name]));
+    if (fit.ended && fit.state === "done" && this.state?.state !== "done") this.viewer.say("note", fit.ended);
     this.state = fit;
     this.section.hidden = false;
     const running = fit.state === "running";
@@ -31,9 +36,9 @@ class FitPanel {
     this.pauseButton.replaceChildren(icon(running ? "pause" : "play"), element("span", { text: running ? "Pause" : "Go on" }));
     const share = fit.progress ?? fit.step / (fit.steps || 1);
     Object.assign(this.bar, { value: share });
-    const left = running && share > 0.01 ? ` · ${seconds((fit.seconds * (1 - share)) / share)} left` : "";
+    const left = running && fit.seconds_left ? ` · ${seconds(fit.seconds_left)} left` : "";
     const word = { running: "", paused: " · paused", done: " · done" }[fit.state] ?? "";
-    this.head.textContent = `Step ${fit.step} of ${fit.steps}${word}${left}`;
+    this.head.textContent = `Step ${fit.step}${fit.steps ? ` of ${fit.steps}` : ""}${word}${left}`;
     if (fit.rate && (first || document.activeElement?.closest(".rm-row") !== this.rate)) this.rate.set(fit.rate);
     this.draw();
   }
@@ -51,9 +56,16 @@ class FitPanel {
 
   draw() {
     if (!this.state) return;
-    drawCurve(this.loss, pairs(this.state.loss), { name: "loss", colour: "#f2b84b", log: true });
-    drawCurve(this.psnr, pairs(this.state.psnr), { name: "PSNR", unitName: "dB", colour: "#7ee787", log: false });
+    drawCurve(this.loss, this.curves.loss, { name: "loss", colour: "#f2b84b", log: true });
+    drawCurve(this.psnr, this.curves.psnr, { name: "PSNR", unitName: "dB", colour: "#7ee787", log: false });
   }
+}
+
+// A curve with what is new of it: of steps that were there already the newer values.
+function joined(old, fresh) {
+  if (!fresh.length) return old;
+  const all = [...old.filter((pair) => pair[0] < fresh[0][0]), ...fresh];
+  return all.length <= MOST_POINTS ? all : all.filter((pair, i) => i % 2 || i > all.length - 100);
 }
 
 // [step, value] of a list of them, or of values alone.

@@ -21,6 +21,14 @@ class Frusta {
     return Math.min(0.4 * (sorted[sorted.length >> 1] ?? Infinity), 0.15 * length(subtract(box[1], box[0])));
   }
 
+  // Left, top, width and height of a camera's picture in the middle of a larger one, as large as fits.
+  frame(index, width, height) {
+    const given = this.cameras[index];
+    const factor = Math.min(width / given.width, height / given.height);
+    const [w, h] = [Math.round(given.width * factor), Math.round(given.height * factor)];
+    return [Math.floor((width - w) / 2), Math.floor((height - h) / 2), w, h];
+  }
+
   // Corners of a camera's picture plane in the world, from the top left, clockwise.
   corners(camera) {
     const depth = this.depth * this.size;

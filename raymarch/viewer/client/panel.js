@@ -21,6 +21,7 @@ class Panel {
     this.look.take(scene);
     this.region.take(scene, first);
     this.cameras.take();
+    this.path.video.hidden = !scene.video;
   }
 
   nextMode(way) {

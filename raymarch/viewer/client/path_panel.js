@@ -26,6 +26,7 @@ class PathPanel {
     viewer.on("steer", () => this.halt());
     viewer.on("progress", (given) => this.progress(given));
     viewer.on("file", () => this.progress({ done: 1, of: 1 }));
+    viewer.on("message", (kind) => kind === "error" && this.progress({ done: 1, of: 1 }));
     this.show();
   }
 
@@ -39,8 +40,8 @@ class PathPanel {
 
   savePicture() {
     const pixels = this.pixels;
-    const camera = { ...Object.assign(this.viewer.camera.copy(), pixels).message(), id: this.viewer.id, moving: false };
-    this.viewer.send({ type: "save", what: "picture", ...pixels, camera });
+    this.viewer.flush(false); // the picture is of the last camera that was said
+    this.viewer.send({ type: "save", what: "picture", ...pixels });
   }
 
   add() {
@@ -137,21 +138,23 @@ class PathPanel {
   }
 
   savePath() {
-    const path = { type: "raymarch camera path", seconds: this.seconds.value, loop: this.loop.checked, keys: this.record };
-    download("path.json", JSON.stringify(path, null, 1), "application/json");
+    download("path.json", JSON.stringify(this.record, null, 1));
   }
 
+  // Takes a list of cameras as messages have them; a mapping that has such a list will do.
   load(path) {
-    if (!Array.isArray(path.keys)) throw new Error("has no keys; save a path here to see how one looks");
-    this.loop.checked = Boolean(path.loop);
-    if (path.seconds > 0) this.seconds.set(path.seconds);
-    this.set(path.keys.map((key) => {
+    const keys = Array.isArray(path) ? path : path.cameras ?? path.keys;
+    if (!Array.isArray(keys) || keys.length < 2) throw new Error("want a list of two or more cameras");
+    const times = keys.map((key) => key.time);
+    const last = times[times.length - 1];
+    if (last > 0 && !times.some((time) => !Number.isFinite(time))) this.seconds.set(last);
+    this.loop.checked = false;
+    this.set(keys.map((key) => {
       const camera = this.viewer.camera.copy();
       camera.take(key);
-      if (key.width && key.height) {
-        const focal = (0.5 * key.width) / Math.tan((0.5 * key.fov * Math.PI) / 180);
-        camera.fov = 2 * Math.atan((0.5 * Math.min(key.width, key.height)) / focal);
-      }
+      const [width, height] = [key.width ?? 512, key.height ?? 512];
+      const focal = (0.5 * width) / Math.tan((0.5 * (key.fov ?? 40) * Math.PI) / 180);
+      camera.fov = 2 * Math.atan((0.5 * Math.min(width, height)) / focal);
       camera.forget();
       return { camera, thumb: null };
     }));
@@ -161,9 +164,10 @@ class PathPanel {
     if (this.busy) return this.viewer.send({ type: "save", what: "cancel" });
     const { width, height } = this.pixels;
     const even = (side) => Math.max(2, 2 * Math.round(side / 2));
-    const [seconds, loop] = [this.seconds.value, this.loop.checked];
+    const record = this.record.map(({ position, target, up, fov, orthographic }) => ({ position, target, up, fov, orthographic }));
+    const cameras = this.loop.checked ? [...record, record[0]] : record;
     const sizes = { width: even(width), height: even(height), fps: 24 };
-    this.viewer.send({ type: "save", what: "video", ...sizes, seconds, loop, keys: this.record });
+    this.viewer.send({ type: "save", what: "video", ...sizes, seconds: this.seconds.value, cameras });
     this.progress({ done: 0, of: 1 });
   }
 

@@ -39,13 +39,14 @@ class Picture {
     if (header.id !== undefined && header.id < this.shown) return image.close();
     const { canvas, drawing } = this;
     const [width, height] = header.of ?? [image.width, image.height];
-    const same = width === canvas.width && height === canvas.height;
+    const [left, top, across, down] = this.place(header, width, height);
+    const same = width === across && height === down;
     drawing.imageSmoothingEnabled = !same;
     drawing.imageSmoothingQuality = "medium";
-    if (same) drawing.drawImage(image, header.x ?? 0, header.y ?? 0);
+    if (same) drawing.drawImage(image, left + (header.x ?? 0), top + (header.y ?? 0));
     else {
-      const [sx, sy] = [canvas.width / width, canvas.height / height];
-      const at = [(header.x ?? 0) * sx, (header.y ?? 0) * sy];
+      const [sx, sy] = [across / width, down / height];
+      const at = [left + (header.x ?? 0) * sx, top + (header.y ?? 0) * sy];
       drawing.drawImage(image, ...at, image.width * sx, image.height * sy);
     }
     image.close();
@@ -56,6 +57,17 @@ class Picture {
     const now = performance.now();
     this.times = [...this.times.filter((time) => now - time < 1000), now];
     this.viewer.painted(header);
+  }
+
+  // Where a whole picture goes: over all of the canvas; that of a view of the data set as large as fits in its middle.
+  place(header, width, height) {
+    const { canvas, drawing, viewer } = this;
+    const view = viewer.sent.get(header.id)?.view ?? null;
+    if (view === null) return [0, 0, canvas.width, canvas.height];
+    const [left, top, across, down] = viewer.frusta.frame(view, canvas.width, canvas.height);
+    if (!header.x && !header.y) drawing.fillRect(0, 0, canvas.width, canvas.height);
+    const full = Math.abs(width - across) < 2;
+    return full ? [left, top, width, height] : [left, top, across, down];
   }
 
   // Frames painted in the last second.

@@ -52,7 +52,7 @@ function listenToPointers(viewer, stage, held) {
       if (rolls) camera.roll(-angleBetween(before, now));
       else if (pans) camera.pan(dx * ratio, dy * ratio);
       else camera.orbit(dx * turn, dy * turn);
-    });
+    }, -dy / stage.clientHeight);
   }
 
   function angleBetween(before, now) {
@@ -83,7 +83,7 @@ function listenToPointers(viewer, stage, held) {
     const lines = event.deltaMode === 1 ? 16 : 1;
     const [x, y] = at(event);
     const amount = clamp(event.deltaY * lines, -240, 240) * (event.ctrlKey ? 4 : 1); // a pinch is a small wheel
-    viewer.steer((camera) => camera.zoom(Math.exp(0.0012 * amount), x * ratio, y * ratio));
+    viewer.steer((camera) => camera.zoom(Math.exp(0.0012 * amount), x * ratio, y * ratio), -0.0001 * amount);
   }, { passive: false });
 
   stage.addEventListener("contextmenu", (event) => {

@@ -13,15 +13,11 @@ class RegionPanel {
     }, "box");
     this.axis = select([["", "none"], ["0", "across x"], ["1", "across y"], ["2", "across z"]], "", () => this.slice(false, true), "Slice");
     this.position = slider({ label: "Position", low: 0, high: 1, value: 0, change: (value, moving) => this.slice(moving) });
-    this.face = wordButton("Look at it", "Look straight at the slice", () => {
-      const direction = [0, 0, 0];
-      direction[Number(this.axis.value)] = this.axis.value === "1" ? 1 : -1;
-      viewer.lookAlong(direction, this.axis.value === "2" ? [0, 1, 0] : [0, 0, 1]);
-    });
-    this.rest = element("div", { hidden: true }, this.position, element("div", { class: "rm-buttons" }, this.face));
+    this.rest = element("div", { hidden: true }, this.position, note("Wheel or drag over the picture moves the slice."));
+    viewer.on("slide", (share) => this.slide(share));
     this.sections = [
       section("Clipping box", false, ...this.sides, element("div", { class: "rm-buttons" }, whole)),
-      section("Slice", false, row("Plane", this.axis), this.rest),
+      (this.sliceSection = section("Slice", false, row("Plane", this.axis), this.rest)),
     ];
   }
 
@@ -37,6 +33,7 @@ class RegionPanel {
       side.set(clip ? [clip.lower[k], clip.upper[k]] : this.bounds(k));
     });
     const { slice } = this.viewer.lookNow;
+    this.sliceSection.hidden = !scene.slices;
     if (!first) return;
     this.axis.value = slice ? String(slice.axis) : "";
     this.rest.hidden = !slice;
@@ -56,6 +53,13 @@ class RegionPanel {
     const [lower, upper] = [0, 1].map((end) => this.sides.map((side) => side.value[end]));
     const whole = this.sides.every((side, k) => side.value.every((value, end) => value === this.bounds(k)[end]));
     this.viewer.look({ clip: whole ? null : { lower, upper } }, moving);
+  }
+
+  // Moves the slice by a share of the box.
+  slide(share) {
+    const [low, high] = this.bounds(Number(this.axis.value));
+    this.position.set(clamp(this.position.value + share * (high - low), low, high));
+    this.slice(true);
   }
 
   slice(moving, fresh = false) {

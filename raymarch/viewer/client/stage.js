@@ -1,5 +1,7 @@
 // The picture with all that lies over it: marks, tools, cameras' cards, messages, help.
 
+const MOST_SIDE = 4096; // pixels of a picture
+
 class Stage {
   constructor(viewer, page) {
     Object.assign(this, { viewer, page });
@@ -56,7 +58,8 @@ class Stage {
       this.wait.lastChild.textContent = `Rendering ${scene.name ?? ""} …`;
       soon();
     });
-    viewer.on("frame", () => {
+    viewer.on("frame", (frame) => {
+      this.sliceFrame = frame.slice ?? null;
       this.wait.hidden = true;
       const { dataset } = this.element;
       Object.assign(dataset, { frames: viewer.picture.frames, shown: viewer.picture.shown, sent: viewer.id });
@@ -85,7 +88,8 @@ class Stage {
     const width = Math.round(exact?.inlineSize ?? this.element.clientWidth * ratio);
     const height = Math.round(exact?.blockSize ?? this.element.clientHeight * ratio);
     if (width < 16 || height < 16) return;
-    this.viewer.resize(width, height);
+    const less = Math.min(1, MOST_SIDE / Math.max(width, height));
+    this.viewer.resize(Math.round(width * less), Math.round(height * less));
     const { style } = this.viewer.picture.canvas;
     Object.assign(style, { width: `${width / ratio}px`, height: `${height / ratio}px` });
     this.compare.draw();
@@ -104,11 +108,13 @@ class Stage {
     const drawing = viewer.scene && cleared(this.overlay);
     if (!drawing) return;
     const { camera } = this;
+    viewer.frusta.seen = [];
+    if (viewer.view !== null) return; // a photograph is compared
     const { box, unit: unitName } = viewer.scene;
     const { clip, slice } = viewer.lookNow;
+    if (slice && this.sliceFrame) return drawSliceMarks(drawing, this.element, box, this.sliceFrame, unitName, toggles);
     if (toggles.box.value) drawBox(drawing, camera, box, "rgba(200, 206, 216, 0.4)");
     if (clip) drawBox(drawing, camera, [clip.lower, clip.upper], "#66b0ff", 1.5);
-    if (slice) drawSlice(drawing, camera, box, slice);
     viewer.frusta.draw(drawing, camera);
     if (!toggles.axes.value) return;
     drawAxes(drawing, camera, box, unitName);

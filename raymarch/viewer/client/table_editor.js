@@ -63,7 +63,7 @@ class TableEditor {
       }
     }, "copy");
     const save = wordButton("Save", "Save as table.json, as raymarch render --table reads it", () => {
-      download("table.json", JSON.stringify(recordOfTable(this.table), null, 1), "application/json");
+      download("table.json", JSON.stringify(recordOfTable(this.table), null, 1));
     }, "save");
     const use = (record) => this.replace(tableOfRecord(record.table ?? record));
     const load = wordButton("Load", "Load a table from a JSON file", () => {

@@ -2,12 +2,13 @@
 
 const REST = 160; // ms without a move until the picture may become sharp
 const STEP = 25; // ms between cameras that are sent
+const PATIENT = 250; // ms that a change of the look waits for the picture of the one before
 const STALE = 300; // ms after which marks go ahead of a picture that does not come
 
 class Viewer {
   constructor(channel) {
     Object.assign(this, { channel, scene: null, listeners: new Map(), id: 0, sent: new Map(), pending: {} });
-    Object.assign(this, { lookNow: {}, edited: {}, lastSent: 0, latency: null, paintedAt: 0, ended: false });
+    Object.assign(this, { lookNow: {}, edited: {}, lastSent: 0, latency: null, paintedAt: 0, ended: false, view: null });
     this.camera = new ViewCamera();
     this.start = this.camera.copy();
     this.picture = new Picture(this);
@@ -15,6 +16,7 @@ class Viewer {
     this.frusta = new Frusta(this);
     channel.onmessage = (header, bytes) => !this.ended && this.receive(header, bytes);
     channel.onstate = (state) => !this.ended && this.tell("state", state);
+    channel.onclose = () => channel.onstate("lost");
   }
 
   on(event, listener) {
@@ -39,7 +41,7 @@ class Viewer {
     if (type === "scene") this.takeScene(header);
     else if (type === "frame") this.picture.take(header, bytes);
     else if (type === "photo") this.photos.take(header, bytes);
-    else if (type === "file") download(header.name, bytes, header.mime ?? "application/octet-stream");
+    else if (type === "file") download(header.name, bytes);
     else if (type === "error" || type === "note") this.say(type, header.text);
     if (type === "fit" || type === "file" || type === "progress") this.tell(type, header);
   }
@@ -80,6 +82,11 @@ class Viewer {
     this.moved(this.picture.frames > 0);
   }
 
+  // What the mode that is shown has: { name, table, iso, values, shading, normals }.
+  get mode() {
+    return this.scene?.modes.find((mode) => mode.name === this.lookNow.mode) ?? this.scene?.modes[0] ?? {};
+  }
+
   // Changes of the look, sent with the next frame of the screen.
   look(change, moving = false) {
     Object.assign(this.lookNow, change);
@@ -107,12 +114,18 @@ class Viewer {
     if (!moving) clearTimeout(this.rest);
     this.waiting = null;
     if (!this.scene || this.ended || this.camera.width < 2) return;
+    const changed = Object.keys(this.pending).length > 0;
+    if (moving && changed && performance.now() - (this.sent.get(this.id)?.time ?? 0) < PATIENT) {
+      this.waiting = setTimeout(() => this.flush(this.moving), STEP); // looks are no faster than pictures of them
+      return;
+    }
     this.id += 1;
     this.lastSent = performance.now();
-    if (Object.keys(this.pending).length) this.send({ type: "look", id: this.id, ...this.pending });
+    if (changed) this.send({ type: "look", ...this.pending });
     this.pending = {};
-    this.sent.set(this.id, { camera: this.camera.copy(), time: this.lastSent });
-    this.send({ type: "camera", id: this.id, ...this.camera.message(), moving });
+    const { view } = this;
+    this.sent.set(this.id, { camera: this.camera.copy(), view, time: this.lastSent });
+    this.send({ type: "camera", id: this.id, ...this.camera.message(), moving, ...(view === null ? {} : { view }) });
     this.tell("sent", moving);
   }
 
@@ -164,9 +177,11 @@ class Viewer {
     this.flight = null;
   }
 
-  // A move of the person's own: it ends a flight.
-  steer(change) {
+  // A move of the person's own: it ends a flight. A slice is seen whole: there it moves the slice.
+  steer(change, along = 0) {
     if (!this.scene) return;
+    const { slice } = this.lookNow;
+    if (slice) return along ? this.tell("slide", along) : undefined;
     this.stop();
     this.tell("steer");
     change(this.camera);

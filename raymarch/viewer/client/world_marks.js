@@ -34,21 +34,6 @@ function drawBox(drawing, camera, box, colour, width = 1) {
   for (const [a, b] of EDGES) strokeSegment(drawing, camera, corner(box, a), corner(box, b));
 }
 
-function drawSlice(drawing, camera, box, slice) {
-  const others = [0, 1, 2].filter((k) => k !== slice.axis);
-  const at = (a, b) => {
-    const point = [0, 0, 0];
-    point[slice.axis] = slice.position;
-    point[others[0]] = box[a][others[0]];
-    point[others[1]] = box[b][others[1]];
-    return point;
-  };
-  const ring = [at(0, 0), at(1, 0), at(1, 1), at(0, 1)];
-  drawing.strokeStyle = AXIS_COLOURS[slice.axis];
-  drawing.lineWidth = 1.5;
-  ring.forEach((point, i) => strokeSegment(drawing, camera, point, ring[(i + 1) % 4]));
-}
-
 // The edge along an axis on the outline of the box that lies lowest, and then furthest to the left.
 function outlineEdge(camera, box, axis) {
   const centre = between(box[0], box[1], 0.5);
