@@ -1,31 +1,31 @@
-"""View of a volume or a fit in a notebook: a widget where there is one, else a still picture."""
+"""View of a volume in a notebook: a widget where there is one, else a still picture."""
 
 from __future__ import annotations
 
 import base64
 import logging
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from raymarch import runtime
-from raymarch.data.views import Views
-from raymarch.data.volume import AnyVolume
 from raymarch.device.owner import Closing
-from raymarch.errors import RaymarchError
+from raymarch.errors import RaymarchError, one_line
 from raymarch.geometry.camera import Camera
 from raymarch.html.card import safe
 from raymarch.html.picture import data_uri
 from raymarch.rendering.march import March
 from raymarch.viewer.eye import Eye, eye_of
 from raymarch.viewer.frame_maker import FrameMaker
-from raymarch.viewer.kernel_pages import KernelPages
+from raymarch.viewer.kernel_loop import KernelLoop
+from raymarch.viewer.kernel_wire import KernelWire
 from raymarch.viewer.look import Look
+from raymarch.viewer.page import Page
+from raymarch.viewer.viewer import Viewer
 from raymarch.viewer.widget import Widget
 
 STILL = 480, 360  # pixels
-HEIGHT = 480  # CSS pixels of the widget
-MOST_OPEN = 3  # views whose volumes are on the device; others put them there again when somebody turns them
+MOST_OPEN = 3  # volumes of views on the device; others are put there again when somebody turns them
 log = logging.getLogger("raymarch")
 
 
@@ -36,89 +36,118 @@ def in_kernel() -> bool:
 
 
 class NotebookView(Closing):
-    """View of a volume in a notebook, as the last line of a cell or by `display`.
+    """View in a notebook, as `rm.view` gives it there: the last line of a cell shows it, and `display` does.
 
-    It turns, as `raymarch view`'s page does, without any server: the kernel draws. Where there is no widget
-    (anywidget is missing) it is a still picture, and says so.
-
-    Example:
-        >>> ball = Volume.from_function(lambda p: 9.0 * (np.linalg.norm(p, axis=-1) < 0.5), shape=(8, 8, 8))
-        >>> with NotebookView(ball) as view:
-        ...     view.camera.width, view.march.mode
-        (480, 'emission-absorption')
+    It turns as `raymarch view`'s page does, without any server: the kernel draws, while no cell runs. Where anywidget is
+    missing it is a still picture, and says so. `close` it, or use it in a `with`.
     """
 
-    def __init__(self, volume: AnyVolume, views: Views | None = None, name: str = "") -> None:
-        self._begin(lambda: FrameMaker(volume, views, name))
-
-    def _begin(self, make: Callable[[], FrameMaker], other: Callable[[Mapping[str, Any]], bool] | None = None) -> None:
+    def __init__(self, make: Callable[[], FrameMaker]) -> None:
         runtime.start()
         runtime.require_owner()
+        self._loop = KernelLoop(self._work, lambda: self.wire.behind)
+        self.wire = KernelWire(lambda content, data: None, self._loop.wake)
         self.widget: Widget | None = None
         self.missing = ""
-        self.pages = KernelPages(make, self._post, other or (lambda message: False))
         try:
-            self.widget = Widget(self.pages.take, HEIGHT)
+            self.widget = Widget(self.wire.take)
+            self.wire.post = self.widget.post
         except RaymarchError as error:
             self.missing = str(error)
-            log.warning("view: %s", error)
-        _open.append(self)
-        for old in _open[:-MOST_OPEN]:
-            old.pages.rest()
-        del _open[:-MOST_OPEN]
+        self._make, self._resting = make, False
+        self.viewer = Viewer(self.wire, make())
+        self.viewer.opened = self.wire.greet
+        self._only_so_many()
 
-    def _post(self, page: str, header: dict[str, Any], data: bytes | None) -> None:
-        if self.widget is not None:
-            self.widget.post(page, header, data)
+    def _only_so_many(self) -> None:
+        """Have the volumes of older views leave the device."""
+        _open[:] = [view for view in _open if view is not self] + [self]
+        for old in _open[:-MOST_OPEN]:
+            old.rest()
+
+    def _work(self) -> bool:
+        """Slice of work; whether there is more to do. Whatever goes wrong is a line in the page."""
+        viewer = self.viewer
+        if not self.wire.running:
+            return False
+        try:
+            if self._resting:
+                self._resting = False
+                viewer.show(self._make())
+                self._only_so_many()
+            viewer.work()
+        except Exception as error:  # else it would end in the kernel's log, and the page would wait
+            log.debug("view", exc_info=True)
+            for page in viewer.pages.values():
+                page.drop()
+            viewer.say({"type": "error", "text": f"the picture could not be made: {one_line(error)}"})
+        return viewer.busy
+
+    def rest(self) -> None:
+        """Free the device memory until a page says something again."""
+        for page in self.viewer.pages.values():
+            page.drop()
+        self._resting = True
+        self.viewer.maker.close()
+        if self in _open:
+            _open.remove(self)
 
     def close(self) -> None:
         """End the widget and free the device memory."""
-        self.pages.rest()
-        if self in _open:
-            _open.remove(self)
+        self.rest()
+        self.viewer.close()
         if self.widget is not None:
             self.widget.close()
-            self.widget = None
+
+    @property
+    def maker(self) -> FrameMaker:
+        """Frame maker, on the device."""
+        if self._resting:
+            self._work()
+        return self.viewer.maker
+
+    @property
+    def page(self) -> Page | None:
+        """Page that has said something last."""
+        return max(self.viewer.pages.values(), key=lambda page: page.said, default=None)
 
     @property
     def eye(self) -> Eye:
         """Eye of the page that was turned last; that of the start until then."""
-        page = self.pages.newest
+        page = self.page
         if page is not None and page.eye is not None:
             return page.eye
-        width, height = STILL
-        return eye_of({"id": 0, **self.pages.maker.scene()["camera"], "width": width, "height": height})
+        return eye_of({"id": 0, **self.maker.scene()["camera"], "width": STILL[0], "height": STILL[1]})
 
     @property
     def look(self) -> Look:
         """Look of the page that was turned last."""
-        page = self.pages.newest
-        return self.pages.maker.look() if page is None else page.look
+        return self.maker.look() if self.page is None else self.page.look
 
     @property
     def camera(self) -> Camera:
-        """Camera as it was turned to: `rm.render(volume, view.camera, march=view.march)` is the picture at rest."""
-        return self.pages.maker.camera(self.eye)
+        """Camera as it was turned: `rm.render(volume, view.camera, march=view.march)` is the picture at rest."""
+        return self.maker.camera(self.eye)
 
     @property
     def march(self) -> March:
         """March of what is shown."""
-        return self.pages.maker.source.prepare(self.look)
+        return self.maker.source.prepare(self.look)
 
     def picture(self) -> bytes:
         """PNG of what is shown, as `rm.write_png` writes it."""
-        return self.pages.maker.picture(self.eye, self.look)
+        return self.maker.picture(self.eye, self.look)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.pages.maker.name or 'volume'!r})"
+        return f"{type(self).__name__}({self.viewer.maker.name!r})"
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         """The widget, and a still picture for where none is, as in a saved notebook that is read without a kernel."""
         shown: dict[str, Any] = {"text/plain": repr(self)}
         try:
             still = self.picture()
-        except RaymarchError as error:  # as where the output is shown from another thread
-            return {**shown, "text/plain": f"{self!r}: {error}"}
+        except RaymarchError as error:
+            return {"text/plain": f"{self!r}: {error}"}
         shown["image/png"] = base64.b64encode(still).decode()
         if self.widget is not None:
             return {**self.widget.mime_bundle(), **shown}

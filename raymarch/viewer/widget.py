@@ -9,26 +9,25 @@ from typing import Any
 from raymarch.errors import RaymarchError
 from raymarch.viewer.client_files import client_css, widget_js
 
-MISSING = 'anywidget is not installed, which shows a view in a notebook; pip install "raymarch[notebook]"'
+MISSING = 'anywidget is not installed, so that this is a still picture; pip install "raymarch[notebook]"'
 
 
 class Widget:
-    """Widget in an output cell, by anywidget.
+    """Widget in output cells, by anywidget.
 
     Args:
-        take: called with what a page says.
-        height: of the output [CSS pixel].
+        take: called with what a page says, on whatever thread the kernel has for that.
 
     Raises RaymarchError where anywidget is missing.
     """
 
-    def __init__(self, take: Callable[[Any], None], height: int) -> None:
-        self.model = _widget_class()(height=height)
+    def __init__(self, take: Callable[[Any], None]) -> None:
+        self.model = _widget_class()()
         self.model.on_msg(lambda _, content, buffers: take(content))
 
-    def post(self, view: str, header: dict[str, Any], data: bytes | None) -> None:
-        """Send something to a page."""
-        self.model.send({"view": view, "header": header}, buffers=[] if data is None else [data])
+    def post(self, content: dict[str, Any], data: bytes | None) -> None:
+        """Send something to all outputs."""
+        self.model.send(content, buffers=[] if data is None else [data])
 
     def mime_bundle(self) -> dict[str, Any]:
         """What a notebook shows of it, by type of content."""
@@ -45,8 +44,6 @@ def _widget_class() -> type:
     """Class of the models, made once: with it goes the client's script to the browser."""
     try:
         from anywidget import AnyWidget
-        from traitlets import Int
     except ImportError as error:
         raise RaymarchError(MISSING) from error
-    own = {"_esm": widget_js(), "_css": client_css(), "height": Int(480).tag(sync=True)}
-    return type("RaymarchView", (AnyWidget,), {**own, "__module__": __name__})
+    return type("RaymarchView", (AnyWidget,), {"_esm": widget_js(), "_css": client_css(), "__module__": __name__})

@@ -4,22 +4,23 @@
 export default {
   render({ model, el }) {
     const view = Math.random().toString(36).slice(2);
-    const channel = { onmessage() {}, onstate() {}, send: (message) => model.send({ view, message }) };
+    const send = (message) => model.send({ view, message });
+    const channel = { onmessage() {}, onstate() {}, send };
     const take = ({ view: to, header }, buffers) => {
       if (to !== view) return;
       const [data] = buffers ?? [];
       const bytes = data ? new Uint8Array(data.buffer ?? data, data.byteOffset ?? 0, data.byteLength) : null;
       channel.onmessage(header, bytes);
+      if (header.type === "frame") send({ type: "got" });
     };
-    el.style.height = `${model.get("height")}px`;
     model.on("msg:custom", take);
     const viewer = mount(el, channel, { page: false });
     channel.onstate("open");
-    channel.send({ type: "open" });
+    send({ type: "open" });
     return () => {
-      channel.send({ type: "close" });
+      send({ type: "close" });
       model.off("msg:custom", take);
-      viewer?.end?.();
+      viewer?.end();
     };
   },
 };
