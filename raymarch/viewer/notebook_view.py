@@ -43,21 +43,34 @@ class NotebookView(Closing):
     """
 
     def __init__(self, make: Callable[[], FrameMaker]) -> None:
+        self._begin()
+        self._make = make
+        self._show(Viewer(self.wire, make()))
+        self._only_so_many()
+
+    def _begin(self) -> None:
+        """Wire, loop and widget, of whatever is shown."""
         runtime.start()
         runtime.require_owner()
         self._loop = KernelLoop(self._work, lambda: self.wire.behind)
         self.wire = KernelWire(lambda content, data: None, self._loop.wake)
         self.widget: Widget | None = None
-        self.missing = ""
+        self.missing, self._resting = "", False
         try:
             self.widget = Widget(self.wire.take)
             self.wire.post = self.widget.post
         except RaymarchError as error:
             self.missing = str(error)
-        self._make, self._resting = make, False
-        self.viewer = Viewer(self.wire, make())
-        self.viewer.opened = self.wire.greet
-        self._only_so_many()
+
+    def _show(self, viewer: Viewer) -> None:
+        """Show what a viewer does; who comes gets the scene first."""
+        self.viewer, opened = viewer, viewer.opened
+
+        def greet(number: int) -> None:
+            self.wire.greet(number)
+            opened(number)
+
+        viewer.opened = greet
 
     def _only_so_many(self) -> None:
         """Have the volumes of older views leave the device."""

@@ -38,7 +38,7 @@ class Page:
         self._frames: Iterator[Frame | None] | None = None
         self._rushed = self._again = False
         self._tasks: deque[Iterator[tuple[dict[str, Any], bytes | None] | None]] = deque()
-        self._said = -IN_MOTION
+        self.said = -IN_MOTION
 
     eye: Eye | None
 
@@ -50,19 +50,19 @@ class Page:
     @property
     def moving(self) -> bool:
         """Whether somebody moves."""
-        return self.eye is not None and self.eye.moving and time.monotonic() - self._said < IN_MOTION
+        return self.eye is not None and self.eye.moving and time.monotonic() - self.said < IN_MOTION
 
     def take(self, message: Mapping[str, Any]) -> None:
         """Take a message of the page."""
         try:
             self._take(message)
         except RaymarchError as error:
-            self._refused(error)
+            self.refuse(error)
 
     def _take(self, message: Mapping[str, Any]) -> None:
         match message.get("type"):
             case "camera":
-                self.eye, self._said = eye_of(message), time.monotonic()
+                self.eye, self.said = eye_of(message), time.monotonic()
                 self.maker.camera(self.eye)
                 self.draw()
             case "look":
@@ -122,7 +122,7 @@ class Page:
                 self._frames = None
             elif self._tasks:
                 self._tasks.popleft()
-            self._refused(error)
+            self.refuse(error)
         return self.busy
 
     def _draw_on(self, frames: Iterator[Frame | None]) -> None:
@@ -136,6 +136,7 @@ class Page:
         if frame is not None:
             self.send(frame.header, frame.data)
 
-    def _refused(self, error: RaymarchError) -> None:
+    def refuse(self, error: RaymarchError) -> None:
+        """Say to the page, and to whom it complains, what was refused."""
         self.send({"type": "error", "text": str(error)}, None)
         self.complain(str(error))
