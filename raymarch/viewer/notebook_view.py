@@ -38,8 +38,8 @@ def in_kernel() -> bool:
 class NotebookView(Closing):
     """View in a notebook, as `rm.view` gives it there: the last line of a cell shows it, and `display` does.
 
-    It turns as `raymarch view`'s page does, without any server: the kernel draws, while no cell runs. Where anywidget is
-    missing it is a still picture, and says so. `close` it, or use it in a `with`.
+    It turns as the page of `raymarch view` does, without any server: the kernel draws, while no cell runs. Where
+    anywidget is missing it is a still picture, and says so. `close` it, or use it in a `with`.
     """
 
     def __init__(self, make: Callable[[], FrameMaker]) -> None:
