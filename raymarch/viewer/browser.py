@@ -8,18 +8,19 @@ import sys
 import threading
 import webbrowser
 from collections.abc import Callable, Mapping
+from urllib.parse import urlsplit
 
-from raymarch.viewer.server_process import ServerProcess
+from raymarch.viewer.wire import Wire
 
 Say = Callable[[str], None]
 
 
-def announce(server: ServerProcess, result: Say, note: Say, *, browser: bool) -> None:
+def announce(server: Wire, result: Say, note: Say, *, browser: bool) -> None:
     """Say a server's URL, flushed, and how it is reached from another machine; open a browser where there is one."""
     url = server.url
     result(url)
     sys.stdout.flush()
-    if line := ssh_line(server.port, os.environ):
+    if line := ssh_line(urlsplit(url).port or 0, os.environ):
         note(f"this machine is a remote one; on yours run  {line}  and open the URL there")
     elif browser and (why := no_browser(os.environ, sys.platform)):
         note(f"no browser is opened, as {why}; open the URL in one")

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 SLICE = 0.03  # seconds of work between two looks at what pages say
 MOVING = 0.07  # seconds of a picture in motion, encoding aside: more than ten a second
+HURRIED = 0.1  # seconds of a picture of a fit that goes on, of which there is one a second
 TILES_EVERY = 0.3  # seconds between pictures of what is done of a fine one
 
 
@@ -34,7 +35,8 @@ class FrameMaker(Closing):
     """Frame maker of one volume, or of a fit, for any number of pages; `close` it, or use it in a `with`.
 
     Attributes:
-        share: of the time that pictures in motion may have; a fit leaves them less.
+        share: of the time that pictures may have; a fit leaves them less.
+        hurried: whether at rest too a picture soon is better than a fine one, as of a fit that goes on.
     """
 
     def __init__(self, volume: AnyVolume, views: Views | None = None, name: str = "") -> None:
@@ -48,7 +50,7 @@ class FrameMaker(Closing):
         return made
 
     def _begin(self, source: Source, name: str) -> None:
-        self.source, self.name, self.share = source, name, 1.0
+        self.source, self.name, self.share, self.hurried = source, name, 1.0, False
         self.speed = RaySpeed()
         self._windows: dict[tuple, Range | None] = {}
 
@@ -88,13 +90,13 @@ class FrameMaker(Closing):
             return
         march = self.source.prepare(look)
         rate, camera = self.speed.of(self._kind(march, look)), self.camera(eye)
-        if eye.moving:
-            seconds = MOVING * self.share
+        if eye.moving or self.hurried:
+            seconds = MOVING * self.share if eye.moving else HURRIED
             scales: tuple[float, ...] = (moving_scale(camera.width, camera.height, rate, seconds),)
         else:
             scales = resting_levels(camera.width, camera.height, rate)
         for scale in scales:
-            final = scale == 1.0 and not eye.moving
+            final = scale == 1.0 and not (eye.moving or self.hurried)
             yield from self._level(eye, look, _scaled(camera, scale), final)
 
     def picture(self, eye: Eye, look: Look) -> bytes:

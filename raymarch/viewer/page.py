@@ -57,7 +57,7 @@ class Page:
         try:
             self._take(message)
         except RaymarchError as error:
-            self._refused(error)
+            self.refuse(error)
 
     def _take(self, message: Mapping[str, Any]) -> None:
         match message.get("type"):
@@ -117,7 +117,7 @@ class Page:
                 self._frames = None
             elif self._tasks:
                 self._tasks.popleft()
-            self._refused(error)
+            self.refuse(error)
         return self.busy
 
     def _draw_on(self, frames: Iterator[Frame | None]) -> None:
@@ -131,6 +131,7 @@ class Page:
         if frame is not None:
             self.send(frame.header, frame.data)
 
-    def _refused(self, error: RaymarchError) -> None:
+    def refuse(self, error: RaymarchError) -> None:
+        """Say to the page, and to whom it complains, what was refused."""
         self.send({"type": "error", "text": str(error)}, None)
         self.complain(str(error))

@@ -12,7 +12,7 @@ from raymarch.device.owner import Closing
 from raymarch.errors import RaymarchError
 from raymarch.viewer.frame_maker import FrameMaker
 from raymarch.viewer.page import Page
-from raymarch.viewer.server_process import ServerProcess
+from raymarch.viewer.wire import Wire
 
 IDLE = 0.25  # seconds between looks at what else there is, while no page says anything
 log = logging.getLogger("raymarch")
@@ -28,7 +28,7 @@ class Viewer(Closing):
         often: called between slices of work, to see whether anything else has changed.
     """
 
-    def __init__(self, server: ServerProcess, maker: FrameMaker) -> None:
+    def __init__(self, server: Wire, maker: FrameMaker) -> None:
         self.server, self.maker = server, maker
         self.pages: dict[int, Page] = {}
         self.other: Callable[[int, dict[str, Any]], bool] = lambda number, message: False
