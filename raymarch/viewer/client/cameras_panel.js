@@ -47,6 +47,7 @@ class CamerasPanel {
     });
     this.grid.replaceChildren(...this.items);
     for (const index of this.viewer.photos.small.keys()) this.paint(index);
+    this.choose(null);
   }
 
   paint(index) {

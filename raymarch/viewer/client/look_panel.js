@@ -17,6 +17,7 @@ const BACKGROUNDS = ["#000000", "#1b1e24", "#808080", "#ffffff"];
 class LookPanel {
   constructor(viewer) {
     this.viewer = viewer;
+    this.lit = {}; // by mode, where it was chosen
     this.editor = new TableEditor(viewer);
     const send = (name) => (value, moving) => viewer.look({ [name]: value }, moving);
     this.mode = select([], "", (mode) => this.setMode(mode), "Mode");
@@ -32,7 +33,10 @@ class LookPanel {
       label: "Exposure", title: "Stops: each doubles the brightness", low: -5, high: 5, value: 0, change: send("exposure"),
     });
     this.shading = element("input", { type: "checkbox", class: "rm-check" });
-    this.shading.addEventListener("change", () => viewer.look({ shading: this.shading.checked }));
+    this.shading.addEventListener("change", () => {
+      this.lit[viewer.lookNow.mode] = this.shading.checked;
+      viewer.look({ shading: this.shading.checked });
+    });
     this.shadingRow = row("Shading", this.shading, "Light from the camera, by the slope of the values");
     this.lineIso = histogramLine(viewer, "Value of the surface", (iso, moving) => this.setIso(iso, moving));
     this.iso = slider({ label: "Value", low: 0, high: 1, value: 0, free: true, change: (iso, moving) => this.setIso(iso, moving) });
@@ -91,7 +95,10 @@ class LookPanel {
 
   setMode(mode) {
     this.mode.value = mode;
-    this.viewer.look({ mode });
+    const rule = this.viewer.scene.modes.find((each) => each.name === mode);
+    const shading = this.lit[mode] ?? Boolean(rule.iso); // a surface is lit, as rm.render does it
+    this.shading.checked = shading;
+    this.viewer.look({ mode, ...(rule.shading ? { shading } : {}) });
     this.fit();
   }
 

@@ -76,6 +76,20 @@ class Picture {
     return this.times.filter((time) => now - time < 1000).length;
   }
 
+  // Whether the picture's border is bright, so that marks on it have to be dark.
+  get bright() {
+    const { canvas } = this;
+    this.few ??= element("canvas", { width: 8, height: 8 }).getContext("2d", { willReadFrequently: true });
+    this.few.drawImage(canvas, 0, 0, 8, 8);
+    const { data } = this.few.getImageData(0, 0, 8, 8);
+    let sum = 0;
+    for (let i = 0; i < 64; i++) {
+      const border = i < 8 || i >= 56 || i % 8 === 0 || i % 8 === 7;
+      if (border) sum += 0.3 * data[4 * i] + 0.6 * data[4 * i + 1] + 0.1 * data[4 * i + 2];
+    }
+    return sum / 28 > 140;
+  }
+
   // A small copy of what is seen, as wide as asked.
   thumbnail(width) {
     const { canvas } = this;

@@ -58,7 +58,7 @@ class RegionPanel {
   // Moves the slice by a share of the box.
   slide(share) {
     const [low, high] = this.bounds(Number(this.axis.value));
-    this.position.set(clamp(this.position.value + share * (high - low), low, high));
+    this.position.set(tidy(clamp(this.position.value + share * (high - low), low, high), high - low));
     this.slice(true);
   }
 
@@ -70,7 +70,7 @@ class RegionPanel {
     if (fresh) {
       const [low, high] = this.bounds(axis);
       this.position.bounds(low, high);
-      this.position.first = 0.5 * (low + high);
+      this.position.first = tidy(0.5 * (low + high), high - low);
       this.position.set(this.position.first);
     }
     this.viewer.look({ slice: { axis, position: this.position.value } }, moving);

@@ -5,7 +5,7 @@ const PING = 2000; // ms
 const SILENCE = 7000; // ms without any word after which a connection counts as lost
 const RETRIES = [300, 600, 1200, 2500]; // ms
 
-function socketChannel(address = new URL(`ws${location.search}`, location.href)) {
+export function socketChannel(address = new URL(`ws${location.search}`, location.href)) {
   address.protocol = location.protocol === "https:" ? "wss:" : "ws:";
   const channel = { onmessage() {}, onstate() {}, roundtrip: null };
   let [socket, tries, heard, ended, pings] = [null, 0, 0, false, 0];

@@ -4,7 +4,7 @@ const MOST_SIDE = 4096; // pixels of a picture
 
 class Stage {
   constructor(viewer, page) {
-    Object.assign(this, { viewer, page });
+    Object.assign(this, { viewer, page, ink: INKS.dark });
     this.overlay = sharpCanvas("rm-overlay", "Marks over the picture", () => this.draw());
     this.overlay.setAttribute("aria-hidden", "true");
     this.element = element("div", { class: "rm-stage", tabIndex: 0, aria: { label: "Picture: drag to orbit, ? for help" } });
@@ -51,6 +51,7 @@ class Stage {
         this.draw();
       });
     };
+    viewer.on("camera", () => (this.element.dataset.settled = false));
     for (const event of ["camera", "frame", "look", "photo", "redraw"]) viewer.on(event, soon);
     viewer.on("scene", (scene) => {
       this.toggles.cameras.hidden = !viewer.frusta.cameras.length;
@@ -60,7 +61,9 @@ class Stage {
     });
     viewer.on("frame", (frame) => {
       this.sliceFrame = frame.slice ?? null;
+      this.element.classList.toggle("rm-flat", Boolean(frame.slice));
       this.wait.hidden = true;
+      if (!frame.y && !frame.x) this.ink = viewer.picture.bright ? INKS.bright : INKS.dark;
       const { dataset } = this.element;
       Object.assign(dataset, { frames: viewer.picture.frames, shown: viewer.picture.shown, sent: viewer.id });
       dataset.settled = viewer.picture.final && viewer.picture.shown === viewer.id;
@@ -112,13 +115,13 @@ class Stage {
     if (viewer.view !== null) return; // a photograph is compared
     const { box, unit: unitName } = viewer.scene;
     const { clip, slice } = viewer.lookNow;
-    if (slice && this.sliceFrame) return drawSliceMarks(drawing, this.element, box, this.sliceFrame, unitName, toggles);
-    if (toggles.box.value) drawBox(drawing, camera, box, "rgba(200, 206, 216, 0.4)");
+    if (slice && this.sliceFrame) return drawSliceMarks(drawing, this.element, box, this.sliceFrame, unitName, toggles, this.ink);
+    if (toggles.box.value) drawBox(drawing, camera, box, this.ink.line);
     if (clip) drawBox(drawing, camera, [clip.lower, clip.upper], "#66b0ff", 1.5);
     viewer.frusta.draw(drawing, camera);
     if (!toggles.axes.value) return;
-    drawAxes(drawing, camera, box, unitName);
-    drawScale(drawing, camera, unitName, 16, this.element.clientHeight - 14, 0.18 * this.element.clientWidth);
+    drawAxes(drawing, camera, box, unitName, this.ink);
+    drawScale(drawing, camera, unitName, 16, this.element.clientHeight - 14, 0.18 * this.element.clientWidth, this.ink);
   }
 
   hover(x, y) {

@@ -22,7 +22,7 @@ function statusLine(viewer) {
     dot.className = `rm-dot rm-${link === "lost" ? "lost" : settled ? "settled" : "busy"}`;
     size.textContent = small ? `${picture.size.join(" × ")} of ${whole}` : whole;
     rate.textContent = picture.rate > 1 && !settled ? `${picture.rate} fps` : "";
-    delay.textContent = viewer.latency === null ? "" : `${Math.round(viewer.latency)} ms`;
+    delay.textContent = viewer.latency === null ? "" : viewer.latency < 2000 ? `${Math.round(viewer.latency)} ms` : seconds(viewer.latency / 1000);
   };
   const soon = throttled(show, 100);
   viewer.on("state", (given) => {

@@ -43,7 +43,7 @@ function drawTable(drawing, table, frame, histogram, chosen, hovered) {
   drawing.restore();
   drawing.fillStyle = gradient;
   drawing.fillRect(box.x, bottom + 1, box.width, MARGIN.bar - 2);
-  for (const stop of table.stops) drawStop(drawing, frame, stop, stop === chosen, stop === hovered);
+  for (const stop of table.stops) drawStop(drawing, frame, stop, stop === chosen, stop === hovered, table.stops.length > 12);
   for (const point of table.points) drawPoint(drawing, table, frame, point, point === chosen, point === hovered);
 }
 
@@ -87,11 +87,11 @@ function drawPoint(drawing, table, frame, point, chosen, hovered) {
   drawing.stroke();
 }
 
-function drawStop(drawing, frame, stop, chosen, hovered) {
+function drawStop(drawing, frame, stop, chosen, hovered, many) {
   if (stop.value < frame.low || stop.value > frame.high) return;
   const x = frame.x(stop.value);
   const top = frame.bottom + MARGIN.bar;
-  const half = chosen || hovered ? 5.5 : 4;
+  const half = chosen || hovered ? 5.5 : many ? 2.5 : 4;
   drawing.beginPath();
   drawing.moveTo(x, top - 2);
   drawing.lineTo(x + half, top + 5);

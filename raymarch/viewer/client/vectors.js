@@ -65,6 +65,12 @@ function ticks(low, high, about) {
   return all;
 }
 
+// A number without what rounding left of it, of the size of a range.
+function tidy(value, range) {
+  const step = 10 ** Math.floor(Math.log10(range || 1) - 5);
+  return Number((Math.round(value / step) * step).toPrecision(9));
+}
+
 // A number in few figures: 0.0123, 4.5, 1200, 3.1e-7.
 function short(value, figures = 4) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
