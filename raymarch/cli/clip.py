@@ -71,14 +71,18 @@ class Clip:
         """Whether a name is that of a clip, not of a folder."""
         return Path(out).suffix.lower() in SUFFIXES and not Path(out).is_dir()
 
-    def require(self, named: Sequence[tuple[str, Camera]]) -> None:
-        """RaymarchError where the clip cannot be written, or its images differ in size; UsageError for its numbers."""
-        from raymarch.errors import RaymarchError
+    def require(self) -> None:
+        """RaymarchError where the clip cannot be written."""
         from raymarch.io.videos.write_video import FPS, QUALITY, require_videos
 
         FPS("--fps", self.fps)
         QUALITY("--quality", self.quality)
         require_videos([self.path], self.overwrite)
+
+    def require_one_size(self, named: Sequence[tuple[str, Camera]]) -> None:
+        """RaymarchError where images would differ in size."""
+        from raymarch.errors import RaymarchError
+
         if len(sizes := {(camera.width, camera.height) for _, camera in named}) > 1:
             words = " and ".join(f"{width} x {height}" for width, height in sorted(sizes)[:2])
             raise RaymarchError(f"{self.path}: views are of {words}, a clip is of one size; take --path cameras")

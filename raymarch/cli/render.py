@@ -67,6 +67,8 @@ def render(
     where = paths.Where(data, split, orbit, elevation, path, frames, size, orthographic)
     where.require()
     clip = Clip(out, fps, quality, overwrite) if Clip.is_meant(out) else None
+    if clip:
+        clip.require()
     if clip and extras:
         raise click.UsageError("--extras are pictures; give a folder as --out, or leave them out of a clip")
     volume = load(run)
@@ -80,7 +82,7 @@ def render(
     runtime.start(arch)
     pictures = _Pictures(out, extras, overwrite, _reach(box, [camera for _, camera in named]))
     if clip:
-        clip.require(named)
+        clip.require_one_size(named)
     else:
         pictures.require([name for name, _ in named], data)
 
