@@ -28,7 +28,7 @@ OPTIONAL = {
     }
     | {"autodiff.torch_tensors", "autodiff.torch_volume"},
     "pycolmap": {"sfm.worker"},
-    "av": {"sfm.video"},
+    "av": {"io.videos.av_library"},
     "websockets": {"viewer.server", "viewer.server_process"},
     "nrrd": {"io.volumes.nrrd"},
     "nibabel": {"io.volumes.nifti"},
