@@ -1,6 +1,6 @@
 """What VTK was asked to picture: three unlike blobs in a turned box of unlike edges, through a table of five knots.
 
-`PYTHONPATH=tests python tests/vtk_scene.py FOLDER` writes the pictures by VTK that are kept beside the tests of `rendering`.
+`PYTHONPATH=tests python tests/vtk_scene.py FOLDER` writes the pictures by VTK that tests/rendering keeps.
 """
 
 from __future__ import annotations
@@ -16,7 +16,11 @@ from raymarch.data.transfer_function import TransferFunction
 from raymarch.geometry.camera import Camera
 
 TESTS = Path(__file__).resolve().parent
-BLOBS = [(100, 12, (0.35, 0.45, 0.6)), (70, 40, (0.7, 0.8, 0.3)), (60, 60, (0.8, 0.2, 0.75))]  # value, narrowness, where
+BLOBS = [
+    (100, 12, (0.35, 0.45, 0.6)),
+    (70, 40, (0.7, 0.8, 0.3)),
+    (60, 60, (0.8, 0.2, 0.75)),
+]  # value, narrowness, place
 SHAPE = (20, 26, 17)
 BACKGROUND = (0.2, 0.4, 0.6)  # of 255 whole numbers
 TABLE = TransferFunction(

@@ -1,4 +1,4 @@
-"""Law: a picture through a table is VTK's, by the same camera and opacity unit distance; nothing is mirrored or half off."""
+"""Law: a picture through a table is VTK's by the same camera and unit distance; nothing is mirrored or half off."""
 
 from __future__ import annotations
 
