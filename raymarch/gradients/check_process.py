@@ -30,7 +30,7 @@ from raymarch.gradients.linearised import EXACT
 from raymarch.gradients.parameters import CHOICES, groups_of, require_groups
 from raymarch.gradients.part import part_met
 from raymarch.io.volumes.volume_file import load, save
-from raymarch.rendering.march import March
+from raymarch.rendering.march import MARCH, March
 from raymarch.rendering.together_settings import MARCHES, ONE_OR_SEVERAL, marches_for
 
 
@@ -155,9 +155,10 @@ def _rows_elsewhere(task: CheckTask, precision: str, arch: str) -> list[Gradient
 
 def _one(march: March | Sequence[March]) -> March:
     """March of one volume; RaymarchError for several."""
-    if not isinstance(march, March):
+    if isinstance(march, (list, tuple)):
         raise RaymarchError(f"marches are {len(march)}, volume is one; give one rm.March")
-    return march
+    one: March = MARCH("march", march)
+    return one
 
 
 def _own_of(volume: Volume, march: March) -> str | None:
