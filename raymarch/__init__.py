@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from raymarch.autodiff.torch_march import TorchMarch as TorchMarch
     from raymarch.autodiff.torch_render import TorchRender as TorchRender
     from raymarch.autodiff.torch_render import TorchRendering as TorchRendering
+    from raymarch.autodiff.torch_together import TorchTogether as TorchTogether
     from raymarch.autodiff.torch_volume import TorchVolume as TorchVolume
     from raymarch.data.activation import Activation as Activation
     from raymarch.data.activation import ColourActivation as ColourActivation
@@ -134,6 +135,7 @@ _HOME = {
     "autodiff.torch_cameras": ["TorchCameras"],
     "autodiff.torch_march": ["TorchMarch"],
     "autodiff.torch_render": ["TorchRender", "TorchRendering"],
+    "autodiff.torch_together": ["TorchTogether"],
     "autodiff.torch_volume": ["TorchVolume"],
     "data.bricks": ["Bricks"],
     "data.mesh": ["Mesh"],
