@@ -18,6 +18,8 @@ from raymarch.fitting.interrupt import asked_to_stop
 from raymarch.viewer.browser import announce
 from raymarch.viewer.fit_viewer import FitViewer
 from raymarch.viewer.frame_maker import FrameMaker
+from raymarch.viewer.notebook_fit import NotebookFit
+from raymarch.viewer.notebook_view import NotebookView, in_kernel
 from raymarch.viewer.server_process import ServerProcess
 from raymarch.viewer.viewer import Viewer
 from raymarch.viewer.wire import Wire
@@ -51,7 +53,7 @@ class View(Closing):
         return f"View({self.url})"
 
     def run(self, stop: Callable[[], bool] = lambda: False) -> Volume | None:
-        """Serve the page: of a volume until Ctrl-C, or until `stop()` says so; of a fitter, which is stepped, to its end.
+        """Serve the page: of a volume until Ctrl-C, or until `stop()` says so; of a fitter while it steps to its end.
 
         Of a fitter the volume as it is then, which the page goes on showing in a second `run`.
         """
@@ -77,8 +79,11 @@ class View(Closing):
 @checked(seen=SEEN, views=optional(VIEWS), port=PORT, browser=flag, name=text)
 def view(
     seen: AnyVolume | Fitter, views: Views | None = None, *, port: int = 0, browser: bool = True, name: str = ""
-) -> View:
+) -> View | NotebookView:
     """View of a volume, or of a fit as it runs, in the browser: `rm.view(volume).run()`, `rm.view(fitter).run()`.
+
+    In a notebook it is a widget: the last line of a cell shows it, a fit goes on as the cell has returned, and
+    `await view.done()` gives its result; with a `port` it is a page there too.
 
     Args:
         seen: `Volume`, `ScalarVolume` or `Fitter`.
@@ -95,6 +100,8 @@ def view(
         ...     page.url[:17]
         'http://127.0.0.1:'
     """
+    if port == 0 and in_kernel():
+        return NotebookFit(seen) if isinstance(seen, Fitter) else NotebookView(lambda: FrameMaker(seen, views, name))
     server = ServerProcess(port)
     try:
         if browser or os.environ.get("SSH_CONNECTION"):
