@@ -60,7 +60,6 @@ class View(Closing):
         if isinstance(self._seen, FitViewer) and not self._seen.done:
             return self._seen.run()
         viewer = self._seen.viewer if isinstance(self._seen, FitViewer) else self._seen
-        assert viewer is not None
         with asked_to_stop() as asked:
             viewer.run(lambda: asked() or stop())
         return None
@@ -68,7 +67,6 @@ class View(Closing):
     def step(self) -> None:
         """Answer what pages have said and make one slice of their pictures, for a loop of one's own."""
         viewer = self._seen.viewer if isinstance(self._seen, FitViewer) else self._seen
-        assert viewer is not None
         viewer.work()
 
     def close(self) -> None:

@@ -83,7 +83,7 @@ def test_a_page_pauses_changes_rates_and_stops(viewer, unseen):
             wire.say(1, type="fit", action="stop")
 
     def take(seconds=0.0, own=wire.inbox.take):
-        if viewer.paused:
+        if viewer.control.paused:
             waited.append(seconds)
             if len(waited) == 5:
                 wire.say(1, type="fit", action="go")
@@ -91,9 +91,11 @@ def test_a_page_pauses_changes_rates_and_stops(viewer, unseen):
 
     wire.inbox.take = take
     seen = looked_at(viewer, act)
-    assert seen.ended == "interrupted at step 15" and viewer.stopped_by_page and len(waited) >= 5
-    assert viewer.rates == [(5, 0.5)] and seen.settings.optimiser.lr_density == SETTINGS.optimiser.lr_density / 2
-    assert viewer.noted(seen.volume).provenance["rates_multiplied"] == [[5, 0.5]]
+    assert seen.ended == "interrupted at step 15" and viewer.control.stopped_by_page and len(waited) >= 5
+    assert (
+        viewer.control.rates == [(5, 0.5)] and seen.settings.optimiser.lr_density == SETTINGS.optimiser.lr_density / 2
+    )
+    assert viewer.control.noted(seen.volume).provenance["rates_multiplied"] == [[5, 0.5]]
     assert len(wire.told("error")) == 3 and bytes_of(seen.volume) != bytes_of(unseen.volume)
     assert "paused" in [header["state"] for header, _ in wire.told("fit", 1)]
     viewer.finish(seen.volume, seen.ended)

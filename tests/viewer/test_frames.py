@@ -1,4 +1,4 @@
-"""Law: a picture at rest is the very file that `rm.write_png` writes of `rm.render`, whatever went between its tiles."""
+"""Law: a picture at rest is the very file that `rm.write_png` writes of `rm.render`, whatever goes between tiles."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_slices_are_trilinear():
 def test_the_scene_says_what_a_page_needs(maker):
     scene = maker.scene()
     assert scene["name"] == "ball" and scene["shape"] == [12, 13, 14] and scene["box"] == [[-1] * 3, [1] * 3]
-    assert [each["name"] for each in scene["modes"]][0] == scene["look"]["mode"] == "emission-absorption"
+    assert scene["modes"][0]["name"] == scene["look"]["mode"] == "emission-absorption"
     (camera,) = scene["cameras"]
     np.testing.assert_allclose(camera["forward"], (0, 1, 0), atol=1e-12)
     assert (

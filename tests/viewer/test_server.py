@@ -106,8 +106,15 @@ def test_what_is_refused_is_refused_on_the_wire(server, name):
     assert headers["X-Content-Type-Options"] == "nosniff" and server._token.encode() not in body
 
 
-@pytest.mark.parametrize("sent", [b"POST / HTTP/1.1\r\nHost: {host}\r\nContent-Length: 2\r\n\r\nab", b"\x16\x03\x01\r\n\r\n",
-                                  b"GET / HTTP/1.1\r\nX: " + b"a" * 100_000, b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 500])  # fmt: skip
+NO_REQUESTS = [
+    b"POST / HTTP/1.1\r\nHost: {host}\r\nContent-Length: 2\r\n\r\nab",
+    b"\x16\x03\x01\r\n\r\n",
+    b"GET / HTTP/1.1\r\nX: " + b"a" * 100_000,
+    b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 500,
+]
+
+
+@pytest.mark.parametrize("sent", NO_REQUESTS, ids=range(len(NO_REQUESTS)))
 def test_what_is_no_request_of_ours_is_cut_off(server, sent):
     host, _ = where(server)
     name, port = host.split(":")
@@ -237,9 +244,8 @@ def test_the_owner_hears_when_the_server_dies():
 
 
 def test_the_server_process_has_neither_taichi_nor_numpy():
-    code = (
-        "import sys, raymarch.viewer.server, websockets.asyncio.server; print({'taichi', 'numpy'} & set(sys.modules))"
-    )
+    code = "import sys, raymarch.viewer.server, websockets.asyncio.server as _"
+    code += "; print({'taichi', 'numpy'} & {*sys.modules})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout == "set()\n"
 
