@@ -18,6 +18,8 @@ from raymarch.fitting.interrupt import asked_to_stop
 from raymarch.viewer.browser import announce
 from raymarch.viewer.fit_viewer import FitViewer
 from raymarch.viewer.frame_maker import FrameMaker
+from raymarch.viewer.notebook_fit import NotebookFit
+from raymarch.viewer.notebook_view import NotebookView, in_kernel
 from raymarch.viewer.server_process import ServerProcess
 from raymarch.viewer.viewer import Viewer
 from raymarch.viewer.wire import Wire
@@ -75,8 +77,11 @@ class View(Closing):
 @checked(seen=SEEN, views=optional(VIEWS), port=PORT, browser=flag, name=text)
 def view(
     seen: AnyVolume | Fitter, views: Views | None = None, *, port: int = 0, browser: bool = True, name: str = ""
-) -> View:
+) -> View | NotebookView:
     """View of a volume, or of a fit as it runs, in the browser: `rm.view(volume).run()`, `rm.view(fitter).run()`.
+
+    In a notebook it is a widget: the last line of a cell shows it, a fit goes on as the cell has returned, and
+    `await view.done()` gives its result; with a `port` it is a page there too.
 
     Args:
         seen: `Volume`, `ScalarVolume` or `Fitter`.
@@ -93,6 +98,8 @@ def view(
         ...     page.url[:17]
         'http://127.0.0.1:'
     """
+    if port == 0 and in_kernel():
+        return NotebookFit(seen) if isinstance(seen, Fitter) else NotebookView(lambda: FrameMaker(seen, views, name))
     server = ServerProcess(port)
     try:
         if browser or os.environ.get("SSH_CONNECTION"):
