@@ -53,7 +53,7 @@ class View(Closing):
         return f"View({self.url})"
 
     def run(self, stop: Callable[[], bool] = lambda: False) -> Volume | None:
-        """Serve the page of a volume until Ctrl-C, or until `stop()` says so; of a fitter while it steps to its end.
+        """Serve the page of a volume until Ctrl-C, or until `stop()` says so; of a fitter step it to its end meanwhile.
 
         Of a fitter the volume as it is then, which the page goes on showing in a second `run`.
         """

@@ -177,7 +177,7 @@ def worked(page, slices=100):
 def page():
     said = []
     made = Page(Maker(), lambda header, data: said.append(header), lambda text: said.append(text))
-    made.said = said
+    made.heard = said
     return made
 
 
@@ -185,7 +185,7 @@ def test_a_picture_at_rest_is_cancelled_by_a_move(page):
     page.take(around(1))
     page.work()
     page.take(around(2, moving=True))
-    assert worked(page) < 10 and [h["id"] for h in page.said] == [2]
+    assert worked(page) < 10 and [h["id"] for h in page.heard] == [2]
 
 
 def test_a_picture_in_motion_is_finished_and_then_the_newest_is_made(page):
@@ -193,7 +193,7 @@ def test_a_picture_in_motion_is_finished_and_then_the_newest_is_made(page):
         page.take(around(n, moving=True))
         page.work()
     worked(page)
-    ids = [h["id"] for h in page.said]
+    ids = [h["id"] for h in page.heard]
     assert ids == sorted(ids) and ids[-1] == 39 and 5 < len(ids) < 12
 
 
@@ -204,7 +204,7 @@ def test_a_look_is_drawn_with_the_last_camera(page):
     worked(page)
     page.take({"type": "look", "exposure": 3})
     worked(page)
-    assert [(h["id"], h["exposure"]) for h in page.said] == [(1, 2.0), (1, 3.0)]
+    assert [(h["id"], h["exposure"]) for h in page.heard] == [(1, 2.0), (1, 3.0)]
 
 
 @pytest.mark.parametrize("said", [{"type": "look", "step": NAN}, {"type": "dance"}, {"type": "camera"},
@@ -212,13 +212,13 @@ def test_a_look_is_drawn_with_the_last_camera(page):
 def test_what_is_refused_is_said_in_the_page_and_the_terminal_and_pictures_go_on(page, said):
     page.take(around(1))
     page.take(said)
-    assert page.said[0] == {"type": "error", "text": page.said[1]} and "\n" not in page.said[1]
+    assert page.heard[0] == {"type": "error", "text": page.heard[1]} and "\n" not in page.heard[1]
     worked(page)
-    assert page.said[2]["id"] == 1
+    assert page.heard[2]["id"] == 1
 
 
 def test_what_cannot_be_drawn_is_said_once(page):
     page.take(around(1))
     page.take({"type": "look", "step": 8})
     worked(page)
-    assert page.said == [{"type": "error", "text": "nothing to see"}, "nothing to see"] and not page.busy
+    assert page.heard == [{"type": "error", "text": "nothing to see"}, "nothing to see"] and not page.busy
