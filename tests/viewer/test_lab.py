@@ -17,9 +17,9 @@ from chromium import SCREENSHOTS, chromium, pixels
 from skips import require_extra
 
 pytestmark = pytest.mark.extra
-require_extra("anywidget", "notebook")
-require_extra("jupyterlab", "notebook")
-require_extra("playwright", "all")
+require_extra("anywidget", "notebook", load=False)
+require_extra("jupyterlab", "notebook", load=False)
+require_extra("playwright", "all", load=False)
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 60_000  # ms, of a machine that is busy
