@@ -21,7 +21,7 @@ from raymarch.kernels.march.call import MarchCall
 from raymarch.kernels.march.lit_transfer import LIT
 from raymarch.kernels.march.mode import AnyMode, Mode, RayMode
 from raymarch.kernels.march.modes import MODES
-from raymarch.kernels.march.preintegrated import PREINTEGRATED
+from raymarch.kernels.march.preintegrated_geometry import PREINTEGRATED
 from raymarch.kernels.march.variant import Variant
 from raymarch.rendering.mode_check import require_mode
 from raymarch.rendering.shading import SHADING, Shading
