@@ -58,8 +58,8 @@ class March:
         shading: how a surface is lit, `rm.Shading()` if None; in mode "transfer" how samples are, by the slope of their
             value, without gradients, and not at all if None.
         transfer: the `rm.TransferFunction` of mode "transfer".
-        preintegrated: whether the table is integrated along each step, as if the value were linear there, so that
-            longer steps do; without gradients.
+        preintegrated: whether mode "transfer" integrates the table between the knots that a ray meets, so that none is
+            missed and there is no step; it takes 2 to 6 times as long.
         clip: `rm.Clip`, the part of the world that rays see; all if None.
     """
 

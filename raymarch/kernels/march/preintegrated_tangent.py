@@ -1,6 +1,6 @@
-"""Tangent of a pre-integrated picture by density and table: `preintegrated`'s loop and letters, each line differentiated.
+"""Tangent of a pre-integrated picture by density and table: `preintegrated`'s loop, each line differentiated.
 
-At a knot of its interval a ray is met later or earlier as its density there changes: dot_u = -dot_x / (slope of x by u).
+A knot is met sooner or later as the density there changes: dot_u = -dot_x / (slope of x by u). Letters are the same.
 """
 
 import taichi as ti
@@ -101,8 +101,8 @@ def preintegrated_tangent(
                     out = ti.max(out, t)
                     v = corners_of_cell(grid.density, where(grid, cell + first))
                     tangent_of_cell(
-                        grid, dot_grid, rays, variant, v, cell + first, entry + t * way - cell, (out - t) * way, out - t,
-                        min_transmittance, min_weight, T, dot_T, dot_colour,
+                        grid, dot_grid, rays, variant, v, cell + first, entry + t * way - cell, (out - t) * way,
+                        out - t, min_transmittance, min_weight, T, dot_T, dot_colour,
                     )  # fmt: skip
                     t, cell = out, next_cell(cell, way, axis)
                     on = axis >= 0 and t < length and is_inside(cell, top)

@@ -103,7 +103,7 @@ def is_empty(grid: ti.template(), cell):
 
 @ti.func
 def beyond_empty(grid: ti.template(), first, entry, way, length, cell, t):
-    """Next cell of a ray that is in one marked as empty, where it enters that and by which axis, and whether it goes on.
+    """Next cell of a ray in one marked as empty, where it enters that and by which axis, and whether it goes on.
 
     That is the first behind all that is empty, or the one beyond the face where rounding hides how far that is.
     """
