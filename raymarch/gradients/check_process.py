@@ -131,7 +131,7 @@ def check_gradients(
         "pose": camera.world_from_camera.tolist(),
         "intrinsics": {name: getattr(camera, name) for name in ("focal", "principal", "width", "height")},
         "lens": asdict(camera.lens),
-        "march": {**asdict(replace(march, mode="x-ray", transfer=None)), "mode": march.mode},
+        "march": {name: value for name, value in asdict(march).items() if name != "transfer"},
         "table": march.transfer and march.transfer.record(),
         "how": {"names": names, "precision": precision, "rays": rays, "seed": seed, "arch": arch},
     }
@@ -217,7 +217,8 @@ def _pixels(volume: Volume, camera: Camera, march: March, rays: int, seed: int) 
     """Random pixels that the volume's box covers, those that meet something first."""
     rng = np.random.default_rng(seed)
     some = rng.permutation(_covered(volume, camera))[: CANDIDATES * rays]
-    looking = march if march.rule.classifies or has_values_alone(volume) else replace(march, mode=EXACT.mode)
+    as_it_is = march.rule.classifies or has_values_alone(volume)
+    looking = march if as_it_is else replace(march, mode=EXACT.mode, iso=None, shading=None)
     with Linearised(volume, camera, march=looking, pixels=some) as seen:
         met = seen.image()[:, 3] < 1 - MET
     return np.concatenate([some[met], some[~met]])[:rays]

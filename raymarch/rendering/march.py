@@ -88,6 +88,10 @@ class March:
             )
         if self.transfer is not None and not self.rule.classifies:
             raise RaymarchError(f"mode {self.rule.name} takes no transfer function; say mode='transfer' beside it")
+        if self.iso is not None and "iso" not in self.rule.parameters:
+            raise RaymarchError(f"iso is given in mode {self.rule.name}, which shows no surface; say mode='isosurface'")
+        if self.shading is not None and not (self.rule.shaded or self.rule.classifies):
+            raise RaymarchError(f"shading is given in mode {self.rule.name}, which lights nothing; leave it out")
         if self.shading is not None and self.preintegrated:
             raise RaymarchError("shading is given beside preintegrated, which has none; leave one out")
         if self.preintegrated and self.rule is not PREINTEGRATED:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import cases
 import numpy as np
@@ -12,12 +13,15 @@ import reference
 from raymarch.data.transfer_function import MOST_OPAQUE, TransferFunction
 from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
+from raymarch.geometry.clip import Clip
 from raymarch.geometry.rays import Rays
+from raymarch.gradients import check_process
 from raymarch.gradients.checks import check_rows
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import Parameters
 from raymarch.rendering.march import March
 from raymarch.rendering.renderer import Renderer, render
+from raymarch.rendering.shading import Shading
 
 VOLUME = cases.volume("rotated", 0, "identity")
 VOLUME = replace(VOLUME, activation=replace(VOLUME.activation, scale=1.0))
@@ -56,12 +60,12 @@ def integrated(volume, table, rays, background, points=4, parts=1):
     for origin, direction in zip(rays.origin, rays.direction, strict=True):
         o, d = m[:3, :3] @ origin + m[:3, 3], m[:3, :3] @ direction
         cuts, colour, T = cuts_of(volume, o, d), np.zeros(3), 1.0
-        for t0, t1 in zip(cuts[:-1], cuts[1:], strict=True):
+        for t0, t1 in pairwise(cuts):
             at = np.linspace(t0, t1, 6)[1:-1]  # within the cell, whatever rounding makes of its faces
             v = [reference.gather(volume.density, o + t * d) + volume.activation.shift for t in at]
             cubic = np.polyfit(np.linspace(0, 1, 6)[1:-1], v, 3)
             ends = between_knots(cubic, table.values)
-            for u0, u1 in zip(ends[:-1], ends[1:], strict=True):
+            for u0, u1 in pairwise(ends):
                 shades = table(np.polyval(cubic, u0 + place * (u1 - u0)))
                 sigma = -np.log1p(-np.minimum(shades[:, 3], MOST_OPAQUE)) / table.unit_length
                 for shade, tau in zip(shades, sigma * share * (u1 - u0) * (t1 - t0), strict=True):
@@ -143,6 +147,21 @@ def test_depth_and_normals_are_those_of_the_plain_march():
     for name in ("depth", "normals"):
         np.testing.assert_array_equal(*(getattr(picture, name) for picture in pictures))
     assert np.isfinite(pictures[0].depth).any() and pictures[0].normals.any()
+
+
+@pytest.mark.parametrize(
+    "march",
+    [MARCH, March(mode="isosurface", iso=0.3, shading=Shading(lamp=(1, 2, 3)), clip=Clip(planes=[((0, 1, 0), 0.0)]))],
+)
+def test_a_check_in_a_process_of_its_own_is_told_how_rays_are_sampled(march, monkeypatch):
+    """Its work, done here: the march that arrives is the one that was given."""
+    arrived = []
+    monkeypatch.setattr(check_process, "_rows", lambda volume, camera, march, *_: arrived.append(march) or [])
+    monkeypatch.setattr(check_process, "_run", check_process._main)
+    check_process.check_gradients(VOLUME, CAMERA, ["background"], march=march)
+    (came,) = arrived
+    assert vars(came) | {"transfer": None} == vars(march) | {"transfer": None}
+    assert (came.transfer and came.transfer.record()) == (march.transfer and march.transfer.record())
 
 
 def test_what_it_does_not_see_is_refused(seen):
