@@ -1,8 +1,8 @@
 """Damaged volume files by the thousand, each a volume or one line: python benchmarks/mutated_volumes.py [--count N].
 
-A file of each format is damaged by a seed: bytes changed, mostly in the header, runs cut out, doubled or put in, the end
-cut off, numbers in text made large. Of a folder one file is. What is raised must be a RaymarchError of one line that
-names the path, in under 5 s. Exit code 1 if anything else came; its file is kept, and said.
+A file of each format is damaged by a seed: bytes changed, mostly in the header, runs cut out, doubled or put in, the
+end cut off, numbers in text made large. Of a folder one file is. What is raised must be a RaymarchError of one line
+that names the path, in under 5 s. Exit code 1 if anything else came; its file is kept, and said.
 """
 
 from __future__ import annotations
