@@ -37,7 +37,7 @@ OPTIONAL = {
     "trimesh": {"io.meshes.mesh_file"},
     "tifffile": {"io.volumes.tiff", "io.volumes.tiff_slices"},
     "zarr": {"io.volumes.ome_zarr"},
-    "pydicom": {"io.volumes.dicom", "io.volumes.dicom_slices", "io.volumes.dicom_writing"},
+    "pydicom": {f"io.volumes.dicom{part}" for part in ("", "_decoders", "_slices", "_writing")},
 }  # a library of an extra, and the modules that know it
 PACKAGES = {"nrrd": "pynrrd"}  # by the name under which a library is installed, where that is another
 EXAMPLES_OF_EXTRAS = {
