@@ -158,6 +158,8 @@ class Maker:
         yield from [None] * 4
         if look.step == 8:
             raise RaymarchError("nothing to see")
+        if look.step == 7:
+            raise ZeroDivisionError("by\nnothing")
         yield FakeFrame(eye, look)
 
 
@@ -222,3 +224,13 @@ def test_what_cannot_be_drawn_is_said_once(page):
     page.take({"type": "look", "step": 8})
     worked(page)
     assert page.heard == [{"type": "error", "text": "nothing to see"}, "nothing to see"] and not page.busy
+
+
+def test_a_fault_of_ours_is_a_line_in_the_page_and_ends_nothing(page):
+    page.take(around(1))
+    page.take({"type": "look", "step": 7})
+    worked(page)
+    assert page.heard[0]["type"] == "error" and "ZeroDivisionError: by nothing" in page.heard[0]["text"]
+    page.take({"type": "look", "step": 1})
+    worked(page)
+    assert page.heard[-1]["type"] == "frame"
