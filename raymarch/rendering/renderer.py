@@ -26,6 +26,7 @@ from raymarch.kernels.rays.camera import jitter_pixels
 from raymarch.rendering.march import MARCH, March, march_for
 from raymarch.rendering.ray_batches import Fill, rays_as_given, rays_of_camera, require_room
 from raymarch.rendering.ray_settings import require_seen, set_ray_settings, skip_unseen
+from raymarch.rendering.rendering_card import RenderingCard
 
 ONE_CAMERA = replace(
     CAMERA, wanted="one Camera", cure="call rm.render(volume, camera); for several, rm.Renderer in a loop"
@@ -35,7 +36,7 @@ Seen: TypeAlias = "tuple[np.ndarray, np.ndarray, np.ndarray | None]"  # image (r
 
 
 @dataclass(frozen=True, eq=False)
-class Rendering:
+class Rendering(RenderingCard):
     """Rendered image of a camera, with opacity and depth.
 
     Attributes:

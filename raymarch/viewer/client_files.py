@@ -17,6 +17,11 @@ def client_js() -> str:
     return "\n".join(_text(name) for name in _text("order.txt").split())
 
 
+def widget_js() -> str:
+    """The same for a notebook: a module that exports by default what anywidget renders."""
+    return client_js() + "\n" + _text("widget.js")
+
+
 def client_css() -> str:
     """Style sheet of page and widget."""
     return _text("client.css")

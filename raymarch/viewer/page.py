@@ -38,7 +38,7 @@ class Page:
         self._frames: Iterator[Frame | None] | None = None
         self._rushed = self._again = False
         self._tasks: deque[Iterator[tuple[dict[str, Any], bytes | None] | None]] = deque()
-        self._said = -IN_MOTION
+        self.said = -IN_MOTION
 
     eye: Eye | None
 
@@ -50,7 +50,7 @@ class Page:
     @property
     def moving(self) -> bool:
         """Whether somebody moves."""
-        return self.eye is not None and self.eye.moving and time.monotonic() - self._said < IN_MOTION
+        return self.eye is not None and self.eye.moving and time.monotonic() - self.said < IN_MOTION
 
     def take(self, message: Mapping[str, Any]) -> None:
         """Take a message of the page."""
@@ -62,7 +62,7 @@ class Page:
     def _take(self, message: Mapping[str, Any]) -> None:
         match message.get("type"):
             case "camera":
-                self.eye, self._said = eye_of(message), time.monotonic()
+                self.eye, self.said = eye_of(message), time.monotonic()
                 self.maker.camera(self.eye)
                 self.draw()
             case "look":
@@ -88,6 +88,11 @@ class Page:
             self._again = True
             return
         self._frames, self._rushed, self._again = self.maker.frames(self.eye, self.look), self.eye.moving, False
+
+    def drop(self) -> None:
+        """Leave what is still to be made."""
+        self._frames = None
+        self._tasks.clear()
 
     def show(self, maker: FrameMaker, keep: bool = True) -> None:
         """Show another volume; where its mode cannot be kept the look is the new one's own."""

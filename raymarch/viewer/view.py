@@ -18,6 +18,8 @@ from raymarch.fitting.interrupt import asked_to_stop
 from raymarch.viewer.browser import announce
 from raymarch.viewer.fit_viewer import FitViewer
 from raymarch.viewer.frame_maker import FrameMaker
+from raymarch.viewer.notebook_fit import NotebookFit
+from raymarch.viewer.notebook_view import NotebookView, in_kernel
 from raymarch.viewer.server_process import ServerProcess
 from raymarch.viewer.viewer import Viewer
 from raymarch.viewer.wire import Wire
@@ -51,14 +53,13 @@ class View(Closing):
         return f"View({self.url})"
 
     def run(self, stop: Callable[[], bool] = lambda: False) -> Volume | None:
-        """Serve the page: of a volume until Ctrl-C, or until `stop()` says so; of a fitter, which is stepped, to its end.
+        """Serve the page of a volume until Ctrl-C, or until `stop()` says so; of a fitter step it to its end meanwhile.
 
         Of a fitter the volume as it is then, which the page goes on showing in a second `run`.
         """
         if isinstance(self._seen, FitViewer) and not self._seen.done:
             return self._seen.run()
         viewer = self._seen.viewer if isinstance(self._seen, FitViewer) else self._seen
-        assert viewer is not None
         with asked_to_stop() as asked:
             viewer.run(lambda: asked() or stop())
         return None
@@ -66,7 +67,6 @@ class View(Closing):
     def step(self) -> None:
         """Answer what pages have said and make one slice of their pictures, for a loop of one's own."""
         viewer = self._seen.viewer if isinstance(self._seen, FitViewer) else self._seen
-        assert viewer is not None
         viewer.work()
 
     def close(self) -> None:
@@ -77,8 +77,11 @@ class View(Closing):
 @checked(seen=SEEN, views=optional(VIEWS), port=PORT, browser=flag, name=text)
 def view(
     seen: AnyVolume | Fitter, views: Views | None = None, *, port: int = 0, browser: bool = True, name: str = ""
-) -> View:
+) -> View | NotebookView:
     """View of a volume, or of a fit as it runs, in the browser: `rm.view(volume).run()`, `rm.view(fitter).run()`.
+
+    In a notebook it is a widget: the last line of a cell shows it, a fit goes on as the cell has returned, and
+    `await view.done()` gives its result; with a `port` it is a page there too.
 
     Args:
         seen: `Volume`, `ScalarVolume` or `Fitter`.
@@ -95,6 +98,8 @@ def view(
         ...     page.url[:17]
         'http://127.0.0.1:'
     """
+    if port == 0 and in_kernel():
+        return NotebookFit(seen) if isinstance(seen, Fitter) else NotebookView(lambda: FrameMaker(seen, views, name))
     server = ServerProcess(port)
     try:
         if browser or os.environ.get("SSH_CONNECTION"):

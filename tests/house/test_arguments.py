@@ -410,7 +410,7 @@ ROWS = {
         (lambda: SPLAT.tangent([[0, 1e300]] * 3, np.zeros((3, 1))), "dot_positions are 1e+300 at (0, 1)"),
     ],
     "TorchMarch": [],  # wants torch: tests/autodiff/test_torch_march.py
-    **{name: [] for name in ("TorchCameras", "TorchRender", "TorchVolume")},  # and tests/autodiff/test_torch_render.py
+    **{name: [] for name in ("TorchCameras", "TorchRender", "TorchTogether", "TorchVolume")},  # tests/autodiff has them
     "Views": [
         (lambda: rm.Views([CAMERA], [[[0]]]), "images are int64 (1, 1, 1)|images are int32 (1, 1, 1)"),
         (lambda: rm.Views([CAMERA], None), "images are None"),
@@ -720,6 +720,44 @@ ROWS = {
         (lambda: rm.orbit_of_volume(BOX, 3, size=0), "size is 0"),
         (lambda: rm.orbit_of_volume(BOX, 3, fov=4), "fov is 4"),
     ],
+    "load_camera_path": [
+        (lambda: rm.load_camera_path(3, 9), "path is 3"),
+        (lambda: rm.load_camera_path("path.json", 0), "count is 0"),
+        (lambda: rm.load_camera_path("path.json", 9, closed="yes"), "closed is 'yes'"),
+        (lambda: rm.load_camera_path("no such.json", 9), "no such.json: is no file"),
+    ],
+    "path_through": [
+        (lambda: rm.path_through(3, 9), "cameras is 3"),
+        (lambda: rm.path_through([CAMERA], 9), "cameras have 1, want two or more"),
+        (lambda: rm.path_through([CAMERA, 3], 9), "cameras have 3, want two or more"),
+        (lambda: rm.path_through([CAMERA, CAMERA], 9), "cameras are 2 of one pose"),
+        (lambda: rm.path_through(VIEWS, 2.5), "count is 2.5"),
+        (lambda: rm.path_through(VIEWS, 9, closed=1), "closed is 1"),
+        (lambda: rm.path_through(VIEWS, 9, about="middle"), "about is 'middle'"),
+        (lambda: rm.path_through(VIEWS, 9, about=(0, NAN, 0)), "about has NaN"),
+        (lambda: rm.path_through(VIEWS, 9, about=(0, 1)), "about has shape (2,)"),
+    ],
+    "spiral_of_volume": [
+        (lambda: rm.spiral_of_volume(VOLUME, 3), "box is a Volume"),
+        (lambda: rm.spiral_of_volume(BOX, 0), "count is 0"),
+        (lambda: rm.spiral_of_volume(BOX, 3, turns=NAN), "turns is nan"),
+        (lambda: rm.spiral_of_volume(BOX, 3, elevations=(0, 95)), "elevations is (0, 95)"),
+        (lambda: rm.spiral_of_volume(BOX, 3, elevations=30), "elevations is 30"),
+        (lambda: rm.spiral_of_volume(BOX, 3, size=0), "size is 0"),
+        (lambda: rm.spiral_of_volume(BOX, 3, fov=4), "fov is 4"),
+        (lambda: rm.spiral_of_volume(BOX, 3, orthographic="yes"), "orthographic is 'yes'"),
+    ],
+    "write_video": [
+        (lambda: rm.write_video(3, [SQUARE]), "path is 3"),
+        (lambda: rm.write_video("a.gif", 3), "frames is 3"),
+        (lambda: rm.write_video("a.gif", "frames"), "frames is 'frames'"),
+        (lambda: rm.write_video("a.gif", [SQUARE], fps=0), "fps is 0"),
+        (lambda: rm.write_video("a.gif", [SQUARE], quality="best"), "quality is 'best'"),
+        (lambda: rm.write_video("a.gif", [SQUARE], overwrite=3), "overwrite is 3"),
+        (lambda: rm.write_video("a.avi", [SQUARE]), "a.avi: videos are .mp4"),
+        (lambda: rm.write_video("a.gif", []), "a.gif: there are no frames"),
+        (lambda: rm.write_video("a.gif", [SQUARE * NAN]), "a.gif: frame 0 has NaN"),
+    ],
     "plot": [
         (lambda: plot.slices(CAMERA), "volume is a Camera"),
         (lambda: plot.slices(VOLUME, index="top"), "index is 'top'"),
@@ -910,6 +948,13 @@ ROWS = {
         (lambda: rm.start("cpu", threads="2"), "threads is '2'"),
         (lambda: rm.start("cpu", threads=2.5), "threads is 2.5"),
         (lambda: rm.start("cpu", threads=True), "threads is True"),
+    ],
+    "view": [
+        (lambda: rm.view("ball.h5"), "seen is 'ball.h5', want a Volume, a ScalarVolume or a Fitter"),
+        (lambda: rm.view(VOLUME, "scenes"), "views is 'scenes'"),
+        (lambda: rm.view(VOLUME, port=70000), "port is 70000"),
+        (lambda: rm.view(VOLUME, browser="firefox"), "browser is 'firefox'"),
+        (lambda: rm.view(VOLUME, name=3), "name is 3"),
     ],
     "VolumeSummary": [
         *of_record(rm.VolumeSummary, [("shape", (1, 2, 3))]),

@@ -26,9 +26,9 @@ OPTIONAL = {
         f"autodiff.torch_{name}"
         for name in ("cameras", "function", "lens", "march", "parameters", "rays", "render", "samples", "tangents")
     }
-    | {"autodiff.torch_tensors", "autodiff.torch_volume"},
+    | {f"autodiff.torch_{name}" for name in ("members", "tensors", "together", "volume")},
     "pycolmap": {"sfm.worker"},
-    "av": {"sfm.video"},
+    "av": {"io.videos.av_library"},
     "websockets": {"viewer.server", "viewer.server_process"},
     "nrrd": {"io.volumes.nrrd"},
     "nibabel": {"io.volumes.nifti"},
