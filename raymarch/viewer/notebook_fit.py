@@ -57,6 +57,7 @@ class NotebookFit(NotebookView):
         self.fitting.attach(fitter)
         self._show(self.fitting.viewer)
         self._task = self._loop.start(self._run())
+        self._task.add_done_callback(lambda task: task.cancelled() or task.exception())  # else asyncio logs it too
 
     async def done(self) -> Fit:
         """Result of the fit, once it is at its end or stopped; an interrupt while this waits stops it.
@@ -85,6 +86,13 @@ class NotebookFit(NotebookView):
         """End the fit and the widget."""
         self.stop()
         super().close()
+
+    def _still(self) -> bytes | None:
+        """None while the fit runs: a saved notebook would show how it began."""
+        return super()._still() if self.fitting.done else None
+
+    def _instead(self, still: bytes | None) -> str:
+        return super()._instead(still) or self.fitter._repr_html_() or ""
 
     def _work(self) -> bool:
         """None while the fit runs, which looks at messages itself between two steps."""
