@@ -93,3 +93,29 @@ def test_a_flight_ends_in_the_camera_and_a_comparison_asks_for_it(page, server):
     rest(page, server, lambda: dragged(page, 90, 60, left=150))
     assert "view" not in server.of("camera")[-1]
     assert page.locator(".rm-photo:visible").count() == 0
+
+
+def test_marks_are_shown_and_hidden_by_their_keys(page, server):
+    def marked():
+        page.wait_for_timeout(100)
+        return pixels(page.locator(".rm-overlay"))[..., 3].any()
+
+    assert marked()
+    page.locator(".rm-stage").focus()
+    for key in "bac":
+        page.keyboard.press(key)
+    assert not marked()
+    for key in "bac":
+        page.keyboard.press(key)
+        assert marked()
+        page.keyboard.press(key)
+
+
+@pytest.mark.parametrize(("key", "end"), [("1", (1, 0, 0)), ("Shift+2", (0, -1, 0)), ("3", (0, 0, 1))])
+def test_keys_look_from_the_ends_of_the_axes(page, server, key, end):
+    page.locator(".rm-stage").focus()
+    rest(page, server, lambda: page.keyboard.press(key))
+    camera = server.camera
+    assert np.allclose(-camera.world_from_camera[:3, 2], np.negative(end), atol=1e-6)
+    corners, depth = camera.project(np.array(np.meshgrid(*[[-1.0, 1.0]] * 3)).reshape(3, 8).T)
+    assert (depth > 0).all() and (corners > 0).all() and (corners < (camera.width, camera.height)).all()
