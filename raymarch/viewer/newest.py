@@ -7,7 +7,7 @@ import time
 from collections import deque
 from typing import Any
 
-MOST = 64  # messages of a page that wait; what comes then is dropped, but for cameras
+MOST = 256  # messages of a page that wait; what comes then is dropped, but for cameras
 
 
 class Newest:
