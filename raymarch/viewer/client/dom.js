@@ -61,9 +61,9 @@ function wordButton(text, title, onclick, name = null) {
 
 // A button that is pressed or not.
 function toggle(name, title, value, change) {
-  const made = iconButton(name, title, () => set(!made.value));
+  const made = iconButton(name, title, () => set(!made.pressed));
   const set = (on, quiet = false) => {
-    made.value = on;
+    made.pressed = on;
     made.setAttribute("aria-pressed", on);
     if (!quiet) change(on);
   };

@@ -109,10 +109,10 @@ class Stage {
     const { clip, slice } = viewer.lookNow;
     if (slice && this.sliceFrame)
       return drawSliceMarks(drawing, this.element, box, this.sliceFrame, unitName, toggles, this.ink);
-    if (toggles.box.value) drawBox(drawing, camera, box, this.ink.line);
+    if (toggles.box.pressed) drawBox(drawing, camera, box, this.ink.line);
     if (clip) drawBox(drawing, camera, [clip.lower, clip.upper], "#66b0ff", 1.5);
     viewer.frusta.draw(drawing, camera);
-    if (!toggles.axes.value) return;
+    if (!toggles.axes.pressed) return;
     drawAxes(drawing, camera, box, unitName, this.ink);
     drawScale(drawing, camera, unitName, 16, this.element.clientHeight - 14, 0.18 * this.element.clientWidth, this.ink);
   }
@@ -153,7 +153,7 @@ class Stage {
   // Perspective or orthographic.
   flat(flip = true) {
     const { viewer } = this;
-    const on = flip ? !viewer.camera.orthographic : this.toggles.flat.value;
+    const on = flip ? !viewer.camera.orthographic : this.toggles.flat.pressed;
     this.toggles.flat.set(on, true);
     viewer.steer((camera) => (camera.orthographic = on));
   }
