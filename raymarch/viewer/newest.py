@@ -62,7 +62,7 @@ class Newest:
 
 
 def _made_idle(waiting: list[dict[str, Any]], message: dict[str, Any]) -> list[dict[str, Any]]:
-    """Those of a page's waiting messages that a new one makes idle: other cameras; looks that say no more than it does, as
+    """Those of a page's waiting messages that a new one makes idle: other cameras; looks that say no more than it, as
     far back as nothing else but cameras stands between."""
     if message["type"] == "camera":
         return [each for each in waiting if each["type"] == "camera"]
