@@ -90,8 +90,15 @@ def test_the_newest_camera_waits_alone_and_looks_in_their_order():
     taken = waiting.take()
     assert [(m["page"], m.get("id")) for m in taken if m["type"] == "camera"] == [(1, 199), (2, 7)]
     looks = [m for m in taken if m["type"] == "look"]
-    assert looks[-2:] == [{"page": 1, "type": "look", "iso": 1}, {"page": 1, "type": "look", "step": 5}]
+    assert looks == [{"page": 1, "type": "look", "iso": 1}, {"page": 1, "type": "look", "step": 5}]
     assert waiting.take() == [] and not waiting.closed
+
+
+def test_a_look_before_a_picture_that_is_saved_waits_with_it():
+    waiting, saving = Newest(), {"page": 1, "type": "save", "what": "picture"}
+    for message in ({"page": 1, "type": "look", "iso": 1}, saving, {"page": 1, "type": "look", "iso": 2}):
+        waiting.put(message)
+    assert [message.get("iso") for message in waiting.take()] == [1, None, 2]
 
 
 def test_a_page_that_floods_is_bounded_but_not_its_camera_nor_its_end():
