@@ -59,6 +59,8 @@ class Viewer {
   takeScene(scene) {
     const first = !this.scene;
     this.scene = scene;
+    if (!scene.modes.some((mode) => mode.name === this.edited.mode)) delete this.edited.mode;
+    if (!scene.slices) delete this.edited.slice;
     this.lookNow = { ...scene.look, ...this.edited };
     this.frusta.take(scene);
     if (first) {
