@@ -17,12 +17,11 @@ from raymarch.geometry.camera_path import path_through
 from raymarch.io.images.write import eight_bit
 from raymarch.io.videos.av_library import import_av
 from raymarch.io.videos.write_video import write_video
-from raymarch.viewer.eye import eye_of
+from raymarch.viewer.eye import eyes_of
 from raymarch.viewer.frame_maker import FrameMaker
 from raymarch.viewer.look import Look
 
 FPS, SECONDS = number(1, 60, unit="frame/s"), number(0.1, 600, unit="s")
-MOST_KEYS = 1000
 WAITING = 8  # frames that are drawn and not yet encoded
 NAME = "clip.mp4"
 
@@ -35,21 +34,11 @@ def clip(
     Raises RaymarchError for cameras that make no path, numbers out of range, and where PyAV is missing.
     """
     import_av("videos")
-    keys = message.get("cameras")
-    if not isinstance(keys, list) or not 2 <= len(keys) <= MOST_KEYS:
-        raise RaymarchError(f"save: cameras are not a list of 2 to {MOST_KEYS}; add views first")
-    size = {name: message.get(name, 512) for name in ("width", "height")}
-    eyes = [eye_of({**_mapping(each), **size}) for each in keys]
+    eyes = eyes_of(message, 2)
     fps = FPS("save: fps", message.get("fps", 24))
     count = max(round(fps * SECONDS("save: seconds", message.get("seconds", 6))), 2)
     cameras = path_through([eye.camera() for eye in eyes], count, about=np.stack([eye.target for eye in eyes]))
     return _drawn(maker, look, cameras, fps)
-
-
-def _mapping(value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise RaymarchError("save: a camera is no mapping; add views first")
-    return value
 
 
 def _drawn(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import Any
 
-from raymarch.errors import RaymarchError
+from raymarch.errors import RaymarchError, one_line
 from raymarch.viewer.eye import Eye, eye_of
 from raymarch.viewer.frame import Frame
 from raymarch.viewer.frame_maker import FrameMaker
@@ -17,6 +18,7 @@ Task = Iterator["tuple[dict[str, Any], bytes | None] | None"]
 Send = Callable[[dict[str, Any], "bytes | None"], None]
 IN_MOTION = 0.5  # seconds after its last message for which an eye that says that it moves is believed
 MOST_TASKS = 256
+log = logging.getLogger("raymarch")
 
 
 class Page:
@@ -59,6 +61,8 @@ class Page:
             self._take(message)
         except RaymarchError as error:
             self.refuse(error)
+        except Exception as error:  # a fault of ours, or memory: no fit shall end by what a page says
+            self.refuse(_fault(error))
 
     def _take(self, message: Mapping[str, Any]) -> None:
         match message.get("type"):
@@ -134,12 +138,12 @@ class Page:
                     self._tasks.popleft()
                 elif made is not None:
                     self.send(*made)
-        except RaymarchError as error:
+        except Exception as error:  # as in `take`
             if self._frames is not None:
                 self._frames = None
             elif self._tasks:
                 self._tasks.popleft()
-            self.refuse(error)
+            self.refuse(error if isinstance(error, RaymarchError) else _fault(error))
         return self.busy
 
     def _draw_on(self, frames: Iterator[Frame | None]) -> None:
@@ -157,3 +161,9 @@ class Page:
         """Say to the page, and to whom it complains, what was refused."""
         self.send({"type": "error", "text": str(error)}, None)
         self.complain(str(error))
+
+
+def _fault(error: Exception) -> RaymarchError:
+    """A fault of the viewer's own, for its page; the log has where it came from."""
+    log.debug("viewer", exc_info=error)
+    return RaymarchError(f"the viewer has a fault of its own, {type(error).__name__}: {one_line(error)}; report it")

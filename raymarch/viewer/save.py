@@ -8,12 +8,11 @@ from typing import Any
 
 from raymarch.errors import RaymarchError
 from raymarch.viewer.clip_task import clip
-from raymarch.viewer.eye import Eye, eye_of
+from raymarch.viewer.eye import Eye, eye_of, eyes_of
 from raymarch.viewer.frame_maker import FrameMaker
 from raymarch.viewer.look import Look
 
 Made = Iterator["tuple[dict[str, Any], bytes | None] | None"]
-MOST_CAMERAS = 1000
 
 
 def saved(maker: FrameMaker, eye: Eye | None, look: Look, message: Mapping[str, Any]) -> Made:
@@ -42,13 +41,8 @@ def _picture(maker: FrameMaker, eye: Eye, look: Look) -> Made:
 
 def _path(message: Mapping[str, Any]) -> Made:
     """Keys as `rm.load_camera_path` reads them."""
-    cameras = message.get("cameras")
-    if not isinstance(cameras, list) or not 1 <= len(cameras) <= MOST_CAMERAS:
-        raise RaymarchError(f"save: cameras are not a list of 1 to {MOST_CAMERAS}; record some first")
-    size = {name: message.get(name, 512) for name in ("width", "height")}
     names = ("position", "target", "up", "fov", "orthographic", "width", "height")
-    eyes = [eye_of({**each, **size}) for each in cameras]
-    plain = [{name: _plain(getattr(eye, name)) for name in names} for eye in eyes]
+    plain = [{name: _plain(getattr(eye, name)) for name in names} for eye in eyes_of(message, 1)]
     return iter([({"type": "file", "name": "path.json"}, json.dumps(plain, indent=1).encode())])
 
 
