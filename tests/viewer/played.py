@@ -104,10 +104,18 @@ def answer(route):
 
 
 def rest(page, server, act):
-    """Do something, and wait until a camera at rest was said."""
-    before = len(server.sent)
+    """Do something, and wait until a camera at rest was said, and nothing after it."""
+    before, count = len(server.sent), -1
     act()
-    wait(page, lambda: any(m["type"] == "camera" and not m["moving"] for m in server.sent[before:]))
+
+    def still():
+        said = [message for message in server.sent[before:] if message["type"] == "camera"]
+        return said and not said[-1]["moving"]
+
+    while len(server.sent) != count:
+        wait(page, still)
+        count = len(server.sent)
+        page.wait_for_timeout(200)
     return server.sent[before:]
 
 

@@ -8,6 +8,8 @@ from chromium import pixels
 from played import EYE, TARGET, VIEWS, dragged, middle, rest, wait
 from skips import require_extra
 
+import raymarch as rm
+
 pytestmark = pytest.mark.extra
 require_extra("playwright", "all")
 
@@ -119,3 +121,19 @@ def test_keys_look_from_the_ends_of_the_axes(page, server, key, end):
     assert np.allclose(-camera.world_from_camera[:3, 2], np.negative(end), atol=1e-6)
     corners, depth = camera.project(np.array(np.meshgrid(*[[-1.0, 1.0]] * 3)).reshape(3, 8).T)
     assert (depth > 0).all() and (corners > 0).all() and (corners < (camera.width, camera.height)).all()
+
+
+@pytest.mark.parametrize("orthographic", [False, True])
+def test_the_camera_that_is_copied_as_python_is_that_of_the_picture(page, server, watched, orthographic):
+    watched.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    if orthographic:
+        rest(page, server, lambda: page.get_by_label("Orthographic (O)").click())
+    page.locator("summary", has_text="Picture, path, video").click()
+    page.get_by_role("button", name="Copy as Python").click()
+    page.wait_for_selector(".rm-message:has-text('in the clipboard'):visible")
+    copied, said = eval(page.evaluate("() => navigator.clipboard.readText()"), {"rm": rm}), server.of("camera")[-1]
+    assert said["orthographic"] == orthographic
+    assert np.allclose(copied.world_from_camera, server.camera.world_from_camera, atol=1e-6)
+    size = 2 * np.linalg.norm(np.subtract(EYE, TARGET)) * np.tan(np.radians(said["fov"]) / 2)
+    focal = copied.width / size if orthographic else server.camera.focal[0]
+    assert copied.focal[0] == pytest.approx(focal) and copied.lens.parallel == orthographic

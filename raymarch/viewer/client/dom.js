@@ -135,6 +135,16 @@ function download(name, bytes) {
   setTimeout(() => URL.revokeObjectURL(address), 10000);
 }
 
+// Puts words into the clipboard; `say` hears, of a kind and in a line, how that went.
+async function toClipboard(words, what, say) {
+  try {
+    await navigator.clipboard.writeText(words);
+    say("note", `${what} is in the clipboard.`);
+  } catch {
+    say("error", `The browser does not allow the clipboard here; ${what.toLowerCase()} was not copied.`);
+  }
+}
+
 // Asks the person for a JSON file; `use` gets what it holds, `fail` a line.
 function loadJson(use, fail) {
   const input = element("input", { type: "file", accept: ".json,application/json" });

@@ -34,5 +34,14 @@ function drawSliceMarks(drawing, stage, box, slice, unitName, toggles, ink) {
   const words = `${AXIS_NAMES[slice.axis]} = ${short(place)} ${unitName}`;
   drawing.font = "600 13px system-ui, sans-serif";
   shadowed(drawing, words, 0.5 * (left + right), Math.max(top + 18, 70), "center", ink);
-  drawScale(drawing, { pixelSize: size }, unitName, 16, height - 14, 0.18 * width, ink);
+  const most = 0.18 * width;
+  drawScale(
+    drawing,
+    { pixelSize: size },
+    unitName,
+    width - 20 - roundBelow(most * size) / size,
+    height - 52,
+    most,
+    ink,
+  );
 }

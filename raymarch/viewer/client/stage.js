@@ -57,10 +57,10 @@ class Stage {
       this.wait.hidden = true;
       if (!frame.y && !frame.x) this.ink = viewer.picture.bright ? INKS.bright : INKS.dark;
       const { dataset } = this.element;
-      Object.assign(dataset, { frames: viewer.picture.frames, shown: viewer.picture.shown, sent: viewer.id });
-      dataset.settled = viewer.picture.final && viewer.picture.shown === viewer.id;
+      Object.assign(dataset, { frames: viewer.picture.frames, shown: viewer.picture.shown, sent: viewer.sender.id });
+      dataset.settled = viewer.sender.settled;
     });
-    viewer.on("sent", () => Object.assign(this.element.dataset, { sent: viewer.id, settled: false }));
+    viewer.on("sent", () => Object.assign(this.element.dataset, { sent: viewer.sender.id, settled: false }));
     viewer.on("message", () => this.wait.hidden || viewer.scene || (this.wait.lastChild.textContent = "Not yet …"));
     listenToPointers(viewer, this.element, {
       hover: (x, y) => this.hover(x, y),
@@ -92,7 +92,7 @@ class Stage {
 
   // The camera of the marks in CSS pixels.
   get camera() {
-    const camera = this.viewer.marksCamera.copy();
+    const camera = this.viewer.sender.marksCamera.copy();
     Object.assign(camera, { width: this.element.clientWidth, height: this.element.clientHeight });
     camera.forget();
     return camera;
