@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from raymarch.autodiff.torch_march import TorchMarch as TorchMarch
     from raymarch.autodiff.torch_render import TorchRender as TorchRender
     from raymarch.autodiff.torch_render import TorchRendering as TorchRendering
+    from raymarch.autodiff.torch_together import TorchTogether as TorchTogether
     from raymarch.autodiff.torch_volume import TorchVolume as TorchVolume
     from raymarch.data.activation import Activation as Activation
     from raymarch.data.activation import ColourActivation as ColourActivation
@@ -125,6 +126,7 @@ if TYPE_CHECKING:
     from raymarch.solvers.least_squares import Solution as Solution
     from raymarch.solvers.least_squares import gauss_newton as gauss_newton
     from raymarch.solvers.least_squares import levenberg_marquardt as levenberg_marquardt
+    from raymarch.viewer.view import view as view
 
 # Names are looked up when first used: Taichi, HDF5 and Matplotlib take half a second each to import.
 _HOME = {
@@ -133,6 +135,7 @@ _HOME = {
     "autodiff.torch_cameras": ["TorchCameras"],
     "autodiff.torch_march": ["TorchMarch"],
     "autodiff.torch_render": ["TorchRender", "TorchRendering"],
+    "autodiff.torch_together": ["TorchTogether"],
     "autodiff.torch_volume": ["TorchVolume"],
     "data.bricks": ["Bricks"],
     "data.mesh": ["Mesh"],
@@ -197,6 +200,7 @@ _HOME = {
     "sfm.settings": ["SfmSettings"],
     "solvers.krylov": ["Operator", "cgls", "conjugate_gradients"],
     "solvers.least_squares": ["Solution", "gauss_newton", "levenberg_marquardt"],
+    "viewer.view": ["view"],
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 __all__ = sorted([*_MODULE_OF, "plot"])

@@ -21,6 +21,7 @@ from raymarch.cli.fit import fit
 from raymarch.cli.info import info
 from raymarch.cli.render import render
 from raymarch.cli.tune import tune
+from raymarch.cli.view import view
 from raymarch.errors import RaymarchError
 from raymarch.fitting.interrupt import endings_interrupt
 
@@ -52,7 +53,7 @@ def cli() -> None:
     """
 
 
-for verb in (demo, cameras, doctor, fit, evaluate, render, info, convert, export, check_gradients, bench, tune):
+for verb in (demo, cameras, doctor, fit, evaluate, render, info, convert, export, check_gradients, bench, tune, view):
     cli.add_command(verb)
 
 

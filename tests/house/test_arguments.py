@@ -412,7 +412,7 @@ ROWS = {
         (lambda: SPLAT.tangent([[0, 1e300]] * 3, np.zeros((3, 1))), "dot_positions are 1e+300 at (0, 1)"),
     ],
     "TorchMarch": [],  # wants torch: tests/autodiff/test_torch_march.py
-    **{name: [] for name in ("TorchCameras", "TorchRender", "TorchVolume")},  # and tests/autodiff/test_torch_render.py
+    **{name: [] for name in ("TorchCameras", "TorchRender", "TorchTogether", "TorchVolume")},  # tests/autodiff has them
     "Views": [
         (lambda: rm.Views([CAMERA], [[[0]]]), "images are int64 (1, 1, 1)|images are int32 (1, 1, 1)"),
         (lambda: rm.Views([CAMERA], None), "images are None"),

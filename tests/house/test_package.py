@@ -26,9 +26,10 @@ OPTIONAL = {
         f"autodiff.torch_{name}"
         for name in ("cameras", "function", "lens", "march", "parameters", "rays", "render", "samples", "tangents")
     }
-    | {"autodiff.torch_tensors", "autodiff.torch_volume"},
+    | {f"autodiff.torch_{name}" for name in ("members", "tensors", "together", "volume")},
     "pycolmap": {"sfm.worker"},
     "av": {"io.videos.av_library"},
+    "websockets": {"viewer.server", "viewer.server_process"},
     "nrrd": {"io.volumes.nrrd"},
     "nibabel": {"io.volumes.nifti"},
     "mrcfile": {"io.volumes.mrc"},
@@ -42,8 +43,9 @@ EXAMPLES_OF_EXTRAS = {
     "raymarch.io.meshes.mesh_file": "trimesh",
     "raymarch.meshing.export": "trimesh",
     "raymarch.meshing.isosurface": "skimage",
+    "raymarch.viewer.view": "websockets",
 }  # examples that cannot run without what an extra brings
-EXTRAS = ("torch", "sfm", "video", "formats")
+EXTRAS = ("torch", "sfm", "video", "viewer", "formats")
 TEXTS = {".py", ".md", ".toml", ".ipynb"}
 # A home, a mount or a drive: what exists on one machine only.
 OF_A_MACHINE = re.compile(r"(?<![\w.])/(?:work|home|root|Users|mnt|scratch)/\w|\b[A-Z]:\\\\?Users")
@@ -206,5 +208,7 @@ def test_a_missing_torch_names_the_extra(monkeypatch):
 def test_installed_without_a_compiler():
     """Pure Python: no extension, no build step."""
     files = [file for file in (ROOT / "raymarch").rglob("*") if file.is_file() and "__pycache__" not in file.parts]
-    assert {file.suffix for file in files} == {".py", ".typed"}
+    client = [file for file in files if file.parent.name == "client"]
+    assert {file.suffix for file in files if file not in client} == {".py", ".typed"}
+    assert {file.suffix for file in client} <= {".js", ".css", ".html", ".txt"}
     assert not (ROOT / "setup.py").exists()
