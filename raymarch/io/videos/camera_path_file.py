@@ -23,10 +23,10 @@ SIZE = 512  # pixels a side, where a key does not say
 def load_camera_path(path: str | os.PathLike[str], count: int, *, closed: bool = False) -> list[Camera]:
     """Camera path of `count` frames through the keys of a JSON file, smooth and at constant speed, as `path_through`.
 
-    The file is a list, or has one as "cameras", of two or more {"position": [x, y, z], "target": [x, y, z], "up":
-    [x, y, z], "fov": degree}, in world units and the horizontal field of view; "orthographic": true for parallel rays, of an image as wide as the
-    pinhole's at the target; "width" and "height" [pixel], else 512. What else a key has is passed over. Between keys
-    the path turns about the targets; `closed`, it leads back to the first key.
+    The file is a list, or has one as "cameras", of two or more keys {"position": [x, y, z], "target": [x, y, z], "up":
+    [x, y, z], "fov": degree}, in world units and the horizontal field of view; "orthographic": true for parallel rays,
+    of an image as wide as the pinhole's at the target; "width" and "height" [pixel], else 512. What else a key has is
+    passed over. Between keys the path turns about the targets; `closed`, it leads back to the first key.
 
     Raises RaymarchError that names the file and the key for what cannot be read, and as `path_through` does.
 
