@@ -978,6 +978,13 @@ ROWS = {
         (lambda: rm.start("cpu", threads=2.5), "threads is 2.5"),
         (lambda: rm.start("cpu", threads=True), "threads is True"),
     ],
+    "view": [
+        (lambda: rm.view("ball.h5"), "seen is 'ball.h5', want a Volume, a ScalarVolume or a Fitter"),
+        (lambda: rm.view(VOLUME, "scenes"), "views is 'scenes'"),
+        (lambda: rm.view(VOLUME, port=70000), "port is 70000"),
+        (lambda: rm.view(VOLUME, browser="firefox"), "browser is 'firefox'"),
+        (lambda: rm.view(VOLUME, name=3), "name is 3"),
+    ],
     "VolumeSummary": [
         *of_record(rm.VolumeSummary, [("shape", (1, 2, 3))]),
         (lambda: rm.VolumeSummary((4, 5, 6), 4), "degree is 4"),
