@@ -24,6 +24,7 @@ from raymarch.geometry.rays import RAYS, Rays
 from raymarch.kernels.march.passes import passes_of
 from raymarch.kernels.rays.camera import jitter_pixels
 from raymarch.rendering.march import MARCH, March, march_for
+from raymarch.rendering.matcap import matcap_colours
 from raymarch.rendering.ray_batches import Fill, rays_as_given, rays_of_camera, require_room
 from raymarch.rendering.ray_settings import require_seen, set_ray_settings, skip_unseen
 
@@ -109,7 +110,15 @@ def render_camera(
     """Rendering of a grid by a camera, in batches of the buffer's size; without `depth`, distances are infinite."""
     fill = rays_of_camera(buffer, camera)
     count, size = camera.width * camera.height, (camera.height, camera.width)
-    image, distance, normal = _march(grid, buffer, count, fill, background, settings, depth, normals)
+    matcap = None if settings.shading is None else settings.shading.matcap
+    if settings.shading is not None and matcap is not None:
+        settings = replace(settings, shading=replace(settings.shading, matcap=None))
+    by_normal = normals or matcap is not None
+    image, distance, normal = _march(grid, buffer, count, fill, background, settings, depth, by_normal)
+    if matcap is not None and normal is not None:
+        hit = image[:, 3] < 1
+        image[hit, :3] = matcap_colours(normal[hit], camera, matcap)
+    normal = normal if normals else None
     facing = None if normal is None else normal.reshape(*size, 3)
     return Rendering(image[:, :3].reshape(*size, 3), 1 - image[:, 3].reshape(size), distance.reshape(size), facing)
 

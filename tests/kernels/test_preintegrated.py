@@ -27,7 +27,7 @@ VOLUME = cases.volume("rotated", 0, "identity")
 VOLUME = replace(VOLUME, activation=replace(VOLUME.activation, scale=1.0))
 CAMERA = cases.cameras(VOLUME)[0]
 PEAKS = TransferFunction(
-    [-1, -0.1, 0, 0.1, 0.9, 1.0, 1.1], np.eye(8)[:7, :3], [0, 0, 0.9, 0, 0, 0.9, 0.1], unit_length=0.2
+    [-1, -0.1, 0, 0.1, 0.9, 1.0, 1.1], np.eye(8)[:7, :3], [0.3, 0, 0.9, 0, 0, 0.9, 0.1], unit_length=0.2
 )
 MARCH = March(min_transmittance=0, min_weight=0, mode="transfer", transfer=PEAKS, preintegrated=True)
 
@@ -140,6 +140,17 @@ def test_a_peak_as_thin_as_can_be_is_met():
         for origin, way in (([-1, 0.5, 0.5], [1, 0, 0]), ([2, 0.5, 0.5], [-1, 0, 0])):
             image, _ = renderer.trace(Rays([origin], [way]), "black")
             np.testing.assert_allclose(image[0], [*[1 - np.exp(-tau)] * 3, np.exp(-tau)], atol=1e-6)
+
+
+def test_a_knot_that_a_cell_meets_three_times_is_met_three_times():
+    """Along the diagonal of one cell the field is the cubic by Bernstein's polynomials of -1, 3, -3, 1."""
+    x = np.array([-1.0, 3, -3, 1])[np.indices((2, 2, 2)).sum(0)]
+    volume = Volume(x, np.zeros((2, 2, 2, 3)), np.eye(4), replace(VOLUME.activation, shift=0.0))
+    rays = Rays([[-0.3, -0.2, -0.1], [1.2, 1.2, 1.2]], [[1, 0.9, 0.8], [-1, -1, -1]])
+    with Renderer(volume, replace(MARCH, transfer=replace(PEAKS, unit_length=3.0))) as renderer:
+        image, _ = renderer.trace(rays, cases.BACKGROUND)
+    wanted = integrated(volume, replace(PEAKS, unit_length=3.0), rays, cases.BACKGROUND)
+    np.testing.assert_allclose(image, wanted, rtol=0, atol=1e-6)
 
 
 def test_depth_and_normals_are_those_of_the_plain_march():
