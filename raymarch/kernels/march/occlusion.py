@@ -1,7 +1,7 @@
 """Ambient occlusion: the share of ambient light that reaches a sample through what is around it.
 
-Local: along eight ways, to the corners of a cube in the world, over a short reach, each at four midpoints, of which what
-passes is averaged. Hernell, Ljung and Ynnerman 2010, "Local ambient occlusion in direct volume rendering".
+Local: along eight ways, to the corners of a cube in the world, over a short reach, each at four midpoints; the mean of
+what passes. Hernell, Ljung and Ynnerman 2010, "Local ambient occlusion in direct volume rendering".
 """
 
 import taichi as ti
