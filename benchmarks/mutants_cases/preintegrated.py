@@ -58,10 +58,17 @@ FAULTS = [
         (GRADIENT,),
     ),
     Fault(
-        "the cell behind a leap is met from where the leap began",
-        "kernels/rays/cells.py",
-        "begin, beyond, axis, on = at_far, far, by, behind < length",
-        "beyond, axis, on = far, by, behind < length",
-        (LAWS + "test_what_no_ray_passes_through_costs_and_changes_nothing",),
+        "an interval is clear where one of its ends is",
+        KNOTS,
+        "table.rgba[ti.max(i, 0)][3] + table.rgba[i + 1][3] == 0",
+        "table.rgba[ti.max(i, 0)][3] * table.rgba[i + 1][3] == 0",
+        (TWIN,),
+    ),
+    Fault(
+        "ambient light comes from four of the eight ways",
+        "kernels/march/occlusion.py",
+        "side = ti.Vector([2.0 * (k & 1) - 1.0, 1.0 * (k & 2) - 1.0, 0.5 * (k & 4) - 1.0])",
+        "side = ti.Vector([2.0 * (k & 1) - 1.0, 1.0 * (k & 2) - 1.0, 1.0 * (k & 2) - 1.0])",
+        ("tests/kernels/test_transfer.py::test_samples_are_lit_by_the_slope_of_their_value",),
     ),
 ]
