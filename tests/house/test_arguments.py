@@ -403,7 +403,7 @@ ROWS = {
     )
     + [
         (lambda: rm.Shading(matcap=np.ones((4, 4))), "matcap has shape (4, 4)"),
-        (lambda: rm.Shading(matcap=np.full((4, 4, 3), 255)), "matcap is 255.0 at (0, 0, 0)"),
+        (lambda: rm.Shading(matcap=np.full((4, 4, 3), 255)), "matcap is 255 at (0, 0, 0)"),
     ],
     "Splat": [
         (lambda: rm.Splat(2.5, (4, 4)), "count is 2.5"),

@@ -167,7 +167,7 @@ def test_depth_and_normals_are_those_of_the_plain_march():
 def test_a_check_in_a_process_of_its_own_is_told_how_rays_are_sampled(march, monkeypatch):
     """Its work, done here: the march that arrives is the one that was given."""
     arrived = []
-    monkeypatch.setattr(check_process, "_rows", lambda volume, camera, march, *_: arrived.append(march) or [])
+    monkeypatch.setattr(check_process.CheckTask, "rows", lambda task: arrived.extend(task.marches) or [])
     monkeypatch.setattr(check_process, "_run", check_process._main)
     check_process.check_gradients(VOLUME, CAMERA, ["background"], march=march)
     (came,) = arrived
