@@ -89,8 +89,8 @@ FAULTS = [
     Fault(
         "cameras of an orbit stand on no circle",
         "geometry/orbit.py",
-        "np.sin(angle) * np.cos(up), np.sin(up)]",
-        "np.sin(angle), np.sin(up)]",
+        "np.sin(azimuth) * np.cos(up), np.sin(up)]",
+        "np.sin(azimuth), np.sin(up)]",
         (VALUES + "test_orbit_keeps_its_distance_and_looks_inwards",),
     ),
     Fault(
@@ -214,7 +214,7 @@ FAULTS = [
     ),
     Fault(
         "optical axes run backwards",
-        "data/focus.py",
+        "geometry/optical_axes.py",
         "poses[:, :3, 3], -poses[:, :3, 2]",
         "poses[:, :3, 3], poses[:, :3, 2]",
         (BOUNDS + "test_images_without_alpha_get_the_cameras_field_of_view",),

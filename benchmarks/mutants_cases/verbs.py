@@ -14,9 +14,9 @@ FAULTS = [
     ),
     Fault(
         "an orbit and an image set may both be given",
-        "cli/render.py",
-        "if (data is None) == (orbit is None):",
-        "if data is None and orbit is None:",
+        "cli/paths.py",
+        "+ (self.path is not None) != 1:",
+        "+ (self.path is not None) < 1:",
         (KEEPING + "test_a_verb_told_two_places_to_look_from_is_wrong_usage",),
     ),
     Fault(

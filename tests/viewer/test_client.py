@@ -1,4 +1,4 @@
-"""Laws of the viewer's client in a browser: what it sends, and what it shows of what it is sent. The test is its server."""
+"""Laws of the viewer's client in a browser: what it sends, and what it shows of what it is sent by a test."""
 
 from __future__ import annotations
 
