@@ -16,6 +16,8 @@ BY_TAICHI = {"02_draw_a_butterfly"}  # Taichi's own derivatives, which without i
 PICTURES = {  # at least
     "01_fit_and_render": 8,
     "02_draw_a_butterfly": 5,
+    "03_your_own_photographs": 7,
+    "04_inside_a_ct": 7,
     "05_find_a_camera_and_a_lens": 4,
     "06_write_your_own_loss_mode_and_regulariser": 4,
     "07_gradients_and_gauss_newton": 6,
