@@ -40,11 +40,11 @@ with Grid(volume.shape, degree, slots=2 if on_cpu() else 1) as grid, RayBuffer(l
     grid.upload(volume)
     rays.upload(work.rays)
     rays.set_image_gradient(work.d_image)
-    call = (grid.fields, rays.fields, grid.reading, len(work.rays), grid.voxel, 1e-4, 1e-6, ti.Vector([1.0, 1.0, 1.0]))
+    call = (grid.fields, rays.fields, grid.variant, len(work.rays), grid.voxel, 1e-4, 1e-6, ti.Vector([1.0, 1.0, 1.0]))
     march(*call)
     clear_gradients(grid.fields)
     march_adjoint(*call)
-    grid.fold()
+    grid.reduce_slots()
     density, colour = grid.download_gradient()
     np.savez(sys.argv[3], image=rays.image(len(work.rays)), density=density, colour=colour)
 """

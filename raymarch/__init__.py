@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from raymarch.autodiff.torch_march import TorchMarch as TorchMarch
     from raymarch.autodiff.torch_render import TorchRender as TorchRender
     from raymarch.autodiff.torch_render import TorchRendering as TorchRendering
+    from raymarch.autodiff.torch_together import TorchTogether as TorchTogether
     from raymarch.autodiff.torch_volume import TorchVolume as TorchVolume
     from raymarch.data.activation import Activation as Activation
     from raymarch.data.activation import ColourActivation as ColourActivation
@@ -72,11 +73,13 @@ if TYPE_CHECKING:
     from raymarch.fitting.report import Report as Report
     from raymarch.fitting.settings import FitSettings as FitSettings
     from raymarch.geometry.camera import Camera as Camera
+    from raymarch.geometry.camera_path import path_through as path_through
     from raymarch.geometry.clip import Clip as Clip
     from raymarch.geometry.lens import Lens as Lens
     from raymarch.geometry.ndc import ndc_of_frustum as ndc_of_frustum
     from raymarch.geometry.orbit import orbit as orbit
     from raymarch.geometry.orbit import orbit_of_volume as orbit_of_volume
+    from raymarch.geometry.orbit import spiral_of_volume as spiral_of_volume
     from raymarch.geometry.rays import Rays as Rays
     from raymarch.gradients.check_process import GradientReport as GradientReport
     from raymarch.gradients.check_process import check_gradients as check_gradients
@@ -88,6 +91,8 @@ if TYPE_CHECKING:
     from raymarch.io.image_sets.reader import Reader as Reader
     from raymarch.io.images.write import write_png as write_png
     from raymarch.io.meshes.mesh_file import write_mesh as write_mesh
+    from raymarch.io.videos.camera_path_file import load_camera_path as load_camera_path
+    from raymarch.io.videos.write_video import write_video as write_video
     from raymarch.io.volumes.format import Format as Format
     from raymarch.io.volumes.scalar_summary import ScalarSummary as ScalarSummary
     from raymarch.io.volumes.summary import VolumeSummary as VolumeSummary
@@ -121,6 +126,7 @@ if TYPE_CHECKING:
     from raymarch.solvers.least_squares import Solution as Solution
     from raymarch.solvers.least_squares import gauss_newton as gauss_newton
     from raymarch.solvers.least_squares import levenberg_marquardt as levenberg_marquardt
+    from raymarch.viewer.view import view as view
 
 # Names are looked up when first used: Taichi, HDF5 and Matplotlib take half a second each to import.
 _HOME = {
@@ -129,6 +135,7 @@ _HOME = {
     "autodiff.torch_cameras": ["TorchCameras"],
     "autodiff.torch_march": ["TorchMarch"],
     "autodiff.torch_render": ["TorchRender", "TorchRendering"],
+    "autodiff.torch_together": ["TorchTogether"],
     "autodiff.torch_volume": ["TorchVolume"],
     "data.bricks": ["Bricks"],
     "data.mesh": ["Mesh"],
@@ -157,7 +164,8 @@ _HOME = {
     "fitting.report": ["Fit", "Report"],
     "fitting.settings": ["FitSettings"],
     "geometry.camera": ["Camera"],
-    "geometry.orbit": ["orbit", "orbit_of_volume"],
+    "geometry.camera_path": ["path_through"],
+    "geometry.orbit": ["orbit", "orbit_of_volume", "spiral_of_volume"],
     "geometry.clip": ["Clip"],
     "geometry.lens": ["Lens"],
     "geometry.ndc": ["ndc_of_frustum"],
@@ -171,6 +179,8 @@ _HOME = {
     "io.image_sets.reader": ["Reader"],
     "io.images.write": ["write_png"],
     "io.meshes.mesh_file": ["write_mesh"],
+    "io.videos.camera_path_file": ["load_camera_path"],
+    "io.videos.write_video": ["write_video"],
     "io.volumes.format": ["Format"],
     "io.volumes.scalar_summary": ["ScalarSummary"],
     "io.volumes.summary": ["VolumeSummary"],
@@ -190,6 +200,7 @@ _HOME = {
     "sfm.settings": ["SfmSettings"],
     "solvers.krylov": ["Operator", "cgls", "conjugate_gradients"],
     "solvers.least_squares": ["Solution", "gauss_newton", "levenberg_marquardt"],
+    "viewer.view": ["view"],
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 __all__ = sorted([*_MODULE_OF, "plot"])

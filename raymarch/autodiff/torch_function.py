@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SECOND = "a march has no second derivatives; leave create_graph out, or take differences of its gradient"
 
 
-def _require_owner() -> None:
+def require_backward_thread() -> None:
     """Thread check of a backward pass, which torch may run in threads of its own."""
     try:
         runtime.require_owner()
@@ -56,7 +56,7 @@ def render_function() -> type[Function]:
 
         @staticmethod
         def backward(ctx: Any, d_image: Tensor | None, d_depth: Tensor | None, _: None) -> tuple[Tensor | None, ...]:
-            _require_owner()
+            require_backward_thread()
             wanted = tuple(ctx.needs_input_grad[2:])
             if not any(wanted) or (d_image is None and d_depth is None):
                 return (None,) * len(ctx.needs_input_grad)
@@ -143,7 +143,7 @@ def autograd_function() -> type[Function]:
         @torch.autograd.function.once_differentiable
         def backward(ctx: Any, d_image: Tensor) -> tuple[Tensor | None, ...]:
             template, campos, direction = ctx.saved_tensors
-            _require_owner()
+            require_backward_thread()
             n, _, height, width = d_image.shape
             d_image = d_image.contiguous().view(n, 4, height * width)
             bare = _bare(template, campos, direction)

@@ -159,7 +159,7 @@ class TorchRender(Holder):
         light = light.view(*direction.shape[:-1], 4)
         image, left = light[..., :3], light[..., 3]
         if self.march.rule.background:
-            image = image + left[..., None] * self._behind(background, image)
+            image = image + left[..., None] * background_for(background, self.like.background, image)
         return TorchRendering(image, 1 - left, depth.view(direction.shape[:-1]) if asked.depth else None)
 
     def _require_samples(self, density: Tensor, features: Tensor | None) -> None:
@@ -169,15 +169,16 @@ class TorchRender(Holder):
         elif "colour" in groups_of(self.march.rule):
             raise RaymarchError(f"features are None but mode {self.march.rule.name} sees colours; pass them")
 
-    def _behind(self, background: Tensor | Colour | None, image: Tensor) -> Tensor:
-        """Background as a tensor that goes with an image."""
-        torch = import_torch()
-        if not isinstance(background, torch.Tensor):
-            colour: Colour = self.like.background if background is None else background  # type: ignore[assignment]
-            return tensor_of(np.array(require_colour(colour)))
-        require_tensor("background", background)
-        try:
-            return background.expand(image.shape)
-        except RuntimeError:
-            got, want = tuple(background.shape), tuple(image.shape)
-            raise RaymarchError(f"background has shape {got}, want (3,) or what goes with {want}") from None
+
+def background_for(background: Tensor | Colour | None, own: Colour, image: Tensor) -> Tensor:
+    """Background as a tensor that goes with an image (.., 3): the one given, else a volume's own."""
+    torch = import_torch()
+    if not isinstance(background, torch.Tensor):
+        colour: Colour = own if background is None else background  # type: ignore[assignment]
+        return tensor_of(np.array(require_colour(colour)))
+    require_tensor("background", background)
+    try:
+        return background.expand(image.shape)
+    except RuntimeError:
+        got, want = tuple(background.shape), tuple(image.shape)
+        raise RaymarchError(f"background has shape {got}, want (3,) or what goes with {want}") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from raymarch.cli import options, say
+from raymarch.cli.fit_view import view_on, view_options, viewed
 
 if TYPE_CHECKING:
     from raymarch.data.views import Views
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from raymarch.fitting.report import Fit
     from raymarch.fitting.settings import FitSettings
     from raymarch.registration.refine import Refinement
+    from raymarch.viewer.fit_viewer import FitViewer
 
 
 @click.command(epilog="Example: raymarch fit scenes/tower --preset quick --out tower.h5")
@@ -60,6 +63,7 @@ if TYPE_CHECKING:
 )
 @click.option("--resume", is_flag=True, help="Go on from OUT.checkpoint; all else as it was given to that fit.")
 @options.overwrite
+@view_options
 @click.option("--dry-run", is_flag=True, help="Only say how much memory and time it would take; writes nothing.")
 @click.option(
     "--set",
@@ -75,7 +79,7 @@ def fit(
     sh_degree: int | None, seed: int | None, split: str, box: list[list[float]] | None, downscale: float | None,
     holdout: int | None, background: str | None, follow_links: bool, refine: bool, refine_also: tuple[str, ...],
     memory: float | None, checkpoint_every: float | None, resume: bool, overwrite: bool, dry_run: bool,
-    pairs: tuple[str, ...], arch: str, as_json: bool,
+    pairs: tuple[str, ...], arch: str, as_json: bool, view: bool, port: int, no_browser: bool,
 ) -> int:  # fmt: skip
     """Recover a volume from the images in DATA and save it.
 
@@ -109,12 +113,14 @@ def fit(
 
     wanted = resume or checkpoint_every is not None
     how = {"box": box, "checkpoints": checkpoints if wanted else None}
-    result, kept = _run(views, settings, out, overwrite, refine, refine_also, how)
-    _report(result, kept, views, as_json)
-    if not (kept.why or cut_short(result.ended)):
-        checkpoints.remove()
-    elif Path(checkpoints.path).exists():
-        say.note(f"{checkpoints.path} has the fit as it stood; the same command with --resume goes on from there")
+    with viewed(view, port, no_browser) as viewer:
+        result, kept = _run(views, settings, out, overwrite, refine, refine_also, how, viewer)
+        _report(result, kept, views, as_json)
+        if not (kept.why or cut_short(result.ended)):
+            checkpoints.remove()
+        elif Path(checkpoints.path).exists():
+            say.note(f"{checkpoints.path} has the fit as it stood; the same command with --resume goes on from there")
+        view_on(viewer)
     return 1 if kept.why or result.ended.startswith(NOT_FINITE) else 0
 
 
@@ -126,25 +132,36 @@ def _run(
     refine: bool,
     refine_also: tuple[str, ...],
     how: dict[str, Any],
+    viewer: FitViewer | None = None,
 ) -> tuple[Fit, Kept]:
     """The fit, and where its volume is saved."""
     from raymarch.cli.progress import FitProgress
     from raymarch.fitting import fit as fitting
     from raymarch.fitting.interrupt import asked_to_stop
     from raymarch.fitting.keep import keep
+    from raymarch.fitting.report import cut_short
     from raymarch.io.volumes.volume_file import bytes_of_file, require_target
     from raymarch.registration.refined_fit import fit_refined
 
     def ready(fitter: Fitter) -> None:
         require_target(out, overwrite, size=bytes_of_file(fitter.finest, fitter.settings.sh_degree), whole=True)
+        if viewer is not None:
+            viewer.attach(fitter)
 
-    with asked_to_stop():  # so that what stops the fit does not disturb the saving too
+    if viewer is not None:
+        how = {**how, "between": viewer.between}
+    with asked_to_stop() as asked:  # so that what stops the fit does not disturb the saving too
         with FitProgress() as progress:
             refining = partial(fit_refined, refined=_say_moved, also=refine_also)
             make = refining if refine or refine_also else fitting.fit
             result = make(views, settings, show=progress, started=options.STARTED, ready=ready, **how)
         _require_steps(result, out)
-        return result, keep(result.volume, out, overwrite)
+        if viewer is not None:
+            result = replace(result, volume=viewer.control.noted(result.volume))
+        kept = keep(result.volume, out, overwrite)
+        if viewer is not None and (viewer.control.stopped_by_page or not cut_short(result.ended)) and not asked():
+            viewer.finish(result.volume, result.ended)
+        return result, kept
 
 
 def _require_out(out: str | None, data: str, overwrite: bool, every: float | None, resume: bool) -> Checkpoints:

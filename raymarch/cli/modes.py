@@ -151,7 +151,7 @@ def _table(volume: Volume, table: str | None) -> TransferFunction:
     made = default_table(volume, name, *ends)
     if not ends:
         low, high, most = made.values[0], made.values[-1], made.opacities[-1]
-        say.note(f"table {name},{low:.4g},{high:.4g},{most:g}, its opacity over {made.unit_length:.4g} world units")
+        say.note(f"--table {name},{low:.4g},{high:.4g},{most:g}, its opacity over {made.unit_length:.4g} world units")
     return made
 
 

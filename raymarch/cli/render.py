@@ -1,13 +1,16 @@
-"""`raymarch render`: images of a volume."""
+"""`raymarch render`: images of a volume, or a clip of them."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from raymarch.cli import modes, options, say
+from raymarch.cli import clip as clips
+from raymarch.cli import modes, options, paths, say
+from raymarch.cli.clip import Clip, Images
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,19 +20,21 @@ if TYPE_CHECKING:
     from raymarch.rendering.renderer import Rendering
 
 
-@click.command(epilog="Example: raymarch render tower.h5 --orbit 60 --out orbit")
+@click.command(epilog="Example: raymarch render tower.h5 --orbit 120 --out clip.mp4")
 @click.argument("run", metavar="VOLUME")
 @click.option("--views", "data", help="Image set whose cameras to render from.")
-@click.option("--split", default="test", show_default=True, help="Which of its views.")
-@click.option("--orbit", type=click.IntRange(1, 10000), help="So many cameras on a circle about the z axis.")
-@click.option("--elevation", type=float, default=25.0, show_default=True, help="Of the orbit [degree].")
-@click.option(
-    "--size", type=click.IntRange(1, 16384), default=512, show_default=True, help="Of an orbit's images [pixel]."
-)
-@click.option("--orthographic", is_flag=True, help="Parallel rays on the orbit, all images of one scale.")
+@click.option("--split", help="Which of its views; test if not given, train for --path cameras.")
+@paths.orbit
+@paths.elevation
+@paths.path
+@paths.frames
+@paths.size
+@paths.orthographic
 @options.clip_box
 @options.clip_plane
-@click.option("--out", required=True, help="Folder for the PNG files.")
+@click.option("--out", required=True, help="Folder for PNG files, or a clip: .mp4, .webm (both by PyAV) or .gif.")
+@clips.fps
+@clips.quality
 @click.option("--extras", is_flag=True, help="Write depth and opacity too.")
 @modes.mode
 @modes.table
@@ -44,56 +49,82 @@ if TYPE_CHECKING:
 @options.follow_links
 @options.arch
 def render(
-    run: str, data: str | None, split: str, orbit: int | None, elevation: float, size: int, orthographic: bool,
-    clip_box: list[list[float]] | None, clip_plane: tuple[list[float], ...], out: str, extras: bool, mode: str | None,
-    table: str | None, iso: float | None, window: list[float] | None, others: tuple[str, ...], tables: tuple[str, ...],
-    overwrite: bool, downscale: float | None, holdout: int | None, background: str | None, follow_links: bool,
-    arch: str,
-) -> None:  # fmt: skip
-    """Render VOLUME from the cameras of an image set or on an orbit, to PNG files."""
-    if (data is None) == (orbit is None):
-        raise click.UsageError("say where to look from: either --views DATA or --orbit COUNT")
-    if orthographic and orbit is None:
-        raise click.UsageError("--orthographic is for --orbit COUNT; the cameras of --views DATA are what they are")
+    run: str, data: str | None, split: str | None, orbit: int | None, elevation: float | None, path: str | None,
+    frames: int, size: int | list[int] | None, orthographic: bool,
+    clip_box: list[list[float]] | None, clip_plane: tuple[list[float], ...], out: str, fps: float, quality: float,
+    extras: bool, mode: str | None, table: str | None, iso: float | None, window: list[float] | None,
+    others: tuple[str, ...], tables: tuple[str, ...], overwrite: bool, downscale: float | None, holdout: int | None,
+    background: str | None, follow_links: bool, arch: str,
+) -> int:  # fmt: skip
+    """Render VOLUME from the cameras of an image set, on an orbit or along a path, to PNG files or a clip.
+
+    Ctrl-C ends a clip early: the frames so far go to NAME.interrupted.mp4 beside it, which plays; exit code 1.
+    """
     from raymarch import runtime
     from raymarch.data.views import require_colour
-    from raymarch.errors import RaymarchError
-    from raymarch.io.images.write import VISIBLE, folder_for
     from raymarch.io.volumes.volume_file import load
 
-    if Path(out).suffix.lower() in (".mp4", ".gif", ".webm", ".mov", ".avi", ".mkv"):
-        raise RaymarchError(f"{out}: clips are not written yet; give a folder for PNG files")
+    where = paths.Where(data, split, orbit, elevation, path, frames, size, orthographic)
+    where.require()
+    clip = Clip(out, fps, quality, overwrite) if Clip.is_meant(out) else None
+    if clip:
+        clip.require()
+    if clip and extras:
+        raise click.UsageError("--extras are pictures; give a folder as --out, or leave them out of a clip")
     volume = load(run)
     chosen = modes.march_of(volume, mode, table, iso)
     window, values = modes.window_of(chosen, window), modes.gives_values(chosen)
     box = _box_of((volumes := modes.with_others(volume, chosen, others, tables))[0])
     behind = require_colour(background or volume.background)
-    named: list[tuple[str, Camera]] = []
-    if data is not None:
-        how = {"background": behind, "follow_links": follow_links, **options.reading_of(volume, downscale, holdout)}
-        named = _of_set(volume, data, split, how)
-    elif orbit is not None:
-        named = _orbit(run, volume, box, orbit, elevation, size, orthographic)
-    clip = options.clip_of(clip_box, clip_plane, volume)
+    reading = {"background": behind, "follow_links": follow_links, **options.reading_of(volume, downscale, holdout)}
+    named = where.cameras(run, volume, box, reading)
+    cut = options.clip_of(clip_box, clip_plane, volume)
     runtime.start(arch)
-    pictures = [name + kind for name, _ in named for kind in (("", "_opacity", "_depth") if extras else ("",))]
-    folder = folder_for(out, pictures, outside=data, overwrite=overwrite)
+    pictures = _Pictures(out, extras, overwrite, _reach(box, [camera for _, camera in named]))
+    if clip:
+        clip.require_one_size(named)
+    else:
+        pictures.require([name for name, _ in named], data)
 
     from raymarch.cli.progress import CountProgress
 
-    reach, bright = _reach(box, [camera for _, camera in named]), 0
-    with CountProgress("render", len(named)) as progress, modes.renderer_of(*volumes, clip) as renderer:
-        for name, camera in named:
-            seen = renderer.render(camera, behind, depth=extras)
-            image, window = modes.in_window(seen, window) if values else (seen.image, None)
-            bright += bool((image > VISIBLE).any())
-            _write(folder / name, image.clip(max=1), seen if extras else None, reach, overwrite)
-            progress.advance()
-    if bright:
-        say.note(f"note: {bright} of {len(named)} images have colours over 1, written as 1; rm.write_png has a limit=")
-    if extras:
-        say.note(f"depth: white at {reach[0]:.4g}, dark at {reach[1]:.4g} world units, black where nothing is met")
-    say.result(f"{folder}: {len(named)} images")
+    with CountProgress("render", len(named)) as progress, modes.renderer_of(*volumes, cut) as renderer:
+        images = Images(renderer, named, behind, window, values, extras, progress)
+        code = clip.write(images) if clip else pictures.write(images)
+    images.say_what_is_bright()
+    pictures.say()
+    return code
+
+
+@dataclass(frozen=True)
+class _Pictures:
+    """Pictures of a folder: of images, and with `extras` of their opacity and depth."""
+
+    out: str
+    extras: bool
+    overwrite: bool
+    reach: tuple[float, float]
+
+    def require(self, names: list[str], data: str | None) -> None:
+        """RaymarchError where they cannot be written."""
+        from raymarch.io.images.write import folder_for
+
+        kinds = ("", "_opacity", "_depth") if self.extras else ("",)
+        folder_for(self.out, [name + kind for name in names for kind in kinds], outside=data, overwrite=self.overwrite)
+
+    def write(self, images: Images) -> int:
+        """Exit code 0, once all are written."""
+        folder = Path(self.out)
+        for name, image, seen in images:
+            _write(folder / name, image, seen if self.extras else None, self.reach, self.overwrite)
+        say.result(f"{folder}: {len(images.named)} images")
+        return 0
+
+    def say(self) -> None:
+        """Note of what depths are shown as."""
+        near, far = self.reach
+        if self.extras:
+            say.note(f"depth: white at {near:.4g}, dark at {far:.4g} world units, black where nothing is met")
 
 
 def _write(path: Path, image: np.ndarray, seen: Rendering | None, reach: tuple[float, float], overwrite: bool) -> None:
@@ -104,29 +135,6 @@ def _write(path: Path, image: np.ndarray, seen: Rendering | None, reach: tuple[f
     if seen is not None:
         write_png(f"{path}_opacity.png", seen.opacity, overwrite)
         write_depth(f"{path}_depth.png", seen.depth, *reach, overwrite=overwrite)
-
-
-def _of_set(volume: Volume, data: str, split: str, how: dict[str, Any]) -> list[tuple[str, Camera]]:
-    """Cameras of an image set, with the names of its views."""
-    from raymarch.io.image_sets.load import load_views
-
-    views = options.as_refined(volume, load_views(data, split, for_fit=False, **how))
-    return list(zip(views.names, views.cameras, strict=True))
-
-
-def _orbit(
-    run: str, volume: Volume, box: np.ndarray, count: int, elevation: float, size: int, orthographic: bool
-) -> list[tuple[str, Camera]]:
-    """Cameras around a volume and what is shown with it, with their names; RaymarchError for one in NDC."""
-    from raymarch.errors import RaymarchError
-    from raymarch.geometry.orbit import orbit_of_volume
-
-    if volume.ndc_from_world is not None:
-        raise RaymarchError(
-            f"{run}: was seen from one side only and has no other; give --views SET in place of --orbit"
-        )
-    cameras = orbit_of_volume(box, count, elevation=elevation, size=size, orthographic=orthographic)
-    return [(f"{i:04d}", camera) for i, camera in enumerate(cameras)]
 
 
 def _box_of(volumes: list[Volume]) -> np.ndarray:

@@ -9,6 +9,7 @@ import numpy as np
 from raymarch.data.views import Views
 from raymarch.errors import RaymarchError, named
 from raymarch.geometry.camera import Camera
+from raymarch.geometry.optical_axes import meeting_of_axes
 
 ASTRAY = 1000.0  # times as far from the middle of all cameras as half of them are
 GIVE_BOX = "give it: box=, --box x0,y0,z0,x1,y1,z1"
@@ -26,18 +27,16 @@ def focus(cameras: Sequence[Camera]) -> tuple[np.ndarray, float]:
         ([1.0, 2.0, 3.0], 1.606)
     """
     poses = np.array([camera.world_from_camera for camera in cameras])
-    eyes, axes = poses[:, :3, 3], -poses[:, :3, 2]
+    eyes = poses[:, :3, 3]
     if len(cameras) > 1 and np.allclose(poses, poses[0], atol=1e-9):
         raise RaymarchError(
             f"all {len(cameras)} views have the same pose, so the box cannot be found; correct the poses"
         )
-    across = np.eye(3) - axes[:, :, None] * axes[:, None, :]
-    normal = across.sum(0)
-    if np.linalg.cond(normal) > 1e4:
+    centre = meeting_of_axes(cameras)
+    if centre is None:
         raise RaymarchError(
             f"the optical axes of {len(cameras)} view(s) meet in no point, so the box cannot be found; {GIVE_BOX}"
         )
-    centre = np.linalg.solve(normal, (across @ eyes[:, :, None]).sum(0)[:, 0])
     away = np.linalg.norm(centre - eyes, axis=1)
     if not away.max() > 1e-9 * np.abs(eyes).max():
         raise RaymarchError(f"all cameras stand in one point, so the box cannot be found; {GIVE_BOX}")

@@ -10,6 +10,7 @@ from raymarch.arguments.arrays import array, numeric, require_within
 from raymarch.arguments.checks import Check, Wrong, instance_of
 from raymarch.arguments.declared import held, hold
 from raymarch.errors import RaymarchError
+from raymarch.html.card import Shown, card, numbers
 
 
 def _rows(value: object) -> np.ndarray:
@@ -34,7 +35,7 @@ FACES = Check("(face, 3) whole numbers, the vertices of each triangle", _indices
 
 
 @dataclass(frozen=True, eq=False)
-class Mesh:
+class Mesh(Shown):
     """Triangle mesh in the world, or a cloud of points where it has no faces.
 
     Attributes:
@@ -75,6 +76,16 @@ class Mesh:
             return f"Mesh({len(self.vertices):,} points)"
         closed = "closed" if self.closed else "open"
         return f"Mesh({len(self.vertices):,} vertices, {len(self.faces):,} faces, {closed})"
+
+    def _card(self) -> str:
+        box = [numbers(corner) for corner in self.box] if len(self.vertices) else []
+        rows = [
+            ("vertices", f"{len(self.vertices):,}"),
+            ("faces", f"{len(self.faces):,}" if len(self.faces) else None),
+            ("surface", ("closed" if self.closed else "open") if len(self.faces) else None),
+            ("box", " to ".join(box)),
+        ]
+        return card("Mesh" if len(self.faces) else "Points", rows)
 
     @property
     def box(self) -> np.ndarray:

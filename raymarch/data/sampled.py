@@ -8,20 +8,24 @@ import numpy as np
 
 from raymarch.arguments.arrays import Numbers
 from raymarch.arguments.declared import checked
+from raymarch.data import thumbnails
 from raymarch.data.activation import Activation
-from raymarch.data.bricks import Bricks
+from raymarch.data.bricks import Bricks, bricks_in_words
 from raymarch.data.samples import INDEX, require_inside
 from raymarch.data.storage import Dense, Sparse
 from raymarch.geometry.ndc import corners_in_world
 from raymarch.geometry.pose import voxel_of
+from raymarch.html.card import Shown, card, count_of_bytes, numbers
+from raymarch.html.picture import figure
 
 
-class Sampled:
+class Sampled(Shown):
     """Samples placed in the world; `Volume` has the fields."""
 
     samples: Dense | Sparse
     world_from_index: np.ndarray
     activation: Activation
+    background: tuple[float, float, float]
     boxes: int
     ndc_from_world: np.ndarray | None
 
@@ -98,3 +102,23 @@ class Sampled:
     def sigma(self) -> np.ndarray:
         """Extinction (x, y, z) [1/world unit] at the samples."""
         return self.activation.sigma(self.density)
+
+    def _card(self) -> str:
+        lower, upper = self.box
+        unit = "world unit" if self.ndc_from_world is None else "NDC"
+        size = " x ".join(map(str, self.box_shape)) + (f" in each of {self.boxes} nested boxes" * (self.boxes > 1))
+        bricks = None if self.bricks is None else bricks_in_words(self.shape, self.bricks.count)
+        rows = [
+            ("samples (x, y, z)", size),
+            ("bricks", bricks),
+            ("box", f"{numbers(lower)} to {numbers(upper)}"),
+            ("voxel", f"{self.voxel:.4g} {unit}"),
+            ("colour", f"spherical harmonics of degree {self.degree}"),
+            ("activation", f"{self.activation.density_rule.name}, {self.activation.colour_rule.name}"),
+            ("memory", count_of_bytes(self.nbytes)),
+        ]
+        return card(type(self).__name__, rows, [self.thumbnail_html()])
+
+    def thumbnail_html(self) -> str:
+        """Small picture of it as HTML, made by NumPy alone."""
+        return figure(thumbnails.of_samples(self), "thumbnail, parallel rays")

@@ -13,8 +13,8 @@ from raymarch.arguments import arrays
 from raymarch.arguments.checks import LARGEST, Check, Wrong, instance_of, number
 from raymarch.arguments.declared import held, hold
 from raymarch.data.activation import Activation
-from raymarch.data.placed import PlacedValues
 from raymarch.data.samples import MAPPING
+from raymarch.data.scalar_card import ScalarCard
 from raymarch.data.volume import VOLUME, Volume
 from raymarch.data.world_axes import WORLD_AXES
 from raymarch.errors import RaymarchError
@@ -56,7 +56,7 @@ WORD = Check(f"a text of one line, up to {LONGEST_TEXT} characters", _short)
 
 
 @dataclass(frozen=True, eq=False)
-class ScalarVolume(PlacedValues):
+class ScalarVolume(ScalarCard):
     """Scalar volume: one value a voxel, of the type it has on disk; what scanners, microscopes and simulations give.
 
     The value of a sample is `slope * stored + intercept`, trilinear between samples. A sibling of `Volume`: whatever

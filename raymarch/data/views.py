@@ -10,6 +10,7 @@ import numpy as np
 from raymarch.arguments.arrays import Colour, Numbers, array, colour
 from raymarch.arguments.checks import WORLD, Check, Wrong, instance_of, number, optional, shown, text, whole
 from raymarch.data.image_arrays import IMAGES, MASKS, Images, Masks, that_matter
+from raymarch.data.views_card import ViewsCard
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.pose import BOX
@@ -50,7 +51,7 @@ SPARSE_POINTS = optional(array("point", 3, low=-WORLD, high=WORLD, cure="scale t
 
 
 @dataclass(frozen=True, eq=False)
-class Views:
+class Views(ViewsCard):
     """Posed images: images and the camera of each; their sizes may differ.
 
     Attributes:

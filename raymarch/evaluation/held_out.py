@@ -13,6 +13,7 @@ from raymarch.arguments.declared import checked
 from raymarch.data.contents import require_pixels
 from raymarch.data.views import VIEWS, Views
 from raymarch.data.volume import VOLUME, AnyVolume
+from raymarch.evaluation.evaluation_card import EvaluationCard
 from raymarch.evaluation.metrics import psnr, psnr_halves, ssim
 from raymarch.evaluation.object_mask import object_mask, told_by
 from raymarch.evaluation.perceptual import LEAST, Distance, lpips_distance
@@ -45,7 +46,7 @@ class ViewScore:
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class Evaluation(EvaluationCard):
     """Result of `evaluate`: means over the views that have a score, each view's, and the seconds an image took.
 
     Attributes:

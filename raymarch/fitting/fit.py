@@ -25,6 +25,7 @@ from raymarch.geometry.pose import BOX
     started=optional(number()),
     ready=optional(callback),
     checkpoints=optional(CHECKPOINTS),
+    between=optional(callback),
 )
 def fit(
     views: Views,
@@ -35,6 +36,7 @@ def fit(
     started: float | None = None,
     ready: Callable[[Fitter], None] | None = None,
     checkpoints: Checkpoints | None = None,
+    between: Callable[[Fitter], bool] | None = None,
     **changes: Any,
 ) -> Fit:
     """Volume recovered from views (inverse volume rendering).
@@ -48,6 +50,7 @@ def fit(
         ready: called with the `Fitter` before its first step, to refuse what it would come to.
         checkpoints: `rm.Checkpoints`, where and how often the fit is saved as it stands, and whether it goes on from
             there. The file stays when this returns: remove it once the volume is saved.
+        between: called with the `Fitter` before each step; where it returns True the fit ends, as by Ctrl-C.
 
     Ctrl-C ends it early and keeps the volume, as do SIGTERM and SIGHUP where the program does not handle them itself;
     `ended` tells; a checkpoint is saved too. Raises RaymarchError where the views or settings cannot be fitted, or
@@ -57,22 +60,26 @@ def fit(
         >>> fit(views, "quick", seconds=60).volume.shape  # doctest: +SKIP
         (128, 97, 113)
     """
-    saving = Saving(checkpoints)
+    saving, halted = Saving(checkpoints), list[bool]()
+
+    def over() -> bool:
+        if asked() or (between is not None and between(fitter)):
+            halted.append(True)
+        return bool(halted)
+
     with asked_to_stop() as asked, Fitter(views, settings, box=box, started=started, **changes) as fitter:
         if ready is not None:
             ready(fitter)
         saving.begin(fitter)
         try:
-            for report in fitter.run(asked):
+            for report in fitter.run(over):
                 if show is not None:
                     show(report)
                 saving.after(fitter)
-            cut = asked() and fitter.progress < 1
-            if cut:
+            cut = asked() or bool(halted)
+            if cut and fitter.progress < 1:
                 saving.save(fitter)
-            ended = (
-                f"{INTERRUPTED} at step {fitter.steps_done}" if asked() else ending(fitter.steps_done, fitter.settings)
-            )
+            ended = f"{INTERRUPTED} at step {fitter.steps_done}" if cut else ending(fitter.steps_done, fitter.settings)
         except NotFinite as error:
             ended = str(error)
         volume, resumed = fitter.volume(ended), saving.resumed_from

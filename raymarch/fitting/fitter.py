@@ -26,6 +26,7 @@ from raymarch.device.owner import Holder
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.fitting import tape
 from raymarch.fitting.bounds import narrow
+from raymarch.fitting.fit_card import FitterCard
 from raymarch.fitting.photometry import Photometry
 from raymarch.fitting.plan import Plan, plan_fit
 from raymarch.fitting.presets import settings_for
@@ -48,7 +49,7 @@ REPORT_EVERY = 25
 DISTORTED = 4  # one ray in so many is asked for the distortion loss: tiles come in random order
 
 
-class Fitter(Holder):
+class Fitter(Holder, FitterCard):
     """Fit that can be stepped; owns the grid and the images on the device until `close`.
 
     Example:

@@ -17,6 +17,7 @@ from raymarch.data.views import VIEWS, Views
 from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
 from raymarch.evaluation.held_out import Evaluation, evaluate
+from raymarch.fitting.fit_card import FitCard
 from raymarch.fitting.settings import FitSettings
 from raymarch.fitting.through_table import march_of
 
@@ -62,7 +63,7 @@ class Report:
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class Fit(FitCard):
     """Result of a fit: the volume, the settings, the reports on the way, the box, how it ended, and the step that it
     went on from if it was resumed."""
 

@@ -10,6 +10,7 @@ from raymarch.arguments.arrays import Numbers, array, numeric, vector
 from raymarch.arguments.checks import WORLD, Check, Wrong, instance_of, number, shown, whole
 from raymarch.arguments.declared import checked
 from raymarch.errors import RaymarchError
+from raymarch.geometry.camera_card import CameraCard
 from raymarch.geometry.lens import LENS, PLAIN, Lens
 from raymarch.geometry.pixels import project, require_invertible, starts, unproject
 from raymarch.geometry.pose import look_at, require_rigid
@@ -36,7 +37,7 @@ POINTS = Check("(point, 3) numbers", _points)
 
 
 @dataclass(frozen=True, eq=False)
-class Camera:
+class Camera(CameraCard):
     """Camera: pose (extrinsics), focal length, principal point and lens (intrinsics), image size.
 
     Attributes:

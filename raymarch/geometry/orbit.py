@@ -1,15 +1,18 @@
-"""Orbits: cameras on a circle around a place, or around a box so that all of it is in sight."""
+"""Orbits and spirals: cameras around a place, or around a box so that all of it is in sight."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
-from raymarch.arguments.arrays import Numbers
+from raymarch.arguments.arrays import Numbers, vector
 from raymarch.arguments.checks import WORLD, flag, number, whole
 from raymarch.arguments.declared import checked
 from raymarch.geometry.camera import CAMERA, FOV, SIDE, Camera
+from raymarch.geometry.interpolation import at_equal_lengths
 from raymarch.geometry.pose import BOX, PLACE, look_at
 
 ELEVATION = number(-89, 89, unit="degree")
@@ -25,12 +28,9 @@ def orbit(target: Numbers, radius: float, count: int, *, elevation: float = 25.0
         >>> len(orbit((0, 0, 0), 4.0, 60, like=Camera.look_at((4, 0, 0))))
         60
     """
-    target, up = np.asarray(target, float), np.deg2rad(elevation)
-    cameras = []
-    for angle in 2 * np.pi * np.arange(count) / count:
-        ring = [np.cos(angle) * np.cos(up), np.sin(angle) * np.cos(up), np.sin(up)]
-        cameras.append(replace(like, world_from_camera=look_at(target + radius * np.array(ring), target)))
-    return cameras
+    target = np.asarray(target, float)
+    places = _on_sphere(2 * np.pi * np.arange(count) / count, np.full(count, elevation))
+    return [replace(like, world_from_camera=look_at(target + radius * place, target)) for place in places]
 
 
 @checked(box=BOX, count=whole(1, 1 << 20), elevation=ELEVATION, size=SIDE, fov=FOV, orthographic=flag)
@@ -53,16 +53,78 @@ def orbit_of_volume(
         >>> len(orbit_of_volume([(-1, -1, -1), (1, 1, 1)], 12))
         12
     """
+
+    def ring(like: Camera) -> list[Camera]:
+        return orbit((0, 0, 0), 1.0, count, elevation=elevation, like=like)
+
+    return _all_in_sight(box, ring, size, fov, orthographic)
+
+
+@checked(
+    box=BOX,
+    count=whole(1, 1 << 20),
+    turns=number(-1000, 1000),
+    elevations=vector(2, -89, 89),
+    size=SIDE,
+    fov=FOV,
+    orthographic=flag,
+)
+def spiral_of_volume(
+    box: Numbers,
+    count: int,
+    *,
+    turns: float = 2.0,
+    elevations: tuple[float, float] = (-10.0, 60.0),
+    size: int = 512,
+    fov: float = 0.7,
+    orthographic: bool = False,
+) -> list[Camera]:
+    """Spiral of `count` square cameras of `size` pixels around a box (2, 3), all of it in sight, at constant speed.
+
+    It goes about the z axis `turns` times, from the first of two `elevations` [degree] to the second. They are pinholes
+    of a field of view `fov` [radian], or `orthographic`.
+
+    Raises RaymarchError for elevations beyond 89 degrees either way.
+
+    Example:
+        >>> path = spiral_of_volume([(-1, -1, -1), (1, 1, 1)], 60, turns=3, elevations=(0, 80))
+        >>> len(path), bool(path[0].position[2] < path[-1].position[2])
+        (60, True)
+    """
+    share = np.linspace(0, 1, 1 + 400 * (1 + math.ceil(abs(turns))))
+    fine = _on_sphere(2 * np.pi * turns * share, elevations[0] + (elevations[1] - elevations[0]) * share)
+    lengths = np.linalg.norm(np.diff(fine, axis=0), axis=1)
+    at = at_equal_lengths(share, lengths, count, closed=False)
+    places = _on_sphere(2 * np.pi * turns * at, elevations[0] + (elevations[1] - elevations[0]) * at)
+
+    def ring(like: Camera) -> list[Camera]:
+        return [replace(like, world_from_camera=look_at(place, (0, 0, 0))) for place in places]
+
+    return _all_in_sight(box, ring, size, fov, orthographic)
+
+
+def _on_sphere(azimuth: np.ndarray, elevation: np.ndarray) -> np.ndarray:
+    """Places (n, 3) on the unit sphere at azimuths (n,) [radian] and elevations (n,) [degree]."""
+    up = np.deg2rad(elevation)
+    return np.stack([np.cos(azimuth) * np.cos(up), np.sin(azimuth) * np.cos(up), np.sin(up)], axis=-1)
+
+
+def _all_in_sight(
+    box: np.ndarray, ring: Callable[[Camera], list[Camera]], size: int, fov: float, orthographic: bool
+) -> list[Camera]:
+    """Cameras of `ring`, at distance 1 of the origin, moved about a box and off it until all is in sight."""
     lower, upper = box
     corners = np.stack(np.meshgrid(*zip(lower, upper, strict=True), indexing="ij"), -1).reshape(-1, 3)
     corners = corners - (lower + upper) / 2
     like = Camera.look_at((1, 0, 0), fov=fov, width=size, height=size)
     radius = across = 0.0
-    for camera in orbit((0, 0, 0), 1.0, count, elevation=elevation, like=like):
+    for camera in ring(like):
         x, y, z = (corners @ camera.world_from_camera[:3, :3]).T
         half = np.maximum(abs(x), abs(y))
         across = max(across, 2.04 * float(half.max()))
         radius = max(radius, float((z + (0 if orthographic else half / np.tan(fov / 2))).max()))
     if orthographic:
         like = Camera.orthographic((1, 0, 0), size=across, width=size, height=size)
-    return orbit((lower + upper) / 2, 1.02 * radius, count, elevation=elevation, like=like)
+    cameras, centre = ring(like), (lower + upper) / 2
+    away = [centre + 1.02 * radius * camera.position for camera in cameras]
+    return [replace(c, world_from_camera=look_at(place, centre)) for c, place in zip(cameras, away, strict=True)]

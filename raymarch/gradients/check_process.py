@@ -1,6 +1,6 @@
-"""Gradient check of a user's own volume and cameras, in a process of its own: precision belongs to a process.
+"""Gradient check of a user's own volumes and cameras, in a process of its own: precision belongs to a process.
 
-The volume goes there as HDF5, the cameras as JSON, in a folder that only this user can read; rows come back as JSON."""
+Volumes go there as HDF5, the cameras as JSON, in a folder that only this user can read; rows come back as JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -19,32 +19,26 @@ import numpy as np
 from raymarch import runtime
 from raymarch.arguments.checks import one_of, optional, some_of, whole
 from raymarch.arguments.declared import checked
-from raymarch.data.default_table import has_values_alone
-from raymarch.data.transfer_function import TransferFunction
-from raymarch.data.views import CAMERAS, Views, require_colour
-from raymarch.data.volume import VOLUME, AnyVolume, Volume
+from raymarch.data.views import CAMERAS, Views
+from raymarch.data.volume import AnyVolume, Volume
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
-from raymarch.geometry.clip import Clip
-from raymarch.geometry.lens import Lens
-from raymarch.gradients.checks import GradientRow, check_rows
-from raymarch.gradients.linearised import EXACT, Linearised
+from raymarch.gradients.check_task import CheckTask
+from raymarch.gradients.checks import GradientRow
+from raymarch.gradients.checks_together import require_groups_together
+from raymarch.gradients.linearised import EXACT
 from raymarch.gradients.parameters import CHOICES, groups_of, require_groups
 from raymarch.gradients.part import part_met
 from raymarch.io.volumes.volume_file import load, save
 from raymarch.rendering.march import MARCH, March
-from raymarch.rendering.shading import Shading
-
-EXPOSURE = (1.1, 0.9, 1.05, 0.02, -0.01, 0.03)  # not plain, or half of its terms would be invisible
-CANDIDATES = 16  # rays that are looked at for each that is taken
-MET = 0.01  # opacity from which a ray counts as having met something
+from raymarch.rendering.together_settings import MARCHES, ONE_OR_SEVERAL, marches_for
 
 
 @dataclass(frozen=True)
 class GradientReport:
     """Gradient check report: a `GradientRow` for each group of parameters, and the seconds it took.
 
-    `shape` is that of the part of the volume that was looked at: all of it up to 64 samples a side.
+    `shape` is that of the part of the (first) volume that was looked at: all of it up to 64 samples a side.
     """
 
     rows: tuple[GradientRow, ...]
@@ -63,7 +57,8 @@ class GradientReport:
             lines.append(
                 f"{row.parameter:16} {numbers[0]:>8} {numbers[1]:>10} {numbers[2]:>8} {row.kinks:8.1%}  {row.verdict}"
             )
-        kind = f"mode {self.rows[0].mode}, {self.rows[0].precision}" if self.rows else "no rows"
+        modes = " and ".join(dict.fromkeys(row.mode for row in self.rows))
+        kind = f"mode {modes}, {self.rows[0].precision}" if self.rows else "no rows"
         verdict = "the gradients are right" if self.good else "A GRADIENT IS WRONG"
         if all(row.verdict in ("flat", "at a kink") for row in self.rows):
             verdict = "nothing was checked: nothing moves, or all is at a kink; choose other cameras"
@@ -71,22 +66,22 @@ class GradientReport:
 
 
 @checked(
-    volume=VOLUME,
+    volume=ONE_OR_SEVERAL,
     where=CAMERAS,
     parameters=optional(some_of(*CHOICES)),
     precision=one_of(*runtime.PRECISIONS),
-    march=MARCH,
+    march=MARCHES,
     rays=whole(1, 1 << 20),
     seed=whole(0, 2**31 - 1),
     arch=one_of(*runtime.ARCHES),
 )
 def check_gradients(
-    volume: AnyVolume,
+    volume: AnyVolume | Sequence[AnyVolume],
     where: Camera | Views | Sequence[Camera],
     parameters: Sequence[str] | None = None,
     *,
     precision: str = "f64",
-    march: March = EXACT,
+    march: March | Sequence[March] = EXACT,
     rays: int = 256,
     seed: int = 0,
     arch: str = "cpu",
@@ -98,17 +93,19 @@ def check_gradients(
     of its own, so it works from a session that computes in single precision.
 
     Args:
-        volume: as it comes from a fit or a file.
+        volume: as it comes from a fit or a file; or a list of volumes that are rendered together.
         where: cameras, or views.
         parameters: some of "density", "colour", "background", "pose", "focal", "principal_point", "exposure", "step",
             "box", "lens", "iso", "table"; all that the mode of `march` sees and the camera's lens has if not given.
         precision: "f64", or "f32", where only the dot test is made.
-        march: how rays are sampled; early stop is off unless asked for, as its steps are no part of a derivative.
+        march: how rays are sampled; early stop is off unless asked for, as its steps are no part of a derivative. Of
+            several volumes one each, or one for all.
         rays: how many; those that meet something are taken first.
         seed: of the choice of camera, rays and directions.
         arch: "cpu" or "cuda".
 
-    Of a volume of more than 64 samples a side the part is looked at that the camera's rays meet most. A mode or an
+    Of a volume of more than 64 samples a side the part is looked at that the camera's rays meet most. Rows of several
+    volumes are named "volumes[0].density" and so on, and the groups are those of `LinearisedTogether`. A mode or an
     activation of one's own is checked in this process, which must compute in `precision`, or is started so by this.
 
     Raises RaymarchError for a parameter that does not exist or that the mode does not see.
@@ -121,23 +118,31 @@ def check_gradients(
     started = time.perf_counter()
     cameras: list[Camera] = list(where)  # type: ignore[arg-type]  # as CAMERAS reads them
     camera = cameras[int(np.random.default_rng(seed).integers(len(cameras)))]
-    names = list(groups_of(march.rule, camera.lens) if parameters is None else parameters)
-    require_groups(names, march.rule, camera.lens)
-    volume = part_met(volume, camera, seed, march.clip)
-    if own := _own_of(volume, march):
-        rows = _rows_here(own, volume, camera, march, names, precision, rays, seed)
-        return GradientReport(tuple(rows), time.perf_counter() - started, volume.shape)
-    asked = {
-        "pose": camera.world_from_camera.tolist(),
-        "intrinsics": {name: getattr(camera, name) for name in ("focal", "principal", "width", "height")},
-        "lens": asdict(camera.lens),
-        "march": {**asdict(replace(march, mode="x-ray", transfer=None)), "mode": march.mode},
-        "table": march.transfer and march.transfer.record(),
-        "how": {"names": names, "precision": precision, "rays": rays, "seed": seed, "arch": arch},
-    }
+    together = isinstance(volume, list)
+    volumes: list[Volume] = volume if together else [volume]  # type: ignore  # as ONE_OR_SEVERAL reads it
+    marches = marches_for(volumes, march) if together else [_one(march)]
+    names = None if parameters is None else list(parameters)
+    if together:
+        require_groups_together(names, marches)
+    else:
+        names = list(groups_of(marches[0].rule, camera.lens)) if names is None else names
+        require_groups(names, marches[0].rule, camera.lens)
+    volumes = [part_met(one, camera, seed, its.clip) for one, its in zip(volumes, marches, strict=True)]
+    task = CheckTask(volumes, camera, marches, names, rays, seed, together)
+    if own := next(filter(None, map(_own_of, volumes, marches)), None):
+        rows = _rows_here(own, task, precision)
+    else:
+        rows = _rows_elsewhere(task, precision, arch)
+    return GradientReport(tuple(rows), time.perf_counter() - started, volumes[0].shape)
+
+
+def _rows_elsewhere(task: CheckTask, precision: str, arch: str) -> list[GradientRow]:
+    """The check in a process of its own."""
+    asked = {**task.record(), "runtime": {"arch": arch, "precision": precision}}
     try:
         with tempfile.TemporaryDirectory(prefix="raymarch-") as folder:
-            save(volume, Path(folder) / "volume.h5")
+            for i, volume in enumerate(task.volumes):
+                save(volume, Path(folder) / f"volume_{i}.h5")
             (Path(folder) / "asked.json").write_text(json.dumps(asked, default=float))
             _run(folder)
             rows = json.loads((Path(folder) / "rows.json").read_text())
@@ -145,7 +150,15 @@ def check_gradients(
         raise RaymarchError(f"no use of the folder for temporary files: {error}; set TMPDIR to another") from None
     if isinstance(rows, str):
         raise RaymarchError(rows)
-    return GradientReport(tuple(GradientRow(**row) for row in rows), time.perf_counter() - started, volume.shape)
+    return [GradientRow(**row) for row in rows]
+
+
+def _one(march: March | Sequence[March]) -> March:
+    """March of one volume; RaymarchError for several."""
+    if isinstance(march, (list, tuple)):
+        raise RaymarchError(f"marches are {len(march)}, volume is one; give one rm.March")
+    one: March = MARCH("march", march)
+    return one
 
 
 def _own_of(volume: Volume, march: March) -> str | None:
@@ -160,9 +173,7 @@ def _own_of(volume: Volume, march: March) -> str | None:
     return None
 
 
-def _rows_here(
-    own: str, volume: Volume, camera: Camera, march: March, names: Sequence[str], precision: str, rays: int, seed: int
-) -> list[GradientRow]:
+def _rows_here(own: str, task: CheckTask, precision: str) -> list[GradientRow]:
     """The check in this process, where an object of the user's own is; started in `precision` if nothing runs yet."""
     try:
         runtime.start(precision=precision)
@@ -171,15 +182,7 @@ def _rows_here(
             f"{own} is an object of this process, where {error}, or call rm.start"
             f'("cpu", "{precision}") before anything else'
         ) from None
-    return _rows(volume, camera, march, names, rays, seed)
-
-
-def _rows(
-    volume: Volume, camera: Camera, march: March, names: Sequence[str], rays: int, seed: int
-) -> list[GradientRow]:
-    pixels = _pixels(volume, camera, march, rays, seed)
-    with Linearised(volume, camera, background=_seen(volume), exposure=EXPOSURE, march=march, pixels=pixels) as seen:
-        return check_rows(seen, names, seed)
+    return task.rows()
 
 
 def _run(folder: str) -> None:
@@ -198,40 +201,9 @@ def _run(folder: str) -> None:
 def _work(folder: Path) -> list[GradientRow]:
     """What the worker does with its folder."""
     asked = json.loads((folder / "asked.json").read_text())
-    how, shading, clip = asked["how"], asked["march"]["shading"], asked["march"]["clip"]
-    table = asked["table"] and TransferFunction.of_record(asked["table"])
-    own = {"shading": shading and Shading(**shading), "transfer": table, "clip": clip and Clip(**clip)}
-    march = March(**{**asked["march"], **own})
-    runtime.start(how["arch"], how["precision"])
-    volume = load(folder / "volume.h5")
-    camera = Camera(np.array(asked["pose"]), **{**asked["intrinsics"], "lens": Lens(**asked["lens"])})
-    return _rows(volume, camera, march, how["names"], how["rays"], how["seed"])
-
-
-def _seen(volume: Volume) -> tuple[float, ...]:
-    """A background that no channel is lost on: the volume's own, unless it is black somewhere."""
-    return tuple(c if c > 0 else 0.25 for c in require_colour(volume.background))
-
-
-def _pixels(volume: Volume, camera: Camera, march: March, rays: int, seed: int) -> np.ndarray:
-    """Random pixels that the volume's box covers, those that meet something first."""
-    rng = np.random.default_rng(seed)
-    some = rng.permutation(_covered(volume, camera))[: CANDIDATES * rays]
-    looking = march if march.rule.classifies or has_values_alone(volume) else replace(march, mode=EXACT.mode)
-    with Linearised(volume, camera, march=looking, pixels=some) as seen:
-        met = seen.image()[:, 3] < 1 - MET
-    return np.concatenate([some[met], some[~met]])[:rays]
-
-
-def _covered(volume: Volume, camera: Camera) -> np.ndarray:
-    """Pixels of the rectangle that holds the box's corners; all where some lie behind, or none of it is seen."""
-    seen, depth = camera.project(volume.corners)
-    pixels = np.arange(camera.width * camera.height).reshape(camera.height, camera.width)
-    if (depth <= 0).any():
-        return pixels.ravel()
-    columns, rows = (slice(max(int(a.min()), 0), max(int(np.ceil(a.max())), 0)) for a in seen.T)
-    some = pixels[rows, columns]
-    return (some if some.size else pixels).ravel()
+    runtime.start(**asked["runtime"])
+    volumes = [load(folder / f"volume_{i}.h5") for i in range(len(asked["marches"]))]
+    return CheckTask.of_record(asked, volumes).rows()
 
 
 def _main(folder: str) -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
 from raymarch import runtime
 from raymarch.errors import RaymarchError
 from raymarch.gradients.linearised import Linearised
+from raymarch.gradients.linearised_member import LinearisedMember
 from raymarch.gradients.parameters import CHOICES, Parameters, shape_of
 
+Seen: TypeAlias = "Linearised | LinearisedMember"
 DOT = {"f64": 1e-12, "f32": 1e-5}
 DIFFERENCE = 1e-7
 SINGLE = 1e-6  # of single numbers, whose slopes can be small beside the image's rounding
@@ -54,7 +57,7 @@ class GradientRow:
 
 
 def check_rows(
-    seen: Linearised, parameters: Sequence[str] | None = None, seed: int = 0, pairs: int = PAIRS
+    seen: Seen, parameters: Sequence[str] | None = None, seed: int = 0, pairs: int = PAIRS
 ) -> list[GradientRow]:
     """Gradient check, a row for each group, all that the mode sees if none are named, in the precision that runs.
 
@@ -72,9 +75,7 @@ def check_rows(
     return [_row(seen, name, tried, rng) for name in parameters]
 
 
-def _row(
-    seen: Linearised, name: str, pairs: list[tuple[np.ndarray, Parameters]], rng: np.random.Generator
-) -> GradientRow:
+def _row(seen: Seen, name: str, pairs: list[tuple[np.ndarray, Parameters]], rng: np.random.Generator) -> GradientRow:
     precision = "f32" if runtime.single_precision() else "f64"
     large = {"density": seen.volume.shape, "colour": (*seen.volume.shape, seen.volume.channels)}
     if seen.march.transfer is not None:
@@ -112,7 +113,7 @@ def _row(
     return GradientRow(name, seen.march.rule.name, precision, dot, difference, worst, kinks, verdict)
 
 
-def _harmonics(seen: Linearised, name: str, rng: np.random.Generator) -> list[float | None]:
+def _harmonics(seen: Seen, name: str, rng: np.random.Generator) -> list[float | None]:
     """Relative errors of the tangent by each harmonic alone, where they enter: in a mixture one hides behind the rest.
 
     Those by colour are along a direction of this harmonic's numbers. Those by what turns rays are in a volume without
@@ -127,7 +128,7 @@ def _harmonics(seen: Linearised, name: str, rng: np.random.Generator) -> list[fl
             part = np.zeros(shape)
             part[..., 3 * k : 3 * k + 3] = rng.normal(size=(*shape[:3], 3))
             found.append(_difference(seen, Parameters(colour=part))[0])
-    elif name in TURNING:
+    elif name in TURNING and isinstance(seen, Linearised):
         turn = _turn(seen, rng.normal(size=3))
         for k in range(1, count):
             seen.load(k)
@@ -153,15 +154,15 @@ def _apart(found: np.ndarray, wanted: np.ndarray, w: np.ndarray) -> float:
     return max(abs(float((gap * found).sum())) / size**2, by_w)
 
 
-def _unit(seen: Linearised, name: str) -> float:
+def _unit(seen: Seen, name: str) -> float:
     """A length on which a group's numbers act alike: pixels for lenses, voxels over the distance for the rest."""
     if name in ("focal", "principal_point"):
         return 1.0
     if name == "lens":
         return 1.0 / max(seen.camera.focal)  # about a pixel at a focal length off the centre
     if name == "pose":
-        return seen.viewpoint.voxel
-    return 0.01 * seen.viewpoint.voxel if name == "box" else 1.0
+        return seen.volume.voxel
+    return 0.01 * seen.volume.voxel if name == "box" else 1.0
 
 
 def _singles(
@@ -179,9 +180,7 @@ def _singles(
     return out
 
 
-def _difference(
-    seen: Linearised, direction: Parameters, widths: Sequence[float] = WIDTHS
-) -> tuple[float | None, float]:
+def _difference(seen: Seen, direction: Parameters, widths: Sequence[float] = WIDTHS) -> tuple[float | None, float]:
     """Relative error of the tangent against central differences, and the share of rays at kinks.
 
     No error where no width leaves half of what moves free of kinks, all rays then being at them, nor where next to

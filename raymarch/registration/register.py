@@ -25,6 +25,7 @@ from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import EXPOSURE, NEUTRAL_EXPOSURE, shape_of
 from raymarch.gradients.projection import out_of_sight
 from raymarch.registration.intrinsics import intrinsics_moved
+from raymarch.registration.registration_card import RegistrationCard
 from raymarch.rendering.march import MARCH, March
 from raymarch.rendering.renderer import BACKGROUND
 from raymarch.solvers.least_squares import levenberg_marquardt
@@ -39,7 +40,7 @@ FARTHEST = 100.0  # a camera, in the start's distances: in single precision rays
 
 
 @dataclass(frozen=True, eq=False)
-class Registration:
+class Registration(RegistrationCard):
     """Result of camera registration: where a picture was taken from.
 
     Attributes:

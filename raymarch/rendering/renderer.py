@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import Literal, overload
+from typing import Literal, TypeAlias, overload
 
 import numpy as np
 
@@ -26,15 +26,17 @@ from raymarch.kernels.rays.camera import jitter_pixels
 from raymarch.rendering.march import MARCH, March, march_for
 from raymarch.rendering.ray_batches import Fill, rays_as_given, rays_of_camera, require_room
 from raymarch.rendering.ray_settings import require_seen, set_ray_settings, skip_unseen
+from raymarch.rendering.rendering_card import RenderingCard
 
 ONE_CAMERA = replace(
     CAMERA, wanted="one Camera", cure="call rm.render(volume, camera); for several, rm.Renderer in a loop"
 )
 BACKGROUND = optional(colour_of)
+Seen: TypeAlias = "tuple[np.ndarray, np.ndarray, np.ndarray | None]"  # image (ray, 4), depth (ray,), normals (ray, 3)
 
 
 @dataclass(frozen=True, eq=False)
-class Rendering:
+class Rendering(RenderingCard):
     """Rendered image of a camera, with opacity and depth.
 
     Attributes:
@@ -108,8 +110,13 @@ def render_camera(
 ) -> Rendering:
     """Rendering of a grid by a camera, in batches of the buffer's size; without `depth`, distances are infinite."""
     fill = rays_of_camera(buffer, camera)
-    count, size = camera.width * camera.height, (camera.height, camera.width)
-    image, distance, normal = _march(grid, buffer, count, fill, background, settings, depth, normals)
+    count = camera.width * camera.height
+    return rendering_of(camera, _march(grid, buffer, count, fill, background, settings, depth, normals))
+
+
+def rendering_of(camera: Camera, seen: Seen) -> Rendering:
+    """Rendering of what all rays of a camera see, row by row."""
+    (image, distance, normal), size = seen, (camera.height, camera.width)
     facing = None if normal is None else normal.reshape(*size, 3)
     return Rendering(image[:, :3].reshape(*size, 3), 1 - image[:, 3].reshape(size), distance.reshape(size), facing)
 
@@ -123,29 +130,41 @@ def _march(
     s: March,
     depth: bool,
     normals: bool = False,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+) -> Seen:
     """Colour and transmittance (ray, 4), depth (ray,) and normals (ray, 3) of rays that `fill` puts into the buffer."""
     require_room(total)
     set_ray_settings(buffer, grid, s)
-    background = require_colour(background)
-    image, distance = np.empty((total, 4), np.float32), np.full(total, np.inf, np.float32)
-    passes = passes_of(s.rule)
-    shown = normals and passes.normals and grid.ndc_from_world is None  # slopes in NDC are none of the world
-    normal = np.zeros((total, 3), np.float32) if shown else None
+    seen = rays_seen(total, grid, s, normals)
     for first in range(0, total, buffer.capacity):
-        call = s.call(grid, min(buffer.capacity, total - first), background)
-        rays = fill(first, call.count)
-        if s.jittered:
-            jitter_pixels(buffer.fields, s.seed, rays, s.jitter, s.step_jitter)
-        passes.march(grid.fields, buffer.fields, *call)
-        image[rays] = buffer.image(call.count)
-        if depth:
-            passes.depth(grid.fields, buffer.fields, *call[:4])
-            distance[rays] = buffer.depth(call.count)
-        if normal is not None and passes.normals:
-            passes.normals(grid.fields, buffer.fields, *call[:4])
-            normal[rays] = buffer.normals(call.count)
-    return image, distance, normal
+        march_batch(grid, buffer, (fill, first, min(buffer.capacity, total - first)), background, s, seen, depth)
+    return seen
+
+
+def rays_seen(total: int, grid: Grid, s: March, normals: bool) -> Seen:
+    """Arrays for what `total` rays see; normals where they are asked for and the mode knows them."""
+    shown = normals and passes_of(s.rule).normals and grid.ndc_from_world is None  # slopes in NDC are none of the world
+    normal = np.zeros((total, 3), np.float32) if shown else None
+    return np.zeros((total, 4), np.float32), np.full(total, np.inf, np.float32), normal
+
+
+def march_batch(
+    grid: Grid, buffer: RayBuffer, run: tuple[Fill, int, int], background: Colour, s: March, seen: Seen, depth: bool
+) -> np.ndarray:
+    """March of one run of rays, what they see put in its place; which rays they are. The settings are in the buffer."""
+    (fill, first, count), (image, distance, normal), passes = run, seen, passes_of(s.rule)
+    call = s.call(grid, count, require_colour(background))
+    rays = fill(first, count)
+    if s.jittered:
+        jitter_pixels(buffer.fields, s.seed, rays, s.jitter, s.step_jitter)
+    passes.march(grid.fields, buffer.fields, *call)
+    image[rays] = buffer.image(count)
+    if depth:
+        passes.depth(grid.fields, buffer.fields, *call[:4])
+        distance[rays] = buffer.depth(count)
+    if normal is not None and passes.normals:
+        passes.normals(grid.fields, buffer.fields, *call[:4])
+        normal[rays] = buffer.normals(count)
+    return rays
 
 
 @overload

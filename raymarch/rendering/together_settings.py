@@ -39,7 +39,12 @@ def _marches(value: Any) -> March | list[March] | None:
     return [MARCH(f"marches[{i}]", march) for i, march in enumerate(value)]
 
 
+def _one_or_several(value: Any) -> Volume | list[Volume]:
+    return _volumes(value) if isinstance(value, (list, tuple)) else VOLUME.read(value)
+
+
 VOLUMES = Check(f"a list of 1 to {MOST} volumes", _volumes)
+ONE_OR_SEVERAL = Check(f"a Volume, or a list of 1 to {MOST} that are rendered together", _one_or_several, VOLUME.cure)
 MARCHES = Check("a list of rm.March(...), one for each volume, or one for all", _marches)
 
 

@@ -20,11 +20,12 @@ from raymarch.arguments.declared import checked
 from raymarch.errors import RaymarchError
 from raymarch.io.files.atomic import refused
 from raymarch.io.files.temporary import temporary_folder_in
+from raymarch.io.videos.av_library import import_av
 from raymarch.sfm.child import require_pycolmap, run_worker
 from raymarch.sfm.photographs import LeftOut, Photograph, copy_photographs
 from raymarch.sfm.place import RECORD, WRITER, require_place, take_place
 from raymarch.sfm.settings import LENSES, SETTINGS, SfmSettings, changed
-from raymarch.sfm.video import VIDEOS, import_av, write_frames
+from raymarch.sfm.video import VIDEOS, write_frames
 
 MOST_EXHAUSTIVE = 150  # photographs, of which all pairs are compared
 SHARED = 10  # photographs of one camera from which on its lens has more than one number

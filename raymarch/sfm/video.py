@@ -4,29 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from raymarch.errors import RaymarchError, one_line
+from raymarch.io.videos.av_library import import_av
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 VIDEOS = (".mp4", ".mov", ".avi", ".mkv", ".webm", ".m4v")
-INSTALL = 'pip install "raymarch[video]"'
 SMALL = 480  # pixels of the longer side, at which sharpness is measured
 QUALITY = 95
-
-
-def import_av() -> ModuleType:
-    """PyAV; a RaymarchError where it is missing."""
-    try:
-        import av
-    except ImportError as error:
-        raise RaymarchError(f"videos need PyAV, which is not installed ({error}); {INSTALL}") from error
-    return av
 
 
 def sharpness(grey: np.ndarray) -> float:

@@ -15,6 +15,8 @@ from sets import write_set
 
 from raymarch import cli
 from raymarch.data.activation import Activation
+from raymarch.data.scalar_volume import ScalarVolume
+from raymarch.data.transfer_function import TransferFunction
 from raymarch.data.volume import Volume
 from raymarch.device import pool
 from raymarch.errors import RaymarchError
@@ -22,7 +24,7 @@ from raymarch.geometry.camera import Camera
 from raymarch.gradients import check_process, checks
 from raymarch.gradients.check_process import GradientReport, check_gradients
 from raymarch.gradients.checks import GradientRow, check_rows
-from raymarch.gradients.linearised import Linearised
+from raymarch.gradients.linearised import EXACT, Linearised
 from raymarch.gradients.parameters import GROUPS
 from raymarch.gradients.part import part_met
 from raymarch.io.volumes.volume_file import save
@@ -46,6 +48,24 @@ def test_every_gradient_of_a_users_volume_is_good_from_a_process_of_another_prec
         assert row.mode == "emission-absorption"
         assert row.dot < 1e-12 and row.difference < 1e-7, row
     assert "the gradients are right" in str(report)
+
+
+def test_every_gradient_of_volumes_together_is_good():
+    """Of each by its own groups: one is a fit, another a scan through a table, at another place."""
+    table = TransferFunction([0.2, 1.5, 3], np.eye(3) * 0.5 + 0.3, [0.1, 0.3, 0.6], 0.5)
+    scan = ScalarVolume(BALL.density[:, :, ::-1], np.diag([0.2, 0.15, 0.25, 1]))
+    marches = [EXACT, replace(EXACT, mode="transfer", transfer=table)]
+    report = check_gradients([BALL, scan], [CAMERA], march=marches, rays=64)
+    assert {row.parameter: row.mode for row in report.rows} == {
+        "volumes[0].density": "emission-absorption",
+        "volumes[0].colour": "emission-absorption",
+        "background": "emission-absorption",
+        "volumes[1].density": "transfer",
+        "volumes[1].table": "transfer",
+    }
+    for row in report.rows:
+        assert row.verdict == "good" and row.dot < 1e-12 and row.difference < 1e-7, row
+    assert "mode emission-absorption and transfer, f64" in str(report)
 
 
 def test_in_single_precision_only_the_dot_test_is_made():
@@ -146,6 +166,11 @@ def test_a_volume_at_a_kink_is_told_from_a_wrong_gradient():
         ),
         (lambda: check_gradients(BALL, CAMERA, precision="f16"), "precision is 'f16'"),
         (lambda: check_gradients(BALL, CAMERA, rays=0), "rays is 0"),
+        (lambda: check_gradients([BALL] * 2, CAMERA, ["pose"]), "together have no gradient by pose, want some of dens"),
+        (lambda: check_gradients([BALL] * 2, CAMERA, ["table"]), "no gradient by table"),
+        (lambda: check_gradients([BALL] * 2, CAMERA, march=[March()]), "marches are 1, volumes 2"),
+        (lambda: check_gradients(BALL, CAMERA, march=[March()]), "marches are 1, volume is one; give one rm.March"),
+        (lambda: check_gradients([], CAMERA), "volume is 0 of them"),
     ],
 )
 def test_what_cannot_be_checked_is_said(ask, said):

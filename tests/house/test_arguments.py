@@ -18,6 +18,7 @@ import taichi as ti
 import raymarch as rm
 from raymarch import plot
 from raymarch.device.owner import Owner
+from raymarch.evaluation.held_out import Evaluation, ViewScore
 from raymarch.fitting.report import Report
 from raymarch.kernels.fit.losses import squared as SQUARED
 
@@ -38,6 +39,7 @@ SQUARE = np.zeros((16, 16, 3))
 TABLE, CUBES, COLOURS = np.zeros((1,) * 3, np.int32), np.zeros((1, 8, 8, 8)), np.zeros((1, 8, 8, 8, 3))
 CUBE = rm.Bricks(TABLE, CUBES, COLOURS)
 RAGGED = [[1, 2], [3]]
+SCORED = Evaluation(20.0, 0.9, (ViewScore("first", 20.0, 0.9),), 0.1)
 MESH = rm.Mesh(np.eye(3), [(0, 1, 2)], np.eye(3), np.eye(3))
 TABLE_OF = {"values": [0, 1, 2], "colours": [[0, 0.5, 1]] * 3, "opacities": [0, 0.5, 1]}
 SHADES = rm.TransferFunction(**TABLE_OF)
@@ -410,7 +412,7 @@ ROWS = {
         (lambda: SPLAT.tangent([[0, 1e300]] * 3, np.zeros((3, 1))), "dot_positions are 1e+300 at (0, 1)"),
     ],
     "TorchMarch": [],  # wants torch: tests/autodiff/test_torch_march.py
-    **{name: [] for name in ("TorchCameras", "TorchRender", "TorchVolume")},  # and tests/autodiff/test_torch_render.py
+    **{name: [] for name in ("TorchCameras", "TorchRender", "TorchTogether", "TorchVolume")},  # tests/autodiff has them
     "Views": [
         (lambda: rm.Views([CAMERA], [[[0]]]), "images are int64 (1, 1, 1)|images are int32 (1, 1, 1)"),
         (lambda: rm.Views([CAMERA], None), "images are None"),
@@ -720,6 +722,44 @@ ROWS = {
         (lambda: rm.orbit_of_volume(BOX, 3, size=0), "size is 0"),
         (lambda: rm.orbit_of_volume(BOX, 3, fov=4), "fov is 4"),
     ],
+    "load_camera_path": [
+        (lambda: rm.load_camera_path(3, 9), "path is 3"),
+        (lambda: rm.load_camera_path("path.json", 0), "count is 0"),
+        (lambda: rm.load_camera_path("path.json", 9, closed="yes"), "closed is 'yes'"),
+        (lambda: rm.load_camera_path("no such.json", 9), "no such.json: is no file"),
+    ],
+    "path_through": [
+        (lambda: rm.path_through(3, 9), "cameras is 3"),
+        (lambda: rm.path_through([CAMERA], 9), "cameras have 1, want two or more"),
+        (lambda: rm.path_through([CAMERA, 3], 9), "cameras have 3, want two or more"),
+        (lambda: rm.path_through([CAMERA, CAMERA], 9), "cameras are 2 of one pose"),
+        (lambda: rm.path_through(VIEWS, 2.5), "count is 2.5"),
+        (lambda: rm.path_through(VIEWS, 9, closed=1), "closed is 1"),
+        (lambda: rm.path_through(VIEWS, 9, about="middle"), "about is 'middle'"),
+        (lambda: rm.path_through(VIEWS, 9, about=(0, NAN, 0)), "about has NaN"),
+        (lambda: rm.path_through(VIEWS, 9, about=(0, 1)), "about has shape (2,)"),
+    ],
+    "spiral_of_volume": [
+        (lambda: rm.spiral_of_volume(VOLUME, 3), "box is a Volume"),
+        (lambda: rm.spiral_of_volume(BOX, 0), "count is 0"),
+        (lambda: rm.spiral_of_volume(BOX, 3, turns=NAN), "turns is nan"),
+        (lambda: rm.spiral_of_volume(BOX, 3, elevations=(0, 95)), "elevations is (0, 95)"),
+        (lambda: rm.spiral_of_volume(BOX, 3, elevations=30), "elevations is 30"),
+        (lambda: rm.spiral_of_volume(BOX, 3, size=0), "size is 0"),
+        (lambda: rm.spiral_of_volume(BOX, 3, fov=4), "fov is 4"),
+        (lambda: rm.spiral_of_volume(BOX, 3, orthographic="yes"), "orthographic is 'yes'"),
+    ],
+    "write_video": [
+        (lambda: rm.write_video(3, [SQUARE]), "path is 3"),
+        (lambda: rm.write_video("a.gif", 3), "frames is 3"),
+        (lambda: rm.write_video("a.gif", "frames"), "frames is 'frames'"),
+        (lambda: rm.write_video("a.gif", [SQUARE], fps=0), "fps is 0"),
+        (lambda: rm.write_video("a.gif", [SQUARE], quality="best"), "quality is 'best'"),
+        (lambda: rm.write_video("a.gif", [SQUARE], overwrite=3), "overwrite is 3"),
+        (lambda: rm.write_video("a.avi", [SQUARE]), "a.avi: videos are .mp4"),
+        (lambda: rm.write_video("a.gif", []), "a.gif: there are no frames"),
+        (lambda: rm.write_video("a.gif", [SQUARE * NAN]), "a.gif: frame 0 has NaN"),
+    ],
     "plot": [
         (lambda: plot.slices(CAMERA), "volume is a Camera"),
         (lambda: plot.slices(VOLUME, index="top"), "index is 'top'"),
@@ -744,6 +784,33 @@ ROWS = {
         (lambda: plot.image_set(VIEWS, box=3), "box is 3"),
         (lambda: plot.image_set(VIEWS, points=[1, 2]), "points have shape (2,)"),
         (lambda: plot.images(VIEWS, "all"), "count is 'all'"),
+        (lambda: plot.histogram(CAMERA), "volume is a Camera"),
+        (lambda: plot.histogram(VOLUME, "bone"), "transfer is 'bone'"),
+        (lambda: plot.histogram(VOLUME, bins=1), "bins is 1"),
+        (lambda: plot.histogram(VOLUME, window=3), "window is 3"),
+        (lambda: plot.histogram(VOLUME, window=(1, 0)), "window is (1.0, 0.0)"),
+        (lambda: plot.iso_histogram(VIEWS), "volume is a Views"),
+        (lambda: plot.iso_histogram(VOLUME, bins="many"), "bins is 'many'"),
+        (lambda: plot.iso_histogram(VOLUME, window=(0, NAN)), "window is (0, nan)"),
+        (lambda: plot.projections(VIEWS), "volume is a Views"),
+        (lambda: plot.projections(VOLUME, limit="much"), "limit is 'much'"),
+        (lambda: plot.projections(VOLUME, floor=NAN), "floor is nan"),
+        (lambda: plot.profile(CAMERA, BOX), "volume is a Camera"),
+        (lambda: plot.profile(VOLUME, CAMERA.rays()), "line is a Rays"),
+        (lambda: plot.profile(VOLUME, [(0, 0, 0)]), "line has shape (1, 3)"),
+        (lambda: plot.profile(VOLUME, [(0, 0, 0)] * 2), "line is from [0.0, 0.0, 0.0] to itself"),
+        (lambda: plot.profile(VOLUME, BOX, transfer=3), "transfer is 3"),
+        (lambda: plot.profile(VOLUME, rm.Rays([[9, 9, 9]], [[1, 0, 0]])), "misses the volume's box"),
+        (lambda: plot.frusta(VOLUME), "views is a Volume"),
+        (lambda: plot.frusta(VIEWS, box=3), "box is 3"),
+        (lambda: plot.frusta(VIEWS, count=0), "count is 0"),
+        (lambda: plot.frusta(VIEWS, length=0), "length is 0"),
+        (lambda: plot.coverage(VOLUME), "views is a Volume"),
+        (lambda: plot.coverage(VIEWS, box=3), "box is 3"),
+        (lambda: plot.residuals(3), "evaluation is 3"),
+        (lambda: plot.residuals(SCORED, score="mse"), "score is 'mse'"),
+        (lambda: plot.residuals(SCORED, score="lpips"), "none of 1 views has"),
+        (lambda: plot.residuals(SCORED, worst=-1), "worst is -1"),
     ],
     "preset": [
         (lambda: rm.preset(3), "preset is 3"),
@@ -910,6 +977,13 @@ ROWS = {
         (lambda: rm.start("cpu", threads="2"), "threads is '2'"),
         (lambda: rm.start("cpu", threads=2.5), "threads is 2.5"),
         (lambda: rm.start("cpu", threads=True), "threads is True"),
+    ],
+    "view": [
+        (lambda: rm.view("ball.h5"), "seen is 'ball.h5', want a Volume, a ScalarVolume or a Fitter"),
+        (lambda: rm.view(VOLUME, "scenes"), "views is 'scenes'"),
+        (lambda: rm.view(VOLUME, port=70000), "port is 70000"),
+        (lambda: rm.view(VOLUME, browser="firefox"), "browser is 'firefox'"),
+        (lambda: rm.view(VOLUME, name=3), "name is 3"),
     ],
     "VolumeSummary": [
         *of_record(rm.VolumeSummary, [("shape", (1, 2, 3))]),

@@ -26,24 +26,27 @@ OPTIONAL = {
         f"autodiff.torch_{name}"
         for name in ("cameras", "function", "lens", "march", "parameters", "rays", "render", "samples", "tangents")
     }
-    | {"autodiff.torch_tensors", "autodiff.torch_volume"},
+    | {f"autodiff.torch_{name}" for name in ("members", "tensors", "together", "volume")},
     "pycolmap": {"sfm.worker"},
-    "av": {"sfm.video"},
+    "av": {"io.videos.av_library"},
+    "anywidget": {"viewer.widget"},
+    "websockets": {"viewer.server", "viewer.server_process"},
     "nrrd": {"io.volumes.nrrd"},
     "nibabel": {"io.volumes.nifti"},
     "mrcfile": {"io.volumes.mrc"},
     "trimesh": {"io.meshes.mesh_file"},
     "tifffile": {"io.volumes.tiff", "io.volumes.tiff_slices"},
     "zarr": {"io.volumes.ome_zarr"},
-    "pydicom": {"io.volumes.dicom", "io.volumes.dicom_slices", "io.volumes.dicom_writing"},
+    "pydicom": {f"io.volumes.dicom{part}" for part in ("", "_decoders", "_slices", "_writing")},
 }  # a library of an extra, and the modules that know it
 PACKAGES = {"nrrd": "pynrrd"}  # by the name under which a library is installed, where that is another
 EXAMPLES_OF_EXTRAS = {
     "raymarch.io.meshes.mesh_file": "trimesh",
     "raymarch.meshing.export": "trimesh",
     "raymarch.meshing.isosurface": "skimage",
+    "raymarch.viewer.view": "websockets",
 }  # examples that cannot run without what an extra brings
-EXTRAS = ("torch", "sfm", "video", "formats")
+EXTRAS = ("torch", "notebook", "sfm", "video", "viewer", "formats")
 TEXTS = {".py", ".md", ".toml", ".ipynb"}
 # A home, a mount or a drive: what exists on one machine only.
 OF_A_MACHINE = re.compile(r"(?<![\w.])/(?:work|home|root|Users|mnt|scratch)/\w|\b[A-Z]:\\\\?Users")
@@ -191,7 +194,7 @@ def test_what_is_optional_is_an_extra_that_no_test_run_needs(name):
     extras = dict(re.findall(r"^(\w+) = \[(.*)\]$", text, re.MULTILINE))
     package = PACKAGES.get(name, name)
     assert any(f'"{package}' in extras[extra] for extra in EXTRAS)
-    assert all(f'"{package}' not in extras[other] for other in ("test", "dev", "notebook"))
+    assert all(f'"{package}' not in extras[other] for other in ("test", "dev"))
     blocked = f"import sys; sys.modules[{name!r}] = None; "
     for module in OPTIONAL[name]:
         subprocess.run([sys.executable, "-c", f"{blocked}import raymarch.{module}"], check=True, timeout=60)
@@ -206,5 +209,7 @@ def test_a_missing_torch_names_the_extra(monkeypatch):
 def test_installed_without_a_compiler():
     """Pure Python: no extension, no build step."""
     files = [file for file in (ROOT / "raymarch").rglob("*") if file.is_file() and "__pycache__" not in file.parts]
-    assert {file.suffix for file in files} == {".py", ".typed"}
+    client = [file for file in files if file.parent.name == "client"]
+    assert {file.suffix for file in files if file not in client} == {".py", ".typed"}
+    assert {file.suffix for file in client} <= {".js", ".css", ".html", ".txt"}
     assert not (ROOT / "setup.py").exists()

@@ -16,6 +16,7 @@ from raymarch.data.transfer_function import TransferFunction
 from raymarch.data.volume import Volume
 from raymarch.geometry.clip import Clip
 from raymarch.geometry.rays import Rays
+from raymarch.gradients.checks_together import check_rows_together
 from raymarch.gradients.linearised_together import LinearisedTogether
 from raymarch.gradients.parameters import Parameters
 from raymarch.rendering.march import March
@@ -117,6 +118,22 @@ def test_the_tangent_is_what_differences_give(seen):
     differences = (seen.shifted(DOTS, h) - seen.shifted(DOTS, -h)) / (2 * h)
     assert np.abs(differences - seen.tangent(DOTS)).max() < 1e-7 * np.abs(differences).max()
     np.testing.assert_array_equal(seen.shifted(DOTS, 0), seen.image())
+
+
+@pytest.mark.parametrize("group", ["colour", "table"])
+def test_a_gradient_of_one_volume_wrong_by_one_in_ten_thousand_is_found(seen, group, monkeypatch):
+    whole = LinearisedTogether.adjoint
+
+    def off(seen, d_image):
+        by = whole(seen, d_image)
+        own = {one: getattr(by[one == "table"], one) for one in ("colour", "table")}
+        own[group] = 1.0001 * own[group]
+        return [replace(by[0], colour=own["colour"]), replace(by[1], table=own["table"])]
+
+    monkeypatch.setattr(LinearisedTogether, "adjoint", off)
+    verdicts = {row.parameter: row.verdict for row in check_rows_together(seen, ["colour", "table"])}
+    good, wrong = ("volumes[0].colour", "volumes[1].table")[:: -1 if group == "colour" else 1]
+    assert verdicts == {good: "good", wrong: "wrong"}
 
 
 def fog(x0, x1, y0=0.0):

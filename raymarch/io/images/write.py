@@ -7,6 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import IO
 
 import numpy as np
 from PIL import Image
@@ -59,11 +60,20 @@ def write_png(path: str | os.PathLike[str], image: Numbers, overwrite: bool = Fa
         colour = _bytes(path, colour, limit)
     if colour.dtype != np.uint8:
         raise RaymarchError(f"{path}: image is {image.dtype}, want floats in 0..1 or uint8; convert it first")
+    with replacing(path) as temporary:
+        save_png(temporary, colour)
+
+
+def save_png(to: str | os.PathLike[str] | IO[bytes], picture: np.ndarray) -> None:
+    """PNG of a picture (height, width, channel) uint8, put into a file or a stream, to the same bytes."""
     mark = PngInfo()
     mark.add_text(*MARK)
-    with replacing(path) as temporary:
-        picture = Image.fromarray(colour[..., 0] if colour.shape[2] == 1 else colour)
-        picture.save(temporary, format="PNG", pnginfo=mark)
+    Image.fromarray(picture[..., 0] if picture.shape[2] == 1 else picture).save(to, format="PNG", pnginfo=mark)
+
+
+def eight_bit(image: np.ndarray) -> np.ndarray:
+    """Display values as 8 bit, those beyond 0..1 cut."""
+    return np.rint(np.clip(image, 0, 1) * 255).astype(np.uint8)
 
 
 def _bytes(path: str | os.PathLike[str], image: np.ndarray, limit: float) -> np.ndarray:
@@ -79,7 +89,7 @@ def _bytes(path: str | os.PathLike[str], image: np.ndarray, limit: float) -> np.
             "%s: %d of %d numbers are over %g (up to %.3g) and written as %g; limit=%.3g would show them all",
             *(path, count, image.size, limit, most, limit, most),
         )
-    return np.rint(np.clip(image, 0, 1) * 255).astype(np.uint8)
+    return eight_bit(image)
 
 
 def require_pictures(paths: Iterable, overwrite: bool = False) -> None:

@@ -1,0 +1,113 @@
+"""Images of a volume in a row, and the clip that they make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from raymarch.cli import modes, say
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from raymarch.cli.progress import CountProgress
+    from raymarch.geometry.camera import Camera
+    from raymarch.rendering.renderer import Renderer, Rendering
+    from raymarch.rendering.together import TogetherRenderer
+
+SUFFIXES = (".mp4", ".webm", ".gif", ".mov", ".avi", ".mkv", ".m4v")  # of clips, those that are not written too
+
+fps = click.option("--fps", type=float, default=30.0, show_default=True, help="Frames a second of a clip.")
+quality = click.option("--quality", type=float, default=85.0, show_default=True, help="Of a clip, 1 to 100.")
+
+
+@dataclass
+class Images:
+    """Images by a renderer of cameras with names, as display values, each made when it is asked for."""
+
+    renderer: Renderer | TogetherRenderer
+    named: Sequence[tuple[str, Camera]]
+    background: tuple[float, float, float]
+    window: list[float] | None
+    values: bool
+    depth: bool
+    progress: CountProgress
+    bright: int = 0
+
+    def __iter__(self) -> Iterator[tuple[str, np.ndarray, Rendering]]:
+        from raymarch.io.images.write import VISIBLE
+
+        for name, camera in self.named:
+            seen, image = self.renderer.render(camera, self.background, depth=self.depth), None
+            if self.values:
+                image, self.window = modes.in_window(seen, self.window)
+            image = seen.image if image is None else image
+            self.bright += bool((image > VISIBLE).any())
+            yield name, image.clip(max=1), seen
+            self.progress.advance()
+
+    def say_what_is_bright(self) -> None:
+        """Note of images with colours that are cut."""
+        if self.bright:
+            count = f"{self.bright} of {len(self.named)} images"
+            say.note(f"note: {count} have colours over 1, written as 1; rm.write_png has a limit=")
+
+
+@dataclass(frozen=True)
+class Clip:
+    """A clip to write, once what cannot be is refused."""
+
+    path: str
+    fps: float
+    quality: float
+    overwrite: bool
+
+    @staticmethod
+    def is_meant(out: str) -> bool:
+        """Whether a name is that of a clip, not of a folder."""
+        return Path(out).suffix.lower() in SUFFIXES and not Path(out).is_dir()
+
+    def require(self) -> None:
+        """RaymarchError where the clip cannot be written."""
+        from raymarch.io.videos.write_video import FPS, QUALITY, require_videos
+
+        FPS("--fps", self.fps)
+        QUALITY("--quality", self.quality)
+        require_videos([self.path], self.overwrite)
+
+    def require_one_size(self, named: Sequence[tuple[str, Camera]]) -> None:
+        """RaymarchError where images would differ in size."""
+        from raymarch.errors import RaymarchError
+
+        if len(sizes := {(camera.width, camera.height) for _, camera in named}) > 1:
+            words = " and ".join(f"{width} x {height}" for width, height in sorted(sizes)[:2])
+            raise RaymarchError(f"{self.path}: views are of {words}, a clip is of one size; take --path cameras")
+
+    def write(self, images: Images) -> int:
+        """Exit code: 0 where the clip is written, 1 where it was interrupted, with the part that there is beside it."""
+        from raymarch.fitting.interrupt import asked_to_stop
+        from raymarch.io.videos.write_video import write_clip
+
+        done, total = 0, len(images.named)
+
+        def frames(asked: Callable[[], bool]) -> Iterator[np.ndarray]:
+            nonlocal done
+            for _, image, _ in images:
+                done += 1
+                yield image
+                if asked():
+                    return
+
+        with asked_to_stop() as asked:
+            place = write_clip(
+                self.path, frames(asked), self.fps, self.quality, self.overwrite, cut=lambda: done < total
+            )
+        if done < total:
+            say.note(f"interrupted: {place} has {done} of {total} frames; {self.path} is as it was")
+            return 1
+        say.result(f"{place}: {done} frames, {done / self.fps:.3g} s")
+        return 0

@@ -1,0 +1,52 @@
+"""`raymarch fit --view`: a fit in the browser as it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from raymarch.cli import say
+
+if TYPE_CHECKING:
+    from raymarch.viewer.fit_viewer import FitViewer
+
+
+def view_options(command: Any) -> Any:
+    """Options of a fit that is looked at."""
+    of = "Of --view: "
+    for option in (
+        click.option("--no-browser", is_flag=True, help=f"{of}only print the URL, the first line of stdout."),
+        click.option("--port", type=click.IntRange(0, 65535), default=0, help=f"{of}where to listen; else a free one."),
+        click.option("--view", is_flag=True, help="Look at the fit in a browser as it runs, and at what came of it."),
+    ):
+        command = option(command)
+    return command
+
+
+@contextmanager
+def viewed(wanted: bool, port: int, no_browser: bool) -> Iterator[FitViewer | None]:
+    """Viewer of a fit that is about to begin, its URL said; None where none is wanted."""
+    if not wanted:
+        yield None
+        return
+    from raymarch.viewer.browser import announce
+    from raymarch.viewer.fit_viewer import FitViewer
+    from raymarch.viewer.server_process import ServerProcess
+
+    with FitViewer(ServerProcess(port)) as viewer:
+        announce(viewer.server, say.result, say.note, browser=not no_browser)
+        yield viewer
+
+
+def view_on(viewer: FitViewer | None) -> None:
+    """Serve the volume of a fit that has come to its end until Ctrl-C; one that was interrupted is not waited for."""
+    if viewer is None or not viewer.done:
+        return
+    from raymarch.fitting.interrupt import asked_to_stop
+
+    say.note("the page shows what came of it; Ctrl-C ends it")
+    with asked_to_stop() as asked:
+        viewer.viewer.run(asked)

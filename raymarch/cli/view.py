@@ -1,0 +1,47 @@
+"""`raymarch view`: a volume in the browser."""
+
+from __future__ import annotations
+
+import click
+
+from raymarch.cli import options, say
+
+
+@click.command(epilog="Example: raymarch view tower.h5 --views scenes/tower")
+@click.argument("file")
+@click.option("--views", "data", help="Image set whose cameras and photographs to show.")
+@click.option("--split", default="train", show_default=True, help="Which of its views.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Where to listen; a free one if not given.")
+@click.option("--no-browser", is_flag=True, help="Only print the URL.")
+@options.downscale
+@options.holdout
+@options.follow_links
+@options.arch
+def view(
+    file: str, data: str | None, split: str, port: int, no_browser: bool, downscale: float | None, holdout: int | None,
+    follow_links: bool, arch: str,
+) -> None:  # fmt: skip
+    """Look at the volume in FILE, of any format that raymarch reads, in a browser; Ctrl-C ends it.
+
+    The page is served to this machine alone, to who has the URL, which is the first line of stdout.
+    """
+    from raymarch import runtime
+    from raymarch.fitting.interrupt import asked_to_stop
+    from raymarch.io.image_sets.load import load_views
+    from raymarch.viewer.browser import announce
+    from raymarch.viewer.server_process import ServerProcess
+    from raymarch.viewer.watched_file import WatchedFile, view_file
+
+    server = ServerProcess(port)
+    try:
+        with asked_to_stop() as asked:
+            watched = WatchedFile(file)
+            views = None
+            if data is not None:
+                how = {"follow_links": follow_links, **options.reading_of(watched.volume, downscale, holdout)}
+                views = load_views(data, split, for_fit=False, **how)
+            announce(server, say.result, say.note, browser=not no_browser)
+            runtime.start(arch)
+            view_file(server, watched, views, asked)
+    finally:
+        server.close()

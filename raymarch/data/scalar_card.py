@@ -1,0 +1,74 @@
+"""Card of a scalar volume in a notebook: its middle slices, its maxima, where it lies and its units."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from raymarch.data import thumbnails
+from raymarch.data.placed import PlacedValues
+from raymarch.html.card import Shown, card, count_of_bytes, numbers
+from raymarch.html.picture import figure, thumbnail
+
+PLANES = ((2, 0, 1), (1, 0, 2), (0, 1, 2))  # the axis across each slice, those to its right and upwards
+DOWN, LEFTWARDS = "PI", "RA"  # sides that are shown below and on the left, as radiologists look at a body
+
+
+class ScalarCard(PlacedValues, Shown):
+    """Values that show themselves in a notebook; `ScalarVolume` has the fields."""
+
+    slope: float
+    intercept: float
+    unit: str
+    length_unit: str
+    name: str
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Least and greatest value."""
+        raise NotImplementedError
+
+    def _card(self) -> str:
+        low, high = self.range
+        length = self.length_unit or "world unit"
+        lower, upper = self.box
+        scaled = (self.slope, self.intercept) != (1.0, 0.0)
+        rows = [
+            ("name", self.name),
+            ("samples (x, y, z)", " x ".join(map(str, self.shape))),
+            ("stored as", f"{self.values.dtype}, value = {self.slope:g} * stored + {self.intercept:g}" * scaled),
+            ("stored as", f"{self.values.dtype}" * (not scaled)),
+            ("values", f"{low:.5g} to {high:.5g} {self.unit}".strip()),
+            ("spacing", f"{numbers(self.spacing)} {length}"),
+            ("box", f"{numbers(lower)} to {numbers(upper)} {length}"),
+            ("sides", f"{self.sides} in {self.world}" if self.world else ""),
+            ("memory", count_of_bytes(self.nbytes)),
+        ]
+        signed = -1 if self.slope < 0 else 1
+        most = figure(thumbnails.of_values(signed * self.values, self.world_from_index), "maxima along rays")
+        return card("ScalarVolume", rows, [*self._slices(), most])
+
+    def _slices(self) -> Iterator[str]:
+        """Pictures of the three slices through the middle, with their sides where the world is a body's."""
+        middle = [n // 2 for n in self.shape]
+        cuts = [thumbnail(np.take(self.values, middle[axis], axis), thumbnails.SIDE) for axis, _, _ in PLANES]
+        shown = self.slope * np.concatenate([cut.ravel() for cut in cuts]).astype(float)
+        window = tuple(np.percentile(shown, thumbnails.RANGE))
+        for cut, (axis, right, up) in zip(cuts, PLANES, strict=True):
+            picture = thumbnails.windowed(self.slope * cut.T.astype(float), window)  # type: ignore[arg-type]
+            sides, caption = self.sides, f"{'ijk'[axis]} = {middle[axis]}: {'ijk'[right]} right, {'ijk'[up]} up"
+            flip, turn = True, False
+            if sides:
+                flip, turn = sides[up] not in DOWN, sides[right] in LEFTWARDS
+                ends = [sides[right], sides[up]]
+                caption = f"{'ijk'[axis]} = {middle[axis]}: {_away(ends[0], turn)} right, {_away(ends[1], not flip)} up"
+            picture = picture[::-1] if flip else picture
+            picture = picture[:, ::-1] if turn else picture
+            wide, tall = self.spacing[right] * self.shape[right], self.spacing[up] * self.shape[up]
+            height = round(thumbnails.SIDE * min(tall / wide, 1.0))
+            yield figure(picture, caption, max(height, 8), max(round(height * wide / tall), 8))
+
+
+def _away(side: str, turned: bool) -> str:
+    return dict(zip("RLAPSI", "LRPAIS", strict=True))[side] if turned else side

@@ -1,0 +1,103 @@
+"""Cards: HTML by which a value shows itself in a notebook, a table with small pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+LONGEST = 300  # characters of a cell
+# Styles stand in the elements: a <style> would be taken out of a notebook that is not trusted, or reach other outputs.
+# Colours are the page's own, or mixed from its text's, so that a card can be read on a dark page and on a light one.
+CARD = "display:flex;flex-wrap:wrap;gap:12px;align-items:flex-start;color:inherit;background:transparent;margin:4px 0"
+TITLE = "font-weight:600;text-align:left;padding:0 0 4px 0;color:inherit;background:transparent"
+NAME = "text-align:left;vertical-align:top;padding:1px 12px 1px 0;font-weight:400;opacity:0.7;background:transparent"
+VALUE = "text-align:left;vertical-align:top;padding:1px 0;background:transparent"
+CELL = "text-align:left;padding:1px 12px 1px 0;background:transparent"
+
+
+class Shown:
+    """Value that shows itself in a notebook, by a card that it makes of itself."""
+
+    def _card(self) -> str:
+        """HTML of the value."""
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str | None:
+        """HTML for notebooks; None, by which they fall back to the text, where it cannot be made."""
+        try:
+            return self._card()
+        except Exception:  # whatever it is: a value that is looked at must not break a cell
+            return None
+
+
+def card(title: str, rows: Iterable[tuple[str, object]], pictures: Sequence[str] = ()) -> str:
+    """HTML of a title, a table of names with values, and pictures that are HTML already; texts are escaped.
+
+    Rows whose value is None or "" are left out.
+
+    Example:
+        >>> "<script>" in card("Views", [("source", "<script>")])
+        False
+    """
+    cells = "".join(
+        f'<tr style="background:transparent"><th style="{NAME}">{safe(name)}</th>'
+        f'<td style="{VALUE}">{safe(value)}</td></tr>'
+        for name, value in rows
+        if value is not None and value != ""
+    )
+    table = f'<table style="border:0;margin:0;color:inherit"><caption style="{TITLE}">{safe(title)}</caption>{cells}'
+    return f'<div class="raymarch-card" style="{CARD}">{"".join(pictures)}<div>{table}</table></div></div>'
+
+
+def listing(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """HTML of a table with a line of heads; texts are escaped.
+
+    Example:
+        >>> listing(["view", "PSNR"], [["a<b", "30.1"]]).count("a&lt;b")
+        1
+    """
+    top = "".join(f'<th style="{CELL};opacity:0.7">{safe(head)}</th>' for head in heads)
+    lines = "".join(
+        '<tr style="background:transparent">'
+        + "".join(f'<td style="{CELL}">{safe(value)}</td>' for value in row)
+        + "</tr>"
+        for row in rows
+    )
+    return (
+        f'<table style="border:0;margin:0;color:inherit"><tr style="background:transparent">{top}</tr>{lines}</table>'
+    )
+
+
+def safe(value: object) -> str:
+    """Text of a value, escaped for HTML and cut where it is long.
+
+    Example:
+        >>> safe('5 < 6 & "so"')
+        '5 &lt; 6 &amp; &quot;so&quot;'
+    """
+    text = str(value)
+    return escape(text if len(text) <= LONGEST else text[: LONGEST - 1] + "…")
+
+
+def numbers(values: Iterable[float], digits: int = 4) -> str:
+    """Numbers in a row, such as a corner, without trailing zeros.
+
+    Example:
+        >>> numbers([0.5, -1.0, 1e-9])
+        '0.5, -1, 1e-09'
+    """
+    return ", ".join(f"{float(value):.{digits}g}" for value in values)
+
+
+def count_of_bytes(count: float) -> str:
+    """Count of bytes in the unit that suits it.
+
+    Example:
+        >>> count_of_bytes(3 << 20)
+        '3.0 MiB'
+    """
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if count < 1024:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1024
+    return f"{count:.1f} TiB"

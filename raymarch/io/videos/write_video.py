@@ -1,0 +1,216 @@
+"""Video writer: clips as MP4 (H.264), WebM (VP9) or GIF, frame by frame, in one step."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from fractions import Fraction
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from PIL import Image
+
+from raymarch.arguments.arrays import Numbers, numeric
+from raymarch.arguments.checks import Check, Wrong, flag, number, path
+from raymarch.arguments.declared import checked
+from raymarch.errors import RaymarchError, one_line
+from raymarch.io.files.atomic import refused, replacing, require_writable, target_of
+from raymarch.io.files.ours import require_ours
+from raymarch.io.files.temporary import temporary_in
+from raymarch.io.videos.av_library import INSTALL, import_av
+
+MARK = b"made by raymarch"
+HEAD = 1 << 20  # bytes from either end in which a file says who made it
+BT709 = 1  # FFmpeg's number of the colours of high definition, in which browsers take what says nothing
+FPS = number(0.1, 240, unit="frame/s")
+QUALITY = number(1, 100)
+
+
+class _Kind(NamedTuple):
+    """Kind of video: FFmpeg's names of its encoders, the first that is there is taken, and its constant rate factor at
+    qualities 0 and 100."""
+
+    encoders: tuple[str, ...]
+    factors: tuple[float, float]
+    options: dict[str, str]
+    container: dict[str, str]
+
+
+KINDS = {
+    # `faststart`: what a player has to know comes first, so that a page plays a file as it loads.
+    ".mp4": _Kind(("libx264", "h264"), (46, 14), {"preset": "medium"}, {"movflags": "+faststart"}),
+    ".webm": _Kind(("libvpx-vp9", "vp9"), (63, 18), {"b:v": "0", "row-mt": "1", "cpu-used": "3"}, {}),
+}
+SUFFIXES = (*KINDS, ".gif")
+OTHERS = (".mov", ".avi", ".mkv", ".m4v")  # that are videos too, and are not written
+
+
+def _frames(value: Iterable[Numbers]) -> Iterator[Numbers]:
+    if isinstance(value, (str, bytes)):
+        raise TypeError
+    return iter(value)
+
+
+FRAMES = Check("images, a list or whatever gives one after the other", _frames)
+
+
+def never() -> bool:
+    """Never cut short."""
+    return False
+
+
+@checked(path=path, frames=FRAMES, fps=FPS, quality=QUALITY, overwrite=flag)
+def write_video(
+    path: str | os.PathLike[str],
+    frames: Iterable[Numbers],
+    fps: float = 30.0,
+    *,
+    quality: float = 85.0,
+    overwrite: bool = False,
+) -> None:
+    """Video writer of images (height, width, 3) as they come; the file is replaced in one step once all are in it.
+
+    Args:
+        path: ends in .mp4 (H.264, which all browsers play), .webm (VP9) or .gif. The first two need PyAV.
+        frames: images of one size, floats in 0..1 or uint8, or (height, width) of grey; a generator too.
+            Where a side of an MP4 is odd, its last row or column is there twice, for H.264 has even ones.
+        fps: frames a second; a GIF's are whole hundredths of a second apart.
+        quality: 1 to 100; 85 is hardly told from the frames. A GIF has 256 colours a frame, whatever the quality.
+        overwrite: whether a file may be replaced that raymarch did not write.
+
+    Raises RaymarchError for no frames or frames of other sizes, NaN, another suffix, where PyAV is missing, for a path
+    that cannot be written, and for a file that may not be replaced. If it fails, an older file stays as it was.
+
+    Example:
+        >>> write_video("fade.gif", (np.full((32, 48, 3), share) for share in np.linspace(0, 1, 12)), fps=12)
+    """
+    write_clip(path, frames, fps, quality, overwrite)
+
+
+def write_clip(
+    path: str | os.PathLike[str],
+    frames: Iterable[Numbers],
+    fps: float,
+    quality: float,
+    overwrite: bool = False,
+    cut: Callable[[], bool] = never,
+) -> Path:
+    """Video written as `write_video` does, and where: where `cut` says at its end that frames are missing, it goes
+    beside `path`, as NAME.interrupted.mp4."""
+    require_videos([path], overwrite)
+    target, suffix = target_of(path), Path(path).suffix.lower()
+    pictures = _pictures(path, frames)
+    try:
+        first = next(pictures)
+    except StopIteration:
+        raise RaymarchError(f"{path}: there are no frames, want one or more; look at what gives them") from None
+    encode = _encode_gif if suffix == ".gif" else _encode
+    with refused(path), temporary_in(target.parent, suffix) as made:
+        encode(path, made, chain([first], pictures), first.shape[1::-1], fps, quality)
+        place = interrupted(path) if cut() else Path(path)
+        with replacing(place, suffix) as temporary:
+            os.replace(made, temporary)
+    return place
+
+
+def interrupted(path: str | os.PathLike[str]) -> Path:
+    """Name of a video that was cut short, beside the one that was asked for."""
+    return Path(path).with_name(f"{Path(path).stem}.interrupted{Path(path).suffix}")
+
+
+def require_videos(paths: Iterable[str | os.PathLike[str]], overwrite: bool = False) -> None:
+    """Write check: RaymarchError where videos cannot be written to `paths`, or would replace what must stay."""
+    for each in (paths := list(paths)):
+        suffix = Path(each).suffix.lower()
+        if suffix not in SUFFIXES:
+            raise RaymarchError(f"{each}: videos are {', '.join(SUFFIXES)}; end the name in one of them")
+        require_writable(each)
+        if suffix in KINDS:
+            import_av(f"{each}: {suffix} files")
+    require_ours([*paths, *map(interrupted, paths)], "video", is_video, overwrite)
+
+
+def is_video(path: str | os.PathLike[str]) -> bool:
+    """Authorship of a video: whether it says at its beginning or its end that raymarch wrote it."""
+    with Path(path).open("rb") as file:
+        head = file.read(HEAD)
+        file.seek(max(file.seek(0, os.SEEK_END) - HEAD, 0))
+        return MARK in head or MARK in file.read(HEAD)
+
+
+def _pictures(path: str | os.PathLike[str], frames: Iterable[Numbers]) -> Iterator[np.ndarray]:
+    """Frames as (height, width, 3) uint8, all of the first one's size; else RaymarchError with the number."""
+    shape: tuple[int, ...] = ()
+    for i, frame in enumerate(frames):
+        try:
+            image = numeric(frame)
+        except Wrong as wrong:
+            raise RaymarchError(f"{path}: frame {i} {wrong.came}, want numbers (height, width, 3)") from None
+        if image.ndim == 2:
+            image = np.repeat(image[..., None], 3, axis=2)
+        if image.ndim != 3 or image.shape[2] != 3 or image.size == 0:
+            raise RaymarchError(f"{path}: frame {i} has shape {image.shape}, want (height, width, 3); take alpha off")
+        if image.dtype.kind == "f":
+            if not np.isfinite(image).all():
+                raise RaymarchError(f"{path}: frame {i} has NaN or infinity, want numbers; look for a division by 0")
+            image = np.rint(np.clip(image, 0, 1) * 255).astype(np.uint8)
+        if image.dtype != np.uint8:
+            raise RaymarchError(f"{path}: frame {i} is {image.dtype}, want floats in 0..1 or uint8; convert it first")
+        shape = shape or image.shape
+        if image.shape != shape:
+            sizes = [f"{width} x {height}" for height, width, _ in (image.shape, shape)]
+            raise RaymarchError(f"{path}: frame {i} is {sizes[0]} but the first {sizes[1]}; give all one size")
+        yield image
+
+
+def _encode(
+    path: Any, made: Path, pictures: Iterable[np.ndarray], size: tuple[int, int], fps: float, quality: float
+) -> None:
+    """Encode by FFmpeg, in YUV of half the resolution in colour: what browsers play."""
+    av = import_av()
+    kind = KINDS[made.suffix]
+    encoder = _encoder(path, kind)
+    factor = kind.factors[0] + (kind.factors[1] - kind.factors[0]) * quality / 100
+    even = 2 if made.suffix == ".mp4" else 1
+    width, height = (math.ceil(n / even) * even for n in size)
+    try:
+        with av.open(str(made), "w", format=made.suffix[1:], options=kind.container) as file:
+            file.metadata["comment"] = MARK.decode()
+            options = {"crf": f"{factor:.1f}" if even == 2 else f"{factor:.0f}", **kind.options}
+            stream = file.add_stream(encoder, rate=Fraction(fps).limit_denominator(1001), options=options)
+            stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
+            context = stream.codec_context
+            context.colorspace = context.color_primaries = context.color_trc = context.color_range = BT709
+            for image in pictures:
+                whole = np.pad(image, ((0, height - size[1]), (0, width - size[0]), (0, 0)), mode="edge")
+                frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(whole), format="rgb24")
+                file.mux(stream.encode(frame.reformat(format="yuv420p", dst_colorspace="ITU709")))
+            file.mux(stream.encode())
+    except av.error.FFmpegError as error:
+        if isinstance(error, OSError):  # the system's, which `refused` knows the cure of
+            raise
+        raise RaymarchError(f"{path}: FFmpeg refuses ({one_line(error)}); take other frames or another kind") from error
+
+
+def _encoder(path: Any, kind: _Kind) -> str:
+    """Name of the first encoder of a kind that this build of FFmpeg has; else RaymarchError."""
+    av = import_av()
+    for name in kind.encoders:
+        with suppress(ValueError):
+            av.Codec(name, "w")
+            return name
+    raise RaymarchError(f"{path}: this PyAV has no encoder {kind.encoders[0]}; take .gif, or {INSTALL}")
+
+
+def _encode_gif(
+    path: Any, made: Path, pictures: Iterable[np.ndarray], size: tuple[int, int], fps: float, quality: float
+) -> None:
+    """Encode as a GIF that repeats, each frame with colours of its own."""
+    indexed = (Image.fromarray(image).quantize(256, Image.Quantize.MEDIANCUT) for image in pictures)
+    how: dict[str, Any] = {"duration": max(round(100 / fps), 2) * 10, "loop": 0, "comment": MARK, "optimize": False}
+    with made.open("wb") as file:
+        next(indexed).save(file, format="GIF", save_all=True, append_images=indexed, **how)

@@ -1,0 +1,68 @@
+"""Progressive rendering: a camera's image marched a batch of tiles at a time, so that other work goes between them."""
+
+from __future__ import annotations
+
+from raymarch.arguments.arrays import Colour
+from raymarch.device.grid import Grid
+from raymarch.device.ray_buffer import RayBuffer
+from raymarch.geometry.camera import Camera
+from raymarch.geometry.pixel_order import SIDE
+from raymarch.rendering.march import March
+from raymarch.rendering.ray_batches import rays_of_camera, require_room
+from raymarch.rendering.ray_settings import set_ray_settings
+from raymarch.rendering.renderer import Rendering, march_batch, rays_seen, rendering_of
+
+
+class ProgressiveRendering:
+    """Progressive rendering of a grid by a camera: `render_camera`'s very image, made in as many calls as one likes.
+
+    Between the calls the buffer may serve others.
+    """
+
+    def __init__(
+        self, grid: Grid, buffer: RayBuffer, camera: Camera, background: Colour, settings: March,
+        depth: bool = False, normals: bool = False,
+    ) -> None:  # fmt: skip
+        self.grid, self.buffer, self.camera, self.settings = grid, buffer, camera, settings
+        self.background, self.depth = background, depth
+        self.total, self.done = camera.width * camera.height, 0
+        require_room(self.total)
+        self.seen = rays_seen(self.total, grid, settings, normals)
+        self._fill = rays_of_camera(buffer, camera)
+
+    def advance(self, count: int) -> int:
+        """March up to `count` more rays, in order of tiles; how many they were, 0 at the end."""
+        count = min(count, self.buffer.capacity, self.total - self.done)
+        if count > 0:
+            set_ray_settings(self.buffer, self.grid, self.settings)
+            run = self._fill, self.done, count
+            march_batch(self.grid, self.buffer, run, self.background, self.settings, self.seen, self.depth)
+            self.done += count
+        return max(count, 0)
+
+    @property
+    def rows(self) -> int:
+        """Rows of the image, from above, that are done: tiles lie in bands of their height."""
+        whole = self.done // (SIDE * self.camera.width) * SIDE
+        return self.camera.height if self.done == self.total else whole
+
+    def rendering(self) -> Rendering:
+        """What is seen so far; of rays that were not marched, anything."""
+        return rendering_of(self.camera, self.seen)
+
+    def band(self, first: int, last: int) -> Rendering:
+        """What is seen in the rows from `first` to before `last`."""
+        seen = self.rendering()
+        rows = slice(first, last)
+        normals = None if seen.normals is None else seen.normals[rows]
+        return Rendering(seen.image[rows], seen.opacity[rows], seen.depth[rows], normals)
+
+
+def tiles_for(rays: float) -> int:
+    """Rays of as many whole tiles as `rays` make, one tile at least.
+
+    Example:
+        >>> tiles_for(3000.0)
+        2048
+    """
+    return max(int(rays) // SIDE**2, 1) * SIDE**2

@@ -1,0 +1,108 @@
+// Cameras of a data set as frusta with their photographs, drawn over the picture.
+
+class Frusta {
+  constructor(viewer) {
+    Object.assign(this, { viewer, cameras: [], shown: true, pictures: true, size: 1, hovered: null, chosen: null });
+  }
+
+  take(scene) {
+    this.cameras = scene.cameras ?? [];
+    this.depth = this.usual();
+    const [low, high] = scene.box;
+    this.centre = between(low, high, 0.5);
+  }
+
+  // Depth of a frustum: a part of the way to the nearest other camera, half of them nearer.
+  usual() {
+    const places = this.cameras.slice(0, 200).map((camera) => camera.position);
+    const nearest = places.map((p) => Math.min(...places.filter((q) => q !== p).map((q) => length(subtract(p, q)))));
+    const sorted = nearest.filter((d) => d > 0 && Number.isFinite(d)).sort((a, b) => a - b);
+    const box = this.viewer.scene.box;
+    return Math.min(0.4 * (sorted[sorted.length >> 1] ?? Infinity), 0.15 * length(subtract(box[1], box[0])));
+  }
+
+  // Left, top, width and height of a camera's picture in the middle of a larger one, as large as fits.
+  frame(index, width, height) {
+    const given = this.cameras[index];
+    const factor = Math.min(width / given.width, height / given.height);
+    const [w, h] = [Math.round(given.width * factor), Math.round(given.height * factor)];
+    return [Math.floor((width - w) / 2), Math.floor((height - h) / 2), w, h];
+  }
+
+  // Corners of a camera's picture plane in the world, from the top left, clockwise.
+  corners(camera) {
+    const depth = this.depth * this.size;
+    const half = depth * Math.tan((0.5 * camera.fov * Math.PI) / 180);
+    const middle = add(camera.position, camera.forward, depth);
+    const at = (sx, sy) => add(add(middle, camera.right, sx * half), camera.up, (sy * half) / camera.aspect);
+    return [at(-1, 1), at(1, 1), at(1, -1), at(-1, -1)];
+  }
+
+  draw(drawing, camera) {
+    this.seen = [];
+    if (!this.shown) return;
+    const all = this.cameras.map((each, i) => ({ each, i, at: camera.project(each.position) }));
+    for (const { each, i, at } of all.filter((one) => one.at[2] > 0).sort((a, b) => b.at[2] - a.at[2])) {
+      if (length(subtract(each.position, camera.position)) < 1.2 * this.depth * this.size) continue; // we are in it
+      this.seen.push([i, at[0], at[1]]);
+      this.drawOne(drawing, camera, each, i);
+    }
+  }
+
+  drawOne(drawing, camera, given, i) {
+    const ring = this.corners(given);
+    const pixels = ring.map((point) => camera.project(point));
+    const marked = i === this.hovered || i === this.chosen;
+    const photo = this.pictures || marked ? this.viewer.photos.get(i) : null;
+    if (photo && pixels.every((pixel) => pixel[2] > 0)) drawQuad(drawing, photo, pixels, marked ? 1 : 0.8);
+    const colour = given.split === "train" || !given.split ? "#f2b84b" : "#c297ff";
+    drawing.strokeStyle = i === this.chosen ? "#66b0ff" : i === this.hovered ? "#ffffff" : colour;
+    drawing.lineWidth = marked ? 2 : 1;
+    drawing.globalAlpha = marked ? 1 : 0.75;
+    ring.forEach((point, k) => {
+      strokeSegment(drawing, camera, point, ring[(k + 1) % 4]);
+      strokeSegment(drawing, camera, given.position, point);
+    });
+    drawing.globalAlpha = 1;
+  }
+
+  // Index of the camera whose frustum begins near a pixel, or null.
+  at(x, y) {
+    let [best, least] = [null, 16];
+    for (const [i, px, py] of this.seen ?? []) {
+      const off = Math.hypot(px - x, py - y);
+      if (off < least) [best, least] = [i, off];
+    }
+    return best;
+  }
+}
+
+// An image on four corners of the screen, as two triangles.
+function drawQuad(drawing, image, [a, b, c, d], alpha) {
+  const { width, height } = image;
+  drawing.save();
+  drawing.globalAlpha = alpha;
+  drawTriangle(
+    drawing,
+    image,
+    [a, b, d],
+    [(b[0] - a[0]) / width, (b[1] - a[1]) / width],
+    [(d[0] - a[0]) / height, (d[1] - a[1]) / height],
+    a,
+  );
+  const across = [(c[0] - d[0]) / width, (c[1] - d[1]) / width];
+  const down = [(c[0] - b[0]) / height, (c[1] - b[1]) / height];
+  const start = [c[0] - width * across[0] - height * down[0], c[1] - width * across[1] - height * down[1]];
+  drawTriangle(drawing, image, [b, c, d], across, down, start);
+  drawing.restore();
+}
+
+function drawTriangle(drawing, image, corners, across, down, start) {
+  drawing.save();
+  drawing.beginPath();
+  corners.forEach((p) => drawing.lineTo(p[0], p[1]));
+  drawing.clip();
+  drawing.transform(across[0], across[1], down[0], down[1], start[0], start[1]);
+  drawing.drawImage(image, 0, 0);
+  drawing.restore();
+}

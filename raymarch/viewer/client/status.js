@@ -1,0 +1,93 @@
+// Status line, and messages that are dismissed.
+
+const LOST =
+  "The connection is lost, and tried again. If raymarch has ended, start it once more and open the URL that it prints.";
+
+function statusLine(viewer) {
+  const dot = element("i", { class: "rm-dot" });
+  const state = element("span", { class: "rm-state", text: "waiting for the scene" });
+  const size = element("span", { title: "Resolution of the frame that is shown, and of the picture at rest" });
+  const rate = element("span", { title: "Frames in the last second" });
+  const delay = element("span", { title: "From a move to the first frame of it" });
+  const what = element("span", { class: "rm-what" });
+  const made = element("div", { class: "rm-status" }, dot, state, size, rate, delay, what);
+  made.setAttribute("role", "status");
+  let link = "open";
+
+  const show = () => {
+    const { picture, camera } = viewer;
+    const whole = `${camera.width} × ${camera.height}`;
+    const small = picture.size && picture.size[0] !== camera.width;
+    const settled = picture.final && picture.shown === viewer.id;
+    if (link === "lost") state.textContent = "connection lost, trying again …";
+    else if (!viewer.scene) state.textContent = "waiting for the scene";
+    else state.textContent = settled ? "at rest" : viewer.moving || viewer.flight ? "moving" : "refining …";
+    dot.className = `rm-dot rm-${link === "lost" ? "lost" : settled ? "settled" : "busy"}`;
+    size.textContent = small ? `${picture.size.join(" × ")} of ${whole}` : whole;
+    rate.textContent = picture.rate > 1 && !settled ? `${picture.rate} fps` : "";
+    delay.textContent =
+      viewer.latency === null
+        ? ""
+        : viewer.latency < 2000
+          ? `${Math.round(viewer.latency)} ms`
+          : seconds(viewer.latency / 1000);
+  };
+  const soon = throttled(show, 100);
+  viewer.on("state", (given) => {
+    link = given;
+    show();
+  });
+  viewer.on("scene", (scene) => {
+    what.textContent = [scene.name, scene.shape?.join(" × "), scene.unit].filter(Boolean).join(" · ");
+    what.title = "Name, samples along z, y, x as the file has them, unit of lengths";
+    show();
+  });
+  viewer.on("frame", soon);
+  viewer.on("sent", (moving) => {
+    viewer.moving = moving;
+    soon();
+  });
+  return made;
+}
+
+// A function that is called at most once in so many milliseconds, the last time always.
+function throttled(call, wait) {
+  let timer = null;
+  return () => {
+    timer ??= setTimeout(() => {
+      timer = null;
+      call();
+    }, wait);
+  };
+}
+
+// Messages over the picture; the same one twice is one with a count.
+function messageList(viewer) {
+  const made = element("div", { class: "rm-messages rm-over", aria: { live: "polite" } });
+  const drop = (item) => item.remove();
+  viewer.on("message", (kind, text) => {
+    const same = [...made.children].find((item) => item.words === text && item.kind === kind);
+    if (same) {
+      same.count += 1;
+      same.counter.textContent = `× ${same.count}`;
+      if (kind === "note") later(same);
+      return;
+    }
+    const counter = element("span", { class: "rm-count" });
+    const item = element("div", { class: `rm-message rm-${kind}` }, element("span", { text }), counter);
+    Object.assign(item, { words: text, kind, count: 1, counter });
+    item.append(iconButton("close", "Dismiss", () => drop(item)));
+    if (kind === "error") item.setAttribute("role", "alert");
+    made.append(item);
+    if (made.children.length > 5) made.children[1].remove();
+    if (kind === "note") later(item);
+  });
+  const lost = element("div", { class: "rm-message rm-error", hidden: true }, element("span", { text: LOST }));
+  made.append(lost);
+  viewer.on("state", (state) => (lost.hidden = state !== "lost"));
+  const later = (item) => {
+    clearTimeout(item.timer);
+    item.timer = setTimeout(() => drop(item), 8000);
+  };
+  return made;
+}

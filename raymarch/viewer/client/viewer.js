@@ -1,0 +1,223 @@
+// State of one viewer: scene, camera, look; what is sent of them, and what comes.
+
+const REST = 160; // ms without a move until the picture may become sharp
+const STEP = 25; // ms between cameras that are sent
+const PATIENT = 250; // ms that a change of the look waits for the picture of the one before
+const FLIGHT = 700; // ms
+const STALE = 300; // ms after which marks go ahead of a picture that does not come
+
+class Viewer {
+  constructor(channel) {
+    Object.assign(this, { channel, scene: null, listeners: new Map(), id: 0, sent: new Map(), pending: {} });
+    Object.assign(this, {
+      lookNow: {},
+      edited: {},
+      lastSent: 0,
+      latency: null,
+      paintedAt: 0,
+      ended: false,
+      view: null,
+    });
+    this.camera = new ViewCamera();
+    this.start = this.camera.copy();
+    this.picture = new Picture(this);
+    this.photos = new Photos(this);
+    this.frusta = new Frusta(this);
+    channel.onmessage = (header, bytes) => !this.ended && this.receive(header, bytes);
+    channel.onstate = (state) => !this.ended && this.tell("state", state);
+    channel.onclose = () => channel.onstate("lost");
+  }
+
+  on(event, listener) {
+    if (!this.listeners.has(event)) this.listeners.set(event, []);
+    this.listeners.get(event).push(listener);
+  }
+
+  tell(event, ...what) {
+    for (const listener of this.listeners.get(event) ?? []) listener(...what);
+  }
+
+  say(kind, text) {
+    this.tell("message", kind, String(text));
+  }
+
+  send(message) {
+    if (!this.ended) this.channel.send(message);
+  }
+
+  receive(header, bytes) {
+    const { type } = header;
+    if (type === "scene") this.takeScene(header);
+    else if (type === "frame") this.picture.take(header, bytes);
+    else if (type === "photo") this.photos.take(header, bytes);
+    else if (type === "file") download(header.name, bytes);
+    else if (type === "error" || type === "note") this.say(type, header.text);
+    if (type === "fit" || type === "file" || type === "progress") this.tell(type, header);
+  }
+
+  // A scene that comes again, as after a break or while a fit goes on, leaves camera and look as they are.
+  takeScene(scene) {
+    const first = !this.scene;
+    this.scene = scene;
+    this.lookNow = { ...scene.look, ...this.edited };
+    this.frusta.take(scene);
+    if (first) {
+      this.camera.take(scene.camera ?? {});
+      this.camera.forget();
+      this.start = this.camera.copy();
+    }
+    this.photos.asked.clear();
+    this.pending = { ...this.edited };
+    this.tell("scene", scene, first);
+    this.flush(false);
+  }
+
+  get centre() {
+    const [low, high] = this.scene?.box ?? [
+      [-1, -1, -1],
+      [1, 1, 1],
+    ];
+    return between(low, high, 0.5);
+  }
+
+  get radius() {
+    const [low, high] = this.scene?.box ?? [
+      [-1, -1, -1],
+      [1, 1, 1],
+    ];
+    return 0.5 * length(subtract(high, low));
+  }
+
+  resize(width, height) {
+    const { camera } = this;
+    if (camera.width === width && camera.height === height) return;
+    Object.assign(camera, { width, height });
+    camera.forget();
+    this.picture.resize(width, height);
+    this.moved(this.picture.frames > 0);
+  }
+
+  // What the mode that is shown has: { name, table, iso, values, shading, normals }.
+  get mode() {
+    return this.scene?.modes.find((mode) => mode.name === this.lookNow.mode) ?? this.scene?.modes[0] ?? {};
+  }
+
+  // Changes of the look, sent with the next frame of the screen.
+  look(change, moving = false) {
+    Object.assign(this.lookNow, change);
+    Object.assign(this.edited, change);
+    Object.assign(this.pending, change);
+    this.tell("look", change);
+    this.moved(moving);
+  }
+
+  // The camera, or the look, is another: it is sent soon, and once more when it rests.
+  moved(moving = true) {
+    this.camera.forget();
+    this.tell("camera");
+    if (!this.scene) return;
+    clearTimeout(this.rest);
+    if (moving) this.rest = setTimeout(() => this.flush(false), REST);
+    this.moving = moving;
+    if (this.waiting) return;
+    const wait = Math.max(0, this.lastSent + STEP - performance.now());
+    this.waiting = setTimeout(() => this.flush(this.moving), wait);
+  }
+
+  flush(moving) {
+    clearTimeout(this.waiting);
+    if (!moving) clearTimeout(this.rest);
+    this.waiting = null;
+    if (!this.scene || this.ended || this.camera.width < 2) return;
+    const changed = Object.keys(this.pending).length > 0;
+    if (moving && changed && performance.now() - (this.sent.get(this.id)?.time ?? 0) < PATIENT) {
+      this.waiting = setTimeout(() => this.flush(this.moving), STEP); // looks are no faster than pictures of them
+      return;
+    }
+    this.id += 1;
+    this.lastSent = performance.now();
+    if (changed) this.send({ type: "look", ...this.pending });
+    this.pending = {};
+    const { view } = this;
+    this.sent.set(this.id, { camera: this.camera.copy(), view, time: this.lastSent });
+    this.send({ type: "camera", id: this.id, ...this.camera.message(), moving, ...(view === null ? {} : { view }) });
+    this.tell("sent", moving);
+  }
+
+  painted(header) {
+    const of = this.sent.get(header.id);
+    if (of?.time) this.latency = performance.now() - of.time;
+    if (of) {
+      of.time = null;
+      this.shownCamera = of.camera;
+    }
+    for (const id of this.sent.keys()) if (id < header.id) this.sent.delete(id);
+    this.paintedAt = performance.now();
+    this.tell("frame", header);
+  }
+
+  // The camera that marks are drawn by: the picture's, or the newest where pictures stay out.
+  get marksCamera() {
+    const late = this.picture.shown < this.id && performance.now() - this.lateSince > STALE;
+    return late || !this.shownCamera ? this.camera : this.shownCamera;
+  }
+
+  get lateSince() {
+    const next = [...this.sent].find(([id, one]) => id > this.picture.shown && one.time);
+    return Math.max(next?.[1].time ?? performance.now(), this.paintedAt);
+  }
+
+  // Flies to another camera, and then does what is asked.
+  fly(to, then = () => {}) {
+    this.stop();
+    const from = this.camera.copy();
+    const start = performance.now();
+    const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    const frame = (now) => {
+      const share = still ? 1 : clamp((now - start) / FLIGHT, 0, 1);
+      const { width, height } = this.camera;
+      this.camera = Object.assign(cameraOnFlight(from, to, share), { width, height });
+      this.moved(share < 1);
+      this.flight = share < 1 ? requestAnimationFrame(frame) : null;
+      if (share >= 1) then();
+    };
+    this.flight = requestAnimationFrame(frame);
+  }
+
+  stop() {
+    if (this.flight) cancelAnimationFrame(this.flight);
+    this.flight = null;
+  }
+
+  // A move of the person's own: it ends a flight. A slice is seen whole: there it moves the slice.
+  steer(change, along = 0) {
+    if (!this.scene) return;
+    const { slice } = this.lookNow;
+    if (slice) return along ? this.tell("slide", along) : undefined;
+    this.stop();
+    this.tell("steer");
+    change(this.camera);
+    this.moved();
+  }
+
+  reset() {
+    this.tell("steer");
+    this.fly(this.start.copy());
+  }
+
+  lookAlong(direction, up) {
+    if (!this.scene) return;
+    this.tell("steer");
+    const to = this.camera.copy();
+    to.lookAlong(direction, up, this.centre, this.radius);
+    this.fly(to);
+  }
+
+  end() {
+    this.ended = true;
+    this.stop();
+    clearTimeout(this.rest);
+    clearTimeout(this.waiting);
+    this.channel.close?.();
+  }
+}

@@ -1,0 +1,168 @@
+"""Viewer of a running fit: pictures in a share of its time, pause, learning rates, and its numbers as it goes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from raymarch.data.volume import Volume
+from raymarch.device.owner import Closing
+from raymarch.errors import RaymarchError
+from raymarch.fitting.fitter import Fitter
+from raymarch.fitting.interrupt import asked_to_stop
+from raymarch.fitting.report import INTERRUPTED
+from raymarch.fitting.schedule import ending
+from raymarch.viewer.fit_control import FitControl
+from raymarch.viewer.frame_maker import FrameMaker
+from raymarch.viewer.share import Share
+from raymarch.viewer.viewer import IDLE, Viewer
+from raymarch.viewer.wire import Wire
+
+TELL_EVERY = 0.5  # seconds between the fit's numbers
+REDRAW_EVERY = 1.0  # seconds between pictures of it while nobody moves
+
+
+class FitViewer(Closing):
+    """Viewer of a running fit; `close` it, or use it in a `with`.
+
+    `between` is called between two steps and spends a share of the time on pages: 10 % while nobody moves there, 35 %
+    while somebody does. What the fit reads or writes is not touched, so it ends with the same bytes as one that nobody
+    looked at, unless its learning rates are changed.
+
+    Attributes:
+        control: what pages have asked of the fit, once `attach` has said which.
+        done: whether the fit has come to its end.
+    """
+
+    control: FitControl
+    viewer: Viewer
+
+    def __init__(self, server: Wire) -> None:
+        self.server, self.done, self.attached = server, False, False
+        self._share, self._told, self._drawn, self._seen = Share(), 0.0, 0.0, dict[int, int]()
+
+    @property
+    def url(self) -> str:
+        """Address of the page, with its token."""
+        return self.server.url
+
+    def close(self) -> None:
+        """End the server and free the device memory; the fitter stays."""
+        self.server.close()
+        if self.attached:
+            self.viewer.maker.close()
+
+    def attach(self, fitter: Fitter) -> None:
+        """Show a fit that is about to begin."""
+        self.control = FitControl(fitter)
+        self.viewer = Viewer(self.server, FrameMaker.of_fitter(fitter))
+        self.viewer.other, self.viewer.opened = self._take, self._opened
+        self.attached = True
+        self._share.begin()
+
+    def between(self, fitter: Fitter) -> bool:
+        """Work for pages between two steps of the fit; whether one of them has asked to end it."""
+        viewer, control, now = self.viewer, self.control, time.perf_counter()
+        if not self.server.running:
+            return control.stopped
+        self._share.stepped(viewer.moving)
+        viewer.take()
+        if not viewer.busy and now - self._drawn > REDRAW_EVERY and fitter.steps_done > 0:
+            self._drawn = now
+            for page in viewer.pages.values():
+                page.draw()
+        self._tell()
+        viewer.maker.hurried, viewer.maker.share = True, self._share.of(viewer.moving)
+        if viewer.busy and self._share.due:
+            viewer.work()
+        self._share.spent()
+        if control.paused and not control.stopped:
+            self._wait(viewer, fitter)
+        return control.stopped
+
+    def _wait(self, viewer: Viewer, fitter: Fitter) -> None:
+        """Serve while the fit is paused, whose clock stands still; pictures are as fine as a volume's."""
+        begun, control = time.perf_counter(), self.control
+        viewer.maker.hurried, viewer.maker.share = False, 1.0
+        self._tell(at_once=True)
+        for page in viewer.pages.values():
+            page.draw()
+        with asked_to_stop() as asked:
+            while control.paused and not (control.stopped or asked()) and self.server.running:
+                viewer.take(0.0 if viewer.busy else IDLE)
+                viewer.work()
+            control.interrupted = asked()
+        control.stopped = control.stopped or control.interrupted
+        fitter.started += time.perf_counter() - begun
+        self._share.begin()
+        self._tell(at_once=True)
+
+    def _opened(self, number: int) -> None:
+        self._seen[number] = 0
+        self._told = 0.0
+
+    def _take(self, number: int, message: Mapping[str, Any]) -> bool:
+        """Take a message about the fit."""
+        if message.get("type") != "fit":
+            return False
+        try:
+            self.control.act(message)
+        except RaymarchError as error:
+            self.viewer.pages[number].refuse(error)
+        self._told = 0.0
+        return True
+
+    def _tell(self, at_once: bool = False) -> None:
+        """Tell pages the fit's numbers, of which each has those that it was not told before."""
+        now = time.perf_counter()
+        if now - self._told < TELL_EVERY and not at_once:
+            return
+        self._told = now
+        self._say(self.control.state)
+
+    def _say(self, state: str, ended: str = "") -> None:
+        fitter = self.control.fitter
+        for page in self.viewer.pages:
+            first, self._seen[page] = self._seen.get(page, 0), len(fitter.history)
+            self.viewer.say(state_of(fitter, first, self.control.rate, state, ended), to=page)
+
+    def finish(self, volume: Volume, ended: str) -> None:
+        """Show the volume that came of the fit, whose fitter may be closed now."""
+        self.done = True
+        self._say("done", ended)
+        self.viewer.other = lambda number, message: message.get("type") == "fit"
+        self.viewer.opened = lambda number: None
+        self.viewer.show(FrameMaker(volume, self.control.fitter.views, self.viewer.maker.name))
+
+    def run(self) -> Volume:
+        """Step the fit to its end, or until a page or Ctrl-C stops it, and serve meanwhile; the volume of it."""
+        fitter, control = self.control.fitter, self.control
+        with asked_to_stop() as asked:
+            for _ in fitter.run(lambda: asked() or self.between(fitter)):
+                continue
+            cut = (asked() or control.stopped) and fitter.progress < 1
+        ended = f"{INTERRUPTED} at step {fitter.steps_done}" if cut else ending(fitter.steps_done, fitter.settings)
+        volume = control.noted(fitter.volume(ended))
+        self.finish(volume, ended)
+        return volume
+
+
+def state_of(fitter: Fitter, first: int, rate: float, state: str, ended: str = "") -> dict[str, Any]:
+    """A fit's numbers for a page: where it is, and its reports from the `first` on."""
+    new = fitter.history[first:]
+    last = fitter.history[-1] if fitter.history else None
+    return {
+        "type": "fit",
+        "step": fitter.steps_done,
+        "steps": fitter.settings.steps,
+        "progress": fitter.progress,
+        "seconds": fitter.seconds,
+        "seconds_left": None if last is None else last.seconds_left,
+        "loss": [[report.step, report.loss] for report in new],
+        "psnr": [[report.step, report.psnr] for report in new],
+        "rate": rate,
+        "shape": list(map(int, fitter.plan.shape if last is None else last.shape)),
+        "state": state,
+        "ended": ended,
+    }

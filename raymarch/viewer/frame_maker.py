@@ -1,0 +1,164 @@
+"""Frame maker of the viewer: a page's eye and look to pictures, in slices of time that a move can cut short."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from raymarch.data.views import Views
+from raymarch.data.volume import AnyVolume
+from raymarch.device.owner import Closing
+from raymarch.geometry.camera import Camera
+from raymarch.rendering.march import March
+from raymarch.rendering.progressive import ProgressiveRendering, tiles_for
+from raymarch.viewer.display import Range, colours, jpeg, png, window_of
+from raymarch.viewer.eye import Eye
+from raymarch.viewer.frame import Frame
+from raymarch.viewer.ladder import RaySpeed, moving_scale, resting_levels
+from raymarch.viewer.look import Look
+from raymarch.viewer.photo import photo
+from raymarch.viewer.scene import scene_of
+from raymarch.viewer.slice_picture import slice_picture
+from raymarch.viewer.source import FitSource, Source, VolumeSource
+
+if TYPE_CHECKING:
+    from raymarch.fitting.fitter import Fitter
+
+SLICE = 0.03  # seconds of work between two looks at what pages say
+MOVING = 0.07  # seconds of a picture in motion, encoding aside: more than ten a second
+HURRIED = 0.1  # seconds of a picture of a fit that goes on, of which there is one a second
+TILES_EVERY = 0.3  # seconds between pictures of what is done of a fine one
+
+
+class FrameMaker(Closing):
+    """Frame maker of one volume, or of a fit, for any number of pages; `close` it, or use it in a `with`.
+
+    Attributes:
+        share: of the time that pictures may have; a fit leaves them less.
+        hurried: whether at rest too a picture soon is better than a fine one, as of a fit that goes on.
+    """
+
+    def __init__(self, volume: AnyVolume, views: Views | None = None, name: str = "") -> None:
+        self._begin(VolumeSource(volume, views), name)
+
+    @classmethod
+    def of_fitter(cls, fitter: Fitter) -> FrameMaker:
+        """Frame maker of a running fit."""
+        made = object.__new__(cls)
+        made._begin(FitSource(fitter), fitter.views.source)
+        return made
+
+    def _begin(self, source: Source, name: str) -> None:
+        self.source, self.name, self.share, self.hurried = source, name, 1.0, False
+        self.speed = RaySpeed()
+        self._windows: dict[tuple, Range | None] = {}
+
+    def close(self) -> None:
+        """Free the device memory."""
+        self.source.close()
+
+    def scene(self) -> dict[str, Any]:
+        """Scene as pages are told of it."""
+        return scene_of(self.source, self.name)
+
+    def look(self) -> Look:
+        """Look to begin with, which is that of `rm.render`."""
+        return self.source.look
+
+    def changed(self, look: Look, message: Mapping[str, Any]) -> Look:
+        """Look with what a page's message says; RaymarchError, and nothing is changed, where it cannot be shown."""
+        new = look.changed(message)
+        if (new.mode, new.table, new.iso) != (look.mode, look.table, look.iso):
+            new.march(self.source.table, self.source.iso)
+            self.source.require(new)
+        self.source.require_slice(new.slice)
+        return new
+
+    def photo(self, message: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
+        """Photograph of the image set as a message and a JPEG."""
+        return photo(self.source.views, message)
+
+    def camera(self, eye: Eye) -> Camera:
+        """Camera of an eye."""
+        return eye.camera(() if self.source.views is None else self.source.views.cameras)
+
+    def frames(self, eye: Eye, look: Look) -> Iterator[Frame | None]:
+        """Pictures of what an eye sees, one in motion, at rest ever finer ones; None where time for other work is."""
+        if look.slice is not None:
+            yield from self._slices(eye, look)
+            return
+        march = self.source.prepare(look)
+        rate, camera = self.speed.of(self._kind(march, look)), self.camera(eye)
+        if eye.moving or self.hurried:
+            seconds = MOVING * self.share if eye.moving else HURRIED
+            scales: tuple[float, ...] = (moving_scale(camera.width, camera.height, rate, seconds),)
+        else:
+            scales = resting_levels(camera.width, camera.height, rate)
+        for scale in scales:
+            final = scale == 1.0 and not (eye.moving or self.hurried)
+            yield from self._level(eye, look, _scaled(camera, scale), final)
+
+    def picture(self, eye: Eye, look: Look) -> bytes:
+        """PNG of what an eye sees, in the size that it asks for, all at once."""
+        made = [frame for frame in self.frames(eye.sized(eye.width, eye.height), look) if frame is not None]
+        return made[-1].data
+
+    def _kind(self, march: March, look: Look) -> tuple:
+        return march.rule, march.clipped, look.extras, march.shading is not None
+
+    def _level(self, eye: Eye, look: Look, camera: Camera, final: bool) -> Iterator[Frame | None]:
+        """One picture; on the way to the final one its bands, where it takes long."""
+        source, march = self.source, self.source.prepare(look)
+        behind = source.background if look.background is None else look.background
+        wants = look.extras == "depth", look.extras == "normals"
+        work = ProgressiveRendering(source.grid, source.buffer, camera, behind, march, *wants)
+        kind, sent, since = self._kind(march, look), 0, time.perf_counter()
+        while work.done < work.total:
+            source.prepare(look)  # another page may have had another look since
+            begun = time.perf_counter()
+            rays = work.advance(tiles_for(self.speed.of(kind) * SLICE))
+            self.speed.measured(kind, rays, time.perf_counter() - begun)
+            if final and sent < work.rows < camera.height and time.perf_counter() - since > TILES_EVERY:
+                yield self._frame(eye, look, work, march, (sent, work.rows), False)
+                sent, since = work.rows, time.perf_counter()
+            elif work.done < work.total:
+                yield None
+        yield self._frame(eye, look, work, march, (0, camera.height), final)
+
+    def _frame(
+        self, eye: Eye, look: Look, work: ProgressiveRendering, march: March, rows: tuple[int, int], final: bool
+    ) -> Frame:
+        values, of = not march.rule.background, (work.camera.width, work.camera.height)
+        seen = work.band(*rows)
+        window = self._window(look, values, seen, whole=rows == (0, work.camera.height))
+        picture = colours(seen, look, values, window)
+        about = {"depth" if look.extras == "depth" else "window": window}
+        place = (0, rows[0], work.camera.width, rows[1] - rows[0])
+        kind, encode = ("png", png) if final else ("jpeg", jpeg)
+        return Frame(eye.id, kind, place, of, final, eye.moving, about, encode(picture))
+
+    def _window(self, look: Look, values: bool, seen: Any, whole: bool) -> Range | None:
+        """Window of a picture: the look's, else that of the first whole picture of its kind, so that none flickers."""
+        if look.extras == "image" and values and look.window is not None:
+            return look.window
+        if look.extras == "depth" and whole:  # of each picture its own, as `rm` writes depths
+            self._windows[look.mode, "depth"] = window_of(seen, look, values)
+        key = look.mode, look.extras
+        if key not in self._windows:
+            self._windows[key] = window_of(seen, look, values)
+        return self._windows[key]
+
+    def _slices(self, eye: Eye, look: Look) -> Iterator[Frame | None]:
+        scale = 0.5 if eye.moving and eye.width * eye.height > 1 << 18 else 1.0
+        width, height = max(round(eye.width * scale), 1), max(round(eye.height * scale), 1)
+        picture, about = slice_picture(self.source, look, width, height)
+        of, final = (picture.shape[1], picture.shape[0]), not eye.moving
+        kind, encode = ("png", png) if final else ("jpeg", jpeg)
+        yield Frame(eye.id, kind, (0, 0, *of), of, final, eye.moving, about, encode(picture))
+
+
+def _scaled(camera: Camera, scale: float) -> Camera:
+    """Camera of a smaller picture, of a pixel a side at least."""
+    least = 1 / min(camera.width, camera.height)
+    return camera if scale == 1.0 else camera.scaled(max(scale, least))

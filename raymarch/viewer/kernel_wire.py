@@ -1,0 +1,101 @@
+"""Wire between a viewer and a notebook's outputs: the comm of a widget, without any server.
+
+A kernel hands on what pages say on its main thread, or on one of their own (subshells), while only the thread that
+started raymarch may draw: so messages wait in an inbox, and that thread's loop is woken.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from raymarch.viewer.newest import Newest
+
+Post = Callable[[dict[str, Any], "bytes | None"], None]
+MOST_PAGES = 16  # outputs of one view
+MOST_AHEAD = 3  # frames on their way to a page: more would be old when they come, as over a slow line
+PATIENCE = 1.0  # seconds after which a page that does not say that it has a frame is not waited for
+
+
+class KernelWire:
+    """Wire of one widget, whose outputs are pages. What they say is `{"view": name, "message": {...}}`; what they are
+    told is posted as `{"view": name, "header": {...}}`, with bytes or None.
+
+    Args:
+        post: sends content with bytes or None to all outputs of the widget.
+        wake: called, on whatever thread, when something waits in the inbox.
+
+    Example:
+        >>> wire = KernelWire(lambda content, data: print(content), lambda: None)
+        >>> wire.take({"view": "a", "message": {"type": "open"}})
+        >>> wire.inbox.take(), wire.send({"type": "note", "text": "here"}, to=1)
+        {'view': 'a', 'header': {'type': 'note', 'text': 'here'}}
+        ([{'type': 'open', 'page': 1}], None)
+    """
+
+    url = ""
+
+    def __init__(self, post: Post, wake: Callable[[], None]) -> None:
+        self.inbox, self.post, self.wake = Newest(), post, wake
+        self._numbers: dict[str, int] = {}
+        self._count = 0
+        self._hello: dict[str, Any] | None = None
+        self._ahead: dict[int, int] = {}
+        self._posted = 0.0
+
+    @property
+    def running(self) -> bool:
+        """Whether it carries anything still."""
+        return not self.inbox.closed
+
+    @property
+    def behind(self) -> bool:
+        """Whether a page has not yet got what it was sent, so that more pictures would only be late."""
+        if time.monotonic() - self._posted > PATIENCE:
+            self._ahead.clear()
+        return any(count >= MOST_AHEAD for count in list(self._ahead.values()))
+
+    def take(self, content: Any) -> None:
+        """Take what a page has said; what is no message at all is left aside."""
+        if not isinstance(content, Mapping) or not isinstance(view := content.get("view"), str):
+            return
+        number, message = self._numbers.get(view), content.get("message")
+        if not isinstance(message, Mapping):
+            return
+        kind = message.get("type")
+        if kind == "open" and number is None and len(self._numbers) < MOST_PAGES:
+            self._count += 1
+            self._numbers[view] = number = self._count
+        elif number is None or kind == "open":
+            return
+        if kind == "got":
+            self._ahead[number] = max(self._ahead.get(number, 0) - 1, 0)
+            return
+        self.inbox.put({**message, "type": kind if isinstance(kind, str) else "", "page": number})
+        if kind == "close":
+            self._numbers.pop(view)
+            self._ahead.pop(number, None)
+        self.wake()
+
+    def greet(self, number: int) -> None:
+        """Tell a page that has come what pages get first."""
+        if self._hello is not None:
+            self.send(self._hello, to=number)
+
+    def send(
+        self, header: dict[str, Any], data: bytes | None = None, to: int | None = None, hello: bool = False
+    ) -> None:
+        """Send a message to one page, or to all; `hello` is what pages get first that come later."""
+        self._hello = header if hello else self._hello
+        for view, number in list(self._numbers.items()):
+            if to not in (None, number):
+                continue
+            if header.get("type") == "frame":
+                self._ahead[number] = self._ahead.get(number, 0) + 1
+                self._posted = time.monotonic()
+            self.post({"view": view, "header": header}, data)
+
+    def close(self) -> None:
+        """End it."""
+        self.inbox.close()

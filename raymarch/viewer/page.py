@@ -1,0 +1,142 @@
+"""Page of the viewer: its eye, its look, and the pictures that are still to be made for it."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from raymarch.errors import RaymarchError
+from raymarch.viewer.eye import Eye, eye_of
+from raymarch.viewer.frame import Frame
+from raymarch.viewer.frame_maker import FrameMaker
+from raymarch.viewer.save import saved
+
+Send = Callable[[dict[str, Any], "bytes | None"], None]
+IN_MOTION = 0.5  # seconds after its last message for which an eye that says that it moves is believed
+MOST_TASKS = 8
+
+
+class Page:
+    """Page of the viewer, in the owner's thread: it takes messages, and makes pictures in slices of time.
+
+    `send` is called with what the page is told. Nothing that a page says raises; what is refused is said to it, in one
+    line, and `complain` is called with that line.
+
+    Example:
+        >>> ball = Volume.from_function(lambda p: 9.0 * (np.linalg.norm(p, axis=-1) < 0.5), shape=(8, 8, 8))
+        >>> with FrameMaker(ball) as maker:
+        ...     page = Page(maker, lambda header, data: print(header["type"]))
+        ...     page.take({"type": "look", "step": "long"})
+        error
+    """
+
+    def __init__(self, maker: FrameMaker, send: Send, complain: Callable[[str], None] = lambda text: None) -> None:
+        self.maker, self.send, self.complain = maker, send, complain
+        self.look, self.eye = maker.look(), None
+        self._frames: Iterator[Frame | None] | None = None
+        self._rushed = self._again = False
+        self._tasks: deque[Iterator[tuple[dict[str, Any], bytes | None] | None]] = deque()
+        self.said = -IN_MOTION
+
+    eye: Eye | None
+
+    @property
+    def busy(self) -> bool:
+        """Whether there is work to do."""
+        return self._frames is not None or bool(self._tasks)
+
+    @property
+    def moving(self) -> bool:
+        """Whether somebody moves."""
+        return self.eye is not None and self.eye.moving and time.monotonic() - self.said < IN_MOTION
+
+    def take(self, message: Mapping[str, Any]) -> None:
+        """Take a message of the page."""
+        try:
+            self._take(message)
+        except RaymarchError as error:
+            self.refuse(error)
+
+    def _take(self, message: Mapping[str, Any]) -> None:
+        match message.get("type"):
+            case "camera":
+                self.eye, self.said = eye_of(message), time.monotonic()
+                self.maker.camera(self.eye)
+                self.draw()
+            case "look":
+                self.look = self.maker.changed(self.look, message)
+                self.draw()
+            case "photo":
+                self._add(iter([self.maker.photo(message)]))
+            case "save":
+                self._add(saved(self.maker, self.eye, self.look, message))
+            case other:
+                raise RaymarchError(f"type is {str(other)[:40]!r}, want camera, look, photo or save; leave it out")
+
+    def _add(self, task: Iterator[tuple[dict[str, Any], bytes | None] | None]) -> None:
+        if len(self._tasks) >= MOST_TASKS * 8:
+            raise RaymarchError("too much is asked for at once; wait for what comes")
+        self._tasks.append(task)
+
+    def draw(self) -> None:
+        """Begin anew, but let a picture in motion be finished: else a fast hand would never see one."""
+        if self.eye is None:
+            return
+        if self._frames is not None and self._rushed and self.eye.moving:
+            self._again = True
+            return
+        self._frames, self._rushed, self._again = self.maker.frames(self.eye, self.look), self.eye.moving, False
+
+    def drop(self) -> None:
+        """Leave what is still to be made."""
+        self._frames = None
+        self._tasks.clear()
+
+    def show(self, maker: FrameMaker, keep: bool = True) -> None:
+        """Show another volume; where its mode cannot be kept the look is the new one's own."""
+        self.maker, self._frames = maker, None
+        self._tasks.clear()
+        try:
+            if not keep:
+                raise RaymarchError("")
+            maker.changed(maker.look(), {"mode": self.look.mode})
+        except RaymarchError:
+            self.look = maker.look()
+        self.draw()
+
+    def work(self) -> bool:
+        """Slice of work, of a few dozen milliseconds; whether there is more to do."""
+        try:
+            if self._frames is not None:
+                self._draw_on(self._frames)
+            elif self._tasks:
+                made = next(self._tasks[0], ())
+                if made == ():
+                    self._tasks.popleft()
+                elif made is not None:
+                    self.send(*made)
+        except RaymarchError as error:
+            if self._frames is not None:
+                self._frames = None
+            elif self._tasks:
+                self._tasks.popleft()
+            self.refuse(error)
+        return self.busy
+
+    def _draw_on(self, frames: Iterator[Frame | None]) -> None:
+        try:
+            frame = next(frames)
+        except StopIteration:
+            self._frames = None
+            if self._again:
+                self.draw()
+            return
+        if frame is not None:
+            self.send(frame.header, frame.data)
+
+    def refuse(self, error: RaymarchError) -> None:
+        """Say to the page, and to whom it complains, what was refused."""
+        self.send({"type": "error", "text": str(error)}, None)
+        self.complain(str(error))

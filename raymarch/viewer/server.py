@@ -1,0 +1,205 @@
+"""Server process of the viewer: `python -m raymarch.viewer.server`, which knows neither Taichi nor NumPy.
+
+Kernels hold Python's lock for up to a third of a second; so pages are served, pings answered and messages kept by a
+process of their own, which speaks with the owner of the volume through its stdin and stdout (`pipe`). It ends when
+either of them does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+import threading
+from collections import deque
+from typing import IO, Any
+
+from raymarch.viewer import pipe
+from raymarch.viewer.client_files import served
+from raymarch.viewer.guard import MOST_MESSAGE, SOCKET, Asked, headers_of, refusal
+from raymarch.viewer.newest import Newest
+
+MOST_OUT = 256  # messages that wait for a page; one that reads none of them is let go
+
+
+class Outbox:
+    """Messages that wait for a page: a whole picture takes the place of those before it."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[tuple[bool, bool, bytes]] = deque()
+        self._some = asyncio.Event()
+
+    def put(self, binary: bool, whole: bool, picture: bool, data: bytes) -> bool:
+        """Put a message; False where too many wait."""
+        if whole:
+            self._waiting = deque(each for each in self._waiting if not each[1])
+        self._waiting.append((binary, picture, data))
+        self._some.set()
+        return len(self._waiting) < MOST_OUT
+
+    async def take(self) -> tuple[bool, bytes]:
+        """Next message: whether it is binary, and its bytes."""
+        while not self._waiting:
+            self._some.clear()
+            await self._some.wait()
+        binary, _, data = self._waiting.popleft()
+        return binary, data
+
+
+class PageServer:
+    """Server of the viewer's pages: answers requests that the guard lets through, and hands messages on."""
+
+    def __init__(self, token: str, inbox: Newest) -> None:
+        self.token, self.inbox = token, inbox
+        self.pages: dict[int, tuple[Any, Outbox]] = {}
+        self.hello: list[tuple[bool, bytes]] = []
+        self._count = 0
+        self._closing: set[asyncio.Task] = set()
+
+    def process(self, connection: Any, request: Any) -> Any:
+        """Answer to a request: a refusal, a file, or None for a WebSocket."""
+        from websockets.datastructures import Headers
+        from websockets.http11 import Response
+
+        values: dict[str, list[str]] = {}
+        for name, value in request.headers.raw_items():
+            values.setdefault(name.lower(), []).append(value)
+        method = getattr(request, "method", "GET")
+        refused = refusal(Asked(request.path, values, method), self.token, len(self.pages))
+        place = request.path.partition("?")[0]
+        if refused is None and place == SOCKET:
+            return None
+        status, kind, text = 200, "text/plain; charset=utf-8", ""
+        if refused is not None:
+            status, text = refused.status, f"raymarch: {refused.why}\n"
+        else:
+            kind, text = served(place)
+        body = text.encode()
+        host = values["host"][0] if refused is None else "127.0.0.1"
+        headers = Headers({**headers_of(kind, host), "Content-Length": str(len(body)), "Connection": "close"})
+        return Response(status, "OK" if refused is None else "Refused", headers, body)
+
+    async def page(self, socket: Any) -> None:
+        """One page, from its opening to its end."""
+        from websockets.exceptions import ConnectionClosed
+
+        self._count += 1
+        number, outbox = self._count, Outbox()
+        self.pages[number] = (socket, outbox)
+        for binary, data in self.hello:
+            outbox.put(binary, False, False, data)
+        self.inbox.put({"page": number, "type": "open"})
+        sender = asyncio.ensure_future(self._send(socket, outbox))
+        try:
+            async for text in socket:
+                if answer := self._take(number, text):
+                    outbox.put(False, False, False, json.dumps(answer).encode())
+        except ConnectionClosed:
+            pass
+        finally:
+            del self.pages[number]
+            sender.cancel()
+            self.inbox.put({"page": number, "type": "close"})
+
+    def _take(self, number: int, text: Any) -> dict[str, Any] | None:
+        """Hand a page's message on; an answer where this process has one."""
+        try:
+            message = json.loads(text) if isinstance(text, str) else None
+        except (ValueError, RecursionError):
+            message = None
+        if not isinstance(message, dict) or not isinstance(message.get("type"), str):
+            return {"type": "error", "text": "a message came that is no JSON object with a type"}
+        if message["type"] == "ping":
+            return {"type": "pong", "id": message.get("id")}
+        if message["type"] in ("open", "close"):
+            return {"type": "error", "text": f"type is {message['type']!r}, which pages do not say"}
+        self.inbox.put({**message, "page": number})
+        return None
+
+    async def _send(self, socket: Any, outbox: Outbox) -> None:
+        from websockets.exceptions import ConnectionClosed
+
+        with contextlib.suppress(ConnectionClosed):
+            while True:
+                binary, data = await outbox.take()
+                await socket.send(data if binary else data.decode())
+
+    def deliver(self, header: dict[str, Any], body: bytes) -> None:
+        """Message of the owner, for one page or for all."""
+        if header.get("hello"):  # what pages get that come while the owner is busy
+            self.hello = [(header["binary"], body)]
+        to = header.get("to")
+        for number, (socket, outbox) in list(self.pages.items()):
+            fits = to is None or to == number
+            how = header["binary"], header.get("whole", False), header.get("picture", False)
+            if fits and not outbox.put(*how, body):
+                self._closing.add(task := asyncio.ensure_future(socket.close(1013, "the page does not read")))
+                task.add_done_callback(self._closing.discard)
+
+
+async def _serve(first: dict[str, Any], source: IO[bytes], sink: IO[bytes]) -> None:
+    """Serve until the owner says that it is over, or is."""
+    from websockets.asyncio.server import serve
+
+    inbox, over, loop = Newest(), asyncio.Event(), asyncio.get_running_loop()
+    server = PageServer(first["token"], inbox)
+
+    def listen() -> None:
+        while (message := pipe.read(source)) is not None and not message[0].get("end"):
+            loop.call_soon_threadsafe(server.deliver, *message)
+        with contextlib.suppress(RuntimeError):  # the loop is over
+            loop.call_soon_threadsafe(over.set)
+
+    def hand_on() -> None:
+        try:
+            while not inbox.closed:
+                for message in inbox.take(1.0):
+                    sink.write(pipe.packed(message))
+                sink.flush()
+        except (OSError, ValueError):  # the owner is gone
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(over.set)
+
+    how: dict[str, Any] = {
+        "max_size": MOST_MESSAGE,
+        "max_queue": 16,
+        "compression": None,
+        "close_timeout": 1,
+        "server_header": None,
+    }
+    try:
+        running = await serve(server.page, "127.0.0.1", first["port"], process_request=server.process, **how)
+    except OSError as error:
+        sink.write(pipe.packed({"page": 0, "type": "refused", "errno": error.errno, "text": str(error)}))
+        sink.flush()
+        return
+    async with running:
+        port = running.sockets[0].getsockname()[1]
+        sink.write(pipe.packed({"page": 0, "type": "listening", "port": port}))
+        sink.flush()
+        for work in (listen, hand_on):
+            threading.Thread(target=work, daemon=True).start()
+        await over.wait()
+        inbox.close()
+
+
+def main() -> None:
+    """Serve what the owner, on stdin, sends; it begins with a token and a port."""
+    import logging
+
+    logging.getLogger("websockets").addHandler(logging.NullHandler())  # else a page that vanishes is a traceback
+    logging.getLogger("websockets").propagate = False
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C comes to the owner too, who ends this
+    source, sink = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what is printed by accident is no message
+    first = pipe.read(source)
+    if first is not None:
+        asyncio.run(_serve(first[0], source, sink))
+    os._exit(0)  # the threads may wait for ever
+
+
+if __name__ == "__main__":
+    main()

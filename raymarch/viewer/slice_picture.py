@@ -1,0 +1,67 @@
+"""Slice of a volume as a picture: across a world axis at a position, trilinear between samples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from raymarch.data.volume import Volume
+from raymarch.errors import RaymarchError
+from raymarch.viewer.look import Look
+from raymarch.viewer.source import Source, VolumeSource
+
+OUTSIDE = 0.0  # display value beside the volume
+
+
+def slice_picture(source: Source, look: Look, width: int, height: int) -> tuple[np.ndarray, dict[str, Any]]:
+    """Display values (height, width, 1 or 3) of a look's slice, the whole box in it, and where it lies.
+
+    Values are grey within the look's window, or the source's range; in mode "transfer" they have the table's colours.
+    Of the two other axes the first goes to the right and the second up.
+    """
+    if not isinstance(source, VolumeSource) or look.slice is None:
+        raise RaymarchError("slice: a running fit has none; look at the volume when it is done")
+    volume, axis = source.seen, look.slice.axis
+    across = [a for a in range(3) if a != axis]
+    lower, upper = volume.box
+    middle, size = 0.5 * (lower + upper)[across], (upper - lower)[across]
+    per_pixel = 1.02 * float(np.max(size / (width, height)))
+    half = 0.5 * per_pixel * np.array([width, height])
+    points = np.empty((height, width, 3))
+    points[..., axis] = look.slice.position
+    points[..., across[0]] = middle[0] + per_pixel * (np.arange(width) + 0.5 - 0.5 * width)
+    points[..., across[1]] = (middle[1] - per_pixel * (np.arange(height) + 0.5 - 0.5 * height))[:, None]
+    values, inside = sampled(volume, points)
+    place = {"lower": (middle - half).tolist(), "upper": (middle + half).tolist()}
+    window = look.window or source.range
+    about = {"window": list(window), "slice": {"axis": axis, "position": look.slice.position, **place}}
+    table = look.table or source.table
+    if look.mode == "transfer" and table is not None:
+        picture = table(values)[..., :3]
+    else:
+        picture = ((values - window[0]) / (window[1] - window[0]))[..., None]
+    picture = np.where(inside[..., None], picture.clip(0, 1) * 2.0**look.exposure, OUTSIDE)
+    return picture, about
+
+
+def sampled(volume: Volume, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Values (...) of a volume at points (..., 3) of the world, trilinear in its raw samples, and whether it has them.
+
+    Example:
+        >>> ramp = Volume.from_function(lambda p: p[..., 0], shape=(5, 4, 4))
+        >>> [each.tolist() for each in sampled(ramp, np.array([[0.25, 0.0, 0.0], [3.0, 0.0, 0.0]]))]
+        [[0.25, 0.0], [True, False]]
+    """
+    index = points @ np.linalg.inv(volume.world_from_index)[:3, :3].T + np.linalg.inv(volume.world_from_index)[:3, 3]
+    most = np.array(volume.shape) - 1
+    inside: np.ndarray = np.all((index >= -1e-6) & (index <= most + 1e-6), axis=-1)
+    index = index[inside].clip(0, most)
+    first = np.minimum(index.astype(int), most - 1)
+    share, raw = index - first, 0.0
+    for corner in np.ndindex(2, 2, 2):
+        weight = np.where(corner, share, 1 - share).prod(-1)
+        raw = raw + weight * volume.at(tuple((first + corner).T))[0]
+    values = np.zeros(inside.shape)
+    values[inside] = volume.activation.sigma(raw)
+    return values, inside

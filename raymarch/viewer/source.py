@@ -1,0 +1,196 @@
+"""Source of pictures: a volume on the device, or the grid of a running fit."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from raymarch import runtime
+from raymarch.arguments.arrays import Colour
+from raymarch.data.default_table import default_table, has_values_alone
+from raymarch.data.transfer_function import TransferFunction
+from raymarch.data.views import Views
+from raymarch.data.volume import VOLUME, AnyVolume, Volume
+from raymarch.device.brick_grid import grid_for
+from raymarch.device.grid import Grid
+from raymarch.device.memory import BATCH
+from raymarch.device.owner import Holder
+from raymarch.device.ray_buffer import RayBuffer
+from raymarch.errors import RaymarchError
+from raymarch.kernels.march.modes import MODES
+from raymarch.rendering.march import March, march_for
+from raymarch.rendering.ray_settings import require_seen, skip_unseen
+from raymarch.viewer.look import Look, Slice
+
+if TYPE_CHECKING:
+    from raymarch.fitting.fitter import Fitter
+
+SMALL = 1 << 16  # rays a launch on the CPU, of which a slice of time has fewer
+
+
+class Source(Holder):
+    """Source of pictures; `close` it.
+
+    Attributes:
+        volume: as given; None of a fit.
+        views: of the image set, or None.
+        table, iso: what a look has that names none.
+    """
+
+    volume: AnyVolume | None = None
+    values = False
+    slices = False
+    look = Look()
+    table: TransferFunction | None = None
+    iso: float | None = None
+    views: Views | None
+    buffer: RayBuffer
+
+    @property
+    def grid(self) -> Grid:
+        """Samples on the device."""
+        raise NotImplementedError
+
+    @property
+    def background(self) -> Colour:
+        """Colour behind it."""
+        raise NotImplementedError
+
+    @property
+    def modes(self) -> list[str]:
+        """Modes that show it."""
+        raise NotImplementedError
+
+    def require(self, look: Look) -> None:
+        """RaymarchError for a look whose mode is not shown."""
+        raise NotImplementedError
+
+    def require_slice(self, slice: Slice | None) -> None:
+        """RaymarchError for a slice where none can be shown."""
+        if slice is not None and not self.slices:
+            raise RaymarchError("slice: this volume has none to show, want one in a box of the world; look at it whole")
+
+    def prepare(self, look: Look) -> March:
+        """March of a look, and empty space marked for it; RaymarchError where there is none."""
+        raise NotImplementedError
+
+
+def _rays() -> int:
+    runtime.start()
+    return SMALL if runtime.on_cpu() else BATCH
+
+
+class VolumeSource(Source):
+    """Volume on the device."""
+
+    def __init__(self, volume: AnyVolume, views: Views | None = None) -> None:
+        self.volume, self.views = volume, views
+        self.seen: Volume = VOLUME("volume", volume)
+        march = march_for(self.seen, None)
+        self.values = has_values_alone(self.seen)
+        self.table = march.transfer or self._own_table()
+        self.iso = None if self.table is None else float(self.table.values[0] + self.table.values[-1]) / 2
+        self.look = Look(mode=march.mode, step=march.step, table=self.table, iso=self.iso)  # type: ignore[arg-type]
+        self.slices = self.seen.boxes == 1 and self.seen.ndc_from_world is None
+        self._marked: Any = None
+        self._fresh = True
+        with ExitStack() as owners:
+            self.buffer = owners.enter_context(RayBuffer(_rays()))
+            self._grid = owners.enter_context(grid_for(self.seen))
+            self._grid.upload(self.seen)
+            self._owners = owners.pop_all()
+
+    def _own_table(self) -> TransferFunction | None:
+        try:
+            return default_table(self.seen)
+        except RaymarchError:  # one value, or hardly told apart
+            return None
+
+    @property
+    def grid(self) -> Grid:
+        return self._grid
+
+    @property
+    def background(self) -> Colour:
+        return self.seen.background
+
+    @property
+    def modes(self) -> list[str]:
+        """Modes that show such a volume."""
+        shown = []
+        for name, rule in MODES.items():
+            own = {"transfer": self.table} if rule.classifies else {"iso": self.iso} if rule.parameters else {}
+            try:
+                require_seen(self.seen, March(mode=name, **own))  # type: ignore[arg-type]
+                shown.append(name)
+            except RaymarchError:
+                continue
+        return shown
+
+    @cached_property
+    def range(self) -> tuple[float, float]:
+        """Least and greatest value, one over the other."""
+        raw = (self.seen if self.seen.bricks is None else self.seen.bricks).density
+        low, high = self.seen.activation.sigma(np.array([raw.min(), raw.max()])).tolist()
+        return low, high if high > low else low + 1.0
+
+    def require(self, look: Look) -> None:
+        require_seen(self.seen, look.march(self.table, self.iso))
+
+    def prepare(self, look: Look) -> March:
+        march = look.march(self.table, self.iso)
+        key = march.rule, march.transfer, march.iso, march.preintegrated and march.step
+        if key != self._marked:
+            require_seen(self.seen, march)
+            self._marked = None
+            if march.rule.classifies or march.rule.parameters or (march.rule.ends and not self._signed):
+                skip_unseen(self._grid, self.seen, march)
+            elif not self._fresh:  # what another mode left out may be seen in this one
+                self._grid.occupy(np.ones(self._grid.cells, bool))
+                self._grid.measure_occupancy()
+            self._marked, self._fresh = key, False
+        return march
+
+    @property
+    def _signed(self) -> bool:
+        return self.seen.activation.density_rule.signed
+
+
+class FitSource(Source):
+    """Grid of a running fit, in the fit's own mode: nothing of what it reads or writes is touched."""
+
+    def __init__(self, fitter: Fitter) -> None:
+        self.fitter, self.views = fitter, fitter.views
+        self.table, self.iso = fitter.march.transfer, fitter.march.iso
+        name = fitter.march.mode if isinstance(fitter.march.mode, str) else fitter.march.rule.name
+        self.look = Look(step=fitter.march.step, table=self.table, iso=self.iso)
+        self._name, self._rule = name, fitter.march
+        if name in MODES:
+            self.look = self.look.changed({"mode": name})
+        with ExitStack() as owners:
+            self.buffer = owners.enter_context(RayBuffer(_rays()))
+            self._owners = owners.pop_all()
+
+    @property
+    def grid(self) -> Grid:
+        return self.fitter.grid
+
+    @property
+    def background(self) -> Colour:
+        return self.fitter.photometry.background
+
+    @property
+    def modes(self) -> list[str]:
+        """Modes that show such a fit: its own."""
+        return [self._name]
+
+    def require(self, look: Look) -> None:
+        if look.mode != self.look.mode:
+            raise RaymarchError(f"mode is {look.mode}, but a running fit shows itself in {self._name} alone; keep that")
+
+    def prepare(self, look: Look) -> March:
+        return replace(self._rule, step=look.step, clip=look.clip)

@@ -1,0 +1,114 @@
+"""View of a volume or of a fit in the browser, from Python."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable
+from typing import Any
+
+from raymarch.arguments.checks import Check, flag, optional, text, whole
+from raymarch.arguments.declared import checked
+from raymarch.data.scalar_volume import ScalarVolume
+from raymarch.data.views import VIEWS, Views
+from raymarch.data.volume import AnyVolume, Volume
+from raymarch.device.owner import Closing
+from raymarch.fitting.fitter import Fitter
+from raymarch.fitting.interrupt import asked_to_stop
+from raymarch.viewer.browser import announce
+from raymarch.viewer.fit_viewer import FitViewer
+from raymarch.viewer.frame_maker import FrameMaker
+from raymarch.viewer.notebook_fit import NotebookFit
+from raymarch.viewer.notebook_view import NotebookView, in_kernel
+from raymarch.viewer.server_process import ServerProcess
+from raymarch.viewer.viewer import Viewer
+from raymarch.viewer.wire import Wire
+
+log = logging.getLogger("raymarch")
+
+
+def _seen(value: object) -> Any:
+    if not isinstance(value, (Volume, ScalarVolume, Fitter)):
+        raise TypeError
+    return value
+
+
+SEEN = Check("a Volume, a ScalarVolume or a Fitter", _seen, "call rm.view(volume), or rm.view(fitter).run()")
+PORT = whole(0, 65535, cure="leave it out for a free one")
+
+
+class View(Closing):
+    """View of a volume or of a fit in the browser, as `rm.view` gives it; `close` it, or use it in a `with`.
+
+    Pages are drawn while `run` is: kernels are launched by the thread that started raymarch alone.
+
+    Attributes:
+        url: address of the page, with its token.
+    """
+
+    def __init__(self, server: Wire, seen: Viewer | FitViewer) -> None:
+        self._server, self._seen, self.url = server, seen, server.url
+
+    def __repr__(self) -> str:
+        return f"View({self.url})"
+
+    def run(self, stop: Callable[[], bool] = lambda: False) -> Volume | None:
+        """Serve the page of a volume until Ctrl-C, or until `stop()` says so; of a fitter step it to its end meanwhile.
+
+        Of a fitter the volume as it is then, which the page goes on showing in a second `run`.
+        """
+        if isinstance(self._seen, FitViewer) and not self._seen.done:
+            return self._seen.run()
+        viewer = self._seen.viewer if isinstance(self._seen, FitViewer) else self._seen
+        with asked_to_stop() as asked:
+            viewer.run(lambda: asked() or stop())
+        return None
+
+    def step(self) -> None:
+        """Answer what pages have said and make one slice of their pictures, for a loop of one's own."""
+        viewer = self._seen.viewer if isinstance(self._seen, FitViewer) else self._seen
+        viewer.work()
+
+    def close(self) -> None:
+        """End the page's server and free the device memory; a fitter stays."""
+        self._seen.close()
+
+
+@checked(seen=SEEN, views=optional(VIEWS), port=PORT, browser=flag, name=text)
+def view(
+    seen: AnyVolume | Fitter, views: Views | None = None, *, port: int = 0, browser: bool = True, name: str = ""
+) -> View | NotebookView:
+    """View of a volume, or of a fit as it runs, in the browser: `rm.view(volume).run()`, `rm.view(fitter).run()`.
+
+    In a notebook it is a widget: the last line of a cell shows it, a fit goes on as the cell has returned, and
+    `await view.done()` gives its result; with a `port` it is a page there too.
+
+    Args:
+        seen: `Volume`, `ScalarVolume` or `Fitter`.
+        views: whose cameras and photographs the page shows; those of a fitter are its own.
+        port: where to listen on the loopback interface; a free one if 0.
+        browser: whether a browser is opened, where there is one; the log says the URL.
+        name: shown in the page.
+
+    Raises RaymarchError where the extra `viewer` is not installed, and for a port that is taken.
+
+    Example:
+        >>> ball = Volume.from_function(lambda p: 9.0 * (np.linalg.norm(p, axis=-1) < 0.5), shape=(8, 8, 8))
+        >>> with view(ball, browser=False) as page:
+        ...     page.url[:17]
+        'http://127.0.0.1:'
+    """
+    if port == 0 and in_kernel():
+        return NotebookFit(seen) if isinstance(seen, Fitter) else NotebookView(lambda: FrameMaker(seen, views, name))
+    server = ServerProcess(port)
+    try:
+        if browser or os.environ.get("SSH_CONNECTION"):
+            announce(server, print, log.info, browser=browser)
+        if isinstance(seen, Fitter):
+            fitting = FitViewer(server)
+            fitting.attach(seen)
+            return View(server, fitting)
+        return View(server, Viewer(server, FrameMaker(seen, views, name)))
+    except BaseException:
+        server.close()
+        raise

@@ -1,0 +1,114 @@
+"""Viewer: serves pages that look at a volume or at a running fit, drawn by the thread that owns the device."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from raymarch.device.owner import Closing
+from raymarch.errors import RaymarchError
+from raymarch.viewer.frame_maker import FrameMaker
+from raymarch.viewer.page import Page
+from raymarch.viewer.wire import Wire
+
+IDLE = 0.25  # seconds between looks at what else there is, while no page says anything
+log = logging.getLogger("raymarch")
+
+
+class Viewer(Closing):
+    """Viewer of what a frame maker shows, at `url`; pages are answered while `run` or `work` does.
+
+    Each page has an eye and a look of its own. `close` it, or use it in a `with`.
+
+    Attributes:
+        other: called with a page's number and message of a type that no page of a volume has.
+        often: called between slices of work, to see whether anything else has changed.
+    """
+
+    def __init__(self, server: Wire, maker: FrameMaker) -> None:
+        self.server, self.maker = server, maker
+        self.pages: dict[int, Page] = {}
+        self.other: Callable[[int, dict[str, Any]], bool] = lambda number, message: False
+        self.opened: Callable[[int], None] = lambda number: None
+        self.often: Callable[[], None] = lambda: None
+        self.told: list[str] = []
+        self._turn = 0
+        self.server.send(maker.scene(), hello=True)
+
+    @property
+    def url(self) -> str:
+        """Address of the page, with its token."""
+        return self.server.url
+
+    def close(self) -> None:
+        """End the server and free the device memory."""
+        self.server.close()
+        self.maker.close()
+
+    @property
+    def moving(self) -> bool:
+        """Whether somebody moves."""
+        return any(page.moving for page in self.pages.values())
+
+    @property
+    def busy(self) -> bool:
+        """Whether a picture is to be made."""
+        return any(page.busy for page in self.pages.values())
+
+    def say(self, header: dict[str, Any], to: int | None = None) -> None:
+        """Say something to a page, or to all."""
+        self.server.send(header, to=to)
+
+    def show(self, maker: FrameMaker) -> None:
+        """Show another volume in all pages."""
+        before, self.maker = self.maker, maker
+        before.close()
+        self.server.send(maker.scene(), hello=True)
+        for page in self.pages.values():
+            page.show(maker)
+
+    def take(self, seconds: float = 0.0) -> None:
+        """Take what pages have said; where that is nothing, wait for it."""
+        for message in self.server.inbox.take(seconds):
+            number, kind = message["page"], message["type"]
+            if kind == "open":
+                self.pages[number] = Page(self.maker, partial(self._send, number), self._complain)
+                self.opened(number)
+            elif kind == "close":
+                self.pages.pop(number, None)
+            elif number in self.pages and not self.other(number, message):
+                self.pages[number].take(message)
+
+    def work(self, seconds: float = 0.0) -> float:
+        """Take what pages have said and work for them for some seconds, one slice at least; the seconds it took."""
+        begun = time.perf_counter()
+        while True:
+            self.take()
+            waiting = [number for number, page in self.pages.items() if page.busy]
+            if not waiting:
+                break
+            self._turn += 1
+            self.pages[waiting[self._turn % len(waiting)]].work()
+            if time.perf_counter() - begun >= seconds:
+                break
+        return time.perf_counter() - begun
+
+    def run(self, stop: Callable[[], bool] = lambda: False) -> None:
+        """Serve until `stop()` says so; RaymarchError where the server's process is gone."""
+        while not stop():
+            if not self.server.running:
+                raise RaymarchError("the viewer's server process has ended; start the viewer again")
+            self.often()
+            self.take(0.0 if self.busy else IDLE)
+            self.work()
+
+    def _send(self, number: int, header: dict[str, Any], data: bytes | None) -> None:
+        self.server.send(header, data, to=number)
+
+    def _complain(self, text: str) -> None:
+        self.told.append(text)
+        del self.told[:-100]
+        log.warning("viewer: %s", text)

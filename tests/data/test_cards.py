@@ -1,0 +1,212 @@
+"""Law: a value shows itself in a notebook, quickly, without a device, and whatever happens without breaking a cell."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+import reference
+
+import raymarch as rm
+from raymarch.data import thumbnails
+from raymarch.data.storage import Dense
+from raymarch.evaluation.held_out import Evaluation, ViewScore
+from raymarch.fitting.report import Fit, Report
+from raymarch.html.card import Shown, card
+from raymarch.rendering.renderer import Rendering
+
+RNG = np.random.default_rng(0)
+BAD = '<script>"&'
+CAMERA = rm.Camera.look_at((0, -4, 1), width=64, height=48)
+BALL = rm.Volume.from_function(lambda p: 9.0 * (np.linalg.norm(p, axis=-1) < 0.7), lambda p: 0.5 + 0.5 * p)
+SCAN = rm.ScalarVolume(
+    RNG.integers(0, 900, (8, 9, 10)).astype(np.int16), np.diag([-1, 1, 2, 1]), 2.0, -1024, "HU", "mm", "RAS", BAD
+)
+VIEWS = rm.Views(
+    [CAMERA] * 12, RNG.integers(0, 255, (12, 48, 64, 4), np.uint8), source=BAD, masks=[np.zeros((48, 64), bool)] * 12
+)
+REPORTS = tuple(Report(25 * i, 1 / (1 + i), 10.0 + i, 1e6, (8, 8, 8), 0.4, 0.1, 0.5, 3.0) for i in range(4))
+SCORES = Evaluation(30.0, None, (ViewScore(BAD, 20.0, None), ViewScore("b", 40.0, 0.9)), 0.1)
+FITTED = Fit(replace(BALL, provenance={"steps": 8}), rm.preset("quick"), REPORTS, BALL.box, BAD, 12.3)
+
+
+def fitter():
+    """A fit whose device memory is given back."""
+    made = object.__new__(rm.Fitter)
+    own = {"views": VIEWS, "settings": rm.preset("quick"), "history": list(REPORTS), "box": BALL.box, "steps_done": 75}
+    vars(made).update(own, started=0.0, schedule=rm.fitting.schedule.Schedule.of(own["settings"]), _ready=0.0)
+    return made
+
+
+VALUES = {
+    "volume": BALL,
+    "sparse": BALL.sparse(),
+    "nested": rm.Volume(RNG.random((16, 8, 8)), np.zeros((16, 8, 8, 3)), np.eye(4), boxes=2),
+    "in NDC": replace(BALL, ndc_from_world=rm.ndc_of_frustum(np.eye(4), 1.0)),
+    "of values": SCAN.as_volume(),
+    "scan": SCAN,
+    "scan of nobody's body": replace(SCAN, world="", slope=-1.0),
+    "views": VIEWS,
+    "camera": CAMERA,
+    "lens": replace(CAMERA, lens=rm.Lens("opencv", (0.1, 0, 0, 0.01, 0))),
+    "parallel": rm.Camera.orthographic((0, -4, 0)),
+    "table": rm.TransferFunction.of_colormap("viridis", 0, 4000, (0, 0.6)),
+    "rendering": Rendering(RNG.random((48, 64, 3)), RNG.random((48, 64)), np.full((48, 64), np.inf)),
+    "normals": Rendering(RNG.random((48, 64, 3)), RNG.random((48, 64)), RNG.random((48, 64)), np.zeros((48, 64, 3))),
+    "fitter": fitter(),
+    "fit": FITTED,
+    "evaluation": SCORES,
+    "mesh": rm.Mesh(np.eye(3), [(0, 1, 2)], np.eye(3), np.eye(3)),
+    "points": rm.Mesh(np.zeros((0, 3)), np.zeros((0, 3), int), np.zeros((0, 3)), np.zeros((0, 3))),
+    "registration": rm.Registration(CAMERA, np.zeros(6), 0.01, 3, True),
+}
+PICTURES = {"scan": 4, "views": 8, "volume": 1, "sparse": 1, "in NDC": 1, "rendering": 2, "normals": 4, "fit": 1}
+
+
+class Reading(HTMLParser):
+    """Tags that are open, those that there are, and the addresses that a browser would load."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.addresses = [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.addresses += [value for name, value in attributes if name in ("src", "href", "srcset", "action")]
+        if tag not in ("img", "br", "meta"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        self.handle_endtag(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_a_card_is_html_that_asks_for_nothing_elsewhere(name):
+    html = VALUES[name]._card()
+    assert html == VALUES[name]._repr_html_()
+    page = Reading(html)
+    assert page.open == [] and not {"script", "style", "link", "iframe"} & set(page.tags)
+    assert all(address.startswith("data:image/png;base64,") for address in page.addresses)
+    assert "://" not in html and len(html) < 200_000
+    assert page.tags.count("img") == PICTURES.get(name, page.tags.count("img"))
+    assert not re.search(r"(?<!-)color:(?!inherit)", html)  # text has the page's own colour, dark or light
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("volume", ["64 x 64 x 64", "-1, -1, -1 to 1, 1, 1", "0.03175 world unit"]),
+        ("sparse", ["of 512"]),
+        ("nested", ["8 x 8 x 8 in each of 2 nested boxes"]),
+        ("scan", ["8 x 9 x 10", "HU", "mm", "LAS in RAS", "int16", "k = 5: L right, A up", "i = 4: P right, S up"]),
+        ("views", ["12 RGBA of 64 x 48", "-4", "12"]),
+        ("camera", ["0, -4, 1 world units", "64 x 48 pixels", "40.1"]),
+        ("fitter", ["75 of 800", "13.00 dB"]),
+        ("fit", ["12.3"]),
+        ("evaluation", ["20", "40", "PSNR [dB]"]),
+        ("table", ["0 to 4000", "64"]),
+        ("rendering", ["nothing is met"]),
+    ],
+)
+def test_a_card_says_shape_box_and_units(name, said):
+    html = VALUES[name]._card()
+    assert [text for text in said if text not in html] == []
+
+
+def test_the_sides_of_a_body_are_named_as_radiologists_look_at_it():
+    """The patient's left is on the right and what is in front is above, however the array lies."""
+    for signs in ([-1, 1, 1], [1, 1, 1], [1, -1, -1]):
+        values = np.zeros((8, 8, 8), np.uint8)
+        scan = rm.ScalarVolume(values, np.diag([*signs, 1]), world="RAS")
+        assert "k = 4: L right, A up" in scan._card() and "i = 4: P right, S up" in scan._card()
+
+
+@pytest.mark.parametrize("kind", [rm.Volume, rm.ScalarVolume, rm.Views, rm.Camera, rm.Fitter, rm.TransferFunction])
+def test_what_cannot_be_shown_breaks_no_cell(kind):
+    """A notebook falls back to the text; of a value that is half made there may be none either."""
+    assert object.__new__(kind)._repr_html_() is None
+
+
+def test_any_error_of_a_card_is_kept_from_the_cell():
+    class Broken(Shown):
+        def _card(self):
+            raise MemoryError
+
+    assert Broken()._repr_html_() is None
+
+
+def test_a_card_is_made_on_any_thread():
+    made = []
+    thread = threading.Thread(target=lambda: made.extend([BALL._repr_html_(), fitter()._repr_html_()]))
+    thread.start()
+    thread.join()
+    assert made[0] == BALL._repr_html_() and made[1]
+
+
+def test_a_card_starts_no_taichi():
+    code = "import sys, numpy as np, raymarch as rm\nv = rm.Volume.from_array(np.ones((4, 4, 4)))\n"
+    code += "assert 'img' in v._repr_html_()\nassert not {'taichi', 'matplotlib', 'h5py'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_text_is_escaped_and_long_text_is_cut():
+    html = card(BAD, [(BAD, BAD), ("long", "x" * 5000), ("none", None)])
+    assert "<script>" not in html and html.count("&lt;script&gt;") == 3
+    assert len(html) < 3000 and "none" not in html
+
+
+def orthographic(volume, eye, side):
+    """A camera of the thumbnail's picture."""
+    centre = volume.corners.mean(0)
+    at = centre + 10 * np.asarray(eye) / np.linalg.norm(eye)
+    half = 1.02 * abs((volume.corners - centre) @ rm.Camera.look_at(at, centre).world_from_camera[:3, :2]).max()
+    return rm.Camera.orthographic(at, centre, size=2 * half, width=side, height=side)
+
+
+def test_a_thumbnail_is_what_a_camera_of_parallel_rays_sees():
+    """Of a smooth volume, whose nearest samples are those between them but for a few hundredths."""
+    egg = rm.Volume.from_function(
+        lambda p: 6 * np.exp(-4 * ((p * [1, 1.4, 2] - [0.3, 0, 0.1]) ** 2).sum(-1)),
+        lambda p: 0.5 + 0.4 * p,
+        shape=(48,) * 3,
+    )
+    turned = egg.moved(np.array([[0, -1, 0, 3], [1, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1.0]]))
+    for volume in (egg, turned):
+        seen = thumbnails.of_samples(volume, side=10).reshape(-1, 3)
+        rays = orthographic(volume, thumbnails.EYE, 10).rays()
+        exact = reference.march(volume, rays, 2 * volume.voxel, volume.background)[:, :3]
+        np.testing.assert_allclose(seen, exact, atol=0.08)
+        assert abs(seen - exact).mean() < 0.01
+
+
+def test_maxima_along_rays_are_those_of_the_brightest_voxel():
+    values = np.zeros((40, 40, 40))
+    values[30, 8, 22] = 1.0
+    affine = np.diag([0.5, 0.5, 0.5, 1])
+    grey = thumbnails.of_values(values, affine)
+    volume = rm.ScalarVolume(values, affine).as_volume()
+    camera = orthographic(volume, thumbnails.EYE, thumbnails.SIDE)
+    u, v = camera.project(np.array([[15.0, 4.0, 11.0]]))[0][0]
+    where = np.argwhere(thumbnails.maxima(values, affine, thumbnails.EYE, thumbnails.SIDE) == 1)
+    assert grey.shape == (thumbnails.SIDE,) * 2
+    np.testing.assert_allclose(where.mean(0) + 0.5, (v, u), atol=1.0)
+
+
+def test_a_large_volume_costs_no_more_than_a_small_one():
+    """Every few samples are looked at: no array of all is made."""
+    large = object.__new__(Dense)  # which would look through all numbers
+    values, colours = (np.broadcast_to(np.float32(0.5), (600, 600, 600, *rest)) for rest in ((), (27,)))
+    vars(large).update(values=values, colours=colours)
+    density, features, strides = thumbnails.few(large, (600, 600, 600), 0.0)
+    assert max(density.shape) <= thumbnails.MOST and features.shape == (*density.shape, 3) and (strides == 7).all()
