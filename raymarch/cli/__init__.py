@@ -13,6 +13,7 @@ from raymarch.cli.bench import bench
 from raymarch.cli.cameras import cameras
 from raymarch.cli.check_gradients import check_gradients
 from raymarch.cli.convert import convert
+from raymarch.cli.demo import demo
 from raymarch.cli.doctor import doctor
 from raymarch.cli.evaluate import evaluate
 from raymarch.cli.export import export
@@ -41,17 +42,18 @@ def cli() -> None:
     """Fit volumes to images, render novel views, with gradients you can trust.
 
     \b
+    raymarch demo
     raymarch cameras photos --out statue
     raymarch fit scenes/tower --preset quick --out tower.h5
     raymarch evaluate tower.h5 scenes/tower --split test
-    raymarch render tower.h5 --orbit 60 --out orbit
+    raymarch render tower.h5 --orbit 120 --out clip.mp4
 
     Files that raymarch did not write are written over only with --overwrite. Exit code 0: done; 1: could not, or was
     interrupted with nothing to keep; 2: wrong usage.
     """
 
 
-for verb in (cameras, doctor, fit, evaluate, render, info, convert, export, check_gradients, bench, tune, view):
+for verb in (demo, cameras, doctor, fit, evaluate, render, info, convert, export, check_gradients, bench, tune, view):
     cli.add_command(verb)
 
 

@@ -142,15 +142,12 @@ class _Pictures:
         """Write the contact sheet."""
         if self.sheet is None:
             return
-        import numpy as np
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-
         from raymarch.io.images.write import write_png
         from raymarch.plot.error_sheets import error_sheet
+        from raymarch.plot.figure_pictures import figure_picture
 
         which = [i for i, _ in self.kept]
         truths, masks = [self.views.rgb(i) for i in which], [self.views.mask(i) for i in which]
         names = [self.views.names[i] for i in which]
-        canvas = FigureCanvasAgg(error_sheet([image for _, image in self.kept], truths, names, masks=masks))
-        canvas.draw()
-        write_png(self.sheet, np.array(canvas.buffer_rgba())[..., :3], self.overwrite)
+        sheet = error_sheet([image for _, image in self.kept], truths, names, masks=masks)
+        write_png(self.sheet, figure_picture(sheet), self.overwrite)

@@ -157,9 +157,9 @@ def _run(
             result = make(views, settings, show=progress, started=options.STARTED, ready=ready, **how)
         _require_steps(result, out)
         if viewer is not None:
-            result = replace(result, volume=viewer.noted(result.volume))
+            result = replace(result, volume=viewer.control.noted(result.volume))
         kept = keep(result.volume, out, overwrite)
-        if viewer is not None and (viewer.stopped_by_page or not cut_short(result.ended)) and not asked():
+        if viewer is not None and (viewer.control.stopped_by_page or not cut_short(result.ended)) and not asked():
             viewer.finish(result.volume, result.ended)
         return result, kept
 

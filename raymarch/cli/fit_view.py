@@ -43,7 +43,7 @@ def viewed(wanted: bool, port: int, no_browser: bool) -> Iterator[FitViewer | No
 
 def view_on(viewer: FitViewer | None) -> None:
     """Serve the volume of a fit that has come to its end until Ctrl-C; one that was interrupted is not waited for."""
-    if viewer is None or viewer.viewer is None or not viewer.done:
+    if viewer is None or not viewer.done:
         return
     from raymarch.fitting.interrupt import asked_to_stop
 

@@ -76,10 +76,6 @@ class BrickGrid(Grid):
         """Count of bricks that the occupied cells read at a level of `shape`."""
         return int(bricks_read(self.occupied_cells(), shape).sum())
 
-    def fits(self, shape: Sequence[int]) -> bool:
-        """Whether there is room for the bricks that the occupied cells read at a level of `shape`."""
-        return self.wanted(shape) <= self.room
-
     def _table(self, cells: np.ndarray, shape: Sequence[int]) -> np.ndarray:
         """Places of the bricks that cells read at a level."""
         return places_of(self._require_room(bricks_read(cells, shape)))

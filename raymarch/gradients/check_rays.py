@@ -41,7 +41,8 @@ def _transmittance(
         with LinearisedTogether(volumes, camera, marches=list(marches), pixels=pixels) as together:
             return together.image()[:, 3]
     volume, march = volumes[0], marches[0]
-    looking = march if march.rule.classifies or has_values_alone(volume) else replace(march, mode=EXACT.mode)
+    as_it_is = march.rule.classifies or has_values_alone(volume)
+    looking = march if as_it_is else replace(march, mode=EXACT.mode, iso=None, shading=None)
     with Linearised(volume, camera, march=looking, pixels=pixels) as seen:
         return seen.image()[:, 3]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -56,7 +56,7 @@ class CheckTask:
             "pose": camera.world_from_camera.tolist(),
             "intrinsics": {name: getattr(camera, name) for name in ("focal", "principal", "width", "height")},
             "lens": asdict(camera.lens),
-            "marches": [{**asdict(replace(m, mode="x-ray", transfer=None)), "mode": m.mode} for m in self.marches],
+            "marches": [{k: v for k, v in asdict(m).items() if k != "transfer"} for m in self.marches],
             "tables": [m.transfer and m.transfer.record() for m in self.marches],
             "task": {"names": self.names, "rays": self.rays, "seed": self.seed, "together": self.together},
         }

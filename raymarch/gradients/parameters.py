@@ -15,8 +15,7 @@ from raymarch.data.transfer_function import TransferFunction
 from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
 from raymarch.geometry.lens import PLAIN, Lens
-from raymarch.kernels.march.mode import AnyMode
-from raymarch.kernels.march.preintegrated import PREINTEGRATED, no_gradient
+from raymarch.kernels.march.mode import AnyMode, RayMode
 
 SHAPES = {
     "background": (3,),
@@ -53,8 +52,8 @@ def groups_of(mode: AnyMode, lens: Lens = PLAIN) -> tuple[str, ...]:
 def require_groups(names: Iterable[str], mode: AnyMode, lens: Lens) -> None:
     """Group check: RaymarchError for a group that the mode does not see, or that the lens has not, and where a mode
     has no gradient at all."""
-    if mode is PREINTEGRATED:
-        no_gradient()
+    if isinstance(mode, RayMode) and mode.no_gradient:
+        raise RaymarchError(mode.no_gradient)
     names = set(names)
     if "lens" in names and lens.plain:
         raise RaymarchError(PLAIN_HAS_NONE)

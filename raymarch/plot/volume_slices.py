@@ -60,7 +60,7 @@ def slices(
     wide, deep, high = upper - lower
     tall = 1 + min(7.7 * max(deep, high) / (2 * wide + deep), 12)
     three = panels(axes, 3, (3.5, tall), width_ratios=[wide, wide, deep])
-    cuts = [_cut(volume, point, normal) for normal in (2, 1, 0)]
+    cuts = [cut_plane(volume, point, normal) for normal in (2, 1, 0)]
     every = np.concatenate([sigma[np.isfinite(sigma) & (sigma > 0)] for sigma, _ in cuts])
     most = float(every.max()) if every.size else 1.0
     top = most if most < 5 * (usual := float(np.percentile(every, 99)) if every.size else 1.0) else usual
@@ -87,11 +87,16 @@ def _index(value: object) -> np.ndarray:
         return np.zeros(0)
 
 
-def _cut(volume: Volume, point: np.ndarray, normal: int) -> tuple[np.ndarray, np.ndarray]:
-    """Sigma (v, u), NaN outside, and colour (v, u, 3) in the plane through a point across the world axis `normal`."""
+def plane_ticks(volume: Volume) -> list[np.ndarray]:
+    """Places along x, y and z at which upright planes of a volume are cut, a voxel apart."""
     lower, upper = volume.box
     counts = np.rint((upper - lower) / volume.voxel).astype(int) + 1
-    ticks = [np.linspace(low, high, n) for low, high, n in zip(lower, upper, counts, strict=True)]
+    return [np.linspace(low, high, n) for low, high, n in zip(lower, upper, counts, strict=True)]
+
+
+def cut_plane(volume: Volume, point: np.ndarray, normal: int) -> tuple[np.ndarray, np.ndarray]:
+    """Sigma (v, u), NaN outside, and colour (v, u, 3) in the plane through a point across the world axis `normal`."""
+    ticks = plane_ticks(volume)
     ticks[normal] = point[normal : normal + 1]
     world = np.squeeze(np.stack(np.meshgrid(*ticks, indexing="ij"), -1), axis=normal).swapaxes(0, 1)
     affine = volume.world_from_index

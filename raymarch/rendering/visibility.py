@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from raymarch.data.volume import Volume
@@ -22,8 +20,7 @@ def skip_invisible(grid: Grid, volume: Volume, march: March, most: float | None 
     """
     mode = march.rule
     if march.transfer is not None:
-        margin = math.ceil(march.step) if march.preintegrated else 0  # whose steps see as far as their ends
-        grid.refresh_through(march.transfer, margin=margin)
+        grid.refresh_through(march.transfer)
     elif not volume.activation.density_rule.signed and mode.ends:
         segments = 2 * volume.boxes - 1  # through nested boxes, each as long as one in units of its own
         corners = corners_of(volume.world_from_index, volume.box_shape)  # in NDC, where it lies there

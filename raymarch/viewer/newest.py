@@ -32,7 +32,8 @@ class Newest:
         """Put a message behind those that wait, in the place of an older one that it makes idle."""
         with self._changed:
             same = [each for each in self._waiting if each["page"] == message["page"]]
-            last = same[-1] if same else None
+            others = [each for each in same if each["type"] != "camera"]
+            last = others[-1] if others else None
             for each in same:
                 idle = message["type"] == "camera" == each["type"] or (
                     each is last and message["type"] == "look" == each["type"] and message.keys() == each.keys()

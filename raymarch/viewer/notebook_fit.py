@@ -28,7 +28,6 @@ class _FitViewer(FitViewer):
 
     def pausing(self) -> None:
         """Say that the fit stands still; pictures are as fine as a volume's then."""
-        assert self.viewer is not None
         self.viewer.maker.hurried, self.viewer.maker.share = False, 1.0
         self._tell(at_once=True)
         for page in self.viewer.pages.values():
@@ -56,9 +55,9 @@ class NotebookFit(NotebookView):
         self._begin()
         self.fitter, self.fitting = fitter, _FitViewer(self.wire)
         self.fitting.attach(fitter)
-        assert self.fitting.viewer is not None
         self._show(self.fitting.viewer)
         self._task = self._loop.start(self._run())
+        self._task.add_done_callback(lambda task: task.cancelled() or task.exception())  # else asyncio logs it too
 
     async def done(self) -> Fit:
         """Result of the fit, once it is at its end or stopped; an interrupt while this waits stops it.
@@ -73,20 +72,27 @@ class NotebookFit(NotebookView):
 
     def pause(self) -> None:
         """Have the fit stand still, as in the page."""
-        self.fitting.paused = True
+        self.fitting.control.paused = True
 
     def go(self) -> None:
         """Have a paused fit go on."""
-        self.fitting.paused = False
+        self.fitting.control.paused = False
 
     def stop(self) -> None:
         """End the fit after this step, and keep its volume."""
-        self.fitting.stopped = True
+        self.fitting.control.stopped = True
 
     def close(self) -> None:
         """End the fit and the widget."""
         self.stop()
         super().close()
+
+    def _still(self) -> bytes | None:
+        """None while the fit runs: a saved notebook would show how it began."""
+        return super()._still() if self.fitting.done else None
+
+    def _instead(self, still: bytes | None) -> str:
+        return super()._instead(still) or self.fitter._repr_html_() or ""
 
     def _work(self) -> bool:
         """None while the fit runs, which looks at messages itself between two steps."""
@@ -101,12 +107,12 @@ class NotebookFit(NotebookView):
             self.viewer.say({"type": "error", "text": f"the fit cannot go on: {one_line(error)}"})
             raise
         fitter, fitting = self.fitter, self.fitting
-        volume = fitting.noted(fitter.volume(ended))
+        volume = fitting.control.noted(fitter.volume(ended))
         fitted = Fit(volume, fitter.settings, tuple(fitter.history), fitter.box, ended, fitter.seconds)
         if self.wire.running:
             self._make = lambda: FrameMaker(volume, fitter.views, self.viewer.maker.name)
             fitting.finish(volume, ended)
-            told = state_of(fitter, 0, fitting.rate, "done", ended)
+            told = state_of(fitter, 0, fitting.control.rate, "done", ended)
             self.viewer.opened = lambda number: self.viewer.say(told, to=number)
             self._show(self.viewer)
             self._only_so_many()
@@ -118,16 +124,16 @@ class NotebookFit(NotebookView):
         fitter, fitting = self.fitter, self.fitting
         since, drawn = fitter.seconds, 0
         while fitter.progress < 1 and not fitting.between(fitter):
-            if fitting.paused:
+            if fitting.control.paused:
                 await self._pause()
                 continue
             fitter.step()
             drawn += fitter.rays
-            if fitter.steps_done % REPORT_EVERY == 0 or fitter.progress >= 1 or fitting.stopped:
+            if fitter.steps_done % REPORT_EVERY == 0 or fitter.progress >= 1 or fitting.control.stopped:
                 fitter.report(drawn / max(fitter.seconds - since, 1e-9))
                 since, drawn = fitter.seconds, 0
             await self._breathe()
-        if fitting.stopped and fitter.progress < 1:
+        if fitting.control.stopped and fitter.progress < 1:
             return f"{INTERRUPTED} at step {fitter.steps_done}"
         return ending(fitter.steps_done, fitter.settings)
 
@@ -141,7 +147,7 @@ class NotebookFit(NotebookView):
         """Draw while the fit is paused, whose clock stands still."""
         begun, viewer = time.perf_counter(), self.viewer
         self.fitting.pausing()
-        while self.fitting.paused and not self.fitting.stopped:
+        while self.fitting.control.paused and not self.fitting.control.stopped:
             viewer.work()
             await (breathe() if viewer.busy else asyncio.sleep(LOOKS_EVERY))
         self.fitter.started += time.perf_counter() - begun

@@ -158,14 +158,22 @@ class NotebookView(Closing):
         """The widget, and a still picture for where none is, as in a saved notebook that is read without a kernel."""
         shown: dict[str, Any] = {"text/plain": repr(self)}
         try:
-            still = self.picture()
+            still = self._still()
         except RaymarchError as error:
             return {"text/plain": f"{self!r}: {error}"}
-        shown["image/png"] = base64.b64encode(still).decode()
+        if still is not None:
+            shown["image/png"] = base64.b64encode(still).decode()
         if self.widget is not None:
             return {**self.widget.mime_bundle(), **shown}
-        html = f'<img alt="{safe(self)}" src="{data_uri(still)}"><div>{safe(self.missing)}</div>'
-        return {**shown, "text/html": html}
+        return {**shown, "text/html": f"{self._instead(still)}<div>{safe(self.missing)}</div>"}
+
+    def _still(self) -> bytes | None:
+        """PNG for where no widget is."""
+        return self.picture()
+
+    def _instead(self, still: bytes | None) -> str:
+        """HTML for where no widget is."""
+        return "" if still is None else f'<img alt="{safe(self)}" src="{data_uri(still)}">'
 
 
 _open: list[NotebookView] = []

@@ -53,14 +53,13 @@ class View(Closing):
         return f"View({self.url})"
 
     def run(self, stop: Callable[[], bool] = lambda: False) -> Volume | None:
-        """Serve the page: of a volume until Ctrl-C, or until `stop()` says so; of a fitter while it steps to its end.
+        """Serve the page of a volume until Ctrl-C, or until `stop()` says so; of a fitter step it to its end meanwhile.
 
         Of a fitter the volume as it is then, which the page goes on showing in a second `run`.
         """
         if isinstance(self._seen, FitViewer) and not self._seen.done:
             return self._seen.run()
         viewer = self._seen.viewer if isinstance(self._seen, FitViewer) else self._seen
-        assert viewer is not None
         with asked_to_stop() as asked:
             viewer.run(lambda: asked() or stop())
         return None
@@ -68,7 +67,6 @@ class View(Closing):
     def step(self) -> None:
         """Answer what pages have said and make one slice of their pictures, for a loop of one's own."""
         viewer = self._seen.viewer if isinstance(self._seen, FitViewer) else self._seen
-        assert viewer is not None
         viewer.work()
 
     def close(self) -> None:

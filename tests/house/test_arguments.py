@@ -18,6 +18,7 @@ import taichi as ti
 import raymarch as rm
 from raymarch import plot
 from raymarch.device.owner import Owner
+from raymarch.evaluation.held_out import Evaluation, ViewScore
 from raymarch.fitting.report import Report
 from raymarch.kernels.fit.losses import squared as SQUARED
 
@@ -38,6 +39,7 @@ SQUARE = np.zeros((16, 16, 3))
 TABLE, CUBES, COLOURS = np.zeros((1,) * 3, np.int32), np.zeros((1, 8, 8, 8)), np.zeros((1, 8, 8, 8, 3))
 CUBE = rm.Bricks(TABLE, CUBES, COLOURS)
 RAGGED = [[1, 2], [3]]
+SCORED = Evaluation(20.0, 0.9, (ViewScore("first", 20.0, 0.9),), 0.1)
 MESH = rm.Mesh(np.eye(3), [(0, 1, 2)], np.eye(3), np.eye(3))
 TABLE_OF = {"values": [0, 1, 2], "colours": [[0, 0.5, 1]] * 3, "opacities": [0, 0.5, 1]}
 SHADES = rm.TransferFunction(**TABLE_OF)
@@ -782,6 +784,33 @@ ROWS = {
         (lambda: plot.image_set(VIEWS, box=3), "box is 3"),
         (lambda: plot.image_set(VIEWS, points=[1, 2]), "points have shape (2,)"),
         (lambda: plot.images(VIEWS, "all"), "count is 'all'"),
+        (lambda: plot.histogram(CAMERA), "volume is a Camera"),
+        (lambda: plot.histogram(VOLUME, "bone"), "transfer is 'bone'"),
+        (lambda: plot.histogram(VOLUME, bins=1), "bins is 1"),
+        (lambda: plot.histogram(VOLUME, window=3), "window is 3"),
+        (lambda: plot.histogram(VOLUME, window=(1, 0)), "window is (1.0, 0.0)"),
+        (lambda: plot.iso_histogram(VIEWS), "volume is a Views"),
+        (lambda: plot.iso_histogram(VOLUME, bins="many"), "bins is 'many'"),
+        (lambda: plot.iso_histogram(VOLUME, window=(0, NAN)), "window is (0, nan)"),
+        (lambda: plot.projections(VIEWS), "volume is a Views"),
+        (lambda: plot.projections(VOLUME, limit="much"), "limit is 'much'"),
+        (lambda: plot.projections(VOLUME, floor=NAN), "floor is nan"),
+        (lambda: plot.profile(CAMERA, BOX), "volume is a Camera"),
+        (lambda: plot.profile(VOLUME, CAMERA.rays()), "line is a Rays"),
+        (lambda: plot.profile(VOLUME, [(0, 0, 0)]), "line has shape (1, 3)"),
+        (lambda: plot.profile(VOLUME, [(0, 0, 0)] * 2), "line is from [0.0, 0.0, 0.0] to itself"),
+        (lambda: plot.profile(VOLUME, BOX, transfer=3), "transfer is 3"),
+        (lambda: plot.profile(VOLUME, rm.Rays([[9, 9, 9]], [[1, 0, 0]])), "misses the volume's box"),
+        (lambda: plot.frusta(VOLUME), "views is a Volume"),
+        (lambda: plot.frusta(VIEWS, box=3), "box is 3"),
+        (lambda: plot.frusta(VIEWS, count=0), "count is 0"),
+        (lambda: plot.frusta(VIEWS, length=0), "length is 0"),
+        (lambda: plot.coverage(VOLUME), "views is a Volume"),
+        (lambda: plot.coverage(VIEWS, box=3), "box is 3"),
+        (lambda: plot.residuals(3), "evaluation is 3"),
+        (lambda: plot.residuals(SCORED, score="mse"), "score is 'mse'"),
+        (lambda: plot.residuals(SCORED, score="lpips"), "none of 1 views has"),
+        (lambda: plot.residuals(SCORED, worst=-1), "worst is -1"),
     ],
     "preset": [
         (lambda: rm.preset(3), "preset is 3"),
@@ -948,6 +977,13 @@ ROWS = {
         (lambda: rm.start("cpu", threads="2"), "threads is '2'"),
         (lambda: rm.start("cpu", threads=2.5), "threads is 2.5"),
         (lambda: rm.start("cpu", threads=True), "threads is True"),
+    ],
+    "view": [
+        (lambda: rm.view("ball.h5"), "seen is 'ball.h5', want a Volume, a ScalarVolume or a Fitter"),
+        (lambda: rm.view(VOLUME, "scenes"), "views is 'scenes'"),
+        (lambda: rm.view(VOLUME, port=70000), "port is 70000"),
+        (lambda: rm.view(VOLUME, browser="firefox"), "browser is 'firefox'"),
+        (lambda: rm.view(VOLUME, name=3), "name is 3"),
     ],
     "VolumeSummary": [
         *of_record(rm.VolumeSummary, [("shape", (1, 2, 3))]),

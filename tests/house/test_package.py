@@ -29,6 +29,7 @@ OPTIONAL = {
     | {f"autodiff.torch_{name}" for name in ("members", "tensors", "together", "volume")},
     "pycolmap": {"sfm.worker"},
     "av": {"io.videos.av_library"},
+    "anywidget": {"viewer.widget"},
     "websockets": {"viewer.server", "viewer.server_process"},
     "nrrd": {"io.volumes.nrrd"},
     "nibabel": {"io.volumes.nifti"},
@@ -36,7 +37,7 @@ OPTIONAL = {
     "trimesh": {"io.meshes.mesh_file"},
     "tifffile": {"io.volumes.tiff", "io.volumes.tiff_slices"},
     "zarr": {"io.volumes.ome_zarr"},
-    "pydicom": {"io.volumes.dicom", "io.volumes.dicom_slices", "io.volumes.dicom_writing"},
+    "pydicom": {f"io.volumes.dicom{part}" for part in ("", "_decoders", "_slices", "_writing")},
 }  # a library of an extra, and the modules that know it
 PACKAGES = {"nrrd": "pynrrd"}  # by the name under which a library is installed, where that is another
 EXAMPLES_OF_EXTRAS = {
@@ -45,7 +46,7 @@ EXAMPLES_OF_EXTRAS = {
     "raymarch.meshing.isosurface": "skimage",
     "raymarch.viewer.view": "websockets",
 }  # examples that cannot run without what an extra brings
-EXTRAS = ("torch", "sfm", "video", "viewer", "formats")
+EXTRAS = ("torch", "notebook", "sfm", "video", "viewer", "formats")
 TEXTS = {".py", ".md", ".toml", ".ipynb"}
 # A home, a mount or a drive: what exists on one machine only.
 OF_A_MACHINE = re.compile(r"(?<![\w.])/(?:work|home|root|Users|mnt|scratch)/\w|\b[A-Z]:\\\\?Users")
@@ -193,7 +194,7 @@ def test_what_is_optional_is_an_extra_that_no_test_run_needs(name):
     extras = dict(re.findall(r"^(\w+) = \[(.*)\]$", text, re.MULTILINE))
     package = PACKAGES.get(name, name)
     assert any(f'"{package}' in extras[extra] for extra in EXTRAS)
-    assert all(f'"{package}' not in extras[other] for other in ("test", "dev", "notebook"))
+    assert all(f'"{package}' not in extras[other] for other in ("test", "dev"))
     blocked = f"import sys; sys.modules[{name!r}] = None; "
     for module in OPTIONAL[name]:
         subprocess.run([sys.executable, "-c", f"{blocked}import raymarch.{module}"], check=True, timeout=60)

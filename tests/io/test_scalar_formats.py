@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import logging
+import re
 import shutil
 import sys
 from dataclasses import dataclass, replace
@@ -382,6 +383,23 @@ HOSTILE = {
     "xdmf of others": ("a.xdmf", '<Xdmf><DataItem Format="HDF">b.h5:/other</DataItem></Xdmf>'),
     "xdmf above": ("a.xdmf", '<Xdmf><DataItem Format="HDF">../b.h5:/values</DataItem></Xdmf>'),
 }
+
+
+@pytest.mark.parametrize("suffix", [".nii", ".nii.gz", ".nrrd", ".mha", ".mrc"])
+def test_a_file_that_lies_about_its_size_is_told_to_be_damaged_and_not_to_be_too_large(suffix, tmp_path):
+    need(suffix)
+    path = saved(tmp_path, suffix)
+    data = gzip.decompress(path.read_bytes()) if suffix == ".nii.gz" else path.read_bytes()
+    many = np.array([30000] * 3, "<i2" if suffix.startswith(".nii") else "<i4").tobytes()
+    if suffix in (".nrrd", ".mha"):
+        data = re.sub(rb"(sizes: |DimSize = )[\d ]+", rb"\g<1>30000 30000 30000", data)
+    else:
+        at = 0 if suffix == ".mrc" else 42
+        data = data[:at] + many + data[at + len(many) :]
+    path.write_bytes(gzip.compress(data) if suffix == ".nii.gz" else data)
+    for verb in (rm.load, rm.describe):
+        said = refused(lambda verb=verb: verb(path), "declares ", "30000 x 30000 x 30000", "but holds")
+        assert said.endswith("restore it from a copy or export it again")
 
 
 @pytest.mark.parametrize("name", HOSTILE)

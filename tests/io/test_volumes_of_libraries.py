@@ -333,6 +333,101 @@ def test_one_slice_is_told_to_be_one(tmp_path):
     refused(lambda: rm.load(file), "is one slice of a DICOM series; name the folder of all of them")
 
 
+def frames_of(folder, file, slopes=None):
+    """The series of a folder as the frames of one enhanced file, in another order; spacing is what all share."""
+    from pydicom.dataset import Dataset
+    from pydicom.sequence import Sequence
+
+    slices = [pydicom.dcmread(one) for one in sorted(folder.iterdir())]
+    order = [3, 0, 6, 4, 1, 2, 5]
+
+    def group(**tags):
+        item = Dataset()
+        for name, value in tags.items():
+            setattr(item, name, value)
+        return Sequence([item])
+
+    whole, frames = slices[0], []
+    for k in order:
+        frame = Dataset()
+        frame.PlanePositionSequence = group(ImagePositionPatient=slices[k].ImagePositionPatient)
+        if slopes is not None:
+            frame.PixelValueTransformationSequence = group(RescaleSlope=slopes[k], RescaleIntercept=0, RescaleType="HU")
+        frames.append(frame)
+    shared = Dataset()
+    shared.PlaneOrientationSequence = group(ImageOrientationPatient=whole.ImageOrientationPatient)
+    shared.PixelMeasuresSequence = group(PixelSpacing=whole.PixelSpacing)
+    whole.SharedFunctionalGroupsSequence, whole.PerFrameFunctionalGroupsSequence = Sequence([shared]), Sequence(frames)
+    whole.NumberOfFrames, whole.PixelData = len(order), b"".join(slices[k].PixelData for k in order)
+    for tag in ("ImagePositionPatient", "ImageOrientationPatient", "PixelSpacing"):
+        delattr(whole, tag)
+    whole.save_as(file)
+
+
+def test_frames_of_one_file_are_slices_where_each_says_it_lies(tmp_path):
+    series(tmp_path / "a.dicom")
+    frames_of(tmp_path / "a.dicom", tmp_path / "b.dcm")
+    found = rm.load(tmp_path / "b.dcm")
+    np.testing.assert_array_equal(found.values, VALUES)
+    np.testing.assert_allclose(found.world_from_index, TURNED, atol=1e-9)
+    assert rm.describe(tmp_path / "b.dcm").shape == VALUES.shape
+    frames_of(tmp_path / "a.dicom", tmp_path / "c.dcm", slopes=range(1, 8))
+    np.testing.assert_array_equal(rm.load(tmp_path / "c.dcm").numbers(), VALUES * np.arange(1, 8))
+    data = pydicom.dcmread(tmp_path / "b.dcm")
+    del data.PerFrameFunctionalGroupsSequence[0]
+    data.save_as(tmp_path / "d.dcm")
+    refused(lambda: rm.load(tmp_path / "d.dcm"), "d.dcm: has 7 frames and the places of 6, want one each")
+    data.NumberOfFrames, data.PixelData = 6, data.PixelData[: 6 * data.Rows * data.Columns * 2]
+    data.save_as(tmp_path / "e.dcm")
+    refused(lambda: rm.load(tmp_path / "e.dcm"), "e.dcm: lacks 1 slice between frame 5 and frame 3")
+
+
+def test_a_grid_of_doses_lies_along_its_normal(tmp_path):
+    file = series(tmp_path / "a.dicom")[0]
+    slices = [pydicom.dcmread(one).PixelData for one in sorted((tmp_path / "a.dicom").iterdir())]
+    step = float(np.linalg.norm(TURNED[:3, 2]))
+    edit(
+        file, NumberOfFrames=7, PixelData=b"".join(slices), GridFrameOffsetVector=[f"{k * step:.9g}" for k in range(7)],
+        DoseGridScaling="0.5",
+    )  # fmt: skip
+    found = rm.load(file)
+    np.testing.assert_array_equal(found.numbers(), 0.5 * VALUES)
+    np.testing.assert_allclose(np.abs(found.world_from_index[:3, :3]), np.abs(TURNED[:3, :3]), atol=1e-6)
+
+
+def decimal(x):
+    """In the 16 characters of a tag."""
+    return f"{x:.9g}"[:16]
+
+
+@pytest.mark.parametrize("scale", [1e-7, 1e4])
+def test_places_are_told_from_points_in_time_at_any_scale(scale, tmp_path):
+    small = TURNED.copy()
+    small[:3, 2] *= scale
+    for k, file in enumerate(series(tmp_path / "a.dicom")):
+        edit(file, ImagePositionPatient=[decimal(x) for x in (small @ [0, 0, k, 1])[:3] - TURNED[:3, 3]])
+    found = rm.load(tmp_path / "a.dicom")
+    assert found.shape == VALUES.shape
+    np.testing.assert_allclose(found.world_from_index[:3, 2], small[:3, 2], rtol=1e-3)
+
+
+def test_pixels_that_are_packed_in_unknown_ways_name_the_cure(tmp_path):
+    files = series(tmp_path / "a.dicom")
+    for uid, said in (
+        (
+            "1.2.840.10008.1.2.4.100",
+            "is packed as MPEG2 Main Profile / Main Level, which pydicom does not unpack; ",
+        ),
+        ("1.2.840.10008.1.2.4.70", "which takes a plugin of pydicom; pip install pylibjpeg pylibjpeg-libjpeg, or conv"),
+    ):
+        data = pydicom.dcmread(files[0])
+        data.file_meta.TransferSyntaxUID = pydicom.uid.UID(uid)
+        data.PixelData = pydicom.encaps.encapsulate([data.PixelData])
+        data["PixelData"].VR = "OB"
+        data.save_as(files[0])
+        refused(lambda: rm.load(tmp_path / "a.dicom"), said)
+
+
 def test_what_sixteen_bits_and_a_series_cannot_hold_is_refused(tmp_path):
     refused(
         lambda: rm.save(volume(kind="f4", place="turned"), tmp_path / "a.dicom"), "values are float32, which a DICOM"

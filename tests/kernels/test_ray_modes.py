@@ -384,6 +384,11 @@ NESTED = Volume(np.zeros((8, 4, 4)), np.zeros((8, 4, 4, 3)), np.eye(4), SOFT, bo
         (lambda: render(replace(RAMP, ndc_from_world=NDC), CAMERA, march=surface(1)), "does not march volumes in NDC"),
         (lambda: render(NESTED, CAMERA, march=surface(1)), "does not go through nested boxes"),
         (lambda: March(shading="matte"), "shading is 'matte'"),
+        (
+            lambda: March(iso=2),
+            "iso is given in mode emission-absorption, which shows no surface; say mode='isosurface'",
+        ),
+        (lambda: March(mode="maximum", shading=Shading()), "shading is given in mode maximum, which lights nothing"),
         (lambda: Shading(lamp=(0, 0, 0)), "lamp is"),
     ],
 )

@@ -13,7 +13,6 @@ from raymarch.data.transfer_function import MOST_OPAQUE, TransferFunction
 from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
 from raymarch.geometry.rays import Rays
-from raymarch.gradients.check_process import check_gradients
 from raymarch.gradients.checks import check_rows
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import Parameters
@@ -141,59 +140,6 @@ def test_a_mode_and_its_table_come_together(seen):
         March(mode="x-ray", transfer=TABLE)
     with pytest.raises(RaymarchError, match="mode transfer has no gradient by colour"):
         seen.tangent(Parameters(colour=np.zeros((*VOLUME.shape, 3))))
-
-
-def rough_picture(table, step, preintegrated):
-    """Colour and T (ray, 4) of the case's rays by a step."""
-    volume = replace(VOLUME, activation=replace(VOLUME.activation, scale=1.0))
-    march = replace(EXACT, transfer=table, step=step, preintegrated=preintegrated)
-    with Renderer(volume, march) as renderer:
-        return renderer.trace(CAMERA.rays(), cases.BACKGROUND)[0]
-
-
-def test_pre_integration_leads_to_the_same_picture_and_needs_fewer_steps():
-    """Peaks that a step jumps over: the plain march misses them, the other does not."""
-    table = TransferFunction(
-        [-1, -0.1, 0, 0.1, 0.9, 1.0, 1.1], np.eye(8)[:7, :3], [0, 0, 0.9, 0, 0, 0.9, 0.1], unit_length=0.2
-    )
-    true = rough_picture(table, 0.002, False)
-    np.testing.assert_allclose(rough_picture(table, 0.01, True), true, atol=1e-3)
-    for step, better in ((0.3, 2), (0.1, 2)):
-        plain, made = (np.abs(rough_picture(table, step, pre) - true).mean() for pre in (False, True))
-        assert made * better < plain
-
-
-def test_a_pre_integrated_step_is_the_integral_along_a_linear_value():
-    """Through one cell whose value is linear along the ray, in one step: that of many small ones, to their order."""
-    x = np.linspace(-2, 2, 2)[:, None, None] * np.ones((1, 2, 2))
-    activation = replace(VOLUME.activation, scale=1.0, shift=0.0)
-    volume = Volume(x, np.zeros((2, 2, 2, 3)), np.eye(4), activation)
-    for origin, way in (([-1, 0.5, 0.5], [1, 0, 0]), ([2, 0.5, 0.5], [-1, 0, 0])):
-        images = []
-        for step, preintegrated in ((10.0, True), (0.001, False)):
-            march = replace(EXACT, step=step, preintegrated=preintegrated)
-            with Renderer(volume, march) as renderer:
-                images.append(renderer.trace(Rays([origin], [way]), cases.BACKGROUND)[0])
-        np.testing.assert_allclose(*images, atol=5e-3)
-
-
-def test_depth_and_normals_of_a_pre_integrated_picture_are_those_of_the_plain_march():
-    marches = [replace(EXACT, preintegrated=pre) for pre in (False, True)]
-    pictures = [render(VOLUME, CAMERA, march=march, extras=True) for march in marches]
-    for name in ("depth", "normals"):
-        np.testing.assert_array_equal(*(getattr(picture, name) for picture in pictures))
-    assert np.isfinite(pictures[0].depth).any() and pictures[0].normals.any()
-
-
-def test_a_pre_integrated_picture_says_that_it_has_no_gradient():
-    passes = passes_of(replace(EXACT, preintegrated=True).rule)
-    for kernel in (passes.adjoint, passes.tangent, passes.geometry_adjoint, passes.geometry_tangent):
-        with pytest.raises(RaymarchError, match="mode transfer has no gradient when pre-integrated"):
-            kernel()
-    with pytest.raises(RaymarchError, match="mode transfer has no gradient when pre-integrated"):
-        check_gradients(VOLUME, CAMERA, march=replace(EXACT, preintegrated=True))
-    with pytest.raises(RaymarchError, match="preintegrated is True in mode x-ray"):
-        March(mode="x-ray", preintegrated=True)
 
 
 def test_samples_are_lit_by_the_slope_of_their_value():

@@ -1,4 +1,4 @@
-"""DICOM series, of scanners: a folder of slices, one file each, sorted by where they lie.
+"""DICOM series, of scanners: a folder of slices, one file each, or one file of frames, sorted by where they lie.
 
 Array axes are (column, row, slice); the world is LPS in millimetres. Values are rescaled as the slices say.
 """
@@ -13,6 +13,7 @@ import numpy as np
 from raymarch.data.scalar_volume import ScalarVolume
 from raymarch.data.selection import Selection
 from raymarch.errors import RaymarchError
+from raymarch.io.volumes.dicom_decoders import require_decoder
 from raymarch.io.volumes.dicom_slices import Slice, placed, slices_of
 from raymarch.io.volumes.dicom_writing import write_series
 from raymarch.io.volumes.part import require_one_place
@@ -46,11 +47,12 @@ def detect(path: Path) -> bool:
 def source(path: Path, selection: Selection) -> Source:
     """Source of a series; RaymarchError for missing slices, uneven spacing, colours and several series."""
     with wanted("pydicom", "DICOM"):
-        import pydicom
-    if not path.is_dir():
-        raise RaymarchError(f"{path}: is one slice of a DICOM series; name the folder of all of them")
+        import pydicom.pixels
     require_one_place(Selection(level=selection.level), path)
-    found = slices_of(path, [file for file in sorted(path.iterdir()) if _is_slice(file)], selection)
+    files = [path] if path.is_file() else [file for file in sorted(path.iterdir()) if _is_slice(file)]
+    found = slices_of(path, files, selection)
+    if path.is_file() and found[0].frame is None:
+        raise RaymarchError(f"{path}: is one slice of a DICOM series; name the folder of all of them")
     first = found[0]
     affine = placed(found, path)
     scales = {(one.slope, one.intercept) for one in found}
@@ -71,8 +73,9 @@ def source(path: Path, selection: Selection) -> Source:
 
 def _pixels(pydicom: Any, one: Slice, same: bool, dtype: np.dtype) -> np.ndarray:
     """Rows and columns of a slice, as stored or, where slopes differ, rescaled."""
+    require_decoder(one.path)
     try:
-        pixels = pydicom.dcmread(one.path).pixel_array
+        pixels = pydicom.pixels.pixel_array(one.path, index=one.frame or 0)
     except Exception as error:  # pydicom raises anything for what it cannot decode
         said = " ".join(str(error).split())[:160]
         raise RaymarchError(

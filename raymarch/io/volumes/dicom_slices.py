@@ -1,4 +1,5 @@
-"""Slices of a DICOM series: which belong together, their order, and whether one is missing."""
+"""Slices of a DICOM series, a file each or frames of one: which belong together, their order, and whether one is
+missing."""
 
 from __future__ import annotations
 
@@ -11,15 +12,17 @@ import numpy as np
 
 from raymarch.data.selection import Selection
 from raymarch.errors import RaymarchError, named
+from raymarch.io.volumes.dicom_frames import FRAMES, frames_of, place_of
 from raymarch.io.volumes.source import text_of
-from raymarch.io.volumes.stored_values import CURE
 
 TAGS = [
     "SeriesInstanceUID", "SeriesDescription", "Rows", "Columns", "BitsAllocated", "PixelRepresentation",
     "SamplesPerPixel", "NumberOfFrames", "ImagePositionPatient", "ImageOrientationPatient", "PixelSpacing",
-    "RescaleSlope", "RescaleIntercept", "RescaleType", "Modality", "InstanceNumber",
+    "RescaleSlope", "RescaleIntercept", "RescaleType", "Modality", "InstanceNumber", *FRAMES,
 ]  # fmt: skip
 EVEN = 0.01  # of a spacing, by which slices may be off even steps
+SAME = 1e-3  # of the widest step, or of a millimetre, up to which slices lie at one place
+ROUNDING = 1e-9  # of a place, to which its text is written
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +42,12 @@ class Slice:
     slope: float
     intercept: float
     unit: str
+    frame: int | None = None  # of a file of several, from 0
+
+    @property
+    def label(self) -> str:
+        """What it is called in messages."""
+        return self.path.name if self.frame is None else f"frame {self.frame + 1}"
 
     @property
     def shape(self) -> tuple[int, int, int, bool]:
@@ -56,7 +65,7 @@ def slices_of(folder: Path, files: Sequence[Path], selection: Selection) -> list
 
     `channel` chooses among several series, `time` among several slices at each place.
     """
-    slices = [_slice(file) for file in files]
+    slices = [one for file in files for one in _slices(file)]
     if not slices:
         raise RaymarchError(f"{folder}: has no DICOM files, want the slices of a series; check the path")
     series = sorted({one.series for one in slices})
@@ -67,15 +76,20 @@ def slices_of(folder: Path, files: Sequence[Path], selection: Selection) -> list
     found = sorted((one for one in slices if one.series == series[channel or 0]), key=lambda one: one.height)
     for one in found:
         if one.shape != found[0].shape or np.abs(one.along - found[0].along).max() > 1e-4:
-            raise RaymarchError(f"{one.path}: has another size or direction than {found[0].path.name}; take it out")
+            raise RaymarchError(
+                f"{one.path}: {one.label} has another size or direction than {found[0].label}; take it out"
+            )
     return _at_one_time(folder, found, selection.time)
 
 
 def _at_one_time(folder: Path, slices: list[Slice], time: int | None) -> list[Slice]:
     """One slice a place; RaymarchError where there are several of which none is chosen, or not as many everywhere."""
     places: list[list[Slice]] = []
+    heights = [one.height for one in slices]
+    widest = float(np.diff(heights).max(initial=0.0))
+    near = max(min(SAME, SAME * widest), ROUNDING * max(map(abs, heights)))
     for one in slices:
-        if places and abs(one.height - places[-1][0].height) < 1e-3:
+        if places and abs(one.height - places[-1][0].height) <= near:
             places[-1].append(one)
         else:
             places.append([one])
@@ -85,7 +99,7 @@ def _at_one_time(folder: Path, slices: list[Slice], time: int | None) -> list[Sl
     count = counts.pop()
     if (time is None and count > 1) or (time or 0) >= count:
         raise RaymarchError(f"{folder}: has {count} points in time; choose one by time=0 to time={count - 1}")
-    return [sorted(several, key=lambda one: one.path.name)[time or 0] for several in places]
+    return [sorted(several, key=lambda one: (one.path.name, one.frame or 0))[time or 0] for several in places]
 
 
 def placed(slices: Sequence[Slice], folder: Path) -> np.ndarray:
@@ -98,7 +112,7 @@ def placed(slices: Sequence[Slice], folder: Path) -> np.ndarray:
     off = np.abs(steps - usual) > EVEN * usual
     if off.any():
         at = int(off.argmax())
-        where = f"between {slices[at].path.name} and {slices[at + 1].path.name}"
+        where = f"between {slices[at].label} and {slices[at + 1].label}"
         missing = round(float(steps[at]) / usual) - 1
         if missing >= 1 and abs(steps[at] - (missing + 1) * usual) <= 2 * EVEN * usual:
             raise RaymarchError(f"{folder}: lacks {missing} slice{'s' * (missing > 1)} {where}; find the missing files")
@@ -112,39 +126,23 @@ def placed(slices: Sequence[Slice], folder: Path) -> np.ndarray:
     return affine
 
 
-def _slice(path: Path) -> Slice:
+def _slices(path: Path) -> list[Slice]:
+    """Slice of a file, or those of its frames."""
     import pydicom
 
     data = pydicom.dcmread(path, stop_before_pixels=True, specific_tags=TAGS)
-    if int(data.get("NumberOfFrames", 1) or 1) > 1:
-        raise RaymarchError(f"{path}: has several frames, want a file a slice; convert it to NIfTI by dcm2niix")
     if int(data.get("SamplesPerPixel", 1)) != 1:
         raise RaymarchError(f"{path}: has colours, want one number a pixel; choose another series")
-    lacking = [tag for tag in ("Rows", "Columns", "BitsAllocated", "ImagePositionPatient") if data.get(tag) is None]
-    if lacking:
-        raise RaymarchError(
-            f"{path}: lacks {', '.join(lacking)}, want a slice with its place; take it out of the folder"
-        )
-    along = np.array(_numbers(data.get("ImageOrientationPatient"), [1, 0, 0, 0, 1, 0])).reshape(2, 3)
-    bits = int(data.BitsAllocated)
-    if bits not in (8, 16, 32) or not np.allclose(np.linalg.norm(along, axis=1), 1, atol=1e-3):
-        raise RaymarchError(f"{path}: has {bits} bits a pixel along {along.tolist()}, want 8, 16 or 32; {CURE}")
-    return Slice(
-        path, str(data.get("SeriesInstanceUID", "")), text_of(data.get("SeriesDescription", "") or ""),
-        int(data.Rows), int(data.Columns), bits, int(data.get("PixelRepresentation", 0)) == 1,
-        np.array(_numbers(data.ImagePositionPatient, [0, 0, 0])), along,
-        np.array(_numbers(data.get("PixelSpacing"), [1, 1])), _numbers([data.get("RescaleSlope", 1) or 1], [1])[0],
-        _numbers([data.get("RescaleIntercept", 0) or 0], [0])[0], _unit(data),
-    )  # fmt: skip
-
-
-def _numbers(value: Any, default: list[float]) -> list[float]:
-    numbers = default if value is None else [float(x) for x in value]
-    if len(numbers) != len(default) or not np.isfinite(numbers).all():
-        raise RaymarchError(f"has {len(numbers)} numbers where {len(default)} are wanted; {CURE}")
-    return numbers
-
-
-def _unit(data: Any) -> str:
-    said = str(data.get("RescaleType", "") or "")
-    return said if said not in ("", "US") else "HU" if data.get("Modality") == "CT" else ""
+    lacking = [tag for tag in ("Rows", "Columns", "BitsAllocated") if data.get(tag) is None]
+    bits = int(data.get("BitsAllocated") or 0)
+    if lacking or bits not in (8, 16, 32):
+        said = f"lacks {', '.join(lacking)}" if lacking else f"has {bits} bits a pixel"
+        raise RaymarchError(f"{path}: {said}, want slices of 8, 16 or 32 bits; take it out of the folder")
+    several = int(data.get("NumberOfFrames", 1) or 1) > 1 or "PerFrameFunctionalGroupsSequence" in data
+    alike: dict[str, Any] = {
+        "path": path, "series": str(data.get("SeriesInstanceUID", "")),
+        "name": text_of(data.get("SeriesDescription", "") or ""), "rows": int(data.Rows), "columns": int(data.Columns),
+        "bits": bits, "signed": int(data.get("PixelRepresentation", 0)) == 1,
+    }  # fmt: skip
+    places = frames_of(data, path) if several else [place_of(data, path)]
+    return [Slice(**alike, frame=k if several else None, **vars(place)) for k, place in enumerate(places)]

@@ -29,9 +29,12 @@ from raymarch.io.volumes.summary import VolumeSummary
 SUFFIX = re.compile(r"(\.[A-Za-z0-9_+-]{1,16}){1,3}")
 
 
+SUFFIXES = "one or more suffixes such as .h5"
+
+
 def _suffixes(value: Any) -> tuple[str, ...]:
     several = (value,) if isinstance(value, str) else tuple(value)
-    if not several or not all(isinstance(one, str) and SUFFIX.fullmatch(one) for one in several):
+    if not all(isinstance(one, str) and SUFFIX.fullmatch(one) for one in several):
         raise ValueError
     return tuple(one.lower() for one in several)
 
@@ -42,7 +45,8 @@ class Format:
 
     Attributes:
         name: what it is called in messages, and by `format=` where it is one of raymarch's own.
-        suffixes: how names of its files end, such as (".h5", ".hdf5"), in letters of either case.
+        suffixes: how names of its files end, such as (".h5", ".hdf5"), in letters of either case; none of a folder
+            that is known by its content, and not saved.
         detect: `detect(path)`, whether a file has the format, found out from its content.
         read: `read(path)`, its volume, an `rm.Volume` or an `rm.ScalarVolume`; where it takes `selection=` besides, it
             gets the `rm.Selection` of a large file that is asked for, else that is cut out of what it gives.
@@ -70,7 +74,7 @@ class Format:
     """
 
     name: str = held(NAME, None)
-    suffixes: Sequence[str] = held(Check("one or more suffixes such as .h5", _suffixes), None)
+    suffixes: Sequence[str] = held(Check(SUFFIXES, _suffixes), None)
     detect: Callable[[Path], bool] = held(part("detect(path)", "True or False"), None)
     read: Callable[..., AnyVolume] = held(part("read(path)", "an rm.Volume"), None)
     write: Callable[[Any, Path], object] = held(part("write(volume, path)", "nothing"), None)
@@ -81,6 +85,8 @@ class Format:
     ours: bool = held(flag, True)
 
     def __post_init__(self) -> None:
+        if not self.folder and self.suffixes in ((), []):
+            raise RaymarchError(f"{owner_of(self)}: suffixes is (), want {SUFFIXES}; give one, or say folder=True")
         hold_parts(self)
 
     def suffix_of(self, path: str | os.PathLike[str]) -> str:
@@ -122,7 +128,7 @@ def known(formats: Sequence[Format]) -> str:
         >>> known(FORMATS)  # doctest: +ELLIPSIS
         'HDF5 (.h5, .hdf5), NRRD (.nrrd, .nhdr)...'
     """
-    return ", ".join(f"{one.name} ({', '.join(one.suffixes)})" for one in formats)
+    return ", ".join(f"{one.name} ({', '.join(one.suffixes) or 'a folder'})" for one in formats)
 
 
 def read_volume(format: Format, path: Path, selection: Selection = ALL) -> AnyVolume:
@@ -168,7 +174,8 @@ def require_target(
     """
     found = require_one([one for one in formats if one.suffix_of(path)], path, "format")
     if found is None:
-        names, suffixes = [one.name for one in formats], [suffix for one in formats for suffix in one.suffixes]
+        names = [one.name for one in formats if one.suffixes]
+        suffixes = [suffix for one in formats for suffix in one.suffixes]
         raise RaymarchError(
             f"{str(path) or repr('')}: volumes are saved as {_or(names)}; end the name in {_or(suffixes)}"
         )

@@ -20,7 +20,7 @@ from raymarch.io.volumes.axes import chosen
 from raymarch.io.volumes.file_beside import file_beside
 from raymarch.io.volumes.scalar_format import scalar_format, single_values
 from raymarch.io.volumes.source import Slices, Source, text_of
-from raymarch.io.volumes.stored_values import CURE, read_packed, read_raw
+from raymarch.io.volumes.stored_values import CURE, read_packed, read_raw, require_packed, require_size
 
 WORLD = "LPS"
 LONGEST_HEADER = 1 << 16  # bytes
@@ -93,6 +93,12 @@ def source(path: Path, selection: Selection) -> Source:
         size = int(np.prod([int(n) for n in shape], dtype=object)) * dtype.itemsize
         return read_raw(data, data.stat().st_size - size if skip == -1 else begin + skip, shape, dtype, where)
 
+    def holds() -> None:
+        if packed:
+            require_packed(data, begin + skip, shape, dtype, "zlib")
+        else:
+            require_size(data, 0 if skip == -1 else begin + skip, shape, dtype)
+
     unknown = fields.get("AnatomicalOrientation") == UNKNOWN
     return Source(
         (sizes[0], sizes[1], sizes[2]), dtype, affine, read, packed,
@@ -100,6 +106,7 @@ def source(path: Path, selection: Selection) -> Source:
         _numbers(fields, path, "0", "ElementToIntensityFunctionOffset")[0],
         length_unit=fields["DistanceUnits"] if fields.get("DistanceUnits") in UNITS else "",
         world="" if unknown else WORLD, name=text_of(fields.get("Comment", "")), remarks=remarks + doubts,
+        holds=holds,
     )  # fmt: skip
 
 

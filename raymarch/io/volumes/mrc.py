@@ -18,7 +18,7 @@ from raymarch.errors import RaymarchError
 from raymarch.io.volumes.axes import chosen
 from raymarch.io.volumes.scalar_format import plain_values, require_upright, scalar_format, wanted
 from raymarch.io.volumes.source import Slices, Source
-from raymarch.io.volumes.stored_values import CURE, read_raw
+from raymarch.io.volumes.stored_values import CURE, read_raw, require_size
 
 log = logging.getLogger("raymarch")
 TYPES = {0: "i1", 1: "i2", 2: "f4", 6: "u2", 12: "f2"}
@@ -72,6 +72,7 @@ def source(path: Path, selection: Selection) -> Source:
     return Source(
         (shape[0], shape[1], shape[2]), dtype, affine, read, at_once=False, length_unit=UNIT,
         name=labels[0] if int(header["nlabl"]) > 0 else "", remarks=remarks,
+        holds=lambda: require_size(path, offset, sizes, dtype),
     )  # fmt: skip
 
 

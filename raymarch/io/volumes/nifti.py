@@ -20,7 +20,7 @@ from raymarch.errors import RaymarchError
 from raymarch.io.volumes.axes import chosen
 from raymarch.io.volumes.scalar_format import scalar_format, sheared_by, wanted
 from raymarch.io.volumes.source import Slices, Source
-from raymarch.io.volumes.stored_values import CURE, read_packed, read_raw, unpacked
+from raymarch.io.volumes.stored_values import CURE, read_packed, read_raw, require_packed, require_size, unpacked
 
 log = logging.getLogger("raymarch")
 WORLD = "RAS"
@@ -89,11 +89,17 @@ def source(path: Path, selection: Selection) -> Source:
             return read_packed(path, 0, sizes, dtype, where, "gzip", skip=offset)
         return read_raw(path, offset, sizes, dtype, where)
 
+    def holds() -> None:
+        if packed:
+            require_packed(path, 0, sizes, dtype, "gzip")
+        else:
+            require_size(path, offset, sizes, dtype)
+
     name = bytes(header["descrip"].tobytes()).split(b"\0")[0].decode("latin-1")
     units = UNITS.get(header.get_xyzt_units()[0], "")
     return Source(
         (sizes[0], sizes[1], sizes[2]), dtype, affine, read, packed, slope, intercept,
-        length_unit=units, world=WORLD, name=name, remarks=remarks,
+        length_unit=units, world=WORLD, name=name, remarks=remarks, holds=holds,
     )  # fmt: skip
 
 

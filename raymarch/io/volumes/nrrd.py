@@ -20,7 +20,7 @@ from raymarch.io.volumes.axes import chosen
 from raymarch.io.volumes.file_beside import file_beside
 from raymarch.io.volumes.scalar_format import scalar_format, single_values, wanted
 from raymarch.io.volumes.source import Slices, Source
-from raymarch.io.volumes.stored_values import CURE, Index, read_packed, read_raw
+from raymarch.io.volumes.stored_values import CURE, Index, read_packed, read_raw, require_packed, require_size
 
 LONGEST_HEADER = 1 << 20  # bytes
 MAGIC = b"NRRD000"
@@ -79,6 +79,12 @@ def source(path: Path, selection: Selection) -> Source:
             raise RaymarchError(f"{path}: is encoded as {encoding[:40]!r}, want raw, gzip, bzip2 or text; {CURE}")
         return read_packed(data, offset, sizes, dtype, where, PACKINGS[encoding])
 
+    def holds() -> None:
+        if encoding == "raw":
+            require_size(data, max(offset, 0), sizes, dtype)
+        elif encoding in PACKINGS:
+            require_packed(data, offset, sizes, dtype, PACKINGS[encoding])
+
     units = fields.get("space units") or []
     return Source(
         tuple(sizes[axis] for axis in spatial),  # type: ignore[arg-type]
@@ -88,6 +94,7 @@ def source(path: Path, selection: Selection) -> Source:
         world=SPACES.get(str(fields.get("space", "")).lower(), _short_space(fields)),
         name=str(fields.get("content", "")),
         remarks=remarks + more,
+        holds=holds,
     )  # fmt: skip
 
 

@@ -49,6 +49,7 @@ def scalar_format(
         with damage_told(path, name):
             found = source(path, selection)
             require_shape(found.shape, path)
+            found.holds()
             return ScalarSummary.of_source(found, path)
 
     def write_scalar(volume: AnyVolume, path: Path) -> None:

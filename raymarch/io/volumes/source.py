@@ -32,6 +32,7 @@ class Source:
         read: `read(slices)`, the values (x, y, z) of slices along x, y and z, in any byte order.
         at_once: whether all values are in memory while a part is read, as of what is packed in one piece.
         slope, intercept, unit, length_unit, world, name, background, provenance: as of `ScalarVolume`.
+        holds: `holds()` raises RaymarchError where the header declares more than the file can hold.
         remarks: what the file does not say and was assumed, or what was chosen, for the log.
     """
 
@@ -49,6 +50,7 @@ class Source:
     background: tuple[float, float, float] = (1.0, 1.0, 1.0)
     provenance: Mapping = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+    holds: Callable[[], object] = lambda: None
 
 
 def volume_of(source: Source, selection: Selection, path: Path) -> ScalarVolume:
@@ -58,6 +60,7 @@ def volume_of(source: Source, selection: Selection, path: Path) -> ScalarVolume:
     finite unless the selection says what takes their place.
     """
     require_shape(source.shape, path)
+    source.holds()
     kept = source.shape if source.at_once else selection.shape(source.shape)
     require_file_budget(
         math.prod(kept) * source.dtype.itemsize, f"{path}: its values, of which crop or stride read a part,"

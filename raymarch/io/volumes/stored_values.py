@@ -33,6 +33,15 @@ def require_size(path: Path, offset: int, shape: Sequence[int], dtype: np.dtype)
     return declared
 
 
+def require_packed(path: Path, offset: int, shape: Sequence[int], dtype: np.dtype, packing: str) -> None:
+    """RaymarchError for a header that declares more values than what is packed behind `offset` could unpack to."""
+    size = math.prod(map(int, shape)) * dtype.itemsize
+    there = max(path.stat().st_size - offset, 0)
+    if any(n < 1 for n in shape) or (packing != "bzip2" and size > MOST_RATIO * there):
+        declared = f"{_sizes(shape)} of {dtype}, {size:,} bytes"
+        raise RaymarchError(f"{path}: declares {declared}, but holds {there:,} packed; {CURE}")
+
+
 def read_raw(path: Path, offset: int, shape: Sequence[int], dtype: np.dtype, index: Index) -> np.ndarray:
     """Values at an index of an array whose first axis is the fastest, not packed; the rest stays on disk."""
     require_size(path, offset, shape, dtype)
@@ -46,11 +55,8 @@ def read_packed(
 
     They begin `offset` bytes into the file and, once unpacked, `skip` bytes into what was packed.
     """
+    require_packed(path, offset, shape, dtype, packing)
     size = math.prod(map(int, shape)) * dtype.itemsize
-    there = max(path.stat().st_size - offset, 0)
-    if any(n < 1 for n in shape) or (packing != "bzip2" and size > MOST_RATIO * there):
-        declared = f"{_sizes(shape)} of {dtype}, {size:,} bytes"
-        raise RaymarchError(f"{path}: declares {declared}, but holds {there:,} packed; {CURE}")
     with path.open("rb") as file:
         file.seek(offset)
         data = unpacked(file.read, skip + size, packing, path, whole=True)

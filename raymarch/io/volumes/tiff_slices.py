@@ -76,4 +76,4 @@ def write(volume: ScalarVolume, path: Path) -> None:
     raise RaymarchError(f"{path}: folders of slices are not written; save it as .tif")
 
 
-TIFF_SLICES = scalar_format("TIFF slices", (".slices",), detect, source, write, folder=True)
+TIFF_SLICES = scalar_format("TIFF slices", (), detect, source, write, folder=True)

@@ -4,22 +4,17 @@ The normal is the smooth one of isosurfaces, the light `shading`'s. Where the va
 what is left is the ambient light. Levoy 1988, "Display of surfaces from volume data".
 """
 
-from dataclasses import replace
-from functools import cache
-
 import taichi as ti
 
-from raymarch.errors import RaymarchError
 from raymarch.kernels.march.central_difference import normal_slope
 from raymarch.kernels.march.compositing import background_of, composite, contributes, is_alive
-from raymarch.kernels.march.depth import march_depth
 from raymarch.kernels.march.mode import RayMode
-from raymarch.kernels.march.normals import march_normals, world_slope
+from raymarch.kernels.march.normals import world_slope
 from raymarch.kernels.march.passes import Passes
+from raymarch.kernels.march.plain_transfer import as_plain, depth_of_samples, normals_of_samples, refusing
 from raymarch.kernels.march.sample import fetch, located, ray_segment
 from raymarch.kernels.march.shading import normal_of, painted, shade
-from raymarch.kernels.march.transfer import TRANSFER, classified
-from raymarch.kernels.march.variant import Variant
+from raymarch.kernels.march.transfer import classified
 from raymarch.kernels.rays.nested import box_of
 from raymarch.kernels.rays.traverse import empty_steps, place_of
 
@@ -66,33 +61,15 @@ def march_lit(
         rays.image[r] = ti.Vector([total[0] + T * seen[0], total[1] + T * seen[1], total[2] + T * seen[2], T])
 
 
-def no_gradient(*_: object) -> None:
-    """RaymarchError: a lit picture through a table has no gradient here."""
-    raise RaymarchError("mode transfer has no gradient when it is shaded; leave shading out, or take mode isosurface")
-
-
-@cache
-def _plain(variant: Variant) -> Variant:
-    return replace(variant, mode=TRANSFER)
-
-
-def _march(grid: object, rays: object, variant: Variant, *call: object) -> None:
-    march_lit(grid, rays, _plain(variant), *call)
-
-
-def _depth(grid: object, rays: object, variant: Variant, *call: object) -> None:
-    march_depth(grid, rays, _plain(variant), *call)
-
-
-def _normals(grid: object, rays: object, variant: Variant, *call: object) -> None:
-    march_normals(grid, rays, _plain(variant), *call)
-
+WHY = "mode transfer has no gradient when it is shaded; leave shading out, or take mode isosurface"
+none = refusing(WHY)
 
 LIT = RayMode(
     "transfer",
-    Passes(_march, no_gradient, no_gradient, no_gradient, no_gradient, _depth, _normals),
+    Passes(as_plain(march_lit), none, none, none, none, depth_of_samples, normals_of_samples),
     background=True,
     ends=True,
     ndc=False,
     classifies=True,
+    no_gradient=WHY,
 )

@@ -100,6 +100,7 @@ class RayMode:
         boxes, ndc: whether it goes through nested boxes, and normalised device coordinates.
         parameters: groups of numbers of its own that it reads at run time, such as "iso".
         classifies: as of `Mode`.
+        no_gradient: why it has no gradient, and what to do instead; empty where it has.
     """
 
     name: str
@@ -114,3 +115,4 @@ class RayMode:
     ndc: bool = True
     parameters: tuple[str, ...] = ()
     classifies: bool = False
+    no_gradient: str = ""

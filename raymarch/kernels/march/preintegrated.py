@@ -1,137 +1,231 @@
-"""Pre-integrated transfer function: along a step the value is linear, and what the table makes of that is integrated.
+"""Pre-integrated transfer function: what the table makes of the value along a ray, integrated cell by cell.
 
-A step that jumps over a knot still sees it, so that pictures need fewer steps (Engel et al. 2001, "High-quality
-pre-integrated volume rendering using hardware-accelerated pixel shading"). No table of pairs of values is made: between
-knots colour and opacity are linear, and so a step is cut where its value meets a knot, each piece into midpoints.
+No step: a ray is cut at the faces of cells and where its value meets a knot of the table, so that no knot is missed,
+however thin; what is between two cuts is smooth, and Gauss-Legendre points are the samples that are composited. Engel
+et al. 2001, "High-quality pre-integrated volume rendering using hardware-accelerated pixel shading", has the value
+linear along each step instead. Letters as in `knots` and `march`; h the ray's length in a cell.
+
+What is differentiated is the rule itself: its points move with the knots, which move by the implicit function theorem.
 """
-
-from dataclasses import replace
-from functools import cache
 
 import taichi as ti
 
-from raymarch.errors import RaymarchError
+from raymarch import runtime
 from raymarch.kernels.field import activation
-from raymarch.kernels.field.gather import gather
-from raymarch.kernels.march.compositing import background_of, contributes, is_alive
-from raymarch.kernels.march.depth import march_depth
-from raymarch.kernels.march.mode import RayMode
-from raymarch.kernels.march.normals import march_normals
-from raymarch.kernels.march.passes import Passes
-from raymarch.kernels.march.sample import located, ray_segment
-from raymarch.kernels.march.transfer import TRANSFER, extinction, knot_below, shade_of
-from raymarch.kernels.march.variant import Variant
-from raymarch.kernels.numeric import at_least, at_most, exp
-from raymarch.kernels.rays.traverse import empty_steps, place_of, step_at
-
-PIECES = 4  # midpoints between two knots
+from raymarch.kernels.field.bricks import where
+from raymarch.kernels.field.cell import corners_of_cell, scatter_corners, weights
+from raymarch.kernels.march.compositing import background_of, composite, contributes, is_alive
+from raymarch.kernels.march.first_hit import at, cubic_of, extrema_of
+from raymarch.kernels.march.knots import (
+    PIECES,
+    POINTS,
+    above_first,
+    beyond_knot,
+    interval_at,
+    is_clear,
+    move_by_value,
+    next_knot,
+    point_of,
+    slope_at,
+)
+from raymarch.kernels.march.remaining import optical_depth_gradient, pass_sample, remaining_at_first
+from raymarch.kernels.march.sample_adjoint import mark
+from raymarch.kernels.march.transfer import extinction, shade_of
+from raymarch.kernels.march.transfer_adjoint import add_to_knots
+from raymarch.kernels.parallel import RAYS_PER_CHUNK, TASK_STRIDE
+from raymarch.kernels.rays.cells import (
+    beyond_empty,
+    cell_at,
+    exit_of,
+    first_sample,
+    is_empty,
+    is_inside,
+    next_cell,
+    segment_of,
+)
 
 
 @ti.func
-def value_at(grid: ti.template(), variant: ti.template(), p):
-    """Value at a point of the box."""
-    cell, f = located(grid, p)
-    return activation.density(variant, gather(grid.density, cell, f) + grid.shift[None]) * grid.inverse_scale[None]
+def intervals_of(grid: ti.template(), rays: ti.template(), variant: ti.template(), v):
+    """Intervals of the table that the least and the greatest value of a cell lie in."""
+    i = interval_at(rays.table, above_first(grid, rays.table, variant, v.min()))
+    return i, interval_at(rays.table, above_first(grid, rays.table, variant, v.max()))
 
 
 @ti.func
-def next_knot(table: ti.template(), i, first, rise):
-    """Share 0..1 of a step at which its value, `first` above the table's beginning and rising by `rise`, leaves knot i
-    for the next; 1 where it stays. Before the table's beginning i is -1."""
-    share = ti.cast(1.0, float)
-    if rise > 0:
-        share = (table.above[i + 1] - first) / rise
-    elif rise < 0 and i >= 0:
-        share = (table.above[i] - first) / rise
-    return at_most(at_least(share, 0.0), 1.0)
+def begin_cell(grid: ti.template(), rays: ti.template(), variant: ti.template(), c, i, j):
+    """The cubic's extrema, the interval where it begins, and the first of its pieces in which knots are looked for:
+    none where all values of the cell, from intervals i to j, are in one."""
+    first, second, piece = ti.cast(1.0, float), ti.cast(1.0, float), PIECES
+    if i != j:
+        first, second = extrema_of(c)
+        i, piece = interval_at(rays.table, above_first(grid, rays.table, variant, c[0])), 0
+    return first, second, i, piece
 
 
 @ti.func
-def composite_step(
-    table: ti.template(), variant: ti.template(), value, value2, width, min_weight,
-    T: ti.template(), sum: ti.template(),
+def composite_cell(
+    grid: ti.template(), rays: ti.template(), variant: ti.template(), v, f, d, h, min_transmittance, min_weight,
+    T: ti.template(), total: ti.template(),
 ):  # fmt: skip
-    """Composite one step along which the value goes from `value` to `value2`."""
-    first, rise = value - table.place[None][0], value2 - value
-    i, _beyond = knot_below(table, value)
-    if first < 0:
-        i = -1
-    share = ti.cast(0.0, float)
-    while share < 1.0:
-        end = next_knot(table, i, first, rise)
-        knot = ti.max(i, 0)
-        a = shade_of(table, knot, at_least(first + share * rise - table.above[knot], 0.0))
-        b = shade_of(table, knot, at_least(first + end * rise - table.above[knot], 0.0))
-        if a[3] + b[3] > 0 and end > share:
-            for q in ti.static(range(PIECES)):
-                shade = a + (b - a) * ((q + 0.5) / PIECES)
-                sigma, _by_opacity = extinction(table, shade[3])
-                e = exp(-sigma * width * (end - share) / PIECES)
-                weight = T * (1.0 - e)
-                if contributes(variant, weight, min_weight):
-                    sum += weight * shade
-                T *= e
-        share = end
-        i += ti.select(rise > 0, 1, -1)
+    """Composite what a ray has in a cell, whose corners are v, from f on by the way d, of length h."""
+    i, j = intervals_of(grid, rays, variant, v)
+    if i != j or not is_clear(rays.table, i):
+        c = cubic_of(v, f, d)
+        first, second, i, piece = begin_cell(grid, rays, variant, c, i, j)
+        u = ti.cast(0.0, float)
+        while u < 1.0 and is_alive(variant, T, min_transmittance):
+            u2, then = next_knot(grid, rays.table, variant, c, first, second, u, i, piece)
+            if not is_clear(rays.table, i):
+                for q in range(POINTS):
+                    share, part = point_of(q)
+                    above = above_first(grid, rays.table, variant, at(c, u + share * (u2 - u)))
+                    knot, beyond = beyond_knot(rays.table, i, above)
+                    shade = shade_of(rays.table, knot, beyond)
+                    sigma, _by_opacity = extinction(rays.table, shade[3])
+                    weight, T_after = composite(variant, T, sigma * part * (u2 - u) * h)
+                    if contributes(variant, weight, min_weight):
+                        total += weight * shade
+                    T = T_after
+            u, i = u2, then
 
 
 @ti.kernel
 def march_preintegrated(
     grid: ti.template(), rays: ti.template(), variant: ti.template(),  # Fields (x, y, z), RayFields (ray,), Variant
     count: int,  # rays
-    dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,  # [world unit], 0..1, 0..1, (3,)
+    dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,  # not used, 0..1, 0..1, (3,)
 ):  # fmt: skip
-    """image = sum over steps of what the table makes of a linear value, + T background."""
+    """image = the integral of T sigma colour, + T background."""
     ti.loop_config(block_dim=64)
     for r in range(count):
-        T, sum = ti.cast(1.0, float), ti.Vector.zero(float, 4)
-        per_index = grid.cells_per_index[None]
+        T, total, top = ti.cast(1.0, float), ti.Vector.zero(float, 4), grid.max_index[None]
         for s in range(ti.static(grid.segments)):
-            entry, d, length, _Y, step, phase, n = ray_segment(grid, rays, variant, r, s, dt)
-            k, known, value = 0, -1, ti.cast(0.0, float)
-            while k <= n and length > 0 and is_alive(variant, T, min_transmittance):
-                p, width = place_of(variant, entry, d, length, step, phase, k)
-                skip = empty_steps(grid, per_index, p, d, step)
-                if skip > 0:
-                    k += skip
+            entry, way, length = segment_of(grid, rays, variant, r, s)
+            first = first_sample(grid, s)
+            cell, t, on = cell_at(entry, top), ti.cast(0.0, float), length > 0
+            while on and is_alive(variant, T, min_transmittance):
+                if is_empty(grid, cell + first):
+                    cell, t, _axis, on = beyond_empty(grid, first, entry, way, length, cell, t)
                 else:
-                    begin, _width = step_at(variant, 0.0, length, step, phase, k)
-                    if known != k:
-                        value = value_at(grid, variant, entry + begin * d)
-                    value2 = value_at(grid, variant, entry + (begin + width) * d)
-                    composite_step(rays.table, variant, value, value2, width, min_weight, T, sum)
-                    k += 1
-                    value, known = value2, k
+                    out, axis = exit_of(entry, way, cell, length)
+                    out = ti.max(out, t)
+                    v = corners_of_cell(grid.density, where(grid, cell + first))
+                    composite_cell(
+                        grid, rays, variant, v, entry + t * way - cell, (out - t) * way, out - t, min_transmittance,
+                        min_weight, T, total,
+                    )  # fmt: skip
+                    t, cell = out, next_cell(cell, way, axis)
+                    on = axis >= 0 and t < length and is_inside(cell, top)
         seen = background_of(variant, background)
-        rays.image[r] = ti.Vector([sum[0] + T * seen[0], sum[1] + T * seen[1], sum[2] + T * seen[2], T])
+        rays.image[r] = ti.Vector([total[0] + T * seen[0], total[1] + T * seen[1], total[2] + T * seen[2], T])
 
 
-def no_gradient(*_: object) -> None:
-    """RaymarchError: a picture of pre-integrated steps has no gradient here."""
-    raise RaymarchError("mode transfer has no gradient when pre-integrated; march it plain, at half the step")
+@ti.func
+def adjoint_of_point(
+    grid: ti.template(), rays: ti.template(), variant: ti.template(), i, x, width,
+    T, remaining, carry, d_colour, min_weight,
+):  # fmt: skip
+    """Adjoint of one point of raw density x in interval i: T, `remaining` and `carry` behind it; d_x and d_width; the
+    knot its shade is counted from, how far it is above that, and d_shade."""
+    knot, beyond = beyond_knot(rays.table, i, above_first(grid, rays.table, variant, x))
+    shade = shade_of(rays.table, knot, beyond)
+    sigma, by_opacity = extinction(rays.table, shade[3])
+    tau = sigma * width
+    weight, T_after = composite(variant, T, tau)
+    shown, d_weight = ti.cast(0.0, float), ti.cast(0.0, float)
+    if contributes(variant, weight, min_weight):
+        shown, d_weight = weight, d_colour.dot(shade)
+    remaining, carry = pass_sample(variant, T, tau, weight, d_weight, remaining, carry)
+    d_tau = optical_depth_gradient(variant, T, tau, T_after, d_weight, remaining, carry)
+    d_shade = shown * d_colour
+    d_shade[3] = d_tau * width * by_opacity
+    by_x = activation.density_slope(variant, x + grid.shift[None]) * grid.inverse_scale[None]
+    d_x = ti.select(i >= 0, d_shade.dot(rays.table.rise[knot]) * by_x, 0.0)
+    return T_after, remaining, carry, d_x, d_tau * sigma, knot, beyond, d_shade
 
 
-@cache
-def _plain(variant: Variant) -> Variant:
-    return replace(variant, mode=TRANSFER)
+@ti.func
+def adjoint_of_cell(
+    grid: ti.template(), rays: ti.template(), variant: ti.template(), slot, v, f, d, h,
+    min_transmittance, min_weight, d_colour, T: ti.template(), remaining: ti.template(), carry: ti.template(),
+):  # fmt: skip
+    """Gradient (8,) of a cell's corners, `composite_cell`'s loop again; that of knots goes to the slot."""
+    d_v, u = ti.Vector.zero(float, 8), ti.cast(0.0, float)
+    i, j = intervals_of(grid, rays, variant, v)
+    c = cubic_of(v, f, d)
+    first, second, i, piece = begin_cell(grid, rays, variant, c, i, j)
+    at_knot = 0
+    while u < 1.0 and is_alive(variant, T, min_transmittance):
+        u2, then = next_knot(grid, rays.table, variant, c, first, second, u, i, piece)
+        d_u, d_u2 = ti.cast(0.0, float), ti.cast(0.0, float)
+        for q in range(POINTS):
+            share, part = point_of(q)
+            place = u + share * (u2 - u)
+            T, remaining, carry, d_x, d_width, knot, beyond, d_shade = adjoint_of_point(
+                grid, rays, variant, i, at(c, place), part * (u2 - u) * h, T, remaining, carry, d_colour, min_weight
+            )
+            add_to_knots(rays, slot, knot, beyond, d_shade)
+            d_v += d_x * weights(f + place * d)
+            d_place = d_x * slope_at(c, place)
+            d_u += (1.0 - share) * d_place - part * h * d_width
+            d_u2 += share * d_place + part * h * d_width
+        if at_knot:
+            d_v -= d_u * move_by_value(v, c, u) * weights(f + u * d)
+        at_knot = ti.cast(then != i, ti.i32)
+        if at_knot:
+            d_v -= d_u2 * move_by_value(v, c, u2) * weights(f + u2 * d)
+        u, i = u2, then
+    return d_v
 
 
-def depth_of_samples(grid: object, rays: object, variant: Variant, *call: object) -> None:
-    """Depth by the weights of the plain march's samples."""
-    march_depth(grid, rays, _plain(variant), *call)
+@ti.func
+def adjoint_of_ray(
+    grid: ti.template(), rays: ti.template(), variant: ti.template(), r, slot,
+    min_transmittance, min_weight, background,
+):  # fmt: skip
+    """What one ray gives the gradients of density and table."""
+    T, top, d_image = ti.cast(1.0, float), grid.max_index[None], rays.image.grad[r]
+    d_colour = ti.Vector([d_image[0], d_image[1], d_image[2], 0.0])
+    remaining, carry = remaining_at_first(rays, variant, r, background)
+    for s in range(ti.static(grid.segments)):
+        entry, way, length = segment_of(grid, rays, variant, r, s)
+        first = first_sample(grid, s)
+        cell, t, on = cell_at(entry, top), ti.cast(0.0, float), length > 0
+        while on and is_alive(variant, T, min_transmittance):
+            if is_empty(grid, cell + first):
+                cell, t, _axis, on = beyond_empty(grid, first, entry, way, length, cell, t)
+            else:
+                out, axis = exit_of(entry, way, cell, length)
+                out = ti.max(out, t)
+                place = where(grid, cell + first)
+                v = corners_of_cell(grid.density, place)
+                d_v = adjoint_of_cell(
+                    grid, rays, variant, slot, v, entry + t * way - cell, (out - t) * way, out - t, min_transmittance,
+                    min_weight, d_colour, T, remaining, carry,
+                )  # fmt: skip
+                scatter_corners(grid.d_density, slot, place, d_v)
+                mark(grid, place, place)
+                t, cell = out, next_cell(cell, way, axis)
+                on = axis >= 0 and t < length and is_inside(cell, top)
 
 
-def normals_of_samples(grid: object, rays: object, variant: Variant, *call: object) -> None:
-    """Normals by the weights of the plain march's samples."""
-    march_normals(grid, rays, _plain(variant), *call)
-
-
-PREINTEGRATED = RayMode(
-    "transfer",
-    Passes(
-        march_preintegrated, no_gradient, no_gradient, no_gradient, no_gradient, depth_of_samples, normals_of_samples
-    ),
-    background=True,
-    ends=True,
-    classifies=True,
-)
+@ti.kernel
+def preintegrated_adjoint(
+    grid: ti.template(), rays: ti.template(), variant: ti.template(),  # Fields (x, y, z), RayFields (ray,), Variant
+    count: int,  # rays
+    dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,  # not used, 0..1, 0..1, (3,)
+):  # fmt: skip
+    """d_density, table.d_rgba += (d image / d them)' d_image, by slots as `march_adjoint`."""
+    if ti.static(runtime.on_cpu()):
+        for i in range(TASK_STRIDE * grid.slots):
+            if i % TASK_STRIDE == 0:
+                slot = i // TASK_STRIDE
+                for run in range((count + RAYS_PER_CHUNK * grid.slots - 1) // (RAYS_PER_CHUNK * grid.slots)):
+                    first = (run * grid.slots + slot) * RAYS_PER_CHUNK
+                    for r in range(first, ti.min(first + RAYS_PER_CHUNK, count)):
+                        adjoint_of_ray(grid, rays, variant, r, slot, min_transmittance, min_weight, background)
+    else:
+        ti.loop_config(block_dim=64)
+        for r in range(count):
+            adjoint_of_ray(grid, rays, variant, r, r % grid.slots, min_transmittance, min_weight, background)

@@ -6,6 +6,7 @@ each cell, by its index, so that nothing adds up along the ray.
 
 import taichi as ti
 
+from raymarch import runtime
 from raymarch.kernels.rays.clip import kept_segment
 from raymarch.kernels.rays.nested import box_of, first_of, seen_from
 from raymarch.kernels.rays.placed import placed
@@ -56,11 +57,20 @@ def exit_of(entry, way, cell, length):
 @ti.func
 def enter_of(entry, way, cell):
     """Where a ray enters a cell, by its distance from the entry; 0 where it begins there."""
-    t = ti.cast(0.0, float)
+    t, _axis = entrance_of(entry, way, cell)
+    return t
+
+
+@ti.func
+def entrance_of(entry, way, cell):
+    """As `enter_of`, and by which axis; 0 and -1 where it begins there."""
+    t, axis = ti.cast(0.0, float), -1
     for a in ti.static(range(3)):
         if ti.abs(way[a]) > PARALLEL:
-            t = ti.max(t, (cell[a] + ti.cast(way[a] < 0, ti.i32) - entry[a]) / way[a])
-    return t
+            at_a = (cell[a] + ti.cast(way[a] < 0, ti.i32) - entry[a]) / way[a]
+            if at_a > t:
+                t, axis = at_a, a
+    return t, axis
 
 
 @ti.func
@@ -80,6 +90,34 @@ def is_inside(cell, max_index):
     for a in ti.static(range(3)):
         on = on and cell[a] >= 0 and cell[a] < ti.cast(max_index[a], ti.i32)
     return on
+
+
+@ti.func
+def is_empty(grid: ti.template(), cell):
+    """Whether occupancy marks a cell, counted among all samples, as empty."""
+    own = ti.cast((cell + 0.5) * grid.cells_per_index[None], ti.i32)
+    for a in ti.static(range(3)):
+        own[a] = ti.min(own[a], grid.cells[None][a] - 1)
+    return grid.empty_distance[own] > 0
+
+
+@ti.func
+def beyond_empty(grid: ti.template(), first, entry, way, length, cell, t):
+    """Next cell of a ray in one marked as empty, where it enters that and by which axis, and whether it goes on.
+
+    That is the first behind all that is empty, or the one beyond the face where rounding hides how far that is.
+    """
+    out, axis = exit_of(entry, way, cell, length)
+    begin, beyond, top = ti.max(out, t), next_cell(cell, way, axis), grid.max_index[None]
+    on = axis >= 0 and begin < length and is_inside(beyond, top)
+    _empty, ahead = run_ahead(grid, grid.cells_per_index[None], entry + t * way + first, way)
+    if on:
+        behind = t + ahead + ti.static(1e-6 if runtime.single_precision() else 1e-13) * (t + length)
+        far = cell_at(entry + behind * way, top)
+        at_far, by = entrance_of(entry, way, far)
+        if at_far > begin:
+            begin, beyond, axis, on = at_far, far, by, behind < length
+    return beyond, begin, axis, on
 
 
 @ti.func

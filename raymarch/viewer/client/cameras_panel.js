@@ -10,16 +10,36 @@ class CamerasPanel {
       frusta.pictures = this.pictures.checked;
       redraw();
     });
-    this.size = slider({ label: "Size", low: 0.1, high: 5, value: 1, log: true, change: (size) => {
-      frusta.size = size;
-      redraw();
-    } });
+    this.size = slider({
+      label: "Size",
+      low: 0.1,
+      high: 5,
+      value: 1,
+      log: true,
+      change: (size) => {
+        frusta.size = size;
+        redraw();
+      },
+    });
     this.grid = element("div", { class: "rm-grid" });
     this.name = element("div", { class: "rm-note" });
     this.flyButton = wordButton("Fly to", "Fly to the chosen camera", () => this.fly(this.chosen), "camera");
-    this.compareButton = wordButton("Compare", "Compare the picture with the photograph", () => this.comparing(), "compare");
+    this.compareButton = wordButton(
+      "Compare",
+      "Compare the picture with the photograph",
+      () => this.comparing(),
+      "compare",
+    );
     const buttons = element("div", { class: "rm-buttons" }, this.flyButton, this.compareButton);
-    this.section = section("Cameras", true, row("Photographs", this.pictures), this.size, this.name, buttons, this.grid);
+    this.section = section(
+      "Cameras",
+      true,
+      row("Photographs", this.pictures),
+      this.size,
+      this.name,
+      buttons,
+      this.grid,
+    );
     this.watch = new IntersectionObserver((entries) => {
       for (const entry of entries) if (entry.isIntersecting) viewer.photos.want(entry.target.index);
     });
@@ -38,7 +58,11 @@ class CamerasPanel {
     this.items = cameras.map((camera, index) => {
       const picture = element("canvas", { width: 80, height: Math.max(1, Math.round(80 / camera.aspect)) });
       const title = camera.split ? `${camera.name} (${camera.split})` : camera.name;
-      const made = element("button", { class: "rm-shot", type: "button", title, aria: { label: `Camera ${camera.name}` } }, picture);
+      const made = element(
+        "button",
+        { class: "rm-shot", type: "button", title, aria: { label: `Camera ${camera.name}` } },
+        picture,
+      );
       Object.assign(made, { index, picture });
       made.addEventListener("click", () => this.choose(index));
       made.addEventListener("dblclick", () => this.fly(index));

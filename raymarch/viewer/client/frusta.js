@@ -82,8 +82,14 @@ function drawQuad(drawing, image, [a, b, c, d], alpha) {
   const { width, height } = image;
   drawing.save();
   drawing.globalAlpha = alpha;
-  drawTriangle(drawing, image, [a, b, d], [(b[0] - a[0]) / width, (b[1] - a[1]) / width],
-    [(d[0] - a[0]) / height, (d[1] - a[1]) / height], a);
+  drawTriangle(
+    drawing,
+    image,
+    [a, b, d],
+    [(b[0] - a[0]) / width, (b[1] - a[1]) / width],
+    [(d[0] - a[0]) / height, (d[1] - a[1]) / height],
+    a,
+  );
   const across = [(c[0] - d[0]) / width, (c[1] - d[1]) / width];
   const down = [(c[0] - b[0]) / height, (c[1] - b[1]) / height];
   const start = [c[0] - width * across[0] - height * down[0], c[1] - width * across[1] - height * down[1]];

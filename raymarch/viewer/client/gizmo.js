@@ -10,12 +10,16 @@ function axisCross(viewer) {
   const balls = () => {
     const { right, up, forward } = viewer.camera.axes;
     const middle = 0.5 * canvas.clientWidth;
-    return [0, 1, 2].flatMap((axis) => [1, -1].map((sign) => {
-      const way = [0, 0, 0];
-      way[axis] = sign;
-      const [x, y] = [middle + REACH * dot(way, right), middle - REACH * dot(way, up)];
-      return { axis, sign, way, x, y, depth: dot(way, forward) };
-    })).sort((a, b) => b.depth - a.depth);
+    return [0, 1, 2]
+      .flatMap((axis) =>
+        [1, -1].map((sign) => {
+          const way = [0, 0, 0];
+          way[axis] = sign;
+          const [x, y] = [middle + REACH * dot(way, right), middle - REACH * dot(way, up)];
+          return { axis, sign, way, x, y, depth: dot(way, forward) };
+        }),
+      )
+      .sort((a, b) => b.depth - a.depth);
   };
 
   function draw() {
@@ -45,7 +49,10 @@ function axisCross(viewer) {
     drawing.globalAlpha = 1;
   }
 
-  const under = (event) => balls().reverse().find((ball) => Math.hypot(ball.x - event.offsetX, ball.y - event.offsetY) < 11);
+  const under = (event) =>
+    balls()
+      .reverse()
+      .find((ball) => Math.hypot(ball.x - event.offsetX, ball.y - event.offsetY) < 11);
   canvas.addEventListener("pointermove", (event) => {
     hovered = under(event) ?? null;
     canvas.style.cursor = hovered ? "pointer" : "default";

@@ -64,7 +64,9 @@ function pressKey(viewer, parts, event) {
     " ": () => (viewer.scene?.fit ? parts.panel.fit.pause() : parts.panel.path.play()),
     Escape: () => parts.stage.escape(),
   };
-  const action = digit ? () => along(Number(digit[1]) - 1) : actions[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+  const action = digit
+    ? () => along(Number(digit[1]) - 1)
+    : actions[event.key.length === 1 ? event.key.toLowerCase() : event.key];
   if (!action || !viewer.scene) return false;
   action();
   return true;
@@ -84,8 +86,18 @@ function listenToKeys(viewer, parts, root) {
 function helpCard(close) {
   const list = element("dl", { class: "rm-keys" });
   for (const [keys, what] of SHORTCUTS) list.append(element("dt", { text: keys }), element("dd", { text: what }));
-  const head = element("div", { class: "rm-head" }, element("strong", { text: "Mouse and keyboard" }), iconButton("close", "Close", close));
-  const card = element("div", { class: "rm-card rm-over", hidden: true, aria: { label: "Mouse and keyboard" } }, head, list);
+  const head = element(
+    "div",
+    { class: "rm-head" },
+    element("strong", { text: "Mouse and keyboard" }),
+    iconButton("close", "Close", close),
+  );
+  const card = element(
+    "div",
+    { class: "rm-card rm-over", hidden: true, aria: { label: "Mouse and keyboard" } },
+    head,
+    list,
+  );
   card.setAttribute("role", "dialog");
   return card;
 }

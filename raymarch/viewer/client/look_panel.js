@@ -11,7 +11,12 @@ const MODE_NAMES = {
   isosurface: "Isosurface",
   "x-ray-exact": "X-ray, exact",
 };
-const OUTPUTS = [["image", "Image"], ["depth", "Depth"], ["opacity", "Opacity"], ["normals", "Normals"]];
+const OUTPUTS = [
+  ["image", "Image"],
+  ["depth", "Depth"],
+  ["opacity", "Opacity"],
+  ["normals", "Normals"],
+];
 const BACKGROUNDS = ["#000000", "#1b1e24", "#808080", "#ffffff"];
 
 class LookPanel {
@@ -21,16 +26,31 @@ class LookPanel {
     this.editor = new TableEditor(viewer);
     const send = (name) => (value, moving) => viewer.look({ [name]: value }, moving);
     this.mode = select([], "", (mode) => this.setMode(mode), "Mode");
-    this.output = select(OUTPUTS, "image", (extras) => {
-      viewer.look({ extras });
-      this.fit();
-    }, "Output");
+    this.output = select(
+      OUTPUTS,
+      "image",
+      (extras) => {
+        viewer.look({ extras });
+        this.fit();
+      },
+      "Output",
+    );
     this.step = slider({
-      label: "Step", title: "Length of a step in voxels: shorter is slower and finer",
-      low: 0.05, high: 8, value: 0.5, log: true, change: send("step"),
+      label: "Step",
+      title: "Length of a step in voxels: shorter is slower and finer",
+      low: 0.05,
+      high: 8,
+      value: 0.5,
+      log: true,
+      change: send("step"),
     });
     this.exposure = slider({
-      label: "Exposure", title: "Stops: each doubles the brightness", low: -5, high: 5, value: 0, change: send("exposure"),
+      label: "Exposure",
+      title: "Stops: each doubles the brightness",
+      low: -5,
+      high: 5,
+      value: 0,
+      change: send("exposure"),
     });
     this.shading = element("input", { type: "checkbox", class: "rm-check" });
     this.shading.addEventListener("change", () => {
@@ -39,7 +59,14 @@ class LookPanel {
     });
     this.shadingRow = row("Shading", this.shading, "Light from the camera, by the slope of the values");
     this.lineIso = histogramLine(viewer, "Value of the surface", (iso, moving) => this.setIso(iso, moving));
-    this.iso = slider({ label: "Value", low: 0, high: 1, value: 0, free: true, change: (iso, moving) => this.setIso(iso, moving) });
+    this.iso = slider({
+      label: "Value",
+      low: 0,
+      high: 1,
+      value: 0,
+      free: true,
+      change: (iso, moving) => this.setIso(iso, moving),
+    });
     this.window = rangeSlider({ label: "Window", low: 0, high: 1, value: [0, 1], change: send("window") });
     this.auto = wordButton("Automatic", "Black and white by the picture itself", () => {
       viewer.look({ window: null });
@@ -47,7 +74,16 @@ class LookPanel {
     viewer.on("frame", (frame) => this.shown(frame));
     viewer.on("look", (change) => "slice" in change && this.fit());
     this.sections = [
-      (this.section = section("Look", true, row("Mode", this.mode), row("Show", this.output), this.shadingRow, this.step, this.exposure, this.background())),
+      (this.section = section(
+        "Look",
+        true,
+        row("Mode", this.mode),
+        row("Show", this.output),
+        this.shadingRow,
+        this.step,
+        this.exposure,
+        this.background(),
+      )),
       (this.tableSection = section("Transfer function", true, this.editor.element)),
       (this.isoSection = section("Surface", true, this.lineIso, this.iso)),
       (this.windowSection = section("Window", true, this.window, element("div", { class: "rm-buttons" }, this.auto))),
@@ -57,7 +93,12 @@ class LookPanel {
   background() {
     const { viewer } = this;
     const send = (moving) => viewer.look({ background: colourOf(this.colour.value) }, moving);
-    const own = element("button", { class: "rm-swatch rm-own", type: "button", text: "own", title: "The volume's own" });
+    const own = element("button", {
+      class: "rm-swatch rm-own",
+      type: "button",
+      text: "own",
+      title: "The volume's own",
+    });
     own.addEventListener("click", () => viewer.look({ background: null }));
     this.colour = element("input", { type: "color", class: "rm-colour", aria: { label: "Background" } });
     this.colour.addEventListener("input", () => send(true));
@@ -67,18 +108,31 @@ class LookPanel {
         this.colour.value = hex;
         send(false);
       };
-      const made = element("button", { class: "rm-swatch", type: "button", title: hex, onclick: press, aria: { label: `Background ${hex}` } });
+      const made = element("button", {
+        class: "rm-swatch",
+        type: "button",
+        title: hex,
+        onclick: press,
+        aria: { label: `Background ${hex}` },
+      });
       made.style.background = hex;
       return made;
     });
     const label = element("span", { class: "rm-label", text: "Background" });
-    return element("div", { class: "rm-row" }, label, element("span", { class: "rm-swatches" }, own, ...swatches, this.colour));
+    return element(
+      "div",
+      { class: "rm-row" },
+      label,
+      element("span", { class: "rm-swatches" }, own, ...swatches, this.colour),
+    );
   }
 
   take(scene) {
     const { lookNow } = this.viewer;
     const [low, high] = scene.range ?? [0, 1];
-    this.mode.replaceChildren(...scene.modes.map(({ name }) => element("option", { value: name, text: MODE_NAMES[name] ?? name })));
+    this.mode.replaceChildren(
+      ...scene.modes.map(({ name }) => element("option", { value: name, text: MODE_NAMES[name] ?? name })),
+    );
     this.mode.value = lookNow.mode;
     this.output.value = lookNow.extras ?? "image";
     this.step.set(lookNow.step ?? 0.5);

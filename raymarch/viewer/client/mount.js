@@ -7,7 +7,13 @@ export function mount(root, channel, { page = false } = {}) {
   const viewer = new Viewer(channel);
   const stage = new Stage(viewer, page);
   const panel = new Panel(viewer, stage);
-  const frame = element("div", { class: `rm-viewer${page ? " rm-whole" : ""}` }, stage.element, panel.element, statusLine(viewer));
+  const frame = element(
+    "div",
+    { class: `rm-viewer${page ? " rm-whole" : ""}` },
+    stage.element,
+    panel.element,
+    statusLine(viewer),
+  );
   frame.dataset.lmSuppressShortcuts = "true"; // JupyterLab's shortcuts, while the viewer has the focus
   listenToKeys(viewer, { stage, panel }, frame);
   viewer.on("panel", (on) => frame.classList.toggle("rm-bare", !on));

@@ -8,7 +8,13 @@ class Panel {
     this.cameras = new CamerasPanel(viewer, stage.compare);
     this.path = new PathPanel(viewer);
     this.fit = new FitPanel(viewer);
-    const sections = [this.fit.section, ...this.look.sections, ...this.region.sections, this.cameras.section, this.path.section];
+    const sections = [
+      this.fit.section,
+      ...this.look.sections,
+      ...this.region.sections,
+      this.cameras.section,
+      this.path.section,
+    ];
     this.title = element("div", { class: "rm-title" });
     this.element = element("aside", { class: "rm-panel", aria: { label: "Settings" } }, this.title, ...sections);
     viewer.on("scene", (scene, first) => this.take(scene, first));

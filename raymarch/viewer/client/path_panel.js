@@ -1,6 +1,12 @@
 // Panel of what is taken home: pictures, a camera path of keyframes, a video along it.
 
-const SIZES = [["1", "as shown"], ["2", "twice as shown"], ["1280x720", "1280 × 720"], ["1920x1080", "1920 × 1080"], ["3840x2160", "3840 × 2160"]];
+const SIZES = [
+  ["1", "as shown"],
+  ["2", "twice as shown"],
+  ["1280x720", "1280 × 720"],
+  ["1920x1080", "1920 × 1080"],
+  ["3840x2160", "3840 × 2160"],
+];
 
 class PathPanel {
   constructor(viewer) {
@@ -8,20 +14,47 @@ class PathPanel {
     this.size = select(SIZES, "1", () => {}, "Size of pictures and videos");
     const save = wordButton("Save picture", "A PNG, rendered at the size above (S)", () => this.savePicture(), "save");
     this.list = element("div", { class: "rm-grid" });
-    this.seconds = slider({ label: "Seconds", title: "Length of the whole path", low: 1, high: 60, value: 6, log: true, change() {} });
+    this.seconds = slider({
+      label: "Seconds",
+      title: "Length of the whole path",
+      low: 1,
+      high: 60,
+      value: 6,
+      log: true,
+      change() {},
+    });
     this.loop = element("input", { type: "checkbox", class: "rm-check", title: "The end goes back to the beginning" });
     const add = wordButton("Add view", "A keyframe of this view (K)", () => this.add(), "plus");
     const turn = wordButton("Turntable", "A path once around", () => this.turntable(), "turn");
     this.playButton = wordButton("Play", "Play the path (space)", () => this.play(), "play");
     const clear = wordButton("Clear", "Remove all keyframes", () => this.set([]), "trash");
     const write = wordButton("Save path", "Save the keyframes as JSON", () => this.savePath(), "save");
-    const read = wordButton("Load path", "Load keyframes from a JSON file", () => loadJson((given) => this.load(given), (line) => viewer.say("error", line)), "load");
+    const read = wordButton(
+      "Load path",
+      "Load keyframes from a JSON file",
+      () =>
+        loadJson(
+          (given) => this.load(given),
+          (line) => viewer.say("error", line),
+        ),
+      "load",
+    );
     this.video = wordButton("Make video", "Render the path as a video", () => this.saveVideo(), "film");
     this.done = element("progress", { class: "rm-progress", max: 1, value: 0, hidden: true });
     const buttons = (...all) => element("div", { class: "rm-buttons" }, ...all);
-    this.section = section("Picture, path, video", false, row("Size", this.size), buttons(save), this.list,
-      buttons(add, turn, this.playButton), this.seconds, row("Loop", this.loop), buttons(write, read, clear),
-      buttons(this.video), this.done);
+    this.section = section(
+      "Picture, path, video",
+      false,
+      row("Size", this.size),
+      buttons(save),
+      this.list,
+      buttons(add, turn, this.playButton),
+      this.seconds,
+      row("Loop", this.loop),
+      buttons(write, read, clear),
+      buttons(this.video),
+      this.done,
+    );
     viewer.on("save", () => this.savePicture());
     viewer.on("steer", () => this.halt());
     viewer.on("progress", (given) => this.progress(given));
@@ -51,12 +84,8 @@ class PathPanel {
   }
 
   turntable() {
-    const thumb = this.viewer.picture.thumbnail(80);
-    const keys = [0, 1, 2, 3, 4, 5, 6, 7].map((i) => {
-      const camera = this.viewer.camera.copy();
-      camera.orbit((i * Math.PI) / 4, 0);
-      return { camera, thumb: i ? null : thumb };
-    });
+    const keys = turntable(this.viewer.camera);
+    keys[0].thumb = this.viewer.picture.thumbnail(80);
     this.loop.checked = true;
     this.set(keys);
   }
@@ -74,7 +103,11 @@ class PathPanel {
         event.stopPropagation();
         this.set(this.keys.filter((other) => other !== key));
       });
-      const made = element("div", { class: "rm-shot", title: `Keyframe ${i + 1}: click to fly to it`, tabIndex: 0 }, picture);
+      const made = element(
+        "div",
+        { class: "rm-shot", title: `Keyframe ${i + 1}: click to fly to it`, tabIndex: 0 },
+        picture,
+      );
       made.append(element("b", { text: i + 1 }), drop);
       made.setAttribute("role", "button");
       made.addEventListener("click", () => this.viewer.fly(key.camera.copy()));
@@ -86,23 +119,6 @@ class PathPanel {
     this.playButton.lastChild.textContent = this.playing ? "Stop" : "Play";
   }
 
-  // Camera at a time 0..1 of the path: Catmull-Rom splines of place, target and up, through the keyframes.
-  at(share) {
-    const { keys } = this;
-    const loops = this.loop.checked;
-    const parts = loops ? keys.length : keys.length - 1;
-    const place = clamp(share, 0, 1) * parts;
-    const i = Math.min(Math.floor(place), parts - 1);
-    const pick = (k) => keys[loops ? (k + keys.length) % keys.length : clamp(k, 0, keys.length - 1)].camera;
-    const four = [i - 1, i, i + 1, i + 2].map(pick);
-    const camera = four[1].copy();
-    for (const name of ["position", "target", "up"]) camera[name] = spline(four.map((one) => one[name]), place - i);
-    camera.fov = spline(four.map((one) => [one.fov, 0, 0]), place - i)[0];
-    camera.up = unit(camera.up);
-    camera.forget();
-    return camera;
-  }
-
   play() {
     if (this.playing) return this.halt();
     if (this.keys.length < 2) return;
@@ -111,7 +127,8 @@ class PathPanel {
     const frame = (now) => {
       const share = Math.max(0, now - start) / 1000 / this.seconds.value;
       const { width, height } = this.viewer.camera;
-      this.viewer.camera = Object.assign(this.at(this.loop.checked ? share % 1 : share), { width, height });
+      const camera = pathAt(this.keys, this.loop.checked ? share % 1 : share, this.loop.checked);
+      this.viewer.camera = Object.assign(camera, { width, height });
       this.viewer.moved(true);
       if (share >= 1 && !this.loop.checked) return this.halt();
       this.playing = requestAnimationFrame(frame);
@@ -127,45 +144,28 @@ class PathPanel {
     this.show();
   }
 
-  // Keyframes as messages and files have them, with their times.
-  get record() {
-    const parts = this.loop.checked ? this.keys.length : Math.max(this.keys.length - 1, 1);
-    const { width, height } = this.viewer.camera;
-    return this.keys.map(({ camera }, i) => {
-      const message = Object.assign(camera.copy(), { width, height }).message();
-      return { ...message, time: (i * this.seconds.value) / parts };
-    });
-  }
-
   savePath() {
-    download("path.json", JSON.stringify(this.record, null, 1));
+    const record = recordOfPath(this.keys, this.seconds.value, this.loop.checked, this.viewer.camera);
+    download("path.json", JSON.stringify(record, null, 1));
   }
 
-  // Takes a list of cameras as messages have them; a mapping that has such a list will do.
-  load(path) {
-    const keys = Array.isArray(path) ? path : path.cameras ?? path.keys;
-    if (!Array.isArray(keys) || keys.length < 2) throw new Error("want a list of two or more cameras");
-    const times = keys.map((key) => key.time);
-    const last = times[times.length - 1];
-    if (last > 0 && !times.some((time) => !Number.isFinite(time))) this.seconds.set(last);
+  // Takes keyframes that were saved, with their times where they have some.
+  load(given) {
+    const keys = keysOf(given, this.viewer.camera);
+    const last = keys[keys.length - 1].time;
+    if (last > 0) this.seconds.set(last);
     this.loop.checked = false;
-    this.set(keys.map((key) => {
-      const camera = this.viewer.camera.copy();
-      camera.take(key);
-      const [width, height] = [key.width ?? 512, key.height ?? 512];
-      const focal = (0.5 * width) / Math.tan((0.5 * (key.fov ?? 40) * Math.PI) / 180);
-      camera.fov = 2 * Math.atan((0.5 * Math.min(width, height)) / focal);
-      camera.forget();
-      return { camera, thumb: null };
-    }));
+    this.set(keys);
   }
 
   saveVideo() {
     if (this.busy) return this.viewer.send({ type: "save", what: "cancel" });
     const { width, height } = this.pixels;
     const even = (side) => Math.max(2, 2 * Math.round(side / 2));
-    const record = this.record.map(({ position, target, up, fov, orthographic }) => ({ position, target, up, fov, orthographic }));
-    const cameras = this.loop.checked ? [...record, record[0]] : record;
+    const record = recordOfPath(this.keys, this.seconds.value, this.loop.checked, this.viewer.camera);
+    const cameras = (this.loop.checked ? [...record, record[0]] : record).map(
+      ({ width, height, time, ...camera }) => camera,
+    );
     const sizes = { width: even(width), height: even(height), fps: 24 };
     this.viewer.send({ type: "save", what: "video", ...sizes, seconds: this.seconds.value, cameras });
     this.progress({ done: 0, of: 1 });
@@ -177,12 +177,4 @@ class PathPanel {
     Object.assign(this.done, { value: done, max: of || 1 });
     this.video.lastChild.textContent = this.busy ? "Stop video" : "Make video";
   }
-}
-
-function spline([a, b, c, d], t) {
-  return b.map((from, k) => {
-    const [out, into] = [0.5 * (c[k] - a[k]), 0.5 * (d[k] - from)];
-    const gap = c[k] - from;
-    return from + t * (out + t * (3 * gap - 2 * out - into + t * (out + into - 2 * gap)));
-  });
 }

@@ -30,9 +30,11 @@ class Picture {
     const blob = new Blob([bytes], { type: `image/${header.format}` });
     const decoded = createImageBitmap(blob, { premultiplyAlpha: "none", colorSpaceConversion: "none" });
     decoded.catch(() => {}); // it is awaited below, maybe later than it fails
-    this.queue = this.queue.then(async () => this.paint(header, await decoded)).catch((error) => {
-      this.viewer.say("error", `A frame could not be shown: ${error.message}`);
-    });
+    this.queue = this.queue
+      .then(async () => this.paint(header, await decoded))
+      .catch((error) => {
+        this.viewer.say("error", `A frame could not be shown: ${error.message}`);
+      });
   }
 
   paint(header, image) {

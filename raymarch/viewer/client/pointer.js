@@ -75,16 +75,20 @@ function listenToPointers(viewer, stage, held) {
     });
   }
 
-  stage.addEventListener("wheel", (event) => {
-    if (event.target.closest(".rm-over")) return;
-    if (!held.wheels()) return void held.hint();
-    event.preventDefault();
-    const ratio = viewer.camera.width / stage.clientWidth;
-    const lines = event.deltaMode === 1 ? 16 : 1;
-    const [x, y] = at(event);
-    const amount = clamp(event.deltaY * lines, -240, 240) * (event.ctrlKey ? 4 : 1); // a pinch is a small wheel
-    viewer.steer((camera) => camera.zoom(Math.exp(0.0012 * amount), x * ratio, y * ratio), -0.0001 * amount);
-  }, { passive: false });
+  stage.addEventListener(
+    "wheel",
+    (event) => {
+      if (event.target.closest(".rm-over")) return;
+      if (!held.wheels()) return void held.hint();
+      event.preventDefault();
+      const ratio = viewer.camera.width / stage.clientWidth;
+      const lines = event.deltaMode === 1 ? 16 : 1;
+      const [x, y] = at(event);
+      const amount = clamp(event.deltaY * lines, -240, 240) * (event.ctrlKey ? 4 : 1); // a pinch is a small wheel
+      viewer.steer((camera) => camera.zoom(Math.exp(0.0012 * amount), x * ratio, y * ratio), -0.0001 * amount);
+    },
+    { passive: false },
+  );
 
   stage.addEventListener("contextmenu", (event) => {
     event.preventDefault();

@@ -7,13 +7,39 @@ class RegionPanel {
     this.sides = AXIS_NAMES.map((name) =>
       rangeSlider({ label: name, low: 0, high: 1, value: [0, 1], change: (value, moving) => change(moving) }),
     );
-    const whole = wordButton("Whole box", "No clipping", () => {
-      this.sides.forEach((side, k) => side.set(this.bounds(k)));
-      viewer.look({ clip: null });
-    }, "box");
-    this.axis = select([["", "none"], ["0", "across x"], ["1", "across y"], ["2", "across z"]], "", () => this.slice(false, true), "Slice");
-    this.position = slider({ label: "Position", low: 0, high: 1, value: 0, change: (value, moving) => this.slice(moving) });
-    this.rest = element("div", { hidden: true }, this.position, note("Wheel or drag over the picture moves the slice."));
+    const whole = wordButton(
+      "Whole box",
+      "No clipping",
+      () => {
+        this.sides.forEach((side, k) => side.set(this.bounds(k)));
+        viewer.look({ clip: null });
+      },
+      "box",
+    );
+    this.axis = select(
+      [
+        ["", "none"],
+        ["0", "across x"],
+        ["1", "across y"],
+        ["2", "across z"],
+      ],
+      "",
+      () => this.slice(false, true),
+      "Slice",
+    );
+    this.position = slider({
+      label: "Position",
+      low: 0,
+      high: 1,
+      value: 0,
+      change: (value, moving) => this.slice(moving),
+    });
+    this.rest = element(
+      "div",
+      { hidden: true },
+      this.position,
+      note("Wheel or drag over the picture moves the slice."),
+    );
     viewer.on("slide", (share) => this.slide(share));
     this.sections = [
       section("Clipping box", false, ...this.sides, element("div", { class: "rm-buttons" }, whole)),

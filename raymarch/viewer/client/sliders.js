@@ -23,7 +23,13 @@ function numberInput(label, title = "") {
 function slider({ label, title = "", low, high, value, log = false, free = false, change }) {
   const bar = rangeInput(label);
   const box = numberInput(`${label}, number`, title);
-  const made = element("div", { class: "rm-row", title }, element("span", { class: "rm-label", text: label }), bar, box);
+  const made = element(
+    "div",
+    { class: "rm-row", title },
+    element("span", { class: "rm-label", text: label }),
+    bar,
+    box,
+  );
   let scale = slide(low, high, log);
   const show = () => {
     bar.value = Math.round(NOTCHES * clamp(scale.place(made.value), 0, 1));

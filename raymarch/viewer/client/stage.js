@@ -7,40 +7,32 @@ class Stage {
     Object.assign(this, { viewer, page, ink: INKS.dark });
     this.overlay = sharpCanvas("rm-overlay", "Marks over the picture", () => this.draw());
     this.overlay.setAttribute("aria-hidden", "true");
-    this.element = element("div", { class: "rm-stage", tabIndex: 0, aria: { label: "Picture: drag to orbit, ? for help" } });
+    this.element = element("div", {
+      class: "rm-stage",
+      tabIndex: 0,
+      aria: { label: "Picture: drag to orbit, ? for help" },
+    });
     this.element.setAttribute("role", "application");
     this.compare = new Compare(viewer, this.element);
     this.card = element("div", { class: "rm-thumb", hidden: true });
-    this.hintBox = element("div", { class: "rm-hint", hidden: true, text: "Click the picture first, then the wheel zooms" });
+    this.hintBox = element("div", {
+      class: "rm-hint",
+      hidden: true,
+      text: "Click the picture first, then the wheel zooms",
+    });
     this.helpBox = helpCard(() => this.help(false));
     this.wait = element("div", { class: "rm-wait" }, element("i"), element("span", { text: "Opening …" }));
     const { compare } = this;
-    this.element.append(viewer.picture.canvas, compare.canvas, this.overlay, compare.line, compare.names, this.tools());
+    this.element.append(
+      viewer.picture.canvas,
+      compare.canvas,
+      this.overlay,
+      compare.line,
+      compare.names,
+      toolBar(this),
+    );
     this.element.append(axisCross(viewer), this.card, this.hintBox, this.wait, messageList(viewer), this.helpBox);
     this.listen();
-  }
-
-  tools() {
-    const { viewer } = this;
-    const redraw = () => this.draw();
-    this.toggles = {
-      flat: toggle("perspective", "Orthographic (O)", false, () => this.flat(false)),
-      box: toggle("box", "Box of the volume (B)", true, redraw),
-      axes: toggle("axes", "Axes with units, scale (A)", true, redraw),
-      cameras: toggle("camera", "Cameras of the data set (C)", true, (on) => {
-        viewer.frusta.shown = on;
-        redraw();
-      }),
-      panel: toggle("panel", "Panel (T)", true, (on) => viewer.tell("panel", on)),
-    };
-    const { flat, box, axes, cameras, panel } = this.toggles;
-    cameras.hidden = true;
-    const home = iconButton("home", "Back to the start (R)", () => viewer.reset());
-    const save = iconButton("save", "Save the picture (S)", () => viewer.tell("save"));
-    const full = iconButton("full", "Full screen (F)", () => this.fullScreen());
-    const help = iconButton("help", "Mouse and keyboard (?)", () => this.help());
-    const group = (...all) => element("div", { class: "rm-group" }, ...all);
-    return element("div", { class: "rm-tools rm-over" }, group(home, flat), group(box, axes, cameras), group(save, full, help, panel));
   }
 
   listen() {
@@ -115,7 +107,8 @@ class Stage {
     if (viewer.view !== null) return; // a photograph is compared
     const { box, unit: unitName } = viewer.scene;
     const { clip, slice } = viewer.lookNow;
-    if (slice && this.sliceFrame) return drawSliceMarks(drawing, this.element, box, this.sliceFrame, unitName, toggles, this.ink);
+    if (slice && this.sliceFrame)
+      return drawSliceMarks(drawing, this.element, box, this.sliceFrame, unitName, toggles, this.ink);
     if (toggles.box.value) drawBox(drawing, camera, box, this.ink.line);
     if (clip) drawBox(drawing, camera, [clip.lower, clip.upper], "#66b0ff", 1.5);
     viewer.frusta.draw(drawing, camera);
@@ -168,7 +161,8 @@ class Stage {
   fullScreen() {
     const root = this.element.parentElement;
     if (document.fullscreenElement) document.exitFullscreen();
-    else root.requestFullscreen?.().catch(() => this.viewer.say("note", "The browser does not allow full screen here."));
+    else
+      root.requestFullscreen?.().catch(() => this.viewer.say("note", "The browser does not allow full screen here."));
   }
 
   help(show = this.helpBox.hidden) {

@@ -1,5 +1,8 @@
 // Status line, and messages that are dismissed.
 
+const LOST =
+  "The connection is lost, and tried again. If raymarch has ended, start it once more and open the URL that it prints.";
+
 function statusLine(viewer) {
   const dot = element("i", { class: "rm-dot" });
   const state = element("span", { class: "rm-state", text: "waiting for the scene" });
@@ -22,7 +25,12 @@ function statusLine(viewer) {
     dot.className = `rm-dot rm-${link === "lost" ? "lost" : settled ? "settled" : "busy"}`;
     size.textContent = small ? `${picture.size.join(" × ")} of ${whole}` : whole;
     rate.textContent = picture.rate > 1 && !settled ? `${picture.rate} fps` : "";
-    delay.textContent = viewer.latency === null ? "" : viewer.latency < 2000 ? `${Math.round(viewer.latency)} ms` : seconds(viewer.latency / 1000);
+    delay.textContent =
+      viewer.latency === null
+        ? ""
+        : viewer.latency < 2000
+          ? `${Math.round(viewer.latency)} ms`
+          : seconds(viewer.latency / 1000);
   };
   const soon = throttled(show, 100);
   viewer.on("state", (given) => {
@@ -58,7 +66,7 @@ function messageList(viewer) {
   const made = element("div", { class: "rm-messages rm-over", aria: { live: "polite" } });
   const drop = (item) => item.remove();
   viewer.on("message", (kind, text) => {
-    const same = [...made.children].find((item) => item.text === text && item.kind === kind);
+    const same = [...made.children].find((item) => item.words === text && item.kind === kind);
     if (same) {
       same.count += 1;
       same.counter.textContent = `× ${same.count}`;
@@ -67,13 +75,16 @@ function messageList(viewer) {
     }
     const counter = element("span", { class: "rm-count" });
     const item = element("div", { class: `rm-message rm-${kind}` }, element("span", { text }), counter);
-    Object.assign(item, { text, kind, count: 1, counter });
+    Object.assign(item, { words: text, kind, count: 1, counter });
     item.append(iconButton("close", "Dismiss", () => drop(item)));
     if (kind === "error") item.setAttribute("role", "alert");
     made.append(item);
-    if (made.children.length > 4) made.firstChild.remove();
+    if (made.children.length > 5) made.children[1].remove();
     if (kind === "note") later(item);
   });
+  const lost = element("div", { class: "rm-message rm-error", hidden: true }, element("span", { text: LOST }));
+  made.append(lost);
+  viewer.on("state", (state) => (lost.hidden = state !== "lost"));
   const later = (item) => {
     clearTimeout(item.timer);
     item.timer = setTimeout(() => drop(item), 8000);

@@ -14,7 +14,10 @@ function tableOfRecord(record) {
   if (!numbers || !rising) throw new Error("want rising values, and numbers alone");
   const kept = (lists, tolerance) => fewer(values, lists, tolerance);
   return {
-    points: kept(opacities.map((o) => [o]), 0.002).map((i) => ({ value: values[i], opacity: opacities[i] })),
+    points: kept(
+      opacities.map((o) => [o]),
+      0.002,
+    ).map((i) => ({ value: values[i], opacity: opacities[i] })),
     stops: kept(colours, 0.012).map((i) => ({ value: values[i], colour: [...colours[i]] })),
     unit: record.unit_length ?? 1,
   };
@@ -40,11 +43,19 @@ function fewer(values, lists, tolerance) {
 }
 
 function opacityAt(table, value) {
-  return interpolated(table.points.map((p) => p.value), table.points.map((p) => [p.opacity]), value)[0];
+  return interpolated(
+    table.points.map((p) => p.value),
+    table.points.map((p) => [p.opacity]),
+    value,
+  )[0];
 }
 
 function colourAt(table, value) {
-  return interpolated(table.stops.map((s) => s.value), table.stops.map((s) => s.colour), value);
+  return interpolated(
+    table.stops.map((s) => s.value),
+    table.stops.map((s) => s.colour),
+    value,
+  );
 }
 
 // The record that rm.TransferFunction.of_record reads: knots wherever a point or a stop is.
@@ -83,11 +94,38 @@ function withMap(table, name) {
 
 // Shapes of opacity over the range that is seen.
 const SHAPES = {
-  ramp: [[0, 0], [0.2, 0], [1, 0.6]],
-  steep: [[0, 0], [0.5, 0], [0.62, 0.55], [1, 0.6]],
-  peak: [[0, 0], [0.42, 0], [0.5, 0.6], [0.58, 0], [1, 0]],
-  peaks: [[0, 0], [0.2, 0], [0.25, 0.2], [0.3, 0], [0.6, 0], [0.68, 0.6], [0.76, 0], [1, 0]],
-  constant: [[0, 0.1], [1, 0.1]],
+  ramp: [
+    [0, 0],
+    [0.2, 0],
+    [1, 0.6],
+  ],
+  steep: [
+    [0, 0],
+    [0.5, 0],
+    [0.62, 0.55],
+    [1, 0.6],
+  ],
+  peak: [
+    [0, 0],
+    [0.42, 0],
+    [0.5, 0.6],
+    [0.58, 0],
+    [1, 0],
+  ],
+  peaks: [
+    [0, 0],
+    [0.2, 0],
+    [0.25, 0.2],
+    [0.3, 0],
+    [0.6, 0],
+    [0.68, 0.6],
+    [0.76, 0],
+    [1, 0],
+  ],
+  constant: [
+    [0, 0.1],
+    [1, 0.1],
+  ],
 };
 
 function withShape(table, name, low, high) {

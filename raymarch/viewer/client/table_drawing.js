@@ -43,7 +43,8 @@ function drawTable(drawing, table, frame, histogram, chosen, hovered) {
   drawing.restore();
   drawing.fillStyle = gradient;
   drawing.fillRect(box.x, bottom + 1, box.width, MARGIN.bar - 2);
-  for (const stop of table.stops) drawStop(drawing, frame, stop, stop === chosen, stop === hovered, table.stops.length > 12);
+  for (const stop of table.stops)
+    drawStop(drawing, frame, stop, stop === chosen, stop === hovered, table.stops.length > 12);
   for (const point of table.points) drawPoint(drawing, table, frame, point, point === chosen, point === hovered);
 }
 
@@ -71,7 +72,8 @@ function opacityPath(drawing, table, frame) {
   drawing.beginPath();
   drawing.moveTo(box.x, frame.y(opacityAt(table, frame.low)));
   for (const point of table.points) {
-    if (point.value > frame.low && point.value < frame.high) drawing.lineTo(frame.x(point.value), frame.y(point.opacity));
+    if (point.value > frame.low && point.value < frame.high)
+      drawing.lineTo(frame.x(point.value), frame.y(point.opacity));
   }
   drawing.lineTo(box.x + box.width, frame.y(opacityAt(table, frame.high)));
 }

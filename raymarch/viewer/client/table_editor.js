@@ -1,4 +1,4 @@
-// Transfer function editor: points of opacity and stops of colour are dragged, added by a click, removed by a double one.
+// Transfer function editor: points of opacity and stops of colour over the histogram, with rows of what they are.
 
 class TableEditor {
   constructor(viewer) {
@@ -10,70 +10,17 @@ class TableEditor {
     this.low = element("span");
     this.high = element("span");
     const ends = element("div", { class: "rm-ends" }, this.low, element("span", { text: "value" }), this.high);
-    this.element = element("div", {}, this.canvas, ends, this.knotRow(), this.presetRow(), this.lengthRow(), this.fileRow());
-    this.listen();
-  }
-
-  knotRow() {
-    const change = () => this.typed();
-    this.valueBox = numberInput("Value of the knot");
-    this.opacityBox = numberInput("Opacity of the knot");
-    this.colourBox = element("input", { type: "color", class: "rm-colour", aria: { label: "Colour of the knot" } });
-    this.valueBox.addEventListener("change", change);
-    this.opacityBox.addEventListener("change", change);
-    this.colourBox.addEventListener("input", () => this.coloured(true));
-    this.colourBox.addEventListener("change", () => this.coloured(false));
-    const drop = iconButton("trash", "Remove the chosen knot", () => this.remove(this.chosen));
-    const label = (text, box) => element("label", { class: "rm-inline" }, element("span", { text }), box);
-    const boxes = [label("value", this.valueBox), label("opacity", this.opacityBox), label("", this.colourBox)];
-    return element("div", { class: "rm-knot" }, ...boxes, drop);
-  }
-
-  presetRow() {
-    const maps = [["", "colour map …"], ...Object.keys(MAPS)];
-    const map = select(maps, "", (name) => {
-      if (name) this.replace(withMap(this.table, name));
-      map.value = "";
-    }, "Colour map");
-    const shapes = [["", "opacity …"], ...Object.keys(SHAPES)];
-    const shape = select(shapes, "", (name) => {
-      if (name) this.replace(withShape(this.table, name, ...this.viewer.scene.range));
-      shape.value = "";
-    }, "Shape of the opacity");
-    return element("div", { class: "rm-pair" }, map, shape);
-  }
-
-  lengthRow() {
-    const title = "Opacities are of a way of this length; a shorter one makes all denser";
-    const change = (unit, moving) => {
-      this.table.unit = unit;
-      this.changed(moving);
-    };
-    this.lengthSlider = slider({ label: "Unit length", title, low: 0.001, high: 10, value: 1, log: true, free: true, change });
-    return this.lengthSlider;
-  }
-
-  fileRow() {
-    const copy = wordButton("Copy", "Copy the table as JSON", async () => {
-      try {
-        await navigator.clipboard.writeText(JSON.stringify(recordOfTable(this.table)));
-        this.viewer.say("note", "The table is in the clipboard as JSON.");
-      } catch {
-        this.viewer.say("error", "The browser does not allow the clipboard here; save the table instead.");
-      }
-    }, "copy");
-    const save = wordButton("Save", "Save as table.json, as raymarch render --table reads it", () => {
-      download("table.json", JSON.stringify(recordOfTable(this.table), null, 1));
-    }, "save");
-    const use = (record) => this.replace(tableOfRecord(record.table ?? record));
-    const load = wordButton("Load", "Load a table from a JSON file", () => {
-      loadJson(use, (line) => this.viewer.say("error", line));
-    }, "load");
-    const reset = wordButton("Reset", "The table that the volume came with", () => {
-      this.span = null;
-      this.replace(tableOfRecord(this.first));
-    }, "home");
-    return element("div", { class: "rm-buttons" }, copy, save, load, reset);
+    this.element = element(
+      "div",
+      {},
+      this.canvas,
+      ends,
+      knotRow(this),
+      presetRow(this),
+      lengthRow(this),
+      fileRow(this),
+    );
+    this.hand = new TableHand(this);
   }
 
   // Takes the table of a scene, unless one is being edited.
@@ -100,62 +47,22 @@ class TableEditor {
     return tableFrame(this.canvas, low, high > low ? high : low + 1);
   }
 
-  listen() {
-    const { canvas } = this;
-    canvas.addEventListener("pointerdown", (event) => this.press(event));
-    canvas.addEventListener("pointermove", (event) => this.move(event));
-    canvas.addEventListener("pointerup", () => this.lift());
-    canvas.addEventListener("pointerleave", () => this.hover(null));
-    canvas.addEventListener("dblclick", (event) => this.double(event));
-    canvas.addEventListener("contextmenu", (event) => {
-      event.preventDefault();
-      event.stopPropagation();
-      this.remove(knotAt(this.table, this.frame, event.offsetX, event.offsetY));
-    });
-    canvas.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
-    canvas.addEventListener("keydown", (event) => this.key(event));
-  }
-
-  press(event) {
-    if (!this.table || event.button !== 0) return;
-    this.canvas.setPointerCapture(event.pointerId);
-    const { frame } = this;
-    const [x, y] = [event.offsetX, event.offsetY];
-    let knot = knotAt(this.table, frame, x, y);
-    const value = clamp(frame.value(x), frame.low, frame.high);
-    this.fresh = !knot;
-    if (!knot && y <= frame.bottom) knot = addKnot(this.table.points, { value, opacity: frame.opacity(y) });
-    else if (!knot) knot = addKnot(this.table.stops, { value, colour: colourAt(this.table, value) });
-    this.chosen = this.dragged = knot;
-    if (this.fresh) this.changed(true);
-    else this.show();
-  }
-
-  move(event) {
-    if (!this.table) return;
-    const { frame, dragged } = this;
-    if (!dragged) return this.hover(knotAt(this.table, frame, event.offsetX, event.offsetY));
-    const list = dragged.colour ? this.table.stops : this.table.points;
-    moveKnot(list, dragged, clamp(frame.value(event.offsetX), frame.low, frame.high), this.least);
-    if (!dragged.colour) dragged.opacity = frame.opacity(event.offsetY);
-    this.changed(true);
-  }
-
-  lift() {
-    if (!this.dragged) return;
-    this.dragged = null;
-    this.changed(false);
-  }
-
-  // The second press of a double click: a knot that the first one made stays, one that was there goes.
-  double(event) {
-    if (this.fresh) return;
-    const knot = knotAt(this.table, this.frame, event.offsetX, event.offsetY);
-    if (knot && knot === this.chosen) this.remove(knot);
-  }
-
   get least() {
     return 10 * CLOSEST * (this.frame.high - this.frame.low);
+  }
+
+  // Moves a knot to a value, or as near as its neighbours let it.
+  put(knot, value, moving) {
+    moveKnot(knot.colour ? this.table.stops : this.table.points, knot, value, this.least);
+    this.changed(moving);
+  }
+
+  // Shows the values of a range, at most all.
+  zoom(low, high) {
+    this.span = null;
+    const whole = this.frame;
+    if (high - low < whole.high - whole.low) this.span = [Math.max(low, whole.low), Math.min(high, whole.high)];
+    this.show();
   }
 
   hover(knot) {
@@ -177,10 +84,9 @@ class TableEditor {
     const { chosen } = this;
     if (!chosen) return;
     const [value, opacity] = [Number(this.valueBox.value), Number(this.opacityBox.value)];
-    const list = chosen.colour ? this.table.stops : this.table.points;
-    if (this.valueBox.value.trim() && Number.isFinite(value)) moveKnot(list, chosen, value, this.least);
+    const typed = this.valueBox.value.trim() && Number.isFinite(value);
     if (!chosen.colour && Number.isFinite(opacity)) chosen.opacity = clamp(opacity, 0, 1);
-    this.changed(false);
+    this.put(chosen, typed ? value : chosen.value, false);
   }
 
   // The colour of a stop; of a point of opacity a stop is made where it is.
@@ -194,36 +100,6 @@ class TableEditor {
       else addKnot(this.table.stops, { value: this.chosen.value, colour });
     }
     this.changed(moving);
-  }
-
-  wheel(event) {
-    if (!this.table) return;
-    event.preventDefault();
-    const { frame } = this;
-    const factor = Math.exp(0.0015 * event.deltaY);
-    const at = frame.value(event.offsetX);
-    const span = [at + (frame.low - at) * factor, at + (frame.high - at) * factor];
-    this.span = null;
-    const whole = this.frame;
-    if (span[1] - span[0] < whole.high - whole.low) {
-      this.span = [Math.max(span[0], whole.low), Math.min(span[1], whole.high)];
-    }
-    this.show();
-  }
-
-  key(event) {
-    const { chosen } = this;
-    if (!chosen) return;
-    if (event.key === "Delete" || event.key === "Backspace") this.remove(chosen);
-    const dx = { ArrowLeft: -1, ArrowRight: 1 }[event.key] ?? 0;
-    const dy = { ArrowDown: -1, ArrowUp: 1 }[event.key] ?? 0;
-    if (!dx && !dy) return;
-    event.preventDefault();
-    const { frame } = this;
-    const list = chosen.colour ? this.table.stops : this.table.points;
-    moveKnot(list, chosen, chosen.value + ((frame.high - frame.low) / 200) * dx, this.least);
-    if (!chosen.colour) chosen.opacity = clamp(chosen.opacity + 0.01 * dy, 0, 1);
-    this.changed(false);
   }
 
   changed(moving) {

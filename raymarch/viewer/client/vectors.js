@@ -89,7 +89,16 @@ function seconds(value) {
 }
 
 function hexOf(colour) {
-  return "#" + colour.map((c) => Math.round(255 * clamp(c, 0, 1)).toString(16).padStart(2, "0")).join("");
+  return (
+    "#" +
+    colour
+      .map((c) =>
+        Math.round(255 * clamp(c, 0, 1))
+          .toString(16)
+          .padStart(2, "0"),
+      )
+      .join("")
+  );
 }
 
 function colourOf(hex) {

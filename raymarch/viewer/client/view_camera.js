@@ -7,7 +7,7 @@ class ViewCamera {
   }
 
   copy() {
-    return Object.assign(new ViewCamera(), this);
+    return Object.assign(new ViewCamera(), this, { known: undefined });
   }
 
   get distance() {
@@ -103,6 +103,11 @@ class ViewCamera {
   forget() {
     this.known = undefined;
   }
+}
+
+// Camera at a share of a flight that begins and ends gently.
+function cameraOnFlight(from, to, share) {
+  return share < 1 ? cameraBetween(from, to, share * share * (3 - 2 * share)) : to.copy();
 }
 
 // Camera between two: its target and the way to it turn and stretch evenly.

@@ -3,12 +3,21 @@
 const REST = 160; // ms without a move until the picture may become sharp
 const STEP = 25; // ms between cameras that are sent
 const PATIENT = 250; // ms that a change of the look waits for the picture of the one before
+const FLIGHT = 700; // ms
 const STALE = 300; // ms after which marks go ahead of a picture that does not come
 
 class Viewer {
   constructor(channel) {
     Object.assign(this, { channel, scene: null, listeners: new Map(), id: 0, sent: new Map(), pending: {} });
-    Object.assign(this, { lookNow: {}, edited: {}, lastSent: 0, latency: null, paintedAt: 0, ended: false, view: null });
+    Object.assign(this, {
+      lookNow: {},
+      edited: {},
+      lastSent: 0,
+      latency: null,
+      paintedAt: 0,
+      ended: false,
+      view: null,
+    });
     this.camera = new ViewCamera();
     this.start = this.camera.copy();
     this.picture = new Picture(this);
@@ -64,12 +73,18 @@ class Viewer {
   }
 
   get centre() {
-    const [low, high] = this.scene?.box ?? [[-1, -1, -1], [1, 1, 1]];
+    const [low, high] = this.scene?.box ?? [
+      [-1, -1, -1],
+      [1, 1, 1],
+    ];
     return between(low, high, 0.5);
   }
 
   get radius() {
-    const [low, high] = this.scene?.box ?? [[-1, -1, -1], [1, 1, 1]];
+    const [low, high] = this.scene?.box ?? [
+      [-1, -1, -1],
+      [1, 1, 1],
+    ];
     return 0.5 * length(subtract(high, low));
   }
 
@@ -152,19 +167,16 @@ class Viewer {
     return Math.max(next?.[1].time ?? performance.now(), this.paintedAt);
   }
 
-  // Flies to another camera.
+  // Flies to another camera, and then does what is asked.
   fly(to, then = () => {}) {
     this.stop();
     const from = this.camera.copy();
-    from.forget();
     const start = performance.now();
     const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
     const frame = (now) => {
-      const share = still ? 1 : clamp((now - start) / 700, 0, 1);
-      const eased = share * share * (3 - 2 * share);
-      const camera = share < 1 ? cameraBetween(from, to, eased) : to.copy();
+      const share = still ? 1 : clamp((now - start) / FLIGHT, 0, 1);
       const { width, height } = this.camera;
-      this.camera = Object.assign(camera, { width, height });
+      this.camera = Object.assign(cameraOnFlight(from, to, share), { width, height });
       this.moved(share < 1);
       this.flight = share < 1 ? requestAnimationFrame(frame) : null;
       if (share >= 1) then();

@@ -7,7 +7,10 @@ const AXIS_NAMES = ["x", "y", "z"];
 const INKS = {
   dark: { axes: AXIS_COLOURS, line: "rgba(206, 212, 222, 0.42)", words: "#f2f4f7", halo: "rgba(10, 11, 14, 0.8)" },
   bright: {
-    axes: ["#c92a1f", "#1a7f37", "#1f5fbf"], line: "rgba(40, 46, 56, 0.38)", words: "#15181d", halo: "rgba(255, 255, 255, 0.85)",
+    axes: ["#c92a1f", "#1a7f37", "#1f5fbf"],
+    line: "rgba(40, 46, 56, 0.38)",
+    words: "#15181d",
+    halo: "rgba(255, 255, 255, 0.85)",
   },
 };
 // Corner i of a box: bit k of i says which end of axis k.
@@ -131,7 +134,10 @@ function drawScale(drawing, camera, unitName, x, y, most, ink) {
   const width = value / camera.pixelSize;
   drawing.font = "12px system-ui, sans-serif";
   drawing.textBaseline = "bottom";
-  for (const [colour, thick] of [[ink.halo, 5], [ink.words, 2]]) {
+  for (const [colour, thick] of [
+    [ink.halo, 5],
+    [ink.words, 2],
+  ]) {
     drawing.strokeStyle = colour;
     drawing.lineWidth = thick;
     drawLine(drawing, x, y, x + width, y);

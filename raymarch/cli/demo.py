@@ -1,0 +1,53 @@
+"""`raymarch demo`: from nothing to pictures, and to the viewer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from raymarch.cli import options, say
+
+if TYPE_CHECKING:
+    from raymarch.demo.demonstration import Shown
+
+
+@click.command(epilog="Example: raymarch demo --out demo")
+@click.option("--out", default="raymarch-demo", show_default=True, help="Folder to make.")
+@click.option("--seconds", type=float, default=35.0, show_default=True, help="For the fit, compiling included.")
+@click.option("--no-view", is_flag=True, help="Write the pictures and be done; open no viewer.")
+@options.arch
+def demo(out: str, seconds: float, no_view: bool, arch: str) -> None:
+    """Make a small scene, fit a volume to its views, score it on others, write pictures, look at it.
+
+    The scene is a floating island that a ray tracer makes within seconds, on this machine: surfaces in sun and sky,
+    nothing that a volume renderer made. Held-out views are from elsewhere than those that are fitted. OUT gets the
+    volume (island.h5), its views (scene, an image set as any other), pictures, and an orbit: orbit.mp4 with PyAV, else
+    orbit.gif. Then the viewer opens, where raymarch[viewer] is installed.
+    """
+    from raymarch import runtime
+    from raymarch.arguments.checks import number
+
+    number(1, 1e6, unit="s")("--seconds", seconds)
+    from raymarch.demo.demonstration import require_demo_folder
+
+    require_demo_folder(out)
+    running = runtime.start(arch)
+    say.note(f"a floating island, made here by a ray tracer; fitted on {running.arch}; {out} is there at the end")
+    shown = _made(out, seconds)
+    say.result(f"{out}: {', '.join(shown.pictures)}")
+    say.note(f"next: raymarch render {out}/island.h5 --path spiral --out spiral.gif, or raymarch info {out}/island.h5")
+
+
+def _made(out: str, seconds: float) -> Shown:
+    """The demonstration, with its progress on stderr."""
+    from raymarch.cli.progress import StageProgress
+    from raymarch.demo.demonstration import Plan, demonstrate
+    from raymarch.fitting.report import Report
+
+    with StageProgress() as stages:
+
+        def report(each: Report) -> None:
+            stages("fit", round(100 * each.progress), 100)
+
+        return demonstrate(out, Plan(seconds=seconds), show=stages, report=report, done=say.note)

@@ -1,0 +1,192 @@
+"""Demonstration: a scene made in seconds, a volume fitted to its views, held-out views, pictures in a folder."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from raymarch.data.views import Views
+from raymarch.data.volume import Volume
+from raymarch.demo.island import BOX, island
+from raymarch.demo.scene_views import cameras, views_of
+from raymarch.errors import RaymarchError
+from raymarch.evaluation.held_out import Evaluation, evaluate
+from raymarch.fitting.fit import fit
+from raymarch.fitting.report import Fit, Report
+from raymarch.geometry.orbit import orbit_of_volume
+from raymarch.io.files.atomic import replacing
+from raymarch.io.files.atomic_folder import replacing_folder, require_new_folder
+from raymarch.io.images.write import write_png
+from raymarch.io.videos.av_library import import_av
+from raymarch.io.videos.write_video import write_video
+from raymarch.io.volumes.volume_file import save
+from raymarch.plot.figure_pictures import figure_picture
+from raymarch.rendering.renderer import Renderer
+
+RECORD = "demo.json"  # in a folder that a demonstration made, which the next one may replace
+WARM = 3  # steps
+Show = Callable[[str, int, int], None]  # what is done, how much of it, of how much
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Sizes of a demonstration: views to fit and held out, pixels a side, seconds of the fit, frames of the orbit and
+    their pixels a side, and samples along the volume's longest side."""
+
+    train: int = 48
+    test: int = 8
+    size: int = 176
+    seconds: float = 35.0
+    frames: int = 60
+    frame_size: int = 352
+    resolution: int = 144
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a demonstration came to: the fit, its scores on held-out views, and the pictures' names."""
+
+    fit: Fit
+    scores: Evaluation
+    pictures: tuple[str, ...]
+
+
+def require_demo_folder(out: str | os.PathLike[str]) -> None:
+    """Write check: RaymarchError where a demonstration could not be written, or would replace other things."""
+    try:
+        ours = json.loads((Path(out) / RECORD).read_text())["made by"] == "raymarch demo"
+    except (OSError, ValueError, LookupError, TypeError):
+        ours = False
+    require_new_folder(out, overwrite=ours)
+
+
+def demonstrate(
+    out: str | os.PathLike[str], plan: Plan = Plan(), *, show: Show = lambda *_: None,
+    report: Callable[[Report], None] | None = None, done: Callable[[str], None] = lambda _: None,
+) -> Shown:  # fmt: skip
+    """Demonstration in a folder, which is there once all of it is: island.h5, its views, pictures and scores.
+
+    `show` is called as views and pictures are made, `report` with the fit's reports, `done` with a line after each
+    part. Ctrl-C ends the fit early, and what is there is evaluated.
+
+    Raises RaymarchError where the folder cannot be written or is not a demonstration's.
+    """
+    require_demo_folder(out)
+    with replacing_folder(out) as folder:
+        train, test = made_views(plan, show)
+        _write_set(folder / "scene", {"train": train, "test": test})
+        done(f"scene     {len(train)} views to fit and {len(test)} held out, of {plan.size} x {plan.size} pixels")
+        result = _fitted(train, plan, show, report)
+        done(f"fit       {result.seconds:.0f} s, {len(result.history) and result.history[-1].step} steps")
+        save(result.volume, folder / "island.h5")
+        scores, rendered = _evaluated(result.volume, test, show)
+        done(f"held out  PSNR {scores.psnr:.2f} dB, SSIM {scores.ssim or np.nan:.3f}, over {len(test)} views")
+        pictures = _pictures(folder, result, test, rendered, plan, show)
+        _write_record(folder, plan, result, scores)
+    return Shown(result, scores, pictures)
+
+
+def made_views(plan: Plan, show: Show) -> tuple[Views, Views]:
+    """Views of the scene to fit, and others held out from elsewhere."""
+    solids, total, count = island(plan.seed), plan.train + plan.test, iter(range(1, 1 << 30))
+
+    def one() -> None:
+        show("scene", next(count), total)
+
+    train, test = (
+        views_of(solids, cameras(n, plan.size, held_out), one)
+        for n, held_out in ((plan.train, False), (plan.test, True))
+    )
+    return train, test
+
+
+def _fitted(train: Views, plan: Plan, show: Show, report: Callable[[Report], None] | None) -> Fit:
+    """Fit of so many seconds, after a few steps in which its kernels are compiled: the first time that takes long."""
+    show("compiling", 0, 1)
+    fit(train, "quick", steps=WARM, resolution=plan.resolution, box=BOX)
+    show("compiling", 1, 1)
+    return fit(train, "quick", seconds=plan.seconds, resolution=plan.resolution, box=BOX, show=report)
+
+
+def _evaluated(volume: Volume, test: Views, show: Show) -> tuple[Evaluation, list[np.ndarray]]:
+    rendered: list[np.ndarray] = []
+
+    def seen(i: int, image: np.ndarray) -> None:
+        rendered.append(image)
+        show("held out", i + 1, len(test))
+
+    return evaluate(volume, test, seen=seen), rendered
+
+
+def _pictures(
+    folder: Path, result: Fit, test: Views, rendered: list[np.ndarray], plan: Plan, show: Show
+) -> tuple[str, ...]:
+    """Pictures of a folder: held-out views rendered, true and their error, the fit's way, and an orbit."""
+    from raymarch import plot
+
+    few = np.linspace(0, len(test) - 1, min(len(test), 4)).round().astype(int)
+    truths, names = [test.rgb(i) for i in few], [f"held out {test.names[i]}" for i in few]
+    write_png(folder / "held-out.png", figure_picture(plot.error_sheet([rendered[i] for i in few], truths, names)))
+    if result.history:
+        write_png(folder / "fit.png", figure_picture(_history(result)))
+    name = "orbit.mp4"
+    try:
+        import_av()
+    except RaymarchError:
+        name = "orbit.gif"
+    path = orbit_of_volume(result.box, plan.frames, size=plan.frame_size, elevation=20, fov=0.6)
+    with Renderer(result.volume) as renderer:
+
+        def frames() -> Iterator[np.ndarray]:
+            for i, camera in enumerate(path):
+                yield renderer.render(camera, depth=False).image
+                show("orbit", i + 1, len(path))
+
+        write_video(folder / name, frames(), fps=20)
+        write_png(folder / "view.png", renderer.render(path[-len(path) // 8].scaled(2), depth=False).image.clip(max=1))
+    return tuple(sorted(file.name for file in folder.iterdir() if file.suffix in (".png", ".mp4", ".gif")))
+
+
+def _history(result: Fit):  # type: ignore[no-untyped-def]  # a Figure of Matplotlib, which is imported when used
+    from matplotlib.figure import Figure
+
+    from raymarch import plot
+
+    figure = Figure(figsize=(10.5, 3.4), layout="constrained")
+    plot.history(result, figure.subplots(1, 2), against="seconds")
+    return figure
+
+
+def _write_set(folder: Path, splits: dict[str, Views]) -> None:
+    """Image set in the layout of NeRF-synthetic."""
+    folder.mkdir()
+    for split, views in splits.items():
+        (folder / split).mkdir()
+        frames = []
+        for i, (camera, name) in enumerate(zip(views.cameras, views.names, strict=True)):
+            write_png(folder / split / f"{name}.png", views.image(i))
+            frames.append({"file_path": f"./{split}/{name}", "transform_matrix": camera.world_from_camera.tolist()})
+        angle = 2 * np.arctan(views.cameras[0].width / 2 / views.cameras[0].focal[0])
+        with replacing(folder / f"transforms_{split}.json") as temporary:
+            temporary.write_text(json.dumps({"camera_angle_x": float(angle), "frames": frames}, indent=1) + "\n")
+
+
+def _write_record(folder: Path, plan: Plan, result: Fit, scores: Evaluation) -> None:
+    record = {
+        "made by": "raymarch demo",
+        "scene": "made here by a ray tracer in NumPy: surfaces, sun and sky, no volume; held-out views are not fitted",
+        "psnr": scores.psnr,
+        "ssim": scores.ssim,
+        "views": {view.name: view.psnr for view in scores.views},
+        "seconds": result.seconds,
+        "ended": result.ended,
+        "plan": vars(plan),
+    }
+    with replacing(folder / RECORD) as temporary:
+        temporary.write_text(json.dumps(record, indent=1) + "\n")

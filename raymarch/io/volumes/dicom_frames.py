@@ -1,0 +1,104 @@
+"""Places of DICOM slices: that of a file, those of the frames of an enhanced file, and those of a dose grid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from raymarch.errors import RaymarchError
+from raymarch.io.volumes.stored_values import CURE
+
+SHARED, PER_FRAME = "SharedFunctionalGroupsSequence", "PerFrameFunctionalGroupsSequence"
+FRAMES = ["GridFrameOffsetVector", "DoseGridScaling", SHARED, PER_FRAME]  # tags
+GROUPS = {  # of an enhanced file, where a file of one slice has the tags themselves
+    "ImagePositionPatient": "PlanePositionSequence",
+    "ImageOrientationPatient": "PlaneOrientationSequence",
+    "PixelSpacing": "PixelMeasuresSequence",
+    "RescaleSlope": "PixelValueTransformationSequence",
+    "RescaleIntercept": "PixelValueTransformationSequence",
+    "RescaleType": "PixelValueTransformationSequence",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class FramePlace:
+    """Where a slice lies and how its numbers are scaled, as of `Slice`."""
+
+    position: np.ndarray
+    along: np.ndarray
+    spacing: np.ndarray
+    slope: float
+    intercept: float
+    unit: str
+
+
+def place_of(tags: Any, path: Path, whole: Any = None) -> FramePlace:
+    """Place of a slice by its own tags; of a frame those of its groups, and `whole` is the file's."""
+    position = tags.get("ImagePositionPatient")
+    if position is None:
+        raise RaymarchError(
+            f"{path}: lacks ImagePositionPatient, want a slice with its place; take it out of the folder"
+        )
+    along = np.array(_numbers(tags.get("ImageOrientationPatient"), [1, 0, 0, 0, 1, 0])).reshape(2, 3)
+    if not np.allclose(np.linalg.norm(along, axis=1), 1, atol=1e-3):
+        raise RaymarchError(f"{path}: lies along {along.tolist()}, want unit vectors; {CURE}")
+    return FramePlace(
+        np.array(_numbers(position, [0, 0, 0])), along, np.array(_numbers(tags.get("PixelSpacing"), [1, 1])),
+        _numbers([tags.get("RescaleSlope", 1) or 1], [1])[0], _numbers([tags.get("RescaleIntercept", 0) or 0], [0])[0],
+        _unit(tags, tags if whole is None else whole),
+    )  # fmt: skip
+
+
+def frames_of(data: Any, path: Path) -> list[FramePlace]:
+    """Places of the frames of a file; RaymarchError where it does not say them."""
+    count, offsets = int(data.get("NumberOfFrames", 1) or 1), data.get("GridFrameOffsetVector")
+    frames = data.get(PER_FRAME) or []
+    if len(frames) == count:
+        shared = (data.get(SHARED) or [{}])[0]
+        return [place_of(_tags_of(frame, shared), path, data) for frame in frames]
+    if offsets is not None and count > 1 and len(offsets) == count:
+        return _dose(data, path, _numbers(offsets, [0.0] * count))
+    raise RaymarchError(
+        f"{path}: has {count} frames and the places of {len(frames)}, want one each; convert it to NIfTI by dcm2niix"
+    )
+
+
+def _tags_of(frame: Any, shared: Any) -> dict[str, Any]:
+    """Tags of a frame as a slice has them: its own, or what all share."""
+    found = {}
+    for tag, group in GROUPS.items():
+        for groups in (frame, shared):
+            items = groups.get(group)
+            if items and items[0].get(tag) is not None:
+                found[tag] = items[0].get(tag)
+                break
+    return found
+
+
+def _dose(data: Any, path: Path, offsets: Sequence[float]) -> list[FramePlace]:
+    """Frames of a grid of doses, whose distances along the normal from the first are given."""
+    first = place_of(data, path)
+    normal = np.cross(*first.along)
+    scaling = _numbers([data.get("DoseGridScaling", 1) or 1], [1])[0]
+    begin = offsets[0] if np.isclose(offsets[0], first.position @ normal) else 0.0  # or they are heights themselves
+    ways = [(x - begin) * normal for x in offsets]
+    return [
+        FramePlace(first.position + way, first.along, first.spacing, scaling * first.slope, first.intercept, first.unit)
+        for way in ways
+    ]
+
+
+def _numbers(value: Any, default: list[float]) -> list[float]:
+    numbers = default if value is None else [float(x) for x in value]
+    if len(numbers) != len(default) or not np.isfinite(numbers).all():
+        raise RaymarchError(f"has {len(numbers)} numbers where {len(default)} are wanted; {CURE}")
+    return numbers
+
+
+def _unit(tags: Any, whole: Any) -> str:
+    said = str(tags.get("RescaleType", "") or "")
+    return said if said not in ("", "US") else "HU" if whole.get("Modality") == "CT" else ""

@@ -1,0 +1,86 @@
+"""Maximum intensity projections of a volume along the world's three axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from raymarch.arguments.checks import number, optional
+from raymarch.arguments.declared import checked
+from raymarch.data.scalar_volume import ANY_VOLUME
+from raymarch.data.volume import AnyVolume, Volume
+from raymarch.plot.panels import panels
+from raymarch.plot.values import innermost, length_unit, slabs, upright, values_label
+from raymarch.plot.volume_slices import cut_plane, plane_ticks
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LIMIT = optional(number(cure="leave it out to have it found"))
+
+
+@checked(volume=ANY_VOLUME, limit=LIMIT, floor=LIMIT)
+def projections(
+    volume: AnyVolume,
+    axes: Sequence[Axes] | np.ndarray | None = None,
+    *,
+    limit: float | None = None,
+    floor: float | None = None,
+) -> tuple[Axes, ...]:
+    """Maximum intensity projections (MIP) of a volume: its greatest values along z, y and x, in world coordinates.
+
+    Args:
+        volume: any; of one that is not upright in the world, the samples nearest to upright planes; of nested boxes
+            the innermost; of NDC, there.
+        axes: three Axes.
+        limit, floor: values at the top and the bottom of the colour scale, to compare volumes; the greatest that
+            there is, and 0 or what is least of the pictures, if not given.
+
+    Returns the Axes of x-y, x-z and y-z, with one colour bar.
+
+    Example:
+        >>> ball = Volume.from_function(lambda p: 9.0 * (np.linalg.norm(p, axis=-1) < 0.5), shape=(32, 32, 32))
+        >>> [ax.get_title() for ax in projections(ball)]
+        ['maximum along z', 'maximum along y', 'maximum along x']
+    """
+    inner, unit = innermost(volume), length_unit(volume)
+    lower, upper = inner.box
+    wide, deep, high = upper - lower
+    tall = 1 + min(7.7 * max(deep, high) / (2 * wide + deep), 12)
+    three = panels(axes, 3, (3.5, tall), width_ratios=[wide, wide, deep])
+    along = _along_axes(inner)
+    every = np.concatenate([each[np.isfinite(each)] for each in along])
+    top = float(every.max()) if limit is None else limit
+    bottom = min(0.0, float(every.min())) if floor is None else floor
+    for ax, normal, picture in zip(three, (2, 1, 0), along, strict=True):
+        u, v = (a for a in range(3) if a != normal)
+        half = 0.5 * (upper - lower)[[u, v]] / (np.array(picture.shape[::-1]) - 1)
+        extent = (lower[u] - half[0], upper[u] + half[0], lower[v] - half[1], upper[v] + half[1])
+        scale: dict[str, Any] = {"cmap": "magma", "vmin": bottom, "vmax": top, "interpolation": "nearest"}
+        shown = ax.imshow(picture, origin="lower", extent=extent, **scale)
+        name = f"maximum along {'xyz'[normal]}"
+        ax.set(title=name, xlabel=f"{'xyz'[u]} [{unit}]", ylabel=f"{'xyz'[v]} [{unit}]")
+    bar: dict[str, Any] = {"label": values_label(volume), "extend": "max" if top < every.max() else "neither"}
+    three[0].figure.colorbar(shown, ax=list(three), shrink=0.8, aspect=25, pad=0.02, **bar)
+    return three
+
+
+def _along_axes(volume: Volume) -> list[np.ndarray]:
+    """Greatest values along z (y, x), along y (z, x) and along x (z, y); NaN where no sample is."""
+    if upright(volume):
+        x, y, z = volume.shape
+        down, through, across = np.empty((x, y)), np.empty((x, z)), np.full((y, z), -np.inf)
+        for first, slab in slabs(volume):
+            rows = slice(first, first + len(slab))
+            down[rows], through[rows] = slab.max(2), slab.max(1)
+            across = np.maximum(across, slab.max(0))
+        return [down.T, through.T, across.T]
+    x, y, z = (len(ticks) for ticks in plane_ticks(volume))
+    down, through, across = np.full((y, x), np.nan), np.full((z, x), np.nan), np.full((z, y), np.nan)
+    for k, height in enumerate(plane_ticks(volume)[2]):
+        plane = cut_plane(volume, np.array([0.0, 0.0, height]), 2)[0]
+        down = np.fmax(down, plane)
+        through[k], across[k] = np.fmax.reduce(plane, axis=0), np.fmax.reduce(plane, axis=1)
+    return [down, through, across]

@@ -1,0 +1,171 @@
+"""Law: a pre-integrated picture is the integral between the knots that a ray meets, whatever the step, with slopes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import cases
+import numpy as np
+import pytest
+import reference
+
+from raymarch.data.transfer_function import MOST_OPAQUE, TransferFunction
+from raymarch.data.volume import Volume
+from raymarch.errors import RaymarchError
+from raymarch.geometry.clip import Clip
+from raymarch.geometry.rays import Rays
+from raymarch.gradients import check_process
+from raymarch.gradients.checks import check_rows
+from raymarch.gradients.linearised import Linearised
+from raymarch.gradients.parameters import Parameters
+from raymarch.rendering.march import March
+from raymarch.rendering.renderer import Renderer, render
+from raymarch.rendering.shading import Shading
+
+VOLUME = cases.volume("rotated", 0, "identity")
+VOLUME = replace(VOLUME, activation=replace(VOLUME.activation, scale=1.0))
+CAMERA = cases.cameras(VOLUME)[0]
+PEAKS = TransferFunction(
+    [-1, -0.1, 0, 0.1, 0.9, 1.0, 1.1], np.eye(8)[:7, :3], [0, 0, 0.9, 0, 0, 0.9, 0.1], unit_length=0.2
+)
+MARCH = March(min_transmittance=0, min_weight=0, mode="transfer", transfer=PEAKS, preintegrated=True)
+
+
+def cuts_of(volume, origin, way):
+    """Where a ray in index space enters the box, goes from cell to cell, and leaves the box."""
+    top = np.array(volume.shape) - 1.0
+    low, high = -origin / way, (top - origin) / way
+    near, far = max(0.0, np.minimum(low, high).max()), np.maximum(low, high).min()
+    planes = np.concatenate([(np.arange(n) - origin[a]) / way[a] for a, n in enumerate(volume.shape)])
+    return np.array([near, *np.sort(planes[(planes > near) & (planes < far)]), far]) if far > near else np.zeros(0)
+
+
+def between_knots(cubic, values):
+    """0, 1 and the places between them where a cubic is one of some values: roots of a polynomial."""
+    met = []
+    for value in values:
+        roots = np.roots(cubic - np.array([0, 0, 0, value]))
+        met += [x.real for x in roots if abs(x.imag) < 1e-9 and 0 < x.real < 1]
+    return np.array([0.0, *sorted(met), 1.0])
+
+
+def integrated(volume, table, rays, background, points=4, parts=1):
+    """Colour and T (ray, 4): the field in a cell as a polynomial through four of its values, Gauss-Legendre between its
+    crossings, each in as many parts."""
+    place, share = np.polynomial.legendre.leggauss(points)
+    place, share = (place + 1) / 2 / parts, share / 2 / parts
+    place = np.concatenate([place + k / parts for k in range(parts)])
+    share, m, image = np.tile(share, parts), np.linalg.inv(volume.world_from_index), []
+    for origin, direction in zip(rays.origin, rays.direction, strict=True):
+        o, d = m[:3, :3] @ origin + m[:3, 3], m[:3, :3] @ direction
+        cuts, colour, T = cuts_of(volume, o, d), np.zeros(3), 1.0
+        for t0, t1 in pairwise(cuts):
+            at = np.linspace(t0, t1, 6)[1:-1]  # within the cell, whatever rounding makes of its faces
+            v = [reference.gather(volume.density, o + t * d) + volume.activation.shift for t in at]
+            cubic = np.polyfit(np.linspace(0, 1, 6)[1:-1], v, 3)
+            ends = between_knots(cubic, table.values)
+            for u0, u1 in pairwise(ends):
+                shades = table(np.polyval(cubic, u0 + place * (u1 - u0)))
+                sigma = -np.log1p(-np.minimum(shades[:, 3], MOST_OPAQUE)) / table.unit_length
+                for shade, tau in zip(shades, sigma * share * (u1 - u0) * (t1 - t0), strict=True):
+                    colour, T = colour + T * (1 - np.exp(-tau)) * shade[:3], T * np.exp(-tau)
+        image.append([*(colour + T * np.array(background)), T])
+    return np.array(image)
+
+
+@pytest.fixture(scope="module")
+def seen():
+    with Linearised(VOLUME, CAMERA, background=cases.BACKGROUND, march=MARCH, columns=2) as seen:
+        yield seen
+
+
+def test_the_picture_is_that_of_gauss_legendre_points_between_the_knots(seen):
+    wanted = integrated(VOLUME, PEAKS, CAMERA.rays(), cases.BACKGROUND)
+    assert 0.1 < wanted[:, 3].mean() < 0.9
+    np.testing.assert_allclose(seen.image(), wanted, rtol=0, atol=1e-9)  # roots of a polynomial are good to that
+
+
+def test_the_worst_pixel_through_peaks_in_noise_is_good_where_plain_steps_miss_them(seen):
+    """Against many points between the knots; and the step is none of it, nor what is skipped."""
+    true = integrated(VOLUME, PEAKS, CAMERA.rays(), cases.BACKGROUND, parts=16)[:, :3]
+    error = np.abs(seen.image()[:, :3] - true)
+    assert error.max() < 3e-3 and error.mean() < 2e-4
+    soft = replace(PEAKS, opacities=np.array([0, 0.1, 0.6, 0.2, 0.1, 0.5, 0.3]))
+    picture = render(VOLUME, CAMERA, march=replace(MARCH, transfer=soft), background=cases.BACKGROUND)
+    wanted = integrated(VOLUME, soft, CAMERA.rays(), cases.BACKGROUND, parts=16)[:, :3]
+    assert np.abs(picture.reshape(-1, 3) - wanted).max() < 1e-3
+    pictures = [
+        render(VOLUME, CAMERA, march=replace(MARCH, step=step), background=cases.BACKGROUND) for step in (0.25, 2)
+    ]
+    np.testing.assert_array_equal(*pictures)
+    np.testing.assert_allclose(pictures[0].reshape(-1, 3), seen.image()[:, :3], atol=1e-6)
+    plain = render(VOLUME, CAMERA, march=replace(MARCH, preintegrated=False, step=0.25), background=cases.BACKGROUND)
+    assert np.abs(plain.reshape(-1, 3) - true).max() > 0.02
+
+
+def test_every_gradient_passes_the_dot_test_and_the_difference(seen):
+    rows = {row.parameter: row for row in check_rows(seen, pairs=3)}
+    assert {"density", "table", "background", "pose", "focal", "box"} < set(rows) and not {"step", "colour"} & set(rows)
+    for row in rows.values():
+        assert row.verdict == "good" and row.dot < 1e-12 and row.difference < 1e-7, row
+
+
+def test_what_no_ray_passes_through_costs_and_changes_nothing():
+    """A ball of peaks in a fog of values that are clear: cells are leapt over, and nothing is lost or met twice."""
+    x = np.stack(np.meshgrid(*[np.linspace(-1, 1, 29)] * 3, indexing="ij"), -1)
+    activation = replace(VOLUME.activation, shift=0.0)
+    values = 1 - np.linalg.norm(x, axis=-1)
+    table = TransferFunction([0.5, 0.6, 0.62], [(1, 0, 0), (0, 1, 0), (0, 0, 1)], [0, 0.8, 0], 0.2)
+    volume = Volume(values, np.zeros((29, 29, 29, 3)), VOLUME.world_from_index, activation)
+    rays = cases.rays(volume)
+    with Renderer(volume, replace(MARCH, transfer=table)) as renderer:
+        occupied = renderer.grid.occupied_cells()
+        skipped, _ = renderer.trace(rays, cases.BACKGROUND)
+        renderer.grid.occupy(np.ones_like(occupied))
+        renderer.grid.measure_occupancy()
+        whole, _ = renderer.trace(rays, cases.BACKGROUND)
+    assert 0.01 < occupied.mean() < 0.7 and skipped[:, 3].min() < 0.9
+    np.testing.assert_allclose(skipped, whole, atol=1e-7)
+
+
+def test_a_peak_as_thin_as_can_be_is_met():
+    """Of a value that rises from -2 to 2 over one world unit, a triangle 0.01 wide is 0.0025 long, tau is known."""
+    x = np.linspace(-2, 2, 2)[:, None, None] * np.ones((1, 2, 2))
+    volume = Volume(x, np.zeros((2, 2, 2, 3)), np.eye(4), replace(VOLUME.activation, shift=0.0))
+    table = TransferFunction([-0.005, 0, 0.005], np.ones((3, 3)), [0, 0.5, 0], unit_length=0.01)
+    a = np.linspace(0, 0.5, 20001)
+    tau = np.trapezoid(-np.log1p(-a), a) / 0.5 * 0.0025 / 0.01
+    with Renderer(volume, replace(MARCH, transfer=table)) as renderer:
+        for origin, way in (([-1, 0.5, 0.5], [1, 0, 0]), ([2, 0.5, 0.5], [-1, 0, 0])):
+            image, _ = renderer.trace(Rays([origin], [way]), "black")
+            np.testing.assert_allclose(image[0], [*[1 - np.exp(-tau)] * 3, np.exp(-tau)], atol=1e-6)
+
+
+def test_depth_and_normals_are_those_of_the_plain_march():
+    pictures = [render(VOLUME, CAMERA, march=replace(MARCH, preintegrated=pre), extras=True) for pre in (False, True)]
+    for name in ("depth", "normals"):
+        np.testing.assert_array_equal(*(getattr(picture, name) for picture in pictures))
+    assert np.isfinite(pictures[0].depth).any() and pictures[0].normals.any()
+
+
+@pytest.mark.parametrize(
+    "march",
+    [MARCH, March(mode="isosurface", iso=0.3, shading=Shading(lamp=(1, 2, 3)), clip=Clip(planes=[((0, 1, 0), 0.0)]))],
+)
+def test_a_check_in_a_process_of_its_own_is_told_how_rays_are_sampled(march, monkeypatch):
+    """Its work, done here: the march that arrives is the one that was given."""
+    arrived = []
+    monkeypatch.setattr(check_process, "_rows", lambda volume, camera, march, *_: arrived.append(march) or [])
+    monkeypatch.setattr(check_process, "_run", check_process._main)
+    check_process.check_gradients(VOLUME, CAMERA, ["background"], march=march)
+    (came,) = arrived
+    assert vars(came) | {"transfer": None} == vars(march) | {"transfer": None}
+    assert (came.transfer and came.transfer.record()) == (march.transfer and march.transfer.record())
+
+
+def test_what_it_does_not_see_is_refused(seen):
+    with pytest.raises(RaymarchError, match="mode transfer has no gradient by step"):
+        seen.tangent(Parameters(step=np.array(1.0)))
+    with pytest.raises(RaymarchError, match="preintegrated is True in mode x-ray"):
+        March(mode="x-ray", preintegrated=True)

@@ -1,0 +1,122 @@
+"""Law: a fit that is looked at ends with the bytes of one that nobody saw; pages pause, slow and stop it."""
+
+from __future__ import annotations
+
+import drive
+import pytest
+from wires import FakeWire, around
+
+from raymarch.fitting.fit import fit
+from raymarch.fitting.fitter import Fitter
+from raymarch.fitting.presets import preset
+from raymarch.viewer.fit_viewer import FitViewer
+
+QUICK = {"resolution": 16, "steps": 40, "rays": 512, "sh_degree": 0, "slots": 1}
+SETTINGS = preset("quick", **QUICK)
+
+
+def bytes_of(volume):
+    return volume.density.tobytes() + volume.features.tobytes()
+
+
+@pytest.fixture(scope="module")
+def unseen():
+    return fit(drive.ball_views(), SETTINGS, box=drive.BALL_BOX)
+
+
+@pytest.fixture
+def viewer(monkeypatch):
+    """A viewer whose pictures are always due: as many as can be."""
+    monkeypatch.setattr("raymarch.viewer.share.Share.due", True)
+    with FitViewer(FakeWire()) as made:
+        made.server.say(1, type="open")
+        yield made
+
+
+def looked_at(viewer, each):
+    """The fit, `each` done by pages before a step."""
+
+    def between(fitter):
+        each(fitter.steps_done)
+        return viewer.between(fitter)
+
+    return fit(drive.ball_views(), SETTINGS, box=drive.BALL_BOX, ready=viewer.attach, between=between)
+
+
+def test_a_viewed_fit_ends_with_the_same_bytes(viewer, unseen):
+    wire = viewer.server
+
+    def turn(n):
+        if n == 10:
+            wire.say(2, type="open")
+        wire.say(1, **around(n, moving=n % 3 > 0))
+        wire.say(2, **around(n))
+        if n == 20:
+            wire.say(1, type="fit", action="pause")
+            wire.say(1, type="fit", action="go")
+            wire.say(2, type="look", exposure=float("nan"))
+        if n == 30:
+            wire.say(2, type="close")
+
+    seen = looked_at(viewer, turn)
+    assert bytes_of(seen.volume) == bytes_of(unseen.volume) and seen.ended == unseen.ended == "done"
+    assert len(wire.told("frame", 1)) > 10 and wire.told("frame", 2)
+    assert [header["text"] for header, _ in wire.told("error")] == ["exposure is nan, want a number from -10 to 10"]
+    assert [vars(report) | {"seconds": 0, "seconds_left": 0, "rays_per_second": 0} for report in seen.history] == [
+        vars(report) | {"seconds": 0, "seconds_left": 0, "rays_per_second": 0} for report in unseen.history
+    ]
+
+
+def test_a_page_pauses_changes_rates_and_stops(viewer, unseen):
+    wire, waited = viewer.server, []
+
+    def act(n):
+        if n == 5:
+            wire.say(1, type="fit", action="rate", value=0.5)
+        for wrong in ({"action": "rate", "value": float("nan")}, {"action": "rate"}, {"action": "jump"}):
+            if n == 6:
+                wire.say(1, type="fit", **wrong)
+        if n == 12:
+            wire.say(1, **around(1))
+            wire.say(1, type="fit", action="pause")
+        if n == 15:
+            wire.say(1, type="fit", action="stop")
+
+    def take(seconds=0.0, own=wire.inbox.take):
+        if viewer.control.paused:
+            waited.append(seconds)
+            if len(waited) == 5:
+                wire.say(1, type="fit", action="go")
+        return own()
+
+    wire.inbox.take = take
+    seen = looked_at(viewer, act)
+    assert seen.ended == "interrupted at step 15" and viewer.control.stopped_by_page and len(waited) >= 5
+    assert (
+        viewer.control.rates == [(5, 0.5)] and seen.settings.optimiser.lr_density == SETTINGS.optimiser.lr_density / 2
+    )
+    assert viewer.control.noted(seen.volume).provenance["rates_multiplied"] == [[5, 0.5]]
+    assert len(wire.told("error")) == 3 and bytes_of(seen.volume) != bytes_of(unseen.volume)
+    assert "paused" in [header["state"] for header, _ in wire.told("fit", 1)]
+    viewer.finish(seen.volume, seen.ended)
+    (last, _) = wire.told("fit", 1)[-1]
+    assert (last["state"], last["ended"]) == ("done", seen.ended) and not wire.told("scene")[-1][0]["fit"]
+    while viewer.viewer.busy:
+        viewer.viewer.work()
+    assert wire.told("frame", 1)[-1][0]["final"]
+
+
+def test_every_report_comes_to_every_page_once(viewer):
+    wire = viewer.server
+    with Fitter(drive.ball_views(), SETTINGS, box=drive.BALL_BOX) as fitter:
+        viewer.attach(fitter)
+        wire.say(1, **around(1))
+        volume = viewer.run()
+    assert viewer.done and volume.provenance["ended"] == "done"
+    steps = [step for header, _ in wire.told("fit", 1) for step, _ in header["loss"]]
+    assert steps == [25, 40]
+
+
+def test_a_server_that_dies_leaves_the_fit_alone(viewer, unseen):
+    seen = looked_at(viewer, lambda n: viewer.server.close() if n == 3 else None)
+    assert bytes_of(seen.volume) == bytes_of(unseen.volume)

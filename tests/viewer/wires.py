@@ -1,0 +1,36 @@
+"""Wire of a viewer without a server: messages of pages are put in by the test, what they are told is kept."""
+
+from __future__ import annotations
+
+import json
+import math
+
+from raymarch.viewer.newest import Newest
+
+CAMERA = {"type": "camera", "id": 1, "position": [0, -4, 0], "width": 40, "height": 36, "moving": False}
+
+
+class FakeWire:
+    """Wire of pages that tests play."""
+
+    def __init__(self):
+        self.inbox, self.running, self.url, self.sent = Newest(), True, "", []
+
+    def say(self, page, **message):
+        self.inbox.put({"page": page, **message})
+
+    def send(self, header, data=None, to=None, hello=False):
+        json.dumps(header, allow_nan=False)
+        self.sent.append((to, header, data))
+
+    def close(self):
+        self.running = False
+
+    def told(self, kind, page=None):
+        """What a page was told of a kind: headers and bytes."""
+        return [(h, data) for to, h, data in self.sent if h["type"] == kind and page in (None, to)]
+
+
+def around(n, **changes):
+    """The n-th camera of a turn."""
+    return {**CAMERA, "id": n, "position": [4 * math.sin(n / 9), -4 * math.cos(n / 9), 0.5], **changes}
