@@ -137,3 +137,24 @@ def test_the_camera_that_is_copied_as_python_is_that_of_the_picture(page, server
     size = 2 * np.linalg.norm(np.subtract(EYE, TARGET)) * np.tan(np.radians(said["fov"]) / 2)
     focal = copied.width / size if orthographic else server.camera.focal[0]
     assert copied.focal[0] == pytest.approx(focal) and copied.lens.parallel == orthographic
+
+
+def test_two_fingers_zoom_by_how_far_they_part(page, server, watched):
+    touch = watched.context.new_cdp_session(page)
+    x, y = middle(page)
+
+    def fingers(kind, half):
+        points = [{"x": x - half, "y": y, "id": 0}, {"x": x + half, "y": y, "id": 1}] if half else []
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+        page.wait_for_timeout(30)
+
+    def pinch():
+        fingers("touchStart", 60)
+        for half in (75, 95, 120):
+            fingers("touchMove", half)
+        fingers("touchEnd", 0)
+
+    away = np.linalg.norm(server.camera.position - TARGET)
+    rest(page, server, pinch)
+    assert np.linalg.norm(server.camera.position - TARGET) == pytest.approx(away / 2, rel=1e-3)
+    assert np.allclose(server.of("camera")[-1]["target"], TARGET, atol=1e-6)
