@@ -103,8 +103,8 @@ FAULTS = [
     Fault(
         "pixels come in the order of their marching",
         "rendering/renderer.py",
-        "image[rays] = buffer.image(call.count)",
-        "image[first : first + call.count] = buffer.image(call.count)",
+        "image[rays] = buffer.image(count)",
+        "image[first : first + count] = buffer.image(count)",
         (RENDER + "test_camera_and_its_rays_render_alike",),
     ),
     Fault(

@@ -14,10 +14,17 @@ FAULTS = [
     ),
     Fault(
         "an orbit and an image set may both be given",
-        "cli/render.py",
-        "if (data is None) == (orbit is None):",
-        "if data is None and orbit is None:",
+        "cli/paths.py",
+        "+ (self.path is not None) != 1:",
+        "+ (self.path is not None) < 1:",
         (KEEPING + "test_a_verb_told_two_places_to_look_from_is_wrong_usage",),
+    ),
+    Fault(
+        "an interrupted clip takes the place of the whole one",
+        "io/videos/write_video.py",
+        "interrupted(path) if cut() else Path(path)",
+        "Path(path)",
+        ("tests/io/test_write_video.py::test_what_is_cut_short_goes_beside_and_plays",),
     ),
     Fault(
         "names of files steer the terminal",

@@ -490,7 +490,7 @@ def test_a_verb_told_two_places_to_look_from_is_wrong_usage(here, capsys):
     for more in ([], ["--orbit", "3", "--views", "A"]):
         code, out, err = ran(capsys, "render", "missing.h5", "--out", "new", *more)
         assert (code, out) == (2, "")
-        assert "either --views DATA or --orbit COUNT" in err
+        assert "--views DATA, --orbit COUNT or --path spiral" in err
     assert not Path("new").exists()
 
 

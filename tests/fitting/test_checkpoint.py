@@ -100,7 +100,13 @@ IN_BRICKS = replace(SETTINGS, bricks=True, resolution=40, prune_weight=0.05)
 WIDE = 4 * np.array(drive.BALL_BOX)
 
 
-def test_a_fit_in_bricks_that_was_cut_ends_as_one_that_was_not(tmp_path):
+@pytest.fixture
+def pool_kept(monkeypatch):
+    """Growing frees no tree: the next that grows takes one that there was, and compiles nothing again."""
+    monkeypatch.setattr("raymarch.device.brick_grid.release", lambda: 0)
+
+
+def test_a_fit_in_bricks_that_was_cut_ends_as_one_that_was_not(tmp_path, pool_kept):
     """Cut on the middle level, whose bricks and cells are those that a ray saw; the second has to grow for them."""
     seen = drive.ball_views()
     with fitter(seen, IN_BRICKS, WIDE) as first:

@@ -98,38 +98,39 @@ def test_what_a_mask_takes_out_shapes_nothing():
     assert bytes_of(plain.volume) != bytes_of(fitted(replace(seen, images=spoilt)).volume)
 
 
-def hashes(root, tmp_path, runs) -> set[str]:
-    """Hashes of fits in f32, in processes of their own: of each the number of threads, and changes of settings."""
-    np.savez(tmp_path / "images.npz", views().images)
+DENSE = {"resolution": 24, "slots": 2, "hull": False, "prune_alpha": 0.0, "tv_density": 0.0}
+BRICKS = DENSE | {"bricks": True}  # a regulariser is rounded with slot 0 there
+THREADS = {1: ({}, BRICKS), 2: ({}, DENSE), 4: (BRICKS,)}  # the settings of fits, by the number of threads
+
+
+@pytest.fixture(scope="module")
+def hashes(root, tmp_path_factory) -> dict[int, list[str]]:
+    """Hashes of the fits of THREADS in f32, in a process for each number of threads."""
+    images = tmp_path_factory.mktemp("threads") / "images.npz"
+    np.savez(images, views().images)
     processes = [
         subprocess.Popen(
-            [
-                sys.executable,
-                "-c",
-                f"import single; single.print_fit({str(tmp_path / 'images.npz')!r}, {threads}, **{how})",
-            ],
+            [sys.executable, "-c", f"import single; single.print_fits({str(images)!r}, {threads}, {several})"],
             stdout=subprocess.PIPE,
             text=True,
             cwd=root / "tests",
         )
-        for threads, how in runs
+        for threads, several in THREADS.items()
     ]
-    printed = [process.communicate()[0].strip() for process in processes]
+    printed = [process.communicate()[0].split() for process in processes]
     assert not any(process.returncode for process in processes)
-    assert all(len(line) == 64 for line in printed)
-    return set(printed)
+    assert all(len(line) == 64 for lines in printed for line in lines)
+    assert [len(lines) for lines in printed] == [len(several) for several in THREADS.values()]
+    return dict(zip(THREADS, printed, strict=True))
 
 
-def test_any_number_of_threads_same_bytes(root, tmp_path):
-    assert len(hashes(root, tmp_path, [(threads, {}) for threads in (1, 2)])) == 1
+def test_any_number_of_threads_same_bytes(hashes):
+    assert hashes[1][0] == hashes[2][0]
 
 
-def test_a_fit_in_bricks_is_the_dense_fit_on_any_number_of_threads(root, tmp_path):
+def test_a_fit_in_bricks_is_the_dense_fit_on_any_number_of_threads(hashes):
     """Bit for bit, while nothing counts as empty."""
-    how = {"bricks": True, "resolution": 24, "slots": 2}
-    how |= {"hull": False, "prune_alpha": 0.0, "tv_density": 0.0}  # in bricks a regulariser is rounded with slot 0
-    runs = [(threads, how) for threads in (1, 4)]
-    assert len(hashes(root, tmp_path, [*runs, (2, how | {"bricks": False})])) == 1
+    assert hashes[1][1] == hashes[4][0] == hashes[2][1] != hashes[1][0]
 
 
 @pytest.mark.parametrize("loss", LOSSES)
