@@ -16,7 +16,7 @@ from primitives import Box, Frustum, Material, Primitive, Sphere, Surface
 
 SIGMA = 120.0  # extinction within [1 / world unit]
 EDGE = 0.008  # of the fall of extinction at a surface [world unit]
-BOX = np.array([[-0.85, -0.75, -0.85], [0.85, 0.75, 0.85]])  # holds all of it
+BOX = np.array([[-0.84, -0.84, -0.92], [0.84, 0.84, 0.84]])  # holds all of it
 HUT = np.array([0.42, -0.16, -0.36])
 
 

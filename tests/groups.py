@@ -25,6 +25,7 @@ GROUPS = {
         "rendering",
         "device",  # frees trees, after which Taichi compiles all anew: last
     ),
+    "viewer": ("viewer", "documents/test_notebooks_doc"),
     "readme": ("documents/test_readme",),
     "notebooks": ("documents/test_notebook",),
     "blocks": ("documents/test_gradients_doc", "documents/test_modes_doc", "documents/test_transfer_doc"),

@@ -4,6 +4,7 @@ from mutants_cases.fault import Fault
 
 VALUES = "tests/house/test_values.py::"
 BOUNDS = "tests/fitting/test_bounds.py::"
+PATHS = "tests/geometry/test_camera_paths.py::"
 CAMERAS = "tests/registration/test_registration.py::"
 POSE, CAMERA, LENS = "geometry/pose.py", "geometry/camera.py", "geometry/lens.py"
 DISTORTION = "geometry/distortion.py"
@@ -92,6 +93,34 @@ FAULTS = [
         "np.sin(azimuth) * np.cos(up), np.sin(up)]",
         "np.sin(azimuth), np.sin(up)]",
         (VALUES + "test_orbit_keeps_its_distance_and_looks_inwards",),
+    ),
+    Fault(
+        "a path has a speed of its own at each key",
+        "geometry/camera_path.py",
+        "at_equal_lengths(fine, lengths, count, closed)",
+        "np.linspace(fine[0], fine[-1], count)",
+        (PATHS + "test_a_path_that_moves_does_so_at_constant_speed",),
+    ),
+    Fault(
+        "a path cuts through what it looks at",
+        "geometry/camera_path.py",
+        "if ahead.min() <= 0:",
+        "if ahead.min() > 0:",
+        (PATHS + "test_a_path_between_two_sides_goes_around_and_keeps_what_it_looks_at",),
+    ),
+    Fault(
+        "a great arc goes the longer way",
+        "geometry/interpolation.py",
+        "(a * b).sum(-1, keepdims=True) < 0, -b, b)",
+        "(a * b).sum(-1, keepdims=True) < 0, b, b)",
+        (PATHS + "test_great_arcs_are_the_exponential_of_a_share",),
+    ),
+    Fault(
+        "a framed camera cuts what it saw",
+        "geometry/camera_path.py",
+        "scale = min(width / camera.width, height / camera.height)",
+        "scale = max(width / camera.width, height / camera.height)",
+        (PATHS + "test_a_framed_camera_sees_all_that_it_saw",),
     ),
     Fault(
         "directions are not made unit vectors",

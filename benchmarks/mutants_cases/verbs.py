@@ -20,6 +20,13 @@ FAULTS = [
         (KEEPING + "test_a_verb_told_two_places_to_look_from_is_wrong_usage",),
     ),
     Fault(
+        "an interrupted clip takes the place of the whole one",
+        "io/videos/write_video.py",
+        "interrupted(path) if cut() else Path(path)",
+        "Path(path)",
+        ("tests/io/test_write_video.py::test_what_is_cut_short_goes_beside_and_plays",),
+    ),
+    Fault(
         "names of files steer the terminal",
         "cli/say.py",
         "return escaped(text)",

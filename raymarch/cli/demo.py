@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -36,7 +38,9 @@ def demo(out: str, seconds: float, no_view: bool, arch: str) -> None:
     say.note(f"a floating island, made here by a ray tracer; fitted on {running.arch}; {out} is there at the end")
     shown = _made(out, seconds)
     say.result(f"{out}: {', '.join(shown.pictures)}")
-    say.note(f"next: raymarch render {out}/island.h5 --path spiral --out spiral.gif, or raymarch info {out}/island.h5")
+    say.note(f"next: raymarch render {out}/island.h5 --path spiral --out spiral.gif")
+    if not no_view:
+        _look(out)
 
 
 def _made(out: str, seconds: float) -> Shown:
@@ -51,3 +55,31 @@ def _made(out: str, seconds: float) -> Shown:
             stages("fit", round(100 * each.progress), 100)
 
         return demonstrate(out, Plan(seconds=seconds), show=stages, report=report, done=say.note)
+
+
+def _look(out: str) -> None:
+    """The viewer with the volume and the held-out photographs until Ctrl-C; a note where it cannot be opened here."""
+    from raymarch.errors import RaymarchError
+    from raymarch.fitting.interrupt import asked_to_stop
+    from raymarch.io.image_sets.load import load_views
+    from raymarch.viewer.browser import announce, no_browser, ssh_line
+    from raymarch.viewer.server_process import ServerProcess, require_websockets
+    from raymarch.viewer.watched_file import WatchedFile, view_file
+
+    again = f"raymarch view {out}/island.h5 --views {out}/scene --split test"
+    try:
+        require_websockets()
+    except RaymarchError as error:
+        say.note(f"{error}; then {again}")
+        return
+    if (why := no_browser(os.environ, sys.platform)) and not ssh_line(0, os.environ):
+        say.note(f"no viewer is opened, as {why}; {again} --no-browser says its URL")
+        return
+    server = ServerProcess()
+    try:
+        with asked_to_stop() as asked:
+            views = load_views(f"{out}/scene", "test", for_fit=False)
+            announce(server, say.result, say.note, browser=True)
+            view_file(server, WatchedFile(f"{out}/island.h5"), views, asked)
+    finally:
+        server.close()

@@ -13,12 +13,13 @@ import numpy as np
 from raymarch.data.views import Views
 from raymarch.data.volume import Volume
 from raymarch.demo.island import BOX, island
-from raymarch.demo.scene_views import cameras, views_of
+from raymarch.demo.scene_views import DISTANCE, FOV, TARGET, cameras, views_of
 from raymarch.errors import RaymarchError
 from raymarch.evaluation.held_out import Evaluation, evaluate
 from raymarch.fitting.fit import fit
 from raymarch.fitting.report import Fit, Report
-from raymarch.geometry.orbit import orbit_of_volume
+from raymarch.geometry.camera import Camera
+from raymarch.geometry.orbit import orbit
 from raymarch.io.files.atomic import replacing
 from raymarch.io.files.atomic_folder import replacing_folder, require_new_folder
 from raymarch.io.images.write import write_png
@@ -140,7 +141,8 @@ def _pictures(
         import_av()
     except RaymarchError:
         name = "orbit.gif"
-    path = orbit_of_volume(result.box, plan.frames, size=plan.frame_size, elevation=20, fov=0.6)
+    like = Camera.look_at((1, 0, 0), fov=FOV, width=plan.frame_size, height=plan.frame_size)
+    path = orbit(TARGET, DISTANCE, plan.frames, elevation=20, like=like)
     with Renderer(result.volume) as renderer:
 
         def frames() -> Iterator[np.ndarray]:

@@ -14,7 +14,7 @@ from raymarch.geometry.camera import Camera
 
 SUN = np.array((0.52, -0.42, 0.75)) / np.linalg.norm((0.52, -0.42, 0.75))
 SUNLIGHT = np.array((2.5, 2.3, 1.95))
-WIDE = 0.035  # radius of the sun, as a part of its distance
+WIDE = 0.02  # radius of the sun, as a part of its distance
 GOLDEN = np.pi * (3 - np.sqrt(5))
 ACROSS = 2  # rays a side of a pixel
 DISTANCE, FOV = 3.3, 0.56  # world unit, radian

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from raymarch.data.transfer_function import TransferFunction
 from raymarch.data.views import Views
 from raymarch.data.volume import Volume
 from raymarch.fitting.settings import FitSettings
@@ -67,6 +68,23 @@ class FitCard(Shown):
             ("resumed from step", self.resumed_from),
         ]
         return card("Fit", rows, [self.volume.thumbnail_html(), *curves(self.history)])
+
+
+class TableFitCard(Shown):
+    """Result of a fit of a table that shows itself in a notebook; `TableFit` has the fields."""
+
+    table: TransferFunction
+    loss: np.ndarray
+    seconds: float
+
+    def _card(self) -> str:
+        rows = [
+            ("steps", len(self.loss)),
+            ("loss", f"{self.loss[0]:.4g} to {self.loss[-1]:.4g}" if len(self.loss) else None),
+            ("seconds", f"{self.seconds:.1f}"),
+        ]
+        drawn = curve(range(len(self.loss)), np.log10(np.maximum(self.loss, 1e-30)).tolist(), "log10 of the loss")
+        return card("TableFit", rows, [self.table.picture_html(), drawn])
 
 
 def rows_of(last: Any, box: np.ndarray) -> list[tuple[str, object]]:

@@ -21,6 +21,7 @@ from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
 from raymarch.fitting import tape
 from raymarch.fitting.bounds import narrow
+from raymarch.fitting.fit_card import TableFitCard
 from raymarch.fitting.objective import LOSSES
 from raymarch.fitting.table_newton import gauss_newton_step
 from raymarch.kernels.rays.camera import draw_tiles
@@ -49,7 +50,7 @@ class _Adam:
 
 
 @dataclass(frozen=True, eq=False)
-class TableFit:
+class TableFit(TableFitCard):
     """Result of `fit_table`.
 
     Attributes:

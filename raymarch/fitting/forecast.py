@@ -26,6 +26,7 @@ from raymarch.fitting.settings import FitSettings
 from raymarch.geometry.camera import SIDE as PIXELS
 from raymarch.geometry.orbit import orbit_of_volume
 from raymarch.geometry.pose import BOX
+from raymarch.html.card import ShownRecord
 from raymarch.rendering.renderer import Renderer
 
 PROBE = 40  # steps of the fit in small
@@ -34,7 +35,7 @@ SIDE = 128  # pixels a side of the image that a rendering's time is measured on
 
 
 @dataclass(frozen=True)
-class Forecast:
+class Forecast(ShownRecord):
     """Forecast of a fit or a rendering: memory and time.
 
     Attributes:

@@ -71,5 +71,5 @@ def ending(steps: int, settings: FitSettings) -> str:
     if settings.seconds and steps < min(FEW_STEPS, settings.steps or FEW_STEPS):
         quick = settings.resolution is not None and settings.resolution <= (PRESETS["quick"].resolution or 0)
         smaller = "a lower resolution" if quick else "the preset quick"
-        return f"done after only {steps} steps; give more seconds, or {smaller}"
+        return f"done after only {steps} steps; give more seconds, smaller images (downscale), or {smaller}"
     return "done"

@@ -19,9 +19,8 @@ def tour(cameras: Sequence[Camera], most: int = 16) -> list[int]:
     others those that are farthest from each other, in the order of a short way from place to place.
 
     Example:
-        >>> places = [(4, 0, 0), (0, 4, 0), (2.9, 2.9, 0), (-4, 0, 0), (-2.9, 2.9, 0)]
-        >>> tour([Camera.look_at(place) for place in places])
-        [3, 4, 1, 2, 0]
+        >>> tour([Camera.look_at((x, -4, 0), (x, 0, 0)) for x in (0, 3, 1, 4, 2, 5)])
+        [0, 2, 4, 1, 3, 5]
     """
     places = np.array([camera.position for camera in cameras])
     found = short_way(places)

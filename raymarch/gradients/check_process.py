@@ -29,13 +29,14 @@ from raymarch.gradients.checks_together import require_groups_together
 from raymarch.gradients.linearised import EXACT
 from raymarch.gradients.parameters import CHOICES, groups_of, require_groups
 from raymarch.gradients.part import part_met
+from raymarch.html.card import Shown, card, listing
 from raymarch.io.volumes.volume_file import load, save
 from raymarch.rendering.march import MARCH, March
 from raymarch.rendering.together_settings import MARCHES, ONE_OR_SEVERAL, marches_for
 
 
 @dataclass(frozen=True)
-class GradientReport:
+class GradientReport(Shown):
     """Gradient check report: a `GradientRow` for each group of parameters, and the seconds it took.
 
     `shape` is that of the part of the (first) volume that was looked at: all of it up to 64 samples a side.
@@ -49,6 +50,15 @@ class GradientReport:
     def good(self) -> bool:
         """Verdict: whether no gradient is wrong; one at a kink is not."""
         return all(row.verdict != "wrong" for row in self.rows)
+
+    def _card(self) -> str:
+        said = str(self).rsplit("\n", 1)[-1]
+        heads = ("parameter", "dot product", "difference", "worst", "at kinks", "verdict")
+        rows = []
+        for row in self.rows:
+            numbers = ["" if x is None else f"{x:.1e}" for x in (row.dot, row.difference, row.worst)]
+            rows.append((row.parameter, *numbers, f"{row.kinks:.1%}", row.verdict))
+        return card("GradientReport", [("", said)]) + listing(heads, rows)
 
     def __str__(self) -> str:
         lines = [f"{'parameter':16} {'dot':>8} {'difference':>10} {'worst':>8} {'at kinks':>8}  verdict"]

@@ -30,6 +30,18 @@ class Shown:
             return None
 
 
+class ShownRecord(Shown):
+    """Value that shows itself in a notebook by its `record` of plain numbers, texts and lists."""
+
+    def record(self) -> dict:
+        """Plain numbers, texts and lists."""
+        raise NotImplementedError
+
+    def _card(self) -> str:
+        rows = [(name.replace("_", " "), plain(value)) for name, value in self.record().items()]
+        return card(type(self).__name__, rows)
+
+
 def card(title: str, rows: Iterable[tuple[str, object]], pictures: Sequence[str] = ()) -> str:
     """HTML of a title, a table of names with values, and pictures that are HTML already; texts are escaped.
 
@@ -86,7 +98,21 @@ def numbers(values: Iterable[float], digits: int = 4) -> str:
         >>> numbers([0.5, -1.0, 1e-9])
         '0.5, -1, 1e-09'
     """
-    return ", ".join(f"{float(value):.{digits}g}" for value in values)
+    return ", ".join(f"{float(value) + 0.0:.{digits}g}" for value in values)  # no -0
+
+
+def plain(value: object) -> object:
+    """Plain value of a record as text, its mappings and lists in one line.
+
+    Example:
+        >>> plain({"shape": [2, 3], "unit": None})
+        'shape 2, 3'
+    """
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {plain(each)}" for name, each in value.items() if each not in (None, "", [], {}))
+    if isinstance(value, (list, tuple)):
+        return ", ".join(str(plain(each)) for each in value)
+    return f"{value:,.5g}" if isinstance(value, float) else f"{value:,}" if type(value) is int else value
 
 
 def count_of_bytes(count: float) -> str:

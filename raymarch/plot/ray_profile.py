@@ -55,7 +55,7 @@ def profile(
     Example:
         >>> fog = Volume.from_function(lambda p: np.full(p.shape[:-1], 0.5), shape=(8, 8, 8))
         >>> ax = profile(fog, Camera.look_at((0, -4, 0), width=9, height=9).rays([40]))
-        >>> [round(x, 2) for x in ax.get_xlim()], round(float(ax.figure.axes[1].lines[0].get_ydata()[-1]), 3)
+        >>> [round(float(x), 2) for x in ax.get_xlim()], round(float(ax.figure.axes[1].lines[0].get_ydata()[-1]), 3)
         ([3.0, 5.0], 0.368)
     """
     (ax,) = panels(ax, 1, (6.6, 3.2))

@@ -42,6 +42,7 @@ from raymarch.kernels.march.march import march
 from raymarch.registration.intrinsics import SHARED, require_common_lens, with_shared
 from raymarch.registration.normal_equations import POSE, exposures_of, move_of
 from raymarch.registration.pyramid import Pyramid, images_without, random_pixels, smaller, without_exposure
+from raymarch.registration.registration_card import RefinementCard
 
 REFINABLE = ("pose", *SHARED, "exposure")
 STEP = 1.0  # voxels, the fit's own
@@ -54,7 +55,7 @@ SETTINGS = preset("default", resolution=192, levels=((0, 0.25), (0.1, 0.4), (0.2
 
 
 @dataclass(frozen=True, eq=False)
-class Refinement:
+class Refinement(RefinementCard):
     """Result of camera refinement.
 
     Attributes:

@@ -23,6 +23,7 @@ from raymarch.kernels.march.mode import AnyMode, Mode, RayMode
 from raymarch.kernels.march.modes import MODES
 from raymarch.kernels.march.preintegrated_geometry import PREINTEGRATED
 from raymarch.kernels.march.variant import Variant
+from raymarch.rendering.matcap import UNSEEN
 from raymarch.rendering.mode_check import require_mode
 from raymarch.rendering.shading import SHADING, Shading
 
@@ -92,6 +93,10 @@ class March:
             raise RaymarchError(f"iso is given in mode {self.rule.name}, which shows no surface; say mode='isosurface'")
         if self.shading is not None and not (self.rule.shaded or self.rule.classifies):
             raise RaymarchError(f"shading is given in mode {self.rule.name}, which lights nothing; leave it out")
+        if self.shading is not None and self.shading.occlusion > 0 and not self.rule.classifies:
+            raise RaymarchError(f"shading has occlusion in mode {self.rule.name}, want mode transfer; leave it 0")
+        if self.shading is not None and self.shading.matcap is not None and not self.rule.shaded:
+            raise RaymarchError(f"shading has a matcap in mode {self.rule.name}, want mode isosurface; leave it out")
         if self.shading is not None and self.preintegrated:
             raise RaymarchError("shading is given beside preintegrated, which has none; leave one out")
         if self.preintegrated and self.rule is not PREINTEGRATED:
@@ -111,6 +116,8 @@ class March:
     def rule(self) -> AnyMode:
         """Compositing mode's record."""
         rule = MODES[self.mode] if isinstance(self.mode, str) else self.mode
+        if rule is MODES["isosurface"] and self.shading is not None and self.shading.matcap is not None:
+            return UNSEEN
         if rule is not MODES["transfer"]:
             return rule
         return PREINTEGRATED if self.preintegrated else LIT if self.shading is not None else rule

@@ -24,6 +24,7 @@ from raymarch.geometry.rays import RAYS, Rays
 from raymarch.kernels.march.passes import passes_of
 from raymarch.kernels.rays.camera import jitter_pixels
 from raymarch.rendering.march import MARCH, March, march_for
+from raymarch.rendering.matcap import matcap_colours
 from raymarch.rendering.ray_batches import Fill, rays_as_given, rays_of_camera, require_room
 from raymarch.rendering.ray_settings import require_seen, set_ray_settings, skip_unseen
 from raymarch.rendering.rendering_card import RenderingCard
@@ -109,6 +110,12 @@ def render_camera(
     normals: bool = False,
 ) -> Rendering:
     """Rendering of a grid by a camera, in batches of the buffer's size; without `depth`, distances are infinite."""
+    if settings.shading is not None and settings.shading.matcap is not None:
+        plain = replace(settings, shading=replace(settings.shading, matcap=None))
+        seen = render_camera(grid, buffer, camera, background, plain, depth, normals=True)
+        colours = matcap_colours(np.asarray(seen.normals), camera, settings.shading.matcap)
+        image = np.where(seen.opacity[..., None] > 0, colours, seen.image).astype(np.float32)
+        return replace(seen, image=image, normals=seen.normals if normals else None)
     fill = rays_of_camera(buffer, camera)
     count = camera.width * camera.height
     return rendering_of(camera, _march(grid, buffer, count, fill, background, settings, depth, normals))

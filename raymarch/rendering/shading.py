@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from raymarch.arguments.arrays import Colour, Numbers, colour, vector
+from raymarch.arguments.arrays import Colour, Numbers, array, colour, vector
 from raymarch.arguments.checks import WORLD, flag, instance_of, number, optional
 from raymarch.arguments.declared import held, hold
 from raymarch.errors import RaymarchError
+
+MATCAP = array("row", "column", 3, low=0, high=1)
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,10 @@ class Shading:
             it has no colours.
         smooth: whether normals are those of central differences, interpolated between samples, which are continuous; if
             not, of the trilinear field's own slope, which jumps from cell to cell.
+        occlusion: ambient occlusion of mode "transfer": how far around a sample is looked for what keeps ambient light
+            off [world unit], a few voxels; 0 for none.
+        matcap: of mode "isosurface": picture (row, column, 3) in 0..1 of a lit ball, whose colour where its normal is
+            the surface's is taken instead of all other light; None for none.
 
     Raises RaymarchError for numbers out of range and a direction of length zero.
 
@@ -43,6 +49,8 @@ class Shading:
     lamp: Numbers | None = held(optional(vector(3, -WORLD, WORLD)), None)
     colour: Colour | None = held(optional(colour), None)
     smooth: bool = held(flag, True)
+    occlusion: float = held(number(0, 1e9, unit="world unit"), 0.0)
+    matcap: Numbers | None = field(default=None, compare=False, metadata={"check": optional(MATCAP)})
 
     def __post_init__(self) -> None:
         hold(self)
@@ -60,6 +68,7 @@ class Shading:
             *own,
             float(self.colour is not None),
             float(self.smooth),
+            self.occlusion,
         ]
 
 

@@ -12,11 +12,12 @@ import numpy as np
 from raymarch.arguments.arrays import Numbers
 from raymarch.arguments.checks import flag, number, optional, whole
 from raymarch.arguments.declared import held, hold
-from raymarch.errors import RaymarchError
+from raymarch.errors import RaymarchError, short
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.pose import PLACE
 
 MOST_SIDE = 4096  # pixels
+MOST_EYES = 1000  # of a path
 NUMBER = whole(0, 2**53)
 PIXELS = whole(1, MOST_SIDE)
 
@@ -86,3 +87,15 @@ def eye_of(message: Mapping[str, Any]) -> Eye:
     if eye.view is None:
         eye.camera()  # what cannot be one is said now
     return eye
+
+
+def eyes_of(message: Mapping[str, Any], least: int) -> list[Eye]:
+    """Eyes of a page's list of cameras, of one size, that of the message; RaymarchError for too few or too many."""
+    cameras = message.get("cameras")
+    if not isinstance(cameras, list) or not least <= len(cameras) <= MOST_EYES:
+        raise RaymarchError(f"cameras is {short(cameras)}, want a list of {least} to {MOST_EYES}; add views first")
+    size = {name: message.get(name, 512) for name in ("width", "height")}
+    for each in cameras:
+        if not isinstance(each, Mapping):
+            raise RaymarchError(f"camera is {short(each)}, want a mapping; add views first")
+    return [eye_of({**each, **size}) for each in cameras]

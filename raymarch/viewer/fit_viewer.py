@@ -74,9 +74,10 @@ class FitViewer(Closing):
                 page.draw()
         self._tell()
         viewer.maker.hurried, viewer.maker.share = True, self._share.of(viewer.moving)
-        if viewer.busy and self._share.due:
-            viewer.work()
         self._share.spent()
+        while viewer.busy and self._share.due:
+            viewer.work()
+            self._share.spent()
         if control.paused and not control.stopped:
             self._wait(viewer, fitter)
         return control.stopped

@@ -6,6 +6,8 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from raymarch.data.views import Views
 from raymarch.data.volume import AnyVolume
 from raymarch.device.owner import Closing
@@ -107,29 +109,43 @@ class FrameMaker(Closing):
     def _kind(self, march: March, look: Look) -> tuple:
         return march.rule, march.clipped, look.extras, march.shading is not None
 
-    def _level(self, eye: Eye, look: Look, camera: Camera, final: bool) -> Iterator[Frame | None]:
-        """One picture; on the way to the final one its bands, where it takes long."""
+    def still(self, camera: Camera, look: Look) -> Iterator[np.ndarray | None]:
+        """Display values (height, width, 3 or 1) by a camera, at last; None where time for other work is."""
+        work = self._begun(camera, look)
+        while work.done < work.total:
+            self._slice(work, look)
+            yield None
+        values = not work.settings.rule.background
+        seen = work.rendering()
+        yield colours(seen, look, values, self._window(look, values, seen, whole=True))
+
+    def _begun(self, camera: Camera, look: Look) -> ProgressiveRendering:
         source, march = self.source, self.source.prepare(look)
         behind = source.background if look.background is None else look.background
         wants = look.extras == "depth", look.extras == "normals"
-        work = ProgressiveRendering(source.grid, source.buffer, camera, behind, march, *wants)
-        kind, sent, since = self._kind(march, look), 0, time.perf_counter()
+        return ProgressiveRendering(source.grid, source.buffer, camera, behind, march, *wants)
+
+    def _slice(self, work: ProgressiveRendering, look: Look) -> None:
+        """March as many rays as a slice of time has."""
+        self.source.prepare(look)  # another page may have had another look since
+        kind, begun = self._kind(work.settings, look), time.perf_counter()
+        rays = work.advance(tiles_for(self.speed.of(kind) * SLICE))
+        self.speed.measured(kind, rays, time.perf_counter() - begun)
+
+    def _level(self, eye: Eye, look: Look, camera: Camera, final: bool) -> Iterator[Frame | None]:
+        """One picture; on the way to the final one its bands, where it takes long."""
+        work, sent, since = self._begun(camera, look), 0, time.perf_counter()
         while work.done < work.total:
-            source.prepare(look)  # another page may have had another look since
-            begun = time.perf_counter()
-            rays = work.advance(tiles_for(self.speed.of(kind) * SLICE))
-            self.speed.measured(kind, rays, time.perf_counter() - begun)
+            self._slice(work, look)
             if final and sent < work.rows < camera.height and time.perf_counter() - since > TILES_EVERY:
-                yield self._frame(eye, look, work, march, (sent, work.rows), False)
+                yield self._frame(eye, look, work, (sent, work.rows), False)
                 sent, since = work.rows, time.perf_counter()
             elif work.done < work.total:
                 yield None
-        yield self._frame(eye, look, work, march, (0, camera.height), final)
+        yield self._frame(eye, look, work, (0, camera.height), final)
 
-    def _frame(
-        self, eye: Eye, look: Look, work: ProgressiveRendering, march: March, rows: tuple[int, int], final: bool
-    ) -> Frame:
-        values, of = not march.rule.background, (work.camera.width, work.camera.height)
+    def _frame(self, eye: Eye, look: Look, work: ProgressiveRendering, rows: tuple[int, int], final: bool) -> Frame:
+        values, of = not work.settings.rule.background, (work.camera.width, work.camera.height)
         seen = work.band(*rows)
         window = self._window(look, values, seen, whole=rows == (0, work.camera.height))
         picture = colours(seen, look, values, window)

@@ -3,37 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from math import exp
 
 RUNG = 2**-0.5  # from one resolution to the next, a side
 LOWEST = 12  # rungs down
 LEVELS = (0.25, 0.5, 1.0)  # a side, of a picture at rest
 ENOUGH = 0.12  # seconds of a picture from which a smaller one before it is worth its time
 FIRST_GUESS = 3e5  # rays a second
+MEMORY = 0.5  # seconds of marching after which a measurement has faded to a third
 
 
 class RaySpeed:
-    """Rays a second of each kind of march, as measured; the first batch of a kind compiles, and does not count.
+    """Rays a second of each kind of march, over the last second or so; the first batch of a kind compiles, and does not
+    count. Batches weigh as long as they took, for those that miss the volume take no time.
 
     Example:
         >>> speed = RaySpeed()
         >>> for seconds in (5.0, 0.1):
         ...     speed.measured("x-ray", 100_000, seconds)
-        >>> speed.of("x-ray")
-        1000000.0
+        >>> round(speed.of("x-ray"))
+        1000000
     """
 
     def __init__(self) -> None:
-        self._of: dict[Hashable, float | None] = {}
+        self._of: dict[Hashable, tuple[float, float]] = {}
+
+    @property
+    def known(self) -> bool:
+        """Whether anything was measured."""
+        return any(rays > 0 for rays, _ in self._of.values())
 
     def measured(self, kind: Hashable, rays: int, seconds: float) -> None:
         """Note a batch."""
-        rate = rays / max(seconds, 1e-6)
-        known = self._of.get(kind)
-        self._of[kind] = None if kind not in self._of else rate if known is None else 0.7 * known + 0.3 * rate
+        if kind not in self._of:
+            self._of[kind] = 0.0, 0.0
+            return
+        known_rays, known_seconds = self._of[kind]
+        kept = exp(-seconds / MEMORY)
+        self._of[kind] = kept * known_rays + rays, kept * known_seconds + max(seconds, 1e-6)
 
     def of(self, kind: Hashable) -> float:
         """Rays a second to plan with."""
-        return self._of.get(kind) or FIRST_GUESS
+        rays, seconds = self._of.get(kind, (0.0, 0.0))
+        return rays / seconds if rays > 0 else FIRST_GUESS
 
 
 def moving_scale(width: int, height: int, rays_a_second: float, seconds: float) -> float:

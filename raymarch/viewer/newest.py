@@ -1,13 +1,14 @@
-"""Newest messages of pages: of cameras, and of looks of the same keys, the last alone waits to be taken."""
+"""Newest messages of pages: of cameras, and of looks that say the same things, the last alone waits to be taken."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections import deque
+from itertools import takewhile
 from typing import Any
 
-MOST = 64  # messages of a page that wait; what comes then is dropped, but for cameras
+MOST = 256  # messages of a page that wait; what comes then is dropped, but for cameras
 
 
 class Newest:
@@ -32,14 +33,8 @@ class Newest:
         """Put a message behind those that wait, in the place of an older one that it makes idle."""
         with self._changed:
             same = [each for each in self._waiting if each["page"] == message["page"]]
-            others = [each for each in same if each["type"] != "camera"]
-            last = others[-1] if others else None
-            for each in same:
-                idle = message["type"] == "camera" == each["type"] or (
-                    each is last and message["type"] == "look" == each["type"] and message.keys() == each.keys()
-                )
-                if idle:
-                    self._waiting.remove(each)
+            for each in _made_idle(same, message):
+                self._waiting.remove(each)
             if len(same) < MOST or message["type"] in ("camera", "open", "close"):
                 self._waiting.append(message)
             self._changed.notify_all()
@@ -64,3 +59,14 @@ class Newest:
             taken = list(self._waiting)
             self._waiting.clear()
             return taken
+
+
+def _made_idle(waiting: list[dict[str, Any]], message: dict[str, Any]) -> list[dict[str, Any]]:
+    """Those of a page's waiting messages that a new one makes idle: other cameras; looks that say no more than it, as
+    far back as nothing else but cameras stands between."""
+    if message["type"] == "camera":
+        return [each for each in waiting if each["type"] == "camera"]
+    if message["type"] != "look":
+        return []
+    others = reversed([each for each in waiting if each["type"] != "camera"])
+    return [each for each in takewhile(lambda each: each["type"] == "look", others) if each.keys() <= message.keys()]

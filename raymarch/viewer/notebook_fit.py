@@ -16,6 +16,7 @@ from raymarch.viewer.notebook_view import NotebookView
 from raymarch.viewer.viewer import Viewer
 
 LOOKS_EVERY = 0.02  # seconds between looks at messages in a pause
+OPENING = 1.0  # seconds that the first step waits for a page
 STEP_TURNS = 2  # of the loop between two steps
 ELSEWHERE = 0.1  # seconds from which on a turn of the loop was another cell's, and none of the fit's time
 
@@ -122,6 +123,7 @@ class NotebookFit(NotebookView):
     async def _steps(self) -> str:
         """Step to the end, with a look at messages and turns of the kernel's loop between two steps; how it ended."""
         fitter, fitting = self.fitter, self.fitting
+        await self._first_page()
         since, drawn = fitter.seconds, 0
         while fitter.progress < 1 and not fitting.between(fitter):
             if fitting.control.paused:
@@ -136,6 +138,14 @@ class NotebookFit(NotebookView):
         if fitting.control.stopped and fitter.progress < 1:
             return f"{INTERRUPTED} at step {fitter.steps_done}"
         return ending(fitter.steps_done, fitter.settings)
+
+    async def _first_page(self) -> None:
+        """Wait a moment for the page, which a first step that compiles would keep waiting."""
+        begun = time.perf_counter()
+        while self.widget is not None and not self.viewer.pages and time.perf_counter() - begun < OPENING:
+            self.viewer.take()
+            await asyncio.sleep(LOOKS_EVERY)
+        self.fitter.started += time.perf_counter() - begun
 
     async def _breathe(self) -> None:
         begun = time.perf_counter()

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import Any
 
-from raymarch.errors import RaymarchError
+from raymarch.errors import RaymarchError, one_line
 from raymarch.viewer.eye import Eye, eye_of
 from raymarch.viewer.frame import Frame
 from raymarch.viewer.frame_maker import FrameMaker
 from raymarch.viewer.save import saved
 
+Task = Iterator["tuple[dict[str, Any], bytes | None] | None"]
 Send = Callable[[dict[str, Any], "bytes | None"], None]
 IN_MOTION = 0.5  # seconds after its last message for which an eye that says that it moves is believed
-MOST_TASKS = 8
+MOST_TASKS = 256
+log = logging.getLogger("raymarch")
 
 
 class Page:
@@ -37,7 +40,7 @@ class Page:
         self.look, self.eye = maker.look(), None
         self._frames: Iterator[Frame | None] | None = None
         self._rushed = self._again = False
-        self._tasks: deque[Iterator[tuple[dict[str, Any], bytes | None] | None]] = deque()
+        self._tasks: deque[Task] = deque()
         self.said = -IN_MOTION
 
     eye: Eye | None
@@ -58,6 +61,8 @@ class Page:
             self._take(message)
         except RaymarchError as error:
             self.refuse(error)
+        except Exception as error:  # a fault of ours, or memory: no fit shall end by what a page says
+            self.refuse(_fault(error))
 
     def _take(self, message: Mapping[str, Any]) -> None:
         match message.get("type"):
@@ -69,14 +74,16 @@ class Page:
                 self.look = self.maker.changed(self.look, message)
                 self.draw()
             case "photo":
-                self._add(iter([self.maker.photo(message)]))
+                self._add(self._photo(message))
+            case "save" if message.get("what") == "cancel":
+                self._cancel()
             case "save":
                 self._add(saved(self.maker, self.eye, self.look, message))
             case other:
                 raise RaymarchError(f"type is {str(other)[:40]!r}, want camera, look, photo or save; leave it out")
 
-    def _add(self, task: Iterator[tuple[dict[str, Any], bytes | None] | None]) -> None:
-        if len(self._tasks) >= MOST_TASKS * 8:
+    def _add(self, task: Task) -> None:
+        if len(self._tasks) >= MOST_TASKS:
             raise RaymarchError("too much is asked for at once; wait for what comes")
         self._tasks.append(task)
 
@@ -89,15 +96,29 @@ class Page:
             return
         self._frames, self._rushed, self._again = self.maker.frames(self.eye, self.look), self.eye.moving, False
 
+    def _photo(self, message: Mapping[str, Any]) -> Task:
+        yield self.maker.photo(message)
+
+    def _cancel(self) -> None:
+        """Leave the files that are still to be made."""
+        self._end_tasks()
+        self.send({"type": "progress", "done": 1, "of": 1}, None)
+
+    def _end_tasks(self) -> None:
+        for task in self._tasks:
+            if isinstance(task, Generator):
+                task.close()
+        self._tasks.clear()
+
     def drop(self) -> None:
         """Leave what is still to be made."""
         self._frames = None
-        self._tasks.clear()
+        self._end_tasks()
 
     def show(self, maker: FrameMaker, keep: bool = True) -> None:
         """Show another volume; where its mode cannot be kept the look is the new one's own."""
         self.maker, self._frames = maker, None
-        self._tasks.clear()
+        self._end_tasks()
         try:
             if not keep:
                 raise RaymarchError("")
@@ -117,12 +138,12 @@ class Page:
                     self._tasks.popleft()
                 elif made is not None:
                     self.send(*made)
-        except RaymarchError as error:
+        except Exception as error:  # as in `take`
             if self._frames is not None:
                 self._frames = None
             elif self._tasks:
                 self._tasks.popleft()
-            self.refuse(error)
+            self.refuse(error if isinstance(error, RaymarchError) else _fault(error))
         return self.busy
 
     def _draw_on(self, frames: Iterator[Frame | None]) -> None:
@@ -140,3 +161,9 @@ class Page:
         """Say to the page, and to whom it complains, what was refused."""
         self.send({"type": "error", "text": str(error)}, None)
         self.complain(str(error))
+
+
+def _fault(error: Exception) -> RaymarchError:
+    """A fault of the viewer's own, for its page; the log has where it came from."""
+    log.debug("viewer", exc_info=error)
+    return RaymarchError(f"the viewer has a fault of its own, {type(error).__name__}: {one_line(error)}; report it")

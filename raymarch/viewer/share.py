@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 RESTING, MOVING = 0.10, 0.35  # of all the time, while nobody moves and while somebody does
-MOST_CREDIT, MOST_DEBT = 0.06, 0.6  # seconds; what compiles may take longer, once
+MOST_CREDIT, MOST_DEBT = 0.1, 0.6  # seconds; what compiles may take longer, once
 
 
 class Share:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import os
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -24,7 +24,9 @@ from raymarch.viewer.server_process import ServerProcess
 from raymarch.viewer.viewer import Viewer
 from raymarch.viewer.wire import Wire
 
-log = logging.getLogger("raymarch")
+
+def _note(text: str) -> None:
+    print(text, file=sys.stderr)
 
 
 def _seen(value: object) -> Any:
@@ -87,7 +89,7 @@ def view(
         seen: `Volume`, `ScalarVolume` or `Fitter`.
         views: whose cameras and photographs the page shows; those of a fitter are its own.
         port: where to listen on the loopback interface; a free one if 0.
-        browser: whether a browser is opened, where there is one; the log says the URL.
+        browser: whether a browser is opened, where there is one, and the URL printed.
         name: shown in the page.
 
     Raises RaymarchError where the extra `viewer` is not installed, and for a port that is taken.
@@ -103,7 +105,7 @@ def view(
     server = ServerProcess(port)
     try:
         if browser or os.environ.get("SSH_CONNECTION"):
-            announce(server, print, log.info, browser=browser)
+            announce(server, print, _note, browser=browser)
         if isinstance(seen, Fitter):
             fitting = FitViewer(server)
             fitting.attach(seen)

@@ -78,7 +78,8 @@ class Viewer(Closing):
                 self.pages[number] = Page(self.maker, partial(self._send, number), self._complain)
                 self.opened(number)
             elif kind == "close":
-                self.pages.pop(number, None)
+                if page := self.pages.pop(number, None):
+                    page.drop()
             elif number in self.pages and not self.other(number, message):
                 self.pages[number].take(message)
 

@@ -476,7 +476,7 @@ def test_info_says_what_its_quality_is_of(here, capsys):
 
 @pytest.mark.parametrize(("name", "advice"), [("quick", "a lower resolution"), ("default", "the preset quick")])
 def test_a_fit_of_few_steps_gets_advice_that_helps(name, advice):
-    assert ending(5, preset(name, seconds=1.0)).endswith(f"give more seconds, or {advice}")
+    assert ending(5, preset(name, seconds=1.0)).endswith(f"give more seconds, smaller images (downscale), or {advice}")
 
 
 def test_a_limit_on_addresses_is_said_before_taichi_meets_it(monkeypatch):
@@ -490,7 +490,7 @@ def test_a_verb_told_two_places_to_look_from_is_wrong_usage(here, capsys):
     for more in ([], ["--orbit", "3", "--views", "A"]):
         code, out, err = ran(capsys, "render", "missing.h5", "--out", "new", *more)
         assert (code, out) == (2, "")
-        assert "say where to look from: --views DATA, --orbit COUNT or --path" in err
+        assert "--views DATA, --orbit COUNT or --path spiral" in err
     assert not Path("new").exists()
 
 

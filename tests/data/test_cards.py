@@ -16,8 +16,12 @@ import reference
 import raymarch as rm
 from raymarch.data import thumbnails
 from raymarch.data.storage import Dense
+from raymarch.device.memory import Memory
 from raymarch.evaluation.held_out import Evaluation, ViewScore
+from raymarch.fitting.fit_table import TableFit
+from raymarch.fitting.forecast import Forecast
 from raymarch.fitting.report import Fit, Report
+from raymarch.gradients.checks import GradientRow
 from raymarch.html.card import Shown, card
 from raymarch.rendering.renderer import Rendering
 
@@ -64,6 +68,12 @@ VALUES = {
     "evaluation": SCORES,
     "mesh": rm.Mesh(np.eye(3), [(0, 1, 2)], np.eye(3), np.eye(3)),
     "points": rm.Mesh(np.zeros((0, 3)), np.zeros((0, 3), int), np.zeros((0, 3)), np.zeros((0, 3))),
+    "summary": rm.VolumeSummary.of(replace(BALL, provenance={"views": {"source": BAD}}), 2048),
+    "scan's summary": rm.ScalarSummary.of(SCAN, 2048),
+    "forecast": Forecast(Memory((8, 8, 8), 0, 1, {"grid": 4096}), 10**9, 12.5, 800),
+    "gradients": rm.GradientReport((GradientRow(BAD, "x-ray", "f64", 1e-9, None, 0.1, 0.0, "right"),), 3.0),
+    "fitted table": TableFit(rm.TransferFunction([0, 1], np.eye(2, 3), [0, 1]), np.array([0.3, 0.2]), 1.5),
+    "refinement": rm.Refinement(VIEWS, np.zeros((12, 6)), np.ones(12), np.ones(12) / 100, (0.2, 0.1)),
     "registration": rm.Registration(CAMERA, np.zeros(6), 0.01, 3, True),
 }
 PICTURES = {"scan": 4, "views": 8, "volume": 1, "sparse": 1, "in NDC": 1, "rendering": 2, "normals": 4, "fit": 1}

@@ -177,7 +177,9 @@ def test_great_arcs_are_the_exponential_of_a_share():
     ends = quaternions_of(np.array([np.eye(3), exp_rigid([0, 0, 0, *twist])[:3, :3]]))
     for share in (-0.5, 0.0, 0.25, 1.0, 1.5):
         wanted = exp_rigid([0, 0, 0, *(share * twist)])[:3, :3]
-        np.testing.assert_allclose(rotations_of(slerp(ends[:1], ends[1:], np.array([share])))[0], wanted, atol=1e-12)
+        for end in (ends[1:], -ends[1:]):  # of one rotation
+            found = rotations_of(slerp(ends[:1], end, np.array([share])))[0]
+            np.testing.assert_allclose(found, wanted, atol=1e-12)
 
 
 def test_a_curve_through_points_of_a_line_is_that_line():

@@ -398,8 +398,13 @@ ROWS = {
     "Shading": of_record(
         rm.Shading,
         [("ambient", -1), ("diffuse", "much"), ("specular", NAN), ("shininess", 0), ("lamp", (0, 0, 0))]
-        + [("lamp", "sun"), ("lamp", (1, NAN, 0)), ("colour", "shiny"), ("colour", (2, 0, 0))],
-    ),
+        + [("lamp", "sun"), ("lamp", (1, NAN, 0)), ("colour", "shiny"), ("colour", (2, 0, 0))]
+        + [("occlusion", -1), ("occlusion", NAN)],
+    )
+    + [
+        (lambda: rm.Shading(matcap=np.ones((4, 4))), "matcap has shape (4, 4)"),
+        (lambda: rm.Shading(matcap=np.full((4, 4, 3), 255)), "matcap is 255 at (0, 0, 0)"),
+    ],
     "Splat": [
         (lambda: rm.Splat(2.5, (4, 4)), "count is 2.5"),
         (lambda: rm.Splat(True, (4, 4)), "count is True"),

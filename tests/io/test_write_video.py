@@ -135,7 +135,16 @@ def test_a_path_of_a_file_passes_its_keys(parallel, tmp_path):
         assert near.project(target[None])[0][0] == pytest.approx((32, 18), abs=1.5)
 
 
+def test_keys_may_lie_in_a_mapping_with_their_size(tmp_path):
+    bare = load_camera_path(saved(tmp_path, KEYS), 9)
+    path = load_camera_path(saved(tmp_path, {"cameras": KEYS, "width": 64, "height": 36, "seconds": 3}), 9)
+    assert {(camera.width, camera.height) for camera in path} == {(64, 36)}
+    np.testing.assert_array_equal([c.position for c in path], [c.position for c in bare])
+
+
 WRONG = [
+    ({"cameras": KEYS[:1]}, "is a list of 1"),
+    ({"cameras": None}, "is a list of 0"),
     ({}, "is a dict, want a list"),
     ([KEYS[0]], "is a list of 1, want a list of two or more keys"),
     ([KEYS[0], 3], "key 1 is a int, want a mapping"),

@@ -27,7 +27,7 @@ VOLUME = cases.volume("rotated", 0, "identity")
 VOLUME = replace(VOLUME, activation=replace(VOLUME.activation, scale=1.0))
 CAMERA = cases.cameras(VOLUME)[0]
 PEAKS = TransferFunction(
-    [-1, -0.1, 0, 0.1, 0.9, 1.0, 1.1], np.eye(8)[:7, :3], [0, 0, 0.9, 0, 0, 0.9, 0.1], unit_length=0.2
+    [-1, -0.1, 0, 0.1, 0.9, 1.0, 1.1], np.eye(8)[:7, :3], [0.3, 0, 0.9, 0, 0, 0.9, 0.1], unit_length=0.2
 )
 MARCH = March(min_transmittance=0, min_weight=0, mode="transfer", transfer=PEAKS, preintegrated=True)
 
@@ -142,6 +142,17 @@ def test_a_peak_as_thin_as_can_be_is_met():
             np.testing.assert_allclose(image[0], [*[1 - np.exp(-tau)] * 3, np.exp(-tau)], atol=1e-6)
 
 
+def test_a_knot_that_a_cell_meets_three_times_is_met_three_times():
+    """Along the diagonal of one cell the field is the cubic by Bernstein's polynomials of -1, 3, -3, 1."""
+    x = np.array([-1.0, 3, -3, 1])[np.indices((2, 2, 2)).sum(0)]
+    volume = Volume(x, np.zeros((2, 2, 2, 3)), np.eye(4), replace(VOLUME.activation, shift=0.0))
+    rays = Rays([[-0.3, -0.2, -0.1], [1.2, 1.2, 1.2]], [[1, 0.9, 0.8], [-1, -1, -1]])
+    with Renderer(volume, replace(MARCH, transfer=replace(PEAKS, unit_length=3.0))) as renderer:
+        image, _ = renderer.trace(rays, cases.BACKGROUND)
+    wanted = integrated(volume, replace(PEAKS, unit_length=3.0), rays, cases.BACKGROUND)
+    np.testing.assert_allclose(image, wanted, rtol=0, atol=1e-6)
+
+
 def test_depth_and_normals_are_those_of_the_plain_march():
     pictures = [render(VOLUME, CAMERA, march=replace(MARCH, preintegrated=pre), extras=True) for pre in (False, True)]
     for name in ("depth", "normals"):
@@ -156,7 +167,7 @@ def test_depth_and_normals_are_those_of_the_plain_march():
 def test_a_check_in_a_process_of_its_own_is_told_how_rays_are_sampled(march, monkeypatch):
     """Its work, done here: the march that arrives is the one that was given."""
     arrived = []
-    monkeypatch.setattr(check_process, "_rows", lambda volume, camera, march, *_: arrived.append(march) or [])
+    monkeypatch.setattr(check_process.CheckTask, "rows", lambda task: arrived.extend(task.marches) or [])
     monkeypatch.setattr(check_process, "_run", check_process._main)
     check_process.check_gradients(VOLUME, CAMERA, ["background"], march=march)
     (came,) = arrived

@@ -18,11 +18,12 @@ from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.clip import Clip
+from raymarch.geometry.lens import PLAIN
 from raymarch.geometry.ndc import ndc_of_frustum
 from raymarch.geometry.rays import Rays
 from raymarch.gradients.checks import check_rows
 from raymarch.gradients.linearised import Linearised
-from raymarch.gradients.parameters import Parameters
+from raymarch.gradients.parameters import Parameters, require_groups
 from raymarch.kernels.march.modes import RAY_MODES
 from raymarch.kernels.march.passes import passes_of
 from raymarch.rendering.march import March
@@ -217,6 +218,13 @@ def test_the_integral_of_a_linear_field_is_its_length_times_the_mean_of_its_ends
             np.testing.assert_allclose(got[:3], wanted, rtol=1e-12)
 
 
+def test_depth_of_a_mean_is_by_the_size_of_what_is_added_whatever_its_sign():
+    """x from -1 to 1 has a mean of 0, and is as large on both sides of the middle."""
+    with Renderer(field(lambda p: p[..., 0], activation=LINEAR), March(mode="average")) as renderer:
+        image, depth = renderer.trace(Rays([[-3, 0.1, 0.2]], [[1, 0, 0]]), depth=True)
+    np.testing.assert_allclose([image[0, 0], depth[0]], [0, 3], atol=1e-6)
+
+
 def test_an_ellipsoid_phantom_converges_with_order_2():
     """(1 - q^2)^2 within q < 1, q the length in units of its axes: a chord at distance b has 16/15 (1 - b^2)^(5/2)."""
     axes = np.array([0.8, 0.6, 0.7])
@@ -297,6 +305,17 @@ def ball(n=24) -> Volume:
 CAMERA = Camera.look_at((0.4, -4, 1), width=24, height=20)
 
 
+def by_ball(painted, normals, matcap):
+    """Each pixel that is hit has what lies between four of the matcap's, where its normal is on the ball."""
+    rows, columns = matcap.shape[:2]
+    for got, normal in zip(painted.image.reshape(-1, 3), normals.reshape(-1, 3), strict=True):
+        x, y, _z = CAMERA.world_from_camera[:3, :3].T @ normal
+        u, v = np.clip((x + 1) / 2 * columns - 0.5, 0, columns - 1), np.clip((1 - y) / 2 * rows - 0.5, 0, rows - 1)
+        hats = [np.maximum(1 - np.abs(np.arange(n) - at), 0) for n, at in ((rows, v), (columns, u))]
+        wanted = np.einsum("r,c,rck->k", *hats, matcap) if normal.any() else np.zeros(3)
+        np.testing.assert_allclose(got, wanted, atol=1e-5)
+
+
 def test_a_balls_isosurface_is_hit_at_its_radius_and_its_normals_point_outward():
     """Within what interpolation makes of the distance: h^2 / 8 of its second derivatives, two along a sphere, 1 / r."""
     radius, h = 0.7, 2 / 23
@@ -304,6 +323,12 @@ def test_a_balls_isosurface_is_hit_at_its_radius_and_its_normals_point_outward()
     with Renderer(ball(), March(mode="isosurface", iso=radius, shading=shading)) as renderer:
         seen = renderer.render(CAMERA, "black", normals=True)
         inside = renderer.trace(Rays([[0, 0, 0]], [[0.3, 0.2, 0.9]]), depth=True)[1]
+        matcap = np.random.default_rng(0).uniform(size=(3, 5, 3))
+        renderer.settings = replace(renderer.settings, shading=Shading(matcap=matcap))
+        painted = renderer.render(CAMERA, "black", normals=True)
+        with pytest.raises(RaymarchError, match="shading has a matcap, which is of a camera's picture alone"):
+            renderer.trace(Rays([[0, 0, 0]], [[0.3, 0.2, 0.9]]))
+    by_ball(painted, seen.normals, matcap)
     rays, hit = CAMERA.rays(), np.isfinite(seen.depth).ravel()
     np.testing.assert_array_equal(seen.opacity.ravel() == 1, hit)
     places = (rays.origin + seen.depth.reshape(-1, 1) * rays.direction)[hit]
@@ -375,6 +400,9 @@ NDC = ndc_of_frustum(np.eye(4), 1.0)
 NESTED = Volume(np.zeros((8, 4, 4)), np.zeros((8, 4, 4, 3)), np.eye(4), SOFT, boxes=2)
 
 
+MATTE = Shading(matcap=np.ones((1, 1, 3)))
+
+
 @pytest.mark.parametrize(
     ("ask", "said"),
     [
@@ -389,6 +417,8 @@ NESTED = Volume(np.zeros((8, 4, 4)), np.zeros((8, 4, 4, 3)), np.eye(4), SOFT, bo
             "iso is given in mode emission-absorption, which shows no surface; say mode='isosurface'",
         ),
         (lambda: March(mode="maximum", shading=Shading()), "shading is given in mode maximum, which lights nothing"),
+        (lambda: replace(surface(1), shading=Shading(occlusion=1)), "shading has occlusion in mode isosurface"),
+        (lambda: require_groups(["iso"], replace(surface(1), shading=MATTE).rule, PLAIN), "has no gradient"),
         (lambda: Shading(lamp=(0, 0, 0)), "lamp is"),
     ],
 )

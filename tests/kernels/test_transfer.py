@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import cases
 import numpy as np
@@ -142,6 +143,32 @@ def test_a_mode_and_its_table_come_together(seen):
         seen.tangent(Parameters(colour=np.zeros((*VOLUME.shape, 3))))
 
 
+def occluded(volume, reach):
+    """Picture (row, column, 3) over black, each sample's colour times what passes `reach` of eight ways on the mean."""
+    image, m = [], np.linalg.inv(volume.world_from_index)[:3, :3]
+    ways = [m @ np.array(corner) / np.sqrt(3) for corner in product((-1, 1), repeat=3)]
+    top = np.array(volume.shape) - 1
+
+    def sigma(p):
+        if (p < 0).any() or (p > top).any():
+            return 0.0
+        value = volume.activation.sigma(reference.gather(volume.density, p))
+        return -np.log1p(-min(classified(TABLE, value)[3], MOST_OPAQUE)) / TABLE.unit_length
+
+    rays = CAMERA.rays()
+    for origin, direction in zip(rays.origin, rays.direction, strict=True):
+        colour, T = np.zeros(3), 1.0
+        for s in reference.samples(volume, origin, direction, 0.47 * volume.voxel, 0, 0)[0]:
+            shade = classified(TABLE, volume.activation.sigma(reference.gather(volume.density, s.p)))
+            open_ways = np.mean(
+                [np.exp(-sum(sigma(s.p + (q + 0.5) / 4 * reach * way) * reach / 4 for q in range(4))) for way in ways]
+            )
+            alpha = 1 - np.exp(-sigma(s.p) * s.width)
+            colour, T = colour + T * alpha * open_ways * shade[:3], T * (1 - alpha)
+        image.append(colour)
+    return np.array(image).reshape(CAMERA.height, CAMERA.width, 3)
+
+
 def test_samples_are_lit_by_the_slope_of_their_value():
     """Of a linear field the normal is one everywhere: a lamp across it dims all colours alike, one beside it leaves the
     ambient light; light without a direction leaves the plain picture."""
@@ -161,5 +188,6 @@ def test_samples_are_lit_by_the_slope_of_their_value():
     np.testing.assert_allclose(picture(ambient=1.0), plain, atol=1e-6)
     np.testing.assert_allclose(picture(diffuse=0.6, lamp=towards), 0.6 * plain, atol=1e-6)
     np.testing.assert_allclose(picture(ambient=0.3, diffuse=0.7, lamp=aside), 0.3 * plain, atol=1e-6)
+    np.testing.assert_allclose(picture(ambient=1.0, occlusion=0.5), occluded(volume, 0.5), atol=1e-6)
     with pytest.raises(RaymarchError, match="mode transfer has no gradient when it is shaded"):
         passes_of(replace(EXACT, shading=Shading()).rule).adjoint()

@@ -195,8 +195,8 @@ def test_the_table_that_is_edited_is_what_is_seen(volume, tmp_path):
     before, after = changed(volume, lambda: maps.select_option("inferno"))
     assert np.abs(before - after).mean() > 0.5
     box = volume.locator(".rm-table").bounding_box()
-    at = box["x"] + 0.7 * box["width"], box["y"] + 30
-    before, after = changed(volume, lambda: volume.mouse.click(*at))
+    place = box["x"] + 0.7 * box["width"], box["y"] + 30
+    before, after = changed(volume, lambda: volume.mouse.click(*place))
     assert np.abs(before - after).mean() > 0.1
     with volume.expect_download() as saved:
         volume.get_by_title("Save as table.json").click()

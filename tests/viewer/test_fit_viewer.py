@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import signal
+
 import drive
 import pytest
+import sets
 from wires import FakeWire, around
 
+from raymarch.cli import main
 from raymarch.fitting.fit import fit
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.presets import preset
+from raymarch.io.volumes.volume_file import is_volume
 from raymarch.viewer.fit_viewer import FitViewer
 
 QUICK = {"resolution": 16, "steps": 40, "rays": 512, "sh_degree": 0, "slots": 1}
@@ -120,3 +125,30 @@ def test_every_report_comes_to_every_page_once(viewer):
 def test_a_server_that_dies_leaves_the_fit_alone(viewer, unseen):
     seen = looked_at(viewer, lambda n: viewer.server.close() if n == 3 else None)
     assert bytes_of(seen.volume) == bytes_of(unseen.volume)
+
+
+def test_the_verb_saves_first_and_then_shows_what_came_of_it(tmp_path, monkeypatch, capsys):
+    """`raymarch fit --view`, whose pages the test plays; Ctrl-C ends it once the volume is seen."""
+    wire = FakeWire()
+    wire.url = "http://127.0.0.1:1/?token=t"
+    wire.say(1, type="open")
+    wire.say(1, **around(1))
+    send, out = wire.send, tmp_path / "ball.h5"
+
+    def until_seen(header, *rest, **how):
+        send(header, *rest, **how)
+        if header["type"] == "frame" and header["final"]:
+            assert is_volume(out)
+            signal.raise_signal(signal.SIGINT)
+
+    wire.send = until_seen
+    monkeypatch.setattr("raymarch.viewer.server_process.ServerProcess", lambda port: wire)
+    arguments = ["--preset", "quick", "--resolution", "16", "--steps", "8", "--sh-degree", "0", "--box=-1,-1,-1,1,1,1"]
+    arguments += ["--set", "rays=512", "--set", "slots=1", "--view", "--no-browser", "--out", str(out)]
+    with pytest.raises(SystemExit) as ended:
+        main(["fit", str(sets.write_set(tmp_path / "set")), *arguments])
+    said = capsys.readouterr()
+    assert ended.value.code == 0 and not wire.running
+    first, second = said.out.splitlines()
+    assert first == wire.url and second.startswith(f"{out}: ") and "Traceback" not in said.err
+    assert [header["state"] for header, _ in wire.told("fit")][-1] == "done"

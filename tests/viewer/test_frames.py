@@ -88,7 +88,7 @@ def test_another_page_between_the_tiles_changes_no_byte(maker):
 
 
 def test_levels_and_bands_come_before_the_picture_and_cover_it(maker):
-    maker.speed._of = dict.fromkeys(maker.speed._of, 2000.0)
+    maker.speed._of = dict.fromkeys(maker.speed._of, (2e3, 1.0))
     frames = all_of(maker, EYE, maker.look())
     assert frames[0].of == (22, 18) and [frame.final for frame in frames] == [False] * (len(frames) - 1) + [True]
     bands = [frame.place for frame in frames if frame.of == (90, 71) and not frame.final]
@@ -99,7 +99,7 @@ def test_levels_and_bands_come_before_the_picture_and_cover_it(maker):
 
 def test_in_motion_one_picture_comes_small_where_rays_are_slow(maker):
     kinds = maker.speed._of
-    maker.speed._of = dict.fromkeys(kinds, 2000.0)
+    maker.speed._of = dict.fromkeys(kinds, (2e3, 1.0))
     (frame,) = all_of(maker, around(3, width=90, height=71, moving=True), maker.look())
     assert (frame.format, frame.final, frame.moving, frame.id) == ("jpeg", False, True, 3)
     assert frame.of[0] * frame.of[1] <= 2e3 * frame_maker.MOVING * 1.1

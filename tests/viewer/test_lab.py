@@ -6,21 +6,23 @@ import json
 import os
 import re
 import secrets
-import shutil
 import subprocess
 import sys
 import time
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
+from chromium import SCREENSHOTS, chromium, pixels
 from skips import require_extra
 
 pytestmark = pytest.mark.extra
+require_extra("anywidget", "notebook", load=False)
+require_extra("jupyterlab", "notebook", load=False)
+require_extra("playwright", "all", load=False)
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 60_000  # ms, of a machine that is busy
-FLAGS = ["--no-sandbox", "--disable-dev-shm-usage"]
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 VIEW = """import io, numpy as np, raymarch as rm
 from PIL import Image
 sigma, colour = lambda p: 9.0 * (np.linalg.norm(p, axis=-1) < 0.8), lambda p: (p + 1) / 2
@@ -28,32 +30,14 @@ ball = rm.Volume.from_function(sigma, colour, shape=(24,) * 3)
 view = rm.view(ball)
 view"""
 SUM = "print('sum', np.asarray(Image.open(io.BytesIO(view.picture()))).astype(int).sum(), view.camera.width)"
-CANVAS = """() => {
-  const canvas = document.querySelector(".rm-viewer canvas.rm-picture");
-  if (!canvas || canvas.width < 9) return 0;
-  const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
-  let sum = 0;
-  for (let i = 0; i < pixels.length; i += 4) sum += pixels[i] + pixels[i + 1] + pixels[i + 2];
-  return sum;
-}"""
-AT_REST = "() => document.querySelector('.rm-viewer .rm-status, .rm-viewer')?.textContent.includes('at rest')"
+CANVAS = ".rm-viewer canvas.rm-picture"
+REST = ".rm-stage[data-settled=true]"
 
 
 @pytest.fixture
 def browser():
-    """Chromium of the system, headless."""
-    for module in ("anywidget", "jupyterlab"):
-        require_extra(module, "notebook")
-    require_extra("playwright", "all")
-    from playwright.sync_api import sync_playwright
-
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found is None:
-        pytest.skip("no browser")
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=found, args=FLAGS)
-        yield started
-        started.close()
+    with chromium() as running:
+        yield running
 
 
 @pytest.fixture
@@ -104,35 +88,46 @@ def run_cell(page, number):
     raise AssertionError("the cell was never run")
 
 
-def test_a_view_in_a_notebook_turns(lab, browser, tmp_path):
-    page = browser.new_page(viewport={"width": 1300, "height": 900})
-    complaints, hosts = [], set()
-    page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("request", lambda asked: hosts.add(re.match(r"\w+://([^:/]*)|data:|blob:", asked.url)[1]))
-    page.goto(lab)
-    page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=PATIENCE)
-    page.wait_for_selector("#jp-main-statusbar >> text=Idle", timeout=PATIENCE)
-    run_cell(page, 0)
-    page.wait_for_selector(".rm-viewer canvas.rm-picture", timeout=PATIENCE)
-    page.wait_for_function(AT_REST, timeout=PATIENCE)
-    before = page.evaluate(CANVAS)
-    box = page.locator(".rm-viewer canvas.rm-picture").bounding_box()
-    x, y, seen = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, {before}
+def checksum(page):
+    return int(pixels(page.locator(CANVAS))[..., :3].sum())
+
+
+def turned(page):
+    """Checksums of the picture before, while and after it is dragged."""
+    page.wait_for_selector(REST, timeout=PATIENCE)
+    sums = [checksum(page)]
+    box = page.locator(CANVAS).bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     page.mouse.move(x, y)
     page.mouse.down()
     for i in range(1, 31):
         page.mouse.move(x + 5 * i, y + i)
-        time.sleep(0.03)
-        seen.add(page.evaluate(CANVAS))
+        page.wait_for_timeout(30)
+        sums.append(checksum(page))
     page.mouse.up()
     page.wait_for_timeout(400)
-    page.wait_for_function(AT_REST, timeout=PATIENCE)
-    after = page.evaluate(CANVAS)
-    page.screenshot(path=str(tmp_path / "turned.png"))
-    assert len(seen) > 3 and after != before, "the picture changes while it is dragged"
-    cell = run_cell(page, 1)
-    printed = cell.locator(".jp-OutputArea-output >> text=sum")
-    printed.wait_for(timeout=PATIENCE)
-    assert int(printed.inner_text().split()[1]) == after, "the canvas has the pixels of the kernel's picture"
-    assert complaints == [] and hosts <= {"127.0.0.1", None}
+    page.wait_for_selector(REST, timeout=PATIENCE)
+    return [*sums, checksum(page)]
+
+
+def test_a_view_in_a_notebook_turns(lab, browser):
+    page = browser.new_page(viewport={"width": 1300, "height": 900})
+    complaints, hosts = [], set()
+    page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("request", lambda asked: hosts.add(urlsplit(asked.url).hostname))
+    page.goto(lab)
+    try:
+        page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=PATIENCE)
+        page.wait_for_selector("#jp-main-statusbar >> text=Idle", timeout=PATIENCE)
+        run_cell(page, 0)
+        sums = turned(page)
+        assert len(set(sums)) > 3 and sums[-1] != sums[0], "the picture changes while it is dragged"
+        printed = run_cell(page, 1).locator(".jp-OutputArea-output >> text=sum")
+        printed.wait_for(timeout=PATIENCE)
+        assert int(printed.inner_text().split()[1]) == sums[-1], "the canvas has the pixels of the kernel's picture"
+        assert complaints == [] and hosts <= {"127.0.0.1", None}
+    except BaseException:
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=SCREENSHOTS / "lab.png")
+        raise

@@ -90,8 +90,15 @@ def test_the_newest_camera_waits_alone_and_looks_in_their_order():
     taken = waiting.take()
     assert [(m["page"], m.get("id")) for m in taken if m["type"] == "camera"] == [(1, 199), (2, 7)]
     looks = [m for m in taken if m["type"] == "look"]
-    assert looks[-2:] == [{"page": 1, "type": "look", "iso": 1}, {"page": 1, "type": "look", "step": 5}]
+    assert looks == [{"page": 1, "type": "look", "iso": 1}, {"page": 1, "type": "look", "step": 5}]
     assert waiting.take() == [] and not waiting.closed
+
+
+def test_a_look_before_a_picture_that_is_saved_waits_with_it():
+    waiting, saving = Newest(), {"page": 1, "type": "save", "what": "picture"}
+    for message in ({"page": 1, "type": "look", "iso": 1}, saving, {"page": 1, "type": "look", "iso": 2}):
+        waiting.put(message)
+    assert [message.get("iso") for message in waiting.take()] == [1, None, 2]
 
 
 def test_a_page_that_floods_is_bounded_but_not_its_camera_nor_its_end():
@@ -158,6 +165,8 @@ class Maker:
         yield from [None] * 4
         if look.step == 8:
             raise RaymarchError("nothing to see")
+        if look.step == 7:
+            raise ZeroDivisionError("by\nnothing")
         yield FakeFrame(eye, look)
 
 
@@ -222,3 +231,13 @@ def test_what_cannot_be_drawn_is_said_once(page):
     page.take({"type": "look", "step": 8})
     worked(page)
     assert page.heard == [{"type": "error", "text": "nothing to see"}, "nothing to see"] and not page.busy
+
+
+def test_a_fault_of_ours_is_a_line_in_the_page_and_ends_nothing(page):
+    page.take(around(1))
+    page.take({"type": "look", "step": 7})
+    worked(page)
+    assert page.heard[0]["type"] == "error" and "ZeroDivisionError: by nothing" in page.heard[0]["text"]
+    page.take({"type": "look", "step": 1})
+    worked(page)
+    assert page.heard[-1]["type"] == "frame"

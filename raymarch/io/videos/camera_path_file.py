@@ -23,10 +23,10 @@ SIZE = 512  # pixels a side, where a key does not say
 def load_camera_path(path: str | os.PathLike[str], count: int, *, closed: bool = False) -> list[Camera]:
     """Camera path of `count` frames through the keys of a JSON file, smooth and at constant speed, as `path_through`.
 
-    The file is a list of two or more {"position": [x, y, z], "target": [x, y, z], "up": [x, y, z], "fov": degree}, in
-    world units and the horizontal field of view; "orthographic": true for parallel rays, of an image as wide as the
-    pinhole's at the target; "width" and "height" [pixel], else 512. What else a key has is passed over. Between keys
-    the path turns about the targets; `closed`, it leads back to the first key.
+    The file is a list, or has one as "cameras", of two or more keys {"position": [x, y, z], "target": [x, y, z], "up":
+    [x, y, z], "fov": degree}, in world units and the horizontal field of view; "orthographic": true for parallel rays,
+    of an image as wide as the pinhole's at the target; "width" and "height" [pixel], else 512. What else a key has is
+    passed over. Between keys the path turns about the targets; `closed`, it leads back to the first key.
 
     Raises RaymarchError that names the file and the key for what cannot be read, and as `path_through` does.
 
@@ -38,6 +38,9 @@ def load_camera_path(path: str | os.PathLike[str], count: int, *, closed: bool =
         [4.0, 3.0, 1.0]
     """
     keys = read_json(path)
+    if isinstance(keys, dict) and "cameras" in keys:
+        size = {name: keys[name] for name in ("width", "height") if name in keys}
+        keys = [{**size, **key} if isinstance(key, dict) else key for key in keys["cameras"] or ()]
     if not isinstance(keys, list) or len(keys) < 2:
         came = f"a list of {len(keys)}" if isinstance(keys, list) else f"a {type(keys).__name__}"
         raise RaymarchError(f"{path}: is {came}, want a list of two or more keys; save them in the viewer")

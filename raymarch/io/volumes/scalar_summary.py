@@ -15,12 +15,13 @@ from raymarch.data.samples import MAPPING
 from raymarch.data.scalar_volume import AFFINE, SCALAR_VOLUME, WORD, ScalarVolume
 from raymarch.data.world_axes import WORLD_AXES, sides_of
 from raymarch.geometry.pose import corners_of
+from raymarch.html.card import ShownRecord
 from raymarch.io.volumes.source import Source, text_of
 from raymarch.io.volumes.summary import BYTES, SHAPE
 
 
 @dataclass(frozen=True, eq=False)
-class ScalarSummary:
+class ScalarSummary(ShownRecord):
     """Summary of a scalar volume's file, without its values; `describe` gives it in place of a `VolumeSummary`.
 
     Attributes:

@@ -14,6 +14,7 @@ from raymarch.arguments.declared import checked, held, hold
 from raymarch.data.activation import ACTIVATION, Activation
 from raymarch.data.samples import BOXES, MAPPING, MAX_DEGREE
 from raymarch.data.volume import VOLUME, Volume
+from raymarch.html.card import ShownRecord
 
 
 def _shape(value: Any) -> tuple[int, ...]:
@@ -28,7 +29,7 @@ BYTES = whole(0, 1 << 62)
 
 
 @dataclass(frozen=True, eq=False)
-class VolumeSummary:
+class VolumeSummary(ShownRecord):
     """Summary of a volume file, without its arrays; `describe` of a volume format returns it.
 
     Attributes:

@@ -157,7 +157,10 @@ def line_integral_depth(
     grid: ti.template(), rays: ti.template(), variant: ti.template(),  # Fields (x, y, z), RayFields (ray,), Variant
     count: int, dt: float, min_transmittance: float,  # rays, not used
 ):  # fmt: skip
-    """depth = mean distance of the points by what they add; infinite where less than `MET` of the light is stopped."""
+    """depth = mean distance of the points by what they add, infinite where less than `MET` of the light is stopped.
+
+    Of the mean, whose values are no extinction, by how much that is whichever its sign, and of all that has any.
+    """
     ti.loop_config(block_dim=64)
     for r in range(count):
         shift, top, inverse_scale = grid.shift[None], grid.max_index[None], grid.inverse_scale[None]
@@ -175,12 +178,17 @@ def line_integral_depth(
                 w0 = half * inverse_scale * activation.density(variant, trilinear(v, f0) + shift)
                 w1 = half * inverse_scale * activation.density(variant, trilinear(v, f1) + shift)
                 middle, apart = near + 0.5 * (t + out), GAUSS * (out - t)
+                if ti.static(variant.mode.mean):
+                    w0, w1 = ti.abs(w0), ti.abs(w1)
                 total += w0 + w1
                 moment += w0 * distance_of(grid, rays.origin[r], rays.direction[r], (middle - apart) / scale)
                 moment += w1 * distance_of(grid, rays.origin[r], rays.direction[r], (middle + apart) / scale)
                 t, cell = out, next_cell(cell, way, axis)
                 on = axis >= 0 and t < length and is_inside(cell, top)
-        rays.depth[r] = ti.select(1.0 - ti.exp(-total) >= MET, moment / ti.max(total, 1e-12), ti.math.inf)
+        met = 1.0 - ti.exp(-total) >= MET
+        if ti.static(variant.mode.mean):
+            met = total > 0
+        rays.depth[r] = ti.select(met, moment / ti.select(met, total, 1.0), ti.math.inf)
 
 
 PASSES = Passes(

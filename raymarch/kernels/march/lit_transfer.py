@@ -1,7 +1,7 @@
 """Gradient shading of a transfer function: each sample's colour is lit as a surface across the slope of the value.
 
 The normal is the smooth one of isosurfaces, the light `shading`'s. Where the value is level there is no normal, and
-what is left is the ambient light. Levoy 1988, "Display of surfaces from volume data".
+what is left is the ambient light, less what `occlusion` keeps off. Levoy 1988, "Display of surfaces from volume data".
 """
 
 import taichi as ti
@@ -10,24 +10,28 @@ from raymarch.kernels.march.central_difference import normal_slope
 from raymarch.kernels.march.compositing import background_of, composite, contributes, is_alive
 from raymarch.kernels.march.mode import RayMode
 from raymarch.kernels.march.normals import world_slope
+from raymarch.kernels.march.occlusion import openness
 from raymarch.kernels.march.passes import Passes
 from raymarch.kernels.march.plain_transfer import as_plain, depth_of_samples, normals_of_samples, refusing
 from raymarch.kernels.march.sample import fetch, located, ray_segment
-from raymarch.kernels.march.shading import normal_of, painted, shade
+from raymarch.kernels.march.shading import AMBIENT, REACH, normal_of, painted, shade
 from raymarch.kernels.march.transfer import classified
 from raymarch.kernels.rays.nested import box_of
 from raymarch.kernels.rays.traverse import empty_steps, place_of
 
 
 @ti.func
-def lit(grid: ti.template(), rays: ti.template(), r, box, p, own):
+def lit(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, box, p, own):
     """Colour (3,) of a sample at p, lit by the slope of the raw density, whose sign does not matter."""
     cell = ti.cast(p, ti.i32)
     slope, _K = normal_slope(grid, rays, box, cell, p - cell)
     eye = -rays.direction[r]
     n, _scale = normal_of(world_slope(grid, slope), eye)
     colour, _seen = painted(rays, ti.Vector([own[0], own[1], own[2]]))
-    return shade(rays, colour, n, eye)
+    light, reach = shade(rays, colour, n, eye), rays.shading[None][REACH]
+    if reach > 0:
+        light -= colour * rays.shading[None][AMBIENT] * (1.0 - openness(grid, rays, variant, box, p, reach))
+    return light
 
 
 @ti.kernel
@@ -54,7 +58,7 @@ def march_lit(
                     tau, own = classified(rays, variant, fetch(grid, cell, f), shift, inverse_scale, width)
                     weight, T_after = composite(variant, T, tau)
                     if tau > 0 and contributes(variant, weight, min_weight):
-                        total += weight * lit(grid, rays, r, box_of(grid, s), p, own)
+                        total += weight * lit(grid, rays, variant, r, box_of(grid, s), p, own)
                     T = T_after
                     k += 1
         seen = background_of(variant, background)

@@ -8,8 +8,8 @@ derivatives at n l = 0 and n h = 0 are those of the dark side.
 
 import taichi as ti
 
-LAMP, HEADLIGHT, AMBIENT, DIFFUSE, SPECULAR, SHININESS, OWN, PAINTED, SMOOTH = 0, 3, 4, 5, 6, 7, 8, 11, 12
-NUMBERS = 13
+LAMP, HEADLIGHT, AMBIENT, DIFFUSE, SPECULAR, SHININESS, OWN, PAINTED, SMOOTH, REACH = 0, 3, 4, 5, 6, 7, 8, 11, 12, 13
+NUMBERS = 14
 TINY = 1e-30
 
 

@@ -43,6 +43,17 @@ function recordOfPath(keys, seconds, loops, like) {
   });
 }
 
+// A camera as a line of Python; `pixels` has width and height.
+function pythonOf(camera, pixels) {
+  const { position, target, up, fov, orthographic, width, height } = Object.assign(camera.copy(), pixels).message();
+  const three = (vector) => `(${vector.map((v) => Number(v.toPrecision(9))).join(", ")})`;
+  const size = `width=${width}, height=${height}`;
+  const half = Math.tan((fov * Math.PI) / 360);
+  const lens = orthographic ? `size=${2 * camera.distance * half}` : `fov=${2 * Math.atan(half)}`;
+  const make = orthographic ? "orthographic" : "look_at";
+  return `rm.Camera.${make}(${[position, target, up].map(three).join(", ")}, ${lens}, ${size})`;
+}
+
 // Keyframes of a list of cameras as messages have them; of a mapping, the list that it has.
 function keysOf(given, like) {
   const list = Array.isArray(given) ? given : (given?.cameras ?? given?.keys);

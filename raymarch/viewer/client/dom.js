@@ -61,9 +61,9 @@ function wordButton(text, title, onclick, name = null) {
 
 // A button that is pressed or not.
 function toggle(name, title, value, change) {
-  const made = iconButton(name, title, () => set(!made.value));
+  const made = iconButton(name, title, () => set(!made.pressed));
   const set = (on, quiet = false) => {
-    made.value = on;
+    made.pressed = on;
     made.setAttribute("aria-pressed", on);
     if (!quiet) change(on);
   };
@@ -133,6 +133,16 @@ function download(name, bytes) {
   const link = element("a", { href: address, download: name });
   link.click();
   setTimeout(() => URL.revokeObjectURL(address), 10000);
+}
+
+// Puts words into the clipboard; `say` hears, of a kind and in a line, how that went.
+async function toClipboard(words, what, say) {
+  try {
+    await navigator.clipboard.writeText(words);
+    say("note", `${what} is in the clipboard.`);
+  } catch {
+    say("error", `The browser does not allow the clipboard here; ${what.toLowerCase()} was not copied.`);
+  }
 }
 
 // Asks the person for a JSON file; `use` gets what it holds, `fail` a line.

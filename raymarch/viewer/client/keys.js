@@ -6,12 +6,12 @@ const SHORTCUTS = [
   ["ctrl drag, alt drag", "roll"],
   ["wheel", "zoom to the pointer"],
   ["one, two fingers", "orbit; pan, zoom, roll"],
-  ["double click", "fly to a camera, or to what is there"],
+  ["double click", "fly to a camera of the set"],
   ["arrows", "orbit; with shift pan"],
   ["+ −", "zoom"],
   ["Q E", "roll"],
   ["R", "back to the start"],
-  ["1 2 3", "look along x, y, z; with shift from the other side"],
+  ["1 2 3", "from the end of x, y, z; with shift from the other"],
   ["O", "perspective or orthographic"],
   ["M", "next mode; with shift the one before"],
   ["B A C", "box, axes, cameras"],
@@ -33,8 +33,8 @@ function pressKey(viewer, parts, event) {
     steer((camera) => (event.shiftKey ? camera.pan(-30 * dx, -30 * dy) : camera.orbit(0.08 * dx, 0.08 * dy)));
   const along = (axis) => {
     const direction = [0, 0, 0];
-    direction[axis] = back;
-    viewer.lookAlong(direction, axis === 2 ? [0, back, 0] : [0, 0, 1]);
+    direction[axis] = -back;
+    viewer.lookAlong(direction, axis === 2 ? [0, 1, 0] : [0, 0, 1]);
   };
   const digit = event.code?.match(/^(?:Digit|Numpad)([123])$/);
   const actions = {

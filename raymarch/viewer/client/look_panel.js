@@ -192,7 +192,7 @@ class LookPanel {
   // A frame's own window, while none is chosen.
   shown(frame) {
     if (this.viewer.lookNow.window || !frame.window) return;
-    const [low, high] = frame.window;
+    const [low, high] = frame.window.map((value) => tidy(value, frame.window[1] - frame.window[0]));
     if (low !== this.window.value[0] || high !== this.window.value[1]) this.setWindow(low, high);
   }
 }

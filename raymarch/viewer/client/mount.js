@@ -23,7 +23,7 @@ export function mount(root, channel, { page = false } = {}) {
     if (now === narrow || !entry.contentRect.width) return;
     narrow = now;
     frame.classList.toggle("rm-narrow", narrow);
-    if (narrow && stage.toggles.panel.value) stage.toggles.panel.click();
+    if (narrow && stage.toggles.panel.pressed) stage.toggles.panel.click();
   });
   sizes.observe(frame);
   root.replaceChildren(frame);

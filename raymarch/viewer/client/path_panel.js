@@ -13,6 +13,7 @@ class PathPanel {
     Object.assign(this, { viewer, keys: [], playing: null });
     this.size = select(SIZES, "1", () => {}, "Size of pictures and videos");
     const save = wordButton("Save picture", "A PNG, rendered at the size above (S)", () => this.savePicture(), "save");
+    const python = wordButton("Copy as Python", "Copy the camera as rm.Camera", () => this.copy(), "copy");
     this.list = element("div", { class: "rm-grid" });
     this.seconds = slider({
       label: "Seconds",
@@ -46,7 +47,7 @@ class PathPanel {
       "Picture, path, video",
       false,
       row("Size", this.size),
-      buttons(save),
+      buttons(save, python),
       this.list,
       buttons(add, turn, this.playButton),
       this.seconds,
@@ -73,8 +74,13 @@ class PathPanel {
 
   savePicture() {
     const pixels = this.pixels;
-    this.viewer.flush(false); // the picture is of the last camera that was said
+    this.viewer.sender.flush(false); // the picture is of the last camera that was said
     this.viewer.send({ type: "save", what: "picture", ...pixels });
+  }
+
+  copy() {
+    const { viewer } = this;
+    toClipboard(pythonOf(viewer.camera, this.pixels), "The camera, as Python,", (...words) => viewer.say(...words));
   }
 
   add() {

@@ -58,13 +58,13 @@ class Picture {
     this.frames += 1;
     const now = performance.now();
     this.times = [...this.times.filter((time) => now - time < 1000), now];
-    this.viewer.painted(header);
+    this.viewer.tell("frame", header);
   }
 
   // Where a whole picture goes: over all of the canvas; that of a view of the data set as large as fits in its middle.
   place(header, width, height) {
     const { canvas, drawing, viewer } = this;
-    const view = viewer.sent.get(header.id)?.view ?? null;
+    const view = viewer.sender.sent.get(header.id)?.view ?? null;
     if (view === null) return [0, 0, canvas.width, canvas.height];
     const [left, top, across, down] = viewer.frusta.frame(view, canvas.width, canvas.height);
     if (!header.x && !header.y) drawing.fillRect(0, 0, canvas.width, canvas.height);

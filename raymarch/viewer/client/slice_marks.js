@@ -10,8 +10,8 @@ function drawSliceMarks(drawing, stage, box, slice, unitName, toggles, ink) {
   const [bottom, top] = [y(box[0][up]), y(box[1][up])];
   drawing.lineWidth = 1;
   drawing.strokeStyle = ink.line;
-  if (toggles.box.value) drawing.strokeRect(left, top, right - left, bottom - top);
-  if (!toggles.axes.value) return;
+  if (toggles.box.pressed) drawing.strokeRect(left, top, right - left, bottom - top);
+  if (!toggles.axes.pressed) return;
   drawing.font = "11px system-ui, sans-serif";
   drawing.textBaseline = "middle";
   const named = (axis) => AXIS_NAMES[axis] + (unitName ? ` [${unitName}]` : "");
@@ -30,8 +30,18 @@ function drawSliceMarks(drawing, stage, box, slice, unitName, toggles, ink) {
   }
   shadowed(drawing, named(up), inside.left + 44, 0.5 * (bottom + top) + 16, "left", ink);
   drawing.fillStyle = ink.axes[slice.axis];
-  const words = `${AXIS_NAMES[slice.axis]} = ${short(tidy(slice.position, box[1][slice.axis] - box[0][slice.axis]))} ${unitName}`;
+  const place = tidy(slice.position, box[1][slice.axis] - box[0][slice.axis]);
+  const words = `${AXIS_NAMES[slice.axis]} = ${short(place)} ${unitName}`;
   drawing.font = "600 13px system-ui, sans-serif";
   shadowed(drawing, words, 0.5 * (left + right), Math.max(top + 18, 70), "center", ink);
-  drawScale(drawing, { pixelSize: size }, unitName, 16, height - 14, 0.18 * width, ink);
+  const most = 0.18 * width;
+  drawScale(
+    drawing,
+    { pixelSize: size },
+    unitName,
+    width - 20 - roundBelow(most * size) / size,
+    height - 52,
+    most,
+    ink,
+  );
 }

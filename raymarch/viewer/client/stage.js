@@ -57,10 +57,10 @@ class Stage {
       this.wait.hidden = true;
       if (!frame.y && !frame.x) this.ink = viewer.picture.bright ? INKS.bright : INKS.dark;
       const { dataset } = this.element;
-      Object.assign(dataset, { frames: viewer.picture.frames, shown: viewer.picture.shown, sent: viewer.id });
-      dataset.settled = viewer.picture.final && viewer.picture.shown === viewer.id;
+      Object.assign(dataset, { frames: viewer.picture.frames, shown: viewer.picture.shown, sent: viewer.sender.id });
+      dataset.settled = viewer.sender.settled;
     });
-    viewer.on("sent", () => Object.assign(this.element.dataset, { sent: viewer.id, settled: false }));
+    viewer.on("sent", () => Object.assign(this.element.dataset, { sent: viewer.sender.id, settled: false }));
     viewer.on("message", () => this.wait.hidden || viewer.scene || (this.wait.lastChild.textContent = "Not yet …"));
     listenToPointers(viewer, this.element, {
       hover: (x, y) => this.hover(x, y),
@@ -92,7 +92,7 @@ class Stage {
 
   // The camera of the marks in CSS pixels.
   get camera() {
-    const camera = this.viewer.marksCamera.copy();
+    const camera = this.viewer.sender.marksCamera.copy();
     Object.assign(camera, { width: this.element.clientWidth, height: this.element.clientHeight });
     camera.forget();
     return camera;
@@ -109,10 +109,10 @@ class Stage {
     const { clip, slice } = viewer.lookNow;
     if (slice && this.sliceFrame)
       return drawSliceMarks(drawing, this.element, box, this.sliceFrame, unitName, toggles, this.ink);
-    if (toggles.box.value) drawBox(drawing, camera, box, this.ink.line);
+    if (toggles.box.pressed) drawBox(drawing, camera, box, this.ink.line);
     if (clip) drawBox(drawing, camera, [clip.lower, clip.upper], "#66b0ff", 1.5);
     viewer.frusta.draw(drawing, camera);
-    if (!toggles.axes.value) return;
+    if (!toggles.axes.pressed) return;
     drawAxes(drawing, camera, box, unitName, this.ink);
     drawScale(drawing, camera, unitName, 16, this.element.clientHeight - 14, 0.18 * this.element.clientWidth, this.ink);
   }
@@ -153,7 +153,7 @@ class Stage {
   // Perspective or orthographic.
   flat(flip = true) {
     const { viewer } = this;
-    const on = flip ? !viewer.camera.orthographic : this.toggles.flat.value;
+    const on = flip ? !viewer.camera.orthographic : this.toggles.flat.pressed;
     this.toggles.flat.set(on, true);
     viewer.steer((camera) => (camera.orthographic = on));
   }

@@ -18,19 +18,14 @@ function statusLine(viewer) {
     const { picture, camera } = viewer;
     const whole = `${camera.width} × ${camera.height}`;
     const small = picture.size && picture.size[0] !== camera.width;
-    const settled = picture.final && picture.shown === viewer.id;
+    const { settled, latency, moving } = viewer.sender;
     if (link === "lost") state.textContent = "connection lost, trying again …";
     else if (!viewer.scene) state.textContent = "waiting for the scene";
-    else state.textContent = settled ? "at rest" : viewer.moving || viewer.flight ? "moving" : "refining …";
+    else state.textContent = settled ? "at rest" : moving || viewer.flight ? "moving" : "refining …";
     dot.className = `rm-dot rm-${link === "lost" ? "lost" : settled ? "settled" : "busy"}`;
     size.textContent = small ? `${picture.size.join(" × ")} of ${whole}` : whole;
     rate.textContent = picture.rate > 1 && !settled ? `${picture.rate} fps` : "";
-    delay.textContent =
-      viewer.latency === null
-        ? ""
-        : viewer.latency < 2000
-          ? `${Math.round(viewer.latency)} ms`
-          : seconds(viewer.latency / 1000);
+    delay.textContent = latency === null ? "" : latency < 2000 ? `${Math.round(latency)} ms` : seconds(latency / 1000);
   };
   const soon = throttled(show, 100);
   viewer.on("state", (given) => {
@@ -39,14 +34,11 @@ function statusLine(viewer) {
   });
   viewer.on("scene", (scene) => {
     what.textContent = [scene.name, scene.shape?.join(" × "), scene.unit].filter(Boolean).join(" · ");
-    what.title = "Name, samples along z, y, x as the file has them, unit of lengths";
+    what.title = "Name, samples along each index, unit of lengths";
     show();
   });
   viewer.on("frame", soon);
-  viewer.on("sent", (moving) => {
-    viewer.moving = moving;
-    soon();
-  });
+  viewer.on("sent", soon);
   return made;
 }
 

@@ -62,14 +62,10 @@ function fileRow(editor) {
   const copy = wordButton(
     "Copy",
     "Copy the table as JSON",
-    async () => {
-      try {
-        await navigator.clipboard.writeText(JSON.stringify(recordOfTable(editor.table)));
-        editor.viewer.say("note", "The table is in the clipboard as JSON.");
-      } catch {
-        editor.viewer.say("error", "The browser does not allow the clipboard here; save the table instead.");
-      }
-    },
+    () =>
+      toClipboard(JSON.stringify(recordOfTable(editor.table)), "The table, as JSON,", (...words) =>
+        editor.viewer.say(...words),
+      ),
     "copy",
   );
   const save = wordButton(

@@ -1,23 +1,19 @@
 // State of one viewer: scene, camera, look; what is sent of them, and what comes.
 
-const REST = 160; // ms without a move until the picture may become sharp
-const STEP = 25; // ms between cameras that are sent
-const PATIENT = 250; // ms that a change of the look waits for the picture of the one before
 const FLIGHT = 700; // ms
-const STALE = 300; // ms after which marks go ahead of a picture that does not come
 
 class Viewer {
   constructor(channel) {
-    Object.assign(this, { channel, scene: null, listeners: new Map(), id: 0, sent: new Map(), pending: {} });
     Object.assign(this, {
+      channel,
+      scene: null,
+      listeners: new Map(),
       lookNow: {},
       edited: {},
-      lastSent: 0,
-      latency: null,
-      paintedAt: 0,
-      ended: false,
       view: null,
+      ended: false,
     });
+    this.sender = new Sender(this);
     this.camera = new ViewCamera();
     this.start = this.camera.copy();
     this.picture = new Picture(this);
@@ -59,6 +55,8 @@ class Viewer {
   takeScene(scene) {
     const first = !this.scene;
     this.scene = scene;
+    if (!scene.modes.some((mode) => mode.name === this.edited.mode)) delete this.edited.mode;
+    if (!scene.slices) delete this.edited.slice;
     this.lookNow = { ...scene.look, ...this.edited };
     this.frusta.take(scene);
     if (first) {
@@ -67,9 +65,9 @@ class Viewer {
       this.start = this.camera.copy();
     }
     this.photos.asked.clear();
-    this.pending = { ...this.edited };
+    this.sender.pending = { ...this.edited };
     this.tell("scene", scene, first);
-    this.flush(false);
+    this.sender.flush(false);
   }
 
   get centre() {
@@ -106,65 +104,16 @@ class Viewer {
   look(change, moving = false) {
     Object.assign(this.lookNow, change);
     Object.assign(this.edited, change);
-    Object.assign(this.pending, change);
+    Object.assign(this.sender.pending, change);
     this.tell("look", change);
     this.moved(moving);
   }
 
-  // The camera, or the look, is another: it is sent soon, and once more when it rests.
+  // The camera, or the look, is another.
   moved(moving = true) {
     this.camera.forget();
     this.tell("camera");
-    if (!this.scene) return;
-    clearTimeout(this.rest);
-    if (moving) this.rest = setTimeout(() => this.flush(false), REST);
-    this.moving = moving;
-    if (this.waiting) return;
-    const wait = Math.max(0, this.lastSent + STEP - performance.now());
-    this.waiting = setTimeout(() => this.flush(this.moving), wait);
-  }
-
-  flush(moving) {
-    clearTimeout(this.waiting);
-    if (!moving) clearTimeout(this.rest);
-    this.waiting = null;
-    if (!this.scene || this.ended || this.camera.width < 2) return;
-    const changed = Object.keys(this.pending).length > 0;
-    if (moving && changed && performance.now() - (this.sent.get(this.id)?.time ?? 0) < PATIENT) {
-      this.waiting = setTimeout(() => this.flush(this.moving), STEP); // looks are no faster than pictures of them
-      return;
-    }
-    this.id += 1;
-    this.lastSent = performance.now();
-    if (changed) this.send({ type: "look", ...this.pending });
-    this.pending = {};
-    const { view } = this;
-    this.sent.set(this.id, { camera: this.camera.copy(), view, time: this.lastSent });
-    this.send({ type: "camera", id: this.id, ...this.camera.message(), moving, ...(view === null ? {} : { view }) });
-    this.tell("sent", moving);
-  }
-
-  painted(header) {
-    const of = this.sent.get(header.id);
-    if (of?.time) this.latency = performance.now() - of.time;
-    if (of) {
-      of.time = null;
-      this.shownCamera = of.camera;
-    }
-    for (const id of this.sent.keys()) if (id < header.id) this.sent.delete(id);
-    this.paintedAt = performance.now();
-    this.tell("frame", header);
-  }
-
-  // The camera that marks are drawn by: the picture's, or the newest where pictures stay out.
-  get marksCamera() {
-    const late = this.picture.shown < this.id && performance.now() - this.lateSince > STALE;
-    return late || !this.shownCamera ? this.camera : this.shownCamera;
-  }
-
-  get lateSince() {
-    const next = [...this.sent].find(([id, one]) => id > this.picture.shown && one.time);
-    return Math.max(next?.[1].time ?? performance.now(), this.paintedAt);
+    if (this.scene) this.sender.moved(moving);
   }
 
   // Flies to another camera, and then does what is asked.
@@ -216,8 +165,7 @@ class Viewer {
   end() {
     this.ended = true;
     this.stop();
-    clearTimeout(this.rest);
-    clearTimeout(this.waiting);
+    this.sender.stop();
     this.channel.close?.();
   }
 }

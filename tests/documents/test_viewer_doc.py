@@ -1,0 +1,34 @@
+"""Law: what docs/viewer.md shows runs, its options are there, and its table of refusals is the guard's."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+from skips import require_extra
+
+from raymarch.cli.fit import fit
+from raymarch.cli.view import view
+from raymarch.viewer import guard
+
+TEXT = (Path(__file__).resolve().parents[2] / "docs" / "viewer.md").read_text()
+
+
+@pytest.mark.extra
+def test_its_block_runs():
+    require_extra("websockets", "viewer")
+    (block,) = re.findall(r"(?ms)^```python\n(.*?)^```$", TEXT)
+    exec(compile(block, "docs/viewer.md", "exec"), {})
+
+
+def test_the_options_are_there():
+    options = {option for verb in (fit, view) for each in verb.params for option in each.opts}
+    assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", TEXT)) <= options
+
+
+def test_its_refusals_are_the_guards():
+    listed = set(re.findall(r"\b4\d\d\b|\b503\b", TEXT.partition("## Who can see it")[2]))
+    known = set(re.findall(r"Refusal\((\d+)", inspect.getsource(guard.refusal)))
+    assert listed == known - {"426"} and f"{guard.MOST_MESSAGE >> 10} KiB" in TEXT and guard.MOST_PAGES == 16
