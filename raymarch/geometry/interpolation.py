@@ -15,23 +15,36 @@ def lerp(a: np.ndarray, b: np.ndarray, s: np.ndarray) -> np.ndarray:
 
 
 def slerp(a: np.ndarray, b: np.ndarray, s: np.ndarray) -> np.ndarray:
-    """Great arc from unit quaternions `a` to `b` (n, 4), the shorter way, at shares `s` (n,), beyond its ends too.
+    """Great arc from unit quaternions `a` to `b` (n, 4) at shares `s` (n,), beyond its ends too.
 
-    Shoemake 1985, "Animating rotation with quaternion curves".
+    To `b` itself and never to its opposite, which is the same rotation: so it is steady in both. The shorter way of two
+    rotations is that of `aligned` ones. Shoemake 1985, "Animating rotation with quaternion curves".
 
     Example:
         >>> slerp(np.array([[1.0, 0, 0, 0]]), np.array([[0.0, 1, 0, 0]]), np.array([0.5])).round(3).tolist()
         [[0.707, 0.707, 0.0, 0.0]]
     """
-    b = np.where((a * b).sum(-1, keepdims=True) < 0, -b, b)
     # By both chords: the arc cosine of their product would lose half of the digits where they are near.
     angle = 2 * np.arctan2(np.linalg.norm(a - b, axis=-1), np.linalg.norm(a + b, axis=-1))
-    small = angle < 1e-9
-    sine = np.where(small, 1.0, np.sin(angle))
+    sine = np.sin(angle)
+    small = sine < 1e-9  # of opposite ones no arc is the shortest
+    sine = np.where(small, 1.0, sine)
     first = np.where(small, 1 - s, np.sin((1 - s) * angle) / sine)
     second = np.where(small, s, np.sin(s * angle) / sine)
     out = first[:, None] * a + second[:, None] * b
-    return out / np.linalg.norm(out, axis=-1, keepdims=True)
+    length = np.linalg.norm(out, axis=-1, keepdims=True)
+    return np.where(length > 0, out, a) / np.where(length > 0, length, 1.0)
+
+
+def aligned(quaternions: np.ndarray) -> np.ndarray:
+    """Quaternions (n, 4) of the same rotations, each on its predecessor's side, so that the arc between is the shorter.
+
+    Example:
+        >>> aligned(np.array([[1.0, 0, 0, 0], [-0.8, 0.6, 0, 0]])).tolist()
+        [[1.0, 0.0, 0.0, 0.0], [0.8, -0.6, -0.0, -0.0]]
+    """
+    turns = (quaternions[1:] * quaternions[:-1]).sum(-1) < 0
+    return quaternions * np.append(1.0, np.where(np.cumsum(turns) % 2, -1.0, 1.0))[:, None]
 
 
 def catmull_rom(keys: np.ndarray, knots: np.ndarray, t: np.ndarray, blend: Blend, closed: bool) -> np.ndarray:
@@ -39,7 +52,8 @@ def catmull_rom(keys: np.ndarray, knots: np.ndarray, t: np.ndarray, blend: Blend
 
     Pyramids of `blend` over four keys each: Barry and Goldman 1988, "A recursive evaluation algorithm for a class of
     Catmull-Rom splines"; with `slerp` as Schlag 1991, "Using geometric constructions to interpolate orientation with
-    quaternions". A closed curve has its first key as its last one too.
+    quaternions", whose sides are chosen once, at the keys: within the pyramid another choice would be a jump. A closed
+    curve has its first key as its last one too.
 
     Example:
         >>> keys, knots = np.array([[0.0], [1.0], [4.0]]), np.arange(3.0)
@@ -47,6 +61,7 @@ def catmull_rom(keys: np.ndarray, knots: np.ndarray, t: np.ndarray, blend: Blend
         [[0.0], [1.0], [4.0]]
     """
     one, two = np.array([-1.0]), np.array([2.0])
+    keys = aligned(keys) if blend is slerp else keys
     if closed:
         before, after = keys[-2:-1], keys[1:2]
         ends = knots[0] - (knots[-1] - knots[-2]), knots[-1] + (knots[1] - knots[0])
@@ -54,6 +69,7 @@ def catmull_rom(keys: np.ndarray, knots: np.ndarray, t: np.ndarray, blend: Blend
         before, after = blend(keys[:1], keys[1:2], one), blend(keys[-2:-1], keys[-1:], two)
         ends = 2 * knots[0] - knots[1], 2 * knots[-1] - knots[-2]
     keys, knots = np.concatenate([before, keys, after]), np.concatenate([ends[:1], knots, ends[1:]])
+    keys = aligned(keys) if blend is slerp else keys
     first = np.clip(np.searchsorted(knots, t, "right") - 1, 1, len(knots) - 3) - 1
     k = [knots[first + i] for i in range(4)]
     level = [keys[first + i] for i in range(4)]

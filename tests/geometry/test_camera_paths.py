@@ -8,7 +8,7 @@ import pytest
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.camera_path import framed, path_through
-from raymarch.geometry.interpolation import catmull_rom, lerp, quaternions_of, rotations_of, slerp
+from raymarch.geometry.interpolation import aligned, catmull_rom, lerp, quaternions_of, rotations_of, slerp
 from raymarch.geometry.orbit import orbit, orbit_of_volume, spiral_of_volume
 from raymarch.geometry.pose import exp_rigid
 from raymarch.geometry.tour import short_way, tour
@@ -85,6 +85,16 @@ def test_a_path_neither_jumps_nor_kinks(name):
     heading = np.diff(poses(fine)[:, :3, :4], axis=0)
     bend = np.abs(np.diff(heading, axis=0)).max()
     assert bend < 0.15 * np.abs(heading).max() + 1e-12, name
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_path_through_keys_far_apart_jumps_nowhere(seed):
+    """Anywhere around an object: what turns by more than half a turn within the curve's construction keeps its side."""
+    places = np.random.default_rng(seed).normal(size=(5, 3))
+    keys = [at(place) for place in 4 * places / np.linalg.norm(places, axis=1, keepdims=True)]
+    for closed in (False, True):
+        path = path_through(keys, 801, closed=closed)
+        assert turns(path).max() < 8 * np.median(turns(path)) and moves(path).max() < 2 * np.median(moves(path))
 
 
 @pytest.mark.parametrize(
@@ -178,7 +188,8 @@ def test_great_arcs_are_the_exponential_of_a_share():
     for share in (-0.5, 0.0, 0.25, 1.0, 1.5):
         wanted = exp_rigid([0, 0, 0, *(share * twist)])[:3, :3]
         for end in (ends[1:], -ends[1:]):  # of one rotation
-            found = rotations_of(slerp(ends[:1], end, np.array([share])))[0]
+            a, b = aligned(np.concatenate([ends[:1], end]))[:, None]
+            found = rotations_of(slerp(a, b, np.array([share])))[0]
             np.testing.assert_allclose(found, wanted, atol=1e-12)
 
 
