@@ -12,7 +12,6 @@ from raymarch.data.transfer_function import MOST_KNOTS
 from raymarch.device.grid_layout import SLOTS
 
 BINS = 2048
-INFINITE = 1e38  # in single precision too
 TABLE_BYTES = (MOST_KNOTS + 1) * (10 * 8 + SLOTS * 4 * 8) + BINS * 4
 
 
@@ -64,7 +63,7 @@ def place_table(tree: ti.FieldsBuilder, table: TableFields) -> None:
 def upload_table(table: TableFields, values: np.ndarray, rgba: np.ndarray, unit_length: float) -> None:
     """Put knots (knot,) with colour and opacity (knot, 4) on the device."""
     n, dtype = len(values), runtime.dtype()
-    above = np.full(MOST_KNOTS + 1, INFINITE)
+    above = np.full(MOST_KNOTS + 1, np.inf)
     above[:n] = values - values[0]
     per_value, rise, shades = np.zeros(MOST_KNOTS + 1), np.zeros((MOST_KNOTS + 1, 4)), np.zeros((MOST_KNOTS + 1, 4))
     per_value[: n - 1] = 1 / np.diff(above[:n].astype(dtype).astype(float))

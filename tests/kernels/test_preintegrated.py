@@ -153,6 +153,18 @@ def test_a_knot_that_a_cell_meets_three_times_is_met_three_times():
     np.testing.assert_allclose(image, wanted, rtol=0, atol=1e-6)
 
 
+@pytest.mark.parametrize("preintegrated", [False, True])
+def test_a_value_beyond_all_numbers_of_the_device_has_the_shade_of_the_last_knot(preintegrated):
+    """Raw numbers that are in bounds, over a scale that is: what is behind the table is not looked into."""
+    activation, place = replace(VOLUME.activation, shift=0.0, scale=1e-10), np.diag([1.1e-9, 1.1e-9, 1.1e-9, 1])
+    volume = Volume(np.full((2, 2, 2), 2e28), np.zeros((2, 2, 2, 3)), place, activation)
+    table = replace(PEAKS, unit_length=1e-9)
+    with Renderer(volume, replace(MARCH, transfer=table, preintegrated=preintegrated)) as renderer:
+        image, _ = renderer.trace(Rays([[-1e-9, 5e-10, 5e-10]], [[1, 0, 0]]), "black")
+    left = (1 - PEAKS.opacities[-1]) ** 1.1
+    np.testing.assert_allclose(image[0], [*(1 - left) * PEAKS.colours[-1], left], atol=1e-6)
+
+
 def test_depth_and_normals_are_those_of_the_plain_march():
     pictures = [render(VOLUME, CAMERA, march=replace(MARCH, preintegrated=pre), extras=True) for pre in (False, True)]
     for name in ("depth", "normals"):

@@ -13,8 +13,8 @@ import taichi as ti
 from raymarch import runtime
 from raymarch.kernels.field import activation
 from raymarch.kernels.march.first_hit import NEWTON, at
-from raymarch.kernels.march.transfer import knot_below
-from raymarch.kernels.numeric import at_least
+from raymarch.kernels.march.transfer import FARTHEST, knot_below
+from raymarch.kernels.numeric import at_least, at_most
 
 # Of the four Gauss-Legendre points of 0..1 the first two, from 0, and their shares.
 OUTER, INNER = (0.06943184420297371, 0.17392742256872679), (0.33000947820757187, 0.3260725774312732)
@@ -60,7 +60,7 @@ def is_clear(table: ti.template(), i):
 def beyond_knot(table: ti.template(), i, above):
     """Knot that shades of an interval are counted from, and how far a value is above it."""
     knot = ti.max(i, 0)
-    return knot, at_least(above - table.above[knot], 0.0)
+    return knot, at_most(at_least(above - table.above[knot], 0.0), FARTHEST)
 
 
 @ti.func

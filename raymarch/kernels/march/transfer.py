@@ -13,6 +13,7 @@ from raymarch.kernels.march.emission_absorption import adjoint, composite, tange
 from raymarch.kernels.march.mode import Mode
 from raymarch.kernels.numeric import at_least, at_most, log_of_rest
 
+FARTHEST = 1e37  # above the first knot, which infinite values are too: before the knot that ends every table
 TRANSFER = Mode("transfer", composite, tangent, adjoint, power=1, classifies=True)
 
 
@@ -25,6 +26,7 @@ def knot_below(table: ti.template(), value):
     place = table.place[None]
     above = at_least(value - place[0], 0.0)
     i = table.first[ti.cast(at_most(above * place[1], place[2]), ti.i32)]
+    above = at_most(above, FARTHEST)
     while above >= table.above[i + 1]:
         i += 1
     return i, above - table.above[i]
