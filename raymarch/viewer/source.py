@@ -193,4 +193,4 @@ class FitSource(Source):
             raise RaymarchError(f"mode is {look.mode}, but a running fit shows itself in {self._name} alone; keep that")
 
     def prepare(self, look: Look) -> March:
-        return replace(self._rule, step=look.step, clip=look.clip)
+        return replace(self._rule, step=look.step, clip=look.clip or self._rule.clip)

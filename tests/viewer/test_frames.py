@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from raymarch.viewer.eye import eye_of
 from raymarch.viewer.frame_maker import FrameMaker
 from raymarch.viewer.scene import histogram, scene_of
 from raymarch.viewer.slice_picture import sampled
+from raymarch.viewer.source import FitSource
 
 BALL = rm.Volume.from_function(
     lambda p: 9.0 * (np.linalg.norm(p, axis=-1) < 0.6), lambda p: (p + 1) / 2, shape=(12, 13, 14)
@@ -166,3 +168,11 @@ def test_photographs_are_no_wider_than_asked(maker):
 def test_a_volume_of_one_value_has_a_scene():
     with FrameMaker(rm.ScalarVolume(np.zeros((4, 4, 4)))) as made:
         assert scene_of(made.source, "")["range"] == [0, 1]
+
+
+def test_a_fit_of_a_part_of_the_world_is_shown_by_that_part_until_a_page_names_another():
+    march = rm.March(clip=rm.Clip(box=((0, 0, 0), (1, 1, 1))))
+    with FitSource(SimpleNamespace(views=None, march=march)) as source:
+        assert source.prepare(source.look) == march
+        other = source.look.changed({"clip": {"lower": [-1, -1, -1], "upper": [0, 0, 0]}})
+        assert source.prepare(other).clip is other.clip
