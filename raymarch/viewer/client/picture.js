@@ -28,7 +28,8 @@ class Picture {
   take(header, bytes) {
     if (header.id !== undefined && header.id < this.shown) return;
     const blob = new Blob([bytes], { type: `image/${header.format}` });
-    const decoded = createImageBitmap(blob, { premultiplyAlpha: "none", colorSpaceConversion: "none" });
+    const asItIs = { premultiplyAlpha: "none", colorSpaceConversion: "none" };
+    const decoded = createImageBitmap(blob, asItIs).catch(() => createImageBitmap(blob)); // not every browser knows these
     decoded.catch(() => {}); // it is awaited below, maybe later than it fails
     this.queue = this.queue
       .then(async () => this.paint(header, await decoded))
