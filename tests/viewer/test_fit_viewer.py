@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from types import SimpleNamespace
 
 import drive
 import pytest
@@ -10,6 +11,7 @@ import sets
 from wires import FakeWire, around
 
 from raymarch.cli import main
+from raymarch.cli.fit_view import view_on
 from raymarch.fitting.fit import fit
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.presets import preset
@@ -152,3 +154,19 @@ def test_the_verb_saves_first_and_then_shows_what_came_of_it(tmp_path, monkeypat
     first, second = said.out.splitlines()
     assert first == wire.url and second.startswith(f"{out}: ") and "Traceback" not in said.err
     assert [header["state"] for header, _ in wire.told("fit")][-1] == "done"
+
+
+@pytest.mark.parametrize("slices", [0, 3])
+def test_a_server_that_dies_once_the_fit_is_saved_is_a_note(slices, capsys):
+    server, ran = FakeWire(), []
+
+    def run(stop):
+        while not stop():
+            ran.append(1)
+            server.running = len(ran) < slices
+
+    server.running = slices > 0
+    view_on(SimpleNamespace(done=True, server=server, viewer=SimpleNamespace(run=run)))
+    said = capsys.readouterr().err.splitlines()
+    assert len(ran) == slices and said[-1].startswith("the page's server has ended; what was fitted is saved")
+    assert len(said) == 1 + (slices > 0)
