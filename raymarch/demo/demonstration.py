@@ -14,7 +14,7 @@ from raymarch.data.views import Views
 from raymarch.data.volume import Volume
 from raymarch.demo.island import BOX, island
 from raymarch.demo.scene_views import DISTANCE, FOV, TARGET, cameras, views_of
-from raymarch.errors import RaymarchError
+from raymarch.errors import RaymarchError, named
 from raymarch.evaluation.held_out import Evaluation, evaluate
 from raymarch.fitting.fit import fit
 from raymarch.fitting.report import Fit, Report
@@ -61,10 +61,18 @@ class Shown:
 def require_demo_folder(out: str | os.PathLike[str]) -> None:
     """Write check: RaymarchError where a demonstration could not be written, or would replace other things."""
     try:
-        ours = json.loads((Path(out) / RECORD).read_text())["made by"] == "raymarch demo"
-    except (OSError, ValueError, LookupError, TypeError):
-        ours = False
-    require_new_folder(out, overwrite=ours)
+        record = json.loads((Path(out) / RECORD).read_text())
+        ours = set(record["files"]) if record["made by"] == "raymarch demo" else set()
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        ours = set()
+    try:
+        others = sorted({file.name for file in Path(out).iterdir()} - ours)
+    except OSError:  # no folder: said below
+        others = []
+    if others:
+        words = named(others, most=3)
+        raise RaymarchError(f"{out}: is there already and would be lost, {words} in it; choose another name by --out")
+    require_new_folder(out, overwrite=True)
 
 
 def demonstrate(
@@ -182,6 +190,7 @@ def _write_set(folder: Path, splits: dict[str, Views]) -> None:
 def _write_record(folder: Path, plan: Plan, result: Fit, scores: Evaluation) -> None:
     record = {
         "made by": "raymarch demo",
+        "files": sorted([RECORD, *(file.name for file in folder.iterdir())]),
         "scene": "made here by a ray tracer in NumPy: surfaces, sun and sky, no volume; held-out views are not fitted",
         "psnr": scores.psnr,
         "ssim": scores.ssim,

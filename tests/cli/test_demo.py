@@ -111,6 +111,9 @@ def test_the_verb_makes_a_folder_of_pictures_that_the_next_one_replaces(small, c
     assert [len(load_views(folder / "scene", split)) for split in ("train", "test")] == [6, 2]
     assert "held out  PSNR" in said.err and not list(small.glob(".raymarch-*"))
     demonstration.require_demo_folder(folder)
+    (folder / "my spiral.gif").write_bytes(b"mine")
+    with pytest.raises(RaymarchError, match="would be lost, my spiral.gif in it; choose another name by --out"):
+        demonstration.require_demo_folder(folder)
 
 
 @pytest.mark.parametrize("content", ["notes.txt", "demo.json"])

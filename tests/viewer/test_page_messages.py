@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import json
 import math
 
 import numpy as np
 import pytest
-from wires import CAMERA, around
+from wires import CAMERA, FakeWire, around
 
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
@@ -19,6 +20,7 @@ from raymarch.viewer.look import Look
 from raymarch.viewer.newest import MOST, Newest
 from raymarch.viewer.page import Page
 from raymarch.viewer.share import MOST_DEBT, Share
+from raymarch.viewer.view import View
 
 NAN = math.nan
 TABLE = {"values": [0, 1], "colours": [[0, 0, 0], [1, 1, 1]], "opacities": [0, 1], "unit_length": 1}
@@ -241,3 +243,16 @@ def test_a_fault_of_ours_is_a_line_in_the_page_and_ends_nothing(page):
     page.take({"type": "look", "step": 1})
     worked(page)
     assert page.heard[-1]["type"] == "frame"
+
+
+def test_of_a_view_that_is_dropped_no_server_stays():
+    wire = FakeWire()
+    View(wire, None)
+    gc.collect()
+    assert not wire.running
+
+
+@pytest.mark.parametrize("stop", [3, "now", None, int], ids=str)
+def test_a_view_is_stopped_by_a_function(stop):
+    with pytest.raises(RaymarchError, match="stop is .*, want a function"):
+        View(FakeWire(), None).run(stop)
