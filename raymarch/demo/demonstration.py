@@ -17,7 +17,7 @@ from raymarch.demo.scene_views import DISTANCE, FOV, TARGET, cameras, views_of
 from raymarch.errors import RaymarchError, named
 from raymarch.evaluation.held_out import Evaluation, evaluate
 from raymarch.fitting.fit import fit
-from raymarch.fitting.report import Fit, Report
+from raymarch.fitting.report import Fit, Report, cut_short
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.orbit import orbit
 from raymarch.io.files.atomic import replacing
@@ -118,7 +118,8 @@ def made_views(plan: Plan, show: Show) -> tuple[Views, Views]:
 def _fitted(train: Views, plan: Plan, show: Show, report: Callable[[Report], None] | None) -> Fit:
     """Fit of so many seconds, after a few steps in which its kernels are compiled: the first time that takes long."""
     show("compiling", 0, 1)
-    fit(train, "quick", steps=WARM, resolution=plan.resolution, box=BOX)
+    if cut_short(fit(train, "quick", steps=WARM, resolution=plan.resolution, box=BOX).ended):
+        raise KeyboardInterrupt  # there is nothing yet to look at
     show("compiling", 1, 1)
     return fit(train, "quick", seconds=plan.seconds, resolution=plan.resolution, box=BOX, show=report)
 

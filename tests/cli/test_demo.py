@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -125,6 +126,13 @@ def test_a_folder_of_others_stays(content, small, capsys):
     assert [path.name for path in (small / "mine").iterdir()] == [content]
     with pytest.raises(RaymarchError, match="would be lost"):
         demonstration.require_demo_folder(small / "mine")
+
+
+def test_ctrl_c_before_there_is_a_fit_leaves_nothing(small, capsys, monkeypatch):
+    cut = lambda *_, **how: SimpleNamespace(ended="interrupted at step 1", history=[])  # noqa: E731
+    monkeypatch.setattr(demonstration, "fit", cut)
+    assert ran("demo", "--no-view", "--arch", "cpu") == 1
+    assert capsys.readouterr().err.splitlines()[-1] == "interrupted" and not list(small.iterdir())
 
 
 def test_seconds_are_a_time(small, capsys):
