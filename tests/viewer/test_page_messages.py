@@ -13,7 +13,7 @@ from wires import CAMERA, FakeWire, around
 
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
-from raymarch.viewer import pipe
+from raymarch.viewer import pipe, watched_file
 from raymarch.viewer.eye import eye_of
 from raymarch.viewer.ladder import RaySpeed, moving_scale, resting_levels
 from raymarch.viewer.look import Look
@@ -243,6 +243,44 @@ def test_a_fault_of_ours_is_a_line_in_the_page_and_ends_nothing(page):
     page.take({"type": "look", "step": 1})
     worked(page)
     assert page.heard[-1]["type"] == "frame"
+
+
+class Lost:
+    """A file that was replaced by one that cannot be read."""
+
+    path, volume = "lost.h5", None
+
+    def __init__(self, error):
+        self.error = error
+
+    def replaced(self):
+        return True
+
+    def again(self):
+        raise self.error
+
+
+class Nothing:
+    """A frame maker that shows nothing."""
+
+    def __init__(self, *_):
+        self.closed = False
+
+    def scene(self):
+        return {"type": "scene"}
+
+    def close(self):
+        self.closed = True
+
+
+@pytest.mark.parametrize("error", [RaymarchError("is cut"), MemoryError(), OSError(5, "is cut"), KeyError("a\nb")])
+def test_a_new_file_that_cannot_be_read_leaves_the_old_one_in_sight(error, monkeypatch):
+    monkeypatch.setattr(watched_file, "FrameMaker", Nothing)
+    wire, turns = FakeWire(), iter([False, True])
+    watched_file.view_file(wire, Lost(error), None, lambda: next(turns))
+    ((note, _),) = wire.told("note")
+    assert note["text"].startswith("lost.h5 was replaced on disk, and the new one is not shown: ")
+    assert "\n" not in note["text"] and len(wire.told("scene")) == 1
 
 
 def test_of_a_view_that_is_dropped_no_server_stays():
