@@ -93,6 +93,8 @@ def demonstrate(
         done(f"scene     {len(train)} views to fit and {len(test)} held out, of {plan.size} x {plan.size} pixels")
         result = _fitted(train, plan, show, report)
         done(f"fit       {result.seconds:.0f} s, {len(result.history) and result.history[-1].step} steps")
+        if cut_short(result.ended):
+            done(f"          {result.ended}; pictures of what is there follow, Ctrl-C ends them")
         save(result.volume, folder / "island.h5")
         scores, rendered = _evaluated(result.volume, test, show)
         done(f"held out  PSNR {scores.psnr:.2f} dB, SSIM {scores.ssim or np.nan:.3f}, over {len(test)} views")

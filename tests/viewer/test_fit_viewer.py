@@ -12,6 +12,7 @@ from wires import FakeWire, around
 
 from raymarch.cli import main
 from raymarch.cli.fit_view import view_on
+from raymarch.errors import RaymarchError
 from raymarch.fitting.fit import fit
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.presets import preset
@@ -154,6 +155,15 @@ def test_the_verb_saves_first_and_then_shows_what_came_of_it(tmp_path, monkeypat
     first, second = said.out.splitlines()
     assert first == wire.url and second.startswith(f"{out}: ") and "Traceback" not in said.err
     assert [header["state"] for header, _ in wire.told("fit")][-1] == "done"
+
+
+def test_a_closed_fitter_is_told_before_anything_is_shown():
+    with Fitter(drive.ball_views(), SETTINGS, box=drive.BALL_BOX) as fitter:
+        pass
+    wire = FakeWire()
+    with FitViewer(wire) as made, pytest.raises(RaymarchError, match="is closed; make a new one"):
+        made.attach(fitter)
+    assert not (wire.sent or wire.running or made.attached)
 
 
 @pytest.mark.parametrize("slices", [0, 3])
