@@ -38,6 +38,7 @@ def viewed(wanted: bool, port: int, no_browser: bool) -> Iterator[FitViewer | No
 
     with FitViewer(ServerProcess(port)) as viewer:
         announce(viewer.server, say.result, say.note, browser=not no_browser)
+        viewer.server.send({"type": "note", "text": "the fit is about to begin"}, hello=True)
         yield viewer
 
 

@@ -85,8 +85,8 @@ class NotebookView(Closing):
             return False
         try:
             if self._resting:
-                self._resting = False
                 viewer.show(self._make())
+                self._resting = False
                 self._only_so_many()
             viewer.work()
         except Exception as error:  # else it would end in the kernel's log, and the page would wait

@@ -164,6 +164,6 @@ class Page:
 
 
 def _fault(error: Exception) -> RaymarchError:
-    """A fault of the viewer's own, for its page; the log has where it came from."""
+    """A fault of ours, or memory, for the page; the log has where it came from."""
     log.debug("viewer", exc_info=error)
-    return RaymarchError(f"the viewer has a fault of its own, {type(error).__name__}: {one_line(error)}; report it")
+    return RaymarchError(f"the picture could not be made: {one_line(error)}")

@@ -14,6 +14,7 @@ from raymarch.viewer.frame_maker import FrameMaker
 from raymarch.viewer.page import Page
 from raymarch.viewer.wire import Wire
 
+STAY = 4  # slices of one page before another's: looks that differ mark empty space anew at each change
 IDLE = 0.25  # seconds between looks at what else there is, while no page says anything
 log = logging.getLogger("raymarch")
 
@@ -34,7 +35,7 @@ class Viewer(Closing):
         self.other: Callable[[int, dict[str, Any]], bool] = lambda number, message: False
         self.opened: Callable[[int], None] = lambda number: None
         self.often: Callable[[], None] = lambda: None
-        self.told: list[str] = []
+        self._told = ""
         self._turn = 0
         self.server.send(maker.scene(), hello=True)
 
@@ -92,7 +93,7 @@ class Viewer(Closing):
             if not waiting:
                 break
             self._turn += 1
-            self.pages[waiting[self._turn % len(waiting)]].work()
+            self.pages[waiting[self._turn // STAY % len(waiting)]].work()
             if time.perf_counter() - begun >= seconds:
                 break
         return time.perf_counter() - begun
@@ -110,6 +111,6 @@ class Viewer(Closing):
         self.server.send(header, data, to=number)
 
     def _complain(self, text: str) -> None:
-        self.told.append(text)
-        del self.told[:-100]
-        log.warning("viewer: %s", text)
+        if text != self._told:  # a page may say the same a hundred times a second
+            log.warning("viewer: %s", text)
+        self._told = text

@@ -1,7 +1,7 @@
 """Laws of the command line: results on stdout, the rest on stderr; 0 done, 1 could not, 2 wrong usage; no traceback.
 
-Commands that do something are processes of their own, in a folder that holds a volume, a few views and things that are
-neither. What is refused is so by the same `main` in this process, and for each verb once more in one of its own.
+Each verb does what it does once in a process of its own, in a folder that holds a volume, a few views and things that
+are neither; other options, and what is refused, go by the same `main` in this process.
 """
 
 from __future__ import annotations
@@ -65,6 +65,18 @@ def here_and_now(capsys, monkeypatch):
             cli.main(shlex.split(line))
         said = capsys.readouterr()
         return subprocess.CompletedProcess(line, ended.value.code, said.out, said.err)
+
+    return run
+
+
+@pytest.fixture
+def done_now(here_and_now):
+    """As `done(line, folder)`, in this process."""
+
+    def run(line: str, folder: Path) -> subprocess.CompletedProcess:
+        ended = here_and_now(line, folder)
+        assert ended.returncode == 0, ended.stderr
+        return ended
 
     return run
 
@@ -176,9 +188,9 @@ def test_evaluate_as_json_with_pictures(here, tmp_path):
     assert picture(sheet).shape[2] == 3 and min(picture(sheet).shape[:2]) > 300
 
 
-def test_evaluate_as_text(here):
+def test_evaluate_as_text(here, done_now):
     """A line a view and one for the mean, nothing else."""
-    lines = done("evaluate volume.h5 few", here).splitlines()
+    lines = done_now("evaluate volume.h5 few", here).stdout.splitlines()
     assert [line.split()[0] for line in lines] == [*frames(here), "mean"]
     assert all(word in line for line in lines for word in ("PSNR", "halves", "masked", "SSIM"))
 
@@ -196,29 +208,30 @@ def test_orbit_with_extras_is_the_same_twice(here, tmp_path):
     assert picture(tmp_path / "one" / "0000_opacity.png").max() > 100
 
 
-def test_a_volume_of_values_is_seen_through_a_table_that_is_said(here, tmp_path):
+def test_a_volume_of_values_is_seen_through_a_table_that_is_said(done_now, tmp_path):
     x = np.stack(np.meshgrid(*[np.linspace(-1, 1, 12)] * 3, indexing="ij"), -1)
     save(ScalarVolume(1000 * np.exp(-4 * (x**2).sum(-1))), tmp_path / "v.h5")
     render, out = "render v.h5 --orbit 1 --size 24 --background black", shlex.quote(str(tmp_path / "values"))
-    run = raymarch(f"{render} --out {out}", tmp_path)
-    assert run.returncode == 0 and "mode transfer, as the volume has values" in run.stderr, run.stderr
+    run = done_now(f"{render} --out {out}", tmp_path)
+    assert "mode transfer, as the volume has values" in run.stderr, run.stderr
     typed = re.search(r"table (\S+),", run.stderr)[1]
     seen = picture(tmp_path / "values" / "0000.png")
     assert seen.max() > 50
-    done(f"{render} --table {typed} --out {out}", tmp_path)
+    done_now(f"{render} --table {typed} --out {out}", tmp_path)
     again = picture(tmp_path / "values" / "0000.png")
     np.testing.assert_allclose(again.astype(float), seen.astype(float), atol=2)  # four digits of the range were said
 
 
-def test_a_volume_is_rendered_together_with_another(here, tmp_path):
+def test_a_volume_is_rendered_together_with_another(here, done_now, tmp_path):
     """With itself through a table to which nothing is clear, so that all of the box is met."""
     out = shlex.quote(str(tmp_path / "both"))
-    done(f"render volume.h5 --orbit 1 --size 24 --extras --with volume.h5 --with-table bone,-9,9,0.9 --out {out}", here)
+    both = "--with volume.h5 --with-table bone,-9,9,0.9"
+    done_now(f"render volume.h5 --orbit 1 --size 24 --extras {both} --out {out}", here)
     assert picture(tmp_path / "both" / "0000_opacity.png")[8:-8, 8:-8].min() > 100
 
 
-def test_views_are_rendered_under_their_names(here, tmp_path):
-    done(f"render volume.h5 --views few --background black --out {shlex.quote(str(tmp_path / 'seen'))}", here)
+def test_views_are_rendered_under_their_names(here, done_now, tmp_path):
+    done_now(f"render volume.h5 --views few --background black --out {shlex.quote(str(tmp_path / 'seen'))}", here)
     assert names(tmp_path / "seen") == sorted(f"{name}.png" for name in frames(here))
     for name in frames(here):
         truth = picture(here / "few" / "train" / f"{name}.png")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
+
 import numpy as np
 import pytest
-from chromium import pixels
-from played import EYE, TARGET, VIEWS, dragged, middle, rest, wait
+from chromium import Watched, pixels
+from PIL import Image
+from played import ADDRESS, EYE, TARGET, VIEWS, answer, dragged, middle, rest, wait
 from skips import require_extra
 
 import raymarch as rm
@@ -137,3 +140,47 @@ def test_the_camera_that_is_copied_as_python_is_that_of_the_picture(page, server
     size = 2 * np.linalg.norm(np.subtract(EYE, TARGET)) * np.tan(np.radians(said["fov"]) / 2)
     focal = copied.width / size if orthographic else server.camera.focal[0]
     assert copied.focal[0] == pytest.approx(focal) and copied.lens.parallel == orthographic
+
+
+def test_two_fingers_zoom_by_how_far_they_part(page, server, watched):
+    touch = watched.context.new_cdp_session(page)
+    x, y = middle(page)
+
+    def fingers(kind, half):
+        points = [{"x": x - half, "y": y, "id": 0}, {"x": x + half, "y": y, "id": 1}] if half else []
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+        page.wait_for_timeout(30)
+
+    def pinch():
+        fingers("touchStart", 60)
+        for half in (75, 95, 120):
+            fingers("touchMove", half)
+        fingers("touchEnd", 0)
+
+    away = np.linalg.norm(server.camera.position - TARGET)
+    rest(page, server, pinch)
+    assert np.linalg.norm(server.camera.position - TARGET) == pytest.approx(away / 2, rel=1e-3)
+    assert np.allclose(server.of("camera")[-1]["target"], TARGET, atol=1e-6)
+
+
+def test_pixels_at_rest_are_those_of_a_sharp_screen(watched, server):
+    sharp = Watched(watched.context.browser, device_scale_factor=1.5)
+    sharp.context.route(f"{ADDRESS}/**", answer)
+    sharp.context.route_web_socket("**/ws?token=t", server.open)
+    server.answers = False
+    page = sharp.open(f"{ADDRESS}/?token=t")
+    wait(page, lambda: server.of("camera"))
+    said = server.of("camera")[-1]
+    box = page.locator(".rm-stage").bounding_box()
+    assert (said["width"], said["height"]) == (round(1.5 * box["width"]), round(1.5 * box["height"]))
+    noise = np.random.default_rng(5).integers(0, 256, (said["height"], said["width"], 3), np.uint8)
+    server.show(noise, said["id"])
+    page.wait_for_selector(".rm-stage[data-settled=true]")
+    page.locator(".rm-stage").focus()
+    for key in "bac":
+        page.keyboard.press(key)
+    page.wait_for_timeout(200)
+    shot = np.asarray(Image.open(io.BytesIO(page.screenshot())).convert("RGB"))
+    part = slice(120, said["height"] - 200), slice(30, said["width"] - 200)  # beside what lies over the picture
+    assert np.array_equal(shot[part], noise[part])
+    sharp.context.close()

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from played import SCENE, TABLE, dragged, rest, wait
+from played import SCENE, TABLE, dragged, middle, rest, wait
 from skips import require_extra
 
 import raymarch as rm
@@ -124,3 +124,46 @@ def test_two_viewers_live_on_one_page_and_go_without_a_trace(page, server):
     assert page.evaluate(STOPPED, [1])
     page.evaluate("() => made.forEach(({viewer}) => viewer.end())")
     assert page.evaluate("() => made.every(({root}) => root.childElementCount === 0)")
+
+
+def test_a_clip_is_sent_by_its_corners_and_the_whole_box_is_none(page, server):
+    page.locator("summary", has_text="Clipping box").click()
+    side = page.get_by_label("y from, number")
+    side.fill("-0.25")
+    rest(page, server, lambda: side.press("Enter"))
+    assert server.of("look")[-1]["clip"] == {"lower": [-1, -0.25, -1], "upper": [1, 1, 1]}
+    rest(page, server, lambda: page.get_by_label("z to", exact=True).press("ArrowLeft"))
+    assert server.of("look")[-1]["clip"] == {"lower": [-1, -0.25, -1], "upper": [1, 1, pytest.approx(0.998)]}
+    rest(page, server, lambda: page.get_by_role("button", name="Whole box").click())
+    assert server.of("look")[-1]["clip"] is None
+
+
+def test_the_wheel_moves_a_slice_and_leaves_the_camera(page, server):
+    page.locator("summary", has_text="Slice").click()
+    rest(page, server, lambda: page.get_by_label("Slice", exact=True).select_option("0"))
+    assert server.of("look")[-1]["slice"] == {"axis": 0, "position": 0}
+    seen = server.camera
+    page.mouse.move(*middle(page))
+    rest(page, server, lambda: page.mouse.wheel(0, -200))
+    assert 0 < server.of("look")[-1]["slice"]["position"] < 0.2
+    assert np.array_equal(server.camera.world_from_camera, seen.world_from_camera)
+    rest(page, server, lambda: page.get_by_label("Slice", exact=True).select_option(""))
+    assert server.of("look")[-1]["slice"] is None
+
+
+def test_a_path_of_views_is_saved_as_it_is_loaded(page, server):
+    page.locator(".rm-stage").focus()
+    for key in ("k", "ArrowLeft", "k", "+", "k"):
+        rest(page, server, lambda key=key: (page.keyboard.press(key), page.keyboard.press("ArrowUp")))
+    with page.expect_download() as first:
+        page.get_by_role("button", name="Save path").click()
+    keys = json.loads(first.value.path().read_text())
+    assert len(keys) == 3 and [key["time"] for key in keys] == [0, 3, 6]
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Load path").click()
+    chooser.value.set_files(first.value.path())
+    page.wait_for_timeout(200)
+    with page.expect_download() as second:
+        page.get_by_role("button", name="Save path").click()
+    for old, new in zip(keys, json.loads(second.value.path().read_text()), strict=True):
+        assert all(np.allclose(old[name], new[name]) for name in old)

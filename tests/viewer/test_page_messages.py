@@ -239,7 +239,7 @@ def test_a_fault_of_ours_is_a_line_in_the_page_and_ends_nothing(page):
     page.take(around(1))
     page.take({"type": "look", "step": 7})
     worked(page)
-    assert page.heard[0]["type"] == "error" and "ZeroDivisionError: by nothing" in page.heard[0]["text"]
+    assert page.heard[0]["type"] == "error" and "made: by nothing" in page.heard[0]["text"]
     page.take({"type": "look", "step": 1})
     worked(page)
     assert page.heard[-1]["type"] == "frame"

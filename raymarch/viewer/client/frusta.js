@@ -54,7 +54,7 @@ class Frusta {
     const pixels = ring.map((point) => camera.project(point));
     const marked = i === this.hovered || i === this.chosen;
     const photo = this.pictures || marked ? this.viewer.photos.get(i) : null;
-    if (photo && pixels.every((pixel) => pixel[2] > 0)) drawQuad(drawing, photo, pixels, marked ? 1 : 0.8);
+    if (photo && pixels.every((pixel) => pixel[2] > 0)) drawQuad(drawing, photo, pixels);
     const colour = given.split === "train" || !given.split ? "#f2b84b" : "#c297ff";
     drawing.strokeStyle = i === this.chosen ? "#66b0ff" : i === this.hovered ? "#ffffff" : colour;
     drawing.lineWidth = marked ? 2 : 1;
@@ -77,27 +77,18 @@ class Frusta {
   }
 }
 
-// An image on four corners of the screen, as two triangles.
-function drawQuad(drawing, image, [a, b, c, d], alpha) {
+// An image on four corners of the screen: as one corner's parallelogram has it, then the other half as its own has it.
+function drawQuad(drawing, image, [a, b, c, d]) {
   const { width, height } = image;
-  drawing.save();
-  drawing.globalAlpha = alpha;
-  drawTriangle(
-    drawing,
-    image,
-    [a, b, d],
-    [(b[0] - a[0]) / width, (b[1] - a[1]) / width],
-    [(d[0] - a[0]) / height, (d[1] - a[1]) / height],
-    a,
-  );
-  const across = [(c[0] - d[0]) / width, (c[1] - d[1]) / width];
-  const down = [(c[0] - b[0]) / height, (c[1] - b[1]) / height];
-  const start = [c[0] - width * across[0] - height * down[0], c[1] - width * across[1] - height * down[1]];
-  drawTriangle(drawing, image, [b, c, d], across, down, start);
-  drawing.restore();
+  const part = (from, to, side) => [(to[0] - from[0]) / side, (to[1] - from[1]) / side];
+  drawPart(drawing, image, [a, b, c, d], part(a, b, width), part(a, d, height), a);
+  const across = part(d, c, width);
+  const down = part(b, c, height);
+  const start = [0, 1].map((k) => c[k] - width * across[k] - height * down[k]);
+  drawPart(drawing, image, [b, c, d], across, down, start);
 }
 
-function drawTriangle(drawing, image, corners, across, down, start) {
+function drawPart(drawing, image, corners, across, down, start) {
   drawing.save();
   drawing.beginPath();
   corners.forEach((p) => drawing.lineTo(p[0], p[1]));

@@ -28,7 +28,7 @@ export function mount(root, channel, { page = false } = {}) {
   sizes.observe(frame);
   root.replaceChildren(frame);
   if (page) {
-    viewer.on("scene", (scene) => (document.title = `${scene.name} · raymarch`));
+    viewer.on("scene", (scene) => (document.title = scene.name ? `${scene.name} · raymarch` : "raymarch"));
     stage.element.focus({ preventScroll: true });
   }
   return {

@@ -21,7 +21,7 @@ class Panel {
   }
 
   take(scene, first) {
-    this.title.replaceChildren(element("strong", { text: scene.name ?? "volume" }));
+    this.title.replaceChildren(element("strong", { text: scene.name || "Volume" }));
     const facts = [scene.shape?.join(" × "), sizeOf(scene)].filter(Boolean).join(" · ");
     this.title.append(element("span", { text: facts }));
     this.look.take(scene);

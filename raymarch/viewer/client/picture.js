@@ -28,7 +28,9 @@ class Picture {
   take(header, bytes) {
     if (header.id !== undefined && header.id < this.shown) return;
     const blob = new Blob([bytes], { type: `image/${header.format}` });
-    const decoded = createImageBitmap(blob, { premultiplyAlpha: "none", colorSpaceConversion: "none" });
+    // Not every browser knows these options.
+    const asItIs = { premultiplyAlpha: "none", colorSpaceConversion: "none" };
+    const decoded = createImageBitmap(blob, asItIs).catch(() => createImageBitmap(blob));
     decoded.catch(() => {}); // it is awaited below, maybe later than it fails
     this.queue = this.queue
       .then(async () => this.paint(header, await decoded))

@@ -80,8 +80,9 @@ class Stage {
   resize(entry) {
     const ratio = window.devicePixelRatio || 1;
     const exact = entry.devicePixelContentBoxSize?.[0];
-    const width = Math.round(exact?.inlineSize ?? this.element.clientWidth * ratio);
-    const height = Math.round(exact?.blockSize ?? this.element.clientHeight * ratio);
+    const about = [this.element.clientWidth * ratio, this.element.clientHeight * ratio];
+    const told = [exact?.inlineSize, exact?.blockSize]; // with rounding as the browser does it, where it knows
+    const [width, height] = about.map((side, i) => (Math.abs(told[i] - side) < 2 ? told[i] : Math.round(side)));
     if (width < 16 || height < 16) return;
     const less = Math.min(1, MOST_SIDE / Math.max(width, height));
     this.viewer.resize(Math.round(width * less), Math.round(height * less));

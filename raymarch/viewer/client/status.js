@@ -66,7 +66,12 @@ function messageList(viewer) {
       return;
     }
     const counter = element("span", { class: "rm-count" });
-    const item = element("div", { class: `rm-message rm-${kind}` }, element("span", { text }), counter);
+    const item = element(
+      "div",
+      { class: `rm-message rm-${kind === "error" ? "error" : "remark"}` },
+      element("span", { text }),
+      counter,
+    );
     Object.assign(item, { words: text, kind, count: 1, counter });
     item.append(iconButton("close", "Dismiss", () => drop(item)));
     if (kind === "error") item.setAttribute("role", "alert");

@@ -145,5 +145,12 @@ function drawScale(drawing, camera, unitName, x, y, most, ink) {
     drawLine(drawing, x + width, y - 5, x + width, y + 5);
   }
   drawing.fillStyle = ink.words;
-  shadowed(drawing, `${short(value)} ${unitName || "units"}`, x + 0.5 * width, y - 5, "center", ink);
+  shadowed(
+    drawing,
+    `${short(value)} ${unitName || (value === 1 ? "unit" : "units")}`,
+    x + 0.5 * width,
+    y - 5,
+    "center",
+    ink,
+  );
 }
