@@ -190,6 +190,10 @@ def _path(value: str | os.PathLike[str]) -> str | os.PathLike[str]:
         raise TypeError
     if "\0" in os.fspath(value):
         raise Wrong("has a null character", "choose another name")
+    try:
+        os.fsencode(value)
+    except UnicodeEncodeError:  # halves of a surrogate pair
+        raise Wrong("has a character that no file's name can have", "choose another name") from None
     return value
 
 

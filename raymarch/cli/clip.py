@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from raymarch.rendering.renderer import Renderer, Rendering
     from raymarch.rendering.together import TogetherRenderer
 
-SUFFIXES = (".mp4", ".webm", ".gif", ".mov", ".avi", ".mkv", ".m4v")  # of clips, those that are not written too
+# Of clips, those that are not written too.
+SUFFIXES = {".mp4", ".webm", ".gif", ".mov", ".avi", ".mkv", ".m4v", ".wmv", ".mpg", ".mpeg", ".ogv", ".flv"}
 
 fps = click.option("--fps", type=float, default=30.0, show_default=True, help="Frames a second of a clip.")
 quality = click.option("--quality", type=float, default=85.0, show_default=True, help="Of a clip, 1 to 100.")

@@ -43,11 +43,17 @@ def viewed(wanted: bool, port: int, no_browser: bool) -> Iterator[FitViewer | No
 
 
 def view_on(viewer: FitViewer | None) -> None:
-    """Serve the volume of a fit that has come to its end until Ctrl-C; one that was interrupted is not waited for."""
+    """Serve the volume of a fit that has come to its end until Ctrl-C; one that was interrupted is not waited for.
+
+    The fit is done and saved, so that a page's server that is gone is a note.
+    """
     if viewer is None or not viewer.done:
         return
     from raymarch.fitting.interrupt import asked_to_stop
 
-    say.note("the page shows what came of it; Ctrl-C ends it")
+    if viewer.server.running:
+        say.note("the page shows what came of it; Ctrl-C ends it")
     with asked_to_stop() as asked:
-        viewer.viewer.run(asked)
+        viewer.viewer.run(lambda: asked() or not viewer.server.running)
+    if not (asked() or viewer.server.running):
+        say.note("the page's server has ended; what was fitted is saved, and raymarch view shows it")

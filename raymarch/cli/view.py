@@ -40,6 +40,8 @@ def view(
             if data is not None:
                 how = {"follow_links": follow_links, **options.reading_of(watched.volume, downscale, holdout)}
                 views = load_views(data, split, for_fit=False, **how)
+            if asked():
+                raise KeyboardInterrupt
             announce(server, say.result, say.note, browser=not no_browser)
             runtime.start(arch)
             view_file(server, watched, views, asked)

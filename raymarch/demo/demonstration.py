@@ -14,10 +14,10 @@ from raymarch.data.views import Views
 from raymarch.data.volume import Volume
 from raymarch.demo.island import BOX, island
 from raymarch.demo.scene_views import DISTANCE, FOV, TARGET, cameras, views_of
-from raymarch.errors import RaymarchError
+from raymarch.errors import RaymarchError, named
 from raymarch.evaluation.held_out import Evaluation, evaluate
 from raymarch.fitting.fit import fit
-from raymarch.fitting.report import Fit, Report
+from raymarch.fitting.report import Fit, Report, cut_short
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.orbit import orbit
 from raymarch.io.files.atomic import replacing
@@ -61,10 +61,18 @@ class Shown:
 def require_demo_folder(out: str | os.PathLike[str]) -> None:
     """Write check: RaymarchError where a demonstration could not be written, or would replace other things."""
     try:
-        ours = json.loads((Path(out) / RECORD).read_text())["made by"] == "raymarch demo"
-    except (OSError, ValueError, LookupError, TypeError):
-        ours = False
-    require_new_folder(out, overwrite=ours)
+        record = json.loads((Path(out) / RECORD).read_text())
+        ours = set(record["files"]) if record["made by"] == "raymarch demo" else set()
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        ours = set()
+    try:
+        others = sorted({file.name for file in Path(out).iterdir()} - ours)
+    except OSError:  # no folder: said below
+        others = []
+    if others:
+        words = named(others, most=3)
+        raise RaymarchError(f"{out}: is there already and would be lost, {words} in it; choose another name by --out")
+    require_new_folder(out, overwrite=True)
 
 
 def demonstrate(
@@ -85,6 +93,8 @@ def demonstrate(
         done(f"scene     {len(train)} views to fit and {len(test)} held out, of {plan.size} x {plan.size} pixels")
         result = _fitted(train, plan, show, report)
         done(f"fit       {result.seconds:.0f} s, {len(result.history) and result.history[-1].step} steps")
+        if cut_short(result.ended):
+            done(f"          {result.ended}; pictures of what is there follow, Ctrl-C ends them")
         save(result.volume, folder / "island.h5")
         scores, rendered = _evaluated(result.volume, test, show)
         done(f"held out  PSNR {scores.psnr:.2f} dB, SSIM {scores.ssim or np.nan:.3f}, over {len(test)} views")
@@ -110,7 +120,8 @@ def made_views(plan: Plan, show: Show) -> tuple[Views, Views]:
 def _fitted(train: Views, plan: Plan, show: Show, report: Callable[[Report], None] | None) -> Fit:
     """Fit of so many seconds, after a few steps in which its kernels are compiled: the first time that takes long."""
     show("compiling", 0, 1)
-    fit(train, "quick", steps=WARM, resolution=plan.resolution, box=BOX)
+    if cut_short(fit(train, "quick", steps=WARM, resolution=plan.resolution, box=BOX).ended):
+        raise KeyboardInterrupt  # there is nothing yet to look at
     show("compiling", 1, 1)
     return fit(train, "quick", seconds=plan.seconds, resolution=plan.resolution, box=BOX, show=report)
 
@@ -182,6 +193,7 @@ def _write_set(folder: Path, splits: dict[str, Views]) -> None:
 def _write_record(folder: Path, plan: Plan, result: Fit, scores: Evaluation) -> None:
     record = {
         "made by": "raymarch demo",
+        "files": sorted([RECORD, *(file.name for file in folder.iterdir())]),
         "scene": "made here by a ray tracer in NumPy: surfaces, sun and sky, no volume; held-out views are not fitted",
         "psnr": scores.psnr,
         "ssim": scores.ssim,

@@ -48,16 +48,27 @@ def asked_to_stop() -> Iterator[Callable[[], bool]]:
 
 @contextlib.contextmanager
 def endings_interrupt() -> Iterator[None]:
-    """Context in which SIGTERM and SIGHUP raise KeyboardInterrupt, unless ignored, so that all is tidied up."""
-    raised = [-math.inf]
+    """Context in which SIGTERM and SIGHUP raise KeyboardInterrupt, unless ignored, so that all is tidied up.
+
+    Ctrl-C does so anyway; but libraries lose exceptions, as Taichi does while it reads kernels. So one that came counts
+    in the next `asked_to_stop` too.
+    """
+    raised, came = [-math.inf], list[int]()
 
     def end(number: int, frame: FrameType | None) -> None:
+        came.append(number)
         # They come in pairs, to a process and to its group: the second shall not disturb the tidying up.
         if time.monotonic() - raised[0] > 1:
             raised[0] = time.monotonic()
             raise KeyboardInterrupt
 
-    with _handled(end, *filter(_free, ENDINGS)):
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        came.append(number)
+        raise KeyboardInterrupt
+
+    interrupt.asked = lambda: bool(came)  # type: ignore[attr-defined]
+    usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    with _handled(end, *filter(_free, ENDINGS)), _handled(interrupt, *[signal.SIGINT][:usual]):
         yield
 
 

@@ -54,7 +54,8 @@ class FitViewer(Closing):
             self.viewer.maker.close()
 
     def attach(self, fitter: Fitter) -> None:
-        """Show a fit that is about to begin."""
+        """Show a fit that is about to begin; RaymarchError where its fitter is closed."""
+        _ = fitter.buffer.fields
         self.control = FitControl(fitter)
         self.viewer = Viewer(self.server, FrameMaker.of_fitter(fitter))
         self.viewer.other, self.viewer.opened = self._take, self._opened

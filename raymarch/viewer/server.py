@@ -15,14 +15,19 @@ import signal
 import sys
 import threading
 from collections import deque
+from collections.abc import Callable
 from typing import IO, Any
 
+from raymarch.errors import one_line
 from raymarch.viewer import pipe
 from raymarch.viewer.client_files import served
 from raymarch.viewer.guard import MOST_MESSAGE, SOCKET, Asked, headers_of, refusal
 from raymarch.viewer.newest import Newest
 
 MOST_OUT = 256  # messages that wait for a page; one that reads none of them is let go
+UNREAD = 1013, "the page does not read"  # code and reason of that
+HANDSHAKE = 5  # seconds that a request may take to come
+FAREWELL = 1.5  # seconds that pages have to take their leave
 
 
 class Outbox:
@@ -95,8 +100,9 @@ class PageServer:
         sender = asyncio.ensure_future(self._send(socket, outbox))
         try:
             async for text in socket:
-                if answer := self._take(number, text):
-                    outbox.put(False, False, False, json.dumps(answer).encode())
+                answer = self._take(number, text)
+                if answer and not outbox.put(False, False, False, json.dumps(answer).encode()):
+                    await socket.close(*UNREAD)
         except ConnectionClosed:
             pass
         finally:
@@ -113,7 +119,7 @@ class PageServer:
         if not isinstance(message, dict) or not isinstance(message.get("type"), str):
             return {"type": "error", "text": "a message came that is no JSON object with a type"}
         if message["type"] == "ping":
-            return {"type": "pong", "id": message.get("id")}
+            return _pong(message.get("id"))
         if message["type"] in ("open", "close"):
             return {"type": "error", "text": f"type is {message['type']!r}, which pages do not say"}
         self.inbox.put({**message, "page": number})
@@ -136,8 +142,28 @@ class PageServer:
             fits = to is None or to == number
             how = header["binary"], header.get("whole", False), header.get("picture", False)
             if fits and not outbox.put(*how, body):
-                self._closing.add(task := asyncio.ensure_future(socket.close(1013, "the page does not read")))
+                self._closing.add(task := asyncio.ensure_future(socket.close(*UNREAD)))
                 task.add_done_callback(self._closing.discard)
+
+
+def _pong(number: Any) -> dict[str, Any]:
+    """Answer to a ping; what is no number is not sent back, as it may be long."""
+    if not isinstance(number, int | float) or not abs(number) < 2**53:
+        return {"type": "error", "text": "ping: id is no number below 2^53; give a whole number"}
+    return {"type": "pong", "id": number}
+
+
+def _quiet(told: set[str]) -> Callable[[Any, dict[str, Any]], None]:
+    """Handler of what goes wrong in the loop, such as no more connections: a line, once, and it goes on."""
+
+    def handle(loop: Any, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        why = one_line(error) if error else str(context.get("message"))
+        if why not in told and len(told) < 8:
+            told.add(why)
+            print(f"warning: viewer: {why}: a request was not answered; close other pages", file=sys.stderr)
+
+    return handle
 
 
 async def _serve(first: dict[str, Any], source: IO[bytes], sink: IO[bytes]) -> None:
@@ -146,6 +172,7 @@ async def _serve(first: dict[str, Any], source: IO[bytes], sink: IO[bytes]) -> N
 
     inbox, over, loop = Newest(), asyncio.Event(), asyncio.get_running_loop()
     server = PageServer(first["token"], inbox)
+    loop.set_exception_handler(_quiet(set()))
 
     def listen() -> None:
         while (message := pipe.read(source)) is not None and not message[0].get("end"):
@@ -167,6 +194,7 @@ async def _serve(first: dict[str, Any], source: IO[bytes], sink: IO[bytes]) -> N
         "max_size": MOST_MESSAGE,
         "max_queue": 16,
         "compression": None,
+        "open_timeout": HANDSHAKE,
         "close_timeout": 1,
         "server_header": None,
     }
@@ -176,14 +204,16 @@ async def _serve(first: dict[str, Any], source: IO[bytes], sink: IO[bytes]) -> N
         sink.write(pipe.packed({"page": 0, "type": "refused", "errno": error.errno, "text": str(error)}))
         sink.flush()
         return
-    async with running:
-        port = running.sockets[0].getsockname()[1]
-        sink.write(pipe.packed({"page": 0, "type": "listening", "port": port}))
-        sink.flush()
-        for work in (listen, hand_on):
-            threading.Thread(target=work, daemon=True).start()
-        await over.wait()
-        inbox.close()
+    port = running.sockets[0].getsockname()[1]
+    sink.write(pipe.packed({"page": 0, "type": "listening", "port": port}))
+    sink.flush()
+    for work in (listen, hand_on):
+        threading.Thread(target=work, daemon=True).start()
+    await over.wait()
+    inbox.close()
+    running.close()
+    with contextlib.suppress(asyncio.TimeoutError):
+        await asyncio.wait_for(running.wait_closed(), FAREWELL)
 
 
 def main() -> None:

@@ -6,8 +6,9 @@ import os
 import sys
 from collections.abc import Callable
 from typing import Any
+from weakref import finalize
 
-from raymarch.arguments.checks import Check, flag, optional, text, whole
+from raymarch.arguments.checks import Check, callback, flag, optional, text, whole
 from raymarch.arguments.declared import checked
 from raymarch.data.scalar_volume import ScalarVolume
 from raymarch.data.views import VIEWS, Views
@@ -50,10 +51,12 @@ class View(Closing):
 
     def __init__(self, server: Wire, seen: Viewer | FitViewer) -> None:
         self._server, self._seen, self.url = server, seen, server.url
+        finalize(self, server.close)  # of a view that is dropped no process stays
 
     def __repr__(self) -> str:
         return f"View({self.url})"
 
+    @checked(stop=callback)
     def run(self, stop: Callable[[], bool] = lambda: False) -> Volume | None:
         """Serve the page of a volume until Ctrl-C, or until `stop()` says so; of a fitter step it to its end meanwhile.
 

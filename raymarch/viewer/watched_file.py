@@ -10,7 +10,7 @@ from pathlib import Path
 
 from raymarch.data.views import Views
 from raymarch.data.volume import AnyVolume
-from raymarch.errors import RaymarchError
+from raymarch.errors import one_line
 from raymarch.io.volumes.volume_file import load
 from raymarch.viewer.frame_maker import FrameMaker
 from raymarch.viewer.server_process import ServerProcess
@@ -67,8 +67,8 @@ def view_file(
         try:
             viewer.show(FrameMaker(watched.again(), views, name))
             text = f"{name} was replaced on disk; this is the new one"
-        except RaymarchError as error:
-            text = f"{name} was replaced on disk, and the new one is not shown: {error}"
+        except Exception as error:  # memory, or whatever a file that changes meanwhile does to its reader
+            text = f"{name} was replaced on disk, and the new one is not shown: {one_line(error)}"
         viewer.say({"type": "note", "text": text})
         log.warning("viewer: %s", text)
 

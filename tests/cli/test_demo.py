@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -111,6 +112,9 @@ def test_the_verb_makes_a_folder_of_pictures_that_the_next_one_replaces(small, c
     assert [len(load_views(folder / "scene", split)) for split in ("train", "test")] == [6, 2]
     assert "held out  PSNR" in said.err and not list(small.glob(".raymarch-*"))
     demonstration.require_demo_folder(folder)
+    (folder / "my spiral.gif").write_bytes(b"mine")
+    with pytest.raises(RaymarchError, match="would be lost, my spiral.gif in it; choose another name by --out"):
+        demonstration.require_demo_folder(folder)
 
 
 @pytest.mark.parametrize("content", ["notes.txt", "demo.json"])
@@ -122,6 +126,13 @@ def test_a_folder_of_others_stays(content, small, capsys):
     assert [path.name for path in (small / "mine").iterdir()] == [content]
     with pytest.raises(RaymarchError, match="would be lost"):
         demonstration.require_demo_folder(small / "mine")
+
+
+def test_ctrl_c_before_there_is_a_fit_leaves_nothing(small, capsys, monkeypatch):
+    cut = lambda *_, **how: SimpleNamespace(ended="interrupted at step 1", history=[])  # noqa: E731
+    monkeypatch.setattr(demonstration, "fit", cut)
+    assert ran("demo", "--no-view", "--arch", "cpu") == 1
+    assert capsys.readouterr().err.splitlines()[-1] == "interrupted" and not list(small.iterdir())
 
 
 def test_seconds_are_a_time(small, capsys):

@@ -5,6 +5,7 @@ The command line runs in this process, on volumes and images of a few samples.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import logging
@@ -390,6 +391,22 @@ def test_who_ignores_or_handles_a_signal_keeps_it(handler):
                 assert signal.getsignal(HANGUP) is handler
     finally:
         signal.signal(HANGUP, before)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, HANGUP])
+def test_a_signal_that_a_library_loses_counts_in_what_is_asked_next(number):
+    before = signal.getsignal(number)
+    with endings_interrupt():
+        with asked_to_stop() as asked:
+            assert not asked()
+        with contextlib.suppress(BaseException):  # as bare excepts do
+            signal.raise_signal(number)
+        for _ in range(2):
+            with asked_to_stop() as asked:
+                assert asked()
+    with asked_to_stop() as asked:
+        assert not asked()
+    assert signal.getsignal(number) is before
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, HANGUP])

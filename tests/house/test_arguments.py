@@ -572,6 +572,7 @@ ROWS = {
     "Checkpoints": [
         *of_record(rm.Checkpoints, [("path", None), ("path", 3), ]),
         (lambda: rm.Checkpoints("a\0b"), "path has a null character"),
+        (lambda: rm.Checkpoints("a\ud800b"), "path has a character that no file's name can have"),
         (lambda: rm.Checkpoints("c", every=0), "every is 0, want a number over 0"),
         (lambda: rm.Checkpoints("c", every="10"), "every is '10'"),
         (lambda: rm.Checkpoints("c", resume="yes"), "resume is 'yes'"),

@@ -48,6 +48,7 @@ REFUSED = [
     ("a.gif", [np.zeros((4, 6, 3), int)], "frame 0 is int64"),
     ("a.gif", ["black"], "frame 0 is 'black'"),
     ("a.avi", [GOOD], "videos are .mp4, .webm, .gif"),
+    ("a.gif", [np.zeros((1, 65536, 3), np.uint8)], "frames are 65536 x 1 pixels, want at most 65535 a side of a .gif"),
     ("clip", [GOOD], "videos are .mp4, .webm, .gif"),
     ("no/a.gif", [GOOD], "there is no folder"),
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from types import SimpleNamespace
 
 import drive
 import pytest
@@ -10,6 +11,8 @@ import sets
 from wires import FakeWire, around
 
 from raymarch.cli import main
+from raymarch.cli.fit_view import view_on
+from raymarch.errors import RaymarchError
 from raymarch.fitting.fit import fit
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.presets import preset
@@ -152,3 +155,28 @@ def test_the_verb_saves_first_and_then_shows_what_came_of_it(tmp_path, monkeypat
     first, second = said.out.splitlines()
     assert first == wire.url and second.startswith(f"{out}: ") and "Traceback" not in said.err
     assert [header["state"] for header, _ in wire.told("fit")][-1] == "done"
+
+
+def test_a_closed_fitter_is_told_before_anything_is_shown():
+    with Fitter(drive.ball_views(), SETTINGS, box=drive.BALL_BOX) as fitter:
+        pass
+    wire = FakeWire()
+    with FitViewer(wire) as made, pytest.raises(RaymarchError, match="is closed; make a new one"):
+        made.attach(fitter)
+    assert not (wire.sent or wire.running or made.attached)
+
+
+@pytest.mark.parametrize("slices", [0, 3])
+def test_a_server_that_dies_once_the_fit_is_saved_is_a_note(slices, capsys):
+    server, ran = FakeWire(), []
+
+    def run(stop):
+        while not stop():
+            ran.append(1)
+            server.running = len(ran) < slices
+
+    server.running = slices > 0
+    view_on(SimpleNamespace(done=True, server=server, viewer=SimpleNamespace(run=run)))
+    said = capsys.readouterr().err.splitlines()
+    assert len(ran) == slices and said[-1].startswith("the page's server has ended; what was fitted is saved")
+    assert len(said) == 1 + (slices > 0)

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import json
 import math
 
 import numpy as np
 import pytest
-from wires import CAMERA, around
+from wires import CAMERA, FakeWire, around
 
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
-from raymarch.viewer import pipe
+from raymarch.viewer import pipe, watched_file
 from raymarch.viewer.eye import eye_of
 from raymarch.viewer.ladder import RaySpeed, moving_scale, resting_levels
 from raymarch.viewer.look import Look
 from raymarch.viewer.newest import MOST, Newest
 from raymarch.viewer.page import Page
 from raymarch.viewer.share import MOST_DEBT, Share
+from raymarch.viewer.view import View
 
 NAN = math.nan
 TABLE = {"values": [0, 1], "colours": [[0, 0, 0], [1, 1, 1]], "opacities": [0, 1], "unit_length": 1}
@@ -241,3 +243,54 @@ def test_a_fault_of_ours_is_a_line_in_the_page_and_ends_nothing(page):
     page.take({"type": "look", "step": 1})
     worked(page)
     assert page.heard[-1]["type"] == "frame"
+
+
+class Lost:
+    """A file that was replaced by one that cannot be read."""
+
+    path, volume = "lost.h5", None
+
+    def __init__(self, error):
+        self.error = error
+
+    def replaced(self):
+        return True
+
+    def again(self):
+        raise self.error
+
+
+class Nothing:
+    """A frame maker that shows nothing."""
+
+    def __init__(self, *_):
+        self.closed = False
+
+    def scene(self):
+        return {"type": "scene"}
+
+    def close(self):
+        self.closed = True
+
+
+@pytest.mark.parametrize("error", [RaymarchError("is cut"), MemoryError(), OSError(5, "is cut"), KeyError("a\nb")])
+def test_a_new_file_that_cannot_be_read_leaves_the_old_one_in_sight(error, monkeypatch):
+    monkeypatch.setattr(watched_file, "FrameMaker", Nothing)
+    wire, turns = FakeWire(), iter([False, True])
+    watched_file.view_file(wire, Lost(error), None, lambda: next(turns))
+    ((note, _),) = wire.told("note")
+    assert note["text"].startswith("lost.h5 was replaced on disk, and the new one is not shown: ")
+    assert "\n" not in note["text"] and len(wire.told("scene")) == 1
+
+
+def test_of_a_view_that_is_dropped_no_server_stays():
+    wire = FakeWire()
+    View(wire, None)
+    gc.collect()
+    assert not wire.running
+
+
+@pytest.mark.parametrize("stop", [3, "now", None, int], ids=str)
+def test_a_view_is_stopped_by_a_function(stop):
+    with pytest.raises(RaymarchError, match="stop is .*, want a function"):
+        View(FakeWire(), None).run(stop)

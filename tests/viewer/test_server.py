@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import signal
@@ -19,6 +20,8 @@ from skips import require_extra
 from raymarch.errors import RaymarchError
 from raymarch.viewer import server_process
 from raymarch.viewer.guard import MOST_MESSAGE, headers_of
+from raymarch.viewer.newest import Newest
+from raymarch.viewer.server import PageServer
 from raymarch.viewer.server_process import ServerProcess
 
 pytestmark = pytest.mark.extra
@@ -176,6 +179,64 @@ def test_what_is_no_message_is_answered_and_the_page_goes_on(server, text):
         assert json.loads(link.recv(10))["type"] == "error"
         link.send(json.dumps({"type": "ping", "id": 1}))
         assert json.loads(link.recv(10))["type"] == "pong"
+
+
+@pytest.mark.parametrize("number", [None, "1", [], {}, [[]], 10**400, 2**53, "x" * 1000], ids=range(8))
+def test_a_ping_without_a_number_is_not_sent_back(server, number):
+    with page(server) as link:
+        link.recv(10)
+        link.send(json.dumps({"type": "ping", "id": number}))
+        answer = link.recv(10)
+        assert json.loads(answer)["type"] == "error" and len(answer) < 200
+
+
+def test_a_page_that_asks_and_never_reads_is_let_go():
+    inbox, closed = Newest(), []
+
+    class Deaf:
+        """Page's end of a socket that takes nothing."""
+
+        def __aiter__(self):
+            return self
+
+        async def __anext__(self):
+            if closed:
+                raise StopAsyncIteration
+            return '{"type": "ping", "id": 1}'
+
+        async def send(self, data):
+            await asyncio.sleep(60)
+
+        async def close(self, code, reason):
+            closed.append(reason)
+
+    made = PageServer("token", inbox)
+    asyncio.run(asyncio.wait_for(made.page(Deaf()), 10))
+    assert closed == ["the page does not read"] and not made.pages
+    assert [message["type"] for message in inbox.take()] == ["open", "close"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of open files are POSIX's")
+def test_more_connections_than_there_are_files_are_a_line_once_and_it_goes_on():
+    code = """if True:
+        import resource, socket
+        from raymarch.viewer.server_process import ServerProcess
+        resource.setrlimit(resource.RLIMIT_NOFILE, (40, 4096))
+        made = ServerProcess()
+        port = made.port
+        resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))
+        links = [socket.create_connection(("127.0.0.1", port), 10) for _ in range(60)]
+        for each in links:
+            each.close()
+        with socket.create_connection(("127.0.0.1", port), 10) as link:
+            link.sendall(b"GET /client.css HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n")
+            print(link.recv(12).decode())
+        made.close()
+        print(made._child.returncode)
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout.split() == ["HTTP/1.1", "200", "0"]
+    assert done.stderr.count("\n") == 1 and "Too many open files" in done.stderr
 
 
 def test_a_message_too_long_ends_its_page_alone(server):

@@ -46,7 +46,7 @@ KINDS = {
     ".webm": _Kind(("libvpx-vp9", "vp9"), (63, 18), {"b:v": "0", "row-mt": "1", "cpu-used": "3"}, {}),
 }
 SUFFIXES = (*KINDS, ".gif")
-OTHERS = (".mov", ".avi", ".mkv", ".m4v")  # that are videos too, and are not written
+MOST_SIDE = {".mp4": 16384, ".webm": 65535, ".gif": 65535}  # pixels that the formats, or their encoders, have
 
 
 def _frames(value: Iterable[Numbers]) -> Iterator[Numbers]:
@@ -108,6 +108,9 @@ def write_clip(
         first = next(pictures)
     except StopIteration:
         raise RaymarchError(f"{path}: there are no frames, want one or more; look at what gives them") from None
+    if max(first.shape[:2]) > MOST_SIDE[suffix]:
+        size = f"{first.shape[1]} x {first.shape[0]} pixels, want at most {MOST_SIDE[suffix]} a side of a {suffix}"
+        raise RaymarchError(f"{path}: frames are {size}; make them smaller")
     encode = _encode_gif if suffix == ".gif" else _encode
     with refused(path), temporary_in(target.parent, suffix) as made:
         encode(path, made, chain([first], pictures), first.shape[1::-1], fps, quality)
