@@ -148,7 +148,8 @@ def narrow(
         occupied = grid.refresh_occupancy(least, margin=1)
     if occupied == 0:
         raise RaymarchError(
-            "nothing is left of the volume: every cell became empty; check poses, box and background, or take more steps"
+            "nothing is left of the volume: every cell became empty; check poses, box and background, or take more "
+            "steps"
         )
     if grid.boxes > 1:  # whose rays all meet something
         return occupied
