@@ -15,6 +15,12 @@ def test_a_file_opens_with_its_law(file):
     assert re.match(r'"""Laws?\b.{20,}', file.read_text())
 
 
+def test_every_file_has_a_name_of_its_own():
+    """Test folders are no packages, so pytest would refuse the second of a name."""
+    names = [file.name for file in FILES]
+    assert [name for name in set(names) if names.count(name) > 1] == []
+
+
 def test_groups_name_files_that_are_there():
     paths = [file.relative_to(TESTS).as_posix() for file in FILES]
     for starts in GROUPS.values():
