@@ -37,7 +37,10 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print the result
 overwrite = click.option(
     "--overwrite", is_flag=True, help="Write over files that raymarch did not write, or that an image set needs."
 )
-background = click.option("--background", help="Colour behind the object: white, black or r,g,b in 0..1.")
+background = click.option(
+    "--background",
+    help="Colour behind the object: white, black or r,g,b in 0..1; the volume's or the set's own if not given.",
+)
 
 follow_links = click.option(
     "--follow-links", is_flag=True, help="Read images that links in DATA lead to outside of it; if you trust the set."

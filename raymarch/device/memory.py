@@ -13,9 +13,7 @@ from raymarch.device import pool
 from raymarch.errors import RaymarchError
 
 MAX_CELLS = 2**31 - 1  # beyond that Taichi writes into other fields
-LIBRARIES = (
-    250_000_000  # bytes beyond `import raymarch`: Taichi and its kernels (225 to 250 from the cache, 290 compiled)
-)
+LIBRARIES = 250_000_000  # bytes beyond `import raymarch`: Taichi, kernels (225 to 250 from the cache, 290 compiled)
 NUMBERS_A_RAY = 31  # of a `RayBuffer`
 BATCH = 1 << 18  # rays that are marched at once
 BYTES_A_RAY = 24  # of an image: colour, transmittance, distance, opacity

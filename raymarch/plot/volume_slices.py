@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,9 +11,11 @@ from raymarch.arguments.arrays import numeric
 from raymarch.arguments.checks import Wrong, number, one_of, optional
 from raymarch.arguments.declared import checked
 from raymarch.data.plain import Y00
-from raymarch.data.volume import VOLUME, AnyVolume, Volume
+from raymarch.data.scalar_volume import ANY_VOLUME, ScalarVolume
+from raymarch.data.volume import AnyVolume, Volume
 from raymarch.errors import RaymarchError
 from raymarch.plot.panels import panels
+from raymarch.plot.values import innermost, length_unit, values_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,7 +24,7 @@ LIMIT = number(0, above=True, unit="1/world unit", cure="leave it out to have it
 VISIBLE = 0.01  # share of the greatest sigma below which a slice of colour is left blank
 
 
-@checked(volume=VOLUME, what=one_of("sigma", "colour"), limit=optional(LIMIT))
+@checked(volume=ANY_VOLUME, what=one_of("sigma", "colour"), limit=optional(LIMIT))
 def slices(
     volume: AnyVolume,
     index: str | Sequence[int] | np.ndarray | None = "middle",
@@ -38,9 +39,11 @@ def slices(
         volume: any; of one that is not upright in the world, the samples nearest to the upright planes; of nested boxes
             the innermost; of NDC, planes there.
         index: (i, j, k) of the sample through which the planes run; "middle" or None for the middle one.
-        what: "sigma" [1/world unit], or "colour" (its part that all views share) where sigma is over 1 % of its most.
+        what: "sigma" [1/world unit], of a scan its values in their unit, or "colour" (its part that all views share)
+            where sigma is over 1 % of its most.
         axes: three Axes.
-        limit: sigma at the top of the colour scale, to compare volumes; the slices' greatest if not given.
+        limit: value at the top of the colour scale, to compare volumes; the slices' greatest if not given. The scale
+            begins at 0; of a scan at its slices' least value, or at 0 where that is more and a limit is given.
 
     Returns the Axes of x-y, x-z and y-z.
 
@@ -49,8 +52,8 @@ def slices(
         >>> [ax.get_title() for ax in slices(volume, index=(16, 16, 0))]
         ['z = -1', 'y = 0.0323', 'x = 0.0323']
     """
-    unit = "world unit" if volume.ndc_from_world is None else "NDC"
-    volume = replace(volume.nested(0), ndc_from_world=None)
+    unit, label, scan = length_unit(volume), values_label(volume), isinstance(volume, ScalarVolume)
+    volume = innermost(volume)
     middle = index is None or (isinstance(index, str) and index == "middle")
     at = np.array(volume.shape) // 2 if middle else _index(index)
     if at.shape != (3,) or at.dtype.kind not in "iu" or (at < 0).any() or (at >= volume.shape).any():
@@ -61,23 +64,31 @@ def slices(
     tall = 1 + min(7.7 * max(deep, high) / (2 * wide + deep), 12)
     three = panels(axes, 3, (3.5, tall), width_ratios=[wide, wide, deep])
     cuts = [cut_plane(volume, point, normal) for normal in (2, 1, 0)]
-    every = np.concatenate([sigma[np.isfinite(sigma) & (sigma > 0)] for sigma, _ in cuts])
-    most = float(every.max()) if every.size else 1.0
-    top = most if most < 5 * (usual := float(np.percentile(every, 99)) if every.size else 1.0) else usual
+    bottom, top, most = _ends([sigma for sigma, _ in cuts], scan, limit)
     for ax, normal, (sigma, colour) in zip(three, (2, 1, 0), cuts, strict=True):
         u, v = (a for a in range(3) if a != normal)
         half = 0.5 * (upper - lower)[[u, v]] / (np.array(sigma.shape[::-1]) - 1)
         extent = (lower[u] - half[0], upper[u] + half[0], lower[v] - half[1], upper[v] + half[1])
-        picture = sigma if what == "sigma" else np.dstack([colour, sigma >= VISIBLE * top])
-        scale: dict[str, Any] = {"cmap": "magma", "vmin": 0, "vmax": limit or top, "interpolation": "nearest"}
+        picture = sigma if what == "sigma" else np.dstack([colour, sigma >= bottom + VISIBLE * (top - bottom)])
+        scale: dict[str, Any] = {"cmap": "magma", "vmin": bottom, "vmax": limit or top, "interpolation": "nearest"}
         shown = ax.imshow(picture, origin="lower", extent=extent, **scale)
         place = point[normal] if abs(point[normal]) > 1e-9 * wide else 0.0
         across, along, fixed = "xyz"[u], "xyz"[v], f"{'xyz'[normal]} = {place:.3g}"
         ax.set(title=fixed, xlabel=f"{across} [{unit}]", ylabel=f"{along} [{unit}]")
     if what == "sigma":
-        bar: dict[str, Any] = {"label": f"sigma [1/{unit}]", "extend": "max" if (limit or top) < most else "neither"}
+        bar: dict[str, Any] = {"label": label, "extend": "max" if (limit or top) < most else "neither"}
         three[0].figure.colorbar(shown, ax=list(three), shrink=0.8, aspect=25, pad=0.02, **bar)
     return three
+
+
+def _ends(cuts: list[np.ndarray], scan: bool, limit: float | None) -> tuple[float, float, float]:
+    """Bottom and top of the colour scale, and the greatest value, which may lie far above what else there is."""
+    values = np.concatenate([cut[np.isfinite(cut)] for cut in cuts])
+    bottom = float(values.min()) if scan and values.size else 0.0
+    bottom = bottom if limit is None else min(bottom, 0.0)
+    every = values[values > bottom] - bottom
+    most, usual = (float(every.max()), float(np.percentile(every, 99))) if every.size else (1.0, 1.0)
+    return bottom, bottom + (most if most < 5 * usual else usual), bottom + most
 
 
 def _index(value: object) -> np.ndarray:

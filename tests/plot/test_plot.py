@@ -17,6 +17,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from raymarch import plot
 from raymarch.data import free_memory
+from raymarch.data.scalar_volume import ScalarVolume
 from raymarch.data.views import Views
 from raymarch.data.volume import Activation, Volume
 from raymarch.errors import RaymarchError
@@ -218,6 +219,15 @@ def test_slices_share_one_scale_and_a_bar():
         assert {ax.images[0].get_clim() for ax in axes} == {(0, top)}
         bars = set(axes[0].figure.axes) - set(axes)
         assert [bar.get_ylabel() for bar in bars] == ["sigma [1/world unit]"]
+
+
+@pytest.mark.parametrize("shift", [-1000, 0, 3000])
+def test_slices_of_a_scan_show_its_least_and_greatest_value(shift):
+    values = np.arange(5 * 6 * 7).reshape(5, 6, 7) + shift
+    axes = plot.slices(ScalarVolume(values.astype(np.int16)))
+    drawn = [np.asarray(ax.images[0].get_array()) for ax in axes]
+    ends = (min(a.min() for a in drawn), max(a.max() for a in drawn))
+    assert all(ax.images[0].get_clim() == pytest.approx(ends) for ax in axes)
 
 
 @pytest.mark.parametrize("index", [None, "middle"])

@@ -57,6 +57,8 @@ DRAWINGS = {
 THREE = {
     "projections": (lambda axes: plot.projections(SCAN, axes), "mm", "value [HU]"),
     "projections of sigma": (lambda axes: plot.projections(FITTED, axes), "world unit", "sigma [1/world unit]"),
+    "slices": (lambda axes: plot.slices(SCAN, axes=axes), "mm", "value [HU]"),
+    "slices of sigma": (lambda axes: plot.slices(FITTED, axes=axes), "world unit", "sigma [1/world unit]"),
     "coverage": (lambda axes: plot.coverage(VIEWS, BOX, axes), "world unit", "views that see it"),
 }
 

@@ -115,7 +115,7 @@ def format_of(path: Path, formats: Sequence[Format]) -> Format:
             require_file(path, "a volume file, or a folder of slices")
         raise RaymarchError(
             f"{path}: is no volume file of a known format, which are {known(formats)}; check the"
-            " path, or give shape and dtype of raw values"
+            " path, or give shape and dtype of raw values (raymarch convert --shape X,Y,Z --dtype TYPE)"
         )
     return found
 
