@@ -17,6 +17,7 @@ import pytest
 LISTED = {
     r"CUDA is here": "what a machine without a GPU says is tried on such machines only",
     r"no CUDA device": "a GPU, which few machines have",
+    r"no browser": "Chromium, which the viewer's pages and widgets are tried in",
     r"no OpenGL": "a driver for VTK's pictures; those that are kept are compared everywhere",
     r"real data is not beside the repository": "photographs and volumes of others, which the project does not ship",
     r"signals and shells of POSIX|Windows|no named pipes|Linux's /proc|no bash": "another operating system",
