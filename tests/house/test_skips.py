@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from groups import TESTS
+from skips import LISTED
 
 PLANTED = {
     "module": 'import pytest\npytest.skip("no time", allow_module_level=True)\n',
@@ -58,3 +62,23 @@ def test_planted_skips_are_found(allowed, workers, tmp_path):
 def test_a_run_that_skips_what_it_may_passes(allowed, tmp_path):
     plant(tmp_path, set(PLANTED) - FAILS[allowed])
     assert run(tmp_path, "--skips", allowed).returncode == 0
+
+
+def reasons() -> list[str]:
+    """What the tests say where they skip, outside of the plants here and of `require_extra`."""
+    calls = [
+        node
+        for file in TESTS.rglob("*.py")
+        if file.name not in ("skips.py", "test_skips.py")
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("skip", "skipif")
+    ]
+    said = [call.args[:1] if call.func.attr == "skip" else [k.value for k in call.keywords] for call in calls]
+    texts = [node for nodes in said for node in nodes if isinstance(node, (ast.Constant, ast.JoinedStr))]
+    return sorted({str(ast.literal_eval(t)) if isinstance(t, ast.Constant) else ast.unparse(t) for t in texts})
+
+
+@pytest.mark.parametrize("reason", reasons())
+def test_every_reason_is_on_the_list(reason):
+    """A machine that has what is missing elsewhere would not tell that the reason is no longer there."""
+    assert any(re.search(pattern, reason) for pattern in LISTED)
