@@ -45,7 +45,7 @@ FAULTS = [
     ),
     Fault(
         "pictures are darker by half a level",
-        "io/images/write.py",
+        "data/display_values.py",
         "np.rint(np.clip(image, 0, 1) * 255)",
         "np.floor(np.clip(image, 0, 1) * 255)",
         (SETS + "test_pictures_are_clipped_and_rounded", SETS + "test_pictures_come_back_as_they_were_written"),

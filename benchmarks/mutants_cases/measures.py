@@ -44,9 +44,9 @@ FAULTS = [
     ),
     Fault(
         "decibels of an amplitude",
-        "evaluation/metrics.py",
-        "-10 * float(np.log10(error))",
-        "-20 * float(np.log10(error))",
+        "data/display_values.py",
+        "-10 * math.log10(error)",
+        "-20 * math.log10(error)",
         (METRICS + "test_psnr_of_an_even_difference",),
     ),
     Fault(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from raymarch.data.activation import Activation
-from raymarch.data.plain import Y00
+from raymarch.data.harmonics import Y00
 from raymarch.data.views import Views
 from raymarch.data.volume import Volume
 from raymarch.device.memory import require_memory

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from raymarch.rendering.renderer import Renderer, Rendering
     from raymarch.rendering.together import TogetherRenderer
 
-# As `kernels.march.modes` has them; importing that takes a second, which --help should not.
+# As `kernels.march.modes` has them (tests/house/test_lists.py); importing that takes a second, which --help should not.
 MODES = (
     "emission-absorption", "additive", "x-ray", "transfer", "maximum", "minimum", "average", "isosurface",
     "x-ray-exact",

@@ -7,7 +7,8 @@ import numpy as np
 from raymarch.arguments.arrays import Numbers
 
 NEUTRAL_EXPOSURE = (1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
-MOMENTS = 5  # sums a channel: weights, x, y, x^2, x y
+MOMENTS = 5  # sums a channel: weight, x, y, x^2 and x y
+OPAQUE = 0.999  # alpha from which a pixel tells an exposure
 LARGEST_GAIN, LARGEST_OFFSET = 4.0, 0.5  # two stops; half of all there is
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from raymarch.arguments import arrays
 from raymarch.arguments.arrays import Numbers
 from raymarch.data.activation import Activation
+from raymarch.data.harmonics import Y00
 from raymarch.data.samples import RAW, require_three_axes, spread_to
 from raymarch.errors import RaymarchError
 from raymarch.geometry.pose import affine_of_box
@@ -16,7 +17,6 @@ from raymarch.geometry.pose import affine_of_box
 Field = Callable[[np.ndarray], Numbers]  # of points (..., 3) in the world
 Samples = tuple[np.ndarray, np.ndarray, np.ndarray, Activation]  # density, features, world_from_index, activation
 GREY = 0.7  # where no colour is told
-Y00 = 0.28209479177387814
 
 
 def of_function(sigma: Field, colour: Field | None, shape: Sequence[int], box: Numbers) -> Samples:

@@ -6,8 +6,8 @@ import itertools
 
 import numpy as np
 
+from raymarch.data.harmonics import basis
 from raymarch.data.volume import Volume
-from raymarch.geometry.harmonics import basis
 
 CHUNK = 1 << 16  # points at a time
 

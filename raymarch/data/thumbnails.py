@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from raymarch.data.activation import Activation
-from raymarch.data.plain import Y00
+from raymarch.data.harmonics import Y00
 from raymarch.data.storage import Dense, Sparse
 from raymarch.geometry.pose import corners_of, look_at
 

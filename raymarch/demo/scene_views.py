@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from raymarch.data.display_values import eight_bit
 from raymarch.data.views import Views
 from raymarch.demo.solids import Solid
 from raymarch.geometry.camera import Camera
@@ -66,7 +67,7 @@ def picture(solids: Sequence[Solid], camera: Camera, seed: int = 0) -> np.ndarra
     rgba[met, 3] = 1
     mean = rgba.reshape(camera.height, ACROSS, camera.width, ACROSS, 4).mean((1, 3))
     mean[..., :3] /= np.maximum(mean[..., 3:], 1e-9)
-    return np.rint(np.clip(mean, 0, 1) * 255).astype(np.uint8)
+    return eight_bit(mean)
 
 
 def display(linear: np.ndarray) -> np.ndarray:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import cache
 
 import numpy as np
-import taichi as ti
 
 from raymarch import runtime
 from raymarch.data.activation import COLOURS, DENSITIES, Activation, ColourActivation, DensityActivation
@@ -17,7 +16,7 @@ from raymarch.kernels.field.activation import (
     ColourFunctions,
     DensityFunctions,
 )
-from raymarch.kernels.field.probe import probe
+from raymarch.kernels.field.probe import evaluate, reason_of
 
 PLACES = np.array([-7.3, -2.9, -1.1, -0.37, -0.013, 0.021, 0.43, 1.3, 2.7, 5.9])
 H = 4e-3  # differences are good to its square
@@ -82,14 +81,14 @@ def _forward(rule: DensityActivation | ColourActivation, x: np.ndarray) -> np.nd
 
 
 def _numbers(rule: DensityActivation | ColourActivation, part: str, function: Callable, x: np.ndarray) -> np.ndarray:
-    out = np.empty(len(x), runtime.dtype())
+    out = np.empty(len(x))
     try:
-        probe(function, x.astype(out.dtype), out)
-    except (ti.TaichiCompilationError, ti.TaichiTypeError, ti.TaichiSyntaxError, TypeError, ValueError) as error:
-        raise _wrong(rule, part, f"does not compile: {one_line(error)[-200:]}") from error
+        evaluate(function, x.astype(float), out)
+    except Exception as error:  # whatever Taichi's compiler, or Python inside it, makes of a user's function
+        raise _wrong(rule, part, f"is no function of one number: {reason_of(error)[:160]}") from error
     if not np.isfinite(out).all():
         raise _wrong(rule, part, f"gives {out[~np.isfinite(out)][0]}, want finite numbers")
-    return out.astype(float)
+    return out
 
 
 def _compare_slope(rule: DensityActivation | ColourActivation, given: np.ndarray) -> None:

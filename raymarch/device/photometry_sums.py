@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import taichi as ti
 
+from raymarch.data.exposure import MOMENTS
 from raymarch.device.owner import Owner
-from raymarch.kernels.fit.photometry import BEHIND, MOMENTS, NUMBERS
+from raymarch.kernels.fit.photometry import BEHIND, NUMBERS, NUMBERS_A_VIEW
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,15 +29,19 @@ class PhotometricSums(Owner[PhotometryFields]):
 
     def __init__(self, views: int, tiles: int):
         self._views = views
-        self._own((), self._build, lambda room: 8 * (room[0] * MOMENTS + room[1] * (NUMBERS + 1)), room=(views, tiles))
+        self._own((), self._build, self._bytes, room=(views, tiles))
         self.fields.moments.fill(0)
         self.fields.behind.fill(0)
+
+    @staticmethod
+    def _bytes(room: tuple[int, ...]) -> int:
+        return 8 * (room[0] * NUMBERS_A_VIEW + room[1] * (NUMBERS + 1))
 
     @staticmethod
     def _build(room: tuple[int, ...]) -> tuple[ti.FieldsBuilder, PhotometryFields]:
         tree = ti.FieldsBuilder()
         f = PhotometryFields(ti.field(ti.f64), ti.field(ti.f64), ti.field(ti.f64), ti.field(ti.i32))
-        tree.dense(ti.ij, (room[0], MOMENTS)).place(f.moments)
+        tree.dense(ti.ij, (room[0], NUMBERS_A_VIEW)).place(f.moments)
         tree.dense(ti.i, BEHIND).place(f.behind)
         tree.dense(ti.ij, (room[1], NUMBERS)).place(f.of_tile)
         tree.dense(ti.i, room[1]).place(f.view_of_tile)
@@ -48,7 +53,7 @@ class PhotometricSums(Owner[PhotometryFields]):
         moments, behind = self.fields.moments.to_numpy(), self.fields.behind.to_numpy()
         self.fields.moments.from_numpy(keep * moments)
         self.fields.behind.fill(0)
-        return moments[: self._views].reshape(-1, 5, 3), behind.reshape(2, 3)
+        return moments[: self._views].reshape(-1, MOMENTS, 3), behind.reshape(2, 3)
 
     def numbers(self) -> tuple[np.ndarray, np.ndarray]:
         """Moments (view, 15) and sums of the background (6,), as they stand."""

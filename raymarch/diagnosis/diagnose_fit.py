@@ -9,10 +9,11 @@ import numpy as np
 
 from raymarch.arguments.checks import optional
 from raymarch.arguments.declared import checked
+from raymarch.data.display_values import linear_of_srgb
 from raymarch.data.views import VIEWS, Views
 from raymarch.data.volume import VOLUME, AnyVolume, Volume
 from raymarch.diagnosis import extent, floaters
-from raymarch.diagnosis.exposure import BRIGHTEST, DARKEST, linear
+from raymarch.diagnosis.exposure import BRIGHTEST, DARKEST
 from raymarch.diagnosis.finding import Finding, by_severity
 from raymarch.errors import short
 from raymarch.evaluation.metrics import psnr
@@ -175,7 +176,7 @@ def _exposure(volume: Volume, fitted: list) -> Finding | None:
             shown = np.clip(gain * shown + offset, 0, 1)
         usable = counts & (truth.max(-1) < BRIGHTEST) & (truth.mean(-1) > DARKEST) & (shown.mean(-1) > DARKEST)
         if usable.sum() > 50:
-            both = (np.log2(np.maximum(linear(image[usable]).mean(-1), 1e-4)) for image in (truth, shown))
+            both = (np.log2(np.maximum(linear_of_srgb(image[usable]).mean(-1), 1e-4)) for image in (truth, shown))
             stops.append(float(np.median(np.subtract(*both))))
     if len(stops) < 3 or np.ptp(stops) < SPREAD:
         return None

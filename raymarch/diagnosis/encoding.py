@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from raymarch.data.display_values import eight_bit, linear_of_srgb
 from raymarch.data.views import Views
-from raymarch.diagnosis.exposure import linear
 from raymarch.diagnosis.features import Features
 from raymarch.diagnosis.finding import Finding
 from raymarch.diagnosis.matches import LUMINANCE
@@ -56,7 +56,7 @@ def _at_points(views: Views, points: list[Features]) -> np.ndarray:
 
 def combed(views: Views) -> Finding | None:
     """Linear light in images whose bright pixels use none of the values that 8-bit sRGB leaves out on its way to it."""
-    reached = np.rint(255 * linear(np.arange(256) / 255)).astype(int)
+    reached = eight_bit(linear_of_srgb(np.arange(256) / 255))
     left_out = np.ones(256, bool)
     left_out[reached] = False
     left_out[:BRIGHT] = False

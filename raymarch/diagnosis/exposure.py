@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from raymarch.data.display_values import linear_of_srgb
 from raymarch.data.views import Views
 from raymarch.diagnosis.finding import Finding
 from raymarch.diagnosis.matches import Matches
@@ -13,11 +14,6 @@ DRIFT = 0.45  # f-stops from the first view to the last
 DARKEST, BRIGHTEST = 8 / 255, 250 / 255  # of a point whose brightness is compared
 FEWEST, FEW_VIEWS = 100, 8  # matches by which exposures can be told; views, by which a drift
 CURE = "fit an exposure for each image (--preset photos), or develop all photos alike"
-
-
-def linear(display: np.ndarray) -> np.ndarray:
-    """Linear light of display values (sRGB, IEC 61966-2-1)."""
-    return np.where(display <= 0.04045, display / 12.92, ((display + 0.055) / 1.055) ** 2.4)
 
 
 def brightness(views: Views, matches: Matches, encoded: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -42,7 +38,7 @@ def _about(image: np.ndarray, place: np.ndarray, radius: int, encoded: bool) -> 
     bad = (colour.max((1, 2)) > BRIGHTEST) | (colour.mean((1, 2)) < DARKEST)
     if channels == 4:
         bad |= patch[..., 3].min(1) < 0.99
-    mean = (linear(colour) if encoded else colour).mean(1)
+    mean = (linear_of_srgb(colour) if encoded else colour).mean(1)
     mean[bad] = np.nan
     return np.maximum(mean, 1e-5)
 
@@ -111,7 +107,7 @@ def exposure_by_alpha(views: Views) -> Finding | None:
         weight = image[..., 3].astype(float)
         if not weight.any():
             return None
-        light = linear(image[..., :3] / 255).mean(-1)
+        light = linear_of_srgb(image[..., :3] / 255).mean(-1)
         stops.append(float(np.log2(max((light * weight).sum() / weight.sum(), 1e-5))))
     place = np.linspace(0, 1, len(stops))
     drift, start = np.polyfit(place, stops, 1)

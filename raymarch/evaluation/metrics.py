@@ -6,6 +6,7 @@ import numpy as np
 
 from raymarch.arguments.arrays import Numbers, display
 from raymarch.arguments.checks import shown
+from raymarch.data.display_values import decibels
 from raymarch.data.exposure import exposures_of, moments
 from raymarch.errors import RaymarchError
 
@@ -47,7 +48,7 @@ def psnr(image: Numbers, truth: Numbers, mask: Numbers | None = None) -> float:
     image, truth = _pair(image, truth)
     square = (image - truth) ** 2
     error = float(np.mean(square if mask is None else square[inside_mask(mask, image)]))
-    return float("inf") if error == 0 else -10 * float(np.log10(error))
+    return decibels(error)
 
 
 def psnr_halves(image: Numbers, truth: Numbers, mask: Numbers | None = None) -> float | None:

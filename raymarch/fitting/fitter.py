@@ -18,6 +18,7 @@ import taichi as ti
 from raymarch.arguments.arrays import Colour, Numbers
 from raymarch.arguments.checks import callback, number, optional
 from raymarch.arguments.declared import checked
+from raymarch.data.display_values import decibels
 from raymarch.data.views import Views
 from raymarch.data.volume import Volume
 from raymarch.device.image_pyramid import ImagePyramid
@@ -172,7 +173,7 @@ class Fitter(Holder, FitterCard):
         require_finite(loss, self.grid.fields.nonfinite_step[None], self.steps_done)
         error = losses.colour_error(self.buffer.fields, self.rays, self.photometry.behind)
         progress, seconds = self.progress, self.seconds
-        psnr, left = -10 * math.log10(max(error, 1e-12)), self.schedule.seconds_left(progress, seconds, self._ready)
+        psnr, left = decibels(max(error, 1e-12)), self.schedule.seconds_left(progress, seconds, self._ready)
         where = self.grid.shape, self.occupied, seconds, progress
         self.history.append(Report(self.steps_done, loss, psnr, rays_per_second, *where, left, self.settings.nested))
         return self.history[-1]

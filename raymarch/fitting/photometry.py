@@ -16,7 +16,7 @@ from raymarch.device.owner import Closing
 from raymarch.device.photometry_sums import PhotometricSums
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.fitting.settings import FitSettings
-from raymarch.kernels.fit.photometry import MOMENTS, add_photometry
+from raymarch.kernels.fit.photometry import NUMBERS_A_VIEW, add_photometry
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +73,7 @@ class Photometry(Closing):
 
     def state(self) -> dict[str, np.ndarray]:
         """All that later steps depend on, as arrays by name: what was found, and the sums so far."""
-        none = np.zeros((0, MOMENTS)), np.zeros(0)
+        none = np.zeros((0, NUMBERS_A_VIEW)), np.zeros(0)
         moments, behind = none if self._sums is None else self._sums.numbers()
         found = {"exposures": np.array(self.exposures, float), "background": np.array(self.background, float)}
         return {**found, "moments": moments, "behind": behind}

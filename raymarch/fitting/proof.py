@@ -10,8 +10,8 @@ import numpy as np
 from raymarch import runtime
 from raymarch.errors import RaymarchError
 from raymarch.fitting.objective import LOSSES, REGULARISERS, Objective
+from raymarch.kernels.field.probe import evaluate, reason_of
 from raymarch.kernels.fit.regularise import OPTICAL_DEPTH
-from raymarch.kernels.fit.trial import evaluate
 
 PLACES = (0.03, 0.1, 0.3, 0.7, 1.5, 3.0, 10.0)
 STEP = 0.01  # of a place: roundings of single precision stay under a thousandth of most slopes
@@ -65,8 +65,8 @@ def _values(part: str, function: Callable, x: np.ndarray) -> np.ndarray:
     try:
         evaluate(function, np.ascontiguousarray(x), y)
     except Exception as error:  # whatever Taichi's compiler, or Python inside it, makes of a user's function
-        why = (str(error).strip().splitlines() or [type(error).__name__])[-1].rpartition("NotANumber: ")[2]
-        raise RaymarchError(f"{part} is no function of one number: {why[:160]}; docs/extending.md shows one") from None
+        why = reason_of(error)[:160]
+        raise RaymarchError(f"{part} is no function of one number: {why}; docs/extending.md shows one") from None
     if (bad := ~np.isfinite(y)).any():
         raise RaymarchError(f"{part} is {y[bad][0]} at {x[bad][0]:.4g}, want a finite number everywhere")
     return y

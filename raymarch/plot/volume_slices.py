@@ -10,7 +10,7 @@ import numpy as np
 from raymarch.arguments.arrays import numeric
 from raymarch.arguments.checks import Wrong, number, one_of, optional
 from raymarch.arguments.declared import checked
-from raymarch.data.plain import Y00
+from raymarch.data.harmonics import Y00
 from raymarch.data.scalar_volume import ANY_VOLUME, ScalarVolume
 from raymarch.data.volume import AnyVolume, Volume
 from raymarch.errors import RaymarchError

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from raymarch.data.exposure import OPAQUE, exposures_of, gauged, moments
+
 POSE = 6  # numbers a camera
 DAMPING = 1e-3
 ROBUST = 0.1  # residual from which on a ray counts less, as in Huber's function
-OPAQUE = 0.01  # transmittance under which a pixel tells an exposure
-FEW = 16  # opaque pixels under which a view tells none
+FEW = 16  # opaque pixels under which a view tells no exposure
+STAY = 1e-3  # of the pixels, by which a gain stays as it is
 
 
 def move_of(residual: np.ndarray, slopes: np.ndarray) -> np.ndarray:
@@ -37,25 +39,19 @@ def move_of(residual: np.ndarray, slopes: np.ndarray) -> np.ndarray:
     return np.linalg.solve(whole, right)
 
 
-def exposures_of(image: np.ndarray, target: np.ndarray, exposures: np.ndarray) -> np.ndarray:
-    """Exposures (view, 6), gains and offsets by least squares over opaque pixels, their means over the views held.
+def exposures_beside(image: np.ndarray, target: np.ndarray, exposures: np.ndarray) -> np.ndarray:
+    """Exposures (view, 6) by least squares over opaque pixels, by the rule and the gauge of `data.exposure`.
 
-    `image` is what the volume gives and `target` what was seen without the exposures so far, both (view, ray, 4).
+    `image` is what the volume gives and `target` what was seen without the exposures so far, both (view, ray, 4). So
+    what is found of a view is what its exposure still lacks; a view of few opaque pixels keeps its own.
     """
     exposures = exposures.copy()
-    for v, (seen, wanted) in enumerate(zip(image, target, strict=True)):
-        opaque = wanted[:, 3] < OPAQUE
+    for v, (given, seen) in enumerate(zip(image, target, strict=True)):
+        opaque = seen[:, 3] < 1 - OPAQUE
         if opaque.sum() < FEW:
             continue
-        seen, wanted = seen[opaque], wanted[opaque]
-        for c in range(3):
-            x, y = seen[:, c], wanted[:, c]
-            spread = ((x - x.mean()) ** 2).mean() + 1e-3
-            gain = (((x - x.mean()) * (y - y.mean())).mean() + 1e-3) / spread
-            offset = y.mean() - gain * x.mean()
-            old = exposures[v, [c, 3 + c]]  # the target came without the old exposure
-            exposures[v, [c, 3 + c]] = old[0] * gain, old[0] * offset + old[1]
-    mean = exposures.mean(0)
-    exposures[:, 3:] -= mean[3:] / mean[:3] * exposures[:, :3]
-    exposures[:, :3] /= mean[:3]
-    return exposures
+        sums = moments(given[opaque, :3], seen[opaque, :3])
+        gain, offset = np.split(exposures_of(sums, (STAY * opaque.sum(), 0.0)), 2)
+        old_gain, old_offset = np.split(exposures[v], 2)
+        exposures[v] = np.concatenate([old_gain * gain, old_gain * offset + old_offset])
+    return gauged(exposures)

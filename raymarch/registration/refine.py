@@ -40,7 +40,7 @@ from raymarch.kernels.march.call import MarchCall
 from raymarch.kernels.march.geometry import geometry_tangent
 from raymarch.kernels.march.march import march
 from raymarch.registration.intrinsics import SHARED, require_common_lens, with_shared
-from raymarch.registration.normal_equations import POSE, exposures_of, move_of
+from raymarch.registration.normal_equations import POSE, exposures_beside, move_of
 from raymarch.registration.pyramid import Pyramid, images_without, random_pixels, smaller, without_exposure
 from raymarch.registration.registration_card import RefinementCard
 
@@ -208,7 +208,7 @@ class _Movement(Closing):
         self.errors.append(float(np.sqrt(np.mean(residual[..., :3] ** 2))))
         self._step(residual, slopes * weight)
         if "exposure" in self.parameters:
-            self.exposures = exposures_of(image, target, self.exposures)
+            self.exposures = exposures_beside(image, target, self.exposures)
             fitter.store.set_exposures(self.exposures)
         fitter.store.set_cameras(self.cameras)
 

@@ -15,11 +15,10 @@ from raymarch.data.exposure import NEUTRAL_EXPOSURE
 from raymarch.data.views import Views
 from raymarch.data.views_digest import ViewsDigest, camera_of_numbers
 from raymarch.errors import RaymarchError
+from raymarch.fitting.differences import CURE
 from raymarch.io.checkpoints.checkpoint_file import record_of
 from raymarch.io.files.strict_json import parse_json
 from raymarch.registration.refine import Refinement
-
-CURE = "give what it had, or begin anew without it (--overwrite)"
 
 
 def note_of(found: Refinement, views: Views, also: Sequence[str]) -> str:

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from raymarch.arguments.checks import number
+from raymarch.data.display_values import eight_bit
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera_path import path_through
-from raymarch.io.images.write import eight_bit
 from raymarch.io.videos.av_library import import_av
 from raymarch.io.videos.write_video import write_video
 from raymarch.viewer.eye import eyes_of

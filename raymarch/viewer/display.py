@@ -7,7 +7,8 @@ import io
 import numpy as np
 from PIL import Image
 
-from raymarch.io.images.write import eight_bit, save_png
+from raymarch.data.display_values import eight_bit
+from raymarch.io.images.write import save_png
 from raymarch.rendering.renderer import Rendering
 from raymarch.viewer.look import Look
 

@@ -7,13 +7,13 @@ from functools import cache
 
 import numpy as np
 import pytest
-from rooms import ball, room
+from painted_room import ball, room
 
 import raymarch as rm
+from raymarch.data.display_values import linear_of_srgb
 from raymarch.diagnosis import intrinsics
 from raymarch.diagnosis.diagnose import examine
 from raymarch.diagnosis.epipolar import poses_of, sight
-from raymarch.diagnosis.exposure import linear
 from raymarch.diagnosis.extent import matched_points
 from raymarch.diagnosis.in_short import in_short
 from raymarch.diagnosis.matches import Matches, features_of
@@ -62,12 +62,12 @@ def given_to(order):
 
 
 def in_linear_light():
-    return replace(ROOM, images=np.rint(255 * linear(ROOM.images / 255)).astype(np.uint8))
+    return replace(ROOM, images=np.rint(255 * linear_of_srgb(ROOM.images / 255)).astype(np.uint8))
 
 
 def drifting(stops):
     gains = 2.0 ** (stops * np.linspace(-0.5, 0.5, len(ROOM)))
-    light = linear(ROOM.images / 255) * gains[:, None, None, None]
+    light = linear_of_srgb(ROOM.images / 255) * gains[:, None, None, None]
     display = np.where(light <= 0.0031308, 12.92 * light, 1.055 * light ** (1 / 2.4) - 0.055)
     return replace(ROOM, images=np.rint(255 * np.clip(display, 0, 1)).astype(np.uint8))
 

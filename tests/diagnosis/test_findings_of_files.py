@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from painted_room import ball, room
 from PIL import Image
-from rooms import ball, room
 
 import raymarch as rm
 from raymarch.cli import cli

@@ -22,6 +22,11 @@ def hyperbola(x):  # (x + sqrt(x^2 + 1)) / 2
 
 
 @ti.func
+def pair(x):
+    return x, x
+
+
+@ti.func
 def hyperbola_slope(x):
     return 0.5 * (1.0 + x / ti.sqrt(x * x + 1.0))
 
@@ -71,6 +76,7 @@ def test_the_inverse_of_ones_own_gives_the_start_of_a_fit():
     [
         (replace(HYPERBOLA, value=None), "density activation 'hyperbola': value is None, want a ti.func"),
         (replace(HYPERBOLA, value=hyperbola_slope), "density activation 'hyperbola': value gives .* forward gives"),
+        (replace(HYPERBOLA, value=pair), "value is no function of one number: it returns 2 values"),
         (replace(HYPERBOLA, slope=hyperbola), "density activation 'hyperbola': slope gives .* differences give"),
         (replace(HYPERBOLA, inverse=np.log), "density activation 'hyperbola': inverse gives"),
         (replace(HYPERBOLA, forward=np.sum), "density activation 'hyperbola': forward gives shape"),

@@ -14,8 +14,8 @@ from skips import require_extra
 
 import raymarch as rm
 from raymarch.cli import main
+from raymarch.data.harmonics import basis
 from raymarch.data.seen_colours import seen_colours
-from raymarch.geometry.harmonics import basis
 from raymarch.meshing.level import otsu
 
 trimesh = require_extra("trimesh", "formats")

@@ -14,8 +14,8 @@ import time
 import numpy as np
 import pytest
 from chromium import Watched, chromium, pixels
+from painted_room import ball
 from PIL import Image
-from rooms import ball
 from skips import require_extra
 
 import raymarch as rm

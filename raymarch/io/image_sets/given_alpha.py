@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from raymarch.data.display_values import eight_bit, linear_of_srgb
 from raymarch.data.views import Views
 from raymarch.errors import RaymarchError
 from raymarch.io.images.decode import decode
@@ -60,9 +61,7 @@ def transparent_where(views: Views, colours: Sequence[int]) -> Views:
 
 def _linear(display: np.ndarray) -> np.ndarray:
     """Linear light of display values, both uint8."""
-    x = np.arange(256) / 255
-    curve = np.where(x <= 0.04045, x / 12.92, ((x + 0.055) / 1.055) ** 2.4)
-    return np.rint(255 * curve).astype(np.uint8)[display]
+    return eight_bit(linear_of_srgb(np.arange(256) / 255))[display]
 
 
 def _with(views: Views, alphas: Sequence[np.ndarray]) -> Views:

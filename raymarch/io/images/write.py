@@ -16,6 +16,7 @@ from PIL.PngImagePlugin import PngInfo
 from raymarch.arguments import arrays, checks
 from raymarch.arguments.arrays import Numbers
 from raymarch.arguments.declared import checked
+from raymarch.data.display_values import eight_bit
 from raymarch.errors import RaymarchError, one_line, short
 from raymarch.io.files.atomic import replacing, require_writable, target_of
 from raymarch.io.files.ours import require_ours
@@ -69,11 +70,6 @@ def save_png(to: str | os.PathLike[str] | IO[bytes], picture: np.ndarray) -> Non
     mark = PngInfo()
     mark.add_text(*MARK)
     Image.fromarray(picture[..., 0] if picture.shape[2] == 1 else picture).save(to, format="PNG", pnginfo=mark)
-
-
-def eight_bit(image: np.ndarray) -> np.ndarray:
-    """Display values as 8 bit, those beyond 0..1 cut."""
-    return np.rint(np.clip(image, 0, 1) * 255).astype(np.uint8)
 
 
 def _bytes(path: str | os.PathLike[str], image: np.ndarray, limit: float) -> np.ndarray:

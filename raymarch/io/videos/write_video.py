@@ -17,6 +17,7 @@ from PIL import Image
 from raymarch.arguments.arrays import Numbers, numeric
 from raymarch.arguments.checks import Check, Wrong, flag, number, path
 from raymarch.arguments.declared import checked
+from raymarch.data.display_values import eight_bit
 from raymarch.errors import RaymarchError, one_line
 from raymarch.io.files.atomic import refused, replacing, require_writable, target_of
 from raymarch.io.files.ours import require_ours
@@ -160,7 +161,7 @@ def _pictures(path: str | os.PathLike[str], frames: Iterable[Numbers]) -> Iterat
         if image.dtype.kind == "f":
             if not np.isfinite(image).all():
                 raise RaymarchError(f"{path}: frame {i} has NaN or infinity, want numbers; look for a division by 0")
-            image = np.rint(np.clip(image, 0, 1) * 255).astype(np.uint8)
+            image = eight_bit(image)
         if image.dtype != np.uint8:
             raise RaymarchError(f"{path}: frame {i} is {image.dtype}, want floats in 0..1 or uint8; convert it first")
         shape = shape or image.shape

@@ -1,22 +1,11 @@
 """Real spherical harmonics up to degree 3 and their slopes, orthonormal on the sphere, in Cartesian form.
 
-Sloan 2008, "Stupid spherical harmonics tricks". Each is a constant, named after its degree and the size of its order,
-times a polynomial; a slope's factors are those of the polynomial's derivative.
+Each is a constant of `data/harmonics.py` times a polynomial; a slope's factors are those of its derivative.
 """
-
-from math import pi, sqrt
 
 import taichi as ti
 
-C00 = sqrt(1 / pi) / 2
-C1 = sqrt(3 / pi) / 2  # orders -1, 0 and 1
-C20 = sqrt(5 / pi) / 4
-C21 = sqrt(15 / pi) / 2
-C22 = sqrt(15 / pi) / 4  # of xx - yy; order -2, of xy, has twice that
-C30 = sqrt(7 / pi) / 4
-C31 = sqrt(21 / (2 * pi)) / 4
-C32 = sqrt(105 / pi) / 4  # of z (xx - yy); order -2, of xyz, has twice that
-C33 = sqrt(35 / (2 * pi)) / 4
+from raymarch.data.harmonics import C1, C20, C21, C22, C30, C31, C32, C33, Y00
 
 
 @ti.func
@@ -24,7 +13,7 @@ def basis(degree: ti.template(), d):
     """Spherical harmonics Y_k(d), (degree + 1)^2 of them, of a unit direction d; l = 0, 1, ... and m = -l .. l."""
     Y = ti.Vector.zero(float, (degree + 1) ** 2)
     x, y, z = d[0], d[1], d[2]
-    Y[0] = C00
+    Y[0] = Y00
     if ti.static(degree >= 1):
         Y[1] = -C1 * y
         Y[2] = C1 * z

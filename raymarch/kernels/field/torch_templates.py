@@ -6,7 +6,7 @@ that both sides are walked in the order of memory. The grid holds colour as the 
 
 import taichi as ti
 
-from raymarch.data.plain import Y00
+from raymarch.data.harmonics import Y00
 from raymarch.kernels.numeric import finite
 
 

@@ -2,14 +2,14 @@
 
 import taichi as ti
 
+from raymarch.data.exposure import MOMENTS, OPAQUE
 from raymarch.kernels.fit.losses import counts, truth
 from raymarch.kernels.rays.camera import corner_of
 
-MOMENTS = 15  # a view: weight, x, y, x^2 and x y in each channel
+NUMBERS_A_VIEW = 3 * MOMENTS  # of each moment those of the channels, side by side
 BEHIND = 6  # weight T (image - truth) and weight T^2 in each channel
-NUMBERS = MOMENTS + BEHIND
+NUMBERS = NUMBERS_A_VIEW + BEHIND
 DARK, BRIGHT = 0.5 / 255, 254.5 / 255  # beyond, a pixel is clipped
-OPAQUE = 0.999
 
 
 @ti.kernel
@@ -35,22 +35,22 @@ def add_photometry(
                 if alpha > OPAQUE and DARK < y < BRIGHT:
                     w = 1.0 / ti.max(ti.abs(gain * x + offset - y) / robust, 1.0)
                     of_pixel = ti.Vector([w, w * x, w * y, w * x * x, w * x * y])
-                    for k in ti.static(range(5)):
+                    for k in ti.static(range(MOMENTS)):
                         total[3 * k + c] += ti.cast(of_pixel[k], ti.f64)
                 if counts(rays, r):
                     d = x - truth(rays, r, background)[c]
                     w = 1.0 / ti.max(ti.abs(d) / robust, 1.0)
-                    total[MOMENTS + c] += ti.cast(w * T * d, ti.f64)
-                    total[MOMENTS + 3 + c] += ti.cast(w * T * T, ti.f64)
+                    total[NUMBERS_A_VIEW + c] += ti.cast(w * T * d, ti.f64)
+                    total[NUMBERS_A_VIEW + 3 + c] += ti.cast(w * T * T, ti.f64)
         for k in ti.static(range(NUMBERS)):
             sums.of_tile[tile, k] = total[k]
     for view in range(views):
         for tile in range(tiles):
             if sums.view_of_tile[tile] == view:
-                for k in range(MOMENTS):
+                for k in range(NUMBERS_A_VIEW):
                     sums.moments[view, k] += sums.of_tile[tile, k]
     for k in range(BEHIND):
         total = sums.behind[k]
         for tile in range(tiles):
-            total += sums.of_tile[tile, MOMENTS + k]
+            total += sums.of_tile[tile, NUMBERS_A_VIEW + k]
         sums.behind[k] = total

@@ -1,4 +1,5 @@
-"""Emission-absorption: weight = T (1 - e^-tau), T after it = T e^-tau (Max 1995)."""
+"""Emission-absorption: alpha = 1 - e^-tau of a sample's density and step, weight = T alpha, T after it = T e^-tau (Max
+1995)."""
 
 import taichi as ti
 

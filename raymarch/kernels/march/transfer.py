@@ -46,7 +46,8 @@ def slope_of(table: ti.template(), i, value):
 
 @ti.func
 def extinction(table: ti.template(), opacity):
-    """Extinction [1/world unit] of an opacity, and its slope by it; at the bound that from below."""
+    """Opacity correction: extinction [1/world unit] of an opacity over `unit_length`, and its slope by it; at the bound
+    that from below."""
     bounded = at_most(opacity, ti.static(MOST_OPAQUE))
     per_length = table.place[None][3]
     slope = ti.select(opacity <= ti.static(MOST_OPAQUE), per_length / (1.0 - bounded), 0.0)

@@ -1,0 +1,37 @@
+"""Display values, 0..1 as picture files have them: as bytes, as linear light, and their error in decibels."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+
+def eight_bit(image: np.ndarray) -> np.ndarray:
+    """Display values as 8 bit, rounded, those beyond 0..1 cut.
+
+    Example:
+        >>> eight_bit(np.array([0.5, 2.0])).tolist()
+        [128, 255]
+    """
+    return np.rint(np.clip(image, 0, 1) * 255).astype(np.uint8)
+
+
+def linear_of_srgb(display: np.ndarray) -> np.ndarray:
+    """Linear light of display values (sRGB, IEC 61966-2-1).
+
+    Example:
+        >>> linear_of_srgb(np.array([0.0, 0.5, 1.0])).round(3).tolist()
+        [0.0, 0.214, 1.0]
+    """
+    return np.where(display <= 0.04045, display / 12.92, ((display + 0.055) / 1.055) ** 2.4)
+
+
+def decibels(error: float) -> float:
+    """Peak signal to noise ratio [dB] of a mean squared error of display values; infinite where there is none.
+
+    Example:
+        >>> decibels(0.01)
+        20.0
+    """
+    return math.inf if error == 0 else -10 * math.log10(error)
