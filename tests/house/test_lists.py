@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from raymarch.cli import fit, modes
 from raymarch.fitting.presets import PRESETS
 from raymarch.kernels.march.modes import COMPOSITING_MODES, MODES, RAY_MODES
+
+DOCUMENTS = ("docs/design.md", "docs/words.md", "docs/extending.md", "docs/write-a-mode.md", "CONTRIBUTING.md")
+PATH = r"`(?:raymarch/)?([a-z_]+(?:/[a-z_0-9]+)+)(?:\.py)?`"
 
 
 def names_in_code(text: str) -> list[str]:
@@ -45,3 +50,20 @@ def test_modes_are_of_samples_of_a_table_or_of_whole_rays():
 def test_the_command_line_has_every_preset():
     (option,) = (each for each in fit.params if each.name == "preset")
     assert set(option.type.choices) == set(PRESETS)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_modules_that_documents_name_are_there(document, root):
+    named = set(re.findall(PATH, (root / document).read_text(encoding="utf-8")))
+    places = [root / "raymarch", root]
+    gone = [path for path in named if not any((at / path).is_dir() or (at / f"{path}.py").is_file() for at in places)]
+    assert gone == []
+
+
+def test_tests_that_the_gradients_document_names_are_there(root):
+    text = (root / "docs/gradients.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(test_\w+\.py)`(?:: `(\w+)`)?", text.partition("\n\n| mode")[0])
+    assert named
+    for file, part in named:
+        tests = re.findall(r"(?m)^def (test_\w+)", (root / "tests/kernels" / file).read_text(encoding="utf-8"))
+        assert any(part in test for test in tests), (file, part)
