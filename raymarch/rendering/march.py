@@ -18,7 +18,7 @@ from raymarch.device.memory import BATCH
 from raymarch.errors import RaymarchError
 from raymarch.geometry.clip import CLIP, Clip
 from raymarch.kernels.march.call import MarchCall
-from raymarch.kernels.march.lit_transfer import LIT
+from raymarch.kernels.march.lit_transfer_geometry import LIT, OCCLUDED
 from raymarch.kernels.march.mode import AnyMode, Mode, RayMode
 from raymarch.kernels.march.modes import MODES
 from raymarch.kernels.march.preintegrated_geometry import PREINTEGRATED
@@ -95,7 +95,7 @@ class March:
             raise RaymarchError(f"shading is given in mode {self.rule.name}, which lights nothing; leave it out")
         if self.shading is not None and self.shading.occlusion > 0 and not self.rule.classifies:
             raise RaymarchError(f"shading has occlusion in mode {self.rule.name}, want mode transfer; leave it 0")
-        if self.shading is not None and self.shading.matcap is not None and not self.rule.shaded:
+        if self.shading is not None and self.shading.matcap is not None and self.rule.classifies:
             raise RaymarchError(f"shading has a matcap in mode {self.rule.name}, want mode isosurface; leave it out")
         if self.shading is not None and self.preintegrated:
             raise RaymarchError("shading is given beside preintegrated, which has none; leave one out")
@@ -120,7 +120,9 @@ class March:
             return UNSEEN
         if rule is not MODES["transfer"]:
             return rule
-        return PREINTEGRATED if self.preintegrated else LIT if self.shading is not None else rule
+        if self.shading is not None and not self.preintegrated:
+            return OCCLUDED if self.shading.occlusion > 0 else LIT
+        return PREINTEGRATED if self.preintegrated else rule
 
     def variant(self, grid: Grid) -> Variant:
         """Variant that this march's kernels over a grid are compiled for; a mode of one's own is checked first."""
