@@ -1,4 +1,4 @@
-"""Law: pictures through a table are lit as the formula says, sample by sample, with slopes by all that turns a normal."""
+"""Law: pictures through a table are lit as the formula says, sample by sample, with slopes by what turns a normal."""
 
 from __future__ import annotations
 
@@ -92,7 +92,11 @@ def test_slopes_by_volume_and_table_are_differences_of_the_formula(seen):
     np.testing.assert_allclose(along, wanted, rtol=0, atol=1e-7 * np.abs(wanted).max())
 
 
-@pytest.mark.parametrize("shading", [LAMP, HEADLIGHT, replace(LAMP, smooth=False)], ids=["lamp", "headlight", "facets"])
+@pytest.mark.parametrize(
+    "shading",
+    [LAMP, HEADLIGHT, replace(LAMP, smooth=False), replace(HEADLIGHT, ambient=0.9, occlusion=0.6)],
+    ids=["lamp", "headlight", "facets", "occlusion"],
+)
 def test_every_gradient_passes_the_dot_test_and_the_difference(shading):
     with linearised(shading) as seen:
         rows = {row.parameter: row for row in check_rows(seen, pairs=2)}

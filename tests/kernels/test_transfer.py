@@ -17,7 +17,6 @@ from raymarch.geometry.rays import Rays
 from raymarch.gradients.checks import check_rows
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import Parameters
-from raymarch.kernels.march.passes import passes_of
 from raymarch.rendering.march import March
 from raymarch.rendering.renderer import Renderer, render
 from raymarch.rendering.shading import Shading
@@ -189,5 +188,3 @@ def test_samples_are_lit_by_the_slope_of_their_value():
     np.testing.assert_allclose(picture(diffuse=0.6, lamp=towards), 0.6 * plain, atol=1e-6)
     np.testing.assert_allclose(picture(ambient=0.3, diffuse=0.7, lamp=aside), 0.3 * plain, atol=1e-6)
     np.testing.assert_allclose(picture(ambient=1.0, occlusion=0.5), occluded(volume, 0.5), atol=1e-6)
-    with pytest.raises(RaymarchError, match="mode transfer has no gradient by occlusion"):
-        passes_of(replace(EXACT, shading=Shading(occlusion=1)).rule).adjoint()

@@ -5,7 +5,7 @@ what is left is the ambient light, less what `occlusion` keeps off. Levoy 1988, 
 
 Letters as in `march` and `isosurface`: G slope of the raw density in index space, K its derivative by the place,
 N = A' G with A `index_from_world`, n its unit vector that faces the eye, e. Clear samples are lit too where slopes are
-asked for: what the table makes opaque next to nothing is seen to come. Occlusion has no slopes.
+asked for: a table under which they come to be seen is next to this one.
 """
 
 import taichi as ti
@@ -16,7 +16,7 @@ from raymarch.kernels.field.gather import scatter
 from raymarch.kernels.march.central_difference import normal_slope, scatter_normal_slope
 from raymarch.kernels.march.compositing import background_of, composite, contributes, is_alive
 from raymarch.kernels.march.normals import index_slope, world_slope
-from raymarch.kernels.march.occlusion import openness
+from raymarch.kernels.march.occlusion import add_openness, openness
 from raymarch.kernels.march.remaining import optical_depth_gradient, pass_sample, remaining_at_first
 from raymarch.kernels.march.sample import fetch, located, ray_segment
 from raymarch.kernels.march.sample_adjoint import mark
@@ -74,11 +74,11 @@ def march_lit(
 
 
 @ti.func
-def surface_of(grid: ti.template(), rays: ti.template(), r, box, cell, f, shade):
+def surface_of(grid: ti.template(), rays: ti.template(), r, box, cell, f, own):
     """What a sample is lit as: G, K, n and its scale, the colour, and 1 where that is the table's, else 0."""
     G, K = normal_slope(grid, rays, box, cell, f)
     n, scale = normal_of(world_slope(grid, G), -rays.direction[r])
-    colour, seen = painted(rays, ti.Vector([shade[0], shade[1], shade[2]]))
+    colour, seen = painted(rays, ti.Vector([own[0], own[1], own[2]]))
     return G, K, n, scale, colour, seen
 
 
@@ -88,7 +88,7 @@ def adjoint_of_lit(
     T, remaining, carry, d_colour, min_weight,
 ):  # fmt: skip
     """Adjoint of one sample of raw density with its shift x: T, `remaining` and `carry` behind it; d_x and d_width; the
-    knot its shade is counted from, how far it is above that, and d_shade; G, K, d_N and d_e."""
+    knot its shade is counted from, how far it is above that, and d_shade; G, K, d_N, d_e and d_open."""
     inverse_scale = grid.inverse_scale[None]
     value, by_x = activation.density_and_slope(variant, x)
     i, beyond = knot_below(rays.table, value * inverse_scale)
@@ -98,11 +98,17 @@ def adjoint_of_lit(
     weight, T_after = composite(variant, T, tau)
     G, K = ti.Vector.zero(float, 3), ti.Matrix.zero(float, 3, 3)
     d_N, d_e, d_shade = ti.Vector.zero(float, 3), ti.Vector.zero(float, 3), ti.Vector.zero(float, 4)
-    d_weight = ti.cast(0.0, float)
+    d_weight, d_open = ti.cast(0.0, float), ti.cast(0.0, float)
     if contributes(variant, weight, min_weight):
         G, K, n, scale, colour, seen = surface_of(grid, rays, r, box, cell, f, own)
         d_weight = d_colour.dot(shade(rays, colour, n, -rays.direction[r]))
         d_own, d_n, d_eye = shade_adjoint(rays, colour, n, -rays.direction[r], weight * d_colour)
+        ambient, reach = rays.shading[None][AMBIENT], rays.shading[None][REACH]
+        if reach > 0:
+            dimmed = ambient * (1.0 - openness(grid, rays, variant, box, cell + f, reach))
+            d_weight -= dimmed * d_colour.dot(colour)
+            d_own -= dimmed * weight * d_colour
+            d_open = ambient * weight * d_colour.dot(colour)
         d_N, d_e = along_sphere(n, scale, d_n), d_eye
         for c in ti.static(range(3)):
             d_shade[c] = seen * d_own[c]
@@ -110,7 +116,7 @@ def adjoint_of_lit(
     d_tau = optical_depth_gradient(variant, T, tau, T_after, d_weight, remaining, carry)
     d_shade[3] = d_tau * width * by_opacity
     d_x = d_shade.dot(slope_of(rays.table, i, value * inverse_scale)) * inverse_scale * by_x
-    return T_after, remaining, carry, d_x, d_tau * sigma, i, beyond, d_shade, G, K, d_N, d_e
+    return T_after, remaining, carry, d_x, d_tau * sigma, i, beyond, d_shade, G, K, d_N, d_e, d_open
 
 
 @ti.func
@@ -134,7 +140,7 @@ def adjoint_of_ray(
                 own = ti.cast(p, ti.i32)
                 cell, f = located(grid, p)
                 x = fetch(grid, cell, f)[3] + grid.shift[None]
-                T, remaining, carry, d_x, _d_width, i, beyond, d_shade, _G, _K, d_N, _d_e = adjoint_of_lit(
+                T, remaining, carry, d_x, _d_width, i, beyond, d_shade, _G, _K, d_N, _d_e, d_open = adjoint_of_lit(
                     grid, rays, variant, r, box_of(grid, s), own, f, x, width, T, remaining, carry, d_colour, min_weight
                 )
                 add_to_knots(rays, slot, i, beyond, d_shade)
@@ -142,6 +148,9 @@ def adjoint_of_ray(
                 mark(grid, cell, cell)
                 if ti.abs(d_N).max() > 0:
                     scatter_normal_slope(grid, rays, box_of(grid, s), slot, own, f, index_slope(grid, d_N))
+                if d_open != 0:
+                    reach = rays.shading[None][REACH]
+                    add_openness(grid, rays, variant, slot, box_of(grid, s), p, reach, d_open)
                 k += 1
 
 

@@ -1,10 +1,8 @@
-"""Geometry gradients of a lit transfer function, by the rays' origin, way and heading, and the box's frame; its modes.
+"""Geometry gradients of a lit transfer function, by the rays' origin, way and heading, and the box's frame; its mode.
 
 Loop and letters as in `geometry`, light as in `lit_transfer`. A ray's heading says where the eye is, and the headlight;
 the frame A enters by the normal, as of an isosurface.
 """
-
-from dataclasses import replace
 
 import taichi as ti
 
@@ -16,11 +14,12 @@ from raymarch.kernels.march.lit_transfer import adjoint_of_lit, lit_adjoint, mar
 from raymarch.kernels.march.lit_transfer_tangent import lit_tangent
 from raymarch.kernels.march.mode import RayMode
 from raymarch.kernels.march.normals import index_slope, world_slope
+from raymarch.kernels.march.occlusion import openness_slopes
 from raymarch.kernels.march.passes import Passes
-from raymarch.kernels.march.plain_transfer import as_plain, depth_gradients_of_samples, depth_of_samples, refusing
+from raymarch.kernels.march.plain_transfer import as_plain, depth_gradients_of_samples, depth_of_samples
 from raymarch.kernels.march.remaining import remaining_at_first
 from raymarch.kernels.march.sample import in_index_space
-from raymarch.kernels.march.shading import along_sphere, shade, shade_tangent
+from raymarch.kernels.march.shading import AMBIENT, REACH, along_sphere, shade, shade_tangent
 from raymarch.kernels.march.transfer import optics
 from raymarch.kernels.rays.clip import kept_segment, slope_of_cut
 from raymarch.kernels.rays.nested import box_of, first_of, scale_of, seen_from
@@ -62,12 +61,17 @@ def lit_geometry_adjoint(
                 else:
                     cell = cell_of(p, first + grid.max_index[None])
                     x, x0, x1, x2 = gather_slope(grid.density, where(grid, cell), p - cell)
-                    T, remaining, carry, d_x, d_width, _i, _beyond, _d_shade, G, K, d_N, d_e = adjoint_of_lit(
+                    T, remaining, carry, d_x, d_width, _i, _beyond, _d_shade, G, K, d_N, d_e, d_open = adjoint_of_lit(
                         grid, rays, variant, r, box, cell, p - cell, x + shift, width,
                         T, remaining, carry, d_colour, min_weight,
                     )  # fmt: skip
                     d_p = d_x * ti.Vector([x0, x1, x2]) + K.transpose() @ index_slope(grid, d_N)
                     d_frame += G.outer_product(d_N)
+                    if d_open != 0:
+                        reach = rays.shading[None][REACH]
+                        _opened, by_p, by_A = openness_slopes(grid, rays, variant, box, p, reach)
+                        d_p += d_open * by_p
+                        d_frame += d_open * by_A
                     d_view -= d_e
                     d_t = d_p.dot(d)
                     d_own += d_p
@@ -148,6 +152,11 @@ def lit_geometry_tangent(
                     on = contributes(variant, weight, min_weight)
                     G, K, normal, size, colour, seen = surface_of(grid, rays, r, box, cell, p - cell, table)
                     lit = shade(rays, colour, normal, eye)
+                    ambient, reach = rays.shading[None][AMBIENT], rays.shading[None][REACH]
+                    opened, by_p, by_A = ti.cast(1.0, float), ti.Vector.zero(float, 3), ti.Matrix.zero(float, 3, 3)
+                    if reach > 0:
+                        opened, by_p, by_A = openness_slopes(grid, rays, variant, box, p, reach)
+                    lit -= ambient * (1.0 - opened) * colour
                     for c in range(moved.columns):
                         dot_step = stretch * moved.dot_dt[c]
                         dot_t = dot_near[c] + (begins + 0.5 * wide) * dot_step
@@ -163,6 +172,8 @@ def lit_geometry_tangent(
                         dot_lit = shade_tangent(
                             rays, colour, normal, eye, dot_own, dot_n, -moved.dot_view_direction[r, c]
                         )
+                        dot_open = by_p.dot(dot_p) + (by_A * moved.dot_frame[c]).sum()
+                        dot_lit += ambient * (dot_open * colour - (1.0 - opened) * dot_own)
                         dot_tau = by_x * dot_x * width + sigma * dot_width
                         dot_weight, dot_after = variant.mode.tangent(T, sigma * width, dot_T[c], dot_tau)
                         if on:
@@ -194,12 +205,4 @@ LIT = RayMode(
     shaded=True,
     ndc=False,
     classifies=True,
-)
-
-WHY = "mode transfer has no gradient by occlusion; leave occlusion out of shading"
-_none = refusing(WHY)
-OCCLUDED = replace(
-    LIT,
-    passes=Passes(as_plain(march_lit), _none, _none, _none, _none, depth_of_samples, as_plain(normals_of_lit)),
-    no_gradient=WHY,
 )

@@ -10,8 +10,9 @@ from raymarch.kernels.march.central_difference import normal_slope_tangent
 from raymarch.kernels.march.compositing import background_of, composite, contributes, is_alive
 from raymarch.kernels.march.lit_transfer import surface_of
 from raymarch.kernels.march.normals import world_slope
+from raymarch.kernels.march.occlusion import openness_tangent
 from raymarch.kernels.march.sample import fetch, located, ray_segment
-from raymarch.kernels.march.shading import along_sphere, shade, shade_tangent
+from raymarch.kernels.march.shading import AMBIENT, REACH, along_sphere, shade, shade_tangent
 from raymarch.kernels.march.transfer import optics, table_tangent
 from raymarch.kernels.rays.nested import box_of
 from raymarch.kernels.rays.traverse import empty_steps, place_of
@@ -47,6 +48,11 @@ def lit_tangent(
                     on = contributes(variant, weight, min_weight)
                     _G, _K, normal, scale, colour, seen = surface_of(grid, rays, r, box_of(grid, s), own, f, table)
                     lit = shade(rays, colour, normal, eye)
+                    ambient, reach = rays.shading[None][AMBIENT], rays.shading[None][REACH]
+                    opened, dot_open = ti.cast(1.0, float), ti.Vector.zero(float, dot_grid.columns)
+                    if reach > 0:
+                        opened, dot_open = openness_tangent(grid, dot_grid, rays, variant, box_of(grid, s), p, reach)
+                    lit -= ambient * (1.0 - opened) * colour
                     dot_x = ti.Vector.zero(float, dot_grid.columns)
                     dot_G = ti.Matrix.zero(float, 3, dot_grid.columns)
                     if ti.static(not dot_grid.still):
@@ -62,6 +68,7 @@ def lit_tangent(
                         dot_own = seen * ti.Vector([dot_shade[0], dot_shade[1], dot_shade[2]])
                         dot_n = along_sphere(normal, scale, dot_N)
                         dot_lit = shade_tangent(rays, colour, normal, eye, dot_own, dot_n, still)
+                        dot_lit += ambient * (dot_open[e] * colour - (1.0 - opened) * dot_own)
                         dot_weight, dot_T_after = variant.mode.tangent(T, sigma * width, dot_T[e], dot_tau)
                         if on:
                             for c in ti.static(range(3)):
