@@ -13,8 +13,8 @@ from raymarch.data.transfer_function import TransferFunction
 from raymarch.gradients.checks import check_rows
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import Parameters
+from raymarch.kernels.march.passes import passes_of
 from raymarch.rendering.march import March
-from raymarch.rendering.renderer import Renderer
 from raymarch.rendering.shading import Shading
 
 STEP = 0.47
@@ -73,10 +73,11 @@ def test_the_picture_and_its_normals_are_those_of_the_formula(seen):
     wanted, normals = seen_by(seen, LAMP)
     assert 0.05 < wanted[:, 3].mean() < 0.9
     np.testing.assert_allclose(seen.image(), wanted, rtol=0, atol=1e-12)
-    with Renderer(VOLUME, seen.march) as renderer:
-        got = renderer.render(CAMERA, cases.BACKGROUND, depth=False, normals=True).normals.reshape(-1, 3)
+    call = seen.march.call(seen.grid, len(seen.rays), cases.BACKGROUND)
+    passes_of(seen.march.rule).normals(seen.grid.fields, seen.buffer.fields, *call[:4])
     assert 0.3 < (normals != 0).any(1).mean() < 1
-    np.testing.assert_allclose(got, normals, rtol=0, atol=1e-5)  # pictures are float32
+    got = seen.buffer.fields.sum_even.to_numpy()[: len(normals), :3]
+    np.testing.assert_allclose(got, normals, rtol=0, atol=1e-12)
 
 
 def test_slopes_by_volume_and_table_are_differences_of_the_formula(seen):
