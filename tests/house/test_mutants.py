@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 from mutants_cases import all_faults
 from mutants_cases.fault import no_longer_match
 
-FEWEST, LEAST_A_ROOM = 80, 2
+FEWEST, LEAST_A_ROOM = 300, 2  # docs/testing.md says so
 ROOMS = (
     *("kernels/field", "kernels/rays", "kernels/march", "kernels/fit", "device", "gradients", "fitting", "rendering"),
     *("geometry", "data", "registration", "solvers", "io", "evaluation", "cli"),
