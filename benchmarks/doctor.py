@@ -22,15 +22,15 @@ from typing import NamedTuple
 import numpy as np
 
 import raymarch as rm
+from raymarch.data.display_values import linear_of_srgb
 from raymarch.diagnosis.diagnose import examine
-from raymarch.diagnosis.exposure import linear
 from raymarch.diagnosis.matches import features_of
 from raymarch.diagnosis.reading import read_set
 from raymarch.geometry.pose import exp_rigid
 
 ROOT = Path(__file__).resolve().parent.parent
 FLIP = np.diag([1.0, -1.0, -1.0, 1.0])
-DECODE = np.rint(255 * linear(np.arange(256) / 255)).astype(np.uint8)
+DECODE = np.rint(255 * linear_of_srgb(np.arange(256) / 255)).astype(np.uint8)
 SHRUNK = {"fox": 2.0}
 REPEATS = 3  # cameras that are turned, one by one
 
@@ -74,7 +74,7 @@ def turned(views: rm.Views, view: int) -> rm.Views:
 
 def brighter(image: np.ndarray, stops: float) -> np.ndarray:
     """An image exposed by some stops more, in linear light."""
-    light = linear(image[..., :3] / 255) * 2**stops
+    light = linear_of_srgb(image[..., :3] / 255) * 2**stops
     display = np.where(light <= 0.0031308, 12.92 * light, 1.055 * np.maximum(light, 1e-9) ** (1 / 2.4) - 0.055)
     return np.concatenate([np.rint(255 * np.clip(display, 0, 1)).astype(np.uint8), image[..., 3:]], axis=-1)
 
