@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raymarch.data.plain import Y00
+from raymarch.data.harmonics import Y00
 from raymarch.geometry.pixel_order import pixels_in_tiles
 
 THREADS = os.cpu_count() or 1

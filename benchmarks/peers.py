@@ -26,7 +26,7 @@ from plainly import count, plainly
 
 from raymarch import runtime
 from raymarch.bench.workload import workload
-from raymarch.data.plain import Y00
+from raymarch.data.harmonics import Y00
 from raymarch.device.grid import Grid
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.kernels.field.transfer import clear_gradients

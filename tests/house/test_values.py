@@ -12,7 +12,7 @@ import pytest
 from raymarch import runtime
 from raymarch.data.activation import Activation
 from raymarch.data.contents import background_doubt
-from raymarch.data.plain import Y00
+from raymarch.data.harmonics import Y00
 from raymarch.data.views import Views, require_colour
 from raymarch.data.volume import Volume
 from raymarch.device import grid as grid_module

@@ -9,7 +9,7 @@ import pytest
 import single as worker
 
 from raymarch.data.activation import Activation
-from raymarch.data.plain import Y00
+from raymarch.data.harmonics import Y00
 from raymarch.data.volume import Volume
 from raymarch.geometry.rays import Rays
 

@@ -12,7 +12,7 @@ import reference
 import taichi as ti
 
 from raymarch.data.activation import Activation
-from raymarch.data.plain import Y00
+from raymarch.data.harmonics import Y00
 from raymarch.data.volume import Volume
 from raymarch.device.grid import Grid
 from raymarch.device.lens_vector import lens_vector
