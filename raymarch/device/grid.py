@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ from raymarch.data.storage import Dense, Sparse
 from raymarch.data.volume import Volume
 from raymarch.device.activation_check import colour_functions, density_functions
 from raymarch.device.grid_layout import STEP, block_for, build, cells_of, place, require_layout
-from raymarch.device.memory import BLOCK_EDGE, grid_bytes, padded, pool_shape, require_memory
+from raymarch.device.memory import BLOCK_EDGE, MAX_CELLS, grid_bytes, padded, pool_shape, require_memory
 from raymarch.device.occupancy import Occupancy
 from raymarch.errors import RaymarchError
 from raymarch.geometry.pose import voxel_of
@@ -188,8 +189,15 @@ def require_room(grid: Grid, room: Sequence[int], freed: int = 0) -> None:
 
 def _read(grid: Grid, kernel: Callable[..., None]) -> tuple[np.ndarray, np.ndarray]:
     """Two arrays of the level, density's and features', that a kernel fills."""
+    channels = 3 * (grid.degree + 1) ** 2
+    if math.prod(grid.shape) * channels > MAX_CELLS:  # a sparse grid may be
+        size = " x ".join(str(n) for n in grid.shape)
+        raise RaymarchError(
+            f"dense arrays of {size} samples have {channels} numbers each, more than the {MAX_CELLS} that kernels can"
+            " index; lower the resolution"
+        )
     density = np.empty(grid.shape, runtime.dtype())
-    features = np.empty((*grid.shape, 3 * (grid.degree + 1) ** 2), density.dtype)
+    features = np.empty((*grid.shape, channels), density.dtype)
     kernel(grid.fields, density, features)
     return density, features
 

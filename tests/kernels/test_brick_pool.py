@@ -260,6 +260,14 @@ def test_a_grid_that_has_no_memory_to_grow_keeps_its_moments(monkeypatch):
         np.testing.assert_array_equal(grid.download()[0], v.density)
 
 
+def test_dense_arrays_with_more_numbers_than_kernels_index_are_refused(monkeypatch):
+    """A sparse grid may have more samples than any dense one."""
+    monkeypatch.setattr("raymarch.device.grid.MAX_CELLS", 3 * 33**3 - 1)
+    said = "dense arrays of 33 x 33 x 33 samples have 3 numbers each"
+    with BrickGrid((33, 33, 33), 0, bricks=9) as grid, pytest.raises(RaymarchError, match=said):
+        grid.download()
+
+
 def test_more_bricks_than_there_is_room_for_are_refused():
     said = "125 bricks are wanted but there is room for 9; raise memory or lower"
     with BrickGrid((33, 33, 33), 0, bricks=9) as grid, pytest.raises(RaymarchError, match=said):
