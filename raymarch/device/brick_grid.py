@@ -14,7 +14,7 @@ from raymarch.data.bricks import BRICK, Bricks, table_shape
 from raymarch.data.storage import Sparse, sparse_of
 from raymarch.data.volume import Volume
 from raymarch.device.brick_places import bricks_read, places_of
-from raymarch.device.grid import Grid, begin_anew, require_moments, stretch
+from raymarch.device.grid import Grid, begin_anew, require_moments, require_room, stretch
 from raymarch.device.pool import release
 from raymarch.errors import RaymarchError
 from raymarch.kernels.field import pool
@@ -163,11 +163,15 @@ class BrickGrid(Grid):
 def grow(grid: BrickGrid, bricks: int) -> bool:
     """Make room for so many bricks, if there is memory: it is taken anew, and what was compiled is compiled again.
 
-    Values, level and occupancy stay; moments and gradients start from zero.
+    Values, level and occupancy stay; moments and gradients start from zero. Where there is none all stays as it is.
     """
     kept, cells, allowed = grid.download_bricks(), grid.occupied_cells(), grid.allowed_cells()
     activation, level = grid.activation, (grid.shape, grid.world_from_index)
     nonfinite = grid.fields.nonfinite_step[None]
+    try:  # with what the grid has now: once it is given back, its moments are lost
+        require_room(grid, (*grid.finest, bricks), freed=grid._tree.size)
+    except RaymarchError:
+        return False
     grid.close()
     release()  # of the old pool too, before the new one is there
     try:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import taichi as ti
@@ -15,7 +17,7 @@ from raymarch.data.storage import Dense, Sparse
 from raymarch.data.volume import Volume
 from raymarch.device.activation_check import colour_functions, density_functions
 from raymarch.device.grid_layout import STEP, block_for, build, cells_of, place, require_layout
-from raymarch.device.memory import BLOCK_EDGE, grid_bytes, padded, pool_shape, require_memory
+from raymarch.device.memory import BLOCK_EDGE, MAX_CELLS, grid_bytes, padded, pool_shape, require_memory
 from raymarch.device.occupancy import Occupancy
 from raymarch.errors import RaymarchError
 from raymarch.geometry.pose import voxel_of
@@ -71,19 +73,10 @@ class Grid(Occupancy):
     def _allocate(self, places: int) -> None:
         """Take the memory, of as many bricks; a sparse grid does so again to grow."""
         shape, degree, slots, moments, block = self.finest, self.degree, self.slots, self.moments, self.block
-        width, channels = 4 if runtime.single_precision() else 8, 3 * (degree + 1) ** 2
-
-        def size_of(room: Sequence[int]) -> int:
-            numbers = pool_shape(room[3]) if places else padded(room, block)
-            return grid_bytes(numbers, degree, slots=slots, moments=moments, width=width, merged=places > 0)
-
-        def require() -> None:
-            numbers = pool_shape(places) if places else shape
-            require_memory(numbers, size_of(room), max(slots, 1) * channels, "lower the resolution or the SH degree")
-
         room = (*shape, places) if places else shape
         kind = (degree, slots, moments, block, self.boxes, self.ndc_from_world is not None, places > 0)
-        self._own(kind, lambda room: build(room, *kind), size_of, room=room, step=STEP, require=require)
+        how: dict[str, Any] = {"room": room, "step": STEP, "require": lambda: require_room(self, room)}
+        self._own(kind, lambda room: build(room, *kind), lambda room: size_of(self, room), **how)
         occupancy.prepare(self.fields)
         if slots:
             transfer.clear_slots(self.fields)
@@ -180,10 +173,31 @@ class Grid(Occupancy):
         return density, features
 
 
+def size_of(grid: Grid, room: Sequence[int]) -> int:
+    """Bytes of a grid's tree of so many samples (x, y, z), or with room for so many bricks, the fourth."""
+    numbers = pool_shape(room[3]) if len(room) > 3 else padded(room, grid.block)
+    width, merged = 4 if runtime.single_precision() else 8, len(room) > 3
+    return grid_bytes(numbers, grid.degree, slots=grid.slots, moments=grid.moments, width=width, merged=merged)
+
+
+def require_room(grid: Grid, room: Sequence[int], freed: int = 0) -> None:
+    """RaymarchError where there is no memory for such a tree, `freed` bytes more than now being free by then."""
+    numbers, channels = pool_shape(room[3]) if len(room) > 3 else room, 3 * (grid.degree + 1) ** 2
+    cure = "lower the resolution or the SH degree"
+    require_memory(numbers, size_of(grid, room), max(grid.slots, 1) * channels, cure, freed)
+
+
 def _read(grid: Grid, kernel: Callable[..., None]) -> tuple[np.ndarray, np.ndarray]:
     """Two arrays of the level, density's and features', that a kernel fills."""
+    channels = 3 * (grid.degree + 1) ** 2
+    if math.prod(grid.shape) * channels > MAX_CELLS:  # a sparse grid may be
+        size = " x ".join(str(n) for n in grid.shape)
+        raise RaymarchError(
+            f"dense arrays of {size} samples have {channels} numbers each, more than the {MAX_CELLS} that kernels can"
+            " index; lower the resolution"
+        )
     density = np.empty(grid.shape, runtime.dtype())
-    features = np.empty((*grid.shape, 3 * (grid.degree + 1) ** 2), density.dtype)
+    features = np.empty((*grid.shape, channels), density.dtype)
     kernel(grid.fields, density, features)
     return density, features
 

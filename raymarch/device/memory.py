@@ -110,10 +110,13 @@ def require_images(what: str, pixels: int, needed: int, cure: str, *, on_device:
         raise RaymarchError(f"{what} are {pixels:,} pixels but a fit takes at most {most:,}; {cure}")
 
 
-def require_memory(shape: Sequence[int], needed: int, channels: int, cure: str) -> None:
-    """Memory check before allocation: RaymarchError, with the bytes, where a grid of `shape` would not fit."""
+def require_memory(shape: Sequence[int], needed: int, channels: int, cure: str, freed: int = 0) -> None:
+    """Memory check before allocation: RaymarchError, with the bytes, where a grid of `shape` would not fit.
+
+    `freed` bytes more than now will be free by then.
+    """
     size = " x ".join(str(n) for n in shape)
-    free = available_bytes()
+    free = available_bytes() + freed
     if needed > 0.9 * (free - pool.held()):
         pool.release()
     if needed > 0.9 * free:

@@ -9,6 +9,8 @@ import numpy as np
 from raymarch.data.views import Views
 from raymarch.geometry.camera import Camera
 
+TINY = 1e-30  # of a voxel: what is under it, a product at last 0, is no width to divide by
+
 
 def footprint_of(views: Views, box: np.ndarray) -> float:
     """Median over the views of a pixel's width at the distance of a box's (2, 3) middle [world unit].
@@ -40,4 +42,5 @@ def halvings(voxel: float, footprint: float, pixels: float) -> int:
         >>> [halvings(voxel, 1.0, 1.25) for voxel in (1.0, 2.0, 2.5, 5.0)]
         [0, 0, 1, 2]
     """
-    return max(math.floor(math.log2(voxel / (footprint * pixels))), 0) if pixels > 0 else 0
+    wide = max(footprint * pixels, TINY * voxel)
+    return max(math.floor(math.log2(voxel / wide)), 0) if pixels > 0 else 0

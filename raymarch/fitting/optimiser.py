@@ -10,6 +10,7 @@ from raymarch.device.grid import Grid
 from raymarch.kernels.fit.adam import adam
 
 MAX_RATE = 100.0  # in raw units, in which a sample is empty at -20 and opaque at 5
+MAX_BETA = 0.99999  # 1 less what is nearer to 1 is far off in single precision, and at last 0: the first step is NaN
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,8 @@ class Adam:
     final: float = held(number(0, 1, above=True), 0.1)
     coarse: float = held(number(0, 10), 0.3)
     decay: float = held(number(0, 1), 0.03)
-    beta1: float = held(number(0, 1, below=True), 0.9)
-    beta2: float = held(number(0, 1, below=True), 0.99)
+    beta1: float = held(number(0, MAX_BETA), 0.9)
+    beta2: float = held(number(0, MAX_BETA), 0.99)
     eps: float = held(number(1e-30, 1, below=True), 1e-8)
 
     def __post_init__(self) -> None:

@@ -57,14 +57,8 @@ def _reduced(views: Views, view: int, factor: int) -> np.ndarray:
 
 def smaller(camera: Camera, factor: int) -> Camera:
     """Camera of an image a whole number of times smaller, its last pixels cut off where it does not divide."""
-    (fu, fv), (cu, cv) = camera.focal, camera.principal
-    return replace(
-        camera,
-        focal=(fu / factor, fv / factor),
-        principal=(cu / factor, cv / factor),
-        width=camera.width // factor,
-        height=camera.height // factor,
-    )
+    width, height = (n // factor * factor for n in (camera.width, camera.height))
+    return replace(camera, width=width, height=height).scaled(1 / factor)
 
 
 def random_pixels(image: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:

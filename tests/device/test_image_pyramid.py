@@ -81,6 +81,10 @@ def test_halved_images_leave_a_voxel_as_wide_as_was_asked_but_once_more_would_no
     assert voxel / 2 ** (n + 1) < 1.25
 
 
+def test_a_width_under_all_numbers_halves_images_as_often_as_any():
+    assert halvings(1.0, 1e-5, 1e-320) == halvings(1.0, 1e-5, 1e-100) > 60
+
+
 def test_the_pyramid_goes_between_its_sizes_and_exposures_go_along():
     views = views_of(64, 48)
     exposures = np.tile([1.1, 1.0, 0.9, 0.0, 0.01, 0.0], (2, 1))

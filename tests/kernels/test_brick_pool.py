@@ -248,6 +248,26 @@ def test_a_grid_that_grows_keeps_what_is_in_it_and_that_it_diverged():
         np.testing.assert_array_equal(grid.table(), table)
 
 
+def test_a_grid_that_has_no_memory_to_grow_keeps_its_moments(monkeypatch):
+    """A fit goes on with it, and its moments are as old as they were."""
+    v = holed_volume()[0]
+    with BrickGrid(v.shape, 0, bricks=v.bricks.count, slots=1, moments=True) as grid:
+        grid.upload(v)
+        grid.fields.m_density.fill(0.5)
+        monkeypatch.setattr("raymarch.device.memory.available_bytes", lambda: 0)
+        assert not grow(grid, 10_000)
+        assert np.all(grid.fields.m_density.to_numpy() == 0.5)
+        np.testing.assert_array_equal(grid.download()[0], v.density)
+
+
+def test_dense_arrays_with_more_numbers_than_kernels_index_are_refused(monkeypatch):
+    """A sparse grid may have more samples than any dense one."""
+    monkeypatch.setattr("raymarch.device.grid.MAX_CELLS", 3 * 33**3 - 1)
+    said = "dense arrays of 33 x 33 x 33 samples have 3 numbers each"
+    with BrickGrid((33, 33, 33), 0, bricks=9) as grid, pytest.raises(RaymarchError, match=said):
+        grid.download()
+
+
 def test_more_bricks_than_there_is_room_for_are_refused():
     said = "125 bricks are wanted but there is room for 9; raise memory or lower"
     with BrickGrid((33, 33, 33), 0, bricks=9) as grid, pytest.raises(RaymarchError, match=said):

@@ -7,12 +7,16 @@ from dataclasses import replace
 import drive
 import numpy as np
 import pytest
+import taichi as ti
 
 from raymarch.data.activation import Activation
 from raymarch.data.volume import Volume
 from raymarch.device.grid import Grid
 from raymarch.errors import RaymarchError
-from raymarch.fitting.optimiser import Adam
+from raymarch.fitting import tape
+from raymarch.fitting.objective import Regulariser
+from raymarch.fitting.optimiser import MAX_BETA, Adam
+from raymarch.kernels.fit.regularise import QUANTITIES, regularise_adjoint
 
 ADAM = Adam(lr_density=0.4, lr_colour=0.05, final=0.2, coarse=0.0, beta1=0.8, beta2=0.95, eps=1e-6)
 SHAPE = (8, 6, 5)
@@ -169,6 +173,42 @@ def test_a_gradient_that_is_not_finite_freezes_all(where, bad):
         np.testing.assert_array_equal(got, was)
     assert np.isfinite(grid.fields.d_density.to_numpy()).all()
     grid.fields.nonfinite_step[None] = 0
+
+
+@ti.func
+def reciprocal(x):
+    """Slope of a logarithm: where neighbours are alike it is infinite, and so it is where nothing is."""
+    return 1.0 / x
+
+
+@pytest.mark.parametrize("of", QUANTITIES)
+def test_a_regulariser_that_is_not_finite_freezes_all(of):
+    """Also in blocks that no ray of the step met."""
+    grid, buffer = drive.adam_grid(), drive.ray_buffer()
+    start(grid)
+    grid.set_activation(Activation("relu"))
+    grid.fill(0.0, 0.0)
+    before = state(grid)
+    buffer.fields.loss.grad[None] = 1.0
+    call = tape._call(grid, Regulariser("bad", of, reciprocal, reciprocal), 0, 0, 1.0)
+    regularise_adjoint(grid.fields, buffer.fields, grid.variant, of, reciprocal, *call)
+    for step in (4, 5):
+        grid.reduce_slots()
+        ADAM.step(grid, step, 0.0, step)
+    assert grid.fields.nonfinite_step[None] == 4 + 2
+    for got, was in zip(state(grid), before, strict=True):
+        np.testing.assert_array_equal(got, was)
+    grid.fields.nonfinite_step[None] = 0
+    grid.set_activation(Activation())
+
+
+@pytest.mark.parametrize("beta", ["beta1", "beta2"])
+def test_decays_of_the_moments_are_far_enough_from_one_for_single_precision(beta):
+    """At the first step 1 - beta is what all is divided by."""
+    most = replace(Adam(), **{beta: MAX_BETA})
+    assert 1 - np.float32(getattr(most, beta)) == pytest.approx(1 - MAX_BETA, rel=0.01)
+    with pytest.raises(RaymarchError, match=beta):
+        replace(Adam(), **{beta: 1 - 1e-9})  # 1 in single precision
 
 
 def test_rates_decay_from_first_to_final():

@@ -112,17 +112,33 @@ def mark_empty(grid: ti.template()):
 
 @ti.kernel
 def spread(far: ti.template(), scratch: ti.template(), cells: ti.math.ivec3, axis: ti.template()):
-    """Chessboard distance transform, one of three axes in turn: far = min over y of a line of max(|x - y|, far_y)."""
+    """Chessboard distance transform, one of three axes in turn: far = min over y of a line of max(|x - y|, far_y).
+
+    Of neighbours these differ by 1 at most, and none is less than the least of the line, which ends most searches. At
+    the first axis, of zeros alone, the next zero to the right is all that can be nearer than one more than before.
+    """
     n = cells[axis]
     others = ti.static([a for a in range(3) if a != axis])
     for u, v in ti.ndrange(cells[others[0]], cells[others[1]]):
         at = ti.Vector([0, 0, 0])
         at[others[0]], at[others[1]] = u, v
+        least = FULL
         for x in range(n):
             at[axis] = x
-            best = ti.cast(far[at], ti.i32)
+            least = ti.min(least, ti.cast(far[at], ti.i32))
+        before = FULL
+        for x in range(n):
+            at[axis] = x
+            best, low, end = ti.cast(far[at], ti.i32), least, n
+            if x > 0:
+                best, low = ti.min(best, before + 1), ti.max(least, before - 1)
+                for r in range(low, ti.min(low + 2, n - x)):
+                    at[axis] = x + r
+                    best = ti.min(best, ti.max(r, ti.cast(far[at], ti.i32)))
+                if ti.static(axis == 0):
+                    end = 0
             r = 1
-            while r < best and (x - r >= 0 or x + r < n):
+            while r < ti.min(best, end) and best > low and (x - r >= 0 or x + r < n):
                 if x - r >= 0:
                     at[axis] = x - r
                     best = ti.min(best, ti.max(r, ti.cast(far[at], ti.i32)))
@@ -132,6 +148,7 @@ def spread(far: ti.template(), scratch: ti.template(), cells: ti.math.ivec3, axi
                 r += 1
             at[axis] = x
             scratch[at] = ti.cast(best, ti.u8)
+            before = best
     for I in ti.grouped(ti.ndrange(cells[0], cells[1], cells[2])):
         far[I] = scratch[I]
 

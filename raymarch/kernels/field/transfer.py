@@ -52,12 +52,13 @@ def fill(grid: ti.template(), nx: int, ny: int, nz: int, density: float, feature
 @ti.kernel
 def one_harmonic(grid: ti.template(), nx: int, ny: int, nz: int, k: int):
     """Features of a level: the same everywhere for harmonic k, so small that they clamp no colour, none for others."""
-    for i, j, m in ti.ndrange(nx, ny, nz):
-        I = ti.Vector([i, j, m])
-        if present(grid, I):
-            for b in ti.static(range((grid.degree + 1) ** 2)):
-                for c in ti.static(range(3)):
-                    grid.features[at(grid, I)][3 * b + c] = ti.select(b == k, 0.3 - 0.2 * c, 0.0)
+    for i, j in ti.ndrange(nx, ny):  # all three would be over 2^31 in a sparse grid of 1,291 a side
+        for m in range(nz):
+            I = ti.Vector([i, j, m])
+            if present(grid, I):
+                for b in ti.static(range((grid.degree + 1) ** 2)):
+                    for c in ti.static(range(3)):
+                        grid.features[at(grid, I)][3 * b + c] = ti.select(b == k, 0.3 - 0.2 * c, 0.0)
 
 
 @ti.kernel

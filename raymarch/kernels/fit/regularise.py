@@ -10,7 +10,7 @@ import taichi as ti
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.bricks import at, block_at, is_sparse, present, summed
 from raymarch.kernels.fit.reduce import block_of
-from raymarch.kernels.numeric import hash_u32
+from raymarch.kernels.numeric import finite, hash_u32
 
 EDGE = 4
 EPS_DENSITY = 0.1
@@ -84,6 +84,13 @@ def is_in(grid: ti.template(), I, shape):
     return found
 
 
+@ti.func
+def watch(grid: ti.template(), d):
+    """Note a gradient that is not finite, as `reduce_slots` does of the blocks that rays met: others are moved too."""
+    if grid.nonfinite_step[None] == 0 and not finite(d):
+        grid.nonfinite_step[None] = 1
+
+
 @ti.kernel
 def regularise(
     grid: ti.template(), rays: ti.template(), variant: ti.template(), of: ti.template(), value: ti.template(),
@@ -122,7 +129,10 @@ def regularise_adjoint(
     blocks: ti.math.ivec3, shape: ti.math.ivec3, shift: ti.math.ivec3, seed: int, step: int, chance: ti.u32,
     weight: ti.f64,
 ):  # fmt: skip
-    """density.grad or features.grad += their derivative of `regularise`; the blocks of the layout are marked."""
+    """density.grad or features.grad += their derivative of `regularise`; the blocks of the layout are marked.
+
+    What is not finite is noted, as in `reduce_slots`.
+    """
     for b in range(blocks[0] * blocks[1] * blocks[2]):
         B = block_of(b, blocks)
         if chosen(grid, B, b, shift, shape, seed, step, chance):
@@ -135,6 +145,7 @@ def regularise_adjoint(
                         raw = grid.density[at(grid, I)] + grid.shift[None]
                         x = activation.density(variant, raw)
                         d = owed * slope(x) * activation.density_slope(variant, raw)
+                        watch(grid, d)
                         grid.g_density[summed(grid, at(grid, I))] = grid.g_density[summed(grid, at(grid, I))] + d
                     elif ti.static(of == DENSITY_DIFFERENCE):
                         d = ti.cast(0.0, float)
@@ -146,6 +157,7 @@ def regularise_adjoint(
                                     - grid.density[at(grid, I + way * ti.Vector.unit(3, a, ti.i32))]
                                 )
                                 d -= owed * way * slope(-way * e)  # the penalty is of upper less lower
+                        watch(grid, d)
                         grid.g_density[summed(grid, at(grid, I))] = grid.g_density[summed(grid, at(grid, I))] + d
                     else:
                         d_features = ti.Vector.zero(float, grid.features.n)
@@ -159,6 +171,7 @@ def regularise_adjoint(
                                     )
                                     for c in ti.static(range(grid.features.n)):
                                         d_features[c] -= owed * way * slope(-way * e[c])
+                        watch(grid, d_features.sum())
                         grid.g_features[summed(grid, at(grid, I))] = (
                             grid.g_features[summed(grid, at(grid, I))] + d_features
                         )
