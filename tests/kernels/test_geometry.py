@@ -27,14 +27,14 @@ JITTERED = {"jitter": 1.0, "step_jitter": 0.4, "seed": 5}
 SEEN = [
     ("rotated", 0, "softplus", "sigmoid", 0, {}),
     ("rotated", 1, "exponential", "clamped", 1, {}),
-    ("one cell", 0, "relu", "sigmoid", 1, JITTERED),
+    ("upright", 0, "relu", "sigmoid", 0, {}),
+    ("one cell", 0, "softplus", "sigmoid", 1, JITTERED),
     ("rotated", 1, "softplus", "sigmoid", 0, {"mode": "additive"}),
     ("upright", 0, "identity", "identity", 1, {"mode": "additive", **JITTERED}),
     ("upright", 1, "softplus", "sigmoid", 1, {"mode": "x-ray", **JITTERED}),
 ]
 LATER = [
     ("rotated", 3, "exponential", "clamped", 1, {}),  # the highest degree, which PyTorch's gradients have too
-    ("upright", 0, "relu", "sigmoid", 0, {}),
     ("rotated", 0, "identity", "sigmoid", 0, {"mode": "x-ray"}),
 ]
 
