@@ -67,8 +67,8 @@ FAULTS = [
     Fault(
         "ambient light comes from four of the eight ways",
         "kernels/march/occlusion.py",
-        "side = ti.Vector([2.0 * (k & 1) - 1.0, 1.0 * (k & 2) - 1.0, 0.5 * (k & 4) - 1.0])",
-        "side = ti.Vector([2.0 * (k & 1) - 1.0, 1.0 * (k & 2) - 1.0, 1.0 * (k & 2) - 1.0])",
+        "return ti.Vector([2.0 * (k & 1) - 1.0, 1.0 * (k & 2) - 1.0, 0.5 * (k & 4) - 1.0])",
+        "return ti.Vector([2.0 * (k & 1) - 1.0, 1.0 * (k & 2) - 1.0, 1.0 * (k & 2) - 1.0])",
         ("tests/kernels/test_transfer.py::test_samples_are_lit_by_the_slope_of_their_value",),
     ),
 ]

@@ -18,7 +18,7 @@ from raymarch.device.memory import BATCH
 from raymarch.errors import RaymarchError
 from raymarch.geometry.clip import CLIP, Clip
 from raymarch.kernels.march.call import MarchCall
-from raymarch.kernels.march.lit_transfer import LIT
+from raymarch.kernels.march.lit_transfer_geometry import LIT
 from raymarch.kernels.march.mode import AnyMode, Mode, RayMode
 from raymarch.kernels.march.modes import MODES
 from raymarch.kernels.march.preintegrated_geometry import PREINTEGRATED
@@ -57,7 +57,7 @@ class March:
         seed: of the jitter, which is a function of seed and pixel alone.
         iso: value of the surface that mode "isosurface" shows, in units of what the density activation gives.
         shading: how a surface is lit, `rm.Shading()` if None; in mode "transfer" how samples are, by the slope of their
-            value, without gradients, and not at all if None.
+            value, and not at all if None.
         transfer: the `rm.TransferFunction` of mode "transfer".
         preintegrated: whether mode "transfer" integrates the table between the knots that a ray meets, so that none is
             missed and there is no step; it takes 2 to 6 times as long.
@@ -95,7 +95,7 @@ class March:
             raise RaymarchError(f"shading is given in mode {self.rule.name}, which lights nothing; leave it out")
         if self.shading is not None and self.shading.occlusion > 0 and not self.rule.classifies:
             raise RaymarchError(f"shading has occlusion in mode {self.rule.name}, want mode transfer; leave it 0")
-        if self.shading is not None and self.shading.matcap is not None and not self.rule.shaded:
+        if self.shading is not None and self.shading.matcap is not None and self.rule.classifies:
             raise RaymarchError(f"shading has a matcap in mode {self.rule.name}, want mode isosurface; leave it out")
         if self.shading is not None and self.preintegrated:
             raise RaymarchError("shading is given beside preintegrated, which has none; leave one out")

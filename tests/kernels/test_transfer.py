@@ -189,5 +189,22 @@ def test_samples_are_lit_by_the_slope_of_their_value():
     np.testing.assert_allclose(picture(diffuse=0.6, lamp=towards), 0.6 * plain, atol=1e-6)
     np.testing.assert_allclose(picture(ambient=0.3, diffuse=0.7, lamp=aside), 0.3 * plain, atol=1e-6)
     np.testing.assert_allclose(picture(ambient=1.0, occlusion=0.5), occluded(volume, 0.5), atol=1e-6)
-    with pytest.raises(RaymarchError, match="mode transfer has no gradient when it is shaded"):
-        passes_of(replace(EXACT, shading=Shading()).rule).adjoint()
+
+
+def test_normals_are_the_mean_slope_of_the_value_by_weight(seen):
+    """Of the trilinear field between samples, by its differences along the axes; unit vectors that face the camera."""
+    volume, rays = seen.volume, seen.rays
+    call, wanted = seen.march.call(seen.grid, len(rays), cases.BACKGROUND), np.zeros((len(rays), 3))
+    passes_of(seen.march.rule).normals(seen.grid.fields, seen.buffer.fields, *call[:4])
+    for r, (o, d) in enumerate(zip(rays.origin, rays.direction, strict=True)):
+        slope, T = np.zeros(3), 1.0
+        for s in reference.samples(volume, o, d, 0.47 * volume.voxel, 0, 0)[0]:
+            ahead, behind = ([reference.gather(volume.density, s.p + h * e) for e in np.eye(3)] for h in (1e-7, -1e-7))
+            opacity = classified(TABLE, reference.gather(volume.density, s.p) + volume.activation.shift)[3]
+            alpha = 1 - (1 - opacity) ** (s.width / TABLE.unit_length)
+            slope, T = slope + T * alpha * np.subtract(ahead, behind), T * (1 - alpha)
+        slope = slope @ np.linalg.inv(volume.world_from_index)[:3, :3]
+        if 1 - T > 0.01:
+            wanted[r] = -slope / np.linalg.norm(slope) * np.sign(slope @ d)
+    assert 0.3 < wanted.any(1).mean() < 1
+    np.testing.assert_allclose(seen.buffer.fields.sum_even.to_numpy()[: len(rays), :3], wanted, rtol=0, atol=1e-6)

@@ -14,6 +14,7 @@ from typing import Any
 from raymarch.errors import RaymarchError
 from raymarch.kernels.march.depth import march_depth
 from raymarch.kernels.march.normals import march_normals
+from raymarch.kernels.march.passes import DEPTH, DepthPasses
 from raymarch.kernels.march.transfer import TRANSFER
 from raymarch.kernels.march.variant import Variant
 
@@ -42,3 +43,6 @@ def refusing(why: str) -> Callable:
 
 
 depth_of_samples, normals_of_samples = as_plain(march_depth), as_plain(march_normals)
+depth_gradients_of_samples = DepthPasses(
+    as_plain(DEPTH.adjoint), as_plain(DEPTH.tangent), as_plain(DEPTH.geometry_adjoint), as_plain(DEPTH.geometry_tangent)
+)
