@@ -17,7 +17,7 @@ with warnings.catch_warnings():  # Taichi 1.7.4 calls locale.getdefaultlocale as
 
     from raymarch import runtime
 
-pytest_plugins = ["cost", "groups", "skips"]
+pytest_plugins = ["cost", "groups", "skips", "whole"]
 ROOT = Path(__file__).resolve().parent.parent
 OPTIMISER = "TI_ADVANCED_OPTIMIZATION"  # Taichi's own, before LLVM's
 

@@ -109,12 +109,16 @@ def harmonic_slopes_of(degree: ti.template(), directions: POINTS, y: POINTS):
             y[r, 3 * k + a] = s[k, a]
 
 
-@ti.func
-def mistyped(degree: ti.template(), d):
-    """The slopes of the harmonics, with one constant of harmonic 12 wrong in the seventh figure."""
-    s = basis_slope(degree, d)
-    s[12, 2] *= 1.000002
-    return s
+def mistyped(harmonic, axis):
+    """The slopes of the harmonics, with one constant wrong in the seventh figure."""
+
+    @ti.func
+    def slope(degree: ti.template(), d):
+        s = basis_slope(degree, d)
+        s[harmonic, axis] *= 1.000002
+        return s
+
+    return slope
 
 
 @ti.kernel

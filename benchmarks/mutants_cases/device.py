@@ -70,8 +70,8 @@ FAULTS = [
     Fault(
         "cells are spread over one sample more",
         "device/grid_layout.py",
-        "(np.array(cells) / (np.array(shape) - 1.0))",
-        "(np.array(cells) / np.array(shape))",
+        "np.array(cells) / (np.array(shape) - 1.0),",
+        "np.array(cells) / np.array(shape),",
         ("tests/kernels/test_invariances.py::test_occupied_cells_are_those_that_read_something",),
     ),
     Fault(

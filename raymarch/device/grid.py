@@ -18,6 +18,7 @@ from raymarch.data.volume import Volume
 from raymarch.device.activation_check import colour_functions, density_functions
 from raymarch.device.grid_layout import STEP, block_for, build, cells_of, place, require_layout
 from raymarch.device.memory import BLOCK_EDGE, MAX_CELLS, grid_bytes, padded, pool_shape, require_memory
+from raymarch.device.numbers import set_numbers
 from raymarch.device.occupancy import Occupancy
 from raymarch.errors import RaymarchError
 from raymarch.geometry.pose import voxel_of
@@ -117,7 +118,7 @@ class Grid(Occupancy):
     def set_activation(self, activation: Activation) -> None:
         """Set the activation by which raw numbers are read."""
         self.activation = activation
-        self.fields.shift[None], self.fields.inverse_scale[None] = activation.shift, 1 / activation.scale
+        set_numbers(self.fields, shift=activation.shift, inverse_scale=1 / activation.scale)
 
     def upload(self, volume: Volume) -> None:
         """Upload a volume as the current level, its activation with it; every cell counts as occupied."""

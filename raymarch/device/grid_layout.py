@@ -14,6 +14,7 @@ from raymarch.data.bricks import table_shape
 from raymarch.device.layout_cache import in_force
 from raymarch.device.layout_choice import LayoutChoice, kind_of
 from raymarch.device.memory import BLOCK_EDGE, padded
+from raymarch.device.numbers import set_numbers
 from raymarch.errors import RaymarchError
 from raymarch.kernels.field.bricks import BLOCKS as BLOCKS_A_BRICK
 from raymarch.kernels.field.bricks import SAMPLES
@@ -143,11 +144,15 @@ def place(
     ndc_from_world: np.ndarray | None,
 ) -> None:  # fmt: skip
     """Level of a grid: where its boxes lie in the world, whose last sample `max_index` is, and its occupancy cells."""
-    if fields.ndc_from_world is not None and ndc_from_world is not None:
-        fields.ndc_from_world[None] = ndc_from_world.tolist()
-    fields.index_from_world[None] = np.linalg.inv(world_from_index)[:3].tolist()
-    fields.max_index[None], fields.cells[None] = max_index.tolist(), tuple(cells)
-    fields.cells_per_index[None] = (np.array(cells) / (np.array(shape) - 1.0)).tolist()
+    ndc = fields.ndc_from_world is not None and ndc_from_world is not None
+    set_numbers(
+        fields,
+        index_from_world=np.linalg.inv(world_from_index)[:3],
+        max_index=max_index,
+        cells=cells,
+        cells_per_index=np.array(cells) / (np.array(shape) - 1.0),
+        **({"ndc_from_world": ndc_from_world} if ndc else {}),
+    )
 
 
 def _values(

@@ -9,6 +9,7 @@ import taichi as ti
 
 from raymarch import runtime
 from raymarch.data.transfer_function import TransferFunction
+from raymarch.device.numbers import set_numbers
 from raymarch.device.owner import Owner
 from raymarch.device.table_fields import (
     TABLE_BYTES,
@@ -58,7 +59,7 @@ class MemberSettings(Owner[MemberFields]):
             room = np.zeros((MOST, 4), runtime.dtype())
             room[: len(planes)] = planes
             self.fields.planes.from_numpy(room)
-        self.fields.plane_count[None], self.fields.shown[None] = len(planes), int(shown)
+        set_numbers(self.fields, plane_count=len(planes), shown=shown)
 
     def move_table(self, table: TransferFunction, by: np.ndarray) -> None:
         """Set a transfer function with `by` (knot, 4) added to its colours and opacities, wherever that leads."""

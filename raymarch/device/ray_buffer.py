@@ -11,6 +11,7 @@ import taichi as ti
 from raymarch import runtime
 from raymarch.data.transfer_function import TransferFunction
 from raymarch.device.memory import NUMBERS_A_RAY, require_memory
+from raymarch.device.numbers import set_numbers
 from raymarch.device.owner import Owner
 from raymarch.device.table_fields import (
     TABLE_BYTES,
@@ -131,11 +132,11 @@ class RayBuffer(Owner[RayFields]):
 
     def set_near(self, begin: float, whole: float) -> None:
         """Set how far before their cameras rays begin, and from which distance on gradients are whole [world unit]."""
-        self.fields.near[None] = begin, whole
+        set_numbers(self.fields, near=(begin, whole))
 
     def set_surface(self, level: float, shading: Sequence[float]) -> None:
         """Set the raw level of a surface, and how it is lit, by the indices of `kernels.march.shading`."""
-        self.fields.iso[None], self.fields.shading[None] = level, list(shading)
+        set_numbers(self.fields, iso=level, shading=shading)
 
     def set_table(self, table: TransferFunction) -> None:
         """Set the transfer function of modes that classify; the one that is there already costs nothing."""

@@ -10,6 +10,8 @@ import taichi as ti
 from raymarch import runtime
 from raymarch.data.transfer_function import MOST_KNOTS
 from raymarch.device.grid_layout import SLOTS
+from raymarch.device.numbers import set_numbers
+from raymarch.kernels.field.numbers import table_in
 
 BINS = 2048
 TABLE_BYTES = (MOST_KNOTS + 1) * (10 * 8 + SLOTS * 4 * 8) + BINS * 4
@@ -63,21 +65,17 @@ def place_table(tree: ti.FieldsBuilder, table: TableFields) -> None:
 def upload_table(table: TableFields, values: np.ndarray, rgba: np.ndarray, unit_length: float) -> None:
     """Put knots (knot,) with colour and opacity (knot, 4) on the device."""
     n, dtype = len(values), runtime.dtype()
-    above = np.full(MOST_KNOTS + 1, np.inf)
-    above[:n] = values - values[0]
-    per_value, rise, shades = np.zeros(MOST_KNOTS + 1), np.zeros((MOST_KNOTS + 1, 4)), np.zeros((MOST_KNOTS + 1, 4))
+    knots = np.zeros((MOST_KNOTS + 1, 10))
+    above, per_value, shades, rise = knots[:, 0], knots[:, 1], knots[:, 2:6], knots[:, 6:]
+    above[:], above[:n] = np.inf, values - values[0]
     per_value[: n - 1] = 1 / np.diff(above[:n].astype(dtype).astype(float))
     shades[:n], shades[n] = rgba, rgba[-1]
     rise[: n - 1] = np.diff(rgba, axis=0) * per_value[: n - 1, None]
     width = (values[-1] - values[0]) / (BINS - 1)
     edges = values[0] + width * (np.arange(BINS) - 0.01)  # a value that rounding puts into the next bin is below none
     first = np.maximum(np.searchsorted(values, edges, "right") - 1, 0)
-    table.above.from_numpy(above.astype(dtype))
-    table.per_value.from_numpy(per_value.astype(dtype))
-    table.rgba.from_numpy(shades.astype(dtype))
-    table.rise.from_numpy(rise.astype(dtype))
-    table.first.from_numpy(first.astype(np.int32))
-    table.place[None] = [values[0], 1 / width, BINS - 1, 1 / unit_length]
+    table_in(knots, first.astype(np.int32), table)
+    set_numbers(table, place=(values[0], 1 / width, BINS - 1, 1 / unit_length))
 
 
 def table_gradient(table: TableFields, knots: int) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -30,11 +31,19 @@ PICTURES = {  # at least
 # is not this project's.
 EXECUTE = """
 import sys, nbformat, nbclient
-source, folder, target = sys.argv[1:]
+source, folder = sys.argv[1:]
 notebook = nbformat.read(source, as_version=4)
 resources = {"metadata": {"path": folder}}
-nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3", resources=resources).execute()
-nbformat.write(notebook, target)
+nbclient.NotebookClient(
+    notebook, timeout=300, kernel_name="python3", resources=resources, allow_errors=True
+).execute()
+nbformat.write(notebook, source)
+"""
+ANEW = """%reset -f
+import os
+os.chdir({folder!r})
+os.environ["RAYMARCH_NOTEBOOK_STEPS"] = {steps!r}
+del os
 """
 
 
@@ -56,29 +65,61 @@ def test_kept_without_outputs(path):
         assert not cell.metadata, cell.source
 
 
-@named(NOTEBOOKS)
-def test_runs(path, root, tmp_path, monkeypatch, request):
-    """With few steps and views, in a fresh kernel of this interpreter, without a display."""
+def kind_of(path) -> tuple[bool, bool]:
+    """What a notebook's kernel has to be: with Taichi's own optimiser, in double precision."""
+    source = "".join(cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code")
+    return path.stem in BY_TAICHI, 'rm.start("cpu", "f64")' in source
+
+
+@pytest.fixture(scope="module")
+def executed(root, request, tmp_path_factory):
+    """Cells of a notebook, executed: those of a kind one after the other in a kernel, under --whole each alone."""
+    done: dict[str, list] = {}
+
+    def cells_of(path):
+        alone = request.config.getoption("--whole")
+        if path.stem not in done:
+            some = [path] if alone else [each for each in NOTEBOOKS if kind_of(each) == kind_of(path)]
+            done.update(execute(some, root, tmp_path_factory.mktemp("kernel"), kind_of(path)[0]))
+        return done[path.stem]
+
+    return cells_of
+
+
+def execute(paths, root, folder, optimised) -> dict[str, list]:
+    """Notebooks with few steps and views, in a fresh kernel of this interpreter, without a display: their cells."""
     from ipykernel.kernelspec import write_kernel_spec
 
-    write_kernel_spec(tmp_path / "kernels" / "python3")
-    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path))
-    monkeypatch.setenv("RAYMARCH_NOTEBOOK_STEPS", STEPS.get(path.stem, "20"))
-    monkeypatch.setenv("RAYMARCH_NOTEBOOK_RESOLUTION", "32")
-    if path.stem in BY_TAICHI:
-        request.getfixturevalue("optimised")
-    else:
-        monkeypatch.setenv("TI_OPT_LEVEL", "0")  # many kernels for few rays: they compile faster
-    monkeypatch.delenv("MPLBACKEND", raising=False)
-    monkeypatch.delenv("DISPLAY", raising=False)
-    few_views(root / "scenes", tmp_path / "scenes", every=8)
-    target = tmp_path / "executed.ipynb"
-    command = [sys.executable, "-c", EXECUTE, str(path), str(tmp_path), str(target)]
-    run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    write_kernel_spec(folder / "kernels" / "python3")
+    together = nbformat.v4.new_notebook()
+    counts = []
+    for path in paths:
+        (folder / path.stem).mkdir()
+        few_views(root / "scenes", folder / path.stem / "scenes", every=8)
+        anew = ANEW.format(folder=str(folder / path.stem), steps=STEPS.get(path.stem, "20"))
+        cells = nbformat.read(path, as_version=4).cells
+        counts.append(len(cells))
+        together.cells += [nbformat.v4.new_code_cell(anew), *cells]
+    for number, cell in enumerate(together.cells):
+        cell.id = str(number)
+    nbformat.write(together, folder / "together.ipynb")
+    env = {name: value for name, value in os.environ.items() if name not in ("MPLBACKEND", "DISPLAY")}
+    env |= {"JUPYTER_PATH": str(folder), "RAYMARCH_NOTEBOOK_RESOLUTION": "32"}
+    if optimised:
+        env.pop("TI_ADVANCED_OPTIMIZATION", None)
+    command = [sys.executable, "-c", EXECUTE, str(folder / "together.ipynb"), str(folder)]
+    run = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=600)
     assert run.returncode == 0, run.stderr[-4000:]
-    code = [cell for cell in nbformat.read(target, as_version=4).cells if cell.cell_type == "code"]
+    cells = iter(nbformat.read(folder / "together.ipynb", as_version=4).cells)
+    return {path.stem: [next(cells) for _ in range(n + 1)][1:] for path, n in zip(paths, counts, strict=True)}
+
+
+@named(NOTEBOOKS)
+def test_runs(path, executed):
+    code = [cell for cell in executed(path) if cell.cell_type == "code"]
     assert all(cell.execution_count for cell in code)
     outputs = [output for cell in code for output in cell.outputs]
+    assert ["\n".join(output.traceback) for output in outputs if output.output_type == "error"] == []
     assert sum("image/png" in output.get("data", {}) for output in outputs) >= PICTURES[path.stem]
     warned = [output.text for output in outputs if output.get("name") == "stderr" and "Warning" in output.text]
     assert not warned

@@ -17,8 +17,8 @@ README = Path(__file__).resolve().parents[2] / "README.md"
 # A reader waits for a good picture; here all that follows is only to have a volume to work on.
 SHORTER = {
     "--seconds 20": "--steps 30 --resolution 32 --sh-degree 0",
-    "seconds=20": "steps=30, resolution=32",
-    "steps=50": "steps=30, resolution=32",
+    "seconds=20": "steps=30, resolution=32, sh_degree=0",
+    "steps=50": "steps=30, resolution=32, sh_degree=0",
     "--dry-run": "--dry-run --resolution 32 --sh-degree 0",
 }
 BLOCK = re.compile(r"(?ms)(?P<setup>^<!-- (setup|extras|optimised) -->\s*\n)?^```(?P<language>\w*)\n(?P<code>.*?)^```$")

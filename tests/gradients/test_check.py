@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import single as worker
 from sets import write_set
+from whole import whole
 
 from raymarch import cli
 from raymarch.data.activation import Activation
@@ -253,12 +254,18 @@ def test_a_volume_with_an_activation_of_ones_own_is_checked_in_this_process():
     assert [row.verdict for row in report.rows] == ["good"]
 
 
-def test_a_mistyped_constant_of_one_harmonic_is_found_in_a_mixture_of_all(monkeypatch):
+@pytest.mark.parametrize(("degree", "element"), [(2, (4, 0)), whole(3, (12, 2))])
+def test_a_mistyped_constant_of_one_harmonic_is_found_in_a_mixture_of_all(degree, element, monkeypatch):
     """Tangent and adjoint are wrong alike, so that every dot test is passed. Last, as it frees what others compiled."""
     rng = np.random.default_rng(0)
-    mixed = Volume(BALL.density, rng.normal(0, 0.5, (*BALL.shape, 48)), BALL.world_from_index, Activation("relu"))
+    mixed = Volume(
+        BALL.density,
+        rng.normal(0, 0.5, (*BALL.shape, 3 * (degree + 1) ** 2)),
+        BALL.world_from_index,
+        Activation("relu"),
+    )
     pool.release()  # or the kernels of before would serve, and those of here serve others
-    monkeypatch.setattr(geometry, "basis_slope", worker.mistyped)
+    monkeypatch.setattr(geometry, "basis_slope", worker.mistyped(*element))
     with Linearised(mixed, CAMERA, columns=1) as seen:
         (row,) = check_rows(seen, ["focal"])
     pool.release()

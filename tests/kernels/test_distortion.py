@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import reference
 import taichi as ti
+from whole import whole
 
 from raymarch.data.volume import Volume
 from raymarch.device.brick_grid import grid_for
@@ -111,7 +112,7 @@ def by_numpy(v: Volume, rays: Rays, dt: float):
     return loss, gradient
 
 
-@pytest.mark.parametrize(("boxes", "ndc"), [(1, False), (3, False), (1, True)])
+@pytest.mark.parametrize(("boxes", "ndc"), [whole(1, False), (3, False), (1, True)])
 def test_kernels_do_as_numpy(boxes, ndc):
     rng = np.random.default_rng(boxes)
     _, affine = cases.placed("rotated")

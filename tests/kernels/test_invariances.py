@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import reference
 import taichi as ti
+from whole import whole
 
 from raymarch.data.activation import Activation
 from raymarch.data.harmonics import Y00
@@ -66,8 +67,8 @@ def test_the_unit_of_the_world_does_not_matter(scale):
     np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-11)
 
 
-# Where density and colour lie side by side, every layout; where they lie apart, flat and in blocks.
-@pytest.mark.parametrize(("degree", "blocks"), [(0, cases.BLOCKS), (1, (4, 1))])
+# Flat, in the blocks that marks have, in smaller and in larger ones.
+@pytest.mark.parametrize(("degree", "blocks"), [(0, (4, 2, 8)), whole(0, cases.BLOCKS), (1, (4, 1))])
 def test_images_of_the_block_layouts_are_equal(degree, blocks):
     v = cases.volume(degree=degree)
     rays = cases.rays(v)
@@ -80,14 +81,14 @@ def test_images_of_the_block_layouts_are_equal(degree, blocks):
         np.testing.assert_array_equal(d_features, gradients[0][1])
 
 
-def test_the_number_of_slots_does_not_change_the_gradient():
+@pytest.mark.parametrize("slots", [5, whole(1)])
+def test_the_number_of_slots_does_not_change_the_gradient(slots):
     v = cases.volume(degree=0)
     rays = cases.rays(v)
     d_image = np.random.default_rng(0).normal(size=(len(rays), 4))
     wanted = drive.gradient(v, rays, d_image, 0.1, slots=2)
-    for slots in (1, 5):
-        for got, want in zip(drive.gradient(v, rays, d_image, 0.1, slots=slots), wanted, strict=True):
-            np.testing.assert_allclose(got, want, rtol=0, atol=1e-12 * np.abs(want).max())
+    for got, want in zip(drive.gradient(v, rays, d_image, 0.1, slots=slots), wanted, strict=True):
+        np.testing.assert_allclose(got, want, rtol=0, atol=1e-12 * np.abs(want).max())
 
 
 def test_gradients_accumulate_and_repeat():

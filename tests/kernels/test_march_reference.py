@@ -8,18 +8,20 @@ import numpy as np
 import pytest
 import reference
 import single as worker
+from whole import whole
 
 CASES = [
-    *[("upright", 1, *variant) for variant in cases.READINGS],
+    *[("upright", 1, *variant) for variant in cases.SOME_READINGS],
     ("rotated", 0, "softplus", "sigmoid"),
     ("rotated", 1, "softplus", "sigmoid"),
     ("rotated", 2, "exponential", "sigmoid"),
     ("upright", 3, "softplus", "sigmoid"),
     ("one cell", 1, "softplus", "clamped"),
+    *[whole(("upright", 1, *variant)) for variant in cases.OTHER_READINGS],
 ]
 CASES_IN_F32 = [
     ("upright", 1, "softplus", "sigmoid"),
-    ("upright", 1, "relu", "clamped"),
+    whole(("upright", 1, "relu", "clamped")),
     ("rotated", 2, "exponential", "sigmoid"),
 ]
 

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import taichi as ti
 from drive import grid_of, ray_buffer, reading_of
+from whole import whole
 
 from raymarch.data.activation import Activation
 from raymarch.data.volume import Volume
@@ -53,7 +54,7 @@ def static_steps(
             image[r] = ti.Vector([colour[0], colour[1], colour[2], T])
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", [mode if mode == "emission-absorption" else whole(mode) for mode in MODES])
 def test_adjoints_are_taichis_of_static_steps(mode):
     rng = np.random.default_rng(0)
     density = rng.uniform(0.02, 0.3 if mode == "additive" else 0.6, cases.FINEST)

@@ -1,7 +1,5 @@
 """Occupancy grid for empty-space skipping: cells that hold anything, and their chessboard distance transform."""
 
-from typing import Any
-
 import taichi as ti
 
 from raymarch.kernels.field.bricks import BLOCKS, at, is_sparse, position_of_block
@@ -102,7 +100,7 @@ def mark_straddling(grid: ti.template(), level: float, nx: int, ny: int, nz: int
         grid.empty_distance[I] = ti.u8(0) if below and above else ti.u8(FULL)
 
 
-@ti.kernel
+@ti.func
 def mark_empty(grid: ti.template()):
     """occupied_distance = 0 where `empty_distance` says that a cell is empty; else 255."""
     cells = grid.cells[None]
@@ -110,8 +108,8 @@ def mark_empty(grid: ti.template()):
         grid.occupied_distance[I] = ti.u8(0) if grid.empty_distance[I] > 0 else ti.u8(FULL)
 
 
-@ti.kernel
-def spread(far: ti.template(), scratch: ti.template(), cells: ti.math.ivec3, axis: ti.template()):
+@ti.func
+def spread(far: ti.template(), scratch: ti.template(), cells, axis: ti.template()):
     """Chessboard distance transform, one of three axes in turn: far = min over y of a line of max(|x - y|, far_y).
 
     Of neighbours these differ by 1 at most, and none is less than the least of the line, which ends most searches. At
@@ -153,9 +151,9 @@ def spread(far: ti.template(), scratch: ti.template(), cells: ti.math.ivec3, axi
         far[I] = scratch[I]
 
 
-@ti.kernel
-def occupied_blocks(grid: ti.template()) -> int:
-    """block_occupied = 1 for blocks that an occupied cell reaches into; returns the count of occupied cells."""
+@ti.func
+def occupied_blocks(grid: ti.template()):
+    """block_occupied = 1 for blocks that an occupied cell reaches into."""
     for J in ti.grouped(grid.block_occupied):
         B = position_of_block(grid, J)
         per_index = grid.cells_per_index[None]
@@ -171,17 +169,17 @@ def occupied_blocks(grid: ti.template()) -> int:
         if ti.static(is_sparse(grid.table)):
             found = found and J[2] >= BLOCKS
         grid.block_occupied[J] = ti.u8(1) if found else ti.u8(0)
+
+
+@ti.kernel
+def measure(grid: ti.template(), cells: ti.math.ivec3) -> int:
+    """Distance transform and occupied blocks of the cells marked so far, loop after loop; the count occupied."""
+    mark_empty(grid)
+    for axis in ti.static(range(3)):
+        spread(grid.empty_distance, grid.scratch, cells, axis)
+        spread(grid.occupied_distance, grid.scratch, cells, axis)
+    occupied_blocks(grid)
     count = 0
-    cells = grid.cells[None]
     for I in ti.grouped(ti.ndrange(cells[0], cells[1], cells[2])):
         count += ti.cast(grid.empty_distance[I] == 0, ti.i32)
     return count
-
-
-def measure(grid: Any, cells: ti.Vector) -> int:
-    """Distance transform and occupied blocks of the cells marked so far, kernel by kernel; the count occupied."""
-    mark_empty(grid)
-    for axis in range(3):
-        spread(grid.empty_distance, grid.scratch, cells, axis)
-        spread(grid.occupied_distance, grid.scratch, cells, axis)
-    return occupied_blocks(grid)
