@@ -127,8 +127,8 @@ FAULTS = [
     Fault(
         "the search for the nearest occupied cell ends at the first border",
         "kernels/field/occupancy.py",
-        "while r < best and (x - r >= 0 or x + r < n):",
-        "while r < best and (x - r >= 0 and x + r < n):",
+        "while r < ti.min(best, end) and best > low and (x - r >= 0 or x + r < n):",
+        "while r < ti.min(best, end) and best > low and (x - r >= 0 and x + r < n):",
         (SKIPPING + "test_leap_is_the_chessboard_distance",),
     ),
     Fault(
