@@ -79,7 +79,7 @@ def test_same_seed_same_bytes():
     assert bytes_of(first.volume) != bytes_of(other.volume)
 
 
-@pytest.mark.parametrize("degree, blocks", [(0, (4, 1)), whole(0, (4, 1, 2)), whole(1, (4, 1, 2))], ids=str)
+@pytest.mark.parametrize(("degree", "blocks"), [(0, (4, 1)), whole(0, (4, 1, 2)), whole(1, (4, 1, 2))], ids=str)
 def test_any_layout_same_bytes(degree, blocks):
     """So that it may be chosen by the processor: through two levels, with regularisers and empty space."""
     one, *others = (fitted(seed=4, steps=12, refresh=4, sh_degree=degree, block=block) for block in blocks)
