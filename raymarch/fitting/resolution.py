@@ -19,8 +19,9 @@ log = logging.getLogger(__name__)
 PIXELS = 1.2  # width of a voxel in pixels that a default fit ends with, if it has the rays
 FINEST = 0.7  # width in pixels under which finer voxels show nothing more
 RAYS_A_SAMPLE = 130.0  # of each sample of a face of the box: fewer leave fine voxels to chance
+RAYS_BEYOND = 3.0  # times as many for what is finer than `DENSE`: it lies in bricks, whose steps take twice as long
 RAYS_A_SECOND = 90_000.0  # a core, about; only says how fine a fit by seconds is
-LEAST, MOST = 64, 400
+LEAST, DENSE, MOST = 64, 400, 640
 
 
 def resolution_for(views: Views, box: np.ndarray, settings: FitSettings) -> FitSettings:
@@ -66,8 +67,9 @@ def coarser(settings: FitSettings) -> FitSettings:
 
 
 def _by_rays(box: np.ndarray, settings: FitSettings) -> float:
-    """Samples along the longest side with `RAYS_A_SAMPLE` for each on three of the box's faces."""
+    """Samples along the longest side with `RAYS_A_SAMPLE` for each on three of the box's faces, more beyond `DENSE`."""
     steps = settings.steps * settings.rays if settings.steps else np.inf
     seconds = settings.seconds * RAYS_A_SECOND * (os.cpu_count() or 1) if settings.seconds else np.inf
     x, y, z = (box[1] - box[0]) / (box[1] - box[0]).max()
-    return float(np.sqrt(min(steps, seconds) / RAYS_A_SAMPLE / (x * y + y * z + z * x)))
+    found = np.sqrt(min(steps, seconds) / RAYS_A_SAMPLE / (x * y + y * z + z * x))
+    return float(found if found <= DENSE else max(DENSE, found / np.sqrt(RAYS_BEYOND)))

@@ -11,7 +11,7 @@ from raymarch.data.views import Views
 from raymarch.fitting.budget import require_budget
 from raymarch.fitting.footprint import footprint_of
 from raymarch.fitting.presets import preset
-from raymarch.fitting.resolution import LEAST, MOST, PIXELS, affordable, resolution_for
+from raymarch.fitting.resolution import DENSE, LEAST, MOST, PIXELS, affordable, resolution_for
 from raymarch.geometry.camera import Camera
 
 BOX = np.array([(-0.6, -1.1, -0.8), (0.6, 1.1, 0.8)])
@@ -39,6 +39,14 @@ def test_four_times_the_rays_make_voxels_half_as_wide_until_the_pictures_end_it(
     assert more == pytest.approx(2 * few, abs=2)
     assert resolution(800, steps=10**8) <= MOST
     assert resolution(100, steps=10**8) == resolution(100, steps=10**6)
+
+
+def test_finer_than_a_dense_grid_wants_three_times_the_rays():
+    steps = 100
+    while resolution(1600, steps=steps) < DENSE:
+        steps = int(1.01 * steps) + 1
+    assert resolution(1600, steps=2 * steps) == DENSE
+    assert resolution(1600, steps=int(4.5 * steps)) == pytest.approx(DENSE * 1.5**0.5, abs=4)
 
 
 @pytest.mark.parametrize("changes", [{"seconds": 20, "steps": None}, {"seconds": 20}, {"steps": 100}])
