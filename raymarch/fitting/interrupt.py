@@ -31,7 +31,8 @@ def asked_to_stop() -> Iterator[Callable[[], bool]]:
         True
     """
     came: list[int] = []
-    outer = getattr(signal.getsignal(signal.SIGINT), "asked", lambda: False)
+    handlers = [signal.getsignal(number) for number in (signal.SIGINT, *ENDINGS)]  # Ctrl-C may be ignored, as of jobs
+    outer = [getattr(handler, "asked", lambda: False) for handler in handlers]
 
     def note(number: int, frame: FrameType | None) -> None:
         came.append(number)
@@ -39,7 +40,7 @@ def asked_to_stop() -> Iterator[Callable[[], bool]]:
             raise KeyboardInterrupt
 
     def asked() -> bool:
-        return bool(came) or outer()
+        return bool(came) or any(each() for each in outer)
 
     note.asked = asked  # type: ignore[attr-defined]
     with _handled(note, signal.SIGINT, *filter(_free, ENDINGS)):
@@ -66,7 +67,7 @@ def endings_interrupt() -> Iterator[None]:
         came.append(number)
         raise KeyboardInterrupt
 
-    interrupt.asked = lambda: bool(came)  # type: ignore[attr-defined]
+    end.asked = interrupt.asked = lambda: bool(came)  # type: ignore[attr-defined]
     usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     with _handled(end, *filter(_free, ENDINGS)), _handled(interrupt, *[signal.SIGINT][:usual]):
         yield

@@ -393,8 +393,13 @@ def test_who_ignores_or_handles_a_signal_keeps_it(handler):
         signal.signal(HANGUP, before)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, HANGUP])
-def test_a_signal_that_a_library_loses_counts_in_what_is_asked_next(number):
+@pytest.mark.parametrize(
+    ("number", "ignored"),
+    [(signal.SIGINT, False), (signal.SIGTERM, False), (signal.SIGTERM, True), (HANGUP, False), (HANGUP, True)],
+)
+def test_a_signal_that_a_library_loses_counts_in_what_is_asked_next(number, ignored):
+    """Also where Ctrl-C is ignored, as a shell has it for what runs in its background."""
+    of_ctrl_c = signal.signal(signal.SIGINT, signal.SIG_IGN if ignored else signal.default_int_handler)
     usual = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
     before = signal.signal(number, usual)  # who starts the tests may have them ignore it
     try:
@@ -411,6 +416,7 @@ def test_a_signal_that_a_library_loses_counts_in_what_is_asked_next(number):
         assert signal.getsignal(number) is usual
     finally:
         signal.signal(number, before)
+        signal.signal(signal.SIGINT, of_ctrl_c)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, HANGUP])
