@@ -1,4 +1,5 @@
-"""How a fit's time a sample grows with the grid: python benchmarks/scaling.py [--sizes 64,128,256] [--limit FILE.c].
+"""How a fit's time a sample grows with the grid: python benchmarks/scaling.py [--sizes 64,128,256] [--limit FILE.c]
+    [--density relu] [--colour clamped].
 
 Steps of a fit of SH degree 0 before anything is found empty: rays of 35 views through all of an n^3 grid, loss,
 adjoint, adding up, Adam, regularisers. With FILE.c (`others.Limit` says what it defines) the march and adjoint of
@@ -35,12 +36,13 @@ def rays_of(fitter: rm.Fitter, n: int) -> Task:
     return Task(np.zeros((n, n, n, 4), np.float32), origin, direction, near, steps, dt, d_colour)
 
 
-def measure(n: int, repeats: int, limit: str | None) -> dict:
+def measure(n: int, repeats: int, limit: str | None, activation: dict[str, str]) -> dict:
     """Nanoseconds a sample of a fit's step, and of the limit's march and adjoint together."""
     import taichi as ti  # after raymarch, which keeps it quiet
 
     train, _ = views_of_blobs()
-    settings = rm.preset("default", resolution=n, sh_degree=0, hull=False, levels=((0.0, 1.0),), refresh=10**6)
+    same = {"sh_degree": 0, "hull": False, "levels": ((0.0, 1.0),), "refresh": 10**6}
+    settings = rm.preset("default", resolution=n, **same, **activation)
     taken: dict[str, list[float]] = {"fit": [], "limit": []}
     with rm.Fitter(train, settings, box=BOX) as fitter:
         for k in range(repeats + 2):
@@ -71,10 +73,12 @@ def main() -> None:
     ask.add_argument("--sizes", default="64,128,256")
     ask.add_argument("--repeats", type=count, default=10)
     ask.add_argument("--limit", metavar="FILE.c")
+    ask.add_argument("--density", default="softplus", help="activation of the fit: relu is what FILE.c marches")
+    ask.add_argument("--colour", default="sigmoid", help="activation of the fit: clamped is nearest to FILE.c's")
     ask.add_argument("--json", action="store_true")
     a = ask.parse_args()
     runtime.start("cpu")
-    rows = [measure(int(n), a.repeats, a.limit) for n in a.sizes.split(",")]
+    rows = [measure(int(n), a.repeats, a.limit, {"density": a.density, "colour": a.colour}) for n in a.sizes.split(",")]
     if a.json:
         print(json.dumps(rows))
         return

@@ -49,6 +49,14 @@ def gradient(place, degree, density, colour):
     return drive.gradient(v, r, np.random.default_rng(1).normal(size=(len(r), 4)), 0.5 * v.voxel)
 
 
+def gradients_of_layouts(degree, blocks):
+    """`drive.gradient` of one case in each layout."""
+    v = cases.volume(degree=degree)
+    r = cases.rays(v)
+    d_image = np.random.default_rng(0).normal(size=(len(r), 4))
+    return [drive.gradient(v, r, d_image, 0.1, block=block) for block in blocks]
+
+
 def image_of_camera(volume, camera, march):
     """Colour and transmittance (ray, 4) of a camera."""
     with Linearised(volume, camera, background=cases.BACKGROUND, march=march) as seen:

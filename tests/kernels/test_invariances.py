@@ -9,6 +9,7 @@ import drive
 import numpy as np
 import pytest
 import reference
+import single as worker
 import taichi as ti
 from whole import whole
 
@@ -79,6 +80,15 @@ def test_images_of_the_block_layouts_are_equal(degree, blocks):
         np.testing.assert_array_equal(image, images[0])
         np.testing.assert_array_equal(d_density, gradients[0][0])
         np.testing.assert_array_equal(d_features, gradients[0][1])
+
+
+@pytest.mark.parametrize("degree", [whole(degree) for degree in (0, 1, 2)])
+def test_in_single_precision_gradients_of_the_block_layouts_are_equal(single, degree):
+    """As users have it compiled, that is with --optimised: each layout is rounded as the compiler found it quickest."""
+    first, *others = single(worker.gradients_of_layouts, degree, cases.BLOCKS)
+    for other in others:
+        for got, want in zip(other, first, strict=True):
+            np.testing.assert_array_equal(got, want)
 
 
 @pytest.mark.parametrize("slots", [5, whole(1)])

@@ -32,7 +32,9 @@ def gradient_of_cube(grid: ti.template(), B, i, j, k, zero):
                 G = summed(grid, I)
                 d_features = grid.g_features[G]
                 for n in ti.static(range(grid.features.n)):
-                    total[n] = in_order(total[n], zero) + d_features[n]
+                    if ti.static(grid.degree == 0):  # where colours, so few, lie side by side too
+                        total[n] = in_order(total[n], zero)
+                    total[n] += d_features[n]
                 of_density = in_order(of_density, zero) + grid.g_density[G]
     total[ti.static(grid.features.n)] = of_density
     return total
