@@ -121,7 +121,9 @@ def cache_folder() -> Path:
     """Folder of the user's cache, in which Taichi keeps compiled kernels; it may be missing, or not be writable."""
     if os.environ.get(CACHE):
         return Path(os.environ[CACHE])
-    return Path.home() / ".cache" / "taichi" if os.name == "posix" else Path.home()
+    if os.name != "posix":
+        return Path.home()
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "taichi"
 
 
 def _cache() -> dict[str, str]:

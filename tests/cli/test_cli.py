@@ -494,12 +494,12 @@ def test_a_reader_that_leaves_is_no_traceback(line, here):
 
 
 @posix
-@pytest.mark.parametrize("gone", ["HOME", "cache"])
+@pytest.mark.parametrize("gone", ["HOME", "cache", "XDG_CACHE_HOME"])
 def test_without_a_home_or_a_cache_it_works(gone, here, tmp_path):
     """Taichi alone aborts without a home, and crashes at exit where its cache cannot be written."""
-    env = {name: value for name, value in os.environ.items() if name != "HOME"}
-    if gone == "cache":
-        env["HOME"] = "/dev/null"
+    env = {name: value for name, value in os.environ.items() if name not in ("HOME", "XDG_CACHE_HOME")}
+    if gone != "HOME":
+        env["HOME" if gone == "cache" else gone] = "/dev/null"
     command = words(f"render volume.h5 --orbit 1 --size 8 --out {shlex.quote(str(tmp_path / 'one'))}")
     run = subprocess.run(command, cwd=here, env=env, capture_output=True, text=True, check=False, timeout=120)
     assert run.returncode == 0, run.stderr
