@@ -51,10 +51,16 @@ def log1p_unit(u):
 
 
 @ti.func
+def sign_bit(index):
+    """0 of an index, which is never negative: not that the compiler could know."""
+    return index >> 31
+
+
+@ti.func
 def in_order(total, zero):
     """Sum or product so far, hidden from the compiler, so that what comes next is added or multiplied last: what lies
     side by side in memory it else takes in another order. `zero` is a 0 that it cannot see: an argument of the kernel,
-    or the sign of an index."""
+    or `sign_bit` of an index."""
     kept = total
     if ti.static(runtime.single_precision()):
         kept = ti.bit_cast(ti.bit_cast(total, ti.i32) ^ zero, ti.f32)
