@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import io
 import os
@@ -83,7 +84,15 @@ def _init(arch: str, precision: str, threads: int | None) -> Runtime:
             **({} if threads is None else {"cpu_max_num_threads": threads}),
             **cache,
         )
+    atexit.register(_end)
     return Runtime(arch, precision, threads)
+
+
+def _end() -> None:
+    """End Taichi's program, which is when it writes the kernels it compiled to the cache: where anything still refers to
+    it as Python ends, it never would."""
+    if _owner == (os.getpid(), threading.get_ident()):
+        ti.reset()
 
 
 @contextlib.contextmanager

@@ -56,4 +56,7 @@ class Occupancy(Owner[Fields]):
 
     def measure_occupancy(self) -> float:
         """Distance transform and occupied blocks of the cells marked so far; returns the fraction of cells occupied."""
-        return float(occupancy.measure(self.fields, ti.Vector(list(self.cells))) / np.prod(self.cells))
+        cells, axes = ti.Vector(list(self.cells)), [ti.Vector(axis) for axis in np.eye(3, dtype=int).tolist()]
+        for a in range(3):
+            occupancy.spread_along(self.fields, cells, axes[a], axes[a - 2], axes[a - 1], a == 0)
+        return float(occupancy.count_occupied(self.fields, cells) / np.prod(self.cells))

@@ -56,21 +56,16 @@ def take(kind: tuple, room: tuple[int, ...], size_of: Callable[[tuple[int, ...]]
 def room_to_build(
     kind: tuple, room: tuple[int, ...], step: int, size_of: Callable[[tuple[int, ...]], int]
 ) -> tuple[int, ...]:
-    """Room of a new tree: where that is small, rounded up to `step` and grown to replace the kept ones of its kind.
+    """Room of a new tree: where that is small, rounded up to `step` and grown to serve who had the kept ones of its kind.
 
-    Volumes of many shapes then soon share one tree.
+    Volumes of many shapes then soon share one tree. The smaller ones stay: to free one has Taichi trace all kernels again.
     """
     rounded = tuple(-(-n // step) * step for n in room)
     if size_of(rounded) > SMALL:
         return room
-    small = [tree for tree in _of_kind(kind) if tree.size <= SMALL]
-    grown = tuple(max(axis) for axis in zip(rounded, *(tree.room for tree in small), strict=True))
-    if size_of(grown) > SMALL:
-        return rounded
-    for tree in small:
-        _kept.remove(tree)
-        _destroy(tree)
-    return grown
+    small = [tree.room for tree in _of_kind(kind) if tree.size <= SMALL]
+    grown = tuple(max(axis) for axis in zip(rounded, *small, strict=True))
+    return rounded if size_of(grown) > SMALL else grown
 
 
 def built(builder: ti.FieldsBuilder, kind: tuple, room: tuple[int, ...], size: int, fields: Any) -> Tree:

@@ -101,54 +101,53 @@ def mark_straddling(grid: ti.template(), level: float, nx: int, ny: int, nz: int
 
 
 @ti.func
-def mark_empty(grid: ti.template()):
-    """occupied_distance = 0 where `empty_distance` says that a cell is empty; else 255."""
-    cells = grid.cells[None]
-    for I in ti.grouped(ti.ndrange(cells[0], cells[1], cells[2])):
-        grid.occupied_distance[I] = ti.u8(0) if grid.empty_distance[I] > 0 else ti.u8(FULL)
-
-
-@ti.func
-def spread(far: ti.template(), scratch: ti.template(), cells, axis: ti.template()):
-    """Chessboard distance transform, one of three axes in turn: far = min over y of a line of max(|x - y|, far_y).
+def spread(far: ti.template(), scratch: ti.template(), start, along, n: int, first: int):
+    """Distance transform of a line of cells, of one axis: far = min over y of a line of max(|x - y|, far_y).
 
     Of neighbours these differ by 1 at most, and none is less than the least of the line, which ends most searches. At
     the first axis, of zeros alone, the next zero to the right is all that can be nearer than one more than before.
     """
-    n = cells[axis]
-    others = ti.static([a for a in range(3) if a != axis])
-    for u, v in ti.ndrange(cells[others[0]], cells[others[1]]):
-        at = ti.Vector([0, 0, 0])
-        at[others[0]], at[others[1]] = u, v
-        least = FULL
-        for x in range(n):
-            at[axis] = x
-            least = ti.min(least, ti.cast(far[at], ti.i32))
-        before = FULL
-        for x in range(n):
-            at[axis] = x
-            best, low, end = ti.cast(far[at], ti.i32), least, n
-            if x > 0:
-                best, low = ti.min(best, before + 1), ti.max(least, before - 1)
-                for r in range(low, ti.min(low + 2, n - x)):
-                    at[axis] = x + r
-                    best = ti.min(best, ti.max(r, ti.cast(far[at], ti.i32)))
-                if ti.static(axis == 0):
-                    end = 0
-            r = 1
-            while r < ti.min(best, end) and best > low and (x - r >= 0 or x + r < n):
-                if x - r >= 0:
-                    at[axis] = x - r
-                    best = ti.min(best, ti.max(r, ti.cast(far[at], ti.i32)))
-                if x + r < n:
-                    at[axis] = x + r
-                    best = ti.min(best, ti.max(r, ti.cast(far[at], ti.i32)))
-                r += 1
-            at[axis] = x
-            scratch[at] = ti.cast(best, ti.u8)
-            before = best
-    for I in ti.grouped(ti.ndrange(cells[0], cells[1], cells[2])):
-        far[I] = scratch[I]
+    least = FULL
+    for x in range(n):
+        least = ti.min(least, ti.cast(far[start + x * along], ti.i32))
+    before = FULL
+    for x in range(n):
+        best, low, end = ti.cast(far[start + x * along], ti.i32), least, n
+        if x > 0:
+            best, low = ti.min(best, before + 1), ti.max(least, before - 1)
+            for r in range(low, ti.min(low + 2, n - x)):
+                best = ti.min(best, ti.max(r, ti.cast(far[start + (x + r) * along], ti.i32)))
+            if first:
+                end = 0
+        r = 1
+        while r < ti.min(best, end) and best > low and (x - r >= 0 or x + r < n):
+            if x - r >= 0:
+                best = ti.min(best, ti.max(r, ti.cast(far[start + (x - r) * along], ti.i32)))
+            if x + r < n:
+                best = ti.min(best, ti.max(r, ti.cast(far[start + (x + r) * along], ti.i32)))
+            r += 1
+        scratch[start + x * along] = ti.cast(best, ti.u8)
+        before = best
+    for x in range(n):
+        far[start + x * along] = scratch[start + x * along]
+
+
+@ti.kernel
+def spread_along(
+    grid: ti.template(),
+    cells: ti.math.ivec3, along: ti.math.ivec3, u: ti.math.ivec3, v: ti.math.ivec3,  # an axis, and the two others
+    first: int,
+):  # fmt: skip
+    """Chessboard distance transform of the cells marked so far, one axis after the other; the `first` also marks what
+    is empty: occupied_distance = 0 where `empty_distance` says so; else 255."""
+    for i, j in ti.ndrange(cells.dot(u), cells.dot(v)):
+        start, n = i * u + j * v, cells.dot(along)
+        if first:
+            for x in range(n):
+                at = start + x * along
+                grid.occupied_distance[at] = ti.u8(0) if grid.empty_distance[at] > 0 else ti.u8(FULL)
+        spread(grid.empty_distance, grid.scratch, start, along, n, first)
+        spread(grid.occupied_distance, grid.scratch, start, along, n, first)
 
 
 @ti.func
@@ -172,12 +171,8 @@ def occupied_blocks(grid: ti.template()):
 
 
 @ti.kernel
-def measure(grid: ti.template(), cells: ti.math.ivec3) -> int:
-    """Distance transform and occupied blocks of the cells marked so far, loop after loop; the count occupied."""
-    mark_empty(grid)
-    for axis in ti.static(range(3)):
-        spread(grid.empty_distance, grid.scratch, cells, axis)
-        spread(grid.occupied_distance, grid.scratch, cells, axis)
+def count_occupied(grid: ti.template(), cells: ti.math.ivec3) -> int:
+    """Count of the cells that are occupied, and the blocks that these reach into."""
     occupied_blocks(grid)
     count = 0
     for I in ti.grouped(ti.ndrange(cells[0], cells[1], cells[2])):
