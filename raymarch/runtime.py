@@ -89,8 +89,10 @@ def _init(arch: str, precision: str, threads: int | None) -> Runtime:
 
 
 def _end() -> None:
-    """End Taichi's program, which is when it writes the kernels it compiled to the cache: where anything still refers to
-    it as Python ends, it never would."""
+    """End Taichi's program, which is when it writes what it compiled to the cache.
+
+    By itself it does so when its last object is garbage, which as Python ends some of them never are.
+    """
     if _owner == (os.getpid(), threading.get_ident()):
         ti.reset()
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-# Before NumPy is there: workers share the processor, and threads of linear algebra that wait for each other keep it busy.
+# Before NumPy is there: workers share the processor, and threads of linear algebra that wait keep it busy.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 with warnings.catch_warnings():  # Taichi 1.7.4 calls locale.getdefaultlocale as it is imported
     warnings.simplefilter("ignore", DeprecationWarning)

@@ -56,9 +56,10 @@ def take(kind: tuple, room: tuple[int, ...], size_of: Callable[[tuple[int, ...]]
 def room_to_build(
     kind: tuple, room: tuple[int, ...], step: int, size_of: Callable[[tuple[int, ...]], int]
 ) -> tuple[int, ...]:
-    """Room of a new tree: where that is small, rounded up to `step` and grown to serve who had the kept ones of its kind.
+    """Room of a new tree: where that is small, rounded up to `step` and grown to hold what any kept one of its kind does.
 
-    Volumes of many shapes then soon share one tree. The smaller ones stay: to free one has Taichi trace all kernels again.
+    Volumes of many shapes then soon share one tree. The smaller ones stay: Taichi traces all kernels anew after one is
+    freed.
     """
     rounded = tuple(-(-n // step) * step for n in room)
     if size_of(rounded) > SMALL:
