@@ -56,7 +56,7 @@ def take(kind: tuple, room: tuple[int, ...], size_of: Callable[[tuple[int, ...]]
 def room_to_build(
     kind: tuple, room: tuple[int, ...], step: int, size_of: Callable[[tuple[int, ...]], int]
 ) -> tuple[int, ...]:
-    """Room of a new tree: where that is small, rounded up to `step` and grown to hold what any kept one of its kind does.
+    """Room of a new tree: where that is small, rounded up to `step`, and to hold what any kept one of its kind does.
 
     Volumes of many shapes then soon share one tree. The smaller ones stay: Taichi traces all kernels anew after one is
     freed.
