@@ -14,15 +14,15 @@ GROUPS = {
     "march": (
         "autodiff/test_tape",  # a Tape compiles a kernel for each tree that there is: first, while there are few
         "kernels",
-        "gradients",
+        "gradients/test_torch_gradients",
         "registration",
-        "house/test_package",  # of which an example frees trees, after which Taichi traces all anew: last
+        "house/test_package",  # this and the next free trees, after which Taichi traces all anew
+        "gradients",
     ),
     "fits": (
         "fitting",
         "documents/test_checkpoints_doc",
         "rendering",
-        "device",  # frees trees, after which Taichi compiles all anew: last
     ),
     "viewer": ("viewer", "documents/test_notebooks_doc"),
     "readme": ("documents/test_readme",),
@@ -32,6 +32,7 @@ GROUPS = {
     "autodiff": ("autodiff", "documents/test_autodiff_doc"),
     "sphere": ("documents/test_sphere",),
     "bench": ("bench",),
+    "device": ("device", "house/test_values"),  # free trees, after which Taichi traces all anew: last
 }
 TESTS = Path(__file__).resolve().parent
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import replace
 
 import cases
@@ -25,7 +26,7 @@ GRADIENTS = COMPOSITING.depth_gradients
 class Depths:
     """Depth of a random volume along the rays of two cameras, and what its kernels say of its slopes."""
 
-    def __init__(self, mode, jittered):
+    def __init__(self, mode, jittered, owners):
         self.mode, volume, rng = mode, cases.volume("rotated", 0), np.random.default_rng(2)
         self.volume = replace(volume, activation=replace(volume.activation, scale=1.5))
         every = [camera.rays() for camera in cases.cameras(volume)]
@@ -33,8 +34,8 @@ class Depths:
         count = len(self.rays)
         self.jitter = np.stack([rng.uniform(0, 1, count), rng.uniform(0.8, 1.2, count)], 1) if jittered else None
         self.grid, self.buffer = drive.grid_of(0), drive.ray_buffer()
-        self.motion = drive.kept(RayTangents(self.buffer.capacity, 1))
-        self.dots = drive.kept(VolumeTangents(self.volume.shape, 0, 1))
+        self.motion = owners.enter_context(RayTangents(self.buffer.capacity, 1))
+        self.dots = owners.enter_context(VolumeTangents(self.volume.shape, 0, 1))
         self.grid.upload(self.volume)
         self.buffer.upload(self.rays)
         variant = drive.reading_of(self.grid, self.buffer, mode, self.jitter)
@@ -82,7 +83,8 @@ class Depths:
 
 @pytest.fixture(params=CASES, ids=lambda case: f"{case[0]}-{'jittered' if case[1] else 'plain'}")
 def depths(request):
-    return Depths(*request.param)
+    with ExitStack() as owners:
+        yield Depths(*request.param, owners)
 
 
 def test_depth_and_its_gradient_by_density_are_the_references(depths):

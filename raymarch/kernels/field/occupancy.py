@@ -101,35 +101,54 @@ def mark_straddling(grid: ti.template(), level: float, nx: int, ny: int, nz: int
 
 
 @ti.func
-def spread(far: ti.template(), scratch: ti.template(), start, along, n: int, first: int):
+def farness(grid: ti.template(), cell, empty):
+    """Distance so far of a cell to the nearest that is not empty, or to the nearest that is, by what is asked for."""
+    found = grid.occupied_distance[cell]
+    if empty:
+        found = grid.empty_distance[cell]
+    return ti.cast(found, ti.i32)
+
+
+@ti.func
+def spread(grid: ti.template(), start, along, n, first):
     """Distance transform of a line of cells, of one axis: far = min over y of a line of max(|x - y|, far_y).
 
-    Of neighbours these differ by 1 at most, and none is less than the least of the line, which ends most searches. At
-    the first axis, of zeros alone, the next zero to the right is all that can be nearer than one more than before.
+    A cell is far from the cells of the other kind alone, so either of its distances is 0, and one search serves both. Of
+    neighbours these differ by 1 at most, and none is less than the least of the line, which ends most searches. At the
+    first axis, of zeros alone, the next zero to the right is all that can be nearer than one more than before.
     """
-    least = FULL
+    from_occupied, from_empty = FULL, FULL
     for x in range(n):
-        least = ti.min(least, ti.cast(far[start + x * along], ti.i32))
-    before = FULL
+        from_occupied = ti.min(from_occupied, farness(grid, start + x * along, True))
+        from_empty = ti.min(from_empty, farness(grid, start + x * along, False))
+    least = ti.max(from_occupied, from_empty)  # of a line of both kinds either is 0
+    before, was_empty = FULL, False
     for x in range(n):
-        best, low, end = ti.cast(far[start + x * along], ti.i32), least, n
+        empty = grid.empty_distance[start + x * along] > 0
+        best, low, end = farness(grid, start + x * along, empty), least, n
         if x > 0:
+            if empty != was_empty:
+                before = 0
             best, low = ti.min(best, before + 1), ti.max(least, before - 1)
             for r in range(low, ti.min(low + 2, n - x)):
-                best = ti.min(best, ti.max(r, ti.cast(far[start + (x + r) * along], ti.i32)))
+                best = ti.min(best, ti.max(r, farness(grid, start + (x + r) * along, empty)))
             if first:
                 end = 0
         r = 1
         while r < ti.min(best, end) and best > low and (x - r >= 0 or x + r < n):
             if x - r >= 0:
-                best = ti.min(best, ti.max(r, ti.cast(far[start + (x - r) * along], ti.i32)))
+                best = ti.min(best, ti.max(r, farness(grid, start + (x - r) * along, empty)))
             if x + r < n:
-                best = ti.min(best, ti.max(r, ti.cast(far[start + (x + r) * along], ti.i32)))
+                best = ti.min(best, ti.max(r, farness(grid, start + (x + r) * along, empty)))
             r += 1
-        scratch[start + x * along] = ti.cast(best, ti.u8)
-        before = best
+        grid.scratch[start + x * along] = ti.cast(best, ti.u8)
+        before, was_empty = best, empty
     for x in range(n):
-        far[start + x * along] = scratch[start + x * along]
+        cell = start + x * along
+        if grid.empty_distance[cell] > 0:
+            grid.empty_distance[cell] = grid.scratch[cell]
+        else:
+            grid.occupied_distance[cell] = grid.scratch[cell]
 
 
 @ti.kernel
@@ -144,10 +163,9 @@ def spread_along(
         start, n = i * u + j * v, cells.dot(along)
         if first:
             for x in range(n):
-                at = start + x * along
-                grid.occupied_distance[at] = ti.u8(0) if grid.empty_distance[at] > 0 else ti.u8(FULL)
-        spread(grid.empty_distance, grid.scratch, start, along, n, first)
-        spread(grid.occupied_distance, grid.scratch, start, along, n, first)
+                cell = start + x * along
+                grid.occupied_distance[cell] = ti.u8(0) if grid.empty_distance[cell] > 0 else ti.u8(FULL)
+        spread(grid, start, along, n, first)
 
 
 @ti.func
