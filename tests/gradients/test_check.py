@@ -24,6 +24,7 @@ from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.gradients import check_process, checks
 from raymarch.gradients.check_process import GradientReport, check_gradients
+from raymarch.gradients.check_task import CheckTask
 from raymarch.gradients.checks import GradientRow, check_rows
 from raymarch.gradients.linearised import EXACT, Linearised
 from raymarch.gradients.parameters import GROUPS
@@ -51,8 +52,17 @@ def test_every_gradient_of_a_users_volume_is_good_from_a_process_of_another_prec
     assert "the gradients are right" in str(report)
 
 
-def test_every_gradient_of_volumes_together_is_good():
-    """Of each by its own groups: one is a fit, another a scan through a table, at another place."""
+def test_every_gradient_of_volumes_together_is_good(monkeypatch):
+    """Of each by its own groups: one is a fit, another a scan through a table, at another place.
+
+    In this process, which is in double precision: the record is the one that goes to another.
+    """
+
+    def rows_here(task, precision, arch):
+        record = json.loads(json.dumps(task.record(), default=float))
+        return CheckTask.of_record(record, task.volumes).rows()
+
+    monkeypatch.setattr(check_process, "_rows_elsewhere", rows_here)
     table = TransferFunction([0.2, 1.5, 3], np.eye(3) * 0.5 + 0.3, [0.1, 0.3, 0.6], 0.5)
     scan = ScalarVolume(BALL.density[:, :, ::-1], np.diag([0.2, 0.15, 0.25, 1]))
     marches = [EXACT, replace(EXACT, mode="transfer", transfer=table)]
@@ -132,12 +142,12 @@ def test_an_opaque_fog_has_slopes_too_small_to_be_checked_and_not_wrong_ones():
     assert "flat" in verdicts
 
 
-def test_in_single_precision_too_a_fog_is_flat_and_not_good():
+def test_in_single_precision_too_a_fog_is_flat_and_not_good(single):
     fog = Volume.from_function(lambda p: np.full(p.shape[:-1], 9.0), shape=(8, 8, 8))
     camera = Camera.look_at((0, -4, 0), fov=0.2, width=8, height=8)
-    report = check_gradients(fog, camera, ["pose", "step"], precision="f32", march=March(mode="additive"))
-    assert [row.verdict for row in report.rows] == ["flat", "flat"]
-    assert "nothing was checked" in str(report)
+    rows = single(CheckTask([fog], camera, [March(mode="additive")], ["pose", "step"], 256, 0, False).rows)
+    assert [(row.precision, row.verdict) for row in rows] == [("f32", "flat")] * 2
+    assert "nothing was checked" in str(GradientReport(tuple(rows), 1.0))
 
 
 def test_a_volume_at_a_kink_is_told_from_a_wrong_gradient():

@@ -113,9 +113,9 @@ def farness(grid: ti.template(), cell, empty):
 def spread(grid: ti.template(), start, along, n, first):
     """Distance transform of a line of cells, of one axis: far = min over y of a line of max(|x - y|, far_y).
 
-    A cell is far from the cells of the other kind alone, so either of its distances is 0, and one search serves both. Of
-    neighbours these differ by 1 at most, and none is less than the least of the line, which ends most searches. At the
-    first axis, of zeros alone, the next zero to the right is all that can be nearer than one more than before.
+    One of a cell's two distances is 0, as it is of one kind itself, so a single search serves both. Of neighbours these
+    differ by 1 at most, and none is less than the least of the line, which ends most searches. At the first axis, of
+    zeros alone, the next zero to the right is all that can be nearer than one more than before.
     """
     from_occupied, from_empty = FULL, FULL
     for x in range(n):
