@@ -17,7 +17,7 @@ from raymarch.device.brick_places import bricks_read, places_of
 from raymarch.device.grid import Grid, begin_anew, require_moments, require_room, stretch
 from raymarch.device.pool import release
 from raymarch.errors import RaymarchError
-from raymarch.kernels.field import pool
+from raymarch.kernels.field import occupancy, pool
 from raymarch.kernels.field.bricks import BLOCKS, SAMPLES
 
 
@@ -116,6 +116,7 @@ class BrickGrid(Grid):
         self._require_room(bricks.table >= 0)
         self._put(bricks.table + 1)
         self._put_bricks(bricks)
+        occupancy.occupy(self.fields)
 
     def _put_bricks(self, bricks: Bricks) -> None:
         """Put values to the places that the table has, in its order."""

@@ -16,7 +16,7 @@ from raymarch.data.activation import Activation
 from raymarch.data.storage import Dense, Sparse
 from raymarch.data.volume import Volume
 from raymarch.device.activation_check import colour_functions, density_functions
-from raymarch.device.grid_layout import STEP, block_for, build, cells_of, place, require_layout
+from raymarch.device.grid_layout import STEP, block_for, build, cells_of, require_layout
 from raymarch.device.memory import BLOCK_EDGE, MAX_CELLS, grid_bytes, padded, pool_shape, require_memory
 from raymarch.device.numbers import set_numbers
 from raymarch.device.occupancy import Occupancy
@@ -113,12 +113,26 @@ class Grid(Occupancy):
         far = np.abs(self.world_from_index[:3, 3]).max() / self.voxel
         if far > FAR_VOXELS and runtime.single_precision():
             log.warning("the volume lies %.0e voxels from the world's origin; subtract its centre from all poses", far)
-        place(self.fields, self.world_from_index, self.max_index, shape, self.cells, self.ndc_from_world)
+        self._put_numbers()
 
     def set_activation(self, activation: Activation) -> None:
         """Set the activation by which raw numbers are read."""
         self.activation = activation
-        set_numbers(self.fields, shift=activation.shift, inverse_scale=1 / activation.scale)
+        self._put_numbers()
+
+    def _put_numbers(self) -> None:
+        """Put where the level's boxes lie, which its last sample is, its cells, and how raw numbers are read."""
+        ndc = {} if self.ndc_from_world is None else {"ndc_from_world": self.ndc_from_world}
+        set_numbers(
+            self.fields,
+            index_from_world=np.linalg.inv(self.world_from_index)[:3],
+            max_index=self.max_index,
+            cells=self.cells,
+            cells_per_index=np.array(self.cells) / (np.array(self.shape) - 1.0),
+            shift=self.activation.shift,
+            inverse_scale=1 / self.activation.scale,
+            **ndc,
+        )
 
     def upload(self, volume: Volume) -> None:
         """Upload a volume as the current level, its activation with it; every cell counts as occupied."""
@@ -128,7 +142,6 @@ class Grid(Occupancy):
         self.set_level(volume.shape, volume.world_from_index)
         self.set_activation(volume.activation)
         self._upload_samples(volume)
-        occupancy.occupy(self.fields)
 
     def _upload_samples(self, volume: Volume) -> None:
         arrays = (np.array(a, runtime.dtype(), order="C") for a in (volume.density, volume.features))

@@ -14,7 +14,6 @@ from raymarch.data.bricks import table_shape
 from raymarch.device.layout_cache import in_force
 from raymarch.device.layout_choice import LayoutChoice, kind_of
 from raymarch.device.memory import BLOCK_EDGE, padded
-from raymarch.device.numbers import set_numbers
 from raymarch.errors import RaymarchError
 from raymarch.kernels.field.bricks import BLOCKS as BLOCKS_A_BRICK
 from raymarch.kernels.field.bricks import SAMPLES
@@ -136,22 +135,6 @@ def build(
     index = _index(tree, room) if sparse else dict.fromkeys(("table", "old_table", "brick"))
     return tree, Fields(
         degree=degree, block=edge, slots=slots, boxes=boxes, **values, **cubes, **marks, **place, **index
-    )
-
-
-def place(
-    fields: Fields, world_from_index: np.ndarray, max_index: np.ndarray, shape: Sequence[int], cells: Sequence[int],
-    ndc_from_world: np.ndarray | None,
-) -> None:  # fmt: skip
-    """Level of a grid: where its boxes lie in the world, whose last sample `max_index` is, and its occupancy cells."""
-    ndc = fields.ndc_from_world is not None and ndc_from_world is not None
-    set_numbers(
-        fields,
-        index_from_world=np.linalg.inv(world_from_index)[:3],
-        max_index=max_index,
-        cells=cells,
-        cells_per_index=np.array(cells) / (np.array(shape) - 1.0),
-        **({"ndc_from_world": ndc_from_world} if ndc else {}),
     )
 
 

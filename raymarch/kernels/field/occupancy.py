@@ -47,11 +47,15 @@ def mark_occupied(grid: ti.template(), least: float, margin: int, nx: int, ny: i
         last = ti.min(ti.cast(ti.ceil(high), ti.i32) + margin, ti.Vector([nx, ny, nz]) - 1)
         found = False
         if grid.hull_mask[I]:
-            i = first[0]
+            i = first[0]  # loops that end early take LLVM an eighth of the time of those that it makes vectors of
             while i <= last[0] and not found:
-                for j in range(first[1], last[1] + 1):
-                    for k in range(first[2], last[2] + 1):
-                        found = found or grid.density[at(grid, ti.Vector([i, j, k]))] > least
+                j = first[1]
+                while j <= last[1] and not found:
+                    k = first[2]
+                    while k <= last[2] and not found:
+                        found = grid.density[at(grid, ti.Vector([i, j, k]))] > least
+                        k += 1
+                    j += 1
                 i += 1
         grid.empty_distance[I] = ti.u8(0) if found else ti.u8(FULL)
 
@@ -117,10 +121,11 @@ def spread(grid: ti.template(), start, along, n, first):
     differ by 1 at most, and none is less than the least of the line, which ends most searches. At the first axis, of
     zeros alone, the next zero to the right is all that can be nearer than one more than before.
     """
-    from_occupied, from_empty = FULL, FULL
-    for x in range(n):
-        from_occupied = ti.min(from_occupied, farness(grid, start + x * along, True))
-        from_empty = ti.min(from_empty, farness(grid, start + x * along, False))
+    y, from_occupied, from_empty = 0, FULL, FULL
+    while y < n and from_occupied + from_empty > 0:
+        from_occupied = ti.min(from_occupied, farness(grid, start + y * along, True))
+        from_empty = ti.min(from_empty, farness(grid, start + y * along, False))
+        y += 1
     least = ti.max(from_occupied, from_empty)  # of a line of both kinds either is 0
     before, was_empty = FULL, False
     for x in range(n):
@@ -179,10 +184,16 @@ def occupied_blocks(grid: ti.template()):
         for a in ti.static(range(3)):
             last[a] = ti.min(last[a], grid.cells[None][a] - 1)
         found = False
-        for i in range(first[0], last[0] + 1):
-            for j in range(first[1], last[1] + 1):
-                for k in range(first[2], last[2] + 1):
-                    found = found or grid.empty_distance[i, j, k] == 0
+        i = first[0]
+        while i <= last[0] and not found:
+            j = first[1]
+            while j <= last[1] and not found:
+                k = first[2]
+                while k <= last[2] and not found:
+                    found = grid.empty_distance[i, j, k] == 0
+                    k += 1
+                j += 1
+            i += 1
         if ti.static(is_sparse(grid.table)):
             found = found and J[2] >= BLOCKS
         grid.block_occupied[J] = ti.u8(1) if found else ti.u8(0)

@@ -4,19 +4,20 @@ import taichi as ti
 
 from raymarch.kernels.field.bricks import at, present, summed, where_of_old
 from raymarch.kernels.field.gather import cell_of, gather
+from raymarch.kernels.field.occupancy import occupy_all
 
 
 @ti.kernel
 def upload(
     density: ti.types.ndarray(ndim=3), features: ti.types.ndarray(ndim=4), grid: ti.template(),  # (x, y, z), (.., n)
 ):  # fmt: skip
-    """Copy arrays of the level's shape into the grid."""
+    """Copy arrays of the level's shape into a dense grid; every cell counts as occupied."""
     for i, j, k in ti.ndrange(density.shape[0], density.shape[1], density.shape[2]):
-        I = ti.Vector([i, j, k])
-        if present(grid, I):
-            grid.density[at(grid, I)] = density[i, j, k]
-            for c in ti.static(range(grid.features.n)):
-                grid.features[at(grid, I)][c] = features[i, j, k, c]
+        I = at(grid, ti.Vector([i, j, k]))
+        grid.density[I] = density[i, j, k]
+        for c in ti.static(range(grid.features.n)):
+            grid.features[I][c] = features[i, j, k, c]
+    occupy_all(grid)
 
 
 @ti.kernel
