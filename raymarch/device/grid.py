@@ -16,9 +16,8 @@ from raymarch.data.activation import Activation
 from raymarch.data.storage import Dense, Sparse
 from raymarch.data.volume import Volume
 from raymarch.device.activation_check import colour_functions, density_functions
-from raymarch.device.grid_layout import STEP, block_for, build, cells_of, require_layout
+from raymarch.device.grid_layout import STEP, block_for, build, cells_of, place, require_layout
 from raymarch.device.memory import BLOCK_EDGE, MAX_CELLS, grid_bytes, padded, pool_shape, require_memory
-from raymarch.device.numbers import set_numbers
 from raymarch.device.occupancy import Occupancy
 from raymarch.errors import RaymarchError
 from raymarch.geometry.pose import voxel_of
@@ -122,17 +121,8 @@ class Grid(Occupancy):
 
     def _put_numbers(self) -> None:
         """Put where the level's boxes lie, which its last sample is, its cells, and how raw numbers are read."""
-        ndc = {} if self.ndc_from_world is None else {"ndc_from_world": self.ndc_from_world}
-        set_numbers(
-            self.fields,
-            index_from_world=np.linalg.inv(self.world_from_index)[:3],
-            max_index=self.max_index,
-            cells=self.cells,
-            cells_per_index=np.array(self.cells) / (np.array(self.shape) - 1.0),
-            shift=self.activation.shift,
-            inverse_scale=1 / self.activation.scale,
-            **ndc,
-        )
+        where = self.world_from_index, self.max_index, self.shape, self.cells, self.ndc_from_world
+        place(self.fields, *where, self.activation)
 
     def upload(self, volume: Volume) -> None:
         """Upload a volume as the current level, its activation with it; every cell counts as occupied."""

@@ -10,10 +10,12 @@ import taichi as ti
 from taichi.lang.matrix import MatrixField
 
 from raymarch import runtime
+from raymarch.data.activation import Activation
 from raymarch.data.bricks import table_shape
 from raymarch.device.layout_cache import in_force
 from raymarch.device.layout_choice import LayoutChoice, kind_of
 from raymarch.device.memory import BLOCK_EDGE, padded
+from raymarch.device.numbers import set_numbers
 from raymarch.errors import RaymarchError
 from raymarch.kernels.field.bricks import BLOCKS as BLOCKS_A_BRICK
 from raymarch.kernels.field.bricks import SAMPLES
@@ -135,6 +137,24 @@ def build(
     index = _index(tree, room) if sparse else dict.fromkeys(("table", "old_table", "brick"))
     return tree, Fields(
         degree=degree, block=edge, slots=slots, boxes=boxes, **values, **cubes, **marks, **place, **index
+    )
+
+
+def place(
+    fields: Fields, world_from_index: np.ndarray, max_index: np.ndarray, shape: Sequence[int], cells: Sequence[int],
+    ndc_from_world: np.ndarray | None, activation: Activation,
+) -> None:  # fmt: skip
+    """Level of a grid: where its boxes lie in the world, whose last sample `max_index` is, its occupancy cells, and how
+    its numbers are read."""
+    set_numbers(
+        fields,
+        index_from_world=np.linalg.inv(world_from_index)[:3],
+        max_index=max_index,
+        cells=cells,
+        cells_per_index=np.array(cells) / (np.array(shape) - 1.0),
+        shift=activation.shift,
+        inverse_scale=1 / activation.scale,
+        **({} if ndc_from_world is None else {"ndc_from_world": ndc_from_world}),
     )
 
 
