@@ -78,6 +78,17 @@ def test_a_new_tree_has_no_kernel_of_another_compiled_again(compiled, empty):
             assert not set(compiled) & {"march", "march_depth", "rays_of_pixels"}
 
 
+def test_a_larger_tree_has_no_kernel_of_another_compiled_again(compiled, empty):
+    """It frees no smaller one of its kind, after which Taichi would compile all anew."""
+    with Renderer(ball((20, 21, 22))) as renderer:
+        renderer.render(CAMERA)
+        Grid((8, 8, 8), 2).close()
+        compiled.clear()
+        with Grid((40, 8, 8), 2):
+            renderer.render(CAMERA)
+            assert not set(compiled) & {"march", "march_depth", "rays_of_pixels"}
+
+
 def test_a_larger_volume_grows_the_room_once(compiled, empty):
     for shape in [(20, 9, 9), (9, 40, 9)]:
         render(ball(shape), CAMERA)
