@@ -3,6 +3,8 @@
 from mutants_cases.fault import Fault
 
 VALUES = "tests/house/test_values.py::"
+BRICKS = "tests/kernels/test_brick_pool.py::"
+PYRAMID = "tests/device/test_image_pyramid.py::"
 POOL = "tests/device/test_pool.py::"
 TRACING = "tests/kernels/test_tracing.py::"
 FORECAST = "tests/fitting/test_forecast.py::"
@@ -25,19 +27,47 @@ FAULTS = [
     Fault(
         "what was used last is freed first",
         "device/pool.py",
-        "_destroy(_kept.pop(0))",
-        "_destroy(_kept.pop())",
+        "_free(_kept.pop(0))",
+        "_free(_kept.pop())",
         (POOL + "test_what_was_unused_the_longest_is_freed_first",),
     ),
     Fault(
         "a tree that was closed is taken in twice",
         "device/owner.py",
-        "self._watching.detach()",
-        "self._watching.peek()",
+        "self._watching.detach()\n            pool.give",
+        "self._watching.peek()\n            pool.give",
         (
             POOL + "test_what_was_closed_is_kept_once",
             POOL + "test_what_was_never_closed_is_taken_back",
         ),
+    ),
+    Fault(
+        "what is left of a tree serves the next of its kind",
+        "device/pool.py",
+        "size=0, whole=False)",
+        "size=0)",
+        (BRICKS + "test_a_fit_that_ended_has_its_values_and_gives_the_rest_back",),
+    ),
+    Fault(
+        "a fit that ended keeps its moments",
+        "device/pool.py",
+        "for root in tree.roots[1:]:",
+        "for root in tree.roots[2:]:",
+        (BRICKS + "test_a_fit_that_ended_has_its_values_and_gives_the_rest_back",),
+    ),
+    Fault(
+        "images in use are forgotten as those that were not",
+        "device/image_pyramid.py",
+        "if halvings != self._halvings:",
+        "if halvings or self._halvings:",
+        (PYRAMID + "test_the_pyramid_goes_between_its_sizes_and_exposures_go_along",),
+    ),
+    Fault(
+        "smaller images keep the exposures of none",
+        "device/image_pyramid.py",
+        "if self._exposures is not None:",
+        "if self._exposures is None:",
+        (PYRAMID + "test_the_pyramid_goes_between_its_sizes_and_exposures_go_along",),
     ),
     Fault(
         "a closed owner still gives its fields",

@@ -15,7 +15,8 @@ from raymarch.data.storage import Sparse, sparse_of
 from raymarch.data.volume import Volume
 from raymarch.device.brick_places import bricks_read, places_of
 from raymarch.device.grid import Grid, begin_anew, require_moments, require_room, stretch
-from raymarch.device.pool import release
+from raymarch.device.memory import grid_bytes, pool_shape
+from raymarch.device.pool import SMALL, release
 from raymarch.errors import RaymarchError
 from raymarch.kernels.field import occupancy, pool
 from raymarch.kernels.field.bricks import BLOCKS, SAMPLES
@@ -136,6 +137,12 @@ class BrickGrid(Grid):
         pool.refine_places(self.fields, top, self._places, level, self.activation.empty)
         begin_anew(self)
 
+    def end_fit(self) -> None:
+        """Free gradients and moments, four fifths of a fit's memory, unless all is small; values are read as before."""
+        self.slots, self.moments = 0, False
+        if self._tree.size > SMALL:  # or it is kept for the next fit, with what was compiled for it
+            self._shed()
+
     def download_bricks(self) -> Bricks:
         """Raw density and features of the bricks that are there."""
         return self._record(self.table())
@@ -166,14 +173,18 @@ def grow(grid: BrickGrid, bricks: int) -> bool:
 
     Values, level and occupancy stay; moments and gradients start from zero. Where there is none all stays as it is.
     """
+    how = grid.slots, grid.moments
+    copy = grid_bytes(pool_shape(grid.bricks), grid.degree, width=np.dtype(runtime.dtype()).itemsize)
+    try:  # with what the grid has now: once it is given back, its moments are lost
+        require_room(grid, (*grid.finest, bricks), freed=grid._tree.size - copy)
+    except RaymarchError:
+        return False
+    grid.end_fit()  # or the copy would lie beside all of it
     kept, cells, allowed = grid.download_bricks(), grid.occupied_cells(), grid.allowed_cells()
     activation, level = grid.activation, (grid.shape, grid.world_from_index)
     nonfinite = grid.fields.nonfinite_step[None]
-    try:  # with what the grid has now: once it is given back, its moments are lost
-        require_room(grid, (*grid.finest, bricks), freed=grid._tree.size)
-    except RaymarchError:
-        return False
     grid.close()
+    grid.slots, grid.moments = how
     release()  # of the old pool too, before the new one is there
     try:
         grid._allocate(bricks)

@@ -123,19 +123,23 @@ def require_layout(shape: tuple[int, ...], slots: int, block: int, boxes: int = 
 
 def build(
     room: tuple[int, ...], degree: int, slots: int, moments: bool, block: int, boxes: int, ndc: bool, sparse: bool
-) -> tuple[ti.FieldsBuilder, Fields]:
-    """Field builder, not yet finished, with the fields of a grid of this room: of a sparse one (x, y, z, bricks)."""
+) -> tuple[list[ti.FieldsBuilder], Fields]:
+    """Field builders, not yet finished, with the fields of a grid of this room: of a sparse one (x, y, z, bricks).
+
+    A sparse grid has what only a fit needs, gradients and moments, in a builder of its own, the second.
+    """
     tree, edge = ti.FieldsBuilder(), max(block, BLOCK_EDGE)
+    beside = ti.FieldsBuilder() if sparse and (slots or moments) else tree
     whole = [-(-n // edge) for n in room[:3]]  # whole blocks of marks: what reduces slots visits all of one
     samples = [n // block for n in padded(room[:3], block)]
     if sparse:
         places = room[3] + 1  # and the one of bricks that are missing
         samples, whole = [1, 1, places * SAMPLES], [0, 0, places * BLOCKS_A_BRICK - 1]
-    values = _values(tree, samples, degree, slots, moments, block, sparse)
+    values = _values(tree, beside, samples, degree, slots, moments, block)
     marks, place = _marks(tree, whole, room[:3]), _place(tree, ndc)
-    cubes = _cubes(tree, [(n + 1) * edge // CUBE for n in whole], degree, moments)
+    cubes = _cubes(beside, [(n + 1) * edge // CUBE for n in whole], degree, moments)
     index = _index(tree, room) if sparse else dict.fromkeys(("table", "old_table", "brick"))
-    return tree, Fields(
+    return [tree] if beside is tree else [tree, beside], Fields(
         degree=degree, block=edge, slots=slots, boxes=boxes, **values, **cubes, **marks, **place, **index
     )
 
@@ -159,14 +163,18 @@ def place(
 
 
 def _values(
-    tree: ti.FieldsBuilder, blocks: list[int], degree: int, slots: int, moments: bool, block: int, sparse: bool
-) -> dict:
-    """Density and features, their gradients and slots, their moments: side by side at degree 0, else each alone."""
-    channels, fit = 3 * (degree + 1) ** 2, slots > 0
+    tree: ti.FieldsBuilder, beside: ti.FieldsBuilder, blocks: list[int], degree: int, slots: int, moments: bool,
+    block: int,
+) -> dict:  # fmt: skip
+    """Density and features, their gradients and slots, their moments: side by side at degree 0, else each alone.
 
-    def dense(*places: ti.Field, leading: int = 0) -> tuple[ti.Field, ...]:
+    All but the values lie in `beside`, if that is another tree, where gradients are the first slot.
+    """
+    channels, fit, sparse = 3 * (degree + 1) ** 2, slots > 0, beside is not tree
+
+    def dense(*places: ti.Field, leading: int = 0, of: ti.FieldsBuilder = beside) -> tuple[ti.Field, ...]:
         for some in [places] if degree == 0 else [[place] for place in places]:
-            node = tree.dense(ti.i, leading) if leading else tree
+            node = of.dense(ti.i, leading) if leading else of
             node = node.dense(ti.jkl if leading else ti.ijk, tuple(blocks))
             (node.dense(ti.jkl if leading else ti.ijk, block) if block > 1 else node).place(*some)
         return places
@@ -174,7 +182,7 @@ def _values(
     def pair(**how: bool) -> tuple[ti.Field, ti.Field]:
         return ti.Vector.field(channels, float, **how), ti.field(float, **how)
 
-    features, density = dense(*pair(needs_grad=fit and not sparse))
+    features, density = dense(*pair(needs_grad=fit and not sparse), of=tree)
     d_features = d_density = m_features = m_density = v_features = v_density = None
     if fit and not sparse:
         dense(features.grad, density.grad)  # on a branch of their own, or lazy_grad would interleave them

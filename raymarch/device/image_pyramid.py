@@ -1,4 +1,4 @@
-"""Image pyramid on the device: an image set, and the same made smaller by halves, each put there when first used."""
+"""Image pyramid on the device: an image set, or the same made smaller by halves, in one store."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from raymarch.device.owner import Holder
 
 
 class ImagePyramid(Holder):
-    """Image pyramid, freed by `close`; `store` is the one in use, of the images as they are at first.
+    """Image pyramid, freed by `close`; `store` has the images of one size, as they are at first.
+
+    One size at a time: kernels are compiled for each store anew, and a fit goes through the sizes once.
 
     Example:
         >>> with ImagePyramid(views) as images:  # doctest: +SKIP
@@ -21,28 +23,22 @@ class ImagePyramid(Holder):
     """
 
     def __init__(self, views: Views, rays: int = 0):
-        self._views, self._rays = views, rays
+        self._views, self._halvings = views, 0
         self._exposures: np.ndarray | None = None
         with ExitStack() as owners:
             self.store = owners.enter_context(ImageStore(views, rays=rays))
             self._owners = owners.pop_all()
-        self._stores = {0: self.store}
 
     def use(self, halvings: int) -> ImageStore:
-        """Store of the images halved so many times, in use from now on, with the exposures that were set last.
+        """Store with the images halved so many times, from now on, and the exposures that were set last.
 
-        Another one than before has no errors yet, whatever it had when it was last in use.
+        Of images that were not in use before no errors are known, whatever they had when they last were.
         """
-        if self.store is self._stores.get(halvings):
-            return self.store
-        if halvings not in self._stores:
-            views = smaller(self._views, 2**halvings)
-            tile = self._stores[0].fields.tile
-            self._stores[halvings] = self._owners.enter_context(ImageStore(views, tile, self._rays))
-        self.store = self._stores[halvings]
-        self.store.forget_errors()
-        if self._exposures is not None:
-            self.store.set_exposures(self._exposures)
+        if halvings != self._halvings:
+            self._halvings = halvings
+            self.store.put(smaller(self._views, 2**halvings) if halvings else self._views)
+            if self._exposures is not None:
+                self.store.set_exposures(self._exposures)
         return self.store
 
     def set_exposures(self, exposures: np.ndarray) -> None:

@@ -69,9 +69,8 @@ class ImageStore(Owner[StoreFields]):
     def __init__(self, views: Views, tile: int = TILE, rays: int = 0):
         self._tile = min(tile, min(map(min, views.sizes)))
         self._parallel = any(camera.lens.parallel for camera in views.cameras)
-        self.views, self.masked = len(views), views.masks is not None
+        self.views = len(views)
         places, tiles = _layout(views, self._tile)
-        self.tiles = len(tiles)
 
         def require() -> None:
             what = f"{len(views)} images of {views.size_in_words()}"
@@ -80,6 +79,14 @@ class ImageStore(Owner[StoreFields]):
         self._drawn = max(rays // self._tile**2, len(tiles))
         room = (views.pixels, len(views), len(tiles), self._drawn)
         self._own((self._tile, self._parallel), self._build, size_of, room=room, step=STEP, require=require)
+        self._put(views, places, tiles)
+
+    def put(self, views: Views) -> None:
+        """Put the same views in other sizes, none larger, in place of those there; errors, exposures are forgotten."""
+        self._put(views, *_layout(views, self._tile))
+
+    def _put(self, views: Views, places: np.ndarray, tiles: np.ndarray) -> None:
+        self.tiles, self.masked = len(tiles), views.masks is not None
         for i, image in enumerate(views.images):
             transfer.image_in(_rgba(image, views.mask(i)), self.fields, int(places[i, 0]))
         self.listed = transfer.tiles_in(places, tiles, self.fields)

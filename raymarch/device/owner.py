@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import wraps
 from typing import Any, Generic, TypeVar
@@ -68,7 +68,7 @@ class Owner(Closing, Generic[Fields]):
     def _own(
         self,
         kind: tuple,
-        build: Callable[[tuple[int, ...]], tuple[ti.FieldsBuilder, Fields]],
+        build: Callable[[tuple[int, ...]], tuple[ti.FieldsBuilder | Sequence[ti.FieldsBuilder], Fields]],
         size_of: Callable[[tuple[int, ...]], int],
         *,
         room: tuple[int, ...] = (),
@@ -79,7 +79,8 @@ class Owner(Closing, Generic[Fields]):
 
         Args:
             kind: all that `build` depends on beside the room.
-            build: a room to a builder, finished here, and the record of its fields.
+            build: a room to a builder, finished here, and the record of its fields; or to several, of which `_shed`
+                frees all but the first.
             size_of: a room to its bytes.
             room: how much is wanted along each axis; the tree may have more.
             step: what the room of a new small tree is rounded up to.
@@ -92,11 +93,19 @@ class Owner(Closing, Generic[Fields]):
         if tree is None:
             require()
             room = pool.room_to_build(kind, room, step, size_of)
-            builder, fields = build(room)
-            tree = pool.built(builder, kind, room, size_of(room), fields)
+            builders, fields = build(room)
+            builders = [builders] if isinstance(builders, ti.FieldsBuilder) else builders
+            tree = pool.built(builders, kind, room, size_of(room), fields)
         self._tree, self._fields = tree, tree.fields
         self._watching = pool.watch(self, tree)
         return found is None
+
+    def _shed(self) -> None:
+        """Free all but the first of several builders' fields, which must not be used again."""
+        runtime.require_owner()
+        self._watching.detach()
+        self._tree = pool.shed(self._tree)
+        self._watching = pool.watch(self, self._tree)
 
     def close(self) -> None:
         """Give the device memory back; any later use is a RaymarchError."""

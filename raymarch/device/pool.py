@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import weakref
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import taichi as ti
@@ -25,13 +25,17 @@ LOOSE = 4  # times what is wanted that a larger tree may take
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """SNode tree: fields that were allocated together, their kind, the room along each axis, the bytes."""
+    """SNode tree: fields that were allocated together, their kind, the room along each axis, the bytes.
+
+    Its `roots` may be several: all but the first can be freed before it (`shed`), after which it is kept for nobody.
+    """
 
     kind: tuple
     room: tuple[int, ...]
     size: int
     fields: Any
-    root: Any
+    roots: tuple
+    whole: bool = True
 
 
 _kept: list[Tree] = []  # the longest unused first
@@ -69,13 +73,22 @@ def room_to_build(
     return rounded if size_of(grown) > SMALL else grown
 
 
-def built(builder: ti.FieldsBuilder, kind: tuple, room: tuple[int, ...], size: int, fields: Any) -> Tree:
-    """Tree of a finished builder."""
-    if _fillers:
-        _remove_filler()
-    root = builder.finalize()
+def built(builders: Sequence[ti.FieldsBuilder], kind: tuple, room: tuple[int, ...], size: int, fields: Any) -> Tree:
+    """Tree of builders, which are finished here."""
+    roots = []
+    for builder in builders:
+        if _fillers:
+            _remove_filler()
+        roots.append(builder.finalize())
     ti.sync()  # Taichi checks new fields before the next kernel: later, a tree freed by then is freed memory
-    return Tree(kind, room, size, fields, root)
+    return Tree(kind, room, size, fields, tuple(roots))
+
+
+def shed(tree: Tree) -> Tree:
+    """Tree of which all but the first root was freed; its fields there must not be used again."""
+    for root in tree.roots[1:]:
+        _destroy(root)
+    return replace(tree, roots=tree.roots[:1], size=0, whole=False)
 
 
 def give(tree: Tree) -> None:
@@ -112,7 +125,7 @@ def release() -> int:
     _collect()
     freed = held()
     while _kept:
-        _destroy(_kept.pop())
+        _free(_kept.pop())
     return freed
 
 
@@ -125,9 +138,12 @@ def _covers(room: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
 
 
 def _keep(tree: Tree, at: int) -> None:
+    if not tree.whole:
+        _free(tree)
+        return
     _kept.insert(at, tree)
     while sum(tree.size for tree in _kept) > _most():
-        _destroy(_kept.pop(0))
+        _free(_kept.pop(0))
 
 
 def _collect() -> None:
@@ -149,8 +165,13 @@ def _remove_filler() -> None:
     filler.destroyed = True  # no kernel knows it
 
 
-def _destroy(tree: Tree) -> None:
-    tree.root.destroy()
+def _free(tree: Tree) -> None:
+    for root in tree.roots:
+        _destroy(root)
+
+
+def _destroy(root: Any) -> None:
+    root.destroy()
     builder = ti.FieldsBuilder()
     builder.place(ti.field(ti.i32))
     _fillers.append(builder.finalize())

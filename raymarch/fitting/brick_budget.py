@@ -62,7 +62,7 @@ def memory_of_bricks(settings: FitSettings, shape: tuple[int, int, int], images:
         "grid": pool + OF_MARKS * (room + 1),
         "cells": OF_A_CELL * math.prod(cells_of(shape)) + OF_AN_ENTRY * math.prod(table_shape(shape)),
         "rays": settings.rays * NUMBERS_A_RAY * width,
-        "result": int(one * CHECKED) * width // 4,
+        "result": max(int(one * CHECKED) * width // 4 - (pool - one * width // 4), 0),  # once the rest is given back
     }
     return Memory(shape, degree, slots, parts)
 
@@ -101,10 +101,12 @@ def room_for_bricks(
 
 
 def room_to_grow(settings: FitSettings, shape: tuple[int, int, int], images: Sequence[int], room: int) -> int:
-    """Count of bricks that the budget has room for in the midst of a fit, which has `room` for some already."""
+    """Count of bricks that the budget has room for in the midst of a fit, which has `room` for some already, whose
+    values are kept while the pool is taken anew."""
     now, one = (memory_of_bricks(settings, shape, images, n) for n in (room, room + 1))
     excess, _, _ = excess_of(settings, now, taken=now.total)
-    return min(room - math.ceil(excess / (one.total - now.total)), most_bricks(settings))
+    kept = grid_bytes(pool_shape(room), settings.sh_degree, width=4 if runtime.single_precision() else 8)
+    return min(room - math.ceil((excess + kept) / (one.total - now.total)), most_bricks(settings))
 
 
 def most_bricks(settings: FitSettings) -> int:

@@ -45,14 +45,14 @@ def memory_of_fit(settings: FitSettings, box: np.ndarray, images: Sequence[int])
 
 
 def images_of_fit(settings: FitSettings, images: Sequence[int]) -> dict[str, int]:
-    """Bytes of an image set, of a shape as of `memory_of_fit`: read, on the device, and made smaller there.
+    """Bytes of an image set, of a shape as of `memory_of_fit`: read, on the device, and made smaller to be put there.
 
     Example:
         >>> images_of_fit(FitSettings(), (100, 3))
-        {'images': 700, 'smaller images': 133}
+        {'images': 700, 'smaller images': 75}
     """
     pixels, channels = math.prod(images[:-1]), images[-1]
-    return {"images": pixels * (channels + 4), "smaller images": 4 * pixels // 3 if settings.pyramid else 0}
+    return {"images": pixels * (channels + 4), "smaller images": pixels * channels // 4 if settings.pyramid else 0}
 
 
 def slots_for(settings: FitSettings, one: int) -> int:

@@ -10,6 +10,7 @@ from raymarch.arguments.arrays import Numbers
 from raymarch.arguments.checks import callback, number, optional
 from raymarch.arguments.declared import checked
 from raymarch.data.views import Views
+from raymarch.device.brick_grid import BrickGrid
 from raymarch.fitting.checkpoints import CHECKPOINTS, Checkpoints, Saving
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.interrupt import asked_to_stop
@@ -82,6 +83,8 @@ def fit(
             ended = f"{INTERRUPTED} at step {fitter.steps_done}" if cut else ending(fitter.steps_done, fitter.settings)
         except NotFinite as error:
             ended = str(error)
+        if isinstance(fitter.grid, BrickGrid):
+            fitter.grid.end_fit()  # the volume's arrays take its place
         volume, resumed = fitter.volume(ended), saving.resumed_from
         if resumed is not None:
             volume = replace(volume, provenance={**volume.provenance, "resumed_from": resumed})

@@ -1,4 +1,4 @@
-"""Law: images made smaller show the same scene through the same cameras, and the pyramid's store is the one in use."""
+"""Law: images made smaller show the same scene through the same cameras, in the store as in one of their own."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from raymarch.data.smaller_views import most_halvings, smaller
 from raymarch.data.views import Views
 from raymarch.device.image_pyramid import ImagePyramid
+from raymarch.device.image_store import ImageStore
 from raymarch.fitting.footprint import footprint_of, halvings
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import Lens
@@ -89,12 +90,27 @@ def test_the_pyramid_goes_between_its_sizes_and_exposures_go_along():
     views = views_of(64, 48)
     exposures = np.tile([1.1, 1.0, 0.9, 0.0, 0.01, 0.0], (2, 1))
     with ImagePyramid(views) as images:
-        whole, half = images.store, images.use(1)
-        assert (whole.tiles, half.tiles) == (2 * 16 * 12, 2 * 8 * 6)
+        assert images.use(0).tiles == 2 * 16 * 12
+        assert images.use(1).tiles == 2 * 8 * 6
         images.set_exposures(exposures)
-        assert images.use(0) is whole
-        np.testing.assert_allclose(whole.fields.exposure.to_numpy()[:2], exposures, rtol=1e-6)
-        whole.set_errors(np.zeros(whole.tiles), 0.5)
-        assert images.use(0) is whole and whole.errors()[1] == 0.5
-        assert images.use(1) is half
+        store = images.use(0)
+        np.testing.assert_allclose(store.fields.exposure.to_numpy()[:2], exposures, rtol=1e-6)
+        store.set_errors(np.zeros(store.tiles), 0.5)
+        assert images.use(0).errors()[1] == 0.5
+        images.use(1)
         assert images.use(0).errors()[1] > 1e6  # of what was not in use nothing is known
+
+
+@pytest.mark.parametrize("halvings", [(1,), (2, 1), (1, 0), (2, 0, 1, 0)], ids=str)
+def test_images_of_a_size_are_as_in_a_store_of_their_own_whatever_was_there_before(halvings):
+    views = views_of(66, 48)
+    with ImagePyramid(views) as images, ImageStore(smaller(views, 2 ** halvings[-1])) as alone:
+        for each in halvings:
+            store = images.use(each)
+        assert (store.views, store.tiles, store.listed) == (alone.views, alone.tiles, alone.listed)
+        counts = {"pixels": sum(w * h for w, h in smaller(views, 2 ** halvings[-1]).sizes), "view": store.tiles}
+        counts |= {"counting": store.tiles, "list": store.tiles, "error": store.tiles}
+        for name in (*counts, "place", "pose", "lens", "exposure"):
+            one, other = (getattr(each.fields, name).to_numpy() for each in (store, alone))
+            count = counts.get(name, store.views)
+            np.testing.assert_array_equal(one[:count], other[:count], err_msg=name)

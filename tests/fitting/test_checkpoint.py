@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from raymarch.data.views import Views
+from raymarch.device.brick_grid import BrickGrid
 from raymarch.device.grid_state import samples_of
 from raymarch.errors import RaymarchError
 from raymarch.fitting import checkpoints as module
@@ -122,6 +123,25 @@ def test_a_fit_in_bricks_that_was_cut_ends_as_one_that_was_not(tmp_path, pool_ke
         step_to(second, STEPS)
         found = [*second.grid.download(), *drive.distances(second.grid), second.grid.table()]
     assert [a.tobytes() for a in found] == [a.tobytes() for a in wanted]
+
+
+def test_a_fit_in_bricks_gives_back_what_only_it_needs_before_its_volume_is_made(monkeypatch):
+    """The two together were its peak."""
+    told: list[str] = []
+    for owner, name in ((BrickGrid, "end_fit"), (BrickGrid, "carved_samples")):
+        monkeypatch.setattr(owner, name, noting(getattr(owner, name), told))
+    fit(drive.ball_views(), replace(IN_BRICKS, steps=2), box=WIDE)
+    assert told == ["end_fit", "carved_samples"]
+
+
+def noting(method, told):
+    """The method, that notes its name as it is called."""
+
+    def called(*args, **how):
+        told.append(method.__name__)
+        return method(*args, **how)
+
+    return called
 
 
 def test_a_fit_whose_bricks_run_out_says_so_once_and_goes_on_at_the_level_it_has(tmp_path, caplog, monkeypatch):

@@ -13,6 +13,7 @@ from whole import whole
 
 from raymarch.data.bricks import Bricks
 from raymarch.data.volume import Volume
+from raymarch.device import pool as device_pool
 from raymarch.device.brick_grid import BrickGrid, grow
 from raymarch.device.brick_places import bricks_read, places_of
 from raymarch.device.grid import Grid, begin_anew
@@ -231,7 +232,10 @@ def test_a_volume_without_a_brick_is_empty():
         assert grid.download_bricks().count == 0
 
 
-def test_a_grid_that_grows_keeps_what_is_in_it_and_that_it_diverged():
+@pytest.mark.parametrize("small", [True, False], ids=["small", "large"])
+def test_a_grid_that_grows_keeps_what_is_in_it_and_that_it_diverged(small, monkeypatch):
+    """A large one gives back first what only a fit needs."""
+    monkeypatch.setattr("raymarch.device.brick_grid.SMALL", device_pool.SMALL if small else 0)
     v = holed_volume()[0]
     with BrickGrid(v.shape, 0, bricks=v.bricks.count, slots=1, moments=True) as grid:
         grid.upload(v)
@@ -245,8 +249,48 @@ def test_a_grid_that_grows_keeps_what_is_in_it_and_that_it_diverged():
         now = grid.occupied_cells(), grid.table(), *grid.download()
         for one, before in zip(now, (cells, table, *values), strict=True):
             np.testing.assert_array_equal(one, before)
+        assert (grid.slots, grid.moments) == (1, True)
+        grid.fields.m_density.fill(0.5)
         assert not grow(grid, 10**8)
         np.testing.assert_array_equal(grid.table(), table)
+        assert np.all(grid.fields.m_density.to_numpy() == 0.5)
+
+
+def test_a_fit_that_ended_has_its_values_and_gives_the_rest_back(monkeypatch):
+    """Nobody else gets what is left of it."""
+    monkeypatch.setattr("raymarch.device.brick_grid.SMALL", 0)
+    v = holed_volume()[0]
+    with BrickGrid(v.shape, 0, bricks=v.bricks.count, slots=2, moments=True) as grid:
+        grid.upload(v)
+        grid.occupy(np.arange(np.prod(grid.cells)).reshape(grid.cells) % 2 == 0)
+        grid.measure_occupancy()
+
+        def values():
+            bricks = grid.carved_samples().bricks
+            return [*grid.download(), bricks.table, bricks.density, bricks.features, grid.occupied_cells()]
+
+        wanted, roots = values(), grid._tree.roots
+        grid.end_fit()
+        assert [root.destroyed for root in roots] == [False, True]
+        for one, other in zip(values(), wanted, strict=True):
+            np.testing.assert_array_equal(one, other)
+        with pytest.raises(RaymarchError, match="no moments"):
+            grid.refine(grid.shape)
+        left = grid._tree
+    assert left not in device_pool._kept
+    with BrickGrid(v.shape, 0, bricks=v.bricks.count, slots=2, moments=True) as grid:
+        grid.upload(v)
+        np.testing.assert_array_equal(grid.download()[0], wanted[0])
+        assert not grid.fields.d_density.to_numpy().any()
+
+
+def test_a_small_fit_that_ended_is_kept_for_the_next():
+    v = holed_volume()[0]
+    with BrickGrid(v.shape, 0, bricks=v.bricks.count, slots=2, moments=True) as grid:
+        grid.upload(v)
+        grid.end_fit()
+        left = grid._tree
+    assert left in device_pool._kept
 
 
 def test_a_grid_that_has_no_memory_to_grow_keeps_its_moments(monkeypatch):
