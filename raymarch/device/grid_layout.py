@@ -124,10 +124,8 @@ def require_layout(shape: tuple[int, ...], slots: int, block: int, boxes: int = 
 def build(
     room: tuple[int, ...], degree: int, slots: int, moments: bool, block: int, boxes: int, ndc: bool, sparse: bool
 ) -> tuple[list[ti.FieldsBuilder], Fields]:
-    """Field builders, not yet finished, with the fields of a grid of this room: of a sparse one (x, y, z, bricks).
-
-    A sparse grid has what only a fit needs, gradients and moments, in a builder of its own, the second.
-    """
+    """Field builders, not yet finished, with the fields of a grid of this room: of a sparse one (x, y, z, bricks),
+    which has what only a fit needs, gradients and moments, in a second builder."""
     tree, edge = ti.FieldsBuilder(), max(block, BLOCK_EDGE)
     beside = ti.FieldsBuilder() if sparse and (slots or moments) else tree
     whole = [-(-n // edge) for n in room[:3]]  # whole blocks of marks: what reduces slots visits all of one
