@@ -97,7 +97,8 @@ def test_the_pyramid_goes_between_its_sizes_and_exposures_go_along():
         np.testing.assert_allclose(store.fields.exposure.to_numpy()[:2], exposures, rtol=1e-6)
         store.set_errors(np.zeros(store.tiles), 0.5)
         assert images.use(0).errors()[1] == 0.5
-        images.use(1)
+        images.use(1).set_errors(np.zeros(store.tiles), 0.25)
+        assert images.use(1).errors()[1] == 0.25
         assert images.use(0).errors()[1] > 1e6  # of what was not in use nothing is known
 
 
