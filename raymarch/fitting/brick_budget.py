@@ -25,7 +25,6 @@ from raymarch.fitting.budget import (
 from raymarch.fitting.settings import FitSettings
 
 SLOTS = 2  # gradient buffers: each takes as much as the samples
-EXPECTED = 0.5  # of the bricks that the hull reads at the finest level: most of what lies within it nobody sees
 LARGE = 5e9  # bytes of a dense grid up to which it is as quick and needs no table
 OF_A_CELL = 20  # bytes: marks and distances on the device, the hull's counts, marks that are looked at
 OF_AN_ENTRY = 13  # of the table: twice on the device, once where places are dealt out
@@ -79,15 +78,15 @@ def require_cells(settings: FitSettings, box: np.ndarray, images: Sequence[int])
 def room_for_bricks(
     settings: FitSettings, shape: tuple[int, int, int], hull: np.ndarray | None, images: Sequence[int]
 ) -> tuple[int, Memory]:
-    """Count of bricks that a fit has room for at first, and its memory then: all that the `hull`'s cells read at
-    coarser levels, a part of those at the finest, or as many as the budget allows.
+    """Count of bricks that a fit has room for at first, and its memory then: all that the `hull`'s cells read at any
+    level, for most of them are still there at the last (docs/performance.md), or as many as the budget allows.
 
     RaymarchError where those of the first level are over it.
     """
     cells = np.ones(cells_of(shape), bool) if hull is None else hull
     levels = range(len(settings.levels))
     counts = [int(bricks_read(cells, shape_of_level(settings, shape, i)).sum()) for i in levels]
-    room = max(*counts[:-1], math.ceil(EXPECTED * counts[-1])) if len(counts) > 1 else counts[0]
+    room = max(counts)
     needed = memory_of_bricks(settings, shape, images, room)
     excess, budget, whose = excess_of(settings, needed)
     if excess > 0 or room > most_bricks(settings):

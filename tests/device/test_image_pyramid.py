@@ -102,14 +102,14 @@ def test_the_pyramid_goes_between_its_sizes_and_exposures_go_along():
         assert images.use(0).errors()[1] > 1e6  # of what was not in use nothing is known
 
 
-@pytest.mark.parametrize("halvings", [(1,), (2, 1), (1, 0), (2, 0, 1, 0)], ids=str)
-def test_images_of_a_size_are_as_in_a_store_of_their_own_whatever_was_there_before(halvings):
+@pytest.mark.parametrize("times", [(1,), (2, 1), (1, 0), (2, 0, 1, 0)], ids=str)
+def test_images_of_a_size_are_as_in_a_store_of_their_own_whatever_was_there_before(times):
     views = views_of(66, 48)
-    with ImagePyramid(views) as images, ImageStore(smaller(views, 2 ** halvings[-1])) as alone:
-        for each in halvings:
+    with ImagePyramid(views) as images, ImageStore(smaller(views, 2 ** times[-1])) as alone:
+        for each in times:
             store = images.use(each)
         assert (store.views, store.tiles, store.listed) == (alone.views, alone.tiles, alone.listed)
-        counts = {"pixels": sum(w * h for w, h in smaller(views, 2 ** halvings[-1]).sizes), "view": store.tiles}
+        counts = {"pixels": sum(w * h for w, h in smaller(views, 2 ** times[-1]).sizes), "view": store.tiles}
         counts |= {"counting": store.tiles, "list": store.tiles, "error": store.tiles}
         for name in (*counts, "place", "pose", "lens", "exposure"):
             one, other = (getattr(each.fields, name).to_numpy() for each in (store, alone))
