@@ -23,6 +23,7 @@ INSTALL = 'pip install "raymarch[sfm]"'
 OLDEST = (4, 1, 1)  # of pycolmap: before, matching took five times as long
 ABORTED = b"*** Aborted at"
 EVERY = 0.5  # seconds between looks at how far it is
+PATIENCE = 5.0  # seconds for a process to end, and for its last words
 Show = Callable[[str, int, int], None]
 log = logging.getLogger("raymarch")
 
@@ -64,7 +65,8 @@ def run_worker(folder: Path, job: dict, show: Show, until: float) -> dict:
         start_new_session=True,  # Ctrl-C comes to us, and we end it
     ) as child:  # fmt: skip
         lines: queue.Queue[bytes | None] = queue.Queue()
-        threading.Thread(target=_listen, args=(child, lines), daemon=True).start()
+        listener = threading.Thread(target=_listen, args=(child, lines), daemon=True)
+        listener.start()
         stage, watched = "starting", None
         try:
             while True:
@@ -97,6 +99,7 @@ def run_worker(folder: Path, job: dict, show: Show, until: float) -> dict:
                     return told["result"]
         finally:
             child.kill()
+            listener.join(PATIENCE)  # Popen closes the pipe when it leaves, which must not happen under a reader
 
 
 def _shown(show: Show, what: str, done: int, total: int) -> str:
@@ -114,7 +117,7 @@ def _listen(child: subprocess.Popen, lines: queue.Queue) -> None:
 def _code(child: subprocess.Popen) -> int:
     """Exit code of a process that says nothing any more."""
     try:
-        return child.wait(5)
+        return child.wait(PATIENCE)
     except subprocess.TimeoutExpired:
         child.kill()
         return child.wait()

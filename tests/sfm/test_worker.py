@@ -6,7 +6,9 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +19,7 @@ from skips import require_extra
 require_extra("pycolmap", "sfm", load=False)
 
 from raymarch.errors import RaymarchError  # noqa: E402
+from raymarch.sfm import child  # noqa: E402
 from raymarch.sfm.child import run_worker  # noqa: E402
 
 pytestmark = pytest.mark.extra
@@ -131,6 +134,25 @@ def test_it_ends_with_its_caller(how, tmp_path, monkeypatch):
     assert started[0].wait(10) is not None
 
 
+@pytest.mark.parametrize("how", ["result", "death"])
+def test_nobody_reads_from_it_any_more_when_it_is_over(how, tmp_path, monkeypatch):
+    """Its pipe is closed then; whoever still reads from it gets an error out of nowhere."""
+    listen, popen, readers = child._listen, subprocess.Popen, []
+
+    def slowly(*args):
+        readers.append(threading.current_thread())
+        listen(*args)
+        time.sleep(0.3)
+
+    code = "print('{\"result\": {}}', flush=True); import time; time.sleep(60)" if how == "result" else "pass"
+    monkeypatch.setattr(child, "_listen", slowly)
+    monkeypatch.setattr(subprocess, "Popen", lambda _, **options: popen([sys.executable, "-c", code], **options))
+    (tmp_path / "work").mkdir()
+    with nullcontext() if how == "result" else pytest.raises(RaymarchError):
+        run_worker(tmp_path / "work", {}, lambda *_: None, time.monotonic() + 30)
+    assert len(readers) == 1 and not readers[0].is_alive()
+
+
 def test_it_ends_when_its_caller_was_killed(tmp_path):
     """Its stdin is the caller's end of a pipe."""
     command = [sys.executable, "-m", "raymarch.sfm.worker", str(tmp_path)]
@@ -139,9 +161,9 @@ def test_it_ends_when_its_caller_was_killed(tmp_path):
     (tmp_path / "job.json").write_text("{}")
     command = [sys.executable, "-c", code]
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    with subprocess.Popen(command, cwd=tmp_path, env=env, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
-        child.stdin.close()
-        assert child.wait(20) == 3
+    with subprocess.Popen(command, cwd=tmp_path, env=env, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as worker:
+        worker.stdin.close()
+        assert worker.wait(20) == 3
 
 
 def test_pillow_and_taichi_stay_out_of_its_process():
