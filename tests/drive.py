@@ -19,7 +19,7 @@ from raymarch.device.grid import Grid
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.orbit import orbit
-from raymarch.kernels.field import transfer
+from raymarch.kernels.field import occupancy
 from raymarch.kernels.march.depth import march_depth
 from raymarch.kernels.march.march import march, march_adjoint
 from raymarch.kernels.march.modes import MODES
@@ -153,7 +153,7 @@ def set_rays(image, target):
 
 def set_occupied(grid, occupied):
     """Say which of a grid's cells are occupied."""
-    transfer.cells_in(np.where(occupied, 0, 255).astype(np.uint8), grid.fields.empty_distance)
+    occupancy.cells_in(np.where(occupied, 0, 255).astype(np.uint8), grid.fields.empty_distance)
 
 
 def distances(grid):

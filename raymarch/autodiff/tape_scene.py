@@ -15,7 +15,7 @@ from raymarch.geometry.lens import MODELS
 from raymarch.geometry.pose import right_jacobian
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import SHAPES, Parameters
-from raymarch.kernels.field import transfer
+from raymarch.kernels.rays import ray_arrays
 
 LENS = max(len(model.names) for model in MODELS.values())
 FIELDS = {**SHAPES, "lens": (LENS,)}  # of one size for all lenses: the first of its numbers are the lens's own
@@ -97,16 +97,16 @@ class Scene(Owner[SceneFields]):
     @ti.ad.grad_replaced
     def render(self) -> None:
         self.seen.move(self._moves())
-        transfer.vectors_in(np.ascontiguousarray(self.seen.image()), self.image)
+        ray_arrays.vectors_in(np.ascontiguousarray(self.seen.image()), self.image)
 
     @ti.ad.grad_for(render)
     def _render_adjoint(self) -> None:
         d_image = np.empty((len(self.seen.rays), 4))
-        transfer.vectors_out(self.image.grad, d_image)
+        ray_arrays.vectors_out(self.image.grad, d_image)
         moves = self._moves()
         self.seen.move(moves)
         self._gradient = self.seen.adjoint(d_image)
-        transfer.vectors_in(np.ascontiguousarray(self.seen.image()), self.image)
+        ray_arrays.vectors_in(np.ascontiguousarray(self.seen.image()), self.image)
         self.image.grad.fill(0)  # what comes before this `render` in a Tape did not make this image
         for name in set(FIELDS) & set(self.seen.groups):
             gradient = np.asarray(getattr(self._gradient, name))

@@ -76,9 +76,9 @@ class Grid(Occupancy):
         room = (*shape, places) if places else shape
         kind = (degree, slots, moments, block, self.boxes, self.ndc_from_world is not None, places > 0)
         how: dict[str, Any] = {"room": room, "step": STEP, "require": lambda: require_room(self, room)}
-        self._own(kind, lambda room: build(room, *kind), lambda room: size_of(self, room), **how)
+        new = self._own(kind, lambda room: build(room, *kind), lambda room: size_of(self, room), **how)
         occupancy.prepare(self.fields)
-        if slots:
+        if slots and not new:
             transfer.clear_slots(self.fields)
             transfer.clear_gradients(self.fields)
 

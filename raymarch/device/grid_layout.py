@@ -28,7 +28,7 @@ MOST_BOXES = 16  # the outermost is 32,768 times as large as the innermost
 SLOTS = 64  # unrolled where they are added up
 OF_BLOCKS = ("block_written", "block_has_gradient", "block_occupied")
 OF_CUBES = ("m_cube", "v_cube")
-OF_CELLS = ("empty_distance", "occupied_distance", "scratch", "hull_mask")
+OF_CELLS = ("empty_distance", "occupied_distance", "seen", "hull_mask")
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ class Fields:
     block_occupied: ti.Field
     empty_distance: ti.Field
     occupied_distance: ti.Field
-    scratch: ti.Field
+    seen: ti.Field
     hull_mask: ti.Field
     index_from_world: ti.Field
     ndc_from_world: ti.Field | None

@@ -10,31 +10,35 @@ from raymarch.data.activation import Activation
 from raymarch.data.transfer_function import TransferFunction
 from raymarch.device.grid_layout import Fields
 from raymarch.device.owner import Owner
-from raymarch.kernels.field import occupancy, transfer
+from raymarch.kernels.field import distance, occupancy
 
 
 class Occupancy(Owner[Fields]):
-    """Occupancy of a grid's cells, of which there are `cells`; what is marked as empty, marches leap over."""
+    """Occupancy of a grid's cells, of which there are `cells`; what is marked as empty, marches leap over.
+
+    Its blocks are `mark` samples a side.
+    """
 
     cells: tuple[int, ...]
     shape: tuple[int, int, int]
+    mark: int
     activation = Activation()
 
     def allow(self, cells: np.ndarray) -> None:
         """Set the hull mask, the cells (`self.cells`) that may ever count as occupied: all do at first."""
-        transfer.cells_in(np.ascontiguousarray(cells, np.uint8), self.fields.hull_mask)
+        occupancy.cells_in(np.ascontiguousarray(cells, np.uint8), self.fields.hull_mask)
 
     def occupied_cells(self) -> np.ndarray:
         """Marks (x, y, z) bool of the cells that count as occupied."""
-        return self.fields.empty_distance.to_numpy()[tuple(map(slice, self.cells))] == 0
+        return self.numbers_of_cells("empty_distance") == 0
 
     def allowed_cells(self) -> np.ndarray:
         """Marks (x, y, z) bool of the cells that may ever count as occupied."""
-        return self.fields.hull_mask.to_numpy()[tuple(map(slice, self.cells))] != 0
+        return self.numbers_of_cells("hull_mask") != 0
 
     def occupy(self, cells: np.ndarray) -> None:
         """Mark cells (x, y, z) bool as occupied, and the others as empty; `measure_occupancy` makes distances of it."""
-        transfer.cells_in(np.where(cells, 0, 255).astype(np.uint8), self.fields.empty_distance)
+        occupancy.cells_in(np.where(cells, 0, 255).astype(np.uint8), self.fields.empty_distance)
 
     def refresh_occupancy(self, least: float, margin: int = 0) -> float:
         """Mark cells with sigma over `least` [1/world unit], `margin` voxels wider; the fraction occupied."""
@@ -56,7 +60,20 @@ class Occupancy(Owner[Fields]):
 
     def measure_occupancy(self) -> float:
         """Distance transform and occupied blocks of the cells marked so far; returns the fraction of cells occupied."""
+        to_occupied = self.numbers_of_cells("empty_distance")
+        to_empty, scratch = np.empty_like(to_occupied), np.empty_like(to_occupied)
+        count = np.count_nonzero(to_occupied == 0)
         cells, axes = ti.Vector(list(self.cells)), [ti.Vector(axis) for axis in np.eye(3, dtype=int).tolist()]
         for a in range(3):
-            occupancy.spread_along(self.fields, cells, axes[a], axes[a - 2], axes[a - 1], a == 0)
-        return float(occupancy.count_occupied(self.fields, cells) / np.prod(self.cells))
+            distance.spread_along(to_occupied, to_empty, scratch, cells, axes[a], axes[a - 2], axes[a - 1], a == 0)
+        blocks = np.empty([-(-n // self.mark) + 1 for n in self.shape], np.uint8)
+        per_index = ti.Vector([c / (n - 1.0) for c, n in zip(self.cells, self.shape, strict=True)])
+        distance.reach_blocks(to_occupied, blocks, cells, per_index, self.mark)
+        occupancy.occupancy_in(to_occupied, to_empty, blocks, self.fields)
+        return float(count / np.prod(self.cells))
+
+    def numbers_of_cells(self, name: str) -> np.ndarray:
+        """Numbers (x, y, z) u8 of a field that has one for each cell."""
+        numbers = np.empty(self.cells, np.uint8)
+        occupancy.cells_out(getattr(self.fields, name), numbers)
+        return numbers

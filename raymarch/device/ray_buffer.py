@@ -23,8 +23,8 @@ from raymarch.device.table_fields import (
 )
 from raymarch.errors import RaymarchError
 from raymarch.geometry.rays import Rays
-from raymarch.kernels.field import transfer
 from raymarch.kernels.march.shading import NUMBERS
+from raymarch.kernels.rays import ray_arrays
 from raymarch.kernels.rays.clip import MOST
 
 STEP = 4096  # rays that the room of a small buffer is rounded up to
@@ -127,8 +127,7 @@ class RayBuffer(Owner[RayFields]):
         """Put rays at the front of the buffer."""
         self._require_room(len(rays))
         if len(rays):
-            transfer.vectors_in(np.ascontiguousarray(rays.origin), self.fields.origin)
-            transfer.vectors_in(np.ascontiguousarray(rays.direction), self.fields.direction)
+            ray_arrays.rays_in(np.ascontiguousarray(rays.origin), np.ascontiguousarray(rays.direction), self.fields)
 
     def set_near(self, begin: float, whole: float) -> None:
         """Set how far before their cameras rays begin, and from which distance on gradients are whole [world unit]."""
@@ -171,25 +170,25 @@ class RayBuffer(Owner[RayFields]):
         if d_image.ndim != 2 or d_image.shape[1] != 4:
             raise RaymarchError(f"image gradient has shape {d_image.shape}, want (ray, 4)")
         self._require_room(len(d_image))
-        transfer.vectors_in(np.ascontiguousarray(d_image, np.float64), self.fields.image.grad)
+        ray_arrays.vectors_in(np.ascontiguousarray(d_image, np.float64), self.fields.image.grad)
 
     def image(self, count: int) -> np.ndarray:
         """Colour and transmittance (ray, 4) of the first `count` rays."""
         self._require_room(count)
         out = np.empty((count, 4), runtime.dtype())
-        transfer.vectors_out(self.fields.image, out)
+        ray_arrays.vectors_out(self.fields.image, out)
         return out
 
     def normals(self, count: int) -> np.ndarray:
         """Unit normals (ray, 3) in the world of what the first `count` rays meet, facing the eye; 0 for nothing."""
         self._require_room(count)
         out = np.empty((count, 4), runtime.dtype())
-        transfer.vectors_out(self.fields.sum_even, out)
+        ray_arrays.vectors_out(self.fields.sum_even, out)
         return out[:, :3]
 
     def depth(self, count: int) -> np.ndarray:
         """Mean distance (ray,) [world unit] of what the first `count` rays meet; infinite for an opacity under 1 %."""
         self._require_room(count)
         out = np.empty(count, runtime.dtype())
-        transfer.scalars_out(self.fields.depth, out)
+        ray_arrays.scalars_out(self.fields.depth, out)
         return out

@@ -13,6 +13,7 @@ from raymarch.device.image_store import ImageStore
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.fitting.settings import FitSettings
 from raymarch.fitting.through_table import march_of
+from raymarch.kernels.field import occupancy
 from raymarch.kernels.march.seen import mark_seen
 from raymarch.kernels.rays.camera import draw_tiles
 
@@ -74,13 +75,13 @@ class Pruning:
         grid, rays, s = self.grid, self._buffer.fields, self._settings
         tile = self._store.fields.tile**2
         tiles = max(s.rays // tile, 1)
-        grid.fields.scratch.fill(0)
+        occupancy.cells_in(np.zeros(grid.cells, np.uint8), grid.fields.seen)
         for batch in range(max(round(SHARE * self._store.listed / tiles), FEWEST)):
             self._store.choose(tiles, batch * tiles, s.seed + 1)
             draw_tiles(rays, self._store.fields, tiles, self._near)
             ends = s.step * grid.voxel, s.min_transmittance
             mark_seen(grid.fields, rays, march_of(s).variant(grid), tiles * tile, *ends, least)
-        return grid.fields.scratch.to_numpy()[tuple(map(slice, grid.cells))] != 0
+        return grid.numbers_of_cells("seen") != 0
 
     def _keep(self, cells: np.ndarray) -> None:
         """Rule out all other cells; rays that are asked next leap by the distances of those that stay."""

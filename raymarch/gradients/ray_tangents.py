@@ -11,7 +11,7 @@ import taichi as ti
 from raymarch import runtime
 from raymarch.device.owner import Owner
 from raymarch.device.ray_buffer import STEP
-from raymarch.kernels.field import transfer
+from raymarch.kernels.rays import ray_arrays
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,13 +112,8 @@ class RayTangents(Owner[MotionFields]):
     ) -> None:
         """Put tangents on the device: (ray, column, 3) three times, and (column,)."""
         dtype, f = runtime.dtype(), self.fields
-        for values, field in (
-            (origin, f.dot_origin),
-            (index_direction, f.dot_index_direction),
-            (view_direction, f.dot_view_direction),
-        ):
-            transfer.columns_in(np.ascontiguousarray(values, dtype), field)
-        f.dot_dt.from_numpy(np.ascontiguousarray(dt, dtype))
+        values = (np.ascontiguousarray(each, dtype) for each in (origin, index_direction, view_direction, dt))
+        ray_arrays.tangents_in(*values, f)
 
     def upload_surface(self, iso: np.ndarray, frame: np.ndarray) -> None:
         """Put what moves a surface beside the rays on the device: (column,), and (column, 3, 3) of the frame."""
@@ -133,17 +128,20 @@ class RayTangents(Owner[MotionFields]):
 
     def upload_place(self, origin: np.ndarray, way: np.ndarray) -> None:
         """Put tangents of rays where the grid's affine leads to on the device: (ray, column, 3) twice."""
-        for values, field in ((origin, self.fields.dot_place_origin), (way, self.fields.dot_place_way)):
-            transfer.columns_in(np.ascontiguousarray(values, runtime.dtype()), field)
+        ray_arrays.place_tangents_in(
+            *(np.ascontiguousarray(each, runtime.dtype()) for each in (origin, way)), self.fields
+        )
 
     def place_gradients(self, count: int) -> tuple[np.ndarray, np.ndarray]:
         """Gradients by origin and way (ray, 3) where the grid's affine leads to, in f64: those of a clipped march."""
-        return self._vectors(self.fields.d_place_origin, count), self._vectors(self.fields.d_place_way, count)
+        origin, way = np.empty((2, count, 3), runtime.dtype())
+        ray_arrays.place_gradients_out(self.fields, origin, way)
+        return origin.astype(float), way.astype(float)
 
     def dot_image(self, count: int) -> np.ndarray:
         """Tangents of the image (ray, column, 4)."""
         out = np.empty((count, self.fields.columns, 4), runtime.dtype())
-        transfer.columns_out(self.fields.dot_image, out)
+        ray_arrays.columns_out(self.fields.dot_image, out)
         return out
 
     def dot_depth(self, count: int) -> np.ndarray:
@@ -152,13 +150,7 @@ class RayTangents(Owner[MotionFields]):
 
     def gradients(self, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Gradients by index-space origin and direction, view direction (ray, 3), and dt (ray,), in f64."""
-        f = self.fields
-        origin, way, view = (self._vectors(x, count) for x in (f.d_origin, f.d_index_direction, f.d_view_direction))
+        origin, way, view = np.empty((3, count, 3), runtime.dtype())
         dt = np.empty(count, runtime.dtype())
-        transfer.scalars_out(f.d_dt, dt)
-        return origin, way, view, dt.astype(float)
-
-    def _vectors(self, field: ti.Field, count: int) -> np.ndarray:
-        out = np.empty((count, 3), runtime.dtype())
-        transfer.vectors_out(field, out)
-        return out.astype(float)
+        ray_arrays.gradients_out(self.fields, origin, way, view, dt)
+        return origin.astype(float), way.astype(float), view.astype(float), dt.astype(float)

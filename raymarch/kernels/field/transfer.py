@@ -111,7 +111,6 @@ def clear_slots(grid: ti.template()):
     """The slots' parts of the gradient to zero."""
     for I in ti.grouped(grid.d_density):
         grid.d_density[I] = 0
-    for I in ti.grouped(grid.d_features):
         grid.d_features[I] = 0
 
 
@@ -120,7 +119,6 @@ def clear_gradients(grid: ti.template()):
     """The gradient and its marks to zero."""
     for I in ti.grouped(grid.density):
         grid.g_density[summed(grid, I)] = 0
-    for I in ti.grouped(grid.features):
         grid.g_features[summed(grid, I)] = 0
     for I in ti.grouped(grid.block_written):
         grid.block_written[I] = 0
@@ -133,13 +131,19 @@ def is_read(grid: ti.template(), I):
     per_index = grid.cells_per_index[None]
     low, high = (I - 1) * per_index, (I + 1) * per_index
     first, last = ti.cast(ti.max(low, 0.0), ti.i32), ti.cast(high, ti.i32)
-    for a in ti.static(range(3)):
-        last[a] = ti.min(last[a], grid.cells[None][a] - 1)
+    for i in ti.static(range(3)):
+        last[i] = ti.min(last[i], grid.cells[None][i] - 1)
     read = False
-    for a in range(first[0], last[0] + 1):
-        for b in range(first[1], last[1] + 1):
-            for c in range(first[2], last[2] + 1):
-                read = read or grid.empty_distance[a, b, c] == 0
+    a = first[0]
+    while a <= last[0] and not read:
+        b = first[1]
+        while b <= last[1] and not read:
+            c = first[2]
+            while c <= last[2] and not read:
+                read = grid.empty_distance[a, b, c] == 0
+                c += 1
+            b += 1
+        a += 1
     return read
 
 
@@ -149,29 +153,6 @@ def empty_unoccupied(grid: ti.template(), density: ti.types.ndarray(ndim=3), emp
     for i, j, k in ti.ndrange(density.shape[0], density.shape[1], density.shape[2]):
         if not is_read(grid, ti.Vector([i, j, k])):
             density[i, j, k] = ti.min(density[i, j, k], empty)
-
-
-@ti.kernel
-def vectors_in(values: ti.types.ndarray(dtype=ti.f64, ndim=2), field: ti.template()):  # (ray, n), (ray,) of n
-    """Copy rows of an array to the front of a field of vectors."""
-    for r in range(values.shape[0]):
-        for c in ti.static(range(field.n)):
-            field[r][c] = ti.cast(values[r, c], float)
-
-
-@ti.kernel
-def vectors_out(field: ti.template(), values: ti.types.ndarray(ndim=2)):
-    """Copy the front of a field of vectors to the rows of an array."""
-    for r in range(values.shape[0]):
-        for c in ti.static(range(field.n)):
-            values[r, c] = field[r][c]
-
-
-@ti.kernel
-def scalars_out(field: ti.template(), values: ti.types.ndarray(ndim=1)):
-    """Copy the front of a field to an array."""
-    for r in range(values.shape[0]):
-        values[r] = field[r]
 
 
 @ti.kernel
@@ -207,34 +188,11 @@ def tiles_in(
 
 
 @ti.kernel
-def cells_in(values: ti.types.ndarray(dtype=ti.u8, ndim=3), field: ti.template()):
-    """field[i, j, k] = values[i, j, k]."""
-    for i, j, k in ti.ndrange(values.shape[0], values.shape[1], values.shape[2]):
-        field[i, j, k] = values[i, j, k]
-
-
-@ti.kernel
 def directions_in(values: ti.types.ndarray(ndim=4), field: ti.template()):
     """field[i, j, k] = values[i, j, k, :]."""
     for i, j, k in ti.ndrange(values.shape[0], values.shape[1], values.shape[2]):
         for a in ti.static(range(field.n)):
             field[i, j, k][a] = values[i, j, k, a]
-
-
-@ti.kernel
-def columns_in(values: ti.types.ndarray(ndim=3), field: ti.template()):  # (ray, column, n), (ray, column) of n
-    """field[i, c] = values[i, c, :]."""
-    for i, c in ti.ndrange(values.shape[0], values.shape[1]):
-        for a in ti.static(range(field.n)):
-            field[i, c][a] = values[i, c, a]
-
-
-@ti.kernel
-def columns_out(field: ti.template(), values: ti.types.ndarray(ndim=3)):  # (ray, column) of n, (ray, column, n)
-    """values[i, c, :] = field[i, c]."""
-    for i, c in ti.ndrange(values.shape[0], values.shape[1]):
-        for a in ti.static(range(field.n)):
-            values[i, c, a] = field[i, c][a]
 
 
 @ti.kernel

@@ -13,7 +13,7 @@ def mark_seen(
     grid: ti.template(), rays: ti.template(), variant: ti.template(),  # Fields (x, y, z), RayFields (ray,), Variant
     count: int, dt: float, min_transmittance: float, least: float,  # rays, [world unit], 0..1, 0..1
 ):  # fmt: skip
-    """scratch = 1 in cells with a sample of a weight over `least`."""
+    """seen = 1 in cells with a sample of a weight over `least`."""
     ti.loop_config(block_dim=64)
     for r in range(count):
         per_index, shift, inverse_scale = grid.cells_per_index[None], grid.shift[None], grid.inverse_scale[None]
@@ -32,5 +32,5 @@ def mark_seen(
                     tau, _shade = classified(rays, variant, raw, shift, inverse_scale, width)
                     weight, T = composite(variant, T, tau)
                     if weight > least:
-                        grid.scratch[ti.min(ti.cast(p * per_index, ti.i32), grid.cells[None] - 1)] = ti.u8(1)
+                        grid.seen[ti.min(ti.cast(p * per_index, ti.i32), grid.cells[None] - 1)] = ti.u8(1)
                     k += 1
