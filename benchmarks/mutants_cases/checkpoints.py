@@ -9,7 +9,7 @@ FAULTS = [
     Fault(
         "second moments are put back as first ones",
         "kernels/field/snapshot.py",
-        "grid.v_density[I] = values[i, j, k, 2 * width]",
+        "grid.v_density[I] = values[i, j, k, width + 4]",
         "grid.v_density[I] = values[i, j, k, width]",
         CUT,
     ),

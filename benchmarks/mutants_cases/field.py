@@ -126,23 +126,23 @@ FAULTS = [
     ),
     Fault(
         "the search for the nearest occupied cell ends at the first border",
-        "kernels/field/occupancy.py",
+        "kernels/field/distance.py",
         "while r < ti.min(best, end) and best > low and (x - r >= 0 or x + r < n):",
         "while r < ti.min(best, end) and best > low and (x - r >= 0 and x + r < n):",
         (SKIPPING + "test_leap_is_the_chessboard_distance",),
     ),
     Fault(
         "a cell is as far from its kind as its neighbour of the other kind",
-        "kernels/field/occupancy.py",
+        "kernels/field/distance.py",
         "if empty != was_empty:",
         "if empty != was_empty and n == 0:",
         (SKIPPING + "test_leap_is_the_chessboard_distance",),
     ),
     Fault(
         "a block is not alive by the cell before its first sample",
-        "kernels/field/occupancy.py",
-        "low, high = ti.cast(B * grid.block - 1, float) * per_index",
-        "low, high = ti.cast(B * grid.block, float) * per_index",
+        "kernels/field/distance.py",
+        "low, high = ti.cast(I * edge - 1, float) * cells_per_index",
+        "low, high = ti.cast(I * edge, float) * cells_per_index",
         (SKIPPING + "test_blocks_are_alive_that_hold_a_sample_of_an_occupied_cell",),
     ),
     Fault(

@@ -99,9 +99,23 @@ FAULTS = [
     Fault(
         "the features' second moment has the first one's rate",
         "kernels/fit/adam.py",
-        "v = beta2 * grid.v_features[I] + (1.0 - beta2) * h * h",
-        "v = beta2 * grid.v_features[I] + (1.0 - beta1) * h * h",
+        "v = beta2 * grid.v_features[I] + (1.0 - beta2) * mean_square(grid, h, zero)",
+        "v = beta2 * grid.v_features[I] + (1.0 - beta1) * mean_square(grid, h, zero)",
         (ADAM + "test_several_steps_are_those_of_kingma_and_ba",),
+    ),
+    Fault(
+        "harmonics share the sum of their squares, not its mean",
+        "kernels/fit/adam.py",
+        "return total * ti.static(3.0 / grid.features.n)",
+        "return total",
+        (ADAM + "test_harmonics_share_their_colours_second_moment_and_have_no_momentum",),
+    ),
+    Fault(
+        "a harmonic goes by the size of another colour",
+        "kernels/fit/adam.py",
+        "x[n] -= lr_harmonics * h[n] / size[n % 3]",
+        "x[n] -= lr_harmonics * h[n] / size[0]",
+        (ADAM + "test_harmonics_share_their_colours_second_moment_and_have_no_momentum",),
     ),
     Fault(
         "the step that was not finite is miscounted",

@@ -14,7 +14,7 @@ from raymarch.data.bricks import BRICK, Bricks, table_shape
 from raymarch.data.storage import Sparse, sparse_of
 from raymarch.data.volume import Volume
 from raymarch.device.brick_places import bricks_read, places_of
-from raymarch.device.grid import Grid, begin_anew, require_moments, require_room, stretch
+from raymarch.device.grid import Grid, begin_anew, require_gradient, require_room, stretch
 from raymarch.device.memory import grid_bytes, pool_shape
 from raymarch.device.pool import SMALL, release
 from raymarch.errors import RaymarchError
@@ -128,7 +128,7 @@ class BrickGrid(Grid):
     def refine(self, shape: Sequence[int]) -> None:
         """Resample the values to the bricks that occupied cells read at a finer level; moments start from zero."""
         table = self._table(self.occupied_cells(), shape)
-        require_moments(self)
+        require_gradient(self)
         old_top = self.max_index
         pool.save_places(self.fields, self._places)
         self._put(table)
@@ -138,7 +138,7 @@ class BrickGrid(Grid):
         begin_anew(self)
 
     def end_fit(self) -> None:
-        """Free gradients and moments, four fifths of a fit's memory, unless all is small; values are read as before."""
+        """Free gradients and moments, most of a fit's memory, unless all is small; values are read as before."""
         self.slots, self.moments = 0, False
         if self._tree.size > SMALL:  # or it is kept for the next fit, with what was compiled for it
             self._shed()

@@ -151,7 +151,7 @@ class Grid(Occupancy):
 
     def refine(self, shape: Sequence[int]) -> None:
         """Resample the values to a finer level over the same box; moments and gradients start from zero."""
-        require_moments(self)
+        require_gradient(self)
         old_top = self.max_index
         transfer.save_level(self.fields, *self.shape)
         stretch(self, shape)
@@ -206,10 +206,10 @@ def _read(grid: Grid, kernel: Callable[..., None]) -> tuple[np.ndarray, np.ndarr
     return density, features
 
 
-def require_moments(grid: Grid) -> None:
-    """RaymarchError where a grid has no moments, in which its values are kept while it is refined."""
-    if not grid.moments:
-        raise RaymarchError("this grid has no moments, whose memory refining needs; make it with moments=True")
+def require_gradient(grid: Grid) -> None:
+    """RaymarchError where a grid has no gradient, in whose place its values are kept while it is refined."""
+    if not grid.slots:
+        raise RaymarchError("this grid has no gradient, whose memory refining needs; make it with slots=1")
 
 
 def stretch(grid: Grid, shape: Sequence[int]) -> None:
@@ -222,6 +222,7 @@ def stretch(grid: Grid, shape: Sequence[int]) -> None:
 
 def begin_anew(grid: Grid) -> None:
     """Moments and gradients of a grid to zero."""
-    transfer.clear_moments(grid.fields)
+    if grid.moments:
+        transfer.clear_moments(grid.fields)
     if grid.slots:
         transfer.clear_gradients(grid.fields)

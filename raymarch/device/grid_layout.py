@@ -164,21 +164,21 @@ def _values(
     tree: ti.FieldsBuilder, beside: ti.FieldsBuilder, blocks: list[int], degree: int, slots: int, moments: bool,
     block: int,
 ) -> dict:  # fmt: skip
-    """Density and features, their gradients and slots, their moments: side by side at degree 0, else each alone.
-
-    All but the values lie in `beside`, if that is another tree, where gradients are the first slot.
-    """
+    """Density and features, their gradients and slots: side by side at degree 0, else each alone; moments. All but the
+    values lie in `beside`, if that is another tree, where gradients are the first slot."""
     channels, fit, sparse = 3 * (degree + 1) ** 2, slots > 0, beside is not tree
 
-    def dense(*places: ti.Field, leading: int = 0, of: ti.FieldsBuilder = beside) -> tuple[ti.Field, ...]:
-        for some in [places] if degree == 0 else [[place] for place in places]:
+    def dense(
+        *places: ti.Field, leading: int = 0, of: ti.FieldsBuilder = beside, as_one: bool = degree == 0
+    ) -> tuple[ti.Field, ...]:
+        for some in [places] if as_one else [[place] for place in places]:
             node = of.dense(ti.i, leading) if leading else of
             node = node.dense(ti.jkl if leading else ti.ijk, tuple(blocks))
             (node.dense(ti.jkl if leading else ti.ijk, block) if block > 1 else node).place(*some)
         return places
 
-    def pair(**how: bool) -> tuple[ti.Field, ti.Field]:
-        return ti.Vector.field(channels, float, **how), ti.field(float, **how)
+    def pair(numbers: int = channels, **how: bool) -> tuple[ti.Field, ti.Field]:
+        return ti.Vector.field(numbers, float, **how), ti.field(float, **how)
 
     features, density = dense(*pair(needs_grad=fit and not sparse), of=tree)
     d_features = d_density = m_features = m_density = v_features = v_density = None
@@ -188,7 +188,7 @@ def _values(
     if fit:
         d_features, d_density = dense(*pair(), leading=slots)
     if moments:
-        (m_features, m_density), (v_features, v_density) = dense(*pair()), dense(*pair())
+        (m_features, m_density), (v_features, v_density) = (dense(*pair(3), as_one=True) for _ in range(2))
     return {
         "density": density,
         "features": features,

@@ -11,17 +11,27 @@ import numpy as np
 from raymarch import runtime
 from raymarch.device.brick_grid import BrickGrid
 from raymarch.device.grid import Grid
+from raymarch.device.memory import OF_A_MOMENT
 from raymarch.kernels.field.bricks import SAMPLES
 from raymarch.kernels.field.snapshot import samples_in, samples_out
 from raymarch.kernels.fit.coarse import CUBE
 
 SLAB = 16 << 20  # bytes of a slab of samples, if that holds one layer of them
-KINDS = 4  # numbers by what they are: values, two moments, what is left of the gradient
 
 
 def width_of(grid: Grid) -> int:
     """Count of a sample's numbers of one kind: density and features."""
     return 1 + 3 * (grid.degree + 1) ** 2
+
+
+def kept_of(grid: Grid) -> int:
+    """Count of a sample's numbers that go on from step to step: its values, and density and colour of two moments."""
+    return width_of(grid) + 2 * OF_A_MOMENT
+
+
+def numbers_of(grid: Grid) -> int:
+    """Count of all of a sample's numbers: those, and what is left of the gradient."""
+    return kept_of(grid) + width_of(grid)
 
 
 def count_of(grid: Grid) -> int:
@@ -36,17 +46,17 @@ def _extent(grid: Grid) -> tuple[int, int, int]:
 def slabs_of(grid: Grid) -> Iterator[tuple[int, tuple[int, int, int]]]:
     """First layer along x and shape (x, y, z) of each slab of the level; bricks count as one row along x."""
     x, y, z = _extent(grid)
-    layer = y * z * KINDS * width_of(grid) * np.dtype(runtime.dtype()).itemsize
+    layer = y * z * numbers_of(grid) * np.dtype(runtime.dtype()).itemsize
     thick = max(SLAB // layer, 1)
     for first in range(0, x, thick):
         yield first, (min(thick, x - first), y, z)
 
 
 def samples_of(grid: Grid) -> Iterator[np.ndarray]:
-    """Numbers (x, y, z, kind * width) of the level's samples, slab by slab: density and features of the values, then of
-    each moment, then what Adam left of the gradient, which is not always nothing: it passes over what underflows."""
+    """Numbers (x, y, z, n) of the level's samples, slab by slab: density and features, then density and colour of each
+    moment, then what Adam left of the gradient, which is not always nothing: it passes over what underflows."""
     for first, shape in slabs_of(grid):
-        values = np.empty((*shape, KINDS * width_of(grid)), runtime.dtype())
+        values = np.empty((*shape, numbers_of(grid)), runtime.dtype())
         samples_out(grid.fields, first, values)
         yield values
 

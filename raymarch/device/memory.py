@@ -17,6 +17,7 @@ LIBRARIES = 250_000_000  # bytes beyond `import raymarch`: Taichi, kernels (225 
 NUMBERS_A_RAY = 31  # of a `RayBuffer`
 BATCH = 1 << 18  # rays that are marched at once
 BYTES_A_RAY = 24  # of an image: colour, transmittance, distance, opacity
+OF_A_MOMENT = 4  # numbers of a sample: density and a colour, whatever the degree
 ALIASED = 32  # samples of a row; at degree 0 they are 512 bytes, of which eight are a page
 BLOCK_EDGE = 4  # voxels a side, at least, of the blocks that a grid is made of and that are marked as touched
 
@@ -61,14 +62,14 @@ def grid_bytes(
     shape: Sequence[int], degree: int, *, slots: int = 0, moments: bool = False, width: int = 4, merged: bool = False
 ) -> int:
     """Bytes of a device grid: density and colour; with slots a gradient and its parts, the first of which is the
-    gradient itself where they are `merged`; with moments Adam's two.
+    gradient itself where they are `merged`; with moments Adam's two, of density and of one colour each.
 
     Example:
         >>> grid_bytes((64, 64, 64), 0)  # four f32 a voxel
         4194304
     """
-    copies = 1 + (slots + (0 if merged else 1) if slots else 0) + (2 if moments else 0)
-    return math.prod(shape) * (1 + 3 * (degree + 1) ** 2) * copies * width
+    copies = 1 + (slots + (0 if merged else 1) if slots else 0)
+    return math.prod(shape) * ((1 + 3 * (degree + 1) ** 2) * copies + (2 * OF_A_MOMENT if moments else 0)) * width
 
 
 def pool_shape(bricks: int) -> tuple[int, int, int]:

@@ -19,9 +19,10 @@ from raymarch.data.bricks import BRICK, table_shape
 from raymarch.device.brick_grid import BrickGrid, grow
 from raymarch.device.grid import Grid
 from raymarch.device.grid_state import (
-    KINDS,
     count_of,
     cubes_of,
+    kept_of,
+    numbers_of,
     put_cubes,
     put_samples,
     samples_of,
@@ -125,19 +126,13 @@ def load_checkpoint(fitter: Fitter, path: str | os.PathLike[str]) -> dict[str, A
 def bytes_of_checkpoint(fitter: Fitter) -> int:
     """Estimated size of a checkpoint [byte]: half of the finest level's numbers, as half of the samples are empty."""
     bricks = fitter.plan.bricks * BRICK**3
-    return (
-        (bricks or math.prod(fitter.finest))
-        * (KINDS - 1)
-        * width_of(fitter.grid)
-        * np.dtype(runtime.dtype()).itemsize
-        // 2
-    )
+    return (bricks or math.prod(fitter.finest)) * kept_of(fitter.grid) * np.dtype(runtime.dtype()).itemsize // 2
 
 
 def _samples(grid: Grid) -> dict[str, Stream]:
     """Streams of a grid's samples: those that are not all 0, with a bit for each that says which, and likewise the
     gradients that are left."""
-    values = (KINDS - 1) * width_of(grid)
+    values = kept_of(grid)
     marks = {name: np.empty(count_of(grid), bool) for name in ("touched", "left")}
     at = 0
     for numbers in samples_of(grid):
@@ -186,18 +181,18 @@ def _put_level(fitter: Fitter, reader: StreamedReader, path: object) -> None:
 def _put_samples(fitter: Fitter, reader: StreamedReader, path: object) -> None:
     """Put what a checkpoint has of the samples into a grid at its level."""
     grid = fitter.grid
-    count, width, kind = count_of(grid), width_of(grid), np.dtype(runtime.dtype()).str
+    count, values, kind = count_of(grid), kept_of(grid), np.dtype(runtime.dtype()).str
     marks = {}
-    for name, rows, numbers in (("touched", "samples", (KINDS - 1) * width), ("left", "gradient", width)):
+    for name, rows, numbers in (("touched", "samples", values), ("left", "gradient", width_of(grid))):
         reader.require(name, (-(-count // 8),), "|u1")
         marks[name] = np.unpackbits(reader.rows(name), count=count).astype(bool)
         reader.require(rows, (int(marks[name].sum()), numbers), kind)
     at = 0
     for first, slab in slabs_of(grid):
-        flat = np.zeros((int(np.prod(slab)), KINDS * width), kind)
+        flat = np.zeros((int(np.prod(slab)), numbers_of(grid)), kind)
         for name, rows, columns in (
-            ("touched", "samples", slice(0, (KINDS - 1) * width)),
-            ("left", "gradient", slice((KINDS - 1) * width, None)),
+            ("touched", "samples", slice(0, values)),
+            ("left", "gradient", slice(values, None)),
         ):
             mark = marks[name][at : at + len(flat)]
             flat[mark, columns] = reader.rows(rows, int(mark.sum()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from raymarch.arguments.checks import instance_of, number
@@ -23,6 +24,8 @@ class Adam:
         final: what both are multiplied by at the end, exponentially reached.
         coarse: part of both rates at which cubes of 4^3 samples are moved as one, by the sum of their gradients, beside
             each sample's own step: what neighbours agree on is found sooner. 0 for none, as in nested boxes.
+        harmonics: rate of harmonics above degree 0 at degree 1, in rates of colour; at 2 and 3 it is less, by the root
+            of how many more there are. They have no momentum, and share their colour's second moment.
         decay: part of the rate of colour by which coefficients of harmonics above degree 0 fall towards 0 in each step
             that meets them, so that colour turns with the direction only where many rays say so.
         beta1, beta2, eps: as in Kingma and Ba 2015; eps is against gradients of a mean over rays, which are small.
@@ -36,6 +39,7 @@ class Adam:
     lr_colour: float = held(number(0, MAX_RATE, above=True), 0.3)
     final: float = held(number(0, 1, above=True), 0.1)
     coarse: float = held(number(0, 10), 0.3)
+    harmonics: float = held(number(0, 10), 1.5)
     decay: float = held(number(0, 1), 0.03)
     beta1: float = held(number(0, MAX_BETA), 0.9)
     beta2: float = held(number(0, MAX_BETA), 0.99)
@@ -56,7 +60,9 @@ class Adam:
         if grid.activation.density_rule.linear:
             lr_density *= 2 * grid.activation.shift
         coarse = self.coarse if grid.boxes == 1 else 0.0  # where one box ends and the next begins a cube lies in both
-        rates = (lr_density, lr_colour, self.beta1, self.beta2, self.eps, coarse, self.decay)
+        above = max((grid.degree + 1) ** 2 - 1, 1)  # harmonics above degree 0
+        lr_harmonics = self.harmonics * lr_colour * math.sqrt(3 / above)
+        rates = (lr_density, lr_colour, lr_harmonics, self.beta1, self.beta2, self.eps, coarse, self.decay)
         adam(grid.fields, grid.blocks, 0, age, number, *rates)
 
 

@@ -382,7 +382,7 @@ def test_the_bytes_counted_are_those_of_the_arrays(slots):
     """Values, and with slots their gradient and its parts; each is density and the features."""
     copies = 1 + (1 + slots if slots else 0)
     assert memory.grid_bytes((3, 4, 5), 1, slots=slots, width=8) == 60 * 13 * copies * 8
-    assert memory.grid_bytes((3, 4, 5), 1, slots=slots, moments=True, width=8) == 60 * 13 * (copies + 2) * 8
+    assert memory.grid_bytes((3, 4, 5), 1, slots=slots, moments=True, width=8) == 60 * (13 * copies + 2 * 4) * 8
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import drive
 import numpy as np
 import pytest
 import taichi as ti
+from whole import whole
 
 from raymarch.data.activation import Activation
 from raymarch.data.volume import Volume
@@ -26,20 +27,21 @@ STEPS = 5
 def start(grid, seed=0):
     """Random values, no moments, no gradient."""
     rng = np.random.default_rng(seed)
-    grid.upload(Volume(rng.normal(size=SHAPE), rng.normal(size=(*SHAPE, 3)), np.eye(4)))
+    channels = grid.fields.features.n
+    grid.upload(Volume(rng.normal(size=SHAPE), rng.normal(size=(*SHAPE, channels)), np.eye(4)))
     fields = grid.fields
     for field in (fields.m_density, fields.m_features, fields.v_density, fields.v_features):
         field.fill(0)
-    drive.set_gradient(grid, np.zeros(SHAPE), np.zeros((*SHAPE, 3)))
+    drive.set_gradient(grid, np.zeros(SHAPE), np.zeros((*SHAPE, channels)))
     fields.nonfinite_step[None] = 0
 
 
-def gradients(step):
+def gradients(step, channels=3):
     """(d_density, d_features) of a step, each zero on its own half of the voxels, the sizes over four decades."""
     rng = np.random.default_rng(100 + step)
     size = 10.0 ** rng.uniform(-4, 0, SHAPE)
     d_density = size * rng.normal(size=SHAPE) * (rng.uniform(size=SHAPE) < 0.5)
-    d_features = size[..., None] * rng.normal(size=(*SHAPE, 3)) * (rng.uniform(size=SHAPE) < 0.5)[..., None]
+    d_features = size[..., None] * rng.normal(size=(*SHAPE, channels)) * (rng.uniform(size=SHAPE) < 0.5)[..., None]
     return d_density, d_features
 
 
@@ -77,6 +79,38 @@ def test_several_steps_are_those_of_kingma_and_ba():
             np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-12)
         assert not any(d.any() for d in grid.download_gradient())  # taken, and cleared
         assert not grid.fields.block_has_gradient.to_numpy()[tuple(slice(int(n)) for n in grid.blocks)].any()
+
+
+def shared_by_harmonics(x, m, v, g, lr, lr_harmonics, t):
+    """One step of features (.., 3 harmonics): a second moment for each colour, momentum for degree 0 alone."""
+    touched, above = (g != 0).any(-1, keepdims=True), slice(3, None)
+    v_new = ADAM.beta2 * v + (1 - ADAM.beta2) * (g**2).reshape(*SHAPE, -1, 3).mean(-2)
+    m_new = ADAM.beta1 * m + (1 - ADAM.beta1) * g[..., :3]
+    size = np.sqrt(v_new / (1 - ADAM.beta2**t)) + ADAM.eps
+    x_new = x - 0.0
+    x_new[..., :3] -= lr * m_new / (1 - ADAM.beta1**t) / size
+    harmonics = x.shape[-1] // 3 - 1
+    x_new[..., above] -= lr_harmonics * g[..., above] / np.tile(size, harmonics) + lr * ADAM.decay * x[..., above]
+    return np.where(touched, x_new, x), np.where(touched, m_new, m), np.where(touched, v_new, v)
+
+
+@pytest.mark.parametrize("degree", [1, whole(2)])
+def test_harmonics_share_their_colours_second_moment_and_have_no_momentum(degree):
+    """Their rate is less by the root of how many there are, of the three of degree 1."""
+    grid = drive.adam_grid(degree)
+    start(grid)
+    channels = grid.fields.features.n
+    density, features, m, v, n, w = state(grid)
+    for step in range(STEPS):
+        d_density, d_features = gradients(step, channels)
+        drive.set_gradient(grid, d_density, d_features)
+        ADAM.step(grid, step, 0.0, step)
+        density, m, v = kingma_and_ba(density, m, v, d_density, 0.4, step + 1)
+        above = ADAM.harmonics * 0.05 * np.sqrt(3 / (channels / 3 - 1))
+        features, n, w = shared_by_harmonics(features, n, w, d_features, 0.05, above, step + 1)
+        for got, wanted in zip(state(grid), (density, features, m, v, n, w), strict=True):
+            np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-12)
+        assert not any(d.any() for d in grid.download_gradient())
 
 
 def cubes_moved(m, v, g, lr, t):
@@ -218,8 +252,8 @@ def test_rates_decay_from_first_to_final():
     np.testing.assert_allclose(half, np.sqrt(first * last), rtol=1e-14)
 
 
-def test_a_grid_without_moments_cannot_refine():
-    with Grid((4, 4, 4), 0) as grid, pytest.raises(RaymarchError, match="moments=True"):
+def test_a_grid_without_a_gradient_cannot_refine():
+    with Grid((4, 4, 4), 0) as grid, pytest.raises(RaymarchError, match="slots=1"):
         grid.refine((4, 4, 4))
 
 

@@ -19,7 +19,7 @@ from raymarch.io.files.strict_json import parse_record
 from raymarch.io.volumes.hdf5_open import CURE, DAMAGE, opened
 
 FORMAT = "raymarch-checkpoint"
-VERSION = 1
+VERSION = 2
 ROWS = ("touched", "samples", "left", "gradient")  # as many as the grid has samples, or some of them
 NAMES = (
     "record", "history", *ROWS, "cubes", "errors", "level_shape", "table", "occupied", "allowed", "world_from_index",

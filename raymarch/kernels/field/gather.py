@@ -54,15 +54,25 @@ def lowest_of_slot(part: ti.template(), slot, cell):
 
 
 @ti.func
+def in_pool(values: ti.template(), n):
+    """Index of place n in a field of a pool of bricks, or in the first slot of one that has slots."""
+    if ti.static(len(values.shape) == 4):
+        return ti.Vector([0, 0, 0, n])
+    else:
+        return ti.Vector([0, 0, n])
+
+
+@ti.func
 def gather(values: ti.template(), cell, f):
     """Trilinear interpolation of a number or a vector; `f` is the position within the cell, 0..1 an axis."""
     if ti.static(cell.n == 8):
         n = cell & ti.static(mask_of(values))
-        v00, v01, v10, v11 = values[0, 0, n[0]], values[0, 0, n[1]], values[0, 0, n[2]], values[0, 0, n[3]]
-        v00 += (values[0, 0, n[4]] - v00) * f[0]
-        v01 += (values[0, 0, n[5]] - v01) * f[0]
-        v10 += (values[0, 0, n[6]] - v10) * f[0]
-        v11 += (values[0, 0, n[7]] - v11) * f[0]
+        v00, v01 = values[in_pool(values, n[0])], values[in_pool(values, n[1])]
+        v10, v11 = values[in_pool(values, n[2])], values[in_pool(values, n[3])]
+        v00 += (values[in_pool(values, n[4])] - v00) * f[0]
+        v01 += (values[in_pool(values, n[5])] - v01) * f[0]
+        v10 += (values[in_pool(values, n[6])] - v10) * f[0]
+        v11 += (values[in_pool(values, n[7])] - v11) * f[0]
         v00 += (v10 - v00) * f[1]
         v01 += (v11 - v01) * f[1]
         return v00 + (v01 - v00) * f[2]

@@ -29,10 +29,10 @@ def clear_missing(grid: ti.template(), empty: float):
 
 @ti.kernel
 def save_places(grid: ti.template(), places: int):
-    """As `save_level`: keep the pool's values in the first moments while `refine_places` overwrites them."""
+    """As `save_level`: keep the pool's values in place of the gradient while `refine_places` overwrites them."""
     for n in range(places * SAMPLES):
-        grid.m_density[0, 0, n] = grid.density[0, 0, n]
-        grid.m_features[0, 0, n] = grid.features[0, 0, n]
+        grid.g_density[0, 0, 0, n] = grid.density[0, 0, n]
+        grid.g_features[0, 0, 0, n] = grid.features[0, 0, n]
 
 
 @ti.kernel

@@ -64,10 +64,10 @@ def one_harmonic(grid: ti.template(), nx: int, ny: int, nz: int, k: int):
 
 @ti.kernel
 def save_level(grid: ti.template(), nx: int, ny: int, nz: int):
-    """Keep a level's values in the first moments while `refine` overwrites them."""
+    """Keep a level's values in place of the gradient while `refine` overwrites them."""
     for i, j, k in ti.ndrange(nx, ny, nz):
-        grid.m_density[i, j, k] = grid.density[i, j, k]
-        grid.m_features[i, j, k] = grid.features[i, j, k]
+        grid.g_density[i, j, k] = grid.density[i, j, k]
+        grid.g_features[i, j, k] = grid.features[i, j, k]
 
 
 @ti.func
@@ -80,8 +80,8 @@ def resample(grid: ti.template(), I, J, old_top, nx, ny, nz):
     p = ti.Vector([local / (n - 1), I[1] / (ny - 1), I[2] / (nz - 1)]) * old_top
     cell = cell_of(p, old_top)
     place = where_of_old(grid, cell + first)
-    grid.density[J] = gather(grid.m_density, place, p - cell)
-    grid.features[J] = gather(grid.m_features, place, p - cell)
+    grid.density[J] = gather(grid.g_density, place, p - cell)
+    grid.features[J] = gather(grid.g_features, place, p - cell)
 
 
 @ti.kernel

@@ -1,21 +1,35 @@
-"""Adam on touched voxels, block by block in memory order (Kingma and Ba 2015; eps outside the root)."""
+"""Adam on touched voxels, block by block in memory order (Kingma and Ba 2015; eps outside the root).
+
+All harmonics of a colour share its second moment, the mean of their squares, as parameters of one kind may (Zhang et
+al. 2025, "Adam-mini"), and those above degree 0 have no first: so moments are as large at any degree.
+"""
 
 import taichi as ti
 
 from raymarch.kernels.field.bricks import first_block, sample_of_block, summed
 from raymarch.kernels.fit.coarse import step_cubes
 from raymarch.kernels.fit.reduce import block_of
+from raymarch.kernels.numeric import in_order
+
+
+@ti.func
+def mean_square(grid: ti.template(), h, zero):
+    """Mean over the harmonics of the squares of a gradient by features, (3,) a colour each; `zero` as of `in_order`."""
+    total = ti.Vector.zero(float, 3)
+    for n in ti.static(range(grid.features.n)):
+        total[n % 3] = in_order(total[n % 3], zero) + h[n] * h[n]
+    return total * ti.static(3.0 / grid.features.n)
 
 
 @ti.kernel
 def adam(
     grid: ti.template(), blocks: ti.math.ivec3, zero: int, age: int, step: int, lr_density: float, lr_features: float,
-    beta1: float, beta2: float, eps: float, coarse: float, decay: float,
+    lr_harmonics: float, beta1: float, beta2: float, eps: float, coarse: float, decay: float,
 ):  # fmt: skip
     """Step the voxels whose gradient is not zero, then clear it. Does nothing once a gradient was not finite.
 
-    Cubes of them are moved as one by `coarse` times the rates besides; `decay` times the rate of what a harmonic above
-    degree 0 is it loses (Loshchilov and Hutter 2019).
+    Harmonics above degree 0 go at a rate of their own, and lose `decay` times the features' of what they are
+    (Loshchilov and Hutter 2019). Cubes of samples are moved as one by `coarse` times the rates besides.
 
     `age` counts the steps since the moments began; `step` is noted as step + 2 if it is the first that is not finite;
     `zero` is 0, as `in_order` wants it.
@@ -48,12 +62,15 @@ def adam(
                         h = grid.g_features[G]
                         if h.norm_sqr() != 0.0:
                             grid.g_features[G] = ti.Vector.zero(float, grid.features.n)
-                            m = beta1 * grid.m_features[I] + (1.0 - beta1) * h
-                            v = beta2 * grid.v_features[I] + (1.0 - beta2) * h * h
+                            v = beta2 * grid.v_features[I] + (1.0 - beta2) * mean_square(grid, h, zero)
+                            m = beta1 * grid.m_features[I]
+                            for c in ti.static(range(3)):
+                                m[c] += (1.0 - beta1) * h[c]
                             if sound:
                                 grid.m_features[I], grid.v_features[I] = m, v
-                                x = grid.features[I]
-                                moved = x - lr_features * m * c1 / (ti.sqrt(v * c2) + eps)
-                                for c in ti.static(range(3, grid.features.n)):
-                                    moved[c] -= lr_features * decay * x[c]
-                                grid.features[I] = moved
+                                x, size = grid.features[I], ti.sqrt(v * c2) + eps
+                                for c in ti.static(range(3)):
+                                    x[c] -= lr_features * m[c] * c1 / size[c]
+                                for n in ti.static(range(3, grid.features.n)):
+                                    x[n] -= lr_harmonics * h[n] / size[n % 3] + lr_features * decay * x[n]
+                                grid.features[I] = x
