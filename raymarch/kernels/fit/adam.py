@@ -17,7 +17,7 @@ def mean_square(grid: ti.template(), h, zero):
     """Mean over the harmonics of the squares of a gradient by features, (3,) a colour each; `zero` as of `in_order`."""
     total = ti.Vector.zero(float, 3)
     for n in ti.static(range(grid.features.n)):
-        total[n % 3] = in_order(total[n % 3], zero) + h[n] * h[n]
+        total[n % 3] = in_order(total[n % 3], zero) + in_order(h[n] * h[n], zero)
     return total * ti.static(3.0 / grid.features.n)
 
 
@@ -62,15 +62,17 @@ def adam(
                         h = grid.g_features[G]
                         if h.norm_sqr() != 0.0:
                             grid.g_features[G] = ti.Vector.zero(float, grid.features.n)
-                            v = beta2 * grid.v_features[I] + (1.0 - beta2) * mean_square(grid, h, zero)
-                            m = beta1 * grid.m_features[I]
-                            for c in ti.static(range(3)):
-                                m[c] += (1.0 - beta1) * h[c]
+                            m, v = beta1 * grid.m_features[I], beta2 * grid.v_features[I]
+                            new = (1.0 - beta2) * mean_square(grid, h, zero)
+                            for c in ti.static(range(3)):  # products hidden: else some layouts fuse one, some the other
+                                m[c] = in_order(m[c], zero) + in_order((1.0 - beta1) * h[c], zero)
+                                v[c] = in_order(v[c], zero) + in_order(new[c], zero)
                             if sound:
                                 grid.m_features[I], grid.v_features[I] = m, v
                                 x, size = grid.features[I], ti.sqrt(v * c2) + eps
                                 for c in ti.static(range(3)):
                                     x[c] -= lr_features * m[c] * c1 / size[c]
                                 for n in ti.static(range(3, grid.features.n)):
-                                    x[n] -= lr_harmonics * h[n] / size[n % 3] + lr_features * decay * x[n]
+                                    lost = in_order(lr_features * decay * x[n], zero)
+                                    x[n] -= lr_harmonics * h[n] / size[n % 3] + lost
                                 grid.features[I] = x
