@@ -99,8 +99,8 @@ FAULTS = [
     Fault(
         "the features' second moment has the first one's rate",
         "kernels/fit/adam.py",
-        "new = (1.0 - beta2) * mean_square(grid, h, zero)",
-        "new = (1.0 - beta1) * mean_square(grid, h, zero)",
+        "(1.0 - beta2) * mean_square(grid, h)",
+        "(1.0 - beta1) * mean_square(grid, h)",
         (ADAM + "test_several_steps_are_those_of_kingma_and_ba",),
     ),
     Fault(

@@ -63,7 +63,7 @@ class Adam:
         above = max((grid.degree + 1) ** 2 - 1, 1)  # harmonics above degree 0
         lr_harmonics = self.harmonics * lr_colour * math.sqrt(3 / above)
         rates = (lr_density, lr_colour, lr_harmonics, self.beta1, self.beta2, self.eps, coarse, self.decay)
-        adam(grid.fields, grid.blocks, 0, age, number, *rates)
+        adam(grid.fields, grid.blocks, age, number, *rates)
 
 
 ADAM = instance_of(Adam, "rm.Adam(...)", "its settings go by their own names too, such as lr_density")

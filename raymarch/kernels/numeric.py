@@ -51,25 +51,6 @@ def log1p_unit(u):
 
 
 @ti.func
-def sign_bit(index):
-    """0 of an index, which is never negative: not that the compiler could know."""
-    return index >> 31
-
-
-@ti.func
-def in_order(total, zero):
-    """Sum or product so far, hidden from the compiler, so that what comes next is added or multiplied last: what lies
-    side by side in memory it else takes in another order. `zero` is a 0 that it cannot see: an argument of the kernel,
-    or `sign_bit` of an index."""
-    kept = total
-    if ti.static(runtime.single_precision()):
-        kept = ti.bit_cast(ti.bit_cast(total, ti.i32) ^ zero, ti.f32)
-    else:
-        kept = ti.bit_cast(ti.bit_cast(total, ti.i64) ^ ti.cast(zero, ti.i64), ti.f64)
-    return kept
-
-
-@ti.func
 def log_of_rest(x):
     """Logarithm ln(1 - x) of x from -0.4 to under 1; in f32 a polynomial of degree 8, relative error under 4e-7.
 
@@ -94,7 +75,7 @@ def log_of_rest(x):
 
 @ti.func
 def finite(x):
-    """Finiteness of x, neither infinite nor NaN; read off its bits, which fast math respects."""
+    """Finiteness of x, neither infinite nor NaN; read off its bits, which fast math, of a GPU, respects."""
     good = False
     if ti.static(runtime.single_precision()):
         good = (ti.bit_cast(ti.cast(x, ti.f32), ti.i32) & 0x7F800000) != 0x7F800000

@@ -6,14 +6,10 @@ overflow, n passes through a mask that changes nothing. Blocked fields are asked
 bricks each corner's place is looked up in their table (`bricks.where`): then "cell" below is these eight places.
 """
 
-from typing import Any
-
 import taichi as ti
-from taichi.lang.matrix import MatrixField
 
 from raymarch import runtime
 from raymarch.kernels.field.bricks import mask_of
-from raymarch.kernels.numeric import in_order, sign_bit
 
 
 def is_flat(field) -> bool:
@@ -129,21 +125,6 @@ def add(part: ti.template(), at, value: ti.template()):
         ti.atomic_add(part[at], value)
 
 
-def has_harmonics(field: Any) -> bool:
-    """Whether a field has more numbers a sample than a colour and a density."""
-    return isinstance(field, MatrixField) and field.n > 4
-
-
-@ti.func
-def share(part: ti.template(), value: ti.template(), f, cell):
-    """value * f, rounded by itself: harmonics lie side by side, and of some the compiler would fuse what comes next."""
-    product = value * f
-    if ti.static(has_harmonics(part)):
-        for n in ti.static(range(part.n)):
-            product[n] = in_order(product[n], sign_bit(cell[0]))
-    return product
-
-
 @ti.func
 def scatter(part: ti.template(), slot, cell, f, value):
     """Transpose of `gather`: add `value` to the eight corners, weighted."""
@@ -155,15 +136,15 @@ def scatter(part: ti.template(), slot, cell, f, value):
     x = ti.Vector(ti.static(steps_of(part)[0]))
     y = ti.Vector(ti.static(steps_of(part)[1]))
     z = ti.Vector(ti.static(steps_of(part)[2]))
-    x1 = share(part, value, f[0], cell)
+    x1 = value * f[0]
     x0 = value - x1
     for a in ti.static(range(2)):
         in_x = x1 if ti.static(a) else x0
-        y1 = share(part, in_x, f[1], cell)
+        y1 = in_x * f[1]
         y0 = in_x - y1
         for b in ti.static(range(2)):
             in_y = y1 if ti.static(b) else y0
-            z1 = share(part, in_y, f[2], cell)
+            z1 = in_y * f[2]
             lower = at + a * x + b * y
             upper = lower + z
             if ti.static(cell.n == 8):

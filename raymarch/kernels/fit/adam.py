@@ -9,21 +9,20 @@ import taichi as ti
 from raymarch.kernels.field.bricks import first_block, sample_of_block, summed
 from raymarch.kernels.fit.coarse import step_cubes
 from raymarch.kernels.fit.reduce import block_of
-from raymarch.kernels.numeric import in_order
 
 
 @ti.func
-def mean_square(grid: ti.template(), h, zero):
-    """Mean over the harmonics of the squares of a gradient by features, (3,) a colour each; `zero` as of `in_order`."""
+def mean_square(grid: ti.template(), h):
+    """Mean over the harmonics of the squares of a gradient by features, (3,) a colour each."""
     total = ti.Vector.zero(float, 3)
     for n in ti.static(range(grid.features.n)):
-        total[n % 3] = in_order(total[n % 3], zero) + in_order(h[n] * h[n], zero)
+        total[n % 3] += h[n] * h[n]
     return total * ti.static(3.0 / grid.features.n)
 
 
 @ti.kernel
 def adam(
-    grid: ti.template(), blocks: ti.math.ivec3, zero: int, age: int, step: int, lr_density: float, lr_features: float,
+    grid: ti.template(), blocks: ti.math.ivec3, age: int, step: int, lr_density: float, lr_features: float,
     lr_harmonics: float, beta1: float, beta2: float, eps: float, coarse: float, decay: float,
 ):  # fmt: skip
     """Step the voxels whose gradient is not zero, then clear it. Does nothing once a gradient was not finite.
@@ -31,8 +30,7 @@ def adam(
     Harmonics above degree 0 go at a rate of their own, and lose `decay` times the features' of what they are
     (Loshchilov and Hutter 2019). Cubes of samples are moved as one by `coarse` times the rates besides.
 
-    `age` counts the steps since the moments began; `step` is noted as step + 2 if it is the first that is not finite;
-    `zero` is 0, as `in_order` wants it.
+    `age` counts the steps since the moments began; `step` is noted as step + 2 if it is the first that is not finite.
     """
     for _ in range(1):
         if grid.nonfinite_step[None] == 1:
@@ -45,7 +43,7 @@ def adam(
             c2 = 1.0 / (1.0 - beta2 ** ti.cast(age + 1, float))
             sound = grid.nonfinite_step[None] == 0
             if sound and coarse > 0.0:
-                step_cubes(grid, B, zero, coarse * lr_density, coarse * lr_features, beta1, beta2, eps, c1, c2)
+                step_cubes(grid, B, coarse * lr_density, coarse * lr_features, beta1, beta2, eps, c1, c2)
             for i in range(grid.block):
                 for j in range(grid.block):
                     for k in range(grid.block):
@@ -62,17 +60,13 @@ def adam(
                         h = grid.g_features[G]
                         if h.norm_sqr() != 0.0:
                             grid.g_features[G] = ti.Vector.zero(float, grid.features.n)
-                            m, v = beta1 * grid.m_features[I], beta2 * grid.v_features[I]
-                            new = (1.0 - beta2) * mean_square(grid, h, zero)
-                            for c in ti.static(range(3)):  # products hidden: else some layouts fuse one, some the other
-                                m[c] = in_order(m[c], zero) + in_order((1.0 - beta1) * h[c], zero)
-                                v[c] = in_order(v[c], zero) + in_order(new[c], zero)
+                            m = beta1 * grid.m_features[I] + (1.0 - beta1) * h[:3]
+                            v = beta2 * grid.v_features[I] + (1.0 - beta2) * mean_square(grid, h)
                             if sound:
                                 grid.m_features[I], grid.v_features[I] = m, v
                                 x, size = grid.features[I], ti.sqrt(v * c2) + eps
                                 for c in ti.static(range(3)):
                                     x[c] -= lr_features * m[c] * c1 / size[c]
                                 for n in ti.static(range(3, grid.features.n)):
-                                    lost = in_order(lr_features * decay * x[n], zero)
-                                    x[n] -= lr_harmonics * h[n] / size[n % 3] + lost
+                                    x[n] -= lr_harmonics * h[n] / size[n % 3] + lr_features * decay * x[n]
                                 grid.features[I] = x

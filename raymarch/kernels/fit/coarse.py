@@ -7,7 +7,6 @@ rate of the cube, at once and for samples that no ray of the step met, and each 
 import taichi as ti
 
 from raymarch.kernels.field.bricks import is_sparse, sample_of_block, summed
-from raymarch.kernels.numeric import in_order
 
 CUBE = 4  # samples a side
 
@@ -22,9 +21,9 @@ def cube_of(grid: ti.template(), B, i, j, k):
 
 
 @ti.func
-def gradient_of_cube(grid: ti.template(), B, i, j, k, zero):
-    """Sum of the gradients of a cube's samples: features, and density the last; `zero` is 0, see `in_order`."""
-    total, of_density = ti.Vector.zero(float, grid.features.n + 1), ti.cast(0.0, float)
+def gradient_of_cube(grid: ti.template(), B, i, j, k):
+    """Sum of the gradients of a cube's samples: features, and density the last."""
+    total = ti.Vector.zero(float, grid.features.n + 1)
     for a in range(CUBE * i, CUBE * i + CUBE):
         for b in range(CUBE * j, CUBE * j + CUBE):
             for c in range(CUBE * k, CUBE * k + CUBE):
@@ -32,11 +31,8 @@ def gradient_of_cube(grid: ti.template(), B, i, j, k, zero):
                 G = summed(grid, I)
                 d_features = grid.g_features[G]
                 for n in ti.static(range(grid.features.n)):
-                    if ti.static(grid.degree == 0):  # where colours, so few, lie side by side too
-                        total[n] = in_order(total[n], zero)
                     total[n] += d_features[n]
-                of_density = in_order(of_density, zero) + grid.g_density[G]
-    total[ti.static(grid.features.n)] = of_density
+                total[ti.static(grid.features.n)] += grid.g_density[G]
     return total
 
 
@@ -55,16 +51,16 @@ def move_cube(grid: ti.template(), B, i, j, k, step):
 
 
 @ti.func
-def step_cubes(grid: ti.template(), B, zero, lr_density, lr_features, beta1, beta2, eps, c1, c2):
+def step_cubes(grid: ti.template(), B, lr_density, lr_features, beta1, beta2, eps, c1, c2):
     """Adam's step of a block's cubes, whose samples keep gradients and moments of their own as they were.
 
     A cube without a gradient stays where it is, as a sample does.
     """
     for i, j, k in ti.static(ti.ndrange(*[grid.block // CUBE] * 3)):
-        C, g = cube_of(grid, B, i, j, k), gradient_of_cube(grid, B, i, j, k, zero)
+        C, g = cube_of(grid, B, i, j, k), gradient_of_cube(grid, B, i, j, k)
         if g.norm_sqr() != 0.0:
             m = beta1 * grid.m_cube[C] + (1.0 - beta1) * g
             v = beta2 * grid.v_cube[C] + (1.0 - beta2) * g * g
             grid.m_cube[C], grid.v_cube[C] = m, v
             rates = ti.Vector([lr_features] * grid.features.n + [lr_density])
-            move_cube(grid, B, i, j, k, rates * m * c1 / (ti.sqrt(v * c2) + eps))  # a division last: none fuses it
+            move_cube(grid, B, i, j, k, rates * m * c1 / (ti.sqrt(v * c2) + eps))

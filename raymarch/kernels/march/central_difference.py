@@ -15,7 +15,6 @@ from raymarch.kernels.field.bricks import at, where
 from raymarch.kernels.field.gather import add
 from raymarch.kernels.march.sample_adjoint import mark
 from raymarch.kernels.march.shading import SMOOTH
-from raymarch.kernels.numeric import in_order, sign_bit
 from raymarch.kernels.rays.nested import first_of
 
 SAMPLES = 16  # four planes of four samples
@@ -60,17 +59,17 @@ def sample_of(cell, f, n, first, last, a: ti.template()):
 def normal_slope(grid: ti.template(), rays: ti.template(), box, cell, f):
     """Slope G (3,) of the raw density in index space, and its derivative K[a, b] of G[a] by place b, not symmetric."""
     first, last = bounds_of(grid, box)
-    G, K, zero = ti.Vector.zero(float, 3), ti.Matrix.zero(float, 3, 3), sign_bit(cell[0])
+    G, K = ti.Vector.zero(float, 3), ti.Matrix.zero(float, 3, 3)
     for a in ti.static(range(3)):
         b, c = ti.static((a + 1) % 3), ti.static((a + 2) % 3)
         w, by_f = plane_weights(rays, cell[a], f[a], first[a], last[a])
         for n in range(SAMPLES):
             I, k, u, u1, u2 = sample_of(cell, f, n, first, last, a)
             value = grid.density[at(grid, I)]
-            G[a] = in_order(G[a], zero) + w[k] * u * value
-            K[a, a] = in_order(K[a, a], zero) + by_f[k] * u * value
-            K[a, b] = in_order(K[a, b], zero) + w[k] * u1 * value
-            K[a, c] = in_order(K[a, c], zero) + w[k] * u2 * value
+            G[a] += w[k] * u * value
+            K[a, a] += by_f[k] * u * value
+            K[a, b] += w[k] * u1 * value
+            K[a, c] += w[k] * u2 * value
     return G, K
 
 

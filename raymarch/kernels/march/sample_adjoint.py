@@ -8,7 +8,6 @@ from raymarch.kernels.field.gather import scatter
 from raymarch.kernels.march.compositing import contributes
 from raymarch.kernels.march.remaining import optical_depth_gradient, pass_sample
 from raymarch.kernels.march.sample import colour_at
-from raymarch.kernels.numeric import in_order, sign_bit
 
 
 @ti.func
@@ -50,10 +49,9 @@ def adjoint_of_sample(
                 if ti.static(variant.near_scaled):
                     d_sum *= share
                 d_features = ti.Vector.zero(float, grid.features.n)
-                zero = sign_bit(cell[0])  # else the factors of `scatter` go in before Y, or after, by the memory layout
                 for b in ti.static(range((grid.degree + 1) ** 2)):
                     for c in ti.static(range(3)):
-                        d_features[3 * b + c] = in_order(Y[b] * d_sum[c], zero)
+                        d_features[3 * b + c] = Y[b] * d_sum[c]
                 scatter(grid.d_features, slot, cell, f, d_features)
     remaining, carry = pass_sample(variant, T, tau, weight, d_weight, remaining, carry)
     d_raw[3] = on * slope * optical_depth_gradient(variant, T, tau, T_after, d_weight, remaining, carry)
