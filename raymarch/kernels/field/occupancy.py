@@ -3,9 +3,8 @@
 import taichi as ti
 
 from raymarch.kernels.field.bricks import BLOCKS, at, is_sparse, position_of_block
-from raymarch.kernels.field.distance import FULL
+from raymarch.kernels.field.distance import ARRAY, FULL
 
-ARRAY = ti.types.ndarray(dtype=ti.u8, ndim=3)
 SLACK = 1e-3  # voxels that a cell is looked at beyond its faces, for the rounding of where these lie
 
 

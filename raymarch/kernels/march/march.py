@@ -123,24 +123,9 @@ def adjoint_of_segment(
                 tau, slope, e = optics_of(variant, raw, shift, inverse_scale, step)
                 tau2, slope2, e2 = optics_of(variant, raw2, shift, inverse_scale, step)
                 T_between, remaining, carry, more = adjoint_of_sample(
-                    grid,
-                    variant,
-                    slot,
-                    cell,
-                    f,
-                    raw,
-                    Y,
-                    tau,
-                    slope,
-                    e,
-                    T,
-                    remaining,
-                    carry,
-                    d_colour,
-                    min_weight,
-                    1.0,
-                    share_of_gradient(rays, variant, begin, unit, t),
-                )
+                    grid, variant, slot, cell, f, raw, Y, tau, slope, e, T, remaining, carry,
+                    d_colour, min_weight, 1.0, share_of_gradient(rays, variant, begin, unit, t),
+                )  # fmt: skip
                 sum_even += more
                 on = ti.select(is_alive(variant, T_between, min_transmittance), ti.cast(1.0, float), 0.0)
                 T, remaining, carry, more = adjoint_of_sample(
