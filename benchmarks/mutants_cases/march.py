@@ -13,7 +13,23 @@ TRANSPOSES = "tests/kernels/test_transposes.py::"
 MARCH, GEOMETRY = "kernels/march/march.py", "kernels/march/geometry.py"
 ADJOINT, TANGENT = "kernels/march/sample_adjoint.py", "kernels/march/march_tangent.py"
 
+KEPT_COLOURS = "tests/kernels/test_kept_colours.py::"
+
 FAULTS = [
+    Fault(
+        "a kept colour is any sample's",
+        "kernels/march/kept_colour.py",
+        "found = colour[3] == k",
+        "found = True",
+        (KEPT_COLOURS + "test_what_was_kept_of_another_sample_is_looked_up",),
+    ),
+    Fault(
+        "kept colours are not found again",
+        "kernels/march/sample_adjoint.py",
+        "kept += 1",
+        "kept += 0",
+        (KEPT_COLOURS + "test_what_was_kept_is_not_looked_up_again",),
+    ),
     Fault(
         "weights under zero count as too small to be looked at",
         "kernels/march/compositing.py",

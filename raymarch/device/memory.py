@@ -11,10 +11,11 @@ from raymarch.data.bricks import BRICK
 from raymarch.data.free_memory import free_bytes as _free_bytes
 from raymarch.device import pool
 from raymarch.errors import RaymarchError
+from raymarch.kernels.march.kept_colour import KEPT
 
 MAX_CELLS = 2**31 - 1  # beyond that Taichi writes into other fields
 LIBRARIES = 250_000_000  # bytes beyond `import raymarch`: Taichi, kernels (225 to 250 from the cache, 290 compiled)
-NUMBERS_A_RAY = 31  # of a `RayBuffer`
+NUMBERS_A_RAY = 31  # of a `RayBuffer` that keeps no colours
 BATCH = 1 << 18  # rays that are marched at once
 BYTES_A_RAY = 24  # of an image: colour, transmittance, distance, opacity
 OF_A_MOMENT = 4  # numbers of a sample: density and a colour, whatever the degree
@@ -82,6 +83,16 @@ def pool_shape(bricks: int) -> tuple[int, int, int]:
     return 1, 1, (bricks + 1) * BRICK**3
 
 
+def numbers_a_ray(keeps: bool) -> int:
+    """Numbers that a ray takes in a `RayBuffer`, which keeps the colours of its samples or does not.
+
+    Example:
+        >>> numbers_a_ray(False)
+        31
+    """
+    return NUMBERS_A_RAY + (4 * KEPT if keeps else 0)
+
+
 def memory_of_rendering(shape: Sequence[int], degree: int, pixels: int) -> Memory:
     """Peak memory of loading a volume and rendering an image of so many pixels.
 
@@ -90,7 +101,7 @@ def memory_of_rendering(shape: Sequence[int], degree: int, pixels: int) -> Memor
         4194304
     """
     one = grid_bytes(shape, degree)
-    rays = min(pixels, BATCH) * NUMBERS_A_RAY * 4 + pixels * BYTES_A_RAY
+    rays = min(pixels, BATCH) * numbers_a_ray(False) * 4 + pixels * BYTES_A_RAY
     parts = {"libraries": LIBRARIES, "volume": 2 * one, "grid": grid_bytes(padded(shape), degree), "rays": rays}
     x, y, z = shape
     return Memory((x, y, z), degree, 0, parts)

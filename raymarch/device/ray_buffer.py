@@ -10,7 +10,7 @@ import taichi as ti
 
 from raymarch import runtime
 from raymarch.data.transfer_function import TransferFunction
-from raymarch.device.memory import NUMBERS_A_RAY, require_memory
+from raymarch.device.memory import numbers_a_ray, require_memory
 from raymarch.device.numbers import set_numbers
 from raymarch.device.owner import Owner
 from raymarch.device.table_fields import (
@@ -23,6 +23,7 @@ from raymarch.device.table_fields import (
 )
 from raymarch.errors import RaymarchError
 from raymarch.geometry.rays import Rays
+from raymarch.kernels.march.kept_colour import KEPT
 from raymarch.kernels.march.shading import NUMBERS
 from raymarch.kernels.rays import ray_arrays
 from raymarch.kernels.rays.clip import MOST
@@ -43,6 +44,7 @@ class RayFields:
     the indices of `kernels.march.shading`. `sum_even` also takes normals, and `sum_odd` what a mode of whole rays finds
     along them before its other passes. `table` is read by modes that classify only.
     `planes` (normal, offset), the first `plane_count` of them, are read by marches that clip.
+    `kept` are colours that a march keeps for its adjoint, `KEPT` a ray, as (red, green, blue, number of the sample).
     `weights` is the sum of weights that `depth` is the mean by, 0 where nothing is met; it and `depth.grad` are for the
     adjoint of depth.
     """
@@ -63,32 +65,40 @@ class RayFields:
     table: TableFields
     planes: ti.Field
     plane_count: ti.Field
+    kept: ti.Field | None
 
 
-def size_of(room: tuple[int, ...]) -> int:
+def size_of(room: tuple[int, ...], keeps: bool = False) -> int:
     """Bytes of a buffer."""
-    return room[0] * NUMBERS_A_RAY * (4 if runtime.single_precision() else 8) + TABLE_BYTES
+    return room[0] * numbers_a_ray(keeps) * (4 if runtime.single_precision() else 8) + TABLE_BYTES
 
 
 class RayBuffer(Owner[RayFields]):
-    """Ray buffer of `capacity` rays; made in the process's Taichi thread, freed by `close`."""
+    """Ray buffer of `capacity` rays; made in the process's Taichi thread, freed by `close`.
+
+    With `keeps` it has room for the colours of samples, which a march then keeps for its adjoint.
+    """
 
     name = "this ray buffer"
 
-    def __init__(self, capacity: int):
+    def __init__(self, capacity: int, keeps: bool = False):
         self.capacity = int(capacity)
         runtime.start()
 
         def require() -> None:
-            require_memory((self.capacity,), size_of((self.capacity,)), NUMBERS_A_RAY, "take fewer rays at once")
+            each = size_of((self.capacity,), keeps), numbers_a_ray(keeps)
+            require_memory((self.capacity,), *each, "take fewer rays at once")
 
-        self._own((), self._build, size_of, room=(self.capacity,), step=STEP, require=require)
+        self._own(
+            (keeps,), lambda room: self._build(room, keeps), lambda room: size_of(room, keeps),
+            room=(self.capacity,), step=STEP, require=require,
+        )  # fmt: skip
         self.fields.image.grad.fill(0)
         self._table: TransferFunction | None = None
         self._planes: np.ndarray | None = None
 
     @staticmethod
-    def _build(room: tuple[int, ...]) -> tuple[ti.FieldsBuilder, RayFields]:
+    def _build(room: tuple[int, ...], keeps: bool) -> tuple[ti.FieldsBuilder, RayFields]:
         tree = ti.FieldsBuilder()
         f = RayFields(
             origin=ti.Vector.field(3, float),
@@ -107,6 +117,7 @@ class RayBuffer(Owner[RayFields]):
             table=table_fields(),
             planes=ti.Vector.field(4, float),
             plane_count=ti.field(ti.i32),
+            kept=ti.Vector.field(4, float) if keeps else None,
         )
         for each in (f.image, f.image.grad, f.depth, f.depth.grad):
             tree.dense(ti.i, room).place(each)
@@ -115,6 +126,8 @@ class RayBuffer(Owner[RayFields]):
         for each in (f.origin, f.direction, f.sum_even, f.sum_odd, f.target, f.weights, f.jitter):
             tree.dense(ti.i, room).place(each)
         tree.place(f.near, f.plane_count, f.iso, f.shading)
+        if f.kept is not None:
+            tree.dense(ti.i, room[0] * KEPT).place(f.kept)
         place_table(tree, f.table)
         tree.dense(ti.i, MOST).place(f.planes)
         return tree, f

@@ -12,10 +12,11 @@ from raymarch.data.bricks import BRICK, table_shape
 from raymarch.device import memory
 from raymarch.device.brick_places import bricks_read
 from raymarch.device.grid_layout import cells_of
-from raymarch.device.memory import LIBRARIES, NUMBERS_A_RAY, Memory, grid_bytes, pool_shape
+from raymarch.device.memory import LIBRARIES, Memory, grid_bytes, pool_shape
 from raymarch.errors import RaymarchError
 from raymarch.fitting.budget import (
     CHECKED,
+    bytes_of_rays,
     excess_of,
     grid_of_boxes,
     images_of_fit,
@@ -60,7 +61,7 @@ def memory_of_bricks(settings: FitSettings, shape: tuple[int, int, int], images:
         **images_of_fit(settings, images),
         "grid": pool + OF_MARKS * (room + 1),
         "cells": OF_A_CELL * math.prod(cells_of(shape)) + OF_AN_ENTRY * math.prod(table_shape(shape)),
-        "rays": settings.rays * NUMBERS_A_RAY * width,
+        "rays": bytes_of_rays(settings),
         "result": max(int(one * CHECKED) * width // 4 - (pool - one * width // 4), 0),  # once the rest is given back
     }
     return Memory(shape, degree, slots, parts)

@@ -11,7 +11,7 @@ import numpy as np
 from raymarch import runtime
 from raymarch.device import memory
 from raymarch.device.grid_layout import block_for
-from raymarch.device.memory import LIBRARIES, NUMBERS_A_RAY, Memory, grid_bytes, padded
+from raymarch.device.memory import LIBRARIES, Memory, grid_bytes, numbers_a_ray, padded
 from raymarch.errors import RaymarchError
 from raymarch.fitting.settings import FitSettings
 from raymarch.geometry.pose import affine_of_box, grid_of_box, require_nested
@@ -38,10 +38,26 @@ def memory_of_fit(settings: FitSettings, box: np.ndarray, images: Sequence[int])
         "libraries": LIBRARIES,
         **images_of_fit(settings, images),
         "grid": grid_bytes(padded(shape, block), settings.sh_degree, slots=slots, moments=True, width=width),
-        "rays": settings.rays * NUMBERS_A_RAY * width,
+        "rays": bytes_of_rays(settings),
         "result": int(one * CHECKED) * width // 4,
     }
     return Memory(shape, settings.sh_degree, slots, parts)
+
+
+def keeps_colours(settings: FitSettings) -> bool:
+    """Whether a fit's march keeps its samples' colours for the adjoint: where they are more than one read each."""
+    return settings.sh_degree > 0 and settings.nested == 1
+
+
+def bytes_of_rays(settings: FitSettings) -> int:
+    """Bytes of the rays of a step.
+
+    Example:
+        >>> flat, bent = (bytes_of_rays(FitSettings(rays=8192, sh_degree=degree)) for degree in (0, 1))
+        >>> bent > flat
+        True
+    """
+    return settings.rays * numbers_a_ray(keeps_colours(settings)) * (4 if runtime.single_precision() else 8)
 
 
 def images_of_fit(settings: FitSettings, images: Sequence[int]) -> dict[str, int]:

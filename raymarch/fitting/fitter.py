@@ -27,6 +27,7 @@ from raymarch.device.owner import Holder
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.fitting import tape
 from raymarch.fitting.bounds import narrow
+from raymarch.fitting.budget import keeps_colours
 from raymarch.fitting.fit_card import FitterCard
 from raymarch.fitting.photometry import Photometry
 from raymarch.fitting.plan import Plan, plan_fit
@@ -93,7 +94,7 @@ class Fitter(Holder, FitterCard):
             plan.start(self.grid)
             self.tiles = max(rays // (area := self.images.use(0).fields.tile ** 2), 1)
             self.rays = self.tiles * area
-            self.buffer = owners.enter_context(RayBuffer(self.rays))
+            self.buffer = owners.enter_context(RayBuffer(self.rays, keeps_colours(plan.settings)))
             if plan.near_gradient > 0:
                 self.buffer.set_near(plan.near, plan.near_gradient)
             self.photometry = owners.enter_context(Photometry(self.images, plan.views, plan.settings, self.tiles))

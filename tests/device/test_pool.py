@@ -249,7 +249,11 @@ def test_a_ray_takes_as_many_numbers_as_memory_counts():
     fields = [getattr(drive.ray_buffer().fields, name) for name in ("origin", "direction", "image", "target", "jitter")]
     fields += [getattr(drive.ray_buffer().fields, name) for name in ("sum_even", "sum_odd")]
     depth = 3  # with its gradient, and the weights that it is the mean by
-    assert sum(field.n for field in fields) + fields[2].n + depth == memory.NUMBERS_A_RAY  # and the image's gradient
+    numbers = sum(field.n for field in fields) + fields[2].n + depth  # and the image's gradient
+    assert numbers == memory.numbers_a_ray(keeps=False)
+    with RayBuffer(4, keeps=True) as buffer:
+        kept = buffer.fields.kept
+        assert numbers + kept.n * kept.shape[0] // buffer.fields.depth.shape[0] == memory.numbers_a_ray(keeps=True)
 
 
 @pytest.mark.parametrize(

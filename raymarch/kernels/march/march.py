@@ -12,6 +12,7 @@ import taichi as ti
 
 from raymarch import runtime
 from raymarch.kernels.march.compositing import background_of, composite, is_alive
+from raymarch.kernels.march.kept_colour import keeps, light_of_kept
 from raymarch.kernels.march.near_gradient import camera_ahead, share_of_gradient
 from raymarch.kernels.march.remaining import FADED, gain_ahead, remaining_at_first
 from raymarch.kernels.march.sample import fetch, located, ray_segment, weighted_colour
@@ -38,7 +39,7 @@ def march_segment(
     """
     entry, d, length, Y, step, phase, n = ray_segment(grid, rays, variant, r, s, dt)
     per_index, shift, inverse_scale = grid.cells_per_index[None], grid.shift[None], grid.inverse_scale[None]
-    k = 0
+    k, kept = 0, 0
     while k <= n and length > 0 and is_alive(variant, T, min_transmittance):
         ahead, _ = place_of(variant, entry, d, length, step, phase, k)
         empty, full = steps_ahead(grid, per_index, ahead, d, step)
@@ -68,7 +69,13 @@ def march_segment(
             raw = fetch(grid, cell, f)
             tau, raw = classified(rays, variant, raw, shift, inverse_scale, width)
             weight, T_after = composite(variant, T, tau)
-            sum_even += weighted_colour(grid, variant, cell, f, Y, raw, weight, min_weight)
+            if ti.static(keeps(grid, rays, variant)):
+                light, kept = light_of_kept(
+                    grid, rays, variant, r, k, kept, cell, f, Y, raw, weight, min_weight
+                )  # fmt: skip
+                sum_even += light
+            else:
+                sum_even += weighted_colour(grid, variant, cell, f, Y, raw, weight, min_weight)
             T = T_after
             k += 1
 
@@ -107,7 +114,7 @@ def adjoint_of_segment(
     entry, d, length, Y, step, phase, n = segment
     begin, unit = camera_ahead(grid, rays, variant, r, s)
     per_index, shift, inverse_scale = grid.cells_per_index[None], grid.shift[None], grid.inverse_scale[None]
-    k = 0
+    k, kept = 0, 0
     while k <= n and length > 0 and is_alive(variant, T, min_transmittance):
         ahead, _ = place_of(variant, entry, d, length, step, phase, k)
         empty, full = steps_ahead(grid, per_index, ahead, d, step)
@@ -124,13 +131,13 @@ def adjoint_of_segment(
                 tau2, slope2, e2 = optics_of(variant, raw2, shift, inverse_scale, step)
                 T_between, remaining, carry, more = adjoint_of_sample(
                     grid, variant, slot, cell, f, raw, Y, tau, slope, e, T, remaining, carry,
-                    d_colour, min_weight, 1.0, share_of_gradient(rays, variant, begin, unit, t),
+                    d_colour, min_weight, 1.0, share_of_gradient(rays, variant, begin, unit, t), rays, r, k, kept,
                 )  # fmt: skip
                 sum_even += more
                 on = ti.select(is_alive(variant, T_between, min_transmittance), ti.cast(1.0, float), 0.0)
                 T, remaining, carry, more = adjoint_of_sample(
                     grid, variant, slot, cell2, f2, raw2, Y, tau2, slope2, e2, T_between, remaining, carry,
-                    d_colour, min_weight, on, share_of_gradient(rays, variant, begin, unit, t + step),
+                    d_colour, min_weight, on, share_of_gradient(rays, variant, begin, unit, t + step), rays, r, k, kept,
                 )  # fmt: skip
                 sum_odd += more
                 mark(grid, cell, cell2)
@@ -160,7 +167,7 @@ def adjoint_of_segment(
                 tau, slope, e = optics_of(variant, raw, shift, inverse_scale, width)
                 T, remaining, carry, more = adjoint_of_sample(
                     grid, variant, slot, cell, f, raw, Y, tau, slope, e, T, remaining, carry, d_colour, min_weight, 1.0,
-                    share,
+                    share, rays, r, k, kept,
                 )  # fmt: skip
                 sum_even += more
             mark(grid, cell, cell)

@@ -6,6 +6,7 @@ from raymarch.kernels.field import activation
 from raymarch.kernels.field.bricks import block_of_cell
 from raymarch.kernels.field.gather import scatter
 from raymarch.kernels.march.compositing import contributes
+from raymarch.kernels.march.kept_colour import colour_again
 from raymarch.kernels.march.remaining import optical_depth_gradient, pass_sample
 from raymarch.kernels.march.sample import colour_at
 
@@ -22,9 +23,11 @@ def optics_of(variant: ti.template(), raw, shift, inverse_scale, width):
 def adjoint_of_sample(
     grid: ti.template(), variant: ti.template(), slot,
     cell, f, raw, Y, tau, slope, e, T, remaining, carry, d_colour, min_weight, on, share,
+    rays: ti.template(), r, k, kept: ti.template(),
 ):  # fmt: skip
     """Add what one sample gives the gradient, times `on`, 0 or 1; T and `remaining` after it, and weight times raw.
 
+    It is sample k of ray r; `kept` of those before it had weight, and are counted on (`kept_colour`).
     With gradients scaled near the cameras `share` of it is added; what it means to other samples stays whole.
 
     Factors of 0 and 1 where a `select` would do: that becomes a branch, and ends what the compiler makes vectors of.
@@ -42,7 +45,8 @@ def adjoint_of_sample(
             d_raw = (shown * Y[0]) * d_colour * activation.colour_slope(variant, colour)
     else:
         if contributes(variant, weight, min_weight):
-            colour = colour_at(grid, variant, cell, f, Y, raw)
+            colour = colour_again(grid, rays, variant, r, k, kept, cell, f, Y, raw)
+            kept += 1
             d_weight = d_colour.dot(colour)
             if ti.static(variant.mode.colour):
                 d_sum = weight * d_colour * activation.colour_slope(variant, colour)

@@ -1,0 +1,84 @@
+"""Law: gradients are the same bits whether a march keeps its samples' colours for the adjoint or that looks them up."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import cases
+import numpy as np
+import pytest
+import taichi as ti
+from whole import whole
+
+from raymarch.device.grid import Grid
+from raymarch.device.ray_buffer import RayBuffer
+from raymarch.fitting import tape
+from raymarch.kernels.march.kept_colour import KEPT
+
+NUMBER = 3  # lane of what is kept: its sample's number
+STEPS = {"fewer samples than there is room for": 0.9, "more": 0.04}  # voxels
+CASES = [(1, STEPS["more"], 0.0, False), (1, STEPS["fewer samples than there is room for"], 0.02, True)]
+CASES += [whole((2, step, least, True)) for step in STEPS.values() for least in (0.0, 0.02)]
+
+
+def forget(buffer, grid):
+    """What is kept bears the number of no sample."""
+    buffer.fields.kept.fill(-1)
+
+
+def lose_features(buffer, grid):
+    """Whoever looks colours up finds others."""
+    grid.fields.features.fill(0)
+
+
+def gradients(degree, step, least, jittered, *, keeps, between=lambda buffer, grid: None):
+    """Image, gradients of density and features; `between` happens after the march and before its adjoint."""
+    v, rng = cases.volume(degree=degree), np.random.default_rng(0)
+    rays = cases.rays(v)
+    with Grid(v.shape, degree, slots=2) as grid, RayBuffer(len(rays), keeps) as buffer:
+        grid.upload(v)
+        buffer.upload(rays)
+        room = buffer.fields.jitter.shape[0]
+        buffer.fields.jitter.from_numpy(np.stack([rng.uniform(0, 0.9, room), rng.uniform(0.9, 1.1, room)], -1))
+        buffer.fields.image.grad.from_numpy(rng.normal(size=(room, 4)))
+        variant = replace(grid.variant, jittered=jittered)
+        call = len(rays), step * v.voxel, 0.0, least, ti.Vector(list(cases.BACKGROUND)), variant
+        if keeps:
+            buffer.fields.kept.fill(-1)
+        tape.march(grid, buffer, *call)
+        image = buffer.image(len(rays))
+        kept = None
+        if keeps:
+            of_rays = buffer.fields.kept.to_numpy().reshape(room, KEPT, 4)[: len(rays)]
+            kept = (of_rays[..., NUMBER] >= 0).sum(1)
+        between(buffer, grid)
+        tape.march.grad(grid, buffer, *call)
+        return kept, (image, *grid.download_gradient())
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_gradients_are_the_same_bits(case):
+    _, wanted = gradients(*case, keeps=False)
+    kept, found = gradients(*case, keeps=True)
+    assert case[2] > 0 or (kept.max() == KEPT) == (case[1] == STEPS["more"])
+    assert kept.min() == 0 < kept.max()  # some rays miss
+    for got, want in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+def test_what_was_kept_of_another_sample_is_looked_up():
+    case = CASES[0]
+    _, wanted = gradients(*case, keeps=False)
+    _, found = gradients(*case, keeps=True, between=forget)
+    for got, want in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+def test_what_was_kept_is_not_looked_up_again():
+    case = CASES[1]
+    _, wanted = gradients(*case, keeps=False)
+    _, found = gradients(*case, keeps=True, between=lose_features)
+    _, lost = gradients(*case, keeps=False, between=lose_features)
+    for got, want in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(got, want)
+    assert np.abs(lost[2] - wanted[2]).max() > 1e-3
