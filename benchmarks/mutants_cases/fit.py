@@ -127,13 +127,20 @@ FAULTS = [
     Fault(
         "a block is dirty by its own samples alone",
         "kernels/fit/reduce.py",
-        "lower = ti.max(B - ti.Vector([i, j, k]), 0)",
-        "lower = ti.max(B, 0)",
+        "upper = position_of_block(grid, J) + ti.Vector([n >> 2, (n >> 1) & 1, n & 1])",
+        "upper = position_of_block(grid, J)",
         (
             GRADIENT,
             "tests/kernels/test_march_reference.py::test_gradient_is_the_reference[rotated-0-softplus-sigmoid]",
             "tests/kernels/test_optimiser.py::test_what_one_sample_gives_is_summed_in_every_block_that_it_reaches",
         ),
+    ),
+    Fault(
+        "a block is dirty whichever way a cell below it reaches",
+        "kernels/fit/reduce.py",
+        "if ti.static(reach & n == n):",
+        "if ti.static(reach >= n):",
+        ("tests/kernels/test_optimiser.py::test_only_blocks_that_a_corner_of_a_touched_cell_is_in_are_dirty",),
     ),
     Fault(
         "slots are not left clean",
