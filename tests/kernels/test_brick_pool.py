@@ -22,12 +22,14 @@ from raymarch.fitting import tape
 from raymarch.fitting.objective import Regulariser
 from raymarch.fitting.seen import Pruning
 from raymarch.fitting.settings import FitSettings
+from raymarch.geometry.rays import Rays
 from raymarch.kernels.field.transfer import clear_moments
 from raymarch.kernels.fit.adam import adam
 
 SHAPE, FINER = (13, 10, 17), (17, 13, 22)
 ROOM = 3 * 2 * 3
 STEP = 0.11
+COUNT = 400  # rays: more than the chunk that one slot takes
 KINDS = ("dense", "sparse")
 
 
@@ -139,6 +141,35 @@ def test_a_march_of_a_pool_with_holes_is_that_of_the_volume_without_them(grids):
     assert np.abs(wanted[1][~there]).max() > 0
     assert sparse.download_bricks().table.tolist() == v.bricks.table.tolist()
     same(sparse.download(), (v.density, v.features))
+
+
+@pytest.mark.parametrize("axis", range(3))
+def test_a_cell_whose_lower_corner_is_in_a_missing_brick_gives_its_upper_ones_their_gradient(grids, axis):
+    """Rays that see nothing but the cells between the first bricks along an axis, which are missing, and the next."""
+    v = dense_volume()
+    every = Bricks.of_dense(v.density, v.features, v.activation.empty)
+    there = np.moveaxis(every.table, axis, 0)
+    kept, table = np.sort(there[1:].ravel()), np.full(every.table.shape, -1, np.int32)
+    np.moveaxis(table, axis, 0)[1:] = np.searchsorted(kept, there[1:])
+    bricks = Bricks(table, every.density[kept], every.features[kept])
+    holed = Volume.of_bricks(bricks, SHAPE, v.world_from_index, v.activation)
+    start = np.full((COUNT, 3), -2.0)
+    start[:, axis] = 7.5  # between the last sample of the first brick and the first of the next
+    start[:, (axis + 1) % 3] = np.linspace(2, 5, COUNT)
+    scale = np.diag(v.world_from_index)[:3]
+    rays = Rays(start * scale, np.eye(3)[[(axis + 2) % 3] * COUNT] * scale)
+    w = np.ones((len(rays), 4))
+    found = []
+    for kind, volume in (("dense", holed.dense()), ("sparse", holed)):
+        grid = grids(kind, 0)
+        grid.upload(volume)
+        gradient = gradient_on(grid, rays, w)[1]
+        clear_moments(grid.fields)
+        adam(grid.fields, grid.blocks, 0, 0, 0.3, 0.2, 0.25, 0.9, 0.99, 1e-8, 0.0, 0.1)
+        found.append([np.moveaxis(x, axis, 0)[8:] for x in (gradient, *grid.download())])
+    same(*found)
+    assert np.abs(found[0][0]).max() > 0
+    assert not np.array_equal(found[0][1], np.moveaxis(v.density, axis, 0)[8:])
 
 
 @pytest.mark.parametrize("degree", [whole(0), 1])

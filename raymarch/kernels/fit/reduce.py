@@ -25,20 +25,21 @@ def reduce_slots(grid: ti.template(), blocks: ti.math.ivec3):
     """density.grad, features.grad += sum over slots of d_density, d_features, which become 0; marks blocks dirty.
 
     In a sparse grid the first slot is the gradient itself.
+
+    A block is dirty if a cell that was touched, its own or of one of its seven lower neighbours, reaches into it.
+    Neighbours are asked, for all missing bricks of a sparse grid share their marks: none could say where it lies.
     """
-    for b in range(blocks[0] * blocks[1] * blocks[2]):
-        J = block_of(b, blocks)
-        for n in ti.static(range(8)):
-            hit = ti.u8(0)
-            for reach in ti.static(range(n, 8)):
-                if ti.static(reach & n == n):
-                    hit |= grid.block_written[J[0], J[1], J[2], reach]
-            if hit != 0 and b >= first_block(grid):
-                upper = position_of_block(grid, J) + ti.Vector([n >> 2, (n >> 1) & 1, n & 1])
-                grid.block_has_gradient[block_at(grid, upper)] = ti.u8(1)
     for b in range(first_block(grid), blocks[0] * blocks[1] * blocks[2]):
         J = block_of(b, blocks)
-        if grid.block_has_gradient[J] != 0:
+        B = position_of_block(grid, J)
+        hit = ti.u8(0)
+        for n in ti.static(range(8)):
+            lower = block_at(grid, ti.max(B - ti.Vector([n >> 2, (n >> 1) & 1, n & 1]), 0))
+            for reach in ti.static(range(n, 8)):
+                if ti.static(reach & n == n):
+                    hit |= grid.block_written[lower[0], lower[1], lower[2], reach]
+        if hit != 0:
+            grid.block_has_gradient[J] = ti.u8(1)
             total = ti.cast(0.0, float)
             for i in range(grid.block):
                 for j in range(grid.block):
