@@ -138,8 +138,8 @@ FAULTS = [
     Fault(
         "a block is not marked where its neighbour is",
         ADJOINT,
-        "+ grid.block_written[other] < 2:",
-        "+ grid.block_written[other] < 1:",
+        "+ grid.block_written[block2] < 2:",
+        "+ grid.block_written[block2] < 1:",
         (TRANSPOSES + "test_both_samples_of_a_pair_mark_their_blocks_whichever_was_marked_before",),
     ),
     Fault(

@@ -26,7 +26,7 @@ STEP = 32  # samples along an axis that the room of a small grid is rounded up t
 BLOCKS = (1, 2, 4, 8)
 MOST_BOXES = 16  # the outermost is 32,768 times as large as the innermost
 SLOTS = 64  # unrolled where they are added up
-OF_BLOCKS = ("block_has_gradient", "block_occupied")
+OF_BLOCKS = ("block_written", "block_has_gradient", "block_occupied")
 OF_CUBES = ("m_cube", "v_cube")
 OF_CELLS = ("empty_distance", "occupied_distance", "seen", "hull_mask")
 
@@ -214,12 +214,12 @@ def _cubes(tree: ti.FieldsBuilder, shape: list[int], degree: int, moments: bool)
 
 
 def _marks(tree: ti.FieldsBuilder, blocks: list[int], room: tuple[int, ...]) -> dict:
-    """What is known of blocks and of cells, a byte each; of a block that is written to, each way its cells reach."""
-    past = tuple(n + 1 for n in blocks)  # one past the end, for blocks that are shifted
-    shapes = {**dict.fromkeys(OF_BLOCKS, past), "block_written": (*past, 8), **dict.fromkeys(OF_CELLS, cells_of(room))}
-    fields = {name: ti.field(ti.u8) for name in shapes}
-    for name, shape in shapes.items():
-        tree.dense(ti.axes(*range(len(shape))), shape).place(fields[name])
+    """What is known of blocks and of cells, a byte each."""
+    shapes = {name: tuple(n + 1 for n in blocks) for name in OF_BLOCKS}  # one past the end, for blocks that are shifted
+    fields = {}
+    for name, shape in {**shapes, **dict.fromkeys(OF_CELLS, cells_of(room))}.items():
+        fields[name] = ti.field(ti.u8)
+        tree.dense(ti.ijk, shape).place(fields[name])
     return fields
 
 

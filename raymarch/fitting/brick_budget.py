@@ -29,7 +29,7 @@ SLOTS = 2  # gradient buffers: each takes as much as the samples
 LARGE = 5e9  # bytes of a dense grid up to which it is as quick and needs no table
 OF_A_CELL = 20  # bytes: marks and distances on the device, the hull's counts, marks that are looked at
 OF_AN_ENTRY = 13  # of the table: twice on the device, once where places are dealt out
-OF_MARKS = 8 * 10 + 12  # of a brick: what is known of its blocks, and where it lies
+OF_MARKS = 8 * 3 + 12  # of a brick: what is known of its blocks, and where it lies
 
 
 def takes_bricks(settings: FitSettings, box: np.ndarray, images: Sequence[int]) -> bool:

@@ -258,7 +258,7 @@ def spoil(monkeypatch, bad, after):
         if self.steps_done == after:
             good.append(self.volume())
             self.grid.fields.d_density[0, 3, 3, 3] = bad
-            self.grid.fields.block_written[0, 0, 0, 7] = 1
+            self.grid.fields.block_written[0, 0, 0] = 1
         step(self)
 
     monkeypatch.setattr(Fitter, "step", spoilt)

@@ -86,18 +86,6 @@ def block_of_cell(grid: ti.template(), cell):
 
 
 @ti.func
-def reach_of_cell(grid: ti.template(), cell):
-    """Which blocks beside its own a cell's corners are in, of what `where` gave: a bit for the next along x, y, z."""
-    if ti.static(is_sparse(grid.table)):
-        last = cell[0] & (cell[0] >> 1)  # both bits of an axis: the block's last sample along it
-        return ((last >> 2) & 4) | ((last >> 1) & 2) | (last & 1)
-    else:
-        edge, shift = ti.static(grid.block, grid.block.bit_length() - 1)
-        beyond = ((cell & (edge - 1)) + 1) >> shift
-        return (beyond[0] << 2) | (beyond[1] << 1) | beyond[2]
-
-
-@ti.func
 def at(grid: ti.template(), I):
     """Index of sample I in the fields of the grid."""
     J = I

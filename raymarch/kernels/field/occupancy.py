@@ -26,10 +26,8 @@ def prepare(grid: ti.template()):
     """Initial marks of a grid that nobody has written to: all cells allowed and occupied, no block touched."""
     for I in ti.grouped(grid.hull_mask):
         grid.hull_mask[I], grid.empty_distance[I], grid.occupied_distance[I] = ti.u8(1), ti.u8(0), ti.u8(FULL)
-    for I in ti.grouped(grid.block_written):
-        grid.block_written[I] = ti.u8(0)
-    for B in ti.grouped(grid.block_occupied):
-        grid.block_has_gradient[B], grid.block_occupied[B] = ti.u8(0), ti.u8(1)
+    for B in ti.grouped(grid.block_written):
+        grid.block_written[B], grid.block_has_gradient[B], grid.block_occupied[B] = ti.u8(0), ti.u8(0), ti.u8(1)
         grid.nonfinite_step[None] = 0
 
 

@@ -122,8 +122,7 @@ def clear_gradients(grid: ti.template()):
         grid.g_features[summed(grid, I)] = 0
     for I in ti.grouped(grid.block_written):
         grid.block_written[I] = 0
-    for B in ti.grouped(grid.block_has_gradient):
-        grid.block_has_gradient[B] = 0
+        grid.block_has_gradient[I] = 0
 
 
 @ti.func

@@ -26,19 +26,16 @@ def reduce_slots(grid: ti.template(), blocks: ti.math.ivec3):
 
     In a sparse grid the first slot is the gradient itself.
 
-    A block is dirty if a cell that was touched, its own or of one of its seven lower neighbours, reaches into it.
-    Neighbours are asked, for all missing bricks of a sparse grid share their marks: none could say where it lies.
+    A sample's cell touches the next block too, so a block is dirty if one of its seven lower neighbours was touched.
     """
     for b in range(first_block(grid), blocks[0] * blocks[1] * blocks[2]):
         J = block_of(b, blocks)
         B = position_of_block(grid, J)
-        hit = ti.u8(0)
-        for n in ti.static(range(8)):
-            lower = block_at(grid, ti.max(B - ti.Vector([n >> 2, (n >> 1) & 1, n & 1]), 0))
-            for reach in ti.static(range(n, 8)):
-                if ti.static(reach & n == n):
-                    hit |= grid.block_written[lower[0], lower[1], lower[2], reach]
-        if hit != 0:
+        hit = False
+        for i, j, k in ti.static(ti.ndrange(2, 2, 2)):
+            lower = ti.max(B - ti.Vector([i, j, k]), 0)
+            hit = hit or grid.block_written[block_at(grid, lower)] != 0
+        if hit:
             grid.block_has_gradient[J] = ti.u8(1)
             total = ti.cast(0.0, float)
             for i in range(grid.block):
@@ -56,9 +53,8 @@ def reduce_slots(grid: ti.template(), blocks: ti.math.ivec3):
                         grid.g_density[G], grid.g_features[G] = d_density, d_features
             if grid.nonfinite_step[None] == 0 and not finite(total):
                 grid.nonfinite_step[None] = 1
-    for b, reach in ti.ndrange(blocks[0] * blocks[1] * blocks[2], 8):
-        J = block_of(b, blocks)
-        grid.block_written[J[0], J[1], J[2], reach] = 0
+    for b in range(blocks[0] * blocks[1] * blocks[2]):
+        grid.block_written[block_of(b, blocks)] = 0
     if ti.static(is_sparse(grid.table)):
         for n in range(SAMPLES):  # what was added where no brick is
             for s in ti.static(range(grid.slots)):

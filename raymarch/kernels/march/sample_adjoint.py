@@ -3,7 +3,7 @@
 import taichi as ti
 
 from raymarch.kernels.field import activation
-from raymarch.kernels.field.bricks import block_of_cell, reach_of_cell
+from raymarch.kernels.field.bricks import block_of_cell
 from raymarch.kernels.field.gather import scatter
 from raymarch.kernels.march.compositing import contributes
 from raymarch.kernels.march.kept_colour import colour_again
@@ -70,10 +70,8 @@ def adjoint_of_sample(
 
 @ti.func
 def mark(grid: ti.template(), cell, cell2):
-    """Note the blocks of two samples as touched, each by how far its cell reaches beyond."""
-    B, B2 = block_of_cell(grid, cell), block_of_cell(grid, cell2)
-    one = ti.Vector([B[0], B[1], B[2], reach_of_cell(grid, cell)])
-    other = ti.Vector([B2[0], B2[1], B2[2], reach_of_cell(grid, cell2)])
+    """Note the blocks of two samples as touched."""
+    block, block2 = block_of_cell(grid, cell), block_of_cell(grid, cell2)
     # A write, even of what is there, would take the line from the other threads.
-    if grid.block_written[one] + grid.block_written[other] < 2:
-        grid.block_written[one], grid.block_written[other] = ti.u8(1), ti.u8(1)
+    if grid.block_written[block] + grid.block_written[block2] < 2:
+        grid.block_written[block], grid.block_written[block2] = ti.u8(1), ti.u8(1)
