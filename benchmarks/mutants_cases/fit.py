@@ -48,32 +48,46 @@ FAULTS = [
     Fault(
         "transmittance is held to alpha",
         "kernels/fit/losses.py",
-        "total += opacity * (rays.image[r][3] - (1.0 - rays.target[r][3]))",
-        "total += opacity * (rays.image[r][3] - rays.target[r][3])",
+        "total += opacity * (seen[3] - (1.0 - rays.target[p][3]))",
+        "total += opacity * (seen[3] - rays.target[p][3])",
         (LOSSES + "test_value_is_the_formula[squared-background2-0.7]",),
     ),
     Fault(
         "the opacity's slope lacks its factor",
         "kernels/fit/losses.py",
-        "+ each * opacity * (2.0 * d)",
-        "+ each * opacity * d",
+        "each * opacity * (2.0 * (seen[3]",
+        "each * opacity * (1.0 * (seen[3]",
         (LOSSES + "test_derivative_is_the_formula[squared-0.7]",),
     ),
     Fault(
         "the loss's slope is not in units of its scale",
         "kernels/fit/losses.py",
-        "+ each / 3.0 * scale * slope(d / scale)",
-        "+ each / 3.0 * slope(d / scale)",
+        "each / 3.0 * scale * slope(",
+        "each / 3.0 * slope(",
         (LOSSES + "test_derivative_is_the_formula[huber-0.0]",),
     ),
     Fault(
         "a masked ray has a gradient",
         "kernels/fit/losses.py",
-        """        if counts(rays, r):
+        """        if counts(rays, p):
             each =""",
-        """        if r >= 0:
+        """        if p >= 0:
             each =""",
         (LOSSES + "test_a_ray_without_a_target_counts_nowhere",),
+    ),
+    Fault(
+        "each ray of a pixel has the whole derivative",
+        "kernels/fit/losses.py",
+        "each = ti.cast(rays.loss.grad[None] / counted, float) / parts",
+        "each = ti.cast(rays.loss.grad[None] / counted, float)",
+        (LOSSES + "test_a_pixel_of_several_rays_is_their_mean",),
+    ),
+    Fault(
+        "a pixel is the sum of its rays",
+        "kernels/rays/supersampling.py",
+        "return total / parts",
+        "return total",
+        (LOSSES + "test_a_pixel_of_several_rays_is_their_mean",),
     ),
     Fault(
         "the error is the sum of three colours",

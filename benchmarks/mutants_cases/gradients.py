@@ -6,6 +6,7 @@ from mutants_cases.march import DOT_FLAT
 CHECK = "tests/gradients/test_check.py::"
 REGISTER = "tests/registration/test_registration.py::"
 RENDER = "tests/kernels/test_invariances.py::"
+SUPERSAMPLING = "tests/rendering/test_supersampling.py::"
 PROJECTION, LINEARISED = "gradients/projection.py", "gradients/linearised.py"
 
 FAULTS = [
@@ -103,9 +104,23 @@ FAULTS = [
     Fault(
         "pixels come in the order of their marching",
         "rendering/renderer.py",
-        "image[rays] = buffer.image(count)",
-        "image[first : first + count] = buffer.image(count)",
+        "image[pixels] = buffer.image(count)\n",
+        "image[run[1] : run[1] + count] = buffer.image(count)\n",
         (RENDER + "test_camera_and_its_rays_render_alike",),
+    ),
+    Fault(
+        "depth is that of a pixel's first ray",
+        "rendering/renderer.py",
+        "_march_rays(grid, buffer, run, background, replace(s, supersample=1))",
+        "_march_rays(grid, buffer, run, background, s)",
+        (SUPERSAMPLING + "test_a_pixel_is_the_mean_of_a_finer_picture",),
+    ),
+    Fault(
+        "what a fit had for rays a pixel is forgotten",
+        "rendering/march.py",
+        "supersample_of(volume) if march.supersample is None else None",
+        "None",
+        (SUPERSAMPLING + "test_a_fitted_volume_is_rendered_as_it_was_fitted",),
     ),
     Fault(
         "opacity is transmittance",

@@ -51,10 +51,17 @@ FAULTS = [
         (SKIPPING + "test_device_rays_are_the_cameras",),
     ),
     Fault(
+        "rays go through the corners of a pixel's parts",
+        "kernels/rays/supersampling.py",
+        "return (part % side + 0.5) / side,",
+        "return part % side / side,",
+        ("tests/rendering/test_supersampling.py::test_a_pixel_is_the_mean_of_a_finer_picture",),
+    ),
+    Fault(
         "rays go through the upper edge of their pixels",
         "kernels/rays/camera.py",
-        "pixels[r] // width + 0.5, parallel)",
-        "pixels[r] // width, parallel)",
+        "pixel // width + v, parallel)",
+        "pixel // width + v - 0.5, parallel)",
         (SKIPPING + "test_device_rays_are_the_cameras",),
     ),
     Fault(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from raymarch.cli import options, say
+from raymarch.cli import modes, options, say
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,6 +26,7 @@ ROWS = 8  # of a contact sheet, at most
 @click.option("--images", type=click.Path(), help="Folder to write rendered | true | error pictures to.")
 @click.option("--errors", type=click.Path(), help="Folder to write error pictures to, in colours from 0 to 0.25.")
 @click.option("--sheet", type=click.Path(), help=f"Contact sheet to write (.png), the same three of {ROWS} views.")
+@modes.supersample
 @options.overwrite
 @options.downscale
 @options.holdout
@@ -40,6 +41,7 @@ def evaluate(
     images: str | None,
     errors: str | None,
     sheet: str | None,
+    supersample: int | None,
     overwrite: bool,
     downscale: float | None,
     holdout: int | None,
@@ -57,6 +59,7 @@ def evaluate(
     from raymarch.data.known_views import known_of
     from raymarch.evaluation import held_out
     from raymarch.io.image_sets.load import load_views
+    from raymarch.rendering.march import March
 
     volume = options.fitted(run)
     behind = background or volume.background
@@ -76,7 +79,7 @@ def evaluate(
             progress.advance()
             pictures.add(i, image)
 
-        result = held_out.evaluate(volume, views, seen=seen)
+        result = held_out.evaluate(volume, views, march=March(supersample=supersample), seen=seen)
     pictures.finish()
     if as_json:
         options.print_json(asdict(result))

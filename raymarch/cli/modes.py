@@ -41,6 +41,13 @@ table = click.option(
 )
 iso = click.option("--iso", type=float, metavar="VALUE", help="Value of the surface; mode isosurface.")
 
+supersample = click.option(
+    "--supersample",
+    type=click.IntRange(1, 8),
+    metavar="K",
+    help="Rays along each edge of a pixel, which is the mean of K x K; as it was fitted if not given.",
+)
+
 window = click.option(
     "--window",
     type=options.Numbers(float, 2),
@@ -89,12 +96,14 @@ def _in_world_of(volume: AnyVolume, other: AnyVolume, path: str) -> AnyVolume:
     return other.in_world(world)  # type: ignore[union-attr]  # as only a scalar volume has one
 
 
-def renderer_of(volumes: Sequence[Volume], marches: Sequence[March], clip: Clip | None) -> Renderer | TogetherRenderer:
-    """Renderer of one volume, or of several together, all of them clipped."""
+def renderer_of(
+    volumes: Sequence[Volume], marches: Sequence[March], clip: Clip | None, supersample: int | None
+) -> Renderer | TogetherRenderer:
+    """Renderer of one volume, or of several together, all of them clipped, with so many rays a pixel."""
     from raymarch.rendering.renderer import Renderer
     from raymarch.rendering.together import TogetherRenderer
 
-    cut = [replace(march, clip=clip) for march in marches]
+    cut = [replace(march, clip=clip, supersample=supersample or march.supersample) for march in marches]
     return Renderer(volumes[0], cut[0]) if len(volumes) == 1 else TogetherRenderer(volumes, cut)
 
 

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 @modes.table
 @modes.iso
 @modes.window
+@modes.supersample
 @modes.others
 @modes.their_tables
 @options.overwrite
@@ -53,6 +54,7 @@ def render(
     frames: int, size: int | list[int] | None, orthographic: bool,
     clip_box: list[list[float]] | None, clip_plane: tuple[list[float], ...], out: str, fps: float, quality: float,
     extras: bool, mode: str | None, table: str | None, iso: float | None, window: list[float] | None,
+    supersample: int | None,
     others: tuple[str, ...], tables: tuple[str, ...], overwrite: bool, downscale: float | None, holdout: int | None,
     background: str | None, follow_links: bool, arch: str,
 ) -> int:  # fmt: skip
@@ -88,7 +90,7 @@ def render(
 
     from raymarch.cli.progress import CountProgress
 
-    with CountProgress("render", len(named)) as progress, modes.renderer_of(*volumes, cut) as renderer:
+    with CountProgress("render", len(named)) as progress, modes.renderer_of(*volumes, cut, supersample) as renderer:
         images = Images(renderer, named, behind, window, values, extras, progress)
         code = clip.write(images) if clip else pictures.write(images)
     images.say_what_is_bright()

@@ -57,7 +57,8 @@ def bytes_of_rays(settings: FitSettings) -> int:
         >>> bent > flat
         True
     """
-    return settings.rays * numbers_a_ray(keeps_colours(settings)) * (4 if runtime.single_precision() else 8)
+    rays = settings.rays * settings.supersample**2
+    return rays * numbers_a_ray(keeps_colours(settings)) * (4 if runtime.single_precision() else 8)
 
 
 def images_of_fit(settings: FitSettings, images: Sequence[int]) -> dict[str, int]:

@@ -132,7 +132,7 @@ def fit_table(
         variant, loss = march.variant(grid), LOSSES["squared"]
         for k in range(steps):
             drawn = store.choose(tiles, drawn, seed, 1.0)
-            draw_tiles(buffer.fields, store.fields, tiles, 0.0)
+            draw_tiles(buffer.fields, store.fields, tiles, 1, 0.0)
             buffer.fields.image.grad.fill(0)
             buffer.clear_table_gradient()
             buffer.set_table(table)

@@ -9,7 +9,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from typing import Any
 
 import numpy as np
@@ -94,12 +94,14 @@ class Fitter(Holder, FitterCard):
             plan.start(self.grid)
             self.tiles = max(rays // (area := self.images.use(0).fields.tile ** 2), 1)
             self.rays = self.tiles * area
-            self.buffer = owners.enter_context(RayBuffer(self.rays, keeps_colours(plan.settings)))
+            most = self.rays * plan.settings.supersample**2
+            self.buffer = owners.enter_context(RayBuffer(most, keeps_colours(plan.settings)))
             if plan.near_gradient > 0:
                 self.buffer.set_near(plan.near, plan.near_gradient)
             self.photometry = owners.enter_context(Photometry(self.images, plan.views, plan.settings, self.tiles))
             self.history: list[Report] = []
             self.steps_done = self._moments_age = self._level = self._drawn = 0
+            self.side = 1
             self._refresh(0.0)  # the hull alone
             self._owners = owners.pop_all()
         self._ready = self.seconds
@@ -123,7 +125,7 @@ class Fitter(Holder, FitterCard):
         since, drawn, over = self.seconds, 0, self.progress >= 1 or stop()
         while not over:
             self.step()
-            drawn += self.rays
+            drawn += self.rays * self.side**2
             over = self.progress >= 1 or stop()
             if self.steps_done % REPORT_EVERY == 0 or over:
                 yield self.report(drawn / max(self.seconds - since, 1e-9))
@@ -131,27 +133,29 @@ class Fitter(Holder, FitterCard):
 
     def step(self) -> None:
         """Optimisation step: draw rays, march, loss, backward pass, Adam."""
-        s, grid, buffer, count, behind = self.settings, self.grid, self.buffer, self.rays, self.photometry.behind
+        s, grid, buffer, pixels, behind = self.settings, self.grid, self.buffer, self.rays, self.photometry.behind
         set_ray_settings(buffer, grid, self.march)
         self._advance_level(progress := self.progress)
+        self.side = self.schedule.side(progress)
+        count = pixels * (parts := self.side**2)
         if self.steps_done % s.refresh == 0 and self.steps_done > 0:
             self._refresh(self.plan.least_sigma)
         self._drawn = self.store.choose(self.tiles, self._drawn, s.seed, s.least_chance)
-        draw_tiles(buffer.fields, self.store.fields, self.tiles, self.plan.near)
+        draw_tiles(buffer.fields, self.store.fields, self.tiles, self.side, self.plan.near)
         buffer.fields.image.grad.fill(0)
-        counted = losses.counting(buffer.fields, count) if self.store.masked else count
+        counted = losses.counting(buffer.fields, pixels) if self.store.masked else pixels
         opacity = self.objective.opacity_weight if self.views.has_alpha else 0.0
         with ti.ad.Tape(buffer.fields.loss, clear_gradients=False):
             ends = s.step * grid.voxel, s.min_transmittance
             how = self.march.variant(grid), self.plan.near_gradient > 0
             tape.march(grid, buffer, count, *ends, s.min_weight, behind, *how)
-            tape.compare(buffer, self.objective.robust, count, behind, opacity, counted)
+            tape.compare(buffer, self.objective.robust, pixels, behind, opacity, counted, parts)
             if weight := self.objective.distortion_weight:
                 tape.distort(grid, buffer, max(count // DISTORTED, 1), *ends, self.plan.reach, weight)
             for each in self.objective.regularisers:
                 tape.regularise(grid, buffer, each, s.seed, self.steps_done, s.regularised_fraction)
-        note_errors(self.store.fields, buffer.fields, self.tiles, behind)
-        self.photometry.look(buffer, self.steps_done)
+        note_errors(self.store.fields, buffer.fields, self.tiles, parts, behind)
+        self.photometry.look(buffer, self.steps_done, parts)
         s.optimiser.step(grid, self._moments_age, progress, self.steps_done)
         self.steps_done, self._moments_age = self.steps_done + 1, self._moments_age + 1
         self._ready = self.seconds if self.steps_done == 1 else self._ready  # time counts when all is compiled
@@ -172,7 +176,7 @@ class Fitter(Holder, FitterCard):
         """Report after the last step's rays; kept in `history`. `run` does this every 25 steps."""
         loss = float(self.buffer.fields.loss[None])
         require_finite(loss, self.grid.fields.nonfinite_step[None], self.steps_done)
-        error = losses.colour_error(self.buffer.fields, self.rays, self.photometry.behind)
+        error = losses.colour_error(self.buffer.fields, self.rays, self.side**2, self.photometry.behind)
         progress, seconds = self.progress, self.seconds
         psnr, left = decibels(max(error, 1e-12)), self.schedule.seconds_left(progress, seconds, self._ready)
         where = self.grid.shape, self.occupied, seconds, progress
@@ -183,12 +187,15 @@ class Fitter(Holder, FitterCard):
     def render(self, camera: Camera, background: Colour | None = None, march: March | None = None) -> np.ndarray:
         """Image (height, width, 3) float32 of the volume as it stands, drawn from the fit's own grid, in its mode."""
         behind = self.photometry.background if background is None else background
-        return render_camera(self.grid, self.buffer, camera, behind, march or self.march, depth=False).image
+        march = march or self.march
+        march = replace(march, supersample=self.side) if march.supersample is None else march
+        return render_camera(self.grid, self.buffer, camera, behind, march, depth=False).image
 
     def volume(self, ended: str = "stepped") -> Volume:
         """Volume as it stands, a copy: in the midst of a fit in bricks a fifth more memory than was forecast for it."""
         psnr = self.history[-1].psnr if self.history else None
         told = {"steps": self.steps_done, "seconds": round(self.seconds, 3), "ended": ended, "rays_psnr": psnr}
+        told["supersample"] = self.side
         return volume_of(self.grid, self.plan, self.photometry, told)
 
     @property
@@ -200,4 +207,5 @@ class Fitter(Holder, FitterCard):
         """Set the position in the schedule and the reports until then, once grid and photometry are as they were."""
         self.steps_done, self._moments_age, self._level, self._drawn, seconds, self._ready = astuple(at)
         self.started, self.history = time.perf_counter() - seconds, list(history)
+        self.side = self.schedule.side(self.progress)
         self._refresh(None)

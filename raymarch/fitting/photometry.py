@@ -56,12 +56,12 @@ class Photometry(Closing):
         if self._sums is not None:
             self._sums.close()
 
-    def look(self, buffer: RayBuffer, step: int) -> None:
-        """Take in the rays of a step as they were rendered; every so often let exposures and background follow."""
+    def look(self, buffer: RayBuffer, step: int, parts: int = 1) -> None:
+        """Take in a step's pixels, of `parts` rays each; every so often let exposures and background follow."""
         if self._sums is None:
             return
         store = self._images.store
-        call = (store.views, self._tiles, self.behind, ROBUST)
+        call = (store.views, self._tiles, parts, self.behind, ROBUST)
         add_photometry(buffer.fields, store.fields, self._sums.fields, *call)
         if (step + 1) % EVERY == 0:
             moments, behind = self._sums.take(KEPT if step + 1 >= FIRST else 0.0)

@@ -28,7 +28,8 @@ class Position:
 class Schedule:
     """Schedule by steps or by seconds, whichever is nearer its end; None is no limit.
 
-    `levels` are (from which fraction of the fit, scale of the resolution), rising. In the methods `steps` are done,
+    `levels` are (from which fraction of the fit, scale of the resolution), rising; `supersample` is (from which
+    fraction, rays along each edge of a pixel). In the methods `steps` are done,
     `seconds` are since the start, `ready` of them went by until all was compiled, from when on time counts.
 
     Example:
@@ -40,11 +41,13 @@ class Schedule:
     steps: int | None
     seconds: float | None
     levels: tuple[tuple[float, float], ...]
+    supersample: tuple[float, int] = (0.0, 1)
 
     @staticmethod
     def of(settings: FitSettings) -> Schedule:
         """Schedule that settings ask for."""
-        return Schedule(settings.steps, settings.seconds, settings.levels)
+        supersample = settings.supersample_from, settings.supersample
+        return Schedule(settings.steps, settings.seconds, settings.levels, supersample)
 
     def progress(self, steps: int, seconds: float, ready: float) -> float:
         """Fraction of the fit that is done, 0..1: of steps or of seconds, whichever is further."""
@@ -56,6 +59,11 @@ class Schedule:
     def level(self, progress: float) -> int:
         """Index of the coarse-to-fine level, from 0."""
         return max(i for i, (start, _) in enumerate(self.levels) if progress >= start)
+
+    def side(self, progress: float) -> int:
+        """Rays along each edge of a pixel."""
+        start, side = self.supersample
+        return side if progress >= start else 1
 
     def seconds_left(self, progress: float, seconds: float, ready: float) -> float:
         """Time left [s], by what it took so far."""

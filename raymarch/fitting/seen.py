@@ -78,7 +78,7 @@ class Pruning:
         occupancy.cells_in(np.zeros(grid.cells, np.uint8), grid.fields.seen)
         for batch in range(max(round(SHARE * self._store.listed / tiles), FEWEST)):
             self._store.choose(tiles, batch * tiles, s.seed + 1)
-            draw_tiles(rays, self._store.fields, tiles, self._near)
+            draw_tiles(rays, self._store.fields, tiles, 1, self._near)
             ends = s.step * grid.voxel, s.min_transmittance
             mark_seen(grid.fields, rays, march_of(s).variant(grid), tiles * tile, *ends, least)
         return grid.numbers_of_cells("seen") != 0

@@ -10,6 +10,7 @@ from raymarch.arguments.checks import Check, flag, instance_of, number, one_of, 
 from raymarch.arguments.declared import held, hold, renamed
 from raymarch.data.activation import FIT_COLOUR, FIT_DENSITY, ColourActivation, DensityActivation
 from raymarch.data.samples import BOXES, MAX_DEGREE
+from raymarch.data.supersample import SUPERSAMPLE
 from raymarch.data.transfer_function import TRANSFER, TransferFunction
 from raymarch.device.grid_layout import BLOCKS
 from raymarch.errors import RaymarchError
@@ -55,7 +56,11 @@ class FitSettings:
         steps: steps in all; None to go by `seconds` alone.
         seconds: time in all, loading and compiling included; None for no limit. The schedule follows whichever of
             the two is nearer its end.
-        rays: a step, in tiles of 4 x 4 pixels.
+        rays: pixels of a step, in tiles of 4 x 4; each is a ray, or more of them by `supersample`.
+        supersample: rays along each edge of a pixel, from `supersample_from` of the fit on: a pixel is then the mean of
+            so many squared, over its area, as cameras see it, and what the volume shows between the rays of one ray a
+            pixel is not left to chance. Its images are rendered likewise. 1 for one ray through each pixel's centre.
+        supersample_from: share of the fit.
         least_chance: tiles that were rendered well when last drawn are passed over by chance, the better the more, but
             for this share of them; 1 draws all alike.
         levels: (from which share of the fit, scale of the resolution), rising.
@@ -105,6 +110,8 @@ class FitSettings:
     steps: int | None = held(optional(whole(1, 2**31 - 1)), 2500)
     seconds: float | None = held(optional(number(0, 1e9, above=True)), None)
     rays: int = held(whole(16, 1 << 22), 16384)
+    supersample: int = held(SUPERSAMPLE, 2)
+    supersample_from: float = held(number(0, 1), 0.4)
     least_chance: float = held(number(0.01, 1), 0.5)
     levels: tuple[tuple[float, float], ...] = held(LEVELS, ((0.0, 0.3), (0.05, 0.5), (0.15, 0.7), (0.4, 1.0)))
     pyramid: float = held(number(0, 1e6, unit="pixel"), 1.0)

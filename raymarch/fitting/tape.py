@@ -61,20 +61,34 @@ def _(
 
 @ti.ad.grad_replaced
 def compare(
-    buffer: RayBuffer, loss: Loss, count: int, background: ti.Vector, opacity: float, counted: int | None = None
+    buffer: RayBuffer,
+    loss: Loss,
+    count: int,
+    background: ti.Vector,
+    opacity: float,
+    counted: int | None = None,
+    parts: int = 1,
 ) -> None:
-    """Image loss: a robust loss of the image against its target, and the opacity's error, added to the loss.
+    """Image loss: a robust loss of `count` pixels against their targets, and their opacity's error, added to the loss.
 
-    `counted` rays have a target, all where it is None.
+    `counted` of them have a target, all where it is None; a pixel is the mean of `parts` rays.
     """
-    losses.robust_loss(buffer.fields, loss.value, count, background, loss.scale, opacity, counted or count)
+    call = (count, parts, background, loss.scale, opacity, counted or count)
+    losses.robust_loss(buffer.fields, loss.value, *call)
 
 
 @ti.ad.grad_for(compare)
 def _(
-    buffer: RayBuffer, loss: Loss, count: int, background: ti.Vector, opacity: float, counted: int | None = None
+    buffer: RayBuffer,
+    loss: Loss,
+    count: int,
+    background: ti.Vector,
+    opacity: float,
+    counted: int | None = None,
+    parts: int = 1,
 ) -> None:
-    losses.robust_loss_adjoint(buffer.fields, loss.slope, count, background, loss.scale, opacity, counted or count)
+    call = (count, parts, background, loss.scale, opacity, counted or count)
+    losses.robust_loss_adjoint(buffer.fields, loss.slope, *call)
 
 
 @ti.ad.grad_replaced

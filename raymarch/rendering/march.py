@@ -11,6 +11,7 @@ import taichi as ti
 from raymarch.arguments.checks import flag, instance_of, number, one_of, optional, whole
 from raymarch.arguments.declared import held, hold, renamed
 from raymarch.data.default_table import default_table, has_values_alone
+from raymarch.data.supersample import MOST_SUPERSAMPLE, SUPERSAMPLE
 from raymarch.data.transfer_function import TRANSFER, TransferFunction
 from raymarch.data.volume import Volume
 from raymarch.device.grid import Grid
@@ -63,6 +64,9 @@ class March:
         preintegrated: whether mode "transfer" integrates the table between the knots that a ray meets, so that none is
             missed and there is no step; it takes 2 to 6 times as long.
         clip: `rm.Clip`, the part of the world that rays see; all if None.
+        supersample: rays along each edge of a pixel, whose colour and opacity are the mean of so many squared, over its
+            area; depth and normals are those of its centre. None for as many as the volume was fitted with, else 1. Of
+            images alone: rays that are given, and gradients, are single ones.
     """
 
     step: float = held(number(1e-3, 1e6), 0.5)
@@ -78,6 +82,7 @@ class March:
     transfer: TransferFunction | None = held(optional(TRANSFER), None)
     preintegrated: bool = held(flag, False)
     clip: Clip | None = held(optional(CLIP), None)
+    supersample: int | None = held(optional(SUPERSAMPLE), None)
 
     def __post_init__(self) -> None:
         hold(self)
@@ -138,11 +143,19 @@ class March:
 
 
 def march_for(volume: Volume, march: March | None) -> March:
-    """March of a volume where none is given: through a table by its range where it has values alone, as a scan has,
-    else the default."""
+    """March of a volume: where none is given through a table by its range where it has values alone, as a scan has,
+    else the default; with as many rays a pixel as it was fitted with, if it does not say how many."""
     if march is None and has_values_alone(volume):
-        return March(mode="transfer", transfer=default_table(volume))
-    return march or March()
+        march = March(mode="transfer", transfer=default_table(volume))
+    march = march or March()
+    side = supersample_of(volume) if march.supersample is None else None
+    return march if side is None else replace(march, supersample=side)
+
+
+def supersample_of(volume: Volume) -> int | None:
+    """Rays along each edge of a pixel that a volume was fitted with; None where it was not, or does not tell."""
+    told = volume.provenance.get("supersample")
+    return told if isinstance(told, int) and 1 <= told <= MOST_SUPERSAMPLE else None
 
 
 MARCH = instance_of(March, "rm.March(...)", "with rm.March() for its defaults")

@@ -66,9 +66,14 @@ class Members(Holder):
         return self.marches[0]
 
     @property
+    def side(self) -> int:
+        """Rays along each edge of a pixel: the most that any of the volumes asks for."""
+        return max(march.supersample or 1 for march in self.marches)
+
+    @property
     def batch(self) -> int:
-        """Rays a launch."""
-        return min(march.batch for march in self.marches)
+        """Rays a launch, those of a pixel at least."""
+        return max(min(march.batch for march in self.marches), self.side**2)
 
     def call(self, count: int, background: Sequence[float] | np.ndarray) -> tuple[int, float, float, float, ti.Vector]:
         """Last arguments of a march of `count` rays over three numbers."""

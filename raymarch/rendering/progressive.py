@@ -31,8 +31,8 @@ class ProgressiveRendering:
         self._fill = rays_of_camera(buffer, camera)
 
     def advance(self, count: int) -> int:
-        """March up to `count` more rays, in order of tiles; how many they were, 0 at the end."""
-        count = min(count, self.buffer.capacity, self.total - self.done)
+        """March up to `count` more pixels, in order of tiles; how many they were, 0 at the end."""
+        count = min(count, self.buffer.capacity // (self.settings.supersample or 1) ** 2, self.total - self.done)
         if count > 0:
             set_ray_settings(self.buffer, self.grid, self.settings)
             run = self._fill, self.done, count

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 import taichi as ti
@@ -16,16 +16,20 @@ from raymarch.geometry.pixel_order import pixels_in_tiles
 from raymarch.geometry.rays import Rays
 from raymarch.kernels.rays.camera import rays_of_pixels
 
-Fill = Callable[[int, int], np.ndarray]  # puts `count` rays from `first` on into a buffer, and says which they are
+
+class Fill(Protocol):
+    """Puts the rays of `count` pixels from `first` on into a buffer, and says which pixels they are of."""
+
+    def __call__(self, first: int, count: int, side: int = 1) -> np.ndarray: ...
 
 
 def rays_of_camera(buffer: RayBuffer, camera: Camera) -> Fill:
-    """Batches of a camera's rays, pixels in tiles."""
+    """Batches of a camera's rays, pixels in tiles, `side` rays along each edge of one."""
     pose, lens = ti.Matrix(camera.world_from_camera.tolist()), ti.Vector(lens_vector(camera))
 
-    def fill(first: int, count: int) -> np.ndarray:
+    def fill(first: int, count: int, side: int = 1) -> np.ndarray:
         pixels = pixels_in_tiles(first, count, camera.width, camera.height)
-        rays_of_pixels(buffer.fields, pose, lens, camera.width, pixels, camera.lens.parallel)
+        rays_of_pixels(buffer.fields, pose, lens, camera.width, pixels, side, camera.lens.parallel)
         return pixels
 
     return fill
@@ -34,11 +38,21 @@ def rays_of_camera(buffer: RayBuffer, camera: Camera) -> Fill:
 def rays_as_given(buffer: RayBuffer, rays: Rays) -> Fill:
     """Batches of rays in their order."""
 
-    def fill(first: int, count: int) -> np.ndarray:
+    def fill(first: int, count: int, side: int = 1) -> np.ndarray:
         buffer.upload(Rays(rays.origin[first : first + count], rays.direction[first : first + count]))
         return np.arange(first, first + count, dtype=np.int32)
 
     return fill
+
+
+def parts_of(pixels: np.ndarray, side: int) -> np.ndarray:
+    """Numbers of the rays of pixels, in the order in which they lie in the buffer, each of its own.
+
+    Example:
+        >>> parts_of(np.array([5], np.int32), 2)
+        array([20, 21, 22, 23], dtype=int32)
+    """
+    return (pixels[:, None] * side**2 + np.arange(side**2, dtype=np.int32)).reshape(-1)
 
 
 def require_room(rays: int) -> None:

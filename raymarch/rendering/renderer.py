@@ -25,7 +25,7 @@ from raymarch.kernels.march.passes import passes_of
 from raymarch.kernels.rays.camera import jitter_pixels
 from raymarch.rendering.march import MARCH, March, march_for
 from raymarch.rendering.matcap import matcap_colours
-from raymarch.rendering.ray_batches import Fill, rays_as_given, rays_of_camera, require_room
+from raymarch.rendering.ray_batches import Fill, parts_of, rays_as_given, rays_of_camera, require_room
 from raymarch.rendering.ray_settings import require_seen, set_ray_settings, skip_unseen
 from raymarch.rendering.rendering_card import RenderingCard
 
@@ -78,7 +78,7 @@ class Renderer(Holder):
             self.grid = owners.enter_context(grid_for(volume))
             self.grid.upload(volume)
             skip_unseen(self.grid, volume, settings)
-            self.buffer = owners.enter_context(RayBuffer(settings.batch))
+            self.buffer = owners.enter_context(RayBuffer(max(settings.batch, (settings.supersample or 1) ** 2)))
             self._owners = owners.pop_all()
 
     @checked(camera=ONE_CAMERA, background=BACKGROUND, depth=flag, normals=flag)
@@ -96,8 +96,8 @@ class Renderer(Holder):
         """Colour and transmittance (ray, 4) and depth (ray,) along rays."""
 
         behind = self.background if background is None else background
-        fill = rays_as_given(self.buffer, rays)
-        return _march(self.grid, self.buffer, len(rays), fill, behind, self.settings, depth)[:2]
+        fill, single = rays_as_given(self.buffer, rays), replace(self.settings, supersample=1)
+        return _march(self.grid, self.buffer, len(rays), fill, behind, single, depth)[:2]
 
 
 def render_camera(
@@ -142,8 +142,9 @@ def _march(
     require_room(total)
     set_ray_settings(buffer, grid, s)
     seen = rays_seen(total, grid, s, normals)
-    for first in range(0, total, buffer.capacity):
-        march_batch(grid, buffer, (fill, first, min(buffer.capacity, total - first)), background, s, seen, depth)
+    room = buffer.capacity // (s.supersample or 1) ** 2
+    for first in range(0, total, room):
+        march_batch(grid, buffer, (fill, first, min(room, total - first)), background, s, seen, depth)
     return seen
 
 
@@ -157,21 +158,38 @@ def rays_seen(total: int, grid: Grid, s: March, normals: bool) -> Seen:
 def march_batch(
     grid: Grid, buffer: RayBuffer, run: tuple[Fill, int, int], background: Colour, s: March, seen: Seen, depth: bool
 ) -> np.ndarray:
-    """March of one run of rays, what they see put in its place; which rays they are. The settings are in the buffer."""
-    (fill, first, count), (image, distance, normal), passes = run, seen, passes_of(s.rule)
+    """March of one run of pixels, what they see put in its place; which they are. The settings are in the buffer.
+
+    Depth and normals are of the rays through the pixels' centres, colours the means of as many as `s` asks for.
+    """
+    (_, _, count), (image, distance, normal), passes = run, seen, passes_of(s.rule)
+    parts, extras = (s.supersample or 1) ** 2, depth or (normal is not None and passes.normals is not None)
+    if parts > 1:
+        pixels = _march_rays(grid, buffer, run, background, s)
+        image[pixels] = buffer.image(count * parts).reshape(count, parts, 4).mean(1)
+    if parts > 1 and not extras:
+        return pixels
+    pixels = _march_rays(grid, buffer, run, background, replace(s, supersample=1))
     call = s.call(grid, count, require_colour(background))
-    rays = fill(first, count)
-    if s.jittered:
-        jitter_pixels(buffer.fields, s.seed, rays, s.jitter, s.step_jitter)
-    passes.march(grid.fields, buffer.fields, *call)
-    image[rays] = buffer.image(count)
+    if parts == 1:
+        image[pixels] = buffer.image(count)
     if depth:
         passes.depth(grid.fields, buffer.fields, *call[:4])
-        distance[rays] = buffer.depth(count)
+        distance[pixels] = buffer.depth(count)
     if normal is not None and passes.normals:
         passes.normals(grid.fields, buffer.fields, *call[:4])
-        normal[rays] = buffer.normals(count)
-    return rays
+        normal[pixels] = buffer.normals(count)
+    return pixels
+
+
+def _march_rays(grid: Grid, buffer: RayBuffer, run: tuple[Fill, int, int], background: Colour, s: March) -> np.ndarray:
+    """March of the rays of one run of pixels; which pixels they are."""
+    (fill, first, count), side = run, s.supersample or 1
+    pixels = fill(first, count, side)
+    if s.jittered:
+        jitter_pixels(buffer.fields, s.seed, parts_of(pixels, side), s.jitter, s.step_jitter)
+    passes_of(s.rule).march(grid.fields, buffer.fields, *s.call(grid, count * side**2, require_colour(background)))
+    return pixels
 
 
 @overload

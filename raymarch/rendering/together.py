@@ -20,7 +20,7 @@ from raymarch.geometry.rays import RAYS, Rays
 from raymarch.kernels.march.together import march_together
 from raymarch.kernels.rays.camera import jitter_pixels
 from raymarch.rendering.members import Members
-from raymarch.rendering.ray_batches import Fill, rays_as_given, rays_of_camera, require_room
+from raymarch.rendering.ray_batches import Fill, parts_of, rays_as_given, rays_of_camera, require_room
 from raymarch.rendering.renderer import BACKGROUND, ONE_CAMERA, Rendering
 from raymarch.rendering.together_settings import MARCHES, VOLUMES, Marches
 
@@ -60,7 +60,10 @@ class TogetherRenderer(Holder):
     def render(self, camera: Camera, background: Colour | None = None, *, depth: bool = True) -> Rendering:
         """Rendering of what `camera` sees, over `background` or that of the first volume."""
         count, size = camera.width * camera.height, (camera.height, camera.width)
-        image, distance = self._march(count, rays_of_camera(self.buffer, camera), background, depth)
+        fill, side = rays_of_camera(self.buffer, camera), self.members.side
+        image, distance = self._march(count, fill, background, depth and side == 1, side)
+        if depth and side > 1:
+            _, distance = self._march(count, fill, background, depth)
         return Rendering(image[:, :3].reshape(*size, 3), 1 - image[:, 3].reshape(size), distance.reshape(size))
 
     @checked(rays=RAYS, background=BACKGROUND, depth=flag)
@@ -70,21 +73,24 @@ class TogetherRenderer(Holder):
         """Colour and transmittance (ray, 4) and depth (ray,) along rays."""
         return self._march(len(rays), rays_as_given(self.buffer, rays), background, depth)
 
-    def _march(self, total: int, fill: Fill, background: Colour | None, depth: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Colour and transmittance (ray, 4) and depth (ray,) of rays that `fill` puts into the buffer."""
+    def _march(
+        self, total: int, fill: Fill, background: Colour | None, depth: bool, side: int = 1
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Colour and transmittance (pixel, 4) and depth (pixel,), the means of rays that `fill` puts into the buffer,
+        `side` along each edge of a pixel."""
         require_room(total)
         behind = require_colour(self.background if background is None else background)
         image, distance = np.empty((total, 4), np.float32), np.full(total, np.inf, np.float32)
-        s = self.members.first
-        for start in range(0, total, self.buffer.capacity):
-            count = min(self.buffer.capacity, total - start)
-            rays = fill(start, count)
+        s, parts = self.members.first, side**2
+        for start in range(0, total, room := self.buffer.capacity // parts):
+            count = min(room, total - start)
+            pixels = fill(start, count, side)
             if s.jittered:
-                jitter_pixels(self.buffer.fields, s.seed, rays, s.jitter, s.step_jitter)
-            march_together(self.members.fields, self.buffer.fields, *self.members.call(count, behind))
-            image[rays] = self.buffer.image(count)
+                jitter_pixels(self.buffer.fields, s.seed, parts_of(pixels, side), s.jitter, s.step_jitter)
+            march_together(self.members.fields, self.buffer.fields, *self.members.call(count * parts, behind))
+            image[pixels] = self.buffer.image(count * parts).reshape(count, parts, 4).mean(1)
             if depth:
-                distance[rays] = self.buffer.depth(count)
+                distance[pixels] = self.buffer.depth(count)
         return image, distance
 
 

@@ -53,9 +53,11 @@ def marches_for(volumes: Sequence[Volume], marches: Marches) -> list[March]:
     if marches is None or isinstance(marches, March):
         given = [march_for(volume, marches) for volume in volumes]
     else:
-        given = list(marches)
-    if len(given) != len(volumes):
-        raise RaymarchError(f"marches are {len(given)}, volumes {len(volumes)}; give one for each, or one for all")
+        if len(marches) != len(volumes):
+            raise RaymarchError(
+                f"marches are {len(marches)}, volumes {len(volumes)}; give one for each, or one for all"
+            )
+        given = [march_for(volume, march) for volume, march in zip(volumes, marches, strict=True)]
     for i, (volume, march) in enumerate(zip(volumes, given, strict=True)):
         if march.mode == TRANSFER.name and march.rule is not TRANSFER:
             what = "preintegrated" if march.preintegrated else "shading"

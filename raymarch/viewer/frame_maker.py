@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -90,7 +91,7 @@ class FrameMaker(Closing):
         if look.slice is not None:
             yield from self._slices(eye, look)
             return
-        march = self.source.prepare(look)
+        march = replace(self.source.prepare(look), supersample=1)
         rate, camera = self.speed.of(self._kind(march, look)), self.camera(eye)
         if eye.moving or self.hurried:
             seconds = MOVING * self.share if eye.moving else HURRIED
@@ -107,11 +108,11 @@ class FrameMaker(Closing):
         return made[-1].data
 
     def _kind(self, march: March, look: Look) -> tuple:
-        return march.rule, march.clipped, look.extras, march.shading is not None
+        return march.rule, march.clipped, look.extras, march.shading is not None, march.supersample
 
     def still(self, camera: Camera, look: Look) -> Iterator[np.ndarray | None]:
         """Display values (height, width, 3 or 1) by a camera, at last; None where time for other work is."""
-        work = self._begun(camera, look)
+        work = self._begun(camera, look, True)
         while work.done < work.total:
             self._slice(work, look)
             yield None
@@ -119,8 +120,9 @@ class FrameMaker(Closing):
         seen = work.rendering()
         yield colours(seen, look, values, self._window(look, values, seen, whole=True))
 
-    def _begun(self, camera: Camera, look: Look) -> ProgressiveRendering:
+    def _begun(self, camera: Camera, look: Look, final: bool) -> ProgressiveRendering:
         source, march = self.source, self.source.prepare(look)
+        march = replace(march, supersample=source.side if final else 1)
         behind = source.background if look.background is None else look.background
         wants = look.extras == "depth", look.extras == "normals"
         return ProgressiveRendering(source.grid, source.buffer, camera, behind, march, *wants)
@@ -134,7 +136,7 @@ class FrameMaker(Closing):
 
     def _level(self, eye: Eye, look: Look, camera: Camera, final: bool) -> Iterator[Frame | None]:
         """One picture; on the way to the final one its bands, where it takes long."""
-        work, sent, since = self._begun(camera, look), 0, time.perf_counter()
+        work, sent, since = self._begun(camera, look, final), 0, time.perf_counter()
         while work.done < work.total:
             self._slice(work, look)
             if final and sent < work.rows < camera.height and time.perf_counter() - since > TILES_EVERY:

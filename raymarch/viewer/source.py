@@ -61,6 +61,11 @@ class Source(Holder):
         raise NotImplementedError
 
     @property
+    def side(self) -> int:
+        """Rays along each edge of a pixel of its finest pictures, as of `rm.render`."""
+        raise NotImplementedError
+
+    @property
     def modes(self) -> list[str]:
         """Modes that show it."""
         raise NotImplementedError
@@ -91,6 +96,7 @@ class VolumeSource(Source):
         self.volume, self.views = volume, views
         self.seen: Volume = VOLUME("volume", volume)
         march = march_for(self.seen, None)
+        self._side = march.supersample or 1
         self.values = has_values_alone(self.seen)
         self.table = march.transfer or self._own_table()
         self.iso = None if self.table is None else float(self.table.values[0] + self.table.values[-1]) / 2
@@ -117,6 +123,10 @@ class VolumeSource(Source):
     @property
     def background(self) -> Colour:
         return self.seen.background
+
+    @property
+    def side(self) -> int:
+        return self._side
 
     @property
     def modes(self) -> list[str]:
@@ -182,6 +192,10 @@ class FitSource(Source):
     @property
     def background(self) -> Colour:
         return self.fitter.photometry.background
+
+    @property
+    def side(self) -> int:
+        return self.fitter.side
 
     @property
     def modes(self) -> list[str]:

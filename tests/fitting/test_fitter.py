@@ -25,6 +25,7 @@ from raymarch.fitting.fitter import REPORT_EVERY, Fitter
 from raymarch.fitting.objective import LOSSES
 from raymarch.fitting.presets import preset
 from raymarch.geometry.pose import grid_of_box
+from raymarch.rendering.march import March
 from raymarch.rendering.renderer import render
 
 QUICK = {"resolution": 16, "steps": 40, "rays": 512, "sh_degree": 0, "slots": 1}
@@ -309,17 +310,30 @@ def test_a_closed_fitter_says_so():
             use()
 
 
-def test_render_shows_the_volume_as_it_stands():
-    """From the fit's own grid: what the volume, taken out, gives."""
-    with Fitter(views(), preset("quick", **QUICK), box=[(-1, -1, -1), (1, 1, 1)]) as fitter:
+@pytest.mark.parametrize("side", [1, 2])
+def test_render_shows_the_volume_as_it_stands(side):
+    """From the fit's own grid: what the volume, taken out, gives, of as many rays a pixel."""
+    how = preset("quick", **QUICK, supersample=side, supersample_from=0.0)
+    with Fitter(views(), how, box=[(-1, -1, -1), (1, 1, 1)]) as fitter:
         for _ in range(5):
             fitter.step()
         camera = views().cameras[1]
-        shown = fitter.render(camera, "black")
+        shown, single = (fitter.render(camera, "black", march) for march in (None, March(supersample=1)))
         taken = render(fitter.volume(), camera, background="black")
         fitter.step()  # and the fit goes on
     np.testing.assert_allclose(shown, taken, atol=1e-5)
     assert shown.max() > 0.05
+    assert (single == shown).all() == (side == 1)
+
+
+def test_pixels_are_of_several_rays_from_a_share_of_the_fit_on():
+    """What was fitted last is what the volume tells; a fit that ends before is one of single rays."""
+    said = {}
+    with Fitter(views(), preset("quick", **QUICK, supersample=2, supersample_from=0.5)) as fitter:
+        for _ in range(QUICK["steps"] // 2 + 1):
+            fitter.step()
+            said[fitter.steps_done] = fitter.volume().provenance["supersample"]
+    assert said == {step: 1 if step <= QUICK["steps"] // 2 else 2 for step in said}
 
 
 def test_a_volume_taken_out_is_as_good_as_the_fit():

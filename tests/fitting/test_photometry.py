@@ -86,7 +86,8 @@ def exposed(views, exposures) -> Views:
     return replace(views, images=np.round(images).astype(np.uint8))
 
 
-def test_sums_on_the_device_are_those_of_numpy():
+@pytest.mark.parametrize("side", [1, 2])
+def test_sums_on_the_device_are_those_of_numpy(side):
     """Some pixels clipped, some transparent, some far off; every view has the same tiles as its rays."""
     views, seed, step, listed_tiles = drive.ball_views()[:4], 3, 7, 12
     masks = [RNG.random((24, 24)) < 0.9, None, None, None]
@@ -99,19 +100,20 @@ def test_sums_on_the_device_are_those_of_numpy():
     with ImageStore(views) as store, PhotometricSums(4, listed_tiles) as sums:
         store.set_exposures(exposures)
         store.choose(listed_tiles, step * listed_tiles, seed)
-        draw_tiles(buffer.fields, store.fields, listed_tiles, 0.0)
-        count = 16 * listed_tiles
+        draw_tiles(buffer.fields, store.fields, listed_tiles, side, 0.0)
+        count, parts = 16 * listed_tiles, side**2
         image = np.zeros((*buffer.fields.image.shape, 4))
-        image[:count] = RNG.uniform(0, 1, (count, 4))
+        image[: count * parts] = RNG.uniform(0, 1, (count * parts, 4))
         buffer.fields.image.from_numpy(image)
-        call = (4, listed_tiles, ti.Vector(behind.tolist()), 0.1)
+        call = (4, listed_tiles, parts, ti.Vector(behind.tolist()), 0.1)
         for _ in range(2):
             add_photometry(buffer.fields, store.fields, sums.fields, *call)
         of_tile = sums.fields.view_of_tile.to_numpy()[:listed_tiles]
         found, found_behind = sums.take(0.5)
         again, none = sums.take(0.0)
-    view, target, image = np.repeat(of_tile, 16), buffer.fields.target.to_numpy()[:count], image[:count]
-    origin = buffer.fields.origin.to_numpy()[:count]
+    view, target = np.repeat(of_tile, 16), buffer.fields.target.to_numpy()[:count]
+    image = image[: count * parts].reshape(count, parts, 4).mean(1)
+    origin = buffer.fields.origin.to_numpy()[: count * parts : parts]
     np.testing.assert_allclose(origin, [views.cameras[v].position for v in view], atol=1e-12)
     gain, offset, x = exposures[view, :3], exposures[view, 3:], image[:, :3]
     y = gain * target[:, :3] + offset

@@ -74,7 +74,8 @@ MARCH_ROWS = [
     ("mode", None),
     ("mode", ["x-ray"]), ("jitter", 1.5), ("jitter", NAN), ("step_jitter", 1.0), ("seed", 1.5), ("seed", -1),
     ("seed", True), ("seed", 10**400), ("seed", "1"), ("transfer", "bone"), ("iso", NAN),
-    ("shading", "metal"), ("clip", BOX), ("clip", "box"), ("preintegrated", 1),
+    ("shading", "metal"), ("clip", BOX), ("clip", "box"), ("preintegrated", 1), ("supersample", 0),
+    ("supersample", 9), ("supersample", 1.5), ("supersample", "2"),
 ]  # fmt: skip
 
 

@@ -84,26 +84,28 @@ def test_the_choice_goes_on_from_its_place_and_depends_on_the_seed(store):
     assert (chosen(store, 6, seed=1)[0] != whole).any()
 
 
-def test_errors_are_those_of_the_colours_and_the_mean_follows(store):
+@pytest.mark.parametrize("side", [1, 2])
+def test_errors_are_those_of_the_colours_and_the_mean_follows(store, side):
     from raymarch.kernels.fit.choice import note_errors
     from raymarch.kernels.rays.camera import draw_tiles
 
     rng, behind = np.random.default_rng(5), np.array([0.2, 0.5, 0.9])
     store.set_errors(np.full(store.tiles, 1e9), 1e9)
     store.choose(TILES, 0, 0)
-    buffer, count = drive.ray_buffer(), 16 * TILES
-    draw_tiles(buffer.fields, store.fields, TILES, 0.0)
+    buffer, count, parts = drive.ray_buffer(), 16 * TILES, side**2
+    draw_tiles(buffer.fields, store.fields, TILES, side, 0.0)
     image = np.zeros((*buffer.fields.image.shape, 4))
-    image[:count] = rng.random((count, 4))
+    image[: count * parts] = rng.random((count * parts, 4))
     buffer.fields.image.from_numpy(image)
     target = buffer.fields.target.to_numpy()[:count]
     truth = target[:, :3] * target[:, 3:] + behind * (1 - target[:, 3:])
-    errors = ((image[:count, :3] - truth) ** 2).mean(-1).reshape(TILES, 16).mean(-1)
-    note_errors(store.fields, buffer.fields, TILES, ti.Vector(behind.tolist()))
+    seen = image[: count * parts].reshape(count, parts, 4).mean(1)
+    errors = ((seen[:, :3] - truth) ** 2).mean(-1).reshape(TILES, 16).mean(-1)
+    note_errors(store.fields, buffer.fields, TILES, parts, ti.Vector(behind.tolist()))
     numbers = store.fields.chosen.to_numpy()[:TILES]
     found, mean = store.errors()
     np.testing.assert_allclose(found[numbers], errors, rtol=1e-12)
     assert mean == pytest.approx(errors.mean())
-    note_errors(store.fields, buffer.fields, TILES, ti.Vector([0.0, 0.0, 0.0]))
+    note_errors(store.fields, buffer.fields, TILES, parts, ti.Vector([0.0, 0.0, 0.0]))
     now = store.errors()[0][numbers].mean()
     assert store.errors()[1] == pytest.approx(0.95 * mean + 0.05 * now)

@@ -52,21 +52,26 @@ def test_kernels_agree_with_the_host_to_a_millionth_of_a_pixel(camera):
 
 
 def require_drawn_where_cameras_look(store, cameras):
-    """Rays of the tiles of a set that mixes lenses go through the centres of their cameras' pixels."""
-    area = store.fields.tile**2
+    """Rays of the tiles of a set that mixes lenses go through the middles of the parts of their cameras' pixels."""
+    for side in (1, 2):
+        require_drawn_in_parts(store, cameras, side)
+
+
+def require_drawn_in_parts(store, cameras, side):
+    area, middles = store.fields.tile**2 * side**2, (np.arange(side) + 0.5) / side
     put_first = np.arange(store.fields.chosen.shape[0], dtype=np.int32) % store.tiles
     store.fields.chosen.from_numpy(put_first)
     views = np.repeat(store.fields.view.to_numpy()[: store.tiles], area)
     with RayBuffer(len(views)) as buffer:
-        draw_tiles(buffer.fields, store.fields, store.tiles, 0.25)
+        draw_tiles(buffer.fields, store.fields, store.tiles, side, 0.25)
         origin, direction = (f.to_numpy()[: len(views)] for f in (buffer.fields.origin, buffer.fields.direction))
     for view, camera in enumerate(cameras):
         mine = views == view
         begin = camera.project(origin[mine])[1]
         np.testing.assert_allclose(begin, camera.project(origin[mine] + direction[mine])[1] / 5, rtol=1e-9)
         pixels = camera.project(origin[mine])[0]
-        np.testing.assert_allclose(pixels % 1, 0.5, rtol=0, atol=1e-6)
-        assert len(np.unique(pixels.round(3), axis=0)) == camera.width * camera.height
+        np.testing.assert_allclose(np.abs((pixels % 1)[..., None] - middles).min(-1), 0, rtol=0, atol=1e-6)
+        assert len(np.unique(pixels.round(3), axis=0)) == camera.width * camera.height * side**2
 
 
 def test_no_lens_carves_the_ball_that_it_sees_out_of_the_hull():

@@ -149,7 +149,7 @@ def test_a_ray_without_a_target_counts_nowhere(name):
     np.testing.assert_allclose(got[counts], slope, rtol=0, atol=1e-12 * np.abs(slope).max())
     assert not got[~counts].any()
     error = np.mean((np.clip(image[counts, :3], 0, 1) - truth(target[counts], cases.BACKGROUND)) ** 2)
-    assert losses.colour_error(buffer.fields, COUNT, background) == pytest.approx(error, rel=1e-13)
+    assert losses.colour_error(buffer.fields, COUNT, 1, background) == pytest.approx(error, rel=1e-13)
 
 
 def test_losses_add():
@@ -169,6 +169,28 @@ def test_colour_error_is_the_clipped_mean_square(background):
     assert (image[:, :3] < 0).any()
     buffer = drive.set_rays(image, target)
     wanted = np.mean((np.clip(image[:, :3], 0, 1) - truth(target, background)) ** 2)
-    got = losses.colour_error(buffer.fields, COUNT, ti.Vector(list(background)))
+    got = losses.colour_error(buffer.fields, COUNT, 1, ti.Vector(list(background)))
     assert got == pytest.approx(wanted, rel=1e-13)
     assert buffer.fields.loss[None] == 0  # it is a measure, no loss
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_pixel_of_several_rays_is_their_mean(name):
+    """Value and error are those of the means; to each ray goes its part of the derivative, and nothing to others."""
+    rng, parts, count = np.random.default_rng(4), 4, COUNT // 4
+    rays = rng.uniform(-0.2, 1.2, (count * parts, 4))
+    target = rng.uniform(0, 1, (count, 4))
+    mean, padded = rays.reshape(count, parts, 4).mean(1), np.full((count * parts, 4), np.nan)
+    padded[:count] = target  # a target for each pixel, whatever lies behind
+    buffer = drive.set_rays(rays, padded)
+    buffer.fields.image.grad.fill(0)
+    loss, background = Loss.named(name, 1.0 if name == "squared" else DELTA), ti.Vector(list(cases.BACKGROUND))
+    with ti.ad.Tape(buffer.fields.loss, clear_gradients=False):
+        tape.compare(buffer, loss, count, background, 0.7, count, parts)
+    value, slope = of(name, mean, target, cases.BACKGROUND, 0.7)
+    assert buffer.fields.loss[None] == pytest.approx(value, rel=1e-13)
+    got = buffer.fields.image.grad.to_numpy()
+    np.testing.assert_allclose(got[: len(rays)], np.repeat(slope, parts, 0) / parts, rtol=0, atol=1e-13)
+    assert not got[len(rays) :].any()
+    error = np.mean((np.clip(mean[:, :3], 0, 1) - truth(target, cases.BACKGROUND)) ** 2)
+    assert losses.colour_error(buffer.fields, count, parts, background) == pytest.approx(error, rel=1e-13)

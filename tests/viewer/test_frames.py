@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -59,6 +60,18 @@ def test_a_picture_at_rest_is_the_file_of_render(maker, changes, tmp_path):
     expected = written(tmp_path, np.clip(seen * 2 ** changes.get("exposure", 0), 0, 1))
     assert last.final and last.format == "png" and last.data == expected
     assert maker.picture(eye_of(EYE), look) == expected
+
+
+def test_a_picture_at_rest_has_as_many_rays_a_pixel_as_the_fit_had(tmp_path):
+    """One in motion has one."""
+    fitted = replace(BALL, provenance={"supersample": 2})
+    with FrameMaker(fitted) as made:
+        last = all_of(made, EYE, made.look())[-1]
+        moving = all_of(made, {**EYE, "moving": True, "width": 8, "height": 8}, made.look())[-1]
+    assert last.data == written(tmp_path, rm.render(fitted, PIXELS))
+    assert last.data != written(tmp_path, rm.render(BALL, PIXELS))
+    with FrameMaker(BALL) as made:
+        assert moving.data == all_of(made, {**EYE, "moving": True, "width": 8, "height": 8}, made.look())[-1].data
 
 
 @pytest.mark.parametrize("extras", ["depth", "opacity"])

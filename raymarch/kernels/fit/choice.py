@@ -8,6 +8,7 @@ import taichi as ti
 
 from raymarch.kernels.fit.losses import counts, truth
 from raymarch.kernels.numeric import UNIFORM, at_least, hash_u32
+from raymarch.kernels.rays.supersampling import pixel_seen
 
 KEPT = 0.95  # of the mean error, over a step
 UNSEEN = 1e9  # error of a tile that was never drawn
@@ -59,15 +60,16 @@ def choose_tiles(
 
 
 @ti.kernel
-def note_errors(store: ti.template(), rays: ti.template(), tiles: int, background: ti.math.vec3):
+def note_errors(store: ti.template(), rays: ti.template(), tiles: int, parts: int, background: ti.math.vec3):
     """error = mean squared error of each chosen tile's colour; mean_error follows that of all that were chosen."""
     for tile in range(tiles):
         area = store.tile * store.tile
         total = 0.0
-        for r in range(tile * area, tile * area + area):
-            if counts(rays, r):
+        for p in range(tile * area, tile * area + area):
+            if counts(rays, p):
+                seen = pixel_seen(rays, p, parts)
                 for c in ti.static(range(3)):
-                    total += (rays.image[r][c] - truth(rays, r, background)[c]) ** 2 / (3.0 * area)
+                    total += (seen[c] - truth(rays, p, background)[c]) ** 2 / (3.0 * area)
         store.error[store.chosen[tile]] = total
     ti.loop_config(serialize=True)
     for _ in range(1):

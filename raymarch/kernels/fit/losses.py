@@ -1,10 +1,12 @@
-"""Losses of a rendered image, and their adjoint: a robust function of each colour's residual, and the opacity's square.
+"""Losses of rendered pixels, and their adjoint: a robust function of each colour's residual, and the opacity's square.
 
 A robust function comes as two functions that are compiled in, its value and its slope, of a residual in units of its
 scale; scale^2 in front makes what is x^2 near 0 the squared error there, whatever the scale.
 """
 
 import taichi as ti
+
+from raymarch.kernels.rays.supersampling import pixel_seen
 
 
 @ti.func
@@ -41,71 +43,74 @@ def charbonnier_slope(x):
 
 
 @ti.func
-def counts(rays: ti.template(), r):
-    """Whether ray r has a target: no mask takes its pixel out."""
-    return rays.target[r][3] >= 0.0
+def counts(rays: ti.template(), p):
+    """Whether pixel p has a target: no mask takes it out."""
+    return rays.target[p][3] >= 0.0
 
 
 @ti.kernel
 def counting(rays: ti.template(), count: int) -> int:
-    """Count of the rays that have a target."""
+    """Count of the pixels that have a target."""
     found = 0
-    for r in range(count):
-        if counts(rays, r):
+    for p in range(count):
+        if counts(rays, p):
             found += 1
     return found
 
 
 @ti.func
-def truth(rays: ti.template(), r, background):
-    """Target colour of ray r: its pixel over the background."""
-    t = rays.target[r]
+def truth(rays: ti.template(), p, background):
+    """Target colour of pixel p, over the background."""
+    t = rays.target[p]
     return ti.Vector([t[0], t[1], t[2]]) * t[3] + background * (1.0 - t[3])
 
 
 @ti.kernel
 def robust_loss(
-    rays: ti.template(), value: ti.template(), count: int, background: ti.math.vec3, scale: float, opacity: float,
-    counted: int,
+    rays: ti.template(), value: ti.template(),  # RayFields
+    count: int, parts: int, background: ti.math.vec3, scale: float, opacity: float, counted: int,  # pixels, rays of one
 ):  # fmt: skip
-    """loss += mean over rays of scale^2 sum value((colour - truth) / scale) / 3 + opacity (T - (1 - alpha))^2.
+    """loss += mean over pixels of scale^2 sum value((colour - truth) / scale) / 3 + opacity (T - (1 - alpha))^2.
 
     The mean is over the `counted` ones of them that have a target.
     """
-    for r in range(count):
+    for p in range(count):
         total = 0.0
-        if counts(rays, r):
+        if counts(rays, p):
+            seen = pixel_seen(rays, p, parts)
             for c in ti.static(range(3)):
-                d = rays.image[r][c] - truth(rays, r, background)[c]
+                d = seen[c] - truth(rays, p, background)[c]
                 total += scale * scale * value(d / scale) / 3.0
-            total += opacity * (rays.image[r][3] - (1.0 - rays.target[r][3])) ** 2
+            total += opacity * (seen[3] - (1.0 - rays.target[p][3])) ** 2
         rays.loss[None] += ti.cast(total, ti.f64) / counted
 
 
 @ti.kernel
 def robust_loss_adjoint(
-    rays: ti.template(), slope: ti.template(), count: int, background: ti.math.vec3, scale: float, opacity: float,
-    counted: int,
+    rays: ti.template(), slope: ti.template(),  # RayFields
+    count: int, parts: int, background: ti.math.vec3, scale: float, opacity: float, counted: int,  # pixels, rays of one
 ):  # fmt: skip
-    """image.grad += loss.grad times the derivative of `robust_loss`."""
-    for r in range(count):
-        if counts(rays, r):
-            each = ti.cast(rays.loss.grad[None] / counted, float)
+    """image.grad += loss.grad times the derivative of `robust_loss`, to each ray of a pixel its part."""
+    for p in range(count):
+        if counts(rays, p):
+            each = ti.cast(rays.loss.grad[None] / counted, float) / parts
+            seen, d_seen = pixel_seen(rays, p, parts), ti.Vector.zero(float, 4)
             for c in ti.static(range(3)):
-                d = rays.image[r][c] - truth(rays, r, background)[c]
-                rays.image.grad[r][c] = rays.image.grad[r][c] + each / 3.0 * scale * slope(d / scale)
-            d = rays.image[r][3] - (1.0 - rays.target[r][3])
-            rays.image.grad[r][3] = rays.image.grad[r][3] + each * opacity * (2.0 * d)
+                d_seen[c] = each / 3.0 * scale * slope((seen[c] - truth(rays, p, background)[c]) / scale)
+            d_seen[3] = each * opacity * (2.0 * (seen[3] - (1.0 - rays.target[p][3])))
+            for part in range(parts):
+                rays.image.grad[p * parts + part] = rays.image.grad[p * parts + part] + d_seen
 
 
 @ti.kernel
-def colour_error(rays: ti.template(), count: int, background: ti.math.vec3) -> ti.f64:
-    """Mean squared error of the colour, clipped to 0..1 as it is for PSNR, of rays with a target; no gradient."""
+def colour_error(rays: ti.template(), count: int, parts: int, background: ti.math.vec3) -> ti.f64:
+    """Mean squared error of the colour, clipped to 0..1 as it is for PSNR, of pixels with a target; no gradient."""
     total, counted = ti.cast(0.0, ti.f64), 0
-    for r in range(count):
-        if counts(rays, r):
+    for p in range(count):
+        if counts(rays, p):
             counted += 1
+            seen = pixel_seen(rays, p, parts)
             for c in ti.static(range(3)):
-                d = ti.min(ti.max(rays.image[r][c], 0.0), 1.0) - truth(rays, r, background)[c]
+                d = ti.min(ti.max(seen[c], 0.0), 1.0) - truth(rays, p, background)[c]
                 total += ti.cast(d * d, ti.f64)
     return total / (3.0 * ti.max(counted, 1))

@@ -1,10 +1,11 @@
-"""Sums over a step's rays that tell exposures and the background; in fixed order, the same on any number of threads."""
+"""Sums over a step's pixels that tell exposures and background; in fixed order, the same on any number of threads."""
 
 import taichi as ti
 
 from raymarch.data.exposure import MOMENTS, OPAQUE
 from raymarch.kernels.fit.losses import counts, truth
 from raymarch.kernels.rays.camera import corner_of
+from raymarch.kernels.rays.supersampling import pixel_seen
 
 NUMBERS_A_VIEW = 3 * MOMENTS  # of each moment those of the channels, side by side
 BEHIND = 6  # weight T (image - truth) and weight T^2 in each channel
@@ -15,10 +16,10 @@ DARK, BRIGHT = 0.5 / 255, 254.5 / 255  # beyond, a pixel is clipped
 @ti.kernel
 def add_photometry(
     rays: ti.template(), store: ti.template(), sums: ti.template(),  # RayFields, StoreFields, PhotometryFields
-    views: int, tiles: int,
+    views: int, tiles: int, parts: int,  # rays of a pixel
     background: ti.math.vec3, robust: float,  # [display value]
 ):  # fmt: skip
-    """sums.moments += those of what was rendered (x) and seen (y) by each view; sums.behind += those of all rays.
+    """sums.moments += those of what was rendered (x) and seen (y) by each view; sums.behind += those of all pixels.
 
     Weights are Huber's of the residual; a channel that is clipped in the image tells no exposure.
     """
@@ -27,18 +28,19 @@ def add_photometry(
         view = corner_of(store, store.chosen[tile])[0]
         sums.view_of_tile[tile] = view
         total = ti.Vector.zero(ti.f64, NUMBERS)
-        for r in range(tile * area, tile * area + area):
-            T, alpha = rays.image[r][3], rays.target[r][3]
+        for p in range(tile * area, tile * area + area):
+            seen, alpha = pixel_seen(rays, p, parts), rays.target[p][3]
+            T = seen[3]
             for c in ti.static(range(3)):
                 gain, offset = store.exposure[view][c], store.exposure[view][3 + c]
-                x, y = rays.image[r][c], gain * rays.target[r][c] + offset
+                x, y = seen[c], gain * rays.target[p][c] + offset
                 if alpha > OPAQUE and DARK < y < BRIGHT:
                     w = 1.0 / ti.max(ti.abs(gain * x + offset - y) / robust, 1.0)
                     of_pixel = ti.Vector([w, w * x, w * y, w * x * x, w * x * y])
                     for k in ti.static(range(MOMENTS)):
                         total[3 * k + c] += ti.cast(of_pixel[k], ti.f64)
-                if counts(rays, r):
-                    d = x - truth(rays, r, background)[c]
+                if counts(rays, p):
+                    d = x - truth(rays, p, background)[c]
                     w = 1.0 / ti.max(ti.abs(d) / robust, 1.0)
                     total[NUMBERS_A_VIEW + c] += ti.cast(w * T * d, ti.f64)
                     total[NUMBERS_A_VIEW + 3 + c] += ti.cast(w * T * T, ti.f64)

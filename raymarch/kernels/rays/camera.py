@@ -5,6 +5,7 @@ import taichi as ti
 from raymarch.kernels.numeric import UNIFORM, hash_u32
 from raymarch.kernels.rays.lens import KIND, LENS, is_parallel, start_parallel, unproject, unproject_pinhole
 from raymarch.kernels.rays.placed import placed
+from raymarch.kernels.rays.supersampling import place_in_pixel
 from raymarch.kernels.rays.traverse import clip, empty_steps
 
 
@@ -38,12 +39,14 @@ def turned(pose, local):
 @ti.kernel
 def rays_of_pixels(
     rays: ti.template(), pose: ti.math.mat4, lens: LENS,  # RayFields (ray,), world_from_camera, see `lens`
-    width: int, pixels: ti.types.ndarray(dtype=ti.i32, ndim=1),  # [pixel], numbers (ray,)
-    parallel: ti.template(),  # whether rays are
+    width: int, pixels: ti.types.ndarray(dtype=ti.i32, ndim=1),  # [pixel], numbers (pixel,)
+    side: int, parallel: ti.template(),  # rays along a pixel's edge, whether rays are
 ):  # fmt: skip
-    """Rays through the centres of pixels, which are numbered row by row."""
-    for r in range(pixels.shape[0]):
-        origin, direction = pixel_ray(pose, lens, pixels[r] % width + 0.5, pixels[r] // width + 0.5, parallel)
+    """Rays through the middles of pixels' parts, or centres of pixels, which are numbered row by row."""
+    for r in range(pixels.shape[0] * side * side):
+        pixel = pixels[r // (side * side)]
+        u, v = place_in_pixel(r % (side * side), side)
+        origin, direction = pixel_ray(pose, lens, pixel % width + u, pixel // width + v, parallel)
         rays.origin[r], rays.direction[r] = origin, direction
 
 
@@ -92,28 +95,30 @@ def pixel_counts(store: ti.template(), t, within):
 
 @ti.kernel
 def draw_tiles(
-    rays: ti.template(), store: ti.template(),  # RayFields (tile * pixel,), StoreFields
-    tiles: int, near: float,  # near plane [world unit]
+    rays: ti.template(), store: ti.template(),  # RayFields (tile * pixel * part,), StoreFields
+    tiles: int, side: int, near: float,  # rays along a pixel's edge, near plane [world unit]
 ):  # fmt: skip
-    """Rays of the tiles that were chosen: fill the buffer with their pixels.
+    """Rays of the tiles that were chosen: fill the buffer with their pixels, a target for each pixel.
 
     The target's alpha is -1 where a mask takes the pixel out.
     """
-    for r in range(tiles * store.tile * store.tile):
-        area = store.tile * store.tile
-        tile, within = r // area, r % area
+    for r in range(tiles * store.tile * store.tile * side * side):
+        area, pixel, part = store.tile * store.tile, r // (side * side), r % (side * side)
+        tile, within = pixel // area, pixel % area
         chosen = store.chosen[tile]
         view, row, column = corner_of(store, chosen)
         row += within // store.tile
         column += within % store.tile
-        origin, direction = pixel_ray(store.pose[view], store.lens[view], column + 0.5, row + 0.5, store.parallel)
+        u, v = place_in_pixel(part, side)
+        origin, direction = pixel_ray(store.pose[view], store.lens[view], column + u, row + v, store.parallel)
         rays.origin[r], rays.direction[r] = origin + near * direction, direction
-        target = ti.cast(store.pixels[pixel_of(store, view, row, column)], float) / 255.0
-        for c in ti.static(range(3)):
-            target[c] = (target[c] - store.exposure[view][3 + c]) / store.exposure[view][c]
-        if pixel_counts(store, chosen, within) == 0:
-            target[3] = -1.0
-        rays.target[r] = target
+        if part == 0:
+            target = ti.cast(store.pixels[pixel_of(store, view, row, column)], float) / 255.0
+            for c in ti.static(range(3)):
+                target[c] = (target[c] - store.exposure[view][3 + c]) / store.exposure[view][c]
+            if pixel_counts(store, chosen, within) == 0:
+                target[3] = -1.0
+            rays.target[pixel] = target
 
 
 @ti.kernel
