@@ -13,6 +13,7 @@ no decay       harmonics above degree 0 keep what they have
 no errors      tiles are drawn all alike
 small weights  colours are looked up from a weight of 1e-4 on
 small batches  8,192 rays a step, and twice as many steps
+single rays    a pixel is one ray through its centre
 as before      all of these undone
 """
 
@@ -37,6 +38,7 @@ ROWS: dict[str, dict[str, Any]] = {
     "no errors": {"least_chance": 1.0},
     "small weights": {"min_weight": 1e-4},
     "small batches": {"rays": 8192},
+    "single rays": {"supersample": 1},
 }
 ROWS["as before"] = {name: value for row in ROWS.values() for name, value in row.items()}
 

@@ -42,7 +42,7 @@ from raymarch.geometry.camera import CAMERA, Camera
 from raymarch.geometry.pose import BOX
 from raymarch.kernels.fit import losses
 from raymarch.kernels.fit.choice import note_errors
-from raymarch.kernels.rays.camera import draw_tiles
+from raymarch.kernels.rays.camera import draw_tiles, jitter_parts
 from raymarch.rendering.march import MARCH, March
 from raymarch.rendering.ray_settings import set_ray_settings
 from raymarch.rendering.renderer import BACKGROUND, render_camera
@@ -142,12 +142,14 @@ class Fitter(Holder, FitterCard):
             self._refresh(self.plan.least_sigma)
         self._drawn = self.store.choose(self.tiles, self._drawn, s.seed, s.least_chance)
         draw_tiles(buffer.fields, self.store.fields, self.tiles, self.side, self.plan.near)
+        if s.phase > 0:
+            jitter_parts(buffer.fields, s.seed, self.steps_done, count, parts, s.phase)
         buffer.fields.image.grad.fill(0)
         counted = losses.counting(buffer.fields, pixels) if self.store.masked else pixels
         opacity = self.objective.opacity_weight if self.views.has_alpha else 0.0
         with ti.ad.Tape(buffer.fields.loss, clear_gradients=False):
             ends = s.step * grid.voxel, s.min_transmittance
-            how = self.march.variant(grid), self.plan.near_gradient > 0
+            how = replace(self.march.variant(grid), jittered=s.phase > 0), self.plan.near_gradient > 0
             tape.march(grid, buffer, count, *ends, s.min_weight, behind, *how)
             tape.compare(buffer, self.objective.robust, pixels, behind, opacity, counted, parts)
             if weight := self.objective.distortion_weight:

@@ -15,7 +15,9 @@ from raymarch.fitting.scene_box import is_bounded
 from raymarch.fitting.settings import FitSettings, of_objective
 
 PRESETS = {
-    "quick": FitSettings(resolution=128, steps=800, rays=8192, levels=((0.0, 0.4), (0.2, 0.65), (0.5, 1.0))),
+    "quick": FitSettings(
+        resolution=128, steps=800, rays=8192, supersample=1, levels=((0.0, 0.4), (0.2, 0.65), (0.5, 1.0))
+    ),
     "default": FitSettings(),
     "high": FitSettings(resolution=256, sh_degree=2, steps=12000),
     "medium": FitSettings(
@@ -23,6 +25,7 @@ PRESETS = {
         sh_degree=0,
         steps=600,
         rays=8192,
+        supersample=1,
         pyramid=0.0,
         least_chance=1.0,
         levels=((0.0, 0.5), (0.3, 1.0)),
@@ -40,6 +43,7 @@ PRESETS = {
         near=0.2,
         steps=3000,
         rays=8192,
+        supersample=1,
         pyramid=0.0,
         least_chance=1.0,
         optimiser=Adam(coarse=0.0, decay=0.0),

@@ -68,6 +68,9 @@ class FitSettings:
             voxels are so many of their pixels wide; a ray then tells of all that was averaged. 0 for the images as they
             are.
         step: length of a march step in voxels of the level.
+        jitter: each ray's samples are moved by a random share of a step, up to this, another one in each step of the
+            fit, so that no sample of the volume is met at a few distances alone. None for 1, and 0 at degree 0, where
+            samples go in pairs without.
         min_transmittance: early ray termination: a ray ends where less than that of the light passes.
         min_weight: weight below which a sample's colour is taken as black; darkens a ray by at most that times its
             samples.
@@ -111,11 +114,12 @@ class FitSettings:
     seconds: float | None = held(optional(number(0, 1e9, above=True)), None)
     rays: int = held(whole(16, 1 << 22), 16384)
     supersample: int = held(SUPERSAMPLE, 2)
-    supersample_from: float = held(number(0, 1), 0.4)
+    supersample_from: float = held(number(0, 1), 0.7)
     least_chance: float = held(number(0.01, 1), 0.5)
     levels: tuple[tuple[float, float], ...] = held(LEVELS, ((0.0, 0.3), (0.05, 0.5), (0.15, 0.7), (0.4, 1.0)))
     pyramid: float = held(number(0, 1e6, unit="pixel"), 1.0)
     step: float = held(number(1e-3, 1e6, unit="voxel"), 1.0)
+    jitter: float | None = held(optional(number(0, 1)), None)
     min_transmittance: float = held(PART, 1e-3)
     min_weight: float = held(PART, 1e-3)
     density: str | DensityActivation = held(FIT_DENSITY, "softplus")
@@ -165,6 +169,11 @@ class FitSettings:
     def nested(self) -> int:
         """Count of nested boxes, 1 as long as the views were not asked."""
         return self.boxes or 1
+
+    @property
+    def phase(self) -> float:
+        """Jitter of rays, up to that share of a step."""
+        return float(self.sh_degree > 0) if self.jitter is None else self.jitter
 
     @property
     def minimised(self) -> Objective:

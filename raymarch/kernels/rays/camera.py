@@ -68,6 +68,14 @@ def jitter_pixels(
         rays.jitter[r] = jitter_of_pixel(seed, pixels[r], phase, stretch)
 
 
+@ti.kernel
+def jitter_parts(rays: ti.template(), seed: int, step: int, count: int, parts: int, phase: float):  # RayFields, rays
+    """Jitter of a fit's step: rays begin up to `phase` of a step early, those of a pixel at equal distances."""
+    for r in range(count):
+        u = ti.cast(hash_u32(seed, step, r // parts), float) * UNIFORM + (r % parts) / ti.cast(parts, float)
+        rays.jitter[r] = ti.Vector([ti.min(phase * (u - ti.floor(u)), 0.999999), 1.0])
+
+
 @ti.func
 def corner_of(store: ti.template(), t):
     """View, row and column of a tile's first pixel; tiles that would stick out are moved inside."""
