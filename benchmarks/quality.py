@@ -14,6 +14,7 @@ no errors      tiles are drawn all alike
 small weights  colours are looked up from a weight of 1e-4 on
 small batches  8,192 rays a step, and twice as many steps
 single rays    a pixel is one ray through its centre
+no jitter      samples of a ray lie at whole steps from where it enters
 as before      all of these undone
 """
 
@@ -39,6 +40,7 @@ ROWS: dict[str, dict[str, Any]] = {
     "small weights": {"min_weight": 1e-4},
     "small batches": {"rays": 8192},
     "single rays": {"supersample": 1},
+    "no jitter": {"jitter": 0.0},
 }
 ROWS["as before"] = {name: value for row in ROWS.values() for name, value in row.items()}
 

@@ -51,6 +51,13 @@ FAULTS = [
         (SKIPPING + "test_device_rays_are_the_cameras",),
     ),
     Fault(
+        "all steps of a fit have the same jitter",
+        "kernels/rays/camera.py",
+        "hash_u32(seed, step, r // parts)",
+        "hash_u32(seed, 0, r // parts)",
+        ("tests/kernels/test_jitter_of_fits.py::test_phases_are_uniform_and_of_the_step_the_seed_and_the_pixel_alone",),
+    ),
+    Fault(
         "rays go through the corners of a pixel's parts",
         "kernels/rays/supersampling.py",
         "return (part % side + 0.5) / side,",

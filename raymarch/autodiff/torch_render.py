@@ -25,7 +25,7 @@ from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.gradients.linearised import EXACT
 from raymarch.gradients.parameters import groups_of
-from raymarch.rendering.march import MARCH, March
+from raymarch.rendering.march import SINGLE_RAYS, March
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -86,7 +86,7 @@ class TorchRender(Holder):
         (torch.Size([3, 16, 16, 3]), torch.Size([8, 8, 8]))
     """
 
-    @checked(volume=VOLUME, march=MARCH, slots=whole(0, 64))
+    @checked(volume=VOLUME, march=SINGLE_RAYS, slots=whole(0, 64))
     def __init__(self, volume: AnyVolume, march: March = EXACT, *, slots: int = 4):
         import_torch()
         if not ti.lang.util.has_pytorch():

@@ -57,10 +57,10 @@ class FitSettings:
         seconds: time in all, loading and compiling included; None for no limit. The schedule follows whichever of
             the two is nearer its end.
         rays: pixels of a step, in tiles of 4 x 4; each is a ray, or more of them by `supersample`.
-        supersample: rays along each edge of a pixel, from `supersample_from` of the fit on: a pixel is then the mean of
-            so many squared, over its area, as cameras see it, and what the volume shows between the rays of one ray a
-            pixel is not left to chance. Its images are rendered likewise. 1 for one ray through each pixel's centre.
-        supersample_from: share of the fit.
+        supersample: rays along each edge of a pixel, from `supersample_from` of the fit on: a pixel is the mean of so
+            many squared, over its area, and not what one ray through its centre meets. The volume's images are then
+            rendered likewise. 1 for one ray a pixel.
+        supersample_from: from which share of the fit on; before, a pixel is one ray.
         least_chance: tiles that were rendered well when last drawn are passed over by chance, the better the more, but
             for this share of them; 1 draws all alike.
         levels: (from which share of the fit, scale of the resolution), rising.
@@ -172,7 +172,7 @@ class FitSettings:
 
     @property
     def phase(self) -> float:
-        """Jitter of rays, up to that share of a step."""
+        """Most that a ray's samples are moved by [step]."""
         return float(self.sh_degree > 0) if self.jitter is None else self.jitter
 
     @property

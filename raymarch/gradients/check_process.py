@@ -31,7 +31,7 @@ from raymarch.gradients.parameters import CHOICES, groups_of, require_groups
 from raymarch.gradients.part import part_met
 from raymarch.html.card import Shown, card, listing
 from raymarch.io.volumes.volume_file import load, save
-from raymarch.rendering.march import MARCH, March
+from raymarch.rendering.march import SINGLE_RAYS, March
 from raymarch.rendering.together_settings import MARCHES, ONE_OR_SEVERAL, marches_for
 
 
@@ -167,7 +167,7 @@ def _one(march: March | Sequence[March]) -> March:
     """March of one volume; RaymarchError for several."""
     if isinstance(march, (list, tuple)):
         raise RaymarchError(f"marches are {len(march)}, volume is one; give one rm.March")
-    one: March = MARCH("march", march)
+    one: March = SINGLE_RAYS("march", march)
     return one
 
 

@@ -10,11 +10,11 @@ from raymarch.data.volume import VOLUME, AnyVolume
 from raymarch.geometry.camera import CAMERA, Camera
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import EXPOSURE, NEUTRAL_EXPOSURE, Columns, columns_of
-from raymarch.rendering.march import MARCH, March
+from raymarch.rendering.march import SINGLE_RAYS, March
 from raymarch.rendering.renderer import BACKGROUND
 
 
-@checked(volume=VOLUME, camera=CAMERA, march=MARCH, background=BACKGROUND, exposure=EXPOSURE)
+@checked(volume=VOLUME, camera=CAMERA, march=SINGLE_RAYS, background=BACKGROUND, exposure=EXPOSURE)
 def jacobian(
     volume: AnyVolume,
     camera: Camera,

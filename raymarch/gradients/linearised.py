@@ -23,7 +23,7 @@ from raymarch.gradients.parameters import (
 from raymarch.gradients.viewed_volume import ViewedVolume
 from raymarch.kernels.field.transfer import clear_gradients
 from raymarch.kernels.march.passes import passes_of
-from raymarch.rendering.march import MARCH, March
+from raymarch.rendering.march import SINGLE_RAYS, March
 
 CHUNK = 12  # columns of a Jacobian that one pass carries
 EXACT = March(min_transmittance=0.0, min_weight=0.0)
@@ -48,7 +48,7 @@ class Linearised(ViewedVolume):
         (6,)
     """
 
-    @checked(volume=VOLUME, camera=CAMERA, exposure=EXPOSURE, march=optional(MARCH), columns=whole(1, 1024))
+    @checked(volume=VOLUME, camera=CAMERA, exposure=EXPOSURE, march=optional(SINGLE_RAYS), columns=whole(1, 1024))
     def __init__(
         self,
         volume: AnyVolume,

@@ -26,7 +26,7 @@ from raymarch.gradients.parameters import EXPOSURE, NEUTRAL_EXPOSURE, shape_of
 from raymarch.gradients.projection import out_of_sight
 from raymarch.registration.intrinsics import intrinsics_moved
 from raymarch.registration.registration_card import RegistrationCard
-from raymarch.rendering.march import MARCH, March
+from raymarch.rendering.march import SINGLE_RAYS, March
 from raymarch.rendering.renderer import BACKGROUND
 from raymarch.solvers.least_squares import levenberg_marquardt
 
@@ -65,7 +65,7 @@ class Registration(RegistrationCard):
     parameters=some_of(*SOUGHT),
     background=BACKGROUND,
     exposure=EXPOSURE,
-    march=MARCH,
+    march=SINGLE_RAYS,
     steps=whole(1, 10**6),
     seed=whole(0, 2**31 - 1),
     show=optional(callback),

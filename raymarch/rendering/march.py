@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import taichi as ti
 
-from raymarch.arguments.checks import flag, instance_of, number, one_of, optional, whole
+from raymarch.arguments.checks import Wrong, flag, instance_of, number, one_of, optional, whole
 from raymarch.arguments.declared import held, hold, renamed
 from raymarch.data.default_table import default_table, has_values_alone
 from raymarch.data.supersample import MOST_SUPERSAMPLE, SUPERSAMPLE
@@ -65,8 +65,8 @@ class March:
             missed and there is no step; it takes 2 to 6 times as long.
         clip: `rm.Clip`, the part of the world that rays see; all if None.
         supersample: rays along each edge of a pixel, whose colour and opacity are the mean of so many squared, over its
-            area; depth and normals are those of its centre. None for as many as the volume was fitted with, else 1. Of
-            images alone: rays that are given, and gradients, are single ones.
+            area; depth and normals are those of its centre. None for as many as the volume was fitted with, else 1.
+            Rays that are given, and those of gradients, are single ones.
     """
 
     step: float = held(number(1e-3, 1e6), 0.5)
@@ -158,4 +158,12 @@ def supersample_of(volume: Volume) -> int | None:
     return told if isinstance(told, int) and 1 <= told <= MOST_SUPERSAMPLE else None
 
 
+def _of_single_rays(value: object) -> March:
+    march: March = MARCH.read(value)
+    if (march.supersample or 1) > 1:
+        raise Wrong(f"has {march.supersample} rays along a pixel's edge", "gradients are of single ones; leave it out")
+    return march
+
+
 MARCH = instance_of(March, "rm.March(...)", "with rm.March() for its defaults")
+SINGLE_RAYS = replace(MARCH, read=_of_single_rays)

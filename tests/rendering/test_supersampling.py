@@ -77,3 +77,15 @@ def test_what_a_file_says_amiss_of_its_rays_is_left_aside(said):
 def test_a_march_takes_whole_numbers_of_rays(said):
     with pytest.raises(rm.RaymarchError, match="supersample is .* want a whole number"):
         rm.March(supersample=said)
+
+
+def test_gradients_of_several_rays_a_pixel_are_refused():
+    march = rm.March(supersample=2)
+    for ask in (
+        lambda: rm.jacobian(BALL, CAMERA, march=march),
+        lambda: rm.Linearised(BALL, CAMERA, march=march),
+        lambda: rm.register(BALL, np.zeros((9, 13, 3)), CAMERA, march=march),
+        lambda: rm.check_gradients(BALL, CAMERA, march=march),
+    ):
+        with pytest.raises(rm.RaymarchError, match="march has 2 rays along a pixel's edge.*; gradients are of single"):
+            ask()
