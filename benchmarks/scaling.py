@@ -26,7 +26,7 @@ BOX = ((-1.0, -1.0, -1.0), (1.0, 1.0, 1.0))
 def rays_of(fitter: rm.Fitter, n: int) -> Task:
     """What the fitter's last step marched: its rays, whole steps of one voxel, on an empty grid."""
     fields, dt = fitter.buffer.fields, 2 / (n - 1) * fitter.settings.step
-    drawn = (each.to_numpy()[: fitter.rays] for each in (fields.origin, fields.direction))
+    drawn = (each.to_numpy()[: fitter.rays_a_step] for each in (fields.origin, fields.direction))
     origin, direction = (each.astype(np.float32) for each in drawn)  # the buffer is larger where images are
     with np.errstate(divide="ignore"):
         one, other = (-1 - origin) / direction, (1 - origin) / direction

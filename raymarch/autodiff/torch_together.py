@@ -26,7 +26,7 @@ from raymarch.device.owner import Holder
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.gradients.linearised import EXACT
-from raymarch.rendering.together_settings import MARCHES, VOLUMES, Marches, marches_for
+from raymarch.rendering.together_settings import SINGLE_MARCHES, VOLUMES, Marches, marches_for
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -62,7 +62,7 @@ class TorchTogether(Holder):
         True
     """
 
-    @checked(volumes=VOLUMES, marches=MARCHES, slots=whole(1, 64))
+    @checked(volumes=VOLUMES, marches=SINGLE_MARCHES, slots=whole(1, 64))
     def __init__(self, volumes: Sequence[AnyVolume], marches: Marches = None, *, slots: int = 4):
         import_torch()
         if not ti.lang.util.has_pytorch():

@@ -149,7 +149,7 @@ def bench_fit(resolution: int = 112, *, steps: int = 300) -> FitSpeed:
         result = Fit(fitter.volume(), settings, tuple(fitter.history), fitter.box, "done", done_in)
         psnr = result.evaluate(test).psnr
         per_step = (end - late) / max(fitter.steps_done - done, 1)
-        rays = fitter.rays / per_step
+        rays = fitter.rays_a_step / per_step
     return FitSpeed(1e3 * per_step, rays, start, done_in, psnr, steps, resolution, running.arch, _threads())
 
 

@@ -19,6 +19,7 @@ from raymarch.arguments.arrays import Colour, Numbers
 from raymarch.arguments.checks import callback, number, optional
 from raymarch.arguments.declared import checked
 from raymarch.data.display_values import decibels
+from raymarch.data.supersample import MOST_SUPERSAMPLE
 from raymarch.data.views import Views
 from raymarch.data.volume import Volume
 from raymarch.device.image_pyramid import ImagePyramid
@@ -94,7 +95,7 @@ class Fitter(Holder, FitterCard):
             plan.start(self.grid)
             self.tiles = max(rays // (area := self.images.use(0).fields.tile ** 2), 1)
             self.rays = self.tiles * area
-            most = self.rays * plan.settings.supersample**2
+            most = max(self.rays * plan.settings.supersample**2, MOST_SUPERSAMPLE**2)
             self.buffer = owners.enter_context(RayBuffer(most, keeps_colours(plan.settings)))
             if plan.near_gradient > 0:
                 self.buffer.set_near(plan.near, plan.near_gradient)
@@ -112,6 +113,11 @@ class Fitter(Holder, FitterCard):
         return time.perf_counter() - self.started
 
     @property
+    def rays_a_step(self) -> int:
+        """Rays of the last step: of each pixel as many as it has."""
+        return self.rays * self.side**2
+
+    @property
     def progress(self) -> float:
         """Fraction of the fit that is done, 0..1: of steps or of seconds, whichever is further."""
         return self.schedule.progress(self.steps_done, self.seconds, self._ready)
@@ -125,7 +131,7 @@ class Fitter(Holder, FitterCard):
         since, drawn, over = self.seconds, 0, self.progress >= 1 or stop()
         while not over:
             self.step()
-            drawn += self.rays * self.side**2
+            drawn += self.rays_a_step
             over = self.progress >= 1 or stop()
             if self.steps_done % REPORT_EVERY == 0 or over:
                 yield self.report(drawn / max(self.seconds - since, 1e-9))
@@ -209,5 +215,6 @@ class Fitter(Holder, FitterCard):
         """Set the position in the schedule and the reports until then, once grid and photometry are as they were."""
         self.steps_done, self._moments_age, self._level, self._drawn, seconds, self._ready = astuple(at)
         self.started, self.history = time.perf_counter() - seconds, list(history)
-        self.side = self.schedule.side(self.progress)
+        last = max(self.steps_done - 1, 0)  # what the step before had
+        self.side = self.schedule.side(self.schedule.progress(last, seconds, self._ready))
         self._refresh(None)

@@ -44,6 +44,7 @@ PRESETS = {
         steps=3000,
         rays=8192,
         supersample=1,
+        jitter=0.0,
         pyramid=0.0,
         least_chance=1.0,
         optimiser=Adam(coarse=0.0, decay=0.0),

@@ -32,6 +32,7 @@ def _levels(value: Iterable[Iterable[SupportsFloat]]) -> tuple[tuple[float, floa
 
 LEVELS = Check("pairs (share of the fit, scale): rising shares from 0, the last scale 1", _levels)
 PART = number(0, 1, below=True)
+MOST_RAYS = 1 << 23  # of a step: what a buffer of them holds has numbers of its own that Taichi can index
 
 
 @renamed(stop="min_transmittance", least="min_weight", share="regularised_fraction")
@@ -204,6 +205,11 @@ def require_consistent(settings: FitSettings) -> None:
     if settings.ndc and settings.nested > 1:
         raise RaymarchError(
             f"ndc is True beside {settings.boxes} nested boxes; it reaches infinity by itself, leave one"
+        )
+    if (rays := settings.rays * settings.supersample**2) > MOST_RAYS:
+        raise RaymarchError(
+            f"rays is {settings.rays:,}, each {settings.supersample}^2 of them by supersample, which makes {rays:,} a"
+            f" step, want {MOST_RAYS:,} or less; lower one of both"
         )
     if settings.steps is None and settings.seconds is None:
         raise RaymarchError("neither steps nor seconds; say when to stop")

@@ -32,7 +32,7 @@ from raymarch.gradients.part import part_met
 from raymarch.html.card import Shown, card, listing
 from raymarch.io.volumes.volume_file import load, save
 from raymarch.rendering.march import SINGLE_RAYS, March
-from raymarch.rendering.together_settings import MARCHES, ONE_OR_SEVERAL, marches_for
+from raymarch.rendering.together_settings import ONE_OR_SEVERAL, SINGLE_MARCHES, marches_for
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class GradientReport(Shown):
     where=CAMERAS,
     parameters=optional(some_of(*CHOICES)),
     precision=one_of(*runtime.PRECISIONS),
-    march=MARCHES,
+    march=SINGLE_MARCHES,
     rays=whole(1, 1 << 20),
     seed=whole(0, 2**31 - 1),
     arch=one_of(*runtime.ARCHES),

@@ -28,7 +28,7 @@ from raymarch.kernels.march.together_adjoint import march_together_adjoint
 from raymarch.kernels.march.together_tangent import march_together_tangent
 from raymarch.kernels.rays.camera import jitter_pixels
 from raymarch.rendering.members import Members
-from raymarch.rendering.together_settings import MARCHES, VOLUMES, Marches
+from raymarch.rendering.together_settings import SINGLE_MARCHES, VOLUMES, Marches
 
 SLOTS = 2
 OF_VOLUMES = ("density", "colour", "table")
@@ -55,7 +55,7 @@ class LinearisedTogether(Holder):
         [(16, 16, 16), (16, 16, 16)]
     """
 
-    @checked(volumes=VOLUMES, camera=CAMERA, marches=MARCHES, background=optional(colour))
+    @checked(volumes=VOLUMES, camera=CAMERA, marches=SINGLE_MARCHES, background=optional(colour))
     def __init__(
         self, volumes: Sequence[Volume], camera: Camera, *, marches: Marches = None, background: Colour | None = None,
         pixels: Numbers | None = None,

@@ -155,7 +155,7 @@ def march_for(volume: Volume, march: March | None) -> March:
 def supersample_of(volume: Volume) -> int | None:
     """Rays along each edge of a pixel that a volume was fitted with; None where it was not, or does not tell."""
     told = volume.provenance.get("supersample")
-    return told if isinstance(told, int) and 1 <= told <= MOST_SUPERSAMPLE else None
+    return told if type(told) is int and 1 <= told <= MOST_SUPERSAMPLE else None
 
 
 def _of_single_rays(value: object) -> March:

@@ -28,6 +28,7 @@ from raymarch.rendering.matcap import matcap_colours
 from raymarch.rendering.ray_batches import Fill, parts_of, rays_as_given, rays_of_camera, require_room
 from raymarch.rendering.ray_settings import require_seen, set_ray_settings, skip_unseen
 from raymarch.rendering.rendering_card import RenderingCard
+from raymarch.rendering.shading import Shading
 
 ONE_CAMERA = replace(
     CAMERA, wanted="one Camera", cure="call rm.render(volume, camera); for several, rm.Renderer in a loop"
@@ -111,14 +112,27 @@ def render_camera(
 ) -> Rendering:
     """Rendering of a grid by a camera, in batches of the buffer's size; without `depth`, distances are infinite."""
     if settings.shading is not None and settings.shading.matcap is not None:
-        plain = replace(settings, shading=replace(settings.shading, matcap=None))
-        seen = render_camera(grid, buffer, camera, background, plain, depth, normals=True)
-        colours = matcap_colours(np.asarray(seen.normals), camera, settings.shading.matcap)
-        image = np.where(seen.opacity[..., None] > 0, colours, seen.image).astype(np.float32)
-        return replace(seen, image=image, normals=seen.normals if normals else None)
+        return _render_matcap(grid, buffer, camera, background, settings, depth, normals)
     fill = rays_of_camera(buffer, camera)
     count = camera.width * camera.height
     return rendering_of(camera, _march(grid, buffer, count, fill, background, settings, depth, normals))
+
+
+def _render_matcap(
+    grid: Grid, buffer: RayBuffer, camera: Camera, background: Colour, s: March, depth: bool, normals: bool
+) -> Rendering:
+    """Rendering of a surface whose colours its normals look up, those of each ray of a pixel by themselves."""
+    shading, side = s.shading or Shading(), s.supersample or 1
+    plain = replace(s, shading=replace(shading, matcap=None), supersample=1)
+    finer = camera.scaled(side) if side > 1 else camera
+    fine = render_camera(grid, buffer, finer, background, plain, depth and side == 1, normals=True)
+    colours = matcap_colours(np.asarray(fine.normals), camera, np.asarray(shading.matcap))
+    image = np.where(fine.opacity[..., None] > 0, colours, fine.image).astype(np.float32)
+    if side == 1:
+        return replace(fine, image=image, normals=fine.normals if normals else None)
+    seen, parts = render_camera(grid, buffer, camera, background, plain, depth, normals), (side, camera.width, side)
+    image = image.reshape(camera.height, *parts, 3).mean((1, 3))
+    return replace(seen, image=image, opacity=fine.opacity.reshape(camera.height, *parts).mean((1, 3)))
 
 
 def rendering_of(camera: Camera, seen: Seen) -> Rendering:
@@ -129,16 +143,10 @@ def rendering_of(camera: Camera, seen: Seen) -> Rendering:
 
 
 def _march(
-    grid: Grid,
-    buffer: RayBuffer,
-    total: int,
-    fill: Fill,
-    background: Colour,
-    s: March,
-    depth: bool,
+    grid: Grid, buffer: RayBuffer, total: int, fill: Fill, background: Colour, s: March, depth: bool,
     normals: bool = False,
-) -> Seen:
-    """Colour and transmittance (ray, 4), depth (ray,) and normals (ray, 3) of rays that `fill` puts into the buffer."""
+) -> Seen:  # fmt: skip
+    """Colour and transmittance (pixel, 4), depth (pixel,), normals (pixel, 3) of what `fill` puts into the buffer."""
     require_room(total)
     set_ray_settings(buffer, grid, s)
     seen = rays_seen(total, grid, s, normals)

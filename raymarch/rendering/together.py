@@ -36,7 +36,8 @@ class TogetherRenderer(Holder):
         volumes: one to four, dense or sparse, `rm.Volume` or `rm.ScalarVolume`, anywhere in the world.
         marches: one for each, or one for all; by default through a table by its range for a volume of values alone, and
             emission-absorption for any other. Steps are the shortest that any asks for (its `step` times its voxel),
-            and the smallest of `min_transmittance`, `min_weight` and `batch` counts; jitter must be the same.
+            and the smallest of `min_transmittance`, `min_weight` and `batch` counts, of `supersample` the largest;
+            jitter must be the same.
 
     Raises RaymarchError for other modes, nested boxes, volumes in NDC, and counts that differ.
 

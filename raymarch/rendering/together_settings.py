@@ -11,7 +11,7 @@ from raymarch.data.volume import VOLUME, Volume
 from raymarch.errors import RaymarchError
 from raymarch.kernels.march.emission_absorption import EMISSION_ABSORPTION
 from raymarch.kernels.march.transfer import TRANSFER
-from raymarch.rendering.march import MARCH, March, march_for
+from raymarch.rendering.march import MARCH, SINGLE_RAYS, March, march_for
 from raymarch.rendering.ray_settings import require_seen
 
 MOST = 4
@@ -39,6 +39,13 @@ def _marches(value: Any) -> March | list[March] | None:
     return [MARCH(f"marches[{i}]", march) for i, march in enumerate(value)]
 
 
+def _of_single_rays(value: Any) -> March | list[March] | None:
+    given = _marches(value)
+    for i, march in enumerate(given if isinstance(given, list) else [given] if given else []):
+        SINGLE_RAYS(f"marches[{i}]", march)
+    return given
+
+
 def _one_or_several(value: Any) -> Volume | list[Volume]:
     return _volumes(value) if isinstance(value, (list, tuple)) else VOLUME.read(value)
 
@@ -46,6 +53,7 @@ def _one_or_several(value: Any) -> Volume | list[Volume]:
 VOLUMES = Check(f"a list of 1 to {MOST} volumes", _volumes)
 ONE_OR_SEVERAL = Check(f"a Volume, or a list of 1 to {MOST} that are rendered together", _one_or_several, VOLUME.cure)
 MARCHES = Check("a list of rm.March(...), one for each volume, or one for all", _marches)
+SINGLE_MARCHES = Check(MARCHES.wanted, _of_single_rays)
 
 
 def marches_for(volumes: Sequence[Volume], marches: Marches) -> list[March]:

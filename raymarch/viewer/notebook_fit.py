@@ -130,7 +130,7 @@ class NotebookFit(NotebookView):
                 await self._pause()
                 continue
             fitter.step()
-            drawn += fitter.rays
+            drawn += fitter.rays_a_step
             if fitter.steps_done % REPORT_EVERY == 0 or fitter.progress >= 1 or fitting.control.stopped:
                 fitter.report(drawn / max(fitter.seconds - since, 1e-9))
                 since, drawn = fitter.seconds, 0
