@@ -111,6 +111,10 @@ def test_settings_of_another_type_are_refused(bad):
         {"seed": 2**40},
         {"prune_alpha": 1.0},
         {"levels": ((0,), (0, 1))},
+        {"supersample": 9},
+        {"supersample_from": 1.5},
+        {"jitter": -0.1},
+        {"rays": 1 << 22, "supersample": 2},
     ],
     ids=str,
 )
