@@ -56,6 +56,7 @@ def evaluate(
     for photographs whose exposure changes; "masked" counts what the set's masks leave, or where its alpha is over 0.
     """
     from raymarch import runtime
+    from raymarch.cli.progress import CountProgress
     from raymarch.data.known_views import known_of
     from raymarch.evaluation import held_out
     from raymarch.io.image_sets.load import load_views
@@ -70,9 +71,6 @@ def evaluate(
     pictures = _Pictures(views, data, images, errors, sheet, overwrite)
     if fitted := known_of(views, volume.provenance.get("views")):
         say.note(f"note: {len(fitted)} of {len(views)} views were fitted, so their scores say nothing of new ones")
-
-    from raymarch.cli.progress import CountProgress
-
     with CountProgress("evaluate", len(views)) as progress:
 
         def seen(i: int, image: np.ndarray) -> None:

@@ -139,31 +139,16 @@ class Fitter(Holder, FitterCard):
 
     def step(self) -> None:
         """Optimisation step: draw rays, march, loss, backward pass, Adam."""
-        s, grid, buffer, pixels, behind = self.settings, self.grid, self.buffer, self.rays, self.photometry.behind
+        s, grid, buffer, behind = self.settings, self.grid, self.buffer, self.photometry.behind
         set_ray_settings(buffer, grid, self.march)
         self._advance_level(progress := self.progress)
         self.side = self.schedule.side(progress)
-        count = pixels * (parts := self.side**2)
         if self.steps_done % s.refresh == 0 and self.steps_done > 0:
             self._refresh(self.plan.least_sigma)
         self._drawn = self.store.choose(self.tiles, self._drawn, s.seed, s.least_chance)
-        draw_tiles(buffer.fields, self.store.fields, self.tiles, self.side, self.plan.near)
-        if s.phase > 0:
-            jitter_parts(buffer.fields, s.seed, self.steps_done, count, parts, s.phase)
-        buffer.fields.image.grad.fill(0)
-        counted = losses.counting(buffer.fields, pixels) if self.store.masked else pixels
-        opacity = self.objective.opacity_weight if self.views.has_alpha else 0.0
-        with ti.ad.Tape(buffer.fields.loss, clear_gradients=False):
-            ends = s.step * grid.voxel, s.min_transmittance
-            how = replace(self.march.variant(grid), jittered=s.phase > 0), self.plan.near_gradient > 0
-            tape.march(grid, buffer, count, *ends, s.min_weight, behind, *how)
-            tape.compare(buffer, self.objective.robust, pixels, behind, opacity, counted, parts)
-            if weight := self.objective.distortion_weight:
-                tape.distort(grid, buffer, max(count // DISTORTED, 1), *ends, self.plan.reach, weight)
-            for each in self.objective.regularisers:
-                tape.regularise(grid, buffer, each, s.seed, self.steps_done, s.regularised_fraction)
-        note_errors(self.store.fields, buffer.fields, self.tiles, parts, behind)
-        self.photometry.look(buffer, self.steps_done, parts)
+        _differentiate(self, _draw(self))
+        note_errors(self.store.fields, buffer.fields, self.tiles, self.side**2, behind)
+        self.photometry.look(buffer, self.steps_done, self.side**2)
         s.optimiser.step(grid, self._moments_age, progress, self.steps_done)
         self.steps_done, self._moments_age = self.steps_done + 1, self._moments_age + 1
         self._ready = self.seconds if self.steps_done == 1 else self._ready  # time counts when all is compiled
@@ -215,6 +200,32 @@ class Fitter(Holder, FitterCard):
         """Set the position in the schedule and the reports until then, once grid and photometry are as they were."""
         self.steps_done, self._moments_age, self._level, self._drawn, seconds, self._ready = astuple(at)
         self.started, self.history = time.perf_counter() - seconds, list(history)
-        last = max(self.steps_done - 1, 0)  # what the step before had
-        self.side = self.schedule.side(self.schedule.progress(last, seconds, self._ready))
+        self.side = self.schedule.side(self.schedule.progress(max(self.steps_done - 1, 0), seconds, self._ready))
         self._refresh(None)
+
+
+def _draw(fitter: Fitter) -> int:
+    """Draw the rays of a step; how many of its pixels have a target."""
+    store, fields, jitter = fitter.store, fitter.buffer.fields, fitter.schedule.jitter
+    draw_tiles(fields, store.fields, fitter.tiles, fitter.side, fitter.plan.near)
+    if jitter > 0:
+        run = fitter.steps_done, fitter.rays_a_step, fitter.side**2
+        jitter_parts(fields, fitter.settings.seed, *run, jitter)
+    return losses.counting(fields, fitter.rays) if store.masked else fitter.rays
+
+
+def _differentiate(fitter: Fitter, counted: int) -> None:
+    """March of a step's rays, its losses, and the gradient of both."""
+    s, grid, buffer, objective = fitter.settings, fitter.grid, fitter.buffer, fitter.objective
+    count, behind = fitter.rays_a_step, fitter.photometry.behind
+    opacity = objective.opacity_weight if fitter.views.has_alpha else 0.0
+    variant = replace(fitter.march.variant(grid), jittered=fitter.schedule.jitter > 0)
+    buffer.fields.image.grad.fill(0)
+    with ti.ad.Tape(buffer.fields.loss, clear_gradients=False):
+        ends = s.step * grid.voxel, s.min_transmittance
+        tape.march(grid, buffer, count, *ends, s.min_weight, behind, variant, fitter.plan.near_gradient > 0)
+        tape.compare(buffer, objective.robust, fitter.rays, behind, opacity, counted, fitter.side**2)
+        if weight := objective.distortion_weight:
+            tape.distort(grid, buffer, max(count // DISTORTED, 1), *ends, fitter.plan.reach, weight)
+        for each in objective.regularisers:
+            tape.regularise(grid, buffer, each, s.seed, fitter.steps_done, s.regularised_fraction)

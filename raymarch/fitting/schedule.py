@@ -29,8 +29,9 @@ class Schedule:
     """Schedule by steps or by seconds, whichever is nearer its end; None is no limit.
 
     `levels` are (from which fraction of the fit, scale of the resolution), rising; `supersample` is (from which
-    fraction, rays along each edge of a pixel). In the methods `steps` are done,
-    `seconds` are since the start, `ready` of them went by until all was compiled, from when on time counts.
+    fraction, rays along each edge of a pixel), `jitter` up to which share of a step rays are moved. In the methods
+    `steps` are done, `seconds` are since the start, `ready` of them went by until all was compiled, from when on time
+    counts.
 
     Example:
         >>> schedule = Schedule(100, None, ((0.0, 0.5), (0.4, 1.0)))
@@ -42,12 +43,14 @@ class Schedule:
     seconds: float | None
     levels: tuple[tuple[float, float], ...]
     supersample: tuple[float, int] = (0.0, 1)
+    jitter: float = 0.0
 
     @staticmethod
     def of(settings: FitSettings) -> Schedule:
         """Schedule that settings ask for."""
         supersample = settings.supersample_from, settings.supersample
-        return Schedule(settings.steps, settings.seconds, settings.levels, supersample)
+        jitter = float(settings.sh_degree > 0) if settings.jitter is None else settings.jitter
+        return Schedule(settings.steps, settings.seconds, settings.levels, supersample, jitter)
 
     def progress(self, steps: int, seconds: float, ready: float) -> float:
         """Fraction of the fit that is done, 0..1: of steps or of seconds, whichever is further."""

@@ -47,31 +47,25 @@ class FitSettings:
         boxes: nested boxes of an unbounded scene, each twice as large as the last and of as many samples; 1 for an
             object, all of which lies in the box; None to tell from the views.
         ndc: whether the volume lies in normalised device coordinates, the frustum of all cameras from a near plane to
-            infinity, for forward-facing captures; None to tell from the views. That has a near plane of its own, so
-            `near` and `near_gradient` are 0.
+            infinity, for forward-facing captures, `near` and `near_gradient` then 0; None to tell from the views.
         near: near plane: rays begin that part of the cameras' distance from the box's middle before them, so that
             nothing grows where a camera alone would see it.
         near_gradient: up to that part of the same distance from its camera a sample's gradient is scaled by the square
-            of how far along it is, so that what is near one camera does not grow before the rest (Philip and
-            Deschaintre 2023); 0 for gradients as they are.
+            of how far along it is (Philip and Deschaintre 2023); 0 for gradients as they are.
         steps: steps in all; None to go by `seconds` alone.
         seconds: time in all, loading and compiling included; None for no limit. The schedule follows whichever of
             the two is nearer its end.
         rays: pixels of a step, in tiles of 4 x 4; each is a ray, or more of them by `supersample`.
-        supersample: rays along each edge of a pixel, from `supersample_from` of the fit on: a pixel is the mean of so
-            many squared, over its area, and not what one ray through its centre meets. The volume's images are then
-            rendered likewise. 1 for one ray a pixel.
-        supersample_from: from which share of the fit on; before, a pixel is one ray.
+        supersample, supersample_from: rays along each edge of a pixel, which is the mean of so many squared over its
+            area, from that share of the fit on; the volume's images are rendered likewise. 1 for one ray a pixel.
         least_chance: tiles that were rendered well when last drawn are passed over by chance, the better the more, but
             for this share of them; 1 draws all alike.
         levels: (from which share of the fit, scale of the resolution), rising.
         pyramid: image pyramid: a level before the last is fitted to images made smaller by halves, as long as its
-            voxels are so many of their pixels wide; a ray then tells of all that was averaged. 0 for the images as they
-            are.
+            voxels are so many of their pixels wide; a ray then tells of all that was averaged. 0 for none.
         step: length of a march step in voxels of the level.
-        jitter: each ray's samples are moved by a random share of a step, up to this, another one in each step of the
-            fit, so that no sample of the volume is met at a few distances alone. None for 1, and 0 at degree 0, where
-            samples go in pairs without.
+        jitter: each ray's samples are moved by a random share of a step, up to this, another in each step of the fit.
+            None for 1, but 0 at degree 0, whose samples go in pairs without.
         min_transmittance: early ray termination: a ray ends where less than that of the light passes.
         min_weight: weight below which a sample's colour is taken as black; darkens a ray by at most that times its
             samples.
@@ -170,11 +164,6 @@ class FitSettings:
     def nested(self) -> int:
         """Count of nested boxes, 1 as long as the views were not asked."""
         return self.boxes or 1
-
-    @property
-    def phase(self) -> float:
-        """Most that a ray's samples are moved by [step]."""
-        return float(self.sh_degree > 0) if self.jitter is None else self.jitter
 
     @property
     def minimised(self) -> Objective:
