@@ -41,9 +41,10 @@ table = click.option(
 )
 iso = click.option("--iso", type=float, metavar="VALUE", help="Value of the surface; mode isosurface.")
 
+MOST_SUPERSAMPLE = 8  # as `data.supersample` has it, for the same reason
 supersample = click.option(
     "--supersample",
-    type=click.IntRange(1, 8),
+    type=click.IntRange(1, MOST_SUPERSAMPLE),
     metavar="K",
     help="Rays along each edge of a pixel, which is the mean of K x K; as it was fitted if not given.",
 )

@@ -50,9 +50,9 @@ def test_the_peak_of_a_fit_is_within_15_percent_of_its_forecast(root, tmp_path, 
     assert abs(peak / told - 1) < 0.15
 
 
-@pytest.mark.parametrize("limit", [0.35, 0.5, 2.0])
-def test_a_fit_over_its_budget_names_the_largest_resolution_that_fits(limit):
-    settings = FitSettings(resolution=400, memory=limit)
+@pytest.mark.parametrize(("limit", "side"), [(0.3, 1), (0.5, 1), (0.5, 2), (2.0, 2)])
+def test_a_fit_over_its_budget_names_the_largest_resolution_that_fits(limit, side):
+    settings = FitSettings(resolution=400, memory=limit, supersample=side)
     with pytest.raises(RaymarchError, match=f"{int(limit * 1e9):,} is the budget; take a resolution of") as refused:
         require_budget(settings, BOX, IMAGES)
     largest = int(str(refused.value).split("resolution of ")[1].split()[0])

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from raymarch.cli import fit, modes
+from raymarch.data.supersample import MOST_SUPERSAMPLE
 from raymarch.fitting.presets import PRESETS
 from raymarch.kernels.march.modes import COMPOSITING_MODES, MODES, RAY_MODES
 
@@ -20,6 +21,10 @@ def names_in_code(text: str) -> list[str]:
 
 def test_the_command_line_has_every_mode():
     assert tuple(MODES) == modes.MODES
+
+
+def test_the_command_line_takes_as_many_rays_a_pixel_as_a_march():
+    assert modes.MOST_SUPERSAMPLE == MOST_SUPERSAMPLE
 
 
 def test_the_viewer_names_every_mode(root):
