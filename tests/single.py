@@ -231,14 +231,13 @@ def print_splat(threads):
     print(bits.hexdigest())
 
 
-def print_fits(images, threads, several):
-    """Print the hashes of fits to images in a file, a line for the settings of each; for a process of its own."""
+def print_fit(images, threads, changes):
+    """Print the hash of a fit to images in a file; for a process of its own."""
     runtime.start("cpu", "f32", threads)
     seen = np.load(images)["arr_0"]
     views = Views(drive.ball_cameras()[: len(seen)], seen)
     settings = preset(
         "quick", resolution=16, steps=30, rays=512, sh_degree=0, levels=((0, 1),), tv_density=1e-3, exposure=True
     )
-    for changes in several:
-        volume = fit(views, replace(settings, **changes), box=drive.BALL_BOX).volume
-        print(hashlib.sha256(volume.density.tobytes() + volume.features.tobytes()).hexdigest())
+    volume = fit(views, replace(settings, **changes), box=drive.BALL_BOX).volume
+    print(hashlib.sha256(volume.density.tobytes() + volume.features.tobytes()).hexdigest())

@@ -1,7 +1,8 @@
-"""Which cases wait for `pytest --whole`: those marked `whole`, each of which a cheaper one stands for in other runs.
+"""Which tests wait for `pytest --whole`: those marked `whole`, each of which a cheaper one stands for in other runs.
 
 A case is marked if what it tries is tried in pairs by the others of its list, at a degree, a precision or a layout that
-compiles faster. Continuous integration runs all of them once.
+compiles faster; a test if it is a program of a document or a notebook, all of whose calls have tests of their own: the
+README's run each time. Continuous integration runs all of them once.
 """
 
 from __future__ import annotations

@@ -254,6 +254,7 @@ def test_deposit_overwrites_and_gradients_add():
     assert np.allclose(of(kind).values.grad.to_numpy(), 2 * d_values, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.whole
 def test_any_number_of_threads_same_bits(root):
     """In f32, in processes of their own."""
     code = "import sys, single; single.print_splat(int(sys.argv[1]))"

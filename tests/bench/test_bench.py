@@ -36,13 +36,22 @@ def test_views_of_the_fit_show_something_and_are_held_apart():
     assert not seen
 
 
-def test_bench_prints_the_figures_of_a_march_and_of_a_fit_that_gets_a_picture_as_json():
-    few = ("--n", "16", "--resolution", "32", "--repeats", "1", "--steps", "16")
-    done = run("bench", "all", *few, "--threads", str(MORE), "--json")
-    assert done.returncode == 0 and f"{MORE} threads on" in done.stderr, done.stderr
+FEW = ("--n", "16", "--resolution", "32", "--repeats", "1", "--json")
+
+
+def test_bench_prints_the_figures_of_a_march_as_json():
+    done = run("bench", "march", *FEW)
+    assert done.returncode == 0, done.stderr
     record = json.loads(done.stdout)
     assert record["samples"] == workload(16, 32).samples
     assert record["march_msamples"] > 0
+
+
+@pytest.mark.whole
+def test_bench_prints_the_figures_of_all_on_many_threads_and_of_a_fit_that_gets_a_picture():
+    done = run("bench", "all", *FEW, "--steps", "16", "--threads", str(MORE))
+    assert done.returncode == 0 and f"{MORE} threads on" in done.stderr, done.stderr
+    record = json.loads(done.stdout)
     assert record["adjoint_msamples"] > 0
     assert (record["n"], record["resolution"], record["repeats"], record["block"]) == (16, 32, 1, 1)
     fit = record["fit"]

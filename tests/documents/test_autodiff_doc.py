@@ -145,6 +145,7 @@ def name_of(k: int) -> str:
     return f"{k}-{BLOCKS[k].trap or next(s.title for s in SECTIONS if BLOCKS[k] in s.blocks)}"
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("k", range(len(BLOCKS)), ids=name_of)
 def test_block_does_what_the_document_says(k, outcomes):
     import taichi

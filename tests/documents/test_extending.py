@@ -76,6 +76,7 @@ def outcomes(tmp_path_factory) -> dict[str, str]:
     return found
 
 
+@pytest.mark.whole
 @EACH
 def test_a_section_runs(section, outcomes):
     assert not outcomes[section.title], outcomes[section.title]

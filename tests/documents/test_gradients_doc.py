@@ -13,6 +13,7 @@ TEXT = (ROOT / "docs" / "gradients.md").read_text()
 BLOCKS = blocks_of("gradients")
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("which", range(len(BLOCKS)))
 def test_block_runs(which):
     error = outcomes()["gradients", which]

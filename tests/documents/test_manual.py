@@ -123,6 +123,7 @@ def test_the_gallery_shows_each_picture_beside_what_made_it():
         assert name in code or f"--out {Path(name).parent.as_posix()}\n" in code
 
 
+@pytest.mark.whole
 def test_what_pages_of_tasks_show_runs(tmp_path):
     blocks = [
         block

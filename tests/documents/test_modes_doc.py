@@ -15,6 +15,7 @@ TEXT = (ROOT / "docs" / "modes.md").read_text()
 BLOCKS = blocks_of("modes")
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("which", range(len(BLOCKS)))
 def test_block_runs(which):
     error = outcomes()["modes", which]

@@ -114,6 +114,7 @@ def execute(paths, root, folder, optimised) -> dict[str, list]:
     return {path.stem: [next(cells) for _ in range(n + 1)][1:] for path, n in zip(paths, counts, strict=True)}
 
 
+@pytest.mark.whole
 @named(NOTEBOOKS)
 def test_runs(path, executed):
     code = [cell for cell in executed(path) if cell.cell_type == "code"]

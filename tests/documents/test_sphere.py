@@ -185,6 +185,7 @@ for script in scripts:
 """
 
 
+@pytest.mark.whole
 def test_the_scripts_run(tmp_path):
     """One behind the other in one process, which compiles what they share once."""
     picture, scripts = tmp_path / "sphere.png", [str(EXAMPLES / name) for name in ("sphere.py", "sphere_tape.py")]

@@ -14,6 +14,7 @@ ALL = re.findall(r"(?ms)^```python\n(.*?)^```$", TEXT)
 BLOCKS = blocks_of("transfer")
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("which", range(len(BLOCKS)))
 def test_block_runs(which):
     error = outcomes()["transfer", which]

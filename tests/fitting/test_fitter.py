@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import drive
 import numpy as np
 import pytest
+from covering import covering
 from whole import whole
 
 from raymarch.data.activation import FIT_COLOURS, FIT_DENSITIES
@@ -104,42 +105,48 @@ def test_what_a_mask_takes_out_shapes_nothing():
 PLAIN = {"slots": 4}
 DENSE = PLAIN | {"resolution": 24, "hull": False, "prune_alpha": 0.0, "tv_density": 0.0}
 BRICKS = DENSE | {"bricks": True}  # a regulariser is rounded with slot 0 there
-THREADS = {1: (PLAIN, DENSE), 4: (PLAIN, BRICKS)}  # the settings of fits, by the number of threads
 
 
-@pytest.fixture(scope="module")
-def hashes(root, tmp_path_factory) -> dict[int, list[str]]:
-    """Hashes of the fits of THREADS in f32, in a process for each number of threads."""
-    images = tmp_path_factory.mktemp("threads") / "images.npz"
+@pytest.fixture
+def hashes(root, tmp_path):
+    """`hashes({threads: settings})`: of the fit of each in f32, in a process of its own."""
+    images = tmp_path / "images.npz"
     np.savez(images, views().images)
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", f"import single; single.print_fits({str(images)!r}, {threads}, {several})"],
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=root / "tests",
-        )
-        for threads, several in THREADS.items()
-    ]
-    printed = [process.communicate()[0].split() for process in processes]
-    assert not any(process.returncode for process in processes)
-    assert all(len(line) == 64 for lines in printed for line in lines)
-    assert [len(lines) for lines in printed] == [len(several) for several in THREADS.values()]
-    return dict(zip(THREADS, printed, strict=True))
 
+    def printed(of: dict[int, dict]) -> list[str]:
+        processes = [
+            subprocess.Popen(
+                [sys.executable, "-c", f"import single; single.print_fit({str(images)!r}, {threads}, {changes})"],
+                stdout=subprocess.PIPE,
+                text=True,
+                cwd=root / "tests",
+            )
+            for threads, changes in of.items()
+        ]
+        lines = [process.communicate()[0].strip() for process in processes]
+        assert not any(process.returncode for process in processes)
+        assert all(len(line) == 64 for line in lines)
+        return lines
 
-def test_any_number_of_threads_same_bytes(hashes):
-    assert hashes[1][0] == hashes[4][0]
+    return printed
 
 
 def test_a_fit_in_bricks_is_the_dense_fit_on_any_number_of_threads(hashes):
     """Bit for bit, while nothing counts as empty."""
-    assert hashes[1][1] == hashes[4][1] != hashes[1][0]
+    dense, bricks = hashes({1: DENSE, 4: BRICKS})
+    assert dense == bricks
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("colour", FIT_COLOURS)
-@pytest.mark.parametrize("density", FIT_DENSITIES)
+@pytest.mark.whole
+def test_any_number_of_threads_same_bytes(hashes):
+    """Also where the hull and pruning leave parts of the grid empty."""
+    one, four = hashes({1: PLAIN, 4: PLAIN})
+    assert one == four
+
+
+@pytest.mark.parametrize(
+    ("density", "colour", "loss"), covering(tuple(FIT_DENSITIES), tuple(FIT_COLOURS), tuple(LOSSES))
+)
 def test_every_reading_and_loss_comes_down(density, colour, loss):
     lr = {"lr_density": 0.1} if density == "relu" else {}
     losses = stepped(density=density, colour=colour, loss=loss, steps=30, **lr)

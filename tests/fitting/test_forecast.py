@@ -41,7 +41,7 @@ print(told.memory.total, peak)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from Linux's /proc")
-@pytest.mark.parametrize(("resolution", "degree"), [whole(100, 0), (160, 1)])
+@pytest.mark.parametrize(("resolution", "degree"), [whole(100, 0), whole(160, 1)])
 def test_the_peak_of_a_fit_is_within_15_percent_of_its_forecast(root, tmp_path, resolution, degree):
     words = [str(root / "scenes" / "tower"), str(resolution), str(degree), str(tmp_path / "volume.h5")]
     run = subprocess.run([sys.executable, "-c", PEAK, *words], capture_output=True, text=True, check=False, timeout=300)

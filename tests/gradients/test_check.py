@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 import single as worker
 from sets import write_set
-from whole import whole
 
 from raymarch import cli
 from raymarch.data.activation import Activation
@@ -52,6 +51,7 @@ def test_every_gradient_of_a_users_volume_is_good_from_a_process_of_another_prec
     assert "the gradients are right" in str(report)
 
 
+@pytest.mark.whole
 def test_every_gradient_of_volumes_together_is_good():
     """Of each by its own groups: one is a fit, another a scan through a table, at another place."""
     table = TransferFunction([0.2, 1.5, 3], np.eye(3) * 0.5 + 0.3, [0.1, 0.3, 0.6], 0.5)
@@ -70,6 +70,7 @@ def test_every_gradient_of_volumes_together_is_good():
     assert "mode emission-absorption and transfer, f64" in str(report)
 
 
+@pytest.mark.whole
 def test_in_single_precision_only_the_dot_test_is_made():
     report = check_gradients(BALL, [CAMERA], ["pose"], precision="f32", march=March(mode="additive"))
     (row,) = report.rows
@@ -255,7 +256,8 @@ def test_a_volume_with_an_activation_of_ones_own_is_checked_in_this_process():
     assert [row.verdict for row in report.rows] == ["good"]
 
 
-@pytest.mark.parametrize(("degree", "element"), [(2, (4, 0)), whole(3, (12, 2))])
+@pytest.mark.whole
+@pytest.mark.parametrize(("degree", "element"), [(2, (4, 0)), (3, (12, 2))])
 def test_a_mistyped_constant_of_one_harmonic_is_found_in_a_mixture_of_all(degree, element, monkeypatch):
     """Tangent and adjoint are wrong alike, so that every dot test is passed. Last, as it frees what others compiled."""
     rng = np.random.default_rng(0)

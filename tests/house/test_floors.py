@@ -52,10 +52,10 @@ def imported(name: str) -> set[str]:
     return found - {name}
 
 
-IMPORTS = {name: imported(name) for name in MODULES}
-BETWEEN = {(room_of(a), room_of(b)) for a in MODULES if a not in ENTRANCES for b in IMPORTS[a]}
-BETWEEN = {(a.split(".")[0], b.split(".")[0]) for a, b in BETWEEN}
-BETWEEN = {(a, b) for a, b in BETWEEN if a != b}
+@pytest.fixture(scope="module")
+def imports() -> dict[str, set[str]]:
+    """Modules that each imports."""
+    return {name: imported(name) for name in MODULES}
 
 
 def test_every_room_is_listed_and_every_listed_room_is_there():
@@ -65,35 +65,38 @@ def test_every_room_is_listed_and_every_listed_room_is_there():
 
 
 @pytest.mark.parametrize("name", [name for name in MODULES if name not in ENTRANCES])
-def test_imports_point_down(name):
+def test_imports_point_down(name, imports):
     own = ROOMS.index(room_of(name))
-    above = {other for other in IMPORTS[name] if other in ENTRANCES or ROOMS.index(room_of(other)) > own}
+    above = {other for other in imports[name] if other in ENTRANCES or ROOMS.index(room_of(other)) > own}
     assert not above, f"{name} imports {above}, of rooms above its own"
 
 
-def test_no_cycles():
-    assert set(TopologicalSorter(IMPORTS).static_order()) == set(MODULES)
+def test_no_cycles(imports):
+    assert set(TopologicalSorter(imports).static_order()) == set(MODULES)
 
 
-def test_few_imports_between_rooms():
-    assert len(BETWEEN) <= MOST_IMPORTS, len(BETWEEN)
+def test_few_imports_between_rooms(imports):
+    pairs = {(room_of(a), room_of(b)) for a in MODULES if a not in ENTRANCES for b in imports[a]}
+    between = {(a.split(".")[0], b.split(".")[0]) for a, b in pairs}
+    between = {(a, b) for a, b in between if a != b}
+    assert 50 < len(between) <= MOST_IMPORTS, len(between)
 
 
 @pytest.mark.parametrize("name", [name for name in MODULES if name.startswith("kernels.")])
-def test_kernels_know_only_kernels_and_constants(name):
-    assert {other.split(".")[0] for other in IMPORTS[name]} <= {"kernels", "runtime", "errors", "data"}
+def test_kernels_know_only_kernels_and_constants(name, imports):
+    assert {other.split(".")[0] for other in imports[name]} <= {"kernels", "runtime", "errors", "data"}
 
 
 WHERE_USED = {"data.transfer_function": {"matplotlib"}}  # for the colour maps it knows by name
 
 
 @pytest.mark.parametrize("name", [name for name in MODULES if room_of(name) in VALUES])
-def test_values_know_only_numpy(name):
+def test_values_know_only_numpy(name, imports):
     nodes = list(ast.walk(ast.parse(MODULES[name].read_text())))
     froms = {node.module.split(".")[0] for node in nodes if isinstance(node, ast.ImportFrom)}
     others = {alias.name.split(".")[0] for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     assert froms | others <= set(sys.stdlib_module_names) | {"numpy", "raymarch"} | WHERE_USED.get(name, set())
-    assert {room_of(other) for other in IMPORTS[name]} <= {*VALUES, "arguments", "errors", "html"}
+    assert {room_of(other) for other in imports[name]} <= {*VALUES, "arguments", "errors", "html"}
 
 
 def lines_of(node: ast.AST) -> int:

@@ -126,9 +126,10 @@ def no_display(monkeypatch):
 
 
 def examples() -> list:
-    """The modules with examples; those that need an extra marked so."""
-    extra = pytest.mark.extra
-    return [pytest.param(name, marks=extra) if name in EXAMPLES_OF_EXTRAS else name for name in with_examples()]
+    """The modules with examples; those that need an extra marked so, that which starts a process put off."""
+    marks = dict.fromkeys(EXAMPLES_OF_EXTRAS, pytest.mark.extra)
+    marks["raymarch.gradients.check_process"] = pytest.mark.whole
+    return [pytest.param(name, marks=marks.get(name, ())) for name in with_examples()]
 
 
 @pytest.mark.parametrize("name", examples())

@@ -78,7 +78,7 @@ def reasons() -> list[str]:
     return sorted({str(ast.literal_eval(t)) if isinstance(t, ast.Constant) else ast.unparse(t) for t in texts})
 
 
-@pytest.mark.parametrize("reason", reasons())
-def test_every_reason_is_on_the_list(reason):
+def test_every_reason_is_on_the_list():
     """A machine that has what is missing elsewhere would not tell that the reason is no longer there."""
-    assert any(re.search(pattern, reason) for pattern in LISTED)
+    assert len(found := reasons()) > 3
+    assert [reason for reason in found if not any(re.search(pattern, reason) for pattern in LISTED)] == []

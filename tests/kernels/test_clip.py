@@ -8,6 +8,7 @@ import cases
 import numpy as np
 import pytest
 import reference
+from whole import whole
 
 import raymarch as rm
 from raymarch.gradients.checks import check_rows
@@ -75,7 +76,7 @@ def stretch(inside, near, far):
 @pytest.fixture
 def clipped_reference(monkeypatch):
     """`clipped_reference(clip)`: the slow twin with its segments cut by asking of many points whether they are kept."""
-    whole = reference.segments
+    uncut = reference.segments
 
     def segments(clip, volume, origin, direction):
         world_from_ndc = None if volume.ndc_from_world is None else np.linalg.inv(volume.ndc_from_world)
@@ -87,12 +88,12 @@ def clipped_reference(monkeypatch):
                 points = points[:, :3] / np.maximum(points[:, 3:], 1e-12)
             return kept(clip, points)
 
-        return [(n, *stretch(inside, near, far)) for n, near, far in whole(volume, origin, direction) if far > near]
+        return [(n, *stretch(inside, near, far)) for n, near, far in uncut(volume, origin, direction) if far > near]
 
     return lambda clip: monkeypatch.setattr(reference, "segments", lambda *ray: segments(clip, *ray))
 
 
-@pytest.mark.parametrize("kind", ["nested", "ndc"])
+@pytest.mark.parametrize("kind", ["nested", whole("ndc")])
 def test_image_and_gradients_are_those_of_what_is_kept(kind, clipped_reference):
     (v, clip), camera = placed(kind), camera_of(kind)
     march = rm.March(step=STEP, min_transmittance=0, min_weight=0, clip=clip)
@@ -155,8 +156,8 @@ def test_rays_along_a_plane_are_kept_or_not():
 def test_planes_go_to_planes_in_ndc():
     v, clip = placed("ndc")
     points = np.random.default_rng(0).uniform((-1, -1, -6), (1, 1, -0.9), (300, 3))
-    whole = np.concatenate([points, np.ones((300, 1))], 1) @ v.ndc_from_world.T
-    there = whole[:, :3] / whole[:, 3:]
+    flat = np.concatenate([points, np.ones((300, 1))], 1) @ v.ndc_from_world.T
+    there = flat[:, :3] / flat[:, 3:]
     planes = clip.planes_in(v.ndc_from_world)
     np.testing.assert_array_equal((there @ planes[:, :3].T >= planes[:, 3]).all(1), kept(clip, points))
     assert 10 < kept(clip, points).sum() < 290

@@ -112,7 +112,7 @@ def by_numpy(v: Volume, rays: Rays, dt: float):
     return loss, gradient
 
 
-@pytest.mark.parametrize(("boxes", "ndc"), [whole(1, False), (3, False), (1, True)])
+@pytest.mark.parametrize(("boxes", "ndc"), [whole(1, False), (3, False), whole(1, True)])
 def test_kernels_do_as_numpy(boxes, ndc):
     rng = np.random.default_rng(boxes)
     _, affine = cases.placed("rotated")

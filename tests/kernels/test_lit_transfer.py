@@ -8,6 +8,7 @@ import cases
 import numpy as np
 import pytest
 import reference
+from whole import whole
 
 from raymarch.data.transfer_function import TransferFunction
 from raymarch.gradients.checks import check_rows
@@ -95,8 +96,12 @@ def test_slopes_by_volume_and_table_are_differences_of_the_formula(seen):
 
 @pytest.mark.parametrize(
     "shading",
-    [LAMP, HEADLIGHT, replace(LAMP, smooth=False), replace(HEADLIGHT, ambient=0.9, occlusion=0.6)],
-    ids=["lamp", "headlight", "facets", "occlusion"],
+    [
+        pytest.param(LAMP, id="lamp"),
+        whole(HEADLIGHT, id="headlight"),
+        whole(replace(LAMP, smooth=False), id="facets"),
+        pytest.param(replace(HEADLIGHT, ambient=0.9, occlusion=0.6), id="occlusion"),
+    ],
 )
 def test_every_gradient_passes_the_dot_test_and_the_difference(shading):
     with linearised(shading) as seen:

@@ -70,7 +70,7 @@ def test_the_nth_box_is_twice_as_large_as_the_one_within():
         assert box.boxes == 1
 
 
-@pytest.mark.parametrize(("degree", "mode"), [(0, "emission-absorption"), whole(0, "x-ray"), (1, "additive")])
+@pytest.mark.parametrize(("degree", "mode"), [(0, "emission-absorption"), whole(0, "x-ray"), whole(1, "additive")])
 def test_image_and_gradient_are_the_reference(degree, mode):
     v = scene(degree)
     every, step = rays(v), EXACT.step * v.voxel

@@ -11,6 +11,7 @@ import pytest
 import reference
 import single as worker
 from numpy.polynomial import Polynomial
+from whole import whole
 
 from raymarch.data.activation import Activation
 from raymarch.data.bricks import Bricks
@@ -61,7 +62,12 @@ def linearised(mode, **how) -> Linearised:
     return Linearised(volume, camera, background=cases.BACKGROUND, march=march, columns=1)
 
 
-@pytest.mark.parametrize("mode", [mode for mode in RAY_MODES if mode != "minimum"])  # the maximum but for a sign
+OTHERS = [
+    mode for mode in RAY_MODES if mode not in ("minimum", "average")
+]  # the maximum but for a sign; a line integral
+
+
+@pytest.mark.parametrize("mode", [*OTHERS, whole("average")])
 def test_every_gradient_passes_the_dot_test_and_the_difference(mode):
     with linearised(mode) as seen:
         rows = check_rows(seen)

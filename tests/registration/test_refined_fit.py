@@ -66,6 +66,7 @@ def lens_left_out() -> Views:
     return Views([replace(camera, lens=Lens("simple_radial", (0.0,))) for camera in true], images)
 
 
+@pytest.mark.whole
 def test_a_wrong_lens_is_moved_towards_the_true_one_where_that_is_asked_for(lens_left_out, monkeypatch):
     monkeypatch.setattr(refining, "EVERY", 5)
     monkeypatch.setattr(module, "fit", lambda views, settings, **how: fit(views, settings, steps=1, **how))
