@@ -22,7 +22,7 @@ LINKED = ("benchmarks", "examples", "notebooks", "scenes")  # which no fault is 
 LONGEST = 120.0  # seconds that a fault's tests may take; one that hangs is noticed too
 PROOF = 1800.0  # seconds for all tests without any fault
 CACHE = "TI_OFFLINE_CACHE_FILE_PATH"
-PYTEST = ("-m", "pytest", "-q", "-x", "--tb=line", "-rfE", "--no-header", "-p", "no:cacheprovider")
+PYTEST = ("-m", "pytest", "-q", "-x", "--tb=line", "-rfE", "--no-header", "-p", "no:cacheprovider", "--whole")
 
 
 class Ruling(NamedTuple):

@@ -39,12 +39,6 @@ nbclient.NotebookClient(
 ).execute()
 nbformat.write(notebook, source)
 """
-ANEW = """%reset -f
-import os
-os.chdir({folder!r})
-os.environ["RAYMARCH_NOTEBOOK_STEPS"] = {steps!r}
-del os
-"""
 
 
 def named(paths):
@@ -65,59 +59,29 @@ def test_kept_without_outputs(path):
         assert not cell.metadata, cell.source
 
 
-def kind_of(path) -> tuple[bool, bool]:
-    """What a notebook's kernel has to be: with Taichi's own optimiser, in double precision."""
-    source = "".join(cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code")
-    return path.stem in BY_TAICHI, 'rm.start("cpu", "f64")' in source
-
-
-@pytest.fixture(scope="module")
-def executed(root, request, tmp_path_factory):
-    """Cells of a notebook, executed: those of a kind one after the other in a kernel, under --whole each alone."""
-    done: dict[str, list] = {}
-
-    def cells_of(path):
-        alone = request.config.getoption("--whole")
-        if path.stem not in done:
-            some = [path] if alone else [each for each in NOTEBOOKS if kind_of(each) == kind_of(path)]
-            done.update(execute(some, root, tmp_path_factory.mktemp("kernel"), kind_of(path)[0]))
-        return done[path.stem]
-
-    return cells_of
-
-
-def execute(paths, root, folder, optimised) -> dict[str, list]:
-    """Notebooks with few steps and views, in a fresh kernel of this interpreter, without a display: their cells."""
+def executed(path, root, folder) -> list:
+    """Cells of a notebook, run with few steps and views in a fresh kernel of this interpreter, without a display."""
     from ipykernel.kernelspec import write_kernel_spec
 
     write_kernel_spec(folder / "kernels" / "python3")
-    together = nbformat.v4.new_notebook()
-    counts = []
-    for path in paths:
-        (folder / path.stem).mkdir()
-        few_views(root / "scenes", folder / path.stem / "scenes", every=8)
-        anew = ANEW.format(folder=str(folder / path.stem), steps=STEPS.get(path.stem, "20"))
-        cells = nbformat.read(path, as_version=4).cells
-        counts.append(len(cells))
-        together.cells += [nbformat.v4.new_code_cell(anew), *cells]
-    for number, cell in enumerate(together.cells):
-        cell.id = str(number)
-    nbformat.write(together, folder / "together.ipynb")
+    few_views(root / "scenes", folder / "scenes", every=8)
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.write(notebook, folder / path.name)
     env = {name: value for name, value in os.environ.items() if name not in ("MPLBACKEND", "DISPLAY")}
     env |= {"JUPYTER_PATH": str(folder), "RAYMARCH_NOTEBOOK_RESOLUTION": "32"}
-    if optimised:
+    env["RAYMARCH_NOTEBOOK_STEPS"] = STEPS.get(path.stem, "20")
+    if path.stem in BY_TAICHI:
         env.pop("TI_ADVANCED_OPTIMIZATION", None)
-    command = [sys.executable, "-c", EXECUTE, str(folder / "together.ipynb"), str(folder)]
+    command = [sys.executable, "-c", EXECUTE, str(folder / path.name), str(folder)]
     run = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=600)
     assert run.returncode == 0, run.stderr[-4000:]
-    cells = iter(nbformat.read(folder / "together.ipynb", as_version=4).cells)
-    return {path.stem: [next(cells) for _ in range(n + 1)][1:] for path, n in zip(paths, counts, strict=True)}
+    return nbformat.read(folder / path.name, as_version=4).cells
 
 
 @pytest.mark.whole
 @named(NOTEBOOKS)
-def test_runs(path, executed):
-    code = [cell for cell in executed(path) if cell.cell_type == "code"]
+def test_runs(path, root, tmp_path):
+    code = [cell for cell in executed(path, root, tmp_path) if cell.cell_type == "code"]
     assert all(cell.execution_count for cell in code)
     outputs = [output for cell in code for output in cell.outputs]
     assert ["\n".join(output.traceback) for output in outputs if output.output_type == "error"] == []
