@@ -140,8 +140,8 @@ def test_a_fit_in_bricks_is_the_dense_fit_on_any_number_of_threads(hashes):
 @pytest.mark.whole
 def test_any_number_of_threads_same_bytes(hashes):
     """Also where the hull and pruning leave parts of the grid empty."""
-    one, four = hashes({1: PLAIN, 4: PLAIN})
-    assert one == four
+    one, other, four = hashes({1: PLAIN, 2: DENSE, 4: PLAIN})
+    assert one == four != other
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from raymarch.rendering.march import March
 EXPOSURE = (1.1, 0.9, 1.2, 0.1, 0.0, -0.1)
 EXACT = March(step=0.47, min_transmittance=0.0, min_weight=0.0)
 JITTERED = {"jitter": 1.0, "step_jitter": 0.4, "seed": 5}
-# Each place, camera, mode and activation, with jitter and without; degrees 0 and 1.
+# Each place, camera and mode, with jitter and without; degrees 0 and 1. Other activations wait.
 SEEN = [
     ("rotated", 0, "softplus", "sigmoid", 0, {}),
     ("one cell", 0, "softplus", "sigmoid", 1, JITTERED),

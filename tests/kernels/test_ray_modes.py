@@ -62,12 +62,10 @@ def linearised(mode, **how) -> Linearised:
     return Linearised(volume, camera, background=cases.BACKGROUND, march=march, columns=1)
 
 
-OTHERS = [
-    mode for mode in RAY_MODES if mode not in ("minimum", "average")
-]  # the maximum but for a sign; a line integral
+ALIKE = ("minimum", "average")  # the maximum but for a sign; a line integral, which waits
 
 
-@pytest.mark.parametrize("mode", [*OTHERS, whole("average")])
+@pytest.mark.parametrize("mode", [*(mode for mode in RAY_MODES if mode not in ALIKE), whole("average")])
 def test_every_gradient_passes_the_dot_test_and_the_difference(mode):
     with linearised(mode) as seen:
         rows = check_rows(seen)
