@@ -29,9 +29,9 @@ class Schedule:
     """Schedule by steps or by seconds, whichever is nearer its end; None is no limit.
 
     `levels` are (from which fraction of the fit, scale of the resolution), rising; `supersample` is (from which
-    fraction, rays along each edge of a pixel), `jitter` up to which share of a step rays are moved. In the methods
-    `steps` are done, `seconds` are since the start, `ready` of them went by until all was compiled, from when on time
-    counts.
+    fraction, from how many times on that each pixel was drawn, rays along each edge of a pixel), `jitter` up to which
+    share of a step rays are moved. In the methods `steps` are done, `seconds` are since the start, `ready` of them went
+    by until all was compiled, from when on time counts.
 
     Example:
         >>> schedule = Schedule(100, None, ((0.0, 0.5), (0.4, 1.0)))
@@ -42,13 +42,13 @@ class Schedule:
     steps: int | None
     seconds: float | None
     levels: tuple[tuple[float, float], ...]
-    supersample: tuple[float, int] = (0.0, 1)
+    supersample: tuple[float, float, int] = (0.0, 0.0, 1)
     jitter: float = 0.0
 
     @staticmethod
     def of(settings: FitSettings) -> Schedule:
         """Schedule that settings ask for."""
-        supersample = settings.supersample_from, settings.supersample
+        supersample = settings.supersample_from, settings.supersample_seen, settings.supersample
         jitter = float(settings.sh_degree > 0) if settings.jitter is None else settings.jitter
         return Schedule(settings.steps, settings.seconds, settings.levels, supersample, jitter)
 
@@ -63,10 +63,10 @@ class Schedule:
         """Index of the coarse-to-fine level, from 0."""
         return max(i for i, (start, _) in enumerate(self.levels) if progress >= start)
 
-    def side(self, progress: float) -> int:
-        """Rays along each edge of a pixel."""
-        start, side = self.supersample
-        return side if progress >= start else 1
+    def side(self, progress: float, seen: float) -> int:
+        """Rays along each edge of a pixel, once each pixel was drawn `seen` times, in the mean."""
+        start, least, side = self.supersample
+        return side if progress >= start and seen >= least else 1
 
     def seconds_left(self, progress: float, seconds: float, ready: float) -> float:
         """Time left [s], by what it took so far."""

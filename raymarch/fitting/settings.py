@@ -56,8 +56,9 @@ class FitSettings:
         seconds: time in all, loading and compiling included; None for no limit. The schedule follows whichever of
             the two is nearer its end.
         rays: pixels of a step, in tiles of 4 x 4; each is a ray, or more of them by `supersample`.
-        supersample, supersample_from: rays along each edge of a pixel, which is the mean of so many squared over its
-            area, from that share of the fit on; the volume's images are rendered likewise. 1 for one ray a pixel.
+        supersample, supersample_from, supersample_seen: rays along each edge of a pixel, which is the mean of so many
+            squared over its area, from that share of the fit on, if each pixel was drawn so many times until then, in
+            the mean; the volume's images are rendered likewise. 1 for one ray a pixel.
         least_chance: tiles that were rendered well when last drawn are passed over by chance, the better the more, but
             for this share of them; 1 draws all alike.
         levels: (from which share of the fit, scale of the resolution), rising.
@@ -110,6 +111,7 @@ class FitSettings:
     rays: int = held(whole(16, 1 << 22), 16384)
     supersample: int = held(SUPERSAMPLE, 2)
     supersample_from: float = held(number(0, 1), 0.7)
+    supersample_seen: float = held(number(0, 1e6), 3.0)
     least_chance: float = held(number(0.01, 1), 0.5)
     levels: tuple[tuple[float, float], ...] = held(LEVELS, ((0.0, 0.3), (0.05, 0.5), (0.15, 0.7), (0.4, 1.0)))
     pyramid: float = held(number(0, 1e6, unit="pixel"), 1.0)

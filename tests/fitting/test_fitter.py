@@ -320,7 +320,7 @@ def test_a_closed_fitter_says_so():
 @pytest.mark.parametrize("side", [1, 2])
 def test_render_shows_the_volume_as_it_stands(side):
     """From the fit's own grid: what the volume, taken out, gives, of as many rays a pixel."""
-    how = preset("quick", **QUICK, supersample=side, supersample_from=0.0)
+    how = preset("quick", **QUICK, supersample=side, supersample_from=0.0, supersample_seen=0.0)
     with Fitter(views(), how, box=[(-1, -1, -1), (1, 1, 1)]) as fitter:
         for _ in range(5):
             fitter.step()
@@ -333,14 +333,19 @@ def test_render_shows_the_volume_as_it_stands(side):
     assert (single == shown).all() == (side == 1)
 
 
-def test_pixels_are_of_several_rays_from_a_share_of_the_fit_on():
+@pytest.mark.parametrize(("share", "seen"), [(0.5, 0.0), (0.0, 1.0), (0.0, 1e6)])
+def test_pixels_are_of_several_rays_from_a_share_of_the_fit_on_if_each_was_drawn_often_enough(share, seen):
     """What was fitted last is what the volume tells; a fit that ends before is one of single rays."""
-    said = {}
-    with Fitter(views(), preset("quick", **QUICK, supersample=2, supersample_from=0.5)) as fitter:
-        for _ in range(QUICK["steps"] // 2 + 1):
+    how = {"supersample": 2, "supersample_from": share, "supersample_seen": seen}
+    said, wanted = {}, {}
+    with Fitter(views(), preset("quick", **QUICK, **how)) as fitter:
+        for step in range(QUICK["steps"] // 2 + 1):
             fitter.step()
-            said[fitter.steps_done] = fitter.volume().provenance["supersample"]
-    assert said == {step: 1 if step <= QUICK["steps"] // 2 else 2 for step in said}
+            said[step] = fitter.volume().provenance["supersample"]
+            drawn = step * fitter.rays / (fitter.store.listed * fitter.store.fields.tile**2)
+            wanted[step] = 2 if step >= share * QUICK["steps"] and drawn >= seen else 1
+    assert said == wanted
+    assert set(said.values()) == ({1} if seen == 1e6 else {1, 2})
 
 
 def test_a_volume_taken_out_is_as_good_as_the_fit():

@@ -113,6 +113,7 @@ def test_settings_of_another_type_are_refused(bad):
         {"levels": ((0,), (0, 1))},
         {"supersample": 9},
         {"supersample_from": 1.5},
+        {"supersample_seen": -1},
         {"jitter": -0.1},
         {"rays": 1 << 22, "supersample": 2},
     ],
