@@ -144,7 +144,7 @@ class Fitter(Holder, FitterCard):
         self._advance_level(progress := self.progress)
         if self.steps_done % s.refresh == 0 and self.steps_done > 0:
             self._refresh(self.plan.least_sigma)
-        self.side = self._side(progress, self.steps_done)
+        self.side = _side(self, progress, self.steps_done)
         self._drawn = self.store.choose(self.tiles, self._drawn, s.seed, s.least_chance)
         _differentiate(self, _draw(self))
         note_errors(self.store.fields, buffer.fields, self.tiles, self.side**2, behind)
@@ -152,9 +152,6 @@ class Fitter(Holder, FitterCard):
         s.optimiser.step(grid, self._moments_age, progress, self.steps_done)
         self.steps_done, self._moments_age = self.steps_done + 1, self._moments_age + 1
         self._ready = self.seconds if self.steps_done == 1 else self._ready  # time counts when all is compiled
-
-    def _side(self, progress: float, steps: int) -> int:
-        return self.schedule.side(progress, steps * self.tiles / self.store.listed)
 
     def _advance_level(self, progress: float) -> None:
         if (level := self.schedule.level(progress)) > self._level:
@@ -204,8 +201,11 @@ class Fitter(Holder, FitterCard):
         self.steps_done, self._moments_age, self._level, self._drawn, seconds, self._ready = astuple(at)
         self.started, self.history = time.perf_counter() - seconds, list(history)
         self._refresh(None)
-        last = max(self.steps_done - 1, 0)
-        self.side = self._side(self.schedule.progress(last, seconds, self._ready), last)
+        self.side = _side(self, self.schedule.progress(last := max(self.steps_done - 1, 0), seconds, self._ready), last)
+
+
+def _side(fitter: Fitter, progress: float, steps: int) -> int:
+    return fitter.schedule.side(progress, steps * fitter.tiles / fitter.store.listed)
 
 
 def _draw(fitter: Fitter) -> int:

@@ -57,8 +57,7 @@ class FitSettings:
             the two is nearer its end.
         rays: pixels of a step, in tiles of 4 x 4; each is a ray, or more of them by `supersample`.
         supersample, supersample_from, supersample_seen: rays along each edge of a pixel, which is the mean of so many
-            squared over its area, from that share of the fit on, if each pixel was drawn so many times until then, in
-            the mean; the volume's images are rendered likewise. 1 for one ray a pixel.
+            squared over its area, from that share of the fit on and so many draws of each; so are the volume's images.
         least_chance: tiles that were rendered well when last drawn are passed over by chance, the better the more, but
             for this share of them; 1 draws all alike.
         levels: (from which share of the fit, scale of the resolution), rising.
@@ -68,8 +67,7 @@ class FitSettings:
         jitter: each ray's samples are moved by a random share of a step, up to this, another in each step of the fit.
             None for 1, but 0 at degree 0, whose samples go in pairs without.
         min_transmittance: early ray termination: a ray ends where less than that of the light passes.
-        min_weight: weight below which a sample's colour is taken as black; darkens a ray by at most that times its
-            samples.
+        min_weight: weight below which a sample's colour is black; darkens a ray by at most that times its samples.
         density: activation, "softplus", "relu" or "exponential". initial_alpha: opacity of the start over one voxel.
         colour: activation, "sigmoid" or "clamped".
         loss: "squared", or a robust one, "huber" or "charbonnier" (smooth), which grow like a line beyond `huber_delta`
