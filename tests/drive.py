@@ -20,6 +20,7 @@ from raymarch.device.ray_buffer import RayBuffer
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.orbit import orbit
 from raymarch.kernels.field import occupancy
+from raymarch.kernels.field.touched import ALL
 from raymarch.kernels.march.depth import march_depth
 from raymarch.kernels.march.march import march, march_adjoint
 from raymarch.kernels.march.modes import MODES
@@ -138,6 +139,8 @@ def set_gradient(grid, d_density, d_features):
         padded[tuple(slice(n) for n in values.shape)] = values
         field.from_numpy(padded)
     grid.fields.block_has_gradient.fill(1)
+    if grid.degree > 0:
+        grid.fields.feature_samples.fill(ALL)
 
 
 def set_rays(image, target):

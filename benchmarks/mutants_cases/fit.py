@@ -5,6 +5,7 @@ from mutants_cases.field import GRADIENT
 
 LOSSES = "tests/kernels/test_losses.py::"
 ADAM = "tests/kernels/test_optimiser.py::"
+TOUCHED = "tests/kernels/test_touched.py::"
 TAPE = "tests/autodiff/test_tape.py::"
 PHOTOMETRY = "tests/fitting/test_photometry.py::"
 HULL = "tests/fitting/test_bounds.py::"
@@ -157,6 +158,76 @@ FAULTS = [
         "grid.d_density[s, I[0], I[1], I[2]] = 0",
         "grid.d_density[s, I[0], I[1], I[2]] *= 1",
         ("tests/kernels/test_invariances.py::test_gradients_accumulate_and_repeat",),
+    ),
+    Fault(
+        "what a slot holds of features counts where the first slot has some",
+        "kernels/fit/reduce.py",
+        "if (of_slot[s] >> n) & 1:",
+        "if (of_slot[0] >> n) & 1:",
+        (TOUCHED + "test_what_slots_hold_of_features_is_added_up_and_nothing_left",),
+    ),
+    Fault(
+        "cells stay noted once they are added up",
+        "kernels/fit/reduce.py",
+        "grid.feature_cells[s, W[0], W[1], W[2]] = 0",
+        "grid.feature_cells[s, W[0], W[1], W[2]] += 0",
+        (TOUCHED + "test_what_slots_hold_of_features_is_added_up_and_nothing_left",),
+    ),
+    Fault(
+        "a cell at the end of a word reaches the wrong sample of the next along z",
+        "kernels/field/touched.py",
+        "m = (m >> 3) & FIRST_Z",
+        "m = (m >> 2) & FIRST_Z",
+        (TOUCHED + "test_each_cell_reaches_its_eight_corners_in_any_word",),
+    ),
+    Fault(
+        "a cell at the end of a word reaches the wrong row of the next along y",
+        "kernels/field/touched.py",
+        "m = (m >> 12) & FIRST_Y",
+        "m = (m >> 8) & FIRST_Y",
+        (TOUCHED + "test_each_cell_reaches_its_eight_corners_in_any_word",),
+    ),
+    Fault(
+        "a cell does not reach the samples after it along x",
+        "kernels/field/touched.py",
+        "else m | (m << 16)",
+        "else m",
+        (TOUCHED + "test_each_cell_reaches_its_eight_corners_in_any_word",),
+    ),
+    Fault(
+        "a word of the upper half of a block is that of its lower half",
+        "kernels/field/touched.py",
+        "[2] + (P[0] & 1)])",
+        "[2]])",
+        (TOUCHED + "test_each_cell_reaches_its_eight_corners_in_any_word",),
+    ),
+    Fault(
+        "a cell is the only one that its word notes",
+        "kernels/field/touched.py",
+        "= word | (1 << bit_of(grid, I))",
+        "= 1 << bit_of(grid, I)",
+        (TOUCHED + "test_what_slots_hold_of_features_is_added_up_and_nothing_left",),
+    ),
+    Fault(
+        "features that a step took are looked at by the next",
+        "kernels/fit/adam.py",
+        "grid.feature_samples[W] = 0",
+        "grid.feature_samples[W] += 0",
+        (TOUCHED + "test_a_step_moves_what_was_added_to_and_is_the_last_to_look",),
+    ),
+    Fault(
+        "a cube moves by the features of its lower half alone",
+        "kernels/fit/coarse.py",
+        "for half in range(2):",
+        "for half in range(1):",
+        (TOUCHED + "test_a_cube_moves_by_all_that_was_added_in_it",),
+    ),
+    Fault(
+        "a step passes over what a regulariser gave features",
+        "kernels/fit/regularise.py",
+        "grid.feature_samples[word_of(grid, at(grid, I))] = ALL",
+        "grid.feature_samples[word_of(grid, at(grid, I))] += 0",
+        (TOUCHED + "test_a_step_takes_what_a_regulariser_gave_features_that_no_ray_met",),
     ),
     Fault(
         "sparsity's penalty lacks its factor",

@@ -14,6 +14,7 @@ from raymarch.data.activation import Activation
 from raymarch.data.bricks import table_shape
 from raymarch.device.layout_cache import in_force
 from raymarch.device.layout_choice import LayoutChoice, kind_of
+from raymarch.device.mark_fields import mark_fields, touched_fields
 from raymarch.device.memory import BLOCK_EDGE, padded
 from raymarch.device.numbers import set_numbers
 from raymarch.errors import RaymarchError
@@ -26,9 +27,7 @@ STEP = 32  # samples along an axis that the room of a small grid is rounded up t
 BLOCKS = (1, 2, 4, 8)
 MOST_BOXES = 16  # the outermost is 32,768 times as large as the innermost
 SLOTS = 64  # unrolled where they are added up
-OF_BLOCKS = ("block_written", "block_has_gradient", "block_occupied")
 OF_CUBES = ("m_cube", "v_cube")
-OF_CELLS = ("empty_distance", "occupied_distance", "seen", "hull_mask")
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +43,9 @@ class Fields:
 
     `g_density` and `g_features` are the gradient: `density.grad` and `features.grad` of a dense grid, which `lazy_grad`
     makes; of a sparse one the first slot of `d_density` and `d_features`, which saves a copy.
+
+    `feature_cells` and `feature_samples` are the bit masks of `kernels/field/touched`: the cells at whose corners each
+    slot added features since they were last added up, and the samples whose features have a gradient; None at degree 0.
     """
 
     density: ti.Field
@@ -64,6 +66,8 @@ class Fields:
     v_features: ti.Field | None
     m_cube: ti.Field | None
     v_cube: ti.Field | None
+    feature_cells: ti.Field | None
+    feature_samples: ti.Field | None
     block_written: ti.Field
     block_has_gradient: ti.Field
     block_occupied: ti.Field
@@ -134,11 +138,13 @@ def build(
         places = room[3] + 1  # and the one of bricks that are missing
         samples, whole = [1, 1, places * SAMPLES], [0, 0, places * BLOCKS_A_BRICK - 1]
     values = _values(tree, beside, samples, degree, slots, moments, block)
-    marks, place = _marks(tree, whole, room[:3]), _place(tree, ndc)
-    cubes = _cubes(beside, [(n + 1) * edge // CUBE for n in whole], degree, moments)
+    marks, place = mark_fields(tree, whole, cells_of(room[:3])), _place(tree, ndc)
+    cubes = [(n + 1) * edge // CUBE for n in whole]
+    words = [cubes[0], cubes[1], 2 * cubes[2]] if sparse else [2 * cubes[0], cubes[1], cubes[2]]
+    step = {**_cubes(beside, cubes, degree, moments), **touched_fields(beside, words, degree, slots)}
     index = _index(tree, room) if sparse else dict.fromkeys(("table", "old_table", "brick"))
     return [tree] if beside is tree else [tree, beside], Fields(
-        degree=degree, block=edge, slots=slots, boxes=boxes, **values, **cubes, **marks, **place, **index
+        degree=degree, block=edge, slots=slots, boxes=boxes, **values, **step, **marks, **place, **index
     )
 
 
@@ -210,16 +216,6 @@ def _cubes(tree: ti.FieldsBuilder, shape: list[int], degree: int, moments: bool)
     fields = {name: ti.Vector.field(3 * (degree + 1) ** 2 + 1, float) if moments else None for name in OF_CUBES}
     for field in filter(None, fields.values()):
         tree.dense(ti.ijk, tuple(shape)).place(field)
-    return fields
-
-
-def _marks(tree: ti.FieldsBuilder, blocks: list[int], room: tuple[int, ...]) -> dict:
-    """What is known of blocks and of cells, a byte each."""
-    shapes = {name: tuple(n + 1 for n in blocks) for name in OF_BLOCKS}  # one past the end, for blocks that are shifted
-    fields = {}
-    for name, shape in {**shapes, **dict.fromkeys(OF_CELLS, cells_of(room))}.items():
-        fields[name] = ti.field(ti.u8)
-        tree.dense(ti.ijk, shape).place(fields[name])
     return fields
 
 

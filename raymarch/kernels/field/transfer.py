@@ -112,6 +112,9 @@ def clear_slots(grid: ti.template()):
     for I in ti.grouped(grid.d_density):
         grid.d_density[I] = 0
         grid.d_features[I] = 0
+    if ti.static(grid.degree > 0):
+        for W in ti.grouped(grid.feature_cells):
+            grid.feature_cells[W] = 0
 
 
 @ti.kernel
@@ -123,6 +126,9 @@ def clear_gradients(grid: ti.template()):
     for I in ti.grouped(grid.block_written):
         grid.block_written[I] = 0
         grid.block_has_gradient[I] = 0
+    if ti.static(grid.degree > 0):
+        for W in ti.grouped(grid.feature_samples):
+            grid.feature_samples[W] = 0
 
 
 @ti.func

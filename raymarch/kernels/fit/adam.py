@@ -7,6 +7,7 @@ al. 2025, "Adam-mini"), and those above degree 0 have no first: so moments are a
 import taichi as ti
 
 from raymarch.kernels.field.bricks import first_block, sample_of_block, summed
+from raymarch.kernels.field.touched import BITS, sample_of_word, word_of_block, words_of
 from raymarch.kernels.fit.coarse import step_cubes
 from raymarch.kernels.fit.reduce import block_of
 
@@ -18,6 +19,53 @@ def mean_square(grid: ti.template(), h):
     for n in ti.static(range(grid.features.n)):
         total[n % 3] += h[n] * h[n]
     return total * ti.static(3.0 / grid.features.n)
+
+
+@ti.func
+def step_density(grid: ti.template(), I, lr_density, beta1, beta2, eps, c1, c2, sound):
+    """Step the density of one sample, if its gradient is not zero, and clear that."""
+    G = summed(grid, I)
+    g = grid.g_density[G]
+    if g != 0.0:
+        grid.g_density[G] = 0.0
+        m = beta1 * grid.m_density[I] + (1.0 - beta1) * g
+        v = beta2 * grid.v_density[I] + (1.0 - beta2) * g * g
+        if sound:
+            grid.m_density[I], grid.v_density[I] = m, v
+            grid.density[I] -= lr_density * m * c1 / (ti.sqrt(v * c2) + eps)
+
+
+@ti.func
+def step_features(grid: ti.template(), I, lr_features, lr_harmonics, beta1, beta2, eps, c1, c2, decay, sound):
+    """Step the features of one sample, if their gradient is not zero, and clear that."""
+    G = summed(grid, I)
+    h = grid.g_features[G]
+    if h.norm_sqr() != 0.0:
+        grid.g_features[G] = ti.Vector.zero(float, grid.features.n)
+        m = beta1 * grid.m_features[I] + (1.0 - beta1) * h[:3]
+        v = beta2 * grid.v_features[I] + (1.0 - beta2) * mean_square(grid, h)
+        if sound:
+            grid.m_features[I], grid.v_features[I] = m, v
+            x, size = grid.features[I], ti.sqrt(v * c2) + eps
+            for c in ti.static(range(3)):
+                x[c] -= lr_features * m[c] * c1 / size[c]
+            for n in ti.static(range(3, grid.features.n)):
+                x[n] -= lr_harmonics * h[n] / size[n % 3] + lr_features * decay * x[n]
+            grid.features[I] = x
+
+
+@ti.func
+def step_touched(grid: ti.template(), B, lr_features, lr_harmonics, beta1, beta2, eps, c1, c2, decay, sound):
+    """Step the features of a block's touched samples, which then are so no more."""
+    for w in range(ti.static(words_of(grid))):
+        W = word_of_block(grid, B, w)
+        word = grid.feature_samples[W]
+        if word != 0:
+            grid.feature_samples[W] = 0
+            for n in range(BITS):
+                if (word >> n) & 1:
+                    I = sample_of_word(grid, W, n)
+                    step_features(grid, I, lr_features, lr_harmonics, beta1, beta2, eps, c1, c2, decay, sound)
 
 
 @ti.kernel
@@ -44,29 +92,13 @@ def adam(
             sound = grid.nonfinite_step[None] == 0
             if sound and coarse > 0.0:
                 step_cubes(grid, B, coarse * lr_density, coarse * lr_features, beta1, beta2, eps, c1, c2)
+            colour = lr_features, lr_harmonics, beta1, beta2, eps, c1, c2, decay, sound
             for i in range(grid.block):
                 for j in range(grid.block):
                     for k in range(grid.block):
                         I = sample_of_block(grid, B, i, j, k)
-                        G = summed(grid, I)
-                        g = grid.g_density[G]
-                        if g != 0.0:
-                            grid.g_density[G] = 0.0
-                            m = beta1 * grid.m_density[I] + (1.0 - beta1) * g
-                            v = beta2 * grid.v_density[I] + (1.0 - beta2) * g * g
-                            if sound:
-                                grid.m_density[I], grid.v_density[I] = m, v
-                                grid.density[I] -= lr_density * m * c1 / (ti.sqrt(v * c2) + eps)
-                        h = grid.g_features[G]
-                        if h.norm_sqr() != 0.0:
-                            grid.g_features[G] = ti.Vector.zero(float, grid.features.n)
-                            m = beta1 * grid.m_features[I] + (1.0 - beta1) * h[:3]
-                            v = beta2 * grid.v_features[I] + (1.0 - beta2) * mean_square(grid, h)
-                            if sound:
-                                grid.m_features[I], grid.v_features[I] = m, v
-                                x, size = grid.features[I], ti.sqrt(v * c2) + eps
-                                for c in ti.static(range(3)):
-                                    x[c] -= lr_features * m[c] * c1 / size[c]
-                                for n in ti.static(range(3, grid.features.n)):
-                                    x[n] -= lr_harmonics * h[n] / size[n % 3] + lr_features * decay * x[n]
-                                grid.features[I] = x
+                        step_density(grid, I, lr_density, beta1, beta2, eps, c1, c2, sound)
+                        if ti.static(grid.degree == 0):
+                            step_features(grid, I, *colour)
+            if ti.static(grid.degree > 0):
+                step_touched(grid, B, *colour)

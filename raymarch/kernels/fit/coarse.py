@@ -7,6 +7,7 @@ rate of the cube, at once and for samples that no ray of the step met, and each 
 import taichi as ti
 
 from raymarch.kernels.field.bricks import is_sparse, sample_of_block, summed
+from raymarch.kernels.field.touched import BITS, sample_of_word
 
 CUBE = 4  # samples a side
 
@@ -21,18 +22,36 @@ def cube_of(grid: ti.template(), B, i, j, k):
 
 
 @ti.func
+def word_of_cube(grid: ti.template(), C, half):
+    """Index of a cube's words of `feature_samples`, 0 and 1 along x."""
+    W = ti.Vector([2 * C[0] + half, C[1], C[2]])
+    if ti.static(is_sparse(grid.table)):
+        W = ti.Vector([0, 0, 2 * C[2] + half])
+    return W
+
+
+@ti.func
 def gradient_of_cube(grid: ti.template(), B, i, j, k):
     """Sum of the gradients of a cube's samples: features, and density the last."""
     total = ti.Vector.zero(float, grid.features.n + 1)
     for a in range(CUBE * i, CUBE * i + CUBE):
         for b in range(CUBE * j, CUBE * j + CUBE):
             for c in range(CUBE * k, CUBE * k + CUBE):
-                I = sample_of_block(grid, B, a, b, c)
-                G = summed(grid, I)
-                d_features = grid.g_features[G]
-                for n in ti.static(range(grid.features.n)):
-                    total[n] += d_features[n]
+                G = summed(grid, sample_of_block(grid, B, a, b, c))
                 total[ti.static(grid.features.n)] += grid.g_density[G]
+                if ti.static(grid.degree == 0):
+                    for n in ti.static(range(grid.features.n)):
+                        total[n] += grid.g_features[G][n]
+    if ti.static(grid.degree > 0):
+        for half in range(2):
+            W = word_of_cube(grid, cube_of(grid, B, i, j, k), half)
+            word = grid.feature_samples[W]
+            if word != 0:
+                for n in range(BITS):
+                    if (word >> n) & 1:
+                        d_features = grid.g_features[summed(grid, sample_of_word(grid, W, n))]
+                        for c in ti.static(range(grid.features.n)):
+                            total[c] += d_features[c]
     return total
 
 

@@ -11,13 +11,78 @@ from raymarch.kernels.field.bricks import (
     sample_of_block,
     summed,
 )
+from raymarch.kernels.field.touched import BITS, place_of_word, reached, sample_of_word, word_of_block, words_of
 from raymarch.kernels.numeric import finite
+
+
+def own_slots(grid) -> int:
+    """Count of slots that are the gradient itself, and not to be added to it."""
+    return 1 if is_sparse(grid.table) else 0
 
 
 @ti.func
 def block_of(b, blocks):
     """Block by its number b, last axis fastest."""
     return ti.Vector([b // (blocks[1] * blocks[2]), (b // blocks[2]) % blocks[1], b % blocks[2]])
+
+
+@ti.func
+def sum_of_samples(grid: ti.template(), J):
+    """Add up what the slots hold of a block's samples, of density alone above degree 0; the sum of all."""
+    total = ti.cast(0.0, float)
+    for i in range(grid.block):
+        for j in range(grid.block):
+            for k in range(grid.block):
+                I = sample_of_block(grid, J, i, j, k)
+                G = summed(grid, I)
+                d_density = grid.g_density[G]
+                for s in ti.static(range(own_slots(grid), grid.slots)):
+                    d_density += grid.d_density[s, I[0], I[1], I[2]]
+                    grid.d_density[s, I[0], I[1], I[2]] = 0
+                grid.g_density[G] = d_density
+                total += d_density
+                if ti.static(grid.degree == 0):
+                    d_features = grid.g_features[G]
+                    for s in ti.static(range(own_slots(grid), grid.slots)):
+                        d_features += grid.d_features[s, I[0], I[1], I[2]]
+                        grid.d_features[s, I[0], I[1], I[2]] = 0
+                    grid.g_features[G] = d_features
+                    total += d_features.sum()
+    return total
+
+
+@ti.func
+def sum_of_features(grid: ti.template(), J):
+    """Add up what the slots hold of a block's features, where they were added to; the sum of all."""
+    total = ti.cast(0.0, float)
+    for w in range(ti.static(words_of(grid))):
+        W = word_of_block(grid, J, w)
+        of_slot, word = reached(grid, place_of_word(grid, position_of_block(grid, J), w)), 0
+        for s in ti.static(range(grid.slots)):
+            word |= of_slot[s]
+        if word != 0:
+            grid.feature_samples[W] |= word
+            for n in range(BITS):
+                if (word >> n) & 1:
+                    I = sample_of_word(grid, W, n)
+                    G = summed(grid, I)
+                    d_features = grid.g_features[G]
+                    for s in ti.static(range(own_slots(grid), grid.slots)):
+                        if (of_slot[s] >> n) & 1:
+                            d_features += grid.d_features[s, I[0], I[1], I[2]]
+                            grid.d_features[s, I[0], I[1], I[2]] = 0
+                    grid.g_features[G] = d_features
+                    total += d_features.sum()
+    return total
+
+
+@ti.func
+def forget_cells(grid: ti.template(), J):
+    """Clear what the slots noted of a block's cells."""
+    for w in range(ti.static(words_of(grid))):
+        W = word_of_block(grid, J, w)
+        for s in ti.static(range(grid.slots)):
+            grid.feature_cells[s, W[0], W[1], W[2]] = 0
 
 
 @ti.kernel
@@ -37,24 +102,17 @@ def reduce_slots(grid: ti.template(), blocks: ti.math.ivec3):
             hit = hit or grid.block_written[block_at(grid, lower)] != 0
         if hit:
             grid.block_has_gradient[J] = ti.u8(1)
-            total = ti.cast(0.0, float)
-            for i in range(grid.block):
-                for j in range(grid.block):
-                    for k in range(grid.block):
-                        I = sample_of_block(grid, J, i, j, k)
-                        G = summed(grid, I)
-                        d_density, d_features = grid.g_density[G], grid.g_features[G]
-                        for s in ti.static(range(1 if is_sparse(grid.table) else 0, grid.slots)):
-                            d_density += grid.d_density[s, I[0], I[1], I[2]]
-                            d_features += grid.d_features[s, I[0], I[1], I[2]]
-                            grid.d_density[s, I[0], I[1], I[2]] = 0
-                            grid.d_features[s, I[0], I[1], I[2]] = 0
-                        total += d_density + d_features.sum()
-                        grid.g_density[G], grid.g_features[G] = d_density, d_features
+            total = sum_of_samples(grid, J)
+            if ti.static(grid.degree > 0):
+                total += sum_of_features(grid, J)
             if grid.nonfinite_step[None] == 0 and not finite(total):
                 grid.nonfinite_step[None] = 1
     for b in range(blocks[0] * blocks[1] * blocks[2]):
-        grid.block_written[block_of(b, blocks)] = 0
+        J = block_of(b, blocks)
+        if grid.block_written[J] != 0:
+            grid.block_written[J] = 0
+            if ti.static(grid.degree > 0):
+                forget_cells(grid, J)
     if ti.static(is_sparse(grid.table)):
         for n in range(SAMPLES):  # what was added where no brick is
             for s in ti.static(range(grid.slots)):

@@ -9,6 +9,7 @@ import taichi as ti
 
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.bricks import at, block_at, is_sparse, present, summed
+from raymarch.kernels.field.touched import ALL, word_of
 from raymarch.kernels.fit.reduce import block_of
 from raymarch.kernels.numeric import finite, hash_u32
 
@@ -175,4 +176,6 @@ def regularise_adjoint(
                         grid.g_features[summed(grid, at(grid, I))] = (
                             grid.g_features[summed(grid, at(grid, I))] + d_features
                         )
+                        if ti.static(grid.degree > 0):
+                            grid.feature_samples[word_of(grid, at(grid, I))] = ALL  # others write to the word too
                     grid.block_has_gradient[block_at(grid, I // grid.block)] = ti.u8(1)

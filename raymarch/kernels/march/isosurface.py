@@ -16,6 +16,7 @@ from raymarch.kernels.field import activation
 from raymarch.kernels.field.bricks import where
 from raymarch.kernels.field.gather import gather, scatter
 from raymarch.kernels.field.harmonics import basis, basis_slope
+from raymarch.kernels.field.touched import add_features
 from raymarch.kernels.march.central_difference import normal_slope, normal_slope_tangent, scatter_normal_slope
 from raymarch.kernels.march.first_hit import hit_of, slope_at_hit
 from raymarch.kernels.march.geometry import colour_slopes
@@ -106,7 +107,7 @@ def adjoint_of_ray(grid: ti.template(), rays: ti.template(), variant: ti.templat
         for b in ti.static(range((grid.degree + 1) ** 2)):
             for c in ti.static(range(3)):
                 d_features[3 * b + c] = Y[b] * d_total[c]
-        scatter(grid.d_features, slot, place, f, d_features)
+        add_features(grid, slot, place, f, d_features)
         mark(grid, place, place)
 
 

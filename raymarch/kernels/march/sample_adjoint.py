@@ -5,6 +5,7 @@ import taichi as ti
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.bricks import block_of_cell
 from raymarch.kernels.field.gather import scatter
+from raymarch.kernels.field.touched import add_features
 from raymarch.kernels.march.compositing import contributes
 from raymarch.kernels.march.kept_colour import colour_again
 from raymarch.kernels.march.remaining import optical_depth_gradient, pass_sample
@@ -56,7 +57,7 @@ def adjoint_of_sample(
                 for b in ti.static(range((grid.degree + 1) ** 2)):
                     for c in ti.static(range(3)):
                         d_features[3 * b + c] = Y[b] * d_sum[c]
-                scatter(grid.d_features, slot, cell, f, d_features)
+                add_features(grid, slot, cell, f, d_features)
     remaining, carry = pass_sample(variant, T, tau, weight, d_weight, remaining, carry)
     d_raw[3] = on * slope * optical_depth_gradient(variant, T, tau, T_after, d_weight, remaining, carry)
     if ti.static(variant.near_scaled):

@@ -10,6 +10,7 @@ from raymarch import runtime
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.gather import scatter
 from raymarch.kernels.field.harmonics import basis
+from raymarch.kernels.field.touched import add_features
 from raymarch.kernels.march.compositing import contributes, is_alive
 from raymarch.kernels.march.sample import colour_at, fetch, located
 from raymarch.kernels.march.sample_adjoint import mark
@@ -85,7 +86,7 @@ def scatter_sample(member: ti.template(), slot, p, x, Y, width, d_tau, d_colour,
             for b in ti.static(range((member.grid.degree + 1) ** 2)):
                 for c in ti.static(range(3)):
                     d_features[3 * b + c] = Y[b] * d_sum[c]
-            scatter(member.grid.d_features, slot, cell, f, d_features)
+            add_features(member.grid, slot, cell, f, d_features)
             scatter(member.grid.d_density, slot, cell, f, d_x)
     mark(member.grid, cell, cell)
 
