@@ -1,7 +1,7 @@
 """Bit masks of touched samples: which of a step's features were added to, 32 samples a word.
 
-Features are most of a gradient's numbers and few samples of a block have any. So each slot notes the cells at whose
-corners it added features, the one who adds up finds the samples that these reach, and no others are looked at.
+Features are most of a gradient's numbers, and not all samples of a touched block have any. So each slot notes the cells
+at whose corners it added features, the one who adds up finds the samples that these reach, and no others are looked at.
 A word is of 2 x 4 x 4 samples, or cells by their lower corners; bit 16 x + 4 y + z. At degree 0 there are none.
 """
 
