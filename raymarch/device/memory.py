@@ -11,11 +11,11 @@ from raymarch.data.bricks import BRICK
 from raymarch.data.free_memory import free_bytes as _free_bytes
 from raymarch.device import pool
 from raymarch.errors import RaymarchError
-from raymarch.kernels.march.kept_colour import KEPT
+from raymarch.kernels.march.kept import KEPT_COLOURS, KEPT_DENSITIES
 
 MAX_CELLS = 2**31 - 1  # beyond that Taichi writes into other fields
 LIBRARIES = 250_000_000  # bytes beyond `import raymarch`: Taichi, kernels (225 to 250 from the cache, 290 compiled)
-NUMBERS_A_RAY = 31  # of a `RayBuffer` that keeps no colours
+NUMBERS_A_RAY = 31  # of a `RayBuffer` that keeps no samples
 BATCH = 1 << 18  # rays that are marched at once
 BYTES_A_RAY = 24  # of an image: colour, transmittance, distance, opacity
 OF_A_MOMENT = 4  # numbers of a sample: density and a colour, whatever the degree
@@ -84,13 +84,13 @@ def pool_shape(bricks: int) -> tuple[int, int, int]:
 
 
 def numbers_a_ray(keeps: bool) -> int:
-    """Numbers that a ray takes in a `RayBuffer`, which keeps the colours of its samples or does not.
+    """Numbers that a ray takes in a `RayBuffer`, which keeps its samples or does not.
 
     Example:
         >>> numbers_a_ray(False)
         31
     """
-    return NUMBERS_A_RAY + (4 * KEPT if keeps else 0)
+    return NUMBERS_A_RAY + (2 * KEPT_DENSITIES + 4 * KEPT_COLOURS if keeps else 0)
 
 
 def memory_of_rendering(shape: Sequence[int], degree: int, pixels: int) -> Memory:

@@ -23,7 +23,7 @@ from raymarch.device.table_fields import (
 )
 from raymarch.errors import RaymarchError
 from raymarch.geometry.rays import Rays
-from raymarch.kernels.march.kept_colour import KEPT
+from raymarch.kernels.march.kept import KEPT_COLOURS, KEPT_DENSITIES
 from raymarch.kernels.march.shading import NUMBERS
 from raymarch.kernels.rays import ray_arrays
 from raymarch.kernels.rays.clip import MOST
@@ -44,7 +44,8 @@ class RayFields:
     the indices of `kernels.march.shading`. `sum_even` also takes normals, and `sum_odd` what a mode of whole rays finds
     along them before its other passes. `table` is read by modes that classify only.
     `planes` (normal, offset), the first `plane_count` of them, are read by marches that clip.
-    `kept` are colours that a march keeps for its adjoint, `KEPT` a ray, as (red, green, blue, number of the sample).
+    `kept_density` and `kept_colour` are what a march keeps for its adjoint (`kernels.march.kept`), as (raw density,
+    number of the sample) and (red, green, blue, number of the sample). `draw` numbers the draws of its roulette.
     `weights` is the sum of weights that `depth` is the mean by, 0 where nothing is met; it and `depth.grad` are for the
     adjoint of depth.
     """
@@ -65,7 +66,9 @@ class RayFields:
     table: TableFields
     planes: ti.Field
     plane_count: ti.Field
-    kept: ti.Field | None
+    draw: ti.Field
+    kept_density: ti.Field | None
+    kept_colour: ti.Field | None
 
 
 def size_of(room: tuple[int, ...], keeps: bool = False) -> int:
@@ -76,7 +79,7 @@ def size_of(room: tuple[int, ...], keeps: bool = False) -> int:
 class RayBuffer(Owner[RayFields]):
     """Ray buffer of `capacity` rays; made in the process's Taichi thread, freed by `close`.
 
-    With `keeps` it has room for the colours of samples, which a march then keeps for its adjoint.
+    With `keeps` it has room for densities and colours of samples, which a march then keeps for its adjoint.
     """
 
     name = "this ray buffer"
@@ -117,7 +120,9 @@ class RayBuffer(Owner[RayFields]):
             table=table_fields(),
             planes=ti.Vector.field(4, float),
             plane_count=ti.field(ti.i32),
-            kept=ti.Vector.field(4, float) if keeps else None,
+            draw=ti.field(ti.i32),
+            kept_density=ti.Vector.field(2, float) if keeps else None,
+            kept_colour=ti.Vector.field(4, float) if keeps else None,
         )
         for each in (f.image, f.image.grad, f.depth, f.depth.grad):
             tree.dense(ti.i, room).place(each)
@@ -125,9 +130,10 @@ class RayBuffer(Owner[RayFields]):
         tree.lazy_grad()  # before the rest is placed: it would give all of it gradients
         for each in (f.origin, f.direction, f.sum_even, f.sum_odd, f.target, f.weights, f.jitter):
             tree.dense(ti.i, room).place(each)
-        tree.place(f.near, f.plane_count, f.iso, f.shading)
-        if f.kept is not None:
-            tree.dense(ti.i, room[0] * KEPT).place(f.kept)
+        tree.place(f.near, f.plane_count, f.iso, f.shading, f.draw)
+        if f.kept_colour is not None:
+            tree.dense(ti.i, room[0] * KEPT_DENSITIES).place(f.kept_density)
+            tree.dense(ti.i, room[0] * KEPT_COLOURS).place(f.kept_colour)
         place_table(tree, f.table)
         tree.dense(ti.i, MOST).place(f.planes)
         return tree, f

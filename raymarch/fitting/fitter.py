@@ -24,6 +24,7 @@ from raymarch.data.views import Views
 from raymarch.data.volume import Volume
 from raymarch.device.image_pyramid import ImagePyramid
 from raymarch.device.image_store import ImageStore
+from raymarch.device.numbers import set_numbers
 from raymarch.device.owner import Holder
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.fitting import tape
@@ -212,6 +213,7 @@ def _draw(fitter: Fitter) -> int:
     """Draw the rays of a step; how many of its pixels have a target."""
     store, fields, jitter = fitter.store, fitter.buffer.fields, fitter.schedule.jitter
     draw_tiles(fields, store.fields, fitter.tiles, fitter.side, fitter.plan.near)
+    set_numbers(fields, draw=(fitter.settings.seed * 2654435761 + fitter.steps_done) % 2**31)
     if jitter > 0:
         run = fitter.steps_done, fitter.rays_a_step, fitter.side**2
         jitter_parts(fields, fitter.settings.seed, *run, jitter)
@@ -223,7 +225,7 @@ def _differentiate(fitter: Fitter, counted: int) -> None:
     s, grid, buffer, objective = fitter.settings, fitter.grid, fitter.buffer, fitter.objective
     count, behind = fitter.rays_a_step, fitter.photometry.behind
     opacity = objective.opacity_weight if fitter.views.has_alpha else 0.0
-    variant = replace(fitter.march.variant(grid), jittered=fitter.schedule.jitter > 0)
+    variant = replace(fitter.march.variant(grid), jittered=fitter.schedule.jitter > 0, roulette=s.roulette)
     buffer.fields.image.grad.fill(0)
     with ti.ad.Tape(buffer.fields.loss, clear_gradients=False):
         ends = s.step * grid.voxel, s.min_transmittance

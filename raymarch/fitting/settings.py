@@ -68,6 +68,8 @@ class FitSettings:
             None for 1, but 0 at degree 0, whose samples go in pairs without.
         min_transmittance: early ray termination: a ray ends where less than that of the light passes.
         min_weight: weight below which a sample's colour is black; darkens a ray by at most that times its samples.
+        roulette: above degree 0, influence on its ray below which what a sample gives the gradient is left to chance, an
+            unbiased estimate that leaves most of the memory alone (Russian roulette); 0 for the gradient itself.
         density: activation, "softplus", "relu" or "exponential". initial_alpha: opacity of the start over one voxel.
         colour: activation, "sigmoid" or "clamped".
         loss: "squared", or a robust one, "huber" or "charbonnier" (smooth), which grow like a line beyond `huber_delta`
@@ -117,6 +119,7 @@ class FitSettings:
     jitter: float | None = held(optional(number(0, 1)), None)
     min_transmittance: float = held(PART, 1e-3)
     min_weight: float = held(PART, 1e-3)
+    roulette: float = held(PART, 1e-2)
     density: str | DensityActivation = held(FIT_DENSITY, "softplus")
     initial_alpha: float = held(number(0, 1, above=True, below=True), 0.05)
     colour: str | ColourActivation = held(FIT_COLOUR, "sigmoid")

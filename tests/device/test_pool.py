@@ -252,8 +252,9 @@ def test_a_ray_takes_as_many_numbers_as_memory_counts():
     numbers = sum(field.n for field in fields) + fields[2].n + depth  # and the image's gradient
     assert numbers == memory.numbers_a_ray(keeps=False)
     with RayBuffer(4, keeps=True) as buffer:
-        kept = buffer.fields.kept
-        assert numbers + kept.n * kept.shape[0] // buffer.fields.depth.shape[0] == memory.numbers_a_ray(keeps=True)
+        for kept in (buffer.fields.kept_density, buffer.fields.kept_colour):
+            numbers += kept.n * kept.shape[0] // buffer.fields.depth.shape[0]
+        assert numbers == memory.numbers_a_ray(keeps=True)
 
 
 @pytest.mark.parametrize(

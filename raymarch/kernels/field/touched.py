@@ -43,6 +43,15 @@ def sample_of_word(grid: ti.template(), W, n):
     return I
 
 
+@ti.func
+def word_of_cube(grid: ti.template(), C, half):
+    """Index of a word of a cube of 4^3 samples, 0 or 1 along x; a block of a sparse grid is such a cube."""
+    W = ti.Vector([2 * C[0] + half, C[1], C[2]])
+    if ti.static(is_sparse(grid.table)):
+        W = ti.Vector([0, 0, 2 * C[2] + half])
+    return W
+
+
 def words_of(grid) -> int:
     """Count of words of a block."""
     return grid.block**3 // BITS
@@ -62,7 +71,7 @@ def word_of_block(grid: ti.template(), J, w):
     """Index of a block's own word w, of the block of marks J."""
     W = place_of_word(grid, J, w)
     if ti.static(is_sparse(grid.table)):
-        W = ti.Vector([0, 0, 2 * J[2] + w])
+        W = word_of_cube(grid, J, w)
     return W
 
 
@@ -71,7 +80,7 @@ def word_at(grid: ti.template(), P):
     """Index of the word that lies at P in space, in words."""
     W = P
     if ti.static(is_sparse(grid.table)):
-        W = ti.Vector([0, 0, 2 * block_at(grid, ti.Vector([P[0] >> 1, P[1], P[2]]))[2] + (P[0] & 1)])
+        W = word_of_cube(grid, block_at(grid, ti.Vector([P[0] >> 1, P[1], P[2]])), P[0] & 1)
     return W
 
 

@@ -7,7 +7,7 @@ rate of the cube, at once and for samples that no ray of the step met, and each 
 import taichi as ti
 
 from raymarch.kernels.field.bricks import is_sparse, sample_of_block, summed
-from raymarch.kernels.field.touched import BITS, sample_of_word
+from raymarch.kernels.field.touched import BITS, sample_of_word, word_of_cube
 
 CUBE = 4  # samples a side
 
@@ -19,15 +19,6 @@ def cube_of(grid: ti.template(), B, i, j, k):
     if ti.static(is_sparse(grid.table)):
         C = B  # whose blocks are cubes
     return C
-
-
-@ti.func
-def word_of_cube(grid: ti.template(), C, half):
-    """Index of a cube's words of `feature_samples`, 0 and 1 along x."""
-    W = ti.Vector([2 * C[0] + half, C[1], C[2]])
-    if ti.static(is_sparse(grid.table)):
-        W = ti.Vector([0, 0, 2 * C[2] + half])
-    return W
 
 
 @ti.func

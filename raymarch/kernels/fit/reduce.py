@@ -27,6 +27,15 @@ def block_of(b, blocks):
 
 
 @ti.func
+def taken(part: ti.template(), slot, I):
+    """What a slot holds of sample I, which becomes 0."""
+    at = ti.Vector([slot, I[0], I[1], I[2]])
+    value = part[at]
+    part[at] = 0
+    return value
+
+
+@ti.func
 def sum_of_samples(grid: ti.template(), J):
     """Add up what the slots hold of a block's samples, of density alone above degree 0; the sum of all."""
     total = ti.cast(0.0, float)
@@ -37,15 +46,13 @@ def sum_of_samples(grid: ti.template(), J):
                 G = summed(grid, I)
                 d_density = grid.g_density[G]
                 for s in ti.static(range(own_slots(grid), grid.slots)):
-                    d_density += grid.d_density[s, I[0], I[1], I[2]]
-                    grid.d_density[s, I[0], I[1], I[2]] = 0
+                    d_density += taken(grid.d_density, s, I)
                 grid.g_density[G] = d_density
                 total += d_density
                 if ti.static(grid.degree == 0):
                     d_features = grid.g_features[G]
                     for s in ti.static(range(own_slots(grid), grid.slots)):
-                        d_features += grid.d_features[s, I[0], I[1], I[2]]
-                        grid.d_features[s, I[0], I[1], I[2]] = 0
+                        d_features += taken(grid.d_features, s, I)
                     grid.g_features[G] = d_features
                     total += d_features.sum()
     return total
@@ -69,8 +76,7 @@ def sum_of_features(grid: ti.template(), J):
                     d_features = grid.g_features[G]
                     for s in ti.static(range(own_slots(grid), grid.slots)):
                         if (of_slot[s] >> n) & 1:
-                            d_features += grid.d_features[s, I[0], I[1], I[2]]
-                            grid.d_features[s, I[0], I[1], I[2]] = 0
+                            d_features += taken(grid.d_features, s, I)
                     grid.g_features[G] = d_features
                     total += d_features.sum()
     return total

@@ -12,11 +12,11 @@ import taichi as ti
 
 from raymarch import runtime
 from raymarch.kernels.march.compositing import background_of, composite, is_alive
-from raymarch.kernels.march.kept_colour import keeps, light_of_kept
+from raymarch.kernels.march.kept import density_again, keep_density, keeps, light_of_kept
 from raymarch.kernels.march.near_gradient import camera_ahead, share_of_gradient
 from raymarch.kernels.march.remaining import FADED, gain_ahead, remaining_at_first
 from raymarch.kernels.march.sample import fetch, located, ray_segment, weighted_colour
-from raymarch.kernels.march.sample_adjoint import adjoint_of_sample, mark, optics_of
+from raymarch.kernels.march.sample_adjoint import adjoint_of_packed, adjoint_of_sample, mark, optics_of
 from raymarch.kernels.march.transfer import classified
 from raymarch.kernels.march.transfer_adjoint import adjoint_of_classified
 from raymarch.kernels.parallel import RAYS_PER_CHUNK, TASK_STRIDE
@@ -39,7 +39,7 @@ def march_segment(
     """
     entry, d, length, Y, step, phase, n = ray_segment(grid, rays, variant, r, s, dt)
     per_index, shift, inverse_scale = grid.cells_per_index[None], grid.shift[None], grid.inverse_scale[None]
-    k, kept = 0, 0
+    k, looked, kept = 0, 0, 0
     while k <= n and length > 0 and is_alive(variant, T, min_transmittance):
         ahead, _ = place_of(variant, entry, d, length, step, phase, k)
         empty, full = steps_ahead(grid, per_index, ahead, d, step)
@@ -70,6 +70,8 @@ def march_segment(
             tau, raw = classified(rays, variant, raw, shift, inverse_scale, width)
             weight, T_after = composite(variant, T, tau)
             if ti.static(keeps(grid, rays, variant)):
+                keep_density(rays, r, k, looked, raw)
+                looked += 1
                 light, kept = light_of_kept(
                     grid, rays, variant, r, k, kept, cell, f, Y, raw, weight, min_weight
                 )  # fmt: skip
@@ -114,7 +116,7 @@ def adjoint_of_segment(
     entry, d, length, Y, step, phase, n = segment
     begin, unit = camera_ahead(grid, rays, variant, r, s)
     per_index, shift, inverse_scale = grid.cells_per_index[None], grid.shift[None], grid.inverse_scale[None]
-    k, kept = 0, 0
+    k, looked, kept = 0, 0, 0
     while k <= n and length > 0 and is_alive(variant, T, min_transmittance):
         ahead, _ = place_of(variant, entry, d, length, step, phase, k)
         empty, full = steps_ahead(grid, per_index, ahead, d, step)
@@ -129,15 +131,15 @@ def adjoint_of_segment(
                 raw, raw2 = fetch(grid, cell, f), fetch(grid, cell2, f2)
                 tau, slope, e = optics_of(variant, raw, shift, inverse_scale, step)
                 tau2, slope2, e2 = optics_of(variant, raw2, shift, inverse_scale, step)
-                T_between, remaining, carry, more = adjoint_of_sample(
+                T_between, remaining, carry, more = adjoint_of_packed(
                     grid, variant, slot, cell, f, raw, Y, tau, slope, e, T, remaining, carry,
-                    d_colour, min_weight, 1.0, share_of_gradient(rays, variant, begin, unit, t), rays, r, k, kept,
+                    d_colour, min_weight, 1.0, share_of_gradient(rays, variant, begin, unit, t),
                 )  # fmt: skip
                 sum_even += more
                 on = ti.select(is_alive(variant, T_between, min_transmittance), ti.cast(1.0, float), 0.0)
-                T, remaining, carry, more = adjoint_of_sample(
+                T, remaining, carry, more = adjoint_of_packed(
                     grid, variant, slot, cell2, f2, raw2, Y, tau2, slope2, e2, T_between, remaining, carry,
-                    d_colour, min_weight, on, share_of_gradient(rays, variant, begin, unit, t + step), rays, r, k, kept,
+                    d_colour, min_weight, on, share_of_gradient(rays, variant, begin, unit, t + step),
                 )  # fmt: skip
                 sum_odd += more
                 mark(grid, cell, cell2)
@@ -152,25 +154,34 @@ def adjoint_of_segment(
                     )
                     carry = ti.cast(1.0, float)
             p, width = place_of(variant, entry, d, length, step, phase, k)
-            cell, f = located(grid, p)
-            raw = fetch(grid, cell, f)
             share = ti.cast(1.0, float)
             if ti.static(variant.near_scaled):
                 first, _ = step_at(variant, 0.0, length, step, phase, k)
                 share = share_of_gradient(rays, variant, begin, unit, first + 0.5 * width)
-            if ti.static(variant.mode.classifies):
-                T, remaining, carry = adjoint_of_classified(
-                    grid, rays, variant, slot, cell, f, raw[3] + shift, inverse_scale, width, T, remaining, carry,
+            if ti.static(grid.degree > 0 and not variant.mode.classifies):
+                raw = density_again(grid, rays, variant, r, k, looked, p)
+                looked += 1
+                tau, slope, e = optics_of(variant, raw, shift, inverse_scale, width)
+                T, remaining, carry = adjoint_of_sample(
+                    grid, rays, variant, slot, r, k, kept, p, raw, Y, tau, slope, e, T, remaining, carry,
                     d_colour, min_weight, share,
                 )  # fmt: skip
             else:
-                tau, slope, e = optics_of(variant, raw, shift, inverse_scale, width)
-                T, remaining, carry, more = adjoint_of_sample(
-                    grid, variant, slot, cell, f, raw, Y, tau, slope, e, T, remaining, carry, d_colour, min_weight, 1.0,
-                    share, rays, r, k, kept,
-                )  # fmt: skip
-                sum_even += more
-            mark(grid, cell, cell)
+                cell, f = located(grid, p)
+                raw = fetch(grid, cell, f)
+                if ti.static(variant.mode.classifies):
+                    T, remaining, carry = adjoint_of_classified(
+                        grid, rays, variant, slot, cell, f, raw[3] + shift, inverse_scale, width, T, remaining, carry,
+                        d_colour, min_weight, share,
+                    )  # fmt: skip
+                else:
+                    tau, slope, e = optics_of(variant, raw, shift, inverse_scale, width)
+                    T, remaining, carry, more = adjoint_of_packed(
+                        grid, variant, slot, cell, f, raw, Y, tau, slope, e, T, remaining, carry, d_colour, min_weight,
+                        1.0, share,
+                    )  # fmt: skip
+                    sum_even += more
+                mark(grid, cell, cell)
             k += 1
 
 

@@ -12,7 +12,8 @@ from raymarch.kernels.march.modes import MODES
 @dataclass(frozen=True)
 class Variant:
     """Variant: functions of the activations, the compositing mode, whether rays have a jitter of their own, and whether
-    their samples' gradients are scaled near the cameras (`near_gradient`), and whether rays are clipped."""
+    their samples' gradients are scaled near the cameras (`near_gradient`), whether rays are clipped, and under which
+    influence on its ray a sample's gradient is left to chance (`roulette`), 0 for none."""
 
     density: DensityFunctions
     colour: ColourFunctions
@@ -20,3 +21,4 @@ class Variant:
     jittered: bool = False
     near_scaled: bool = False
     clipped: bool = False
+    roulette: float = 0.0

@@ -1,4 +1,4 @@
-"""Law: gradients are the same bits whether a march keeps its samples' colours for the adjoint or that looks them up."""
+"""Law: gradients are the same bits whether a march keeps its samples for the adjoint or that looks them up."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from whole import whole
 from raymarch.device.grid import Grid
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.fitting import tape
-from raymarch.kernels.march.kept_colour import KEPT
+from raymarch.kernels.march.kept import KEPT_COLOURS, KEPT_DENSITIES
 
-NUMBER = 3  # lane of what is kept: its sample's number
+ROOM = {"kept_density": KEPT_DENSITIES, "kept_colour": KEPT_COLOURS}  # a ray; the last lane is the sample's number
 STEPS = {"fewer samples than there is room for": 0.9, "more": 0.04}  # voxels
 CASES = [(1, STEPS["more"], 0.0, False), (1, STEPS["fewer samples than there is room for"], 0.02, True)]
 CASES += [whole((2, step, least, True)) for step in STEPS.values() for least in (0.0, 0.02)]
@@ -23,11 +23,13 @@ CASES += [whole((2, step, least, True)) for step in STEPS.values() for least in 
 
 def forget(buffer, grid):
     """What is kept bears the number of no sample."""
-    buffer.fields.kept.fill(-1)
+    for name in ROOM:
+        getattr(buffer.fields, name).fill(-1)
 
 
-def lose_features(buffer, grid):
-    """Whoever looks colours up finds others."""
+def lose_samples(buffer, grid):
+    """Whoever looks densities and colours up finds others."""
+    grid.fields.density.fill(-3)
     grid.fields.features.fill(0)
 
 
@@ -44,13 +46,13 @@ def gradients(degree, step, least, jittered, *, keeps, between=lambda buffer, gr
         variant = replace(grid.variant, jittered=jittered)
         call = len(rays), step * v.voxel, 0.0, least, ti.Vector(list(cases.BACKGROUND)), variant
         if keeps:
-            buffer.fields.kept.fill(-1)
+            forget(buffer, grid)
         tape.march(grid, buffer, *call)
         image = buffer.image(len(rays))
         kept = None
         if keeps:
-            of_rays = buffer.fields.kept.to_numpy().reshape(room, KEPT, 4)[: len(rays)]
-            kept = (of_rays[..., NUMBER] >= 0).sum(1)
+            numbers = {name: getattr(buffer.fields, name).to_numpy()[:, -1].reshape(room, -1) for name in ROOM}
+            kept = {name: (of_rays[: len(rays)] >= 0).sum(1) for name, of_rays in numbers.items()}
         between(buffer, grid)
         tape.march.grad(grid, buffer, *call)
         return kept, (image, *grid.download_gradient())
@@ -60,8 +62,9 @@ def gradients(degree, step, least, jittered, *, keeps, between=lambda buffer, gr
 def test_gradients_are_the_same_bits(case):
     _, wanted = gradients(*case, keeps=False)
     kept, found = gradients(*case, keeps=True)
-    assert case[2] > 0 or (kept.max() == KEPT) == (case[1] == STEPS["more"])
-    assert kept.min() == 0 < kept.max()  # some rays miss
+    for name, numbers in kept.items():
+        assert case[2] > 0 or (numbers.max() == ROOM[name]) == (case[1] == STEPS["more"])
+        assert numbers.min() == 0 < numbers.max()  # some rays miss
     for got, want in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(got, want)
 
@@ -77,8 +80,8 @@ def test_what_was_kept_of_another_sample_is_looked_up():
 def test_what_was_kept_is_not_looked_up_again():
     case = CASES[1]
     _, wanted = gradients(*case, keeps=False)
-    _, found = gradients(*case, keeps=True, between=lose_features)
-    _, lost = gradients(*case, keeps=False, between=lose_features)
+    _, found = gradients(*case, keeps=True, between=lose_samples)
+    _, lost = gradients(*case, keeps=False, between=lose_samples)
     for got, want in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(got, want)
-    assert np.abs(lost[2] - wanted[2]).max() > 1e-3
+    assert min(np.abs(lost[n] - wanted[n]).max() for n in (1, 2)) > 1e-3
