@@ -30,7 +30,8 @@ from raymarch.data.harmonics import Y00
 from raymarch.device.grid import Grid
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.kernels.field.transfer import clear_gradients
-from raymarch.kernels.march.march import march, march_adjoint
+from raymarch.kernels.march.march import march
+from raymarch.kernels.march.march_adjoint import march_adjoint
 
 
 class Raymarch:

@@ -22,7 +22,8 @@ from raymarch.geometry.orbit import orbit
 from raymarch.kernels.field import occupancy
 from raymarch.kernels.field.touched import ALL
 from raymarch.kernels.march.depth import march_depth
-from raymarch.kernels.march.march import march, march_adjoint
+from raymarch.kernels.march.march import march
+from raymarch.kernels.march.march_adjoint import march_adjoint
 from raymarch.kernels.march.modes import MODES
 from raymarch.rendering.renderer import Renderer
 

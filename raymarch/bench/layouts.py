@@ -16,7 +16,8 @@ from raymarch.device.grid import Grid
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.fitting.optimiser import Adam
 from raymarch.geometry.pixel_order import SIDE
-from raymarch.kernels.march.march import march, march_adjoint
+from raymarch.kernels.march.march import march
+from raymarch.kernels.march.march_adjoint import march_adjoint
 
 ROUNDS = 5
 CLEARLY = 1.05  # times as fast

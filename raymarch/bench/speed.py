@@ -19,7 +19,8 @@ from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.presets import preset
 from raymarch.fitting.report import Fit
 from raymarch.kernels.field.transfer import clear_gradients
-from raymarch.kernels.march.march import march, march_adjoint
+from raymarch.kernels.march.march import march
+from raymarch.kernels.march.march_adjoint import march_adjoint
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,8 @@ from raymarch.geometry.camera import Camera
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.ray_tangents import RayTangents
 from raymarch.gradients.volume_tangents import VolumeTangents
-from raymarch.kernels.march.march import march, march_adjoint
+from raymarch.kernels.march.march import march
+from raymarch.kernels.march.march_adjoint import march_adjoint
 from raymarch.rendering.renderer import Renderer, render
 
 CAMERA = Camera.look_at((0.3, -4, 0.5), width=12, height=10)

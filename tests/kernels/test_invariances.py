@@ -24,7 +24,7 @@ from raymarch.geometry.pose import affine_of_box
 from raymarch.geometry.rays import Rays
 from raymarch.kernels.field.occupancy import occupy
 from raymarch.kernels.field.transfer import clear_gradients
-from raymarch.kernels.march.march import march_adjoint
+from raymarch.kernels.march.march_adjoint import march_adjoint
 from raymarch.kernels.rays.camera import rays_of_pixels
 from raymarch.rendering.march import March
 from raymarch.rendering.renderer import Renderer

@@ -14,7 +14,8 @@ from raymarch.gradients.ray_tangents import RayTangents
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.gather import gather
 from raymarch.kernels.march.geometry import geometry_adjoint
-from raymarch.kernels.march.march import march, march_adjoint
+from raymarch.kernels.march.march import march
+from raymarch.kernels.march.march_adjoint import march_adjoint
 from raymarch.kernels.march.modes import COMPOSITING_MODES as MODES
 
 STEPS, RAYS = 3, 6  # a first, one between and a last, which is shorter

@@ -7,8 +7,8 @@ that is kept.
 
 import taichi as ti
 
-from raymarch.kernels.march.compositing import contributes
-from raymarch.kernels.march.sample import colour_at, fetch, located
+from raymarch.kernels.march.group import GROUP, densities_of_group
+from raymarch.kernels.march.sample import colour_at, located
 
 KEPT_DENSITIES, KEPT_COLOURS = 96, 32  # a ray
 
@@ -20,45 +20,40 @@ def keeps(grid, rays, variant) -> bool:
 
 
 @ti.func
-def keep_density(rays: ti.template(), r, k, n, raw):
-    """Keep the raw density of sample k of ray r, the n-th that is looked at."""
-    if n < KEPT_DENSITIES:
-        rays.kept_density[r * KEPT_DENSITIES + n] = ti.Vector([raw[3], k])
+def keep_densities(rays: ti.template(), r, first, n, raws):
+    """Keep the raw densities of a group, whose first sample has the number `first` and is ray r's n-th."""
+    if n + GROUP <= KEPT_DENSITIES:
+        for j in ti.static(range(GROUP)):
+            rays.kept_density[r * KEPT_DENSITIES + n + j] = ti.Vector([raws[j], first + j])
 
 
 @ti.func
-def density_again(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, k, n, p):
-    """Sample k of ray r, the n-th that is looked at, in four lanes, density the last: what was kept of it, or `fetch`."""
-    raw, found = ti.Vector.zero(float, 4), False
+def keep_colour(rays: ti.template(), r, k, n, colour):
+    """Keep the colour of sample k of ray r, the n-th with weight."""
+    if n < KEPT_COLOURS:
+        rays.kept_colour[r * KEPT_COLOURS + n] = ti.Vector([colour[0], colour[1], colour[2], k])
+
+
+@ti.func
+def densities_again(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, n, place: ti.template()):
+    """Raw densities of a group, whose first sample is ray r's n-th: what was kept of them, or `densities_of_group`."""
+    _entry, _d, _length, _step, _phase, first, end = place
+    raws, found = ti.Vector.zero(float, GROUP), False
     if ti.static(keeps(grid, rays, variant)):
-        if n < KEPT_DENSITIES:
-            kept = rays.kept_density[r * KEPT_DENSITIES + n]
-            raw[3], found = kept[0], kept[1] == k
+        if n + GROUP <= KEPT_DENSITIES:
+            found = True
+            for j in ti.static(range(GROUP)):
+                kept = rays.kept_density[r * KEPT_DENSITIES + n + j]
+                raws[j] = kept[0]
+                found = found and (kept[1] == first + j or first + j >= end)
     if not found:
-        cell, f = located(grid, p)
-        raw = fetch(grid, cell, f)
-    return raw
+        raws = densities_of_group(grid, variant, place)
+    return raws
 
 
 @ti.func
-def light_of_kept(
-    grid: ti.template(), rays: ti.template(), variant: ti.template(), r, k, n,
-    cell, f, Y, raw, weight, min_weight,
-):  # fmt: skip
-    """As `weighted_colour`, of sample k of ray r, whose colour is kept as the ray's n-th; how many there are then."""
-    light, more = ti.Vector.zero(float, 4), n
-    if contributes(variant, weight, min_weight):
-        colour = colour_at(grid, variant, cell, f, Y, raw)
-        light = weight * colour
-        if n < KEPT_COLOURS:
-            rays.kept_colour[r * KEPT_COLOURS + n] = ti.Vector([colour[0], colour[1], colour[2], k])
-        more = n + 1
-    return light, more
-
-
-@ti.func
-def colour_again(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, k, n, p, Y, raw):
-    """Colour of sample k of ray r, at p, the n-th with weight: what was kept of it, or `colour_at`."""
+def colour_again(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, k, n, p, Y):
+    """Colour of sample k of ray r, at p, the n-th with weight: what was kept of it, or what is there."""
     colour, found = ti.Vector.zero(float, 4), False
     if ti.static(keeps(grid, rays, variant)):
         if n < KEPT_COLOURS:
@@ -67,5 +62,5 @@ def colour_again(grid: ti.template(), rays: ti.template(), variant: ti.template(
             colour[3] = 0.0
     if not found:
         cell, f = located(grid, p)
-        colour = colour_at(grid, variant, cell, f, Y, raw)
+        colour = colour_at(grid, variant, cell, f, Y, ti.Vector.zero(float, 4))
     return colour

@@ -1,4 +1,4 @@
-"""Ray marching: compositing along rays, and its adjoint, the same loop again; its tangent is `march_tangent`.
+"""Ray marching: compositing along rays; its adjoint is `march_adjoint`, its tangent `march_tangent`.
 
 Letters: sigma extinction [1/world unit], tau = sigma width the optical depth of a step, T transmittance, weight what a
 sample adds of its colour (`compositing` has the rules), t distance, dt step; gradients are d_ + name. Quadrature:
@@ -10,22 +10,47 @@ midpoints of steps dt from `near`, and one shorter last step, so that the widths
 
 import taichi as ti
 
-from raymarch import runtime
-from raymarch.kernels.march.compositing import background_of, composite, is_alive
-from raymarch.kernels.march.kept import density_again, keep_density, keeps, light_of_kept
-from raymarch.kernels.march.near_gradient import camera_ahead, share_of_gradient
-from raymarch.kernels.march.remaining import FADED, gain_ahead, remaining_at_first
-from raymarch.kernels.march.sample import fetch, located, ray_segment, weighted_colour
-from raymarch.kernels.march.sample_adjoint import adjoint_of_packed, adjoint_of_sample, mark, optics_of
+from raymarch.kernels.march.compositing import background_of, composite, contributes, is_alive
+from raymarch.kernels.march.group import GROUP, densities_of_group, depths_of_group, grouped, place_in_group
+from raymarch.kernels.march.kept import keep_colour, keep_densities, keeps
+from raymarch.kernels.march.sample import colour_at, fetch, located, ray_segment, weighted_colour
 from raymarch.kernels.march.transfer import classified
-from raymarch.kernels.march.transfer_adjoint import adjoint_of_classified
-from raymarch.kernels.parallel import RAYS_PER_CHUNK, TASK_STRIDE
-from raymarch.kernels.rays.traverse import place_of, step_at, steps_ahead
+from raymarch.kernels.rays.traverse import place_of, steps_ahead
 
 
 def paired(grid, variant) -> bool:
     """Whether whole steps go in pairs: where a sample is one read, and its step is as long as any other."""
     return (grid.degree == 0 or variant.mode.classifies) and not variant.jittered and not variant.mode.looks_ahead
+
+
+@ti.func
+def march_group(
+    grid: ti.template(), rays: ti.template(), variant: ti.template(), r, place: ti.template(), looked, Y,
+    shift, inverse_scale, min_transmittance, min_weight,
+    k: ti.template(), kept: ti.template(), T: ti.template(), light: ti.template(),
+):  # fmt: skip
+    """Compositing of a group of samples of ray r, the `looked`-th that it looks at, as long as it goes on.
+
+    Goes on with the number of the next sample, that of colours kept, T and the sum of weight times colour.
+    """
+    _entry, _d, _length, _step, _phase, first, end = place
+    raws = densities_of_group(grid, variant, place)
+    taus, passing = depths_of_group(variant, place, raws, shift, inverse_scale)
+    if ti.static(keeps(grid, rays, variant)):
+        keep_densities(rays, r, first, looked, raws)
+    last = ti.min(first + GROUP, end)
+    while k < last and is_alive(variant, T, min_transmittance):
+        weight, T_after = variant.mode.composite(T, taus[k - first], passing[k - first])
+        if contributes(variant, weight, min_weight):
+            p, _width = place_in_group(variant, place, k - first)
+            cell, f = located(grid, p)
+            colour = colour_at(grid, variant, cell, f, Y, ti.Vector.zero(float, 4))
+            light += weight * colour
+            if ti.static(keeps(grid, rays, variant)):
+                keep_colour(rays, r, k, kept, colour)
+                kept += 1
+        T = T_after
+        k += 1
 
 
 @ti.func
@@ -64,22 +89,22 @@ def march_segment(
             if not is_alive(variant, T_between, min_transmittance):  # the ray ended within the pair
                 T, sum_odd = T_between, before
         while k < end and is_alive(variant, T, min_transmittance):
-            p, width = place_of(variant, entry, d, length, step, phase, k)
-            cell, f = located(grid, p)
-            raw = fetch(grid, cell, f)
-            tau, raw = classified(rays, variant, raw, shift, inverse_scale, width)
-            weight, T_after = composite(variant, T, tau)
-            if ti.static(keeps(grid, rays, variant)):
-                keep_density(rays, r, k, looked, raw)
-                looked += 1
-                light, kept = light_of_kept(
-                    grid, rays, variant, r, k, kept, cell, f, Y, raw, weight, min_weight
+            if ti.static(grouped(grid, variant)):
+                first = k  # a copy, which stays
+                place = (entry, d, length, step, phase, first, end)
+                march_group(
+                    grid, rays, variant, r, place, looked, Y, shift, inverse_scale, min_transmittance, min_weight,
+                    k, kept, T, sum_even,
                 )  # fmt: skip
-                sum_even += light
+                looked += ti.min(GROUP, end - first)
             else:
+                p, width = place_of(variant, entry, d, length, step, phase, k)
+                cell, f = located(grid, p)
+                tau, raw = classified(rays, variant, fetch(grid, cell, f), shift, inverse_scale, width)
+                weight, T_after = composite(variant, T, tau)
                 sum_even += weighted_colour(grid, variant, cell, f, Y, raw, weight, min_weight)
-            T = T_after
-            k += 1
+                T = T_after
+                k += 1
 
 
 @ti.kernel
@@ -104,130 +129,3 @@ def march(
         light, T, seen = rays.sum_even[r] + rays.sum_odd[r], rays.image[r][3], background_of(variant, background)
         for c in ti.static(range(3)):
             rays.image[r][c] = light[c] + T * seen[c]
-
-
-@ti.func
-def adjoint_of_segment(
-    grid: ti.template(), rays: ti.template(), variant: ti.template(), r, s, slot, segment: ti.template(),
-    dt, min_transmittance, min_weight, background, d_colour,
-    T: ti.template(), remaining: ti.template(), carry: ti.template(), sum_even: ti.template(), sum_odd: ti.template(),
-):  # fmt: skip
-    """Adjoint of segment s of ray r, `march_segment`'s loop again; its last arguments are those behind it, then."""
-    entry, d, length, Y, step, phase, n = segment
-    begin, unit = camera_ahead(grid, rays, variant, r, s)
-    per_index, shift, inverse_scale = grid.cells_per_index[None], grid.shift[None], grid.inverse_scale[None]
-    k, looked, kept = 0, 0, 0
-    while k <= n and length > 0 and is_alive(variant, T, min_transmittance):
-        ahead, _ = place_of(variant, entry, d, length, step, phase, k)
-        empty, full = steps_ahead(grid, per_index, ahead, d, step)
-        k += empty
-        end = ti.min(k + full, n + 1)
-        if ti.static(paired(grid, variant) and not variant.mode.classifies):
-            T_between, last = T, ti.min(end, n)
-            while k + 1 < last and is_alive(variant, T, min_transmittance):
-                t = (k + 0.5) * step
-                cell, f = located(grid, entry + t * d)
-                cell2, f2 = located(grid, entry + (t + step) * d)
-                raw, raw2 = fetch(grid, cell, f), fetch(grid, cell2, f2)
-                tau, slope, e = optics_of(variant, raw, shift, inverse_scale, step)
-                tau2, slope2, e2 = optics_of(variant, raw2, shift, inverse_scale, step)
-                T_between, remaining, carry, more = adjoint_of_packed(
-                    grid, variant, slot, cell, f, raw, Y, tau, slope, e, T, remaining, carry,
-                    d_colour, min_weight, 1.0, share_of_gradient(rays, variant, begin, unit, t),
-                )  # fmt: skip
-                sum_even += more
-                on = ti.select(is_alive(variant, T_between, min_transmittance), ti.cast(1.0, float), 0.0)
-                T, remaining, carry, more = adjoint_of_packed(
-                    grid, variant, slot, cell2, f2, raw2, Y, tau2, slope2, e2, T_between, remaining, carry,
-                    d_colour, min_weight, on, share_of_gradient(rays, variant, begin, unit, t + step),
-                )  # fmt: skip
-                sum_odd += more
-                mark(grid, cell, cell2)
-                k += 2
-            if not is_alive(variant, T_between, min_transmittance):  # the ray ended within the pair
-                T = T_between
-        while k < end and is_alive(variant, T, min_transmittance):
-            if ti.static(variant.mode.looks_ahead):
-                if ti.abs(carry) < FADED:
-                    remaining = gain_ahead(
-                        grid, rays, variant, r, s, k, T, dt, min_transmittance, min_weight, background
-                    )
-                    carry = ti.cast(1.0, float)
-            p, width = place_of(variant, entry, d, length, step, phase, k)
-            share = ti.cast(1.0, float)
-            if ti.static(variant.near_scaled):
-                first, _ = step_at(variant, 0.0, length, step, phase, k)
-                share = share_of_gradient(rays, variant, begin, unit, first + 0.5 * width)
-            if ti.static(grid.degree > 0 and not variant.mode.classifies):
-                raw = density_again(grid, rays, variant, r, k, looked, p)
-                looked += 1
-                tau, slope, e = optics_of(variant, raw, shift, inverse_scale, width)
-                T, remaining, carry = adjoint_of_sample(
-                    grid, rays, variant, slot, r, k, kept, p, raw, Y, tau, slope, e, T, remaining, carry,
-                    d_colour, min_weight, share,
-                )  # fmt: skip
-            else:
-                cell, f = located(grid, p)
-                raw = fetch(grid, cell, f)
-                if ti.static(variant.mode.classifies):
-                    T, remaining, carry = adjoint_of_classified(
-                        grid, rays, variant, slot, cell, f, raw[3] + shift, inverse_scale, width, T, remaining, carry,
-                        d_colour, min_weight, share,
-                    )  # fmt: skip
-                else:
-                    tau, slope, e = optics_of(variant, raw, shift, inverse_scale, width)
-                    T, remaining, carry, more = adjoint_of_packed(
-                        grid, variant, slot, cell, f, raw, Y, tau, slope, e, T, remaining, carry, d_colour, min_weight,
-                        1.0, share,
-                    )  # fmt: skip
-                    sum_even += more
-                mark(grid, cell, cell)
-            k += 1
-
-
-@ti.func
-def adjoint_of_ray(
-    grid: ti.template(), rays: ti.template(), variant: ti.template(), r, slot,
-    dt, min_transmittance, min_weight, background,
-):  # fmt: skip
-    """Adjoint of one ray; `remaining`: radiance still to come, with background, times d_image."""
-    entry, d, length, Y, step, phase, n = ray_segment(grid, rays, variant, r, 0, dt)
-    first = (entry, d, length, Y, step, phase, n)
-    T = ti.cast(1.0, float)
-    sum_even, sum_odd = ti.Vector.zero(float, 4), ti.Vector.zero(float, 4)
-    d_image = rays.image.grad[r]
-    d_colour = ti.Vector([d_image[0], d_image[1], d_image[2], 0.0])
-    remaining, carry = remaining_at_first(rays, variant, r, background)
-    if ti.static(grid.boxes == 1):
-        adjoint_of_segment(
-            grid, rays, variant, r, 0, slot, first, dt, min_transmittance, min_weight, background,
-            d_colour, T, remaining, carry, sum_even, sum_odd,
-        )  # fmt: skip
-    else:
-        for s in range(ti.static(grid.segments)):
-            adjoint_of_segment(
-                grid, rays, variant, r, s, slot, ray_segment(grid, rays, variant, r, s, dt),
-                dt, min_transmittance, min_weight, background, d_colour, T, remaining, carry, sum_even, sum_odd,
-            )  # fmt: skip
-    rays.sum_even[r], rays.sum_odd[r] = sum_even, sum_odd
-
-
-@ti.kernel
-def march_adjoint(
-    grid: ti.template(), rays: ti.template(), variant: ti.template(),  # Fields (x, y, z), RayFields (ray,), Variant
-    count: int,  # rays
-    dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,  # [world unit], 0..1, 0..1, (3,)
-):  # fmt: skip
-    """d_density, d_features += (d image / d them)' d_image, every so many rays to the next slot's own buffer."""
-    if ti.static(runtime.on_cpu()):
-        for i in range(TASK_STRIDE * grid.slots):
-            if i % TASK_STRIDE == 0:
-                slot = i // TASK_STRIDE
-                for run in range((count + RAYS_PER_CHUNK * grid.slots - 1) // (RAYS_PER_CHUNK * grid.slots)):
-                    first = (run * grid.slots + slot) * RAYS_PER_CHUNK
-                    for r in range(first, ti.min(first + RAYS_PER_CHUNK, count)):
-                        adjoint_of_ray(grid, rays, variant, r, slot, dt, min_transmittance, min_weight, background)
-    else:
-        ti.loop_config(block_dim=64)
-        for r in range(count):
-            adjoint_of_ray(grid, rays, variant, r, r % grid.slots, dt, min_transmittance, min_weight, background)

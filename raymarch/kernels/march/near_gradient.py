@@ -9,7 +9,7 @@ import taichi as ti
 
 from raymarch.kernels.march.sample import in_index_space
 from raymarch.kernels.rays.nested import box_of, scale_of, seen_from, shell_segment
-from raymarch.kernels.rays.traverse import clip
+from raymarch.kernels.rays.traverse import clip, step_at
 
 
 @ti.func
@@ -35,4 +35,14 @@ def share_of_gradient(rays: ti.template(), variant: ti.template(), begin, unit, 
     if ti.static(variant.near_scaled):
         far = (begin + unit * t) / rays.near[None][1]
         share = ti.min(far * far, 1.0)
+    return share
+
+
+@ti.func
+def share_at(rays: ti.template(), variant: ti.template(), begin, unit, length, step, phase, k):
+    """Share of its gradient that sample k of a segment keeps."""
+    share = ti.cast(1.0, float)
+    if ti.static(variant.near_scaled):
+        first, width = step_at(variant, 0.0, length, step, phase, k)
+        share = share_of_gradient(rays, variant, begin, unit, first + 0.5 * width)
     return share

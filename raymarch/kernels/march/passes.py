@@ -14,7 +14,8 @@ from raymarch.errors import RaymarchError
 from raymarch.kernels.march.depth import depth_adjoint, depth_tangent, march_depth
 from raymarch.kernels.march.depth_geometry import depth_geometry_adjoint, depth_geometry_tangent
 from raymarch.kernels.march.geometry import geometry_adjoint, geometry_tangent
-from raymarch.kernels.march.march import march, march_adjoint
+from raymarch.kernels.march.march import march
+from raymarch.kernels.march.march_adjoint import march_adjoint
 from raymarch.kernels.march.march_tangent import march_tangent
 from raymarch.kernels.march.mode import AnyMode, RayMode
 from raymarch.kernels.march.normals import march_normals

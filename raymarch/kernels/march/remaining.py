@@ -66,6 +66,19 @@ def gain_ahead(
 
 
 @ti.func
+def remaining_again(
+    grid: ti.template(), rays: ti.template(), variant: ti.template(), r, s, k, T,
+    dt, min_transmittance, min_weight, background, remaining, carry,
+):  # fmt: skip
+    """`remaining` and `carry` before sample k of segment s: as they are, or looked for where `carry` has faded."""
+    if ti.static(variant.mode.looks_ahead):
+        if ti.abs(carry) < FADED:
+            remaining = gain_ahead(grid, rays, variant, r, s, k, T, dt, min_transmittance, min_weight, background)
+            carry = ti.cast(1.0, float)
+    return remaining, carry
+
+
+@ti.func
 def pass_sample(variant: ti.template(), T, tau, weight, d_weight, remaining, carry):
     """`remaining` and `carry` behind a sample."""
     if ti.static(variant.mode.power == 1):

@@ -74,13 +74,6 @@ def colour_at(grid: ti.template(), variant: ti.template(), cell, f, Y, raw):
 
 @ti.func
 def weighted_colour(grid: ti.template(), variant: ti.template(), cell, f, Y, raw, weight, min_weight):
-    """weight * colour, black under `min_weight`: at degree 0 without a branch, above without looking it up."""
-    light = ti.Vector.zero(float, 4)
-    if ti.static(grid.degree == 0 or variant.mode.classifies):
-        light = ti.select(contributes(variant, weight, min_weight), weight, 0.0) * colour_at(
-            grid, variant, cell, f, Y, raw
-        )
-    else:
-        if contributes(variant, weight, min_weight):
-            light = weight * colour_at(grid, variant, cell, f, Y, raw)
-    return light
+    """weight * colour of a sample whose colour came along, black under `min_weight`, without a branch."""
+    shown = ti.select(contributes(variant, weight, min_weight), weight, 0.0)
+    return shown * colour_at(grid, variant, cell, f, Y, raw)

@@ -15,8 +15,8 @@ from raymarch.kernels.march.sample import colour_at, located
 
 @ti.func
 def optics_of(variant: ti.template(), raw, shift, inverse_scale, width):
-    """Optical depth of a sample, its derivative by the raw density, and what passes the sample."""
-    sigma, slope = activation.density_and_slope(variant, raw[3] + shift)
+    """Optical depth of a sample, its derivative by its raw density, and what passes the sample."""
+    sigma, slope = activation.density_and_slope(variant, raw + shift)
     tau = sigma * inverse_scale * width
     return tau, slope * inverse_scale * width, variant.mode.step_transmittance(tau)
 
@@ -52,7 +52,7 @@ def adjoint_of_packed(
 @ti.func
 def adjoint_of_sample(
     grid: ti.template(), rays: ti.template(), variant: ti.template(), slot, r, k, kept: ti.template(),
-    p, raw, Y, tau, slope, e, T, remaining, carry, d_colour, min_weight, share,
+    p, Y, tau, slope, e, T, remaining, carry, d_colour, min_weight, share,
 ):  # fmt: skip
     """Add what sample k of ray r, at p, gives the gradient above degree 0; T and `remaining` after it.
 
@@ -62,7 +62,7 @@ def adjoint_of_sample(
     weight, T_after = variant.mode.composite(T, tau, e)
     d_weight, d_sum, lit = ti.cast(0.0, float), ti.Vector.zero(float, 4), False
     if contributes(variant, weight, min_weight):
-        colour = colour_again(grid, rays, variant, r, k, kept, p, Y, raw)
+        colour = colour_again(grid, rays, variant, r, k, kept, p, Y)
         kept += 1
         d_weight = d_colour.dot(colour)
         if ti.static(variant.mode.colour):

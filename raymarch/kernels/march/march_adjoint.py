@@ -1,0 +1,149 @@
+"""Adjoint of ray marching: the loop of `march` again, with its letters; gradients are d_ + name.
+
+Each ray adds to its slot's own buffer what its samples give the gradient of density and features.
+"""
+
+import taichi as ti
+
+from raymarch import runtime
+from raymarch.kernels.march.compositing import is_alive
+from raymarch.kernels.march.group import GROUP, grouped, optics_of_group, place_in_group
+from raymarch.kernels.march.kept import densities_again
+from raymarch.kernels.march.march import paired
+from raymarch.kernels.march.near_gradient import camera_ahead, share_at, share_of_gradient
+from raymarch.kernels.march.remaining import remaining_again, remaining_at_first
+from raymarch.kernels.march.sample import fetch, located, ray_segment
+from raymarch.kernels.march.sample_adjoint import adjoint_of_packed, adjoint_of_sample, mark, optics_of
+from raymarch.kernels.march.transfer_adjoint import adjoint_of_classified
+from raymarch.kernels.parallel import RAYS_PER_CHUNK, TASK_STRIDE
+from raymarch.kernels.rays.traverse import place_of, steps_ahead
+
+
+@ti.func
+def adjoint_of_segment(
+    grid: ti.template(), rays: ti.template(), variant: ti.template(), r, s, slot, segment: ti.template(),
+    dt, min_transmittance, min_weight, background, d_colour,
+    T: ti.template(), remaining: ti.template(), carry: ti.template(), sum_even: ti.template(), sum_odd: ti.template(),
+):  # fmt: skip
+    """Adjoint of segment s of ray r, `march_segment`'s loop again; its last arguments are those behind it, then."""
+    entry, d, length, Y, step, phase, n = segment
+    begin, unit = camera_ahead(grid, rays, variant, r, s)
+    per_index, shift, inverse_scale = grid.cells_per_index[None], grid.shift[None], grid.inverse_scale[None]
+    k, looked, kept = 0, 0, 0
+    while k <= n and length > 0 and is_alive(variant, T, min_transmittance):
+        ahead, _ = place_of(variant, entry, d, length, step, phase, k)
+        empty, full = steps_ahead(grid, per_index, ahead, d, step)
+        k += empty
+        end = ti.min(k + full, n + 1)
+        if ti.static(paired(grid, variant) and not variant.mode.classifies):
+            T_between, last = T, ti.min(end, n)
+            while k + 1 < last and is_alive(variant, T, min_transmittance):
+                t = (k + 0.5) * step
+                cell, f = located(grid, entry + t * d)
+                cell2, f2 = located(grid, entry + (t + step) * d)
+                raw, raw2 = fetch(grid, cell, f), fetch(grid, cell2, f2)
+                tau, slope, e = optics_of(variant, raw[3], shift, inverse_scale, step)
+                tau2, slope2, e2 = optics_of(variant, raw2[3], shift, inverse_scale, step)
+                T_between, remaining, carry, more = adjoint_of_packed(
+                    grid, variant, slot, cell, f, raw, Y, tau, slope, e, T, remaining, carry,
+                    d_colour, min_weight, 1.0, share_of_gradient(rays, variant, begin, unit, t),
+                )  # fmt: skip
+                sum_even += more
+                on = ti.select(is_alive(variant, T_between, min_transmittance), ti.cast(1.0, float), 0.0)
+                T, remaining, carry, more = adjoint_of_packed(
+                    grid, variant, slot, cell2, f2, raw2, Y, tau2, slope2, e2, T_between, remaining, carry,
+                    d_colour, min_weight, on, share_of_gradient(rays, variant, begin, unit, t + step),
+                )  # fmt: skip
+                sum_odd += more
+                mark(grid, cell, cell2)
+                k += 2
+            if not is_alive(variant, T_between, min_transmittance):  # the ray ended within the pair
+                T = T_between
+        while k < end and is_alive(variant, T, min_transmittance):
+            if ti.static(grouped(grid, variant)):
+                first, last = k, ti.min(k + GROUP, end)  # copies, which stay
+                place = (entry, d, length, step, phase, first, end)
+                raws = densities_again(grid, rays, variant, r, looked, place)
+                taus, slopes, passing = optics_of_group(variant, place, raws, shift, inverse_scale)
+                looked += last - first
+                while k < last and is_alive(variant, T, min_transmittance):
+                    remaining, carry = remaining_again(
+                        grid, rays, variant, r, s, k, T, dt, min_transmittance, min_weight, background, remaining, carry
+                    )  # fmt: skip
+                    p, _width = place_in_group(variant, place, k - first)
+                    share = share_at(rays, variant, begin, unit, length, step, phase, k)
+                    T, remaining, carry = adjoint_of_sample(
+                        grid, rays, variant, slot, r, k, kept, p, Y, taus[k - first], slopes[k - first],
+                        passing[k - first], T, remaining, carry, d_colour, min_weight, share,
+                    )  # fmt: skip
+                    k += 1
+            else:
+                remaining, carry = remaining_again(
+                    grid, rays, variant, r, s, k, T, dt, min_transmittance, min_weight, background, remaining, carry
+                )  # fmt: skip
+                p, width = place_of(variant, entry, d, length, step, phase, k)
+                share = share_at(rays, variant, begin, unit, length, step, phase, k)
+                cell, f = located(grid, p)
+                raw = fetch(grid, cell, f)
+                if ti.static(variant.mode.classifies):
+                    T, remaining, carry = adjoint_of_classified(
+                        grid, rays, variant, slot, cell, f, raw[3] + shift, inverse_scale, width, T, remaining, carry,
+                        d_colour, min_weight, share,
+                    )  # fmt: skip
+                else:
+                    tau, slope, e = optics_of(variant, raw[3], shift, inverse_scale, width)
+                    T, remaining, carry, more = adjoint_of_packed(
+                        grid, variant, slot, cell, f, raw, Y, tau, slope, e, T, remaining, carry, d_colour, min_weight,
+                        1.0, share,
+                    )  # fmt: skip
+                    sum_even += more
+                mark(grid, cell, cell)
+                k += 1
+
+
+@ti.func
+def adjoint_of_ray(
+    grid: ti.template(), rays: ti.template(), variant: ti.template(), r, slot,
+    dt, min_transmittance, min_weight, background,
+):  # fmt: skip
+    """Adjoint of one ray; `remaining`: radiance still to come, with background, times d_image."""
+    entry, d, length, Y, step, phase, n = ray_segment(grid, rays, variant, r, 0, dt)
+    first = (entry, d, length, Y, step, phase, n)
+    T = ti.cast(1.0, float)
+    sum_even, sum_odd = ti.Vector.zero(float, 4), ti.Vector.zero(float, 4)
+    d_image = rays.image.grad[r]
+    d_colour = ti.Vector([d_image[0], d_image[1], d_image[2], 0.0])
+    remaining, carry = remaining_at_first(rays, variant, r, background)
+    if ti.static(grid.boxes == 1):
+        adjoint_of_segment(
+            grid, rays, variant, r, 0, slot, first, dt, min_transmittance, min_weight, background,
+            d_colour, T, remaining, carry, sum_even, sum_odd,
+        )  # fmt: skip
+    else:
+        for s in range(ti.static(grid.segments)):
+            adjoint_of_segment(
+                grid, rays, variant, r, s, slot, ray_segment(grid, rays, variant, r, s, dt),
+                dt, min_transmittance, min_weight, background, d_colour, T, remaining, carry, sum_even, sum_odd,
+            )  # fmt: skip
+    rays.sum_even[r], rays.sum_odd[r] = sum_even, sum_odd
+
+
+@ti.kernel
+def march_adjoint(
+    grid: ti.template(), rays: ti.template(), variant: ti.template(),  # Fields (x, y, z), RayFields (ray,), Variant
+    count: int,  # rays
+    dt: float, min_transmittance: float, min_weight: float, background: ti.math.vec3,  # [world unit], 0..1, 0..1, (3,)
+):  # fmt: skip
+    """d_density, d_features += (d image / d them)' d_image, every so many rays to the next slot's own buffer."""
+    if ti.static(runtime.on_cpu()):
+        for i in range(TASK_STRIDE * grid.slots):
+            if i % TASK_STRIDE == 0:
+                slot = i // TASK_STRIDE
+                for run in range((count + RAYS_PER_CHUNK * grid.slots - 1) // (RAYS_PER_CHUNK * grid.slots)):
+                    first = (run * grid.slots + slot) * RAYS_PER_CHUNK
+                    for r in range(first, ti.min(first + RAYS_PER_CHUNK, count)):
+                        adjoint_of_ray(grid, rays, variant, r, slot, dt, min_transmittance, min_weight, background)
+    else:
+        ti.loop_config(block_dim=64)
+        for r in range(count):
+            adjoint_of_ray(grid, rays, variant, r, r % grid.slots, dt, min_transmittance, min_weight, background)
