@@ -68,8 +68,8 @@ class FitSettings:
             None for 1, but 0 at degree 0, whose samples go in pairs without.
         min_transmittance: early ray termination: a ray ends where less than that of the light passes.
         min_weight: weight below which a sample's colour is black; darkens a ray by at most that times its samples.
-        roulette: above degree 0, influence on its ray below which what a sample gives the gradient is left to chance, an
-            unbiased estimate that leaves most of the memory alone (Russian roulette); 0 for the gradient itself.
+        roulette: above degree 0, influence on its ray below which what a sample gives the gradient is left to chance,
+            an unbiased estimate that leaves most of the memory alone (Russian roulette); 0 for the gradient itself.
         density: activation, "softplus", "relu" or "exponential". initial_alpha: opacity of the start over one voxel.
         colour: activation, "sigmoid" or "clamped".
         loss: "squared", or a robust one, "huber" or "charbonnier" (smooth), which grow like a line beyond `huber_delta`

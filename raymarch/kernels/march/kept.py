@@ -7,7 +7,7 @@ that is kept.
 
 import taichi as ti
 
-from raymarch.kernels.march.group import GROUP, densities_of_group
+from raymarch.kernels.march.group import densities_of_group, group_size
 from raymarch.kernels.march.sample import colour_at, located
 
 KEPT_DENSITIES, KEPT_COLOURS = 96, 32  # a ray
@@ -22,8 +22,8 @@ def keeps(grid, rays, variant) -> bool:
 @ti.func
 def keep_densities(rays: ti.template(), r, first, n, raws):
     """Keep the raw densities of a group, whose first sample has the number `first` and is ray r's n-th."""
-    if n + GROUP <= KEPT_DENSITIES:
-        for j in ti.static(range(GROUP)):
+    if n + ti.static(group_size()) <= KEPT_DENSITIES:
+        for j in ti.static(range(group_size())):
             rays.kept_density[r * KEPT_DENSITIES + n + j] = ti.Vector([raws[j], first + j])
 
 
@@ -38,11 +38,11 @@ def keep_colour(rays: ti.template(), r, k, n, colour):
 def densities_again(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, n, place: ti.template()):
     """Raw densities of a group, whose first sample is ray r's n-th: what was kept of them, or `densities_of_group`."""
     _entry, _d, _length, _step, _phase, first, end = place
-    raws, found = ti.Vector.zero(float, GROUP), False
+    raws, found = ti.Vector.zero(float, ti.static(group_size())), False
     if ti.static(keeps(grid, rays, variant)):
-        if n + GROUP <= KEPT_DENSITIES:
+        if n + ti.static(group_size()) <= KEPT_DENSITIES:
             found = True
-            for j in ti.static(range(GROUP)):
+            for j in ti.static(range(group_size())):
                 kept = rays.kept_density[r * KEPT_DENSITIES + n + j]
                 raws[j] = kept[0]
                 found = found and (kept[1] == first + j or first + j >= end)

@@ -11,7 +11,7 @@ midpoints of steps dt from `near`, and one shorter last step, so that the widths
 import taichi as ti
 
 from raymarch.kernels.march.compositing import background_of, composite, contributes, is_alive
-from raymarch.kernels.march.group import GROUP, densities_of_group, depths_of_group, grouped, place_in_group
+from raymarch.kernels.march.group import densities_of_group, depths_of_group, group_size, grouped, place_in_group
 from raymarch.kernels.march.kept import keep_colour, keep_densities, keeps
 from raymarch.kernels.march.sample import colour_at, fetch, located, ray_segment, weighted_colour
 from raymarch.kernels.march.transfer import classified
@@ -38,7 +38,7 @@ def march_group(
     taus, passing = depths_of_group(variant, place, raws, shift, inverse_scale)
     if ti.static(keeps(grid, rays, variant)):
         keep_densities(rays, r, first, looked, raws)
-    last = ti.min(first + GROUP, end)
+    last = ti.min(first + ti.static(group_size()), end)
     while k < last and is_alive(variant, T, min_transmittance):
         weight, T_after = variant.mode.composite(T, taus[k - first], passing[k - first])
         if contributes(variant, weight, min_weight):
@@ -96,7 +96,7 @@ def march_segment(
                     grid, rays, variant, r, place, looked, Y, shift, inverse_scale, min_transmittance, min_weight,
                     k, kept, T, sum_even,
                 )  # fmt: skip
-                looked += ti.min(GROUP, end - first)
+                looked += ti.min(ti.static(group_size()), end - first)
             else:
                 p, width = place_of(variant, entry, d, length, step, phase, k)
                 cell, f = located(grid, p)

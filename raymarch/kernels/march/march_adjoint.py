@@ -7,7 +7,7 @@ import taichi as ti
 
 from raymarch import runtime
 from raymarch.kernels.march.compositing import is_alive
-from raymarch.kernels.march.group import GROUP, grouped, optics_of_group, place_in_group
+from raymarch.kernels.march.group import group_size, grouped, optics_of_group, place_in_group
 from raymarch.kernels.march.kept import densities_again
 from raymarch.kernels.march.march import paired
 from raymarch.kernels.march.near_gradient import camera_ahead, share_at, share_of_gradient
@@ -61,7 +61,7 @@ def adjoint_of_segment(
                 T = T_between
         while k < end and is_alive(variant, T, min_transmittance):
             if ti.static(grouped(grid, variant)):
-                first, last = k, ti.min(k + GROUP, end)  # copies, which stay
+                first, last = k, ti.min(k + ti.static(group_size()), end)  # copies, which stay
                 place = (entry, d, length, step, phase, first, end)
                 raws = densities_again(grid, rays, variant, r, looked, place)
                 taus, slopes, passing = optics_of_group(variant, place, raws, shift, inverse_scale)
