@@ -13,22 +13,85 @@ TRANSPOSES = "tests/kernels/test_transposes.py::"
 MARCH, GEOMETRY = "kernels/march/march.py", "kernels/march/geometry.py"
 ADJOINT, TANGENT = "kernels/march/sample_adjoint.py", "kernels/march/march_tangent.py"
 
-KEPT_COLOURS = "tests/kernels/test_kept_colours.py::"
+KEPT, ROULETTE = "tests/kernels/test_kept.py::", "tests/kernels/test_roulette.py::"
 
 FAULTS = [
     Fault(
         "a kept colour is any sample's",
-        "kernels/march/kept_colour.py",
+        "kernels/march/kept.py",
         "found = colour[3] == k",
         "found = True",
-        (KEPT_COLOURS + "test_what_was_kept_of_another_sample_is_looked_up",),
+        (KEPT + "test_what_was_kept_of_another_sample_is_looked_up",),
     ),
     Fault(
         "kept colours are not found again",
         "kernels/march/sample_adjoint.py",
         "kept += 1",
         "kept += 0",
-        (KEPT_COLOURS + "test_what_was_kept_is_not_looked_up_again",),
+        (KEPT + "test_what_was_kept_is_not_looked_up_again",),
+    ),
+    Fault(
+        "a kept density is any sample's",
+        "kernels/march/kept.py",
+        "found = found and (kept[1] == first + j or first + j >= end)",
+        "found = True",
+        (KEPT + "test_what_was_kept_of_another_sample_is_looked_up",),
+    ),
+    Fault(
+        "kept densities are not found again",
+        "kernels/march/march_adjoint.py",
+        "looked += last - first",
+        "looked += 0",
+        (KEPT + "test_what_was_kept_is_not_looked_up_again",),
+    ),
+    Fault(
+        "all samples of a group are its first",
+        "kernels/march/group.py",
+        "ti.min(first + j, end - 1)",
+        "ti.min(first, end - 1)",
+        (GRADIENT,),
+    ),
+    Fault(
+        "samples of a group have no shift of their activation",
+        "kernels/march/group.py",
+        "activation.density_and_slope(variant, raws[j] + shift)",
+        "activation.density_and_slope(variant, raws[j])",
+        (GRADIENT,),
+    ),
+    Fault(
+        "what was drawn is not divided by its chance",
+        "kernels/march/roulette.py",
+        "1.0 / chance, 0.0)",
+        "1.0, 0.0)",
+        (ROULETTE + "test_mean_over_draws_is_the_gradient[kind0]",),
+    ),
+    Fault(
+        "colours that were drawn are not divided by their chance",
+        ADJOINT,
+        "d_sum *= share",
+        "d_sum *= 1.0",
+        (ROULETTE + "test_mean_over_draws_is_the_gradient[kind0]",),
+    ),
+    Fault(
+        "samples without influence are never drawn",
+        "kernels/march/roulette.py",
+        "LEAST)\n",
+        "1e-9)\n",
+        (ROULETTE + "test_a_sample_is_drawn_in_proportion_to_its_influence[0.0]",),
+    ),
+    Fault(
+        "all rays are drawn alike",
+        "kernels/march/roulette.py",
+        "hash_u32(rays.draw[None], r, k)",
+        "hash_u32(rays.draw[None], 0, k)",
+        (ROULETTE + "test_a_sample_is_drawn_in_proportion_to_its_influence[0.2]",),
+    ),
+    Fault(
+        "every step draws alike",
+        "kernels/march/roulette.py",
+        "hash_u32(rays.draw[None], r, k)",
+        "hash_u32(0, r, k)",
+        (ROULETTE + "test_a_draw_is_the_same_by_its_number_and_another_by_another",),
     ),
     Fault(
         "weights under zero count as too small to be looked at",
@@ -144,7 +207,7 @@ FAULTS = [
     ),
     Fault(
         "the last rays are left out of the adjoint",
-        MARCH,
+        "kernels/march/march_adjoint.py",
         "for run in range((count + RAYS_PER_CHUNK * grid.slots - 1) // (RAYS_PER_CHUNK * grid.slots)):",
         "for run in range(count // (RAYS_PER_CHUNK * grid.slots)):",
         (REFERENCE + "test_gradient_is_the_reference[rotated-0-softplus-sigmoid]",),

@@ -17,7 +17,7 @@ from raymarch.device.grid import Grid
 from raymarch.device.image_store import ImageStore
 from raymarch.errors import RaymarchError
 from raymarch.kernels.fit import hull
-from raymarch.kernels.rays.camera import list_tiles
+from raymarch.kernels.rays.tile_list import list_tiles
 
 log = logging.getLogger(__name__)
 

@@ -20,7 +20,8 @@ from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.pose import look_at
 from raymarch.kernels.fit.choice import choose_tiles
-from raymarch.kernels.rays.camera import draw_tiles, list_tiles
+from raymarch.kernels.rays.camera import draw_tiles
+from raymarch.kernels.rays.tile_list import list_tiles
 from raymarch.rendering.march import March, march_for
 from raymarch.rendering.ray_settings import require_seen
 from raymarch.rendering.together_settings import VOLUMES, marches_for

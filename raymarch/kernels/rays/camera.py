@@ -4,9 +4,7 @@ import taichi as ti
 
 from raymarch.kernels.numeric import UNIFORM, hash_u32
 from raymarch.kernels.rays.lens import KIND, LENS, is_parallel, start_parallel, unproject, unproject_pinhole
-from raymarch.kernels.rays.placed import placed
 from raymarch.kernels.rays.supersampling import place_in_pixel
-from raymarch.kernels.rays.traverse import clip, empty_steps
 
 
 @ti.func
@@ -127,35 +125,3 @@ def draw_tiles(
             if pixel_counts(store, chosen, within) == 0:
                 target[3] = -1.0
             rays.target[pixel] = target
-
-
-@ti.kernel
-def list_tiles(
-    store: ti.template(), grid: ti.template(), dt: float,  # StoreFields, Fields (x, y, z), [world unit]
-    tiles: int,
-) -> int:  # fmt: skip
-    """Sampling list of the tiles with a ray that counts and meets an occupied cell; returns how many."""
-    for t in range(tiles):
-        view, row, column = corner_of(store, t)
-        meets = False
-        for within in range(store.tile * store.tile):
-            if not meets and pixel_counts(store, t, within):
-                u, v = column + within % store.tile + 0.5, row + within // store.tile + 0.5
-                origin, direction = pixel_ray(store.pose[view], store.lens[view], u, v, store.parallel)
-                o, d = placed(grid, origin, direction)
-                near, far = clip(o, d, grid.max_index[None])
-                k, n = 0, ti.cast((far - near) / dt, ti.i32)
-                while k <= n and far > near and not meets:
-                    begin = near + k * dt
-                    p = ti.max(o + (begin + 0.5 * ti.min(dt, far - begin)) * d, 0.0)
-                    skip = empty_steps(grid, grid.cells_per_index[None], p, d, dt)
-                    meets = skip == 0
-                    k += skip
-        store.hit[t] = ti.u8(1) if meets else ti.u8(0)
-    found = 0
-    ti.loop_config(serialize=True)
-    for t in range(tiles):
-        if store.hit[t]:
-            store.list[found] = t
-            found += 1
-    return found

@@ -1,0 +1,78 @@
+"""Law: the tiles that one ray tells to be clear of all that is occupied are tiles no ray of which meets any."""
+
+import cases
+import drive
+import numpy as np
+import pytest
+import taichi as ti
+from whole import whole
+
+from raymarch.data.views import Views
+from raymarch.data.volume import Volume
+from raymarch.device.grid import Grid
+from raymarch.device.image_store import ImageStore
+from raymarch.geometry.camera import Camera
+from raymarch.geometry.lens import Lens
+from raymarch.geometry.pose import look_at
+from raymarch.kernels.rays.camera import corner_of
+from raymarch.kernels.rays.tile_list import is_clear, list_tiles, meets, ray_of
+
+SHAPE = (61, 57, 53)
+SIZE = 48
+OCCUPIED = (0.0003, 0.003, 0.03)  # of the cells
+FLAGS = ti.types.ndarray(ndim=1)
+
+
+def cameras():
+    """From afar, from near, from inside, with a wide lens, and so near that a tile is wider than a cell."""
+    centre = np.array([0.1, 0.0, -0.1])
+    for distance, fov in ((4.0, 0.5), (2.0, 1.0), (0.3, 1.4), (1.2, 2.4)):
+        yield Camera.from_fov(look_at(centre + distance * np.array([0.5, -0.7, 0.5]), centre), fov, SIZE, SIZE)
+    pose = look_at(centre + [0.0, 2.5, 0.4], centre)
+    yield Camera(pose, (30.0, 28.0), (23.0, 25.5), SIZE, SIZE, lens=Lens("opencv", (-0.3, 0.08, 0, 0, 0)))
+    yield Camera.from_fov(look_at(centre + [0.0, -2.5, 0.4], centre), 1.0, 8, 8)
+
+
+@pytest.fixture(scope="module")
+def store():
+    """Views whose images do not matter."""
+    some = list(cameras())
+    with ImageStore(Views(some, [np.full((c.height, c.width, 3), 9, np.uint8) for c in some])) as store:
+        yield store
+
+
+@pytest.fixture(scope="module")
+def grid():
+    """A grid of many occupancy cells, turned in the world."""
+    world_from_index = cases.motion((1, 2, -1), 0.5, (-0.7, -0.6, -0.5)) @ np.diag([0.02, 0.022, 0.024, 1])
+    with Grid(SHAPE, 0) as grid:
+        grid.upload(Volume(np.zeros(SHAPE), np.zeros((*SHAPE, 3)), world_from_index))
+        yield grid
+
+
+@ti.kernel
+def each_by_itself(store: ti.template(), grid: ti.template(), dt: float, hit: FLAGS, clear: FLAGS):
+    """Whether any ray of a tile meets something, each asked, and what the one through its middle says."""
+    for t in range(hit.shape[0]):
+        view, row, column = corner_of(store, t)
+        for within in range(store.tile * store.tile):
+            u, v = column + within % store.tile + 0.5, row + within // store.tile + 0.5
+            o, d = ray_of(store, grid, view, u, v)
+            if meets(grid, o, d, dt):
+                hit[t] = 1
+        clear[t] = ti.cast(is_clear(store, grid, view, row, column, dt), ti.i32)
+
+
+@pytest.mark.parametrize("fraction", OCCUPIED)
+@pytest.mark.parametrize("step", [1.0, whole(0.4)])
+def test_list_is_of_the_tiles_with_a_ray_that_meets_something(store, grid, fraction, step):
+    occupied = np.random.default_rng(0).uniform(size=grid.cells) < fraction
+    drive.set_occupied(grid, occupied)
+    grid.measure_occupancy()
+    hit, clear = np.zeros(store.tiles, np.int32), np.zeros(store.tiles, np.int32)
+    each_by_itself(store.fields, grid.fields, step * grid.voxel, hit, clear)
+    found = list_tiles(store.fields, grid.fields, step * grid.voxel, store.tiles)
+    np.testing.assert_array_equal(store.fields.list.to_numpy()[:found], np.flatnonzero(hit))
+    assert not (hit & clear).any()
+    assert occupied.any()
+    assert clear.any()
