@@ -93,10 +93,17 @@ FAULTS = [
         (TILES + "test_each_tile_comes_once_a_round[18]",),
     ),
     Fault(
+        "a tile's rays are taken to be its middle one",
+        "kernels/rays/tile_list.py",
+        "ti.static(SAFETY[0]) * apart + ti.static(SAFETY[1]), ti.i32) + 1",
+        "0.0 * apart, ti.i32)",
+        ("tests/rendering/test_tile_list.py::test_list_is_of_the_tiles_with_a_ray_that_meets_something[1.0-0.003]",),
+    ),
+    Fault(
         "the last step does not list a tile",
-        "kernels/rays/camera.py",
-        "while k <= n and far > near and not meets:",
-        "while k < n and far > near and not meets:",
+        "kernels/rays/tile_list.py",
+        "while k <= n and far > near and not found:",
+        "while k < n and far > near and not found:",
         (TILES + "test_tiles_whose_samples_meet_something_are_listed_and_others_are_not",),
     ),
     Fault(

@@ -48,13 +48,11 @@ class FitSettings:
             object, all of which lies in the box; None to tell from the views.
         ndc: whether the volume lies in normalised device coordinates, the frustum of all cameras from a near plane to
             infinity, for forward-facing captures, `near` and `near_gradient` then 0; None to tell from the views.
-        near: near plane: rays begin that part of the cameras' distance from the box's middle before them, so that
-            nothing grows where a camera alone would see it.
+        near: near plane: rays begin that part of the cameras' distance from the box's middle before them.
         near_gradient: up to that part of the same distance from its camera a sample's gradient is scaled by the square
             of how far along it is (Philip and Deschaintre 2023); 0 for gradients as they are.
         steps: steps in all; None to go by `seconds` alone.
-        seconds: time in all, loading and compiling included; None for no limit. The schedule follows whichever of
-            the two is nearer its end.
+        seconds: time in all, loading and compiling included; None for no limit. Whichever ends first is followed.
         rays: pixels of a step, in tiles of 4 x 4; each is a ray, or more of them by `supersample`.
         supersample, supersample_from, supersample_seen: rays along each edge of a pixel, which is the mean of so many
             squared over its area, from that share of the fit on and so many draws of each; so are the volume's images.
@@ -68,8 +66,7 @@ class FitSettings:
             None for 1, but 0 at degree 0, whose samples go in pairs without.
         min_transmittance: early ray termination: a ray ends where less than that of the light passes.
         min_weight: weight below which a sample's colour is black; darkens a ray by at most that times its samples.
-        roulette: above degree 0, influence on its ray below which what a sample gives the gradient is left to chance,
-            an unbiased estimate that leaves most of the memory alone (Russian roulette); 0 for the gradient itself.
+        roulette: influence on its ray under which, above degree 0, a sample's gradient is left to chance, unbiased.
         density: activation, "softplus", "relu" or "exponential". initial_alpha: opacity of the start over one voxel.
         colour: activation, "sigmoid" or "clamped".
         loss: "squared", or a robust one, "huber" or "charbonnier" (smooth), which grow like a line beyond `huber_delta`

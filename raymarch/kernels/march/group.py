@@ -15,7 +15,7 @@ from raymarch.kernels.field.gather import gather
 from raymarch.kernels.march.sample import located
 from raymarch.kernels.rays.traverse import place_of
 
-GROUP = 8  # on the CPU: as many as its vectors have lanes
+LANES = 256 // 32  # of a vector of single precision
 
 
 def grouped(grid, variant) -> bool:
@@ -24,8 +24,10 @@ def grouped(grid, variant) -> bool:
 
 
 def group_size() -> int:
-    """Samples of a group: one on a GPU, whose other rays go on while one waits."""
-    return GROUP if runtime.on_cpu() else 1
+    """Samples of a group: as many as a vector has lanes; one on a GPU, whose other rays go on while one waits."""
+    if not runtime.on_cpu():
+        return 1
+    return LANES if runtime.single_precision() else LANES // 2
 
 
 @ti.func
