@@ -52,6 +52,7 @@ PRESETS = {
         prune_alpha=0.005,
         min_transmittance=0.01,
         min_weight=1e-3,
+        roulette=0.0,
         distortion_weight=0.01,
         tv_density=1.5e-3,
         tv_colour=1.5e-3,

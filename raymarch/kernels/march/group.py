@@ -15,7 +15,7 @@ from raymarch.kernels.field.gather import gather
 from raymarch.kernels.march.sample import located
 from raymarch.kernels.rays.traverse import place_of
 
-LANES = 256 // 32  # of a vector of single precision
+LANES = 8  # of a vector in single precision
 
 
 def grouped(grid, variant) -> bool:
@@ -24,10 +24,13 @@ def grouped(grid, variant) -> bool:
 
 
 def group_size() -> int:
-    """Samples of a group: as many as a vector has lanes; one on a GPU, whose other rays go on while one waits."""
+    """Samples of a group: as many as a vector has lanes, on a GPU one, whose other rays go on while one waits.
+
+    In double precision, which is for proofs, two: kernels are compiled the sooner.
+    """
     if not runtime.on_cpu():
         return 1
-    return LANES if runtime.single_precision() else LANES // 2
+    return LANES if runtime.single_precision() else 2
 
 
 @ti.func
