@@ -25,20 +25,23 @@ def ray_of(store: ti.template(), grid: ti.template(), view, u, v):
 def is_clear(store: ti.template(), grid: ti.template(), view, row, column, dt):
     """Whether the ray through a tile's middle says that no ray of it meets an occupied cell."""
     top, per_index, last = grid.max_index[None], grid.cells_per_index[None], grid.cells[None] - 1
-    o, d = ray_of(store, grid, view, column + 0.5 * store.tile, row + 0.5 * store.tile)
-    begin, end = clip(o, d, top)
-    if end < begin:
-        begin, end = FAR, ti.cast(-1.0, float)
-    for a, b in ti.static(ti.ndrange(2, 2)):
-        o1, d1 = ray_of(store, grid, view, column + 0.5 + a * (store.tile - 1), row + 0.5 + b * (store.tile - 1))
-        near, far = clip(o1, d1, top)
+    origins, ways = ti.Matrix.zero(float, 5, 3), ti.Matrix.zero(float, 5, 3)
+    begin, end, apart = ti.cast(FAR, float), ti.cast(-1.0, float), ti.cast(0.0, float)
+    for n in range(5):  # a loop, for a ray is much to compile: the corners', and the middle's
+        across = 0.5 * store.tile + ti.Vector([n % 2 - 0.5, n // 2 - 0.5]) * (store.tile - 1)
+        if n == 4:
+            across = ti.Vector([0.5, 0.5]) * store.tile
+        o, d = ray_of(store, grid, view, column + across[0], row + across[1])
+        near, far = clip(o, d, top)
         if far >= near:
             begin, end = ti.min(begin, near), ti.max(end, far)
-    apart = ti.cast(0.0, float)
-    for a, b in ti.static(ti.ndrange(2, 2)):
-        o1, d1 = ray_of(store, grid, view, column + 0.5 + a * (store.tile - 1), row + 0.5 + b * (store.tile - 1))
-        for t in ti.static((begin, end)):
-            apart = ti.max(apart, ti.abs((o1 + t * d1 - o - t * d) * per_index).max())
+        for a in ti.static(range(3)):
+            origins[n, a], ways[n, a] = o[a], d[a]
+    o, d = ti.Vector([origins[4, 0], origins[4, 1], origins[4, 2]]), ti.Vector([ways[4, 0], ways[4, 1], ways[4, 2]])
+    for n in range(4):
+        for a in ti.static(range(3)):
+            for t in ti.static((begin, end)):
+                apart = ti.max(apart, ti.abs((origins[n, a] - o[a] + t * (ways[n, a] - d[a])) * per_index[a]))
     around = ti.cast(ti.static(SAFETY[0]) * apart + ti.static(SAFETY[1]), ti.i32) + 1
     clear, t = end >= begin, begin
     while clear and t < end:
