@@ -54,8 +54,8 @@ FAULTS = [
     Fault(
         "samples of a group have no shift of their activation",
         "kernels/march/group.py",
-        "activation.density_and_slope(variant, raws[j] + shift)",
-        "activation.density_and_slope(variant, raws[j])",
+        "optics_of(variant, raws[j], shift, inverse_scale, width)",
+        "optics_of(variant, raws[j], 0.0, inverse_scale, width)",
         (GRADIENT,),
     ),
     Fault(

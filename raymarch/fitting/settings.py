@@ -48,11 +48,13 @@ class FitSettings:
             object, all of which lies in the box; None to tell from the views.
         ndc: whether the volume lies in normalised device coordinates, the frustum of all cameras from a near plane to
             infinity, for forward-facing captures, `near` and `near_gradient` then 0; None to tell from the views.
-        near: near plane: rays begin that part of the cameras' distance from the box's middle before them.
+        near: near plane: rays begin that part of the cameras' distance from the box's middle before them, so that
+            nothing grows where a camera alone would see it.
         near_gradient: up to that part of the same distance from its camera a sample's gradient is scaled by the square
             of how far along it is (Philip and Deschaintre 2023); 0 for gradients as they are.
         steps: steps in all; None to go by `seconds` alone.
-        seconds: time in all, loading and compiling included; None for no limit. Whichever ends first is followed.
+        seconds: time in all, loading and compiling included; None for no limit. The schedule follows whichever of
+            the two is nearer its end.
         rays: pixels of a step, in tiles of 4 x 4; each is a ray, or more of them by `supersample`.
         supersample, supersample_from, supersample_seen: rays along each edge of a pixel, which is the mean of so many
             squared over its area, from that share of the fit on and so many draws of each; so are the volume's images.
@@ -66,7 +68,8 @@ class FitSettings:
             None for 1, but 0 at degree 0, whose samples go in pairs without.
         min_transmittance: early ray termination: a ray ends where less than that of the light passes.
         min_weight: weight below which a sample's colour is black; darkens a ray by at most that times its samples.
-        roulette: influence on its ray under which, above degree 0, a sample's gradient is left to chance, unbiased.
+        roulette: above degree 0, influence on its ray under which what a sample gives the gradient is left to chance,
+            an unbiased estimate that leaves most of the memory alone (Russian roulette); 0 for the gradient itself.
         density: activation, "softplus", "relu" or "exponential". initial_alpha: opacity of the start over one voxel.
         colour: activation, "sigmoid" or "clamped".
         loss: "squared", or a robust one, "huber" or "charbonnier" (smooth), which grow like a line beyond `huber_delta`
@@ -147,13 +150,6 @@ class FitSettings:
     def __post_init__(self) -> None:
         hold(self)
         require_consistent(self)
-        if self.objective is not None:
-            for name, default in of_objective().items():
-                if (value := getattr(self, name)) != default:
-                    raise RaymarchError(
-                        f"{name} is {shown(value)} beside an objective, which stands in its place; say it there,"
-                        " as in rm.Objective(regularisers=[rm.Regulariser.named('tv_density', 1e-3)])"
-                    )
 
     @property
     def seeks_scene(self) -> bool:
@@ -191,6 +187,12 @@ class FitSettings:
 
 def require_consistent(settings: FitSettings) -> None:
     """Check of settings beside each other: RaymarchError for what does not go together."""
+    for name, default in of_objective().items() if settings.objective is not None else ():
+        if (value := getattr(settings, name)) != default:
+            raise RaymarchError(
+                f"{name} is {shown(value)} beside an objective, which stands in its place; say it there,"
+                " as in rm.Objective(regularisers=[rm.Regulariser.named('tv_density', 1e-3)])"
+            )
     if settings.ndc and settings.nested > 1:
         raise RaymarchError(
             f"ndc is True beside {settings.boxes} nested boxes; it reaches infinity by itself, leave one"

@@ -30,10 +30,12 @@ def march(
     background: ti.Vector,
     variant: Variant | None = None,
     near_scaled: bool = False,
+    roulette: float = 0.0,
 ) -> None:
     """Forward pass: the buffer's rays rendered into its image; its adjoint adds to the grid's gradient.
 
-    With `near_scaled` that is scaled near the cameras, by what the buffer's `set_near` was told.
+    With `near_scaled` that is scaled near the cameras, by what the buffer's `set_near` was told, and with `roulette`
+    what has less influence on its ray is left to chance: an adjoint of its own each, by the march of any.
     """
     variant = variant or grid.variant
     passes = passes_of(variant.mode)
@@ -51,9 +53,10 @@ def _(
     background: ti.Vector,
     variant: Variant | None = None,
     near_scaled: bool = False,
+    roulette: float = 0.0,
 ) -> None:
     variant = variant or grid.variant
-    variant = replace(variant, near_scaled=True) if near_scaled else variant
+    variant = replace(variant, near_scaled=near_scaled, roulette=roulette)
     passes = passes_of(variant.mode)
     passes.adjoint(grid.fields, buffer.fields, variant, count, dt, min_transmittance, min_weight, background)
     grid.reduce_slots()

@@ -78,7 +78,7 @@ def test_a_thin_grid_counts_whole_blocks():
 def test_a_budget_that_images_alone_exceed_is_said():
     many = (500, 400, 400, 4)
     with pytest.raises(RaymarchError, match=r"640,000,000 of them for the images, .* or take fewer or smaller images"):
-        require_budget(FitSettings(memory=0.6), BOX, many)
+        require_budget(FitSettings(memory=0.5), BOX, many)
 
 
 @pytest.mark.parametrize("gigabytes", [1e-6, 1e-3, 0.1])

@@ -12,7 +12,7 @@ import taichi as ti
 from raymarch import runtime
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.gather import gather
-from raymarch.kernels.march.sample import located
+from raymarch.kernels.march.sample import located, optics_of
 from raymarch.kernels.rays.traverse import place_of
 
 LANES = 8  # of a vector in single precision
@@ -72,7 +72,5 @@ def optics_of_group(variant: ti.template(), place: ti.template(), raws, shift, i
     )
     for j in ti.static(range(group_size())):
         _p, width = place_in_group(variant, place, j)
-        sigma, slope = activation.density_and_slope(variant, raws[j] + shift)
-        taus[j], slopes[j] = sigma * inverse_scale * width, slope * inverse_scale * width
-        passing[j] = variant.mode.step_transmittance(taus[j])
+        taus[j], slopes[j], passing[j] = optics_of(variant, raws[j], shift, inverse_scale, width)
     return taus, slopes, passing

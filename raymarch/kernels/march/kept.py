@@ -7,16 +7,15 @@ that is kept.
 
 import taichi as ti
 
-from raymarch.kernels.march.group import densities_of_group, group_size
+from raymarch.kernels.march.group import densities_of_group, group_size, grouped
 from raymarch.kernels.march.sample import colour_at, located
 
-KEPT_DENSITIES, KEPT_COLOURS = 96, 32  # a ray
+KEPT_DENSITIES, KEPT_COLOURS = 64, 32  # a ray
 
 
 def keeps(grid, rays, variant) -> bool:
     """Whether a march keeps its samples: where the buffer has room, and a colour is more than one read."""
-    seen = variant.mode.colour and not variant.mode.classifies
-    return rays.kept_colour is not None and grid.degree > 0 and grid.boxes == 1 and seen
+    return rays.kept_colour is not None and grouped(grid, variant) and grid.boxes == 1 and variant.mode.colour
 
 
 @ti.func

@@ -12,8 +12,8 @@ from raymarch.kernels.march.kept import densities_again
 from raymarch.kernels.march.march import paired
 from raymarch.kernels.march.near_gradient import camera_ahead, share_at, share_of_gradient
 from raymarch.kernels.march.remaining import remaining_again, remaining_at_first
-from raymarch.kernels.march.sample import fetch, located, ray_segment
-from raymarch.kernels.march.sample_adjoint import adjoint_of_packed, adjoint_of_sample, mark, optics_of
+from raymarch.kernels.march.sample import fetch, located, optics_of, ray_segment
+from raymarch.kernels.march.sample_adjoint import adjoint_of_packed, adjoint_of_sample, mark
 from raymarch.kernels.march.transfer_adjoint import adjoint_of_classified
 from raymarch.kernels.parallel import RAYS_PER_CHUNK, TASK_STRIDE
 from raymarch.kernels.rays.traverse import place_of, steps_ahead

@@ -41,6 +41,14 @@ def located(grid: ti.template(), p):
 
 
 @ti.func
+def optics_of(variant: ti.template(), raw, shift, inverse_scale, width):
+    """Optical depth of a sample, its derivative by its raw density, and what passes the sample."""
+    sigma, slope = activation.density_and_slope(variant, raw + shift)
+    tau = sigma * inverse_scale * width
+    return tau, slope * inverse_scale * width, variant.mode.step_transmittance(tau)
+
+
+@ti.func
 def fetch(grid: ti.template(), cell, f):
     """Interpolated sample: what is stored there in four lanes, density the last.
 

@@ -14,14 +14,6 @@ from raymarch.kernels.march.sample import colour_at, located
 
 
 @ti.func
-def optics_of(variant: ti.template(), raw, shift, inverse_scale, width):
-    """Optical depth of a sample, its derivative by its raw density, and what passes the sample."""
-    sigma, slope = activation.density_and_slope(variant, raw + shift)
-    tau = sigma * inverse_scale * width
-    return tau, slope * inverse_scale * width, variant.mode.step_transmittance(tau)
-
-
-@ti.func
 def adjoint_of_packed(
     grid: ti.template(), variant: ti.template(), slot,
     cell, f, raw, Y, tau, slope, e, T, remaining, carry, d_colour, min_weight, on, share,
@@ -70,7 +62,7 @@ def adjoint_of_sample(
             lit = True
     remaining, carry = pass_sample(variant, T, tau, weight, d_weight, remaining, carry)
     d_raw = slope * optical_depth_gradient(variant, T, tau, T_after, d_weight, remaining, carry)
-    share *= share_of_draw(rays, variant, ti.max(weight, slope * T_after), r, k)
+    share *= share_of_draw(rays, variant, ti.max(ti.abs(weight), slope * T_after), r, k)
     if share > 0.0:
         cell, f = located(grid, p)
         if lit:
