@@ -25,6 +25,13 @@ FAULTS = [
         (VALUES + "test_look_at_looks_at",),
     ),
     Fault(
+        "a rigid pose is made rigid again, to other bits",
+        POSE,
+        "if error > ROUNDING:",
+        "if error >= 0:",
+        (VALUES + "test_what_is_rigid_stays_as_it_is_to_the_last_bit",),
+    ),
+    Fault(
         "a term of the rigid exponential is that of another",
         POSE,
         "c = (1 - a) / angle**2",

@@ -15,7 +15,7 @@ from raymarch.data.bricks import table_shape
 from raymarch.device.layout_cache import in_force
 from raymarch.device.layout_choice import LayoutChoice, kind_of
 from raymarch.device.mark_fields import mark_fields, touched_fields
-from raymarch.device.memory import BLOCK_EDGE, padded
+from raymarch.device.memory import APART, BLOCK_EDGE, padded
 from raymarch.device.numbers import set_numbers
 from raymarch.errors import RaymarchError
 from raymarch.kernels.field.bricks import BLOCKS as BLOCKS_A_BRICK
@@ -178,8 +178,9 @@ def _values(
         *places: ti.Field, leading: int = 0, of: ti.FieldsBuilder = beside, as_one: bool = degree == 0
     ) -> tuple[ti.Field, ...]:
         for some in [places] if as_one else [[place] for place in places]:
-            node = of.dense(ti.i, leading) if leading else of
-            node = node.dense(ti.jkl if leading else ti.ijk, tuple(blocks))
+            array = of.dense(ti.i, leading) if leading else of
+            node = array.dense(ti.jkl if leading else ti.ijk, tuple(blocks))
+            array.dense(ti.j if leading else ti.i, APART).place(ti.field(float))
             (node.dense(ti.jkl if leading else ti.ijk, block) if block > 1 else node).place(*some)
         return places
 

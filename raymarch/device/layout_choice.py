@@ -25,13 +25,13 @@ class LayoutChoice:
 
     Example:
         >>> LayoutChoice().fit_large
-        2
+        4
     """
 
     read: int = held(BLOCK, 1)  # flat: addresses are cheapest
-    fit: int = held(BLOCK, 1)
+    fit: int = held(BLOCK, 4)  # of which adding up and Adam read whole pages
     read_large: int = held(BLOCK, 1)
-    fit_large: int = held(BLOCK, 2)  # what is scattered to it waits for memory
+    fit_large: int = held(BLOCK, 4)
     read_above: int = held(BLOCK, 4)
     fit_above: int = held(BLOCK, 4)
 

@@ -20,6 +20,7 @@ BATCH = 1 << 18  # rays that are marched at once
 BYTES_A_RAY = 24  # of an image: colour, transmittance, distance, opacity
 OF_A_MOMENT = 4  # numbers of a sample: density and a colour, whatever the degree
 ALIASED = 32  # samples of a row; at degree 0 they are 512 bytes, of which eight are a page
+APART = 80  # numbers between arrays of samples: one that is a power of two apart is, to some processors, the same line
 BLOCK_EDGE = 4  # voxels a side, at least, of the blocks that a grid is made of and that are marked as touched
 
 

@@ -17,6 +17,7 @@ PLACE = vector(3, -WORLD, WORLD)  # of a point in the world
 CORNERS = array(2, 3, low=-WORLD, high=WORLD, cure="scale the world")
 CORNERS = replace(CORNERS, wanted=f"(2, 3): the lower corner, then the upper, within {WORLD:g} of the origin")
 RIGID_TOLERANCE = 1e-3
+ROUNDING = 1e-14  # of an orthonormal matrix, by which its product with itself differs from 1
 
 
 @checked(eye=PLACE, target=PLACE, up=vector(3, -WORLD, WORLD))
@@ -119,10 +120,10 @@ def require_rigid(world_from_camera: Numbers, name: str = "world_from_camera") -
     error = np.abs(rotation.T @ rotation - np.eye(3)).max()
     if error > RIGID_TOLERANCE:
         raise RaymarchError(f"{name} is not rigid (R'R differs from 1 by {error:.2g}); take scale and shear out of it")
-    u, _, vt = np.linalg.svd(rotation)
-    rigid = matrix.copy()
-    rigid[:3, :3] = u @ vt
-    return rigid
+    if error > ROUNDING:  # so that a pose taken again is the same to the last bit
+        u, _, vt = np.linalg.svd(rotation)
+        matrix[:3, :3] = u @ vt
+    return matrix
 
 
 def require_box(box: Numbers) -> np.ndarray:

@@ -54,6 +54,15 @@ def test_nearly_rigid_is_made_rigid():
     np.testing.assert_allclose(rigid, pose, atol=1e-4)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_rigid_stays_as_it_is_to_the_last_bit(seed):
+    pose = np.eye(4)
+    pose[:3, :3] = np.linalg.qr(np.random.default_rng(seed).normal(size=(3, 3)))[0]
+    pose[:3, 0] *= np.linalg.det(pose[:3, :3])
+    pose = require_rigid(pose.astype(np.float32))
+    assert require_rigid(pose).tobytes() == pose.tobytes()
+
+
 def changed(row, column, value):
     pose = np.eye(4)
     pose[row, column] = value
