@@ -11,6 +11,16 @@ FORECAST = "tests/fitting/test_forecast.py::"
 
 FAULTS = [
     Fault(
+        "slots that are asked as one lie apart",
+        "device/grid_layout.py",
+        "whole = of if block == 1 else array",
+        "whole = array",
+        (
+            "tests/fitting/test_fitter.py::test_any_layout_same_bytes",
+            "tests/kernels/test_touched.py::test_what_slots_hold_of_features_is_added_up_and_nothing_left",
+        ),
+    ),
+    Fault(
         "a tree of just the room that is wanted does not serve",
         "device/pool.py",
         "all(n >= m for n, m in zip(room, wanted",

@@ -180,7 +180,8 @@ def _values(
         for some in [places] if as_one else [[place] for place in places]:
             array = of.dense(ti.i, leading) if leading else of
             node = array.dense(ti.jkl if leading else ti.ijk, tuple(blocks))
-            array.dense(ti.j if leading else ti.i, APART).place(ti.field(float))
+            whole = of if block == 1 else array  # slots of a flat grid, or of a pool, are asked as one (`gather`)
+            whole.dense(ti.j if leading and whole is array else ti.i, APART).place(ti.field(float))
             (node.dense(ti.jkl if leading else ti.ijk, block) if block > 1 else node).place(*some)
         return places
 
