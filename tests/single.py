@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import cases
 import drive
+import kept
 import numpy as np
 import taichi as ti
 
@@ -57,6 +58,11 @@ def gradients_of_layouts(degree, blocks):
     return [drive.gradient(v, r, d_image, 0.1, block=block) for block in blocks]
 
 
+def gradients_kept(degree, step, least, jittered, keeps):
+    """`kept.gradients` of a case: image, gradients of density and features."""
+    return kept.gradients(degree, step, least, jittered, keeps=keeps)[1]
+
+
 def image_of_camera(volume, camera, march):
     """Colour and transmittance (ray, 4) of a camera."""
     with Linearised(volume, camera, background=cases.BACKGROUND, march=march) as seen:
@@ -87,6 +93,12 @@ def exp_of(x: NUMBERS, y: NUMBERS):
 def log1p_unit_of(x: NUMBERS, y: NUMBERS):
     for i in range(x.shape[0]):
         y[i] = numeric.log1p_unit(x[i])
+
+
+@ti.kernel
+def log_of_rest_of(x: NUMBERS, y: NUMBERS):
+    for i in range(x.shape[0]):
+        y[i] = numeric.log_of_rest(x[i])
 
 
 @ti.kernel
@@ -173,6 +185,10 @@ def exp(x):
 
 def log1p_unit(x):
     return numbers(log1p_unit_of, x)
+
+
+def log_of_rest(x):
+    return numbers(log_of_rest_of, x)
 
 
 def density(name, x):

@@ -89,8 +89,9 @@ class RayBuffer(Owner[RayFields]):
         runtime.start()
 
         def require() -> None:
-            each = size_of((self.capacity,), keeps), numbers_a_ray(keeps)
-            require_memory((self.capacity,), *each, "take fewer rays at once")
+            indexed = 4 * KEPT_COLOURS if keeps else numbers_a_ray(False)  # kept samples are fields of their own
+            bytes_of_all = size_of((self.capacity,), keeps)
+            require_memory((self.capacity,), bytes_of_all, indexed, "take fewer rays at once")
 
         self._own(
             (keeps,), lambda room: self._build(room, keeps), lambda room: size_of(room, keeps),

@@ -1,4 +1,4 @@
-"""Exponential and logarithm good to 1e-7 near zero: on the CPU in f32 polynomials, elsewhere the device's own.
+"""Exponential and logarithms good to some 1e-7 near zero: polynomials in f32, where the device's own is not as good.
 
 What a sample weighs is known when an exponential, a logarithm and another exponential are, one after the other: a march
 waits for these more than for memory. So polynomials are summed up in parts that do not wait for each other (Estrin).

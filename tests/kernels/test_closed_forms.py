@@ -131,6 +131,11 @@ def test_f32_log1p_is_good_over_the_unit_interval(single):
     assert relative(single(worker.log1p_unit, u), np.log1p(u.astype(float))) < 3e-7
 
 
+def test_f32_log_of_the_rest_is_good_up_to_one(single):
+    x = np.concatenate([-magnitudes(1e-30, 0.4), magnitudes(1e-30, 0.999999)])
+    assert relative(single(worker.log_of_rest, x), np.log1p(-x.astype(float))) < 4e-7
+
+
 def test_f32_softplus_is_good_over_the_range(single):
     x = np.concatenate([-magnitudes(1e-9, 4), magnitudes(1e-9, 80)])
     assert relative(single(worker.density, "softplus", x), np.logaddexp(0, x.astype(float))) < 4e-7

@@ -2,60 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-import cases
 import numpy as np
 import pytest
-import taichi as ti
+import single as worker
+from kept import ROOM, STEPS, forget, gradients, lose_samples
 from whole import whole
 
-from raymarch.device.grid import Grid
-from raymarch.device.ray_buffer import RayBuffer
-from raymarch.fitting import tape
-from raymarch.kernels.march.kept import KEPT_COLOURS, KEPT_DENSITIES
-
-ROOM = {"kept_density": KEPT_DENSITIES, "kept_colour": KEPT_COLOURS}  # a ray; the last lane is the sample's number
-STEPS = {"fewer samples than there is room for": 0.9, "more": 0.04}  # voxels
 CASES = [(1, STEPS["more"], 0.0, False), (1, STEPS["fewer samples than there is room for"], 0.02, True)]
 CASES += [whole((2, step, least, True)) for step in STEPS.values() for least in (0.0, 0.02)]
-
-
-def forget(buffer, grid):
-    """What is kept bears the number of no sample."""
-    for name in ROOM:
-        getattr(buffer.fields, name).fill(-1)
-
-
-def lose_samples(buffer, grid):
-    """Whoever looks densities and colours up finds others."""
-    grid.fields.density.fill(-3)
-    grid.fields.features.fill(0)
-
-
-def gradients(degree, step, least, jittered, *, keeps, between=lambda buffer, grid: None):
-    """Image, gradients of density and features; `between` happens after the march and before its adjoint."""
-    v, rng = cases.volume(degree=degree), np.random.default_rng(0)
-    rays = cases.rays(v)
-    with Grid(v.shape, degree, slots=2) as grid, RayBuffer(len(rays), keeps) as buffer:
-        grid.upload(v)
-        buffer.upload(rays)
-        room = buffer.fields.jitter.shape[0]
-        buffer.fields.jitter.from_numpy(np.stack([rng.uniform(0, 0.9, room), rng.uniform(0.9, 1.1, room)], -1))
-        buffer.fields.image.grad.from_numpy(rng.normal(size=(room, 4)))
-        variant = replace(grid.variant, jittered=jittered)
-        call = len(rays), step * v.voxel, 0.0, least, ti.Vector(list(cases.BACKGROUND)), variant
-        if keeps:
-            forget(buffer, grid)
-        tape.march(grid, buffer, *call)
-        image = buffer.image(len(rays))
-        kept = None
-        if keeps:
-            numbers = {name: getattr(buffer.fields, name).to_numpy()[:, -1].reshape(room, -1) for name in ROOM}
-            kept = {name: (of_rays[: len(rays)] >= 0).sum(1) for name, of_rays in numbers.items()}
-        between(buffer, grid)
-        tape.march.grad(grid, buffer, *call)
-        return kept, (image, *grid.download_gradient())
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -85,3 +39,12 @@ def test_what_was_kept_is_not_looked_up_again():
     for got, want in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(got, want)
     assert min(np.abs(lost[n] - wanted[n]).max() for n in (1, 2)) > 1e-3
+
+
+@pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
+def test_gradients_are_the_same_bits_in_single_precision(step, single):
+    """Whose samples go in groups of eight."""
+    wanted, found = (single(worker.gradients_kept, 1, step, 0.0, True, keeps) for keeps in (False, True))
+    assert all(np.abs(each).max() > 0 for each in wanted)
+    for got, want in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(got, want)

@@ -15,7 +15,7 @@ from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import Lens
 from raymarch.geometry.pose import look_at
 from raymarch.kernels.rays.camera import corner_of
-from raymarch.kernels.rays.tile_list import is_clear, list_tiles, meets, ray_of
+from raymarch.kernels.rays.tile_list import hit_or_clear, list_tiles, meets, ray_of
 
 SHAPE = (61, 57, 53)
 SIZE = 48
@@ -60,7 +60,8 @@ def each_by_itself(store: ti.template(), grid: ti.template(), dt: float, hit: FL
             o, d = ray_of(store, grid, view, u, v)
             if meets(grid, o, d, dt):
                 hit[t] = 1
-        clear[t] = ti.cast(is_clear(store, grid, view, row, column, dt), ti.i32)
+        _hit, is_clear = hit_or_clear(store, grid, t, dt)
+        clear[t] = ti.cast(is_clear, ti.i32)
 
 
 @pytest.mark.parametrize("fraction", OCCUPIED)

@@ -4,7 +4,7 @@ A logarithm and two exponentials lie between a raw density and what passes its s
 a ray goes on is known only then. So a run of occupied cells is looked at `group_size()` samples at a time, which are
 composited one after the other as long as the ray goes on. Where a run ends within a group its last sample stands for
 those beyond it, which nobody asks for. A group's place is (entry, d, length, step, phase, number of its first sample,
-number behind the run's last).
+number behind the run's last). Loops over a group are no faster unrolled, and compile for three times as long then.
 """
 
 import taichi as ti
@@ -15,7 +15,7 @@ from raymarch.kernels.field.gather import gather
 from raymarch.kernels.march.sample import located, optics_of
 from raymarch.kernels.rays.traverse import place_of
 
-LANES = 8  # of a vector in single precision
+GROUP = 8  # samples: with 4, 6 or 12 a step of a fit takes longer
 
 
 def grouped(grid, variant) -> bool:
@@ -24,13 +24,8 @@ def grouped(grid, variant) -> bool:
 
 
 def group_size() -> int:
-    """Samples of a group: as many as a vector has lanes, on a GPU one, whose other rays go on while one waits.
-
-    In double precision, which is for proofs, two: kernels are compiled the sooner.
-    """
-    if not runtime.on_cpu():
-        return 1
-    return LANES if runtime.single_precision() else 2
+    """Samples of a group: on a GPU one, whose other rays go on while one waits."""
+    return GROUP if runtime.on_cpu() else 1
 
 
 @ti.func
@@ -44,7 +39,7 @@ def place_in_group(variant: ti.template(), place: ti.template(), j):
 def densities_of_group(grid: ti.template(), variant: ti.template(), place: ti.template()):
     """Raw densities of a group."""
     raws = ti.Vector.zero(float, ti.static(group_size()))
-    for j in ti.static(range(group_size())):
+    for j in range(ti.static(group_size())):
         p, _width = place_in_group(variant, place, j)
         cell, f = located(grid, p)
         raws[j] = gather(grid.density, cell, f)
@@ -55,7 +50,7 @@ def densities_of_group(grid: ti.template(), variant: ti.template(), place: ti.te
 def depths_of_group(variant: ti.template(), place: ti.template(), raws, shift, inverse_scale):
     """Optical depths of a group, and what passes each sample."""
     taus, passing = ti.Vector.zero(float, ti.static(group_size())), ti.Vector.zero(float, ti.static(group_size()))
-    for j in ti.static(range(group_size())):
+    for j in range(ti.static(group_size())):
         _p, width = place_in_group(variant, place, j)
         taus[j] = activation.density(variant, raws[j] + shift) * inverse_scale * width
         passing[j] = variant.mode.step_transmittance(taus[j])
@@ -70,7 +65,7 @@ def optics_of_group(variant: ti.template(), place: ti.template(), raws, shift, i
         ti.Vector.zero(float, ti.static(group_size())),
         ti.Vector.zero(float, ti.static(group_size())),
     )
-    for j in ti.static(range(group_size())):
+    for j in range(ti.static(group_size())):
         _p, width = place_in_group(variant, place, j)
         taus[j], slopes[j], passing[j] = optics_of(variant, raws[j], shift, inverse_scale, width)
     return taus, slopes, passing

@@ -22,7 +22,7 @@ def keeps(grid, rays, variant) -> bool:
 def keep_densities(rays: ti.template(), r, first, n, raws):
     """Keep the raw densities of a group, whose first sample has the number `first` and is ray r's n-th."""
     if n + ti.static(group_size()) <= KEPT_DENSITIES:
-        for j in ti.static(range(group_size())):
+        for j in range(ti.static(group_size())):
             rays.kept_density[r * KEPT_DENSITIES + n + j] = ti.Vector([raws[j], first + j])
 
 
@@ -41,7 +41,7 @@ def densities_again(grid: ti.template(), rays: ti.template(), variant: ti.templa
     if ti.static(keeps(grid, rays, variant)):
         if n + ti.static(group_size()) <= KEPT_DENSITIES:
             found = True
-            for j in ti.static(range(group_size())):
+            for j in range(ti.static(group_size())):
                 kept = rays.kept_density[r * KEPT_DENSITIES + n + j]
                 raws[j] = kept[0]
                 found = found and (kept[1] == first + j or first + j >= end)

@@ -1,17 +1,18 @@
 """Sampling list of tiles: those of which a ray that counts meets an occupied cell of the grid.
 
-Most tiles that meet nothing are told by one ray: rays of a tile are never farther apart than at the ends of what they
-have in the box, so where the one through its middle keeps that far away from all that is occupied, none meets it.
+Most tiles that meet nothing are told by one ray: rays of a tile are never farther apart than where the last of them
+leaves the box, so where the one through its middle keeps that far away from all that is occupied, none meets it.
 """
 
 import taichi as ti
 
 from raymarch.kernels.rays.camera import corner_of, pixel_counts, pixel_ray
 from raymarch.kernels.rays.placed import placed
-from raymarch.kernels.rays.traverse import FAR, clip, empty_steps, steps_within
+from raymarch.kernels.rays.traverse import FAR, PARALLEL, clip, empty_steps, steps_within
 
 SAFETY = 1.5, 0.25  # of how far the corners' rays are apart, for lenses bend; and cells, for the walk's own steps
-PARTS = 8  # steps of that walk, a step of the march
+PARTS = 8  # steps of that walk, at least, a step of the march
+OF_ALL = 5  # rays that tell of a tile: its middle's and its corners'
 
 
 @ti.func
@@ -22,34 +23,29 @@ def ray_of(store: ti.template(), grid: ti.template(), view, u, v):
 
 
 @ti.func
-def is_clear(store: ti.template(), grid: ti.template(), view, row, column, dt):
-    """Whether the ray through a tile's middle says that no ray of it meets an occupied cell."""
+def place_of_ray(store: ti.template(), n):
+    """Where ray n goes through its tile [pixel]: the middle, the middles of the corners' pixels, then those of all."""
+    place = 0.5 * ti.Vector([store.tile, store.tile])
+    if n >= OF_ALL:
+        place = ti.Vector([(n - OF_ALL) % store.tile + 0.5, (n - OF_ALL) // store.tile + 0.5])
+    elif n > 0:
+        place += ti.Vector([(n - 1) % 2 - 0.5, (n - 1) // 2 - 0.5]) * (store.tile - 1)
+    return place
+
+
+@ti.func
+def is_clear(grid: ti.template(), o, d, begin, end, apart, dt):
+    """Whether a ray says that no other meets an occupied cell, `apart` [voxel] from it at most along each axis."""
     top, per_index, last = grid.max_index[None], grid.cells_per_index[None], grid.cells[None] - 1
-    origins, ways = ti.Matrix.zero(float, 5, 3), ti.Matrix.zero(float, 5, 3)
-    begin, end, apart = ti.cast(FAR, float), ti.cast(-1.0, float), ti.cast(0.0, float)
-    for n in range(5):  # a loop, for a ray is much to compile: the corners', and the middle's
-        across = 0.5 * store.tile + ti.Vector([n % 2 - 0.5, n // 2 - 0.5]) * (store.tile - 1)
-        if n == 4:
-            across = ti.Vector([0.5, 0.5]) * store.tile
-        o, d = ray_of(store, grid, view, column + across[0], row + across[1])
-        near, far = clip(o, d, top)
-        if far >= near:
-            begin, end = ti.min(begin, near), ti.max(end, far)
-        for a in ti.static(range(3)):
-            origins[n, a], ways[n, a] = o[a], d[a]
-    o, d = ti.Vector([origins[4, 0], origins[4, 1], origins[4, 2]]), ti.Vector([ways[4, 0], ways[4, 1], ways[4, 2]])
-    for n in range(4):
-        for a in ti.static(range(3)):
-            for t in ti.static((begin, end)):
-                apart = ti.max(apart, ti.abs((origins[n, a] - o[a] + t * (ways[n, a] - d[a])) * per_index[a]))
-    around = ti.cast(ti.static(SAFETY[0]) * apart + ti.static(SAFETY[1]), ti.i32) + 1
-    clear, t = end >= begin, begin
-    while clear and t < end:
-        q = ti.min(ti.max(o + t * d, 0.0), top) * per_index
+    around = ti.cast(ti.static(SAFETY[0]) * (apart * per_index).max() + ti.static(SAFETY[1]), ti.i32) + 1
+    step = ti.min(dt / PARTS, ti.static(SAFETY[1]) / ti.max(ti.abs(d * per_index).max(), PARALLEL))
+    clear, k = end >= begin, 0
+    while clear and begin + k * step < end:
+        q = ti.min(ti.max(o + (begin + k * step) * d, 0.0), top) * per_index
         cell = ti.min(ti.cast(q, ti.i32), last)
         away = ti.cast(grid.empty_distance[cell], ti.i32) - around
         clear = away > 0
-        t += steps_within(per_index, q, cell, away, d, dt / PARTS) * (dt / PARTS)
+        k += steps_within(per_index, q, cell, away, d, step)
     return clear
 
 
@@ -67,6 +63,34 @@ def meets(grid: ti.template(), o, d, dt):
     return found
 
 
+@ti.func
+def hit_or_clear(store: ti.template(), grid: ti.template(), t, dt):
+    """Whether a ray of tile t that counts meets an occupied cell, and whether the one through its middle told that none
+    does: rays are asked until one of both is known."""
+    view, row, column = corner_of(store, t)
+    hit, clear = False, False
+    begin, end = ti.cast(FAR, float), ti.cast(-1.0, float)
+    middle, way = ti.Vector.zero(float, 3), ti.Vector.zero(float, 3)
+    apart, parting = ti.Vector.zero(float, 3), ti.Vector.zero(float, 3)  # at the origins, and by distance
+    # In NDC rays that lie side by side need not be as far apart at each distance: each is asked.
+    for n in range(ti.static(OF_ALL if grid.ndc else 0), ti.static(OF_ALL + store.tile**2)):
+        if not hit and not clear and (n < OF_ALL or pixel_counts(store, t, n - OF_ALL)):
+            place = place_of_ray(store, n)
+            o, d = ray_of(store, grid, view, column + place[0], row + place[1])  # once, for it is much to compile
+            if n < OF_ALL:
+                near, far = clip(o, d, grid.max_index[None])
+                if far >= near:
+                    begin, end = ti.min(begin, near), ti.max(end, far)
+                if n == 0:
+                    middle, way = o, d
+                apart, parting = ti.max(apart, ti.abs(o - middle)), ti.max(parting, ti.abs(d - way))
+                if n == OF_ALL - 1:
+                    clear = is_clear(grid, middle, way, begin, end, apart + end * parting, dt)
+            else:
+                hit = meets(grid, o, d, dt)
+    return hit, clear
+
+
 @ti.kernel
 def list_tiles(
     store: ti.template(), grid: ti.template(), dt: float,  # StoreFields, Fields (x, y, z), [world unit]
@@ -74,16 +98,7 @@ def list_tiles(
 ) -> int:  # fmt: skip
     """Sampling list of the tiles with a ray that counts and meets an occupied cell; returns how many."""
     for t in range(tiles):
-        view, row, column = corner_of(store, t)
-        hit, clear = False, False
-        if ti.static(not grid.ndc):  # where rays that lie side by side need not be as far apart at each t
-            clear = is_clear(store, grid, view, row, column, dt)
-        if not clear:
-            for within in range(store.tile * store.tile):
-                if not hit and pixel_counts(store, t, within):
-                    u, v = column + within % store.tile + 0.5, row + within // store.tile + 0.5
-                    o, d = ray_of(store, grid, view, u, v)
-                    hit = meets(grid, o, d, dt)
+        hit, _clear = hit_or_clear(store, grid, t, dt)
         store.hit[t] = ti.u8(1) if hit else ti.u8(0)
     found = 0
     ti.loop_config(serialize=True)

@@ -33,11 +33,7 @@ def clip_to_box(o, d, max_index):
     corners of its cell: `entry + t d` for 0 <= t <= length needs no bounds of its own.
     """
     near, far = clip(o, d, max_index)
-    last = max_index * (1.0 - ti.static(2.0**-21 if runtime.single_precision() else 2.0**-50))
-    entry = at_most(at_least(o + near * d, 0.0), last)
-    exit = at_most(at_least(o + far * d, 0.0), last)
-    length = far - near
-    return entry, (exit - entry) / ti.select(length > 0, length, 1.0), length
+    return within_box(o, d, near, far, max_index)
 
 
 @ti.func
