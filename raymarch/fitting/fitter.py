@@ -225,12 +225,12 @@ def _differentiate(fitter: Fitter, counted: int) -> None:
     s, grid, buffer, objective = fitter.settings, fitter.grid, fitter.buffer, fitter.objective
     count, behind = fitter.rays_a_step, fitter.photometry.behind
     opacity = objective.opacity_weight if fitter.views.has_alpha else 0.0
-    variant = replace(fitter.march.variant(grid), jittered=fitter.schedule.jitter > 0)
+    roulette = s.roulette if grid.degree > 0 else 0.0
+    variant = replace(fitter.march.variant(grid), jittered=fitter.schedule.jitter > 0, roulette=roulette)
     buffer.fields.image.grad.fill(0)
     with ti.ad.Tape(buffer.fields.loss, clear_gradients=False):
         ends = s.step * grid.voxel, s.min_transmittance
-        scaled, left = fitter.plan.near_gradient > 0, s.roulette if grid.degree > 0 else 0.0
-        tape.march(grid, buffer, count, *ends, s.min_weight, behind, variant, scaled, left)
+        tape.march(grid, buffer, count, *ends, s.min_weight, behind, variant, fitter.plan.near_gradient > 0)
         tape.compare(buffer, objective.robust, fitter.rays, behind, opacity, counted, fitter.side**2)
         if weight := objective.distortion_weight:
             tape.distort(grid, buffer, max(count // DISTORTED, 1), *ends, fitter.plan.reach, weight)

@@ -30,14 +30,13 @@ def march(
     background: ti.Vector,
     variant: Variant | None = None,
     near_scaled: bool = False,
-    roulette: float = 0.0,
 ) -> None:
     """Forward pass: the buffer's rays rendered into its image; its adjoint adds to the grid's gradient.
 
-    With `near_scaled` that is scaled near the cameras, by what the buffer's `set_near` was told, and with `roulette`
-    what has less influence on its ray is left to chance: an adjoint of its own each, by the march of any.
+    With `near_scaled` that is scaled near the cameras, by what the buffer's `set_near` was told; a variant's roulette
+    is the adjoint's alone, and its march that of any.
     """
-    variant = variant or grid.variant
+    variant = replace(variant or grid.variant, roulette=0.0)
     passes = passes_of(variant.mode)
     passes.march(grid.fields, buffer.fields, variant, count, dt, min_transmittance, min_weight, background)
 
@@ -53,10 +52,8 @@ def _(
     background: ti.Vector,
     variant: Variant | None = None,
     near_scaled: bool = False,
-    roulette: float = 0.0,
 ) -> None:
-    variant = variant or grid.variant
-    variant = replace(variant, near_scaled=near_scaled, roulette=roulette)
+    variant = replace(variant or grid.variant, near_scaled=near_scaled)
     passes = passes_of(variant.mode)
     passes.adjoint(grid.fields, buffer.fields, variant, count, dt, min_transmittance, min_weight, background)
     grid.reduce_slots()

@@ -34,8 +34,8 @@ def gradients(kind, keeps, roulette, draws):
         grid.upload(v)
         buffer.upload(rays)
         buffer.set_image_gradient(rng.normal(size=(len(rays), 4)))
-        background = ti.Vector(list(cases.BACKGROUND))
-        call = grid, buffer, len(rays), v.voxel, 0.0, 1e-3, background, grid.variant, False, roulette
+        variant = replace(grid.variant, roulette=roulette)
+        call = grid, buffer, len(rays), v.voxel, 0.0, 1e-3, ti.Vector(list(cases.BACKGROUND)), variant
         tape.march(*call)
         found = []
         for draw in draws:
