@@ -89,7 +89,9 @@ class RayBuffer(Owner[RayFields]):
         runtime.start()
 
         def require() -> None:
-            indexed = 4 * KEPT_COLOURS if keeps else numbers_a_ray(False)  # kept samples are fields of their own
+            indexed = (
+                max(2 * KEPT_DENSITIES, 4 * KEPT_COLOURS) if keeps else numbers_a_ray(False)
+            )  # kept samples are fields of their own
             bytes_of_all = size_of((self.capacity,), keeps)
             require_memory((self.capacity,), bytes_of_all, indexed, "take fewer rays at once")
 
