@@ -55,3 +55,8 @@ def gradients(degree, step, least, jittered, *, keeps, between=lambda buffer, gr
         between(buffer, grid)
         tape.march.grad(grid, buffer, *call)
         return kept, (image, *grid.download_gradient())
+
+
+def whether(keeps, *case):
+    """Image and gradients of a case, with samples kept or without: for a worker process."""
+    return gradients(*case, keeps=keeps)[1]

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import cases
 import drive
-import kept
 import numpy as np
 import taichi as ti
 
@@ -56,11 +55,6 @@ def gradients_of_layouts(degree, blocks):
     r = cases.rays(v)
     d_image = np.random.default_rng(0).normal(size=(len(r), 4))
     return [drive.gradient(v, r, d_image, 0.1, block=block) for block in blocks]
-
-
-def gradients_kept(degree, step, least, jittered, keeps):
-    """`kept.gradients` of a case: image, gradients of density and features."""
-    return kept.gradients(degree, step, least, jittered, keeps=keeps)[1]
 
 
 def image_of_camera(volume, camera, march):

@@ -89,9 +89,8 @@ class RayBuffer(Owner[RayFields]):
         runtime.start()
 
         def require() -> None:
-            indexed = (
-                max(2 * KEPT_DENSITIES, 4 * KEPT_COLOURS) if keeps else numbers_a_ray(False)
-            )  # kept samples are fields of their own
+            of_kept = max(2 * KEPT_DENSITIES, 4 * KEPT_COLOURS)  # fields of their own, the larger counts
+            indexed = of_kept if keeps else numbers_a_ray(False)
             bytes_of_all = size_of((self.capacity,), keeps)
             require_memory((self.capacity,), bytes_of_all, indexed, "take fewer rays at once")
 

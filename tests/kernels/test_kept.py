@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import single as worker
-from kept import ROOM, STEPS, forget, gradients, lose_samples
+from kept import ROOM, STEPS, forget, gradients, lose_samples, whether
 from whole import whole
 
 CASES = [(1, STEPS["more"], 0.0, False), (1, STEPS["fewer samples than there is room for"], 0.02, True)]
@@ -44,7 +43,7 @@ def test_what_was_kept_is_not_looked_up_again():
 @pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
 def test_gradients_are_the_same_bits_in_single_precision(step, single):
     """Whose samples go in groups of eight."""
-    wanted, found = (single(worker.gradients_kept, 1, step, 0.0, True, keeps) for keeps in (False, True))
+    wanted, found = (single(whether, keeps, 1, step, 0.0, True) for keeps in (False, True))
     assert all(np.abs(each).max() > 0 for each in wanted)
     for got, want in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(got, want)
