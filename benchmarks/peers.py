@@ -35,27 +35,29 @@ from raymarch.kernels.march.march_adjoint import march_adjoint
 
 
 class Raymarch:
-    """This package, through the kernels that `render` and `fit` run; its rays take."""
+    """This package, through the kernels that `render` and `fit` run: it marches a grid that is only read."""
 
     def __init__(self, work):
         import taichi as ti  # after raymarch, which keeps it quiet
 
         self.sync = ti.sync
         self.work, self.slots = work, THREADS if runtime.on_cpu() else 1
-        self.grid, self.rays = Grid(work.volume.shape, 0, slots=self.slots), RayBuffer(len(work.rays))
+        self.seen, self.grid = Grid(work.volume.shape, 0), Grid(work.volume.shape, 0, slots=self.slots)
+        self.rays = RayBuffer(len(work.rays))
+        self.seen.upload(work.volume)
         self.grid.upload(work.volume)
         self.rays.upload(work.rays)
         self.rays.set_image_gradient(work.d_image)
         black, step = ti.Vector([0.0, 0.0, 0.0]), 0.5 * self.grid.voxel
-        self.call = (self.grid.fields, self.rays.fields, self.grid.variant, len(work.rays), step, 0.0, 0.0, black)
+        self.call = (self.rays.fields, self.grid.variant, len(work.rays), step, 0.0, 0.0, black)
 
     def march(self) -> None:
-        march(*self.call)
+        march(self.seen.fields, *self.call)
         self.sync()
 
     def adjoint(self) -> None:
         clear_gradients(self.grid.fields)
-        march_adjoint(*self.call)
+        march_adjoint(self.grid.fields, *self.call)
         self.grid.reduce_slots()
         self.sync()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 import taichi as ti
@@ -32,7 +33,8 @@ class MarchSpeed:
         march_msamples, adjoint_msamples: million samples a second, the fastest of `repeats`; the adjoint goes from the
             image's gradient to the one finished gradient of the grid, clearing and adding up included.
         compile_seconds: of the first march and the first adjoint together, which compile or load what was compiled.
-        n, resolution, block, slots, arch, threads, repeats: of what it was measured.
+        read_block, block: edge of the layout's blocks, of the grid that is marched, for reading, and of the adjoint's.
+        n, resolution, slots, arch, threads, repeats: of what it was measured.
     """
 
     samples: int
@@ -41,6 +43,7 @@ class MarchSpeed:
     compile_seconds: float
     n: int
     resolution: int
+    read_block: int
     block: int
     slots: int
     arch: str
@@ -77,10 +80,12 @@ def bench_march(
 ) -> MarchSpeed:
     """Benchmark of march and adjoint: n^3 samples, resolution^2 pixels, steps of half a voxel, no empty-space skipping.
 
+    The march is that of a volume which is only read, as in a rendering, the adjoint that of one which is fitted.
+
     Args:
         n, resolution: of the `workload`.
         repeats: timed calls of each, after one that is not.
-        block: edge of the layout's blocks, chosen by size if None.
+        block: edge of both layouts' blocks, chosen by size and use if None.
         slots: gradient buffers, as many as threads if None.
 
     Raises RaymarchError where the grid does not fit the memory or a number is out of bounds.
@@ -95,21 +100,25 @@ def bench_march(
     slots = (min(_threads(), SLOTS) if runtime.on_cpu() else 1) if slots is None else slots
     if slots < 1:
         raise RaymarchError(f"slots is {slots}, want 1 to {SLOTS}")
-    with Grid(work.volume.shape, 0, slots=slots, block=block) as grid, RayBuffer(len(work.rays)) as buffer:
+    with ExitStack() as owners:
+        seen = owners.enter_context(Grid(work.volume.shape, 0, block=block))
+        grid = owners.enter_context(Grid(work.volume.shape, 0, slots=slots, block=block))
+        buffer = owners.enter_context(RayBuffer(len(work.rays)))
+        seen.upload(work.volume)
         grid.upload(work.volume)
         buffer.upload(work.rays)
         buffer.set_image_gradient(work.d_image)
         black = ti.Vector([0.0, 0.0, 0.0])
-        call = (grid.fields, buffer.fields, grid.variant, len(work.rays), 0.5 * grid.voxel, 0.0, 0.0, black)
+        call = (buffer.fields, grid.variant, len(work.rays), 0.5 * grid.voxel, 0.0, 0.0, black)
 
         def adjoint() -> None:
             clear_gradients(grid.fields)
-            march_adjoint(*call)
+            march_adjoint(grid.fields, *call)
             grid.reduce_slots()
 
-        first, forward = _best(lambda: march(*call), repeats)
+        first, forward = _best(lambda: march(seen.fields, *call), repeats)
         second, backward = _best(adjoint, repeats)
-        block = grid.block
+        read_block, block = seen.block, grid.block
     return MarchSpeed(
         samples=work.samples,
         march_msamples=work.samples / forward / 1e6,
@@ -117,6 +126,7 @@ def bench_march(
         compile_seconds=max(first - forward, 0.0) + max(second - backward, 0.0),
         n=n,
         resolution=resolution,
+        read_block=read_block,
         block=block,
         slots=slots,
         arch=running.arch,

@@ -43,6 +43,7 @@ def bench(
     grid of which nothing is empty; the adjoint's go up to the grid's finished gradient.
     """
     from raymarch.bench.speed import bench_fit, bench_march
+    from raymarch.device.layout_choice import block_in_words
     from raymarch.runtime import start
 
     cores = os.cpu_count() or 1
@@ -57,10 +58,14 @@ def bench(
         if not as_json:
             click.echo(
                 f"{n}^3 grid, {resolution} x {resolution} rays, {speed.samples / 1e6:.2f} million samples,"
-                f" {speed.arch}, {speed.threads} threads, blocks of {speed.block}"
+                f" {speed.arch}, {speed.threads} threads"
             )
-            click.echo(f"march    {speed.march_msamples:8.1f} million samples a second")
-            click.echo(f"adjoint  {speed.adjoint_msamples:8.1f} million samples a second")
+            click.echo(
+                f"march    {speed.march_msamples:8.1f} million samples a second, {block_in_words(speed.read_block)}"
+            )
+            click.echo(
+                f"adjoint  {speed.adjoint_msamples:8.1f} million samples a second, {block_in_words(speed.block)}"
+            )
             click.echo(f"compile  {speed.compile_seconds:8.2f} s")
     if what != "march":
         say.note(f"timing a fit of {steps} steps")

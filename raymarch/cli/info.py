@@ -76,7 +76,7 @@ def info(
 def _machine(as_json: bool) -> None:
     """Memory layouts in force, and where they are from."""
     from raymarch.device.layout_cache import choice_file, in_force, processor
-    from raymarch.device.layout_choice import IN_WORDS
+    from raymarch.device.layout_choice import IN_WORDS, block_in_words
 
     found, file = in_force(), str(choice_file())
     if as_json:
@@ -87,7 +87,7 @@ def _machine(as_json: bool) -> None:
     say.result(f"{'layouts':16} {f'measured {found.date}, {file}' if found.date else 'not measured: raymarch tune'}")
     for kind, block in asdict(found.choice).items():
         origin = "measured" if kind in found.measured else "default"
-        say.result(f"{'':16} {IN_WORDS[kind]:42} {'flat' if block == 1 else f'blocks of {block}':12} {origin}")
+        say.result(f"{'':16} {IN_WORDS[kind]:42} {block_in_words(block):12} {origin}")
 
 
 def _short(value: object) -> str:

@@ -50,17 +50,13 @@ def tune(seconds: float, forget: bool, as_json: bool) -> None:
 def _show(tuned: Tuned) -> None:
     """Table of what was found, a line a kind of grid."""
     from raymarch.device.layout_cache import processor
-    from raymarch.device.layout_choice import IN_WORDS
+    from raymarch.device.layout_choice import IN_WORDS, block_in_words
 
     say.result(processor())
     for trial in tuned.trials:
-        found = "  ".join(f"{_named(block)} {1e3 * each:.1f} ms" for block, each in trial.seconds.items())
+        found = "  ".join(f"{block_in_words(block)} {1e3 * each:.1f} ms" for block, each in trial.seconds.items())
         kept = "the default" if trial.kept == trial.default else "clearly faster"
-        say.result(f"{IN_WORDS[trial.kind]:42} {found:36} {_named(trial.kept)}, {kept}")
+        say.result(f"{IN_WORDS[trial.kind]:42} {found:36} {block_in_words(trial.kept)}, {kept}")
     for kind in tuned.missed:
         say.result(f"{IN_WORDS[kind]:42} no time or memory; the next tune begins with it")
     say.result(f"kept in {tuned.file}, {tuned.seconds:.0f} s")
-
-
-def _named(block: int) -> str:
-    return "flat" if block == 1 else f"blocks of {block}"

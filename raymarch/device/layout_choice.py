@@ -49,6 +49,16 @@ IN_WORDS = {
 }
 
 
+def block_in_words(block: int) -> str:
+    """A layout in words, by the edge of its blocks.
+
+    Example:
+        >>> block_in_words(1), block_in_words(4)
+        ('flat', 'blocks of 4')
+    """
+    return "flat" if block == 1 else f"blocks of {block}"
+
+
 def kind_of(shape: Sequence[int], degree: int, slots: int) -> str:
     """Kind of a grid, a field of `LayoutChoice`; it is fitted where it has slots.
 

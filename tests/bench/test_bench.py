@@ -55,7 +55,7 @@ def test_bench_prints_the_figures_of_all_on_many_threads_and_of_a_fit_that_gets_
     record = json.loads(done.stdout)
     assert record["adjoint_msamples"] > 0
     assert (record["n"], record["resolution"], record["repeats"]) == (16, 32, 1)
-    assert record["block"] == in_force().choice.fit
+    assert (record["read_block"], record["block"]) == (in_force().choice.read, in_force().choice.fit)
     fit = record["fit"]
     assert fit["steps"] == 16
     assert fit["psnr"] > 15
