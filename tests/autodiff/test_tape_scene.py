@@ -45,7 +45,7 @@ def test_the_exponential_moves_as_its_jacobian_says():
         np.testing.assert_allclose(moved, wanted, atol=1e-14)
 
 
-@pytest.mark.parametrize("mode", [whole(mode) if mode == "additive" else mode for mode in MODES])
+@pytest.mark.parametrize("mode", [mode if mode == "emission-absorption" else whole(mode) for mode in MODES])
 def test_the_tape_carries_gradients_to_all_that_shapes_the_image(mode):
     """At a place away from the start, where a pose's exponential is not the identity."""
     v = cases.volume("rotated", 1)
