@@ -136,20 +136,21 @@ def _weight(grid: Grid, regulariser: Regulariser, fraction: float) -> float:
 def _call(
     grid: Grid, regulariser: Regulariser, seed: int, step: int, fraction: float
 ) -> tuple[ti.Vector, ti.Vector, ti.Vector, int, int, int, float]:
-    """The last arguments of both kernels: which blocks, when, at what chance, and the weight of one."""
+    """The kernel's last arguments: which blocks, when, at what chance, and the weight of one."""
     return *_blocks(grid, seed, step), seed, step, _chance(fraction), _weight(grid, regulariser, fraction)
 
 
 @ti.ad.grad_replaced
 def regularise(grid: Grid, buffer: RayBuffer, regulariser: Regulariser, seed: int, step: int, fraction: float) -> None:
-    """Regulariser, estimated on a random `fraction` of the blocks, added to the loss."""
-    penalty = (regulariser.of, regulariser.value)
+    """Regulariser, estimated on a random `fraction` of the blocks, added to the loss.
+
+    Its gradient is added at once, the loss's own being 1, as a Tape has it: both come of the same look at neighbours.
+    """
+    penalty = (regulariser.of, regulariser.value, regulariser.slope)
     call = _call(grid, regulariser, seed, step, fraction)
     kernels.regularise(grid.fields, buffer.fields, grid.variant, *penalty, *call)
 
 
 @ti.ad.grad_for(regularise)
 def _(grid: Grid, buffer: RayBuffer, regulariser: Regulariser, seed: int, step: int, fraction: float) -> None:
-    penalty = (regulariser.of, regulariser.slope)
-    call = _call(grid, regulariser, seed, step, fraction)
-    kernels.regularise_adjoint(grid.fields, buffer.fields, grid.variant, *penalty, *call)
+    """Nothing: the gradient is there."""

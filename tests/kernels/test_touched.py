@@ -19,7 +19,7 @@ from raymarch.kernels.field.bricks import at, where
 from raymarch.kernels.field.gather import cell_of
 from raymarch.kernels.field.touched import add_features
 from raymarch.kernels.field.transfer import clear_gradients, clear_moments
-from raymarch.kernels.fit.regularise import COLOUR_DIFFERENCE, regularise_adjoint
+from raymarch.kernels.fit.regularise import COLOUR_DIFFERENCE, regularise
 from raymarch.kernels.march.sample_adjoint import mark
 
 SHAPE = (19, 13, 18)  # several words along each axis, and blocks of eight that are not whole
@@ -169,10 +169,9 @@ def test_a_step_takes_what_a_regulariser_gave_features_that_no_ray_met(kind):
     features = rng.normal(size=(*SHAPE, CHANNELS))
     grid.upload(Volume(np.zeros(SHAPE), features, np.eye(4), cases.volume().activation))
     before = grid.download()[1]
-    buffer.fields.loss.grad[None] = 1.0
     ours = REGULARISERS["tv_colour"]
     call = tape._call(grid, ours, 0, 0, 1.0)
-    regularise_adjoint(grid.fields, buffer.fields, grid.variant, COLOUR_DIFFERENCE, ours.slope, *call)
+    regularise(grid.fields, buffer.fields, grid.variant, COLOUR_DIFFERENCE, ours.value, ours.slope, *call)
     given = (grid.download_gradient()[1] != 0).any(-1)
     assert given.any()
     Adam(coarse=0.0).step(grid, 0, 0.0, 0)

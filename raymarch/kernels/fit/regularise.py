@@ -1,7 +1,7 @@
-"""Regularisers on random blocks of 4^3 voxels, with the adjoint beside them: total variation, sparsity and the like.
+"""Regularisers on random blocks of 4^3 voxels, value and gradient in one: total variation, sparsity and the like.
 
 Blocks are shifted by one random offset a step and never overlap, and only edges within a block count, so that the
-adjoint needs no atomics and every edge has the same chance: the caller scales the weight by one over it.
+gradient needs no atomics and every edge has the same chance: the caller scales the weight by one over it.
 A penalty comes as two functions that are compiled in, its value and its slope, and the name of the number it is of.
 """
 
@@ -63,15 +63,14 @@ def chosen(grid: ti.template(), B, b, shift, shape, seed, step, chance):
 
 
 @ti.func
-def has_neighbour(grid: ti.template(), local, I, shape, a: ti.template(), way):
-    """Whether the next voxel along axis `a`, up or down, is in the same block, in the level, and in the same box."""
-    at, N = local[a] + way, I[a] + way
-    found = 0 <= at and at < EDGE and 0 <= N and N < shape[a]
+def has_neighbour(grid: ti.template(), local, I, shape, a: ti.template()):
+    """Whether the next voxel up along axis `a` is in the same block, in the level, and in the same box."""
+    found = local[a] + 1 < EDGE and I[a] + 1 < shape[a]
     if ti.static(grid.boxes > 1 and a == 0):
-        found = found and ti.max(I[a], N) % (shape[a] // grid.boxes) != 0
+        found = found and (I[a] + 1) % (shape[a] // grid.boxes) != 0
     if ti.static(is_sparse(grid.table)):
         if found:
-            found = present(grid, I + way * ti.Vector.unit(3, a, ti.i32))
+            found = present(grid, I + ti.Vector.unit(3, a, ti.i32))
     return found
 
 
@@ -92,52 +91,36 @@ def watch(grid: ti.template(), d):
         grid.nonfinite_step[None] = 1
 
 
+@ti.func
+def add_density(grid: ti.template(), I, d):
+    """g_density += d, of sample I; a block has one writer."""
+    G = summed(grid, at(grid, I))
+    grid.g_density[G] = grid.g_density[G] + d
+
+
+@ti.func
+def add_features(grid: ti.template(), I, d):
+    """g_features += d, of sample I."""
+    G = summed(grid, at(grid, I))
+    grid.g_features[G] = grid.g_features[G] + d
+
+
 @ti.kernel
 def regularise(
-    grid: ti.template(), rays: ti.template(), variant: ti.template(), of: ti.template(), value: ti.template(),
+    grid: ti.template(), rays: ti.template(), variant: ti.template(),
+    of: ti.template(), value: ti.template(), slope: ti.template(),  # which quantity, the penalty of it, and its slope
     blocks: ti.math.ivec3, shape: ti.math.ivec3, shift: ti.math.ivec3, seed: int, step: int, chance: ti.u32,
     weight: ti.f64,
 ):  # fmt: skip
-    """loss += weight sum value(the quantity `of`) over the blocks that are drawn."""
-    for b in range(blocks[0] * blocks[1] * blocks[2]):
-        B = block_of(b, blocks)
-        if chosen(grid, B, b, shift, shape, seed, step, chance):
-            total = ti.cast(0.0, ti.f64)
-            for i, j, k in ti.ndrange(EDGE, EDGE, EDGE):
-                local = ti.Vector([i, j, k])
-                I = B * EDGE - shift + local
-                if is_in(grid, I, shape):
-                    if ti.static(of == OPTICAL_DEPTH):
-                        x = activation.density(variant, grid.density[at(grid, I)] + grid.shift[None])
-                        total += weight * value(x)
-                    else:
-                        for a in ti.static(range(3)):
-                            if has_neighbour(grid, local, I, shape, a, 1):
-                                N = I + ti.Vector.unit(3, a, ti.i32)
-                                if ti.static(of == DENSITY_DIFFERENCE):
-                                    total += weight * value(grid.density[at(grid, N)] - grid.density[at(grid, I)])
-                                else:
-                                    e, part = grid.features[at(grid, N)] - grid.features[at(grid, I)], 0.0
-                                    for c in ti.static(range(grid.features.n)):
-                                        part += value(e[c])
-                                    total += weight * part
-            rays.loss[None] += total
+    """loss += weight sum value(the quantity `of`) over the blocks that are drawn, and its gradient by their samples.
 
-
-@ti.kernel
-def regularise_adjoint(
-    grid: ti.template(), rays: ti.template(), variant: ti.template(), of: ti.template(), slope: ti.template(),
-    blocks: ti.math.ivec3, shape: ti.math.ivec3, shift: ti.math.ivec3, seed: int, step: int, chance: ti.u32,
-    weight: ti.f64,
-):  # fmt: skip
-    """density.grad or features.grad += their derivative of `regularise`; the blocks of the layout are marked.
-
-    What is not finite is noted, as in `reduce_slots`.
+    Both come of one look at each edge: its slope is added to its upper sample, and taken from its lower one. Samples
+    and blocks of the layout are marked; what is not finite is noted, as in `reduce_slots`.
     """
     for b in range(blocks[0] * blocks[1] * blocks[2]):
         B = block_of(b, blocks)
         if chosen(grid, B, b, shift, shape, seed, step, chance):
-            owed = ti.cast(weight * rays.loss.grad[None], float)
+            owed, total = ti.cast(weight, float), ti.cast(0.0, ti.f64)
             for i, j, k in ti.ndrange(EDGE, EDGE, EDGE):
                 local = ti.Vector([i, j, k])
                 I = B * EDGE - shift + local
@@ -145,37 +128,38 @@ def regularise_adjoint(
                     if ti.static(of == OPTICAL_DEPTH):
                         raw = grid.density[at(grid, I)] + grid.shift[None]
                         x = activation.density(variant, raw)
+                        total += weight * value(x)
                         d = owed * slope(x) * activation.density_slope(variant, raw)
+                        add_density(grid, I, d)
                         watch(grid, d)
-                        grid.g_density[summed(grid, at(grid, I))] = grid.g_density[summed(grid, at(grid, I))] + d
                     elif ti.static(of == DENSITY_DIFFERENCE):
                         d = ti.cast(0.0, float)
-                        for a, side in ti.static(ti.ndrange(3, 2)):
-                            way = ti.static(2 * side - 1)
-                            if has_neighbour(grid, local, I, shape, a, way):
-                                e = (
-                                    grid.density[at(grid, I)]
-                                    - grid.density[at(grid, I + way * ti.Vector.unit(3, a, ti.i32))]
-                                )
-                                d -= owed * way * slope(-way * e)  # the penalty is of upper less lower
+                        for a in ti.static(range(3)):
+                            if has_neighbour(grid, local, I, shape, a):
+                                N = I + ti.Vector.unit(3, a, ti.i32)
+                                x = grid.density[at(grid, N)] - grid.density[at(grid, I)]
+                                total += weight * value(x)
+                                upper = owed * slope(x)
+                                d -= upper
+                                add_density(grid, N, upper)
+                        add_density(grid, I, d)
                         watch(grid, d)
-                        grid.g_density[summed(grid, at(grid, I))] = grid.g_density[summed(grid, at(grid, I))] + d
                     else:
                         d_features = ti.Vector.zero(float, grid.features.n)
                         for a in ti.static(range(3)):
-                            for side in range(2):  # not unrolled: the channels are
-                                way = 2 * side - 1
-                                if has_neighbour(grid, local, I, shape, a, way):
-                                    e = (
-                                        grid.features[at(grid, I)]
-                                        - grid.features[at(grid, I + way * ti.Vector.unit(3, a, ti.i32))]
-                                    )
-                                    for c in ti.static(range(grid.features.n)):
-                                        d_features[c] -= owed * way * slope(-way * e[c])
+                            if has_neighbour(grid, local, I, shape, a):
+                                N = I + ti.Vector.unit(3, a, ti.i32)
+                                x, part = grid.features[at(grid, N)] - grid.features[at(grid, I)], 0.0
+                                upper = x
+                                for c in ti.static(range(grid.features.n)):
+                                    part += value(x[c])
+                                    upper[c] = owed * slope(x[c])
+                                total += weight * part
+                                d_features -= upper
+                                add_features(grid, N, upper)
+                        add_features(grid, I, d_features)
                         watch(grid, d_features.sum())
-                        grid.g_features[summed(grid, at(grid, I))] = (
-                            grid.g_features[summed(grid, at(grid, I))] + d_features
-                        )
                         if ti.static(grid.degree > 0):
                             grid.feature_samples[word_of(grid, at(grid, I))] = ALL  # others write to the word too
                     grid.block_has_gradient[block_at(grid, I // grid.block)] = ti.u8(1)
+            rays.loss[None] += total
