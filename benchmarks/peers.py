@@ -42,9 +42,9 @@ class Raymarch:
 
         self.sync = ti.sync
         self.work, self.slots = work, THREADS if runtime.on_cpu() else 1
-        self.seen, self.grid = Grid(work.volume.shape, 0), Grid(work.volume.shape, 0, slots=self.slots)
+        self.read_grid, self.grid = Grid(work.volume.shape, 0), Grid(work.volume.shape, 0, slots=self.slots)
         self.rays = RayBuffer(len(work.rays))
-        self.seen.upload(work.volume)
+        self.read_grid.upload(work.volume)
         self.grid.upload(work.volume)
         self.rays.upload(work.rays)
         self.rays.set_image_gradient(work.d_image)
@@ -52,7 +52,7 @@ class Raymarch:
         self.call = (self.rays.fields, self.grid.variant, len(work.rays), step, 0.0, 0.0, black)
 
     def march(self) -> None:
-        march(self.seen.fields, *self.call)
+        march(self.read_grid.fields, *self.call)
         self.sync()
 
     def adjoint(self) -> None:

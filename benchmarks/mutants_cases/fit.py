@@ -246,8 +246,8 @@ FAULTS = [
     Fault(
         "an edge of colour moves its lower sample alone",
         "kernels/fit/regularise.py",
-        "add_features(grid, N, upper)",
-        "add_features(grid, N, 0.0 * upper)",
+        "add(grid.g_features, summed(grid, at(grid, N)), upper)",
+        "add(grid.g_features, summed(grid, at(grid, N)), 0.0 * upper)",
         (TAPE + "test_gradient_of_the_tape_is_the_derivative_of_its_loss[softplus-sigmoid-regularisers]",),
     ),
     Fault(

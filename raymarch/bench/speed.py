@@ -101,10 +101,10 @@ def bench_march(
     if slots < 1:
         raise RaymarchError(f"slots is {slots}, want 1 to {SLOTS}")
     with ExitStack() as owners:
-        seen = owners.enter_context(Grid(work.volume.shape, 0, block=block))
+        read_grid = owners.enter_context(Grid(work.volume.shape, 0, block=block))
         grid = owners.enter_context(Grid(work.volume.shape, 0, slots=slots, block=block))
         buffer = owners.enter_context(RayBuffer(len(work.rays)))
-        seen.upload(work.volume)
+        read_grid.upload(work.volume)
         grid.upload(work.volume)
         buffer.upload(work.rays)
         buffer.set_image_gradient(work.d_image)
@@ -116,9 +116,9 @@ def bench_march(
             march_adjoint(grid.fields, *call)
             grid.reduce_slots()
 
-        first, forward = _best(lambda: march(seen.fields, *call), repeats)
+        first, forward = _best(lambda: march(read_grid.fields, *call), repeats)
         second, backward = _best(adjoint, repeats)
-        read_block, block = seen.block, grid.block
+        read_block, block = read_grid.block, grid.block
     return MarchSpeed(
         samples=work.samples,
         march_msamples=work.samples / forward / 1e6,

@@ -9,6 +9,7 @@ import taichi as ti
 
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.bricks import at, block_at, is_sparse, present, summed
+from raymarch.kernels.field.gather import add
 from raymarch.kernels.field.touched import ALL, word_of
 from raymarch.kernels.fit.reduce import block_of
 from raymarch.kernels.numeric import finite, hash_u32
@@ -91,20 +92,6 @@ def watch(grid: ti.template(), d):
         grid.nonfinite_step[None] = 1
 
 
-@ti.func
-def add_density(grid: ti.template(), I, d):
-    """g_density += d, of sample I; a block has one writer."""
-    G = summed(grid, at(grid, I))
-    grid.g_density[G] = grid.g_density[G] + d
-
-
-@ti.func
-def add_features(grid: ti.template(), I, d):
-    """g_features += d, of sample I."""
-    G = summed(grid, at(grid, I))
-    grid.g_features[G] = grid.g_features[G] + d
-
-
 @ti.kernel
 def regularise(
     grid: ti.template(), rays: ti.template(), variant: ti.template(),
@@ -130,7 +117,7 @@ def regularise(
                         x = activation.density(variant, raw)
                         total += weight * value(x)
                         d = owed * slope(x) * activation.density_slope(variant, raw)
-                        add_density(grid, I, d)
+                        add(grid.g_density, summed(grid, at(grid, I)), d)
                         watch(grid, d)
                     elif ti.static(of == DENSITY_DIFFERENCE):
                         d = ti.cast(0.0, float)
@@ -141,8 +128,8 @@ def regularise(
                                 total += weight * value(x)
                                 upper = owed * slope(x)
                                 d -= upper
-                                add_density(grid, N, upper)
-                        add_density(grid, I, d)
+                                add(grid.g_density, summed(grid, at(grid, N)), upper)
+                        add(grid.g_density, summed(grid, at(grid, I)), d)
                         watch(grid, d)
                     else:
                         d_features = ti.Vector.zero(float, grid.features.n)
@@ -156,8 +143,8 @@ def regularise(
                                     upper[c] = owed * slope(x[c])
                                 total += weight * part
                                 d_features -= upper
-                                add_features(grid, N, upper)
-                        add_features(grid, I, d_features)
+                                add(grid.g_features, summed(grid, at(grid, N)), upper)
+                        add(grid.g_features, summed(grid, at(grid, I)), d_features)
                         watch(grid, d_features.sum())
                         if ti.static(grid.degree > 0):
                             grid.feature_samples[word_of(grid, at(grid, I))] = ALL  # others write to the word too
