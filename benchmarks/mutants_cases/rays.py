@@ -93,6 +93,13 @@ FAULTS = [
         (TILES + "test_each_tile_comes_once_a_round[18]",),
     ),
     Fault(
+        "of a tile that is drawn twice the first error counts",
+        "kernels/fit/choice.py",
+        "store.error[store.chosen[tile]] = store.chosen_error[tile]",
+        "store.error[store.chosen[tiles - 1 - tile]] = store.chosen_error[tiles - 1 - tile]",
+        ("tests/kernels/test_choice.py::test_of_a_tile_that_is_drawn_twice_in_a_step_the_last_error_counts",),
+    ),
+    Fault(
         "a tile's rays are taken to be its middle one",
         "kernels/rays/tile_list.py",
         "ti.static(SAFETY[0]) * (apart * per_index).max() + ti.static(SAFETY[1]), ti.i32) + 1",

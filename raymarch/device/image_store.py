@@ -31,8 +31,8 @@ class StoreFields:
 
     `pixels` are those of all views in one run, RGBA; `place` is a view's (first pixel, first tile, width, height). Of a
     tile, `view` is the one it belongs to, `counting` has a bit for each pixel, row by row, that no mask takes out, and
-    `error` is that of its colour when it was last drawn. `chosen` are the tiles of a step. `parallel` says whether any
-    camera is orthographic.
+    `error` is that of its colour when it was last drawn. `chosen` are the tiles of a step, `chosen_error` what is
+    their error in it. `parallel` says whether any camera is orthographic.
     """
 
     pixels: ti.Field
@@ -47,6 +47,7 @@ class StoreFields:
     error: ti.Field
     mean_error: ti.Field
     chosen: ti.Field
+    chosen_error: ti.Field
     tile: int
     parallel: bool
 
@@ -110,6 +111,7 @@ class ImageStore(Owner[StoreFields]):
             error=ti.field(float),
             mean_error=ti.field(float),
             chosen=ti.field(ti.i32),
+            chosen_error=ti.field(float),
             tile=self._tile,
             parallel=self._parallel,
         )
@@ -117,7 +119,8 @@ class ImageStore(Owner[StoreFields]):
         tree.dense(ti.i, views).place(f.place, f.pose, f.lens, f.exposure)
         for each in (f.view, f.counting, f.list, f.hit, f.error):
             tree.dense(ti.i, tiles).place(each)
-        tree.dense(ti.i, drawn).place(f.chosen)
+        for each in (f.chosen, f.chosen_error):
+            tree.dense(ti.i, drawn).place(each)
         tree.place(f.mean_error)
         return tree, f
 
@@ -162,7 +165,7 @@ class ImageStore(Owner[StoreFields]):
 def size_of(room: tuple[int, ...]) -> int:
     """Bytes of a store of so many pixels, views, tiles and tiles at once."""
     pixels, views, tiles, drawn = room
-    return 4 * pixels + BYTES_A_VIEW * views + BYTES_A_TILE * tiles + 4 * drawn
+    return 4 * pixels + BYTES_A_VIEW * views + BYTES_A_TILE * tiles + 8 * drawn
 
 
 def _rgba(image: np.ndarray, mask: np.ndarray | None) -> np.ndarray:

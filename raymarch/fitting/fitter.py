@@ -34,6 +34,7 @@ from raymarch.fitting.fit_card import FitterCard
 from raymarch.fitting.photometry import Photometry
 from raymarch.fitting.plan import Plan, plan_fit
 from raymarch.fitting.presets import settings_for
+from raymarch.fitting.rates import Rates
 from raymarch.fitting.report import Report, require_finite
 from raymarch.fitting.result import volume_of
 from raymarch.fitting.schedule import Position, Schedule
@@ -102,6 +103,8 @@ class Fitter(Holder, FitterCard):
                 self.buffer.set_near(plan.near, plan.near_gradient)
             self.photometry = owners.enter_context(Photometry(self.images, plan.views, plan.settings, self.tiles))
             self.history: list[Report] = []
+            self.rates = Rates(plan.settings.optimiser)
+            self._error: float | None = None
             self.steps_done = self._moments_age = self._level = self._drawn = 0
             self.side = 1
             self._refresh(0.0)  # the hull alone
@@ -142,7 +145,7 @@ class Fitter(Holder, FitterCard):
         """Optimisation step: draw rays, march, loss, backward pass, Adam."""
         s, grid, buffer, behind = self.settings, self.grid, self.buffer, self.photometry.behind
         set_ray_settings(buffer, grid, self.march)
-        self._advance_level(progress := self.progress)
+        _advance_level(self, progress := self.progress)
         if self.steps_done % s.refresh == 0 and self.steps_done > 0:
             self._refresh(self.plan.least_sigma)
         self.side = _side(self, progress, self.steps_done)
@@ -150,16 +153,9 @@ class Fitter(Holder, FitterCard):
         _differentiate(self, _draw(self))
         note_errors(self.store.fields, buffer.fields, self.tiles, self.side**2, behind)
         self.photometry.look(buffer, self.steps_done, self.side**2)
-        s.optimiser.step(grid, self._moments_age, progress, self.steps_done)
-        self.steps_done, self._moments_age = self.steps_done + 1, self._moments_age + 1
+        self.rates.optimiser.step(grid, self._moments_age, progress, self.steps_done)
+        self.steps_done, self._moments_age, self._error = self.steps_done + 1, self._moments_age + 1, None
         self._ready = self.seconds if self.steps_done == 1 else self._ready  # time counts when all is compiled
-
-    def _advance_level(self, progress: float) -> None:
-        if (level := self.schedule.level(progress)) > self._level:
-            self._level, on = level, (self.grid, self.store, self.buffer, self.settings, self.plan.near)
-            if refine(*on, self.plan.shape_of(level), self.plan.most_bricks):
-                self._moments_age = 0
-            self._refresh(self.plan.least_sigma)
 
     def _refresh(self, least: float | None) -> None:
         self.store = self.images.use(self.plan.halvings_of(self._level))
@@ -170,8 +166,7 @@ class Fitter(Holder, FitterCard):
         """Report after the last step's rays; kept in `history`. `run` does this every 25 steps."""
         loss = float(self.buffer.fields.loss[None])
         require_finite(loss, self.grid.fields.nonfinite_step[None], self.steps_done)
-        error = losses.colour_error(self.buffer.fields, self.rays, self.side**2, self.photometry.behind)
-        progress, seconds = self.progress, self.seconds
+        error, progress, seconds = _error_of_rays(self), self.progress, self.seconds
         psnr, left = decibels(max(error, 1e-12)), self.schedule.seconds_left(progress, seconds, self._ready)
         where = self.grid.shape, self.occupied, seconds, progress
         self.history.append(Report(self.steps_done, loss, psnr, rays_per_second, *where, left, self.settings.nested))
@@ -180,6 +175,7 @@ class Fitter(Holder, FitterCard):
     @checked(camera=CAMERA, background=BACKGROUND, march=optional(MARCH))
     def render(self, camera: Camera, background: Colour | None = None, march: March | None = None) -> np.ndarray:
         """Image (height, width, 3) float32 of the volume as it stands, drawn from the fit's own grid, in its mode."""
+        _error_of_rays(self)  # before another picture takes their place
         behind = self.photometry.background if background is None else background
         march = march or self.march
         march = replace(march, supersample=self.side) if march.supersample is None else march
@@ -189,7 +185,7 @@ class Fitter(Holder, FitterCard):
         """Volume as it stands, a copy: in the midst of a fit in bricks a fifth more memory than was forecast for it."""
         psnr = self.history[-1].psnr if self.history else None
         told = {"steps": self.steps_done, "seconds": round(self.seconds, 3), "ended": ended, "rays_psnr": psnr}
-        told["supersample"] = self.side
+        told |= {"supersample": self.side, **self.rates.record()}
         return volume_of(self.grid, self.plan, self.photometry, told)
 
     @property
@@ -203,6 +199,21 @@ class Fitter(Holder, FitterCard):
         self.started, self.history = time.perf_counter() - seconds, list(history)
         self._refresh(None)
         self.side = _side(self, self.schedule.progress(last := max(self.steps_done - 1, 0), seconds, self._ready), last)
+
+
+def _error_of_rays(fitter: Fitter) -> float:
+    if fitter._error is None:
+        buffer, behind = fitter.buffer.fields, fitter.photometry.behind
+        fitter._error = losses.colour_error(buffer, fitter.rays, fitter.side**2, behind)
+    return fitter._error
+
+
+def _advance_level(fitter: Fitter, progress: float) -> None:
+    if (level := fitter.schedule.level(progress)) > fitter._level:
+        fitter._level, on = level, (fitter.grid, fitter.store, fitter.buffer, fitter.settings, fitter.plan.near)
+        if refine(*on, fitter.plan.shape_of(level), fitter.plan.most_bricks):
+            fitter._moments_age = 0
+        fitter._refresh(fitter.plan.least_sigma)
 
 
 def _side(fitter: Fitter, progress: float, steps: int) -> int:

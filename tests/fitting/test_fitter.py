@@ -105,6 +105,9 @@ def test_what_a_mask_takes_out_shapes_nothing():
 
 PLAIN = {"slots": 4}
 DENSE = PLAIN | {"resolution": 24, "hull": False, "prune_alpha": 0.0, "tv_density": 0.0}
+# Above degree 0 rays are jittered; of more tiles than there are listed some are drawn twice in a step, by two threads.
+SEVERAL = {"supersample": 2, "supersample_from": 0.5, "supersample_seen": 0.0}
+TURNING = {"sh_degree": 1, "rays": 16384, "steps": 12, **SEVERAL}
 BRICKS = DENSE | {"bricks": True}  # a regulariser is rounded with slot 0 there
 
 
@@ -134,7 +137,7 @@ def hashes(root, tmp_path):
 
 def test_a_fit_in_bricks_is_the_dense_fit_on_any_number_of_threads(hashes):
     """Bit for bit, while nothing counts as empty."""
-    dense, bricks = hashes({1: DENSE, 4: BRICKS})
+    dense, bricks = hashes({1: DENSE | TURNING, 4: BRICKS | TURNING})
     assert dense == bricks
 
 
@@ -316,6 +319,21 @@ def test_a_closed_fitter_says_so():
     for use in (fitter.step, fitter.volume, lambda: next(fitter.run())):
         with pytest.raises(RaymarchError, match="is closed"):
             use()
+
+
+def test_a_report_after_a_picture_is_of_the_rays_that_were_drawn():
+    reports = []
+    for pictures in (0, 1):
+        with Fitter(views(), preset("quick", **QUICK), box=drive.BALL_BOX) as fitter:
+            for _ in range(3):
+                fitter.step()
+            for camera in views().cameras[:pictures]:
+                fitter.render(camera, "black")
+            reports.append(fitter.report())
+            fitter.step()
+            reports.append(fitter.report())
+    assert [r.psnr for r in reports[:2]] == [r.psnr for r in reports[2:]]
+    assert reports[0].psnr != reports[1].psnr
 
 
 @pytest.mark.parametrize("side", [1, 2])

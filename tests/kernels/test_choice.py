@@ -8,6 +8,7 @@ import pytest
 import taichi as ti
 
 from raymarch.device.image_store import ImageStore
+from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
 
 TILES = 12
@@ -82,6 +83,39 @@ def test_the_choice_goes_on_from_its_place_and_depends_on_the_seed(store):
         rest.extend(store.fields.chosen.to_numpy()[:TILES])
     np.testing.assert_array_equal(whole[3 * TILES :], rest)
     assert (chosen(store, 6, seed=1)[0] != whole).any()
+
+
+def test_of_a_tile_that_is_drawn_twice_in_a_step_the_last_error_counts(store):
+    from raymarch.kernels.fit.choice import note_errors
+
+    buffer, rng = drive.ray_buffer(), np.random.default_rng(2)
+    numbers = np.array([7, 3, 7, 5, 3, 7])
+    room = store.fields.chosen.to_numpy()
+    room[: len(numbers)] = numbers
+    store.fields.chosen.from_numpy(room)
+    for each in (buffer.fields.image, buffer.fields.target):
+        each.from_numpy(rng.random((*each.shape, 4)))
+    note_errors(store.fields, buffer.fields, len(numbers), 1, ti.Vector([0.0, 0.0, 0.0]))
+    errors = store.fields.chosen_error.to_numpy()[: len(numbers)]
+    assert len(set(errors)) == len(numbers)
+    np.testing.assert_array_equal(store.errors()[0][[7, 3, 5]], errors[[5, 4, 3]])
+
+
+def test_errors_are_the_same_whichever_thread_is_first():
+    from raymarch.kernels.fit.choice import note_errors
+
+    tiles, rng = 4096, np.random.default_rng(0)
+    with ImageStore(drive.ball_views(), rays=16 * tiles) as many, RayBuffer(16 * tiles) as buffer:
+        room = many.fields.chosen.to_numpy()
+        room[:tiles] = rng.integers(0, many.tiles, tiles)  # each several times
+        many.fields.chosen.from_numpy(room)
+        for each in (buffer.fields.image, buffer.fields.target):
+            each.from_numpy(rng.random((*each.shape, 4)))
+        found = set()
+        for _ in range(100):
+            note_errors(many.fields, buffer.fields, tiles, 1, ti.Vector([0.0, 0.0, 0.0]))
+            found.add(many.errors()[0].tobytes())
+    assert len(found) == 1
 
 
 @pytest.mark.parametrize("side", [1, 2])

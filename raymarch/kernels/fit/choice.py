@@ -61,7 +61,11 @@ def choose_tiles(
 
 @ti.kernel
 def note_errors(store: ti.template(), rays: ti.template(), tiles: int, parts: int, background: ti.math.vec3):
-    """error = mean squared error of each chosen tile's colour; mean_error follows that of all that were chosen."""
+    """error = mean squared error of each chosen tile's colour; mean_error follows that of all that were chosen.
+
+    A tile may be drawn twice in a step, jittered otherwise: the error of its last draw counts, whichever thread is
+    first.
+    """
     for tile in range(tiles):
         area = store.tile * store.tile
         total = 0.0
@@ -70,9 +74,11 @@ def note_errors(store: ti.template(), rays: ti.template(), tiles: int, parts: in
                 seen = pixel_seen(rays, p, parts)
                 for c in ti.static(range(3)):
                     total += (seen[c] - truth(rays, p, background)[c]) ** 2 / (3.0 * area)
-        store.error[store.chosen[tile]] = total
+        store.chosen_error[tile] = total
     ti.loop_config(serialize=True)
     for _ in range(1):
+        for tile in range(tiles):
+            store.error[store.chosen[tile]] = store.chosen_error[tile]
         mean = 0.0
         for tile in range(tiles):
             mean += store.error[store.chosen[tile]] / tiles
