@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,7 +34,8 @@ if TYPE_CHECKING:
 @click.option(
     "--seconds",
     type=float,
-    help="Stop after so many seconds, loading and compiling included; under two minutes take --preset quick.",
+    help="Stop after so many seconds, loading and compiling included, in place of the preset's steps; with --steps too,"
+    " whichever comes first.",
 )
 @click.option("--steps", type=int, help="Stop after so many steps.")
 @click.option("--resolution", type=int, help="Samples along the box's longest side.")
@@ -156,8 +156,6 @@ def _run(
             make = refining if refine or refine_also else fitting.fit
             result = make(views, settings, show=progress, started=options.STARTED, ready=ready, **how)
         _require_steps(result, out)
-        if viewer is not None:
-            result = replace(result, volume=viewer.control.noted(result.volume))
         kept = keep(result.volume, out, overwrite)
         if viewer is not None and (viewer.control.stopped_by_page or not cut_short(result.ended)) and not asked():
             viewer.finish(result.volume, result.ended)

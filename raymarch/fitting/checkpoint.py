@@ -32,6 +32,7 @@ from raymarch.device.grid_state import (
 from raymarch.errors import RaymarchError
 from raymarch.fitting.differences import grid_record, made_by, note_versions, require_same
 from raymarch.fitting.fitter import REPORT_EVERY, Fitter
+from raymarch.fitting.rates import CHANGES
 from raymarch.fitting.report import Report, require_finite
 from raymarch.fitting.schedule import Position
 from raymarch.geometry.pose import require_affine
@@ -70,6 +71,7 @@ def save_checkpoint(fitter: Fitter, path: str | os.PathLike[str], *, every: floa
         "every": every,
         "note": note,
         "settings": fitter.settings.record(),
+        "rates_multiplied": fitter.rates.changes,
         "grid": grid_record(fitter.plan),
         "views": fitter.plan.views_digest.record(),
         "made_by": made_by(),
@@ -119,6 +121,9 @@ def load_checkpoint(fitter: Fitter, path: str | os.PathLike[str]) -> dict[str, A
             raise RaymarchError(f"{path}: errors has numbers that are not finite; {CURE}")
         store.set_errors(errors[:-1], float(errors[-1]))
         reader.require_digest()
+    fitter.rates.changes = CHANGES(
+        f"{path}: rates_multiplied", record.get("rates_multiplied", [])
+    )  # older ones have none
     fitter.go_on(Position(*(record[each.name] for each in fields(Position))), history)
     return record
 

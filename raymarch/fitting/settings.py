@@ -16,6 +16,7 @@ from raymarch.device.grid_layout import BLOCKS
 from raymarch.errors import RaymarchError
 from raymarch.fitting.objective import LOSSES, OBJECTIVE, REGULARISERS, WEIGHT, Objective
 from raymarch.fitting.optimiser import ADAM, Adam
+from raymarch.kernels.fit.regularise import OPTICAL_DEPTH
 
 MOST_LEVELS = 64
 OWN_LOSS = "one of your own goes into objective=rm.Objective(robust=rm.Loss(...)), see docs/extending.md"
@@ -214,6 +215,11 @@ def require_consistent(settings: FitSettings) -> None:
     object.__setattr__(settings, "sh_degree", 0)  # the volume's own colours are not seen
     if settings.minimised.distortion_weight:
         raise RaymarchError("distortion_weight is over 0 in mode transfer, which has no distortion loss; leave it 0")
+    for each in settings.minimised.regularisers:
+        if each.of == OPTICAL_DEPTH and each.weight:
+            raise RaymarchError(
+                f"{each.name} is of the optical depth, which in mode transfer is the table's alone; leave it 0"
+            )
     if settings.bricks or settings.nested > 1 or settings.ndc:
         raise RaymarchError("mode transfer fits one dense box; leave bricks and ndc False, and boxes 1")
 

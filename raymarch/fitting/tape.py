@@ -144,7 +144,8 @@ def _call(
 def regularise(grid: Grid, buffer: RayBuffer, regulariser: Regulariser, seed: int, step: int, fraction: float) -> None:
     """Regulariser, estimated on a random `fraction` of the blocks, added to the loss.
 
-    Its gradient is added at once, the loss's own being 1, as a Tape has it: both come of the same look at neighbours.
+    Its gradient is added at once, also outside a Tape, the loss's own being 1, as a Tape has it: both come of the same
+    look at neighbours.
     """
     penalty = (regulariser.of, regulariser.value, regulariser.slope)
     call = _call(grid, regulariser, seed, step, fraction)

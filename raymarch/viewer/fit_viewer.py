@@ -127,7 +127,7 @@ class FitViewer(Closing):
         fitter = self.control.fitter
         for page in self.viewer.pages:
             first, self._seen[page] = self._seen.get(page, 0), len(fitter.history)
-            self.viewer.say(state_of(fitter, first, self.control.rate, state, ended), to=page)
+            self.viewer.say(state_of(fitter, first, fitter.rates.factor, state, ended), to=page)
 
     def finish(self, volume: Volume, ended: str) -> None:
         """Show the volume that came of the fit, whose fitter may be closed now."""
@@ -145,7 +145,7 @@ class FitViewer(Closing):
                 continue
             cut = (asked() or control.stopped) and fitter.progress < 1
         ended = f"{INTERRUPTED} at step {fitter.steps_done}" if cut else ending(fitter.steps_done, fitter.settings)
-        volume = control.noted(fitter.volume(ended))
+        volume = fitter.volume(ended)
         self.finish(volume, ended)
         return volume
 

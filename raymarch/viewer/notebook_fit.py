@@ -108,12 +108,12 @@ class NotebookFit(NotebookView):
             self.viewer.say({"type": "error", "text": f"the fit cannot go on: {one_line(error)}"})
             raise
         fitter, fitting = self.fitter, self.fitting
-        volume = fitting.control.noted(fitter.volume(ended))
+        volume = fitter.volume(ended)
         fitted = Fit(volume, fitter.settings, tuple(fitter.history), fitter.box, ended, fitter.seconds)
         if self.wire.running:
             self._make = lambda: FrameMaker(volume, fitter.views, self.viewer.maker.name)
             fitting.finish(volume, ended)
-            told = state_of(fitter, 0, fitting.control.rate, "done", ended)
+            told = state_of(fitter, 0, fitter.rates.factor, "done", ended)
             self.viewer.opened = lambda number: self.viewer.say(told, to=number)
             self._show(self.viewer)
             self._only_so_many()

@@ -97,6 +97,24 @@ def test_a_fit_that_was_cut_ends_as_one_that_was_not(cut, tmp_path):
         assert result_of(second.volume(), second.history) == whole
 
 
+def test_learning_rates_that_were_changed_go_on_too(tmp_path):
+    ends = []
+    with fitter() as first:
+        step_to(first, 20)
+        first.rates.multiply(20, 0.5)
+        step_to(first, 27)
+        save_checkpoint(first, tmp_path / "c")
+        list(first.run())
+        ends.append((result_of(first.volume(), first.history), first.volume().provenance["rates_multiplied"]))
+    with fitter() as second:
+        load_checkpoint(second, tmp_path / "c")
+        list(second.run())
+        ends.append((result_of(second.volume(), second.history), second.volume().provenance["rates_multiplied"]))
+    assert ends[0] == ends[1]
+    assert ends[0][0] != uncut()
+    assert ends[0][1] == [[20, 0.5]]
+
+
 IN_BRICKS = replace(SETTINGS, bricks=True, resolution=40, prune_weight=0.05)
 WIDE = 4 * np.array(drive.BALL_BOX)
 

@@ -9,6 +9,7 @@ import click
 import pytest
 
 from raymarch.cli.options import settings_of
+from raymarch.data.transfer_function import TransferFunction
 from raymarch.errors import RaymarchError
 from raymarch.fitting import fitter
 from raymarch.fitting.fit import fit
@@ -123,6 +124,14 @@ def test_settings_that_no_fit_can_work_with_are_refused(bad):
     with pytest.raises(RaymarchError) as error:
         preset("quick", **bad)
     one_line(error, next(iter(bad)))
+
+
+def test_a_penalty_of_optical_depth_is_refused_where_values_go_through_a_table():
+    table = TransferFunction([0.0, 1.0], [(0.0, 0.0, 0.0), (1.0, 1.0, 1.0)], [0.0, 0.5])
+    with pytest.raises(RaymarchError) as error:
+        preset("quick", mode="transfer", transfer=table, sparsity=1e-3)
+    one_line(error, "sparsity is of the optical depth")
+    assert preset("quick", mode="transfer", transfer=table, tv_density=1e-3).tv_density == 1e-3
 
 
 @pytest.mark.parametrize("bad", ["fast", "", "Quick", None])

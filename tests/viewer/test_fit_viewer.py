@@ -100,10 +100,8 @@ def test_a_page_pauses_changes_rates_and_stops(viewer, unseen):
     wire.inbox.take = take
     seen = looked_at(viewer, act)
     assert seen.ended == "interrupted at step 15" and viewer.control.stopped_by_page and len(waited) >= 5
-    assert (
-        viewer.control.rates == [(5, 0.5)] and seen.settings.optimiser.lr_density == SETTINGS.optimiser.lr_density / 2
-    )
-    assert viewer.control.noted(seen.volume).provenance["rates_multiplied"] == [[5, 0.5]]
+    assert viewer.control.fitter.rates.optimiser.lr_density == SETTINGS.optimiser.lr_density / 2
+    assert seen.volume.provenance["rates_multiplied"] == [[5, 0.5]]
     assert len(wire.told("error")) == 3 and bytes_of(seen.volume) != bytes_of(unseen.volume)
     assert "paused" in [header["state"] for header, _ in wire.told("fit", 1)]
     viewer.finish(seen.volume, seen.ended)
