@@ -126,7 +126,7 @@ def _gap(fitted: list, held_out: list) -> Finding | None:
     )
     return Finding(
         "gap", "warning", message,
-        "more views, smoothness (--set tv_density=1e-3), a lower --resolution or --sh-degree; or poses off: --refine",
+        "more views; poses may be off: --refine; then a lower --resolution or --sh-degree",
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,6 +23,7 @@ from raymarch.errors import RaymarchError
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.plan import Plan, plan_fit
 from raymarch.fitting.presets import settings_for
+from raymarch.fitting.schedule import Schedule
 from raymarch.fitting.settings import FitSettings
 from raymarch.geometry.camera import SIDE as PIXELS
 from raymarch.geometry.orbit import orbit_of_volume
@@ -30,7 +32,7 @@ from raymarch.html.card import ShownRecord
 from raymarch.rendering.renderer import Renderer
 
 PROBE = 40  # steps of the fit in small
-SETTLED = 0.6  # steps of a whole fit take so much of those, as most of the volume is empty by then; measured
+SETTLED = 0.5  # steps of a whole fit take so much of those, as most of the volume is empty by then; measured
 SIDE = 128  # pixels a side of the image that a rendering's time is measured on
 
 
@@ -92,15 +94,30 @@ def forecast(
 
 
 def _measured(plan: Plan) -> tuple[float, int]:
-    """Seconds and steps of a fit, from the mean step at each level of one of `PROBE` steps.
+    """Seconds and steps of a fit, by its schedule's parts; one that was too short to be measured counts as the mean."""
+    schedule, (taken, seen_a_step) = Schedule.of(plan.settings), _probe(plan)
+    mean = float(np.mean([second for some in taken.values() for second in some]))
+    costs = {kind: float(np.mean(some)) for kind, some in taken.items()}
 
-    A level that is too short to be met there counts as the others do in the mean.
-    """
-    settings = plan.settings
-    starts = np.array([start for start, _ in settings.levels])
-    shares = np.diff([*starts, 1.0])
-    small = replace(settings, steps=PROBE, seconds=None, refresh=PROBE // 4)
-    taken: list[list[float]] = [[] for _ in starts]
+    def parts(steps: float) -> list[tuple[float, float]]:
+        """Share, and seconds of a step, of each part of a fit of so many steps."""
+        found = schedule.parts(seen_a_step * steps)
+        return [(share, SETTLED * costs.get((level, side), mean)) for share, level, side in found]
+
+    steps = schedule.steps or math.inf
+    if schedule.seconds:
+        for _ in range(3):  # how many steps there is time for says when several rays a pixel begin, and that how many
+            by_time = schedule.seconds * sum(share / each for share, each in parts(steps))
+            steps = min(by_time, schedule.steps or math.inf)
+    seconds = steps * sum(share * each for share, each in parts(steps))
+    return min(seconds, schedule.seconds or math.inf), int(steps)
+
+
+def _probe(plan: Plan) -> tuple[dict[tuple[int, int], list[float]], float]:
+    """Seconds of the steps of a fit of `PROBE` steps, by level and rays along each edge of a pixel, and how many times
+    a step draws each pixel in the mean."""
+    small = replace(plan.settings, steps=PROBE, seconds=None, refresh=PROBE // 4, supersample_seen=0.0)
+    taken: dict[tuple[int, int], list[float]] = {}
     with Fitter.of_plan(replace(plan, settings=small)) as fitter:
         fitter.step()  # which compiles
         while fitter.progress < 1:
@@ -109,14 +126,8 @@ def _measured(plan: Plan) -> tuple[float, int]:
             began = time.perf_counter()
             fitter.step()
             ti.sync()
-            taken[level].append(time.perf_counter() - began)
-    met = [i for i, some in enumerate(taken) if some]
-    means = [float(np.mean(taken[i])) for i in met]
-    weights = shares[met] if shares[met].any() else None
-    mean = SETTLED * float(np.average(means, weights=weights))
-    by_time = int(settings.seconds / mean) if settings.seconds else None
-    steps = min(n for n in (settings.steps, by_time) if n is not None)
-    return steps * mean, steps
+            taken.setdefault((level, fitter.side), []).append(time.perf_counter() - began)
+        return taken, fitter.tiles / fitter.store.listed
 
 
 @checked(volume=VOLUME, width=PIXELS, height=PIXELS)

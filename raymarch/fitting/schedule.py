@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
-from raymarch.fitting.presets import PRESETS
 from raymarch.fitting.settings import FitSettings
 
 FEW_STEPS = 300  # under which a fit is told to be a poor one
@@ -68,6 +68,21 @@ class Schedule:
         start, least, side = self.supersample
         return side if progress >= start and seen >= least else 1
 
+    def parts(self, seen: float) -> list[tuple[float, int, int]]:
+        """Parts of a whole fit that draws each pixel `seen` times: share, level, and rays along each edge of a pixel.
+
+        Example:
+            >>> Schedule(None, 60.0, ((0.0, 0.5), (0.4, 1.0)), (0.7, 3.0, 2)).parts(4.0)
+            [(0.4, 0, 1), (0.35, 1, 1), (0.25, 1, 2)]
+        """
+        start, least, _ = self.supersample
+        several = max(start, least / max(seen, 1e-9))
+        edges = sorted({first for first, _ in self.levels if first < 1} | {min(several, 1.0), 1.0})
+        return [
+            (end - begin, self.level(begin), self.side(begin, least if begin >= several else -1.0))
+            for begin, end in pairwise(edges)
+        ]
+
     def seconds_left(self, progress: float, seconds: float, ready: float) -> float:
         """Time left [s], by what it took so far."""
         if self.seconds and self.steps is None:
@@ -80,7 +95,5 @@ def ending(steps: int, settings: FitSettings) -> str:
     if steps == 0:
         return "the time was over before the first step"
     if settings.seconds and steps < min(FEW_STEPS, settings.steps or FEW_STEPS):
-        quick = settings.resolution is not None and settings.resolution <= (PRESETS["quick"].resolution or 0)
-        smaller = "a lower resolution" if quick else "the preset quick"
-        return f"done after only {steps} steps; give more seconds, smaller images (downscale), or {smaller}"
+        return f"done after only {steps} steps; give more seconds, smaller images (downscale), or a lower resolution"
     return "done"

@@ -20,6 +20,7 @@ from raymarch.fitting.budget import memory_of_fit, require_budget
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.forecast import forecast, forecast_rendering
 from raymarch.fitting.presets import preset
+from raymarch.fitting.schedule import Schedule
 from raymarch.fitting.settings import FitSettings
 
 BOX = np.array([(-1.0, -1.0, -0.5), (1.0, 1.0, 0.5)])
@@ -117,6 +118,16 @@ def test_forecasts_the_steps_that_seconds_leave():
     assert by_steps.seconds > 0
     assert by_time.steps < 100
     assert by_time.seconds <= 0.01
+
+
+@pytest.mark.parametrize("seen", [0.5, 3.0, 4.0, 50.0])
+@pytest.mark.parametrize("start", [0.0, 0.55, 1.0])
+def test_the_parts_of_a_schedule_are_what_its_steps_are(start, seen):
+    schedule = Schedule(1000, None, ((0.0, 0.4), (0.25, 0.6), (0.6, 1.0)), (start, 3.0, 2))
+    steps = [(schedule.level(n / 1000), schedule.side(n / 1000, seen * n / 1000)) for n in range(1000)]
+    for share, level, side in schedule.parts(seen):
+        assert share == pytest.approx(steps.count((level, side)) / 1000, abs=0.002)
+    assert len(schedule.parts(seen)) == len(set(steps))
 
 
 def test_levels_too_short_to_be_measured_do_not_take_the_time_of_others():
