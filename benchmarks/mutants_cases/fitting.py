@@ -38,6 +38,13 @@ FAULTS = [
         ("tests/fitting/test_forecast.py::test_the_parts_of_a_schedule_are_what_its_steps_are[0.0-4.0]",),
     ),
     Fault(
+        "a forecast takes no step of several rays a pixel",
+        "fitting/forecast.py",
+        "supersample_seen=0.0",
+        "supersample_seen=9.0",
+        ("tests/fitting/test_forecast.py::test_all_kinds_of_steps_are_measured",),
+    ),
+    Fault(
         "rates fall along a line",
         "fitting/optimiser.py",
         "decay = self.final**progress",

@@ -121,9 +121,8 @@ def load_checkpoint(fitter: Fitter, path: str | os.PathLike[str]) -> dict[str, A
             raise RaymarchError(f"{path}: errors has numbers that are not finite; {CURE}")
         store.set_errors(errors[:-1], float(errors[-1]))
         reader.require_digest()
-    fitter.rates.changes = CHANGES(
-        f"{path}: rates_multiplied", record.get("rates_multiplied", [])
-    )  # older ones have none
+    changes = record.get("rates_multiplied", [])  # older ones have none
+    fitter.rates.changes = CHANGES(f"{path}: rates_multiplied", changes)
     fitter.go_on(Position(*(record[each.name] for each in fields(Position))), history)
     return record
 

@@ -15,10 +15,12 @@ from whole import whole
 from raymarch import cli
 from raymarch.data.volume import Volume
 from raymarch.device import memory
+from raymarch.device.image_store import ImageStore
 from raymarch.errors import RaymarchError
 from raymarch.fitting.budget import memory_of_fit, require_budget
 from raymarch.fitting.fitter import Fitter
-from raymarch.fitting.forecast import forecast, forecast_rendering
+from raymarch.fitting.forecast import PROBE, _probe, forecast, forecast_rendering
+from raymarch.fitting.plan import plan_fit
 from raymarch.fitting.presets import preset
 from raymarch.fitting.schedule import Schedule
 from raymarch.fitting.settings import FitSettings
@@ -128,6 +130,16 @@ def test_the_parts_of_a_schedule_are_what_its_steps_are(start, seen):
     for share, level, side in schedule.parts(seen):
         assert share == pytest.approx(steps.count((level, side)) / 1000, abs=0.002)
     assert len(schedule.parts(seen)) == len(set(steps))
+
+
+def test_all_kinds_of_steps_are_measured():
+    """Those of several rays a pixel too, which the fit itself comes to only when it has drawn all pixels often."""
+    settings = preset("quick", resolution=16, sh_degree=0, slots=1, rays=512, supersample=2, supersample_from=0.7)
+    with ImageStore(drive.ball_views()) as store:
+        taken, seen = _probe(plan_fit(drive.ball_views(), settings, BOX, store))
+    assert set(taken) == {(level, side) for _, level, side in Schedule.of(settings).parts(1e9)}
+    assert sum(map(len, taken.values())) == PROBE - 1
+    assert seen > 0
 
 
 def test_levels_too_short_to_be_measured_do_not_take_the_time_of_others():
