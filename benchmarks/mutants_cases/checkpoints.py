@@ -43,10 +43,27 @@ FAULTS = [
     ),
     Fault(
         "the seconds used begin anew",
-        "fitting/fitter.py",
-        "time.perf_counter() - seconds, list(history)",
-        "time.perf_counter(), list(history)",
+        "fitting/clock.py",
+        "time.perf_counter() - seconds, ready",
+        "time.perf_counter(), ready",
         (LAWS + "test_seconds_that_were_used_count_on",),
+    ),
+    Fault(
+        "a fit that goes on counts its compiling once more",
+        "fitting/clock.py",
+        "self.ready + self.seconds - self._compiles_from",
+        "self.ready or self.seconds",
+        ("tests/fitting/test_clock.py::test_compiling_again_is_no_time_of_a_fit_that_goes_on",),
+    ),
+    Fault(
+        "moments are as old as they were though their memory was taken anew",
+        "fitting/seen.py",
+        "return grid.begun > begun",
+        "return grid.shape == shape and grid.begun > begun + 1",
+        (
+            "tests/kernels/test_brick_pool.py::"
+            "test_moments_begin_anew_where_a_grid_was_refused_the_memory_that_was_found_for_it",
+        ),
     ),
     Fault(
         "a camera may differ by a hundredth",

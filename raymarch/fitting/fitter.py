@@ -6,7 +6,6 @@ views -> tiles of rays -> march -> image -> loss -> (Tape) -> gradient -> Adam -
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import astuple, replace
@@ -30,6 +29,7 @@ from raymarch.device.ray_buffer import RayBuffer
 from raymarch.fitting import tape
 from raymarch.fitting.bounds import narrow
 from raymarch.fitting.budget import keeps_colours
+from raymarch.fitting.clock import Clock
 from raymarch.fitting.fit_card import FitterCard
 from raymarch.fitting.photometry import Photometry
 from raymarch.fitting.plan import Plan, plan_fit
@@ -73,7 +73,7 @@ class Fitter(Holder, FitterCard):
         started: float | None = None,
         **changes: Any,
     ):
-        self.started = time.perf_counter() if started is None else started
+        self.clock = Clock(started)
         settings = settings_for(views, settings, **changes)
         self._begin(views, settings.rays, lambda store: plan_fit(views, settings, box, store))
 
@@ -81,7 +81,7 @@ class Fitter(Holder, FitterCard):
     def of_plan(cls, plan: Plan) -> Fitter:
         """Fitter by a plan that was made before."""
         fitter = object.__new__(cls)
-        fitter.started = time.perf_counter()
+        fitter.clock = Clock()
         fitter._begin(plan.views, plan.settings.rays, lambda store: plan)
         return fitter
 
@@ -109,12 +109,12 @@ class Fitter(Holder, FitterCard):
             self.side = 1
             self._refresh(0.0)  # the hull alone
             self._owners = owners.pop_all()
-        self._ready = self.seconds
+        self.clock.prepared()
 
     @property
     def seconds(self) -> float:
         """Seconds since the start."""
-        return time.perf_counter() - self.started
+        return self.clock.seconds
 
     @property
     def rays_a_step(self) -> int:
@@ -124,7 +124,7 @@ class Fitter(Holder, FitterCard):
     @property
     def progress(self) -> float:
         """Fraction of the fit that is done, 0..1: of steps or of seconds, whichever is further."""
-        return self.schedule.progress(self.steps_done, self.seconds, self._ready)
+        return self.schedule.progress(self.steps_done, self.seconds, self.clock.ready)
 
     @checked(stop=callback)
     def run(self, stop: Callable[[], bool] = lambda: False) -> Iterator[Report]:
@@ -155,7 +155,7 @@ class Fitter(Holder, FitterCard):
         self.photometry.look(buffer, self.steps_done, self.side**2)
         self.rates.optimiser.step(grid, self._moments_age, progress, self.steps_done)
         self.steps_done, self._moments_age, self._error = self.steps_done + 1, self._moments_age + 1, None
-        self._ready = self.seconds if self.steps_done == 1 else self._ready  # time counts when all is compiled
+        self.clock.stepped()
 
     def _refresh(self, least: float | None) -> None:
         self.store = self.images.use(self.plan.halvings_of(self._level))
@@ -167,7 +167,7 @@ class Fitter(Holder, FitterCard):
         loss = float(self.buffer.fields.loss[None])
         require_finite(loss, self.grid.fields.nonfinite_step[None], self.steps_done)
         error, progress, seconds = _error_of_rays(self), self.progress, self.seconds
-        psnr, left = decibels(max(error, 1e-12)), self.schedule.seconds_left(progress, seconds, self._ready)
+        psnr, left = decibels(max(error, 1e-12)), self.schedule.seconds_left(progress, seconds, self.clock.ready)
         where = self.grid.shape, self.occupied, seconds, progress
         self.history.append(Report(self.steps_done, loss, psnr, rays_per_second, *where, left, self.settings.nested))
         return self.history[-1]
@@ -191,14 +191,15 @@ class Fitter(Holder, FitterCard):
     @property
     def position(self) -> Position:
         """Position in the schedule."""
-        return Position(self.steps_done, self._moments_age, self._level, self._drawn, self.seconds, self._ready)
+        return Position(self.steps_done, self._moments_age, self._level, self._drawn, self.seconds, self.clock.ready)
 
     def go_on(self, at: Position, history: Sequence[Report]) -> None:
         """Set the position in the schedule and the reports until then, once grid and photometry are as they were."""
-        self.steps_done, self._moments_age, self._level, self._drawn, seconds, self._ready = astuple(at)
-        self.started, self.history = time.perf_counter() - seconds, list(history)
+        self.steps_done, self._moments_age, self._level, self._drawn, seconds, ready = astuple(at)
+        self.clock.go_on(seconds, ready)
+        self.history = list(history)
         self._refresh(None)
-        self.side = _side(self, self.schedule.progress(last := max(self.steps_done - 1, 0), seconds, self._ready), last)
+        self.side = _side(self, self.schedule.progress(last := max(self.steps_done - 1, 0), seconds, ready), last)
 
 
 def _error_of_rays(fitter: Fitter) -> float:

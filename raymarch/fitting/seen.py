@@ -119,12 +119,12 @@ def refine(
     grid: Grid, store: ImageStore, buffer: RayBuffer, settings: FitSettings, near: float,
     shape: tuple[int, int, int], most: Callable[[int], int],
 ) -> bool:  # fmt: skip
-    """Pruned and resampled grid at a finer level of a fit; False where there is no room for it, and it stays.
+    """Pruned and resampled grid at a finer level of a fit, if there is room for it; whether its moments begin anew.
 
     `near` is where rays begin [world unit], `most` as of `Pruning.make_room`.
     """
-    pruning = Pruning(grid, store, buffer, settings, near)
+    pruning, begun = Pruning(grid, store, buffer, settings, near), grid.begun
     pruning.prune()
-    if room := pruning.make_room(shape, most):
+    if pruning.make_room(shape, most):
         grid.refine(shape)
-    return room
+    return grid.begun > begun

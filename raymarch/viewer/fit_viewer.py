@@ -96,7 +96,7 @@ class FitViewer(Closing):
                 viewer.work()
             control.interrupted = asked()
         control.stopped = control.stopped or control.interrupted
-        fitter.started += time.perf_counter() - begun
+        fitter.clock.stand(time.perf_counter() - begun)
         self._share.begin()
         self._tell(at_once=True)
 

@@ -145,13 +145,13 @@ class NotebookFit(NotebookView):
         while self.widget is not None and not self.viewer.pages and time.perf_counter() - begun < OPENING:
             self.viewer.take()
             await asyncio.sleep(LOOKS_EVERY)
-        self.fitter.started += time.perf_counter() - begun
+        self.fitter.clock.stand(time.perf_counter() - begun)
 
     async def _breathe(self) -> None:
         begun = time.perf_counter()
         await breathe(STEP_TURNS)
         away = time.perf_counter() - begun
-        self.fitter.started += away if away > ELSEWHERE else 0.0
+        self.fitter.clock.stand(away if away > ELSEWHERE else 0.0)
 
     async def _pause(self) -> None:
         """Draw while the fit is paused, whose clock stands still."""
@@ -160,5 +160,5 @@ class NotebookFit(NotebookView):
         while self.fitting.control.paused and not self.fitting.control.stopped:
             viewer.work()
             await (breathe() if viewer.busy else asyncio.sleep(LOOKS_EVERY))
-        self.fitter.started += time.perf_counter() - begun
+        self.fitter.clock.stand(time.perf_counter() - begun)
         self.fitting.going_on()

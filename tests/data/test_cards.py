@@ -18,6 +18,7 @@ from raymarch.data import thumbnails
 from raymarch.data.storage import Dense
 from raymarch.device.memory import Memory
 from raymarch.evaluation.held_out import Evaluation, ViewScore
+from raymarch.fitting.clock import Clock
 from raymarch.fitting.fit_table import TableFit
 from raymarch.fitting.forecast import Forecast
 from raymarch.fitting.report import Fit, Report
@@ -44,7 +45,7 @@ def fitter():
     """A fit whose device memory is given back."""
     made = object.__new__(rm.Fitter)
     own = {"views": VIEWS, "settings": rm.preset("quick"), "history": list(REPORTS), "box": BALL.box, "steps_done": 75}
-    vars(made).update(own, started=0.0, schedule=rm.fitting.schedule.Schedule.of(own["settings"]), _ready=0.0)
+    vars(made).update(own, clock=Clock(0.0), schedule=rm.fitting.schedule.Schedule.of(own["settings"]))
     return made
 
 

@@ -210,7 +210,7 @@ def test_saving_changes_nothing_and_every_number_comes_back(tmp_path):
 
 def test_seconds_that_were_used_count_on(tmp_path):
     with fitter() as first:
-        first.started -= 1000
+        first.clock.stand(-1000)
         first.step()
         save_checkpoint(first, tmp_path / "c")
     with fitter() as second:

@@ -20,7 +20,7 @@ from raymarch.device.grid import Grid, begin_anew
 from raymarch.errors import RaymarchError
 from raymarch.fitting import tape
 from raymarch.fitting.objective import Regulariser
-from raymarch.fitting.seen import Pruning
+from raymarch.fitting.seen import Pruning, refine
 from raymarch.fitting.settings import FitSettings
 from raymarch.geometry.rays import Rays
 from raymarch.kernels.field.transfer import clear_moments
@@ -333,6 +333,26 @@ def test_a_grid_that_has_no_memory_to_grow_keeps_its_moments(monkeypatch):
         monkeypatch.setattr("raymarch.device.memory.available_bytes", lambda: 0)
         assert not grow(grid, 10_000)
         assert np.all(grid.fields.m_density.to_numpy() == 0.5)
+        np.testing.assert_array_equal(grid.download()[0], v.density)
+
+
+def test_moments_begin_anew_where_a_grid_was_refused_the_memory_that_was_found_for_it(monkeypatch):
+    """What was given back is taken again without what was in it: a fit that stays at its level has to know."""
+    v, allocate = holed_volume()[0], BrickGrid._allocate
+
+    def refused(self, places):
+        if places > v.bricks.count:
+            raise RaymarchError("no memory")
+        allocate(self, places)
+
+    monkeypatch.setattr(Pruning, "prune", lambda self: None)
+    monkeypatch.setattr(Pruning, "make_room", lambda self, shape, most: grow(self.grid, 10_000))
+    with BrickGrid(v.shape, 0, bricks=v.bricks.count, slots=1, moments=True) as grid:
+        grid.upload(v)
+        grid.fields.m_density.fill(0.5)
+        monkeypatch.setattr(BrickGrid, "_allocate", refused)
+        assert refine(grid, None, None, FitSettings(), 0.0, grid.shape, lambda room: room)
+        assert not grid.fields.m_density.to_numpy().any()
         np.testing.assert_array_equal(grid.download()[0], v.density)
 
 
