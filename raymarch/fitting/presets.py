@@ -19,7 +19,7 @@ PRESETS = {
         resolution=128, steps=800, rays=8192, supersample=1, levels=((0.0, 0.4), (0.2, 0.65), (0.5, 1.0))
     ),
     "default": FitSettings(),
-    "high": FitSettings(sh_degree=2, steps=12000),
+    "high": FitSettings(sh_degree=2, steps=6000),
     "medium": FitSettings(
         resolution=64,
         sh_degree=0,
