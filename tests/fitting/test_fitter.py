@@ -20,7 +20,7 @@ from raymarch.data.activation import FIT_COLOURS, FIT_DENSITIES
 from raymarch.data.views import Views
 from raymarch.errors import RaymarchError
 from raymarch.evaluation.metrics import psnr
-from raymarch.fitting import fitter as module
+from raymarch.fitting import clock as clock_module
 from raymarch.fitting.fit import fit
 from raymarch.fitting.fitter import REPORT_EVERY, Fitter
 from raymarch.fitting.objective import LOSSES
@@ -244,7 +244,7 @@ def test_ctrl_c_keeps_the_volume():
 def test_seconds_end_a_fit(monkeypatch, steps):
     """By a clock that moves a hundredth of a second whenever it is read; the schedule follows it."""
     clock = itertools.count()
-    monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: next(clock) / 100))
+    monkeypatch.setattr(clock_module, "time", SimpleNamespace(perf_counter=lambda: next(clock) / 100))
     result = fitted(seconds=0.5, steps=steps)
     taken = result.volume.provenance["steps"]
     assert 0 < taken < 40
