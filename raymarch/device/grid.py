@@ -65,7 +65,8 @@ class Grid(Occupancy):
         self.boxes, self.ndc_from_world = boxes, ndc_from_world
         self.finest, self.degree, self.slots, self.moments, self.block = shape, degree, slots, moments, block
         self.mark = max(block, BLOCK_EDGE)
-        self.cells, self.begun = cells_of(shape), 0
+        self.cells = cells_of(shape)
+        self.moments_begun = 0  # how often, by `begin_anew`
         self._allocate(places)
         self.world_from_index = np.eye(4)
         self.set_level(shape, np.eye(4))
@@ -221,8 +222,8 @@ def stretch(grid: Grid, shape: Sequence[int]) -> None:
 
 
 def begin_anew(grid: Grid) -> None:
-    """Moments and gradients of a grid to zero; `begun` counts how often."""
-    grid.begun += 1
+    """Moments and gradients of a grid to zero."""
+    grid.moments_begun += 1
     if grid.moments:
         transfer.clear_moments(grid.fields)
     if grid.slots:

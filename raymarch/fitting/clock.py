@@ -21,12 +21,17 @@ class Clock:
 
     def __init__(self, started: float | None = None) -> None:
         self._started = time.perf_counter() if started is None else started
-        self.go_on(self.seconds, self.seconds)
+        self.prepared()
 
     @property
     def seconds(self) -> float:
         """Seconds since the start, without those that the clock stood."""
         return time.perf_counter() - self._started
+
+    def prepared(self) -> None:
+        """Note that all is there for the first step, and no time of it has gone by."""
+        self.ready = self.seconds
+        self._compiles_from: float | None = self.ready
 
     def stand(self, seconds: float) -> None:
         """Leave out seconds that just went by."""
@@ -35,11 +40,7 @@ class Clock:
     def go_on(self, seconds: float, ready: float) -> None:
         """Set the clock to what it was when the fit was left; the next step compiles."""
         self._started, self.ready = time.perf_counter() - seconds, ready
-        self._compiles_from: float | None = seconds
-
-    def prepared(self) -> None:
-        """Note that all is there for the first step, and no time of it has gone by."""
-        self.go_on(self.seconds, self.seconds)
+        self._compiles_from = seconds
 
     def stepped(self) -> None:
         """Note that a step was made."""

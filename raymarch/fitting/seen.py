@@ -123,8 +123,8 @@ def refine(
 
     `near` is where rays begin [world unit], `most` as of `Pruning.make_room`.
     """
-    pruning, begun = Pruning(grid, store, buffer, settings, near), grid.begun
+    pruning, begun = Pruning(grid, store, buffer, settings, near), grid.moments_begun
     pruning.prune()
     if pruning.make_room(shape, most):
         grid.refine(shape)
-    return grid.begun > begun
+    return grid.moments_begun > begun

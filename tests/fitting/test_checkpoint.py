@@ -217,6 +217,8 @@ def test_seconds_that_were_used_count_on(tmp_path):
         load_checkpoint(second, tmp_path / "c")
         assert 1000 < second.seconds < 1500
         assert second.position.ready == first.position.ready
+        second.step()
+        assert second.position.ready > first.position.ready
 
 
 def test_slabs_of_any_thickness_make_one_file(monkeypatch, tmp_path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from raymarch.fitting import clock as module
@@ -12,7 +14,7 @@ from raymarch.fitting.clock import Clock
 def now(monkeypatch):
     """Seconds that the computer's clock shows, to be set."""
     shown = [1000.0]
-    monkeypatch.setattr(module.time, "perf_counter", lambda: shown[0])
+    monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: shown[0]))
     return shown
 
 
