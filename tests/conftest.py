@@ -27,6 +27,7 @@ OPTIMISER = "TI_ADVANCED_OPTIMIZATION"  # Taichi's own, before LLVM's
 
 def pytest_addoption(parser):
     parser.addoption("--optimised", action="store_true", help="compile all as users have it")
+    parser.addoption("--arch", choices=["cpu", "cuda"], default="cpu", help="device of the kernels in these processes")
 
 
 def pytest_collection_finish():
@@ -36,7 +37,7 @@ def pytest_collection_finish():
 
 @pytest.fixture(scope="session", autouse=True)
 def double(request):
-    """Taichi in f64 on the CPU; without its own optimiser, which takes half of what compiling takes, unless asked.
+    """Taichi in f64; without its own optimiser, which takes half of what compiling takes, unless asked.
 
     So are the processes that a test starts, but where it asks for `optimised`.
     """
@@ -44,7 +45,7 @@ def double(request):
         if not request.config.getoption("--optimised"):
             patch.setenv(OPTIMISER, "0")
         patch.setenv("RAYMARCH_LAYOUT", "default")  # whatever was measured on this machine
-        yield runtime.start("cpu", "f64")
+        yield runtime.start(request.config.getoption("--arch"), "f64")
 
 
 @pytest.fixture
@@ -61,10 +62,11 @@ def trees():
 
 
 @pytest.fixture(scope="session")
-def single():
+def single(request):
     """`single(function, *arguments)` runs a function of tests/single.py in f32 and returns its arrays."""
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(max_workers=1, mp_context=context, initializer=worker.start) as pool:
+    task = {"initializer": worker.start, "initargs": (request.config.getoption("--arch"),)}
+    with ProcessPoolExecutor(max_workers=1, mp_context=context, **task) as pool:
         yield lambda function, *arguments: pool.submit(function, *arguments).result()
 
 

@@ -31,9 +31,9 @@ POINTS = ti.types.ndarray(ndim=2)
 NUMBERS = ti.types.ndarray(ndim=1)
 
 
-def start():
+def start(arch):
     """The worker's initializer."""
-    runtime.start("cpu", "f32")
+    runtime.start(arch, "f32")
 
 
 def image(place, degree, density, colour):

@@ -16,12 +16,14 @@ from raymarch.device.owner import Owner
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.kernels.field import transfer
-from raymarch.kernels.fit.choice import UNSEEN, choose_tiles
+from raymarch.kernels.fit.choice import LOOKED, UNSEEN, choose_tiles
 from raymarch.kernels.rays.lens import LENS
+from raymarch.kernels.rays.tile_list import RUN
 
 TILE = 4  # pixels a side; the pixels of a tile that count are the bits of 16
 STEP = 4096  # pixels, views and tiles that the room of a small store is rounded up to
 BYTES_A_TILE = 15  # of the list, what each tile is, and its last error
+BYTES_A_DRAWN = 12  # of each of a step's, its error in it, and those they are chosen from
 BYTES_A_VIEW = 160
 
 
@@ -32,7 +34,8 @@ class StoreFields:
     `pixels` are those of all views in one run, RGBA; `place` is a view's (first pixel, first tile, width, height). Of a
     tile, `view` is the one it belongs to, `counting` has a bit for each pixel, row by row, that no mask takes out, and
     `error` is that of its colour when it was last drawn. `chosen` are the tiles of a step, `chosen_error` what is
-    their error in it. `parallel` says whether any camera is orthographic.
+    their error in it; `at_place` and `hits_of_run` are for those who choose and list. `parallel` says whether any
+    camera is orthographic.
     """
 
     pixels: ti.Field
@@ -44,10 +47,12 @@ class StoreFields:
     counting: ti.Field
     list: ti.Field
     hit: ti.Field
+    hits_of_run: ti.Field
     error: ti.Field
     mean_error: ti.Field
     chosen: ti.Field
     chosen_error: ti.Field
+    at_place: ti.Field
     tile: int
     parallel: bool
 
@@ -90,7 +95,9 @@ class ImageStore(Owner[StoreFields]):
         self.tiles, self.masked = len(tiles), views.masks is not None
         for i, image in enumerate(views.images):
             transfer.image_in(_rgba(image, views.mask(i)), self.fields, int(places[i, 0]))
-        self.listed = transfer.tiles_in(places, tiles, self.fields)
+        listed = np.flatnonzero(tiles[:, 1]).astype(np.int32)
+        self.listed = len(listed)
+        transfer.tiles_in(places, tiles, listed, self.fields)
         self.forget_errors()
         self.set_cameras(views.cameras)
         self.set_exposures(np.tile([1.0, 1.0, 1.0, 0.0, 0.0, 0.0], (len(views), 1)))
@@ -108,10 +115,12 @@ class ImageStore(Owner[StoreFields]):
             counting=ti.field(ti.u16),
             list=ti.field(ti.i32),
             hit=ti.field(ti.u8),
+            hits_of_run=ti.field(ti.i32),
             error=ti.field(float),
             mean_error=ti.field(float),
             chosen=ti.field(ti.i32),
             chosen_error=ti.field(float),
+            at_place=ti.field(ti.i32),
             tile=self._tile,
             parallel=self._parallel,
         )
@@ -119,7 +128,8 @@ class ImageStore(Owner[StoreFields]):
         tree.dense(ti.i, views).place(f.place, f.pose, f.lens, f.exposure)
         for each in (f.view, f.counting, f.list, f.hit, f.error):
             tree.dense(ti.i, tiles).place(each)
-        for each in (f.chosen, f.chosen_error):
+        tree.dense(ti.i, -(-tiles // RUN)).place(f.hits_of_run)
+        for each in (f.chosen, f.chosen_error, f.at_place):
             tree.dense(ti.i, drawn).place(each)
         tree.place(f.mean_error)
         return tree, f
@@ -136,7 +146,8 @@ class ImageStore(Owner[StoreFields]):
         """
         if tiles > self._drawn:
             raise RaymarchError(f"{tiles} tiles do not fit a store for {self._drawn} at once; make it with more rays")
-        return int(choose_tiles(self.fields, self.listed, tiles, start, seed, least))
+        looked = min(LOOKED * tiles, self._drawn)
+        return int(choose_tiles(self.fields, self.listed, tiles, looked, start, seed, least))
 
     def errors(self) -> tuple[np.ndarray, float]:
         """Last error (tile,) of each tile, and the mean that they are held against."""
@@ -165,7 +176,7 @@ class ImageStore(Owner[StoreFields]):
 def size_of(room: tuple[int, ...]) -> int:
     """Bytes of a store of so many pixels, views, tiles and tiles at once."""
     pixels, views, tiles, drawn = room
-    return 4 * pixels + BYTES_A_VIEW * views + BYTES_A_TILE * tiles + 8 * drawn
+    return 4 * pixels + BYTES_A_VIEW * views + BYTES_A_TILE * tiles + BYTES_A_DRAWN * drawn
 
 
 def _rgba(image: np.ndarray, mask: np.ndarray | None) -> np.ndarray:

@@ -10,6 +10,7 @@ from raymarch import runtime
 from raymarch.data.bricks import BRICK
 from raymarch.data.free_memory import free_bytes as _free_bytes
 from raymarch.device import pool
+from raymarch.device.gpu_memory import gpu_free_bytes
 from raymarch.errors import RaymarchError
 from raymarch.kernels.march.kept import KEPT_COLOURS, KEPT_DENSITIES
 
@@ -109,14 +110,22 @@ def memory_of_rendering(shape: Sequence[int], degree: int, pixels: int) -> Memor
 
 
 def available_bytes() -> int:
-    """Memory this process can still take [byte], what is kept for reuse included, its limit on addresses considered."""
-    left = runtime.addresses_left()
-    return pool.held() + (_free_bytes() if left is None else min(_free_bytes(), left))
+    """Memory of the device that this process can still take [byte], what is kept for reuse included.
+
+    On the CPU that is the machine's, the process's limit on addresses considered.
+    """
+    of_gpu = None if runtime.on_cpu() else gpu_free_bytes()
+    return _host_bytes() if of_gpu is None else of_gpu + pool.held()
+
+
+def _host_bytes() -> int:
+    left, kept = runtime.addresses_left(), pool.held() if runtime.on_cpu() else 0
+    return kept + (_free_bytes() if left is None else min(_free_bytes(), left))
 
 
 def require_images(what: str, pixels: int, needed: int, cure: str, *, on_device: bool = True) -> None:
     """Memory check: RaymarchError where so many pixels need more bytes than are free, or more than can be indexed."""
-    free, most = available_bytes(), MAX_CELLS // 4
+    free, most = available_bytes() if on_device else _host_bytes(), MAX_CELLS // 4
     if needed > 0.9 * free:
         raise RaymarchError(f"{what} take {needed:,} bytes but {free:,} are free; {cure}")
     if on_device and pixels > most:

@@ -42,7 +42,7 @@ class Forecast(ShownRecord):
 
     Attributes:
         memory: at its peak; the fit itself refuses to begin where that is over the budget.
-        free_bytes: what this machine had left.
+        free_bytes: what the device had left.
         seconds: from the first step on, or of an image; None if it was not asked for. Good to a third.
         steps: of the fit, as many as there is time for; None for a rendering.
         boxes: nested boxes of the grid, as of `Volume`.

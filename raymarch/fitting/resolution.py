@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from raymarch import runtime
 from raymarch.data.views import Views
 from raymarch.fitting.budget import UNTOLD, excess_of, memory_of_fit
 from raymarch.fitting.footprint import footprint_of
@@ -20,7 +21,7 @@ PIXELS = 1.2  # width of a voxel in pixels that a default fit ends with, if it h
 FINEST = 0.7  # width in pixels under which finer voxels show nothing more
 RAYS_A_SAMPLE = 130.0  # of each sample of a face of the box: fewer leave fine voxels to chance
 RAYS_BEYOND = 3.0  # times as many for what is finer than `DENSE`: it lies in bricks, whose steps take twice as long
-RAYS_A_SECOND = 90_000.0  # a core, about; only says how fine a fit by seconds is
+RAYS_A_SECOND, OF_GPU = 90_000.0, 4e6  # a core, about, and a GPU; only says how fine a fit by seconds is
 LEAST, DENSE, MOST = 64, 400, 640
 
 
@@ -69,7 +70,8 @@ def coarser(settings: FitSettings) -> FitSettings:
 def _by_rays(box: np.ndarray, settings: FitSettings) -> float:
     """Samples along the longest side with `RAYS_A_SAMPLE` for each on three of the box's faces, more beyond `DENSE`."""
     steps = settings.steps * settings.rays if settings.steps else np.inf
-    seconds = settings.seconds * RAYS_A_SECOND * (os.cpu_count() or 1) if settings.seconds else np.inf
+    rate = RAYS_A_SECOND * (os.cpu_count() or 1) if runtime.on_cpu() else OF_GPU
+    seconds = settings.seconds * rate if settings.seconds else np.inf
     x, y, z = (box[1] - box[0]) / (box[1] - box[0]).max()
     found = np.sqrt(min(steps, seconds) / RAYS_A_SAMPLE / (x * y + y * z + z * x))
     return float(found if found <= DENSE else max(DENSE, found / np.sqrt(RAYS_BEYOND)))

@@ -10,6 +10,7 @@ import taichi as ti
 from raymarch.device.image_store import ImageStore
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
+from raymarch.kernels.fit.choice import choose_tiles
 
 TILES = 12
 LEAST = 0.25
@@ -83,6 +84,17 @@ def test_the_choice_goes_on_from_its_place_and_depends_on_the_seed(store):
         rest.extend(store.fields.chosen.to_numpy()[:TILES])
     np.testing.assert_array_equal(whole[3 * TILES :], rest)
     assert (chosen(store, 6, seed=1)[0] != whole).any()
+
+
+def test_the_choice_is_the_same_however_many_places_are_looked_at_together(store):
+    store.set_errors(np.random.default_rng(0).random(store.tiles), 0.5)
+    found = []
+    for looked in (0, 1, TILES, 3 * TILES):
+        place = choose_tiles(store.fields, store.listed, TILES, looked, 5, 0, LEAST)
+        found.append([place, *store.fields.chosen.to_numpy()[:TILES]])
+    assert found[0][0] > 5 + TILES  # some were passed over
+    for other in found[1:]:
+        assert other == found[0]
 
 
 def test_of_a_tile_that_is_drawn_twice_in_a_step_the_last_error_counts(store):

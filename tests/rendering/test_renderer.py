@@ -82,7 +82,7 @@ VIEW_OF = np.repeat(range(len(LARGE)), [width * height for width, height in LARG
 def drawn(store, count, step, seed=0, listed=None):
     """Numbers of the tiles drawn in a step, by their colours."""
     buffer = drive.ray_buffer()
-    choose_tiles(store.fields, listed or store.listed, count, step * count, seed, 1.0)
+    choose_tiles(store.fields, listed or store.listed, count, count, step * count, seed, 1.0)
     draw_tiles(buffer.fields, store.fields, count, 1, 0.0)
     target = buffer.fields.target.to_numpy()[: count * TILE**2].reshape(count, -1)
     every = np.array([COLOUR[pixels_of(tile)].reshape(-1) for tile in tiles()])

@@ -15,10 +15,10 @@ from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import Lens
 from raymarch.geometry.pose import look_at
 from raymarch.kernels.rays.camera import corner_of
-from raymarch.kernels.rays.tile_list import hit_or_clear, list_tiles, meets, ray_of
+from raymarch.kernels.rays.tile_list import RUN, hit_or_clear, list_tiles, meets, ray_of
 
 SHAPE = (61, 57, 53)
-SIZE = 48
+SIZE = 112  # so that there are more tiles than one thread counts
 OCCUPIED = (0.0003, 0.003, 0.03)  # of the cells
 FLAGS = ti.types.ndarray(ndim=1)
 
@@ -29,7 +29,7 @@ def cameras():
     for distance, fov in ((4.0, 0.5), (2.0, 1.0), (0.3, 1.4), (1.2, 2.4)):
         yield Camera.from_fov(look_at(centre + distance * np.array([0.5, -0.7, 0.5]), centre), fov, SIZE, SIZE)
     pose = look_at(centre + [0.0, 2.5, 0.4], centre)
-    yield Camera(pose, (30.0, 28.0), (23.0, 25.5), SIZE, SIZE, lens=Lens("opencv", (-0.3, 0.08, 0, 0, 0)))
+    yield Camera(pose, (70.0, 65.0), (54.0, 59.5), SIZE, SIZE, lens=Lens("opencv", (-0.3, 0.08, 0, 0, 0)))
     yield Camera.from_fov(look_at(centre + [0.0, -2.5, 0.4], centre), 1.0, 8, 8)
 
 
@@ -74,6 +74,7 @@ def test_list_is_of_the_tiles_with_a_ray_that_meets_something(store, grid, fract
     each_by_itself(store.fields, grid.fields, step * grid.voxel, hit, clear)
     found = list_tiles(store.fields, grid.fields, step * grid.voxel, store.tiles)
     np.testing.assert_array_equal(store.fields.list.to_numpy()[:found], np.flatnonzero(hit))
+    assert hit[:RUN].any() and hit[RUN:].any()
     assert not (hit & clear).any()
     assert occupied.any()
     assert clear.any()

@@ -172,25 +172,17 @@ def image_in(image: ti.types.ndarray(dtype=ti.u8, ndim=2), store: ti.template(),
 @ti.kernel
 def tiles_in(
     places: ti.types.ndarray(dtype=ti.i32, ndim=2), tiles: ti.types.ndarray(dtype=ti.i32, ndim=2),  # see StoreFields
-    store: ti.template(),
-) -> int:  # fmt: skip
-    """Copy where the views lie (view, 4), and view and pixels that count of the tiles (tile, 2); list those with any.
-
-    Returns how many are listed.
-    """
+    listed: ti.types.ndarray(dtype=ti.i32, ndim=1), store: ti.template(),
+):  # fmt: skip
+    """Copy where the views lie (view, 4), view and pixels that count of the tiles (tile, 2), and the list of tiles."""
     for v in range(places.shape[0]):
         for a in ti.static(range(4)):
             store.place[v][a] = places[v, a]
     for t in range(tiles.shape[0]):
         store.view[t] = tiles[t, 0]
         store.counting[t] = ti.cast(tiles[t, 1], ti.u16)
-    listed = 0
-    ti.loop_config(serialize=True)
-    for t in range(tiles.shape[0]):
-        if tiles[t, 1]:
-            store.list[listed] = t
-            listed += 1
-    return listed
+    for n in range(listed.shape[0]):
+        store.list[n] = listed[n]
 
 
 @ti.kernel

@@ -12,6 +12,8 @@ from raymarch.kernels.rays.supersampling import pixel_seen
 
 KEPT = 0.95  # of the mean error, over a step
 UNSEEN = 1e9  # error of a tile that was never drawn
+PASSED = -1  # in place of a tile that is passed over
+LOOKED = 3  # places that are looked at together, for each tile of a step
 
 
 @ti.func
@@ -34,25 +36,39 @@ def shuffled(i, n, key):
     return x
 
 
+@ti.func
+def tile_at(store: ti.template(), place, listed, seed, least):
+    """Tile at a place of the shuffled epochs, or `PASSED` where it is passed over by chance."""
+    epoch, within = ti.cast(place // listed, ti.i32), ti.cast(place % listed, ti.i32)
+    t = store.list[shuffled(within, listed, ti.cast(hash_u32(seed, epoch, 0), ti.i32))]
+    chance = at_least(store.error[t] / store.mean_error[None], least)  # NaN would be drawn for ever
+    drawn = chance >= 1.0 or ti.cast(hash_u32(seed, epoch, t + 1), float) * UNIFORM < chance
+    return ti.select(drawn, t, PASSED)
+
+
 @ti.kernel
 def choose_tiles(
-    store: ti.template(), listed: int, tiles: int, start: ti.i64, seed: int, least: float,  # StoreFields
+    store: ti.template(), listed: int, tiles: int, looked: int, start: ti.i64, seed: int, least: float,  # StoreFields
 ) -> ti.i64:  # fmt: skip
     """chosen = the next `tiles` of the `listed` from place `start` of the shuffled epochs on; returns the place after.
 
     A tile is passed over by chance, whose error was under the mean when it was last drawn: it stays with the share that
     its error is of the mean, and with `least` at least, also where its error is not finite. One that was never drawn
-    stays.
+    stays. The first `looked` places are looked at together, the others, which are seldom needed, one by one.
     """
+    for n in range(looked):
+        store.at_place[n] = tile_at(store, start + n, listed, seed, least)
     place = start
     ti.loop_config(serialize=True)
     for _ in range(1):
         found = 0
         while found < tiles:
-            epoch, within = ti.cast(place // listed, ti.i32), ti.cast(place % listed, ti.i32)
-            t = store.list[shuffled(within, listed, ti.cast(hash_u32(seed, epoch, 0), ti.i32))]
-            chance = at_least(store.error[t] / store.mean_error[None], least)  # NaN would be drawn for ever
-            if chance >= 1.0 or ti.cast(hash_u32(seed, epoch, t + 1), float) * UNIFORM < chance:
+            t = PASSED
+            if place < start + looked:
+                t = store.at_place[ti.cast(place - start, ti.i32)]
+            else:
+                t = tile_at(store, place, listed, seed, least)
+            if t != PASSED:
                 store.chosen[found] = t
                 found += 1
             place += 1

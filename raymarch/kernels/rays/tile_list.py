@@ -12,6 +12,7 @@ from raymarch.kernels.rays.traverse import FAR, PARALLEL, clip, empty_steps, ste
 
 SAFETY = 1.5, 0.25  # of how far the corners' rays are apart, for lenses bend; and cells, for the walk's own steps
 PARTS = 8  # steps of that walk, at least, a step of the march
+RUN = 2048  # tiles whose hits are counted by one thread
 OF_ALL = 5  # rays that tell of a tile: its middle's and its corners'
 
 
@@ -96,14 +97,25 @@ def list_tiles(
     store: ti.template(), grid: ti.template(), dt: float,  # StoreFields, Fields (x, y, z), [world unit]
     tiles: int,
 ) -> int:  # fmt: skip
-    """Sampling list of the tiles with a ray that counts and meets an occupied cell; returns how many."""
+    """Sampling list of the tiles with a ray that counts and meets an occupied cell, in order; returns how many."""
     for t in range(tiles):
         hit, _clear = hit_or_clear(store, grid, t, dt)
         store.hit[t] = ti.u8(1) if hit else ti.u8(0)
+    runs = (tiles + RUN - 1) // RUN
+    for run in range(runs):
+        hits = 0
+        for t in range(run * RUN, ti.min(run * RUN + RUN, tiles)):
+            hits += ti.cast(store.hit[t], ti.i32)
+        store.hits_of_run[run] = hits
+    for run in range(runs):
+        place = 0
+        for before in range(run):
+            place += store.hits_of_run[before]
+        for t in range(run * RUN, ti.min(run * RUN + RUN, tiles)):
+            if store.hit[t]:
+                store.list[place] = t
+                place += 1
     found = 0
-    ti.loop_config(serialize=True)
-    for t in range(tiles):
-        if store.hit[t]:
-            store.list[found] = t
-            found += 1
+    for run in range(runs):
+        found += store.hits_of_run[run]
     return found

@@ -1,0 +1,33 @@
+"""Free memory of the GPU, asked of its driver."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+
+DRIVER = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
+
+
+def gpu_free_bytes() -> int | None:
+    """Memory that the first CUDA device has free [byte], which is the one that Taichi takes; None where none tells.
+
+    Asked within the device's primary context, the one that a process keeps and all its libraries share.
+    """
+    try:
+        driver = ctypes.CDLL(DRIVER)
+    except OSError:
+        return None
+    device, context, before = ctypes.c_int(), ctypes.c_void_p(), ctypes.c_void_p()
+    free, total = ctypes.c_size_t(), ctypes.c_size_t()
+    if driver.cuInit(0) or driver.cuDeviceGet(ctypes.byref(device), 0):
+        return None
+    if driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device):
+        return None
+    try:
+        if driver.cuCtxPushCurrent_v2(context):
+            return None
+        failed = driver.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total))
+        driver.cuCtxPopCurrent_v2(ctypes.byref(before))
+        return None if failed else int(free.value)
+    finally:
+        driver.cuDevicePrimaryCtxRelease_v2(device)
