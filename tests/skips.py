@@ -16,6 +16,7 @@ import pytest
 
 LISTED = {
     r"CUDA is here": "what a machine without a GPU says is tried on such machines only",
+    r"a GPU adds up in any order": "under --arch cuda; everywhere else these run",
     r"no CUDA device": "a GPU, which few machines have",
     r"no browser": "Chromium, which the viewer's pages and widgets are tried in",
     r"no OpenGL": "a driver for VTK's pictures; those that are kept are compared everywhere",

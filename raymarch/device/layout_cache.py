@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from raymarch.device.layout_choice import LayoutChoice
 from raymarch.errors import RaymarchError, one_line
 from raymarch.io.files.atomic import replacing
 from raymarch.io.files.strict_json import read_json
+from raymarch.versions import version_of
 
 log = logging.getLogger(__name__)
 
@@ -68,7 +68,7 @@ def keep(measured: Mapping[str, int]) -> Path:
     Raises RaymarchError where the file cannot be written.
     """
     file, now = choice_file(), datetime.now().isoformat(timespec="seconds")
-    record = {"raymarch": version("raymarch"), "processor": processor(), "measured": now, "blocks": dict(measured)}
+    record = {"raymarch": version_of("raymarch"), "processor": processor(), "measured": now, "blocks": dict(measured)}
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -129,7 +129,7 @@ def _read(file: Path) -> InForce:
     record = read_json(file)
     if not isinstance(record, dict) or set(record) != KEYS or not all(isinstance(v, str) for v in _texts(record)):
         raise RaymarchError(f"{file} is no record of layouts")
-    for name, own in (("raymarch", version("raymarch")), ("processor", processor())):
+    for name, own in (("raymarch", version_of("raymarch")), ("processor", processor())):
         if record[name] != own:
             raise RaymarchError(f"{file} is of {name} {record[name][:80]!r}, not {own!r}")
     blocks, known = record["blocks"], {each.name for each in fields(LayoutChoice)}

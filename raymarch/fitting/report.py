@@ -6,7 +6,6 @@ import math
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from raymarch.evaluation.held_out import Evaluation, evaluate
 from raymarch.fitting.fit_card import FitCard
 from raymarch.fitting.settings import FitSettings
 from raymarch.fitting.through_table import march_of
+from raymarch.versions import version_of
 
 INTERRUPTED = "interrupted"
 NOT_FINITE = "loss or gradient not finite"
@@ -87,7 +87,7 @@ class Fit(FitCard):
 
 def versions() -> dict[str, str]:
     """Versions of the software that made a volume, for its provenance."""
-    packages = {package: version(package) for package in ("raymarch", "taichi", "numpy")}
+    packages = {package: version_of(package) for package in ("raymarch", "taichi", "numpy")}
     return {**packages, "python": platform.python_version()}
 
 

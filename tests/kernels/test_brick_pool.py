@@ -84,6 +84,7 @@ def same(one, other, within=0.0):
         np.testing.assert_allclose(a, b, rtol=0, atol=within)
 
 
+@pytest.mark.ordered
 @pytest.mark.parametrize("degree", [0, whole(1)])
 def test_image_gradient_and_step_are_a_dense_grids_bit_for_bit(grids, degree):
     v, found = dense_volume(degree), []
@@ -125,6 +126,7 @@ def test_refining_and_regularising_are_a_dense_grids_where_nothing_is_missing(gr
     same(*found, within=1e-13)  # bit for bit where Taichi optimises, as users have it
 
 
+@pytest.mark.ordered
 def test_a_march_of_a_pool_with_holes_is_that_of_the_volume_without_them(grids):
     v, there = holed_volume()
     rays = cases.rays(v)
@@ -143,6 +145,7 @@ def test_a_march_of_a_pool_with_holes_is_that_of_the_volume_without_them(grids):
     same(sparse.download(), (v.density, v.features))
 
 
+@pytest.mark.ordered
 @pytest.mark.parametrize("axis", range(3))
 def test_a_cell_whose_lower_corner_is_in_a_missing_brick_gives_its_upper_ones_their_gradient(grids, axis):
     """Rays that see nothing but the cells between the first bricks along an axis, which are missing, and the next."""

@@ -69,6 +69,7 @@ def test_the_unit_of_the_world_does_not_matter(scale):
 
 
 # Flat, in the blocks that marks have, in smaller and in larger ones.
+@pytest.mark.ordered
 @pytest.mark.parametrize(("degree", "blocks"), [(0, (4, 2, 8)), whole(0, cases.BLOCKS), (1, (4, 1))])
 def test_images_of_the_block_layouts_are_equal(degree, blocks):
     v = cases.volume(degree=degree)
@@ -101,6 +102,7 @@ def test_the_number_of_slots_does_not_change_the_gradient(slots):
         np.testing.assert_allclose(got, want, rtol=0, atol=1e-12 * np.abs(want).max())
 
 
+@pytest.mark.ordered
 def test_gradients_accumulate_and_repeat():
     """Two adjoints without clearing give twice the gradient, and one gives the same bytes every time."""
     v = cases.volume()

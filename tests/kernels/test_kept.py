@@ -7,6 +7,7 @@ import pytest
 from kept import ROOM, STEPS, forget, gradients, lose_samples, whether
 from whole import whole
 
+pytestmark = pytest.mark.ordered
 CASES = [(1, STEPS["more"], 0.0, False), (1, STEPS["fewer samples than there is room for"], 0.02, True)]
 CASES += [whole((2, step, least, True)) for step in STEPS.values() for least in (0.0, 0.02)]
 
