@@ -81,6 +81,7 @@ class TorchMembers(Holder):
         self, of: Sequence[Member], rays: TensorTogether, image: Tensor, d_image: Tensor
     ) -> list[Tensor | None]:
         """d_ of density, features and table of each volume, in the order of `members_of`."""
+        d_image = d_image.contiguous()  # by torch's stream, before it is waited for
         self._load(of)
         members = self.members
         for grid, settings in zip(members.grids, members.settings, strict=True):
@@ -88,7 +89,7 @@ class TorchMembers(Holder):
             clear_gradients(grid.fields)
             settings.clear_table_gradient()
         for rows, call in self._batches(rays):
-            tensors.image_in(image[rows], d_image[rows].contiguous(), self.buffer.fields)
+            tensors.image_in(image[rows], d_image[rows], self.buffer.fields)
             march_together_adjoint(members.fields, self.buffer.fields, *call)
         found: list[Tensor | None] = []
         for one, grid, settings in zip(of, members.grids, members.settings, strict=True):

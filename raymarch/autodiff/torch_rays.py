@@ -119,14 +119,16 @@ class TorchRays(Holder):
         if d_depth is not None and of_rays:
             self.require_depth_moves()
         d_rays = (rays.direction.new_zeros(rays.direction.shape), rays.direction.new_zeros(rays.direction.shape))
+        d_image = None if d_image is None else d_image.contiguous()  # by torch's stream, before it is waited for
+        d_depth = None if d_depth is None else d_depth.contiguous()
         wait_for(rays.direction)
         for rows, call in self.batches(rays):
             if d_image is not None:
-                tensors.image_in(seen.image[rows], d_image[rows].contiguous(), self.buffer.fields)
+                tensors.image_in(seen.image[rows], d_image[rows], self.buffer.fields)
                 self._adjoint(rays, rows, rays.passes, call, of_volume, d_rays if of_rays else None, own)
             gradients = rays.passes.depth_gradients
             if d_depth is not None and gradients is not None:
-                tensors.depth_in(seen.depth[rows], seen.weights[rows], d_depth[rows].contiguous(), self.buffer.fields)
+                tensors.depth_in(seen.depth[rows], seen.weights[rows], d_depth[rows], self.buffer.fields)
                 self._adjoint(rays, rows, gradients, call[:4], of_volume, d_rays if of_rays else None, own)
         ti.sync()
         return d_rays if of_rays else None

@@ -1,4 +1,4 @@
-"""Free memory of the GPU, asked of its driver."""
+"""Memory of the GPU, asked of its driver."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import sys
 DRIVER = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 
 
-def gpu_free_bytes() -> int | None:
-    """Memory that the first CUDA device has free [byte], which is the one that Taichi takes; None where none tells.
+def gpu_bytes() -> tuple[int, int] | None:
+    """Memory free and in all [byte] of the first CUDA device, the one that Taichi takes; None where none tells.
 
     Asked within the device's primary context, the one that a process keeps and all its libraries share.
     """
@@ -28,6 +28,6 @@ def gpu_free_bytes() -> int | None:
             return None
         failed = driver.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total))
         driver.cuCtxPopCurrent_v2(ctypes.byref(before))
-        return None if failed else int(free.value)
+        return None if failed else (int(free.value), int(total.value))
     finally:
         driver.cuDevicePrimaryCtxRelease_v2(device)

@@ -189,7 +189,9 @@ def require_room(grid: Grid, room: Sequence[int], freed: int = 0) -> None:
     """RaymarchError where there is no memory for such a tree, `freed` bytes more than now being free by then."""
     numbers, channels = pool_shape(room[3]) if len(room) > 3 else room, 3 * (grid.degree + 1) ** 2
     cure = "lower the resolution or the SH degree"
-    require_memory(numbers, size_of(grid, room), max(grid.slots, 1) * channels, cure, freed)
+    # A GPU is handed arrays whole, and has them beside the grid until they are copied.
+    handed = 0 if runtime.on_cpu() or len(room) > 3 else grid_bytes(room, grid.degree)
+    require_memory(numbers, size_of(grid, room) + handed, max(grid.slots, 1) * channels, cure, freed)
 
 
 def _read(grid: Grid, kernel: Callable[..., None]) -> tuple[np.ndarray, np.ndarray]:

@@ -10,7 +10,7 @@ from raymarch import runtime
 from raymarch.data.bricks import BRICK
 from raymarch.data.free_memory import free_bytes as _free_bytes
 from raymarch.device import pool
-from raymarch.device.gpu_memory import gpu_free_bytes
+from raymarch.device.gpu_memory import gpu_bytes
 from raymarch.errors import RaymarchError
 from raymarch.kernels.march.kept import KEPT_COLOURS, KEPT_DENSITIES
 
@@ -110,25 +110,33 @@ def memory_of_rendering(shape: Sequence[int], degree: int, pixels: int) -> Memor
 
 
 def available_bytes() -> int:
-    """Memory of the device that this process can still take [byte], what is kept for reuse included.
-
-    On the CPU that is the machine's, the process's limit on addresses considered.
-    """
-    of_gpu = None if runtime.on_cpu() else gpu_free_bytes()
-    return _host_bytes() if of_gpu is None else of_gpu + pool.held()
+    """Memory of the device that this process can still take [byte], what is kept for reuse included."""
+    of_gpu = None if runtime.on_cpu() else gpu_bytes()
+    return host_bytes() if of_gpu is None else of_gpu[0] + pool.held()
 
 
-def _host_bytes() -> int:
+def host_bytes() -> int:
+    """Memory of the machine that this process can still take [byte], its limit on addresses considered."""
     left, kept = runtime.addresses_left(), pool.held() if runtime.on_cpu() else 0
     return kept + (_free_bytes() if left is None else min(_free_bytes(), left))
 
 
-def require_images(what: str, pixels: int, needed: int, cure: str, *, on_device: bool = True) -> None:
-    """Memory check: RaymarchError where so many pixels need more bytes than are free, or more than can be indexed."""
-    free, most = available_bytes() if on_device else _host_bytes(), MAX_CELLS // 4
-    if needed > 0.9 * free:
-        raise RaymarchError(f"{what} take {needed:,} bytes but {free:,} are free; {cure}")
-    if on_device and pixels > most:
+def make_room(needed: int, freed: int = 0) -> None:
+    """Free what is kept for reuse where so many bytes would not be there without, `freed` more than now being free."""
+    if needed > 0.9 * (available_bytes() + freed - pool.held()):
+        pool.release()
+
+
+def require_images(what: str, pixels: int, cure: str, *, held: int = 0, stored: int = 0) -> None:
+    """Memory check: RaymarchError where images need more bytes than are free, `held` by the machine and `stored` on the
+    device, or where so many pixels are more than can be indexed there."""
+    asked = [(held + stored, available_bytes())]
+    if not runtime.on_cpu():
+        asked = [(held, host_bytes()), (stored, available_bytes())]
+    for needed, free in asked:
+        if needed > 0.9 * free:
+            raise RaymarchError(f"{what} take {needed:,} bytes but {free:,} are free; {cure}")
+    if stored and pixels > (most := MAX_CELLS // 4):
         raise RaymarchError(f"{what} are {pixels:,} pixels but a fit takes at most {most:,}; {cure}")
 
 
@@ -138,9 +146,8 @@ def require_memory(shape: Sequence[int], needed: int, channels: int, cure: str, 
     `freed` bytes more than now will be free by then.
     """
     size = " x ".join(str(n) for n in shape)
+    make_room(needed, freed)
     free = available_bytes() + freed
-    if needed > 0.9 * (free - pool.held()):
-        pool.release()
     if needed > 0.9 * free:
         raise RaymarchError(f"a grid of {size} needs {needed:,} bytes but {free:,} are free; {cure}")
     if math.prod(shape) * channels > MAX_CELLS:

@@ -17,8 +17,9 @@ import taichi as ti
 from taichi.lang import impl
 
 from raymarch import runtime
+from raymarch.device.gpu_memory import gpu_bytes
 
-SHARE = 0.25  # of the machine's memory that may be kept
+SHARE = 0.25  # of the device's memory that may be kept
 SMALL = 64 << 20  # bytes of a tree up to which it may be much larger than who asks wants
 LOOSE = 4  # times what is wanted that a larger tree may take
 
@@ -112,7 +113,7 @@ def held() -> int:
 def release() -> int:
     """Free the device memory that is kept for reuse after volumes, fits and images were closed; returns its bytes.
 
-    What is in use stays. It is kept so that the next call compiles nothing, at most a quarter of the machine's memory,
+    What is in use stays. It is kept so that the next call compiles nothing, at most a quarter of the device's memory,
     and freed by itself before anything is refused for want of memory.
 
     Raises RaymarchError from another thread or process than the one that started raymarch.
@@ -152,6 +153,8 @@ def _collect() -> None:
 
 
 def _most() -> int:
+    if not runtime.on_cpu() and (of_gpu := gpu_bytes()) is not None:
+        return int(SHARE * of_gpu[1])
     try:
         return int(SHARE * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     except (AttributeError, OSError, ValueError):  # Windows has no sysconf

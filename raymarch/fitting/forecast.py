@@ -33,7 +33,10 @@ from raymarch.rendering.renderer import Renderer
 
 PROBE = 40  # steps of the fit in small
 SETTLED = 0.5  # steps of a whole fit take so much of those, as most of the volume is empty by then; measured
-SIDE = 128  # pixels a side of the image that a rendering's time is measured on
+SIDE, OF_GPU = (
+    128,
+    512,
+)  # pixels a side of the image that a rendering's time is measured on; a GPU is hardly busy by less
 
 
 @dataclass(frozen=True)
@@ -147,10 +150,11 @@ def forecast_rendering(volume: AnyVolume, width: int = 800, height: int = 800) -
             f"an image of {width} x {height} pixels takes about {needed.total:,} bytes but {free:,} are free;"
             " take a smaller one"
         )
-    camera = orbit_of_volume(volume.box, 1, size=SIDE)[0]
+    side = SIDE if runtime.on_cpu() else OF_GPU
+    camera = orbit_of_volume(volume.box, 1, size=side)[0]
     with Renderer(volume) as renderer:
         renderer.render(camera, depth=False)
         began = time.perf_counter()
         renderer.render(camera, depth=False)
         seconds = time.perf_counter() - began
-    return Forecast(needed, memory.available_bytes(), seconds * width * height / SIDE**2, None, volume.boxes)
+    return Forecast(needed, memory.available_bytes(), seconds * width * height / side**2, None, volume.boxes)

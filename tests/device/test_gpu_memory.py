@@ -1,4 +1,4 @@
-"""Law: on a GPU what is free is the GPU's, and where its driver does not tell, the machine's."""
+"""Law: on a GPU what is free, and what is kept, is of the GPU's; where its driver does not tell, of the machine's."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import pytest
 
 from raymarch import runtime
 from raymarch.device import gpu_memory, memory, pool
+from raymarch.errors import RaymarchError
 
-FREE = 3 << 30
+FREE, ALL = 3 << 30, 8 << 30
 CALLS = (
     "cuInit",
     "cuDeviceGet",
@@ -33,7 +34,7 @@ class Driver:
         def call(*arguments):
             self.called.append(name)
             if name == "cuMemGetInfo_v2":
-                arguments[0]._obj.value = FREE
+                arguments[0]._obj.value, arguments[1]._obj.value = FREE, ALL
             return 999 if fails else 0
 
         return call
@@ -53,27 +54,44 @@ def driver(monkeypatch):
 
 def test_the_driver_is_asked_and_its_context_given_back(driver):
     made = driver()
-    assert gpu_memory.gpu_free_bytes() == FREE
+    assert gpu_memory.gpu_bytes() == (FREE, ALL)
     assert made.called == list(CALLS)
 
 
 @pytest.mark.parametrize("fails", CALLS[:5])
 def test_a_call_that_fails_tells_nothing_and_leaves_nothing(driver, fails):
     made = driver(fails)
-    assert gpu_memory.gpu_free_bytes() is None
+    assert gpu_memory.gpu_bytes() is None
     for begun, ended in ((CALLS[2], CALLS[6]), (CALLS[3], CALLS[5])):
         assert (ended in made.called) == (begun in made.called and begun != fails)
 
 
 def test_without_a_driver_there_is_none_to_ask(monkeypatch):
     monkeypatch.setattr(gpu_memory, "DRIVER", "no-such-driver.so")
-    assert gpu_memory.gpu_free_bytes() is None
+    assert gpu_memory.gpu_bytes() is None
 
 
 @pytest.mark.parametrize(("on_cpu", "told", "wanted"), [(True, FREE, 50), (False, FREE, FREE), (False, None, 50)])
 def test_what_is_free_is_the_devices(monkeypatch, on_cpu, told, wanted):
     monkeypatch.setattr(runtime, "on_cpu", lambda: on_cpu)
-    monkeypatch.setattr(memory, "gpu_free_bytes", lambda: told)
+    monkeypatch.setattr(memory, "gpu_bytes", lambda: told and (told, ALL))
     monkeypatch.setattr(memory, "_free_bytes", lambda: 50)
     kept = 0 if told is None and not on_cpu else pool.held()
     assert memory.available_bytes() == wanted + kept
+
+
+@pytest.mark.parametrize(("held", "stored", "free"), [(60, 0, 50), (10, 4 * FREE, FREE)])
+def test_images_are_held_by_the_machine_and_stored_on_the_gpu(monkeypatch, held, stored, free):
+    monkeypatch.setattr(runtime, "on_cpu", lambda: False)
+    monkeypatch.setattr(memory, "gpu_bytes", lambda: (FREE, ALL))
+    monkeypatch.setattr(memory, "_free_bytes", lambda: 50)
+    monkeypatch.setattr(pool, "held", lambda: 0)
+    memory.require_images("these", 1, "take fewer", held=10, stored=FREE // 2)
+    with pytest.raises(RaymarchError, match=f"these take {max(held, stored):,} bytes but {free:,} are free; take"):
+        memory.require_images("these", 1, "take fewer", held=held, stored=stored)
+
+
+def test_a_quarter_of_the_gpus_memory_is_kept(monkeypatch):
+    monkeypatch.setattr(runtime, "on_cpu", lambda: False)
+    monkeypatch.setattr(pool, "gpu_bytes", lambda: (FREE, ALL))
+    assert pool._most() == ALL // 4

@@ -150,7 +150,9 @@ def test_no_more_than_a_few_images_are_there_in_full(tmp_path, monkeypatch):
     """What is asked of the memory is the small images and those on their way, not all in full."""
     frames = write_images(tmp_path / "set", [(64, 48)] * 20)
     asked = []
-    monkeypatch.setattr(decoder, "require_images", lambda *told, **how: asked.append(told[1:3]))
+    monkeypatch.setattr(
+        decoder, "require_images", lambda what, pixels, cure, **how: asked.append((pixels, sum(how.values())))
+    )
     decode([frame.file for frame in frames], [(8, 6)] * 20)
     ((pixels, needed),) = asked
     assert pixels == 20 * 48

@@ -86,9 +86,9 @@ def _require_room(cameras: Sequence[Camera], full: np.ndarray, path: Path, for_f
         raise RaymarchError(f"{path}: some images have alpha and some none; choose a split where all are alike")
     pixels = sum(camera.width * camera.height for camera in cameras)
     held = pixels * (channels.pop() + 1)
-    needed = held + 30 * int(full[:, :2].prod(axis=1).max()) + (4 * pixels if for_fit else 0)
+    needed = held + 30 * int(full[:, :2].prod(axis=1).max())
     cure = "take fewer or smaller ones" + (", or for_fit=False where they are not to be fitted" if for_fit else "")
-    require_images(f"{path}: its {len(cameras)} images", pixels, needed, cure, on_device=for_fit)
+    require_images(f"{path}: its {len(cameras)} images", pixels, cure, held=needed, stored=4 * pixels * for_fit)
 
 
 def _pixels(

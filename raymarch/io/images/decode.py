@@ -121,10 +121,9 @@ def require_room(found: Sequence[Header], sizes: Sequence[tuple[int, int]], fold
     needed = held + min(WORKERS, count) * max(each)
     cure = "take fewer or smaller ones"
     if for_fit:
-        needed += pixels * 4  # on the device
         cure += ", or for_fit=False where they are not to be fitted"
     size = " to ".join(dict.fromkeys(f"{w} x {h}" for w, h in (min(sizes), max(sizes))))
-    require_images(f"{folder}: its {count} images of {size}", pixels, needed, cure, on_device=for_fit)
+    require_images(f"{folder}: its {count} images of {size}", pixels, cure, held=needed, stored=4 * pixels * for_fit)
 
 
 def _fill(out: np.ndarray, path: Path, header: Header) -> None:
