@@ -213,4 +213,18 @@ FAULTS = [
         "return work(*arguments)",
         (TRACING + "test_a_source_is_read_once",),
     ),
+    Fault(
+        "of a GPU what is free is taken for all",
+        "device/pool.py",
+        "SHARE * of_gpu[1]",
+        "SHARE * of_gpu[0]",
+        ("tests/device/test_gpu_memory.py::test_a_quarter_of_the_gpus_memory_is_kept",),
+    ),
+    Fault(
+        "images of a GPU's fit are held by the GPU",
+        "device/memory.py",
+        "[(held, host_bytes()), (stored, available_bytes())]",
+        "[(stored, host_bytes()), (held, available_bytes())]",
+        ("tests/device/test_gpu_memory.py::test_images_are_held_by_the_machine_and_stored_on_the_gpu",),
+    ),
 ]

@@ -100,6 +100,20 @@ FAULTS = [
         ("tests/kernels/test_choice.py::test_of_a_tile_that_is_drawn_twice_in_a_step_the_last_error_counts",),
     ),
     Fault(
+        "places that are looked at together are one off",
+        "kernels/fit/choice.py",
+        "store.at_place[ti.cast(place - start, ti.i32)]",
+        "store.at_place[ti.max(ti.cast(place - start, ti.i32) - 1, 0)]",
+        ("tests/kernels/test_choice.py::test_the_choice_is_the_same_however_many_places_are_looked_at_together",),
+    ),
+    Fault(
+        "a run's tiles are listed behind their own",
+        "kernels/rays/tile_list.py",
+        "for before in range(run):",
+        "for before in range(run + 1):",
+        ("tests/rendering/test_tile_list.py",),
+    ),
+    Fault(
         "a tile's rays are taken to be its middle one",
         "kernels/rays/tile_list.py",
         "ti.static(SAFETY[0]) * (apart * per_index).max() + ti.static(SAFETY[1]), ti.i32) + 1",
