@@ -80,8 +80,8 @@ class ImageStore(Owner[StoreFields]):
 
         def require() -> None:
             what = f"{len(views)} images of {views.size_in_words()}"
-            make_room(size_of(room))
             require_images(what, views.pixels, "use fewer or smaller images", stored=size_of(room))
+            make_room(size_of(room))
 
         self._drawn = max(rays // self._tile**2, len(tiles))
         room = (views.pixels, len(views), len(tiles), self._drawn)

@@ -146,8 +146,8 @@ def require_memory(shape: Sequence[int], needed: int, channels: int, cure: str, 
     `freed` bytes more than now will be free by then.
     """
     size = " x ".join(str(n) for n in shape)
-    make_room(needed, freed)
     free = available_bytes() + freed
+    make_room(needed, freed)
     if needed > 0.9 * free:
         raise RaymarchError(f"a grid of {size} needs {needed:,} bytes but {free:,} are free; {cure}")
     if math.prod(shape) * channels > MAX_CELLS:

@@ -12,6 +12,7 @@ import numpy as np
 
 from raymarch.arguments.declared import checked
 from raymarch.data.known_views import record_of
+from raymarch.data.versions import version_of
 from raymarch.data.views import VIEWS, Views
 from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
@@ -19,7 +20,6 @@ from raymarch.evaluation.held_out import Evaluation, evaluate
 from raymarch.fitting.fit_card import FitCard
 from raymarch.fitting.settings import FitSettings
 from raymarch.fitting.through_table import march_of
-from raymarch.versions import version_of
 
 INTERRUPTED = "interrupted"
 NOT_FINITE = "loss or gradient not finite"

@@ -4,7 +4,7 @@ from importlib.metadata import PackageNotFoundError
 
 import pytest
 
-from raymarch import versions
+from raymarch.data import versions
 from raymarch.fitting import report
 
 
