@@ -147,7 +147,8 @@ class ImageStore(Owner[StoreFields]):
         """
         if tiles > self._drawn:
             raise RaymarchError(f"{tiles} tiles do not fit a store for {self._drawn} at once; make it with more rays")
-        looked = min(LOOKED * tiles, self._drawn)
+        # One thread of a CPU looks at those alone that it needs, before others have begun.
+        looked = 0 if runtime.on_cpu() else min(LOOKED * tiles, self._drawn)
         return int(choose_tiles(self.fields, self.listed, tiles, looked, start, seed, least))
 
     def errors(self) -> tuple[np.ndarray, float]:
