@@ -31,7 +31,7 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "ordered: asks for the bits of sums, which a GPU adds up in any order")
+    config.addinivalue_line("markers", "ordered: steps by the bits of sums, which a GPU adds up in any order")
 
 
 def pytest_collection_modifyitems(config, items):

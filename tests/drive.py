@@ -13,6 +13,7 @@ import numpy as np
 import taichi as ti
 from cases import BACKGROUND, FINEST
 
+from raymarch import runtime
 from raymarch.data.views import Views
 from raymarch.data.volume import Volume
 from raymarch.device.grid import Grid
@@ -27,6 +28,7 @@ from raymarch.kernels.march.march_adjoint import march_adjoint
 from raymarch.kernels.march.modes import MODES
 from raymarch.rendering.renderer import Renderer
 
+ROUNDING = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 1e-4}  # of the largest number, on a GPU
 open_things: list[Grid | RayBuffer] = []
 
 
@@ -34,6 +36,15 @@ def kept(thing):
     """The thing, to be closed by `hand_back`."""
     open_things.append(thing)
     return thing
+
+
+def same_sums(got, want):
+    """The same bits; on a GPU, which adds up in any order, the same but for rounding."""
+    if runtime.on_cpu():
+        np.testing.assert_array_equal(got, want)
+        assert got.tobytes() == want.tobytes()  # zeros of either sign, too
+    else:
+        np.testing.assert_allclose(got, want, rtol=0, atol=ROUNDING[want.dtype] * np.abs(want).max())
 
 
 def hand_back():

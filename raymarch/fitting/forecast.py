@@ -33,10 +33,8 @@ from raymarch.rendering.renderer import Renderer
 
 PROBE = 40  # steps of the fit in small
 SETTLED = 0.5  # steps of a whole fit take so much of those, as most of the volume is empty by then; measured
-SIDE, OF_GPU = (
-    128,
-    512,
-)  # pixels a side of the image that a rendering's time is measured on; a GPU is hardly busy by less
+SIDE = 128  # pixels a side of the image that a rendering's time is measured on
+SIDE_ON_GPU = 512  # the same there, which has hardly begun with fewer
 
 
 @dataclass(frozen=True)
@@ -150,7 +148,7 @@ def forecast_rendering(volume: AnyVolume, width: int = 800, height: int = 800) -
             f"an image of {width} x {height} pixels takes about {needed.total:,} bytes but {free:,} are free;"
             " take a smaller one"
         )
-    side = SIDE if runtime.on_cpu() else OF_GPU
+    side = SIDE if runtime.on_cpu() else SIDE_ON_GPU
     camera = orbit_of_volume(volume.box, 1, size=side)[0]
     with Renderer(volume) as renderer:
         renderer.render(camera, depth=False)

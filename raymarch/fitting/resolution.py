@@ -21,7 +21,7 @@ PIXELS = 1.2  # width of a voxel in pixels that a default fit ends with, if it h
 FINEST = 0.7  # width in pixels under which finer voxels show nothing more
 RAYS_A_SAMPLE = 130.0  # of each sample of a face of the box: fewer leave fine voxels to chance
 RAYS_BEYOND = 3.0  # times as many for what is finer than `DENSE`: it lies in bricks, whose steps take twice as long
-RAYS_A_SECOND, OF_GPU = 90_000.0, 4e6  # a core, about, and a GPU; only says how fine a fit by seconds is
+RAYS_A_SECOND, OF_GPU = 90_000.0, 4e6  # a core, about, and an H200; only says how fine a fit by seconds is
 LEAST, DENSE, MOST = 64, 400, 640
 
 

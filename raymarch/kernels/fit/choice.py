@@ -54,7 +54,7 @@ def choose_tiles(
 
     A tile is passed over by chance, whose error was under the mean when it was last drawn: it stays with the share that
     its error is of the mean, and with `least` at least, also where its error is not finite. One that was never drawn
-    stays. The first `looked` places are looked at together, the others, which are seldom needed, one by one.
+    stays. The first `looked` places are looked at together, the others one by one.
     """
     for n in range(looked):
         store.at_place[n] = tile_at(store, start + n, listed, seed, least)
