@@ -20,7 +20,7 @@ def plainly(main: Callable[[], None]) -> None:
     """Call `main`; what it cannot do is said in a line and by status 1, by 130 if it was interrupted."""
     try:
         main()
-    except (RaymarchError, ValueError, OSError) as error:
+    except (RaymarchError, ValueError, OSError, ImportError) as error:
         sys.exit(str(error))
     except AttributeError as error:  # a library without the function
         if "undefined symbol" not in str(error):
