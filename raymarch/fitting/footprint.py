@@ -1,4 +1,7 @@
-"""Footprint of a pixel: how wide what one pixel sees is at the object, against which voxels are coarse or fine."""
+"""Footprint of a pixel: how wide what one pixel sees is at the object, against which voxels are coarse or fine.
+
+And the silhouette, how much of it all the pixels of a view see.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +27,33 @@ def footprint_of(views: Views, box: np.ndarray) -> float:
         >>> footprint_of(views, np.array([(-1, -1, -1), (1, 1, 1)])) == 4 / camera.focal[0]
         True
     """
+    return float(np.median(_pixels(views, box)))
+
+
+def silhouette_of(views: Views, box: np.ndarray) -> float:
+    """Mean over the views of the area that is not empty by their alpha, at a box's (2, 3) middle [world unit^2].
+
+    Infinite of images without alpha, which do not tell. A convex body's surface is four times the mean over all
+    directions (Cauchy 1841).
+
+    Example:
+        >>> from raymarch.geometry.camera import Camera
+        >>> camera = Camera.look_at((0, -4, 0), width=64, height=64)
+        >>> opaque = Views([camera], np.full((1, 64, 64, 4), 255, np.uint8))
+        >>> round(silhouette_of(opaque, np.array([(-1, -1, -1), (1, 1, 1)])) * (camera.focal[0] / 4) ** 2)
+        4096
+    """
+    if not views.has_alpha:
+        return math.inf
+    shown = [np.count_nonzero(views.image(i)[..., 3]) for i in range(len(views))]
+    return float(np.mean(np.array(shown) * np.square(_pixels(views, box))))
+
+
+def _pixels(views: Views, box: np.ndarray) -> list[float]:
+    """Size of a pixel of each view at a box's middle [world unit]."""
     eyes = np.array([camera.position for camera in views.cameras])
     away = np.maximum(np.linalg.norm(eyes - box.mean(0), axis=1), (box[1] - box[0]).max() / 2)
-    return float(np.median([_pixel_at(camera, each) for camera, each in zip(views.cameras, away, strict=True)]))
+    return [_pixel_at(camera, each) for camera, each in zip(views.cameras, away, strict=True)]
 
 
 def _pixel_at(camera: Camera, distance: float) -> float:

@@ -12,17 +12,18 @@ import numpy as np
 from raymarch import runtime
 from raymarch.data.views import Views
 from raymarch.fitting.budget import UNTOLD, excess_of, memory_of_fit
-from raymarch.fitting.footprint import footprint_of
+from raymarch.fitting.footprint import footprint_of, silhouette_of
 from raymarch.fitting.settings import FitSettings
 
 log = logging.getLogger(__name__)
 
 PIXELS = 1.2  # width of a voxel in pixels that a default fit ends with, if it has the rays
 FINEST = 0.7  # width in pixels under which finer voxels show nothing more
-RAYS_A_SAMPLE = 130.0  # of each sample of a face of the box: fewer leave fine voxels to chance
+RAYS_A_SAMPLE = 130.0  # of each sample of the surface: fewer leave fine voxels to chance
 RAYS_BEYOND = 3.0  # times as many for what is finer than `DENSE`: it lies in bricks, whose steps take twice as long
 RAYS_A_SECOND, OF_GPU = 90_000.0, 4e6  # a core, about, and an H200; only says how fine a fit by seconds is
 LEAST, DENSE, MOST = 64, 400, 640
+LEAST_SURFACE = 1e-6  # of a speck, in squares of the longest side: what is less asks for no more
 
 
 def resolution_for(views: Views, box: np.ndarray, settings: FitSettings) -> FitSettings:
@@ -36,7 +37,7 @@ def resolution_for(views: Views, box: np.ndarray, settings: FitSettings) -> FitS
     longest, pixel = float((box[1] - box[0]).max()), footprint_of(views, box)
     if settings.resolution is None:
         by_pictures = longest / (PIXELS * pixel) + 1
-        found = int(np.clip(min(by_pictures, _by_rays(box, settings)), LEAST, MOST))
+        found = int(np.clip(min(by_pictures, _by_rays(views, box, settings)), LEAST, MOST))
         return replace(settings, resolution=found)
     pays = int(np.ceil(longest / (FINEST * pixel))) + 1
     if settings.resolution > pays and settings.nested == 1:
@@ -67,11 +68,20 @@ def coarser(settings: FitSettings) -> FitSettings:
     return replace(settings, resolution=max(int(0.9 * (settings.resolution or LEAST)), LEAST))
 
 
-def _by_rays(box: np.ndarray, settings: FitSettings) -> float:
-    """Samples along the longest side with `RAYS_A_SAMPLE` for each on three of the box's faces, more beyond `DENSE`."""
+def _by_rays(views: Views, box: np.ndarray, settings: FitSettings) -> float:
+    """Samples along the longest side with `RAYS_A_SAMPLE` for each of the surface's, more beyond `DENSE`."""
     steps = settings.steps * settings.rays if settings.steps else np.inf
     rate = RAYS_A_SECOND * (os.cpu_count() or 1) if runtime.on_cpu() else OF_GPU
     seconds = settings.seconds * rate if settings.seconds else np.inf
-    x, y, z = (box[1] - box[0]) / (box[1] - box[0]).max()
-    found = np.sqrt(min(steps, seconds) / RAYS_A_SAMPLE / (x * y + y * z + z * x))
+    found = np.sqrt(min(steps, seconds) / RAYS_A_SAMPLE / _surface(views, box))
     return float(found if found <= DENSE else max(DENSE, found / np.sqrt(RAYS_BEYOND)))
+
+
+def _surface(views: Views, box: np.ndarray) -> float:
+    """Surface of what is in a box, in squares of its longest side: by the silhouettes, at most three of its faces.
+
+    What is thin has little of it, and its rays are as many: they settle finer voxels, which it needs.
+    """
+    longest = (box[1] - box[0]).max()
+    x, y, z = (box[1] - box[0]) / longest
+    return float(max(min(x * y + y * z + z * x, 4 * silhouette_of(views, box) / longest**2), LEAST_SURFACE))

@@ -17,14 +17,16 @@ from raymarch.geometry.camera import Camera
 BOX = np.array([(-0.6, -1.1, -0.8), (0.6, 1.1, 0.8)])
 
 
-def views_of(pixels: int) -> Views:
-    """Views of so many pixels a side from four away."""
+def views_of(pixels: int, shown: float = 1.0, channels: int = 4) -> Views:
+    """Views of so many pixels a side from four away, whose alpha shows something on a share of their rows."""
     cameras = [Camera.look_at(eye, width=pixels, height=pixels) for eye in [(0, -4, 0), (4, 0, 0), (0, 2, 3)]]
-    return Views(cameras, np.zeros((3, pixels, pixels, 4), np.uint8))
+    images = np.zeros((3, pixels, pixels, channels), np.uint8)
+    images[:, : round(shown * pixels)] = 255
+    return Views(cameras, images)
 
 
-def resolution(pixels: int, **changes) -> int:
-    return resolution_for(views_of(pixels), BOX, preset("default", **changes)).resolution
+def resolution(pixels: int, shown: float = 1.0, channels: int = 4, **changes) -> int:
+    return resolution_for(views_of(pixels, shown, channels), BOX, preset("default", **changes)).resolution
 
 
 @pytest.mark.parametrize("pixels", [100, 200, 300])
@@ -39,6 +41,16 @@ def test_four_times_the_rays_make_voxels_half_as_wide_until_the_pictures_end_it(
     assert more == pytest.approx(2 * few, abs=2)
     assert resolution(800, steps=10**8) <= MOST
     assert resolution(100, steps=10**8) == resolution(100, steps=10**6)
+
+
+def test_what_shows_a_quarter_of_the_surface_has_voxels_half_as_wide_of_as_many_rays():
+    steps = {"steps": 400, "rays": 8192}
+    faces = 1.2 * 2.2 + 2.2 * 1.6 + 1.6 * 1.2
+    full = 4 * np.mean([800**2 * footprint_of(views_of(800)[i], BOX) ** 2 for i in range(3)])  # four silhouettes
+    assert resolution(800, 0.25 * faces / full, **steps) == pytest.approx(2 * resolution(800, **steps), abs=2)
+    assert resolution(800, 1.1 * faces / full, **steps) == resolution(800, **steps)  # its box's faces at most
+    assert resolution(800, channels=3, **steps) == resolution(800, **steps)  # nor where no alpha tells
+    assert resolution(800, 0.0, **steps) <= MOST
 
 
 def test_finer_than_a_dense_grid_wants_three_times_the_rays():
