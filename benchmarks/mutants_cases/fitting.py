@@ -10,6 +10,26 @@ KEEPING = "tests/cli/test_keeping.py::"
 
 FAULTS = [
     Fault(
+        "all of the box counts as surface, however little is in it",
+        "fitting/resolution.py",
+        "4 * silhouette_of(",
+        "1e9 * silhouette_of(",
+        (
+            "tests/fitting/test_resolution.py::"
+            "test_what_shows_a_quarter_of_the_surface_has_voxels_half_as_wide_of_as_many_rays",
+        ),
+    ),
+    Fault(
+        "a silhouette is of pixels as wide as they are far",
+        "fitting/footprint.py",
+        "np.square(_pixels(views, box))",
+        "np.array(_pixels(views, box))",
+        (
+            "tests/fitting/test_resolution.py::"
+            "test_what_shows_a_quarter_of_the_surface_has_voxels_half_as_wide_of_as_many_rays",
+        ),
+    ),
+    Fault(
         "the box ends at the last cell's lower face",
         "fitting/bounds.py",
         "np.minimum(index.max(0) + 2, SEARCH_CELLS)",
