@@ -3,8 +3,8 @@
 python benchmarks/objects.py OUT [--only balls cloth plant] [--resolution 400] [--train 80] [--test 12] [--samples 64]
 
 OUT/balls: glossy and checked balls on a shining plate, which mirror one another
-OUT/cloth: a coloured cloth in waves, two pixels a stripe where it is finest, and a rough ball of copper above it
-OUT/plant: stalks and leaves a pixel or two wide
+OUT/cloth: a coloured cloth in waves, and a rough ball of copper above it
+OUT/plant: stalks one to three pixels wide, and leaves without thickness
 
 Straight-alpha PNG files in the NeRF-synthetic layout, for `raymarch fit OUT/balls` and `python benchmarks/quality.py
 OUT/balls --split test`. Cameras of the two splits lie on spirals that never meet (`scenes/common.py`). The light is a
@@ -27,6 +27,7 @@ from plainly import count, plainly
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scenes"))
 from common import RenderView, spiral_cameras, write_set
+from tracer import srgb
 
 ANGLE = 0.7  # horizontal field of view
 BOUNCES = 5
@@ -139,11 +140,6 @@ def plant(transform: Any, rng: np.random.Generator) -> Iterator[tuple[str, Solid
 OBJECTS: dict[str, Object] = {"balls": balls, "cloth": cloth, "plant": plant}
 
 
-def display(linear: np.ndarray) -> np.ndarray:
-    """Display values of linear light (IEC 61966-2-1)."""
-    return np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * np.maximum(linear, 1e-9) ** (1 / 2.4) - 0.055)
-
-
 def rendered_by_mitsuba(which: str, cameras: dict[str, list[np.ndarray]], resolution: int, samples: int) -> RenderView:
     """Function that renders a view of an object: straight alpha, (resolution, resolution, 4) in 0..1."""
     import mitsuba
@@ -164,7 +160,7 @@ def rendered_by_mitsuba(which: str, cameras: dict[str, list[np.ndarray]], resolu
         seed = index + 10_000 * (split == "test")
         image = np.asarray(mitsuba.render(scene, sensor=mitsuba.load_dict(camera), spp=samples, seed=seed))
         alpha = np.clip(image[..., 3:], 0, 1)
-        return np.concatenate([display(image[..., :3] / np.maximum(alpha, 1e-6)).clip(0, 1) * (alpha > 0), alpha], -1)
+        return np.concatenate([srgb(image[..., :3] / np.maximum(alpha, 1e-6)).clip(0, 1) * (alpha > 0), alpha], -1)
 
     return render_view
 

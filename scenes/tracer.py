@@ -44,11 +44,14 @@ def sky(directions: np.ndarray) -> np.ndarray:
     return ground + (above - ground) / (1.0 + np.exp(-9.0 * z))
 
 
+def srgb(linear: np.ndarray) -> np.ndarray:
+    """Display values of linear ones (IEC 61966-2-1)."""
+    return np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * np.maximum(linear, 1e-9) ** (1.0 / 2.4) - 0.055)
+
+
 def display(linear: np.ndarray) -> np.ndarray:
     """Linear radiance to display values: a soft shoulder, then the sRGB curve, kept clear of 0 and of 1."""
-    value = -np.expm1(-1.15 * linear)
-    encoded = np.where(value <= 0.0031308, 12.92 * value, 1.055 * np.maximum(value, 1e-9) ** (1.0 / 2.4) - 0.055)
-    return 0.02 + 0.96 * encoded
+    return 0.02 + 0.96 * srgb(-np.expm1(-1.15 * linear))
 
 
 class Scene:

@@ -4,6 +4,7 @@ from mutants_cases.fault import Fault
 
 ADAM = "tests/kernels/test_optimiser.py::"
 SETTINGS = "tests/fitting/test_settings.py::"
+RESOLUTION = "tests/fitting/test_resolution.py::"
 PLAN = "tests/fitting/test_plan.py::"
 TAPE = "tests/autodiff/test_tape.py::"
 KEEPING = "tests/cli/test_keeping.py::"
@@ -14,20 +15,14 @@ FAULTS = [
         "fitting/resolution.py",
         "4 * silhouette_of(",
         "1e9 * silhouette_of(",
-        (
-            "tests/fitting/test_resolution.py::"
-            "test_what_shows_a_quarter_of_the_surface_has_voxels_half_as_wide_of_as_many_rays",
-        ),
+        (RESOLUTION + "test_what_shows_a_quarter_of_the_surface_has_voxels_half_as_wide_of_as_many_rays",),
     ),
     Fault(
         "a silhouette is of pixels as wide as they are far",
         "fitting/footprint.py",
         "np.square(_pixels(views, box))",
         "np.array(_pixels(views, box))",
-        (
-            "tests/fitting/test_resolution.py::"
-            "test_what_shows_a_quarter_of_the_surface_has_voxels_half_as_wide_of_as_many_rays",
-        ),
+        (RESOLUTION + "test_what_shows_a_quarter_of_the_surface_has_voxels_half_as_wide_of_as_many_rays",),
     ),
     Fault(
         "the box ends at the last cell's lower face",
