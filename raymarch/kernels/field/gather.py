@@ -3,7 +3,8 @@
 A field that lies flat in memory is asked by its last axis alone, `values[0, 0, n]`, with n the sample's place: then the
 eight corners of a cell are one address and eight constants beside it. For the compiler to see that no sum of them can
 overflow, n passes through a mask that changes nothing. Blocked fields are asked by all three axes, and of a pool of
-bricks each corner's place is looked up in their table (`bricks.where`): then "cell" below is these eight places.
+bricks each corner's place is looked up in their table (`bricks.where`): then "cell" below is these eight places, as it
+is the one place of the lower corner where a march has that of a flat field already.
 """
 
 import taichi as ti
@@ -33,13 +34,21 @@ def cell_of(p, max_index):
 
 
 @ti.func
+def place_of_cell(values: ti.template(), cell):
+    """Place of a cell's lower corner in a field that lies flat; itself where that is what `cell` is."""
+    place = cell[0]
+    if ti.static(cell.n == 3):
+        place = (cell[0] * ti.static(values.shape[1]) + cell[1]) * ti.static(values.shape[2]) + cell[2]
+    return place
+
+
+@ti.func
 def lowest(values: ti.template(), cell):
     """Index of a cell's lower corner."""
-    at = cell
     if ti.static(is_flat(values)):
-        place = (cell[0] * ti.static(values.shape[1]) + cell[1]) * ti.static(values.shape[2]) + cell[2]
-        at = ti.Vector([0, 0, place & ti.static(mask_of(values))])
-    return at
+        return ti.Vector([0, 0, place_of_cell(values, cell) & ti.static(mask_of(values))])
+    else:
+        return cell
 
 
 @ti.func

@@ -13,6 +13,7 @@ import taichi as ti
 from raymarch.kernels.march.compositing import background_of, composite, contributes, is_alive
 from raymarch.kernels.march.group import densities_of_group, depths_of_group, group_size, grouped, place_in_group
 from raymarch.kernels.march.kept import keep_colour, keep_densities, keeps
+from raymarch.kernels.march.long_group import goes_long, march_long_group
 from raymarch.kernels.march.sample import colour_at, fetch, located, ray_segment, weighted_colour
 from raymarch.kernels.march.transfer import classified
 from raymarch.kernels.rays.traverse import place_of, steps_ahead
@@ -71,23 +72,31 @@ def march_segment(
         k += empty
         end = ti.min(k + full, n + 1)
         if ti.static(paired(grid, variant)):
-            T_between, before, last = T, sum_odd, ti.min(end, n)
-            while k + 1 < last and is_alive(variant, T, min_transmittance):
-                t = (k + 0.5) * step
-                cell, f = located(grid, entry + t * d)
-                cell2, f2 = located(grid, entry + (t + step) * d)
-                raw, raw2 = fetch(grid, cell, f), fetch(grid, cell2, f2)
-                tau, raw = classified(rays, variant, raw, shift, inverse_scale, step)
-                tau2, raw2 = classified(rays, variant, raw2, shift, inverse_scale, step)
-                weight, T_between = composite(variant, T, tau)
-                weight2, T_after = composite(variant, T_between, tau2)
-                sum_even += weighted_colour(grid, variant, cell, f, Y, raw, weight, min_weight)
-                before = sum_odd
-                sum_odd += weighted_colour(grid, variant, cell2, f2, Y, raw2, weight2, min_weight)
-                T = T_after
-                k += 2
-            if not is_alive(variant, T_between, min_transmittance):  # the ray ended within the pair
-                T, sum_odd = T_between, before
+            if ti.static(goes_long(grid, variant)):
+                last = k + ((ti.min(end, n) - k) & -2)  # the pairs before it
+                while k < last and is_alive(variant, T, min_transmittance):
+                    march_long_group(
+                        grid, variant, entry, d, step, last, Y, shift, inverse_scale,
+                        min_transmittance, min_weight, k, T, sum_even, sum_odd,
+                    )  # fmt: skip
+            else:
+                T_between, before, last = T, sum_odd, ti.min(end, n)
+                while k + 1 < last and is_alive(variant, T, min_transmittance):
+                    t, t2 = (k + 0.5) * step, (k + 1.5) * step
+                    cell, f = located(grid, entry + t * d)
+                    cell2, f2 = located(grid, entry + t2 * d)
+                    raw, raw2 = fetch(grid, cell, f), fetch(grid, cell2, f2)
+                    tau, raw = classified(rays, variant, raw, shift, inverse_scale, step)
+                    tau2, raw2 = classified(rays, variant, raw2, shift, inverse_scale, step)
+                    weight, T_between = composite(variant, T, tau)
+                    weight2, T_after = composite(variant, T_between, tau2)
+                    sum_even += weighted_colour(grid, variant, cell, f, Y, raw, weight, min_weight)
+                    before = sum_odd
+                    sum_odd += weighted_colour(grid, variant, cell2, f2, Y, raw2, weight2, min_weight)
+                    T = T_after
+                    k += 2
+                if not is_alive(variant, T_between, min_transmittance):  # the ray ended within the pair
+                    T, sum_odd = T_between, before
         while k < end and is_alive(variant, T, min_transmittance):
             if ti.static(grouped(grid, variant)):
                 first = k  # a copy, which stays

@@ -38,9 +38,9 @@ def adjoint_of_segment(
         if ti.static(paired(grid, variant) and not variant.mode.classifies):
             T_between, last = T, ti.min(end, n)
             while k + 1 < last and is_alive(variant, T, min_transmittance):
-                t = (k + 0.5) * step
+                t, t2 = (k + 0.5) * step, (k + 1.5) * step
                 cell, f = located(grid, entry + t * d)
-                cell2, f2 = located(grid, entry + (t + step) * d)
+                cell2, f2 = located(grid, entry + t2 * d)
                 raw, raw2 = fetch(grid, cell, f), fetch(grid, cell2, f2)
                 tau, slope, e = optics_of(variant, raw[3], shift, inverse_scale, step)
                 tau2, slope2, e2 = optics_of(variant, raw2[3], shift, inverse_scale, step)
@@ -52,7 +52,7 @@ def adjoint_of_segment(
                 on = ti.select(is_alive(variant, T_between, min_transmittance), ti.cast(1.0, float), 0.0)
                 T, remaining, carry, more = adjoint_of_packed(
                     grid, variant, slot, cell2, f2, raw2, Y, tau2, slope2, e2, T_between, remaining, carry,
-                    d_colour, min_weight, on, share_of_gradient(rays, variant, begin, unit, t + step),
+                    d_colour, min_weight, on, share_of_gradient(rays, variant, begin, unit, t2),
                 )  # fmt: skip
                 sum_odd += more
                 mark(grid, cell, cell2)
