@@ -13,6 +13,7 @@ TRANSPOSES = "tests/kernels/test_transposes.py::"
 MARCH, GEOMETRY = "kernels/march/march.py", "kernels/march/geometry.py"
 ADJOINT, TANGENT = "kernels/march/sample_adjoint.py", "kernels/march/march_tangent.py"
 
+LONG = "tests/kernels/test_long_group.py::"
 KEPT, ROULETTE = "tests/kernels/test_kept.py::", "tests/kernels/test_roulette.py::"
 
 FAULTS = [
@@ -155,6 +156,34 @@ FAULTS = [
         "background=False, ends=False,",
         "background=False,",
         (MODES + "test_the_line_integral_of_two_volumes_is_the_sum_of_theirs",),
+    ),
+    Fault(
+        "a long group takes the sample behind the last pair too",
+        MARCH,
+        "last = k + ((ti.min(end, n) - k) & -2)",
+        "last = k + ((ti.min(end, n) - k) & -1)",
+        (LONG + "test_images_are_the_same_bits",),
+    ),
+    Fault(
+        "a ray that ends within a long group goes on",
+        "kernels/march/long_group.py",
+        "if k == first + j + odd and is_alive(variant, T, min_transmittance):",
+        "if k == first + j + odd:",
+        (LONG + "test_images_are_the_same_bits",),
+    ),
+    Fault(
+        "samples of a long group lie where their steps begin",
+        "kernels/march/long_group.py",
+        "p = entry + ((first + j + 0.5) * step) * d",
+        "p = entry + ((first + j) * step) * d",
+        (LONG + "test_images_are_the_reference",),
+    ),
+    Fault(
+        "a sample of a long group is in the cell of the group's first",
+        "kernels/march/long_group.py",
+        "raw = fetch(grid, ti.Vector([places[j]]),",
+        "raw = fetch(grid, ti.Vector([places[0]]),",
+        (LONG + "test_images_are_the_reference",),
     ),
     Fault(
         "a ray that ends within a pair keeps the second sample's light",
