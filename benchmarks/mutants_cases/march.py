@@ -159,9 +159,9 @@ FAULTS = [
     ),
     Fault(
         "a long group takes the sample behind the last pair too",
-        MARCH,
-        "last = k + ((ti.min(end, n) - k) & -2)",
-        "last = k + ((ti.min(end, n) - k) & -1)",
+        "kernels/march/long_group.py",
+        "stop = k + ((end - k) & -2)",
+        "stop = k + ((end - k) & -1)",
         (LONG + "test_images_are_the_same_bits",),
     ),
     Fault(
@@ -195,8 +195,8 @@ FAULTS = [
     Fault(
         "the shorter last step is taken as a whole one of a pair",
         MARCH,
-        "T_between, before, last = T, sum_odd, ti.min(end, n)",
-        "T_between, before, last = T, sum_odd, ti.min(end, n + 1)",
+        "grid, rays, variant, entry, d, step, ti.min(end, n), Y,",
+        "grid, rays, variant, entry, d, step, ti.min(end, n + 1), Y,",
         (IMAGE_FLAT,),
     ),
     Fault(

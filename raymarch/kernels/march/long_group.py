@@ -66,34 +66,33 @@ def pass_samples(
 
 
 @ti.func
-def march_long_group(
-    grid: ti.template(), variant: ti.template(), entry, d, step, last, Y,
+def march_long_groups(
+    grid: ti.template(), rays: ti.template(), variant: ti.template(), entry, d, step, end, Y,
     shift, inverse_scale, min_transmittance, min_weight,
     k: ti.template(), T: ti.template(), sum_even: ti.template(), sum_odd: ti.template(),
 ):  # fmt: skip
-    """Compositing of a long group of an even number of samples up to `last`, as long as the ray goes on.
-
-    Goes on with the number of the next sample, T and the sums of weight times colour.
-    """
-    first = k  # a copy, which stays
-    places, f = ti.Vector([END] * (LONG + 1)), ti.Matrix.zero(float, 3, LONG)
-    find_samples(grid, entry, d, step, first, last, places, f)
-    raws, densities = ti.Matrix.zero(float, LONG, 4), ti.Vector.zero(float, LONG)
-    read_samples(grid, places, f, raws, densities)
-    taus, passing = ti.Vector.zero(float, LONG), ti.Vector.zero(float, LONG)
-    pass_samples(variant, densities, shift, inverse_scale, step, taus, passing)
-    stop = ti.min(first + LONG, last)
+    """Compositing of a run's whole steps in long groups: as `march.march_pairs`, which sums the first of each pair and
+    the second apart, and leaves the last to another where their number is odd."""
+    stop = k + ((end - k) & -2)
     while k < stop and is_alive(variant, T, min_transmittance):
-        j = k - first
-        for odd in ti.static(range(2)):
-            if k == first + j + odd and is_alive(variant, T, min_transmittance):
-                raw = ti.Vector([raws[j + odd, 0], raws[j + odd, 1], raws[j + odd, 2], raws[j + odd, 3]])
-                weight, T_after = variant.mode.composite(T, taus[j + odd], passing[j + odd])
-                cell, within = ti.Vector([places[j + odd]]), ti.Vector.zero(float, 3)  # which degree 0 does not ask
-                more = weighted_colour(grid, variant, cell, within, Y, raw, weight, min_weight)
-                if ti.static(odd):
-                    sum_odd += more
-                else:
-                    sum_even += more
-                T = T_after
-                k += 1
+        first, last = k, ti.min(k + LONG, stop)  # copies, which stay
+        places, f = ti.Vector([END] * (LONG + 1)), ti.Matrix.zero(float, 3, LONG)
+        find_samples(grid, entry, d, step, first, last, places, f)
+        raws, densities = ti.Matrix.zero(float, LONG, 4), ti.Vector.zero(float, LONG)
+        read_samples(grid, places, f, raws, densities)
+        taus, passing = ti.Vector.zero(float, LONG), ti.Vector.zero(float, LONG)
+        pass_samples(variant, densities, shift, inverse_scale, step, taus, passing)
+        while k < last and is_alive(variant, T, min_transmittance):
+            j = k - first
+            for odd in ti.static(range(2)):
+                if k == first + j + odd and is_alive(variant, T, min_transmittance):
+                    raw = ti.Vector([raws[j + odd, 0], raws[j + odd, 1], raws[j + odd, 2], raws[j + odd, 3]])
+                    weight, T_after = variant.mode.composite(T, taus[j + odd], passing[j + odd])
+                    cell, within = ti.Vector([places[j + odd]]), ti.Vector.zero(float, 3)  # which degree 0 does not ask
+                    more = weighted_colour(grid, variant, cell, within, Y, raw, weight, min_weight)
+                    if ti.static(odd):
+                        sum_odd += more
+                    else:
+                        sum_even += more
+                    T = T_after
+                    k += 1

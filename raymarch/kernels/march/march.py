@@ -13,7 +13,7 @@ import taichi as ti
 from raymarch.kernels.march.compositing import background_of, composite, contributes, is_alive
 from raymarch.kernels.march.group import densities_of_group, depths_of_group, group_size, grouped, place_in_group
 from raymarch.kernels.march.kept import keep_colour, keep_densities, keeps
-from raymarch.kernels.march.long_group import goes_long, march_long_group
+from raymarch.kernels.march.long_group import goes_long, march_long_groups
 from raymarch.kernels.march.sample import colour_at, fetch, located, ray_segment, weighted_colour
 from raymarch.kernels.march.transfer import classified
 from raymarch.kernels.rays.traverse import place_of, steps_ahead
@@ -55,14 +55,40 @@ def march_group(
 
 
 @ti.func
+def march_pairs(
+    grid: ti.template(), rays: ti.template(), variant: ti.template(), entry, d, step, end, Y,
+    shift, inverse_scale, min_transmittance, min_weight,
+    k: ti.template(), T: ti.template(), sum_even: ti.template(), sum_odd: ti.template(),
+):  # fmt: skip
+    """Compositing of a run's whole steps in pairs, so that neither sample waits for the other's memory.
+
+    Goes on with the number of the next sample, T and the sums of weight times colour.
+    """
+    T_between, before = T, sum_odd
+    while k + 1 < end and is_alive(variant, T, min_transmittance):
+        t, t2 = (k + 0.5) * step, (k + 1.5) * step
+        cell, f = located(grid, entry + t * d)
+        cell2, f2 = located(grid, entry + t2 * d)
+        raw, raw2 = fetch(grid, cell, f), fetch(grid, cell2, f2)
+        tau, raw = classified(rays, variant, raw, shift, inverse_scale, step)
+        tau2, raw2 = classified(rays, variant, raw2, shift, inverse_scale, step)
+        weight, T_between = composite(variant, T, tau)
+        weight2, T_after = composite(variant, T_between, tau2)
+        sum_even += weighted_colour(grid, variant, cell, f, Y, raw, weight, min_weight)
+        before = sum_odd
+        sum_odd += weighted_colour(grid, variant, cell2, f2, Y, raw2, weight2, min_weight)
+        T = T_after
+        k += 2
+    if not is_alive(variant, T_between, min_transmittance):  # the ray ended within the pair
+        T, sum_odd = T_between, before
+
+
+@ti.func
 def march_segment(
     grid: ti.template(), rays: ti.template(), variant: ti.template(), r, s, dt, min_transmittance, min_weight,
     T: ti.template(), sum_even: ti.template(), sum_odd: ti.template(),
 ):  # fmt: skip
-    """Compositing along segment s of ray r: goes on with T and the sums of weight times colour.
-
-    Whole steps go in pairs, so that neither sample waits for the other's memory.
-    """
+    """Compositing along segment s of ray r: goes on with T and the sums of weight times colour."""
     entry, d, length, Y, step, phase, n = ray_segment(grid, rays, variant, r, s, dt)
     per_index, shift, inverse_scale = grid.cells_per_index[None], grid.shift[None], grid.inverse_scale[None]
     k, looked, kept = 0, 0, 0
@@ -72,31 +98,11 @@ def march_segment(
         k += empty
         end = ti.min(k + full, n + 1)
         if ti.static(paired(grid, variant)):
-            if ti.static(goes_long(grid, variant)):
-                last = k + ((ti.min(end, n) - k) & -2)  # the pairs before it
-                while k < last and is_alive(variant, T, min_transmittance):
-                    march_long_group(
-                        grid, variant, entry, d, step, last, Y, shift, inverse_scale,
-                        min_transmittance, min_weight, k, T, sum_even, sum_odd,
-                    )  # fmt: skip
-            else:
-                T_between, before, last = T, sum_odd, ti.min(end, n)
-                while k + 1 < last and is_alive(variant, T, min_transmittance):
-                    t, t2 = (k + 0.5) * step, (k + 1.5) * step
-                    cell, f = located(grid, entry + t * d)
-                    cell2, f2 = located(grid, entry + t2 * d)
-                    raw, raw2 = fetch(grid, cell, f), fetch(grid, cell2, f2)
-                    tau, raw = classified(rays, variant, raw, shift, inverse_scale, step)
-                    tau2, raw2 = classified(rays, variant, raw2, shift, inverse_scale, step)
-                    weight, T_between = composite(variant, T, tau)
-                    weight2, T_after = composite(variant, T_between, tau2)
-                    sum_even += weighted_colour(grid, variant, cell, f, Y, raw, weight, min_weight)
-                    before = sum_odd
-                    sum_odd += weighted_colour(grid, variant, cell2, f2, Y, raw2, weight2, min_weight)
-                    T = T_after
-                    k += 2
-                if not is_alive(variant, T_between, min_transmittance):  # the ray ended within the pair
-                    T, sum_odd = T_between, before
+            march_run = ti.static(march_long_groups if goes_long(grid, variant) else march_pairs)
+            march_run(
+                grid, rays, variant, entry, d, step, ti.min(end, n), Y,
+                shift, inverse_scale, min_transmittance, min_weight, k, T, sum_even, sum_odd,
+            )  # fmt: skip
         while k < end and is_alive(variant, T, min_transmittance):
             if ti.static(grouped(grid, variant)):
                 first = k  # a copy, which stays
