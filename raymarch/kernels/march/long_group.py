@@ -84,15 +84,13 @@ def march_long_groups(
         pass_samples(variant, densities, shift, inverse_scale, step, taus, passing)
         while k < last and is_alive(variant, T, min_transmittance):
             j = k - first
-            for odd in ti.static(range(2)):
-                if k == first + j + odd and is_alive(variant, T, min_transmittance):
-                    raw = ti.Vector([raws[j + odd, 0], raws[j + odd, 1], raws[j + odd, 2], raws[j + odd, 3]])
-                    weight, T_after = variant.mode.composite(T, taus[j + odd], passing[j + odd])
-                    cell, within = ti.Vector([places[j + odd]]), ti.Vector.zero(float, 3)  # which degree 0 does not ask
-                    more = weighted_colour(grid, variant, cell, within, Y, raw, weight, min_weight)
-                    if ti.static(odd):
-                        sum_odd += more
-                    else:
-                        sum_even += more
-                    T = T_after
-                    k += 1
+            raw = ti.Vector([raws[j, 0], raws[j, 1], raws[j, 2], raws[j, 3]])
+            weight, T_after = variant.mode.composite(T, taus[j], passing[j])
+            cell, within = ti.Vector([places[j]]), ti.Vector.zero(float, 3)  # which degree 0 does not ask
+            more = weighted_colour(grid, variant, cell, within, Y, raw, weight, min_weight)
+            if j & 1:
+                sum_odd += more
+            else:
+                sum_even += more
+            T = T_after
+            k += 1
