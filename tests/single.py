@@ -42,13 +42,6 @@ def image(place, degree, density, colour):
     return drive.image(v, cases.rays(v), 0.5 * v.voxel)
 
 
-def image_of_grid(slots, step, min_transmittance, min_weight, mode):
-    """`drive.image` at degree 0 in a flat grid; one without slots is only read."""
-    v = cases.volume("rotated", 0)
-    call = cases.BACKGROUND, min_transmittance, min_weight
-    return drive.image(v, cases.rays(v), step * v.voxel, *call, block=1, slots=slots, mode=mode)
-
-
 def gradient(place, degree, density, colour):
     """`drive.gradient` of a case, for a cotangent from a seed."""
     v = cases.volume(place, degree, density, colour)

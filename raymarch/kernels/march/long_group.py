@@ -27,9 +27,7 @@ def goes_long(grid, variant) -> bool:
 
 
 @ti.func
-def find_samples(
-    grid: ti.template(), entry, d, step, first, last, places: ti.template(), f: ti.template()
-):  # fmt: skip
+def find_samples(grid: ti.template(), entry, d, step, first, last, places: ti.template(), f: ti.template()):
     """Places of the cells of a group's samples, up to sample `last` of the ray, and the positions (axis, sample) within
     the cells."""
     for j in range(LONG):

@@ -20,7 +20,7 @@ from raymarch.kernels.rays.traverse import place_of, steps_ahead
 
 
 def paired(grid, variant) -> bool:
-    """Whether whole steps go in pairs: where a sample is one read, and its step is as long as any other."""
+    """Whether whole steps go in pairs or long groups: where a sample is one read, and all steps are as long."""
     return (grid.degree == 0 or variant.mode.classifies) and not variant.jittered and not variant.mode.looks_ahead
 
 
