@@ -9,15 +9,14 @@ import os
 import stat
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import taichi as ti
 
+from raymarch import compiler
 from raymarch.arguments.checks import one_of, optional, whole
 from raymarch.arguments.declared import checked
 from raymarch.errors import RaymarchError
@@ -70,7 +69,7 @@ def start(arch: str = "auto", precision: str | None = None, threads: int | None 
 
 def _init(arch: str, precision: str, threads: int | None) -> Runtime:
     _require_addresses()
-    _read_sources_once()
+    compiler.spare_work(flow=arch == "cpu")
     cache = _cache()
     # Taichi announces itself on stdout, which is for results.
     with contextlib.redirect_stdout(io.StringIO()), _without(*OURS, *((CACHE,) if cache else ())):
@@ -196,36 +195,3 @@ def _choose(arch: str) -> str:
     if arch == "cuda" and not cuda:
         raise RaymarchError("CUDA asked for but no CUDA device was found; use --arch cpu, or mend the driver")
     return "cuda" if cuda else "cpu"
-
-
-def _read_sources_once() -> None:
-    """Have Taichi remember the source of its functions and the places in it; kernels and messages stay as they are.
-
-    Taichi 1.7 reads a function anew wherever a kernel calls it, and words the place of every expression in case an
-    error shows it: two fifths of what tracing takes, in every process, with its kernels on the disk or not.
-    """
-    with contextlib.suppress(ImportError, AttributeError):  # where Taichi has moved what this stands on
-        from taichi.lang import kernel_impl
-        from taichi.lang.ast.ast_transformer_utils import ASTTransformerContext as Context
-
-        kernel_impl.getsourcelines = _remembering(kernel_impl.getsourcelines, lambda function: (function, None))
-        Context.get_pos_info = _remembering(Context.get_pos_info, _place)
-
-
-def _place(context: Any, node: Any) -> tuple[object, tuple]:
-    at = node.lineno, node.col_offset, node.end_lineno, node.end_col_offset
-    return context.func.func, (type(node), *at)
-
-
-def _remembering(work: Callable[..., Any], of: Callable[..., tuple[object, object]]) -> Callable[..., Any]:
-    """`work`, done once for each function and key that `of` its arguments are, as long as the function lives."""
-    known: WeakKeyDictionary[object, dict[object, Any]] = WeakKeyDictionary()
-
-    def remembered(*arguments: Any) -> Any:
-        function, key = of(*arguments)
-        results = known.setdefault(function, {})
-        if key not in results:
-            results[key] = work(*arguments)
-        return results[key]
-
-    return remembered

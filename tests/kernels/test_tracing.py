@@ -1,4 +1,5 @@
-"""Law: that Taichi reads its functions' sources once changes no word of what it says of them."""
+"""Laws: that Taichi reads its functions' sources once changes no word of what it says of them; and only our own
+kernels are compiled without its analysis of flow."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from taichi.lang import kernel_impl
 from taichi.lang.ast import ast_transformer_utils
 from taichi.lang.exception import TaichiCompilationError
 
-from raymarch import runtime
+from raymarch import compiler
+from raymarch.device.ray_buffer import RayBuffer
 from raymarch.kernels.field import harmonics, occupancy
 from raymarch.kernels.fit import losses
 from raymarch.kernels.march import march
@@ -54,14 +56,14 @@ def test_every_place_is_worded_as_by_taichi(module, untouched):
 
 def test_a_source_is_read_once():
     read = []
-    lines = runtime._remembering(lambda function: (read.append(function), "x = 1")[1], lambda function: (function, 0))
+    lines = compiler._remembering(lambda function: (read.append(function), "x = 1")[1], lambda function: (function, 0))
     assert [lines(test_a_source_is_read_once) for _ in range(3)] == ["x = 1"] * 3
     assert read == [test_a_source_is_read_once]
 
 
 def test_functions_of_one_text_are_two_places():
     """As a factory makes them: what is remembered of the one is not said of the other."""
-    told = runtime._remembering(lambda context, node: context.said, runtime._place)
+    told = compiler._remembering(lambda context, node: context.said, compiler._place)
     contexts = [SimpleNamespace(func=SimpleNamespace(func=made()), said=said) for said in "ab"]
     node = ast.parse("x").body[0].value
     assert [told(context, node) for context in contexts * 2] == ["a", "b", "a", "b"]
@@ -81,3 +83,49 @@ def test_a_mistake_in_a_kernel_is_shown_where_it_is():
 
     with pytest.raises(TaichiCompilationError, match=r'test_tracing.py", line \d+, in mistaken:\n +print\(nowhere\)'):
         mistaken()
+
+
+class Program:
+    """Taichi's program, as far as it compiles: it notes by which settings."""
+
+    def __init__(self, fails=()):
+        self.settings, self.compiled, self.fails = SimpleNamespace(cfg_optimization=True), [], fails
+
+    def config(self):
+        return self.settings
+
+    def get_device_caps(self):
+        return None
+
+    def compile_kernel(self, config, caps, kernel):
+        self.compiled.append((kernel, config.cfg_optimization))
+        if kernel in self.fails:
+            raise RuntimeError(kernel)
+
+
+def test_flow_is_left_out_of_one_kernel_alone():
+    program = Program(fails=("broken",))
+    for kernel in ("sound", "broken"):
+        compiler._compile_without_flow(program, kernel)
+        assert program.settings.cfg_optimization
+    assert program.compiled == [("sound", False), ("broken", False)]
+
+
+def test_users_kernels_and_derivatives_are_no_kernels_of_ours():
+    @ti.kernel
+    def theirs():
+        pass
+
+    assert compiler._is_ours(march.march._primal)
+    assert not compiler._is_ours(march.march._adjoint)
+    assert not compiler._is_ours(theirs._primal)
+
+
+def test_a_kernel_of_ours_is_compiled_so_once(monkeypatch):
+    compiled = []
+    monkeypatch.setattr(compiler, "_compile_without_flow", lambda program, kernel: compiled.append(kernel))
+    monkeypatch.setattr(losses.colour_error._primal, "compiled_kernels", {})
+    with RayBuffer(4) as buffer:
+        for _ in range(2):
+            losses.colour_error(buffer.fields, 4, 1, ti.Vector([0.0, 0.0, 0.0]))
+    assert compiled == [*losses.colour_error._primal.compiled_kernels.values()]

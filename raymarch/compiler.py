@@ -1,0 +1,85 @@
+"""Taichi's compiler: what it is spared, twice reading what it knows and an analysis that LLVM makes again."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakKeyDictionary
+
+
+def spare_work(flow: bool) -> None:
+    """Spare Taichi's compiler work that changes nothing for users: reading sources again and, by `flow`, the analysis
+    of the flow of control in our own kernels."""
+    with contextlib.suppress(ImportError, AttributeError):  # where Taichi has moved what this stands on
+        _read_sources_once()
+        if flow:
+            _leave_flow_to_llvm()
+
+
+def _leave_flow_to_llvm() -> None:
+    """Have Taichi compile our kernels without its own pass over the flow of control, which forwards stores to loads.
+
+    It took half of what compiling took, and LLVM does the same again in a tenth of that: kernels run as fast, with the
+    same bits. Kernels of a user's own and derivatives that Taichi makes are compiled as ever.
+    """
+    from taichi.lang import impl
+    from taichi.lang.kernel_impl import Kernel
+
+    trace = Kernel.materialize
+
+    def traced(kernel: Any, key: Any = None, *rest: Any, **named: Any) -> None:
+        known = key is None or key in kernel.compiled_kernels
+        trace(kernel, key, *rest, **named)
+        if not known and _is_ours(kernel):
+            _compile_without_flow(impl.get_runtime().prog, kernel.compiled_kernels[key])
+
+    Kernel.materialize = traced
+
+
+def _compile_without_flow(program: Any, kernel: Any) -> None:
+    """Compile a kernel now, before its first launch would; all others are compiled as before."""
+    config = program.config()
+    flow, config.cfg_optimization = config.cfg_optimization, False
+    with contextlib.suppress(Exception):  # of any kind: the launch fails in the same way, and words it
+        program.compile_kernel(config, program.get_device_caps(), kernel)
+    config.cfg_optimization = flow
+
+
+def _is_ours(kernel: Any) -> bool:
+    """Whether a kernel is of this package, and no derivative that Taichi makes of one."""
+    from taichi.lang.enums import AutodiffMode
+
+    return kernel.func.__module__.startswith("raymarch.") and kernel.autodiff_mode == AutodiffMode.NONE
+
+
+def _read_sources_once() -> None:
+    """Have Taichi remember the source of its functions and the places in it; kernels and messages stay as they are.
+
+    Taichi 1.7 reads a function anew wherever a kernel calls it, and words the place of every expression in case an
+    error shows it: two fifths of what tracing takes, in every process, with its kernels on the disk or not.
+    """
+    from taichi.lang import kernel_impl
+    from taichi.lang.ast.ast_transformer_utils import ASTTransformerContext as Context
+
+    kernel_impl.getsourcelines = _remembering(kernel_impl.getsourcelines, lambda function: (function, None))
+    Context.get_pos_info = _remembering(Context.get_pos_info, _place)
+
+
+def _place(context: Any, node: Any) -> tuple[object, tuple]:
+    at = node.lineno, node.col_offset, node.end_lineno, node.end_col_offset
+    return context.func.func, (type(node), *at)
+
+
+def _remembering(work: Callable[..., Any], of: Callable[..., tuple[object, object]]) -> Callable[..., Any]:
+    """`work`, done once for each function and key that `of` its arguments are, as long as the function lives."""
+    known: WeakKeyDictionary[object, dict[object, Any]] = WeakKeyDictionary()
+
+    def remembered(*arguments: Any) -> Any:
+        function, key = of(*arguments)
+        results = known.setdefault(function, {})
+        if key not in results:
+            results[key] = work(*arguments)
+        return results[key]
+
+    return remembered
