@@ -22,11 +22,9 @@ with warnings.catch_warnings():  # Taichi 1.7.4 calls locale.getdefaultlocale as
 
 pytest_plugins = ["cost", "groups", "skips", "whole"]
 ROOT = Path(__file__).resolve().parent.parent
-OPTIMISER = "TI_ADVANCED_OPTIMIZATION"  # Taichi's own, before LLVM's
 
 
 def pytest_addoption(parser):
-    parser.addoption("--optimised", action="store_true", help="compile all as users have it")
     parser.addoption("--arch", choices=["cpu", "cuda"], default="cpu", help="device of the kernels in these processes")
 
 
@@ -48,21 +46,10 @@ def pytest_collection_finish():
 
 @pytest.fixture(scope="session", autouse=True)
 def double(request):
-    """Taichi in f64; without its own optimiser, which takes half of what compiling takes, unless asked.
-
-    So are the processes that a test starts, but where it asks for `optimised`.
-    """
+    """Taichi in f64."""
     with pytest.MonkeyPatch.context() as patch:
-        if not request.config.getoption("--optimised"):
-            patch.setenv(OPTIMISER, "0")
         patch.setenv("RAYMARCH_LAYOUT", "default")  # whatever was measured on this machine
         yield runtime.start(request.config.getoption("--arch"), "f64")
-
-
-@pytest.fixture
-def optimised(monkeypatch):
-    """Processes that a test starts compile as users have it."""
-    monkeypatch.delenv(OPTIMISER, raising=False)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -114,8 +114,7 @@ def run_all(paths: list[Path]) -> dict[str, dict]:
     """Run the files; where one takes the process down with it, go on with the next in a new process."""
     outcomes = {}
     todo = [str(p) for p in paths]
-    env = {name: value for name, value in os.environ.items() if name != "TI_ADVANCED_OPTIMIZATION"}  # as users have it
-    env |= {"TI_SKIP_VERSION_CHECK": "ON", "ENABLE_TAICHI_HEADER_PRINT": "0"}
+    env = os.environ | {"TI_SKIP_VERSION_CHECK": "ON", "ENABLE_TAICHI_HEADER_PRINT": "0"}
     while todo:
         command = [sys.executable, "-c", RUNNER, *todo]
         done = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=600)

@@ -17,7 +17,6 @@ STEPS = {  # of the others 20
     "03_your_own_photographs": "26",  # from 25 on exposures are fitted
     "07_gradients_and_gauss_newton": "8",
 }
-BY_TAICHI = {"02_draw_a_butterfly"}  # Taichi's own derivatives, which without its optimiser are not finite
 PICTURES = {  # at least
     "01_fit_and_render": 8,
     "02_draw_a_butterfly": 5,
@@ -70,8 +69,6 @@ def executed(path, root, folder) -> list:
     env = {name: value for name, value in os.environ.items() if name not in ("MPLBACKEND", "DISPLAY")}
     env |= {"JUPYTER_PATH": str(folder), "RAYMARCH_NOTEBOOK_RESOLUTION": "32"}
     env["RAYMARCH_NOTEBOOK_STEPS"] = STEPS.get(path.stem, "20")
-    if path.stem in BY_TAICHI:
-        env.pop("TI_ADVANCED_OPTIMIZATION", None)
     command = [sys.executable, "-c", EXECUTE, str(folder / path.name), str(folder)]
     run = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=600)
     assert run.returncode == 0, run.stderr[-4000:]

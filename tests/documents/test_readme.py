@@ -21,7 +21,7 @@ SHORTER = {
     "steps=50": "steps=30, resolution=32, sh_degree=0",
     "--dry-run": "--dry-run --resolution 32 --sh-degree 0",
 }
-BLOCK = re.compile(r"(?ms)(?P<setup>^<!-- (setup|extras|optimised) -->\s*\n)?^```(?P<language>\w*)\n(?P<code>.*?)^```$")
+BLOCK = re.compile(r"(?ms)(?P<setup>^<!-- (setup|extras|whole) -->\s*\n)?^```(?P<language>\w*)\n(?P<code>.*?)^```$")
 
 
 class Block(NamedTuple):

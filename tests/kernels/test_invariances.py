@@ -84,7 +84,7 @@ def test_images_of_the_block_layouts_are_equal(degree, blocks):
 
 @pytest.mark.parametrize("degree", [whole(degree) for degree in (0, 1, 2)])
 def test_in_single_precision_gradients_of_the_block_layouts_are_equal(single, degree):
-    """As users have it compiled, that is with --optimised: each layout is rounded as the compiler found it quickest."""
+    """Each layout is rounded as the compiler finds it quickest."""
     first, *others = single(worker.gradients_of_layouts, degree, cases.BLOCKS)
     for other in others:
         for got, want in zip(other, first, strict=True):
