@@ -23,6 +23,8 @@ from typing import Any
 import numpy as np
 from plainly import count, plainly
 
+FEWEST = 3  # pairs of calls that a row is made of
+
 
 class Twins:
     """Kernels compiled with an option and without it, and what both take."""
@@ -82,7 +84,7 @@ class Twins:
         lines.append(f"{'kernel':24} calls, ms with and without, ratio, compiled in s with and without")
         for (name, _), taken in sorted(self.calls.items(), key=lambda each: -sum(map(sum, each[1])))[:rows]:
             both = np.array([taken[0][1 : len(taken[1])], taken[1][1:]])  # the first call is slow
-            if both.size:
+            if both.shape[1] >= FEWEST:
                 (on, off), ratio = 1e3 * np.median(both, 1), np.median(both[0] / both[1])
                 times = f"{on:9.2f} {off:9.2f} {ratio:7.3f}"
                 lines.append(
