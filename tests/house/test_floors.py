@@ -24,7 +24,7 @@ LISTED = re.search(r"<!-- rooms -->\n```\n(.*?)```", (ROOT / "docs" / "design.md
 ROOMS = [line.split()[0].strip("/").removesuffix(".py").replace("/", ".") for line in reversed(LISTED)]
 ENTRANCES = ("__init__", "__main__")  # they hand on what is public, and see all rooms
 VALUES = ("geometry", "data", "solvers")
-MOST_ROOMS, MOST_IMPORTS = 25, 158  # of folders, io and kernels one each, whatever rooms they have inside
+MOST_ROOMS, MOST_IMPORTS = 24, 157  # of folders, io and kernels one each, whatever rooms they have inside
 
 
 def room_of(name: str) -> str:
@@ -141,7 +141,7 @@ def test_only_the_runtime_starts_taichi():
         calls = [node.func for node in ast.walk(ast.parse(MODULES[name].read_text())) if isinstance(node, ast.Call)]
         return any(ast.unparse(call) in ("ti.init", "taichi.init", "ti.reset") for call in calls)
 
-    assert [name for name in MODULES if starts(name)] == ["runtime"]
+    assert [name for name in MODULES if starts(name)] == ["runtime.__init__"]
 
 
 def test_nothing_happens_on_import():

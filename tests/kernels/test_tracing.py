@@ -13,12 +13,12 @@ from taichi.lang import kernel_impl
 from taichi.lang.ast import ast_transformer_utils
 from taichi.lang.exception import TaichiCompilationError
 
-from raymarch import compiler
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.kernels.field import harmonics, occupancy
 from raymarch.kernels.fit import losses
 from raymarch.kernels.march import march
 from raymarch.kernels.rays import camera
+from raymarch.runtime import compiler
 
 MODULES = (march, losses, harmonics, occupancy, camera)
 

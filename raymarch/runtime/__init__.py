@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 import taichi as ti
 
-from raymarch import compiler
 from raymarch.arguments.checks import one_of, optional, whole
 from raymarch.arguments.declared import checked
 from raymarch.errors import RaymarchError
+from raymarch.runtime import compiler
 
 ARCHES = ("auto", "cpu", "cuda")
 PRECISIONS = ("f32", "f64")
