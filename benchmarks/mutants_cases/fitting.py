@@ -18,6 +18,13 @@ FAULTS = [
         (RESOLUTION + "test_what_shows_a_quarter_of_the_surface_has_voxels_half_as_wide_of_as_many_rays",),
     ),
     Fault(
+        "the finest voxels want no more rays than others",
+        "fitting/resolution.py",
+        "found / np.sqrt(RAYS_FINE)",
+        "found",
+        (RESOLUTION + "test_finer_than_what_most_pictures_show_wants_twice_the_rays",),
+    ),
+    Fault(
         "a silhouette is of pixels as wide as they are far",
         "fitting/footprint.py",
         "np.square(_pixels(views, box))",

@@ -18,6 +18,7 @@ from raymarch.fitting.settings import FitSettings
 log = logging.getLogger(__name__)
 
 PIXELS = 1.2  # width of a voxel in pixels that a default fit ends with, if it has the rays
+FINE, RAYS_FINE = 0.85, 2.0  # width that it goes on to where it has so many times as many rays
 FINEST = 0.7  # width in pixels under which finer voxels show nothing more
 RAYS_A_SAMPLE = 130.0  # of each sample of the surface: fewer leave fine voxels to chance
 RAYS_BEYOND = 3.0  # times as many for what is finer than `DENSE`: it lies in bricks, whose steps take twice as long
@@ -36,9 +37,10 @@ def resolution_for(views: Views, box: np.ndarray, settings: FitSettings) -> FitS
         return replace(settings, resolution=settings.resolution or UNTOLD)
     longest, pixel = float((box[1] - box[0]).max()), footprint_of(views, box)
     if settings.resolution is None:
-        by_pictures = longest / (PIXELS * pixel) + 1
-        found = int(np.clip(min(by_pictures, _by_rays(views, box, settings)), LEAST, MOST))
-        return replace(settings, resolution=found)
+        wide, fine = longest / (PIXELS * pixel) + 1, longest / (FINE * pixel) + 1
+        found = _by_rays(views, box, settings)
+        found = found if found <= wide else min(max(wide, found / np.sqrt(RAYS_FINE)), fine)
+        return replace(settings, resolution=int(np.clip(found, LEAST, MOST)))
     pays = int(np.ceil(longest / (FINEST * pixel))) + 1
     if settings.resolution > pays and settings.nested == 1:
         log.warning(

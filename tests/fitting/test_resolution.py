@@ -11,7 +11,7 @@ from raymarch.data.views import Views
 from raymarch.fitting.budget import require_budget
 from raymarch.fitting.footprint import footprint_of
 from raymarch.fitting.presets import preset
-from raymarch.fitting.resolution import DENSE, LEAST, MOST, PIXELS, affordable, resolution_for
+from raymarch.fitting.resolution import DENSE, FINE, LEAST, MOST, PIXELS, RAYS_FINE, affordable, resolution_for
 from raymarch.geometry.camera import Camera
 
 BOX = np.array([(-0.6, -1.1, -0.8), (0.6, 1.1, 0.8)])
@@ -33,7 +33,15 @@ def resolution(pixels: int, shown: float = 1.0, channels: int = 4, **changes) ->
 def test_with_rays_enough_a_voxel_is_as_wide_as_the_pixels_say(pixels):
     found = resolution(pixels, steps=10**6)
     voxel = 2.2 / (found - 1)
-    assert voxel / footprint_of(views_of(pixels), BOX) == pytest.approx(PIXELS, rel=0.02) or found == LEAST
+    assert voxel / footprint_of(views_of(pixels), BOX) == pytest.approx(FINE, rel=0.02) or found == LEAST
+
+
+def test_finer_than_what_most_pictures_show_wants_twice_the_rays():
+    wide, steps = int(2.2 / (PIXELS * footprint_of(views_of(300), BOX)) + 1), 100
+    while resolution(300, steps=steps) < wide:
+        steps = int(1.01 * steps) + 1
+    assert resolution(300, steps=int(0.95 * RAYS_FINE * steps)) == wide
+    assert resolution(300, steps=int(1.5 * RAYS_FINE * steps)) == pytest.approx(wide * 1.5**0.5, abs=4)
 
 
 def test_four_times_the_rays_make_voxels_half_as_wide_until_the_pictures_end_it():
