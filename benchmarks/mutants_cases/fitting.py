@@ -25,6 +25,13 @@ FAULTS = [
         (RESOLUTION + "test_finer_than_what_most_pictures_show_wants_twice_the_rays",),
     ),
     Fault(
+        "voxels under 1.2 pixels in bricks too",
+        "fitting/resolution.py",
+        "fine, DENSE))",
+        "fine))",
+        (RESOLUTION + "test_finer_than_what_most_pictures_show_wants_twice_the_rays",),
+    ),
+    Fault(
         "a silhouette is of pixels as wide as they are far",
         "fitting/footprint.py",
         "np.square(_pixels(views, box))",

@@ -18,7 +18,7 @@ from raymarch.fitting.settings import FitSettings
 log = logging.getLogger(__name__)
 
 PIXELS = 1.2  # width of a voxel in pixels that a default fit ends with, if it has the rays
-FINE, RAYS_FINE = 0.85, 2.0  # width that it goes on to where it has so many times as many rays
+FINE, RAYS_FINE = 0.85, 2.0  # width that it goes on to, up to `DENSE`, if it has so many times the rays
 FINEST = 0.7  # width in pixels under which finer voxels show nothing more
 RAYS_A_SAMPLE = 130.0  # of each sample of the surface: fewer leave fine voxels to chance
 RAYS_BEYOND = 3.0  # times as many for what is finer than `DENSE`: it lies in bricks, whose steps take twice as long
@@ -39,7 +39,8 @@ def resolution_for(views: Views, box: np.ndarray, settings: FitSettings) -> FitS
     if settings.resolution is None:
         wide, fine = longest / (PIXELS * pixel) + 1, longest / (FINE * pixel) + 1
         found = _by_rays(views, box, settings)
-        found = found if found <= wide else min(max(wide, found / np.sqrt(RAYS_FINE)), fine)
+        if found > wide:
+            found = max(wide, min(found / np.sqrt(RAYS_FINE), fine, DENSE))
         return replace(settings, resolution=int(np.clip(found, LEAST, MOST)))
     pays = int(np.ceil(longest / (FINEST * pixel))) + 1
     if settings.resolution > pays and settings.nested == 1:
