@@ -43,7 +43,7 @@ class FitSettings:
 
     Attributes:
         resolution: samples along the box's longest side at the finest level; in NDC along depth, with up to 2.5 times
-            as many across. None for voxels of 1.2 pixels, wider or down to 0.85 as its steps or seconds say.
+            as many across. None for voxels of 1.2 pixels, wider where rays are few, down to 0.85 where they are many.
         sh_degree: 0 (no view dependence) to 3.
         boxes: nested boxes of an unbounded scene, each twice as large as the last and of as many samples; 1 for an
             object, all of which lies in the box; None to tell from the views.
