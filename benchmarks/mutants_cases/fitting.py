@@ -25,7 +25,7 @@ FAULTS = [
         (RESOLUTION + "test_finer_than_what_most_pictures_show_wants_twice_the_rays",),
     ),
     Fault(
-        "voxels under 1.2 pixels in bricks too",
+        "voxels under 1.2 pixels in the largest grids too",
         "fitting/resolution.py",
         "fine, DENSE))",
         "fine))",

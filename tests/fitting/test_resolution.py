@@ -43,7 +43,7 @@ def test_finer_than_what_most_pictures_show_wants_twice_the_rays():
     assert resolution(300, steps=int(0.95 * RAYS_FINE * steps)) == wide
     assert resolution(300, steps=int(1.5 * RAYS_FINE * steps)) == pytest.approx(wide * 1.5**0.5, abs=4)
     by_pictures = 2.2 / (PIXELS * footprint_of(views_of(800), BOX)) + 1
-    assert resolution(800, steps=10**6) == int(by_pictures) > DENSE  # where that is sparse, it is fine enough
+    assert resolution(800, steps=10**6) == int(by_pictures) > DENSE  # which is fine enough
 
 
 def test_four_times_the_rays_make_voxels_half_as_wide_until_the_pictures_end_it():
