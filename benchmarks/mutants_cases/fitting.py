@@ -130,6 +130,20 @@ FAULTS = [
         (PLAN + "test_progress_is_by_steps_or_seconds_whichever_is_further",),
     ),
     Fault(
+        "what is empty is looked at as often at any age",
+        "fitting/schedule.py",
+        "count.bit_length() - 3",
+        "count.bit_length() - 64",
+        (PLAN + "test_what_is_empty_is_looked_at_after_an_eighth_to_a_quarter_more_steps",),
+    ),
+    Fault(
+        "what is empty is looked at by the steps of the whole fit",
+        "fitting/fitter.py",
+        "self.schedule.looks(self._moments_age)",
+        "self.schedule.looks(self.steps_done)",
+        (PLAN + "test_what_is_empty_is_looked_at_by_the_steps_since_a_level_began",),
+    ),
+    Fault(
         "a level begins a step late",
         "fitting/schedule.py",
         "if progress >= start)",

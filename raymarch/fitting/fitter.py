@@ -146,7 +146,7 @@ class Fitter(Holder, FitterCard):
         s, grid, buffer, behind = self.settings, self.grid, self.buffer, self.photometry.behind
         set_ray_settings(buffer, grid, self.march)
         _advance_level(self, progress := self.progress)
-        if self.steps_done % s.refresh == 0 and self.steps_done > 0:
+        if self.schedule.looks(self._moments_age):
             self._refresh(self.plan.least_sigma)
         self.side = _side(self, progress, self.steps_done)
         self._drawn = self.store.choose(self.tiles, self._drawn, s.seed, s.least_chance)

@@ -16,7 +16,7 @@ from raymarch.fitting.settings import FitSettings, of_objective
 
 PRESETS = {
     "quick": FitSettings(
-        resolution=128, steps=800, rays=8192, supersample=1, levels=((0.0, 0.4), (0.2, 0.65), (0.5, 1.0))
+        resolution=160, steps=600, rays=8192, supersample=1, levels=((0.0, 0.4), (0.2, 0.65), (0.5, 1.0))
     ),
     "default": FitSettings(),
     "high": FitSettings(sh_degree=2, steps=6000),

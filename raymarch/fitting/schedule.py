@@ -30,8 +30,9 @@ class Schedule:
 
     `levels` are (from which fraction of the fit, scale of the resolution), rising; `supersample` is (from which
     fraction, from how many times on that each pixel was drawn, rays along each edge of a pixel), `jitter` up to which
-    share of a step rays are moved. In the methods `steps` are done, `seconds` are since the start, `ready` of them went
-    by until all was compiled, from when on time counts.
+    share of a step rays are moved, `refresh` how many steps pass between looks at which cells are empty, at first. In
+    the methods `steps` are done, `seconds` are since the start, `ready` of them went by until all was compiled, from
+    when on time counts.
 
     Example:
         >>> schedule = Schedule(100, None, ((0.0, 0.5), (0.4, 1.0)))
@@ -44,13 +45,14 @@ class Schedule:
     levels: tuple[tuple[float, float], ...]
     supersample: tuple[float, float, int] = (0.0, 0.0, 1)
     jitter: float = 0.0
+    refresh: int = 100
 
     @staticmethod
     def of(settings: FitSettings) -> Schedule:
         """Schedule that settings ask for."""
         supersample = settings.supersample_from, settings.supersample_seen, settings.supersample
         jitter = float(settings.sh_degree > 0) if settings.jitter is None else settings.jitter
-        return Schedule(settings.steps, settings.seconds, settings.levels, supersample, jitter)
+        return Schedule(settings.steps, settings.seconds, settings.levels, supersample, jitter, settings.refresh)
 
     def progress(self, steps: int, seconds: float, ready: float) -> float:
         """Fraction of the fit that is done, 0..1: of steps or of seconds, whichever is further."""
@@ -62,6 +64,16 @@ class Schedule:
     def level(self, progress: float) -> int:
         """Index of the coarse-to-fine level, from 0."""
         return max(i for i, (start, _) in enumerate(self.levels) if progress >= start)
+
+    def looks(self, age: int) -> bool:
+        """Whether it is looked which cells are empty, `age` steps into a level: the older, the less it has to tell.
+
+        Example:
+            >>> [age for age in range(3300) if Schedule(None, 60.0, ((0.0, 1.0),)).looks(age)][6:]
+            [700, 800, 1000, 1200, 1400, 1600, 2000, 2400, 2800, 3200]
+        """
+        count, rest = divmod(age, self.refresh)
+        return rest == 0 < count and count % (1 << max(count.bit_length() - 3, 0)) == 0
 
     def side(self, progress: float, seen: float) -> int:
         """Rays along each edge of a pixel, once each pixel was drawn `seen` times, in the mean."""

@@ -86,7 +86,8 @@ class FitSettings:
             keep theirs.
         optimiser: step sizes.
         hull: whether the visual hull of images with alpha bounds the volume; off while poses are still wrong.
-        refresh: steps between looks at which cells are empty. prune_alpha: opacity over one voxel that counts as empty.
+        refresh: steps between looks at which cells are empty; eight of them into a level twice as many, and so on.
+        prune_alpha: opacity over one voxel that counts as empty.
         prune_weight: at each change of level, what part of a ray's light a cell must give or take in the images to be
             kept, for what no camera sees takes memory all the same; 0 keeps all that is not empty. None for 0.001 in
             bricks and 0 else.

@@ -177,5 +177,5 @@ def test_a_dry_run_says_what_it_would_take_and_writes_nothing(root, tmp_path, mo
     told = json.loads(said.out)
     assert set(told) == {"shape", "sh_degree", "slots", "bytes", "parts", "free_bytes", "seconds", "steps", "boxes"}
     assert told["bytes"] == sum(told["parts"].values())
-    assert told["steps"] == 800
+    assert told["steps"] == preset("quick").steps
     assert list(tmp_path.iterdir()) == []

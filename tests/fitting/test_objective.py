@@ -255,7 +255,7 @@ def test_a_volume_tells_its_objective_in_names_and_numbers():
     }
     assert "loss" not in told
     assert "sparsity" not in told
-    assert told["steps"] == 800
+    assert told["steps"] == preset("quick").steps
     assert "objective" not in provenance(preset("quick"), views, {})["settings"]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import drive
 import numpy as np
@@ -161,6 +162,25 @@ def test_progress_is_by_steps_or_seconds_whichever_is_further(steps, seconds, do
 def test_levels_begin_where_they_are_said_to():
     schedule = Schedule(100, None, LEVELS)
     assert [schedule.level(p) for p in (0.0, 0.24, 0.25, 0.49, 0.5, 1.0)] == [0, 0, 1, 1, 2, 2]
+
+
+@pytest.mark.parametrize("refresh", [1, 7, 100])
+def test_what_is_empty_is_looked_at_after_an_eighth_to_a_quarter_more_steps(refresh):
+    schedule = Schedule(None, 60.0, LEVELS, refresh=refresh)
+    looks = [age for age in range(500 * refresh + 1) if schedule.looks(age)]
+    assert looks[:8] == [n * refresh for n in range(1, 9)]
+    later = [(after - before) / before for before, after in pairwise(looks[7:])]
+    assert min(later) > 0.125
+    assert max(later) == 0.25
+
+
+def test_what_is_empty_is_looked_at_by_the_steps_since_a_level_began(monkeypatch):
+    look, calls, levels = fitter.narrow, [], ((0.0, 0.5), (0.5, 1.0))
+    with Fitter(drive.ball_views(), "quick", **QUICK | {"steps": 20, "refresh": 4, "levels": levels}) as one:
+        monkeypatch.setattr(fitter, "narrow", lambda *what: calls.append(one.steps_done) or look(*what))
+        for _ in range(20):
+            one.step()
+    assert calls == [4, 8, 10, 14, 18]
 
 
 def test_what_is_left_is_told_by_what_it_took():
