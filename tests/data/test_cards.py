@@ -123,7 +123,7 @@ def test_a_card_is_html_that_asks_for_nothing_elsewhere(name):
         ("scan", ["8 x 9 x 10", "HU", "mm", "LAS in RAS", "int16", "k = 5: L right, A up", "i = 4: P right, S up"]),
         ("views", ["12 RGBA of 64 x 48", "-4", "12"]),
         ("camera", ["0, -4, 1 world units", "64 x 48 pixels", "40.1"]),
-        ("fitter", ["75 of 800", "13.00 dB"]),
+        ("fitter", ["75 of 600", "13.00 dB"]),
         ("fit", ["12.3"]),
         ("evaluation", ["20", "40", "PSNR [dB]"]),
         ("table", ["0 to 4000", "64"]),
