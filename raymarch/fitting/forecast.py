@@ -98,7 +98,7 @@ def _measured(plan: Plan) -> tuple[float, int]:
     """Seconds and steps of a fit, by its schedule's parts; one that was too short to be measured counts as the mean."""
     schedule, (taken, seen_a_step) = Schedule.of(plan.settings), _probe(plan)
     mean = float(np.mean([second for some in taken.values() for second in some]))
-    costs = {kind: float(np.median(some)) for kind, some in taken.items()}  # steps that look what is empty are few
+    costs = {kind: float(np.mean(some)) for kind, some in taken.items()}
 
     def parts(steps: float) -> list[tuple[float, float]]:
         """Share, and seconds of a step, of each part of a fit of so many steps."""
