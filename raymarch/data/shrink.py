@@ -22,18 +22,26 @@ def shrink(image: np.ndarray, width: int, height: int) -> np.ndarray:
     rows, columns = image.shape[:2]
     if (rows, columns) == (height, width):
         return image
-    small = np.zeros((height, columns, image.shape[2]), np.float32)
-    for index, weight in _taps(rows, height):
-        some = image[index].astype(np.float32)
-        if image.shape[2] == 4:
-            some[..., :3] *= some[..., 3:] / 255
-        small += weight[:, None, None] * some
-    smaller = np.zeros((height, width, image.shape[2]), np.float32)
-    for index, weight in _taps(columns, width):
-        smaller += weight[:, None] * small[:, index]
-    if image.shape[2] == 4:
-        smaller[..., :3] *= 255 / np.maximum(smaller[..., 3:], 1e-6)
+    planes = [plane.astype(np.float32) for plane in np.moveaxis(image, 2, 0)]  # a row of one channel is read fastest
+    smaller = np.empty((height, width, len(planes)), np.float32)
+    if alpha := planes[3:]:
+        smaller[..., 3] = _area(alpha[0], width, height)
+        seen, back = alpha[0] / 255, 255 / np.maximum(smaller[..., 3], 1e-6)
+    for k, plane in enumerate(planes[:3]):
+        smaller[..., k] = _area(plane * seen, width, height) * back if alpha else _area(plane, width, height)
     return np.rint(np.minimum(smaller, 255)).astype(np.uint8)
+
+
+def _area(plane: np.ndarray, width: int, height: int) -> np.ndarray:
+    """Mean of the pixels (row, column) of one channel under each new one."""
+    rows, columns = plane.shape
+    small = np.zeros((height, columns), np.float32)
+    for index, weight in _taps(rows, height):
+        small += weight[:, None] * plane[index]
+    smaller = np.zeros((height, width), np.float32)
+    for index, weight in _taps(columns, width):
+        smaller += weight * small[:, index]
+    return smaller
 
 
 def shrink_mask(mask: np.ndarray, width: int, height: int) -> np.ndarray:
@@ -42,9 +50,13 @@ def shrink_mask(mask: np.ndarray, width: int, height: int) -> np.ndarray:
     return area == 0
 
 
-def _taps(count: int, wanted: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def _taps(count: int, wanted: int) -> Iterator[tuple[slice | np.ndarray, np.ndarray]]:
     """The pixels under each new pixel of a row, one a time, with the share of it that they cover."""
     size = count / wanted
+    if count % wanted == 0:  # a slice is read several times as fast as the same numbers by index
+        step = count // wanted
+        yield from ((slice(k, None, step), np.full(wanted, 1 / step, np.float32)) for k in range(step))
+        return
     begin, end = np.arange(wanted) * size, (np.arange(wanted) + 1) * size
     first = np.floor(begin).astype(int)
     for k in range(int(np.ceil(size)) + 1):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +11,7 @@ import numpy as np
 from raymarch.data.shrink import shrink, shrink_mask
 from raymarch.data.views import Views
 
+THREADS = min(os.cpu_count() or 1, 8)
 FEWEST = 16  # pixels along an image's shorter side below which it is not made smaller
 
 
@@ -25,7 +28,8 @@ def smaller(views: Views, factor: int) -> Views:
     """
     cameras = [camera.scaled(1 / factor) for camera in views.cameras]
     sizes = [(camera.width, camera.height) for camera in cameras]
-    images = [shrink(views.image(i), *size) for i, size in enumerate(sizes)]
+    with ThreadPoolExecutor(THREADS) as pool:  # NumPy lets go of Python's lock
+        images = list(pool.map(lambda i: shrink(views.image(i), *sizes[i]), range(len(sizes))))
     masks = None
     if views.masks is not None:
         masks = [None if (mask := views.mask(i)) is None else shrink_mask(mask, *size) for i, size in enumerate(sizes)]

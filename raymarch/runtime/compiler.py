@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from textwrap import TextWrapper
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -60,10 +61,21 @@ def _read_sources_once() -> None:
     error shows it: two fifths of what tracing takes, in every process, with its kernels on the disk or not.
     """
     from taichi.lang import kernel_impl
-    from taichi.lang.ast.ast_transformer_utils import ASTTransformerContext as Context
+    from taichi.lang.ast import ast_transformer_utils as tracing
 
     kernel_impl.getsourcelines = _remembering(kernel_impl.getsourcelines, lambda function: (function, None))
-    Context.get_pos_info = _remembering(Context.get_pos_info, _place)
+    kernel_impl.getsourcefile = _remembering(kernel_impl.getsourcefile, lambda function: (function, None))
+    tracing.ASTTransformerContext.get_pos_info = _remembering(tracing.ASTTransformerContext.get_pos_info, _place)
+    tracing.TextWrapper = ShortWrapper
+
+
+class ShortWrapper(TextWrapper):
+    """Python's wrapper of text, at once done where a text fits on a line, as nearly each line of a kernel does."""
+
+    def wrap(self, text: str) -> list[str]:
+        """Lines of the text, as Python's own wrapper makes them."""
+        line = self._munge_whitespace(text).rstrip()
+        return ([line] if line else []) if len(line) <= self.width else super().wrap(text)
 
 
 def _place(context: Any, node: Any) -> tuple[object, tuple]:
