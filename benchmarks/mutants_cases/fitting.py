@@ -68,10 +68,24 @@ FAULTS = [
     ),
     Fault(
         "a forecast takes no step of several rays a pixel",
-        "fitting/forecast.py",
+        "fitting/cost.py",
         "supersample_seen=0.0",
         "supersample_seen=9.0",
         ("tests/fitting/test_forecast.py::test_all_kinds_of_steps_are_measured",),
+    ),
+    Fault(
+        "a forecast counts the looks of a level from its own parts' beginnings",
+        "fitting/cost.py",
+        "range(int(age), int(age + steps))",
+        "range(int(steps))",
+        ("tests/fitting/test_forecast.py::test_a_cost_is_what_the_fit_s_steps_sum_up_to[0.02]",),
+    ),
+    Fault(
+        "what goes by before a fit's first step is forecast to be its steps' time",
+        "fitting/cost.py",
+        "max(seconds - self.ready, 0.0)",
+        "max(seconds, 0.0)",
+        ("tests/fitting/test_forecast.py::test_a_fit_s_time_may_be_over_before_its_first_step",),
     ),
     Fault(
         "rates fall along a line",

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
-import taichi as ti
 
 from raymarch import runtime
 from raymarch.arguments.arrays import Numbers
@@ -20,10 +17,9 @@ from raymarch.device import memory
 from raymarch.device.image_store import ImageStore
 from raymarch.device.memory import Memory, memory_of_rendering
 from raymarch.errors import RaymarchError
-from raymarch.fitting.fitter import Fitter
-from raymarch.fitting.plan import Plan, plan_fit
+from raymarch.fitting.cost import Cost
+from raymarch.fitting.plan import plan_fit
 from raymarch.fitting.presets import settings_for
-from raymarch.fitting.schedule import Schedule
 from raymarch.fitting.settings import FitSettings
 from raymarch.geometry.camera import SIDE as PIXELS
 from raymarch.geometry.orbit import orbit_of_volume
@@ -31,8 +27,6 @@ from raymarch.geometry.pose import BOX
 from raymarch.html.card import ShownRecord
 from raymarch.rendering.renderer import Renderer
 
-PROBE = 40  # steps of the fit in small
-SETTLED = 0.5  # steps of a whole fit take so much of those, as most of the volume is empty by then; measured
 SIDE = 128  # pixels a side of the image that a rendering's time is measured on
 SIDE_ON_GPU = 512  # the same there, which has hardly begun with fewer
 
@@ -84,51 +78,17 @@ def forecast(
         >>> forecast(views, "quick").memory.total  # doctest: +SKIP
         679000000
     """
-    settings = settings_for(views, settings, **changes)
+    settings, began = settings_for(views, settings, **changes), time.perf_counter()
     with ImageStore(views) as store:
         plan = plan_fit(views, settings, box, store)
-    free = memory.available_bytes()
+    free, planned = memory.available_bytes(), time.perf_counter() - began
     if not clock:
         return Forecast(plan.memory, free, None, settings.steps, plan.settings.nested)
-    seconds, steps = _measured(plan)
-    return Forecast(plan.memory, free, seconds, steps, plan.settings.nested)
-
-
-def _measured(plan: Plan) -> tuple[float, int]:
-    """Seconds and steps of a fit, by its schedule's parts; one that was too short to be measured counts as the mean."""
-    schedule, (taken, seen_a_step) = Schedule.of(plan.settings), _probe(plan)
-    mean = float(np.mean([second for some in taken.values() for second in some]))
-    costs = {kind: float(np.mean(some)) for kind, some in taken.items()}
-
-    def parts(steps: float) -> list[tuple[float, float]]:
-        """Share, and seconds of a step, of each part of a fit of so many steps."""
-        found = schedule.parts(seen_a_step * steps)
-        return [(share, SETTLED * costs.get((level, side), mean)) for share, level, side in found]
-
-    steps = schedule.steps or math.inf
-    if schedule.seconds:
-        for _ in range(3):  # how many steps there is time for says when several rays a pixel begin, and that how many
-            by_time = schedule.seconds * sum(share / each for share, each in parts(steps))
-            steps = min(by_time, schedule.steps or math.inf)
-    seconds = steps * sum(share * each for share, each in parts(steps))
-    return min(seconds, schedule.seconds or math.inf), int(steps)
-
-
-def _probe(plan: Plan) -> tuple[dict[tuple[int, int], list[float]], float]:
-    """Seconds of the steps of a fit of `PROBE` steps, by level and rays along each edge of a pixel, and how many times
-    a step draws each pixel in the mean."""
-    small = replace(plan.settings, steps=PROBE, seconds=None, refresh=PROBE // 4, supersample_seen=0.0)
-    taken: dict[tuple[int, int], list[float]] = {}
-    with Fitter.of_plan(replace(plan, settings=small)) as fitter:
-        fitter.step()  # which compiles
-        while fitter.progress < 1:
-            level = fitter.schedule.level(fitter.progress)
-            ti.sync()
-            began = time.perf_counter()
-            fitter.step()
-            ti.sync()
-            taken.setdefault((level, fitter.side), []).append(time.perf_counter() - began)
-        return taken, fitter.tiles / fitter.store.listed
+    cost = Cost.of(plan)
+    limit, steps = settings.seconds or math.inf, settings.steps or math.inf
+    if settings.seconds:
+        steps = min(steps, cost.steps(limit - planned))
+    return Forecast(plan.memory, free, min(cost.seconds(steps), limit), int(steps), plan.settings.nested)
 
 
 @checked(volume=VOLUME, width=PIXELS, height=PIXELS)

@@ -18,8 +18,9 @@ from raymarch.device import memory
 from raymarch.device.image_store import ImageStore
 from raymarch.errors import RaymarchError
 from raymarch.fitting.budget import memory_of_fit, require_budget
+from raymarch.fitting.cost import LOOK, PROBE, SETTLED, Cost, Kind
 from raymarch.fitting.fitter import Fitter
-from raymarch.fitting.forecast import PROBE, _probe, forecast, forecast_rendering
+from raymarch.fitting.forecast import forecast, forecast_rendering
 from raymarch.fitting.plan import plan_fit
 from raymarch.fitting.presets import preset
 from raymarch.fitting.schedule import Schedule
@@ -136,10 +137,48 @@ def test_all_kinds_of_steps_are_measured():
     """Those of several rays a pixel too, which the fit itself comes to only when it has drawn all pixels often."""
     settings = preset("quick", resolution=16, sh_degree=0, slots=1, rays=512, supersample=2, supersample_from=0.7)
     with ImageStore(drive.ball_views()) as store:
-        taken, seen = _probe(plan_fit(drive.ball_views(), settings, BOX, store))
-    assert set(taken) == {(level, side) for _, level, side in Schedule.of(settings).parts(1e9)}
-    assert sum(map(len, taken.values())) == PROBE - 1
-    assert seen > 0
+        cost = Cost.of(plan_fit(drive.ball_views(), settings, BOX, store))
+    kinds = cost.kinds.values()
+    assert set(cost.kinds) == {(level, side) for _, level, side in Schedule.of(settings).parts(1e9)}
+    assert sum(len(kind.steps) + len(kind.looks) + (kind.begin > 0) for kind in kinds) == PROBE - 1
+    assert any(kind.looks for kind in kinds)
+    assert cost.ready > 0 < cost.seen
+
+
+LEVELS = (0.0, 0.5), (0.4, 1.0)
+KINDS = {(0, 1): Kind([0.1, 0.3], [], 4.0), (1, 1): Kind([0.4], [5.4, 5.4], 6.0), (1, 2): Kind([1.6], [], 7.0)}
+
+
+def step_by_step(cost, progress):
+    """Seconds and steps of a fit as its own loop would go, by what each step of it takes."""
+    seconds, steps, age, known = 0.0, 0, 0, set()
+    while (done := progress(steps, seconds)) < 1:
+        level = cost.schedule.level(done)
+        key = level, cost.schedule.side(done, steps * cost.seen)
+        age = age + 1 if any(level == each for each, _ in known) else 0
+        kind, each = cost.kinds[key], SETTLED * np.mean(cost.kinds[key].steps)
+        look = np.mean(kind.looks) - each if kind.looks else LOOK * kind.begin
+        seconds += each + kind.begin * (key not in known) + look * cost.schedule.looks(age)
+        known.add(key)
+        steps += 1
+    return seconds, steps
+
+
+@pytest.mark.parametrize("seen", [0.001, 0.004, 0.02])
+def test_a_cost_is_what_the_fit_s_steps_sum_up_to(seen):
+    for steps in (500, 3000):
+        cost = Cost(Schedule(steps, None, LEVELS, (0.7, 3.0, 2)), KINDS, 9.0, seen)
+        seconds, _ = step_by_step(cost, lambda done, _, steps=steps: done / steps)
+        assert cost.seconds(steps) == pytest.approx(seconds, rel=0.01)
+    for limit in (300.0, 1500.0):
+        cost = Cost(Schedule(None, limit, LEVELS, (0.7, 3.0, 2)), KINDS, 9.0, seen)
+        _, steps = step_by_step(cost, lambda _, taken, limit=limit: taken / (limit - 9.0))
+        assert cost.steps(limit) == pytest.approx(steps, rel=0.05)
+
+
+def test_a_fit_s_time_may_be_over_before_its_first_step():
+    cost = Cost(Schedule(None, 5.0, LEVELS, (0.7, 3.0, 2)), KINDS, 9.0, 0.01)
+    assert cost.steps(5.0) == 0
 
 
 def test_levels_too_short_to_be_measured_do_not_take_the_time_of_others():

@@ -19,18 +19,20 @@ from raymarch.kernels.rays.tile_list import RUN, hit_or_clear, list_tiles, meets
 
 SHAPE = (61, 57, 53)
 SIZE = 112  # so that there are more tiles than one thread counts
-OCCUPIED = (0.0003, 0.003, 0.03)  # of the cells
+OCCUPIED = (0.0003, 0.003, 0.03, 0.5)  # of the cells
 FLAGS = ti.types.ndarray(ndim=1)
 
 
 def cameras():
-    """From afar, from near, from inside, with a wide lens, and so near that a tile is wider than a cell."""
+    """From afar, from near, from inside, with a wide lens, so near that a tile is wider than a cell, and from so far
+    that one pixel of a tile has all of the box."""
     centre = np.array([0.1, 0.0, -0.1])
     for distance, fov in ((4.0, 0.5), (2.0, 1.0), (0.3, 1.4), (1.2, 2.4)):
         yield Camera.from_fov(look_at(centre + distance * np.array([0.5, -0.7, 0.5]), centre), fov, SIZE, SIZE)
     pose = look_at(centre + [0.0, 2.5, 0.4], centre)
     yield Camera(pose, (70.0, 65.0), (54.0, 59.5), SIZE, SIZE, lens=Lens("opencv", (-0.3, 0.08, 0, 0, 0)))
     yield Camera.from_fov(look_at(centre + [0.0, -2.5, 0.4], centre), 1.0, 8, 8)
+    yield Camera(look_at(centre + [0.0, -20.0, 0.4], centre), (7.3, 7.3), (1.5, 2.5), 8, 8)
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,8 @@
 """Sampling list of tiles: those of which a ray that counts meets an occupied cell of the grid.
 
 Most tiles that meet nothing are told by one ray: rays of a tile are never farther apart than where the last of them
-leaves the box, so where the one through its middle keeps that far away from all that is occupied, none meets it.
+leaves the box, so where the one through its middle keeps that far away from all that is occupied, or from the box, none
+meets it.
 """
 
 import taichi as ti
@@ -40,7 +41,7 @@ def is_clear(grid: ti.template(), o, d, begin, end, apart, dt):
     top, per_index, last = grid.max_index[None], grid.cells_per_index[None], grid.cells[None] - 1
     around = ti.cast(ti.static(SAFETY[0]) * (apart * per_index).max() + ti.static(SAFETY[1]), ti.i32) + 1
     step = ti.min(dt / PARTS, ti.static(SAFETY[1]) / ti.max(ti.abs(d * per_index).max(), PARALLEL))
-    clear, k = end >= begin, 0
+    clear, k = True, 0
     while clear and begin + k * step < end:
         q = ti.min(ti.max(o + (begin + k * step) * d, 0.0), top) * per_index
         cell = ti.min(ti.cast(q, ti.i32), last)
@@ -48,6 +49,17 @@ def is_clear(grid: ti.template(), o, d, begin, end, apart, dt):
         clear = away > 0
         k += steps_within(per_index, q, cell, away, d, step)
     return clear
+
+
+@ti.func
+def misses(grid: ti.template(), o, d, apart, parting):
+    """Whether a ray says that no other meets the box, which are `apart` [voxel] from it at most along each axis, and
+    `parting` more with each unit of distance."""
+    top = grid.max_index[None]
+    farthest = ((o - 0.5 * top).norm() + 0.5 * top.norm()) / d.norm()  # that anything of the box can be
+    around = ti.static(SAFETY[0]) * (apart + farthest * parting).max() + ti.static(SAFETY[1])
+    near, far = clip(o + around, d, top + 2.0 * around)
+    return far < near
 
 
 @ti.func
@@ -86,7 +98,10 @@ def hit_or_clear(store: ti.template(), grid: ti.template(), t, dt):
                     middle, way = o, d
                 apart, parting = ti.max(apart, ti.abs(o - middle)), ti.max(parting, ti.abs(d - way))
                 if n == OF_ALL - 1:
-                    clear = is_clear(grid, middle, way, begin, end, apart + end * parting, dt)
+                    if end < begin:
+                        clear = misses(grid, middle, way, apart, parting)
+                    else:
+                        clear = is_clear(grid, middle, way, begin, end, apart + end * parting, dt)
             else:
                 hit = meets(grid, o, d, dt)
     return hit, clear

@@ -1,0 +1,113 @@
+"""Cost of a fit in seconds, by its kinds of steps: measured on a fit in small."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import taichi as ti
+
+from raymarch.fitting.fitter import Fitter
+from raymarch.fitting.plan import Plan
+from raymarch.fitting.schedule import Schedule
+
+PROBE = 40  # steps of the fit in small
+SETTLED = 0.65  # a step of a whole fit takes so much of one of those, as most of the volume is empty by then; measured
+LOOK = 0.5  # of what it takes to begin a level goes to looking which cells are empty, where no look was measured
+
+
+@dataclass
+class Kind:
+    """Kind of a fit's steps, of one level and so many rays a pixel: seconds that were measured.
+
+    Attributes:
+        steps: of each step but the first.
+        looks: of each that also looked which cells are empty.
+        begin: of the first, which also refines and compiles; 0 for that of the fit, which is before its time counts.
+    """
+
+    steps: list[float] = field(default_factory=list)
+    looks: list[float] = field(default_factory=list)
+    begin: float = 0.0
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Cost of a fit.
+
+    Attributes:
+        schedule: of the fit, not of the one in small.
+        kinds: by level and rays along each edge of a pixel.
+        ready: seconds from making the fitter until its first step was done.
+        seen: how many times a step draws each pixel in the mean.
+    """
+
+    schedule: Schedule
+    kinds: dict[tuple[int, int], Kind]
+    ready: float
+    seen: float
+
+    @staticmethod
+    def of(plan: Plan) -> Cost:
+        """Cost of a plan's fit, by one of `PROBE` steps through all levels, the last of several rays a pixel where the
+        fit's are."""
+        small = replace(plan.settings, steps=PROBE, seconds=None, refresh=PROBE // 4, supersample_seen=0.0)
+        began, kinds, age, level = time.perf_counter(), defaultdict[tuple[int, int], Kind](Kind), 0, 0
+        with Fitter.of_plan(replace(plan, settings=small)) as fitter:
+            fitter.step()
+            ready = time.perf_counter() - began
+            kinds[0, fitter.side].begin = 0.0
+            while fitter.progress < 1:
+                before, level = level, fitter.schedule.level(fitter.progress)
+                age = age + 1 if level == before else 0
+                ti.sync()
+                began = time.perf_counter()
+                fitter.step()
+                ti.sync()
+                seconds, key = time.perf_counter() - began, (level, fitter.side)
+                if key not in kinds:
+                    kinds[key].begin = seconds
+                else:
+                    (kinds[key].looks if fitter.schedule.looks(age) else kinds[key].steps).append(seconds)
+            return Cost(Schedule.of(plan.settings), dict(kinds), ready, fitter.tiles / fitter.store.listed)
+
+    def seconds(self, steps: float) -> float:
+        """Seconds of a fit of so many steps, from its first on."""
+        total, ages = 0.0, defaultdict[int, float](float)
+        for share, level, side in self.schedule.parts(self.seen * steps):
+            total += self._part(level, side, ages[level], share * steps)
+            ages[level] += share * steps
+        return total
+
+    def steps(self, seconds: float) -> float:
+        """Steps that a fit by seconds makes in them, of which some go by before its first."""
+        left, steps = max(seconds - self.ready, 0.0), np.inf
+        for _ in range(3):  # how many steps there is time for says when several rays a pixel begin, and that how many
+            total, ages = 0.0, defaultdict[int, float](float)
+            for share, level, side in self.schedule.parts(self.seen * steps):
+                total += (part := self._fitting(level, side, ages[level], share * left))
+                ages[level] += part
+            steps = total
+        return steps
+
+    def _fitting(self, level: int, side: int, age: float, seconds: float) -> float:
+        """Steps of a part that begins `age` steps into its level, in so many seconds."""
+        steps, each = 0.0, self._each(level, side)
+        for _ in range(6):  # there are few looks: what they take hardly changes how many there are
+            steps = max(seconds - self._part(level, side, age, steps) + steps * each, 0.0) / each
+        return steps
+
+    def _part(self, level: int, side: int, age: float, steps: float) -> float:
+        """Seconds of so many steps, which begin `age` steps into a level."""
+        kind, each = self.kinds.get((level, side), Kind()), self._each(level, side)
+        looks = sum(map(self.schedule.looks, range(int(age), int(age + steps))))
+        look = max(float(np.mean(kind.looks)) - each, 0.0) if kind.looks else LOOK * kind.begin
+        return kind.begin + steps * each + looks * look
+
+    def _each(self, level: int, side: int) -> float:
+        """Seconds of a step; one of a kind that was too short to be measured counts as the mean."""
+        some = self.kinds.get((level, side), Kind()).steps
+        every = [second for kind in self.kinds.values() for second in kind.steps]
+        return SETTLED * float(np.mean(some or every))
