@@ -38,7 +38,8 @@ class Forecast(ShownRecord):
     Attributes:
         memory: at its peak; the fit itself refuses to begin where that is over the budget.
         free_bytes: what the device had left.
-        seconds: from the first step on, or of an image; None if it was not asked for. Good to a third.
+        seconds: from the first step on, of a fit by seconds all of them, or of an image; None if it was not asked for.
+            Good to a third.
         steps: of the fit, as many as there is time for; None for a rendering.
         boxes: nested boxes of the grid, as of `Volume`.
     """
@@ -84,11 +85,10 @@ def forecast(
     free, planned = memory.available_bytes(), time.perf_counter() - began
     if not clock:
         return Forecast(plan.memory, free, None, settings.steps, plan.settings.nested)
-    cost = Cost.of(plan)
-    limit, steps = settings.seconds or math.inf, settings.steps or math.inf
-    if settings.seconds:
-        steps = min(steps, cost.steps(limit - planned))
-    return Forecast(plan.memory, free, min(cost.seconds(steps), limit), int(steps), plan.settings.nested)
+    cost, steps = Cost.of(plan), settings.steps or math.inf
+    if settings.seconds and (by_time := cost.steps(settings.seconds - planned)) < steps:
+        return Forecast(plan.memory, free, settings.seconds, int(by_time), plan.settings.nested)
+    return Forecast(plan.memory, free, cost.seconds(steps), int(steps), plan.settings.nested)
 
 
 @checked(volume=VOLUME, width=PIXELS, height=PIXELS)
