@@ -76,9 +76,9 @@ FAULTS = [
     Fault(
         "a forecast counts the looks of a level from its own parts' beginnings",
         "fitting/cost.py",
-        "range(int(age), int(age + steps))",
-        "range(int(steps))",
-        ("tests/fitting/test_forecast.py::test_a_cost_is_what_the_fit_s_steps_sum_up_to[0.02]",),
+        "self.schedule.looks_by(age + steps) - self.schedule.looks_by(age)",
+        "self.schedule.looks_by(steps)",
+        ("tests/fitting/test_forecast.py::test_a_level_has_as_many_looks_with_several_rays_a_pixel_in_it_as_without",),
     ),
     Fault(
         "what goes by before a fit's first step is forecast to be its steps' time",

@@ -116,16 +116,26 @@ FAULTS = [
     Fault(
         "a tile's rays are taken to be its middle one",
         "kernels/rays/tile_list.py",
-        "ti.static(SAFETY[0]) * (apart * per_index).max() + ti.static(SAFETY[1]), ti.i32) + 1",
-        "0.0 * (apart * per_index).max(), ti.i32)",
+        "ti.static(SAFETY[0]) * between + ti.static(SAFETY[1]), ti.i32) + 1",
+        "0.0 * between, ti.i32)",
         ("tests/rendering/test_tile_list.py::test_list_is_of_the_tiles_with_a_ray_that_meets_something[1.0-0.003]",),
     ),
     Fault(
         "a tile whose middle and corners miss the box is taken to miss it",
         "kernels/rays/tile_list.py",
-        "around = ti.static(SAFETY[0]) * (apart + farthest * parting).max()",
-        "around = 0.0 * (apart + farthest * parting).max()",
+        "wider = ti.static(SAFETY[0]) * (apart + farthest * parting).max()",
+        "wider = 0.0 * (apart + farthest * parting).max()",
         ("tests/rendering/test_tile_list.py::test_list_is_of_the_tiles_with_a_ray_that_meets_something[1.0-0.5]",),
+    ),
+    Fault(
+        "of a tile's rays it is asked only where the one through its middle is in the box",
+        "kernels/rays/tile_list.py",
+        "begin, end = clip(o + wider, d, top + 2.0 * wider)",
+        "begin, end = clip(o, d, top)",
+        (
+            "tests/rendering/test_tile_list.py::"
+            "test_a_tile_is_listed_whose_pixel_meets_the_box_where_its_middle_and_corners_do_not",
+        ),
     ),
     Fault(
         "the last step does not list a tile",

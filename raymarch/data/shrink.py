@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+LEAST = 1e-6  # share of a pixel that is none, but rounding
+
 
 def shrink(image: np.ndarray, width: int, height: int) -> np.ndarray:
     """Image (height, width, channel) uint8 of an area filter, from one as large or larger; a fourth channel is alpha.
@@ -46,8 +48,7 @@ def _area(plane: np.ndarray, width: int, height: int) -> np.ndarray:
 
 def shrink_mask(mask: np.ndarray, width: int, height: int) -> np.ndarray:
     """Mask (height, width) of a smaller image: a pixel counts if all that it is made of does."""
-    area = shrink(np.where(mask, np.uint8(0), np.uint8(255))[..., None], width, height)[..., 0]
-    return area == 0
+    return _area(np.where(mask, np.float32(0), np.float32(1)), width, height) < LEAST
 
 
 def _taps(count: int, wanted: int) -> Iterator[tuple[slice | np.ndarray, np.ndarray]]:

@@ -15,6 +15,7 @@ from raymarch.fitting.schedule import Schedule
 
 PROBE = 40  # steps of the fit in small
 SETTLED = 0.65  # a step of a whole fit takes so much of one of those, as most of the volume is empty by then; measured
+HALVINGS = 40  # until it is known how many steps a part has time for
 LOOK = 0.5  # of what it takes to begin a level goes to looking which cells are empty, where no look was measured
 
 
@@ -94,15 +95,19 @@ class Cost:
 
     def _fitting(self, level: int, side: int, age: float, seconds: float) -> float:
         """Steps of a part that begins `age` steps into its level, in so many seconds."""
-        steps, each = 0.0, self._each(level, side)
-        for _ in range(6):  # there are few looks: what they take hardly changes how many there are
-            steps = max(seconds - self._part(level, side, age, steps) + steps * each, 0.0) / each
-        return steps
+        least, most = 0.0, seconds / self._each(level, side)
+        for _ in range(HALVINGS):
+            steps = (least + most) / 2
+            if self._part(level, side, age, steps) < seconds:
+                least = steps
+            else:
+                most = steps
+        return least
 
     def _part(self, level: int, side: int, age: float, steps: float) -> float:
         """Seconds of so many steps, which begin `age` steps into a level."""
         kind, each = self.kinds.get((level, side), Kind()), self._each(level, side)
-        looks = sum(map(self.schedule.looks, range(int(age), int(age + steps))))
+        looks = self.schedule.looks_by(age + steps) - self.schedule.looks_by(age)
         look = max(float(np.mean(kind.looks)) - each, 0.0) if kind.looks else LOOK * kind.begin
         return kind.begin + steps * each + looks * look
 

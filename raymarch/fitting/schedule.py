@@ -75,6 +75,19 @@ class Schedule:
         count, rest = divmod(age, self.refresh)
         return rest == 0 < count and count % (1 << max(count.bit_length() - 3, 0)) == 0
 
+    def looks_by(self, age: float) -> int:
+        """How often it is looked in the first `age` steps of a level.
+
+        Example:
+            >>> Schedule(None, 60.0, ((0.0, 1.0),)).looks_by(3201.0)
+            16
+        """
+        last, total = max(int(age) - 1, 0) // self.refresh, 0
+        for bits in range(1, last.bit_length() + 1):
+            gap = 1 << max(bits - 3, 0)
+            total += min(last, (1 << bits) - 1) // gap - ((1 << (bits - 1)) - 1) // gap
+        return total
+
     def side(self, progress: float, seen: float) -> int:
         """Rays along each edge of a pixel, once each pixel was drawn `seen` times, in the mean."""
         start, least, side = self.supersample

@@ -176,9 +176,31 @@ def test_a_cost_is_what_the_fit_s_steps_sum_up_to(seen):
         assert cost.steps(limit) == pytest.approx(steps, rel=0.05)
 
 
+@pytest.mark.parametrize("limit", [15.0, 20.0, 30.0, 60.0])
+def test_a_cost_is_right_where_a_look_takes_as_long_as_all_steps_between_two(limit):
+    kinds = {(0, 1): Kind([0.005], [], 0.0), (1, 1): Kind([0.01], [], 3.0)}
+    cost = Cost(Schedule(None, limit, LEVELS), kinds, 5.0, 0.01)
+    _, steps = step_by_step(cost, lambda _, taken: taken / (limit - 5.0))
+    assert cost.steps(limit) == pytest.approx(steps, rel=0.05)
+
+
+def test_the_cost_of_a_fit_of_days_is_told_at_once():
+    """By the count of its looks, which is that of the steps that look."""
+    schedule = Schedule(None, 1e9, LEVELS)
+    for age in (0, 1, 100, 101, 799, 801, 3200, 3201, 50_001):
+        assert schedule.looks_by(age) == sum(map(schedule.looks, range(age)))
+    assert 1e8 < Cost(schedule, KINDS, 9.0, 0.01).steps(1e9) < 1e10
+
+
 def test_a_fit_s_time_may_be_over_before_its_first_step():
-    cost = Cost(Schedule(None, 5.0, LEVELS, (0.7, 3.0, 2)), KINDS, 9.0, 0.01)
-    assert cost.steps(5.0) == 0
+    cost = Cost(Schedule(None, 5.0, LEVELS), {(0, 1): Kind([0.1]), (1, 1): Kind([0.1])}, 9.0, 0.01)
+    assert cost.steps(5.0) == 0 < cost.steps(10.0)
+
+
+def test_a_level_has_as_many_looks_with_several_rays_a_pixel_in_it_as_without():
+    schedule = Schedule(3000, None, ((0.0, 1.0),), (0.5, 3.0, 2))
+    cost = Cost(schedule, {(0, side): Kind([0.0], [1.0]) for side in (1, 2)}, 0.0, 0.01)
+    assert cost.seconds(3000) == schedule.looks_by(3000)
 
 
 def test_levels_too_short_to_be_measured_do_not_take_the_time_of_others():

@@ -86,6 +86,16 @@ def test_a_smaller_image_is_the_mean_of_what_lies_under_its_pixels(channels, siz
     assert np.abs(got - mean_of_areas(image, *size)).max() <= 0.5 + 1e-3
 
 
+@pytest.mark.parametrize("size", [(1, 1), (8, 8), (7, 5), (23, 24)])
+def test_a_pixel_of_a_smaller_mask_counts_where_all_that_it_is_made_of_does(size):
+    """Also where what does not is a little: one pixel of many, or a share of one that two new pixels cut through."""
+    for row, column in ((5, 5), (0, 23), (13, 7)):
+        mask = np.ones((24, 24), bool)
+        mask[row, column] = False
+        share = mean_of_areas(np.where(mask, 0, 1)[..., None], *size)[..., 0]
+        np.testing.assert_array_equal(shrink_mask(mask, *size), share < 1e-9)
+
+
 def test_what_nobody_sees_does_not_reach_the_edge():
     """A red half beside a hidden green one: the pixel across is red, half seen."""
     image = np.array([[[255, 0, 0, 255], [0, 255, 0, 0]]], np.uint8)

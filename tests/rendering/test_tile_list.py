@@ -80,3 +80,23 @@ def test_list_is_of_the_tiles_with_a_ray_that_meets_something(store, grid, fract
     assert not (hit & clear).any()
     assert occupied.any()
     assert clear.any()
+
+
+BESIDE = ((-0.6427, -0.7661, 0.0114, 0.23), (-0.7659, 0.6428, 0.0159, 0.25), (-0.0195, 0.0015, -0.9998, -0.4))
+
+
+def test_a_tile_is_listed_whose_pixel_meets_the_box_where_its_middle_and_corners_do_not():
+    """The end of a rod, from beside it: one corner's ray grazes the box elsewhere, the middle's misses it."""
+    shape = (9, 9, 201)
+    camera = Camera.from_fov(np.vstack([BESIDE, (0, 0, 0, 1)]), 1.0, 64, 64)
+    with ImageStore(Views([camera], np.full((1, 64, 64, 3), 9, np.uint8))) as store, Grid(shape, 0) as grid:
+        grid.upload(Volume(np.zeros(shape), np.zeros((*shape, 3)), np.diag([0.02, 0.02, 0.02, 1])))
+        occupied = np.zeros(grid.cells, bool)
+        occupied[:, :, -1] = True
+        drive.set_occupied(grid, occupied)
+        grid.measure_occupancy()
+        hit, clear = np.zeros(store.tiles, np.int32), np.zeros(store.tiles, np.int32)
+        each_by_itself(store.fields, grid.fields, grid.voxel, hit, clear)
+        found = list_tiles(store.fields, grid.fields, grid.voxel, store.tiles)
+        assert hit.sum() > 1
+        np.testing.assert_array_equal(store.fields.list.to_numpy()[:found], np.flatnonzero(hit))

@@ -36,10 +36,18 @@ def place_of_ray(store: ti.template(), n):
 
 
 @ti.func
-def is_clear(grid: ti.template(), o, d, begin, end, apart, dt):
-    """Whether a ray says that no other meets an occupied cell, `apart` [voxel] from it at most along each axis."""
+def is_clear(grid: ti.template(), o, d, slowest, apart, parting, dt):
+    """Whether a ray says that no other meets an occupied cell, which are `apart` [voxel] from it at most along each
+    axis and `parting` more with each unit of distance, and in each go as far as `slowest` at least.
+
+    Where another is in the box, it is in the box widened by how far they are apart; there it is walked.
+    """
     top, per_index, last = grid.max_index[None], grid.cells_per_index[None], grid.cells[None] - 1
-    around = ti.cast(ti.static(SAFETY[0]) * (apart * per_index).max() + ti.static(SAFETY[1]), ti.i32) + 1
+    farthest = ((o - 0.5 * top).norm() + 0.5 * top.norm()) / slowest  # that anything of the box can be
+    wider = ti.static(SAFETY[0]) * (apart + farthest * parting).max() + ti.static(SAFETY[1])
+    begin, end = clip(o + wider, d, top + 2.0 * wider)
+    between = ((apart + end * parting) * per_index).max()
+    around = ti.cast(ti.static(SAFETY[0]) * between + ti.static(SAFETY[1]), ti.i32) + 1
     step = ti.min(dt / PARTS, ti.static(SAFETY[1]) / ti.max(ti.abs(d * per_index).max(), PARALLEL))
     clear, k = True, 0
     while clear and begin + k * step < end:
@@ -49,17 +57,6 @@ def is_clear(grid: ti.template(), o, d, begin, end, apart, dt):
         clear = away > 0
         k += steps_within(per_index, q, cell, away, d, step)
     return clear
-
-
-@ti.func
-def misses(grid: ti.template(), o, d, apart, parting):
-    """Whether a ray says that no other meets the box, which are `apart` [voxel] from it at most along each axis, and
-    `parting` more with each unit of distance."""
-    top = grid.max_index[None]
-    farthest = ((o - 0.5 * top).norm() + 0.5 * top.norm()) / d.norm()  # that anything of the box can be
-    around = ti.static(SAFETY[0]) * (apart + farthest * parting).max() + ti.static(SAFETY[1])
-    near, far = clip(o + around, d, top + 2.0 * around)
-    return far < near
 
 
 @ti.func
@@ -82,26 +79,21 @@ def hit_or_clear(store: ti.template(), grid: ti.template(), t, dt):
     does: rays are asked until one of both is known."""
     view, row, column = corner_of(store, t)
     hit, clear = False, False
-    begin, end = ti.cast(FAR, float), ti.cast(-1.0, float)
     middle, way = ti.Vector.zero(float, 3), ti.Vector.zero(float, 3)
     apart, parting = ti.Vector.zero(float, 3), ti.Vector.zero(float, 3)  # at the origins, and by distance
+    slowest = ti.cast(FAR, float)
     # In NDC rays that lie side by side need not be as far apart at each distance: each is asked.
     for n in range(ti.static(OF_ALL if grid.ndc else 0), ti.static(OF_ALL + store.tile**2)):
         if not hit and not clear and (n < OF_ALL or pixel_counts(store, t, n - OF_ALL)):
             place = place_of_ray(store, n)
             o, d = ray_of(store, grid, view, column + place[0], row + place[1])  # once, for it is much to compile
             if n < OF_ALL:
-                near, far = clip(o, d, grid.max_index[None])
-                if far >= near:
-                    begin, end = ti.min(begin, near), ti.max(end, far)
                 if n == 0:
                     middle, way = o, d
                 apart, parting = ti.max(apart, ti.abs(o - middle)), ti.max(parting, ti.abs(d - way))
+                slowest = ti.min(slowest, d.norm())
                 if n == OF_ALL - 1:
-                    if end < begin:
-                        clear = misses(grid, middle, way, apart, parting)
-                    else:
-                        clear = is_clear(grid, middle, way, begin, end, apart + end * parting, dt)
+                    clear = is_clear(grid, middle, way, slowest, apart, parting, dt)
             else:
                 hit = meets(grid, o, d, dt)
     return hit, clear
