@@ -2,7 +2,8 @@
 
     python docs/make_gallery.py [--only cloud] [--work FOLDER]
 
-All that a block does is seeded: run again on one machine it makes the same bytes. It takes two minutes of CPU, half of it two fits.
+All that a block does is seeded: run again on one machine it makes the same bytes. It takes two minutes of CPU, half of
+it two fits.
 """
 
 from __future__ import annotations

@@ -112,7 +112,8 @@ class Cost:
         return kind.begin + steps * each + looks * look
 
     def _each(self, level: int, side: int) -> float:
-        """Seconds of a step; one of a kind that was too short to be measured counts as the mean."""
+        """Seconds of a step; one of a kind that was too short to be measured counts as the mean of all, or as a level's
+        beginning where there are more levels than steps of the fit in small."""
         some = self.kinds.get((level, side), Kind()).steps
         every = [second for kind in self.kinds.values() for second in kind.steps]
-        return SETTLED * float(np.mean(some or every))
+        return SETTLED * float(np.mean(some or every or [kind.begin for kind in self.kinds.values()]))

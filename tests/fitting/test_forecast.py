@@ -184,6 +184,13 @@ def test_a_cost_is_right_where_a_look_takes_as_long_as_all_steps_between_two(lim
     assert cost.steps(limit) == pytest.approx(steps, rel=0.05)
 
 
+def test_a_fit_of_more_levels_than_the_small_one_has_steps_has_a_cost():
+    levels = tuple((n / 50, 1.0) for n in range(50))
+    cost = Cost(Schedule(None, 100.0, levels), {(n, 1): Kind(begin=0.5) for n in range(40)}, 5.0, 0.01)
+    assert 0 < cost.steps(100.0) < np.inf
+    assert 0 < cost.seconds(1000.0) < np.inf
+
+
 def test_the_cost_of_a_fit_of_days_is_told_at_once():
     """By the count of its looks, which is that of the steps that look."""
     schedule = Schedule(None, 1e9, LEVELS)
