@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import taichi as ti
@@ -19,7 +20,7 @@ HALVINGS = 40  # until it is known how many steps a part has time for
 LOOK = 0.5  # of what it takes to begin a level goes to looking which cells are empty, where no look was measured
 
 
-@dataclass
+@dataclass(frozen=True)
 class Kind:
     """Kind of a fit's steps, of one level and so many rays a pixel: seconds that were measured.
 
@@ -29,9 +30,15 @@ class Kind:
         begin: of the first, which also refines and compiles; 0 for that of the fit, which is before its time counts.
     """
 
-    steps: list[float] = field(default_factory=list)
-    looks: list[float] = field(default_factory=list)
+    steps: Sequence[float] = ()
+    looks: Sequence[float] = ()
     begin: float = 0.0
+
+    @staticmethod
+    def of(taken: Sequence[tuple[float, bool]]) -> Kind:
+        """Kind of steps that took so many seconds, one after the other, and whether each looked."""
+        (begin, _), *rest = taken
+        return Kind([took for took, looked in rest if not looked], [took for took, looked in rest if looked], begin)
 
 
 @dataclass(frozen=True)
@@ -55,11 +62,12 @@ class Cost:
         """Cost of a plan's fit, by one of `PROBE` steps through all levels, the last of several rays a pixel where the
         fit's are."""
         small = replace(plan.settings, steps=PROBE, seconds=None, refresh=PROBE // 4, supersample_seen=0.0)
-        began, kinds, age, level = time.perf_counter(), defaultdict[tuple[int, int], Kind](Kind), 0, 0
+        taken: dict[tuple[int, int], list[tuple[float, bool]]] = defaultdict(list)
+        began, age, level = time.perf_counter(), 0, 0
         with Fitter.of_plan(replace(plan, settings=small)) as fitter:
             fitter.step()
             ready = time.perf_counter() - began
-            kinds[0, fitter.side].begin = 0.0
+            taken[0, fitter.side].append((0.0, False))
             while fitter.progress < 1:
                 before, level = level, fitter.schedule.level(fitter.progress)
                 age = age + 1 if level == before else 0
@@ -67,12 +75,10 @@ class Cost:
                 began = time.perf_counter()
                 fitter.step()
                 ti.sync()
-                seconds, key = time.perf_counter() - began, (level, fitter.side)
-                if key not in kinds:
-                    kinds[key].begin = seconds
-                else:
-                    (kinds[key].looks if fitter.schedule.looks(age) else kinds[key].steps).append(seconds)
-            return Cost(Schedule.of(plan.settings), dict(kinds), ready, fitter.tiles / fitter.store.listed)
+                seconds = time.perf_counter() - began
+                taken[level, fitter.side].append((seconds, fitter.schedule.looks(age)))
+            kinds = {key: Kind.of(some) for key, some in taken.items()}
+            return Cost(Schedule.of(plan.settings), kinds, ready, fitter.tiles / fitter.store.listed)
 
     def seconds(self, steps: float) -> float:
         """Seconds of a fit of so many steps, from its first on."""

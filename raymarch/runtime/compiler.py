@@ -74,7 +74,7 @@ class ShortWrapper(TextWrapper):
 
     def wrap(self, text: str) -> list[str]:
         """Lines of the text, as Python's own wrapper makes them."""
-        line = self._munge_whitespace(text).rstrip()
+        line = self._munge_whitespace(text).rstrip(" ")
         return ([line] if line else []) if len(line) <= self.width else super().wrap(text)
 
 
