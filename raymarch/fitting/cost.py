@@ -15,6 +15,7 @@ from raymarch.fitting.plan import Plan
 from raymarch.fitting.schedule import Schedule
 
 PROBE = 40  # steps of the fit in small
+ONE_RAY = 0.7  # of them at least have one ray a pixel, which a fit begins with until each was drawn often enough
 SETTLED = 0.65  # a step of a whole fit takes so much of one of those, as most of the volume is empty by then; measured
 HALVINGS = 40  # until it is known how many steps a part has time for
 LOOK = 0.5  # of what it takes to begin a level goes to looking which cells are empty, where no look was measured
@@ -61,7 +62,9 @@ class Cost:
     def of(plan: Plan) -> Cost:
         """Cost of a plan's fit, by one of `PROBE` steps through all levels, the last of several rays a pixel where the
         fit's are."""
+        begin = max(plan.settings.supersample_from, ONE_RAY)
         small = replace(plan.settings, steps=PROBE, seconds=None, refresh=PROBE // 4, supersample_seen=0.0)
+        small = replace(small, supersample_from=begin)
         taken: dict[tuple[int, int], list[tuple[float, bool]]] = defaultdict(list)
         began, age, level = time.perf_counter(), 0, 0
         with Fitter.of_plan(replace(plan, settings=small)) as fitter:
@@ -118,8 +121,9 @@ class Cost:
         return kind.begin + steps * each + looks * look
 
     def _each(self, level: int, side: int) -> float:
-        """Seconds of a step; one of a kind that was too short to be measured counts as the mean of all, or as a level's
-        beginning where there are more levels than steps of the fit in small."""
+        """Seconds of a step; one of a kind that was too short to be measured counts as the mean of as many rays a
+        pixel, then of all, or as a level's beginning where there are more levels than steps of the fit in small."""
         some = self.kinds.get((level, side), Kind()).steps
+        alike = [second for (_, rays), kind in self.kinds.items() if rays == side for second in kind.steps]
         every = [second for kind in self.kinds.values() for second in kind.steps]
-        return SETTLED * float(np.mean(some or every or [kind.begin for kind in self.kinds.values()]))
+        return SETTLED * float(np.mean(some or alike or every or [kind.begin for kind in self.kinds.values()]))

@@ -133,13 +133,16 @@ def test_the_parts_of_a_schedule_are_what_its_steps_are(start, seen):
     assert len(schedule.parts(seen)) == len(set(steps))
 
 
-def test_all_kinds_of_steps_are_measured():
-    """Those of several rays a pixel too, which the fit itself comes to only when it has drawn all pixels often."""
-    settings = preset("quick", resolution=16, sh_degree=0, slots=1, rays=512, supersample=2, supersample_from=0.7)
+@pytest.mark.parametrize("start", [0.0, 0.7, 1.0])
+def test_all_kinds_of_steps_are_measured(start):
+    """Those of several rays a pixel too, which the fit itself comes to only when it has drawn all pixels often, and
+    those of one, which it begins with though it is to draw several from its first step on."""
+    settings = preset("quick", resolution=16, sh_degree=0, slots=1, rays=512, supersample=2, supersample_from=start)
     with ImageStore(drive.ball_views()) as store:
         cost = Cost.of(plan_fit(drive.ball_views(), settings, BOX, store))
     kinds = cost.kinds.values()
-    assert set(cost.kinds) == {(level, side) for _, level, side in Schedule.of(settings).parts(1e9)}
+    last = len(settings.levels) - 1
+    assert set(cost.kinds) == {(level, 1) for level in range(last + 1)} | ({(last, 2)} if start < 1 else set())
     assert sum(len(kind.steps) + len(kind.looks) + (kind.begin > 0) for kind in kinds) == PROBE - 1
     assert any(kind.looks for kind in kinds)
     assert cost.ready > 0 < cost.seen
@@ -182,6 +185,13 @@ def test_a_cost_is_right_where_a_look_takes_as_long_as_all_steps_between_two(lim
     cost = Cost(Schedule(None, limit, LEVELS), kinds, 5.0, 0.01)
     _, steps = step_by_step(cost, lambda _, taken: taken / (limit - 5.0))
     assert cost.steps(limit) == pytest.approx(steps, rel=0.05)
+
+
+def test_a_kind_of_steps_that_was_not_measured_takes_what_as_many_rays_a_pixel_take():
+    kinds = {(0, 1): Kind([0.1]), (1, 1): Kind([0.3]), (1, 2): Kind([4.0])}
+    cost = Cost(Schedule(1000, None, LEVELS, (0.0, 3.0, 2)), kinds, 0.0, 0.01)
+    one_ray, several = 300 * 0.1, 700 * 4.0  # each pixel was drawn three times after 300 steps, of a level of 400
+    assert cost.seconds(1000) == pytest.approx(SETTLED * (one_ray + several), rel=0.01)
 
 
 def test_a_fit_of_more_levels_than_the_small_one_has_steps_has_a_cost():
