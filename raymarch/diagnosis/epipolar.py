@@ -13,6 +13,7 @@ from raymarch.geometry.pixels import unproject
 
 NEAR = 0.005  # of an image's side: a match no farther from its epipolar line agrees with the cameras
 PARALLEL = np.deg2rad(1.0)  # between two rays, under which their crossing may come out behind a camera
+ONE_PLACE = 1e-5  # of how far cameras are from the origin: two that are no farther apart stand in one place
 
 
 class Sight(NamedTuple):
@@ -74,20 +75,27 @@ def distances(poses: np.ndarray, matches: Matches, seen: Sight) -> np.ndarray:
 
 
 def _rays(poses: np.ndarray, matches: Matches, seen: Sight) -> tuple[np.ndarray, ...]:
-    """First views, directions of both rays and of the base line between the cameras in the world, and its length."""
+    """First views, directions of both rays and of the base line between the cameras in the world, and its length.
+
+    Cameras in one place, up to rounding, have no base line: its direction is 0, and rays of one point are one ray.
+    """
     i, j = matches.first, matches.second
     u = np.einsum("nab,nb->na", poses[i, :3, :3], seen.first)
     w = np.einsum("nab,nb->na", poses[j, :3, :3], seen.second)
     base = poses[j, :3, 3] - poses[i, :3, 3]
-    length = np.maximum(np.sqrt(np.einsum("na,na->n", base, base)), 1e-12)
-    return i, u, w, base / length[:, None], length
+    length = np.sqrt(np.einsum("na,na->n", base, base))
+    apart = length > ONE_PLACE * np.abs(poses[:, :3, 3]).max()
+    length = np.where(apart, length, 1e-12)
+    return i, u, w, np.where(apart, base.T / length, 0.0).T, length
 
 
 def _distance(u: np.ndarray, w: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Sampson's distance of two rays [radian]: their volume with the base line over its slope."""
+    """Sampson's distance of two rays [radian]: their volume with the base line over its slope; without a base line
+    that of the rays themselves."""
     across = np.stack([b[:, 1] * u[:, 2] - b[:, 2] * u[:, 1], b[:, 2] * u[:, 0] - b[:, 0] * u[:, 2],
                        b[:, 0] * u[:, 1] - b[:, 1] * u[:, 0]], axis=1)  # fmt: skip
     volume, ub, wb = (np.einsum("na,na->n", *pair) for pair in ((across, w), (u, b), (w, b)))
+    volume = np.where(b.any(1), volume, np.linalg.norm(np.cross(u, w), axis=1))
     return volume / np.sqrt(np.maximum(2 - ub**2 - wb**2 - 2 * volume**2, 1e-12))
 
 

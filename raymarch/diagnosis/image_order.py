@@ -47,7 +47,8 @@ def image_order(views: Views, points: list[Features]) -> Finding:
         cure = "check that each image is that of its camera: order, names, sorting; raymarch cameras finds poses anew"
         return Finding("images-shuffled", "error", message, cure)
     message = "the images agree with no reading of the poses, and hardly match each other"
-    return Finding("poses-disagree", "warning", message, "check that the poses are of these images")
+    cure = "check that the poses are of these images; what looks alike from all around, as a ball, gives such matches"
+    return Finding("poses-disagree", "warning", message, cure)
 
 
 def _strong(found: Matches, count: int) -> Matches:

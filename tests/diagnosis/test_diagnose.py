@@ -12,8 +12,9 @@ from painted_room import ball, room
 import raymarch as rm
 from raymarch.data.display_values import linear_of_srgb
 from raymarch.diagnosis import intrinsics
+from raymarch.diagnosis.conventions import convention
 from raymarch.diagnosis.diagnose import examine
-from raymarch.diagnosis.epipolar import poses_of, sight
+from raymarch.diagnosis.epipolar import agreeing, distances, nearness, poses_of, sight
 from raymarch.diagnosis.extent import matched_points
 from raymarch.diagnosis.in_short import in_short
 from raymarch.diagnosis.matches import Matches, features_of
@@ -132,6 +133,39 @@ def test_a_planted_fault_is_named(fault):
 def test_nothing_is_found_in_a_set_that_is_right(right):
     views, box = right
     assert examine(views, box, POINTS[id(views.images)]).findings == ()
+
+
+def test_cameras_in_one_place_agree_on_matches_of_one_ray_alone():
+    """Which have no epipolar line, so that any match would lie on it."""
+    rng, count = np.random.default_rng(5), 200
+    like = rm.Camera.look_at((4, 0, 0), width=64, height=64)
+    turns = [exp_rigid([0, 0, 0, *(0.1 * rng.normal(size=3))]) for _ in range(6)]
+    cameras = [replace(like, world_from_camera=turn) for turn in turns]
+    poses = poses_of(cameras)
+    poses[:, :3, 3] += np.array([0.3, 0.1, -4.0]) + 1e-12 * rng.normal(size=(6, 3))
+    first, second = rng.integers(0, 6, (2, count))
+    matches = Matches(first, second, rng.uniform(0, 64, (count, 2)), rng.uniform(0, 64, (count, 2)))
+    seen, near = sight(cameras, matches), nearness(cameras, matches)
+    assert agreeing(poses, matches, seen, near).mean() < 0.1
+    one = seen._replace(
+        first=np.einsum("nba,nbc,nc->na", poses[first][:, :3, :3], poses[second][:, :3, :3], seen.second)
+    )
+    assert agreeing(poses, matches, one, near).all()
+    apart = one._replace(first=one.first + 0.01 * np.cross(one.first, rng.normal(size=(count, 3))))
+    told = np.linalg.norm(np.cross(one.first, apart.first), axis=1) * seen.pixels / np.sqrt(2)
+    np.testing.assert_allclose(np.abs(distances(poses, matches, apart)), told, rtol=0.05)
+
+
+def test_a_thing_alike_from_all_around_is_no_other_convention():
+    """Its points stand still in all images, and cameras that look at the origin are in one place if read inverted."""
+    around, up = 2 * np.pi * np.arange(12) / 12, 0.3 + 0.2 * (np.arange(12) % 3)
+    eyes = 4 * np.stack([np.cos(around) * np.cos(up), np.sin(around) * np.cos(up), np.sin(up)], 1)
+    cameras = [rm.Camera.look_at(eye, width=64, height=64) for eye in eyes]
+    first, second = np.array([(i, (i + 1) % 12) for i in range(12) for _ in range(10)]).T
+    at = np.random.default_rng(3).uniform(16, 48, (120, 2))
+    matches = Matches(first, second, at, at)
+    finding, _ = convention(poses_of(cameras), matches, sight(cameras, matches), nearness(cameras, matches))
+    assert finding is None
 
 
 @pytest.mark.parametrize("noise", [0.1, 0.25, 0.35])
