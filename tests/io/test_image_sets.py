@@ -48,6 +48,22 @@ def test_a_set_is_read_as_it_was_written(tmp_path, channels):
     assert views.source.endswith("transforms_train.json")
 
 
+@pytest.mark.parametrize("channels", [3, 4])
+def test_a_frame_s_mask_is_read(tmp_path, channels):
+    folder, mask = write_set(tmp_path / "set", channels), np.arange(48).reshape(6, 8) % 3 > 0
+    Image.fromarray(mask.astype(np.uint8) * 255).save(folder / "train" / "mask.png")
+    path = folder / "transforms_train.json"
+    document = json.loads(path.read_text())
+    document["frames"][1]["mask_path"] = "./train/mask"
+    path.write_text(json.dumps(document))
+    views = load_views(folder)
+    np.testing.assert_array_equal(views.mask(1), mask)
+    assert views.mask(0) is None
+    document["frames"][1]["mask_path"] = "../mask.png"
+    path.write_text(json.dumps(document))
+    refused(folder, "frame 1: mask_path .* leads out of")
+
+
 def test_the_background_is_the_caller_s(tmp_path):
     assert load_views(write_set(tmp_path / "set"), background="0.5,0,1").background == (0.5, 0, 1)
 

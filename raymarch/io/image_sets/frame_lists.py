@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from raymarch.errors import RaymarchError, short
 from raymarch.io.files.strict_json import read_json
-from raymarch.io.image_sets.frames import require_few
+from raymarch.io.image_sets.frame_file import frame_file
+from raymarch.io.image_sets.frames import Frame, require_few
+from raymarch.io.image_sets.intrinsics import camera_by_keys
 
 POSES = ("transform_matrix", "transform_matrix_start")
 
@@ -37,3 +41,17 @@ def read_frames(path: Path, *, comments: bool = False) -> tuple[dict[str, Any], 
         if not isinstance(frame, dict):
             raise RaymarchError(f"{path}, frame {i}: is {short(frame)}, want a mapping; export it again")
     return document, listed
+
+
+def frame_of_keys(keys: dict[str, Any], document: dict[str, Any], path: Path, i: int, follow_links: bool) -> Frame:
+    """Frame of its own keys, which go before those of the file: `file_path`, `mask_path`, `camera_by_keys`.
+
+    Raises RaymarchError, opened by the file and the frame's place in it, for a path as of `frame_file`.
+    """
+    folder, where = path.parent, f"{path}, frame {i}"
+    root = folder.resolve()
+    file = frame_file(folder, root, keys.get("file_path"), where, follow_links)
+    mask = keys.get("mask_path")
+    mask = None if mask is None else frame_file(folder, root, mask, where, follow_links, key="mask_path")
+    camera = partial(camera_by_keys, ChainMap(keys, document), where=f"{where} ({file.stem})", file=file)
+    return Frame(file, camera, mask)

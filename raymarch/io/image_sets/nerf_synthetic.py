@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
-from collections import ChainMap
-from functools import partial
 from pathlib import Path
 
 from raymarch.data.views import Views
 from raymarch.errors import RaymarchError
 from raymarch.io.files.limits import require_folder
-from raymarch.io.image_sets.frame_file import frame_file
-from raymarch.io.image_sets.frame_lists import lists_frames, read_frames
-from raymarch.io.image_sets.frames import Frame, views_of_frames
-from raymarch.io.image_sets.intrinsics import camera_by_keys
+from raymarch.io.image_sets.frame_lists import frame_of_keys, lists_frames, read_frames
+from raymarch.io.image_sets.frames import views_of_frames
 from raymarch.io.image_sets.reader import Reader
 
 log = logging.getLogger("raymarch")
@@ -39,7 +35,8 @@ def read(
     """Views of one split.
 
     The json has what `intrinsics.camera_by_keys` reads, for all frames or in one; and `frames` with `file_path` (.png
-    if it has no suffix) and `transform_matrix`. Images that are missing are left out and named in the log.
+    if it has no suffix), `transform_matrix` and perhaps `mask_path` (black where pixels are not to count). Images that
+    are missing are left out and named in the log.
     `follow_links`, `for_fit` and `downscale` as of `load_views`; nothing more is held out, as the set has splits.
 
     Raises RaymarchError that names the file, what is wrong and the cure; for more than 20,000 frames too.
@@ -51,11 +48,7 @@ def read(
     folder = require_folder(folder)
     path = _transforms_path(folder, split)
     document, listed = read_frames(path)
-    frames, root = [], folder.resolve()
-    for i, frame in enumerate(listed):
-        file = frame_file(folder, root, frame.get("file_path"), f"{path}, frame {i}", follow_links)
-        where = f"{path}, frame {i} ({file.stem})"
-        frames.append(Frame(file, partial(camera_by_keys, ChainMap(frame, document), where=where, file=file)))
+    frames = [frame_of_keys(keys, document, path, i, follow_links) for i, keys in enumerate(listed)]
     return views_of_frames(frames, folder, path, for_fit=for_fit, downscale=downscale)
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections import ChainMap
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -16,11 +14,10 @@ from raymarch.data.views import Views
 from raymarch.errors import RaymarchError, named, short
 from raymarch.io.files.limits import require_folder
 from raymarch.io.image_sets.frame_file import frame_file, present
-from raymarch.io.image_sets.frame_lists import lists_frames, read_frames
+from raymarch.io.image_sets.frame_lists import frame_of_keys, lists_frames, read_frames
 from raymarch.io.image_sets.frames import Frame, flag, number, views_of_frames
 from raymarch.io.image_sets.given_alpha import alpha_file, transparent_where, with_alpha_files
 from raymarch.io.image_sets.holdout import held_out
-from raymarch.io.image_sets.intrinsics import camera_by_keys
 from raymarch.io.image_sets.ply import read_ply_points
 from raymarch.io.image_sets.reader import Reader
 from raymarch.io.image_sets.unit_cube import box_of_cube
@@ -64,14 +61,7 @@ def read(
     folder = require_folder(folder)
     path, root = folder / FILES, folder.resolve()
     document, listed = read_frames(path, comments=True)
-    frames = []
-    for i, keys in _chosen(document, listed, path):
-        where = f"{path}, frame {i}"
-        file = frame_file(folder, root, keys.get("file_path"), where, follow_links)
-        mask = keys.get("mask_path")
-        mask = None if mask is None else frame_file(folder, root, mask, where, follow_links, key="mask_path")
-        camera = partial(camera_by_keys, ChainMap(keys, document), where=f"{where} ({file.stem})", file=file)
-        frames.append(Frame(file, camera, mask))
+    frames = [frame_of_keys(keys, document, path, i, follow_links) for i, keys in _chosen(document, listed, path)]
     there = present([frame.file for frame in frames], path)
     frames = [frames[i] for i in there]
     listed_files = {
