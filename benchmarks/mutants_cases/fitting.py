@@ -74,6 +74,30 @@ FAULTS = [
         ("tests/fitting/test_forecast.py::test_all_kinds_of_steps_are_measured",),
     ),
     Fault(
+        "a forecast takes no step of one ray a pixel where several are asked from the first step on",
+        "fitting/cost.py",
+        "begin = max(plan.settings.supersample_from, ONE_RAY)",
+        "begin = plan.settings.supersample_from",
+        ("tests/fitting/test_forecast.py::test_all_kinds_of_steps_are_measured",),
+    ),
+    Fault(
+        "a forecast takes steps of one ray a pixel for those of several",
+        "fitting/cost.py",
+        "np.mean(some or alike or every or",
+        "np.mean(some or every or",
+        (
+            "tests/fitting/test_forecast.py"
+            "::test_a_kind_of_steps_that_was_not_measured_takes_what_as_many_rays_a_pixel_take",
+        ),
+    ),
+    Fault(
+        "any match agrees with cameras in one place",
+        "diagnosis/epipolar.py",
+        "apart = length > ONE_PLACE * np.abs(poses[:, :3, 3]).max()",
+        "apart = length > -1.0",
+        ("tests/diagnosis/test_diagnose.py::test_a_thing_alike_from_all_around_is_no_other_convention",),
+    ),
+    Fault(
         "a forecast counts the looks of a level from its own parts' beginnings",
         "fitting/cost.py",
         "self.schedule.looks_by(age + steps) - self.schedule.looks_by(age)",

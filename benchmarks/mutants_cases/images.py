@@ -178,10 +178,17 @@ FAULTS = [
     ),
     Fault(
         "a number per frame loses to that of the set",
-        "io/image_sets/nerf_synthetic.py",
-        "ChainMap(frame, document)",
-        "ChainMap(document, frame)",
+        "io/image_sets/frame_lists.py",
+        "ChainMap(keys, document)",
+        "ChainMap(document, keys)",
         (SETS + "test_pixels_win_over_the_angle",),
+    ),
+    Fault(
+        "a NeRF-synthetic frame's mask is not read",
+        "io/image_sets/frame_lists.py",
+        "return Frame(file, camera, mask)",
+        "return Frame(file, camera)",
+        (SETS + "test_a_frame_s_mask_is_read",),
     ),
     Fault(
         "a set needs all of its splits in the layout",

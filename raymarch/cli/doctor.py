@@ -46,8 +46,8 @@ def doctor(
     "note" what is worth knowing. Exit code 0: no error was found; 1: one was, or DATA cannot be looked at.
     """
     from raymarch.diagnosis.diagnose import examine
-    from raymarch.diagnosis.diagnose_fit import has_exposures
     from raymarch.diagnosis.finding import by_severity
+    from raymarch.diagnosis.fit_settings import setting_of_fit
     from raymarch.diagnosis.reading import read_set
     from raymarch.geometry.pose import require_box
     from raymarch.io.images.write import require_pictures
@@ -66,7 +66,7 @@ def doctor(
         preset, taken, views = _of_fit_to_come(views, given)
         found = examine(views, given)
         if volume is not None:
-            known = has_exposures(volume)  # then the set's exposures are the fit's already
+            known = setting_of_fit(volume, "exposure") is True  # then the set's exposures are the fit's already
             findings += [each for each in found.findings if not (known and each.code == "exposure")]
             findings += _of_fit(data, volume, arch, background, follow_links, reading)
         else:

@@ -88,7 +88,7 @@ def fit(
     what there was when stopped. 1: it is elsewhere, as is said, or its numbers ran away, or there is none.
     """
     from raymarch import runtime
-    from raymarch.fitting import cost, forecast
+    from raymarch.cli.dry_run import dry_run as dry_run_of
     from raymarch.fitting.presets import preset as settings_of
     from raymarch.fitting.report import NOT_FINITE, cut_short
     from raymarch.io.image_sets.load import load_views
@@ -107,9 +107,7 @@ def fit(
     say.note(f"{views.count_in_words()} from {data}, on {running.arch}")
 
     if checkpoints is None or out is None:
-        say.note(f"measuring {cost.PROBE} steps")
-        options.print_forecast(forecast.forecast(views, settings, box=box), as_json)
-        return 0
+        return dry_run_of(views, settings, box, as_json)
 
     wanted = resume or checkpoint_every is not None
     how = {"box": box, "checkpoints": checkpoints if wanted else None}

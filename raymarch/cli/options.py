@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from raymarch.data.views import Views
     from raymarch.data.volume import Volume
-    from raymarch.fitting.forecast import Forecast
     from raymarch.geometry.clip import Clip
 
 STARTED = time.perf_counter()  # as near to the start of the command as Python lets us
@@ -65,7 +64,11 @@ def settings_of(pairs: tuple[str, ...]) -> dict[str, object]:
     changes: dict[str, object] = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
-        if not (name and equals) or len(text) > LONGEST:
+        if len(text) > LONGEST:
+            raise click.UsageError(
+                f"--set {name:.60}: has {len(text):,} characters, want at most {LONGEST:,}; shorten it"
+            )
+        if not (name and equals):
             raise click.UsageError(f"--set {pair:.60}: want NAME=VALUE of some characters, such as tv_density=1e-3")
         changes[name] = text
         with contextlib.suppress(ValueError):  # words as float knows them, nan and inf too
@@ -209,21 +212,3 @@ def plain(value: object) -> object:
 def print_json(record: dict) -> None:
     """JSON output: one line on stdout."""
     click.echo(json.dumps(plain(record), allow_nan=False))
-
-
-def print_forecast(forecast: Forecast, as_json: bool) -> None:
-    """Forecast of a fit in words: a line each for its grid, its memory and its time."""
-    from raymarch.data.samples import samples_in_words
-
-    if as_json:
-        print_json(forecast.record())
-        return
-    memory = forecast.memory
-    parts = ", ".join(f"{name} {size / 1e9:.2f}" for name, size in memory.parts.items())
-    click.echo(f"grid    {samples_in_words(memory.shape, forecast.boxes)} samples, SH degree {memory.sh_degree}")
-    click.echo(
-        f"memory  {memory.total / 1e9:.2f} GB at its peak ({parts}); {forecast.free_bytes / 1e9:.1f} GB are free"
-    )
-    if forecast.seconds is not None:
-        seconds = f"{forecast.seconds:.0f}" if forecast.seconds >= 10 else f"{forecast.seconds:.2g}"
-        click.echo(f"time    about {seconds} s for {forecast.steps} steps, measured on a few")

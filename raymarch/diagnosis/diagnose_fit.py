@@ -15,6 +15,7 @@ from raymarch.data.volume import VOLUME, AnyVolume, Volume
 from raymarch.diagnosis import extent, floaters
 from raymarch.diagnosis.exposure import BRIGHTEST, DARKEST
 from raymarch.diagnosis.finding import Finding, by_severity
+from raymarch.diagnosis.fit_settings import setting_of_fit
 from raymarch.errors import short
 from raymarch.evaluation.metrics import psnr
 from raymarch.rendering.renderer import Renderer
@@ -148,12 +149,6 @@ def _of_other_views(volume: Volume, fitted: list) -> Finding | None:
     )
 
 
-def has_exposures(volume: Volume) -> bool:
-    """Whether the fit of a volume had an exposure for each image."""
-    settings = volume.provenance.get("settings")
-    return isinstance(settings, dict) and settings.get("exposure") is True
-
-
 def _exposures(volume: Volume) -> dict[str, np.ndarray]:
     """Gains and offsets (2, 3) that a fit found, by the names of views, as far as its provenance tells them."""
     told = volume.provenance.get("exposures")
@@ -180,7 +175,7 @@ def _exposure(volume: Volume, fitted: list) -> Finding | None:
             stops.append(float(np.median(np.subtract(*both))))
     if len(stops) < 3 or np.ptp(stops) < SPREAD:
         return None
-    if has_exposures(volume):
+    if setting_of_fit(volume, "exposure") is True:
         message = f"exposure differs by {np.ptp(stops):.1f} stops between views beyond what the fit found of it"
         return Finding("exposure", "warning", message, "develop all photos alike, or more steps")
     message = f"exposure differs by {np.ptp(stops):.1f} stops between views, which the volume cannot show"

@@ -10,6 +10,7 @@ import numpy as np
 from raymarch.data.bricks import BRICK
 from raymarch.data.volume import Volume
 from raymarch.diagnosis.finding import Finding
+from raymarch.diagnosis.fit_settings import setting_of_fit
 from raymarch.geometry.camera import Camera
 
 AT_ONCE = 4096  # bricks
@@ -132,5 +133,12 @@ def before_cameras(volume: Volume, cameras: Sequence[Camera]) -> Finding | None:
     message = (
         f"{np.mean(lost):.0%} of the light is lost right before the cameras, {np.max(lost):.0%} before one of them"
     )
-    cure = "--preset photos, which keeps matter off the cameras, or --set near=0.3; or a --box that leaves them out"
-    return Finding("near-cameras", "warning", message, cure)
+    return Finding("near-cameras", "warning", message, _off_cameras(volume))
+
+
+def _off_cameras(volume: Volume) -> str:
+    """Cure of matter before the cameras, by the near plane that the volume's fit had."""
+    near = setting_of_fit(volume, "near")
+    if isinstance(near, (int, float)) and NEAR <= near < 1:  # other cameras look there
+        return f"a --box that leaves the cameras out, or --set near={min(near + 0.2, 0.9):.1f} (it was {near:.2g})"
+    return "--preset photos, which keeps matter off the cameras, or --set near=0.3; or a --box that leaves them out"

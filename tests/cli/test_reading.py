@@ -9,7 +9,8 @@ import pytest
 
 import raymarch as rm
 from raymarch.cli import cli
-from raymarch.cli.options import as_refined, print_forecast, reading_of
+from raymarch.cli.dry_run import in_words
+from raymarch.cli.options import as_refined, reading_of
 from raymarch.data.known_views import known_of, record_of
 from raymarch.device.memory import Memory
 from raymarch.fitting.forecast import Forecast
@@ -108,5 +109,4 @@ def test_nested_boxes_are_no_stretched_volume(tmp_path, capsys):
     cli(["info", str(tmp_path / "v.h5")], standalone_mode=False)
     assert "3 boxes of 4 x 4 x 5" in capsys.readouterr().out
     memory = Memory((12, 4, 5), 0, 1, {"grid": 1})
-    print_forecast(Forecast(memory, 10, boxes=3), False)
-    assert "grid    3 boxes of 4 x 4 x 5 samples, SH degree 0" in capsys.readouterr().out
+    assert "grid    3 boxes of 4 x 4 x 5 samples, SH degree 0" in in_words(Forecast(memory, 10, boxes=3))

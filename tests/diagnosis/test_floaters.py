@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -45,6 +48,18 @@ BEFORE = both(*[ball(0.92 * camera.position, 0.25, box=4.0) for camera in RING],
 def test_what_is_loose_near_or_hidden_is_found(volume, cameras, codes, kept):
     views = rm.Views(cameras, np.zeros((8, 32, 32, 3), np.uint8))
     assert [each.code for each in of_volume(kept(volume), views)] == codes
+
+
+@pytest.mark.parametrize("near", [None, 0.0, 0.2, 0.85])
+def test_the_cure_of_matter_before_cameras_is_another_setting_than_the_fit_had(near):
+    fitted = replace(BEFORE, provenance={"settings": {"near": near}})
+    (cure,) = [
+        each.cure
+        for each in of_volume(fitted, rm.Views(RING, np.zeros((8, 32, 32, 3), np.uint8)))
+        if each.code == "near-cameras"
+    ]
+    assert ("--preset photos" in cure) == (not near)
+    assert float(re.search(r"near=([0-9.]+)", cure)[1]) > (near or 0.0)
 
 
 def test_pieces_are_told_apart_as_a_flood_would():

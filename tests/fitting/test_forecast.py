@@ -244,16 +244,19 @@ def test_a_rendering_takes_time_in_proportion_to_its_pixels():
         forecast_rendering(volume, 0, 400)
 
 
-def test_a_dry_run_says_what_it_would_take_and_writes_nothing(root, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize(("more", "code"), [([], 0), (["--seconds", "0.001"], 1)], ids=["as it is", "no time"])
+def test_a_dry_run_says_what_it_would_take_and_writes_nothing(more, code, root, tmp_path, monkeypatch, capsys):
+    """With an error where not one step would be done, as the fit ends with one."""
     words = ["fit", str(root / "scenes" / "tower"), "--preset", "quick", "--dry-run", "--json"]
     words += ["--resolution", "24", "--sh-degree", "0"]
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as ended:
-        cli.main(words)
+        cli.main(words + more)
     said = capsys.readouterr()
-    assert ended.value.code == 0, said.err
+    assert ended.value.code == code, said.err
     told = json.loads(said.out)
     assert set(told) == {"shape", "sh_degree", "slots", "bytes", "parts", "free_bytes", "seconds", "steps", "boxes"}
     assert told["bytes"] == sum(told["parts"].values())
-    assert told["steps"] == preset("quick").steps
+    assert told["steps"] == (0 if code else preset("quick").steps)
+    assert ("before the first step; give it more time" in said.err) == bool(code)
     assert list(tmp_path.iterdir()) == []

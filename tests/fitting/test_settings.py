@@ -223,3 +223,5 @@ def test_what_is_no_literal_is_a_word_and_refused(text):
     with pytest.raises((RaymarchError, click.UsageError)) as error:
         preset("quick", **settings_of((f"levels={text}",)))
     one_line(error, "levels")
+    if len(text) > 1000:
+        one_line(error, "has 2,000 characters, want at most 1,000")
