@@ -45,9 +45,7 @@ def frusta(
         >>> ax.name, ax.get_zlabel()
         ('3d', 'z [world unit]')
     """
-    new, ax = ax is None, cameras(views, box, ax, colour="none")
-    if new:
-        ax.set_box_aspect(np.ptp([ax.get_xlim(), ax.get_ylim(), ax.get_zlim()], axis=1), zoom=0.97)
+    ax = cameras(views, box, ax, colour="none")
     corners = np.empty((0, 3)) if box is None else np.stack(np.meshgrid(*box.T, indexing="ij"), -1).reshape(8, 3)
     add_images(ax, views, LENGTH * pyramid_length(views.cameras, corners) if length is None else length, count)
     return ax

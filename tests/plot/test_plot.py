@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import matplotlib
 
@@ -268,6 +269,19 @@ def test_cameras_draws_every_frustum_and_the_box():
         assert extent[0] <= low
         assert high <= extent[1]
     assert "z [world unit]" == ax.get_zlabel()
+
+
+@pytest.mark.parametrize("draw", [plot.cameras, plot.frusta])
+@pytest.mark.parametrize("height", [0.0, 1.0, 4.0])
+def test_no_label_of_a_camera_plot_is_cut(draw, height):
+    cameras = orbit((0, 0, 0), 4.0, 12, like=Camera.look_at((4, 0, height), width=12, height=8))
+    figure = draw(replace(views(12), cameras=cameras)).figure
+    figure.canvas.draw()
+    (ax,) = figure.axes
+    for axis in (ax.xaxis, ax.yaxis, ax.zaxis):
+        corners = axis.label.get_window_extent().get_points()
+        assert (corners >= 0).all()
+        assert (corners <= figure.bbox.size).all()
 
 
 def test_cameras_has_equal_aspect():
