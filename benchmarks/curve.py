@@ -1,4 +1,4 @@
-"""PSNR of held-out views against seconds of a fit, as a table and a plot.
+"""PSNR of held-out views and of training views against seconds of a fit, as a table and a plot.
 
 python benchmarks/curve.py DATA [--split val] [--views 20] [--preset default] [--seconds 300] [--marks 12] [--out FILE]
 
@@ -12,11 +12,11 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from plainly import plainly
+from quality import some
 
 import raymarch as rm
 
@@ -36,21 +36,29 @@ def curve(train: rm.Views, test: rm.Views, preset: str, seconds: float, marks: i
         kept.append((fitter.seconds, fitter.steps_done, fitter.volume()))
     rows = []
     for at, steps, volume in kept:
-        score = rm.evaluate(volume, test)
-        rows.append({"seconds": round(at, 1), "steps": steps, "psnr": score.psnr, "ssim": score.ssim})
-        print(f"{at:7.1f} s {steps:6} steps {score.psnr:6.2f} dB {score.ssim:.4f}", flush=True)
+        score, training = rm.evaluate(volume, test), rm.evaluate(volume, some(train, len(test))).psnr
+        row = {"seconds": round(at, 1), "steps": steps, "psnr": score.psnr, "ssim": score.ssim, "training": training}
+        rows.append(row)
+        print(
+            f"{at:7.1f} s {steps:6} steps {score.psnr:6.2f} dB held out, gap {training - score.psnr:5.2f},"
+            f" SSIM {score.ssim:.4f}",
+            flush=True,
+        )
     return rows
 
 
 def draw(curves: dict[str, list[dict]], path: str) -> None:
-    """A line a fit."""
+    """A line a fit, and a dashed one of its training views."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6, 4), layout="constrained")
     axes = figure.add_subplot()
     for name, rows in curves.items():
-        axes.plot([row["seconds"] for row in rows], [row["psnr"] for row in rows], marker="o", label=name)
-    axes.set(xlabel="seconds, start included", ylabel="PSNR of held-out views [dB]")
+        seconds = [row["seconds"] for row in rows]
+        (line,) = axes.plot(seconds, [row["psnr"] for row in rows], marker="o", label=f"{name}, held-out views")
+        seen = [row.get("training", np.nan) for row in rows]
+        axes.plot(seconds, seen, "--", color=line.get_color(), label=f"{name}, training views")
+    axes.set(xlabel="seconds, start included", ylabel="PSNR [dB]")
     axes.grid(alpha=0.3)
     axes.legend()
     figure.savefig(path, dpi=150)
@@ -73,10 +81,7 @@ def main() -> None:
     train = rm.load_views(asked.data, split="train")
     split = asked.split or ("val" if (Path(asked.data) / "transforms_val.json").exists() else "test")
     test = rm.load_views(asked.data, split=split)
-    some = np.unique(np.linspace(0, len(test) - 1, min(asked.views, len(test))).round().astype(int))
-    names = [test.names[i] for i in some] if test.names else ()
-    test = replace(test, cameras=[test.cameras[i] for i in some], images=test.images[some], names=names)
-    rows = curve(train, test, asked.preset, asked.seconds, asked.marks)
+    rows = curve(train, some(test, asked.views), asked.preset, asked.seconds, asked.marks)
     if asked.json:
         with open(asked.json, "w") as file:
             json.dump({asked.name: rows}, file)

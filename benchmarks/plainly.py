@@ -28,6 +28,7 @@ def plainly(main: Callable[[], None]) -> None:
         sys.exit(str(error))
     except subprocess.CalledProcessError as error:
         said = (error.stderr or b"").decode().strip()
-        sys.exit(said.splitlines()[-1] if said else f"{error.cmd[0]} ended with status {error.returncode}")
+        last = said.splitlines()[-1].removeprefix("raymarch.errors.RaymarchError: ") if said else ""
+        sys.exit(last or f"{error.cmd[0]} ended with status {error.returncode}")
     except KeyboardInterrupt:
         sys.exit(130)
