@@ -18,6 +18,7 @@ from raymarch.cli.doctor import doctor
 from raymarch.cli.evaluate import evaluate
 from raymarch.cli.export import export
 from raymarch.cli.fit import fit
+from raymarch.cli.importing import spare_searches
 from raymarch.cli.info import info
 from raymarch.cli.render import render
 from raymarch.cli.tune import tune
@@ -60,6 +61,7 @@ for verb in (demo, cameras, doctor, fit, evaluate, render, info, convert, export
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line: exit 0 done, 1 could not, 2 wrong usage; a user's mistake is one line, no traceback."""
     say.start()
+    spare_searches()
     try:
         with endings_interrupt():
             code = cli.main(args=arguments, prog_name="raymarch", standalone_mode=False)
