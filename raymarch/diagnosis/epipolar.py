@@ -13,7 +13,7 @@ from raymarch.geometry.pixels import unproject
 
 NEAR = 0.005  # of an image's side: a match no farther from its epipolar line agrees with the cameras
 PARALLEL = np.deg2rad(1.0)  # between two rays, under which their crossing may come out behind a camera
-ONE_PLACE = 1e-5  # of how far cameras are from the origin: two that are no farther apart stand in one place
+ONE_PLACE = 1e-12  # of how far cameras are from the origin, which is rounding: two no farther apart are in one place
 
 
 class Sight(NamedTuple):

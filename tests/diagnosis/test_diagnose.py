@@ -142,7 +142,7 @@ def test_cameras_in_one_place_agree_on_matches_of_one_ray_alone():
     turns = [exp_rigid([0, 0, 0, *(0.1 * rng.normal(size=3))]) for _ in range(6)]
     cameras = [replace(like, world_from_camera=turn) for turn in turns]
     poses = poses_of(cameras)
-    poses[:, :3, 3] += np.array([0.3, 0.1, -4.0]) + 1e-12 * rng.normal(size=(6, 3))
+    poses[:, :3, 3] += np.array([0.3, 0.1, -4.0]) + 1e-14 * rng.normal(size=(6, 3))
     first, second = rng.integers(0, 6, (2, count))
     matches = Matches(first, second, rng.uniform(0, 64, (count, 2)), rng.uniform(0, 64, (count, 2)))
     seen, near = sight(cameras, matches), nearness(cameras, matches)

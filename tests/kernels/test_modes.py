@@ -9,11 +9,17 @@ import drive
 import numpy as np
 import pytest
 import reference
+import single as worker
 from covering import covering
 
 from raymarch.data.activation import Activation
+from raymarch.data.scalar_volume import ScalarVolume
 from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
+from raymarch.geometry.orbit import orbit_of_volume
+from raymarch.gradients.linearised import Linearised
+from raymarch.gradients.parameters import Parameters
+from raymarch.kernels.march.mode import MOST
 from raymarch.kernels.march.modes import COMPOSITING_MODES as MODES
 from raymarch.kernels.rays.camera import jitter_pixels
 from raymarch.rendering.march import March
@@ -105,6 +111,27 @@ def test_the_line_integral_of_two_volumes_is_the_sum_of_theirs():
         drive.image(v, rays, 0.2, min_transmittance=0.9, min_weight=0.5, mode="x-ray")[:, :3] for v in (a, b, both)
     ]
     np.testing.assert_allclose(image[2], 2 * image[0] - 3 * image[1], rtol=0, atol=1e-13 * np.abs(image[2]).max())
+
+
+@pytest.mark.parametrize("mode", ["x-ray", "x-ray-exact"])
+def test_values_under_0_that_let_any_light_through_make_numbers_with_their_gradients(mode, single):
+    """As those of a scan in Hounsfield units, whose air is -1000: e to the thousandth is beyond any float."""
+    rng = np.random.default_rng(6)
+    values = 100.0 * rng.normal(size=(8, 8, 8)) - 600.0
+    values[:3] = 0.002 * rng.normal(size=(3, 8, 8))
+    scan = ScalarVolume(values.astype(np.float32))
+    camera = orbit_of_volume(scan.box, 8, size=12)[1]
+    march = March(mode=mode)
+    way, back = rng.normal(size=scan.shape), rng.normal(size=(144, 4))
+    with Linearised(scan, camera, march=march) as seen:
+        images = seen.image(), single(worker.image_of_camera, scan, camera, march)
+        tangent, gradient = seen.tangent(Parameters(density=way)), seen.adjoint(back)
+    for image in images:
+        assert np.isfinite(image).all()
+        assert image[:, 3].max() == pytest.approx(MOST)
+        assert image[:, :3].min() < -1000
+    assert np.isfinite(tangent).all()
+    assert (back * tangent).sum() == pytest.approx((gradient.density * way).sum(), rel=1e-9)
 
 
 def ball() -> Volume:

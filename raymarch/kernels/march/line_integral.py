@@ -15,8 +15,9 @@ from raymarch.kernels.field import activation
 from raymarch.kernels.field.bricks import where
 from raymarch.kernels.field.cell import corners_of_cell, scatter_corners, trilinear, weights
 from raymarch.kernels.field.gather import gather
+from raymarch.kernels.march.mode import MOST, sloping
 from raymarch.kernels.march.sample_adjoint import mark
-from raymarch.kernels.numeric import exp
+from raymarch.kernels.numeric import at_most, exp
 from raymarch.kernels.parallel import RAYS_PER_CHUNK, TASK_STRIDE
 from raymarch.kernels.rays.cells import cell_at, exit_of, first_sample, is_inside, next_cell, segment_of
 from raymarch.kernels.rays.nested import box_of, scale_of
@@ -44,7 +45,7 @@ def points_of(entry, way, cell, t0, t1):
 @ti.func
 def image_of(variant: ti.template(), total, length):
     """Image (4,) of an integral and the length it is over."""
-    value, T = total, exp(-total)
+    value, T = total, at_most(exp(-total), MOST)
     if ti.static(variant.mode.mean):
         value, T = ti.cast(0.0, float), ti.cast(1.0, float)
         if length > 0:
@@ -87,7 +88,7 @@ def gain_of(grid: ti.template(), rays: ti.template(), variant: ti.template(), r)
     if ti.static(variant.mode.mean):
         gain /= ti.max(length_of(grid, rays, variant, r), 1e-30)
     else:
-        gain -= rays.image[r][3] * d_image[3]
+        gain -= sloping(rays.image[r][3]) * d_image[3]
     return gain
 
 
@@ -176,7 +177,7 @@ def line_integral_tangent(
 @ti.func
 def dot_of(variant: ti.template(), dot_total, dot_length, total, T, length):
     """Tangent (4,) of `image_of`."""
-    dot, dot_T = dot_total, -T * dot_total
+    dot, dot_T = dot_total, -sloping(T) * dot_total
     if ti.static(variant.mode.mean):
         dot, dot_T = ti.cast(0.0, float), ti.cast(0.0, float)
         if length > 0:

@@ -13,6 +13,7 @@ from raymarch.errors import RaymarchError
 from raymarch.kernels.numeric import exp
 
 AnyMode: TypeAlias = "Mode | RayMode"
+MOST = 1e6  # of T, which depths under 0 would make infinite
 FUNCTIONS = ("composite", "tangent", "adjoint", "step_transmittance")
 
 
@@ -20,6 +21,12 @@ FUNCTIONS = ("composite", "tangent", "adjoint", "step_transmittance")
 def exponential(tau):
     """Beer-Lambert transmittance e^-tau, the fraction of the light that passes a sample."""
     return exp(-tau)
+
+
+@ti.func
+def sloping(T):
+    """T where it has a slope, 0 where it is held at `MOST`."""
+    return ti.select(T < MOST, T, 0.0)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ looks ahead, at the ray's start and wherever less than `FADED` of a change of T 
 import taichi as ti
 
 from raymarch.kernels.march.compositing import background_of, composite, contributes, is_alive
+from raymarch.kernels.march.mode import sloping
 from raymarch.kernels.march.sample import colour_at, fetch, located, ray_segment
 from raymarch.kernels.march.transfer import classified
 from raymarch.kernels.rays.traverse import empty_steps, place_of
@@ -21,7 +22,7 @@ def remaining_at_first(rays: ti.template(), variant: ti.template(), r, backgroun
     d_image = rays.image.grad[r]
     remaining, carry = rays.image[r].dot(d_image), ti.cast(1.0, float)
     if ti.static(variant.mode.power == 0):
-        remaining = rays.image[r][3] * gain_behind(variant, d_image, background)
+        remaining = sloping(rays.image[r][3]) * gain_behind(variant, d_image, background)
     elif ti.static(variant.mode.looks_ahead):
         carry = ti.cast(0.0, float)
     return remaining, carry
