@@ -14,9 +14,7 @@ if TYPE_CHECKING:
 
 
 @click.command(epilog="Example: raymarch tune")
-@click.option(
-    "--seconds", type=click.FloatRange(0, 3600), default=20.0, show_default=True, help="In all, compiling included."
-)
+@click.option("--seconds", type=float, default=20.0, show_default=True, help="In all, up to 3600, compiling included.")
 @click.option("--forget", is_flag=True, help="Go back to the default layouts; measures nothing.")
 @options.as_json
 def tune(seconds: float, forget: bool, as_json: bool) -> None:
@@ -24,6 +22,7 @@ def tune(seconds: float, forget: bool, as_json: bool) -> None:
 
     Fits and images then take them, with the same bytes as before. `raymarch info` says what is in force.
     """
+    from raymarch.arguments.checks import number
     from raymarch.bench.tune import tune as measure
     from raymarch.cli.progress import StageProgress
     from raymarch.device import layout_cache
@@ -36,6 +35,7 @@ def tune(seconds: float, forget: bool, as_json: bool) -> None:
         else:
             say.result("forgotten; layouts are the default" if gone else "nothing was measured on this processor")
         return
+    seconds = number(0, 3600)("seconds", seconds)
     start("cpu")
     with StageProgress() as progress:
         tuned = measure(seconds, progress)

@@ -28,7 +28,7 @@ def focus(cameras: Sequence[Camera]) -> tuple[np.ndarray, float]:
     """
     poses = np.array([camera.world_from_camera for camera in cameras])
     eyes = poses[:, :3, 3]
-    if len(cameras) > 1 and np.allclose(poses, poses[0], atol=1e-9):
+    if len(cameras) > 1 and np.allclose(poses, poses[0], rtol=1e-12, atol=1e-9):
         raise RaymarchError(
             f"all {len(cameras)} views have the same pose, so the box cannot be found; correct the poses"
         )

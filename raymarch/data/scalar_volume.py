@@ -34,7 +34,8 @@ def _values(value: object) -> np.ndarray:
         bad = values.size - int(np.isfinite(values).sum())
         raise Wrong(f"has {bad:,} of {values.size:,} that are NaN or infinite", "put a number in their place")
     if max(-ends[0], ends[1]) > LARGEST:
-        arrays.require_within(values, -LARGEST, LARGEST)
+        reach = f"reach from {ends[0]:.4g} to {ends[1]:.4g}"
+        raise Wrong(reach, f"put numbers within {LARGEST:g} in the place of those that stand for nothing")
     view = values.view()
     view.setflags(write=False)
     return view

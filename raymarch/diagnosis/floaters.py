@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import product
 
@@ -20,6 +21,7 @@ SMALL = 0.01  # of the largest piece
 LOOSE = 0.03  # of all matter, in small pieces
 NEAR = 0.15  # of the way from a camera to the box's middle
 SAMPLES, RAYS = 24, 6  # along that way; a side of the image
+FELT = 1e-3  # weight of smoothness or sparsity from which on a fit is another
 OPAQUE = 0.03  # of the light that may be lost there
 
 
@@ -72,10 +74,14 @@ def loose(volume: Volume) -> Finding | None:
     if share < LOOSE:
         return None
     message = f"{small.sum()} small pieces hang loose from the rest, with {share:.0%} of all that is opaque"
-    return Finding(
-        "floaters", "warning", message,
-        "more smoothness (--set tv_density=1e-3) or sparsity (--set sparsity=1e-3), a tighter --box, or more views",
-    )  # fmt: skip
+    more = " or ".join(f"--set {name}={_more(volume, name):.2g}" for name in ("tv_density", "sparsity"))
+    return Finding("floaters", "warning", message, f"more smoothness or sparsity ({more}), a tighter --box, more views")
+
+
+def _more(volume: Volume, weight: str) -> float:
+    """A regulariser's weight that is twice what the volume's fit had, and no less than one that is felt."""
+    had = setting_of_fit(volume, weight)
+    return max(2 * float(had), FELT) if isinstance(had, (int, float)) and math.isfinite(had) else FELT
 
 
 def pieces(full: np.ndarray) -> np.ndarray:

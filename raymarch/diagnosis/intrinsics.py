@@ -142,7 +142,7 @@ def _bend(k1: float, k2: float, radius: float) -> float:
 def fitted(
     poses: np.ndarray, matches: Matches, seen: Sight, count: int, reach: float, start: np.ndarray | None = None
 ) -> Change:
-    """Change of the first `count` numbers that brings matches nearest to their epipolar lines, in Cauchy's loss.
+    """Change of the first `count` numbers that brings matches nearest to epipolar lines, in Geman and McClure's loss.
 
     Gauss-Newton with weights; `reach` [pixel] is where a match begins to count less, and shrinks.
     """

@@ -89,7 +89,7 @@ def _turn(
 ) -> tuple[np.ndarray, float, float]:
     """Pose of a camera that is turned as its matches want it, and their shares in agreement before and after.
 
-    Gauss-Newton in Cauchy's loss, whose reach shrinks from a tenth of a radian, from several starts.
+    Gauss-Newton in Geman and McClure's loss, whose reach shrinks from a tenth of a radian, from several starts.
     """
     before = float(agreeing(poses, matches, seen, near).mean())
     best = poses[view], before

@@ -96,8 +96,13 @@ class Photometry(Closing):
 
 
 def mean_colour(views: Views) -> tuple[float, float, float]:
-    """Mean colour of the images, 0..1: where a learned background starts."""
-    red, green, blue = np.mean([views.rgb(i)[::4, ::4].mean((0, 1)) for i in range(len(views))], axis=0).tolist()
+    """Mean colour of the images where they count, 0..1: where a learned background starts."""
+    total, count = np.zeros(3), 0
+    for i in range(len(views)):
+        colours, mask = views.rgb(i)[::4, ::4], views.mask(i)
+        some = colours.reshape(-1, 3) if mask is None else colours[mask[::4, ::4]]
+        total, count = total + some.sum(0, dtype=float), count + len(some)
+    red, green, blue = (total / max(count, 1)).tolist()
     return red, green, blue
 
 

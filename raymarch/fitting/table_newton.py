@@ -16,24 +16,33 @@ ROUNDS = 8  # in which numbers at their bounds are held
 
 
 def gauss_newton_step(volume: Volume, views: Views, march: March, rays: int, seed: int) -> TransferFunction:
-    """Table of `march` after one step, by random rays of all views, kept within 0..1."""
+    """Table of `march` after one step, by random rays of all views that count, kept within 0..1."""
     table = march.transfer
     assert table is not None
-    pixels_of = [camera.width * camera.height for camera in views.cameras]
-    size, each = 4 * len(table.values), min(max(rays // len(views), 1), *pixels_of, pixels_of[0])
+    counted = [_pixels_that_count(views, i) for i in range(len(views))]
+    fullest = max(range(len(views)), key=lambda i: len(counted[i]))
+    size, each = 4 * len(table.values), min(max(rays // len(views), 1), len(counted[fullest]))
     columns = [Parameters(table=unit.reshape(-1, 4)) for unit in np.eye(size)]
     normal, right = np.zeros((size, size)), np.zeros(size)
     rng = np.random.default_rng(seed)
-    first = views.cameras[0]
-    with Linearised(volume, first, background=views.background, march=march, pixels=np.arange(each)) as seen:
+    first, at_first = views.cameras[fullest], counted[fullest][:each]
+    with Linearised(volume, first, background=views.background, march=march, pixels=at_first) as seen:
         for i, camera in enumerate(views.cameras):
-            pixels = rng.choice(camera.width * camera.height, each, replace=False)
+            if not len(counted[i]):
+                continue
+            pixels = rng.choice(counted[i], min(each, len(counted[i])), replace=False)
             seen.set_camera(camera, pixels=pixels)
             residual = (views.rgb(i).reshape(-1, 3)[pixels] - seen.image()[:, :3]).reshape(-1)
             slopes = seen.tangents(columns)[:, :3].reshape(-1, size)
             normal, right = normal + slopes.T @ slopes, right + slopes.T @ residual
     most = np.tile([1.0, 1.0, 1.0, MOST_OPAQUE], len(table.values))
     return table.with_rgba(bounded_step(normal, right, table.rgba.ravel(), most).reshape(-1, 4))
+
+
+def _pixels_that_count(views: Views, view: int) -> np.ndarray:
+    """Pixels of a view that no mask takes out, row by row."""
+    camera, mask = views.cameras[view], views.mask(view)
+    return np.arange(camera.width * camera.height) if mask is None else np.flatnonzero(mask)
 
 
 def bounded_step(normal: np.ndarray, right: np.ndarray, start: np.ndarray, most: np.ndarray) -> np.ndarray:

@@ -129,6 +129,15 @@ def test_a_planted_fault_is_named(fault):
     assert all(each.message and each.cure and "\n" not in str(each) for each in found)
 
 
+@pytest.mark.parametrize("away", [1e5, 5e6])
+def test_nothing_is_found_in_a_set_far_from_the_origin(away):
+    """As a survey's coordinates are: cameras stand apart by their distances, not by parts of where they are."""
+    moved = posed(lambda pose: pose + np.pad([[away], [-away], [0]], ((0, 1), (3, 0))))
+    found = examine(moved, None, POINTS[id(moved.images)]).findings
+    assert [each.code for each in found if each.severity == "error"] == []
+    assert len(matched_points(moved)) > len(matched_points(ROOM)) / 2 > 100
+
+
 @pytest.mark.parametrize("right", [(ROOM, BOX), (BALL, None), (BENT, None)], ids=["room", "ball", "lens"])
 def test_nothing_is_found_in_a_set_that_is_right(right):
     views, box = right

@@ -62,6 +62,15 @@ def test_the_cure_of_matter_before_cameras_is_another_setting_than_the_fit_had(n
     assert float(re.search(r"near=([0-9.]+)", cure)[1]) > (near or 0.0)
 
 
+@pytest.mark.parametrize("had", [None, 0.0, 1.5e-3, 2e-2])
+def test_the_cure_of_floaters_is_more_than_the_fit_had(had):
+    fitted = replace(both(BODY, *SPECKS), provenance={"settings": {"tv_density": had, "sparsity": had}})
+    (found,) = of_volume(fitted, rm.Views(RING, np.zeros((8, 32, 32, 3), np.uint8)))
+    weights = [float(text) for text in re.findall(r"=([0-9.e-]+)", found.cure)]
+    assert len(weights) == 2
+    assert min(weights) > (had or 0.0)
+
+
 def test_pieces_are_told_apart_as_a_flood_would():
     full = np.random.default_rng(1).uniform(size=(9, 8, 7)) < 0.12
     label, seen = pieces(full), np.zeros(full.shape, int)

@@ -313,6 +313,14 @@ def test_views_of_one_pose_are_told():
         find_box(posed(ball(), lambda *_: np.eye(4)), None)
 
 
+def test_views_far_from_the_origin_are_not_of_one_pose():
+    nadir = Camera.look_at((0, 0, 50), (0, 0, 0), up=(0, 1, 0), width=8, height=8)
+    apart = [np.array([1e6 + 2 * i, 5e6 + 2 * j, 0]) for i in range(3) for j in range(3)]
+    moved = [nadir.world_from_camera + np.pad(by[:, None], ((0, 1), (3, 0))) for by in apart]
+    with pytest.raises(RaymarchError, match="meet in no point"):
+        focus([replace(nadir, world_from_camera=pose) for pose in moved])
+
+
 def test_a_world_that_single_precision_does_not_resolve_is_doubted(caplog):
     box_without_alpha(posed(ball(), lambda _, pose: pose + np.pad([[5e6], [4e5], [0]], ((0, 1), (3, 0)))))
     assert "5e+06 from the origin, where single precision is good to 0.6" in caplog.text

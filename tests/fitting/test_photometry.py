@@ -151,6 +151,10 @@ def test_a_planted_background_is_recovered(start, monkeypatch):
 def test_the_start_of_a_learned_background_is_the_images_mean():
     views = photos()
     np.testing.assert_allclose(module.mean_colour(views), views.images[:, ::4, ::4].mean((0, 1, 2)) / 255, atol=1e-6)
+    counts = np.arange(views.images.shape[2]) % 8 < 4 + np.zeros((views.images.shape[1], 1))
+    masked = replace(views, masks=[counts] * len(views))
+    wanted = views.images[:, ::4, ::8].mean((0, 1, 2)) / 255
+    np.testing.assert_allclose(module.mean_colour(masked), wanted, atol=1e-6)
 
 
 def test_a_newton_step_is_least_squares():

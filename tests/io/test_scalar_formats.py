@@ -491,6 +491,22 @@ def test_masked_values_are_told_and_not_what_lies_under_the_mask():
     assert rm.ScalarVolume(values.filled(0)).range == (0, 23)
 
 
+@pytest.mark.parametrize("word", ["True", "true", "T", "1", "False", "f", "0"])
+@pytest.mark.parametrize("key", ["ElementByteOrderMSB", "BinaryDataByteOrderMSB"])
+def test_a_metaimage_s_yes_is_known_by_its_first_letter(word, key, tmp_path):
+    values = np.arange(60, dtype="u2").reshape(5, 4, 3)
+    head = f"NDims = 3\nDimSize = 3 4 5\n{key} = {word}\nElementType = MET_USHORT\nElementDataFile = LOCAL\n"
+    (tmp_path / "a.mha").write_bytes(head.encode() + values.astype(">u2" if word in "Truetrue1" else "<u2").tobytes())
+    np.testing.assert_array_equal(rm.load(tmp_path / "a.mha").values, values.T)
+
+
+def test_values_beyond_what_marching_can_add_up_are_told_with_the_cure():
+    with pytest.raises(
+        rm.RaymarchError, match=r"values reach from 0 to 3.403e\+38, want .*; put numbers within 1e\+30"
+    ):
+        rm.ScalarVolume(np.where(np.arange(8).reshape(2, 2, 2) == 7, np.finfo("f4").max, 0))
+
+
 def test_raw_values_are_read_whatever_their_file_is_called(tmp_path):
     (tmp_path / "scan.of mine").write_bytes(bytes(range(24)))
     assert rm.load(tmp_path / "scan.of mine", shape=(2, 3, 4), dtype="uint8").values[1, 0, 0] == 1

@@ -148,6 +148,17 @@ def test_tifffile_reads_ours(tmp_path):
         assert 'PhysicalSizeZ="2.5"' in file.ome_metadata and 'PhysicalSizeXUnit="mm"' in file.ome_metadata
 
 
+@pytest.mark.parametrize(("unit", "factor"), [("nm", 1e-3), ("µm", 1.0), ("mm", 1e3), ("pixel", 1.0)])
+def test_axes_of_a_tiff_come_in_one_unit(unit, factor, tmp_path, caplog):
+    sizes = {f"PhysicalSize{axis}": size for axis, size in zip("XYZ", (0.5, 0.5, 20.0), strict=True)}
+    units = {"PhysicalSizeXUnit": "µm", "PhysicalSizeYUnit": "µm", "PhysicalSizeZUnit": unit}
+    tifffile.imwrite(tmp_path / "a.ome.tif", VALUES.T.astype("u2"), metadata={"axes": "ZYX", **sizes, **units})
+    found = rm.load(tmp_path / "a.ome.tif")
+    np.testing.assert_allclose(found.spacing, (0.5, 0.5, 20 * factor))
+    assert found.length_unit == ("" if unit == "pixel" else "um")
+    assert ("axes in several units" in caplog.text) == (unit == "pixel")
+
+
 def test_channels_times_and_colours_of_a_tiff_are_chosen(tmp_path):
     film = np.arange(2 * 3 * 4 * 5 * 6, dtype="u2").reshape(2, 3, 4, 5, 6)  # time, z, channel, y, x
     tifffile.imwrite(tmp_path / "a.tif", film, imagej=True, metadata={"axes": "TZCYX"})
@@ -213,6 +224,12 @@ def test_a_map_of_the_other_byte_order_is_read_by_its_mode_and_a_header_that_lie
     big = swapped + bytes(data[208:1024]) + np.frombuffer(data[1024:], "<f4").astype(">f4").tobytes()
     (tmp_path / "b.mrc").write_bytes(big[:220] + np.array(0, ">i4").tobytes() + big[224:])
     np.testing.assert_array_equal(rm.load(tmp_path / "b.mrc").values, VALUES)
+    with mrcfile.new(tmp_path / "c.mrc") as file:  # of 8 bits, whose mode is 0 in either order
+        file.set_data(np.arange(60, dtype="i1").reshape(3, 4, 5))
+    data8 = (tmp_path / "c.mrc").read_bytes()
+    swapped = np.frombuffer(data8[:208], "<i4").astype(">i4").tobytes()
+    (tmp_path / "d.mrc").write_bytes(swapped + data8[208:216] + swapped[:0] + data8[216:220] + bytes(4) + data8[224:])
+    np.testing.assert_array_equal(rm.load(tmp_path / "d.mrc").values, np.arange(60).reshape(3, 4, 5).T)
     struct.pack_into("<i", data, 92, 2**31 - 1)  # of the extended header
     (tmp_path / "a.mrc").write_bytes(data)
     refused(lambda: rm.load(tmp_path / "a.mrc"), "but holds 0")
@@ -233,6 +250,20 @@ def test_mrcfile_reads_ours_and_cells_may_lean(tmp_path):
 
 
 # OME-Zarr.
+
+
+def test_axes_of_a_zarr_come_in_one_unit(tmp_path):
+    group = zarr.open_group(str(tmp_path / "a.zarr"), mode="w", zarr_format=2)
+    group.create_array("s0", data=np.zeros((4, 5, 6), "u2"))
+    axes = [{"name": axis, "type": "space", "unit": "micrometer"} for axis in "zyx"]
+    axes[0]["unit"] = "nanometer"
+    placed = [{"type": "scale", "scale": [500, 2, 0.5]}, {"type": "translation", "translation": [7000, 8, 9]}]
+    images = [{"axes": axes, "datasets": [{"path": "s0", "coordinateTransformations": placed}], "version": "0.4"}]
+    group.attrs.update({"multiscales": images})
+    found = rm.load(tmp_path / "a.zarr")
+    np.testing.assert_allclose(found.spacing, (0.5, 2, 0.5))
+    np.testing.assert_allclose(found.origin, (9, 8, 7))
+    assert found.length_unit == "um"
 
 
 @pytest.mark.parametrize("version", [2, 3])
@@ -450,6 +481,15 @@ def test_numpy_s_arrays_are_read_as_they_are_indexed(order, tmp_path, caplog):
     refused(lambda: rm.load(tmp_path / "c.npz"), "c.npz: has a, b, want just one of three axes or more")
     np.save(tmp_path / "d.npy", np.array([[[None]]]), allow_pickle=True)
     refused(lambda: rm.load(tmp_path / "d.npy"), "d.npy: holds object")
+
+
+@pytest.mark.parametrize("offset", [0, 100, 348])
+def test_a_nifti_whose_values_begin_in_its_header_is_refused(offset, tmp_path):
+    rm.save(volume(".nii", "i2"), tmp_path / "a.nii")
+    data = bytearray((tmp_path / "a.nii").read_bytes())
+    struct.pack_into("<f", data, 108, offset)
+    (tmp_path / "a.nii").write_bytes(data)
+    refused(lambda: rm.load(tmp_path / "a.nii"), f"from byte {offset} on, want x, y, z from 352 or more")
 
 
 def test_a_nifti_whose_dimensions_overflow_or_lie_is_refused_by_its_size(tmp_path):

@@ -63,24 +63,29 @@ def header_of(path: Path) -> tuple[dict[str, str], int]:
     return fields, at
 
 
+def _is_true(text: str) -> bool:
+    """Whether a field says yes, as MetaIO reads it: by its first letter."""
+    return text[:1] in ("T", "t", "1")
+
+
 def source(path: Path, selection: Selection) -> Source:
     """Source of a MetaImage; RaymarchError for lists of files, files elsewhere and types that are not known."""
     fields, length = header_of(path)
     count = int(_numbers(fields, path, "1", "NDims")[0])
     if not 3 <= count <= 8:
         raise RaymarchError(f"{path}: has {count} dimensions, want 3 or 4; {CURE}")
-    if fields.get("ElementType") not in TYPES or fields.get("BinaryData", "True").lower() == "false":
+    if fields.get("ElementType") not in TYPES or not _is_true(fields.get("BinaryData", "True")):
         kind = fields.get("ElementType", "no type")
         raise RaymarchError(f"{path}: holds {kind[:40]}, want binary values of one of {', '.join(TYPES)}; {CURE}")
     order = next((fields[key] for key in ("ElementByteOrderMSB", "BinaryDataByteOrderMSB") if key in fields), "False")
-    dtype = np.dtype(TYPES[fields["ElementType"]]).newbyteorder(">" if order.lower() == "true" else "<")
+    dtype = np.dtype(TYPES[fields["ElementType"]]).newbyteorder(">" if _is_true(order) else "<")
     sizes = tuple(int(n) for n in _numbers(fields, path, " ".join(["0"] * count), "DimSize"))
     channels = int(_numbers(fields, path, "1", "ElementNumberOfChannels")[0])
     shape = (channels, *sizes) if channels > 1 else sizes
     first = len(shape) - len(sizes)
     index, remarks = chosen(path, shape, (first, first + 1, first + 2), selection)
     affine, doubts = _placed(fields, path, count)
-    packed = fields.get("CompressedData", "False").lower() == "true"
+    packed = _is_true(fields.get("CompressedData", "False"))
     data, begin = file_beside(path, fields[LAST], length, local="LOCAL")
     skip = int(_numbers(fields, path, "0", "HeaderSize")[0])
     if skip < -1 or (skip == -1 and packed):

@@ -43,8 +43,7 @@ def source(path: Path, selection: Selection) -> Source:
         raise RaymarchError(f"{path}: is shorter than a header of {HEADER} bytes; {CURE}")
     with path.open("rb") as file:
         head = file.read(HEADER)
-    # Machine stamps are often wrong: what decides is which order makes a mode that there is.
-    order: Any = next((one for one in "<>" if int(np.frombuffer(head, f"{one}i4", 1, 12)[0]) in range(128)), "<")
+    order = _order(head)
     header = np.frombuffer(head, mrcfile.dtypes.HEADER_DTYPE.newbyteorder(order))[0]
     mode = int(header["mode"])
     if mode not in TYPES:
@@ -74,6 +73,13 @@ def source(path: Path, selection: Selection) -> Source:
         name=labels[0] if int(header["nlabl"]) > 0 else "", remarks=remarks,
         holds=lambda: require_size(path, offset, sizes, dtype),
     )  # fmt: skip
+
+
+def _order(head: bytes) -> Any:
+    """Order of a header's bytes, "<" or ">": that which makes a mode that there is, for machine stamps are often wrong;
+    where both do, as of 8 bits, whose mode is 0, that which makes the smaller sizes."""
+    modes = [one for one in "<>" if int(np.frombuffer(head, f"{one}i4", 1, 12)[0]) in range(128)]
+    return min(modes or "<", key=lambda one: int(np.abs(np.frombuffer(head, f"{one}i4", 3)).max()))
 
 
 def _placed(header: Any, sizes: tuple[int, ...], axes: list[int]) -> tuple[np.ndarray, tuple[str, ...]]:

@@ -76,8 +76,11 @@ def source(path: Path, selection: Selection) -> Source:
     while len(sizes) > 3 and sizes[-1] == 1:
         sizes = sizes[:-1]
     offset = int(header["vox_offset"])
-    if offset < 0 or len(sizes) < 3:
-        raise RaymarchError(f"{path}: has {len(sizes)} axes and values from byte {offset} on, want x, y, z; {CURE}")
+    least = int(header["sizeof_hdr"]) + 4  # with the mark of extensions
+    if offset < least or len(sizes) < 3:
+        raise RaymarchError(
+            f"{path}: has {len(sizes)} axes and values from byte {offset} on, want x, y, z from {least} or more; {CURE}"
+        )
     index, remarks = chosen(path, sizes, (0, 1, 2), selection, names=KINDS)
     affine = np.asarray(header.get_best_affine(), float)
     remarks += _doubts(header)

@@ -19,6 +19,7 @@ from raymarch.errors import RaymarchError
 from raymarch.io.files.limits import memory_budget
 from raymarch.io.files.strict_json import read_json
 from raymarch.io.volumes.axes import chosen
+from raymarch.io.volumes.axis_units import in_one_unit
 from raymarch.io.volumes.pyramid_levels import halved
 from raymarch.io.volumes.scalar_format import plain_values, require_upright, scalar_format, wanted
 from raymarch.io.volumes.source import Slices, Source
@@ -92,22 +93,25 @@ def source(path: Path, selection: Selection) -> Source:
     index, more = chosen(path, array.shape, sorted(spatial), rest, names=kinds)
     order = sorted(range(3), key=lambda axis: spatial[axis])  # which of x, y, z each axis of space is
     scale, shift = _place(path, image, levels[level], len(axes))
-    affine = np.diag([*(scale[axis] for axis in spatial), 1.0])
-    affine[:3, 3] = [shift[axis] for axis in spatial]
+    factors, unit, doubts = in_one_unit(_units(image["axes"]))
+    affine = np.diag([*(scale[axis] * factor for axis, factor in zip(spatial, factors, strict=True)), 1.0])
+    affine[:3, 3] = [shift[axis] * factor for axis, factor in zip(spatial, factors, strict=True)]
 
     def read(slices: Slices) -> np.ndarray:
         stored = np.asarray(array[index(tuple(slices[axis] for axis in order))])
         return np.moveaxis(stored, range(3), order)
 
     x, y, z = (int(array.shape[axis]) for axis in spatial)
-    units = {
-        one.get("unit", "") for one in image["axes"] if isinstance(one, dict) and one.get("name") in ("x", "y", "z")
-    }
-    unit = str(units.pop()) if len(units) == 1 else ""
     return Source(
         (x, y, z), np.dtype(array.dtype), affine, read, at_once=False, length_unit=UNITS.get(unit, unit),
-        name=str(image.get("name") or ""), remarks=remarks + more,
+        name=str(image.get("name") or ""), remarks=remarks + more + doubts,
     )  # fmt: skip
+
+
+def _units(axes: list) -> list[str]:
+    """Units of x, y and z, as the file's axes say them."""
+    told = {one.get("name"): str(one.get("unit") or "") for one in axes if isinstance(one, dict)}
+    return [told.get(axis, "") for axis in "xyz"]
 
 
 def _level(path: Path, group: Any, name: str, count: int) -> Any:

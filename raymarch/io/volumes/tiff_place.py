@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from raymarch.io.files.strict_xml import parse_xml
+from raymarch.io.volumes.axis_units import in_one_unit
 
 INCHES = {2: 25.4, 3: 10.0}  # mm of a unit of resolution: an inch, a centimetre
 PLAIN = ("", "pixel", "pixels", "reference frame", "voxel", "\\u00B5m")
@@ -34,12 +35,14 @@ def _by_ome(text: str) -> Placed | None:
     if pixels is None:
         return None
     sizes = [pixels.get(f"PhysicalSize{axis}") for axis in "XYZ"]
-    units = {pixels.get(f"PhysicalSize{axis}Unit", "µm") for axis in "XYZ"}
+    factors, unit, remarks = in_one_unit([pixels.get(f"PhysicalSize{axis}Unit", "µm") for axis in "XYZ"])
     plane = next((node for node in pixels if node.tag.rpartition("}")[2] == "Plane"), None)
     start = [0.0 if plane is None else float(plane.get(f"Position{axis}", 0)) for axis in "XYZ"]
     missing = [axis.lower() for axis, size in zip("XYZ", sizes, strict=True) if size is None]
-    remarks = (f"says no spacing along {', '.join(missing)}; 1 is assumed",) if missing else ()
-    return _affine([1.0 if size is None else float(size) for size in sizes], start), _unit(units), remarks
+    if missing:
+        remarks += (f"says no spacing along {', '.join(missing)}; 1 is assumed",)
+    steps = [1.0 if size is None else float(size) * factor for size, factor in zip(sizes, factors, strict=True)]
+    return _affine(steps, start), _unit(unit), remarks
 
 
 def _by_imagej(notes: dict, series: Any) -> Placed:
@@ -51,7 +54,7 @@ def _by_imagej(notes: dict, series: Any) -> Placed:
     steps = [step if step > 0 else 1.0 for step in steps]
     start = [-float(notes.get(f"{axis}origin", 0)) * step for axis, step in zip("xyz", steps, strict=True)]
     remarks = (f"says no spacing along {', '.join(missing)}; 1 is assumed",) if missing else ()
-    return _affine(steps, start), _unit({str(notes.get("unit", ""))}), remarks
+    return _affine(steps, start), _unit(str(notes.get("unit", ""))), remarks
 
 
 def _by_page(series: Any) -> Placed:
@@ -82,6 +85,5 @@ def _affine(steps: list[float], start: list[float]) -> np.ndarray:
     return affine
 
 
-def _unit(units: set[str]) -> str:
-    unit = units.pop() if len(units) == 1 else ""
+def _unit(unit: str) -> str:
     return "um" if unit in MICRONS else "" if unit in PLAIN else unit
