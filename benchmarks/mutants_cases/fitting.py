@@ -91,6 +91,20 @@ FAULTS = [
         ),
     ),
     Fault(
+        "a table's Newton steps see what masks take out",
+        "fitting/table_newton.py",
+        "if mask is None else np.flatnonzero(mask)",
+        "if mask is None else np.arange(mask.size)",
+        ("tests/fitting/test_fit_table.py::test_paint_behind_a_mask_changes_no_table",),
+    ),
+    Fault(
+        "a fisheye's focal length scales tangents",
+        "diagnosis/intrinsics.py",
+        "return all(camera.lens.kind == ANGLES for camera in cameras)",
+        "return all(camera.lens.kind == None for camera in cameras)",
+        ("tests/diagnosis/test_diagnose.py::test_the_focal_length_of_fisheyes_comes_out",),
+    ),
+    Fault(
         "any match agrees with cameras in one place",
         "diagnosis/epipolar.py",
         "apart = length > ONE_PLACE * np.abs(poses[:, :3, 3]).max()",

@@ -97,8 +97,8 @@ FAULTS = [
     Fault(
         "cameras of an orbit stand on no circle",
         "geometry/orbit.py",
-        "np.sin(azimuth) * np.cos(up), np.sin(up)]",
-        "np.sin(azimuth), np.sin(up)]",
+        "np.sin(azimuth) * np.cos(high), np.sin(high)]",
+        "np.sin(azimuth), np.sin(high)]",
         (VALUES + "test_orbit_keeps_its_distance_and_looks_inwards",),
     ),
     Fault(

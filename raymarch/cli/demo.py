@@ -27,10 +27,8 @@ def demo(out: str, seconds: float, no_view: bool, arch: str) -> None:
     volume (island.h5), its views (scene, an image set as any other), pictures, and an orbit: orbit.mp4 with PyAV, else
     orbit.gif. Then the viewer opens, where raymarch[viewer] is installed.
     """
+    options.require_within("--seconds", seconds, 1, 1e6)
     from raymarch import runtime
-    from raymarch.arguments.checks import number
-
-    number(1, 1e6, unit="s")("--seconds", seconds)
     from raymarch.demo.demonstration import require_demo_folder
 
     require_demo_folder(out)

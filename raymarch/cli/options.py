@@ -59,6 +59,12 @@ holdout = click.option(
 )
 
 
+def require_within(name: str, value: float, low: float, high: float) -> None:
+    """UsageError for a number that is not in an interval, nor any number."""
+    if not low <= value <= high:
+        raise click.UsageError(f"{name} is {value:g}, want a number from {low:g} to {high:g}")
+
+
 def settings_of(pairs: tuple[str, ...]) -> dict[str, object]:
     """`name=value` pairs as Python's literals: numbers, True, None, pairs in brackets; anything else is a word."""
     changes: dict[str, object] = {}

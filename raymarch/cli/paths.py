@@ -30,6 +30,12 @@ frames = click.option(
 )
 orbit = click.option("--orbit", type=click.IntRange(1, 10000), help="So many cameras on a circle about the z axis.")
 elevation = click.option("--elevation", type=float, help="Of the orbit [degree], 25 if not given.")
+up = click.option(
+    "--up",
+    type=options.Numbers(float, 3),
+    metavar="X,Y,Z",
+    help="Direction that is up in the world, for orbits and spirals; z if not given. raymarch doctor tells a set's.",
+)
 size = click.option(
     "--size",
     type=options.Numbers(int, 1, 2),
@@ -53,6 +59,7 @@ class Where:
     frames: int
     size: Any
     orthographic: bool
+    up: list[float] | None = None
 
     def require(self) -> None:
         """UsageError for options that do not go together."""
@@ -65,6 +72,8 @@ class Where:
         around = self.orbit is not None or self.path == "spiral"
         if self.orthographic and not around:
             raise click.UsageError("--orthographic is for --orbit and --path spiral; other cameras are what they are")
+        if self.up is not None and not around:
+            raise click.UsageError("--up is for --orbit and --path spiral; other cameras are what they are")
         if self.size is not None and of_set:
             raise click.UsageError("--size is for --orbit and --path; the cameras of --views DATA are what they are")
         for side in self._sides or ():
@@ -103,6 +112,7 @@ class Where:
             raise RaymarchError(f"{run}: was seen from one side only and has no other; {cure}")
         side = min(self._sides or (SIDE, SIDE))
         how: dict[str, Any] = {"size": side, "orthographic": self.orthographic}
+        how |= {} if self.up is None else {"up": self.up}
         if self.orbit is None:
             return spiral_of_volume(box, self.frames, **how)
         elevation = 25.0 if self.elevation is None else self.elevation

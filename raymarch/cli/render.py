@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 @paths.frames
 @paths.size
 @paths.orthographic
+@paths.up
 @options.clip_box
 @options.clip_plane
 @click.option("--out", required=True, help="Folder for PNG files, or a clip: .mp4, .webm (both by PyAV) or .gif.")
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
 @options.arch
 def render(
     run: str, data: str | None, split: str | None, orbit: int | None, elevation: float | None, path: str | None,
-    frames: int, size: int | list[int] | None, orthographic: bool,
+    frames: int, size: int | list[int] | None, orthographic: bool, up: list[float] | None,
     clip_box: list[list[float]] | None, clip_plane: tuple[list[float], ...], out: str, fps: float, quality: float,
     extras: bool, mode: str | None, table: str | None, iso: float | None, window: list[float] | None,
     supersample: int | None,
@@ -66,7 +67,7 @@ def render(
     from raymarch.data.views import require_colour
     from raymarch.io.volumes.volume_file import load
 
-    where = paths.Where(data, split, orbit, elevation, path, frames, size, orthographic)
+    where = paths.Where(data, split, orbit, elevation, path, frames, size, orthographic, up)
     where.require()
     clip = Clip(out, fps, quality, overwrite) if Clip.is_meant(out) else None
     if clip:

@@ -22,12 +22,12 @@ def tune(seconds: float, forget: bool, as_json: bool) -> None:
 
     Fits and images then take them, with the same bytes as before. `raymarch info` says what is in force.
     """
-    from raymarch.arguments.checks import number
     from raymarch.bench.tune import tune as measure
     from raymarch.cli.progress import StageProgress
     from raymarch.device import layout_cache
     from raymarch.runtime import start
 
+    options.require_within("--seconds", seconds, 0, 3600)
     if forget:
         gone = layout_cache.forget()
         if as_json:
@@ -35,7 +35,6 @@ def tune(seconds: float, forget: bool, as_json: bool) -> None:
         else:
             say.result("forgotten; layouts are the default" if gone else "nothing was measured on this processor")
         return
-    seconds = number(0, 3600)("seconds", seconds)
     start("cpu")
     with StageProgress() as progress:
         tuned = measure(seconds, progress)

@@ -20,6 +20,7 @@ from raymarch.diagnosis.image_order import image_order
 from raymarch.diagnosis.matches import features_of, match, neighbours
 from raymarch.diagnosis.silhouettes import silhouettes
 from raymarch.diagnosis.single_views import single_views
+from raymarch.diagnosis.upright import upright
 from raymarch.geometry.pose import BOX
 
 MOST_VIEWS = 160  # that are asked, evenly spread
@@ -69,7 +70,10 @@ def examine(views: Views, box: np.ndarray | None, points: list[Features] | None 
     findings += [sharpness.duplicates(views), encoding.alpha_kind(views), light]
     given = views.box if box is None else np.asarray(box)
     of_cameras, crossings = _of_cameras(views, points, given, light is None)
-    return Examination(by_severity([each for each in (*findings, *of_cameras) if each is not None]), crossings)
+    found = [each for each in (*findings, *of_cameras) if each is not None]
+    if all(each.severity != "error" for each in found) and (note := upright(views)) is not None:
+        found.append(note)
+    return Examination(by_severity(found), crossings)
 
 
 def _of_cameras(
@@ -99,7 +103,9 @@ def _of_cameras(
     findings.append(focal)
     agree = agreeing(poses, matches, seen, near)
     if agree.mean() < AT_ODDS:
-        return [*findings, image_order(views, points)], nothing
+        order = image_order(views, points)
+        outlined = views.has_alpha and not silhouettes(views)  # which speak for the poses
+        return [*findings, replace(order, severity="warning") if outlined else order], nothing
     good, sure = matches.take(agree), Sight(*(part[agree] for part in seen))
     scene = extent.points_of(views, good, sure, poses)
     findings += single_views(views, poses, matches, seen, near)

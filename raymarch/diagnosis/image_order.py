@@ -44,7 +44,10 @@ def image_order(views: Views, points: list[Features]) -> Finding:
             f"the images match each other, but in no reading of the poses: {len(strong)} matches of views"
             " that show the same do not lie where the cameras have them"
         )
-        cure = "check that each image is that of its camera: order, names, sorting; raymarch cameras finds poses anew"
+        cure = (
+            "check that each image is that of its camera: order, names, sorting; raymarch cameras finds poses anew;"
+            " a pattern that repeats gives such matches too"
+        )
         return Finding("images-shuffled", "error", message, cure)
     message = "the images agree with no reading of the poses, and hardly match each other"
     cure = "check that the poses are of these images; what looks alike from all around, as a ball, gives such matches"

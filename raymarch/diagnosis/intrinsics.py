@@ -12,6 +12,7 @@ from raymarch.diagnosis.epipolar import NEAR, Sight, agreeing, crossing, distanc
 from raymarch.diagnosis.finding import Finding
 from raymarch.diagnosis.matches import Matches
 from raymarch.geometry.camera import Camera
+from raymarch.geometry.distortion import ANGLES
 
 SCALES = (0.25, 1 / 3, 0.5, 2 / 3, 0.8, 1.25, 1.5, 2.0, 3.0, 4.0)
 MOST = 6000  # matches that are asked
@@ -28,26 +29,44 @@ BENT = 5e-4  # of the image's side
 
 
 class Change(NamedTuple):
-    """Change of all cameras' intrinsics: log of the focal's factor, principal point moved [focal length], k1, k2."""
+    """Change of all cameras' intrinsics: log of the focal's factor, principal point moved [focal length], k1, k2.
+
+    Of a fisheye's angles where `angles` says so, else of a pinhole's tangents.
+    """
 
     values: np.ndarray
+    angles: bool = False
 
     def applied(self, seen: Sight) -> Sight:
-        """Directions of matches by the changed lens: as those of a pinhole, and the pixels per radian."""
+        """Directions of matches by the changed intrinsics, and the pixels per radian."""
         factor = np.exp(self.values[0])
         first, second = (self._directions(local) for local in seen[:2])
         return Sight(first, second, seen.pixels * factor)
 
     def _directions(self, local: np.ndarray) -> np.ndarray:
         log_f, u, v, k1, k2 = self.values
-        depth = np.minimum(local[:, 2:], -1e-3)
-        plane = (local[:, :2] / -depth - [u, -v]) * np.exp(-log_f)
-        straight = plane
+        straight = moved = (plane_of(local, self.angles) - [u, -v]) * np.exp(-log_f)
         for _ in range(4):
             square = (straight**2).sum(1, keepdims=True)
-            straight = plane / np.maximum(1 + k1 * square + k2 * square**2, 0.2)
-        out = np.concatenate([straight, -np.ones_like(depth)], axis=1)
+            straight = moved / np.maximum(1 + k1 * square + k2 * square**2, 0.2)
+        if self.angles:
+            angle = np.linalg.norm(straight, axis=1, keepdims=True)
+            return np.concatenate([straight * np.sinc(angle / np.pi), -np.cos(angle)], axis=1)
+        out = np.concatenate([straight, -np.ones_like(straight[:, :1])], axis=1)
         return out / np.linalg.norm(out, axis=1, keepdims=True)
+
+
+def plane_of(local: np.ndarray, angles: bool) -> np.ndarray:
+    """Plane points (match, 2) [focal length] of directions of length 1: by their tangents, or by their angles."""
+    if not angles:
+        return local[:, :2] / np.maximum(-local[:, 2:], 1e-3)
+    across = np.linalg.norm(local[:, :2], axis=1, keepdims=True)
+    return local[:, :2] * np.arctan2(across, -local[:, 2:]) / np.maximum(across, 1e-12)
+
+
+def by_angles(cameras: Sequence[Camera]) -> bool:
+    """Whether all cameras are fisheyes, whose focal length scales angles."""
+    return all(camera.lens.kind == ANGLES for camera in cameras)
 
 
 def focal(cameras: Sequence[Camera], matches: Matches, seen: Sight, poses: np.ndarray) -> tuple[Finding | None, Sight]:
@@ -57,8 +76,10 @@ def focal(cameras: Sequence[Camera], matches: Matches, seen: Sight, poses: np.nd
     side = float(np.sqrt(np.mean([camera.width * camera.height for camera in cameras])))
     near = np.full(len(some), NEAR * side / 2)
 
+    angles = by_angles(cameras)
+
     def share(values: np.ndarray) -> float:
-        return float(agreeing(poses, some, Change(values).applied(sparse), near).mean())
+        return float(agreeing(poses, some, Change(values, angles).applied(sparse), near).mean())
 
     given = best = share(np.zeros(5))
     if given > WELL:
@@ -68,7 +89,7 @@ def focal(cameras: Sequence[Camera], matches: Matches, seen: Sight, poses: np.nd
         tried = _scaled(cameras[0], scale, principal)
         if (found := share(tried)) > best + 0.01:
             best, chosen, both = found, tried, principal
-    change = fitted(poses, some, sparse, 3, NEAR * side, chosen)
+    change = fitted(poses, some, sparse, 3, NEAR * side, Change(chosen, angles))
     after = share(change.values)
     factor = float(np.exp(change.values[0]))
     gain = CLEARLY if not telling(poses, matches, change.applied(seen)) else 0.1 if both else 0.02
@@ -109,10 +130,10 @@ def lens(cameras: Sequence[Camera], matches: Matches, seen: Sight, poses: np.nda
         return None
     index = [half[np.linspace(0, len(half) - 1, min(len(half), MOST)).astype(int)] for half in index]
     halves, sights = [matches.take(half) for half in index], [Sight(*(part[half] for part in seen)) for half in index]
-    found, gains = [], []
+    found, gains, unbent = [], [], Change(np.zeros(5), by_angles(cameras))
     for k in (0, 1):
-        straight = fitted(poses, halves[k], sights[k], 3, NEAR * side)
-        bent = fitted(poses, halves[k], sights[k], 5, NEAR * side, straight.values)
+        straight = fitted(poses, halves[k], sights[k], 3, NEAR * side, unbent)
+        bent = fitted(poses, halves[k], sights[k], 5, NEAR * side, straight)
         before, after = (
             float(np.median(np.abs(distances(poses, halves[1 - k], change.applied(sights[1 - k])))))
             for change in (straight, bent)
@@ -120,7 +141,7 @@ def lens(cameras: Sequence[Camera], matches: Matches, seen: Sight, poses: np.nda
         gains.append(1 - after / max(before, 1e-9))
         found.append(bent.values)
     k1, k2 = np.mean(found, axis=0)[3:]
-    radius = float(np.quantile(np.linalg.norm(seen.first[:, :2] / -seen.first[:, 2:], axis=1), 0.95))
+    radius = float(np.quantile(np.linalg.norm(plane_of(seen.first, unbent.angles), axis=1), 0.95))
     moved = _bend(k1, k2, radius) * cameras[0].focal[0]
     if min(gains) < GAIN or moved < BENT * side:
         return None
@@ -139,17 +160,15 @@ def _bend(k1: float, k2: float, radius: float) -> float:
     return float(np.abs(bend - r * (bend @ r) / (r @ r)).max())
 
 
-def fitted(
-    poses: np.ndarray, matches: Matches, seen: Sight, count: int, reach: float, start: np.ndarray | None = None
-) -> Change:
+def fitted(poses: np.ndarray, matches: Matches, seen: Sight, count: int, reach: float, start: Change) -> Change:
     """Change of the first `count` numbers that brings matches nearest to epipolar lines, in Geman and McClure's loss.
 
     Gauss-Newton with weights; `reach` [pixel] is where a match begins to count less, and shrinks.
     """
-    values = np.zeros(5) if start is None else start.copy()
+    values = start.values.copy()
 
     def distance(at: np.ndarray) -> np.ndarray:
-        return distances(poses, matches, Change(at).applied(seen))
+        return distances(poses, matches, start._replace(values=at).applied(seen))
 
     for step in range(STEPS):
         here = distance(values)
@@ -165,4 +184,4 @@ def fitted(
         normal += 1e-9 * np.diag(np.diag(normal)) + 1e-12 * np.eye(count)
         change = -np.linalg.solve(normal, slope.T @ (weight**2 * here))
         values[:count] += np.clip(change, -0.2, 0.2)
-    return Change(values)
+    return start._replace(values=values)

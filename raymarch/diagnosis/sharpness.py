@@ -67,7 +67,8 @@ def duplicates(views: Views) -> Finding | None:
     names = named([f"{views.names[j]} (as {views.names[i]})" for i, j in moved or twice])
     if moved:
         message = f"{len(moved)} images are copies of others but have other poses: {names}"
-        return Finding("duplicates", "warning", message, "take one of each two out: one of its poses is wrong")
+        cure = "take one of each two out, one of its poses is wrong; unless it shows what looks alike from both"
+        return Finding("duplicates", "warning", message, cure)
     return Finding("duplicates", "note", f"{len(twice)} images are there twice: {names}", "take the copies out")
 
 

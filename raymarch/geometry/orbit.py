@@ -5,22 +5,38 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from raymarch.arguments.arrays import Numbers, vector
-from raymarch.arguments.checks import WORLD, flag, number, whole
+from raymarch.arguments.checks import WORLD, Check, Wrong, flag, number, whole
 from raymarch.arguments.declared import checked
 from raymarch.geometry.camera import CAMERA, FOV, SIDE, Camera
 from raymarch.geometry.interpolation import at_equal_lengths
 from raymarch.geometry.pose import BOX, PLACE, look_at
 
 ELEVATION = number(-89, 89, unit="degree")
+Z = (0.0, 0.0, 1.0)
 
 
-@checked(target=PLACE, radius=number(0, WORLD, above=True), count=whole(1, 1 << 20), elevation=ELEVATION, like=CAMERA)
-def orbit(target: Numbers, radius: float, count: int, *, elevation: float = 25.0, like: Camera) -> list[Camera]:
-    """Orbit of `count` cameras about the z axis through `target`: `radius` [world unit], elevation [degree].
+def _direction(value: Any) -> np.ndarray:
+    direction = np.array(vector(3).read(value))
+    if not (length := np.linalg.norm(direction)) > 0:
+        raise Wrong("is 0", "give the direction that is up in the world")
+    return direction / length
+
+
+UP = Check("a direction, three numbers that are not all 0", _direction)
+
+
+@checked(
+    target=PLACE, radius=number(0, WORLD, above=True), count=whole(1, 1 << 20), elevation=ELEVATION, like=CAMERA, up=UP
+)
+def orbit(
+    target: Numbers, radius: float, count: int, *, elevation: float = 25.0, like: Camera, up: Numbers = Z
+) -> list[Camera]:
+    """Orbit of `count` cameras about the axis `up` through `target`: `radius` [world unit], elevation [degree].
 
     Raises RaymarchError for an elevation beyond 89 degrees either way.
 
@@ -29,11 +45,11 @@ def orbit(target: Numbers, radius: float, count: int, *, elevation: float = 25.0
         60
     """
     target = np.asarray(target, float)
-    places = _on_sphere(2 * np.pi * np.arange(count) / count, np.full(count, elevation))
-    return [replace(like, world_from_camera=look_at(target + radius * place, target)) for place in places]
+    places = _on_sphere(2 * np.pi * np.arange(count) / count, np.full(count, elevation), up)
+    return [replace(like, world_from_camera=look_at(target + radius * place, target, up)) for place in places]
 
 
-@checked(box=BOX, count=whole(1, 1 << 20), elevation=ELEVATION, size=SIDE, fov=FOV, orthographic=flag)
+@checked(box=BOX, count=whole(1, 1 << 20), elevation=ELEVATION, size=SIDE, fov=FOV, orthographic=flag, up=UP)
 def orbit_of_volume(
     box: Numbers,
     count: int,
@@ -42,10 +58,12 @@ def orbit_of_volume(
     size: int = 512,
     fov: float = 0.7,
     orthographic: bool = False,
+    up: Numbers = Z,
 ) -> list[Camera]:
     """Orbit of `count` square cameras of `size` pixels around a box (2, 3), all of it in sight; `elevation` [degree].
 
-    They are pinholes of a field of view `fov` [radian], or `orthographic`: then all are of one scale.
+    It goes about the direction `up` of the world. The cameras are pinholes of a field of view `fov` [radian], or
+    `orthographic`: then all are of one scale.
 
     Raises RaymarchError for an elevation beyond 89 degrees either way.
 
@@ -55,9 +73,9 @@ def orbit_of_volume(
     """
 
     def ring(like: Camera) -> list[Camera]:
-        return orbit((0, 0, 0), 1.0, count, elevation=elevation, like=like)
+        return orbit((0, 0, 0), 1.0, count, elevation=elevation, like=like, up=up)
 
-    return _all_in_sight(box, ring, size, fov, orthographic)
+    return _all_in_sight(box, ring, size, fov, orthographic, up)
 
 
 @checked(
@@ -68,6 +86,7 @@ def orbit_of_volume(
     size=SIDE,
     fov=FOV,
     orthographic=flag,
+    up=UP,
 )
 def spiral_of_volume(
     box: Numbers,
@@ -78,11 +97,12 @@ def spiral_of_volume(
     size: int = 512,
     fov: float = 0.7,
     orthographic: bool = False,
+    up: Numbers = Z,
 ) -> list[Camera]:
     """Spiral of `count` square cameras of `size` pixels around a box (2, 3), all of it in sight, at constant speed.
 
-    It goes about the z axis `turns` times, from the first of two `elevations` [degree] to the second. They are pinholes
-    of a field of view `fov` [radian], or `orthographic`.
+    It goes about the direction `up` `turns` times, from the first of two `elevations` [degree] to the second. They are
+    pinholes of a field of view `fov` [radian], or `orthographic`.
 
     Raises RaymarchError for elevations beyond 89 degrees either way.
 
@@ -92,25 +112,35 @@ def spiral_of_volume(
         (60, True)
     """
     share = np.linspace(0, 1, 1 + 400 * (1 + math.ceil(abs(turns))))
-    fine = _on_sphere(2 * np.pi * turns * share, elevations[0] + (elevations[1] - elevations[0]) * share)
+    fine = _on_sphere(2 * np.pi * turns * share, elevations[0] + (elevations[1] - elevations[0]) * share, up)
     lengths = np.linalg.norm(np.diff(fine, axis=0), axis=1)
     at = at_equal_lengths(share, lengths, count, closed=False)
-    places = _on_sphere(2 * np.pi * turns * at, elevations[0] + (elevations[1] - elevations[0]) * at)
+    places = _on_sphere(2 * np.pi * turns * at, elevations[0] + (elevations[1] - elevations[0]) * at, up)
 
     def ring(like: Camera) -> list[Camera]:
-        return [replace(like, world_from_camera=look_at(place, (0, 0, 0))) for place in places]
+        return [replace(like, world_from_camera=look_at(place, (0, 0, 0), up)) for place in places]
 
-    return _all_in_sight(box, ring, size, fov, orthographic)
+    return _all_in_sight(box, ring, size, fov, orthographic, up)
 
 
-def _on_sphere(azimuth: np.ndarray, elevation: np.ndarray) -> np.ndarray:
-    """Places (n, 3) on the unit sphere at azimuths (n,) [radian] and elevations (n,) [degree]."""
-    up = np.deg2rad(elevation)
-    return np.stack([np.cos(azimuth) * np.cos(up), np.sin(azimuth) * np.cos(up), np.sin(up)], axis=-1)
+def _on_sphere(azimuth: np.ndarray, elevation: np.ndarray, up: Numbers) -> np.ndarray:
+    """Places (n, 3) on the unit sphere at azimuths (n,) [radian] and elevations (n,) [degree] about `up`."""
+    high = np.deg2rad(elevation)
+    places = np.stack([np.cos(azimuth) * np.cos(high), np.sin(azimuth) * np.cos(high), np.sin(high)], axis=-1)
+    return places if tuple(up) == Z else places @ _from_z(np.asarray(up)).T
+
+
+def _from_z(up: np.ndarray) -> np.ndarray:
+    """Rotation (3, 3) that takes z to a direction: the shortest, from z or after half a turn from -z (Rodrigues)."""
+    sign = 1.0 if up[2] >= 0 else -1.0
+    x, y, z = sign * up
+    about = np.array([[0, 0, x], [0, 0, y], [-x, -y, 0]])
+    turn = np.eye(3) + about + about @ about / (1 + z)
+    return turn if sign > 0 else turn @ np.diag([1.0, -1.0, -1.0])
 
 
 def _all_in_sight(
-    box: np.ndarray, ring: Callable[[Camera], list[Camera]], size: int, fov: float, orthographic: bool
+    box: np.ndarray, ring: Callable[[Camera], list[Camera]], size: int, fov: float, orthographic: bool, up: Numbers
 ) -> list[Camera]:
     """Cameras of `ring`, at distance 1 of the origin, moved about a box and off it until all is in sight."""
     lower, upper = box
@@ -127,4 +157,4 @@ def _all_in_sight(
         like = Camera.orthographic((1, 0, 0), size=across, width=size, height=size)
     cameras, centre = ring(like), (lower + upper) / 2
     away = [centre + 1.02 * radius * camera.position for camera in cameras]
-    return [replace(c, world_from_camera=look_at(place, centre)) for c, place in zip(cameras, away, strict=True)]
+    return [replace(c, world_from_camera=look_at(place, centre, up)) for c, place in zip(cameras, away, strict=True)]

@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-LEVEL = 0.12  # mean square of the right axes along the up they agree on: photographs held level to some 20 degrees
-SPREAD = 0.03  # and of their second direction: less, and all of them look one way
-AGREED = 0.3  # length of the mean of the cameras' own up axes
+from raymarch.geometry.up import up_of_cameras
+
 ROUNDS = 20
 
 
@@ -38,7 +37,7 @@ def upright_gauge(eyes: np.ndarray, turns: np.ndarray, points: np.ndarray) -> Ga
         >>> gauge.centre, (gauge.world_from_sfm @ [*eyes[0], 1]).round(9).tolist()
         ('where the cameras look', [0.0, -1.0, 0.0, 1.0])
     """
-    up, how = _up(eyes, turns)
+    up, how = up_of_cameras(eyes, turns)
     centre, where = _centre(eyes, -turns[:, :, 2])
     inward = centre is not None
     middle = centre if centre is not None else np.median(eyes, axis=0)
@@ -56,25 +55,6 @@ def upright_gauge(eyes: np.ndarray, turns: np.ndarray, points: np.ndarray) -> Ga
     out[:3, :3] = turn / size
     out[:3, 3] = -turn @ middle / size
     return Gauge(out, how, where)
-
-
-def _up(eyes: np.ndarray, turns: np.ndarray) -> tuple[np.ndarray, str]:
-    """Up: what the right axes of cameras held level are all across; else their mean up; else across their path."""
-    rights, ups = turns[:, :, 0], turns[:, :, 1]
-    mean = ups.mean(0)
-    weights = np.ones(len(rights))
-    for _ in range(ROUNDS):  # a camera on its side counts for little
-        values, vectors = np.linalg.eigh((weights[:, None] * rights).T @ rights / weights.sum())
-        weights = 1 / (0.1 + np.abs(rights @ vectors[:, 0]))
-    if values[0] < LEVEL and values[1] > SPREAD and abs(mean @ vectors[:, 0]) > 0.05:
-        return vectors[:, 0] * np.sign(mean @ vectors[:, 0]), "across the right axes of all cameras"
-    if np.linalg.norm(mean) > AGREED:
-        for _ in range(ROUNDS):
-            mean = mean / np.linalg.norm(mean)
-            mean = (ups / (0.1 + np.linalg.norm(ups - mean, axis=1))[:, None]).sum(0)
-        return mean / np.linalg.norm(mean), "mean up of the cameras"
-    normal = np.linalg.svd(eyes - eyes.mean(0))[2][2]
-    return normal * (np.sign(mean @ normal) or 1.0), "across the plane of the cameras"
 
 
 def _centre(eyes: np.ndarray, axes: np.ndarray) -> tuple[np.ndarray | None, str]:

@@ -136,5 +136,5 @@ def test_ctrl_c_before_there_is_a_fit_leaves_nothing(small, capsys, monkeypatch)
 
 
 def test_seconds_are_a_time(small, capsys):
-    assert ran("demo", "--seconds", "0", "--no-view") == 1
-    assert "--seconds is 0.0, want a number from 1" in capsys.readouterr().err
+    assert ran("demo", "--seconds", "0", "--no-view") == 2
+    assert "--seconds is 0, want a number from 1" in capsys.readouterr().err

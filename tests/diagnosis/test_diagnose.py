@@ -144,6 +144,18 @@ def test_nothing_is_found_in_a_set_that_is_right(right):
     assert examine(views, box, POINTS[id(views.images)]).findings == ()
 
 
+@pytest.mark.parametrize("up", [(0, 0, -1), (-1, 0, 0), (0, -1, 0), (0.6, 0.64, 0.48)], ids=str)
+def test_an_up_that_is_not_z_is_told_with_what_orbits_want(up):
+    x = np.cross(up, (0.3, 0.1, 0.2))
+    y = np.cross(up, x)
+    turn = np.eye(4)
+    turn[:3, :3] = np.stack([x / np.linalg.norm(x), y / np.linalg.norm(y), up], axis=1)  # z to up
+    (found,) = examine(posed(lambda pose: turn @ pose), None, POINTS[id(ROOM.images)]).findings
+    assert (found.code, found.severity) == ("up", "note")
+    told = np.array([float(text) for text in found.cure.split()[1].split(",")])
+    assert told @ up > 0.95 * np.linalg.norm(told)
+
+
 def test_cameras_in_one_place_agree_on_matches_of_one_ray_alone():
     """Which have no epipolar line, so that any match would lie on it."""
     rng, count = np.random.default_rng(5), 200
@@ -204,6 +216,31 @@ def test_a_box_that_no_camera_looks_at_is_found_without_points():
 def test_the_focal_length_comes_out(fault, factor):
     (found,) = (each for each in findings(fault) if each.code == "focal-length")
     assert float(found.message.split("times ")[1].split()[0]) == pytest.approx(factor, rel=0.03)
+
+
+@pytest.mark.parametrize("wrong", [0.5, 1.5, 2.0])
+@pytest.mark.parametrize("kind", ["fisheye", ""])
+def test_the_focal_length_of_fisheyes_comes_out(kind, wrong):
+    """Which scales their angles, beyond a right angle too; of pinholes, beside them, tangents."""
+    rng, fov = np.random.default_rng(0), np.deg2rad(100)
+    true = 200 / (fov / 2 if kind else np.tan(fov / 2))
+    around = 2 * np.pi * np.arange(12) / 12
+    eyes = np.stack([4 * np.cos(around), 4 * np.sin(around), 0.5 * np.sin(3 * around)], axis=1)
+    lens = rm.Lens("fisheye", (0.0, 0.0, 0.0, 0.0)) if kind else rm.Lens()
+    cameras = [rm.Camera.look_at(eye, 0.3 * rng.normal(size=3), width=400, height=400) for eye in eyes]
+    cameras = [replace(camera, focal=(true, true), lens=lens) for camera in cameras]
+    points = rng.uniform(-4, 4, (1500, 3))
+    pixels, depths = zip(*[camera.project(points) for camera in cameras], strict=True)
+    inside = [(d > 0.1) & (p >= 0).all(1) & (p < 400).all(1) for p, d in zip(pixels, depths, strict=True)]
+    pairs = [(i, (i + k) % 12) for i in range(12) for k in (1, 2)]
+    both = {pair: np.flatnonzero(inside[pair[0]] & inside[pair[1]])[:100] for pair in pairs}
+    first, second = np.array([pair for pair in pairs for _ in both[pair]]).T
+    at = [np.concatenate([pixels[pair[k]][both[pair]] for pair in pairs]) for k in (0, 1)]
+    matches = Matches(first, second, *(each + 0.3 * rng.normal(size=each.shape) for each in at))
+    given = [replace(camera, focal=(true * wrong, true * wrong)) for camera in cameras]
+    finding, _ = intrinsics.focal(given, matches, sight(given, matches), poses_of(given))
+    factor = float(finding.message.split("times ")[1].split()[0])
+    assert factor == pytest.approx(1 / wrong, rel=0.01)
 
 
 def test_the_turn_of_a_camera_comes_out():

@@ -24,7 +24,7 @@ def test_block_runs(which, tmp_path, monkeypatch):
 def test_options_are_those_of_the_command():
     shown = set(re.findall(r"(?m)^\| `(--\w+)", TEXT))
     known = {option: each.default for each in render.params for option in each.opts}
-    assert {"--orbit", "--path", "--frames", "--fps", "--size", "--quality"} == shown <= set(known)
+    assert {"--orbit", "--path", "--up", "--frames", "--fps", "--size", "--quality"} == shown <= set(known)
     said = {name: float(re.search(rf"`{name}.*?(\d+) if not given", TEXT)[1]) for name in ("--fps", "--quality")}
     assert said == {name: known[name] for name in said}
 

@@ -220,3 +220,32 @@ def test_a_short_way_is_a_permutation_and_never_longer_than_the_nearest_neighbou
         rest = [i for i in range(30) if i not in greedy]
         greedy.append(rest[int(apart[greedy[-1], rest].argmin())])
     assert apart[way[1:], way[:-1]].sum() <= apart[greedy[1:], greedy[:-1]].sum() + 1e-12
+
+
+@pytest.mark.parametrize("up", [(0, 0, 1), (0, 0, -2), (-1, 0, 0), (0.3, -2, 0.4), (0, 1e-9, -1)], ids=str)
+@pytest.mark.parametrize("made", ["orbit", "of a box", "spiral"])
+def test_an_orbit_about_another_up_is_that_about_z_turned(made, up):
+    """About the box's middle; what was up in the images is the direction that was asked for."""
+    up = np.array(up) / np.linalg.norm(up)
+    box, like = [(-1, -1, -1), (1, 1, 1)], Camera.look_at((4, 0, 0), width=8, height=8)
+    ways = {
+        "orbit": lambda **how: orbit((0, 0, 0), 4.0, 7, elevation=20, like=like, **how),
+        "of a box": lambda **how: orbit_of_volume(box, 7, size=8, **how),
+        "spiral": lambda **how: spiral_of_volume(box, 7, size=8, **how),
+    }
+    level, turned = ways[made](), ways[made](up=up)
+    for a, b in zip(level, turned, strict=True):
+        towards, high = b.position / np.linalg.norm(b.position), a.position[2] / np.linalg.norm(a.position)
+        assert towards @ up == pytest.approx(high, abs=1e-12)
+        assert b.world_from_camera[:3, 1] @ up == pytest.approx(a.world_from_camera[2, 1], abs=1e-12)
+        assert b.world_from_camera[:3, 0] @ up == pytest.approx(0, abs=1e-12)
+        assert b.world_from_camera[:3, 2] @ towards == pytest.approx(1, abs=1e-12)
+    steps = [np.linalg.norm(np.diff([c.position / np.linalg.norm(c.position) for c in some], axis=0), axis=1)
+             for some in (level, turned)]  # fmt: skip
+    np.testing.assert_allclose(*steps, atol=1e-9)
+
+
+@pytest.mark.parametrize("up", [(0, 0, 0), (0, 1), "z", (np.nan, 0, 1)])
+def test_what_is_no_direction_is_no_up(up):
+    with pytest.raises(RaymarchError, match="up (is|has)"):
+        orbit_of_volume([(-1, -1, -1), (1, 1, 1)], 3, up=up)

@@ -502,7 +502,7 @@ def test_a_metaimage_s_yes_is_known_by_its_first_letter(word, key, tmp_path):
 
 def test_values_beyond_what_marching_can_add_up_are_told_with_the_cure():
     with pytest.raises(
-        rm.RaymarchError, match=r"values reach from 0 to 3.403e\+38, want .*; put numbers within 1e\+30"
+        rm.RaymarchError, match=r"values are 3.403e\+38 at .1, 1, 1., want .*; put numbers within 1e\+30"
     ):
         rm.ScalarVolume(np.where(np.arange(8).reshape(2, 2, 2) == 7, np.finfo("f4").max, 0))
 
