@@ -9,6 +9,7 @@ from raymarch.arguments.arrays import Numbers
 NEUTRAL_EXPOSURE = (1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
 MOMENTS = 5  # sums a channel: weight, x, y, x^2 and x y
 OPAQUE = 0.999  # alpha from which a pixel tells an exposure
+DARK, BRIGHT = 0.5 / 255, 254.5 / 255  # of an image as it was taken: beyond, a channel of a pixel is clipped
 LARGEST_GAIN, LARGEST_OFFSET = 4.0, 0.5  # two stops; half of all there is
 
 

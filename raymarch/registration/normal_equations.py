@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from raymarch.data.exposure import OPAQUE, exposures_of, gauged, moments
+from raymarch.data.exposure import BRIGHT, DARK, OPAQUE, exposures_of, gauged, moments
 
 POSE = 6  # numbers a camera
 DAMPING = 1e-3
@@ -40,7 +40,7 @@ def move_of(residual: np.ndarray, slopes: np.ndarray) -> np.ndarray:
 
 
 def exposures_beside(image: np.ndarray, target: np.ndarray, exposures: np.ndarray) -> np.ndarray:
-    """Exposures (view, 6) by least squares over opaque pixels, by the rule and the gauge of `data.exposure`.
+    """Exposures (view, 6) by least squares over opaque pixels that are not clipped, by the gauge of `data.exposure`.
 
     `image` is what the volume gives and `target` what was seen without the exposures so far, both (view, ray, 4). So
     what is found of a view is what its exposure still lacks; a view of few opaque pixels keeps its own.
@@ -50,8 +50,10 @@ def exposures_beside(image: np.ndarray, target: np.ndarray, exposures: np.ndarra
         opaque = seen[:, 3] < 1 - OPAQUE
         if opaque.sum() < FEW:
             continue
-        sums = moments(given[opaque, :3], seen[opaque, :3])
-        gain, offset = np.split(exposures_of(sums, (STAY * opaque.sum(), 0.0)), 2)
         old_gain, old_offset = np.split(exposures[v], 2)
+        x, y = given[opaque, :3], seen[opaque, :3]
+        taken = old_gain * y + old_offset
+        sums = moments(x, y, (taken > DARK) & (taken < BRIGHT))
+        gain, offset = np.split(exposures_of(sums, (STAY * opaque.sum(), STAY)), 2)
         exposures[v] = np.concatenate([old_gain * gain, old_gain * offset + old_offset])
     return gauged(exposures)

@@ -392,6 +392,21 @@ def test_a_lens_left_out_is_found_before_the_true_volume():
     assert movement.errors[-1] < 0.2 * movement.errors[0]
 
 
+@pytest.mark.parametrize("bright", [1.2, 1.5, 2.0])
+def test_what_is_clipped_tells_no_exposure(bright):
+    """Half of the pixels or fewer of the brighter of two views are, and none of its gain is lost by them."""
+    given = np.tile(np.linspace(0.02, 0.98, 400)[:, None], (2, 1, 4)) * np.ones(4)
+    given[..., 3] = 0.0
+    taken = np.stack([np.clip(given[0] * bright, 0, 1), given[1] / bright])
+    taken[..., 3] = 0.0
+    found = np.tile([1.0, 1.0, 1.0, 0.0, 0.0, 0.0], (2, 1))
+    for _ in range(40):
+        gain, offset = found[:, None, :3], found[:, None, 3:]
+        seen = np.concatenate([(taken[..., :3] - offset) / gain, taken[..., 3:]], axis=-1)
+        found = exposures_beside(given, seen, found)
+    np.testing.assert_allclose(found[0, :3] / found[1, :3], bright**2, rtol=0.01)
+
+
 def test_exposures_beside_a_volume_are_those_of_the_gauge():
     """From any exposures so far, which the target comes without; views of few opaque pixels keep their own."""
     rng = np.random.default_rng(5)

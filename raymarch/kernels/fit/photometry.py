@@ -2,7 +2,7 @@
 
 import taichi as ti
 
-from raymarch.data.exposure import MOMENTS, OPAQUE
+from raymarch.data.exposure import BRIGHT, DARK, MOMENTS, OPAQUE
 from raymarch.kernels.fit.losses import counts, truth
 from raymarch.kernels.rays.camera import corner_of
 from raymarch.kernels.rays.supersampling import pixel_seen
@@ -10,7 +10,6 @@ from raymarch.kernels.rays.supersampling import pixel_seen
 NUMBERS_A_VIEW = 3 * MOMENTS  # of each moment those of the channels, side by side
 BEHIND = 6  # weight T (image - truth) and weight T^2 in each channel
 NUMBERS = NUMBERS_A_VIEW + BEHIND
-DARK, BRIGHT = 0.5 / 255, 254.5 / 255  # beyond, a pixel is clipped
 
 
 @ti.kernel
