@@ -6,6 +6,7 @@ import numpy as np
 
 from raymarch.data.views import Views
 from raymarch.geometry.camera import Camera
+from raymarch.geometry.inside import camera_in_box
 
 ALPHA, MASK, BOTH = "alpha over 0", "the set's mask", "the set's mask, and alpha over 0"
 BOX = "the set's box, where the image is not its background"
@@ -43,9 +44,7 @@ def _box_before_cameras(views: Views) -> np.ndarray | None:
     """The set's own box (2, 3), if no camera stands in it: what is behind it is background then."""
     if views.box is None:
         return None
-    lower, upper = views.box
-    inside = any(((lower <= camera.position) & (camera.position <= upper)).all() for camera in views.cameras)
-    return None if inside else views.box
+    return None if camera_in_box(views.cameras, views.box) else views.box
 
 
 def _meets(camera: Camera, box: np.ndarray) -> np.ndarray:

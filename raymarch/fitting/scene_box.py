@@ -12,6 +12,7 @@ from raymarch.data.focus import focus, require_near
 from raymarch.data.views import Views
 from raymarch.diagnosis.extent import matched_points
 from raymarch.errors import RaymarchError
+from raymarch.geometry.inside import camera_in_box
 
 BOXES_OF_A_SCENE = 6  # at least: the outermost is 32 times as large as the innermost
 MOST = 8  # boxes where points tell of more
@@ -31,8 +32,7 @@ def is_bounded(views: Views) -> bool:
     if views.has_alpha:
         return True
     if views.box is not None:
-        lower, upper = views.box
-        return not any((lower < camera.position).all() and (camera.position < upper).all() for camera in views.cameras)
+        return not camera_in_box(views.cameras, views.box)
     return border_colour(views) is not None
 
 

@@ -19,6 +19,9 @@ from raymarch.fitting.optimiser import ADAM, Adam
 from raymarch.kernels.fit.regularise import OPTICAL_DEPTH
 
 MOST_LEVELS = 64
+OTHER_MODES = (
+    "others, and rm.Mode of your own, are fitted through rm.TorchRender or rm.Linearised, see docs/write-a-mode.md"
+)
 OWN_LOSS = "one of your own goes into objective=rm.Objective(robust=rm.Loss(...)), see docs/extending.md"
 
 
@@ -146,7 +149,7 @@ class FitSettings:
     memory: float | None = held(optional(number(0, 1e6, above=True, below=True, unit="GB")), None)
     seed: int = held(whole(0, 2**31 - 1), 0)
     objective: Objective | None = held(optional(OBJECTIVE), None)
-    mode: str = held(one_of("emission-absorption", "transfer"), "emission-absorption")
+    mode: str = held(one_of("emission-absorption", "transfer", cure=OTHER_MODES), "emission-absorption")
     transfer: TransferFunction | None = held(optional(TRANSFER), None)
 
     def __post_init__(self) -> None:

@@ -49,7 +49,7 @@ def image_set(views: Views, box: Numbers | None = None, points: Numbers | None =
     grid = figure.add_gridspec(3, 2, width_ratios=(3.2, 1))
     space = figure.add_subplot(grid[:, 0], projection="3d")
     cameras(views, about, space, colour="none")
-    space.set_box_aspect(np.ptp([space.get_xlim(), space.get_ylim(), space.get_zlim()], axis=1), zoom=1.15)
+    space.set_box_aspect(np.ptp([space.get_xlim(), space.get_ylim(), space.get_zlim()], axis=1), zoom=0.95)
     corners = np.stack(np.meshgrid(*about.T, indexing="ij"), -1).reshape(8, 3)
     add_images(space, views, LENGTH * pyramid_length(views.cameras, corners))
     if len(cloud):
