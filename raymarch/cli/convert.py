@@ -55,8 +55,10 @@ def convert(data: str, out: str, overwrite: bool, as_json: bool, **how: Any) -> 
 
 def _volume(data: str, out: str, overwrite: bool, as_json: bool, how: dict[str, Any]) -> None:
     """A volume, or what is asked for of it, to another file."""
+    from raymarch.data.scalar_volume import ScalarVolume
     from raymarch.io.volumes.convert import convert_volume
     from raymarch.io.volumes.scalar_summary import bytes_of
+    from raymarch.io.volumes.volume_file import named_as_volume
 
     if "nan" in how and how["nan"] != "empty":
         try:
@@ -70,7 +72,8 @@ def _volume(data: str, out: str, overwrite: bool, as_json: bool, how: dict[str, 
     if as_json:
         options.print_json({"path": out, "shape": list(volume.shape), "bytes": size})
         return
-    say.result(f"{out}: {volume!r}; {size:,} bytes")
+    kept = "" if isinstance(volume, ScalarVolume) or not named_as_volume(out) else "sigma of "
+    say.result(f"{out}: {kept}{volume!r}; {size:,} bytes")
 
 
 def _set(data: str, out: str, overwrite: bool, as_json: bool, how: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import logging
 import re
@@ -498,6 +499,26 @@ def test_a_metaimage_s_yes_is_known_by_its_first_letter(word, key, tmp_path):
     head = f"NDims = 3\nDimSize = 3 4 5\n{key} = {word}\nElementType = MET_USHORT\nElementDataFile = LOCAL\n"
     (tmp_path / "a.mha").write_bytes(head.encode() + values.astype(">u2" if word in "Truetrue1" else "<u2").tobytes())
     np.testing.assert_array_equal(rm.load(tmp_path / "a.mha").values, values.T)
+
+
+BLOCKS = [(False, 120, 0), (False, 118, 0), (False, 120, 4), (False, 7, 0), (True, 120, 0), (True, 118, 0)]
+
+
+@pytest.mark.parametrize(("inline", "told", "offset"), BLOCKS)
+def test_a_vti_s_block_opens_with_its_length(inline, told, offset, tmp_path):
+    values = np.arange(60, dtype="<i2").reshape(5, 4, 3)
+    block = np.array(told, "<u4").tobytes() + values.tobytes()
+    array = f'format="appended" offset="{offset}"/>'
+    if inline:
+        array = f'format="binary">{base64.b64encode(block).decode()}</DataArray>'
+    head = f"""<VTKFile type="ImageData" byte_order="LittleEndian"><ImageData WholeExtent="0 2 0 3 0 4">
+<Piece Extent="0 2 0 3 0 4"><PointData><DataArray type="Int16" Name="a" {array}</PointData></Piece></ImageData>"""
+    tail = b"" if inline else b'<AppendedData encoding="raw">_' + block + bytes(8) + b"</AppendedData>"
+    (tmp_path / "a.vti").write_bytes(head.encode() + tail + b"</VTKFile>")
+    if (told, offset) == (120, 0):
+        np.testing.assert_array_equal(rm.load(tmp_path / "a.vti").values, values.T)
+    else:
+        refused(lambda: rm.load(tmp_path / "a.vti"), "bytes where its values take 120")
 
 
 def test_values_beyond_what_marching_can_add_up_are_told_with_the_cure():

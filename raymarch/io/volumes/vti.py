@@ -5,6 +5,7 @@ Array axes are (x, y, z), the first the fastest; the world has no names, Origin,
 
 from __future__ import annotations
 
+import math
 import zlib
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from raymarch.io.files.strict_xml import parse_xml
 from raymarch.io.volumes.scalar_format import require_no_shear, scalar_format, single_values
 from raymarch.io.volumes.source import Slices, Source
 from raymarch.io.volumes.stored_values import CURE, Index, read_raw
-from raymarch.io.volumes.vtk_values import BLOCK, blocks_of, inline_values
+from raymarch.io.volumes.vtk_values import BLOCK, blocks_of, inline_values, require_length
 
 LONGEST_HEADER = 32 << 20  # bytes
 MARK = b"<AppendedData"
@@ -87,6 +88,9 @@ def source(path: Path, selection: Selection) -> Source:
         if at < 0:
             raise RaymarchError(f"{path}: has an offset of {at}, want 0 or more; {CURE}")
         if raw and packing is None:
+            with path.open("rb") as file:
+                file.seek(start + at)
+                require_length(file.read(length.itemsize), math.prod(stored) * dtype.itemsize, length, path)
             return read_raw(path, start + at + length.itemsize, stored, dtype, where)
         data = blocks_of(path, start + at, raw, packing is not None, stored, dtype, length)
         return np.frombuffer(data, dtype).reshape(stored, order="F")[where]

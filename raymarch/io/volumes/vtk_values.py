@@ -47,6 +47,13 @@ def inline_values(
     return np.frombuffer(data, dtype).reshape(shape, order="F")
 
 
+def require_length(told: bytes | bytearray, size: int, length: np.dtype, path: Path) -> None:
+    """Check of the length that a block of values opens with: RaymarchError where it is not theirs."""
+    found = int(np.frombuffer(told, length)[0]) if len(told) == length.itemsize else -1
+    if found != size % 2 ** (8 * length.itemsize):
+        raise RaymarchError(f"{path}: has a block of {found:,} bytes where its values take {size:,}; {CURE}")
+
+
 def _values(
     read: Reader, packed: bool, shape: tuple[int, ...], dtype: np.dtype, length: np.dtype, path: Path, there: int
 ) -> bytes | bytearray:
@@ -57,6 +64,7 @@ def _values(
     if not packed:
         # In base64 the length and the values are one piece.
         whole = _exactly(read, length.itemsize + size, path)
+        require_length(whole[: length.itemsize], size, length, path)
         return whole[length.itemsize :]
     count, block, last = np.frombuffer(_exactly(read, 3 * length.itemsize, path, ends=False), length).tolist()
     full = count - 1 if last else count
