@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from raymarch.data.views import Views
+from raymarch.geometry.box import camera_in_box, meet_box
 from raymarch.geometry.camera import Camera
-from raymarch.geometry.inside import camera_in_box
 
 ALPHA, MASK, BOTH = "alpha over 0", "the set's mask", "the set's mask, and alpha over 0"
 BOX = "the set's box, where the image is not its background"
@@ -48,9 +48,7 @@ def _box_before_cameras(views: Views) -> np.ndarray | None:
 
 
 def _meets(camera: Camera, box: np.ndarray) -> np.ndarray:
-    """Pixels (height, width) whose rays meet a box (slabs: Kay and Kajiya 1986)."""
+    """Pixels (height, width) whose rays meet a box."""
     rays = camera.rays()
-    with np.errstate(divide="ignore", invalid="ignore"):
-        faces = (box[:, None] - rays.origin) / rays.direction
-    near, far = np.nanmax(faces.min(0), axis=-1), np.nanmin(faces.max(0), axis=-1)
+    near, far = meet_box(rays.origin, rays.direction, box)
     return ((far >= near) & (far > 0)).reshape(camera.height, camera.width)

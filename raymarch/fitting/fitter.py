@@ -38,7 +38,7 @@ from raymarch.fitting.rates import Rates
 from raymarch.fitting.report import Report, require_finite
 from raymarch.fitting.result import volume_of
 from raymarch.fitting.schedule import Position, Schedule
-from raymarch.fitting.seen import refine
+from raymarch.fitting.seen import next_level
 from raymarch.fitting.settings import FitSettings
 from raymarch.fitting.through_table import march_of
 from raymarch.geometry.camera import CAMERA, Camera
@@ -212,7 +212,7 @@ def _error_of_rays(fitter: Fitter) -> float:
 def _advance_level(fitter: Fitter, progress: float) -> None:
     if (level := fitter.schedule.level(progress)) > fitter._level:
         fitter._level, on = level, (fitter.grid, fitter.store, fitter.buffer, fitter.settings, fitter.plan.near)
-        if refine(*on, fitter.plan.shape_of(level), fitter.plan.most_bricks):
+        if next_level(*on, fitter.plan.shape_of(level), fitter.plan.most_bricks):
             fitter._moments_age = 0
         fitter._refresh(fitter.plan.least_sigma)
 

@@ -115,7 +115,7 @@ def _words(shape: Sequence[int]) -> str:
     return " x ".join(str(n) for n in shape)
 
 
-def refine(
+def next_level(
     grid: Grid, store: ImageStore, buffer: RayBuffer, settings: FitSettings, near: float,
     shape: tuple[int, int, int], most: Callable[[int], int],
 ) -> bool:  # fmt: skip

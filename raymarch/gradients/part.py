@@ -8,6 +8,7 @@ import numpy as np
 
 from raymarch.data.storage import Dense
 from raymarch.data.volume import Volume
+from raymarch.geometry.box import meet_box
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.clip import Clip
 from raymarch.geometry.ndc import rays_in_ndc
@@ -65,10 +66,8 @@ def _middle(volume: Volume, camera: Camera, seed: int, clip: Clip | None) -> np.
     index_from_world = np.linalg.inv(volume.world_from_index)
     o = rays.origin @ index_from_world[:3, :3].T + index_from_world[:3, 3]
     d = rays.direction @ index_from_world[:3, :3].T
-    with np.errstate(divide="ignore", invalid="ignore"):
-        slabs = np.stack([-o / d, (last - o) / d])
-    near = np.maximum(np.nanmax(slabs.min(0), axis=1), near)
-    far = np.minimum(np.nanmin(slabs.max(0), axis=1), far)
+    enters, leaves = meet_box(o, d, np.stack([np.zeros(3), last]))
+    near, far = np.maximum(enters, near), np.minimum(leaves, far)
     inside = far > near
     if not inside.any():
         return last / 2
