@@ -105,6 +105,20 @@ FAULTS = [
         ("tests/diagnosis/test_diagnose.py::test_the_focal_length_of_fisheyes_comes_out",),
     ),
     Fault(
+        "clipped pixels tell an exposure of a volume that is refined",
+        "registration/normal_equations.py",
+        "moments(x, y, (taken > DARK) & (taken < BRIGHT))",
+        "moments(x, y)",
+        ("tests/registration/test_registration.py::test_what_is_clipped_tells_no_exposure",),
+    ),
+    Fault(
+        "a learned background starts from what masks take out",
+        "fitting/photometry.py",
+        "colours.reshape(-1, 3) if mask is None else colours[mask[::4, ::4]]",
+        "colours.reshape(-1, 3)",
+        ("tests/fitting/test_photometry.py::test_the_start_of_a_learned_background_is_the_images_mean",),
+    ),
+    Fault(
         "any match agrees with cameras in one place",
         "diagnosis/epipolar.py",
         "apart = length > ONE_PLACE * np.abs(poses[:, :3, 3]).max()",

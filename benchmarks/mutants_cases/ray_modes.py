@@ -11,6 +11,31 @@ HIT, SURFACE = "kernels/march/first_hit.py", "kernels/march/isosurface.py"
 
 FAULTS = [
     Fault(
+        "T of an X-ray has no end",
+        "kernels/march/x_ray.py",
+        "ti.select(T < MOST, at_most(T * e, MOST), MOST)",
+        "T * e",
+        (
+            "tests/kernels/test_modes.py::test_values_under_0_that_let_any_light_through_make_numbers_with_their_gradients",
+        ),
+    ),
+    Fault(
+        "T that is held has a slope",
+        "kernels/march/mode.py",
+        "return ti.select(T < MOST, T, 0.0)",
+        "return T",
+        (
+            "tests/kernels/test_modes.py::test_values_under_0_that_let_any_light_through_make_numbers_with_their_gradients",
+        ),
+    ),
+    Fault(
+        "an orbit is about z whatever is up",
+        "geometry/orbit.py",
+        "if tuple(up) == Z else places @ _from_z",
+        "if True else places @ _from_z",
+        ("tests/geometry/test_camera_paths.py::test_an_orbit_about_another_up_is_that_about_z_turned",),
+    ),
+    Fault(
         "of equal samples the last wins",
         "kernels/march/extremum.py",
         "if at_s < 0 or high > most:",
