@@ -318,6 +318,19 @@ def test_slices_are_sorted_by_where_they_lie_whatever_they_are_called(tmp_path):
     np.testing.assert_allclose(found.world_from_index, TURNED, atol=1e-9)
 
 
+def test_a_spacing_that_is_assumed_is_said(tmp_path, caplog):
+    files = series(tmp_path / "a.dicom")
+    rm.load(tmp_path / "a.dicom")
+    assert "assumed" not in caplog.text
+    for file in files:
+        edit(file, PixelSpacing=None)
+    np.testing.assert_allclose(rm.load(tmp_path / "a.dicom").spacing[:2], 1)
+    assert "says no PixelSpacing; 1 mm is assumed along x and y" in caplog.text
+    nrrd.write(str(tmp_path / "a.nrrd"), VALUES, {"spacings": [np.nan, 2.0, 3.0]})
+    np.testing.assert_allclose(rm.load(tmp_path / "a.nrrd").spacing, (1, 2, 3))
+    assert "says no spacing along x; 1 is assumed" in caplog.text
+
+
 def test_missing_slices_and_uneven_spacing_are_refused_by_name(tmp_path):
     files = series(tmp_path / "a.dicom")
     files[3].unlink()

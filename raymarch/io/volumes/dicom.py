@@ -64,10 +64,14 @@ def source(path: Path, selection: Selection) -> Source:
         return np.stack([_pixels(pydicom, one, same, dtype)[y, x] for one in found[z]]).T
 
     slope, intercept = scales.pop() if same else (1.0, 0.0)
+    remarks = {
+        "slices have several slopes; their values are floats": not same,
+        "says no PixelSpacing; 1 mm is assumed along x and y": first.spacing_assumed,
+    }
     shape = (first.columns, first.rows, len(found))
     return Source(
         shape, dtype, affine, read, False, slope, intercept, unit=first.unit, length_unit="mm", world="LPS",
-        name=first.name, remarks=() if same else ("slices have several slopes; their values are floats",),
+        name=first.name, remarks=tuple(said for said, holds in remarks.items() if holds),
     )  # fmt: skip
 
 

@@ -31,6 +31,7 @@ class FramePlace:
     position: np.ndarray
     along: np.ndarray
     spacing: np.ndarray
+    spacing_assumed: bool
     slope: float
     intercept: float
     unit: str
@@ -47,7 +48,8 @@ def place_of(tags: Any, path: Path, whole: Any = None) -> FramePlace:
     if not np.allclose(np.linalg.norm(along, axis=1), 1, atol=1e-3):
         raise RaymarchError(f"{path}: lies along {along.tolist()}, want unit vectors; {CURE}")
     return FramePlace(
-        np.array(_numbers(position, [0, 0, 0])), along, np.array(_numbers(tags.get("PixelSpacing"), [1, 1])),
+        np.array(_numbers(position, [0, 0, 0])), along,
+        np.array(_numbers(tags.get("PixelSpacing") or [1, 1], [1, 1])), not tags.get("PixelSpacing"),
         _numbers([tags.get("RescaleSlope", 1) or 1], [1])[0], _numbers([tags.get("RescaleIntercept", 0) or 0], [0])[0],
         _unit(tags, tags if whole is None else whole),
     )  # fmt: skip
@@ -87,7 +89,15 @@ def _dose(data: Any, path: Path, offsets: Sequence[float]) -> list[FramePlace]:
     begin = offsets[0] if np.isclose(offsets[0], first.position @ normal) else 0.0  # or they are heights themselves
     ways = [(x - begin) * normal for x in offsets]
     return [
-        FramePlace(first.position + way, first.along, first.spacing, scaling * first.slope, first.intercept, first.unit)
+        FramePlace(
+            first.position + way,
+            first.along,
+            first.spacing,
+            first.spacing_assumed,
+            scaling * first.slope,
+            first.intercept,
+            first.unit,
+        )
         for way in ways
     ]
 

@@ -39,6 +39,7 @@ class Slice:
     position: np.ndarray  # (3,) of the first pixel [mm]
     along: np.ndarray  # (2, 3) unit vectors along a row, so of rising columns, and along a column
     spacing: np.ndarray  # (2,) from row to row and from column to column [mm]
+    spacing_assumed: bool  # as the file says none
     slope: float
     intercept: float
     unit: str

@@ -142,6 +142,8 @@ def _placed(fields: Mapping[str, Any], count: int, path: Path) -> tuple[list[int
         if spacings is None:
             remarks.append("says no spacing; 1 is assumed")
         steps = np.ones(count) if spacings is None else np.asarray(spacings, float)
+        if unsaid := [axis for axis, step in zip("xyz", steps[spatial], strict=True) if np.isnan(step)]:
+            remarks.append(f"says no spacing along {', '.join(unsaid)}; 1 is assumed")
         vectors = [step * one for step, one in zip(np.nan_to_num(steps[spatial], nan=1.0), np.eye(3), strict=True)]
     if len(spatial) != 3 or any(len(one) != 3 for one in vectors):
         raise RaymarchError(f"{path}: has {len(spatial)} axes of space, want 3; {CURE}")
