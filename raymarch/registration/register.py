@@ -88,6 +88,7 @@ def register(
     Args:
         volume: what is seen.
         image: (height, width, 3 or 4), uint8 or numbers in 0..1; the fourth is straight alpha, which is compared too.
+            All pixels count, and a mask is not known: what the volume does not show has to be cut off or transparent.
         start: a camera of the image's size, near the true one.
         parameters: what is sought: "pose", "focal", "principal_point", "lens" (its coefficients), "exposure"; focal
             and distance are hard to tell apart where the object is small in the image.
