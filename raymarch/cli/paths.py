@@ -23,12 +23,12 @@ KEYS = 16  # cameras of a set that a path goes through, at most
 path = click.option(
     "--path",
     metavar="spiral|cameras|FILE.json",
-    help="Smooth path at constant speed: a spiral about the z axis, through cameras of --views, or keys of the viewer.",
+    help="Smooth path at constant speed: a spiral about --up, through cameras of --views, or keys of the viewer.",
 )
 frames = click.option(
     "--frames", type=click.IntRange(1, 100000), default=120, show_default=True, help="How many cameras on --path."
 )
-orbit = click.option("--orbit", type=click.IntRange(1, 10000), help="So many cameras on a circle about the z axis.")
+orbit = click.option("--orbit", type=click.IntRange(1, 10000), help="So many cameras on a circle about --up.")
 elevation = click.option("--elevation", type=float, help="Of the orbit [degree], 25 if not given.")
 up = click.option(
     "--up",

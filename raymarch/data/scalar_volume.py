@@ -34,7 +34,8 @@ def _values(value: object) -> np.ndarray:
         bad = values.size - int(np.isfinite(values).sum())
         raise Wrong(f"has {bad:,} of {values.size:,} that are NaN or infinite", "put a number in their place")
     if max(-ends[0], ends[1]) > LARGEST:
-        where = tuple(map(int, np.unravel_index(np.argmax(np.abs(values.astype(float))), values.shape)))
+        farthest = values.argmin() if -ends[0] > ends[1] else values.argmax()
+        where = tuple(map(int, np.unravel_index(farthest, values.shape)))
         cure = f"put numbers within {LARGEST:g} in the place of those that stand for nothing"
         raise Wrong(f"is {values[where]:.4g} at {where}", cure)
     view = values.view()

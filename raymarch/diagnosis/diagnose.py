@@ -103,9 +103,7 @@ def _of_cameras(
     findings.append(focal)
     agree = agreeing(poses, matches, seen, near)
     if agree.mean() < AT_ODDS:
-        order = image_order(views, points)
-        outlined = views.has_alpha and not silhouettes(views)  # which speak for the poses
-        return [*findings, replace(order, severity="warning") if outlined else order], nothing
+        return [*findings, image_order(views, points)], nothing
     good, sure = matches.take(agree), Sight(*(part[agree] for part in seen))
     scene = extent.points_of(views, good, sure, poses)
     findings += single_views(views, poses, matches, seen, near)

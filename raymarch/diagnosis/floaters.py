@@ -20,6 +20,7 @@ MATTER = 0.2  # opacity over one voxel that counts
 SMALL = 0.01  # of the largest piece
 LOOSE = 0.03  # of all matter, in small pieces
 NEAR = 0.15  # of the way from a camera to the box's middle
+FARTHEST = 0.7  # near plane from which on one farther off would leave little to see
 SAMPLES, RAYS = 24, 6  # along that way; a side of the image
 FELT = 1e-3  # weight of smoothness or sparsity from which on a fit is another
 OPAQUE = 0.03  # of the light that may be lost there
@@ -145,6 +146,7 @@ def before_cameras(volume: Volume, cameras: Sequence[Camera]) -> Finding | None:
 def _off_cameras(volume: Volume) -> str:
     """Cure of matter before the cameras, by the near plane that the volume's fit had."""
     near = setting_of_fit(volume, "near")
-    if isinstance(near, (int, float)) and NEAR <= near < 1:  # other cameras look there
-        return f"a --box that leaves the cameras out, or --set near={min(near + 0.2, 0.9):.1f} (it was {near:.2g})"
+    if isinstance(near, (int, float)) and near >= NEAR:  # other cameras look there
+        farther = f", or --set near={near + 0.2:.2g} (it was {near:.2g})" if near < FARTHEST else ""
+        return f"a --box that leaves the cameras out{farther}"
     return "--preset photos, which keeps matter off the cameras, or --set near=0.3; or a --box that leaves them out"

@@ -289,3 +289,11 @@ def test_a_set_without_points_gets_those_that_its_images_agree_on():
     own = replace(ROOM, points=np.ones((60, 3)))
     assert with_points(own) is own
     np.testing.assert_array_equal(with_points(ROOM).points, matched_points(ROOM))
+
+
+def test_another_order_that_is_found_is_an_error_though_no_silhouette_speaks_against_the_poses():
+    opaque = np.concatenate([ROOM.images, np.full_like(ROOM.images[..., :1], 255)], axis=-1)
+    backwards = replace(ROOM, images=opaque, cameras=list(ROOM.cameras)[::-1])
+    assert backwards.has_alpha
+    found = examine(backwards, None, POINTS[id(ROOM.images)]).findings
+    assert ("images-shuffled", "error") in [(each.code, each.severity) for each in found]

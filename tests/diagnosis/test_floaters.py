@@ -50,7 +50,7 @@ def test_what_is_loose_near_or_hidden_is_found(volume, cameras, codes, kept):
     assert [each.code for each in of_volume(kept(volume), views)] == codes
 
 
-@pytest.mark.parametrize("near", [None, 0.0, 0.2, 0.85])
+@pytest.mark.parametrize("near", [None, 0.0, 0.05, 0.2, 0.65, 0.85, 0.95])
 def test_the_cure_of_matter_before_cameras_is_another_setting_than_the_fit_had(near):
     fitted = replace(BEFORE, provenance={"settings": {"near": near}})
     (cure,) = [
@@ -58,8 +58,9 @@ def test_the_cure_of_matter_before_cameras_is_another_setting_than_the_fit_had(n
         for each in of_volume(fitted, rm.Views(RING, np.zeros((8, 32, 32, 3), np.uint8)))
         if each.code == "near-cameras"
     ]
-    assert ("--preset photos" in cure) == (not near)
-    assert float(re.search(r"near=([0-9.]+)", cure)[1]) > (near or 0.0)
+    assert ("--preset photos" in cure) == ((near or 0.0) < 0.15)
+    assert all((near or 0.0) < float(text) < 1 for text in re.findall(r"near=([0-9.]+)", cure))
+    assert ("near=" in cure) == ((near or 0.0) < 0.7)
 
 
 @pytest.mark.parametrize("had", [None, 0.0, 1.5e-3, 2e-2])

@@ -47,7 +47,8 @@ class Mode:
         background: whether what is left of T multiplies the background.
         ends: whether a ray may end where T is under `min_transmittance`, and weights under `min_weight` be left out.
         power: the power of T, 0 or 1, that weights are proportional to, if T_after is T times a function of tau: then
-            the radiance still to come is read off the image. None for any other rule: the adjoint looks ahead for it.
+            the radiance still to come is read off the image; of 0, T has no slope from `MOST` on. None for any other
+            rule: the adjoint looks ahead for it.
         classifies: whether optical depth and colour of a sample are those that a transfer function has for its value.
 
     Raises RaymarchError for a part that is missing or of another kind; before the first march of a mode of one's own,
