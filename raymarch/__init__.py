@@ -87,6 +87,7 @@ if TYPE_CHECKING:
     from raymarch.gradients.linearised import Linearised as Linearised
     from raymarch.gradients.linearised_together import LinearisedTogether as LinearisedTogether
     from raymarch.gradients.parameters import Parameters as Parameters
+    from raymarch.gradients.projector import Projector as Projector
     from raymarch.io.image_sets.load import load_views as load_views
     from raymarch.io.image_sets.reader import Reader as Reader
     from raymarch.io.images.write import write_png as write_png
@@ -175,6 +176,7 @@ _HOME = {
     "gradients.linearised": ["Linearised"],
     "gradients.linearised_together": ["LinearisedTogether"],
     "gradients.parameters": ["Parameters"],
+    "gradients.projector": ["Projector"],
     "io.image_sets.load": ["load_views"],
     "io.image_sets.reader": ["Reader"],
     "io.images.write": ["write_png"],

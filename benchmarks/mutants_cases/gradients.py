@@ -185,4 +185,25 @@ FAULTS = [
         "image  # an x-ray",
         ("tests/evaluation/test_metrics.py::test_a_volume_brighter_than_any_display_is_evaluated",),
     ),
+    Fault(
+        "a back-projection keeps that of before",
+        "gradients/projector.py",
+        "        clear_gradients(self.grid.fields)\n",
+        "",
+        ("tests/gradients/test_projector.py::test_back_projection_is_the_transpose",),
+    ),
+    Fault(
+        "parts of an image are back-projected by its first",
+        "gradients/projector.py",
+        "d_image[:, 0] = flat[view, pixels]",
+        "d_image[:, 0] = flat[view, : len(pixels)]",
+        ("tests/gradients/test_projector.py::test_back_projection_is_the_transpose",),
+    ),
+    Fault(
+        "all images are those of the first camera",
+        "gradients/projector.py",
+        "fill = rays_of_camera(self.buffer, camera)",
+        "fill = rays_of_camera(self.buffer, self.cameras[0])",
+        ("tests/gradients/test_projector.py::test_images_are_those_of_the_exact_x_ray",),
+    ),
 ]

@@ -251,8 +251,8 @@ FAULTS = [
     Fault(
         "optical axes run backwards",
         "geometry/optical_axes.py",
-        "poses[:, :3, 3], -poses[:, :3, 2]",
-        "poses[:, :3, 3], poses[:, :3, 2]",
+        "poses[:, :3, 3], -poses[:, :3, 2])",
+        "poses[:, :3, 3], poses[:, :3, 2])",
         (BOUNDS + "test_images_without_alpha_get_the_cameras_field_of_view",),
         accepted="lines have no direction: only the outer product of each axis with itself is used",
     ),

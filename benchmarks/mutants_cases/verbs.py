@@ -42,7 +42,7 @@ FAULTS = [
     ),
     Fault(
         "a box's six numbers are pairs of an axis",
-        "cli/options.py",
+        "cli/option_kinds.py",
         "return [numbers[:3], numbers[3:]]",
         "return [numbers[::2], numbers[1::2]]",
         (KEEPING + "test_a_box_of_the_shell_is_its_lower_corner_then_its_upper",),
@@ -74,5 +74,26 @@ FAULTS = [
         'except (click.exceptions.Abort, KeyboardInterrupt):\n        say.note("interrupted")\n        sys.exit(1)',
         'except (click.exceptions.Abort, KeyboardInterrupt):\n        say.note("interrupted")\n        sys.exit(0)',
         (KEEPING + "test_a_signal_ends_a_verb_in_one_line_and_tidies_up",),
+    ),
+    Fault(
+        "not a number is a number of frames a second",
+        "cli/option_kinds.py",
+        "if math.isnan(number):",
+        "if math.isinf(number):",
+        ("tests/cli/test_cli.py::test_misuse_exits_2",),
+    ),
+    Fault(
+        "the shell's march has steps as of Python",
+        "cli/modes.py",
+        'given = {"step": self.step, "supersample"',
+        'given = {"step": None, "supersample"',
+        ("tests/cli/test_cli.py::test_options_of_a_march_are_those_of_python",),
+    ),
+    Fault(
+        "slices go through the first sample, wherever they are asked for",
+        "cli/slices.py",
+        "return [int(i) for i in index]",
+        "return [0 for i in index]",
+        ("tests/cli/test_cli.py::test_slices_are_a_picture_of_the_volume_s_values",),
     ),
 ]

@@ -21,6 +21,7 @@ from raymarch.cli.fit import fit
 from raymarch.cli.importing import spare_searches
 from raymarch.cli.info import info
 from raymarch.cli.render import render
+from raymarch.cli.slices import slices
 from raymarch.cli.tune import tune
 from raymarch.cli.view import view
 from raymarch.errors import RaymarchError
@@ -54,7 +55,22 @@ def cli() -> None:
     """
 
 
-for verb in (demo, cameras, doctor, fit, evaluate, render, info, convert, export, check_gradients, bench, tune, view):
+for verb in (
+    demo,
+    cameras,
+    doctor,
+    fit,
+    evaluate,
+    render,
+    slices,
+    info,
+    convert,
+    export,
+    check_gradients,
+    bench,
+    tune,
+    view,
+):
     cli.add_command(verb)
 
 

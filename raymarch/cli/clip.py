@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from raymarch.cli import modes, say
+from raymarch.cli.option_kinds import Real
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 # Of clips, those that are not written too.
 SUFFIXES = {".mp4", ".webm", ".gif", ".mov", ".avi", ".mkv", ".m4v", ".wmv", ".mpg", ".mpeg", ".ogv", ".flv"}
 
-fps = click.option("--fps", type=float, default=30.0, show_default=True, help="Frames a second of a clip.")
-quality = click.option("--quality", type=float, default=85.0, show_default=True, help="Of a clip, 1 to 100.")
+fps = click.option("--fps", type=Real(0.1, 240), default=30.0, show_default=True, help="Frames a second of a clip.")
+quality = click.option("--quality", type=Real(1, 100), default=85.0, show_default=True, help="Of a clip, 1 to 100.")
 
 
 @dataclass

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from raymarch.cli import options, say
+from raymarch.cli.option_kinds import Numbers
 
 if TYPE_CHECKING:
     from raymarch.data.views import Views
@@ -23,14 +24,12 @@ OF_SETS = ("background", "follow_links", "downscale", "holdout")
 @options.follow_links
 @options.downscale
 @options.holdout
-@click.option("--crop", type=options.Numbers(int, 6), metavar="X0,X1,Y0,Y1,Z0,Z1", help="Part of a volume, by indices.")
-@click.option(
-    "--stride", type=options.Numbers(int, 1, 3), metavar="N", help="Every N-th sample of a volume, or NX,NY,NZ."
-)
+@click.option("--crop", type=Numbers(int, 6), metavar="X0,X1,Y0,Y1,Z0,Z1", help="Part of a volume, by indices.")
+@click.option("--stride", type=Numbers(int, 1, 3), metavar="N", help="Every N-th sample of a volume, or NX,NY,NZ.")
 @options.places
 @click.option("--nan", metavar="X", help="Number in place of NaN in a volume; empty: its least value.")
-@click.option("--spacing", type=options.Numbers(float, 1, 3), help="Of a volume's samples, in place of what IN says.")
-@click.option("--shape", type=options.Numbers(int, 3, 4), metavar="X,Y,Z", help="Of raw values without a header.")
+@click.option("--spacing", type=Numbers(float, 1, 3), help="Of a volume's samples, in place of what IN says.")
+@click.option("--shape", type=Numbers(int, 3, 4), metavar="X,Y,Z", help="Of raw values without a header.")
 @click.option("--dtype", help="Of raw values, such as uint8 or >i2.")
 @click.option("--offset", type=click.IntRange(0), help="Bytes before raw values.")
 @options.as_json

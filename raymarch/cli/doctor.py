@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from raymarch.cli import options, say
+from raymarch.cli.option_kinds import Box
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     "--volume", "run", metavar="VOLUME", help="Volume that was fitted to DATA: say what is wrong with it too."
 )
 @click.option("--plot", type=click.Path(), help="Picture to write (.png): cameras with their images, box, coverage.")
-@click.option("--box", type=options.Box(), help="Box that a fit would take; the set's own if not given.")
+@click.option("--box", type=Box(), help="Box that a fit would take; the set's own if not given.")
 @click.option("--split", help="Which views to look at; all of them if not given, or those to train on.")
 @click.option("--time", "clock", is_flag=True, help="Also measure how long a fit takes.")
 @options.overwrite

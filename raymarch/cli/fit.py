@@ -10,6 +10,7 @@ import click
 
 from raymarch.cli import options, say
 from raymarch.cli.fit_view import view_on, view_options, viewed
+from raymarch.cli.option_kinds import Box
 
 if TYPE_CHECKING:
     from raymarch.data.views import Views
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 @click.option("--sh-degree", type=click.IntRange(0, 3), help="View dependence: degree of the spherical harmonics.")
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--split", default="train", show_default=True, help="Which views to fit.")
-@click.option("--box", type=options.Box(), help="Where the object is; found from masks and cameras if not given.")
+@click.option("--box", type=Box(), help="Where the object is; found from masks and cameras if not given.")
 @options.downscale
 @options.holdout
 @click.option("--background", help="Colour behind the object: white, black or r,g,b in 0..1; or learned.")

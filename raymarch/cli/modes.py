@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from raymarch.cli import options, say
+from raymarch.cli import say
+from raymarch.cli.option_kinds import Interval, Real, packed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy as np
 
     from raymarch.data.transfer_function import TransferFunction
     from raymarch.data.volume import AnyVolume, Volume
-    from raymarch.geometry.clip import Clip
     from raymarch.rendering.march import March
-    from raymarch.rendering.renderer import Renderer, Rendering
-    from raymarch.rendering.together import TogetherRenderer
+    from raymarch.rendering.renderer import Rendering
 
 # As `kernels.march.modes` has them (tests/house/test_lists.py); importing that takes a second, which --help should not.
 MODES = (
@@ -49,93 +45,90 @@ supersample = click.option(
     help="Rays along each edge of a pixel, which is the mean of K x K; as it was fitted if not given.",
 )
 
+step = click.option(
+    "--step",
+    type=Real(1e-3, 1e6),
+    metavar="VOXELS",
+    help="Length of a ray's steps, in voxels; 0.5 if not given.",
+)
+shading = click.option(
+    "--shading",
+    is_flag=True,
+    help="Light a transfer function's samples from the eye, by the slope of their value; an isosurface always is.",
+)
+preintegrated = click.option(
+    "--preintegrated",
+    is_flag=True,
+    help="Integrate the transfer function without steps, so that no thin layer of it is missed; 2 to 6 times as long.",
+)
+
 window = click.option(
     "--window",
-    type=options.Numbers(float, 2),
+    type=Interval(),
     metavar="LOW,HIGH",
     help="Values that are black and white, of modes whose images are values; those of the first image if not given.",
 )
 
-others = click.option(
-    "--with", "others", metavar="VOLUME", multiple=True, help="Show another volume together with it; up to three times."
-)
-their_tables = click.option(
-    "--with-table",
-    "tables",
-    metavar="FILE|MAP",
-    multiple=True,
-    help="Transfer function of a volume given by --with, in their order; chosen as --table is if not given.",
-)
+
+@dataclass(frozen=True)
+class Shown:
+    """How a volume is shown, as the options say."""
+
+    mode: str | None = None
+    table: str | None = None
+    iso: float | None = None
+    step: float | None = None
+    shading: bool = False
+    preintegrated: bool = False
+    supersample: int | None = None
+
+    def march(self, volume: AnyVolume) -> March:
+        """March over a volume, its mode, table or value chosen by what the volume has, and said, if not given."""
+        from raymarch.data.volume import VOLUME
+        from raymarch.rendering.march import March
+        from raymarch.rendering.shading import Shading
+
+        given = {"step": self.step, "supersample": self.supersample}
+        own: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        if self.shading:
+            own["shading"] = Shading()
+        if self.preintegrated:
+            own["preintegrated"] = True
+        return March(**self._of_mode(VOLUME("volume", volume)), **own)
+
+    def _of_mode(self, volume: Volume) -> dict[str, Any]:
+        """Mode, and what is its own: a table, the value of a surface."""
+        from raymarch.data.default_table import default_table, has_values_alone
+        from raymarch.errors import RaymarchError
+
+        mode, table, iso = self.mode, self.table, self.iso
+        if mode is None:
+            mode = "transfer" if table is not None else "isosurface" if iso is not None else None
+        if mode is None and has_values_alone(volume):
+            mode = "transfer"
+            say.note("mode transfer, as the volume has values and no colours; --mode takes another")
+        if mode is None:
+            return {}
+        if table is not None and mode != "transfer":
+            cure = "leave it out, or say --mode transfer"
+            raise RaymarchError(f"--table: mode {mode} takes no transfer function; {cure}")
+        if iso is not None and mode != "isosurface":
+            raise RaymarchError(f"--iso: mode {mode} has no surface; leave it out, or say --mode isosurface")
+        if mode == "isosurface":
+            if iso is None:
+                chosen = default_table(volume).values
+                iso = float(chosen[0] + chosen[-1]) / 2
+                say.note(f"the surface is at {iso:.4g}; --iso takes another")
+            return {"mode": mode, "iso": iso}
+        return {"mode": mode, "transfer": _table(volume, table)} if mode == "transfer" else {"mode": mode}
 
 
-def with_others(
-    volume: Volume, march: March, paths: Sequence[str], tables: Sequence[str]
-) -> tuple[list[Volume], list[March]]:
-    """A volume and those of the option `others`, and the march of each by its table or by what it holds.
-
-    RaymarchError for what cannot be shown together.
-    """
-    from raymarch.io.volumes.volume_file import load
-    from raymarch.rendering.together_settings import VOLUMES, marches_for
-
-    if len(tables) > len(paths):
-        raise click.UsageError(f"--with-table is there {len(tables)} times, --with {len(paths)}; give one for each")
-    if not paths:
-        return [volume], [march]
-    volumes = VOLUMES("volumes", [volume, *(_in_world_of(volume, load(path), path) for path in paths)])
-    given = [*tables, *[None] * (len(paths) - len(tables))]
-    theirs = [march_of(other, None, table, None) for other, table in zip(volumes[1:], given, strict=True)]
-    return volumes, marches_for(volumes, [march, *theirs])
-
-
-def _in_world_of(volume: AnyVolume, other: AnyVolume, path: str) -> AnyVolume:
-    """Another volume in the world of a volume, which is said, where both say theirs."""
-    world, its = (getattr(one, "world", "") for one in (volume, other))
-    if not (world and its and world != its):
-        return other
-    say.note(f"{path}: turned from {its} to {world}, the world of the first volume")
-    return other.in_world(world)  # type: ignore[union-attr]  # as only a scalar volume has one
-
-
-def renderer_of(
-    volumes: Sequence[Volume], marches: Sequence[March], clip: Clip | None, supersample: int | None
-) -> Renderer | TogetherRenderer:
-    """Renderer of one volume, or of several together, all of them clipped, with so many rays a pixel."""
-    from raymarch.rendering.renderer import Renderer
-    from raymarch.rendering.together import TogetherRenderer
-
-    cut = [replace(march, clip=clip, supersample=supersample or march.supersample) for march in marches]
-    return Renderer(volumes[0], cut[0]) if len(volumes) == 1 else TogetherRenderer(volumes, cut)
-
-
-def march_of(volume: Volume, mode: str | None, table: str | None, iso: float | None) -> March:
-    """March of a mode over a volume, its table or value chosen by the volume's range, and said, if not given."""
-    from raymarch.data.default_table import default_table, has_values_alone
-    from raymarch.data.volume import VOLUME
-    from raymarch.errors import RaymarchError
-    from raymarch.rendering.march import March
-
-    volume = VOLUME("volume", volume)
-    if mode is None:
-        mode = "transfer" if table is not None else "isosurface" if iso is not None else None
-    if mode is None and has_values_alone(volume):
-        mode = "transfer"
-        say.note("mode transfer, as the volume has values and no colours; --mode takes another")
-    if mode is None:
-        return March()
-    if table is not None and mode != "transfer":
-        raise RaymarchError(f"--table: mode {mode} takes no transfer function; leave it out, or say --mode transfer")
-    if iso is not None and mode != "isosurface":
-        raise RaymarchError(f"--iso: mode {mode} has no surface; leave it out, or say --mode isosurface")
-    if mode == "isosurface":
-        if iso is None:
-            chosen = default_table(volume).values
-            iso = float(chosen[0] + chosen[-1]) / 2
-            say.note(f"the surface is at {iso:.4g}; --iso takes another")
-        return March(mode=mode, iso=iso)
-    if mode != "transfer":
-        return March(mode=mode)
-    return March(mode=mode, transfer=_table(volume, table))
+def shown(command: Any) -> Any:
+    """Options of rendering modes, given to a command as `shown`, a record of them."""
+    command = packed(Shown, "shown")(command)
+    for option in (supersample, preintegrated, shading, step, iso, table, mode):
+        command = option(command)
+    return command
 
 
 def _table(volume: Volume, table: str | None) -> TransferFunction:
@@ -165,15 +158,12 @@ def _table(volume: Volume, table: str | None) -> TransferFunction:
     return made
 
 
-def window_of(march: March, window: list[float] | None) -> list[float] | None:
-    """The window as given; RaymarchError where a mode's images are colours, and for one that is no interval."""
+def require_window(march: March, window: list[float] | None) -> None:
+    """RaymarchError for a window where a mode's images are colours."""
     from raymarch.errors import RaymarchError
 
     if window is not None and not gives_values(march):
         raise RaymarchError(f"--window: images of mode {march.mode} are colours; leave it out")
-    if window is not None and not -math.inf < window[0] < window[1] < math.inf:
-        raise RaymarchError(f"--window {window[0]:g},{window[1]:g}: want LOW,HIGH, the first the less")
-    return window
 
 
 def gives_values(march: March) -> bool:

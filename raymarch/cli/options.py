@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from raymarch.cli import say
+from raymarch.cli.option_kinds import Box, Colour, Numbers, Real
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,6 +39,8 @@ overwrite = click.option(
 )
 background = click.option(
     "--background",
+    type=Colour(),
+    metavar="COLOUR",
     help="Colour behind the object: white, black or r,g,b in 0..1; the volume's or the set's own if not given.",
 )
 
@@ -47,13 +50,13 @@ follow_links = click.option(
 
 downscale = click.option(
     "--downscale",
-    type=float,
+    type=Real(1, 1 << 20),
     metavar="K",
     help="Make images K times smaller as they are read; the fit's where that is known, else 1.",
 )
 holdout = click.option(
     "--holdout",
-    type=int,
+    type=click.IntRange(0, 1 << 20),
     metavar="K",
     help="Hold one view in K out for the split test, where DATA has no splits; the fit's where that is known, else 8.",
 )
@@ -132,56 +135,11 @@ def places(command: Any) -> Any:
     return command
 
 
-class Numbers(click.ParamType):
-    """Option of whole numbers or floats with commas between: one of some counts of them."""
-
-    def __init__(self, kind: type, *counts: int):
-        self.kind, self.counts, self.name = kind, counts, ",".join(["n"] * counts[-1])
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if not isinstance(value, str):
-            return value
-        with contextlib.suppress(ValueError):
-            numbers = [self.kind(part) for part in value.split(",")]
-            if len(numbers) in self.counts:
-                return numbers[0] if len(numbers) == 1 else numbers
-        self.fail(f"{value!r}: want {' or '.join(map(str, self.counts))} numbers with commas between", param, ctx)
-
-
-class Box(click.ParamType):
-    """Box option: six numbers, its lower corner and its upper."""
-
-    name = "x0,y0,z0,x1,y1,z1"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> list[list[float]]:
-        try:
-            numbers = [float(part) for part in value.split(",")]
-        except ValueError:
-            numbers = []
-        if len(numbers) != 6:
-            self.fail(f"{value!r}: want six numbers x0,y0,z0,x1,y1,z1", param, ctx)
-        return [numbers[:3], numbers[3:]]
-
-
-class Plane(click.ParamType):
-    """Plane option: four numbers, a normal and an offset."""
-
-    name = "nx,ny,nz,offset"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> list[float]:
-        try:
-            numbers = [float(part) for part in value.split(",")]
-        except ValueError:
-            numbers = []
-        if len(numbers) != 4:
-            self.fail(f"{value!r}: want four numbers nx,ny,nz,offset", param, ctx)
-        return numbers
-
-
 clip_box = click.option("--clip-box", type=Box(), help="Show what lies in this box of the world alone.")
 clip_plane = click.option(
     "--clip-plane",
-    type=Plane(),
+    type=Numbers(float, 4),
+    metavar="NX,NY,NZ,OFFSET",
     multiple=True,
     help="Show what lies where nx x + ny y + nz z >= offset alone; up to six times.",
 )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from raymarch.cli import options, say
+from raymarch.cli.option_kinds import Numbers, Real, packed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,6 +21,8 @@ SIDE = 512  # pixels of an orbit's or a spiral's images, unless --size says
 LARGEST = 16384
 KEYS = 16  # cameras of a set that a path goes through, at most
 
+views = click.option("--views", "data", help="Image set whose cameras to render from.")
+split = click.option("--split", help="Which of its views; test if not given, train for --path cameras.")
 path = click.option(
     "--path",
     metavar="spiral|cameras|FILE.json",
@@ -29,16 +32,16 @@ frames = click.option(
     "--frames", type=click.IntRange(1, 100000), default=120, show_default=True, help="How many cameras on --path."
 )
 orbit = click.option("--orbit", type=click.IntRange(1, 10000), help="So many cameras on a circle about --up.")
-elevation = click.option("--elevation", type=float, help="Of the orbit [degree], 25 if not given.")
+elevation = click.option("--elevation", type=Real(-89, 89), help="Of the orbit [degree], 25 if not given.")
 up = click.option(
     "--up",
-    type=options.Numbers(float, 3),
+    type=Numbers(float, 3),
     metavar="X,Y,Z",
     help="Direction that is up in the world, for orbits and spirals; z if not given. raymarch doctor tells a set's.",
 )
 size = click.option(
     "--size",
-    type=options.Numbers(int, 1, 2),
+    type=Numbers(int, 1, 2),
     metavar="SIDE|WIDTH,HEIGHT",
     help="Of the images of an orbit or a path [pixel]; if not given 512, or as the cameras of the path have it.",
 )
@@ -127,6 +130,14 @@ class Where:
         if len(order) < len(keys):
             say.note(f"through {len(order)} of {len(keys)} cameras")
         return path_through([keys[i] for i in order], self.frames)
+
+
+def where(command: Any) -> Any:
+    """Options of where to look from, given to a command as `where`, a record of them."""
+    command = packed(Where, "where")(command)
+    for option in (up, orthographic, size, frames, path, elevation, orbit, split, views):
+        command = option(command)
+    return command
 
 
 def of_set(volume: Volume, data: str, split: str, how: dict[str, Any]) -> list[tuple[str, Camera]]:

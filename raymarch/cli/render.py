@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from raymarch.cli import clip as clips
-from raymarch.cli import modes, options, paths, say
+from raymarch.cli import modes, options, paths, say, together
 from raymarch.cli.clip import Clip, Images
 
 if TYPE_CHECKING:
@@ -22,28 +22,17 @@ if TYPE_CHECKING:
 
 @click.command(epilog="Example: raymarch render tower.h5 --orbit 120 --out clip.mp4")
 @click.argument("run", metavar="VOLUME")
-@click.option("--views", "data", help="Image set whose cameras to render from.")
-@click.option("--split", help="Which of its views; test if not given, train for --path cameras.")
-@paths.orbit
-@paths.elevation
-@paths.path
-@paths.frames
-@paths.size
-@paths.orthographic
-@paths.up
+@paths.where
 @options.clip_box
 @options.clip_plane
 @click.option("--out", required=True, help="Folder for PNG files, or a clip: .mp4, .webm (both by PyAV) or .gif.")
 @clips.fps
 @clips.quality
 @click.option("--extras", is_flag=True, help="Write depth and opacity too.")
-@modes.mode
-@modes.table
-@modes.iso
+@modes.shown
 @modes.window
-@modes.supersample
-@modes.others
-@modes.their_tables
+@together.others
+@together.their_tables
 @options.overwrite
 @options.downscale
 @options.holdout
@@ -51,13 +40,10 @@ if TYPE_CHECKING:
 @options.follow_links
 @options.arch
 def render(
-    run: str, data: str | None, split: str | None, orbit: int | None, elevation: float | None, path: str | None,
-    frames: int, size: int | list[int] | None, orthographic: bool, up: list[float] | None,
-    clip_box: list[list[float]] | None, clip_plane: tuple[list[float], ...], out: str, fps: float, quality: float,
-    extras: bool, mode: str | None, table: str | None, iso: float | None, window: list[float] | None,
-    supersample: int | None,
-    others: tuple[str, ...], tables: tuple[str, ...], overwrite: bool, downscale: float | None, holdout: int | None,
-    background: str | None, follow_links: bool, arch: str,
+    run: str, where: paths.Where, clip_box: list[list[float]] | None, clip_plane: tuple[list[float], ...], out: str,
+    fps: float, quality: float, extras: bool, shown: modes.Shown, window: list[float] | None, others: tuple[str, ...],
+    tables: tuple[str, ...], overwrite: bool, downscale: float | None, holdout: int | None, background: str | None,
+    follow_links: bool, arch: str,
 ) -> int:  # fmt: skip
     """Render VOLUME from the cameras of an image set, on an orbit or along a path, to PNG files or a clip.
 
@@ -67,7 +53,6 @@ def render(
     from raymarch.data.views import require_colour
     from raymarch.io.volumes.volume_file import load
 
-    where = paths.Where(data, split, orbit, elevation, path, frames, size, orthographic, up)
     where.require()
     clip = Clip(out, fps, quality, overwrite) if Clip.is_meant(out) else None
     if clip:
@@ -75,9 +60,9 @@ def render(
     if clip and extras:
         raise click.UsageError("--extras are pictures; give a folder as --out, or leave them out of a clip")
     volume = load(run)
-    chosen = modes.march_of(volume, mode, table, iso)
-    window, values = modes.window_of(chosen, window), modes.gives_values(chosen)
-    box = _box_of((volumes := modes.with_others(volume, chosen, others, tables))[0])
+    chosen = shown.march(volume)
+    modes.require_window(chosen, window)
+    box = _box_of((volumes := together.with_others(volume, chosen, others, tables))[0])
     behind = require_colour(background or volume.background)
     reading = {"background": behind, "follow_links": follow_links, **options.reading_of(volume, downscale, holdout)}
     named = where.cameras(run, volume, box, reading)
@@ -87,12 +72,12 @@ def render(
     if clip:
         clip.require_one_size(named)
     else:
-        pictures.require([name for name, _ in named], data)
+        pictures.require([name for name, _ in named], where.data)
 
     from raymarch.cli.progress import CountProgress
 
-    with CountProgress("render", len(named)) as progress, modes.renderer_of(*volumes, cut, supersample) as renderer:
-        images = Images(renderer, named, behind, window, values, extras, progress)
+    with CountProgress("render", len(named)) as progress, together.renderer_of(*volumes, cut) as renderer:
+        images = Images(renderer, named, behind, window, modes.gives_values(chosen), extras, progress)
         code = clip.write(images) if clip else pictures.write(images)
     images.say_what_is_bright()
     pictures.say()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,26 +12,13 @@ from raymarch.data.focus import GIVE_BOX, focus, looking_away, names_where
 from raymarch.data.views import Views
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
+from raymarch.geometry.pose_readings import USUAL, read_as, reading_in_words
 
 GRID = 24  # points a side of the box in which a place is sought that all images can agree on
 BLOCKS = 32  # a side, into which an image is divided to look it up; about a point's share of it
 FEWEST, MOST = 8, 256  # views, of which one can be told from the rest; that are asked
 TINY = 8  # pixels a side of images that carve nothing
 HALF = 0.5
-FLIP = np.diag([1.0, -1.0, -1.0, 1.0])
-
-CONVENTIONS: list[tuple[str, Callable[[np.ndarray], np.ndarray]]] = [
-    (
-        "look like OpenCV's convention (y down, z forward): negate columns 1 and 2 of the rotation of transform_matrix",
-        lambda pose: pose @ FLIP,
-    ),
-    ("look like camera_from_world: invert transform_matrix", np.linalg.inv),
-    (
-        "look like camera_from_world in OpenCV's convention (COLMAP's): invert transform_matrix, then negate columns 1"
-        " and 2 of its rotation",
-        lambda pose: np.linalg.inv(pose) @ FLIP,
-    ),
-]
 
 
 def convention(views: Views) -> str:
@@ -40,14 +27,18 @@ def convention(views: Views) -> str:
     Example:
         >>> from raymarch.geometry.orbit import orbit
         >>> ring = orbit((0, 0, 0), 4.0, 8, like=Camera.look_at((4, 0, 0), width=8, height=8))
-        >>> turned = [replace(c, world_from_camera=c.world_from_camera @ FLIP) for c in ring]
-        >>> convention(Views(turned, np.full((8, 8, 8, 3), 9, np.uint8))).split(":")[0]
-        "look like OpenCV's convention (y down, z forward)"
+        >>> down = np.diag([1.0, -1.0, -1.0, 1.0])
+        >>> turned = [replace(c, world_from_camera=c.world_from_camera @ down) for c in ring]
+        >>> convention(Views(turned, np.full((8, 8, 8, 3), 9, np.uint8)))
+        "are OpenCV's (y down, z forward): negate columns 1 and 2 of each rotation"
     """
     views = _few(views)
     shown = _shown(views)
-    for text, convert in CONVENTIONS:
-        cameras = [replace(c, world_from_camera=convert(c.world_from_camera)) for c in views.cameras]
+    poses = np.array([camera.world_from_camera for camera in views.cameras])
+    for name, axes in USUAL:
+        turn = np.reshape(axes, (3, 3))
+        read = read_as(poses, name, turn)
+        cameras = [replace(c, world_from_camera=pose) for c, pose in zip(views.cameras, read, strict=True)]
         try:
             centre, half = focus(cameras)
         except RaymarchError:
@@ -56,7 +47,8 @@ def convention(views: Views) -> str:
             continue
         empty, block = _votes(cameras, shown, np.stack([centre - half, centre + half]))
         if (~empty.any(0) & _seen(block)).any():
-            return text
+            _, what, cure = reading_in_words(name, turn)
+            return f"{what}: {cure}"
     return ""
 
 
@@ -68,7 +60,7 @@ def why_nothing(views: Views, centre: np.ndarray, half: float) -> str:
     if min(width, height) < TINY:
         return f"they have only {width} x {height} pixels; take larger ones, or {GIVE_BOX}"
     if words := convention(views):
-        return f"the poses {words}"
+        return f"maybe the poses {words}"
     if looking_away(views.cameras, centre).all():
         return f"all cameras look away from the point where their axes meet; turn them round, or {GIVE_BOX}"
     beside = np.array([not (0 <= c.principal[0] <= c.width and 0 <= c.principal[1] <= c.height) for c in views.cameras])

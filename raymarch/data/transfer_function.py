@@ -11,6 +11,7 @@ import numpy as np
 from raymarch.arguments.arrays import Numbers, array, vector
 from raymarch.arguments.checks import Check, Wrong, instance_of, number, text, whole
 from raymarch.arguments.declared import checked, held, hold
+from raymarch.data.colormaps import COLORMAP, colours_along
 from raymarch.data.samples import RAW
 from raymarch.data.table_card import TableCard
 from raymarch.errors import RaymarchError
@@ -92,18 +93,12 @@ class TransferFunction(TableCard):
             >>> TransferFunction.of_colormap("viridis", 0, 4000, (0, 0.3)).colours[-1].round(2).tolist()
             [0.99, 0.91, 0.14]
         """
-        from matplotlib import colormaps
-
-        if name not in colormaps:
-            few = "viridis, inferno, bone, gray, coolwarm"
-            raise RaymarchError(
-                f"name is {name!r}, want a colour map that matplotlib has, as {few}; check its spelling"
-            )
+        COLORMAP("name", name)
         if not low < high:
             raise RaymarchError(f"high is {high:g}, want a number over low, {low:g}; give them in order")
         share = np.linspace(0, 1, knots)
         ramp = opacities[0] + (opacities[1] - opacities[0]) * share
-        return cls(low + (high - low) * share, colormaps[name](share)[:, :3], ramp, unit_length)
+        return cls(low + (high - low) * share, colours_along(name, share), ramp, unit_length)
 
     @classmethod
     def of_record(cls, record: Mapping[str, Any]) -> TransferFunction:

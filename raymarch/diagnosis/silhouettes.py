@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 
 from raymarch.data.agreement import dissenters
 from raymarch.data.focus import focus, looking_away, names_where
 from raymarch.data.views import Views
-from raymarch.diagnosis.conventions import READINGS, reading_in_words, turned, turns
 from raymarch.diagnosis.epipolar import poses_of
 from raymarch.diagnosis.finding import Finding
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
+from raymarch.geometry.nearest_point import nearest_to_lines
 from raymarch.geometry.pixels import unproject
+from raymarch.geometry.pose_readings import READINGS, read_as, reading_in_words, turns
 
 ASKED = 24  # views
 PLACES = 20  # a side of the box, that may be full
@@ -42,11 +44,10 @@ def silhouettes(views: Views) -> list[Finding]:
     if given > WELL:
         return _by_middles(few) or _dissent(views)
     best, words = given, None
-    for name, read in READINGS.items():
-        for turn in turns():
-            share = agreed(few.cameras, turned(read(poses), turn), shown)
-            if share > best:
-                best, words = share, reading_in_words(name, turn)
+    for name, turn in product(READINGS, turns()):
+        share = agreed(few.cameras, read_as(poses, name, turn), shown)
+        if share > best:
+            best, words = share, reading_in_words(name, turn)
     if words is not None and best > max(WELL, given + 0.25):
         code, what, cure = words
         message = f"the poses {what}: so read the masks agree on {best:.0%} of what they show, as given on {given:.0%}"
@@ -66,9 +67,11 @@ def _by_middles(views: Views) -> list[Finding]:
     if min(len(views), sum(ray is not None for ray in rays)) < max(FEWEST, len(views)):
         return []
     local, poses = np.array(rays, float), poses_of(views.cameras)
-    off = _missed(poses, local)
-    rng = np.random.default_rng(0)
-    others = [float(np.median(_missed(poses[rng.permutation(len(poses))], local))) for _ in range(SHUFFLES)]
+    off, rng = _missed(poses, local), np.random.default_rng(0)
+    if off is None:
+        return []
+    shuffled = [_missed(poses[rng.permutation(len(poses))], local) for _ in range(SHUFFLES)]
+    others = [np.inf if each is None else float(np.median(each)) for each in shuffled]
     if _soft(views) and np.median(off) > ALIKE * np.median(others) > ALIKE * LEAST:
         message = "what the masks show lies no nearer to one place than if the images were given to any other cameras"
         cure = "check that each image is that of its camera: order, names, sorting"
@@ -100,13 +103,14 @@ def _middle(views: Views, view: int) -> np.ndarray | None:
     return direction / np.linalg.norm(direction)
 
 
-def _missed(poses: np.ndarray, local: np.ndarray) -> np.ndarray:
-    """Angles (view,) [radian] by which directions in camera axes miss the point that is nearest to all of them."""
+def _missed(poses: np.ndarray, local: np.ndarray) -> np.ndarray | None:
+    """Angles (view,) [radian] by which directions in camera axes miss the point nearest to all; None if parallel."""
     eye, ray = poses[:, :3, 3], np.einsum("nab,nb->na", poses[:, :3, :3], local)
     weight = np.ones(len(ray))
     for _ in range(5):  # a few that are off shall not move it
-        across = weight[:, None, None] * (np.eye(3) - ray[:, :, None] * ray[:, None, :])
-        point = np.linalg.lstsq(across.sum(0), (across @ eye[:, :, None]).sum(0)[:, 0])[0]
+        point = nearest_to_lines(eye, ray, weight)
+        if point is None:
+            return None
         toward = point - eye
         toward /= np.maximum(np.linalg.norm(toward, axis=1, keepdims=True), 1e-12)
         off = np.arccos(np.clip((toward * ray).sum(1), -1, 1))

@@ -78,7 +78,7 @@ def _focus_of(views: Views) -> tuple[np.ndarray, float]:
         centre, half = focus(views.cameras)
     except RaymarchError as error:
         words = convention(views)
-        raise RaymarchError(f"{error}; or the poses {words}" if words else str(error)) from None
+        raise RaymarchError(f"{error}; maybe the poses {words}" if words else str(error)) from None
     far, rounding = float(np.abs(centre).max()), float(np.finfo(np.float32).eps)
     if rounding * far > ROUGH * half:
         log.warning(
@@ -98,7 +98,7 @@ def _doubt_directions(views: Views, centre: np.ndarray, half: float) -> None:
     if not words:
         return
     some = "all cameras" if away.all() else f"{away.sum()} of {len(views)} cameras"
-    said = f"{some} look away from the point where the axes meet; the poses {words}"
+    said = f"{some} look away from the point where the axes meet; maybe the poses {words}"
     nearest = min(float(np.linalg.norm(c.position - centre)) for c in views.cameras)
     if away.all() and nearest > np.sqrt(3) * half:
         raise RaymarchError(f"{said}; if the cameras do look outwards, the box cannot be found, {GIVE_BOX}")

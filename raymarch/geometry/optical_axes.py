@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from raymarch.geometry.camera import Camera
-
-PARALLEL = 1e4  # condition from which axes meet in no point
+from raymarch.geometry.nearest_point import nearest_to_lines
 
 
 def meeting_of_axes(cameras: Sequence[Camera]) -> np.ndarray | None:
@@ -20,9 +19,4 @@ def meeting_of_axes(cameras: Sequence[Camera]) -> np.ndarray | None:
         [0.0, 0.0, 1.0]
     """
     poses = np.array([camera.world_from_camera for camera in cameras])
-    eyes, axes = poses[:, :3, 3], -poses[:, :3, 2]
-    across = np.eye(3) - axes[:, :, None] * axes[:, None, :]
-    normal = across.sum(0)
-    if np.linalg.cond(normal) > PARALLEL:
-        return None
-    return np.linalg.solve(normal, (across @ eyes[:, :, None]).sum(0)[:, 0])
+    return nearest_to_lines(poses[:, :3, 3], -poses[:, :3, 2])

@@ -11,10 +11,10 @@ from raymarch.arguments.arrays import Numbers, display
 from raymarch.arguments.checks import Check, number, optional
 from raymarch.arguments.declared import checked
 from raymarch.data.image_arrays import MASKS, Masks
+from raymarch.data.masked_picture import GREY, without
 from raymarch.data.views import NAMES
 from raymarch.errors import RaymarchError
 from raymarch.evaluation.metrics import inside_mask, psnr
-from raymarch.io.images.write import GREY, without
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from raymarch.arguments.checks import number, optional
 from raymarch.arguments.declared import checked
+from raymarch.data.colormaps import COLORMAP
 from raymarch.data.scalar_volume import ANY_VOLUME
 from raymarch.data.volume import AnyVolume, Volume
-from raymarch.plot.panels import panels
+from raymarch.plot.three_planes import LIMIT, NORMALS, draw_planes, scale_of
 from raymarch.plot.values import innermost, length_unit, slabs, upright, values_label
 from raymarch.plot.volume_slices import cut_plane, plane_ticks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-LIMIT = optional(number(cure="leave it out to have it found"))
 
-
-@checked(volume=ANY_VOLUME, limit=LIMIT, floor=LIMIT)
+@checked(volume=ANY_VOLUME, limit=LIMIT, floor=LIMIT, colormap=COLORMAP)
 def projections(
     volume: AnyVolume,
     axes: Sequence[Axes] | np.ndarray | None = None,
     *,
     limit: float | None = None,
     floor: float | None = None,
+    colormap: str = "magma",
 ) -> tuple[Axes, ...]:
     """Maximum intensity projections (MIP) of a volume: its greatest values along z, y and x, in world coordinates.
 
@@ -37,6 +36,7 @@ def projections(
         axes: three Axes.
         limit, floor: values at the top and the bottom of the colour scale, to compare volumes; the greatest that
             there is, and 0 or what is least of the pictures, if not given.
+        colormap: a Matplotlib colour map, such as "gray".
 
     Returns the Axes of x-y, x-z and y-z, with one colour bar.
 
@@ -46,25 +46,15 @@ def projections(
         ['maximum along z', 'maximum along y', 'maximum along x']
     """
     inner, unit = innermost(volume), length_unit(volume)
-    lower, upper = inner.box
-    wide, deep, high = upper - lower
-    tall = 1 + min(7.7 * max(deep, high) / (2 * wide + deep), 12)
-    three = panels(axes, 3, (3.5, tall), width_ratios=[wide, wide, deep])
     along = _along_axes(inner)
     every = np.concatenate([each[np.isfinite(each)] for each in along])
     top = float(every.max()) if limit is None else limit
     bottom = min(0.0, float(every.min())) if floor is None else floor
-    for ax, normal, picture in zip(three, (2, 1, 0), along, strict=True):
-        u, v = (a for a in range(3) if a != normal)
-        half = 0.5 * (upper - lower)[[u, v]] / (np.array(picture.shape[::-1]) - 1)
-        extent = (lower[u] - half[0], upper[u] + half[0], lower[v] - half[1], upper[v] + half[1])
-        scale: dict[str, Any] = {"cmap": "magma", "vmin": bottom, "vmax": top, "interpolation": "nearest"}
-        shown = ax.imshow(picture, origin="lower", extent=extent, **scale)
-        name = f"maximum along {'xyz'[normal]}"
-        ax.set(title=name, xlabel=f"{'xyz'[u]} [{unit}]", ylabel=f"{'xyz'[v]} [{unit}]")
-    bar: dict[str, Any] = {"label": values_label(volume), "extend": "max" if top < every.max() else "neither"}
-    three[0].figure.colorbar(shown, ax=list(three), shrink=0.8, aspect=25, pad=0.02, **bar)
-    return three
+    if limit is None and floor is None and top <= bottom:  # one value everywhere
+        top = bottom + 1.0
+    scale, bar = scale_of(bottom, top, float(every.max()), values_label(volume), colormap)
+    titles = [f"maximum along {'xyz'[normal]}" for normal in NORMALS]
+    return draw_planes(inner, along, titles, unit, scale, axes, bar)
 
 
 def _along_axes(volume: Volume) -> list[np.ndarray]:

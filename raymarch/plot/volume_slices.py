@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from raymarch.arguments.arrays import numeric
-from raymarch.arguments.checks import Wrong, number, one_of, optional
+from raymarch.arguments.checks import Wrong, one_of
 from raymarch.arguments.declared import checked
+from raymarch.data.colormaps import COLORMAP
 from raymarch.data.harmonics import Y00
 from raymarch.data.scalar_volume import ANY_VOLUME, ScalarVolume
 from raymarch.data.volume import AnyVolume, Volume
 from raymarch.errors import RaymarchError
-from raymarch.plot.panels import panels
+from raymarch.plot.three_planes import LIMIT, NORMALS, draw_planes, scale_of
 from raymarch.plot.values import innermost, length_unit, values_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-LIMIT = number(0, above=True, unit="1/world unit", cure="leave it out to have it found")
 VISIBLE = 0.01  # share of the greatest sigma below which a slice of colour is left blank
 
 
-@checked(volume=ANY_VOLUME, what=one_of("sigma", "colour"), limit=optional(LIMIT))
+@checked(volume=ANY_VOLUME, what=one_of("sigma", "colour"), limit=LIMIT, floor=LIMIT, colormap=COLORMAP)
 def slices(
     volume: AnyVolume,
     index: str | Sequence[int] | np.ndarray | None = "middle",
@@ -32,6 +32,8 @@ def slices(
     axes: Sequence[Axes] | np.ndarray | None = None,
     *,
     limit: float | None = None,
+    floor: float | None = None,
+    colormap: str = "magma",
 ) -> tuple[Axes, ...]:
     """Slice plot: three orthogonal slices of a volume, in world coordinates; what is drawn are its samples.
 
@@ -42,8 +44,9 @@ def slices(
         what: "sigma" [1/world unit], of a scan its values in their unit, or "colour" (its part that all views share)
             where sigma is over 1 % of its most.
         axes: three Axes.
-        limit: value at the top of the colour scale, to compare volumes; the slices' greatest if not given. The scale
-            begins at 0; of a scan at its slices' least value, or at 0 where that is more and a limit is given.
+        limit, floor: values at the top and the bottom of the colour scale, to compare volumes; the slices' greatest,
+            and 0 if not given; of a scan its slices' least value, or 0 where that is more and a limit is given.
+        colormap: a Matplotlib colour map, such as "gray".
 
     Returns the Axes of x-y, x-z and y-z.
 
@@ -59,26 +62,16 @@ def slices(
     if at.shape != (3,) or at.dtype.kind not in "iu" or (at < 0).any() or (at >= volume.shape).any():
         raise RaymarchError(f"index is {index!r}, want 'middle' or three whole numbers within {volume.shape}")
     point = volume.world_from_index[:3, :3] @ at + volume.world_from_index[:3, 3]
-    lower, upper = volume.box
-    wide, deep, high = upper - lower
-    tall = 1 + min(7.7 * max(deep, high) / (2 * wide + deep), 12)
-    three = panels(axes, 3, (3.5, tall), width_ratios=[wide, wide, deep])
-    cuts = [cut_plane(volume, point, normal) for normal in (2, 1, 0)]
+    cuts = [cut_plane(volume, point, normal) for normal in NORMALS]
     bottom, top, most = _ends([sigma for sigma, _ in cuts], scan, limit)
-    for ax, normal, (sigma, colour) in zip(three, (2, 1, 0), cuts, strict=True):
-        u, v = (a for a in range(3) if a != normal)
-        half = 0.5 * (upper - lower)[[u, v]] / (np.array(sigma.shape[::-1]) - 1)
-        extent = (lower[u] - half[0], upper[u] + half[0], lower[v] - half[1], upper[v] + half[1])
-        picture = sigma if what == "sigma" else np.dstack([colour, sigma >= bottom + VISIBLE * (top - bottom)])
-        scale: dict[str, Any] = {"cmap": "magma", "vmin": bottom, "vmax": limit or top, "interpolation": "nearest"}
-        shown = ax.imshow(picture, origin="lower", extent=extent, **scale)
-        place = point[normal] if abs(point[normal]) > 1e-9 * wide else 0.0
-        across, along, fixed = "xyz"[u], "xyz"[v], f"{'xyz'[normal]} = {place:.3g}"
-        ax.set(title=fixed, xlabel=f"{across} [{unit}]", ylabel=f"{along} [{unit}]")
-    if what == "sigma":
-        bar: dict[str, Any] = {"label": label, "extend": "max" if (limit or top) < most else "neither"}
-        three[0].figure.colorbar(shown, ax=list(three), shrink=0.8, aspect=25, pad=0.02, **bar)
-    return three
+    visible = bottom + VISIBLE * (top - bottom)
+    bottom, top = bottom if floor is None else floor, top if limit is None else limit
+    scale, bar = scale_of(bottom, top, most, label, colormap)
+    pictures = [sigma if what == "sigma" else np.dstack([colour, sigma >= visible]) for sigma, colour in cuts]
+    wide = float(np.ptp(volume.box, axis=0)[0])
+    places = [point[normal] if abs(point[normal]) > 1e-9 * wide else 0.0 for normal in NORMALS]
+    titles = [f"{'xyz'[normal]} = {place:.3g}" for normal, place in zip(NORMALS, places, strict=True)]
+    return draw_planes(volume, pictures, titles, unit, scale, axes, bar if what == "sigma" else None)
 
 
 def _ends(cuts: list[np.ndarray], scan: bool, limit: float | None) -> tuple[float, float, float]:

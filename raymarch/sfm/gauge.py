@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from raymarch.geometry.nearest_point import nearest_to_lines
 from raymarch.geometry.up import up_of_cameras
 
 ROUNDS = 20
@@ -59,14 +60,12 @@ def upright_gauge(eyes: np.ndarray, turns: np.ndarray, points: np.ndarray) -> Ga
 
 def _centre(eyes: np.ndarray, axes: np.ndarray) -> tuple[np.ndarray | None, str]:
     """Point nearest to the optical axes, those that miss it counting less; None where they do not look at one."""
-    across = np.eye(3) - axes[:, :, None] * axes[:, None, :]
-    weights = np.ones(len(eyes))
+    weights, centre = np.ones(len(eyes)), None
     for _ in range(ROUNDS):
-        normal = (weights[:, None, None] * across).sum(0)
-        if np.linalg.cond(normal) > 1e4:
+        centre = nearest_to_lines(eyes, axes, weights)
+        if centre is None:
             return None, "middle of the cameras"
-        centre = np.linalg.solve(normal, (weights[:, None] * (across @ eyes[:, :, None])[:, :, 0]).sum(0))
-        misses = np.linalg.norm((across @ (centre - eyes)[:, :, None])[:, :, 0], axis=1)
+        misses = np.linalg.norm(np.cross(axes, centre - eyes), axis=1)
         weights = 1 / (misses + 0.01 * np.median(np.linalg.norm(centre - eyes, axis=1)) + 1e-12)
     ahead = ((centre - eyes) * axes).sum(1) > 0
     return (centre, "where the cameras look") if ahead.mean() > 0.7 else (None, "middle of the cameras")

@@ -15,6 +15,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,10 +24,15 @@ from PIL import Image
 from whole import whole
 
 from raymarch import cli, runtime
+from raymarch.data.default_table import default_table
 from raymarch.data.scalar_volume import ScalarVolume
+from raymarch.geometry.orbit import orbit_of_volume
 from raymarch.io.volumes.volume_file import load, save
+from raymarch.rendering.march import March
+from raymarch.rendering.renderer import render
+from raymarch.rendering.shading import Shading
 
-VERBS = ("cameras", "fit", "evaluate", "render", "info")
+VERBS = ("cameras", "fit", "evaluate", "render", "slices", "info")
 TINY = "--preset quick --steps 30 --resolution 24 --sh-degree 0"
 FIT_KEYS = {"out", "steps", "seconds", "rays_psnr", "shape", "sh_degree", "box", "ended", "resumed_from"}
 INFO_KEYS = {
@@ -224,6 +230,42 @@ def test_a_volume_of_values_is_seen_through_a_table_that_is_said(done_now, tmp_p
     np.testing.assert_allclose(again.astype(float), seen.astype(float), atol=2)  # four digits of the range were said
 
 
+@pytest.mark.parametrize(
+    ("options", "march"),
+    [
+        ("--step 3", {"step": 3.0}),
+        ("--shading", {"shading": Shading()}),
+        ("--preintegrated --supersample 2", {"preintegrated": True, "supersample": 2}),
+    ],
+)
+def test_options_of_a_march_are_those_of_python(options, march, done_now, tmp_path):
+    table = "bone,100,900,0.4"
+    x = np.stack(np.meshgrid(*[np.linspace(-1, 1, 12)] * 3, indexing="ij"), -1)
+    scan = ScalarVolume(1000 * np.exp(-4 * (x**2).sum(-1)), np.diag([1.0, 1.0, 2.0, 1.0]))
+    save(scan, tmp_path / "v.h5")
+    done_now(f"render v.h5 --orbit 1 --size 24 --table {table} --background black {options} --out seen", tmp_path)
+    camera = orbit_of_volume(scan.box, 1, size=24)[0]
+    plain = March(mode="transfer", transfer=default_table(scan.as_volume(), "bone", 100, 900, 0.4))
+    wanted, other = (render(scan, camera, background="black", march=m) for m in (replace(plain, **march), plain))
+    seen = picture(tmp_path / "seen" / "0000.png") / 255
+    np.testing.assert_allclose(seen, wanted, atol=0.51 / 255)
+    assert abs(seen - other).max() > 2 / 255
+
+
+def test_slices_are_a_picture_of_the_volume_s_values(here, done_now, tmp_path):
+    out = shlex.quote(str(tmp_path / "slices.png"))
+    middle = done_now(f"slices volume.h5 --out {out}", here).stdout
+    first = picture(tmp_path / "slices.png")
+    assert middle.startswith(f"{tmp_path / 'slices.png'}: z = ") and first.shape[2] == 3 and np.ptp(first) == 255
+    lower, upper = load(here / "volume.h5").box
+    at = ",".join(f"{x:.17g}" for x in upper)
+    corner = done_now(f"slices volume.h5 --at={at} --window 0,9 --colormap magma --out {out}", here).stdout
+    said = [float(x) for x in re.findall(r"= (\S+?)(?:,|$)", corner)]
+    np.testing.assert_allclose(said, upper[::-1], rtol=5e-3)
+    assert not np.array_equal(first, picture(tmp_path / "slices.png"))
+    done_now(f"slices volume.h5 --colour --at={','.join(map(str, (lower + upper) / 2))} --out {out}", here)
+
+
 def test_a_volume_is_rendered_together_with_another(here, done_now, tmp_path):
     """With itself through a table to which nothing is clear, so that all of the box is met."""
     out = shlex.quote(str(tmp_path / "both"))
@@ -309,17 +351,13 @@ MISTAKES = {
     "evaluate folder few": "folder",
     "evaluate volume.h5 missing": "no such folder",
     "evaluate volume.h5 few --split val": "it has the splits test, train",
-    "evaluate volume.h5 few --background purple --images new": "background is 'purple'",
     "evaluate volume.h5 few --images nowhere/new": "create its parent",
     "evaluate volume.h5 few --images text.h5": "text.h5",
     "evaluate volume.h5 few --images new --errors folder/../new": "is the folder of --images too",
     "render missing.h5 --orbit 3 --out new": "missing.h5",
     "render volume.h5 --views missing --out new": "no such folder",
-    "render volume.h5 --orbit 3 --elevation 95 --out new": "elevation is 95",
     "render volume.h5 --orbit 3 --mode x-ray --with volume.h5 --out new": "mode x-ray does not composite with other",
-    "render volume.h5 --orbit 3 --elevation nan --out new": "elevation is nan",
     "render volume.h5 --orbit 3 --out new.avi": "videos are .mp4, .webm, .gif",
-    "render volume.h5 --orbit 3 --fps 0 --out new.gif": "--fps is 0.0, want a number",
     "render volume.h5 --path missing.json --out new": "missing.json: is no file",
     "render volume.h5 --orbit 3 --mode x-ray --table bone --out new": "mode x-ray takes no transfer function",
     "render volume.h5 --orbit 3 --mode maximum --iso 3 --out new": "mode maximum has no surface",
@@ -329,8 +367,14 @@ MISTAKES = {
     "render volume.h5 --orbit 3 --table bone.csv --out new": "want table.json, or the name of a colour map",
     "render volume.h5 --orbit 3 --out nowhere/new": "create its parent",
     "render volume.h5 --orbit 3 --out text.h5": "folder",
-    "render volume.h5 --orbit 3 --background purple --out new": "background is 'purple'",
     "render volume.h5 --orbit 3 --clip-box 1,1,1,0,0,0 --out new": "box [[1.0",
+    "render volume.h5 --orbit 3 --shading --out new": "shading is given in mode emission-absorption",
+    "render volume.h5 --orbit 3 --preintegrated --out new": "preintegrated is True in mode emission-absorption",
+    "render volume.h5 --orbit 3 --window 1,2 --out new": "are colours; leave it out",
+    "slices missing.h5 --out new.png": "missing.h5",
+    "slices volume.h5 --out new.jpg": ".png",
+    "slices volume.h5 --at 0,0,90 --out new.png": "--at: 0 0 90 is beside the volume, want a point of",
+    "slices volume.h5 --colormap grye --out new.png": "colormap is 'grye', want a colour map",
     "render volume.h5 --orbit 3 --clip-plane 0,0,0,1 --out new": "clip: planes",
     "info missing.h5": "missing.h5",
     "info text.h5": "text.h5",
@@ -347,6 +391,22 @@ MISUSES = [
     "fit few --set tv_density --out new.h5",
     "fit few --arch abacus --out new.h5",
     "evaluate volume.h5",
+    "evaluate volume.h5 few --background purple --images new",
+    "evaluate volume.h5 few --downscale 0.5",
+    "evaluate volume.h5 few --downscale nan",
+    "evaluate volume.h5 few --holdout -1",
+    "slices volume.h5",
+    "slices volume.h5 --at 1,2 --out new.png",
+    "slices volume.h5 --window 5,5 --out new.png",
+    "render volume.h5 --orbit 3 --elevation 95 --out new",
+    "render volume.h5 --orbit 3 --elevation nan --out new",
+    "render volume.h5 --orbit 3 --fps 0 --out new.gif",
+    "render volume.h5 --orbit 3 --quality 101 --out new.gif",
+    "render volume.h5 --orbit 3 --step 0 --out new",
+    "render volume.h5 --orbit 3 --mode maximum --window 5,1 --out new",
+    "render volume.h5 --orbit 3 --mode maximum --window nan,1 --out new",
+    "render volume.h5 --orbit 3 --mode maximum --window 0,inf --out new",
+    "render volume.h5 --orbit 3 --background purple --out new",
     "render volume.h5 --out new",
     "render volume.h5 --orbit 3 --views few --out new",
     "render volume.h5 --orbit 0 --out new",

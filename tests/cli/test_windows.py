@@ -7,8 +7,6 @@ import raymarch as rm
 from raymarch.cli import modes
 from raymarch.rendering.renderer import Rendering
 
-MAXIMUM = rm.March(mode="maximum")
-
 
 def seen(values, met):
     image = np.repeat(np.asarray(values, np.float32)[..., None], 3, axis=-1)
@@ -36,12 +34,6 @@ def test_the_first_image_s_ends_are_black_and_white_and_what_is_not_met_is_black
     np.testing.assert_array_equal(again, image)
 
 
-@pytest.mark.parametrize("window", [[3000.0, 1000.0], [1.0, 1.0], [np.nan, 1.0], [0.0, np.inf]])
-def test_a_window_that_is_no_interval_is_refused(window):
-    with pytest.raises(rm.RaymarchError, match="want LOW,HIGH"):
-        modes.window_of(MAXIMUM, window)
-
-
 @pytest.mark.parametrize("mode", modes.MODES)
 def test_a_window_goes_with_values_alone(mode):
     table = rm.TransferFunction.of_colormap("gray", 0, 1)
@@ -49,7 +41,7 @@ def test_a_window_goes_with_values_alone(mode):
         mode=mode, iso=1.0 if mode == "isosurface" else None, transfer=table if mode == "transfer" else None
     )
     if modes.gives_values(march):
-        assert modes.window_of(march, [0.0, 9.0]) == [0.0, 9.0]
+        modes.require_window(march, [0.0, 9.0])
     else:
         with pytest.raises(rm.RaymarchError, match="are colours; leave it out"):
-            modes.window_of(march, [0.0, 9.0])
+            modes.require_window(march, [0.0, 9.0])

@@ -207,9 +207,9 @@ def ball():
 
 FLIP = np.diag([1.0, -1.0, -1.0, 1.0])
 CONVENTIONS = {
-    "OpenCV's convention (y down, z forward): negate columns 1 and 2": lambda _, pose: pose @ FLIP,
-    "camera_from_world: invert transform_matrix": lambda _, pose: np.linalg.inv(pose),
-    "camera_from_world in OpenCV's convention (COLMAP's)": lambda _, pose: np.linalg.inv(pose @ FLIP),
+    "are OpenCV's (y down, z forward): negate columns 1 and 2": lambda _, pose: pose @ FLIP,
+    "are camera_from_world (world-to-camera): invert each matrix": lambda _, pose: np.linalg.inv(pose),
+    "are camera_from_world (world-to-camera) in OpenCV's axes": lambda _, pose: np.linalg.inv(pose @ FLIP),
 }
 
 
@@ -221,14 +221,14 @@ def box_without_alpha(views):
 @pytest.mark.parametrize("convention", CONVENTIONS)
 def test_poses_of_another_convention_are_told(convention):
     views = posed(ball(), CONVENTIONS[convention])
-    with pytest.raises(RaymarchError, match="the poses look like " + re.escape(convention)) as error:
+    with pytest.raises(RaymarchError, match="maybe the poses " + re.escape(convention)) as error:
         box_without_alpha(views)
     assert "\n" not in str(error.value)
 
 
 def test_poses_in_opencv_s_convention_are_told_by_the_hull():
     views = posed(ball(), lambda _, pose: pose @ FLIP)
-    with pytest.raises(RaymarchError, match="transparent wherever the views agree: the poses look like OpenCV's"):
+    with pytest.raises(RaymarchError, match="transparent wherever the views agree: maybe the poses are OpenCV's"):
         box_of(views)
 
 
@@ -241,7 +241,7 @@ def test_a_convention_is_told_of_cameras_that_do_not_quite_meet(caplog):
         return np.linalg.inv(pose)
 
     box_without_alpha(posed(ball(), inverse))
-    assert "cameras look away from the point where the axes meet; the poses look like camera_from_world" in caplog.text
+    assert "cameras look away from the point where the axes meet; maybe the poses are camera_from_world" in caplog.text
 
 
 def moved(i, by):

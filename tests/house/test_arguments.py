@@ -61,6 +61,7 @@ BOTH = bare(
     members=SimpleNamespace(volumes=[VOLUME] * 2, marches=[rm.March()] * 2),
     rays=CAMERA.rays(),
 )
+PROJECTOR = bare(rm.Projector, shape=(2, 3, 4), images=(1, 5, 6), cameras=(CAMERA,))
 RENDERER, FITTER, SPLAT = bare(rm.Renderer), bare(rm.Fitter), bare(rm.Splat, count=3, shape=(4, 4), channels=1)
 
 
@@ -250,6 +251,14 @@ ROWS = {
         (lambda: SEEN.jacobian("tilt"), "parameter is 'tilt'"),
         (lambda: SEEN.jacobian([CAMERA]), "parameter is a Camera"),
         (lambda: SEEN.jacobian([]), "parameters are []"),
+    ],
+    "Projector": [
+        (lambda: rm.Projector((4, 4), np.eye(4), [CAMERA]), "shape is (4, 4)"),
+        (lambda: rm.Projector((4, 4, 4), np.eye(3), [CAMERA]), "world_from_index"),
+        (lambda: rm.Projector((4, 4, 4), np.eye(4), CAMERA), "cameras are a Camera, want a list of cameras"),
+        (lambda: rm.Projector((4, 4, 4), np.eye(4), [CAMERA, VOLUME]), "cameras[1] is a Volume"),
+        (lambda: PROJECTOR.project(np.zeros((2, 2))), "values have shape (2, 2), want (2, 3, 4)"),
+        (lambda: PROJECTOR.back("sinogram"), "images are 'sinogram'"),
     ],
     "LinearisedTogether": [
         (lambda: rm.LinearisedTogether(VOLUME, CAMERA), "volumes are a Volume, want a list"),

@@ -87,7 +87,7 @@ def test_kernels_know_only_kernels_and_constants(name, imports):
     assert {other.split(".")[0] for other in imports[name]} <= {"kernels", "runtime", "errors", "data"}
 
 
-WHERE_USED = {"data.transfer_function": {"matplotlib"}}  # for the colour maps it knows by name
+WHERE_USED = {"data.colormaps": {"matplotlib"}}  # for the colour maps it knows by name
 
 
 @pytest.mark.parametrize("name", [name for name in MODULES if room_of(name) in VALUES])

@@ -231,6 +231,20 @@ def test_slices_of_a_scan_show_its_least_and_greatest_value(shift):
     assert all(ax.images[0].get_clim() == pytest.approx(ends) for ax in axes)
 
 
+@pytest.mark.parametrize("draw", [plot.slices, plot.projections])
+def test_floor_limit_and_colormap_are_what_is_asked_for(draw):
+    scan = ScalarVolume(np.arange(5 * 6 * 7).reshape(5, 6, 7).astype(np.int16) - 1000)
+    axes = draw(scan, floor=-900.0, limit=-850.0, colormap="gray")
+    assert {(ax.images[0].get_clim(), ax.images[0].get_cmap().name) for ax in axes} == {((-900, -850), "gray")}
+
+
+@pytest.mark.parametrize("draw", [plot.slices, plot.projections])
+@pytest.mark.parametrize("value", [0, -7, 7])
+def test_one_value_everywhere_is_drawn(draw, value):
+    for ax in draw(ScalarVolume(np.full((4, 5, 6), value, np.int16))):
+        assert (np.asarray(ax.images[0].get_array()) == value).all() and np.diff(ax.images[0].get_clim()) > 0
+
+
 @pytest.mark.parametrize("index", [None, "middle"])
 def test_slices_run_through_the_middle(index):
     v = volume()
@@ -370,11 +384,14 @@ def test_images_are_spread_over_the_views(alpha):
     ("call", "match"),
     [
         (lambda: plot.slices(volume(), what="density"), "want one of sigma, colour"),
+        (lambda: plot.slices(volume(), colormap="grye"), "colormap is 'grye', want a colour map that matplotlib has"),
+        (lambda: plot.slices(volume(), floor=2.0, limit=1.0), "floor is 2 and limit 1, want the floor less"),
+        (lambda: plot.projections(volume(), floor=2.0, limit=2.0), "floor is 2 and limit 2, want the floor less"),
         (lambda: plot.slices(volume(), (0, 21, 0)), r"within \(9, 21, 5\)"),
         (lambda: plot.slices(volume(), (-1, 0, 0)), "three whole numbers"),
         (lambda: plot.slices(volume(), (0.5, 0, 0)), "three whole numbers"),
         (lambda: plot.slices(volume(), "top"), "want 'middle' or"),
-        (lambda: plot.slices(volume(), limit=0.0), "limit is 0.0, want a number over 0"),
+        (lambda: plot.slices(volume(), limit=0.0), "floor is 0 and limit 0, want the floor less"),
         (lambda: plot.cameras([]), "at least one"),
         (lambda: plot.cameras([np.eye(4)]), "want Views, a Camera or a list"),
         (lambda: plot.cameras(ring(2), box=[(1, 1, 1), (0, 0, 0)]), "box"),

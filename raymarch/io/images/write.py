@@ -17,6 +17,7 @@ from raymarch.arguments import arrays, checks
 from raymarch.arguments.arrays import Numbers
 from raymarch.arguments.declared import checked
 from raymarch.data.display_values import eight_bit
+from raymarch.data.masked_picture import without
 from raymarch.errors import RaymarchError, one_line, short
 from raymarch.io.files.atomic import replacing, require_writable, target_of
 from raymarch.io.files.ours import require_ours
@@ -24,7 +25,6 @@ from raymarch.io.images.header import SUFFIXES
 
 MARK = "Software", "raymarch"
 LONGEST_NAME = 200  # bytes of a picture's name without its endings
-GREY = 0.5  # of what a mask takes out
 VISIBLE = 1 + 0.5 / 255  # display values from which clipping shows
 
 PICTURE = checks.Check("numbers (height, width, 1, 3 or 4), floats in 0..1 or uint8", arrays.numeric)
@@ -143,11 +143,6 @@ def write_comparison(
     error = np.clip(4 * np.abs(np.clip(image, 0, 1) - truth), 0, 1)
     pictures = [np.clip(image, 0, 1), without(truth, mask), without(error, mask)]
     write_png(path, np.concatenate(pictures, axis=1), overwrite)
-
-
-def without(picture: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
-    """Picture (height, width, 3), grey where a mask (height, width) is False."""
-    return picture if mask is None else np.where(mask[..., None], picture, GREY)
 
 
 def _require_name(name: str) -> str:

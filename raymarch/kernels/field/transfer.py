@@ -41,6 +41,20 @@ def download_gradient(grid: ti.template(), density: ti.types.ndarray(ndim=3), fe
 
 
 @ti.kernel
+def density_in(density: ti.types.ndarray(ndim=3), grid: ti.template()):
+    """Copy an array of the level's shape into a dense grid's density."""
+    for i, j, k in ti.ndrange(density.shape[0], density.shape[1], density.shape[2]):
+        grid.density[at(grid, ti.Vector([i, j, k]))] = density[i, j, k]
+
+
+@ti.kernel
+def density_gradient_out(grid: ti.template(), density: ti.types.ndarray(ndim=3)):
+    """Copy the level's part of the gradient by density into an array."""
+    for i, j, k in ti.ndrange(density.shape[0], density.shape[1], density.shape[2]):
+        density[i, j, k] = grid.g_density[summed(grid, at(grid, ti.Vector([i, j, k])))]
+
+
+@ti.kernel
 def fill(grid: ti.template(), nx: int, ny: int, nz: int, density: float, feature: float):
     """Constant values on a level's samples."""
     for i, j, k in ti.ndrange(nx, ny, nz):

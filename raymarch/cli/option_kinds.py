@@ -1,0 +1,92 @@
+"""Kinds of command-line options: numbers in an interval, several numbers, a colour, and records of options."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+
+class Numbers(click.ParamType):
+    """Option of whole numbers or floats with commas between: one of some counts of them."""
+
+    def __init__(self, kind: type, *counts: int):
+        self.kind, self.counts, self.name = kind, counts, ",".join(["n"] * counts[-1])
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return value
+        with contextlib.suppress(ValueError):
+            numbers = [self.kind(part) for part in value.split(",")]
+            if len(numbers) in self.counts:
+                return numbers[0] if len(numbers) == 1 else numbers
+        self.fail(f"{value!r}: want {' or '.join(map(str, self.counts))} numbers with commas between", param, ctx)
+
+
+class Real(click.FloatRange):
+    """Option of a number in an interval; not a number is in none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number: float = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value!r}: want a number", param, ctx)
+        return number
+
+
+class Interval(Numbers):
+    """Option of two numbers, the first the less."""
+
+    def __init__(self) -> None:
+        super().__init__(float, 2)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        low, high = super().convert(value, param, ctx)
+        if not -math.inf < low < high < math.inf:
+            self.fail(f"{low:g},{high:g}: want LOW,HIGH, the first the less", param, ctx)
+        return [low, high]
+
+
+class Box(Numbers):
+    """Option of a box: six numbers, its lower corner and its upper."""
+
+    def __init__(self) -> None:
+        super().__init__(float, 6)
+        self.name = "x0,y0,z0,x1,y1,z1"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        numbers = super().convert(value, param, ctx)
+        return [numbers[:3], numbers[3:]]
+
+
+class Colour(click.ParamType):
+    """Option of a colour: a name, or r,g,b."""
+
+    name = "colour"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from raymarch.data.views import require_colour
+        from raymarch.errors import RaymarchError
+
+        try:
+            return require_colour(value)
+        except RaymarchError as error:
+            self.fail(str(error), param, ctx)
+
+
+def packed(record: type, name: str) -> Callable[[Any], Any]:
+    """Decorator of a command that takes one record of options, under a name, in place of the options themselves."""
+
+    def wrapped(command: Any) -> Any:
+        @functools.wraps(command)
+        def run(**given: Any) -> Any:
+            own = {field.name: given.pop(field.name) for field in dataclasses.fields(record)}
+            return command(**given, **{name: record(**own)})
+
+        return run
+
+    return wrapped

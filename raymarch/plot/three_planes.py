@@ -1,0 +1,61 @@
+"""Three pictures of a volume beside one another, along the world's z, y and x, with one colour scale."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from raymarch.arguments.checks import number, optional
+from raymarch.data.volume import Volume
+from raymarch.errors import RaymarchError
+from raymarch.plot.panels import panels
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+NORMALS = (2, 1, 0)  # world axes that the pictures are seen along
+
+
+LIMIT = optional(number(cure="leave it out to have it found"))
+
+
+def scale_of(
+    bottom: float, top: float, most: float, label: str, colormap: str
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Colour scale and bar of values up to `most`; RaymarchError where the scale's bottom is not below its top."""
+    if not bottom < top:
+        raise RaymarchError(
+            f"floor is {bottom:g} and limit {top:g}, want the floor less; leave one out to have it found"
+        )
+    bar = {"label": label, "extend": "max" if top < most else "neither"}
+    return {"cmap": colormap, "vmin": bottom, "vmax": top}, bar
+
+
+def draw_planes(
+    volume: Volume,
+    pictures: Sequence[np.ndarray],
+    titles: Sequence[str],
+    unit: str,
+    scale: dict[str, Any],
+    axes: Sequence[Axes] | np.ndarray | None,
+    bar: dict[str, Any] | None,
+) -> tuple[Axes, ...]:
+    """Pictures (v, u) or (v, u, 3 or 4) of a volume across z, y and x, in its length unit, with a colour bar if any.
+
+    Returns the Axes of x-y, x-z and y-z.
+    """
+    lower, upper = volume.box
+    wide, deep, high = upper - lower
+    tall = 1 + min(7.7 * max(deep, high) / (2 * wide + deep), 12)
+    three = panels(axes, 3, (3.5, tall), width_ratios=[wide, wide, deep])
+    for ax, normal, picture, title in zip(three, NORMALS, pictures, titles, strict=True):
+        u, v = (a for a in range(3) if a != normal)
+        half = 0.5 * (upper - lower)[[u, v]] / (np.array(picture.shape[1::-1]) - 1)
+        extent = (lower[u] - half[0], upper[u] + half[0], lower[v] - half[1], upper[v] + half[1])
+        shown = ax.imshow(picture, origin="lower", extent=extent, interpolation="nearest", **scale)
+        ax.set(title=title, xlabel=f"{'xyz'[u]} [{unit}]", ylabel=f"{'xyz'[v]} [{unit}]")
+    if bar is not None:
+        three[0].figure.colorbar(shown, ax=list(three), shrink=0.8, aspect=25, pad=0.02, **bar)
+    return three
