@@ -188,8 +188,8 @@ FAULTS = [
     Fault(
         "a back-projection keeps that of before",
         "gradients/projector.py",
-        "        clear_gradients(self.grid.fields)\n",
-        "",
+        "clear_gradients(self.grid.fields)",
+        "self.grid.fields",
         ("tests/gradients/test_projector.py::test_back_projection_is_the_transpose",),
     ),
     Fault(
