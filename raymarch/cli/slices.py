@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from raymarch.data.volume import AnyVolume
 
 
-@click.command(epilog="Example: raymarch slices head.nrrd --window -100,400 --colormap gray --out slices.png")
+@click.command(epilog="Example: raymarch slices head.h5 --window -100,400 --colormap gray --out slices.png")
 @click.argument("file")
 @click.option("--out", required=True, type=click.Path(), help="Picture to write (.png).")
 @click.option(
