@@ -197,6 +197,17 @@ def test_a_folder_of_slices_is_read_in_the_order_of_their_numbers(tmp_path, capl
 # MRC.
 
 
+@pytest.mark.parametrize(("unit", "start"), [("mm", 2000.0), ("µm", 2.0), ("reference frame", 2.0), (None, 2.0)])
+def test_a_plane_s_position_in_a_unit_of_its_own_is_in_the_stack_s(unit, start, tmp_path):
+    sizes = {f"PhysicalSize{axis}": 0.5 for axis in "XYZ"} | {f"PhysicalSize{axis}Unit": "µm" for axis in "XYZ"}
+    plane = {"PositionX": [2.0] * 3} | ({} if unit is None else {"PositionXUnit": [unit] * 3})
+    path = tmp_path / "cells.ome.tif"
+    metadata = {"axes": "ZYX", **sizes, "Plane": plane}
+    tifffile.imwrite(path, np.zeros((3, 4, 5), np.uint8), ome=True, photometric="minisblack", metadata=metadata)
+    read = rm.load(path)
+    assert read.length_unit == "um" and read.origin.tolist() == [start, 0, 0]
+
+
 @pytest.mark.parametrize("axes", [(1, 2, 3), (3, 2, 1), (2, 3, 1)])
 def test_mrcfile_s_maps_are_read_in_any_order_of_axes(axes, tmp_path):
     data = np.arange(4 * 5 * 6, dtype="f4").reshape(6, 5, 4)  # section, row, column

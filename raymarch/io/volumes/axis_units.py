@@ -26,4 +26,14 @@ def in_one_unit(units: Sequence[str]) -> tuple[list[float], str, tuple[str, ...]
     if any(unit not in METRES for unit in units):
         told = ", ".join(unit or "none" for unit in units)
         return [1.0] * len(units), "", (f"has axes in several units ({told}); their numbers are taken as they are",)
-    return [float(f"{METRES[unit] / METRES[first]:.12g}") for unit in units], first, ()
+    return [times(unit, first) for unit in units], first, ()
+
+
+def times(unit: str, into: str) -> float:
+    """Factor that makes a length in one unit one in another; 1 where either is not known.
+
+    Example:
+        >>> times("mm", "µm"), times("reference frame", "µm")
+        (1000.0, 1.0)
+    """
+    return float(f"{METRES[unit] / METRES[into]:.12g}") if unit in METRES and into in METRES else 1.0

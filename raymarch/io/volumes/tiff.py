@@ -28,6 +28,7 @@ MARKS = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 MOST_RATIO = 2000  # to which LZW and deflate pack what is empty
 DEPTHS, TIMES = "ZIQ", "T"
 GREY = "minisblack"  # said, as rows of 3 or 4 columns are taken for colours else
+FRAME = "reference frame"  # unit of lengths that have none
 IMAGEJ = ("uint8", "uint16", "float32")  # all that ImageJ's files may hold
 
 
@@ -138,11 +139,10 @@ def write(volume: ScalarVolume, path: Path) -> None:
         return
     said = {"axes": "ZYX", "Name": volume.name} if volume.name else {"axes": "ZYX"}
     for axis, step in zip("XYZ", (x, y, z), strict=True):
-        said |= {f"PhysicalSize{axis}": step, f"PhysicalSize{axis}Unit": volume.length_unit or "reference frame"}
-    said["Plane"] = {
-        f"Position{axis}": [s + (k * z if axis == "Z" else 0.0) for k in range(len(pages))]
-        for axis, s in zip("XYZ", start, strict=True)
-    }
+        said |= {f"PhysicalSize{axis}": step, f"PhysicalSize{axis}Unit": (unit := volume.length_unit or FRAME)}
+    said["Plane"] = {f"Position{axis}Unit": [unit] * len(pages) for axis in "XYZ"}
+    for axis, s in zip("XYZ", start, strict=True):
+        said["Plane"][f"Position{axis}"] = [s + (k * z if axis == "Z" else 0.0) for k in range(len(pages))]
     tifffile.imwrite(path, pages, photometric=GREY, ome=True, metadata=said)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from raymarch.io.files.strict_xml import parse_xml
-from raymarch.io.volumes.axis_units import in_one_unit
+from raymarch.io.volumes.axis_units import in_one_unit, times
 
 INCHES = {2: 25.4, 3: 10.0}  # mm of a unit of resolution: an inch, a centimetre
 PLAIN = ("", "pixel", "pixels", "reference frame", "voxel", "\\u00B5m")
@@ -37,12 +37,17 @@ def _by_ome(text: str) -> Placed | None:
     sizes = [pixels.get(f"PhysicalSize{axis}") for axis in "XYZ"]
     factors, unit, remarks = in_one_unit([pixels.get(f"PhysicalSize{axis}Unit", "µm") for axis in "XYZ"])
     plane = next((node for node in pixels if node.tag.rpartition("}")[2] == "Plane"), None)
-    start = [0.0 if plane is None else float(plane.get(f"Position{axis}", 0)) for axis in "XYZ"]
+    start = [0.0 if plane is None else _position(plane, axis, unit) for axis in "XYZ"]
     missing = [axis.lower() for axis, size in zip("XYZ", sizes, strict=True) if size is None]
     if missing:
         remarks += (f"says no spacing along {', '.join(missing)}; 1 is assumed",)
     steps = [1.0 if size is None else float(size) * factor for size, factor in zip(sizes, factors, strict=True)]
     return _affine(steps, start), _unit(unit), remarks
+
+
+def _position(plane: Any, axis: str, unit: str) -> float:
+    """Position of a plane along an axis, in the stack's unit; by the standard's default in a frame of no known unit."""
+    return float(plane.get(f"Position{axis}", 0)) * times(plane.get(f"Position{axis}Unit", ""), unit)
 
 
 def _by_imagej(notes: dict, series: Any) -> Placed:
