@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from raymarch.cli import modes, options, say
 
+if TYPE_CHECKING:
+    from raymarch.data.volume import Volume
+    from raymarch.geometry.camera import Camera
+
+ORBIT, SIDE = 8, 128  # cameras, and pixels a side of their images, where no image set is given
+
 
 @click.command("check-gradients", epilog="Example: raymarch check-gradients tower.h5 scenes/tower --json")
 @click.argument("run", metavar="VOLUME")
-@click.argument("data")
+@click.argument("data", required=False)
 @click.option("--split", default="train", show_default=True, help="Whose cameras to look from; one of them is drawn.")
 @click.option("--parameters", help="Some of the groups, with commas between; all if not given.")
 @click.option("--precision", type=click.Choice(["f64", "f32"]), default="f64", show_default=True)
-@click.option(
-    "--mode", default="emission-absorption", show_default=True, help="How rays add up: any mode without a table."
-)
-@modes.iso
+@modes.marched
 @click.option("--rays", type=click.IntRange(1, 1 << 20), default=256, show_default=True, help="How many to look along.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the rays and directions.")
 @options.downscale
@@ -28,12 +32,11 @@ from raymarch.cli import modes, options, say
 @options.as_json
 def check_gradients(
     run: str,
-    data: str,
+    data: str | None,
     split: str,
     parameters: str | None,
     precision: str,
-    mode: str,
-    iso: float | None,
+    shown: modes.Shown,
     rays: int,
     seed: int,
     downscale: float | None,
@@ -42,24 +45,29 @@ def check_gradients(
     arch: str,
     as_json: bool,
 ) -> int:
-    """Dot tests and differences of VOLUME's image by all that shapes it, seen by a camera of DATA.
+    """Dot tests and differences of VOLUME's image by all that shapes it, seen by a camera of DATA, or of an orbit.
 
     Exit code 1 if a gradient is wrong; one at a kink, where there is no derivative, is not.
     """
+    from raymarch.data.volume import VOLUME
     from raymarch.gradients import check_process
     from raymarch.io.image_sets.load import load_views
     from raymarch.io.volumes.volume_file import load
-    from raymarch.rendering.march import March
 
     volume = load(run)
-    reading = options.reading_of(volume, downscale, holdout)
-    views = load_views(data, split, follow_links=follow_links, for_fit=False, **reading)
+    if data is None:
+        if downscale is not None or holdout is not None or follow_links:
+            raise click.UsageError("--downscale, --holdout and --follow-links are of the image set DATA; give it")
+        cameras: Any = _around(run, VOLUME("volume", volume))
+    else:
+        reading = options.reading_of(volume, downscale, holdout)
+        cameras = load_views(data, split, follow_links=follow_links, for_fit=False, **reading)
     names = [name.strip() for name in parameters.split(",") if name.strip()] if parameters else None
-    march = March(min_transmittance=0.0, min_weight=0.0, mode=mode, iso=iso)
+    march = replace(shown.march(volume), min_transmittance=0.0, min_weight=0.0)
     say.note("checking in a process of its own")
     report = check_process.check_gradients(
         volume,
-        views,
+        cameras,
         names,
         precision=precision,
         march=march,
@@ -73,3 +81,13 @@ def check_gradients(
     else:
         click.echo(str(report))
     return 0 if report.good else 1
+
+
+def _around(run: str, volume: Volume) -> list[Camera]:
+    """Cameras on an orbit; RaymarchError for a volume in NDC, which is seen from one side."""
+    from raymarch.errors import RaymarchError
+    from raymarch.geometry.orbit import orbit_of_volume
+
+    if volume.ndc_from_world is not None:
+        raise RaymarchError(f"{run}: was seen from one side only and has no orbit; give the image set DATA")
+    return orbit_of_volume(volume.box, ORBIT, size=SIDE)

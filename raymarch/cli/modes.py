@@ -123,12 +123,17 @@ class Shown:
         return {"mode": mode, "transfer": _table(volume, table)} if mode == "transfer" else {"mode": mode}
 
 
-def shown(command: Any) -> Any:
-    """Options of rendering modes, given to a command as `shown`, a record of them."""
+def marched(command: Any) -> Any:
+    """Options of rendering modes by single rays, given to a command as `shown`, a record of them."""
     command = packed(Shown, "shown")(command)
-    for option in (supersample, preintegrated, shading, step, iso, table, mode):
+    for option in (preintegrated, shading, step, iso, table, mode):
         command = option(command)
     return command
+
+
+def shown(command: Any) -> Any:
+    """Options of rendering modes, given to a command as `shown`, a record of them."""
+    return marched(supersample(command))
 
 
 def _table(volume: Volume, table: str | None) -> TransferFunction:

@@ -79,12 +79,12 @@ class Colour(click.ParamType):
 
 
 def packed(record: type, name: str) -> Callable[[Any], Any]:
-    """Decorator of a command that takes one record of options, under a name, in place of the options themselves."""
+    """Decorator of a command that takes one record of the options it has, under a name, in place of the options."""
 
     def wrapped(command: Any) -> Any:
         @functools.wraps(command)
         def run(**given: Any) -> Any:
-            own = {field.name: given.pop(field.name) for field in dataclasses.fields(record)}
+            own = {field.name: given.pop(field.name) for field in dataclasses.fields(record) if field.name in given}
             return command(**given, **{name: record(**own)})
 
         return run

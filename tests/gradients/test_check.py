@@ -205,6 +205,29 @@ def test_the_command_prints_its_rows(tmp_path, capsys):
     assert "parameters have 'tilt'" in capsys.readouterr().err
 
 
+def test_the_shell_checks_a_scan_through_a_table_from_an_orbit_where_there_is_no_image_set(tmp_path, monkeypatch):
+    """The march that the options say, and cameras all around: what they check is of other tests."""
+    asked = {}
+
+    def check(volume, where, names, **how):
+        asked.update(how, cameras=where)
+        return GradientReport((), 0.0)
+
+    monkeypatch.setattr(check_process, "check_gradients", check)
+    x = np.stack(np.meshgrid(*[np.linspace(-1, 1, 8)] * 3, indexing="ij"), -1)
+    save(ScalarVolume(1000 * np.exp(-4 * (x**2).sum(-1))), tmp_path / "scan.h5")
+    line = ["check-gradients", str(tmp_path / "scan.h5"), "--table", "bone,0,900,0.4", "--shading", "--step", "0.7"]
+    with pytest.raises(SystemExit) as ended:
+        cli.main(line)
+    march, cameras = asked["march"], asked["cameras"]
+    assert ended.value.code == 0 and len({tuple(camera.position) for camera in cameras}) == 8
+    assert (march.mode, march.step, march.transfer.values[-1]) == ("transfer", 0.7, 900) and march.shading is not None
+    assert march.min_transmittance == march.min_weight == 0
+    with pytest.raises(SystemExit) as ended:
+        cli.main([*line, "--holdout", "4"])
+    assert ended.value.code == 2
+
+
 def test_widths_are_tried_from_the_likeliest():
     assert checks.WIDTHS[0] == 1e-5
     assert sorted(checks.WIDTHS) == [10.0**-k for k in range(7, 2, -1)]
