@@ -11,6 +11,7 @@ import numpy as np
 from raymarch.diagnosis.epipolar import NEAR, Sight, agreeing, crossing, distances
 from raymarch.diagnosis.finding import Finding
 from raymarch.diagnosis.matches import Matches
+from raymarch.diagnosis.robust_step import robust_step
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.distortion import ANGLES
 
@@ -173,15 +174,6 @@ def fitted(poses: np.ndarray, matches: Matches, seen: Sight, count: int, reach: 
     for step in range(STEPS):
         here = distance(values)
         scale = max(reach * 0.6**step, 1.5 * float(np.median(np.abs(here))), 0.05)
-        weight = 1 / (1 + (here / scale) ** 2)
-        columns = []
-        for k in range(count):
-            moved = values.copy()
-            moved[k] += STEP[k]
-            columns.append((distance(moved) - here) / STEP[k])
-        slope = np.stack(columns, 1)
-        normal = slope.T @ (weight[:, None] ** 2 * slope)
-        normal += 1e-9 * np.diag(np.diag(normal)) + 1e-12 * np.eye(count)
-        change = -np.linalg.solve(normal, slope.T @ (weight**2 * here))
-        values[:count] += np.clip(change, -0.2, 0.2)
+        move = robust_step(lambda by: distance(values + np.pad(by, (0, 5 - count))), here, STEP[:count], scale)
+        values[:count] += move
     return start._replace(values=values)

@@ -8,6 +8,7 @@ from raymarch.data.views import Views
 from raymarch.diagnosis.epipolar import Sight, agreeing, distances
 from raymarch.diagnosis.finding import Finding
 from raymarch.diagnosis.matches import Matches
+from raymarch.diagnosis.robust_step import robust_step
 from raymarch.errors import named
 from raymarch.geometry.pose import exp_rigid
 
@@ -16,7 +17,7 @@ DOUBTFUL = 0.8  # of what views usually have in agreement, under which one is lo
 AT_ODDS = 0.33  # of that, under which one is named though no turn mends it
 MENDED = 0.75  # of that, which a turn has to reach
 FEW, LOOKED_AT = 0.25, 4  # of the views may be single ones; more of them are looked at
-STEPS = 16
+STEPS, WIDTH = 16, 1e-5  # of a descent; of differences [radian]
 LEAST = np.deg2rad(0.3)
 STARTS = np.deg2rad(5) * np.concatenate([np.zeros((1, 3)), np.eye(3), -np.eye(3)])  # turns from which one is sought
 
@@ -104,23 +105,23 @@ def _turned_from(
     start: np.ndarray, poses: np.ndarray, view: int, matches: Matches, seen: Sight, near: np.ndarray
 ) -> tuple[np.ndarray, float]:
     """Pose and share in agreement, best of a descent from one turn of the camera."""
-    best = poses[view], 0.0
-    moved = poses.copy()
-    moved[view] = moved[view] @ exp_rigid(np.concatenate([np.zeros(3), start]))
+    best, moved = (poses[view], 0.0), _turned(poses, view, start)
     for step in range(STEPS):
         here = distances(moved, matches, seen)
         scale = max(0.1 * float(seen.pixels.mean()) * 0.65**step, float(near.mean()) / 2)
-        weight = 1 / (1 + (here / scale) ** 2) ** 2
-        slope = np.zeros((len(here), 3))
-        for k in range(3):
-            tried = moved.copy()
-            tried[view] = moved[view] @ exp_rigid(1e-5 * np.eye(6)[3 + k])
-            slope[:, k] = (distances(tried, matches, seen) - here) / 1e-5
-        normal = slope.T @ (weight[:, None] * slope)
-        ridge = (1e-9 * np.trace(normal) + 1e-12) * np.eye(3)
-        turn = -np.linalg.solve(normal + ridge, slope.T @ (weight * here))
-        moved[view] = moved[view] @ exp_rigid(np.concatenate([np.zeros(3), np.clip(turn, -0.2, 0.2)]))
+
+        def residual(turn: np.ndarray, at: np.ndarray = moved) -> np.ndarray:
+            return distances(_turned(at, view, turn), matches, seen)
+
+        moved = _turned(moved, view, robust_step(residual, here, np.full(3, WIDTH), scale))
         after = float(agreeing(moved, matches, seen, near).mean())
         if after > best[1]:
             best = moved[view].copy(), after
     return best
+
+
+def _turned(poses: np.ndarray, view: int, turn: np.ndarray) -> np.ndarray:
+    """Poses of which one camera is turned about its own axes [radian]."""
+    out = poses.copy()
+    out[view] = poses[view] @ exp_rigid(np.concatenate([np.zeros(3), turn]))
+    return out
