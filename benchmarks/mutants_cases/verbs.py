@@ -78,8 +78,8 @@ FAULTS = [
     Fault(
         "not a number is a number of frames a second",
         "cli/option_kinds.py",
-        "if math.isnan(number):",
-        "if math.isinf(number):",
+        "if self.low <= (number := float(value)) <= self.high:",
+        "if not ((number := float(value)) < self.low or number > self.high):",
         ("tests/cli/test_cli.py::test_misuse_exits_2",),
     ),
     Fault(
@@ -90,10 +90,31 @@ FAULTS = [
         ("tests/cli/test_cli.py::test_options_of_a_march_are_those_of_python",),
     ),
     Fault(
-        "slices go through the first sample, wherever they are asked for",
+        "slices go through the middle, wherever they are asked for",
         "cli/slices.py",
-        "return [int(i) for i in index]",
-        "return [0 for i in index]",
+        "at=at, colormap",
+        "at=None, colormap",
         ("tests/cli/test_cli.py::test_slices_are_a_picture_of_the_volume_s_values",),
+    ),
+    Fault(
+        "a body's front is below",
+        "data/world_axes.py",
+        'DOWN, LEFTWARDS = "PI", "RA"',
+        'DOWN, LEFTWARDS = "AI", "RA"',
+        ("tests/plot/test_plot.py::test_a_body_is_shown_as_radiologists_look_at_it",),
+    ),
+    Fault(
+        "rays a pixel are asked for of the first of several volumes alone",
+        "cli/together.py",
+        "supersample=shown.supersample",
+        "supersample=None",
+        ("tests/cli/test_cli.py::test_steps_and_rays_a_pixel_are_those_asked_for_in_all_volumes_together",),
+    ),
+    Fault(
+        "an interrupt that a library lost is lost",
+        "io/files/atomic.py",
+        '"lost", lambda: False)()',
+        '"none", lambda: False)()',
+        (KEEPING + "test_a_signal_that_a_library_loses_keeps_what_is_written_from_its_name",),
     ),
 ]

@@ -16,7 +16,6 @@ from raymarch.data.volume import Volume
 from raymarch.device.owner import Holder
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.kernels.field import volume_tensors
-from raymarch.kernels.field.transfer import clear_gradients
 from raymarch.kernels.march.together import march_together
 from raymarch.kernels.march.together_adjoint import march_together_adjoint
 from raymarch.kernels.rays import ray_tensors as tensors
@@ -85,8 +84,7 @@ class TorchMembers(Holder):
         self._load(of)
         members = self.members
         for grid, settings in zip(members.grids, members.settings, strict=True):
-            grid.reduce_slots()
-            clear_gradients(grid.fields)
+            grid.begin_gradient()
             settings.clear_table_gradient()
         for rows, call in self._batches(rays):
             tensors.image_in(image[rows], d_image[rows], self.buffer.fields)

@@ -22,7 +22,6 @@ from raymarch.errors import RaymarchError
 from raymarch.geometry.ndc import ray_slopes
 from raymarch.geometry.rays import Rays
 from raymarch.gradients.ray_tangents import RayTangents
-from raymarch.kernels.field.transfer import clear_gradients
 from raymarch.kernels.march.call import MarchCall
 from raymarch.kernels.march.passes import DepthPasses, Passes, passes_of
 from raymarch.kernels.rays import ray_tensors as tensors
@@ -107,8 +106,7 @@ class TorchRays(Holder):
 
     def begin_gradient(self) -> None:
         """Clear the grid's gradient, and what an interrupted call left in its slots."""
-        self.grid.reduce_slots()
-        clear_gradients(self.grid.fields)
+        self.grid.begin_gradient()
 
     def add_gradients(
         self, rays: TensorRays, seen: Seen, d_image: Tensor | None, d_depth: Tensor | None,

@@ -99,6 +99,9 @@ def main(arguments: list[str] | None = None) -> None:
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(1)
+    except PermissionError as error:
+        say.note(f"raymarch: {error.filename}: cannot be looked at ({error.strerror}); check its permissions")
+        sys.exit(1)
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise

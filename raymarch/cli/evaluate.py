@@ -145,10 +145,11 @@ class _Pictures:
             return
         from raymarch.io.images.write import write_png
         from raymarch.plot.error_sheets import error_sheet
-        from raymarch.plot.figure_pictures import figure_picture
+        from raymarch.plot.figure_pictures import picture_of
 
         which = [i for i, _ in self.kept]
         truths, masks = [self.views.rgb(i) for i in which], [self.views.mask(i) for i in which]
         names = [self.views.names[i] for i in which]
-        sheet = error_sheet([image for _, image in self.kept], truths, names, masks=masks)
-        write_png(self.sheet, figure_picture(sheet), self.overwrite)
+        images = [image for _, image in self.kept]
+        picture = picture_of(lambda: error_sheet(images, truths, names, masks=masks))
+        write_png(self.sheet, picture, self.overwrite)

@@ -85,6 +85,7 @@ class Shown:
     def march(self, volume: AnyVolume) -> March:
         """March over a volume, its mode, table or value chosen by what the volume has, and said, if not given."""
         from raymarch.data.volume import VOLUME
+        from raymarch.errors import RaymarchError
         from raymarch.rendering.march import March
         from raymarch.rendering.shading import Shading
 
@@ -94,7 +95,10 @@ class Shown:
             own["shading"] = Shading()
         if self.preintegrated:
             own["preintegrated"] = True
-        return March(**self._of_mode(VOLUME("volume", volume)), **own)
+        chosen = March(**self._of_mode(VOLUME("volume", volume)), **own)
+        if self.step is not None and not chosen.rule.step:
+            raise RaymarchError(f"--step: mode {chosen.rule.name} has no steps; leave it out")
+        return chosen
 
     def _of_mode(self, volume: Volume) -> dict[str, Any]:
         """Mode, and what is its own: a table, the value of a surface."""

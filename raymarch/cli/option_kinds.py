@@ -5,18 +5,19 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import math
 from collections.abc import Callable
 from typing import Any
 
 import click
 
+LARGEST, LEAST = 1e30, 1e-30  # of numbers, and of what lies between two: single precision ends there
+
 
 class Numbers(click.ParamType):
     """Option of whole numbers or floats with commas between: one of some counts of them."""
 
-    def __init__(self, kind: type, *counts: int):
-        self.kind, self.counts, self.name = kind, counts, ",".join(["n"] * counts[-1])
+    def __init__(self, kind: type, *counts: int, name: str = ""):
+        self.kind, self.counts, self.name = kind, counts, name or ",".join(["n"] * counts[-1])
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not isinstance(value, str):
@@ -25,17 +26,34 @@ class Numbers(click.ParamType):
             numbers = [self.kind(part) for part in value.split(",")]
             if len(numbers) in self.counts:
                 return numbers[0] if len(numbers) == 1 else numbers
-        self.fail(f"{value!r}: want {' or '.join(map(str, self.counts))} numbers with commas between", param, ctx)
+        shape = param.metavar if param is not None and param.metavar else self.name
+        self.fail(f"{value!r}: want {' or '.join(map(str, self.counts))} numbers, {shape}", param, ctx)
 
 
-class Real(click.FloatRange):
+class Real(click.ParamType):
     """Option of a number in an interval; not a number is in none."""
 
+    name = "number"
+
+    def __init__(self, low: float, high: float, cure: str = ""):
+        self.low, self.high, self.cure = low, high, cure
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        number: float = super().convert(value, param, ctx)
-        if math.isnan(number):
-            self.fail(f"{value!r}: want a number", param, ctx)
-        return number
+        with contextlib.suppress(ValueError):
+            if self.low <= (number := float(value)) <= self.high:
+                return number
+        cure = f"; {self.cure}" if self.cure else ""
+        self.fail(f"{value!r}: want a number from {self.low:g} to {self.high:g}{cure}", param, ctx)
+
+
+class Whole(Real):
+    """Option of a whole number in an interval."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        number = super().convert(value, param, ctx)
+        if number != int(number):
+            self.fail(f"{value!r}: want a whole number{f'; {self.cure}' if self.cure else ''}", param, ctx)
+        return int(number)
 
 
 class Interval(Numbers):
@@ -46,7 +64,7 @@ class Interval(Numbers):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         low, high = super().convert(value, param, ctx)
-        if not -math.inf < low < high < math.inf:
+        if not (-LARGEST < low < high < LARGEST and high - low > LEAST):
             self.fail(f"{low:g},{high:g}: want LOW,HIGH, the first the less", param, ctx)
         return [low, high]
 
@@ -55,8 +73,7 @@ class Box(Numbers):
     """Option of a box: six numbers, its lower corner and its upper."""
 
     def __init__(self) -> None:
-        super().__init__(float, 6)
-        self.name = "x0,y0,z0,x1,y1,z1"
+        super().__init__(float, 6, name="x0,y0,z0,x1,y1,z1")
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         numbers = super().convert(value, param, ctx)
@@ -72,6 +89,8 @@ class Colour(click.ParamType):
         from raymarch.data.views import require_colour
         from raymarch.errors import RaymarchError
 
+        if value == "":  # as of a variable of the shell that is not set
+            return None
         try:
             return require_colour(value)
         except RaymarchError as error:

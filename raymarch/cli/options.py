@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from raymarch.cli import say
-from raymarch.cli.option_kinds import Box, Colour, Numbers, Real
+from raymarch.cli.option_kinds import Box, Colour, Numbers, Real, Whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,13 +50,13 @@ follow_links = click.option(
 
 downscale = click.option(
     "--downscale",
-    type=Real(1, 1 << 20),
+    type=Real(1, 1 << 20, "images are made smaller, by 2 for half as many pixels a side"),
     metavar="K",
     help="Make images K times smaller as they are read; the fit's where that is known, else 1.",
 )
 holdout = click.option(
     "--holdout",
-    type=click.IntRange(0, 1 << 20),
+    type=Whole(0, 1 << 20, "every 8th view by 8, none by 0"),
     metavar="K",
     help="Hold one view in K out for the split test, where DATA has no splits; the fit's where that is known, else 8.",
 )

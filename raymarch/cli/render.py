@@ -62,7 +62,7 @@ def render(
     volume = load(run)
     chosen = shown.march(volume)
     modes.require_window(chosen, window)
-    box = _box_of((volumes := together.with_others(volume, chosen, others, tables))[0])
+    box = _box_of((volumes := together.with_others(volume, chosen, shown, others, tables))[0])
     behind = require_colour(background or volume.background)
     reading = {"background": behind, "follow_links": follow_links, **options.reading_of(volume, downscale, holdout)}
     named = where.cameras(run, volume, box, reading)

@@ -32,7 +32,7 @@ their_tables = click.option(
 
 
 def with_others(
-    volume: Volume, march: March, paths: Sequence[str], tables: Sequence[str]
+    volume: Volume, march: March, shown: Shown, paths: Sequence[str], tables: Sequence[str]
 ) -> tuple[list[Volume], list[March]]:
     """A volume and those of the option `others`, and the march of each by its table or by what it holds.
 
@@ -47,7 +47,10 @@ def with_others(
         return [volume], [march]
     volumes = VOLUMES("volumes", [volume, *(_in_world_of(volume, load(path), path) for path in paths)])
     given = [*tables, *[None] * (len(paths) - len(tables))]
-    theirs = [Shown(table=table).march(other) for other, table in zip(volumes[1:], given, strict=True)]
+    theirs = [
+        Shown(table=table, step=shown.step, supersample=shown.supersample).march(other)
+        for other, table in zip(volumes[1:], given, strict=True)
+    ]
     return volumes, marches_for(volumes, [march, *theirs])
 
 

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+from types import ModuleType
+
 import numpy as np
 
 from raymarch.arguments.checks import Check, Wrong, shown
+from raymarch.errors import RaymarchError, one_line
 
 FEW = "viridis, inferno, bone, gray, coolwarm"
 
 
-def _colormap(value: object) -> str:
-    from matplotlib import colormaps
+def import_matplotlib() -> ModuleType:
+    """Matplotlib; RaymarchError where the user's settings keep it from being imported."""
+    try:
+        import matplotlib
+    except ValueError as error:
+        raise RaymarchError(
+            f"matplotlib cannot be imported ({one_line(error)}); check MPLBACKEND and matplotlibrc"
+        ) from None
+    return matplotlib
 
-    if not isinstance(value, str) or value not in colormaps:
+
+def _colormap(value: object) -> str:
+    if not isinstance(value, str) or value not in import_matplotlib().colormaps:
         raise Wrong(f"is {shown(value)}", "check its spelling")
     return value
 
@@ -27,6 +39,5 @@ def colours_along(name: str, share: np.ndarray) -> np.ndarray:
         >>> colours_along("gray", np.array([0.0, 1.0])).tolist()
         [[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]]
     """
-    from matplotlib import colormaps
-
-    return colormaps[name](share)[:, :3]
+    colours: np.ndarray = import_matplotlib().colormaps[name](share)[:, :3]
+    return colours

@@ -8,11 +8,11 @@ import numpy as np
 
 from raymarch.data import thumbnails
 from raymarch.data.placed import PlacedValues
+from raymarch.data.world_axes import DOWN, LEFTWARDS, OPPOSITE
 from raymarch.html.card import Shown, card, count_of_bytes, numbers
 from raymarch.html.picture import figure, thumbnail
 
 PLANES = ((2, 0, 1), (1, 0, 2), (0, 1, 2))  # the axis across each slice, those to its right and upwards
-DOWN, LEFTWARDS = "PI", "RA"  # sides that are shown below and on the left, as radiologists look at a body
 
 
 class ScalarCard(PlacedValues, Shown):
@@ -71,4 +71,4 @@ class ScalarCard(PlacedValues, Shown):
 
 
 def _away(side: str, turned: bool) -> str:
-    return dict(zip("RLAPSI", "LRPAIS", strict=True))[side] if turned else side
+    return OPPOSITE[side] if turned else side

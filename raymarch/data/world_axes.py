@@ -12,6 +12,7 @@ import numpy as np
 from raymarch.arguments.checks import Check
 
 WORLDS = ("RAS", "LPS", "LAS")
+DOWN, LEFTWARDS = "PI", "RA"  # sides that are shown below and on the left, as radiologists look at a body
 OPPOSITE = dict(zip("RLAPSI", "LRPAIS", strict=True))
 
 

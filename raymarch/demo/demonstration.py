@@ -26,7 +26,7 @@ from raymarch.io.images.write import write_png
 from raymarch.io.videos.av_library import import_av
 from raymarch.io.videos.write_video import write_video
 from raymarch.io.volumes.volume_file import save
-from raymarch.plot.figure_pictures import figure_picture
+from raymarch.plot.figure_pictures import picture_of
 from raymarch.rendering.renderer import Renderer
 
 RECORD = "demo.json"  # in a folder that a demonstration made, which the next one may replace
@@ -144,9 +144,9 @@ def _pictures(
 
     few = np.linspace(0, len(test) - 1, min(len(test), 4)).round().astype(int)
     truths, names = [test.rgb(i) for i in few], [f"held out {test.names[i]}" for i in few]
-    write_png(folder / "held-out.png", figure_picture(plot.error_sheet([rendered[i] for i in few], truths, names)))
+    write_png(folder / "held-out.png", picture_of(lambda: plot.error_sheet([rendered[i] for i in few], truths, names)))
     if result.history:
-        write_png(folder / "fit.png", figure_picture(_history(result)))
+        write_png(folder / "fit.png", picture_of(lambda: _history(result)))
     name = "orbit.mp4"
     try:
         import_av()

@@ -65,8 +65,7 @@ class Grid(Occupancy):
         self.boxes, self.ndc_from_world = boxes, ndc_from_world
         self.finest, self.degree, self.slots, self.moments, self.block = shape, degree, slots, moments, block
         self.mark = max(block, BLOCK_EDGE)
-        self.cells = cells_of(shape)
-        self.moments_begun = 0  # how often, by `begin_anew`
+        self.cells, self.moments_begun = cells_of(shape), 0  # how often, by `begin_anew`
         self._allocate(places)
         self.world_from_index = np.eye(4)
         self.set_level(shape, np.eye(4))
@@ -158,6 +157,11 @@ class Grid(Occupancy):
         stretch(self, shape)
         transfer.refine(self.fields, ti.Vector(old_top.tolist()), *self.shape)
         begin_anew(self)
+
+    def begin_gradient(self) -> None:
+        """Gradient to zero, and what a call that was interrupted left in the slots."""
+        self.reduce_slots()
+        transfer.clear_gradients(self.fields)
 
     def reduce_slots(self) -> None:
         """Gradient reduction: add up what the slots hold."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -33,6 +34,8 @@ def asked_to_stop() -> Iterator[Callable[[], bool]]:
     came: list[int] = []
     handlers = [signal.getsignal(number) for number in (signal.SIGINT, *ENDINGS)]  # Ctrl-C may be ignored, as of jobs
     outer = [getattr(handler, "asked", lambda: False) for handler in handlers]
+    for handler in handlers:
+        getattr(handler, "answer", lambda: None)()
 
     def note(number: int, frame: FrameType | None) -> None:
         came.append(number)
@@ -51,13 +54,15 @@ def asked_to_stop() -> Iterator[Callable[[], bool]]:
 def endings_interrupt() -> Iterator[None]:
     """Context in which SIGTERM and SIGHUP raise KeyboardInterrupt, unless ignored, so that all is tidied up.
 
-    Ctrl-C does so anyway; but libraries lose exceptions, as Taichi does while it reads kernels. So one that came counts
-    in the next `asked_to_stop` too.
+    Ctrl-C does so anyway; but libraries lose exceptions, as Taichi does while it reads kernels, and h5py as it closes
+    what it wrote. So one that came counts in the next `asked_to_stop` too, and until then `io.files.atomic` asks by the
+    handler's `lost` before a file gets its name. Python prints none that nobody can catch.
     """
-    raised, came = [-math.inf], list[int]()
+    raised, came, lost = [-math.inf], list[int](), list[int]()
 
     def end(number: int, frame: FrameType | None) -> None:
         came.append(number)
+        lost.append(number)
         # They come in pairs, to a process and to its group: the second shall not disturb the tidying up.
         if time.monotonic() - raised[0] > 1:
             raised[0] = time.monotonic()
@@ -65,12 +70,32 @@ def endings_interrupt() -> Iterator[None]:
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         came.append(number)
+        lost.append(number)
         raise KeyboardInterrupt
 
-    end.asked = interrupt.asked = lambda: bool(came)  # type: ignore[attr-defined]
+    for handler in (end, interrupt):
+        handler.asked = lambda: bool(came)  # type: ignore[attr-defined]
+        handler.lost = lambda: bool(lost)  # type: ignore[attr-defined]
+        handler.answer = lost.clear  # type: ignore[attr-defined]
     usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    with _handled(end, *filter(_free, ENDINGS)), _handled(interrupt, *[signal.SIGINT][:usual]):
+    with _handled(end, *filter(_free, ENDINGS)), _handled(interrupt, *[signal.SIGINT][:usual]), _silent():
         yield
+
+
+@contextlib.contextmanager
+def _silent() -> Iterator[None]:
+    """Within it nothing is printed of interrupts that nobody can catch, as in a weak reference's callback."""
+    before = sys.unraisablehook
+
+    def hook(unraisable: sys.UnraisableHookArgs) -> None:
+        if not (unraisable.exc_type and issubclass(unraisable.exc_type, KeyboardInterrupt)):
+            before(unraisable)
+
+    sys.unraisablehook = hook
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
 
 
 def _free(number: int) -> bool:

@@ -21,7 +21,6 @@ from raymarch.gradients.parameters import (
     require_groups,
 )
 from raymarch.gradients.viewed_volume import ViewedVolume
-from raymarch.kernels.field.transfer import clear_gradients
 from raymarch.kernels.march.passes import passes_of
 from raymarch.rendering.march import SINGLE_RAYS, March
 
@@ -94,7 +93,7 @@ class Linearised(ViewedVolume):
         passes = passes_of(self.march.rule)
         passes.march(self.grid.fields, self.buffer.fields, *self._call(v))
         self.buffer.set_image_gradient(d)
-        clear_gradients(self.grid.fields)
+        self.grid.begin_gradient()
         if table := self.march.transfer:
             self.buffer.clear_table_gradient()
         passes.adjoint(self.grid.fields, self.buffer.fields, *self._call(v))

@@ -22,7 +22,6 @@ from raymarch.gradients.linearised import EXACT
 from raymarch.gradients.parameters import Parameters, require_directions
 from raymarch.gradients.ray_tangents import RayTangents
 from raymarch.gradients.volume_tangents import VolumeTangents
-from raymarch.kernels.field.transfer import clear_gradients
 from raymarch.kernels.march.together import march_together
 from raymarch.kernels.march.together_adjoint import march_together_adjoint
 from raymarch.kernels.march.together_tangent import march_together_tangent
@@ -86,7 +85,7 @@ class LinearisedTogether(Holder):
         seen, members = self.image(), self.members
         self.buffer.set_image_gradient(d_image)
         for grid, settings in zip(members.grids, members.settings, strict=True):
-            clear_gradients(grid.fields)
+            grid.begin_gradient()
             settings.clear_table_gradient()
         march_together_adjoint(members.fields, self.buffer.fields, *self._call(self.background))
         behind = (seen[:, 3:] * d_image[:, :3]).sum(0)

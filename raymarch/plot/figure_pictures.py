@@ -1,19 +1,25 @@
-"""Figures as images, without a window."""
+"""Figures as pictures, without a window, by Matplotlib's own style."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from raymarch.data.colormaps import import_matplotlib
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def figure_picture(figure: Figure) -> np.ndarray:
-    """Image (height, width, 3) uint8 of a figure, as it is drawn."""
+def picture_of(draw: Callable[[], Figure]) -> np.ndarray:
+    """Image (height, width, 3) uint8 of the figure that `draw` makes, alike whatever the user's matplotlibrc says."""
+    matplotlib = import_matplotlib()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    canvas = FigureCanvasAgg(figure)
-    canvas.draw()
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        canvas = FigureCanvasAgg(draw())
+        canvas.draw()
     return np.asarray(canvas.buffer_rgba())[..., :3].copy()

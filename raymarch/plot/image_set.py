@@ -14,7 +14,7 @@ from raymarch.diagnosis.extent import coverage
 from raymarch.geometry.pose import BOX
 from raymarch.plot.camera_images import LENGTH, add_images
 from raymarch.plot.camera_pyramids import cameras, pyramid_length
-from raymarch.plot.figure_pictures import figure_picture
+from raymarch.plot.figure_pictures import picture_of
 from raymarch.plot.view_coverage import AXES, box_of_views, middle_plane
 
 if TYPE_CHECKING:
@@ -70,4 +70,4 @@ def image_set(views: Views, box: Numbers | None = None, points: Numbers | None =
 
 def picture(views: Views, box: np.ndarray | None, points: np.ndarray) -> np.ndarray:
     """Image-set plot as an image (height, width, 3) uint8."""
-    return figure_picture(image_set(views, box, points if len(points) else None))
+    return picture_of(lambda: image_set(views, box, points if len(points) else None))

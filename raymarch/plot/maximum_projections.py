@@ -12,7 +12,7 @@ from raymarch.data.colormaps import COLORMAP
 from raymarch.data.scalar_volume import ANY_VOLUME
 from raymarch.data.volume import AnyVolume, Volume
 from raymarch.plot.three_planes import LIMIT, NORMALS, draw_planes, scale_of
-from raymarch.plot.values import innermost, length_unit, slabs, upright, values_label
+from raymarch.plot.values import innermost, length_unit, slabs, upright, values_label, world_of
 from raymarch.plot.volume_slices import cut_plane, plane_ticks
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def projections(
         top = bottom + 1.0
     scale, bar = scale_of(bottom, top, float(every.max()), values_label(volume), colormap)
     titles = [f"maximum along {'xyz'[normal]}" for normal in NORMALS]
-    return draw_planes(inner, along, titles, unit, scale, axes, bar)
+    return draw_planes(inner, along, titles, unit, scale, axes, bar, world_of(volume))
 
 
 def _along_axes(volume: Volume) -> list[np.ndarray]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from raymarch.arguments.checks import number, optional
 from raymarch.data.volume import Volume
+from raymarch.data.world_axes import DOWN, LEFTWARDS, OPPOSITE
 from raymarch.errors import RaymarchError
 from raymarch.plot.panels import panels
 
@@ -33,6 +34,18 @@ def scale_of(
     return {"cmap": colormap, "vmin": bottom, "vmax": top}, bar
 
 
+def _turn(ax: Axes, right: str, up: str) -> None:
+    """Turn axes that point to two sides of a body, and name the sides at their ends."""
+    if right in LEFTWARDS:
+        ax.invert_xaxis()
+        right = OPPOSITE[right]
+    if up in DOWN:
+        ax.invert_yaxis()
+        up = OPPOSITE[up]
+    ax.set_xlabel(f"{OPPOSITE[right]}    {ax.get_xlabel()}    {right}")
+    ax.set_ylabel(f"{OPPOSITE[up]}    {ax.get_ylabel()}    {up}")
+
+
 def draw_planes(
     volume: Volume,
     pictures: Sequence[np.ndarray],
@@ -41,8 +54,11 @@ def draw_planes(
     scale: dict[str, Any],
     axes: Sequence[Axes] | np.ndarray | None,
     bar: dict[str, Any] | None,
+    world: str = "",
 ) -> tuple[Axes, ...]:
     """Pictures (v, u) or (v, u, 3 or 4) of a volume across z, y and x, in its length unit, with a colour bar if any.
+
+    In the world of a body they are turned as radiologists look at it, with its sides on the axes.
 
     Returns the Axes of x-y, x-z and y-z.
     """
@@ -56,6 +72,8 @@ def draw_planes(
         extent = (lower[u] - half[0], upper[u] + half[0], lower[v] - half[1], upper[v] + half[1])
         shown = ax.imshow(picture, origin="lower", extent=extent, interpolation="nearest", **scale)
         ax.set(title=title, xlabel=f"{'xyz'[u]} [{unit}]", ylabel=f"{'xyz'[v]} [{unit}]")
+        if world:
+            _turn(ax, world[u], world[v])
     if bar is not None:
         three[0].figure.colorbar(shown, ax=list(three), shrink=0.8, aspect=25, pad=0.02, **bar)
     return three

@@ -29,6 +29,11 @@ def length_unit(volume: AnyVolume) -> str:
     return "world unit" if volume.ndc_from_world is None else "NDC"
 
 
+def world_of(volume: AnyVolume) -> str:
+    """World that a volume lies in, as RAS or LPS; "" for one that says none."""
+    return volume.world if isinstance(volume, ScalarVolume) else ""
+
+
 def innermost(volume: AnyVolume) -> Volume:
     """Volume whose values are plotted: of nested boxes the innermost; in NDC as if that were the world."""
     return replace(VOLUME("volume", volume).nested(0), ndc_from_world=None)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from raymarch.arguments.arrays import numeric
-from raymarch.arguments.checks import Wrong, one_of
+from raymarch.arguments.arrays import Numbers, numeric, vector
+from raymarch.arguments.checks import WORLD, Wrong, one_of, optional
 from raymarch.arguments.declared import checked
 from raymarch.data.colormaps import COLORMAP
 from raymarch.data.harmonics import Y00
@@ -16,7 +16,7 @@ from raymarch.data.scalar_volume import ANY_VOLUME, ScalarVolume
 from raymarch.data.volume import AnyVolume, Volume
 from raymarch.errors import RaymarchError
 from raymarch.plot.three_planes import LIMIT, NORMALS, draw_planes, scale_of
-from raymarch.plot.values import innermost, length_unit, values_label
+from raymarch.plot.values import innermost, length_unit, values_label, world_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,13 +24,21 @@ if TYPE_CHECKING:
 VISIBLE = 0.01  # share of the greatest sigma below which a slice of colour is left blank
 
 
-@checked(volume=ANY_VOLUME, what=one_of("sigma", "colour"), limit=LIMIT, floor=LIMIT, colormap=COLORMAP)
+@checked(
+    volume=ANY_VOLUME,
+    what=one_of("sigma", "colour"),
+    limit=LIMIT,
+    floor=LIMIT,
+    at=optional(vector(3, -WORLD, WORLD)),
+    colormap=COLORMAP,
+)
 def slices(
     volume: AnyVolume,
     index: str | Sequence[int] | np.ndarray | None = "middle",
     what: str = "sigma",
     axes: Sequence[Axes] | np.ndarray | None = None,
     *,
+    at: Numbers | None = None,
     limit: float | None = None,
     floor: float | None = None,
     colormap: str = "magma",
@@ -41,6 +49,7 @@ def slices(
         volume: any; of one that is not upright in the world, the samples nearest to the upright planes; of nested boxes
             the innermost; of NDC, planes there.
         index: (i, j, k) of the sample through which the planes run; "middle" or None for the middle one.
+        at: point (x, y, z) of the world, or of NDC, through which they run, in place of `index`.
         what: "sigma" [1/world unit], of a scan its values in their unit, or "colour" (its part that all views share)
             where sigma is over 1 % of its most.
         axes: three Axes.
@@ -55,13 +64,10 @@ def slices(
         >>> [ax.get_title() for ax in slices(volume, index=(16, 16, 0))]
         ['z = -1', 'y = 0.0323', 'x = 0.0323']
     """
-    unit, label, scan = length_unit(volume), values_label(volume), isinstance(volume, ScalarVolume)
+    words, scan = (length_unit(volume), world_of(volume), values_label(volume)), isinstance(volume, ScalarVolume)
+    unit, world, label = words
     volume = innermost(volume)
-    middle = index is None or (isinstance(index, str) and index == "middle")
-    at = np.array(volume.shape) // 2 if middle else _index(index)
-    if at.shape != (3,) or at.dtype.kind not in "iu" or (at < 0).any() or (at >= volume.shape).any():
-        raise RaymarchError(f"index is {index!r}, want 'middle' or three whole numbers within {volume.shape}")
-    point = volume.world_from_index[:3, :3] @ at + volume.world_from_index[:3, 3]
+    point = _point_of(volume, index) if at is None else _point(volume, np.asarray(at))
     cuts = [cut_plane(volume, point, normal) for normal in NORMALS]
     bottom, top, most = _ends([sigma for sigma, _ in cuts], scan, limit)
     visible = bottom + VISIBLE * (top - bottom)
@@ -71,7 +77,7 @@ def slices(
     wide = float(np.ptp(volume.box, axis=0)[0])
     places = [point[normal] if abs(point[normal]) > 1e-9 * wide else 0.0 for normal in NORMALS]
     titles = [f"{'xyz'[normal]} = {place:.3g}" for normal, place in zip(NORMALS, places, strict=True)]
-    return draw_planes(volume, pictures, titles, unit, scale, axes, bar if what == "sigma" else None)
+    return draw_planes(volume, pictures, titles, unit, scale, axes, bar if what == "sigma" else None, world)
 
 
 def _ends(cuts: list[np.ndarray], scan: bool, limit: float | None) -> tuple[float, float, float]:
@@ -84,11 +90,27 @@ def _ends(cuts: list[np.ndarray], scan: bool, limit: float | None) -> tuple[floa
     return bottom, bottom + (most if most < 5 * usual else usual), bottom + most
 
 
-def _index(value: object) -> np.ndarray:
+def _point_of(volume: Volume, index: str | Sequence[int] | np.ndarray | None) -> np.ndarray:
+    """Place of a sample; RaymarchError for an index that the volume does not have."""
+    if index is None or (isinstance(index, str) and index == "middle"):
+        index = np.array(volume.shape) // 2
     try:
-        return numeric(value)
+        found = numeric(index)
     except Wrong:
-        return np.zeros(0)
+        found = np.zeros(0)
+    if found.shape != (3,) or found.dtype.kind not in "iu" or (found < 0).any() or (found >= volume.shape).any():
+        raise RaymarchError(f"index is {index!r}, want 'middle' or three whole numbers within {volume.shape}")
+    return volume.world_from_index[:3, :3] @ found + volume.world_from_index[:3, 3]
+
+
+def _point(volume: Volume, at: np.ndarray) -> np.ndarray:
+    """A point; RaymarchError for one beside the volume's box."""
+    lower, upper = volume.box
+    slack = 1e-6 * (upper - lower)
+    if not ((at >= lower - slack) & (at <= upper + slack)).all():
+        ends = " to ".join(" ".join(f"{x:.4g}" for x in corner) for corner in volume.box)
+        raise RaymarchError(f"at is {' '.join(f'{x:g}' for x in at)}, want a point in the volume's box, {ends}")
+    return np.clip(at, lower, upper)
 
 
 def plane_ticks(volume: Volume) -> list[np.ndarray]:

@@ -23,13 +23,13 @@ class Fill(Protocol):
     def __call__(self, first: int, count: int, side: int = 1) -> np.ndarray: ...
 
 
-def rays_of_camera(buffer: RayBuffer, camera: Camera) -> Fill:
-    """Batches of a camera's rays, pixels in tiles, `side` rays along each edge of one."""
+def rays_of_camera(buffer: RayBuffer, camera: Camera, at: int = 0) -> Fill:
+    """Batches of a camera's rays, pixels in tiles, `side` rays along each edge of one, from place `at` on."""
     pose, lens = ti.Matrix(camera.world_from_camera.tolist()), ti.Vector(lens_vector(camera))
 
     def fill(first: int, count: int, side: int = 1) -> np.ndarray:
         pixels = pixels_in_tiles(first, count, camera.width, camera.height)
-        rays_of_pixels(buffer.fields, pose, lens, camera.width, pixels, side, camera.lens.parallel)
+        rays_of_pixels(buffer.fields, pose, lens, camera.width, pixels, side, camera.lens.parallel, at)
         return pixels
 
     return fill

@@ -77,6 +77,7 @@ def conjugate_gradients(
     iterations=STEPS,
     tolerance=TOLERANCE,
     progress=optional(callback),
+    seen=optional(callback),
 )
 def cgls(
     A: Operator,
@@ -86,6 +87,7 @@ def cgls(
     iterations: int = 50,
     tolerance: float = 1e-6,
     progress: Callable[[int, float], None] | None = None,
+    seen: Callable[[int, np.ndarray], None] | None = None,
 ) -> np.ndarray:
     """CGLS, matrix-free linear least squares: x that makes |A x - b| least (Bjorck 1996, "Numerical methods ...", 7.4).
 
@@ -96,13 +98,14 @@ def cgls(
         iterations: how many at most; fewer is smoother, as for any ill-posed problem.
         tolerance: ends where |A'(b - A x)| is this of |A'b|, or no more than rounding makes it.
         progress: called with (iteration, |b - A x|) after each.
+        seen: called with (iteration, x) after each; an x that is kept has to be copied.
 
     Example:
         >>> A = np.array([[2.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
         >>> cgls(Operator(lambda v: A @ v, lambda w: A.T @ w), A @ [1.0, 2.0]).round(6)
         array([1., 2.])
     """
-    return least_squares(A, b, start, iterations, tolerance, progress)
+    return least_squares(A, b, start, iterations, tolerance, progress, seen)
 
 
 def least_squares(
@@ -112,6 +115,7 @@ def least_squares(
     iterations: int,
     tolerance: float,
     progress: Callable[[int, float], None] | None = None,
+    seen: Callable[[int, np.ndarray], None] | None = None,
 ) -> np.ndarray:
     """CGLS of numbers that nobody checks: those of a search that flies away too."""
     b = np.asarray(b, float).reshape(-1)
@@ -142,4 +146,6 @@ def least_squares(
         p = s + (square / before) * p
         if progress is not None:
             progress(iteration, float(np.sqrt(left)))
+        if seen is not None:
+            seen(iteration, x)
     return x

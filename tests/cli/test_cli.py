@@ -24,6 +24,7 @@ from PIL import Image
 from whole import whole
 
 from raymarch import cli, runtime
+from raymarch.cli import modes, together
 from raymarch.data.default_table import default_table
 from raymarch.data.scalar_volume import ScalarVolume
 from raymarch.geometry.orbit import orbit_of_volume
@@ -274,6 +275,24 @@ def test_a_volume_is_rendered_together_with_another(here, done_now, tmp_path):
     assert picture(tmp_path / "both" / "0000_opacity.png")[8:-8, 8:-8].min() > 100
 
 
+def test_steps_and_rays_a_pixel_are_those_asked_for_in_all_volumes_together(here):
+    shown = modes.Shown(step=2.0, supersample=3)
+    volume = load(here / "volume.h5")
+    _, marches = together.with_others(volume, shown.march(volume), shown, [str(here / "volume.h5")] * 2, ["bone,-9,9"])
+    assert [march.mode for march in marches] == ["emission-absorption", "transfer", "emission-absorption"]
+    assert {(march.step, march.supersample) for march in marches} == {(2.0, 3)}
+
+
+def test_a_folder_that_may_not_be_entered_is_one_line(here, here_and_now, monkeypatch):
+    def refuse(self, *_, **__):
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "is_dir", refuse)
+    ended = here_and_now("info closed/volume.h5", here)
+    assert ended.returncode == 1 and ended.stdout == ""
+    assert ended.stderr.count("\n") == 1 and "closed/volume.h5" in ended.stderr and "permissions" in ended.stderr
+
+
 def test_views_are_rendered_under_their_names(here, done_now, tmp_path):
     done_now(f"render volume.h5 --views few --background black --out {shlex.quote(str(tmp_path / 'seen'))}", here)
     assert names(tmp_path / "seen") == sorted(f"{name}.png" for name in frames(here))
@@ -370,10 +389,12 @@ MISTAKES = {
     "render volume.h5 --orbit 3 --clip-box 1,1,1,0,0,0 --out new": "box [[1.0",
     "render volume.h5 --orbit 3 --shading --out new": "shading is given in mode emission-absorption",
     "render volume.h5 --orbit 3 --preintegrated --out new": "preintegrated is True in mode emission-absorption",
+    "render volume.h5 --orbit 3 --mode x-ray-exact --step 1 --out new": "--step: mode x-ray-exact has no steps",
     "render volume.h5 --orbit 3 --window 1,2 --out new": "are colours; leave it out",
     "slices missing.h5 --out new.png": "missing.h5",
+    f"convert {os.devnull} new.h5": "is a device or pipe" if os.name == "posix" else "",
     "slices volume.h5 --out new.jpg": ".png",
-    "slices volume.h5 --at 0,0,90 --out new.png": "--at: 0 0 90 is beside the volume, want a point of",
+    "slices volume.h5 --at 0,0,90 --out new.png": "at is 0 0 90, want a point in the volume's box",
     "slices volume.h5 --colormap grye --out new.png": "colormap is 'grye', want a colour map",
     "render volume.h5 --orbit 3 --clip-plane 0,0,0,1 --out new": "clip: planes",
     "info missing.h5": "missing.h5",
@@ -398,6 +419,10 @@ MISUSES = [
     "slices volume.h5",
     "slices volume.h5 --at 1,2 --out new.png",
     "slices volume.h5 --window 5,5 --out new.png",
+    "slices volume.h5 --window 0,1e-320 --out new.png",
+    "slices volume.h5 --colour --window 5,6 --out new.png",
+    "slices volume.h5 --colour --colormap gray --out new.png",
+    "render volume.h5 --orbit 3 --fps nan --out new.gif",
     "render volume.h5 --orbit 3 --elevation 95 --out new",
     "render volume.h5 --orbit 3 --elevation nan --out new",
     "render volume.h5 --orbit 3 --fps 0 --out new.gif",

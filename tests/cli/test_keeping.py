@@ -419,6 +419,28 @@ def test_a_signal_that_a_library_loses_counts_in_what_is_asked_next(number, igno
         signal.signal(signal.SIGINT, of_ctrl_c)
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_that_a_library_loses_keeps_what_is_written_from_its_name(number, tmp_path):
+    """Until somebody asked whether one came: a fit that was stopped is saved."""
+    of_ctrl_c = signal.signal(signal.SIGINT, signal.default_int_handler)
+    before = signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+    try:
+        with endings_interrupt():
+            with pytest.raises(KeyboardInterrupt), replacing(tmp_path / "v.h5") as half:
+                half.write_text("all of it")
+                with contextlib.suppress(BaseException):
+                    signal.raise_signal(number)
+            assert not list(tmp_path.iterdir())
+            with asked_to_stop() as asked:
+                assert asked()
+            with replacing(tmp_path / "v.h5") as half:
+                half.write_text("all of it")
+            assert (tmp_path / "v.h5").read_text() == "all of it"
+    finally:
+        signal.signal(number, before)
+        signal.signal(signal.SIGINT, of_ctrl_c)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, HANGUP])
 def test_a_signal_ends_a_verb_in_one_line_and_tidies_up(number, here, capsys, monkeypatch):
     def work(**_):

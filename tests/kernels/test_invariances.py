@@ -119,7 +119,7 @@ def test_device_rays_are_the_cameras(index):
     count = camera.width * camera.height
     pose, lens = ti.Matrix(camera.world_from_camera.tolist()), ti.Vector(lens_vector(camera))
     for first in (0, 7):  # a batch may begin in the middle of a row
-        rays_of_pixels(buffer.fields, pose, lens, camera.width, np.arange(first, count, dtype=np.int32), 1, False)
+        rays_of_pixels(buffer.fields, pose, lens, camera.width, np.arange(first, count, dtype=np.int32), 1, False, 0)
         for name in ("origin", "direction"):
             got, wanted = getattr(buffer.fields, name).to_numpy(), getattr(camera.rays(), name)
             np.testing.assert_allclose(got[: count - first], wanted[first:], rtol=0, atol=1e-15)

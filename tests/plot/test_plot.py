@@ -238,6 +238,34 @@ def test_floor_limit_and_colormap_are_what_is_asked_for(draw):
     assert {(ax.images[0].get_clim(), ax.images[0].get_cmap().name) for ax in axes} == {((-900, -850), "gray")}
 
 
+AT_LAST = {plot.slices: {"index": (4, 5, 6)}, plot.projections: {}}
+
+
+@pytest.mark.parametrize("draw", [plot.slices, plot.projections])
+@pytest.mark.parametrize("world", ["RAS", "LPS", "LAS"])
+def test_a_body_is_shown_as_radiologists_look_at_it(draw, world):
+    """Its right on the left, its front and its head above, whatever the file's world; one bright sample is followed."""
+    values = np.zeros((5, 6, 7), np.int16)
+    values[4, 5, 6] = 9
+    for ax in draw(ScalarVolume(values, np.diag([1.0, 2, 3, 1]), world=world), **AT_LAST[draw]):
+        ends = []
+        for label, (first, last) in ((ax.get_xlabel(), ax.get_xlim()), (ax.get_ylabel(), ax.get_ylim())):
+            begin, axis, end = label[0], "xyz".index(label.split()[1]), label[-1]
+            assert (end == world[axis]) == (last > first)
+            ends.append(begin + end)
+        assert tuple(ends) in (("RL", "PA"), ("RL", "IS"), ("AP", "IS"))
+    assert np.asarray(ax.images[0].get_array()).max() == 9
+
+
+@pytest.mark.parametrize("world", ["", "LPS"])
+def test_slices_at_a_point_of_the_world_lie_there(world):
+    scan = ScalarVolume(np.arange(5 * 6 * 7).reshape(5, 6, 7), np.diag([2.0, 2, 2, 1]), world=world)
+    axes = plot.slices(scan, at=(2.4, 7.5, 8.0))
+    assert [ax.get_title() for ax in axes] == ["z = 8", "y = 7.5", "x = 2.4"]
+    for ax, plane in zip(axes, (scan.values[:, :, 4], scan.values[:, 4], scan.values[1]), strict=True):
+        np.testing.assert_array_equal(ax.images[0].get_array(), plane.T)
+
+
 @pytest.mark.parametrize("draw", [plot.slices, plot.projections])
 @pytest.mark.parametrize("value", [0, -7, 7])
 def test_one_value_everywhere_is_drawn(draw, value):
@@ -384,6 +412,7 @@ def test_images_are_spread_over_the_views(alpha):
     ("call", "match"),
     [
         (lambda: plot.slices(volume(), what="density"), "want one of sigma, colour"),
+        (lambda: plot.slices(volume(), at=(0, 0, 90)), "at is 0 0 90, want a point in the volume's box, "),
         (lambda: plot.slices(volume(), colormap="grye"), "colormap is 'grye', want a colour map that matplotlib has"),
         (lambda: plot.slices(volume(), floor=2.0, limit=1.0), "floor is 2 and limit 1, want the floor less"),
         (lambda: plot.projections(volume(), floor=2.0, limit=2.0), "floor is 2 and limit 2, want the floor less"),

@@ -81,10 +81,14 @@ def test_conjugate_gradients_need_no_more_steps_than_unknowns():
 
 
 def test_cgls_never_goes_up_and_continues_from_a_start():
-    left = []
-    first = cgls(operator(A), B, iterations=3, progress=lambda _, r: left.append(r))
+    left, tried = [], {}
+    progress, seen = (lambda _, r: left.append(r)), (lambda k, x: tried.update({k: x.copy()}))
+    first = cgls(operator(A), B, iterations=3, progress=progress, seen=seen)
     assert left == sorted(left, reverse=True)
     assert len(left) == 3
+    assert [np.linalg.norm(B - A @ x) for x in tried.values()] == pytest.approx(left)
+    np.testing.assert_array_equal(tried[2], cgls(operator(A), B, iterations=2))
+    np.testing.assert_array_equal(tried[3], first)
     np.testing.assert_allclose(cgls(operator(A), B, start=first, tolerance=1e-12), BEST, atol=1e-8)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import signal
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -43,9 +44,17 @@ def replacing(path: str | os.PathLike[str], suffix: str = "") -> Iterator[Path]:
     # Beside the target, since a rename is one step only within one file system.
     with refused(path), temporary_in(target.parent, suffix) as temporary:
         yield temporary
+        _require_no_interrupt()
         _sync(temporary, os.O_RDWR)
         os.replace(temporary, target)
         _sync_folder(target.parent)
+
+
+def _require_no_interrupt() -> None:
+    """KeyboardInterrupt where one came that a library lost while it wrote (`fitting.interrupt`)."""
+    handlers = map(signal.getsignal, (signal.SIGINT, signal.SIGTERM))
+    if any(getattr(handler, "lost", lambda: False)() for handler in handlers):
+        raise KeyboardInterrupt
 
 
 @contextmanager

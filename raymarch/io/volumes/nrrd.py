@@ -53,9 +53,9 @@ def header_of(path: Path) -> tuple[dict[str, Any], int]:
 
 def source(path: Path, selection: Selection) -> Source:
     """Source of an NRRD file; RaymarchError for lists of files, files elsewhere and packings that are not known."""
+    fields, length = header_of(path)
     import nrrd
 
-    fields, length = header_of(path)
     sizes = tuple(int(n) for n in fields["sizes"])
     if len(sizes) != fields["dimension"] or len(sizes) > 16:
         raise RaymarchError(f"{path}: has {len(sizes)} sizes for {fields['dimension']} dimensions; {CURE}")

@@ -19,6 +19,7 @@ from raymarch.data.scalar_volume import ANY_VOLUME
 from raymarch.data.selection import CROP, NAN, PLACE, STRIDE, Selection
 from raymarch.data.volume import AnyVolume
 from raymarch.errors import RaymarchError
+from raymarch.io.files.limits import require_file
 from raymarch.io.volumes import format as formatting
 from raymarch.io.volumes.format import Format, format_of, read_volume, summary_of, write_volume
 from raymarch.io.volumes.formats import FORMAT, FORMATS
@@ -137,9 +138,14 @@ def describe(
 
 def is_volume(path: str | os.PathLike[str]) -> bool:
     """Whether a file or folder is a volume by its content, or by the suffix of a format that holds nothing else."""
-    path, is_folder = Path(path), os.path.isdir(path)
+    path = Path(path)
+    is_folder = os.path.isdir(path)
     kinds = [one for one in FORMATS if one.folder or not is_folder]
-    return named_as_volume(path, kinds) or (path.exists() and any(recognises(one, path) for one in kinds))
+    if named_as_volume(path, kinds):
+        return True
+    if os.path.exists(path) and not is_folder:
+        require_file(path, "a volume file, or an image set")
+    return os.path.exists(path) and any(recognises(one, path) for one in kinds)
 
 
 def named_as_volume(path: str | os.PathLike[str], formats: Sequence[Format] = FORMATS) -> bool:

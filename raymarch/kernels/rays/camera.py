@@ -38,14 +38,14 @@ def turned(pose, local):
 def rays_of_pixels(
     rays: ti.template(), pose: ti.math.mat4, lens: LENS,  # RayFields (ray,), world_from_camera, see `lens`
     width: int, pixels: ti.types.ndarray(dtype=ti.i32, ndim=1),  # [pixel], numbers (pixel,)
-    side: int, parallel: ti.template(),  # rays along a pixel's edge, whether rays are
+    side: int, parallel: ti.template(), first: int,  # rays along a pixel's edge, whether rays are, the first's number
 ):  # fmt: skip
     """Rays through the middles of pixels' parts, or centres of pixels, which are numbered row by row."""
     for r in range(pixels.shape[0] * side * side):
         pixel = pixels[r // (side * side)]
         u, v = place_in_pixel(r % (side * side), side)
         origin, direction = pixel_ray(pose, lens, pixel % width + u, pixel // width + v, parallel)
-        rays.origin[r], rays.direction[r] = origin, direction
+        rays.origin[first + r], rays.direction[first + r] = origin, direction
 
 
 @ti.func

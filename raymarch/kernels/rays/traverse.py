@@ -13,15 +13,24 @@ FAR = 1e30
 
 
 @ti.func
+def slacks_of(o, d, low, high):
+    """How far beyond each pair of faces a ray may lie to be in the box: what rounding hides where it goes along them.
+
+    Rows of a detector are in planes of samples, and so in faces.
+    """
+    size = ti.max(ti.abs(o).max(), ti.abs(low).max(), ti.abs(high).max())
+    slack = ti.static(2.0**-20 if runtime.single_precision() else 2.0**-48) * size
+    along = slack * ti.abs(d).max() / (high - low).max()  # a slope that leads no farther than that within the box
+    slacks = ti.Vector.zero(float, 3)
+    for a in ti.static(range(3)):
+        slacks[a] = ti.select(ti.abs(d[a]) <= along, slack, 0.0)
+    return slacks
+
+
+@ti.func
 def clip(o, d, max_index):
     """`near = max(0, entry)`, `far = exit` of the box 0..top; far < near is a miss (slabs: Kay and Kajiya 1986)."""
-    near, far = ti.cast(0.0, float), ti.cast(FAR, float)
-    for a in ti.static(range(3)):
-        if ti.abs(d[a]) > PARALLEL:
-            t0, t1 = -o[a] / d[a], (max_index[a] - o[a]) / d[a]
-            near, far = ti.max(near, ti.min(t0, t1)), ti.min(far, ti.max(t0, t1))
-        elif o[a] < 0 or o[a] > max_index[a]:
-            far = ti.cast(-1.0, float)
+    near, far, _enters, _leaves = clip_faces(o, d, ti.Vector.zero(float, 3), max_index)
     return near, far
 
 
@@ -49,16 +58,16 @@ def within_box(o, d, near, far, max_index):
 @ti.func
 def clip_faces(o, d, low, high):
     """As `clip` of a box low..high, and the axes of the faces it enters and leaves by; -1 where it starts inside."""
-    near, far = ti.cast(0.0, float), ti.cast(FAR, float)
+    near, far, slack = ti.cast(0.0, float), ti.cast(FAR, float), slacks_of(o, d, low, high)
     enters, leaves = -1, -1
     for a in ti.static(range(3)):
         if ti.abs(d[a]) > PARALLEL:
-            t0, t1 = (low[a] - o[a]) / d[a], (high[a] - o[a]) / d[a]
+            t0, t1 = (low[a] - slack[a] - o[a]) / d[a], (high[a] + slack[a] - o[a]) / d[a]
             if ti.min(t0, t1) > near:
                 near, enters = ti.min(t0, t1), a
             if ti.max(t0, t1) < far:
                 far, leaves = ti.max(t0, t1), a
-        elif o[a] < low[a] or o[a] > high[a]:
+        elif o[a] < low[a] - slack[a] or o[a] > high[a] + slack[a]:
             far = ti.cast(-1.0, float)
     return near, far, enters, leaves
 
