@@ -45,7 +45,7 @@ def resolution_for(views: Views, box: np.ndarray, settings: FitSettings) -> FitS
     pays = int(np.ceil(longest / (FINEST * pixel))) + 1
     if settings.resolution > pays and settings.nested == 1:
         log.warning(
-            "%d samples a side are finer than the pictures: a voxel is %.2g pixels wide; more than %d show nothing new",
+            "%d samples a side are finer than the pictures: a voxel is %.2g pixels wide; more than %d gain little",
             settings.resolution, longest / (settings.resolution - 1) / pixel, pays,
         )  # fmt: skip
     return settings

@@ -20,6 +20,7 @@ def panels(
     *,
     width_ratios: Sequence[float] | None = None,
     projection: str | None = None,
+    layout: str = "constrained",
 ) -> tuple[Any, ...]:
     """`count` Axes: those given, or new ones of `size` [inch], up to four a row."""
     from matplotlib.axes import Axes
@@ -28,7 +29,7 @@ def panels(
         import matplotlib.pyplot as plt
 
         rows, columns = -(-count // 4), min(count, 4)
-        figure = plt.figure(figsize=(columns * size[0], rows * size[1]), layout="constrained")
+        figure = plt.figure(figsize=(columns * size[0], rows * size[1]), layout=layout)
         grid = figure.add_gridspec(rows, columns, width_ratios=width_ratios)
         return tuple(figure.add_subplot(grid[divmod(i, columns)], projection=projection) for i in range(count))
     axes = tuple(np.ravel(np.asarray(given, dtype=object)))

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 NORMALS = (2, 1, 0)  # world axes that the pictures are seen along
+TICKS = 5  # steps of an axis at most; with more, labels grow while the layout is made, and are cut
 
 
 LIMIT = optional(number(cure="leave it out to have it found"))
@@ -65,12 +66,13 @@ def draw_planes(
     lower, upper = volume.box
     wide, deep, high = upper - lower
     tall = 1 + min(7.7 * max(deep, high) / (2 * wide + deep), 12)
-    three = panels(axes, 3, (3.5, tall), width_ratios=[wide, wide, deep])
+    three = panels(axes, 3, (3.5, tall), width_ratios=[wide, wide, deep], layout="compressed")
     for ax, normal, picture, title in zip(three, NORMALS, pictures, titles, strict=True):
         u, v = (a for a in range(3) if a != normal)
         half = 0.5 * (upper - lower)[[u, v]] / (np.array(picture.shape[1::-1]) - 1)
         extent = (lower[u] - half[0], upper[u] + half[0], lower[v] - half[1], upper[v] + half[1])
         shown = ax.imshow(picture, origin="lower", extent=extent, interpolation="nearest", **scale)
+        ax.locator_params(nbins=TICKS)
         ax.set(title=title, xlabel=f"{'xyz'[u]} [{unit}]", ylabel=f"{'xyz'[v]} [{unit}]")
         if world:
             _turn(ax, world[u], world[v])

@@ -27,6 +27,7 @@ from raymarch.fitting.report import Report
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.orbit import orbit
 from raymarch.plot.camera_pyramids import pyramid
+from raymarch.plot.figure_pictures import picture_of
 
 BOX = np.array([(-1, -2, 0.5), (1, 3, 1.5)])
 RNG = np.random.default_rng(7)
@@ -236,6 +237,17 @@ def test_floor_limit_and_colormap_are_what_is_asked_for(draw):
     scan = ScalarVolume(np.arange(5 * 6 * 7).reshape(5, 6, 7).astype(np.int16) - 1000)
     axes = draw(scan, floor=-900.0, limit=-850.0, colormap="gray")
     assert {(ax.images[0].get_clim(), ax.images[0].get_cmap().name) for ax in axes} == {((-900, -850), "gray")}
+
+
+@pytest.mark.parametrize("half", [0.88, 1.0, 37.5, 1234.0])
+@pytest.mark.parametrize("flat", [1.0, 0.3, 3.0])
+@pytest.mark.parametrize("draw", [plot.slices, plot.projections])
+def test_nothing_of_a_picture_is_cut_at_its_border(draw, half, flat):
+    affine = np.diag([half / 8, flat * half / 8, half / 8, 1.0])
+    affine[:3, 3] = -half
+    scan = ScalarVolume(np.arange(17**3).reshape(17, 17, 17), affine, world="LPS", unit="HU", length_unit="mm")
+    seen = picture_of(lambda: draw(scan)[0].figure)
+    assert np.concatenate([seen[0], seen[-1], seen[:, 0], seen[:, -1]]).min() == 255 and seen.min() < 50
 
 
 AT_LAST = {plot.slices: {"index": (4, 5, 6)}, plot.projections: {}}
