@@ -16,10 +16,12 @@ if TYPE_CHECKING:
 def picture_of(draw: Callable[[], Figure]) -> np.ndarray:
     """Image (height, width, 3) uint8 of the figure that `draw` makes, alike whatever the user's matplotlibrc says."""
     matplotlib = import_matplotlib()
+    import matplotlib.pyplot as plt
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
-        canvas = FigureCanvasAgg(draw())
+        canvas = FigureCanvasAgg(figure := draw())
         canvas.draw()
+    plt.close(figure)
     return np.asarray(canvas.buffer_rgba())[..., :3].copy()

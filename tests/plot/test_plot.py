@@ -247,6 +247,7 @@ def test_nothing_of_a_picture_is_cut_at_its_border(draw, half, flat):
     affine[:3, 3] = -half
     scan = ScalarVolume(np.arange(17**3).reshape(17, 17, 17), affine, world="LPS", unit="HU", length_unit="mm")
     seen = picture_of(lambda: draw(scan)[0].figure)
+    assert not plt.get_fignums()
     assert np.concatenate([seen[0], seen[-1], seen[:, 0], seen[:, -1]]).min() == 255 and seen.min() < 50
 
 
