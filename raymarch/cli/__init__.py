@@ -56,21 +56,8 @@ def cli() -> None:
 
 
 for verb in (
-    demo,
-    cameras,
-    doctor,
-    fit,
-    evaluate,
-    render,
-    slices,
-    info,
-    convert,
-    export,
-    check_gradients,
-    bench,
-    tune,
-    view,
-):
+    demo, cameras, doctor, fit, evaluate, render, slices, info, convert, export, check_gradients, bench, tune, view,
+):  # fmt: skip
     cli.add_command(verb)
 
 
@@ -100,7 +87,8 @@ def main(arguments: list[str] | None = None) -> None:
         sys.stderr.close()
         sys.exit(1)
     except PermissionError as error:
-        say.note(f"raymarch: {error.filename}: cannot be looked at ({error.strerror}); check its permissions")
+        place = error.filename or "a file or folder"
+        say.note(f"raymarch: {place}: cannot be looked at ({error.strerror}); check its permissions")
         sys.exit(1)
     except OSError as error:
         if error.errno != errno.ENOSPC:

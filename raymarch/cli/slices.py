@@ -47,12 +47,12 @@ def slices(
     if colour and not hasattr(volume, "features"):
         raise RaymarchError(f"{file}: has values and no colours; leave --colour out, or take --colormap")
     own: dict[str, Any] = {} if window is None else {"floor": window[0], "limit": window[1]}
-    three: tuple[Any, ...] = ()
+    titles: list[str] = []
 
     def drawn() -> Any:
-        nonlocal three
         three = draw(volume, what="colour" if colour else "sigma", at=at, colormap=colormap or "gray", **own)
+        titles.extend(ax.get_title() for ax in three)
         return three[0].figure
 
     write_png(out, picture_of(drawn), overwrite)
-    say.result(f"{out}: {', '.join(ax.get_title() for ax in three)}")
+    say.result(f"{out}: {', '.join(titles)}")

@@ -21,6 +21,7 @@ from raymarch.device.grid import Grid
 from raymarch.device.memory import BATCH
 from raymarch.device.owner import Holder
 from raymarch.device.ray_buffer import RayBuffer
+from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import CAMERA, Camera
 from raymarch.geometry.pose import corners_of
 from raymarch.kernels.field.transfer import density_gradient_out, density_in
@@ -128,6 +129,8 @@ class Projector(Holder):
     def _views(self, views: Sequence[int] | None) -> list[int]:
         if views is None:
             return list(range(len(self.cameras)))
+        if np.ndim(views) != 1:
+            raise RaymarchError(f"views are {shown(views)}, want a list of views' numbers; all if not given")
         return [whole(0, len(self.cameras) - 1)(f"views[{i}]", view) for i, view in enumerate(views)]
 
     def _batches(self, views: list[int]) -> Iterator[tuple[np.ndarray, np.ndarray]]:

@@ -38,6 +38,7 @@ from raymarch.geometry.camera import Camera
 from raymarch.geometry.pose import affine_of_box, grid_of_box
 from raymarch.io.files import temporary
 from raymarch.io.files.atomic import replacing, require_writable
+from raymarch.io.files.atomic_folder import replacing_folder
 from raymarch.io.images.write import folder_for, write_png
 from raymarch.io.volumes.volume_file import load, save
 
@@ -430,6 +431,8 @@ def test_a_signal_that_a_library_loses_keeps_what_is_written_from_its_name(numbe
                 half.write_text("all of it")
                 with contextlib.suppress(BaseException):
                     signal.raise_signal(number)
+            with pytest.raises(KeyboardInterrupt), replacing_folder(tmp_path / "v.zarr"):
+                pass
             assert not list(tmp_path.iterdir())
             with asked_to_stop() as asked:
                 assert asked()

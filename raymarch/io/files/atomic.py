@@ -44,13 +44,13 @@ def replacing(path: str | os.PathLike[str], suffix: str = "") -> Iterator[Path]:
     # Beside the target, since a rename is one step only within one file system.
     with refused(path), temporary_in(target.parent, suffix) as temporary:
         yield temporary
-        _require_no_interrupt()
+        require_no_interrupt()
         _sync(temporary, os.O_RDWR)
         os.replace(temporary, target)
         _sync_folder(target.parent)
 
 
-def _require_no_interrupt() -> None:
+def require_no_interrupt() -> None:
     """KeyboardInterrupt where one came that a library lost while it wrote (`fitting.interrupt`)."""
     handlers = map(signal.getsignal, (signal.SIGINT, signal.SIGTERM))
     if any(getattr(handler, "lost", lambda: False)() for handler in handlers):

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from raymarch.errors import RaymarchError
-from raymarch.io.files.atomic import refused, require_writable
+from raymarch.io.files.atomic import refused, require_no_interrupt, require_writable
 from raymarch.io.files.temporary import temporary_folder_in
 
 
@@ -43,6 +43,7 @@ def replacing_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
         made, aside = temporary / target.name, temporary / "old"
         made.mkdir()
         yield made
+        require_no_interrupt()
         there = target.is_dir()
         if there:
             os.replace(target, aside)
