@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -165,8 +164,7 @@ def bench_fit(resolution: int = 112, *, steps: int = 300) -> FitSpeed:
 
 
 def _threads() -> int:
-    running = runtime.start()
-    return running.threads or os.cpu_count() or 1
+    return runtime.threads()
 
 
 def _best(call: Callable[[], None], repeats: int) -> tuple[float, float]:

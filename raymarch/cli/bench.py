@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict
 
 import click
 
 from raymarch.cli import options, say
+from raymarch.cli.device import Device, computed_on
 
 WHAT = ("march", "fit", "all")
 
@@ -23,8 +23,7 @@ WHAT = ("march", "fit", "all")
     "--block", type=click.Choice(["1", "2", "4", "8"]), help="Edge of the layout's blocks; chosen if not given."
 )
 @click.option("--steps", type=click.IntRange(4), default=300, show_default=True, help="Of the fit.")
-@click.option("--threads", type=click.IntRange(1, 1024), help="Of the CPU; one a core if not given.")
-@options.arch
+@computed_on
 @options.as_json
 def bench(
     what: str,
@@ -33,8 +32,7 @@ def bench(
     repeats: int,
     block: int | None,
     steps: int,
-    threads: int | None,
-    arch: str,
+    device: Device,
     as_json: bool,
 ) -> None:
     """Time march and adjoint on a grid made from a seed, and a small fit.
@@ -44,12 +42,8 @@ def bench(
     """
     from raymarch.bench.speed import bench_fit, bench_march
     from raymarch.device.layout_choice import block_in_words
-    from raymarch.runtime import start
 
-    cores = os.cpu_count() or 1
-    if threads and threads > cores:
-        say.note(f"note: {threads} threads on {cores} cores; more than one a core makes nothing faster")
-    start(arch, threads=threads)
+    device.start()
     record: dict = {}
     if what != "fit":
         say.note(f"timing march and adjoint, {n}^3 samples")

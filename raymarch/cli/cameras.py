@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from raymarch.cli import options, say
+from raymarch.cli.option_kinds import as_usage
 
 
 @click.command(epilog="Example: raymarch cameras photos --out statue")
@@ -56,7 +57,8 @@ def cameras(
     from raymarch.sfm.find import find_cameras
     from raymarch.sfm.settings import SfmSettings
 
-    settings = SfmSettings(matching, lens, camera, max_size, features, frames, seed, threads, seconds)
+    with as_usage():
+        settings = SfmSettings(matching, lens, camera, max_size, features, frames, seed, threads, seconds)
     with StageProgress() as progress:
         found = find_cameras(photos, out, settings, overwrite=overwrite, follow_links=follow_links, show=progress)
     if as_json:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from raymarch.cli import options, say
+from raymarch.cli.device import Device, computed_on
 
 if TYPE_CHECKING:
     from raymarch.demo.demonstration import Shown
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 @click.option("--out", default="raymarch-demo", show_default=True, help="Folder to make.")
 @click.option("--seconds", type=float, default=35.0, show_default=True, help="For the fit, compiling included.")
 @click.option("--no-view", is_flag=True, help="Write the pictures and be done; open no viewer.")
-@options.arch
-def demo(out: str, seconds: float, no_view: bool, arch: str) -> None:
+@computed_on
+def demo(out: str, seconds: float, no_view: bool, device: Device) -> None:
     """Make a small scene, fit a volume to its views, score it on others, write pictures, look at it.
 
     The scene is a floating island that a ray tracer makes within seconds, on this machine: surfaces in sun and sky,
@@ -28,11 +29,10 @@ def demo(out: str, seconds: float, no_view: bool, arch: str) -> None:
     orbit.gif. Then the viewer opens, where raymarch[viewer] is installed.
     """
     options.require_within("--seconds", seconds, 1, 1e6)
-    from raymarch import runtime
     from raymarch.demo.demonstration import require_demo_folder
 
     require_demo_folder(out)
-    running = runtime.start(arch)
+    running = device.start()
     say.note(f"a floating island, made here by a ray tracer; fitted on {running.arch}; {out} is there at the end")
     shown = _made(out, seconds)
     say.result(f"{out}: {', '.join(shown.pictures)}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from raymarch.cli import options, say
+from raymarch.cli.device import Device, computed_on
 from raymarch.cli.option_kinds import Box
 
 if TYPE_CHECKING:
@@ -33,12 +34,12 @@ if TYPE_CHECKING:
 @options.holdout
 @options.background
 @options.follow_links
-@options.arch
+@computed_on
 @options.as_json
 def doctor(
     data: str, run: str | None, plot: str | None, box: list[list[float]] | None, split: str | None, clock: bool,
     overwrite: bool, downscale: float | None, holdout: int | None, background: str | None, follow_links: bool,
-    arch: str, as_json: bool,
+    device: Device, as_json: bool,
 ) -> int:  # fmt: skip
     """What is wrong with the image set DATA, each fault with its cure: poses, lenses, images, exposure, box.
 
@@ -69,11 +70,11 @@ def doctor(
         if volume is not None:
             known = setting_of_fit(volume, "exposure") is True  # then the set's exposures are the fit's already
             findings += [each for each in found.findings if not (known and each.code == "exposure")]
-            findings += _of_fit(data, volume, arch, background, follow_links, reading)
+            findings += _of_fit(data, volume, device, background, follow_links, reading)
         else:
             findings += found.findings
             if not _failing(findings):
-                findings += _forecast(views, preset, given, arch, clock)
+                findings += _forecast(views, preset, given, device, clock)
         if plot is not None:
             _plot(plot, views, taken, found.points, overwrite)
     _print(by_severity(findings), as_json)
@@ -104,16 +105,15 @@ def _of_fit_to_come(views: Views, given: np.ndarray | None) -> tuple[str, np.nda
     return preset, box, replace(views, box=None)
 
 
-def _forecast(views: Views, preset: str, box: np.ndarray | None, arch: str, clock: bool) -> list[Finding]:
+def _forecast(views: Views, preset: str, box: np.ndarray | None, device: Device, clock: bool) -> list[Finding]:
     """What a fit with the preset would take, as a note; or why it would be refused."""
-    from raymarch import runtime
     from raymarch.data.samples import samples_in_words
     from raymarch.diagnosis.finding import Finding
     from raymarch.diagnosis.reading import notes
     from raymarch.errors import RaymarchError
     from raymarch.fitting.forecast import forecast
 
-    runtime.start(arch)
+    device.start()
     try:
         with notes():  # what it would say is found here
             asked = forecast(views, preset, box=box, clock=clock)
@@ -131,15 +131,14 @@ def _forecast(views: Views, preset: str, box: np.ndarray | None, arch: str, cloc
 
 
 def _of_fit(
-    data: str, volume: Volume, arch: str, background: str | None, follow_links: bool, reading: dict[str, Any]
+    data: str, volume: Volume, device: Device, background: str | None, follow_links: bool, reading: dict[str, Any]
 ) -> list[Finding]:
     """What is wrong with a volume that was fitted to the set's views for training."""
-    from raymarch import runtime
     from raymarch.diagnosis.diagnose_fit import diagnose_fit
     from raymarch.diagnosis.finding import Finding
     from raymarch.diagnosis.reading import read_set
 
-    runtime.start(arch)
+    device.start()
     behind: Any = volume.background if background is None else background
     (train, _), (test, why) = (
         read_set(data, split, background=behind, follow_links=follow_links, **reading) for split in ("train", "test")

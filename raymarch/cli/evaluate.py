@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from raymarch.cli import modes, options, say
+from raymarch.cli.device import Device, computed_on
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,7 +33,7 @@ ROWS = 8  # of a contact sheet, at most
 @options.holdout
 @options.background
 @options.follow_links
-@options.arch
+@computed_on
 @options.as_json
 def evaluate(
     run: str,
@@ -47,7 +48,7 @@ def evaluate(
     holdout: int | None,
     background: str | None,
     follow_links: bool,
-    arch: str,
+    device: Device,
     as_json: bool,
 ) -> None:
     """PSNR, SSIM and LPIPS of VOLUME against the views of DATA.
@@ -55,7 +56,6 @@ def evaluate(
     "halves" is the PSNR of each view's right half after gain and offset of its channels were fitted on the left half,
     for photographs whose exposure changes; "masked" counts what the set's masks leave, or where its alpha is over 0.
     """
-    from raymarch import runtime
     from raymarch.cli.progress import CountProgress
     from raymarch.data.known_views import known_of
     from raymarch.evaluation import held_out
@@ -67,7 +67,7 @@ def evaluate(
     reading = options.reading_of(volume, downscale, holdout)
     views = load_views(data, split, background=behind, follow_links=follow_links, for_fit=False, **reading)
     views = options.as_refined(volume, views)
-    runtime.start(arch)
+    device.start()
     pictures = _Pictures(views, data, images, errors, sheet, overwrite)
     if fitted := known_of(views, volume.provenance.get("views")):
         say.note(f"note: {len(fitted)} of {len(views)} views were fitted, so their scores say nothing of new ones")

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from raymarch.cli import options, say
+from raymarch.cli.device import Device, computed_on
 from raymarch.cli.fit_view import view_on, view_options, viewed
-from raymarch.cli.option_kinds import Box
+from raymarch.cli.option_kinds import Box, Real, as_usage
 
 if TYPE_CHECKING:
     from raymarch.data.views import Views
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
 @click.option("--memory", type=float, help="How much memory it may take [GB]; else what is free.")
 @click.option(
     "--checkpoint-every",
-    type=float,
+    type=Real(1e-3, 1e6, "minutes between two"),
     metavar="MINUTES",
     help="Save the fit as it stands so often, beside OUT as OUT.checkpoint; removed once the volume is written.",
 )
@@ -73,14 +74,14 @@ if TYPE_CHECKING:
     metavar="NAME=VALUE",
     help="Any other setting of rm.FitSettings or rm.Adam: hull=False, slots=None, levels=((0,0.5),(0.4,1)).",
 )
-@options.arch
+@computed_on
 @options.as_json
 def fit(
     data: str, out: str | None, preset: str | None, seconds: float | None, steps: int | None, resolution: int | None,
     sh_degree: int | None, seed: int | None, split: str, box: list[list[float]] | None, downscale: float | None,
     holdout: int | None, background: str | None, follow_links: bool, refine: bool, refine_also: tuple[str, ...],
     memory: float | None, checkpoint_every: float | None, resume: bool, overwrite: bool, dry_run: bool,
-    pairs: tuple[str, ...], arch: str, as_json: bool, view: bool, port: int, no_browser: bool,
+    pairs: tuple[str, ...], device: Device, as_json: bool, view: bool, port: int, no_browser: bool,
 ) -> int:  # fmt: skip
     """Recover a volume from the images in DATA and save it.
 
@@ -88,7 +89,6 @@ def fit(
     that is not, which goes beside it as NAME.interrupted.h5. Exit code 0: it is in the file asked for, all of it or
     what there was when stopped. 1: it is elsewhere, as is said, or its numbers ran away, or there is none.
     """
-    from raymarch import runtime
     from raymarch.cli.dry_run import dry_run as dry_run_of
     from raymarch.fitting.presets import preset as settings_of
     from raymarch.fitting.report import NOT_FINITE, cut_short
@@ -98,13 +98,14 @@ def fit(
     learned = background == "learned"
     asked |= {"memory": memory, "learn_background": learned or None}
     changes = {**{name: value for name, value in asked.items() if value is not None}, **options.settings_of(pairs)}
-    settings = settings_of(preset or "default", **changes)
+    with as_usage():
+        settings = settings_of(preset or "default", **changes)
     checkpoints = None if dry_run else _require_out(out, data, overwrite, checkpoint_every, resume)
     behind, smaller = None if learned else background, 1.0 if downscale is None else downscale
     views = load_views(data, split, background=behind, follow_links=follow_links, downscale=smaller, holdout=holdout)
     if preset is None:
         settings = settings_of(_preset_of(views, box), **changes)
-    running = runtime.start(arch)
+    running = device.start()
     say.note(f"{views.count_in_words()} from {data}, on {running.arch}")
 
     if checkpoints is None or out is None:

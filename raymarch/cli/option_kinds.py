@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import click
@@ -95,6 +95,20 @@ class Colour(click.ParamType):
             return require_colour(value)
         except RaymarchError as error:
             self.fail(str(error), param, ctx)
+
+
+@contextlib.contextmanager
+def as_usage() -> Iterator[None]:
+    """Within it what a rule of the package refuses is wrong usage, said by the name of the option that gave it."""
+    from raymarch.errors import RaymarchError
+
+    try:
+        yield
+    except RaymarchError as error:
+        name, space, rest = str(error).partition(" ")
+        options = click.get_current_context().command.params
+        said = next((one.opts[0] for one in options if one.name == name), name)
+        raise click.UsageError(f"{said}{space}{rest}") from error
 
 
 def packed(record: type, name: str) -> Callable[[Any], Any]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 SIDE = 512  # pixels of an orbit's or a spiral's images, unless --size says
 LARGEST = 16384
+FRAMES = 120  # of a path
 KEYS = 16  # cameras of a set that a path goes through, at most
 
 views = click.option("--views", "data", help="Image set whose cameras to render from.")
@@ -29,7 +30,7 @@ path = click.option(
     help="Smooth path at constant speed: a spiral about --up, through cameras of --views, or keys of the viewer.",
 )
 frames = click.option(
-    "--frames", type=click.IntRange(1, 100000), default=120, show_default=True, help="How many cameras on --path."
+    "--frames", type=click.IntRange(1, 100000), help=f"How many cameras on --path, {FRAMES} if not given."
 )
 orbit = click.option("--orbit", type=click.IntRange(1, 10000), help="So many cameras on a circle about --up.")
 elevation = click.option("--elevation", type=Real(-89, 89), help="Of the orbit [degree], 25 if not given.")
@@ -59,7 +60,7 @@ class Where:
     orbit: int | None
     elevation: float | None
     path: str | None
-    frames: int
+    frames: int | None
     size: Any
     orthographic: bool
     up: list[float] | None = None
@@ -77,8 +78,14 @@ class Where:
             raise click.UsageError("--orthographic is for --orbit and --path spiral; other cameras are what they are")
         if self.up is not None and not around:
             raise click.UsageError("--up is for --orbit and --path spiral; other cameras are what they are")
-        if self.size is not None and of_set:
-            raise click.UsageError("--size is for --orbit and --path; the cameras of --views DATA are what they are")
+        for name, given, there, its, cure in (
+            ("--size", self.size, not of_set, "--orbit and --path", "the cameras of --views DATA are what they are"),
+            ("--elevation", self.elevation, self.orbit is not None, "--orbit", "a spiral or a path has its own"),
+            ("--frames", self.frames, self.path is not None, "--path", "--orbit COUNT says its own count"),
+            ("--split", self.split, self.data is not None, "--views DATA", "give it, or leave the split out"),
+        ):
+            if given is not None and not there:
+                raise click.UsageError(f"{name} is for {its}; {cure}")
         for side in self._sides or ():
             if not 1 <= side <= LARGEST:
                 raise click.UsageError(f"--size: {side} pixels, want 1 to {LARGEST} a side")
@@ -109,7 +116,7 @@ class Where:
         if self.path not in (None, "spiral"):
             if Path(str(self.path)).suffix.lower() != ".json":
                 raise click.UsageError(f"--path {self.path}: want spiral, cameras, or a file that ends in .json")
-            return load_camera_path(str(self.path), self.frames)
+            return load_camera_path(str(self.path), self.frames or FRAMES)
         if volume.ndc_from_world is not None:
             cure = "give --views SET, with --path cameras for a clip"
             raise RaymarchError(f"{run}: was seen from one side only and has no other; {cure}")
@@ -117,7 +124,7 @@ class Where:
         how: dict[str, Any] = {"size": side, "orthographic": self.orthographic}
         how |= {} if self.up is None else {"up": self.up}
         if self.orbit is None:
-            return spiral_of_volume(box, self.frames, **how)
+            return spiral_of_volume(box, self.frames or FRAMES, **how)
         elevation = 25.0 if self.elevation is None else self.elevation
         return orbit_of_volume(box, self.orbit, elevation=elevation, **how)
 
@@ -129,7 +136,7 @@ class Where:
         order = tour(keys, KEYS)
         if len(order) < len(keys):
             say.note(f"through {len(order)} of {len(keys)} cameras")
-        return path_through([keys[i] for i in order], self.frames)
+        return path_through([keys[i] for i in order], self.frames or FRAMES)
 
 
 def where(command: Any) -> Any:

@@ -11,6 +11,7 @@ import click
 from raymarch.cli import clip as clips
 from raymarch.cli import modes, options, paths, say, together
 from raymarch.cli.clip import Clip, Images
+from raymarch.cli.device import Device, computed_on
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,18 +39,17 @@ if TYPE_CHECKING:
 @options.holdout
 @options.background
 @options.follow_links
-@options.arch
+@computed_on
 def render(
     run: str, where: paths.Where, clip_box: list[list[float]] | None, clip_plane: tuple[list[float], ...], out: str,
     fps: float, quality: float, extras: bool, shown: modes.Shown, window: list[float] | None, others: tuple[str, ...],
     tables: tuple[str, ...], overwrite: bool, downscale: float | None, holdout: int | None, background: str | None,
-    follow_links: bool, arch: str,
+    follow_links: bool, device: Device,
 ) -> int:  # fmt: skip
     """Render VOLUME from the cameras of an image set, on an orbit or along a path, to PNG files or a clip.
 
     Ctrl-C ends a clip early: the frames so far go to NAME.interrupted.mp4 beside it, which plays; exit code 1.
     """
-    from raymarch import runtime
     from raymarch.data.views import require_colour
     from raymarch.io.volumes.volume_file import load
 
@@ -67,7 +67,7 @@ def render(
     reading = {"background": behind, "follow_links": follow_links, **options.reading_of(volume, downscale, holdout)}
     named = where.cameras(run, volume, box, reading)
     cut = options.clip_of(clip_box, clip_plane, volume)
-    runtime.start(arch)
+    device.start()
     pictures = _Pictures(out, extras, overwrite, _reach(box, [camera for _, camera in named]))
     if clip:
         clip.require_one_size(named)

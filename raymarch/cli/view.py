@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from raymarch.cli import options, say
+from raymarch.cli.device import Device, computed_on
 
 
 @click.command(epilog="Example: raymarch view tower.h5 --views scenes/tower")
@@ -16,16 +17,15 @@ from raymarch.cli import options, say
 @options.downscale
 @options.holdout
 @options.follow_links
-@options.arch
+@computed_on
 def view(
     file: str, data: str | None, split: str, port: int, no_browser: bool, downscale: float | None, holdout: int | None,
-    follow_links: bool, arch: str,
+    follow_links: bool, device: Device,
 ) -> None:  # fmt: skip
     """Look at the volume in FILE, of any format that raymarch reads, in a browser; Ctrl-C ends it.
 
     The page is served to this machine alone, to who has the URL, which is the first line of stdout.
     """
-    from raymarch import runtime
     from raymarch.fitting.interrupt import asked_to_stop
     from raymarch.io.image_sets.load import load_views
     from raymarch.viewer.browser import announce
@@ -43,7 +43,7 @@ def view(
             if asked():
                 raise KeyboardInterrupt
             announce(server, say.result, say.note, browser=not no_browser)
-            runtime.start(arch)
+            device.start()
             view_file(server, watched, views, asked)
     finally:
         server.close()

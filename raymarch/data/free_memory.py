@@ -1,4 +1,4 @@
-"""Free memory of this machine, asked before large arrays are made."""
+"""Free memory of this machine or container, asked before large arrays are made."""
 
 from __future__ import annotations
 
@@ -7,11 +7,17 @@ import os
 import sys
 from pathlib import Path
 
+from raymarch.data.control_group import memory_left
 from raymarch.errors import RaymarchError
 
 
 def free_bytes() -> int:
-    """Memory that is free [byte]; where the system does not tell, 4 GiB."""
+    """Memory that is free [byte], that a container leaves to this process; where the system does not tell, 4 GiB."""
+    left = memory_left()
+    return _of_machine() if left is None else min(_of_machine(), left)
+
+
+def _of_machine() -> int:
     meminfo = Path("/proc/meminfo")
     if meminfo.exists():
         rows = dict(line.split(":", 1) for line in meminfo.read_text().splitlines())

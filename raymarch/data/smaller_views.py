@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
 
+from raymarch.data.cores import workers
 from raymarch.data.shrink import shrink, shrink_mask
 from raymarch.data.views import Views
 
-THREADS = min(os.cpu_count() or 1, 8)
 FEWEST = 16  # pixels along an image's shorter side below which it is not made smaller
 
 
@@ -28,7 +27,7 @@ def smaller(views: Views, factor: int) -> Views:
     """
     cameras = [camera.scaled(1 / factor) for camera in views.cameras]
     sizes = [(camera.width, camera.height) for camera in cameras]
-    with ThreadPoolExecutor(THREADS) as pool:  # NumPy lets go of Python's lock
+    with ThreadPoolExecutor(workers()) as pool:  # NumPy lets go of Python's lock
         images = list(pool.map(lambda i: shrink(views.image(i), *sizes[i]), range(len(sizes))))
     masks = None
     if views.masks is not None:

@@ -14,7 +14,6 @@ from raymarch.data.views import Views
 from raymarch.data.volume import Volume
 from raymarch.demo.island import BOX, island
 from raymarch.demo.scene_views import DISTANCE, FOV, TARGET, cameras, views_of
-from raymarch.errors import RaymarchError, named
 from raymarch.evaluation.held_out import Evaluation, evaluate
 from raymarch.fitting.fit import fit
 from raymarch.fitting.report import Fit, Report, cut_short
@@ -22,8 +21,9 @@ from raymarch.geometry.camera import Camera
 from raymarch.geometry.orbit import orbit
 from raymarch.io.files.atomic import replacing
 from raymarch.io.files.atomic_folder import replacing_folder, require_new_folder
+from raymarch.io.files.ours import require_only
 from raymarch.io.images.write import write_png
-from raymarch.io.videos.av_library import import_av
+from raymarch.io.videos.av_library import has_av
 from raymarch.io.videos.write_video import write_video
 from raymarch.io.volumes.volume_file import save
 from raymarch.plot.figure_pictures import picture_of
@@ -65,13 +65,7 @@ def require_demo_folder(out: str | os.PathLike[str]) -> None:
         ours = set(record["files"]) if record["made by"] == "raymarch demo" else set()
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         ours = set()
-    try:
-        others = sorted({file.name for file in Path(out).iterdir()} - ours)
-    except OSError:  # no folder: said below
-        others = []
-    if others:
-        words = named(others, most=3)
-        raise RaymarchError(f"{out}: is there already and would be lost, {words} in it; choose another name by --out")
+    require_only(out, ours)
     require_new_folder(out, overwrite=True)
 
 
@@ -147,11 +141,7 @@ def _pictures(
     write_png(folder / "held-out.png", picture_of(lambda: plot.error_sheet([rendered[i] for i in few], truths, names)))
     if result.history:
         write_png(folder / "fit.png", picture_of(lambda: _history(result)))
-    name = "orbit.mp4"
-    try:
-        import_av()
-    except RaymarchError:
-        name = "orbit.gif"
+    name = "orbit.mp4" if has_av() else "orbit.gif"
     like = Camera.look_at((1, 0, 0), fov=FOV, width=plan.frame_size, height=plan.frame_size)
     path = orbit(TARGET, DISTANCE, plan.frames, elevation=20, like=like)
     with Renderer(result.volume) as renderer:

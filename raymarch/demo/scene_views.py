@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from raymarch.data.cores import workers
 from raymarch.data.display_values import eight_bit
 from raymarch.data.views import Views
 from raymarch.demo.solids import Solid
@@ -43,7 +43,7 @@ def views_of(
         done()
         return image
 
-    with ThreadPoolExecutor(min(os.cpu_count() or 1, 8)) as pool:  # NumPy lets go of Python's lock
+    with ThreadPoolExecutor(workers()) as pool:  # NumPy lets go of Python's lock
         images = np.stack(list(pool.map(one, range(len(cameras)))))
     return Views(cameras, images, [names.format(i) for i in range(len(cameras))], source="raymarch demo")
 

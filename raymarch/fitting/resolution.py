@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -74,7 +73,7 @@ def coarser(settings: FitSettings) -> FitSettings:
 def _by_rays(views: Views, box: np.ndarray, settings: FitSettings) -> float:
     """Samples along the longest side with `RAYS_A_SAMPLE` for each of the surface's, more beyond `DENSE`."""
     steps = settings.steps * settings.rays if settings.steps else np.inf
-    rate = RAYS_A_SECOND * (os.cpu_count() or 1) if runtime.on_cpu() else OF_GPU
+    rate = RAYS_A_SECOND * runtime.threads() if runtime.on_cpu() else OF_GPU
     seconds = settings.seconds * rate if settings.seconds else np.inf
     found = np.sqrt(min(steps, seconds) / RAYS_A_SAMPLE / _surface(views, box))
     return float(found if found <= DENSE else max(DENSE, found / np.sqrt(RAYS_BEYOND)))

@@ -12,7 +12,6 @@ from functools import partial
 
 import numpy as np
 
-from raymarch import runtime
 from raymarch.arguments.arrays import Colour, Numbers, display
 from raymarch.arguments.checks import callback, optional, some_of, whole
 from raymarch.arguments.declared import checked
@@ -208,10 +207,11 @@ class _Level:
         if not self.set_camera(seen, state):
             return np.full(self.target.size, np.inf), np.zeros((self.target.size, columns))
         channels = self.target.shape[-1]
-        image = self._blurred(seen.image()[:, :channels])
+        unblurred = seen.image()[:, :channels]
+        image = self._blurred(unblurred)
         jacobian = seen.jacobian(self.parameters)[:, :channels] * self.scales
         jacobian = self._blurred(jacobian.reshape(len(jacobian), -1)).reshape(-1, columns)
-        rounded = (image.reshape(-1) - self.target.reshape(-1)).astype(runtime.dtype())
+        rounded = (image.reshape(-1) - self.target.reshape(-1)).astype(unblurred.dtype)
         return rounded, jacobian
 
     @property

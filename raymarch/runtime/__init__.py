@@ -18,6 +18,7 @@ import taichi as ti
 
 from raymarch.arguments.checks import one_of, optional, whole
 from raymarch.arguments.declared import checked
+from raymarch.data.cores import cores
 from raymarch.errors import RaymarchError
 from raymarch.runtime import compiler
 
@@ -30,7 +31,7 @@ ADDRESSES = 3 << 29  # bytes; a gibibyte is reserved at once, and kernels are co
 
 @dataclass(frozen=True)
 class Runtime:
-    """Runtime as started: `arch` "cpu" or "cuda", `precision` "f32" or "f64", `threads` (None: as many as cores)."""
+    """Runtime as started: `arch` "cpu" or "cuda", `precision` "f32" or "f64", `threads` (None: one a core)."""
 
     arch: str
     precision: str
@@ -46,7 +47,7 @@ def start(arch: str = "auto", precision: str | None = None, threads: int | None 
     """Start Taichi once; later calls that ask for the same, or leave it open, return what runs.
 
     Called by the first thing that needs the device; call it yourself to choose. Arch "auto" takes CUDA where there is
-    one, precision None is "f32", threads None one a core.
+    one, precision None is "f32", threads None one for each core that this process may use, of a container's share too.
 
     Raises RaymarchError where CUDA is asked for and absent, and where another arch, precision or thread count already
     runs: that needs a process of its own.
@@ -82,7 +83,7 @@ def _init(arch: str, precision: str, threads: int | None) -> Runtime:
             fast_math=arch == "cuda",
             log_level=ti.ERROR,
             unrolling_limit=0,  # channels are unrolled, up to 48 of them
-            **({} if threads is None else {"cpu_max_num_threads": threads}),
+            cpu_max_num_threads=cores() if threads is None else threads,
             **cache,
         )
     atexit.register(_end)
@@ -181,6 +182,11 @@ def single_precision() -> bool:
 def dtype() -> type[np.floating]:
     """NumPy dtype of `float` in kernels."""
     return np.float32 if single_precision() else np.float64
+
+
+def threads() -> int:
+    """Threads of a CPU that kernels run on, or would once started as nobody asked for a number."""
+    return (_running.threads if _running else None) or cores()
 
 
 def on_cpu() -> bool:

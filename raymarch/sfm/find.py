@@ -17,6 +17,7 @@ import numpy as np
 from raymarch.arguments import checks
 from raymarch.arguments.checks import optional
 from raymarch.arguments.declared import checked
+from raymarch.data.cores import cores
 from raymarch.errors import RaymarchError
 from raymarch.io.files.atomic import refused
 from raymarch.io.files.temporary import temporary_folder_in
@@ -200,7 +201,7 @@ def _job(kept: Sequence[Photograph], settings: SfmSettings, source: Path, made: 
         "lens_from": SHARED if settings.lens == "auto" else 0,
         "max_size": settings.max_size,
         "features": settings.features,
-        "threads": settings.threads or os.cpu_count() or 1,
+        "threads": settings.threads or cores(),
         "seed": settings.seed,
     }
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from PIL import Image, ImageOps
 
+from raymarch.data.cores import workers
 from raymarch.errors import RaymarchError, one_line
 from raymarch.io.files.limits import require_folder
-from raymarch.io.images.decode import WORKERS
 from raymarch.io.images.header import FORMATS, MOST_PIXELS, ORIENTATION, SUFFIXES
 
 MOST = 20_000  # photographs
@@ -64,7 +64,7 @@ def copy_photographs(
             return LeftOut(name, str(error)), ""
 
     found = []
-    pool = ThreadPoolExecutor(WORKERS)
+    pool = ThreadPoolExecutor(workers())
     try:
         for kept in pool.map(one, files):
             found.append(kept)

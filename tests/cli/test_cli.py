@@ -337,29 +337,6 @@ MISTAKES = {
     "render volume.h5 --views few --out few/test": "lies in the image set few",
     "evaluate volume.h5 few --images few": "lies in the image set few",
     "fit few --out volume.h5 --box=0,0,0,1e300,1,1": "within 1e+09 of the origin",
-    "fit few --out volume.h5 --set step=1e-9": "step is 1e-09",
-    "fit few --out volume.h5 --set speed=1": "unknown setting speed",
-    "fit few --out volume.h5 --set resolution=many": "resolution",
-    "fit few --out volume.h5 --set levels=3": "levels is 3",
-    "fit few --out volume.h5 --set levels=((0,0.5),(0.4,2))": "levels is ((0, 0.5), (0.4, 2))",
-    "fit few --out volume.h5 --set levels=((((((((((((((0": "levels is",
-    "fit few --out volume.h5 --set hull=1": "hull is 1, want True or False",
-    "fit few --out volume.h5 --set slots=0": "slots is 0",
-    "fit few --out volume.h5 --set density=None": "density is None",
-    "fit few --out volume.h5 --set steps=None": "neither steps nor seconds",
-    "fit few --out volume.h5 --set beta1=1": "beta1 is 1",
-    "fit few --out volume.h5 --set seed=__import__('os').getpid()": "seed is",
-    "fit few --out volume.h5 --set optimiser=3": "optimiser",
-    "fit few --out volume.h5 --set tv_density=-1": "tv_density is -1",
-    "fit few --out volume.h5 --set tv_density=nan": "tv_density is nan",
-    "fit few --out volume.h5 --set name=quick": "unknown setting name",
-    "fit few --out volume.h5 --set block=3": "block is 3",
-    "fit few --out volume.h5 --seconds -1": "seconds is -1",
-    "fit few --out volume.h5 --seconds nan": "seconds is nan",
-    "fit few --out volume.h5 --seconds inf": "seconds is inf",
-    "fit few --out volume.h5 --steps 0": "steps is 0",
-    "fit few --out volume.h5 --resolution 0": "resolution is 0",
-    "fit few --out volume.h5 --resolution 100000": "resolution is 100000",
     "fit few --out volume.h5 --resolution 1200 --set bricks=false": "bytes",
     "fit few --out volume.h5 --box 0,0,0,1,1,0": "is empty",
     "fit few --out volume.h5 --box 0,0,0,1,1,nan": "box is nan",
@@ -400,6 +377,42 @@ MISTAKES = {
     "info missing.h5": "missing.h5",
     "info text.h5": "text.h5",
     "info folder": "folder",
+}
+
+WRONG_VALUES = {
+    "fit few --out volume.h5 --set step=1e-9": "step is 1e-09",
+    "fit few --out volume.h5 --set speed=1": "unknown setting speed",
+    "fit few --out volume.h5 --set resolution=many": "resolution",
+    "fit few --out volume.h5 --set levels=3": "levels is 3",
+    "fit few --out volume.h5 --set levels=((0,0.5),(0.4,2))": "levels is ((0, 0.5), (0.4, 2))",
+    "fit few --out volume.h5 --set levels=((((((((((((((0": "levels is",
+    "fit few --out volume.h5 --set hull=1": "hull is 1, want True or False",
+    "fit few --out volume.h5 --set slots=0": "slots is 0",
+    "fit few --out volume.h5 --set density=None": "density is None",
+    "fit few --out volume.h5 --set steps=None": "neither steps nor seconds",
+    "fit few --out volume.h5 --set beta1=1": "beta1 is 1",
+    "fit few --out volume.h5 --set seed=__import__('os').getpid()": "seed is",
+    "fit few --out volume.h5 --set optimiser=3": "optimiser",
+    "fit few --out volume.h5 --set tv_density=-1": "tv_density is -1",
+    "fit few --out volume.h5 --set tv_density=nan": "tv_density is nan",
+    "fit few --out volume.h5 --set name=quick": "unknown setting name",
+    "fit few --out volume.h5 --set block=3": "block is 3",
+    "fit few --out volume.h5 --seconds -1": "seconds is -1",
+    "fit few --out volume.h5 --seconds nan": "seconds is nan",
+    "fit few --out volume.h5 --seconds inf": "seconds is inf",
+    "fit few --out volume.h5 --steps 0": "steps is 0",
+    "fit few --out volume.h5 --resolution 0": "resolution is 0",
+    "fit few --out volume.h5 --resolution 100000": "resolution is 100000",
+    "fit few --out volume.h5 --memory nan": "--memory is nan",
+    "fit few --out volume.h5 --checkpoint-every -1": "'-1': want a number from 0.001 to 1e+06",
+    "fit few --out volume.h5 --threads 0": "'0': want a number from 1 to 1024",
+    "cameras few --out new --max-size 3": "--max-size is 3, want a whole number from 64",
+    "cameras few --out new --seconds nan": "--seconds is nan",
+    "export volume.h5 new.glb --iso nan": "'nan': want a number from",
+    "render volume.h5 --orbit 3 --frames 4 --out new": "--frames is for --path",
+    "render volume.h5 --orbit 3 --split test --out new": "--split is for --views DATA",
+    "render volume.h5 --path spiral --elevation 4 --out new": "--elevation is for --orbit",
+    "render volume.h5 --views few --size 40 --out new": "--size is for --orbit and --path",
 }
 
 MISUSES = [
@@ -445,7 +458,6 @@ MISUSES = [
     "render volume.h5 --path cameras --out new",
     "render volume.h5 --path round --out new",
     "render volume.h5 --path spiral --views few --out new",
-    "render volume.h5 --views few --size 40 --out new",
     "render volume.h5 --orbit 3 --extras --out new.gif",
     "dance",
 ]
@@ -467,8 +479,8 @@ def refused(line: str, folder: Path, run=raymarch) -> str:
     return said[0]
 
 
-def misused(line: str, folder: Path, run=raymarch) -> None:
-    """`raymarch LINE` exits with 2 and shows how it is used, with every file as it was."""
+def misused(line: str, folder: Path, run=raymarch) -> str:
+    """What `raymarch LINE` says as it exits with 2 and shows how it is used, with every file as it was."""
     before = contents(folder)
     run = run(line, folder)
     assert (run.returncode, run.stdout) == (2, "")
@@ -476,6 +488,7 @@ def misused(line: str, folder: Path, run=raymarch) -> None:
     assert "Error: " in run.stderr
     assert "Traceback" not in run.stderr
     assert contents(folder) == before
+    return run.stderr
 
 
 def one_a_verb(lines) -> list[str]:
@@ -496,6 +509,11 @@ def test_mistake_of_each_verb_is_one_line_of_a_process_of_its_own(line, here):
 @pytest.mark.parametrize("line", MISUSES)
 def test_misuse_exits_2(line, here, here_and_now):
     misused(line, here, here_and_now)
+
+
+@pytest.mark.parametrize("line", WRONG_VALUES)
+def test_wrong_values_are_wrong_usage_that_names_what_they_are_of(line, here, here_and_now):
+    assert WRONG_VALUES[line] in misused(line, here, here_and_now)
 
 
 @pytest.mark.parametrize("line", one_a_verb(MISUSES))

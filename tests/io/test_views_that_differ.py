@@ -15,6 +15,7 @@ from sets import POSES, framed, random_image, write_set
 import raymarch as rm
 from raymarch import RaymarchError
 from raymarch.data.contents import require_contents
+from raymarch.data.cores import workers
 from raymarch.data.shrink import shrink, shrink_mask
 from raymarch.io.image_sets.frames import Frame, views_of_frames
 from raymarch.io.image_sets.holdout import held_out
@@ -166,7 +167,7 @@ def test_no_more_than_a_few_images_are_there_in_full(tmp_path, monkeypatch):
     decode([frame.file for frame in frames], [(8, 6)] * 20)
     ((pixels, needed),) = asked
     assert pixels == 20 * 48
-    assert needed < 20 * 48 * 7 + decoder.WORKERS * 64 * 48 * 40
+    assert needed < 20 * 48 * 7 + workers() * 64 * 48 * 40
 
 
 MASK = np.ones((6, 8), bool)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
-from raymarch.errors import RaymarchError
+from raymarch.errors import RaymarchError, named
 from raymarch.io.files.strict_json import read_json
 
 LEVELS = 4  # folders, from an image's own upwards, in which an image set that lists it is looked for
@@ -42,6 +42,19 @@ def require_other(target: str | os.PathLike[str], source: str | os.PathLike[str]
         same = os.path.samefile(target, source)
     if same:
         raise RaymarchError(f"{target}: is what is read, and would be lost; choose another name")
+
+
+def require_only(folder: str | os.PathLike[str], ours: Iterable[str]) -> None:
+    """Overwrite check of a folder that is replaced as a whole: RaymarchError where it holds more than files of ours."""
+    try:
+        others = sorted({file.name for file in Path(folder).iterdir()} - set(ours))
+    except OSError:  # no folder, so nothing that would be lost
+        return
+    if others:
+        words = named(others, most=3)
+        raise RaymarchError(
+            f"{folder}: is there already and would be lost, {words} in it; choose another name by --out"
+        )
 
 
 def _loss(path: Path, what: str, is_ours: Callable[[Path], bool]) -> str:

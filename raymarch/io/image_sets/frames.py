@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from raymarch.data.cores import workers
 from raymarch.data.image_arrays import Masks
 from raymarch.data.views import Views
 from raymarch.errors import RaymarchError, named, short
@@ -19,7 +20,7 @@ from raymarch.geometry.camera import Camera
 from raymarch.io.image_sets.bad_frames import left_out
 from raymarch.io.image_sets.frame_file import present, say_doubled, unique_names
 from raymarch.io.image_sets.plausible import doubt
-from raymarch.io.images.decode import WORKERS, decode, decode_mask, headers, require_room
+from raymarch.io.images.decode import decode, decode_mask, headers, require_room
 from raymarch.io.images.header import Header
 
 log = logging.getLogger("raymarch")
@@ -126,7 +127,7 @@ def _masks(
 
     if all(frame.mask is None for frame in frames):
         return None
-    with ThreadPoolExecutor(WORKERS) as pool:
+    with ThreadPoolExecutor(workers()) as pool:
         return tuple(pool.map(mask, frames, full, sizes))
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 
+from raymarch.data.cores import workers
 from raymarch.data.image_arrays import Images
 from raymarch.data.shrink import shrink, shrink_mask
 from raymarch.device.memory import require_images
@@ -17,7 +17,6 @@ from raymarch.errors import RaymarchError, named, one_line
 from raymarch.io.files.limits import require_file_budget
 from raymarch.io.images.header import DEEP, TRAITS, Header, has_alpha, header, open_image
 
-WORKERS = min(8, os.cpu_count() or 1)
 ON_THE_WAY = 8  # bytes a pixel of an image that is being decoded, beside its place in the array
 SHRINKING = 24  # more, of one that is being made smaller
 UPRIGHT: dict[int, Callable[[np.ndarray], np.ndarray]] = {  # by EXIF's orientation
@@ -87,7 +86,7 @@ def decode(
         images = np.empty((len(paths), *shapes[0]), np.uint8)
     else:
         images = tuple(np.empty(shape, np.uint8) for shape in shapes)
-    with ThreadPoolExecutor(WORKERS) as pool:
+    with ThreadPoolExecutor(workers()) as pool:
         # list() so that an exception of any worker is raised here
         list(pool.map(_fill, images, paths, found))
     return images
@@ -118,7 +117,7 @@ def require_room(found: Sequence[Header], sizes: Sequence[tuple[int, int]], fold
         one.width * one.height * (ON_THE_WAY + SHRINKING * (one[:2] != tuple(size)))
         for one, size in zip(found, sizes, strict=True)
     ]
-    needed = held + min(WORKERS, count) * max(each)
+    needed = held + min(workers(), count) * max(each)
     cure = "take fewer or smaller ones"
     if for_fit:
         cure += ", or for_fit=False where they are not to be fitted"

@@ -16,3 +16,12 @@ def import_av(what: str = "videos") -> ModuleType:
     except ImportError as error:
         raise RaymarchError(f"{what} need PyAV, which is not installed ({error}); {INSTALL}") from error
     return av
+
+
+def has_av() -> bool:
+    """Whether PyAV is installed."""
+    try:
+        import_av()
+    except RaymarchError:
+        return False
+    return True

@@ -1,0 +1,89 @@
+"""Control group of this process: memory and processors that a container or a batch system leaves it (Linux)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+SYSTEM = Path("/")
+ENDLESS = 1 << 62  # bytes from which on a limit of the older kind is none
+
+
+def memory_left(system: Path = SYSTEM) -> int | None:
+    """Memory [byte] that the control group may still take, what its file cache would give back included; None where it
+    has no limit.
+
+    Limits of the groups around it hold too. Files as in the kernel's documentation, admin-guide/cgroup-v2 and
+    cgroup-v1/memory.
+
+    Example:
+        >>> left = memory_left()
+        >>> left is None or left >= 0
+        True
+    """
+    left = []
+    for group in _groups("memory", system):
+        for limit, used, cached in (
+            ("memory.max", "memory.current", "inactive_file"),
+            ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+        ):
+            most, taken = (_numbers(group / name) for name in (limit, used))
+            if most and taken and most[0] < ENDLESS:
+                left.append(max(most[0] - max(taken[0] - _row(group / "memory.stat", cached), 0), 0))
+    return min(left, default=None)
+
+
+def processors(system: Path = SYSTEM) -> float | None:
+    """Processors that the control group may keep busy on average, 1.5 for three halves of one; None without a limit.
+
+    Example:
+        >>> share = processors()
+        >>> share is None or share > 0
+        True
+    """
+    shares = []
+    for group in _groups("cpu", system):
+        both = _numbers(group / "cpu.max") or [
+            *_numbers(group / "cpu.cfs_quota_us"), *_numbers(group / "cpu.cfs_period_us")
+        ]  # fmt: skip
+        if len(both) == 2 and min(both) > 0:
+            shares.append(both[0] / both[1])
+    return min(shares, default=None)
+
+
+def _groups(controller: str, system: Path) -> Iterator[Path]:
+    """Folders of the process's control group and of those around it, of both kinds, as far as they are seen here."""
+    try:
+        rows = (system / "proc/self/cgroup").read_text().splitlines()
+    except (OSError, UnicodeDecodeError):  # not Linux
+        return
+    mounted = system / "sys/fs/cgroup"
+    for row in rows:
+        _, controllers, path = [*row.split(":", 2), "", ""][:3]
+        names = controllers.split(",")
+        if not controllers:
+            roots = [mounted, mounted / "unified"]
+        elif controller in names:
+            roots = [mounted / controllers, mounted / controller]
+        else:
+            continue
+        parts = [part for part in PurePosixPath(path).parts if part not in ("/", "..")]
+        for root in roots:
+            yield from (root.joinpath(*parts[:n]) for n in range(len(parts) + 1))
+
+
+def _numbers(file: Path) -> list[int]:
+    """Whole numbers of a file of one line; none where it is missing, or holds a word."""
+    try:
+        return [int(word) for word in file.read_text().split()]
+    except (OSError, ValueError):
+        return []
+
+
+def _row(file: Path, name: str) -> int:
+    """Number of a row `name number`; 0 where there is none."""
+    try:
+        rows = dict(line.split(" ", 1) for line in file.read_text().splitlines() if " " in line)
+        return int(rows.get(name, 0))
+    except (OSError, ValueError):
+        return 0
