@@ -55,10 +55,14 @@ def _masks(value: Iterable[object] | None) -> Masks:
         if one is None:
             masks.append(None)
             continue
-        if not isinstance(one, np.ndarray) or one.ndim != 2 or one.dtype != np.bool_:
-            raise Wrong(f"has {shown(one)}")
-        masks.append(one)
+        masks.append(_mask(one, "has"))
     return tuple(masks)
+
+
+def _mask(value: object, verb: str = "is") -> np.ndarray:
+    if not isinstance(value, np.ndarray) or value.ndim != 2 or value.dtype != np.bool_:
+        raise Wrong(f"{verb} {shown(value)}")
+    return value
 
 
 def that_matter(masks: Masks) -> Masks:
@@ -68,6 +72,6 @@ def that_matter(masks: Masks) -> Masks:
 
 
 IMAGES = Check("uint8 (view, height, width, 3 or 4)", _images, "scale 0..1 to 0..255 first")
-MASKS = Check(
-    "a boolean array (height, width) or None for each view, or None", _masks, "False is for pixels that do not count"
-)
+LEFT_OUT = "False is for pixels that do not count"
+MASK = Check("a boolean array (height, width)", _mask, LEFT_OUT)
+MASKS = Check("a boolean array (height, width) or None for each view, or None", _masks, LEFT_OUT)

@@ -15,27 +15,22 @@ import numpy as np
 from raymarch.arguments.arrays import Colour, Numbers, display
 from raymarch.arguments.checks import callback, optional, some_of, whole
 from raymarch.arguments.declared import checked
+from raymarch.data.image_arrays import MASK
 from raymarch.data.views import require_colour
 from raymarch.data.volume import VOLUME, AnyVolume
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import CAMERA, Camera
-from raymarch.geometry.pose import exp_rigid
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import EXPOSURE, NEUTRAL_EXPOSURE, shape_of
 from raymarch.gradients.projection import out_of_sight
-from raymarch.registration.intrinsics import intrinsics_moved
+from raymarch.registration.blur_level import BlurLevel, State
 from raymarch.registration.registration_card import RegistrationCard
 from raymarch.rendering.march import SINGLE_RAYS, March
 from raymarch.rendering.renderer import BACKGROUND
 from raymarch.solvers.least_squares import levenberg_marquardt
 
-_State = tuple[Camera, np.ndarray]  # and exposure
 SOUGHT = ("pose", "focal", "principal_point", "lens", "exposure")
 BLURS = (1 / 12, 1 / 24, 1 / 48, 1 / 96, 0.0)  # standard deviations, of the image's longer side
-COARSE = 128  # pixels a side at which blurred images are compared
-FINE = 1 << 16  # pixels at most of the last, sharp comparison
-LONGEST = 10.0  # a step, in its own units: the start's distance, radians
-FARTHEST = 100.0  # a camera, in the start's distances: in single precision rays from farther off miss what they see
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +62,7 @@ class Registration(RegistrationCard):
     march=SINGLE_RAYS,
     steps=whole(1, 10**6),
     seed=whole(0, 2**31 - 1),
+    mask=optional(MASK),
     show=optional(callback),
 )
 def register(
@@ -80,6 +76,7 @@ def register(
     march: March = March(),
     steps: int = 12,
     seed: int = 0,
+    mask: np.ndarray | None = None,
     show: Callable[[float], None] | None = None,
 ) -> Registration:
     """Registration: the camera that took `image` of `volume`, from a start ten degrees or a tenth of the distance off.
@@ -87,7 +84,7 @@ def register(
     Args:
         volume: what is seen.
         image: (height, width, 3 or 4), uint8 or numbers in 0..1; the fourth is straight alpha, which is compared too.
-            All pixels count, and a mask is not known: what the volume does not show has to be cut off or transparent.
+            What the volume does not show has to be cut off, transparent, or taken out by `mask`.
         start: a camera of the image's size, near the true one.
         parameters: what is sought: "pose", "focal", "principal_point", "lens" (its coefficients), "exposure"; focal
             and distance are hard to tell apart where the object is small in the image.
@@ -97,11 +94,12 @@ def register(
             are half noise, of samples that jump over surfaces.
         steps: at most, for each of the blurs.
         seed: of the pixels that the last comparison takes of a large image.
+        mask: (height, width), False for pixels that do not count, such as of somebody who stands before the object.
         show: called with the share that is done, 0..1.
 
     No more than `steps` images and Jacobians a blur are made, wherever the search goes; where it loses sight of the
-    volume it goes back. Raises RaymarchError where the sizes disagree, a parameter cannot be sought, or the start sees
-    nothing of the volume.
+    volume it goes back. Raises RaymarchError where the sizes disagree, a parameter cannot be sought, no pixel counts,
+    or the start sees nothing of the volume.
 
     Example:
         >>> egg = Volume.from_function(lambda p: 9.0 * (np.linalg.norm(p * [1, 2, 3], axis=-1) < 0.6), shape=(16,) * 3)
@@ -112,9 +110,10 @@ def register(
         True
     """
     target = _target(image, start, volume.background if background is None else background)
+    _require_mask(mask, start)
     if out_of_sight(start, volume.corners):
         raise _unseen(volume.corners, "its box lies outside the image")
-    levels = [_Level(target, start, blur, parameters, volume.corners, seed) for blur in BLURS]
+    levels = [BlurLevel(target, mask, start, blur, parameters, volume.corners, seed) for blur in BLURS]
     most = max(levels, key=lambda level: level.count)
     columns = sum(int(np.prod(shape_of(name, start.lens))) for name in parameters if name != "exposure")
     pixels, columns = most.pixels, max(columns, 1)
@@ -123,7 +122,7 @@ def register(
 
 
 def _search(
-    seen: Linearised, levels: list[_Level], state: _State, steps: int, show: Callable[[float], None] | None
+    seen: Linearised, levels: list[BlurLevel], state: State, steps: int, show: Callable[[float], None] | None
 ) -> Registration:
     """From blur to blur, each from where the one before ended."""
     taken = 0
@@ -158,92 +157,10 @@ def _target(image: Numbers, start: Camera, background: Colour) -> np.ndarray:
     return np.concatenate([image[..., :3] * alpha + (1 - alpha) * require_colour(background), 1 - alpha], axis=-1)
 
 
-class _Level:
-    """The residual at one blur: rendering less target, both blurred alike."""
-
-    def __init__(
-        self, target: np.ndarray, start: Camera, blur: float, parameters: Sequence[str], corners: np.ndarray, seed: int
-    ):
-        self.start, self.parameters, self.corners = start, parameters, corners
-        self.reach = float(np.linalg.norm(start.position - corners.mean(0)))
-        longest, total = max(start.width, start.height), start.width * start.height
-        small = blur > 0 and min(start.width, start.height) * COARSE >= 2 * longest
-        self.scale = min(1.0, COARSE / longest) if small else 1.0
-        self.camera = self._scaled(start)
-        self.pixels = self.rows = self.columns = None
-        if blur:
-            size = (self.camera.height, self.camera.width)
-            rows, columns = (_gaussian(n, of, blur * longest) for n, of in zip(size, target.shape, strict=False))
-            self.target = np.einsum("iv,vuc,ju->ijc", rows, target, columns, optimize=True)
-            self.rows, self.columns = (_gaussian(n, n, blur * longest * self.scale) for n in size)
-        else:
-            if total > FINE:
-                self.pixels = np.sort(np.random.default_rng(seed).choice(total, FINE, replace=False))
-            self.target = target.reshape(total, -1)[slice(None) if self.pixels is None else self.pixels]
-        self.count = self.target.size // self.target.shape[-1]
-
-    def _scaled(self, camera: Camera) -> Camera:
-        return camera if self.scale == 1 else camera.scaled(self.scale)
-
-    def _blurred(self, values: np.ndarray) -> np.ndarray:
-        """(pixel, channel) values after the blur."""
-        if self.rows is None or self.columns is None:
-            return values
-        grid = values.reshape(len(self.rows), len(self.columns), -1)
-        return np.einsum("iv,vuc,ju->ijc", self.rows, grid, self.columns, optimize=True)
-
-    def set_camera(self, seen: Linearised, state: _State) -> bool:
-        """Turn `seen` to a state; False where nothing of the volume is in sight, or it is a dot."""
-        camera, exposure = state
-        away = float(np.linalg.norm(camera.position - self.corners.mean(0)))
-        if away > FARTHEST * self.reach or out_of_sight(camera, self.corners):
-            return False
-        seen.set_camera(self._scaled(camera), exposure, self.pixels)
-        return bool((seen.image()[:, 3] != 1).any())
-
-    def linearise(self, seen: Linearised, state: _State) -> tuple[np.ndarray, np.ndarray]:
-        """(r, J) by the columns of the sought groups, in units of `scales`; r is infinite where nothing is seen."""
-        columns = len(self.scales)
-        if not self.set_camera(seen, state):
-            return np.full(self.target.size, np.inf), np.zeros((self.target.size, columns))
-        channels = self.target.shape[-1]
-        unblurred = seen.image()[:, :channels]
-        image = self._blurred(unblurred)
-        jacobian = seen.jacobian(self.parameters)[:, :channels] * self.scales
-        jacobian = self._blurred(jacobian.reshape(len(jacobian), -1)).reshape(-1, columns)
-        rounded = (image.reshape(-1) - self.target.reshape(-1)).astype(unblurred.dtype)
-        return rounded, jacobian
-
-    @property
-    def scales(self) -> np.ndarray:
-        """What one unit of a step is: radians, the same seen from the object, parts of the focal, of the width, 1."""
-        focal, width = self.start.focal, self.start.width
-        of = {
-            "pose": [self.reach] * 3 + [1.0] * 3,
-            "focal": [self.scale * f for f in focal],
-            "principal_point": [self.scale * width] * 2,
-            "lens": [1.0] * len(self.start.lens.names),
-            "exposure": [1.0] * 6,
-        }
-        return np.concatenate([np.ravel(of[name]) for name in self.parameters])
-
-    def retract(self, state: _State, move: np.ndarray) -> _State:
-        """The state after a step, of at most LONGEST."""
-        camera, exposure = state
-        move = move * min(1.0, LONGEST / max(float(np.linalg.norm(move)), LONGEST)) * self.scales
-        ends = np.cumsum([int(np.prod(shape_of(name, camera.lens))) for name in self.parameters])
-        parts = dict(zip(self.parameters, np.split(move, ends[:-1]), strict=True))
-        if "pose" in parts:
-            camera = replace(camera, world_from_camera=camera.world_from_camera @ exp_rigid(parts.pop("pose")))
-        if "exposure" in parts:
-            exposure = exposure + parts.pop("exposure")
-        for name in {"focal", "principal_point"} & set(parts):
-            parts[name] = parts[name] / self.scale
-        return intrinsics_moved(camera, **parts) if parts else camera, exposure
-
-
-def _gaussian(count: int, of: int, width: float) -> np.ndarray:
-    """(count, of) rows of weights: the mean of `of` samples around the centre of each of `count` equal parts."""
-    centres = (np.arange(count) + 0.5) * of / count
-    weights = np.exp(-0.5 * ((np.arange(of) + 0.5 - centres[:, None]) / width) ** 2)
-    return weights / weights.sum(1, keepdims=True)
+def _require_mask(mask: np.ndarray | None, start: Camera) -> None:
+    if mask is None:
+        return
+    if mask.shape != (start.height, start.width):
+        raise RaymarchError(f"mask has shape {mask.shape}, want ({start.height}, {start.width}) as its camera")
+    if not mask.any():
+        raise RaymarchError("mask takes all pixels out; False is for pixels that do not count, so leave some True")

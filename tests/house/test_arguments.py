@@ -882,6 +882,9 @@ ROWS = {
         (lambda: rm.register(VOLUME, SQUARE[:6, :8], CAMERA, march=None), "march is None"),
         (lambda: rm.register(VOLUME, SQUARE[:6, :8], CAMERA, exposure=3), "exposure is 3"),
         (lambda: rm.register(VOLUME, SQUARE[:6, :8], CAMERA, show=3), "show is 3"),
+        (lambda: rm.register(VOLUME, SQUARE[:6, :8], CAMERA, mask=3), "mask is 3"),
+        (lambda: rm.register(VOLUME, SQUARE[:6, :8], CAMERA, mask=np.ones((8, 6), bool)), "mask has shape (8, 6)"),
+        (lambda: rm.register(VOLUME, SQUARE[:6, :8], CAMERA, mask=np.zeros((6, 8), bool)), "mask takes all pixels"),
     ],
     "Mesh": [
         (lambda: rm.Mesh("ball", [], [], []), "mesh: vertices is 'ball'|mesh: vertices are 'ball'"),

@@ -20,6 +20,7 @@ from raymarch.geometry.orbit import orbit
 from raymarch.geometry.pose import exp_rigid, twist_about
 from raymarch.geometry.similarity import _pixels, aligned, carried, similarity
 from raymarch.gradients.projection import out_of_sight
+from raymarch.registration import blur_level as levels
 from raymarch.registration import refine as refining
 from raymarch.registration import register as module
 from raymarch.registration.intrinsics import intrinsics_moved, require_common_lens
@@ -67,6 +68,32 @@ def test_a_pose_is_found_from_ten_degrees_and_a_tenth_of_the_distance(seed):
     assert found.converged
     assert found.error < 1e-5
     assert off(found.camera, TRUE) < 1e-4 < 0.1 < off(start, TRUE)
+
+
+def test_what_a_mask_takes_out_does_not_count():
+    """Somebody stands before the object: with a mask, at blurred levels and the sharp one, the pose is what it was."""
+    image = render(thing(), TRUE)
+    mask = np.ones((28, 32), bool)
+    mask[8:22, 4:13] = False
+    image[~mask] = [1.0, 0.0, 0.9]
+    start = disturbed(TRUE, 1, 5, 0.05)
+    masked, spoilt = (register(thing(), image, start, mask=each) for each in (mask, None))
+    assert off(masked.camera, TRUE) < 2e-4 < 1e-2 < off(spoilt.camera, TRUE)
+    assert masked.converged and masked.error < 1e-4 < spoilt.error
+
+
+def test_a_mask_that_takes_nothing_out_changes_nothing():
+    image, start = render(thing(), TRUE), disturbed(TRUE, 2, 3, 0.03)
+    with_mask, without = (register(thing(), image, start, mask=each) for each in (np.ones((28, 32), bool), None))
+    np.testing.assert_allclose(with_mask.camera.world_from_camera, without.camera.world_from_camera, atol=1e-6)
+
+
+def test_a_large_image_is_compared_at_some_of_the_pixels_that_count(monkeypatch):
+    mask = np.zeros((28, 32), bool)
+    mask[:, 16:] = True
+    monkeypatch.setattr(levels, "FINE", 100)
+    sharp = levels.BlurLevel(np.zeros((28, 32, 3)), mask, TRUE, 0.0, ("pose",), thing().corners, 0)
+    assert len(np.unique(sharp.pixels)) == 100 and mask.reshape(-1)[sharp.pixels].all()
 
 
 def test_lens_and_exposure_are_found_with_the_pose():
@@ -175,18 +202,18 @@ def test_a_search_that_leads_nowhere_ends_within_its_steps_and_says_so(slope, mo
     assert found.error > 0.1
     assert found.steps <= 7 * len(module.BLURS)
     assert half.looks <= 9 * len(module.BLURS)
-    assert np.linalg.norm(found.camera.position) <= module.FARTHEST * np.linalg.norm(TRUE.position)
+    assert np.linalg.norm(found.camera.position) <= levels.FARTHEST * np.linalg.norm(TRUE.position)
 
 
 def test_a_step_out_of_sight_is_none_and_none_is_endless():
-    level = module._Level(np.zeros((28, 32, 3)), TRUE, 0.0, ("pose",), thing().corners, 0)
+    level = levels.BlurLevel(np.zeros((28, 32, 3)), None, TRUE, 0.0, ("pose",), thing().corners, 0)
     gone = [*AWAY, replace(TRUE, world_from_camera=TRUE.world_from_camera @ exp_rigid([0, 0, 1e9, 0, 0, 0]))]
     for camera in gone:
         r, _ = level.linearise(None, (camera, np.array(module.NEUTRAL_EXPOSURE)))
         assert np.isinf(r).all()
     for size in (1e-3, 1.0, 1e3, 1e150):
         camera, _ = level.retract((TRUE, None), np.array([size, 0, 0, 0, 0, 0]))
-        moved = min(size, module.LONGEST) * np.linalg.norm(TRUE.position)
+        moved = min(size, levels.LONGEST) * np.linalg.norm(TRUE.position)
         np.testing.assert_allclose(np.linalg.norm(camera.position - TRUE.position), moved)
 
 
@@ -203,7 +230,7 @@ def test_what_an_image_with_alpha_is_held_to():
 @pytest.mark.parametrize(("count", "of"), [(28, 28), (7, 28), (5, 28)])
 def test_a_blur_leaves_what_is_even_as_it_is(count, of):
     """And a ramp in its middle, where nothing is cut off: its weights' means are the parts' middles."""
-    weights = module._gaussian(count, of, 1.5)
+    weights = levels._gaussian(count, of, 1.5)
     np.testing.assert_allclose(weights.sum(1), 1, rtol=1e-12)
     middle = (np.arange(count) + 0.5) * of / count
     inside = (middle > 9) & (middle < of - 9)
