@@ -8,7 +8,7 @@ import numpy as np
 
 from raymarch.data import thumbnails
 from raymarch.data.placed import PlacedValues
-from raymarch.data.world_axes import DOWN, LEFTWARDS, OPPOSITE
+from raymarch.data.world_axes import shown_right, shown_up
 from raymarch.html.card import Shown, card, count_of_bytes, numbers
 from raymarch.html.picture import figure, thumbnail
 
@@ -58,17 +58,12 @@ class ScalarCard(PlacedValues, Shown):
         for cut, (axis, right, up) in zip(cuts, PLANES, strict=True):
             picture = thumbnails.windowed(self.slope * cut.T.astype(float), window)  # type: ignore[arg-type]
             sides, caption = self.sides, f"{'ijk'[axis]} = {middle[axis]}: {'ijk'[right]} right, {'ijk'[up]} up"
-            flip, turn = True, False
+            across = upside = False
             if sides:
-                flip, turn = sides[up] not in DOWN, sides[right] in LEFTWARDS
-                ends = [sides[right], sides[up]]
-                caption = f"{'ijk'[axis]} = {middle[axis]}: {_away(ends[0], turn)} right, {_away(ends[1], not flip)} up"
-            picture = picture[::-1] if flip else picture
-            picture = picture[:, ::-1] if turn else picture
+                (across, _, at_right), (upside, _, above) = shown_right(sides[right]), shown_up(sides[up])
+                caption = f"{'ijk'[axis]} = {middle[axis]}: {at_right} right, {above} up"
+            picture = picture if upside else picture[::-1]
+            picture = picture[:, ::-1] if across else picture
             wide, tall = self.spacing[right] * self.shape[right], self.spacing[up] * self.shape[up]
             height = round(thumbnails.SIDE * min(tall / wide, 1.0))
             yield figure(picture, caption, max(height, 8), max(round(height * wide / tall), 8))
-
-
-def _away(side: str, turned: bool) -> str:
-    return OPPOSITE[side] if turned else side

@@ -16,6 +16,27 @@ DOWN, LEFTWARDS = "PI", "RA"  # sides that are shown below and on the left, as r
 OPPOSITE = dict(zip("RLAPSI", "LRPAIS", strict=True))
 
 
+def shown_right(side: str) -> tuple[bool, str, str]:
+    """Whether a picture's axis to a side is turned around to lie as radiologists look at it, and the sides at its left
+    and right end.
+
+    Example:
+        >>> shown_right("R"), shown_right("L")
+        ((True, 'R', 'L'), (False, 'R', 'L'))
+    """
+    return _turned(side, LEFTWARDS)
+
+
+def shown_up(side: str) -> tuple[bool, str, str]:
+    """As `shown_right`, of the axis that goes up: whether it is turned, and the sides below and above."""
+    return _turned(side, DOWN)
+
+
+def _turned(side: str, backwards: str) -> tuple[bool, str, str]:
+    far = OPPOSITE[side] if side in backwards else side
+    return side in backwards, OPPOSITE[far], far
+
+
 def _world(value: object) -> str:
     if not isinstance(value, str) or value.upper() not in (*WORLDS, ""):
         raise ValueError

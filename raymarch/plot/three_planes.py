@@ -9,7 +9,7 @@ import numpy as np
 
 from raymarch.arguments.checks import number, optional
 from raymarch.data.volume import Volume
-from raymarch.data.world_axes import DOWN, LEFTWARDS, OPPOSITE
+from raymarch.data.world_axes import shown_right, shown_up
 from raymarch.errors import RaymarchError
 from raymarch.plot.panels import panels
 
@@ -37,14 +37,14 @@ def scale_of(
 
 def _turn(ax: Axes, right: str, up: str) -> None:
     """Turn axes that point to two sides of a body, and name the sides at their ends."""
-    if right in LEFTWARDS:
+    turned, low, high = shown_right(right)
+    if turned:
         ax.invert_xaxis()
-        right = OPPOSITE[right]
-    if up in DOWN:
+    ax.set_xlabel(f"{low}    {ax.get_xlabel()}    {high}")
+    turned, low, high = shown_up(up)
+    if turned:
         ax.invert_yaxis()
-        up = OPPOSITE[up]
-    ax.set_xlabel(f"{OPPOSITE[right]}    {ax.get_xlabel()}    {right}")
-    ax.set_ylabel(f"{OPPOSITE[up]}    {ax.get_ylabel()}    {up}")
+    ax.set_ylabel(f"{low}    {ax.get_ylabel()}    {high}")
 
 
 def draw_planes(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from raymarch.data.volume import Volume
+from raymarch.data.world_axes import shown_right, shown_up
 from raymarch.errors import RaymarchError
 from raymarch.viewer.look import Look
 from raymarch.viewer.source import Source, VolumeSource
@@ -18,23 +19,29 @@ def slice_picture(source: Source, look: Look, width: int, height: int) -> tuple[
     """Display values (height, width, 1 or 3) of a look's slice, the whole box in it, and where it lies.
 
     Values are grey within the look's window, or the source's range; in mode "transfer" they have the table's colours.
-    Of the two other axes the first goes to the right and the second up.
+    Of the two other axes the first goes to the right and the second up; in a body's world they lie as radiologists look
+    at it, and `sides` are those at the left, right, bottom and top.
     """
     if not isinstance(source, VolumeSource) or look.slice is None:
         raise RaymarchError("slice: a running fit has none; look at the volume when it is done")
-    volume, axis = source.seen, look.slice.axis
+    volume, axis, world = source.seen, look.slice.axis, getattr(source.volume, "world", "")
     across = [a for a in range(3) if a != axis]
     lower, upper = volume.box
     middle, size = 0.5 * (lower + upper)[across], (upper - lower)[across]
     per_pixel = 1.02 * float(np.max(size / (width, height)))
-    half = 0.5 * per_pixel * np.array([width, height])
+    (leftwards, *to_right), (down, *to_up) = (
+        (shown_right(world[across[0]]), shown_up(world[across[1]])) if world else ((False,), (False,))
+    )
+    way = np.where([leftwards, down], -per_pixel, per_pixel)
+    half = 0.5 * way * np.array([width, height])
     points = np.empty((height, width, 3))
     points[..., axis] = look.slice.position
-    points[..., across[0]] = middle[0] + per_pixel * (np.arange(width) + 0.5 - 0.5 * width)
-    points[..., across[1]] = (middle[1] - per_pixel * (np.arange(height) + 0.5 - 0.5 * height))[:, None]
+    points[..., across[0]] = middle[0] + way[0] * (np.arange(width) + 0.5 - 0.5 * width)
+    points[..., across[1]] = (middle[1] - way[1] * (np.arange(height) + 0.5 - 0.5 * height))[:, None]
     values, inside = sampled(volume, points)
-    place = {"lower": (middle - half).tolist(), "upper": (middle + half).tolist()}
+    place: dict[str, Any] = {"lower": (middle - half).tolist(), "upper": (middle + half).tolist()}
     window = look.window or source.range
+    place |= {"sides": [*to_right, *to_up]}
     about = {"window": list(window), "slice": {"axis": axis, "position": look.slice.position, **place}}
     table = look.table or source.table
     if look.mode == "transfer" and table is not None:

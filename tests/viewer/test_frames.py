@@ -131,6 +131,27 @@ def test_a_look_that_cannot_be_shown_is_refused_and_a_slice_is_drawn(maker):
     assert (corners[1] >= 1).all() and (corners[0] <= -1).all()
 
 
+@pytest.mark.parametrize(("axis", "turned", "sides"), [
+    (2, (True, False), "RLPA"), (1, (True, False), "RLIS"), (0, (True, False), "APIS"),
+])  # fmt: skip
+def test_a_body_s_slices_lie_as_radiologists_look_at_it(axis, turned, sides):
+    """The patient's left on the right, the front above: as the slice of a scan in no body's world, turned."""
+    pictures = []
+    for world in ("", "RAS"):
+        with FrameMaker(replace(SCAN, world=world), None, "scan") as made:
+            look = made.changed(made.look(), {"slice": {"axis": axis, "position": 0.7}})
+            (frame,) = all_of(made, EYE, look)
+        pictures.append((np.asarray(Image.open(io.BytesIO(frame.data))), frame.header["slice"]))
+    (plain, at), (body, turns) = pictures
+    assert (at["sides"], turns["sides"]) == ([], list(sides))
+    across, up = turned
+    expected = plain[:: -1 if up else 1, :: -1 if across else 1]
+    assert np.abs(body.astype(int) - expected).max() <= 1 < np.abs(body.astype(int) - plain).max()
+    for n, back in enumerate(turned):
+        ends = [at["lower"][n], at["upper"][n]]
+        assert [turns["lower"][n], turns["upper"][n]] == pytest.approx(ends[::-1] if back else ends)
+
+
 def test_slices_are_trilinear():
     """Against a function that is: x, y, z and their product at random places."""
     affine = np.diag([0.5, 0.7, -0.9, 1]) @ rm.Camera.look_at((1, 2, 3)).world_from_camera

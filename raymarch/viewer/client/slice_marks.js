@@ -1,13 +1,14 @@
-// Marks over the picture of a slice: outline of the box, axes with numbers and units, scale bar.
+// Marks over the picture of a slice: outline of the box, axes with numbers and units, sides of a body, scale bar.
 
 function drawSliceMarks(drawing, stage, box, slice, unitName, toggles, ink) {
   const [width, height] = [stage.clientWidth, stage.clientHeight];
   const [across, up] = [0, 1, 2].filter((axis) => axis !== slice.axis);
-  const size = (slice.upper[0] - slice.lower[0]) / width;
+  const size = (slice.upper[0] - slice.lower[0]) / width; // below 0 where the axis goes to the left
+  const pixelSize = Math.abs(size);
   const x = (value) => (value - slice.lower[0]) / size;
   const y = (value) => height - ((value - slice.lower[1]) * height) / (slice.upper[1] - slice.lower[1]);
-  const [left, right] = [x(box[0][across]), x(box[1][across])];
-  const [bottom, top] = [y(box[0][up]), y(box[1][up])];
+  const [left, right] = [x(box[0][across]), x(box[1][across])].sort((a, b) => a - b);
+  const [top, bottom] = [y(box[0][up]), y(box[1][up])].sort((a, b) => a - b);
   drawing.lineWidth = 1;
   drawing.strokeStyle = ink.line;
   if (toggles.box.pressed) drawing.strokeRect(left, top, right - left, bottom - top);
@@ -34,12 +35,22 @@ function drawSliceMarks(drawing, stage, box, slice, unitName, toggles, ink) {
   const words = `${AXIS_NAMES[slice.axis]} = ${short(place)} ${unitName}`;
   drawing.font = "600 13px system-ui, sans-serif";
   shadowed(drawing, words, 0.5 * (left + right), Math.max(top + 18, 70), "center", ink);
+  if (slice.sides.length) {
+    const [ends, heads] = [0.5 * (top + bottom) - 22, 0.5 * (left + right)];
+    const [atLeft, atRight, below, above] = slice.sides;
+    drawing.fillStyle = ink.axes[across];
+    shadowed(drawing, atLeft, inside.left + 14, ends, "center", ink);
+    shadowed(drawing, atRight, Math.min(right, width) - 14, ends, "center", ink);
+    drawing.fillStyle = ink.axes[up];
+    shadowed(drawing, below, heads, inside.low - 48, "center", ink);
+    shadowed(drawing, above, heads, Math.max(top + 18, 70) + 20, "center", ink);
+  }
   const most = 0.18 * width;
   drawScale(
     drawing,
-    { pixelSize: size },
+    { pixelSize },
     unitName,
-    width - 20 - roundBelow(most * size) / size,
+    width - 20 - roundBelow(most * pixelSize) / pixelSize,
     height - 52,
     most,
     ink,
