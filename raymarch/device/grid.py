@@ -35,7 +35,7 @@ class Grid(Occupancy):
 
     Args:
         shape: the finest count of samples (x, y, z); coarser levels use a part of the same memory.
-        degree: of the spherical harmonics, 0 to 3.
+        degree: of the spherical harmonics, 0 to 3; or `COLOURLESS`, of density alone.
         slots: gradient buffers that are written side by side without atomics; 0 for a grid that is only read.
         moments: whether Adam's moments are there.
         block: edge of a block in voxels, 1 (flat), 2, 4 or 8; None takes the choice in force for the size
@@ -195,7 +195,7 @@ def require_room(grid: Grid, room: Sequence[int], freed: int = 0) -> None:
     cure = "lower the resolution or the SH degree"
     # A GPU is handed arrays whole, and has them beside the grid until they are copied.
     handed = 0 if runtime.on_cpu() or len(room) > 3 else grid_bytes(room, grid.degree)
-    require_memory(numbers, size_of(grid, room) + handed, max(grid.slots, 1) * channels, cure, freed)
+    require_memory(numbers, size_of(grid, room) + handed, max(grid.slots, 1) * max(channels, 1), cure, freed)
 
 
 def _read(grid: Grid, kernel: Callable[..., None]) -> tuple[np.ndarray, np.ndarray]:

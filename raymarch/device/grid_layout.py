@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import taichi as ti
@@ -12,6 +11,7 @@ from taichi.lang.matrix import MatrixField
 from raymarch import runtime
 from raymarch.data.activation import Activation
 from raymarch.data.bricks import table_shape
+from raymarch.device.grid_fields import Fields
 from raymarch.device.layout_cache import in_force
 from raymarch.device.layout_choice import LayoutChoice, kind_of
 from raymarch.device.mark_fields import mark_fields, touched_fields
@@ -28,74 +28,6 @@ BLOCKS = (1, 2, 4, 8)
 MOST_BOXES = 16  # the outermost is 32,768 times as large as the innermost
 SLOTS = 64  # unrolled where they are added up
 OF_CUBES = ("m_cube", "v_cube")
-
-
-@dataclass(frozen=True, eq=False)
-class Fields:
-    """Device fields of a grid, as kernels see them; gradients and their slots lie on dense branches of their own.
-
-    At degree 0 `packed` and `d_packed` are features and density as one vector, which is how they lie in memory; above
-    they are None. `block` is the edge of the blocks that the three fields `block_...` are about.
-
-    A sparse grid has its samples, and its marks of blocks, in a pool of bricks (`kernels/field/bricks`): `table` has
-    the place of each brick in it, 0 where none is, `old_table` that before the last change of level, `brick` which
-    brick is at a place. They are None of a dense grid.
-
-    `g_density` and `g_features` are the gradient: `density.grad` and `features.grad` of a dense grid, which `lazy_grad`
-    makes; of a sparse one the first slot of `d_density` and `d_features`, which saves a copy.
-
-    `feature_cells` and `feature_samples` are the bit masks of `kernels/field/touched`: the cells at whose corners each
-    slot added features since they were last added up, and the samples whose features have a gradient; None at degree 0.
-    """
-
-    density: ti.Field
-    features: ti.Field
-    packed: ti.Field | None
-    degree: int
-    block: int
-    slots: int
-    boxes: int
-    d_density: ti.Field | None
-    d_features: ti.Field | None
-    d_packed: ti.Field | None
-    g_density: ti.Field | None
-    g_features: ti.Field | None
-    m_density: ti.Field | None
-    m_features: ti.Field | None
-    v_density: ti.Field | None
-    v_features: ti.Field | None
-    m_cube: ti.Field | None
-    v_cube: ti.Field | None
-    feature_cells: ti.Field | None
-    feature_samples: ti.Field | None
-    block_written: ti.Field
-    block_has_gradient: ti.Field
-    block_occupied: ti.Field
-    empty_distance: ti.Field
-    occupied_distance: ti.Field
-    seen: ti.Field
-    hull_mask: ti.Field
-    index_from_world: ti.Field
-    ndc_from_world: ti.Field | None
-    max_index: ti.Field
-    cells: ti.Field
-    cells_per_index: ti.Field
-    shift: ti.Field
-    inverse_scale: ti.Field
-    nonfinite_step: ti.Field
-    table: ti.Field | None
-    old_table: ti.Field | None
-    brick: ti.Field | None
-
-    @property
-    def ndc(self) -> bool:
-        """Whether the boxes lie in normalised device coordinates, not in the world itself."""
-        return self.ndc_from_world is not None
-
-    @property
-    def segments(self) -> int:
-        """Segments of a ray through the nested boxes."""
-        return 2 * self.boxes - 1
 
 
 def _as_one(features: MatrixField, density: ti.Field) -> MatrixField:
@@ -175,9 +107,10 @@ def _values(
     channels, fit, sparse = 3 * (degree + 1) ** 2, slots > 0, beside is not tree
 
     def dense(
-        *places: ti.Field, leading: int = 0, of: ti.FieldsBuilder = beside, as_one: bool = degree == 0
-    ) -> tuple[ti.Field, ...]:
-        for some in [places] if as_one else [[place] for place in places]:
+        *places: ti.Field | None, leading: int = 0, of: ti.FieldsBuilder = beside, as_one: bool = degree == 0
+    ) -> tuple[ti.Field | None, ...]:
+        there = [place for place in places if place is not None]
+        for some in [there] if as_one else [[place] for place in there]:
             array = of.dense(ti.i, leading) if leading else of
             node = array.dense(ti.jkl if leading else ti.ijk, tuple(blocks))
             whole = of if block == 1 else array  # slots of a flat grid, or of a pool, are asked as one (`gather`)
@@ -185,13 +118,13 @@ def _values(
             (node.dense(ti.jkl if leading else ti.ijk, block) if block > 1 else node).place(*some)
         return places
 
-    def pair(numbers: int = channels, **how: bool) -> tuple[ti.Field, ti.Field]:
-        return ti.Vector.field(numbers, float, **how), ti.field(float, **how)
+    def pair(numbers: int = channels, **how: bool) -> tuple[ti.Field | None, ti.Field]:
+        return ti.Vector.field(numbers, float, **how) if numbers else None, ti.field(float, **how)
 
     features, density = dense(*pair(needs_grad=fit and not sparse), of=tree)
     d_features = d_density = m_features = m_density = v_features = v_density = None
     if fit and not sparse:
-        dense(features.grad, density.grad)  # on a branch of their own, or lazy_grad would interleave them
+        dense(_grad(features), density.grad)  # on a branch of their own, or lazy_grad would interleave them
         tree.lazy_grad()  # before the rest is placed: it would give moments and slots gradients too, interleaved
     if fit:
         d_features, d_density = dense(*pair(), leading=slots)
@@ -205,12 +138,16 @@ def _values(
         "d_features": d_features,
         "d_packed": _as_one(d_features, d_density) if degree == 0 and fit else None,
         "g_density": d_density if sparse else density.grad,
-        "g_features": d_features if sparse else features.grad,
+        "g_features": d_features if sparse else _grad(features),
         "m_density": m_density,
         "m_features": m_features,
         "v_density": v_density,
         "v_features": v_features,
     }
+
+
+def _grad(field: ti.Field | None) -> ti.Field | None:
+    return None if field is None else field.grad
 
 
 def _cubes(tree: ti.FieldsBuilder, shape: list[int], degree: int, moments: bool) -> dict:

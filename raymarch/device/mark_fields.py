@@ -20,8 +20,8 @@ def mark_fields(tree: ti.FieldsBuilder, blocks: Sequence[int], cells: Sequence[i
 
 
 def touched_fields(tree: ti.FieldsBuilder, words: Sequence[int], degree: int, slots: int) -> dict[str, ti.Field | None]:
-    """Bit masks of `kernels/field/touched`, of so many words; None of degree 0, and where there is no gradient."""
-    if not (degree and slots):
+    """Bit masks of `kernels/field/touched`, of so many words; None up to degree 0, and where there is no gradient."""
+    if not (degree > 0 and slots):
         return {"feature_cells": None, "feature_samples": None}
     of_slots, of_all = ti.field(ti.i32), ti.field(ti.i32)
     tree.dense(ti.i, slots).dense(ti.jkl, tuple(words)).place(of_slots)

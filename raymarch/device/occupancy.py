@@ -8,7 +8,7 @@ import taichi as ti
 from raymarch import runtime
 from raymarch.data.activation import Activation
 from raymarch.data.transfer_function import TransferFunction
-from raymarch.device.grid_layout import Fields
+from raymarch.device.grid_fields import Fields
 from raymarch.device.owner import Owner
 from raymarch.kernels.field import distance, occupancy
 

@@ -18,6 +18,7 @@ from raymarch.data.activation import Activation
 from raymarch.data.samples import SHAPE
 from raymarch.data.scalar_volume import AFFINE
 from raymarch.device.grid import Grid
+from raymarch.device.grid_fields import COLOURLESS
 from raymarch.device.memory import BATCH
 from raymarch.device.owner import Holder
 from raymarch.device.ray_buffer import RayBuffer
@@ -83,8 +84,8 @@ class Projector(Holder):
         moved = [replace(camera, world_from_camera=centre @ camera.world_from_camera) for camera in cameras]
         self.cameras = tuple(_before(camera, corners - corners.mean(0)) for camera in moved)
         with ExitStack() as owners:
-            slots = int(np.clip(SLOT_BUDGET // (16 * np.prod(self.shape)), *SLOTS)) if runtime.on_cpu() else 1
-            self.grid = owners.enter_context(Grid(shape, degree=0, slots=slots))
+            slots = int(np.clip(SLOT_BUDGET // (4 * np.prod(self.shape)), *SLOTS)) if runtime.on_cpu() else 1
+            self.grid = owners.enter_context(Grid(shape, COLOURLESS, slots=slots))
             self.grid.set_level(shape, centre @ np.asarray(world_from_index))
             self.grid.set_activation(Activation("identity"))
             self.buffer = owners.enter_context(RayBuffer(min(int(np.prod(self.images)), BATCH)))

@@ -7,7 +7,9 @@ import pytest
 from lenses import CAMERAS, ORTHOGRAPHIC
 
 import raymarch as rm
-from raymarch.device.grid import Grid
+from raymarch import runtime
+from raymarch.device.grid import Grid, size_of
+from raymarch.device.memory import padded
 from raymarch.gradients import projector
 
 TURNED = np.array([[0.3, -0.05, 0.02, -0.5], [0.06, 0.25, 0.01, -0.8], [0, 0.02, 0.4, -0.6], [0, 0, 0, 1]])
@@ -119,6 +121,16 @@ def test_some_views_are_those_of_all():
     np.testing.assert_array_equal(some, seen[views])
     np.testing.assert_allclose(sum(parts), whole, atol=1e-12)
     np.testing.assert_allclose(sum(parts[i] for i in views), few, atol=1e-12)
+
+
+def test_a_projector_has_no_colours():
+    """Values, their gradient and its slots: a number a sample each."""
+    with rm.Projector((6, 7, 8), np.eye(4), ring(2, BEAMS["cone"])) as made:
+        grid = made.grid
+        numbers = size_of(grid, grid.finest) / np.dtype(runtime.dtype()).itemsize
+        assert numbers == (2 + grid.slots) * np.prod(padded(grid.finest, grid.block))
+        parts = ("features", "packed", "d_features", "d_packed", "g_features", "feature_cells", "feature_samples")
+        assert [name for name in parts if getattr(grid.fields, name) is not None] == []
 
 
 @pytest.mark.parametrize("kind", ["Projector", "Linearised"])

@@ -125,7 +125,8 @@ def clear_slots(grid: ti.template()):
     """The slots' parts of the gradient to zero."""
     for I in ti.grouped(grid.d_density):
         grid.d_density[I] = 0
-        grid.d_features[I] = 0
+        if ti.static(grid.degree >= 0):
+            grid.d_features[I] = 0
     if ti.static(grid.degree > 0):
         for W in ti.grouped(grid.feature_cells):
             grid.feature_cells[W] = 0
@@ -136,7 +137,8 @@ def clear_gradients(grid: ti.template()):
     """The gradient and its marks to zero."""
     for I in ti.grouped(grid.density):
         grid.g_density[summed(grid, I)] = 0
-        grid.g_features[summed(grid, I)] = 0
+        if ti.static(grid.degree >= 0):
+            grid.g_features[summed(grid, I)] = 0
     for I in ti.grouped(grid.block_written):
         grid.block_written[I] = 0
         grid.block_has_gradient[I] = 0
