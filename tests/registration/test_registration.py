@@ -82,6 +82,20 @@ def test_what_a_mask_takes_out_does_not_count():
     assert masked.converged and masked.error < 1e-4 < spoilt.error
 
 
+@pytest.mark.parametrize("blur", [*module.BLURS])
+def test_a_level_s_residual_is_blind_to_what_the_mask_takes_out(blur):
+    """Where a mask is False neither the image nor the rendering changes it, whatever the blur."""
+    mask = np.ones((28, 32), bool)
+    mask[4:24, 10:28] = False
+    image = np.random.default_rng(0).uniform(size=(28, 32, 3))
+    spoilt = np.where(mask[..., None], image, 9.0)
+    one, other = (levels.BlurLevel(each, mask, TRUE, blur, ("pose",), thing().corners, 0) for each in (image, spoilt))
+    np.testing.assert_array_equal(one.target, other.target)
+    if blur:
+        seen = levels.BlurLevel(image, mask, TRUE, blur, ("pose",), thing().corners, 0)._blurred(image.reshape(-1, 3))
+        np.testing.assert_allclose(seen, one.target, atol=1e-12)
+
+
 def test_a_mask_that_takes_nothing_out_changes_nothing():
     image, start = render(thing(), TRUE), disturbed(TRUE, 2, 3, 0.03)
     with_mask, without = (register(thing(), image, start, mask=each) for each in (np.ones((28, 32), bool), None))

@@ -39,7 +39,7 @@ function drawSliceMarks(drawing, stage, box, slice, unitName, toggles, ink) {
     const [ends, heads] = [0.5 * (top + bottom) - 22, 0.5 * (left + right)];
     const [atLeft, atRight, below, above] = slice.sides;
     drawing.fillStyle = ink.axes[across];
-    shadowed(drawing, atLeft, inside.left + 14, ends, "center", ink);
+    shadowed(drawing, atLeft, inside.left + 52, ends, "center", ink); // right of the numbers
     shadowed(drawing, atRight, Math.min(right, width) - 14, ends, "center", ink);
     drawing.fillStyle = ink.axes[up];
     shadowed(drawing, below, heads, inside.low - 48, "center", ink);
