@@ -10,6 +10,7 @@ now            the preset as it is
 no pyramid     coarse levels see the images as they are
 no coarse      samples move each by its own gradient alone
 no decay       harmonics above degree 0 keep what they have
+no thinning    density falls by gradients alone
 no errors      tiles are drawn all alike
 small weights  colours are looked up from a weight of 1e-4 on
 small batches  8,192 rays a step, and twice as many steps
@@ -36,6 +37,7 @@ ROWS: dict[str, dict[str, Any]] = {
     "no pyramid": {"pyramid": 0.0},
     "no coarse": {"coarse": 0.0},
     "no decay": {"decay": 0.0},
+    "no thinning": {"thinning": 0.0},
     "no errors": {"least_chance": 1.0},
     "small weights": {"min_weight": 1e-4},
     "small batches": {"rays": 8192},

@@ -28,6 +28,8 @@ class Adam:
             of how many more there are. They have no momentum, and share their colour's second moment.
         decay: part of the rate of colour by which coefficients of harmonics above degree 0 fall towards 0 in each step
             that meets them, so that colour turns with the direction only where many rays say so.
+        thinning: part of the rate of density by which a sample's falls in each step that meets it, times the share of
+            light that passes a voxel of it, so that fog before a surface of its colour, which images hardly tell, goes.
         beta1, beta2, eps: as in Kingma and Ba 2015; eps is against gradients of a mean over rays, which are small.
 
     Example:
@@ -41,6 +43,7 @@ class Adam:
     coarse: float = held(number(0, 10), 0.3)
     harmonics: float = held(number(0, 10), 1.5)
     decay: float = held(number(0, 1), 0.03)
+    thinning: float = held(number(0, 1), 0.06)
     beta1: float = held(number(0, MAX_BETA), 0.9)
     beta2: float = held(number(0, MAX_BETA), 0.99)
     eps: float = held(number(1e-30, 1, below=True), 1e-8)
@@ -62,7 +65,17 @@ class Adam:
         coarse = self.coarse if grid.boxes == 1 else 0.0  # where one box ends and the next begins a cube lies in both
         above = max((grid.degree + 1) ** 2 - 1, 1)  # harmonics above degree 0
         lr_harmonics = self.harmonics * lr_colour * math.sqrt(3 / above)
-        rates = (lr_density, lr_colour, lr_harmonics, self.beta1, self.beta2, self.eps, coarse, self.decay)
+        rates = (
+            lr_density,
+            lr_colour,
+            lr_harmonics,
+            self.beta1,
+            self.beta2,
+            self.eps,
+            coarse,
+            self.decay,
+            self.thinning,
+        )
         adam(grid.fields, grid.blocks, age, number, *rates)
 
 

@@ -164,7 +164,9 @@ def test_names_of_adam_go_to_the_optimiser():
     assert settings.tv_density == 1e-3
     assert settings.resolution == start.resolution
     assert start.optimiser.lr_density == 0.3  # values are not changed, but made anew
-    assert preset("medium", lr_colour=0.01).optimiser == Adam(lr_density=0.3, final=0.03, lr_colour=0.01, coarse=0.0)
+    assert preset("medium", lr_colour=0.01).optimiser == Adam(
+        lr_density=0.3, final=0.03, lr_colour=0.01, coarse=0.0, thinning=0.0
+    )
 
 
 @pytest.mark.parametrize("name", PRESETS)

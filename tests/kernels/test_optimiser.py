@@ -19,7 +19,7 @@ from raymarch.fitting.objective import Regulariser
 from raymarch.fitting.optimiser import MAX_BETA, Adam
 from raymarch.kernels.fit.regularise import QUANTITIES, regularise
 
-ADAM = Adam(lr_density=0.4, lr_colour=0.05, final=0.2, coarse=0.0, beta1=0.8, beta2=0.95, eps=1e-6)
+ADAM = Adam(lr_density=0.4, lr_colour=0.05, final=0.2, coarse=0.0, thinning=0.3, beta1=0.8, beta2=0.95, eps=1e-6)
 SHAPE = (8, 6, 5)
 STEPS = 5
 
@@ -73,12 +73,19 @@ def test_several_steps_are_those_of_kingma_and_ba():
         drive.set_gradient(grid, d_density, d_features)
         ADAM.step(grid, step, progress, step)
         decay = 0.2**progress
+        before = density
         density, m, v = kingma_and_ba(density, m, v, d_density, 0.4 * decay, step + 1)
+        density = thinned(density, before, d_density, 0.4 * decay, grid.activation.shift)
         features, n, w = kingma_and_ba(features, n, w, d_features, 0.05 * decay, step + 1)
         for got, wanted in zip(state(grid), (density, features, m, v, n, w), strict=True):
             np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-12)
         assert not any(d.any() for d in grid.download_gradient())  # taken, and cleared
         assert not grid.fields.block_has_gradient.to_numpy()[tuple(slice(int(n)) for n in grid.blocks)].any()
+
+
+def thinned(x, before, g, lr, shift):
+    """Density after Adam's step, less what it falls by: a part of the rate, times what a voxel of it let through."""
+    return np.where(g != 0, x - lr * ADAM.thinning * np.exp(-np.logaddexp(0, before + shift)), x)
 
 
 def shared_by_harmonics(x, m, v, g, lr, lr_harmonics, t):
@@ -94,6 +101,19 @@ def shared_by_harmonics(x, m, v, g, lr, lr_harmonics, t):
     return np.where(touched, x_new, x), np.where(touched, m_new, m), np.where(touched, v_new, v)
 
 
+def test_fog_that_no_gradient_holds_thins_out_and_what_is_opaque_stays():
+    """By gradients too small to count beside eps: an empty sample falls by the whole part, one of much density by none."""
+    grid = drive.adam_grid()
+    start(grid)
+    density = np.linspace(-20, 20, int(np.prod(SHAPE))).reshape(SHAPE) - grid.activation.shift
+    grid.upload(Volume(density, np.zeros((*SHAPE, 3)), np.eye(4)))
+    drive.set_gradient(grid, np.full(SHAPE, 1e-30), np.zeros((*SHAPE, 3)))
+    ADAM.step(grid, 0, 0.0, 0)
+    fallen = (density - grid.download()[0]).ravel()
+    assert fallen[0] == pytest.approx(0.4 * ADAM.thinning, rel=1e-6) and abs(fallen[-1]) < 1e-8
+    assert (np.diff(fallen) <= 1e-12).all()
+
+
 @pytest.mark.parametrize("degree", [1, whole(2)])
 def test_harmonics_share_their_colours_second_moment_and_have_no_momentum(degree):
     """Their rate is less by the root of how many there are, of the three of degree 1."""
@@ -105,7 +125,9 @@ def test_harmonics_share_their_colours_second_moment_and_have_no_momentum(degree
         d_density, d_features = gradients(step, channels)
         drive.set_gradient(grid, d_density, d_features)
         ADAM.step(grid, step, 0.0, step)
+        before = density
         density, m, v = kingma_and_ba(density, m, v, d_density, 0.4, step + 1)
+        density = thinned(density, before, d_density, 0.4, grid.activation.shift)
         above = ADAM.harmonics * 0.05 * np.sqrt(3 / (channels / 3 - 1))
         features, n, w = shared_by_harmonics(features, n, w, d_features, 0.05, above, step + 1)
         for got, wanted in zip(state(grid), (density, features, m, v, n, w), strict=True):
@@ -137,11 +159,12 @@ def test_cubes_of_samples_move_as_one_beside_them():
         d_density, d_features = gradients(step)
         drive.set_gradient(grid, d_density, d_features)
         together.step(grid, step, 0.0, step)
-        density, m, v = kingma_and_ba(density, m, v, d_density, 0.4, step + 1)
-        features, n, w = kingma_and_ba(features, n, w, d_features, 0.05, step + 1)
         by, *cube = cubes_moved(*cube, d_density, 0.25 * 0.4, step + 1)
         by_colour, *colour = cubes_moved(*colour, d_features, 0.25 * 0.05, step + 1)
-        density, features = density - by, features - by_colour
+        before, features = density - by, features - by_colour
+        density, m, v = kingma_and_ba(before, m, v, d_density, 0.4, step + 1)
+        density = thinned(density, before, d_density, 0.4, grid.activation.shift)
+        features, n, w = kingma_and_ba(features, n, w, d_features, 0.05, step + 1)
         for got, wanted in zip(state(grid), (density, features, m, v, n, w), strict=True):
             np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-12)
 
@@ -153,7 +176,7 @@ def test_first_step_is_the_rate_against_the_sign():
     before, _ = grid.download()
     d_density = np.where(np.arange(5) % 2, 3.0, -0.01) * np.ones(SHAPE)
     drive.set_gradient(grid, d_density, np.zeros((*SHAPE, 3)))
-    Adam(lr_density=0.4, coarse=0.0).step(grid, 0, 0.0, 0)
+    Adam(lr_density=0.4, coarse=0.0, thinning=0.0).step(grid, 0, 0.0, 0)
     np.testing.assert_allclose(grid.download()[0] - before, -0.4 * np.sign(d_density), rtol=1e-5)
 
 
@@ -262,7 +285,7 @@ def test_rates_of_relu_are_in_units_of_twice_its_start():
     grid.set_activation(Activation("relu", start_of_relu))
     before, _ = grid.download()
     drive.set_gradient(grid, np.ones(SHAPE), np.zeros((*SHAPE, 3)))
-    Adam(lr_density=0.4, coarse=0.0).step(grid, 0, 0.0, 0)
+    Adam(lr_density=0.4, coarse=0.0, thinning=0.0).step(grid, 0, 0.0, 0)
     np.testing.assert_allclose(before - grid.download()[0], 0.4 * 2 * start_of_relu, rtol=1e-5)
     grid.set_activation(Activation())
 

@@ -22,7 +22,7 @@ def mean_square(grid: ti.template(), h):
 
 
 @ti.func
-def step_density(grid: ti.template(), I, lr_density, beta1, beta2, eps, c1, c2, sound):
+def step_density(grid: ti.template(), I, lr_density, beta1, beta2, eps, c1, c2, thinning, sound):
     """Step the density of one sample, if its gradient is not zero, and clear that."""
     G = summed(grid, I)
     g = grid.g_density[G]
@@ -32,7 +32,9 @@ def step_density(grid: ti.template(), I, lr_density, beta1, beta2, eps, c1, c2, 
         v = beta2 * grid.v_density[I] + (1.0 - beta2) * g * g
         if sound:
             grid.m_density[I], grid.v_density[I] = m, v
-            grid.density[I] -= lr_density * m * c1 / (ti.sqrt(v * c2) + eps)
+            x = grid.density[I]
+            let_through = 1.0 / (1.0 + ti.exp(x + grid.shift[None]))  # by a voxel of softplus
+            grid.density[I] = x - lr_density * (m * c1 / (ti.sqrt(v * c2) + eps) + thinning * let_through)
 
 
 @ti.func
@@ -72,11 +74,13 @@ def step_touched(grid: ti.template(), B, lr_features, lr_harmonics, beta1, beta2
 def adam(
     grid: ti.template(), blocks: ti.math.ivec3, age: int, step: int, lr_density: float, lr_features: float,
     lr_harmonics: float, beta1: float, beta2: float, eps: float, coarse: float, decay: float,
+    thinning: float,
 ):  # fmt: skip
     """Step the voxels whose gradient is not zero, then clear it. Does nothing once a gradient was not finite.
 
     Harmonics above degree 0 go at a rate of their own, and lose `decay` times the features' of what they are
-    (Loshchilov and Hutter 2019). Cubes of samples are moved as one by `coarse` times the rates besides.
+    (Loshchilov and Hutter 2019). Density falls by `thinning` of its rate besides, less where it
+    lets less light through: what is opaque stays. Cubes of samples are moved as one by `coarse` times the rates besides.
 
     `age` counts the steps since the moments began; `step` is noted as step + 2 if it is the first that is not finite.
     """
@@ -97,7 +101,7 @@ def adam(
                 for j in range(grid.block):
                     for k in range(grid.block):
                         I = sample_of_block(grid, B, i, j, k)
-                        step_density(grid, I, lr_density, beta1, beta2, eps, c1, c2, sound)
+                        step_density(grid, I, lr_density, beta1, beta2, eps, c1, c2, thinning, sound)
                         if ti.static(grid.degree == 0):
                             step_features(grid, I, *colour)
             if ti.static(grid.degree > 0):
