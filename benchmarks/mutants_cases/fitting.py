@@ -140,6 +140,13 @@ FAULTS = [
         ("tests/fitting/test_forecast.py::test_a_fit_s_time_may_be_over_before_its_first_step",),
     ),
     Fault(
+        "what is opaque thins out too",
+        "kernels/fit/adam.py",
+        "thinning * let_through)",
+        "thinning)",
+        (ADAM + "test_fog_that_no_gradient_holds_thins_out_and_what_is_opaque_stays",),
+    ),
+    Fault(
         "rates fall along a line",
         "fitting/optimiser.py",
         "decay = self.final**progress",

@@ -65,18 +65,8 @@ class Adam:
         coarse = self.coarse if grid.boxes == 1 else 0.0  # where one box ends and the next begins a cube lies in both
         above = max((grid.degree + 1) ** 2 - 1, 1)  # harmonics above degree 0
         lr_harmonics = self.harmonics * lr_colour * math.sqrt(3 / above)
-        rates = (
-            lr_density,
-            lr_colour,
-            lr_harmonics,
-            self.beta1,
-            self.beta2,
-            self.eps,
-            coarse,
-            self.decay,
-            self.thinning,
-        )
-        adam(grid.fields, grid.blocks, age, number, *rates)
+        rates = (lr_density, lr_colour, lr_harmonics, self.beta1, self.beta2, self.eps)
+        adam(grid.fields, grid.blocks, age, number, *rates, coarse, self.decay, self.thinning)
 
 
 ADAM = instance_of(Adam, "rm.Adam(...)", "its settings go by their own names too, such as lr_density")

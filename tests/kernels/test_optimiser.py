@@ -102,7 +102,7 @@ def shared_by_harmonics(x, m, v, g, lr, lr_harmonics, t):
 
 
 def test_fog_that_no_gradient_holds_thins_out_and_what_is_opaque_stays():
-    """By gradients too small to count beside eps: an empty sample falls by the whole part, one of much density by none."""
+    """By gradients too small to count beside eps: what is empty falls by the whole part, what is dense by none."""
     grid = drive.adam_grid()
     start(grid)
     density = np.linspace(-20, 20, int(np.prod(SHAPE))).reshape(SHAPE) - grid.activation.shift

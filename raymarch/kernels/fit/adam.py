@@ -79,8 +79,8 @@ def adam(
     """Step the voxels whose gradient is not zero, then clear it. Does nothing once a gradient was not finite.
 
     Harmonics above degree 0 go at a rate of their own, and lose `decay` times the features' of what they are
-    (Loshchilov and Hutter 2019). Density falls by `thinning` of its rate besides, less where it
-    lets less light through: what is opaque stays. Cubes of samples are moved as one by `coarse` times the rates besides.
+    (Loshchilov and Hutter 2019). Density falls by `thinning` of its rate besides, times what a voxel lets through: what
+    is opaque stays. Cubes of samples are moved as one by `coarse` times the rates besides.
 
     `age` counts the steps since the moments began; `step` is noted as step + 2 if it is the first that is not finite.
     """
