@@ -107,8 +107,8 @@ FAULTS = [
     Fault(
         "eps stands within the root",
         "kernels/fit/adam.py",
-        "grid.density[I] -= lr_density * m * c1 / (ti.sqrt(v * c2) + eps)",
-        "grid.density[I] -= lr_density * m * c1 / ti.sqrt(v * c2 + eps)",
+        "(m * c1 / (ti.sqrt(v * c2) + eps) +",
+        "(m * c1 / ti.sqrt(v * c2 + eps) +",
         (ADAM + "test_several_steps_are_those_of_kingma_and_ba",),
     ),
     Fault(

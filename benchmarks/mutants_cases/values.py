@@ -289,7 +289,7 @@ FAULTS = [
         "data/cores.py",
         "len(os.sched_getaffinity(0)) if",
         "os.cpu_count() if",
-        ("tests/data/test_control_group.py",),
+        ("tests/data/test_control_group.py::test_a_share_of_processors_is_rounded_up",),
     ),
     Fault(
         "a body's slices in the viewer are named and not turned",
