@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 @click.option("--memory", type=float, help="How much memory it may take [GB]; else what is free.")
 @click.option(
     "--checkpoint-every",
-    type=Real(1e-3, 1e6, "minutes between two"),
+    type=Real(1e-9, 1e6, "minutes between two"),
     metavar="MINUTES",
     help="Save the fit as it stands so often, beside OUT as OUT.checkpoint; removed once the volume is written.",
 )

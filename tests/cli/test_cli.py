@@ -404,7 +404,7 @@ WRONG_VALUES = {
     "fit few --out volume.h5 --resolution 0": "resolution is 0",
     "fit few --out volume.h5 --resolution 100000": "resolution is 100000",
     "fit few --out volume.h5 --memory nan": "--memory is nan",
-    "fit few --out volume.h5 --checkpoint-every -1": "'-1': want a number from 0.001 to 1e+06",
+    "fit few --out volume.h5 --checkpoint-every -1": "'-1': want a number from 1e-09 to 1e+06",
     "fit few --out volume.h5 --threads 0": "'0': want a number from 1 to 1024",
     "cameras few --out new --max-size 3": "--max-size is 3, want a whole number from 64",
     "cameras few --out new --seconds nan": "--seconds is nan",

@@ -122,8 +122,8 @@ def test_there_must_be_something_to_resume(ran):
     assert (code, out) == (1, "")
     assert err == f"raymarch: {CHECKPOINT}: there is no checkpoint to resume from; leave --resume (resume=True) out\n"
     code, _, err = ran(f"{FIT} --out v.h5 --checkpoint-every 0")
-    assert code == 1
-    assert "every is 0.0, want a number over 0" in err
+    assert code == 2
+    assert "'0': want a number from 1e-09 to 1e+06; minutes between two" in err
     assert os.listdir() == ["set"]
 
 

@@ -98,7 +98,7 @@ def test_image_gradient_and_step_are_a_dense_grids_bit_for_bit(grids, degree):
         grid.upload(v)
         part = gradient_on(grid, rays, w)
         clear_moments(grid.fields)
-        adam(grid.fields, grid.blocks, 0, 0, 0.3, 0.2, 0.25, 0.9, 0.99, 1e-8, 0.0, 0.1)
+        adam(grid.fields, grid.blocks, 0, 0, 0.3, 0.2, 0.25, 0.9, 0.99, 1e-8, 0.0, 0.1, 0.2)
         occupied = grid.refresh_occupancy(0.5, margin=1)
         found.append((*part, *grid.download(), *drive.distances(grid), np.array(occupied)))
     assert not np.array_equal(found[0][3], v.density)
@@ -167,7 +167,7 @@ def test_a_cell_whose_lower_corner_is_in_a_missing_brick_gives_its_upper_ones_th
         grid.upload(volume)
         gradient = gradient_on(grid, rays, w)[1]
         clear_moments(grid.fields)
-        adam(grid.fields, grid.blocks, 0, 0, 0.3, 0.2, 0.25, 0.9, 0.99, 1e-8, 0.0, 0.1)
+        adam(grid.fields, grid.blocks, 0, 0, 0.3, 0.2, 0.25, 0.9, 0.99, 1e-8, 0.0, 0.1, 0.2)
         found.append([np.moveaxis(x, axis, 0)[8:] for x in (gradient, *grid.download())])
     same(*found)
     assert np.abs(found[0][0]).max() > 0
@@ -204,7 +204,7 @@ def test_what_is_dropped_stays_out_and_away(grids):
     grid.upload(v)
     for age in range(3):
         gradient_on(grid, rays, np.ones((len(rays), 4)))
-        adam(grid.fields, grid.blocks, age, age, 0.3, 0.2, 0.25, 0.9, 0.99, 1e-8, 0.5, 0.1)
+        adam(grid.fields, grid.blocks, age, age, 0.3, 0.2, 0.25, 0.9, 0.99, 1e-8, 0.5, 0.1, 0.2)
     for field in (grid.fields.d_density, grid.fields.m_density, grid.fields.v_density):
         assert not field.to_numpy().reshape(-1, field.shape[-1])[:, :512].any()
     assert np.all(grid.fields.density.to_numpy()[0, 0, :512] == v.activation.empty)

@@ -61,8 +61,8 @@ def test_text_tells_who_is_left_out_on_stderr(run):
     [
         ("cameras none --out set", 1, "raymarch: none: no such folder"),
         ("cameras photos --out photos/set", 1, "raymarch: photos/set: lies in the photographs' folder"),
-        ("cameras photos --out set --max-size 3", 1, "raymarch: max_size is 3, want a whole number from 64"),
-        ("cameras photos --out set --seconds nan", 1, "raymarch: seconds is nan"),
+        ("cameras photos --out set --max-size 3", 2, "Error: --max-size is 3, want a whole number from 64"),
+        ("cameras photos --out set --seconds nan", 2, "Error: --seconds is nan"),
         ("cameras photos --out set --lens wide", 2, "Invalid value for '--lens'"),
         ("cameras photos", 2, "Missing option '--out'"),
         ("fit photos --out a.h5", 1, "has no cameras; find them first: raymarch cameras PHOTOS --out SET"),
