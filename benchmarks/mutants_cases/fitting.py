@@ -147,6 +147,20 @@ FAULTS = [
         (ADAM + "test_fog_that_no_gradient_holds_thins_out_and_what_is_opaque_stays",),
     ),
     Fault(
+        "values seen through a table thin out",
+        "fitting/optimiser.py",
+        "0.0 if grid.activation.density_rule.signed else self.thinning",
+        "self.thinning",
+        (ADAM + "test_values_seen_through_a_table_do_not_thin_out",),
+    ),
+    Fault(
+        "a volume thins out while cameras move",
+        "registration/refine.py",
+        "pyramid=0.0, thinning=0.0)",
+        "pyramid=0.0)",
+        ("tests/registration/test_registration.py::test_disturbed_cameras_are_moved_towards_the_true_ones",),
+    ),
+    Fault(
         "rates fall along a line",
         "fitting/optimiser.py",
         "decay = self.final**progress",

@@ -96,7 +96,7 @@ def bench_march(
     if not isinstance(repeats, int) or repeats < 1:
         raise RaymarchError(f"repeats is {repeats}, want a whole number from 1")
     running, work = runtime.start(), workload(n, resolution)
-    slots = (min(_threads(), SLOTS) if runtime.on_cpu() else 1) if slots is None else slots
+    slots = (min(runtime.threads(), SLOTS) if runtime.on_cpu() else 1) if slots is None else slots
     if slots < 1:
         raise RaymarchError(f"slots is {slots}, want 1 to {SLOTS}")
     with ExitStack() as owners:
@@ -129,7 +129,7 @@ def bench_march(
         block=block,
         slots=slots,
         arch=running.arch,
-        threads=_threads(),
+        threads=runtime.threads(),
         repeats=repeats,
     )
 
@@ -160,11 +160,7 @@ def bench_fit(resolution: int = 112, *, steps: int = 300) -> FitSpeed:
         psnr = result.evaluate(test).psnr
         per_step = (end - late) / max(fitter.steps_done - done, 1)
         rays = fitter.rays_a_step / per_step
-    return FitSpeed(1e3 * per_step, rays, start, done_in, psnr, steps, resolution, running.arch, _threads())
-
-
-def _threads() -> int:
-    return runtime.threads()
+    return FitSpeed(1e3 * per_step, rays, start, done_in, psnr, steps, resolution, running.arch, runtime.threads())
 
 
 def _best(call: Callable[[], None], repeats: int) -> tuple[float, float]:

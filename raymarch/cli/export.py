@@ -13,7 +13,7 @@ from raymarch.cli.option_kinds import LARGEST, Box, Real
 @click.command(epilog="Example: raymarch export tower.h5 tower.glb --largest 1")
 @click.argument("run", metavar="VOLUME")
 @click.argument("out", metavar="OUT.ply|obj|glb|stl")
-@click.option("--iso", type=Real(-LARGEST, LARGEST), help="Value of the surface; if not given a good one, said.")
+@click.option("--iso", type=Real(-LARGEST, LARGEST), help="Value of the surface; a good one if not given, said.")
 @click.option("--box", type=Box(), help="Part of the world that is wanted.")
 @click.option("--largest", type=click.IntRange(1), metavar="N", help="Keep the N largest connected pieces.")
 @click.option("--faces", type=click.IntRange(4), metavar="N", help="Decimate to about N faces.")

@@ -30,6 +30,8 @@ class Adam:
             that meets them, so that colour turns with the direction only where many rays say so.
         thinning: part of the rate of density by which a sample's falls in each step that meets it, times the share of
             light that passes a voxel of it, so that fog before a surface of its colour, which images hardly tell, goes.
+            Of softplus that share is exact. None where densities are values seen through a table, or while `rm.refine`
+            moves cameras.
         beta1, beta2, eps: as in Kingma and Ba 2015; eps is against gradients of a mean over rays, which are small.
 
     Example:
@@ -62,11 +64,12 @@ class Adam:
         lr_density, lr_colour = self.rates(progress)
         if grid.activation.density_rule.linear:
             lr_density *= 2 * grid.activation.shift
+        thinning = 0.0 if grid.activation.density_rule.signed else self.thinning  # less of a value is no less opaque
         coarse = self.coarse if grid.boxes == 1 else 0.0  # where one box ends and the next begins a cube lies in both
         above = max((grid.degree + 1) ** 2 - 1, 1)  # harmonics above degree 0
         lr_harmonics = self.harmonics * lr_colour * math.sqrt(3 / above)
         rates = (lr_density, lr_colour, lr_harmonics, self.beta1, self.beta2, self.eps)
-        adam(grid.fields, grid.blocks, age, number, *rates, coarse, self.decay, self.thinning)
+        adam(grid.fields, grid.blocks, age, number, *rates, coarse, self.decay, thinning)
 
 
 ADAM = instance_of(Adam, "rm.Adam(...)", "its settings go by their own names too, such as lr_density")

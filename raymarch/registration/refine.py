@@ -26,7 +26,7 @@ from raymarch.errors import RaymarchError
 from raymarch.fitting.bounds import find_box
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.interrupt import asked_to_stop
-from raymarch.fitting.presets import preset
+from raymarch.fitting.presets import changed, preset
 from raymarch.fitting.scene_box import is_bounded
 from raymarch.fitting.settings import FIT_SETTINGS, FitSettings
 from raymarch.geometry.camera import Camera
@@ -50,7 +50,7 @@ RAYS = 1 << 17  # rays that all cameras are moved by at once
 FIRST, EVERY = 80, 40  # steps before the first move, and between two
 MOMENTUM = 0.5  # of the moves: the volume follows the cameras, and so holds back what they err by together
 LARGEST = 0.03  # a move's radians, and its share of the distance, are cut to this
-PLAINLY = {"hull": False, "rays": 8192, "least_chance": 1.0, "coarse": 0.0, "decay": 0.0, "thinning": 0.0}
+PLAINLY = {"hull": False, "rays": 8192, "least_chance": 1.0, "coarse": 0.0, "decay": 0.0}
 SETTINGS = preset("default", resolution=192, levels=((0, 0.25), (0.1, 0.4), (0.25, 0.65), (0.45, 1)), **PLAINLY)
 
 
@@ -114,7 +114,7 @@ def refine(
     if box is None and not settings.ndc and (settings.boxes == 1 or (settings.boxes is None and is_bounded(views))):
         box = _wide_box(views)
     exposed = settings.exposure and "exposure" not in parameters  # what is refined here is not fitted there as well
-    settings = replace(settings, exposure=exposed, pyramid=0.0)  # cameras that move are those of the whole images
+    settings = changed(settings, exposure=exposed, pyramid=0.0, thinning=0.0)  # whole images are what cameras move by
     with (
         asked_to_stop() as asked,
         Fitter(views, settings, box=box) as fitter,

@@ -114,6 +114,18 @@ def test_fog_that_no_gradient_holds_thins_out_and_what_is_opaque_stays():
     assert (np.diff(fallen) <= 1e-12).all()
 
 
+def test_values_seen_through_a_table_do_not_thin_out():
+    """Less of a value is not less opacity: by gradients too small to count none of them moves."""
+    grid = drive.adam_grid()
+    start(grid)
+    grid.set_activation(Activation("identity"))
+    before, _ = grid.download()
+    drive.set_gradient(grid, np.full(SHAPE, 1e-30), np.zeros((*SHAPE, 3)))
+    ADAM.step(grid, 0, 0.0, 0)
+    np.testing.assert_allclose(grid.download()[0], before, atol=1e-12)
+    grid.set_activation(Activation())
+
+
 @pytest.mark.parametrize("degree", [1, whole(2)])
 def test_harmonics_share_their_colours_second_moment_and_have_no_momentum(degree):
     """Their rate is less by the root of how many there are, of the three of degree 1."""

@@ -393,7 +393,7 @@ def test_a_movement_that_fails_to_begin_leaves_nothing_on_the_device(monkeypatch
 
 
 SETTINGS = preset(
-    "quick", resolution=24, steps=400, rays=1024, sh_degree=0, hull=False, levels=((0.0, 0.5), (0.3, 1.0)), thinning=0.0
+    "quick", resolution=24, steps=400, rays=1024, sh_degree=0, hull=False, levels=((0.0, 0.5), (0.3, 1.0))
 )
 
 
