@@ -52,8 +52,7 @@ class FitSettings:
             object, all of which lies in the box; None to tell from the views.
         ndc: whether the volume lies in normalised device coordinates, the frustum of all cameras from a near plane to
             infinity, for forward-facing captures, `near` and `near_gradient` then 0; None to tell from the views.
-        near: near plane: rays begin that part of the cameras' distance from the box's middle before them, so that
-            nothing grows where a camera alone would see it.
+        near: rays begin that part of the cameras' distance from the box's middle before them: a near plane.
         near_gradient: up to that part of the same distance from its camera a sample's gradient is scaled by the square
             of how far along it is (Philip and Deschaintre 2023); 0 for gradients as they are.
         steps: steps in all; None to go by `seconds` alone.
@@ -94,12 +93,10 @@ class FitSettings:
         prune_weight: at each change of level, what part of a ray's light a cell must give or take in the images to be
             kept, for what no camera sees takes memory all the same; 0 keeps all that is not empty. None for 0.001 in
             bricks and 0 else.
-        reopen: opacity over one voxel of the finest level that samples have at most as a level begins: what a coarse
-            one has made opaque hides what is behind it from the next; 1 leaves all as it is.
-        unseen: weight on every ray up to which nobody sees a sample: such begin a level faint, for what a coarse one
-            left there other cameras would meet. Where a fit is too short to ask all rays none do, as with 0.
-        slots: gradient buffers on the CPU, filled side by side; None chooses by the grid's size. Changing it changes
-            the last bits of a gradient, the number of threads does not.
+        reopen, unseen: opacity over one voxel of the finest level that samples have at most as a level begins, so that
+            what a coarse one left hides nothing (1: as it was); weight on every ray up to which nobody sees a sample,
+            which then begins faint, if the fit is long enough to ask all rays (0: none does).
+        slots: gradient buffers on the CPU, by which its last bits differ, not by threads; None for the grid's size.
         block: edge of the layout's blocks; None chooses by the grid's size.
         bricks: whether samples are kept in bricks of 8^3, of those places alone where something may be, so that memory
             goes with surface; None for where the grid is so large that it pays.
