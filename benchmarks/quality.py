@@ -11,7 +11,6 @@ no pyramid     coarse levels see the images as they are
 no coarse      samples move each by its own gradient alone
 no decay       harmonics above degree 0 keep what they have
 no thinning    density falls by gradients alone
-no reopening   a level begins as opaque as the one before left it
 no errors      tiles are drawn all alike
 small weights  colours are looked up from a weight of 1e-4 on
 small batches  8,192 rays a step, and twice as many steps
@@ -39,7 +38,6 @@ ROWS: dict[str, dict[str, Any]] = {
     "no coarse": {"coarse": 0.0},
     "no decay": {"decay": 0.0},
     "no thinning": {"thinning": 0.0},
-    "no reopening": {"reopen": 1.0, "unseen": 0.0},
     "no errors": {"least_chance": 1.0},
     "small weights": {"min_weight": 1e-4},
     "small batches": {"rays": 8192},

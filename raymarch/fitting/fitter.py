@@ -23,19 +23,18 @@ from raymarch.data.views import Views
 from raymarch.data.volume import Volume
 from raymarch.device.image_pyramid import ImagePyramid
 from raymarch.device.image_store import ImageStore
+from raymarch.device.numbers import set_numbers
 from raymarch.device.owner import Holder
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.fitting import tape
 from raymarch.fitting.bounds import narrow
 from raymarch.fitting.budget import keeps_colours
 from raymarch.fitting.clock import Clock
-from raymarch.fitting.drawn_rays import draw_rays
 from raymarch.fitting.fit_card import FitterCard
 from raymarch.fitting.photometry import Photometry
 from raymarch.fitting.plan import Plan, plan_fit
 from raymarch.fitting.presets import settings_for
 from raymarch.fitting.rates import Rates
-from raymarch.fitting.reopening import reopen
 from raymarch.fitting.report import Report, require_finite
 from raymarch.fitting.result import volume_of
 from raymarch.fitting.schedule import Position, Schedule
@@ -46,6 +45,7 @@ from raymarch.geometry.camera import CAMERA, Camera
 from raymarch.geometry.pose import BOX
 from raymarch.kernels.fit import losses
 from raymarch.kernels.fit.choice import note_errors
+from raymarch.kernels.rays.camera import draw_tiles, jitter_parts
 from raymarch.rendering.march import MARCH, March
 from raymarch.rendering.ray_settings import set_ray_settings
 from raymarch.rendering.renderer import BACKGROUND, render_camera
@@ -150,8 +150,7 @@ class Fitter(Holder, FitterCard):
             self._refresh(self.plan.least_sigma)
         self.side = _side(self, progress, self.steps_done)
         self._drawn = self.store.choose(self.tiles, self._drawn, s.seed, s.least_chance)
-        drawn = draw_rays(self.store, buffer, self.plan, self.tiles, self.side, self.steps_done, self.schedule.jitter)
-        _differentiate(self, drawn)
+        _differentiate(self, _draw(self))
         note_errors(self.store.fields, buffer.fields, self.tiles, self.side**2, behind)
         self.photometry.look(buffer, self.steps_done, self.side**2)
         self.rates.optimiser.step(grid, self._moments_age, progress, self.steps_done)
@@ -212,17 +211,25 @@ def _error_of_rays(fitter: Fitter) -> float:
 
 def _advance_level(fitter: Fitter, progress: float) -> None:
     if (level := fitter.schedule.level(progress)) > fitter._level:
-        drawn, fitter._level = fitter._moments_age * fitter.tiles / fitter.store.listed, level
-        on, plan = (fitter.buffer, fitter.settings, fitter.plan.near), fitter.plan
-        anew = next_level(fitter.grid, fitter.store, *on, plan.shape_of(level), plan.most_bricks)
-        fitter._moments_age = 0 if anew else fitter._moments_age
-        fitter._refresh(plan.least_sigma)
-        if anew:
-            reopen(fitter.grid, fitter.store, *on, drawn)
+        fitter._level, on = level, (fitter.grid, fitter.store, fitter.buffer, fitter.settings, fitter.plan.near)
+        if next_level(*on, fitter.plan.shape_of(level), fitter.plan.most_bricks):
+            fitter._moments_age = 0
+        fitter._refresh(fitter.plan.least_sigma)
 
 
 def _side(fitter: Fitter, progress: float, steps: int) -> int:
     return fitter.schedule.side(progress, steps * fitter.tiles / fitter.store.listed)
+
+
+def _draw(fitter: Fitter) -> int:
+    """Draw the rays of a step; how many of its pixels have a target."""
+    store, fields, jitter = fitter.store, fitter.buffer.fields, fitter.schedule.jitter
+    draw_tiles(fields, store.fields, fitter.tiles, fitter.side, fitter.plan.near)
+    set_numbers(fields, draw=(fitter.settings.seed * 2654435761 + fitter.steps_done) % 2**31)
+    if jitter > 0:
+        run = fitter.steps_done, fitter.rays_a_step, fitter.side**2
+        jitter_parts(fields, fitter.settings.seed, *run, jitter)
+    return losses.counting(fields, fitter.rays) if store.masked else fitter.rays
 
 
 def _differentiate(fitter: Fitter, counted: int) -> None:

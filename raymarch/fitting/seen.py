@@ -1,4 +1,4 @@
-"""What training rays see: cells that none does are pruned at a change of level, whatever is in them."""
+"""Pruning by weight: cells that no training ray sees are ruled out, whatever is in them."""
 
 from __future__ import annotations
 
@@ -72,9 +72,15 @@ class Pruning:
 
     def _seen(self, least: float) -> np.ndarray:
         """Cells (x, y, z) bool with a sample of a weight over `least` on a ray."""
-        grid = self.grid
+        grid, rays, s = self.grid, self._buffer.fields, self._settings
+        tile = self._store.fields.tile**2
+        tiles = max(s.rays // tile, 1)
         occupancy.cells_in(np.zeros(grid.cells, np.uint8), grid.fields.seen)
-        mark(grid, self._store, self._buffer, self._settings, self._near, SHARE, least, samples=False)
+        for batch in range(max(round(SHARE * self._store.listed / tiles), FEWEST)):
+            self._store.choose(tiles, batch * tiles, s.seed + 1)
+            draw_tiles(rays, self._store.fields, tiles, 1, self._near)
+            ends = s.step * grid.voxel, s.min_transmittance
+            mark_seen(grid.fields, rays, march_of(s).variant(grid), tiles * tile, *ends, least)
         return grid.numbers_of_cells("seen") != 0
 
     def _keep(self, cells: np.ndarray) -> None:
@@ -82,20 +88,6 @@ class Pruning:
         self.grid.allow(cells & self.grid.allowed_cells())
         self.grid.occupy(cells & self.grid.occupied_cells())
         self.grid.measure_occupancy()
-
-
-def mark(
-    grid: Grid, store: ImageStore, buffer: RayBuffer, settings: FitSettings, near: float,
-    share: float, least: float, samples: bool,
-) -> None:  # fmt: skip
-    """Mark cells, or `samples` of the grid, with a weight over `least` on one of a `share` of the rays."""
-    tile = store.fields.tile**2
-    tiles, ends = max(settings.rays // tile, 1), (settings.step * grid.voxel, settings.min_transmittance)
-    variant = march_of(settings).variant(grid)
-    for batch in range(max(round(share * store.listed / tiles), FEWEST)):
-        store.choose(tiles, batch * tiles, settings.seed + 1)
-        draw_tiles(buffer.fields, store.fields, tiles, 1, near)
-        mark_seen(grid.fields, buffer.fields, variant, tiles * tile, *ends, least, samples)
 
 
 def _has_room(grid: BrickGrid, shape: Sequence[int], most: Callable[[int], int]) -> bool:

@@ -52,7 +52,8 @@ class FitSettings:
             object, all of which lies in the box; None to tell from the views.
         ndc: whether the volume lies in normalised device coordinates, the frustum of all cameras from a near plane to
             infinity, for forward-facing captures, `near` and `near_gradient` then 0; None to tell from the views.
-        near: rays begin that part of the cameras' distance from the box's middle before them: a near plane.
+        near: near plane: rays begin that part of the cameras' distance from the box's middle before them, so that
+            nothing grows where a camera alone would see it.
         near_gradient: up to that part of the same distance from its camera a sample's gradient is scaled by the square
             of how far along it is (Philip and Deschaintre 2023); 0 for gradients as they are.
         steps: steps in all; None to go by `seconds` alone.
@@ -93,10 +94,8 @@ class FitSettings:
         prune_weight: at each change of level, what part of a ray's light a cell must give or take in the images to be
             kept, for what no camera sees takes memory all the same; 0 keeps all that is not empty. None for 0.001 in
             bricks and 0 else.
-        reopen, unseen: opacity over one voxel of the finest level that samples have at most as a level begins, so that
-            what a coarse one left hides nothing (1: as it was); weight on every ray up to which nobody sees a sample,
-            which then begins faint, if the fit is long enough to ask all rays (0: none does).
-        slots: gradient buffers on the CPU, by which its last bits differ, not by threads; None for the grid's size.
+        slots: gradient buffers on the CPU, filled side by side; None chooses by the grid's size. Changing it changes
+            the last bits of a gradient, the number of threads does not.
         block: edge of the layout's blocks; None chooses by the grid's size.
         bricks: whether samples are kept in bricks of 8^3, of those places alone where something may be, so that memory
             goes with surface; None for where the grid is so large that it pays.
@@ -144,8 +143,6 @@ class FitSettings:
     refresh: int = held(whole(1, 10**6), 100)
     prune_alpha: float = held(PART, 1e-3)
     prune_weight: float | None = held(optional(PART), None)
-    reopen: float = held(number(0, 1, above=True), 0.5)
-    unseen: float = held(PART, 0.01)
     slots: int | None = held(optional(whole(1, 64)), None)
     block: int | None = held(optional(one_of(*BLOCKS)), None)
     bricks: bool | None = held(optional(flag), None)

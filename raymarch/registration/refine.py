@@ -114,7 +114,7 @@ def refine(
     if box is None and not settings.ndc and (settings.boxes == 1 or (settings.boxes is None and is_bounded(views))):
         box = _wide_box(views)
     exposed = settings.exposure and "exposure" not in parameters  # what is refined here is not fitted there as well
-    settings = changed(settings, exposure=exposed, pyramid=0.0, thinning=0.0, reopen=1.0, unseen=0.0)  # whole images
+    settings = changed(settings, exposure=exposed, pyramid=0.0, thinning=0.0)  # whole images are what cameras move by
     with (
         asked_to_stop() as asked,
         Fitter(views, settings, box=box) as fitter,
