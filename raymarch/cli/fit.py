@@ -187,6 +187,8 @@ def _preset_of(views: Views, box: list[list[float]] | None) -> str:
     name = preset_of_views(views, box)
     if name != "default":
         say.note(f"the views show no object by itself but a scene, so --preset {name} is taken")
+    elif preset_of_views(views) != name:
+        say.note("--box means --preset default, one box; for a horizon behind it --preset photos --set boxes=6")
     return name
 
 

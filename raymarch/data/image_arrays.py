@@ -43,7 +43,8 @@ def _images(value: object) -> Images:
         return gathered(several)
     images = numeric(value)
     if images.ndim != 4 or images.shape[3] not in (3, 4) or images.dtype != np.uint8:
-        raise Wrong(f"is {images.dtype} {images.shape}")
+        single = images.ndim == 3 or (images.ndim == 4 and images.shape[3] == 1)
+        raise Wrong(f"is {images.dtype} {images.shape}", OF_GREY if single else "")
     return images
 
 
@@ -71,6 +72,7 @@ def that_matter(masks: Masks) -> Masks:
     return several if any(mask is not None for mask in several) else None
 
 
+OF_GREY = "repeat greys in three channels, of 0..255; projections, line integrals of density, are for rm.Projector"
 IMAGES = Check("uint8 (view, height, width, 3 or 4)", _images, "scale 0..1 to 0..255 first")
 LEFT_OUT = "False is for pixels that do not count"
 MASK = Check("a boolean array (height, width)", _mask, LEFT_OUT)

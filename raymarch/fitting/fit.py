@@ -59,7 +59,7 @@ def fit(
 
     Example:
         >>> fit(views, "quick", seconds=60).volume.shape  # doctest: +SKIP
-        (128, 97, 113)
+        (131, 131, 160)
     """
     saving, halted = Saving(checkpoints), list[bool]()
 

@@ -14,6 +14,7 @@ from PIL import Image
 import raymarch as rm
 from raymarch.cli import cli
 from raymarch.cli.doctor import _of_fit_to_come, _print
+from raymarch.cli.fit import _preset_of
 from raymarch.diagnosis.diagnose import examine
 from raymarch.diagnosis.finding import Finding
 from raymarch.diagnosis.reading import read_set
@@ -71,6 +72,21 @@ def test_preset_and_box_are_those_of_a_fit(own):
     preset, taken, _ = _of_fit_to_come(views, box)
     assert preset == preset_of_views(views, box) == "default" and taken is box
     assert _of_fit_to_come(ball(4), None)[:2] == ("default", None)
+
+
+@pytest.mark.parametrize(
+    ("views", "box", "name", "note"),
+    [
+        (VIEWS, None, "photos", "--preset photos is taken"),
+        (VIEWS, [(0, 0, 0), (1, 1, 1)], "default", "--preset photos --set boxes=6"),
+        (ball(4), None, "default", ""),
+        (ball(4), [(0, 0, 0), (1, 1, 1)], "default", ""),
+    ],
+)
+def test_which_preset_a_fit_takes_is_said_where_another_could_be_meant(views, box, name, note, capsys):
+    assert _preset_of(views, box) == name
+    said = capsys.readouterr().err
+    assert note in said if note else not said
 
 
 def test_a_box_outside_of_which_cameras_are_is_that_of_a_fit():

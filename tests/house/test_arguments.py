@@ -432,6 +432,7 @@ ROWS = {
         (lambda: rm.Views([CAMERA], [[[0]]]), "images are int64 (1, 1, 1)|images are int32 (1, 1, 1)"),
         (lambda: rm.Views([CAMERA], None), "images are None"),
         (lambda: rm.Views([CAMERA] * 2, IMAGES / 255), "images are float64 (2, 6, 8, 3), want uint8"),
+        (lambda: rm.Views([CAMERA] * 2, IMAGES[..., 0] / 255), "line integrals of density, are for rm.Projector"),
         (lambda: rm.Views([CAMERA] * 2, [IMAGES[0], IMAGES[0, 1:]]), "view 001: image is 8 x 5 but its camera 8 x 6"),
         (lambda: rm.Views([CAMERA] * 2, [IMAGES[0], IMAGES[0, ..., :2]]), "images have uint8 (6, 8, 2)"),
         (lambda: rm.Views([CAMERA] * 2, IMAGES, masks=IMAGES), "masks have a uint8 array"),
