@@ -149,9 +149,16 @@ FAULTS = [
     Fault(
         "values seen through a table thin out",
         "fitting/optimiser.py",
-        "0.0 if grid.activation.density_rule.signed else self.thinning",
-        "self.thinning",
+        "0.0 if signed else self.thinning_at(progress, number)",
+        "self.thinning_at(progress, number)",
         (ADAM + "test_values_seen_through_a_table_do_not_thin_out",),
+    ),
+    Fault(
+        "each step of a long fit thins as one of a short one",
+        "fitting/optimiser.py",
+        "min(1.0, THINNED * progress / step) if step",
+        "1.0 if step",
+        (ADAM + "test_a_step_of_a_long_fit_thins_less",),
     ),
     Fault(
         "a volume thins out while cameras move",

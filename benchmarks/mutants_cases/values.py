@@ -273,8 +273,8 @@ FAULTS = [
     Fault(
         "of several control groups around a process the loosest counts",
         "data/control_group.py",
-        "return min(left, default=None)",
-        "return max(left, default=None)",
+        "return min((left for _, left in _memory(system)), default=None)",
+        "return max((left for _, left in _memory(system)), default=None)",
         ("tests/data/test_control_group.py::test_the_tightest_limit_around_a_process_counts",),
     ),
     Fault(

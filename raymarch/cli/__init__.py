@@ -50,8 +50,8 @@ def cli() -> None:
     raymarch evaluate tower.h5 scenes/tower --split test
     raymarch render tower.h5 --orbit 120 --out clip.mp4
 
-    Files that raymarch did not write are written over only with --overwrite. Exit code 0: done; 1: could not, or was
-    interrupted with nothing to keep; 2: wrong usage.
+    Files that raymarch did not write are written over only with --overwrite. Exit code 0: what was asked for
+    is there, or was found right; 1: it is not, or elsewhere, as is said; 2: wrong usage.
     """
 
 

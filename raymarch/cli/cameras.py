@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from raymarch.cli import options, say
+from raymarch.cli import device, options, say
 from raymarch.cli.option_kinds import as_usage
 
 
@@ -37,7 +37,7 @@ from raymarch.cli.option_kinds import as_usage
 @click.option("--frames", type=int, default=100, show_default=True, help="How many to take out of a video.")
 @click.option("--seconds", type=float, help="Give up after so many seconds.")
 @click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--threads", type=int, help="Of the CPU; one a core if not given.")
+@device.threads
 @options.overwrite
 @click.option(
     "--follow-links", is_flag=True, help="Read what links in PHOTOS lead to outside of it; if you trust the folder."

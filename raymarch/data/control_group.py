@@ -21,7 +21,22 @@ def memory_left(system: Path = SYSTEM) -> int | None:
         >>> left is None or left >= 0
         True
     """
-    left = []
+    return min((left for _, left in _memory(system)), default=None)
+
+
+def memory_limit(system: Path = SYSTEM) -> int | None:
+    """Memory [byte] that the control group may take in all; None where it has no limit.
+
+    Example:
+        >>> limit = memory_limit()
+        >>> limit is None or limit >= memory_left()
+        True
+    """
+    return min((most for most, _ in _memory(system)), default=None)
+
+
+def _memory(system: Path) -> Iterator[tuple[int, int]]:
+    """Limit of memory and what is left of it [byte], of each control group that has a limit."""
     for group in _groups("memory", system):
         for limit, used, cached in (
             ("memory.max", "memory.current", "inactive_file"),
@@ -29,8 +44,7 @@ def memory_left(system: Path = SYSTEM) -> int | None:
         ):
             most, taken = (_numbers(group / name) for name in (limit, used))
             if most and taken and most[0] < ENDLESS:
-                left.append(max(most[0] - max(taken[0] - _row(group / "memory.stat", cached), 0), 0))
-    return min(left, default=None)
+                yield most[0], max(most[0] - max(taken[0] - _row(group / "memory.stat", cached), 0), 0)
 
 
 def processors(system: Path = SYSTEM) -> float | None:

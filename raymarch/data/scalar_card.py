@@ -8,11 +8,11 @@ import numpy as np
 
 from raymarch.data import thumbnails
 from raymarch.data.placed import PlacedValues
-from raymarch.data.world_axes import shown_right, shown_up
+from raymarch.data.world_axes import right_and_up, shown_right, shown_up
 from raymarch.html.card import Shown, card, count_of_bytes, numbers
 from raymarch.html.picture import figure, thumbnail
 
-PLANES = ((2, 0, 1), (1, 0, 2), (0, 1, 2))  # the axis across each slice, those to its right and upwards
+ACROSS = (2, 1, 0)  # the axis across each slice
 
 
 class ScalarCard(PlacedValues, Shown):
@@ -52,11 +52,13 @@ class ScalarCard(PlacedValues, Shown):
     def _slices(self) -> Iterator[str]:
         """Pictures of the three slices through the middle, with their sides where the world is a body's."""
         middle = [n // 2 for n in self.shape]
-        cuts = [thumbnail(np.take(self.values, middle[axis], axis), thumbnails.SIDE) for axis, _, _ in PLANES]
+        cuts = [thumbnail(np.take(self.values, middle[axis], axis), thumbnails.SIDE) for axis in ACROSS]
         shown = self.slope * np.concatenate([cut.ravel() for cut in cuts]).astype(float)
         window = tuple(np.percentile(shown, thumbnails.RANGE))
-        for cut, (axis, right, up) in zip(cuts, PLANES, strict=True):
-            picture = thumbnails.windowed(self.slope * cut.T.astype(float), window)  # type: ignore[arg-type]
+        for cut, axis in zip(cuts, ACROSS, strict=True):
+            right, up = right_and_up(axis, self.sides)
+            upright = cut.T if right < up else cut
+            picture = thumbnails.windowed(self.slope * upright.astype(float), window)  # type: ignore[arg-type]
             sides, caption = self.sides, f"{'ijk'[axis]} = {middle[axis]}: {'ijk'[right]} right, {'ijk'[up]} up"
             across = upside = False
             if sides:

@@ -32,6 +32,19 @@ def shown_up(side: str) -> tuple[bool, str, str]:
     return _turned(side, DOWN)
 
 
+def right_and_up(across: int, sides: str) -> tuple[int, int]:
+    """Axes that go to the right and upwards in a picture across one of three: where `sides` tells the body's, right or
+    left goes across before anterior or posterior, and that before superior or inferior, which goes up.
+
+    Example:
+        >>> right_and_up(0, "PIL"), right_and_up(0, "")
+        ((2, 1), (1, 2))
+    """
+    first, second = (axis for axis in range(3) if axis != across)
+    turned = bool(sides) and "RLAPSI".index(sides[first]) > "RLAPSI".index(sides[second])
+    return (second, first) if turned else (first, second)
+
+
 def _turned(side: str, backwards: str) -> tuple[bool, str, str]:
     far = OPPOSITE[side] if side in backwards else side
     return side in backwards, OPPOSITE[far], far

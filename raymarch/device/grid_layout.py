@@ -124,7 +124,7 @@ def _values(
     features, density = dense(*pair(needs_grad=fit and not sparse), of=tree)
     d_features = d_density = m_features = m_density = v_features = v_density = None
     if fit and not sparse:
-        dense(_grad(features), density.grad)  # on a branch of their own, or lazy_grad would interleave them
+        dense(_grad(features), _grad(density))  # on a branch of their own, or lazy_grad would interleave them
         tree.lazy_grad()  # before the rest is placed: it would give moments and slots gradients too, interleaved
     if fit:
         d_features, d_density = dense(*pair(), leading=slots)
@@ -137,7 +137,7 @@ def _values(
         "d_density": d_density,
         "d_features": d_features,
         "d_packed": _as_one(d_features, d_density) if degree == 0 and fit else None,
-        "g_density": d_density if sparse else density.grad,
+        "g_density": d_density if sparse else _grad(density),
         "g_features": d_features if sparse else _grad(features),
         "m_density": m_density,
         "m_features": m_features,

@@ -11,7 +11,7 @@ import taichi as ti
 from raymarch import runtime
 from raymarch.data.views import Views
 from raymarch.device.lens_vector import lens_vector
-from raymarch.device.memory import make_room, require_images
+from raymarch.device.memory import require_images
 from raymarch.device.owner import Owner
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
@@ -81,7 +81,6 @@ class ImageStore(Owner[StoreFields]):
         def require() -> None:
             what = f"{len(views)} images of {views.size_in_words()}"
             require_images(what, views.pixels, "use fewer or smaller images", stored=size_of(room))
-            make_room(size_of(room))
 
         self._drawn = max(rays // self._tile**2, len(tiles))
         room = (views.pixels, len(views), len(tiles), self._drawn)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -124,18 +125,20 @@ def host_bytes() -> int:
 def make_room(needed: int, freed: int = 0) -> None:
     """Free what is kept for reuse where so many bytes would not be there without, `freed` more than now being free."""
     if needed > 0.9 * (available_bytes() + freed - pool.held()):
-        pool.release()
+        with contextlib.suppress(RaymarchError):  # of another thread, whose it is
+            pool.release()
 
 
 def require_images(what: str, pixels: int, cure: str, *, held: int = 0, stored: int = 0) -> None:
     """Memory check: RaymarchError where images need more bytes than are free, `held` by the machine and `stored` on the
-    device, or where so many pixels are more than can be indexed there."""
+    device, or where so many pixels are more than can be indexed there. What is kept for reuse is freed for them."""
     asked = [(held + stored, available_bytes())]
     if not runtime.on_cpu():
         asked = [(held, host_bytes()), (stored, available_bytes())]
     for needed, free in asked:
         if needed > 0.9 * free:
             raise RaymarchError(f"{what} take {needed:,} bytes but {free:,} are free; {cure}")
+    make_room(asked[-1][0])
     if stored and pixels > (most := MAX_CELLS // 4):
         raise RaymarchError(f"{what} are {pixels:,} pixels but a fit takes at most {most:,}; {cure}")
 

@@ -6,7 +6,7 @@ up to a share of the machine's memory, and a larger one serves who wants less: i
 
 from __future__ import annotations
 
-import os
+import contextlib
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -17,7 +17,9 @@ import taichi as ti
 from taichi.lang import impl
 
 from raymarch import runtime
+from raymarch.data import free_memory
 from raymarch.device.gpu_memory import gpu_bytes
+from raymarch.errors import RaymarchError
 
 SHARE = 0.25  # of the device's memory that may be kept
 SMALL = 64 << 20  # bytes of a tree up to which it may be much larger than who asks wants
@@ -143,6 +145,8 @@ def _keep(tree: Tree, at: int) -> None:
         _free(tree)
         return
     _kept.insert(at, tree)
+    if _spare not in free_memory.spare:
+        free_memory.spare.append(_spare)
     while sum(tree.size for tree in _kept) > _most():
         _free(_kept.pop(0))
 
@@ -152,13 +156,17 @@ def _collect() -> None:
         _keep(_dropped.popleft(), 0)
 
 
+def _spare(needed: int) -> None:
+    """Free what is kept where so many bytes of the machine would not be there without it."""
+    if runtime.on_cpu() and held() and needed > 0.9 * free_memory.free_bytes():
+        with contextlib.suppress(RaymarchError):  # of another thread, whose it is
+            release()
+
+
 def _most() -> int:
     if not runtime.on_cpu() and (of_gpu := gpu_bytes()) is not None:
         return int(SHARE * of_gpu[1])
-    try:
-        return int(SHARE * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    except (AttributeError, OSError, ValueError):  # Windows has no sysconf
-        return 2 << 30
+    return int(SHARE * free_memory.total_bytes())
 
 
 def _remove_filler() -> None:

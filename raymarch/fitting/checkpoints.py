@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from raymarch.arguments import checks
@@ -15,6 +15,7 @@ from raymarch.errors import RaymarchError
 from raymarch.fitting.checkpoint import MINUTES, bytes_of_checkpoint, load_checkpoint, save_checkpoint
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.report import NotFinite
+from raymarch.fitting.settings import FitSettings
 from raymarch.io.checkpoints.checkpoint_file import is_checkpoint, record_of
 from raymarch.io.files.atomic import require_writable
 from raymarch.io.files.ours import require_ours
@@ -105,6 +106,13 @@ class Saving:
         if checkpoints is not None:
             checkpoints.require()
             checkpoints.say_what_is_lost()
+
+    def as_found(self, settings: FitSettings) -> FitSettings:
+        """Settings with the resolution of the fit that is gone on with, where they leave it open: it was found by the
+        threads and the memory there were."""
+        if self._checkpoints is None or not self._checkpoints.resume or settings.resolution is not None:
+            return settings
+        return replace(settings, resolution=record_of(self._checkpoints.path)["settings"].get("resolution"))
 
     def begin(self, fitter: Fitter) -> None:
         """Go on from the checkpoint that is there, if that is what is asked for.

@@ -17,17 +17,19 @@ from raymarch.fitting.report import versions
 
 log = logging.getLogger(__name__)
 
-MAY_DIFFER = ("memory",)  # settings that change no byte
+# Settings that may be others: memory says how far a sparse grid may grow from here on, and whether it is sparse is
+# compared as it came to be, which may be by the device.
+MAY_DIFFER = ("memory", "bricks")
 MOST = 4  # differences that are named
 LONGEST = 160  # letters of a value that is shown as it is
 CURE = "give what it had, or begin anew without it (--overwrite)"
 
 
 def grid_record(plan: Plan) -> dict[str, Any]:
-    """Where a fit's grid lies, how fine it is, and its precision, in plain numbers."""
+    """Where a fit's grid lies, how fine it is, whether it is in bricks, and its precision, in plain numbers."""
     ndc = None if plan.ndc_from_world is None else plan.ndc_from_world.ravel().tolist()
     place = {"box": plan.box.ravel().tolist(), "ndc_from_world": ndc}
-    return {**place, "shape": list(plan.shape), "precision": np.dtype(runtime.dtype()).name}
+    return {**place, "shape": list(plan.shape), "sparse": plan.bricks > 0, "precision": np.dtype(runtime.dtype()).name}
 
 
 def require_same(record: Mapping[str, Any], plan: Plan, path: object) -> None:
@@ -35,7 +37,8 @@ def require_same(record: Mapping[str, Any], plan: Plan, path: object) -> None:
     if words := plan.views_digest.difference(record["views"]):
         raise RaymarchError(f"{path}: is of a fit to other views: {words}; {CURE}")
     require_same_settings(record, plan.settings.record(), path)
-    if words := _differences(record["grid"], grid_record(plan)):
+    now = grid_record(plan)
+    if words := _differences({"sparse": now["sparse"], **record["grid"]}, now):  # older ones do not tell
         raise RaymarchError(f"{path}: is of a fit with another grid: {words}; {CURE}")
 
 

@@ -14,6 +14,7 @@ from raymarch.device.brick_grid import BrickGrid
 from raymarch.fitting.checkpoints import CHECKPOINTS, Checkpoints, Saving
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.interrupt import asked_to_stop
+from raymarch.fitting.presets import settings_for
 from raymarch.fitting.report import INTERRUPTED, Fit, NotFinite, Report
 from raymarch.fitting.schedule import ending
 from raymarch.fitting.settings import FitSettings
@@ -68,7 +69,8 @@ def fit(
             halted.append(True)
         return bool(halted)
 
-    with asked_to_stop() as asked, Fitter(views, settings, box=box, started=started, **changes) as fitter:
+    settings = saving.as_found(settings_for(views, settings, **changes))
+    with asked_to_stop() as asked, Fitter(views, settings, box=box, started=started) as fitter:
         if ready is not None:
             ready(fitter)
         saving.begin(fitter)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from raymarch.arguments.checks import instance_of, number
+from raymarch.arguments.checks import instance_of, number, whole
 from raymarch.arguments.declared import checked, held, hold
 from raymarch.device.grid import Grid
 from raymarch.kernels.fit.adam import adam
 
 MAX_RATE = 100.0  # in raw units, in which a sample is empty at -20 and opaque at 5
+THINNED = 1500  # steps of a fit whose thinning is the setting's; over more of them as much is spread
 MAX_BETA = 0.99999  # 1 less what is nearer to 1 is far off in single precision, and at last 0: the first step is NaN
 
 
@@ -30,8 +31,9 @@ class Adam:
             that meets them, so that colour turns with the direction only where many rays say so.
         thinning: part of the rate of density by which a sample's falls in each step that meets it, times the share of
             light that passes a voxel of it, so that fog before a surface of its colour, which images hardly tell, goes.
-            Of softplus that share is exact. None where densities are values seen through a table, or while `rm.refine`
-            moves cameras.
+            In fits of more than 1,500 steps it is less, so that all their steps together thin as much as so many. Of
+            softplus that share of light is exact. None where densities are values seen through a table, or while
+            `rm.refine` moves cameras.
         beta1, beta2, eps: as in Kingma and Ba 2015; eps is against gradients of a mean over rays, which are small.
 
     Example:
@@ -59,12 +61,23 @@ class Adam:
         decay = self.final**progress
         return self.lr_density * decay, self.lr_colour * decay
 
+    @checked(progress=number(0, 1), step=whole(0, 1 << 62))
+    def thinning_at(self, progress: float, step: int) -> float:
+        """Thinning of a fit's `step`, from 0, at `progress` in 0..1: both tell how many steps there will be.
+
+        Example:
+            >>> Adam().thinning_at(0.5, 450), Adam().thinning_at(0.5, 15_000)
+            (0.06, 0.003)
+        """
+        return self.thinning * min(1.0, THINNED * progress / step) if step else self.thinning
+
     def step(self, grid: Grid, age: int, progress: float, number: int) -> None:
         """Adam step of the grid; clears the gradient: step `number`, `age` steps after the moments began."""
         lr_density, lr_colour = self.rates(progress)
         if grid.activation.density_rule.linear:
             lr_density *= 2 * grid.activation.shift
-        thinning = 0.0 if grid.activation.density_rule.signed else self.thinning  # less of a value is no less opaque
+        signed = grid.activation.density_rule.signed  # less of a value is no less opaque
+        thinning = 0.0 if signed else self.thinning_at(progress, number)
         coarse = self.coarse if grid.boxes == 1 else 0.0  # where one box ends and the next begins a cube lies in both
         above = max((grid.degree + 1) ** 2 - 1, 1)  # harmonics above degree 0
         lr_harmonics = self.harmonics * lr_colour * math.sqrt(3 / above)

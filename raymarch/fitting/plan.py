@@ -45,7 +45,7 @@ class Plan:
     """Plan of a fit: box, grid shape, levels and memory.
 
     Attributes:
-        views, settings: as they were given.
+        views, settings: with what was left open found: resolution, boxes, points of a scene.
         box: lower and upper corner (2, 3) of the grid in the world, or in NDC.
         memory: bytes by what takes them, with the grid's shape and its slots.
         hull: (x, y, z) which occupancy cells may hold anything by the images' alpha; None for all.
@@ -213,6 +213,7 @@ def _laid_out(
     settings = affordable(settings, box, images) if free and not sparse else settings
     memory = None if sparse else require_budget(settings, box, images)
     placed, shape = grid_of_boxes(box, settings)
+    hull = None
     try:
         if memory is None:
             require_cells(settings, box, images)
@@ -222,7 +223,7 @@ def _laid_out(
             raise RaymarchError("the images are transparent wherever the box is; check box and poses")
         bricks, memory = room_for_bricks(settings, shape, hull, images) if memory is None else (0, memory)
     except RaymarchError:
-        if not (free and sparse) or is_least(settings):
+        if not (free and sparse) or is_least(settings) or (hull is not None and not hull.any()):
             raise
         return _laid_out(views, coarser(settings), box, free, store, ndc)
     return Plan(views, settings, placed, memory, hull, ndc, bricks)

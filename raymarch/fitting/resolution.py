@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from raymarch import runtime
+from raymarch.data.cores import cores
 from raymarch.data.views import Views
 from raymarch.fitting.budget import UNTOLD, excess_of, memory_of_fit
 from raymarch.fitting.footprint import footprint_of, silhouette_of
@@ -17,7 +18,7 @@ from raymarch.fitting.settings import FitSettings
 log = logging.getLogger(__name__)
 
 PIXELS = 1.2  # width of a voxel in pixels that a default fit ends with, if it has the rays
-FINE, RAYS_FINE = 0.85, 2.0  # width that it goes on to, up to `DENSE`, if it has so many times the rays
+FINE, RAYS_FINE = 0.85, 2.0  # width that it goes on to, up to `DENSE`, where `_by_rays` has so many times the rays
 FINEST = 0.7  # width in pixels under which finer voxels show nothing more
 RAYS_A_SAMPLE = 130.0  # of each sample of the surface: fewer leave fine voxels to chance
 RAYS_BEYOND = 3.0  # times as many for what is finer than `DENSE`: it lies in bricks, whose steps take twice as long
@@ -73,7 +74,7 @@ def coarser(settings: FitSettings) -> FitSettings:
 def _by_rays(views: Views, box: np.ndarray, settings: FitSettings) -> float:
     """Samples along the longest side with `RAYS_A_SAMPLE` for each of the surface's, more beyond `DENSE`."""
     steps = settings.steps * settings.rays if settings.steps else np.inf
-    rate = RAYS_A_SECOND * runtime.threads() if runtime.on_cpu() else OF_GPU
+    rate = RAYS_A_SECOND * min(runtime.threads(), cores()) if runtime.on_cpu() else OF_GPU
     seconds = settings.seconds * rate if settings.seconds else np.inf
     found = np.sqrt(min(steps, seconds) / RAYS_A_SAMPLE / _surface(views, box))
     return float(found if found <= DENSE else max(DENSE, found / np.sqrt(RAYS_BEYOND)))

@@ -39,7 +39,7 @@ class BlurLevel:
         self, target: np.ndarray, mask: np.ndarray | None, start: Camera, blur: float, parameters: Sequence[str],
         corners: np.ndarray, seed: int,
     ):  # fmt: skip
-        self.start, self.parameters, self.corners = start, parameters, corners
+        self.start, self.parameters, self.corners, self.masked = start, parameters, corners, mask is not None
         self.reach = float(np.linalg.norm(start.position - corners.mean(0)))
         longest, total = max(start.width, start.height), start.width * start.height
         small = blur > 0 and min(start.width, start.height) * COARSE >= 2 * longest

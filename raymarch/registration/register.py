@@ -128,7 +128,8 @@ def _search(
     taken = 0
     for i, level in enumerate(levels):
         if not level.set_camera(seen, state):
-            raise _unseen(level.corners, "what of its box is in the image is transparent")
+            counted = ", or left out by the mask" if level.masked else ""
+            raise _unseen(level.corners, f"what of its box is in the image is transparent{counted}")
         solution = levenberg_marquardt(
             partial(level.linearise, seen), state, steps=steps, tolerance=1e-6, retract=level.retract
         )
@@ -161,6 +162,8 @@ def _require_mask(mask: np.ndarray | None, start: Camera) -> None:
     if mask is None:
         return
     if mask.shape != (start.height, start.width):
-        raise RaymarchError(f"mask has shape {mask.shape}, want ({start.height}, {start.width}) as its camera")
+        raise RaymarchError(
+            f"mask has shape {mask.shape}, want ({start.height}, {start.width}) as its camera; scale one"
+        )
     if not mask.any():
         raise RaymarchError("mask takes all pixels out; False is for pixels that do not count, so leave some True")

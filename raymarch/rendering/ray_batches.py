@@ -7,8 +7,9 @@ from typing import Protocol
 import numpy as np
 import taichi as ti
 
+from raymarch import runtime
 from raymarch.device.lens_vector import lens_vector
-from raymarch.device.memory import BYTES_A_RAY, MAX_CELLS, host_bytes
+from raymarch.device.memory import BYTES_A_RAY, MAX_CELLS, host_bytes, make_room
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
@@ -56,8 +57,13 @@ def parts_of(pixels: np.ndarray, side: int) -> np.ndarray:
 
 
 def require_room(rays: int) -> None:
-    """RaymarchError where so many rays, what is seen of them and an image made of it do not fit."""
+    """RaymarchError where so many rays, what is seen of them and an image made of it do not fit.
+
+    What is kept for reuse is freed for them.
+    """
     needed, free = BYTES_A_RAY * rays, host_bytes()
     if needed > 0.9 * free or rays > MAX_CELLS:
         room = f"{free:,} are free and {MAX_CELLS:,} rays are the most"
         raise RaymarchError(f"an image of {rays:,} rays takes {needed:,} bytes but {room}; take a smaller one")
+    if runtime.on_cpu():
+        make_room(needed)

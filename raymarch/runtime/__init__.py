@@ -31,11 +31,11 @@ ADDRESSES = 3 << 29  # bytes; a gibibyte is reserved at once, and kernels are co
 
 @dataclass(frozen=True)
 class Runtime:
-    """Runtime as started: `arch` "cpu" or "cuda", `precision` "f32" or "f64", `threads` (None: one a core)."""
+    """Runtime as started: `arch` "cpu" or "cuda", `precision` "f32" or "f64", and how many `threads` of a CPU."""
 
     arch: str
     precision: str
-    threads: int | None
+    threads: int
 
 
 _running: Runtime | None = None
@@ -70,6 +70,7 @@ def start(arch: str = "auto", precision: str | None = None, threads: int | None 
 
 def _init(arch: str, precision: str, threads: int | None) -> Runtime:
     _require_addresses()
+    threads = cores() if threads is None else threads
     compiler.spare_work(flow=arch == "cpu")
     cache = _cache()
     # Taichi announces itself on stdout, which is for results.
@@ -83,7 +84,7 @@ def _init(arch: str, precision: str, threads: int | None) -> Runtime:
             fast_math=arch == "cuda",
             log_level=ti.ERROR,
             unrolling_limit=0,  # channels are unrolled, up to 48 of them
-            cpu_max_num_threads=cores() if threads is None else threads,
+            cpu_max_num_threads=threads,
             **cache,
         )
     atexit.register(_end)
@@ -186,7 +187,7 @@ def dtype() -> type[np.floating]:
 
 def threads() -> int:
     """Threads of a CPU that kernels run on, or would once started as nobody asked for a number."""
-    return (_running.threads if _running else None) or cores()
+    return _running.threads if _running else cores()
 
 
 def on_cpu() -> bool:

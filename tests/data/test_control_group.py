@@ -11,8 +11,10 @@ import pytest
 
 import raymarch as rm
 from raymarch.data import cores, free_memory
-from raymarch.data.control_group import memory_left, processors
+from raymarch.data.control_group import memory_left, memory_limit, processors
 from raymarch.data.free_memory import free_bytes, require_free
+from raymarch.device import pool
+from raymarch.io.files import limits
 
 MI = 1 << 20
 OF_V1 = str((1 << 63) - 4096)  # what has no limit has this
@@ -87,7 +89,8 @@ def test_the_tightest_limit_around_a_process_counts(name, tmp_path):
 
 
 def test_memory_that_a_container_does_not_leave_is_not_free(monkeypatch):
-    here = free_memory._of_machine()
+    here, total = free_memory._of_machine()
+    assert here < total
     monkeypatch.setattr(free_memory, "memory_left", lambda: 1000)
     assert free_bytes() == 1000 < here
     require_free(900, "numbers", "take fewer")
@@ -95,6 +98,31 @@ def test_memory_that_a_container_does_not_leave_is_not_free(monkeypatch):
         require_free(901, "numbers", "take fewer")
     monkeypatch.setattr(free_memory, "memory_left", lambda: 1 << 60)
     assert 0 < free_bytes() < 1 << 60
+
+
+def test_what_may_be_kept_and_what_a_file_may_ask_for_are_by_the_limit_of_a_container(monkeypatch):
+    total = free_memory.total_bytes()
+    monkeypatch.setattr(free_memory, "memory_limit", lambda: 4000)
+    assert free_memory.total_bytes() == limits.memory_budget() == 4000 < total and pool._most() == 1000
+    monkeypatch.setattr(free_memory, "memory_limit", lambda: 1 << 60)
+    assert free_memory.total_bytes() == free_memory._of_machine()[1]
+
+
+def test_the_limit_is_all_that_a_container_may_take(tmp_path):
+    files, left, _ = SYSTEMS["a container"]
+    for path, text in files.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(f"{text}\n")
+    assert memory_limit(tmp_path) == 512 * MI > memory_left(tmp_path) == left
+    assert memory_limit(tmp_path / "nothing") is None
+
+
+@pytest.mark.parametrize("text", [None, "", "MemTotal: 8 kB\n", "MemTotal: 8 kB\nMemAvailable: much\n", "words\n"])
+def test_a_system_that_does_not_tell_what_is_free_breaks_nothing(text, tmp_path):
+    if text is not None:
+        (tmp_path / "meminfo").write_text(text)
+    free, total = free_memory._of_machine(tmp_path / "meminfo")
+    assert 0 < free < total
 
 
 @pytest.mark.parametrize(("share", "found"), [(None, 6), (0.2, 1), (1.0, 1), (1.5, 2), (4.0, 4), (64.0, 6)])
@@ -132,3 +160,8 @@ def test_nothing_else_counts_processors():
     package = Path(rm.__file__).parent
     counts = {str(path.relative_to(package)) for path in package.rglob("*.py") if "cpu_count" in path.read_text()}
     assert counts == {str(Path("data/cores.py")), str(Path("device/layout_cache.py"))}
+
+
+def test_nothing_else_asks_how_much_memory_a_machine_has():
+    package = Path(rm.__file__).parent
+    assert [path.name for path in package.rglob("*.py") if "PHYS_PAGES" in path.read_text()] == ["free_memory.py"]

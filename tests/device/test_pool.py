@@ -13,6 +13,7 @@ from taichi.lang import kernel_impl
 
 from raymarch import runtime
 from raymarch.autodiff.splatting import Splat
+from raymarch.data import free_memory
 from raymarch.data.volume import Volume
 from raymarch.device import memory, pool
 from raymarch.device.grid import Grid
@@ -26,6 +27,7 @@ from raymarch.gradients.ray_tangents import RayTangents
 from raymarch.gradients.volume_tangents import VolumeTangents
 from raymarch.kernels.march.march import march
 from raymarch.kernels.march.march_adjoint import march_adjoint
+from raymarch.rendering import ray_batches
 from raymarch.rendering.renderer import Renderer, render
 
 CAMERA = Camera.look_at((0.3, -4, 0.5), width=12, height=10)
@@ -208,6 +210,29 @@ def test_what_is_kept_is_freed_before_anything_is_refused(monkeypatch, empty):
     assert memory.available_bytes() == 60**3 * 30 + kept > 0
     with Grid((60, 60, 60), 0):
         assert pool.held() == 0
+
+
+ASKERS = {
+    "arrays": lambda needed: free_memory.require_free(needed, "arrays", "take fewer"),
+    "images": lambda needed: memory.require_images("images", 1, "take fewer", held=needed),
+    "rays": lambda needed: ray_batches.require_room(needed // memory.BYTES_A_RAY),
+}
+
+
+@pytest.mark.parametrize("name", ASKERS)
+def test_whoever_asks_for_memory_gets_what_is_kept(name, monkeypatch, empty):
+    Grid((32, 32, 32), 1).close()
+    kept = pool.held()
+
+    def free() -> int:
+        return 10**6 + kept - pool.held()
+
+    for module, ask in ((memory, "_free_bytes"), (free_memory, "free_bytes")):
+        monkeypatch.setattr(module, ask, free)
+    ASKERS[name](800_000)
+    assert pool.held() == kept
+    ASKERS[name](1_000_000)
+    assert pool.held() == 0
 
 
 def test_a_grid_that_nobody_filled_can_be_marched():

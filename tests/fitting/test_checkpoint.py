@@ -21,6 +21,7 @@ from raymarch.device.brick_grid import BrickGrid
 from raymarch.device.grid_state import samples_of
 from raymarch.errors import RaymarchError
 from raymarch.fitting import checkpoints as module
+from raymarch.fitting import resolution
 from raymarch.fitting.bounds import narrow
 from raymarch.fitting.checkpoint import load_checkpoint, save_checkpoint
 from raymarch.fitting.checkpoints import Checkpoints
@@ -389,6 +390,32 @@ def test_another_box_is_refused_and_another_budget_is_not(saved):
         require_same(record, replace(saved.plan, box=saved.plan.box - 1), saved.path)
     same = replace(saved.plan, settings=replace(SETTINGS, memory=3.0), box=saved.plan.box * (1 + 2e-16))
     require_same(record, replace(same, views=turned_a_bit(views())), saved.path)
+
+
+def test_a_grid_in_bricks_is_another_and_an_older_checkpoint_tells_no_such_thing(saved):
+    record = record_of(saved.path)
+    sparse = replace(saved.plan, bricks=5, settings=replace(SETTINGS, bricks=True))
+    with pytest.raises(RaymarchError, match="another grid: sparse was False, is True"):
+        require_same(record, sparse, saved.path)
+    del record["grid"]["sparse"]
+    require_same(record, sparse, saved.path)
+
+
+@pytest.mark.parametrize("asked", [None, 20])
+def test_a_resolution_that_was_found_is_that_of_the_fit_gone_on_with(asked, monkeypatch, tmp_path):
+    """By fewer threads, or with less memory, another would be found."""
+    how = {"steps": 6, "resolution": asked, "rays": 256, "sh_degree": 0}
+    monkeypatch.setattr(resolution, "RAYS_A_SAMPLE", 0.1 * resolution.RAYS_A_SAMPLE)
+    with Fitter(views(), "default", box=drive.BALL_BOX, **how) as one:
+        one.step()
+        found = one.settings.resolution
+        save_checkpoint(one, tmp_path / "c")
+    monkeypatch.setattr(resolution, "RAYS_A_SAMPLE", 1e9)
+    monkeypatch.setattr(resolution, "LEAST", 8)
+    with Fitter(views(), "default", box=drive.BALL_BOX, **how) as one:
+        assert one.settings.resolution == (asked or 8)
+    result = fit(views(), "default", box=drive.BALL_BOX, checkpoints=Checkpoints(tmp_path / "c", resume=True), **how)
+    assert result.resumed_from == 1 and result.settings.resolution == found == (asked or found) > 8
 
 
 @pytest.fixture(scope="module")

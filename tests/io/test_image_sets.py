@@ -14,6 +14,7 @@ from PIL import Image
 from sets import POSES, framed, random_image, write_set
 
 from raymarch.cli import cli
+from raymarch.data.cores import workers
 from raymarch.data.volume import Volume
 from raymarch.device import memory
 from raymarch.errors import RaymarchError
@@ -143,7 +144,7 @@ def test_more_than_a_fit_has_room_for_is_refused_before_decoding(tmp_path, monke
     for i in range(3):
         (folder / "train" / f"r_{i}.png").write_bytes(raw_png(8000, 8000, 8, 6, b""))
     monkeypatch.setattr(memory, "available_bytes", lambda: 2_500_000_000)
-    held, device, on_the_way = 3 * 4 * 8000**2, 3 * 4 * 8000**2, min(3, os.cpu_count() or 1) * 8 * 8000**2
+    held, device, on_the_way = 3 * 4 * 8000**2, 3 * 4 * 8000**2, min(3, workers()) * 8 * 8000**2
     refused(folder, f"3 images of 8000 x 8000 take {held + device + on_the_way:,} bytes but 2,500,000,000 are free")
     refused(folder, "r_0.png: image is damaged", for_fit=False)
     monkeypatch.setattr(memory, "available_bytes", lambda: held)

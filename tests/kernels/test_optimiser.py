@@ -114,6 +114,22 @@ def test_fog_that_no_gradient_holds_thins_out_and_what_is_opaque_stays():
     assert (np.diff(fallen) <= 1e-12).all()
 
 
+@pytest.mark.parametrize("steps", [10, 1500, 6000, 30_000])
+def test_all_steps_of_a_long_fit_thin_as_much_as_those_of_a_short_one(steps):
+    total = sum(ADAM.thinning_at(step / steps, step) for step in range(steps))
+    assert total == pytest.approx(ADAM.thinning * min(steps, 1500), rel=1e-3 + 1 / steps)
+
+
+def test_a_step_of_a_long_fit_thins_less():
+    grid = drive.adam_grid()
+    start(grid)
+    grid.upload(Volume(np.full(SHAPE, -20.0), np.zeros((*SHAPE, 3)), np.eye(4)))
+    drive.set_gradient(grid, np.full(SHAPE, 1e-30), np.zeros((*SHAPE, 3)))
+    ADAM.step(grid, 0, 0.5, 15_000)
+    fallen = -20.0 - grid.download()[0]
+    np.testing.assert_allclose(fallen, ADAM.rates(0.5)[0] * ADAM.thinning / 20, rtol=1e-6)
+
+
 def test_values_seen_through_a_table_do_not_thin_out():
     """Less of a value is not less opacity: by gradients too small to count none of them moves."""
     grid = drive.adam_grid()
@@ -136,7 +152,7 @@ def test_harmonics_share_their_colours_second_moment_and_have_no_momentum(degree
     for step in range(STEPS):
         d_density, d_features = gradients(step, channels)
         drive.set_gradient(grid, d_density, d_features)
-        ADAM.step(grid, step, 0.0, step)
+        ADAM.step(grid, step, 0.0, 0)
         before = density
         density, m, v = kingma_and_ba(density, m, v, d_density, 0.4, step + 1)
         density = thinned(density, before, d_density, 0.4, grid.activation.shift)
@@ -170,7 +186,7 @@ def test_cubes_of_samples_move_as_one_beside_them():
     for step in range(STEPS):
         d_density, d_features = gradients(step)
         drive.set_gradient(grid, d_density, d_features)
-        together.step(grid, step, 0.0, step)
+        together.step(grid, step, 0.0, 0)
         by, *cube = cubes_moved(*cube, d_density, 0.25 * 0.4, step + 1)
         by_colour, *colour = cubes_moved(*colour, d_features, 0.25 * 0.05, step + 1)
         before, features = density - by, features - by_colour

@@ -6,31 +6,24 @@ import math
 import os
 from pathlib import Path
 
+from raymarch.data.free_memory import total_bytes
 from raymarch.errors import RaymarchError, one_line
 
-
-def _physical_memory() -> int:
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):  # Windows has no sysconf
-        return 1 << 62
-
-
-MEMORY_BUDGET = min(16 << 30, _physical_memory())
-"""The most bytes that one file may ask for; checked against what its header declares, before anything is read."""
+MEMORY_BUDGET = 16 << 30  # bytes that one file may ask for
 
 VARIABLE = "RAYMARCH_FILE_GB"
 """Variable of the environment that sets another budget, in units of 1e9 bytes."""
 
 
 def memory_budget() -> int:
-    """Memory budget of one file [byte]: what the environment's RAYMARCH_FILE_GB says, else `MEMORY_BUDGET`.
+    """Memory budget of one file [byte]: what the environment's RAYMARCH_FILE_GB says, else `MEMORY_BUDGET`, or the
+    memory there is, if less. It is checked against what a file's header declares, before anything is read.
 
     Raises RaymarchError where the variable is no positive number.
     """
     text = os.environ.get(VARIABLE)
     if text is None:
-        return MEMORY_BUDGET
+        return min(MEMORY_BUDGET, total_bytes())
     try:
         gigabytes = float(text)
     except ValueError:
