@@ -24,6 +24,7 @@ from raymarch.fitting.bounds import narrow
 from raymarch.fitting.fit_card import TableFitCard
 from raymarch.fitting.objective import LOSSES
 from raymarch.fitting.table_newton import gauss_newton_step
+from raymarch.kernels.fit.losses import counting
 from raymarch.kernels.rays.camera import draw_tiles
 from raymarch.rendering.march import March
 
@@ -133,12 +134,13 @@ def fit_table(
         for k in range(steps):
             drawn = store.choose(tiles, drawn, seed, 1.0)
             draw_tiles(buffer.fields, store.fields, tiles, 1, 0.0)
+            counted = counting(buffer.fields, count) if store.masked else count
             buffer.fields.image.grad.fill(0)
             buffer.clear_table_gradient()
             buffer.set_table(table)
             with ti.ad.Tape(buffer.fields.loss, clear_gradients=False):
                 tape.march(grid, buffer, count, dt, march.min_transmittance, 0.0, behind, variant)
-                tape.compare(buffer, loss, count, behind, 1.0 if views.has_alpha else 0.0)
+                tape.compare(buffer, loss, count, behind, 1.0 if views.has_alpha else 0.0, counted)
             losses[k] = buffer.fields.loss[None]
             gradient = buffer.table_gradient(knots)
             if not np.isfinite(gradient).all():

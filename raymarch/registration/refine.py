@@ -108,6 +108,8 @@ def refine(
     """
     if settings.steps is not None and settings.steps < FIRST:
         raise RaymarchError(f"settings have {settings.steps} steps, want {FIRST} or more: before, no camera moves")
+    if settings.transfer is not None:
+        raise RaymarchError("settings have a table (mode transfer), through which no camera is refined; leave it out")
     require_pixels(views)
     if "lens" in parameters:
         require_common_lens(views.cameras)
@@ -122,8 +124,7 @@ def refine(
     ):
         while fitter.progress < 1 and not asked():
             fitter.step()
-            done = fitter.steps_done
-            if done >= FIRST and done % EVERY == 0:
+            if fitter.steps_done >= FIRST and fitter.steps_done % EVERY == 0:
                 movement.move()
                 if show is not None:
                     show(fitter.progress, movement.errors[-1])
@@ -146,9 +147,8 @@ def _wide_box(views: Views) -> np.ndarray:
 def _apart(a: Camera, b: Camera, centre: np.ndarray) -> tuple[float, float]:
     turn = a.world_from_camera[:3, :3].T @ b.world_from_camera[:3, :3]
     angle = np.arctan2(np.linalg.norm(turn - turn.T) / np.sqrt(8), (np.trace(turn) - 1) / 2)
-    return float(np.rad2deg(angle)), float(
-        np.linalg.norm(a.position - b.position) / np.linalg.norm(b.position - centre)
-    )
+    share = np.linalg.norm(a.position - b.position) / np.linalg.norm(b.position - centre)
+    return float(np.rad2deg(angle)), float(share)
 
 
 class _Movement(Closing):

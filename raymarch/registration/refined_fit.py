@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -18,6 +19,8 @@ from raymarch.fitting.settings import FitSettings
 from raymarch.registration.intrinsics import change_of_shared
 from raymarch.registration.refine import FIRST, SETTINGS, Refinement, refine
 from raymarch.registration.resumed import note_of, resumed_refinement
+
+log = logging.getLogger(__name__)
 
 SHARE = 0.4  # of the steps, and of the seconds, for the cameras
 
@@ -68,6 +71,8 @@ def fit_refined(
     else:
         spent = time.perf_counter() - started
         found = refine(views, ("pose", *also), settings_of_refinement(settings, spent), box=box)
+        if not found.errors:
+            log.warning("no camera moved, for the time was over before step %d; give more seconds", FIRST)
     refined(found)
     if checkpoints is not None:
         checkpoints = replace(checkpoints, note=note_of(found, views, also))

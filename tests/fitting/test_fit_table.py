@@ -41,3 +41,14 @@ def test_paint_behind_a_mask_changes_no_table(views):
     masked, painted = replace(views, masks=masks), replace(views, masks=masks, images=images)
     np.testing.assert_allclose(fitted(painted), fitted(masked), atol=1e-9)
     np.testing.assert_allclose(fitted(painted)[:, 3], OPACITIES, atol=0.05)
+
+
+def test_pixels_that_do_not_count_do_not_make_the_loss_less(views):
+    """A volume that is transparent throughout is as far from white in any part of an image."""
+    clear = rm.TransferFunction(START.values, START.colours, 0 * np.array(START.opacities))
+    white = replace(views, images=np.full_like(views.images, 255))
+    losses = [
+        rm.fit_table(BALL, seen, clear, steps=1, newton=0, rays=1024).loss[0]
+        for seen in (white, replace(white, masks=[HALF] * len(white)))
+    ]
+    assert losses[1] == pytest.approx(losses[0], rel=1e-5) and losses[0] > 0.3

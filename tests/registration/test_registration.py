@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from drive import BALL_BOX, ball_views
 
+import raymarch as rm
 from raymarch.data.exposure import gauged
 from raymarch.data.views import Views
 from raymarch.data.volume import Volume
@@ -484,3 +485,6 @@ def test_what_cannot_be_refined_is_said():
         refine(ball_views(), ["pose", "box"])
     with pytest.raises(RaymarchError, match="settings have 30 steps, want 80 or more"):
         refine(ball_views(), settings=preset("quick", steps=30))
+    table = rm.TransferFunction([0.0, 1.0], [(0, 0, 0), (1, 1, 1)], [0.0, 0.5])
+    with pytest.raises(RaymarchError, match="settings have a table .* no camera is refined; leave it out"):
+        refine(ball_views(), settings=replace(SETTINGS, mode="transfer", transfer=table, sh_degree=0))
