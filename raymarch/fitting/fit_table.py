@@ -127,8 +127,7 @@ def fit_table(
         dt = step * grid.voxel
         narrow(grid, store, None, dt)
         tiles = max(rays // store.fields.tile**2, 1)
-        count = tiles * store.fields.tile**2
-        buffer = owners.enter_context(RayBuffer(count))
+        buffer = owners.enter_context(RayBuffer(count := tiles * store.fields.tile**2))
         behind = ti.Vector(list(require_colour(views.background)))
         variant, loss = march.variant(grid), LOSSES["squared"]
         for k in range(steps):
