@@ -116,9 +116,9 @@ def fit(
     with viewed(view, port, no_browser) as viewer:
         result, kept = _run(views, settings, out, overwrite, refine, refine_also, how, viewer)
         _report(result, kept, views, as_json)
-        if not (kept.why or cut_short(result.ended)):
+        if not (kept.why or cut_short(result.ended)) and (wanted or overwrite):  # else it is another fit's
             checkpoints.remove()
-        elif Path(checkpoints.path).exists():
+        elif wanted and Path(checkpoints.path).exists():
             say.note(f"{checkpoints.path} has the fit as it stood; the same command with --resume goes on from there")
         view_on(viewer)
     return 1 if kept.why or result.ended.startswith(NOT_FINITE) else 0

@@ -39,7 +39,9 @@ def known_of(views: Views, record: object) -> list[int]:
     names, sums = told.get("names"), told.get("checksums")
     if not isinstance(names, list) or not isinstance(sums, list):
         return []
-    pairs = {(name, one) for name, one in zip(names, sums, strict=False) if isinstance(name, str)}
+    pairs = {
+        (name, one) for name, one in zip(names, sums, strict=False) if isinstance(name, str) and isinstance(one, str)
+    }
     smaller = told.get("downscale") != views.downscale and _is_same(told.get("source"), views.source)
     known = {name for name, _ in pairs}
     return [
@@ -52,4 +54,7 @@ def _checksum(views: Views, i: int) -> str:
 
 
 def _is_same(source: object, other: str) -> bool:
-    return isinstance(source, str) and bool(source) and Path(source).resolve() == Path(other).resolve()
+    try:
+        return isinstance(source, str) and bool(source) and Path(source).resolve() == Path(other).resolve()
+    except (OSError, ValueError):  # what can be no path
+        return False

@@ -154,7 +154,7 @@ def _exposures(volume: Volume) -> dict[str, np.ndarray]:
     told = volume.provenance.get("exposures")
     out = {}
     for each in told if isinstance(told, (list, tuple)) else ():
-        with suppress(TypeError, ValueError):
+        with suppress(TypeError, ValueError, OverflowError):
             name, *numbers = each
             found = np.array(numbers, float).reshape(2, 3)
             if np.isfinite(found).all():

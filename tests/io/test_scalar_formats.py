@@ -563,3 +563,12 @@ def test_every_format_has_a_law_here():
     assert all(
         any(suffix in one.suffixes for suffix in HELD) or one.name in ("NPY", "TIFF slices") for one in FORMATS
     ), suffixes
+
+
+def test_a_detached_header_has_its_values_after_the_next_write_too(tmp_path):
+    require_extra("nrrd", "formats")
+    values = np.arange(60, dtype=np.int16).reshape(3, 4, 5)
+    for name in ("a.nhdr", "next.nrrd"):
+        rm.save(rm.ScalarVolume(values, np.eye(4)), tmp_path / name)
+    np.testing.assert_array_equal(rm.load(tmp_path / "a.nhdr").values, values)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.nhdr", "next.nrrd"]

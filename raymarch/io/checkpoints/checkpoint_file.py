@@ -79,6 +79,8 @@ def record_of(path: str | os.PathLike[str]) -> dict[str, Any]:
 def is_checkpoint(path: str | os.PathLike[str]) -> bool:
     """Detection: whether the file is HDF5 and says that it is a checkpoint, of whatever version and however damaged."""
     try:
+        if not os.path.isfile(path):  # a pipe would wait for who writes it
+            return False
         with h5py.File(path, "r") as file:
             return file.attrs.get("format") in (FORMAT, FORMAT.encode())
     except DAMAGE:

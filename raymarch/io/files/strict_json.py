@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -142,8 +143,7 @@ def parse_json(text: str, where: str) -> Any:
     def mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         seen = dict(pairs)
         if len(seen) < len(pairs):
-            names = [name for name, _ in pairs]
-            twice = next(name for name in names if names.count(name) > 1)
+            twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
             raise RaymarchError(f"{where}: key {twice!r} comes twice in one mapping; remove one")
         return seen
 

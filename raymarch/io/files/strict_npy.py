@@ -50,6 +50,10 @@ def read_npz(path: str | os.PathLike[str], wanted: str) -> dict[str, np.ndarray]
             if len(members) > MOST_MEMBERS or len(set(names)) < len(names):
                 raise RaymarchError(f"{path}: has {len(members)} members, want few and each once; {EXPORT}")
             chosen = [one for one in members if one.filename.startswith(wanted) and one.filename.endswith(".npy")]
+            if any(one.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for one in chosen):
+                raise RaymarchError(
+                    f"{path}: is packed as no NumPy packs it; {EXPORT}"
+                )  # others unpack without a limit
             if (size := sum(one.file_size for one in chosen)) > LARGEST_FILE:
                 raise RaymarchError(f"{path}: its arrays declare {size:,} bytes, want {LARGEST_FILE:,}; {EXPORT}")
             return {

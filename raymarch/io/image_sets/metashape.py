@@ -82,9 +82,11 @@ def read(
 def _exports(folder: Path) -> list[Path]:
     def is_one(path: Path) -> bool:
         try:
+            if not path.is_file():  # a pipe would wait for who writes it
+                return False
             with path.open("rb") as file:
                 start = file.read(BIGGEST_OF_OTHERS)
-            return path.is_file() and b"<chunk" in start and b"<sensor" in start
+            return b"<chunk" in start and b"<sensor" in start
         except OSError:
             return False
 

@@ -40,7 +40,8 @@ def load_camera_path(path: str | os.PathLike[str], count: int, *, closed: bool =
     keys = read_json(path)
     if isinstance(keys, dict) and "cameras" in keys:
         size = {name: keys[name] for name in ("width", "height") if name in keys}
-        keys = [{**size, **key} if isinstance(key, dict) else key for key in keys["cameras"] or ()]
+        several = keys["cameras"] if isinstance(keys["cameras"], list) else []
+        keys = [{**size, **key} if isinstance(key, dict) else key for key in several]
     if not isinstance(keys, list) or len(keys) < 2:
         came = f"a list of {len(keys)}" if isinstance(keys, list) else f"a {type(keys).__name__}"
         raise RaymarchError(f"{path}: is {came}, want a list of two or more keys; save them in the viewer")

@@ -117,7 +117,8 @@ def write(volume: ScalarVolume, path: Path) -> None:
         header["sample units"] = volume.unit
     if volume.name:
         header["content"] = volume.name
-    nrrd.write(str(path), np.asfortranarray(single_values(volume)), header, compression_level=4)
+    with path.open("wb") as file:  # by a name that ends in .nhdr the values would go to a file beside it
+        nrrd.write(file, np.asfortranarray(single_values(volume)), header, compression_level=4)
 
 
 def _short_space(fields: Mapping[str, Any]) -> str:

@@ -88,6 +88,8 @@ def _main(archive: zipfile.ZipFile, path: Path) -> zipfile.ZipInfo | None:
     members = [one for one in archive.infolist() if one.filename.endswith(".npy")]
     if len(members) > MOST_MEMBERS or len({one.filename for one in members}) < len(members):
         raise RaymarchError(f"{path}: has {len(members)} members, want few and each once; {CURE}")
+    if any(one.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for one in members):
+        raise RaymarchError(f"{path}: is packed as no NumPy packs it, want deflated or stored members; {CURE}")
     found = []
     for one in members:
         with archive.open(one) as stream:

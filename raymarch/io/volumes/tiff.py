@@ -44,7 +44,7 @@ def source(path: Path, selection: Selection) -> Source:
         import tifffile
     logging.getLogger("tifffile").setLevel(logging.CRITICAL)
     require_whole(path)
-    with tifffile.TiffFile(path) as file:
+    with tifffile.TiffFile(path, _multifile=False) as file:
         series = file.series
         sizes = {one.shape for one in series}
         if len(series) != 1:
@@ -64,7 +64,7 @@ def source(path: Path, selection: Selection) -> Source:
 
     def read(slices: Slices) -> np.ndarray:
         x, y, z = slices
-        with tifffile.TiffFile(path) as file:
+        with tifffile.TiffFile(path, _multifile=False) as file:
             plane = _planes(file.series[0], fixed, depth)
             return np.stack([plane(k)[y, x] for k in range(shape[axes.index(depth)])[z]]).T
 

@@ -52,6 +52,8 @@ def save(
     found = formatting.require_target(path, _among(format), overwrite)
     if found is XDMF:
         values = Path(path).with_suffix(".h5")
+        if values.exists() and not (overwrite or Path(path).exists()):
+            raise RaymarchError(f"{values}: is there, and {path} would put its own values in its place; choose another")
         scalar = scalar_of(volume, values)
         require_regular(scalar, Path(path))
         save(scalar, values, overwrite)
