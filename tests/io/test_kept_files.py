@@ -60,7 +60,7 @@ def test_an_archive_packed_by_what_unpacks_without_a_limit_is_refused(how, tmp_p
         load(tmp_path / "v.npz")
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes have names on another operating system")
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
 def test_a_pipe_is_waited_for_by_nobody(tmp_path):
     os.mkfifo(tmp_path / "a.xml")
     assert _exports(tmp_path) == []
