@@ -7,6 +7,7 @@ import os
 import shlex
 import shutil
 import signal
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -143,3 +144,12 @@ def test_an_interrupted_fit_says_how_to_go_on(ran, monkeypatch):
     assert (volume.provenance["steps"], volume.provenance["ended"]) == (60, "done")
     assert np.isfinite(volume.density).all()
     assert not Path(CHECKPOINT).exists()
+
+
+def test_a_fit_without_checkpoints_leaves_those_of_another_to_the_same_file(ran, monkeypatch):
+    """Which came while it ran; what was there before is refused, or given up by --overwrite."""
+    module = sys.modules["raymarch.cli.fit"]  # the package has the command under that name
+    report = module._report
+    monkeypatch.setattr(module, "_report", lambda *args: (report(*args), Path(CHECKPOINT).write_text("another's")))
+    assert ran(f"{FIT} --out v.h5")[0] == 0
+    assert Path(CHECKPOINT).read_text() == "another's"

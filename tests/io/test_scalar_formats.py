@@ -565,6 +565,41 @@ def test_every_format_has_a_law_here():
     ), suffixes
 
 
+def ome_of_two_files(folder, names, uuids=("urn:uuid:0", "urn:uuid:1")):
+    """Four planes of an OME-TIFF, two in each of two files, which its XML has under `names`."""
+    tifffile = require_extra("tifffile", "formats")
+    planes = np.arange(1, 257, dtype=np.uint16).reshape(4, 8, 8)
+    told = "".join(
+        f'<TiffData FirstZ="{z}" IFD="{z % 2}" PlaneCount="1"><UUID FileName="{names[z // 2]}">{uuids[z // 2]}</UUID>'
+        "</TiffData>"
+        for z in range(4)
+    )
+    for i in range(2):
+        text = (
+            f'<?xml version="1.0"?><OME xmlns="http://www.openmicroscopy.org/Schemas/OME/2016-06" UUID="{uuids[i]}">'
+            '<Image ID="Image:0"><Pixels ID="Pixels:0" DimensionOrder="XYZCT" Type="uint16" SizeX="8" SizeY="8"'
+            ' SizeZ="4" SizeC="1" SizeT="1"><Channel ID="Channel:0:0" SamplesPerPixel="1"/>'
+            f"{told}</Pixels></Image></OME>"
+        )
+        tifffile.imwrite(folder / f"{i}.ome.tif", planes[2 * i : 2 * i + 2], description=text, metadata=None)
+    return planes.T
+
+
+def test_an_ome_tiff_of_several_files_is_read_whole(tmp_path):
+    planes = ome_of_two_files(tmp_path, ("renamed.ome.tif", "1.ome.tif"))  # the first is found by its own number
+    np.testing.assert_array_equal(rm.load(tmp_path / "0.ome.tif").values, planes)
+
+
+@pytest.mark.parametrize("name", ["missing.ome.tif", "../above.ome.tif", "{}/above.ome.tif", "linked.ome.tif", ""])
+def test_an_ome_tiff_whose_planes_lie_elsewhere_is_refused(name, tmp_path):
+    (folder := tmp_path / "set").mkdir()
+    ome_of_two_files(folder, ("0.ome.tif", name.format(tmp_path)))
+    shutil.copy(folder / "1.ome.tif", tmp_path / "above.ome.tif")
+    (folder / "linked.ome.tif").symlink_to(tmp_path / "above.ome.tif")
+    with pytest.raises(rm.RaymarchError, match="has planes in .* want a file beside it; copy the whole set there"):
+        rm.load(folder / "0.ome.tif")
+
+
 def test_a_detached_header_has_its_values_after_the_next_write_too(tmp_path):
     require_extra("nrrd", "formats")
     values = np.arange(60, dtype=np.int16).reshape(3, 4, 5)

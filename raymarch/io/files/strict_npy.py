@@ -51,9 +51,8 @@ def read_npz(path: str | os.PathLike[str], wanted: str) -> dict[str, np.ndarray]
                 raise RaymarchError(f"{path}: has {len(members)} members, want few and each once; {EXPORT}")
             chosen = [one for one in members if one.filename.startswith(wanted) and one.filename.endswith(".npy")]
             if any(one.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for one in chosen):
-                raise RaymarchError(
-                    f"{path}: is packed as no NumPy packs it; {EXPORT}"
-                )  # others unpack without a limit
+                # What unpacks without a limit, too.
+                raise RaymarchError(f"{path}: is packed as no NumPy packs it; {EXPORT}")
             if (size := sum(one.file_size for one in chosen)) > LARGEST_FILE:
                 raise RaymarchError(f"{path}: its arrays declare {size:,} bytes, want {LARGEST_FILE:,}; {EXPORT}")
             return {

@@ -33,9 +33,8 @@ def convert_volume(
     beside = target.suffix.lower() in xdmf.SUFFIXES and not how
     if beside and source.is_file() and is_scalar(source) and source.resolve().parent == target.resolve().parent:
         xdmf.write_beside(target, source)
-    elif target.suffix.lower() in xdmf.SUFFIXES:
-        require_other(target.with_suffix(".h5"), source)
-        save(volume, target, overwrite)
     else:
+        if target.suffix.lower() in xdmf.SUFFIXES:
+            require_other(target.with_suffix(".h5"), source)
         save(volume, target, overwrite)
     return volume

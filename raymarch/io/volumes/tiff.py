@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import logging
 import math
+import re
 from collections.abc import Callable
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +46,8 @@ def source(path: Path, selection: Selection) -> Source:
         import tifffile
     logging.getLogger("tifffile").setLevel(logging.CRITICAL)
     require_whole(path)
-    with tifffile.TiffFile(path, _multifile=False) as file:
+    with tifffile.TiffFile(path) as file:
+        _require_beside(path, file.ome_metadata or "")
         series = file.series
         sizes = {one.shape for one in series}
         if len(series) != 1:
@@ -64,7 +67,7 @@ def source(path: Path, selection: Selection) -> Source:
 
     def read(slices: Slices) -> np.ndarray:
         x, y, z = slices
-        with tifffile.TiffFile(path, _multifile=False) as file:
+        with tifffile.TiffFile(path) as file:
             plane = _planes(file.series[0], fixed, depth)
             return np.stack([plane(k)[y, x] for k in range(shape[axes.index(depth)])[z]]).T
 
@@ -101,6 +104,19 @@ def _chosen(path: Path, axes: str, shape: tuple[int, ...], selection: Selection)
         fixed[axis] = place or 0
     require_one_place(Selection(**asked), path)
     return fixed, depth
+
+
+def _require_beside(path: Path, ome: str) -> None:
+    """RaymarchError where an OME-TIFF has planes in files that do not lie beside it, or are missing."""
+    own = re.search(r"<(?:\w+:)?OME\b[^>]*?\bUUID\s*=\s*[\"']([^\"']*)", ome)
+    for about, uuid in re.findall(r"<(?:\w+:)?UUID\b([^>]*)>([^<]*)<", ome):
+        named = re.search(r"FileName\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", about)
+        name = unescape((named[1] or named[2] or "") if named else "")
+        if (uuid.strip() == own[1].strip()) if own else name.lower() == path.name.lower():
+            continue
+        other = path.parent / name
+        if Path(name).name != name or not other.is_file() or other.resolve().parent != path.parent.resolve():
+            raise RaymarchError(f"{path}: has planes in {name[:60]!r}, want a file beside it; copy the whole set there")
 
 
 def _planes(series: Any, fixed: dict[str, int], depth: str) -> Callable[[int], np.ndarray]:
