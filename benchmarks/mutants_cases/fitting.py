@@ -175,6 +175,20 @@ FAULTS = [
         (ADAM + "test_rates_decay_from_first_to_final",),
     ),
     Fault(
+        "rates cool down from the first step on, however short the cooldown",
+        "fitting/optimiser.py",
+        "(1 - progress) / self.cooldown",
+        "(1 - progress) / 1.0",
+        (ADAM + "test_rates_cool_down_along_a_line_to_zero",),
+    ),
+    Fault(
+        "rates never cool down",
+        "fitting/optimiser.py",
+        "if self.cooldown > 0:",
+        "if self.cooldown > 1:",
+        (ADAM + "test_rates_of_the_preset_fall_along_a_line_from_the_first_step_to_the_last",),
+    ),
+    Fault(
         "relu's rates are in units of the start itself",
         "fitting/optimiser.py",
         "lr_density *= 2 * grid.activation.shift",

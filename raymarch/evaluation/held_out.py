@@ -85,6 +85,7 @@ def evaluate(
     Args:
         seen: called with each view's number and image (height, width, 3), for progress or to keep the pictures.
 
+    A view without any error, such as one of nothing but background, has an infinite PSNR, and none in the mean.
     PSNR comes by halves too, and PSNR and SSIM of the object alone where masks, alpha or a box tell it. LPIPS needs
     PyTorch, the package lpips and its weights on this machine: where they are not, `lpips_missing` says why.
 
@@ -142,4 +143,5 @@ def score(views: Views, view: int, image: np.ndarray, distance: Distance | None 
 
 def _mean(numbers: list[float | None]) -> float | None:
     known = [number for number in numbers if number is not None]
+    known = [number for number in known if np.isfinite(number)] or known
     return float(np.mean(known)) if known else None

@@ -22,7 +22,8 @@ class Adam:
     Attributes:
         lr_density, lr_colour: first step sizes in raw units; of relu's density, whose raw numbers are optical depths,
             in units of twice the start's, so that no step kills a voxel for good.
-        final: what both are multiplied by at the end, exponentially reached.
+        final: what both are multiplied by towards the end, exponentially reached; 1 for none of it.
+        cooldown: last part of a fit in which both fall along a line to 0 besides; 1 for all of it, 0 for none.
         coarse: part of both rates at which cubes of 4^3 samples are moved as one, by the sum of their gradients, beside
             each sample's own step: what neighbours agree on is found sooner. 0 for none, as in nested boxes.
         harmonics: rate of harmonics above degree 0 at degree 1, in rates of colour; at 2 and 3 it is less, by the root
@@ -43,7 +44,8 @@ class Adam:
 
     lr_density: float = held(number(0, MAX_RATE, above=True), 0.5)
     lr_colour: float = held(number(0, MAX_RATE, above=True), 0.3)
-    final: float = held(number(0, 1, above=True), 0.1)
+    final: float = held(number(0, 1, above=True), 1.0)
+    cooldown: float = held(number(0, 1), 1.0)
     coarse: float = held(number(0, 10), 0.3)
     harmonics: float = held(number(0, 10), 1.5)
     decay: float = held(number(0, 1), 0.03)
@@ -57,8 +59,10 @@ class Adam:
 
     @checked(progress=number(0, 1))
     def rates(self, progress: float) -> tuple[float, float]:
-        """Learning rates of density and colour at `progress` in 0..1."""
+        """Learning rates of density and colour at `progress` in 0..1 (Defazio et al. 2023: along a line to 0)."""
         decay = self.final**progress
+        if self.cooldown > 0:
+            decay *= min((1 - progress) / self.cooldown, 1.0)
         return self.lr_density * decay, self.lr_colour * decay
 
     @checked(progress=number(0, 1), step=whole(0, 1 << 62))

@@ -34,7 +34,7 @@ PRESETS = {
         min_weight=1e-6,
         opacity_weight=1.0,
         tv_density=1e-3,
-        optimiser=Adam(lr_density=0.3, lr_colour=0.15, final=0.03, coarse=0.0, thinning=0.0),
+        optimiser=Adam(lr_density=0.3, lr_colour=0.15, final=0.03, cooldown=0.0, coarse=0.0, thinning=0.0),
     ),
     "photos": FitSettings(
         resolution=128,
@@ -47,7 +47,7 @@ PRESETS = {
         jitter=0.0,
         pyramid=0.0,
         least_chance=1.0,
-        optimiser=Adam(coarse=0.0, decay=0.0, thinning=0.0),
+        optimiser=Adam(final=0.1, cooldown=0.0, coarse=0.0, decay=0.0, thinning=0.0),
         initial_alpha=0.003,
         prune_alpha=0.005,
         min_transmittance=0.01,

@@ -444,6 +444,25 @@ def test_a_signal_that_a_library_loses_keeps_what_is_written_from_its_name(numbe
         signal.signal(signal.SIGINT, of_ctrl_c)
 
 
+@pytest.mark.parametrize("at", [1, 2])
+def test_an_interrupt_between_the_two_renames_of_a_folder_leaves_the_older_one(at, tmp_path, monkeypatch):
+    (tmp_path / "v.zarr").mkdir()
+    (tmp_path / "v.zarr" / "values").write_text("of before")
+    true, calls = os.replace, []
+
+    def replace_once(source, to):
+        calls.append(to)
+        true(source, to) if len(calls) < at or len(calls) > 2 else None
+        if len(calls) == at:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("raymarch.io.files.atomic_folder.os.replace", replace_once)
+    with pytest.raises(KeyboardInterrupt), replacing_folder(tmp_path / "v.zarr") as made:
+        (made / "values").write_text("of now")
+    assert (tmp_path / "v.zarr" / "values").read_text() == "of before"
+    assert [each.name for each in tmp_path.iterdir()] == ["v.zarr"]
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, HANGUP])
 def test_a_signal_ends_a_verb_in_one_line_and_tidies_up(number, here, capsys, monkeypatch):
     def work(**_):

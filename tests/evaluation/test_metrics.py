@@ -123,3 +123,15 @@ def test_a_volume_brighter_than_any_display_is_evaluated():
     found = evaluate(thick, views, march=March(mode="x-ray"))
     assert found.psnr == math.inf
     assert found.ssim is None
+
+
+def test_a_view_without_error_is_not_in_the_mean():
+    """One of nothing but background makes no score of the others infinite."""
+    thick = Volume.from_array(np.full((6, 6, 6), 50.0))
+    there, away = (
+        Camera.look_at((0, -9, 0), target, fov=0.1, width=4, height=4) for target in ((0, 0, 0), (0, -20, 0))
+    )
+    views = Views([there, away, there], np.full((3, 4, 4, 3), 255, np.uint8))
+    found = evaluate(thick, views)
+    assert found.views[1].psnr == math.inf
+    assert found.psnr == pytest.approx(found.views[0].psnr, rel=1e-12) and math.isfinite(found.psnr)

@@ -295,6 +295,20 @@ def test_a_zarr_of_either_version_is_read(version, tmp_path):
     assert found.length_unit == "um"
 
 
+@pytest.mark.parametrize("inside_shards", [False, True])
+def test_codecs_of_a_zarr_that_are_not_of_numbers_are_refused_before_anything_is_decoded(
+    tmp_path, monkeypatch, inside_shards
+):
+    """Checked by name, for what the library itself lets through differs by its version."""
+    rm.save(volume(".ome.zarr"), tmp_path / "a.zarr")
+    level = zarr.open_group(str(tmp_path / "a.zarr"), mode="r")["0"]
+    told, bad = level.metadata.to_dict(), {"name": "numcodecs.pickle"}
+    shards = {"name": "sharding_indexed", "configuration": {"codecs": ({"name": "bytes"}, bad)}}
+    told |= {"codecs": (shards,)} if inside_shards else {"filters": [{"id": "delta"}, {"id": "pickle"}]}
+    monkeypatch.setattr(type(level.metadata), "to_dict", lambda self: told)
+    refused(lambda: rm.load(tmp_path / "a.zarr"), "level 0 has the codec pickle, want one of numbers")
+
+
 def test_zarr_reads_ours(tmp_path):
     rm.save(volume(".ome.zarr"), tmp_path / "a.ome.zarr")
     group = zarr.open_group(str(tmp_path / "a.ome.zarr"), mode="r")

@@ -19,7 +19,9 @@ from raymarch.fitting.objective import Regulariser
 from raymarch.fitting.optimiser import MAX_BETA, Adam
 from raymarch.kernels.fit.regularise import QUANTITIES, regularise
 
-ADAM = Adam(lr_density=0.4, lr_colour=0.05, final=0.2, coarse=0.0, thinning=0.3, beta1=0.8, beta2=0.95, eps=1e-6)
+ADAM = Adam(
+    lr_density=0.4, lr_colour=0.05, final=0.2, cooldown=0.5, coarse=0.0, thinning=0.3, beta1=0.8, beta2=0.95, eps=1e-6
+)
 SHAPE = (8, 6, 5)
 STEPS = 5
 
@@ -72,7 +74,7 @@ def test_several_steps_are_those_of_kingma_and_ba():
         d_density, d_features = gradients(step)
         drive.set_gradient(grid, d_density, d_features)
         ADAM.step(grid, step, progress, step)
-        decay = 0.2**progress
+        decay = 0.2**progress * np.interp(progress, [0.5, 1.0], [1.0, 0.0])
         before = density
         density, m, v = kingma_and_ba(density, m, v, d_density, 0.4 * decay, step + 1)
         density = thinned(density, before, d_density, 0.4 * decay, grid.activation.shift)
@@ -296,10 +298,26 @@ def test_decays_of_the_moments_are_far_enough_from_one_for_single_precision(beta
 
 
 def test_rates_decay_from_first_to_final():
-    first, half, last = (np.array(ADAM.rates(progress)) for progress in (0.0, 0.5, 1.0))
+    adam = replace(ADAM, cooldown=0.0)
+    first, half, last = (np.array(adam.rates(progress)) for progress in (0.0, 0.5, 1.0))
     np.testing.assert_allclose(first, [0.4, 0.05], rtol=1e-15)
     np.testing.assert_allclose(last, first * 0.2, rtol=1e-15)
     np.testing.assert_allclose(half, np.sqrt(first * last), rtol=1e-14)
+
+
+@pytest.mark.parametrize("cooldown", [0.2, 0.5, 1.0])
+def test_rates_cool_down_along_a_line_to_zero(cooldown):
+    """The last part of a fit alone, beside what they decay by."""
+    adam = replace(ADAM, cooldown=cooldown)
+    for progress in np.linspace(0, 1, 21):
+        wanted = np.array(replace(ADAM, cooldown=0.0).rates(progress))
+        wanted *= np.interp(progress, [1 - cooldown, 1.0], [1.0, 0.0])
+        np.testing.assert_allclose(adam.rates(progress), wanted, rtol=1e-12, atol=1e-17)
+
+
+def test_rates_of_the_preset_fall_along_a_line_from_the_first_step_to_the_last():
+    falling = np.array([Adam().rates(progress)[0] for progress in np.linspace(0, 1, 11)])
+    np.testing.assert_allclose(falling, np.linspace(Adam().lr_density, 0, 11), atol=1e-15)
 
 
 def test_a_grid_without_a_gradient_cannot_refine():

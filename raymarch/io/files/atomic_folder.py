@@ -44,13 +44,12 @@ def replacing_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
         made.mkdir()
         yield made
         require_no_interrupt()
-        there = target.is_dir()
-        if there:
-            os.replace(target, aside)
         try:
+            if target.is_dir():
+                os.replace(target, aside)
             os.replace(made, target)
-        except OSError:
-            if there:
+        except BaseException:  # Ctrl-C between the two too
+            if aside.is_dir() and not target.exists():
                 os.replace(aside, target)
             raise
         shutil.rmtree(aside, ignore_errors=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,9 @@ UNITS = {
     "centimeter": "cm",
 }
 WORDS = {"um": "micrometer", "µm": "micrometer", **{short: word for word, short in UNITS.items()}}
+NUMBERS_TO_NUMBERS = """adler32 astype bitround blosc bytes bz2 cast_value crc32 crc32c delta fixedscaleoffset
+    fletcher32 gzip lz4 lzma packbits quantize scale_offset sharding_indexed shuffle transpose zlib zstd"""
+CODECS = frozenset(NUMBERS_TO_NUMBERS.split())  # others, such as pickle, may run what a file says
 PATH = "0"  # in which bioformats2raw puts its first image
 
 
@@ -114,9 +117,21 @@ def _units(axes: list) -> list[str]:
     return [told.get(axis, "") for axis in "xyz"]
 
 
+def _codecs(told: Any) -> Iterator[str]:
+    """Names of the codecs of an array by its metadata, those within shards too."""
+    for one in told if isinstance(told, (list, tuple)) else [told] if told else []:
+        yield str(one.get("id", one.get("name", ""))).removeprefix("numcodecs.")
+        inner = one.get("configuration") or {}
+        yield from _codecs(inner.get("codecs"))
+        yield from _codecs(inner.get("index_codecs"))
+
+
 def _level(path: Path, group: Any, name: str, count: int) -> Any:
-    """Array of a level, once its type, axes and chunks are such as may be read."""
+    """Array of a level, once its codecs, type, axes and chunks are such as may be read."""
     array = group[name]
+    told = array.metadata.to_dict()
+    if bad := sorted({c for key in ("codecs", "filters", "compressor") for c in _codecs(told.get(key))} - CODECS):
+        raise RaymarchError(f"{path}: level {name} has the codec {bad[0][:40]}, want one of numbers; {CURE}")
     dtype = np.dtype(array.dtype)
     if len(array.shape) != count or dtype.itemsize not in SIZES.get(dtype.kind, ()) or min(array.shape) < 1:
         raise RaymarchError(
