@@ -91,6 +91,9 @@ def main(arguments: list[str] | None = None) -> None:
         say.note(f"raymarch: {place}: cannot be looked at ({error.strerror}); check its permissions")
         sys.exit(1)
     except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            say.note(f"raymarch: {str(error.filename)[:60]}...: is too long a name; choose a shorter one")
+            sys.exit(1)
         if error.errno != errno.ENOSPC:
             raise
         say.note("raymarch: the disk, or what stdout goes to, is full; free some space, or send it elsewhere")

@@ -14,10 +14,15 @@ SLAB = 1 << 21  # values at a time
 FEW = 1 << 22  # values that tell how all are spread
 
 
+def _plain(text: str) -> str:
+    """Text of a file for Matplotlib, to which what lies between two dollars is a formula."""
+    return text.replace("$", r"\$")
+
+
 def values_label(volume: AnyVolume) -> str:
     """Name and unit of a volume's values, for an axis."""
     if isinstance(volume, ScalarVolume):
-        return f"value [{volume.unit}]" if volume.unit else "value"
+        return f"value [{_plain(volume.unit)}]" if volume.unit else "value"
     unit = "world unit" if volume.ndc_from_world is None else "NDC"
     return f"sigma [1/{unit}]"
 
@@ -25,7 +30,7 @@ def values_label(volume: AnyVolume) -> str:
 def length_unit(volume: AnyVolume) -> str:
     """Unit of the world that a volume lies in, for an axis."""
     if isinstance(volume, ScalarVolume):
-        return volume.length_unit or "world unit"
+        return _plain(volume.length_unit) or "world unit"
     return "world unit" if volume.ndc_from_world is None else "NDC"
 
 

@@ -293,6 +293,15 @@ def test_a_folder_that_may_not_be_entered_is_one_line(here, here_and_now, monkey
     assert ended.stderr.count("\n") == 1 and "closed/volume.h5" in ended.stderr and "permissions" in ended.stderr
 
 
+@pytest.mark.parametrize(
+    "line", ["info {}.h5", "evaluate {}.h5 few", "slices {}.nii.gz --out b.png", "convert {} a.h5"]
+)
+def test_a_name_that_is_too_long_for_the_disk_is_one_line(line, here, here_and_now):
+    ended = here_and_now(line.format("a" * 300), here)
+    assert ended.returncode == 1 and ended.stdout == ""
+    assert ended.stderr.count("\n") == 1 and "raymarch: aaa" in ended.stderr
+
+
 def test_views_are_rendered_under_their_names(here, done_now, tmp_path):
     done_now(f"render volume.h5 --views few --background black --out {shlex.quote(str(tmp_path / 'seen'))}", here)
     assert names(tmp_path / "seen") == sorted(f"{name}.png" for name in frames(here))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import matplotlib
 
 matplotlib.use("agg")
@@ -232,3 +234,14 @@ def test_frusta_have_their_images_on_their_open_ends():
     wanted = np.concatenate([VIEWS.rgb(i).reshape(-1, 3) for i in (0, 3, 6)])
     shown = pixels.get_facecolor()[:, :3]  # the farthest first
     np.testing.assert_allclose(shown[np.lexsort(shown.T)], wanted[np.lexsort(wanted.T)], atol=1e-6)
+
+
+@pytest.mark.parametrize("drawn", [plot.histogram, plot.projections])
+def test_dollars_in_a_unit_are_dollars(drawn):
+    """Units come from files: what lies between two dollars is no formula, and no error."""
+    odd = replace(SCAN, unit=r"$\frac$", length_unit=r"$\nothing$")
+    drawn(odd)
+    plt.gcf().canvas.draw()
+    texts = [text.get_text() for ax in plt.gcf().axes for text in (ax.xaxis.label, ax.yaxis.label)]
+    assert any(r"\frac" in text or r"\nothing" in text for text in texts)
+    plt.close()
