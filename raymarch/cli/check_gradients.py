@@ -54,10 +54,9 @@ def check_gradients(
     from raymarch.io.image_sets.load import load_views
     from raymarch.io.volumes.volume_file import load
 
+    options.require_set(data, "DATA", downscale, holdout, follow_links)
     volume = load(run)
     if data is None:
-        if downscale is not None or holdout is not None or follow_links:
-            raise click.UsageError("--downscale, --holdout and --follow-links are of the image set DATA; give it")
         cameras: Any = _around(run, VOLUME("volume", volume))
     else:
         reading = options.reading_of(volume, downscale, holdout)

@@ -30,6 +30,8 @@ def view_options(command: Any) -> Any:
 def viewed(wanted: bool, port: int, no_browser: bool) -> Iterator[FitViewer | None]:
     """Viewer of a fit that is about to begin, its URL said; None where none is wanted."""
     if not wanted:
+        if port or no_browser:
+            raise click.UsageError("--port and --no-browser are of --view; give it, or leave them out")
         yield None
         return
     from raymarch.viewer.browser import announce

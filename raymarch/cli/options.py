@@ -104,6 +104,12 @@ def fitted(run: str) -> Volume:
     return volume
 
 
+def require_set(data: str | None, option: str, downscale: float | None, holdout: int | None, follow: bool) -> None:
+    """UsageError for options of how an image set is read where none is given."""
+    if data is None and (downscale is not None or holdout is not None or follow):
+        raise click.UsageError(f"--downscale, --holdout and --follow-links are of the image set {option}; give it")
+
+
 def reading_of(volume: Volume, downscale: float | None, holdout: int | None) -> dict[str, Any]:
     """Options of `load_views` for views that belong to a fitted volume: what is asked for, else what its fit had."""
     of_fit = volume.provenance.get("views")

@@ -19,6 +19,12 @@ WIDE = 110  # columns from which there is room for a bar
 LINE_EVERY = 10.0  # seconds between plain lines
 
 
+def _stop(live: Progress) -> None:
+    """End of a bar, also where its terminal is gone: what was made is still to be kept."""
+    with contextlib.suppress(OSError):
+        live.stop()
+
+
 class FitProgress:
     """Progress of a fit: step, loss, PSNR, rays a second, resolution, time left."""
 
@@ -42,7 +48,7 @@ class FitProgress:
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if self._terminal:
-            self._live.stop()
+            _stop(self._live)
 
     def __call__(self, report: Report) -> None:
         from raymarch.data.samples import samples_in_words
@@ -81,7 +87,7 @@ class CountProgress:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._live.stop()
+        _stop(self._live)
 
     def advance(self) -> None:
         """Count of one more as done."""
@@ -108,7 +114,7 @@ class StageProgress:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._live.stop()
+        _stop(self._live)
 
     def __call__(self, what: str, done: int, total: int) -> None:
         if self._terminal:

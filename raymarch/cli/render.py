@@ -54,6 +54,7 @@ def render(
     from raymarch.io.volumes.volume_file import load
 
     where.require()
+    options.require_set(where.data, "--views DATA", downscale, holdout, follow_links)
     clip = Clip(out, fps, quality, overwrite) if Clip.is_meant(out) else None
     if clip:
         clip.require()

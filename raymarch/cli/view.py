@@ -32,6 +32,7 @@ def view(
     from raymarch.viewer.server_process import ServerProcess
     from raymarch.viewer.watched_file import WatchedFile, view_file
 
+    options.require_set(data, "--views DATA", downscale, holdout, follow_links)
     server = ServerProcess(port)
     try:
         with asked_to_stop() as asked:

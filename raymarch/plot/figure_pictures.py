@@ -21,7 +21,12 @@ def picture_of(draw: Callable[[], Figure]) -> np.ndarray:
 
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
-        canvas = FigureCanvasAgg(figure := draw())
+        try:
+            figure = draw()
+        except ImportError:  # MPLBACKEND names a window of another environment, and none is wanted
+            plt.switch_backend("agg")
+            figure = draw()
+        canvas = FigureCanvasAgg(figure)
         canvas.draw()
     plt.close(figure)
     return np.asarray(canvas.buffer_rgba())[..., :3].copy()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from raymarch.data.volume import Volume
@@ -137,13 +137,13 @@ class FitViewer(Closing):
         self.viewer.opened = lambda number: None
         self.viewer.show(FrameMaker(volume, self.control.fitter.views, self.viewer.maker.name))
 
-    def run(self) -> Volume:
-        """Step the fit to its end, or until a page or Ctrl-C stops it, and serve meanwhile; the volume of it."""
-        fitter, control = self.control.fitter, self.control
+    def run(self, stop: Callable[[], bool] = lambda: False) -> Volume:
+        """Step the fit to its end, or until a page, Ctrl-C or `stop()` ends it, and serve; its volume."""
+        fitter = self.control.fitter
         with asked_to_stop() as asked:
-            for _ in fitter.run(lambda: asked() or self.between(fitter)):
+            for _ in fitter.run(lambda: asked() or stop() or self.between(fitter)):
                 continue
-            cut = (asked() or control.stopped) and fitter.progress < 1
+            cut = fitter.progress < 1
         ended = f"{INTERRUPTED} at step {fitter.steps_done}" if cut else ending(fitter.steps_done, fitter.settings)
         volume = fitter.volume(ended)
         self.finish(volume, ended)

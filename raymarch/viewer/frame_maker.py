@@ -76,6 +76,8 @@ class FrameMaker(Closing):
             new.march(self.source.table, self.source.iso)
             self.source.require(new)
         self.source.require_slice(new.slice)
+        if "window" in message and new.window is None:
+            self._windows.clear()
         return new
 
     def photo(self, message: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
@@ -101,6 +103,13 @@ class FrameMaker(Closing):
         for scale in scales:
             final = scale == 1.0 and not (eye.moving or self.hurried)
             yield from self._level(eye, look, _scaled(camera, scale), final)
+
+    def whole(self, eye: Eye, look: Look) -> Iterator[Frame | None]:
+        """The final picture alone of what an eye at rest sees, also while a fit goes on; None as in `frames`."""
+        camera = self.camera(eye)
+        made = self._level(eye, look, camera, True) if look.slice is None else self._slices(eye, look)
+        for frame in made:
+            yield frame if frame is not None and frame.final else None
 
     def picture(self, eye: Eye, look: Look) -> bytes:
         """PNG of what an eye sees, in the size that it asks for, all at once."""
@@ -160,12 +169,12 @@ class FrameMaker(Closing):
         """Window of a picture: the look's, else that of the first whole picture of its kind, so that none flickers."""
         if look.extras == "image" and values and look.window is not None:
             return look.window
-        if look.extras == "depth" and whole:  # of each picture its own, as `rm` writes depths
-            self._windows[look.mode, "depth"] = window_of(seen, look, values)
         key = look.mode, look.extras
-        if key not in self._windows:
-            self._windows[key] = window_of(seen, look, values)
-        return self._windows[key]
+        anew = whole and (look.extras == "depth" or self.source.grows)  # each its own, as `rm` writes depths
+        window = window_of(seen, look, values) if anew or key not in self._windows else self._windows[key]
+        if (seen.opacity != 0).any():  # else it tells nothing
+            self._windows[key] = window
+        return window
 
     def _slices(self, eye: Eye, look: Look) -> Iterator[Frame | None]:
         scale = 0.5 if eye.moving and eye.width * eye.height > 1 << 18 else 1.0

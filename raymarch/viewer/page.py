@@ -6,6 +6,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from raymarch.errors import RaymarchError, one_line
@@ -116,8 +117,12 @@ class Page:
         self._end_tasks()
 
     def show(self, maker: FrameMaker, keep: bool = True) -> None:
-        """Show another volume; where its mode cannot be kept the look is the new one's own."""
-        self.maker, self._frames = maker, None
+        """Show another volume; where its mode cannot be kept the look is the new one's own, as table and iso are that
+        nobody changed."""
+        own, new, self.maker, self._frames = self.maker.look(), maker.look(), maker, None
+        for name in ("table", "iso"):
+            if getattr(self.look, name) == getattr(own, name):
+                self.look = replace(self.look, **{name: getattr(new, name)})
         self._end_tasks()
         try:
             if not keep:

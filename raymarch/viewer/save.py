@@ -21,7 +21,7 @@ def saved(maker: FrameMaker, eye: Eye | None, look: Look, message: Mapping[str, 
         raise RaymarchError("save: no camera was said yet; look at something first")
     match message.get("what"):
         case "picture":
-            size = {name: message.get(name, getattr(eye, name)) for name in ("width", "height")}
+            size = {name: message.get(name, getattr(eye, name)) for name in ("width", "height", "fov")}
             return _picture(maker, eye_of({**vars(eye), **size, "moving": False}), look)
         case "path":
             return _path(message)
@@ -32,11 +32,8 @@ def saved(maker: FrameMaker, eye: Eye | None, look: Look, message: Mapping[str, 
 
 
 def _picture(maker: FrameMaker, eye: Eye, look: Look) -> Made:
-    for frame in maker.frames(eye, look):
-        if frame is not None and frame.final:
-            yield {"type": "file", "name": "raymarch.png"}, frame.data
-        else:
-            yield None
+    for frame in maker.whole(eye, look):
+        yield None if frame is None else ({"type": "file", "name": "raymarch.png"}, frame.data)
 
 
 def _path(message: Mapping[str, Any]) -> Made:

@@ -39,11 +39,13 @@ class Source(Holder):
         volume: as given; None of a fit.
         views: of the image set, or None.
         table, iso: what a look has that names none.
+        grows: whether its values go on changing, as of a running fit.
     """
 
     volume: AnyVolume | None = None
     values = False
     slices = False
+    grows = False
     look = Look()
     table: TransferFunction | None = None
     iso: float | None = None
@@ -172,6 +174,8 @@ class VolumeSource(Source):
 
 class FitSource(Source):
     """Grid of a running fit, in the fit's own mode: nothing of what it reads or writes is touched."""
+
+    grows = True
 
     def __init__(self, fitter: Fitter) -> None:
         self.fitter, self.views = fitter, fitter.views

@@ -63,7 +63,7 @@ class View(Closing):
         Of a fitter the volume as it is then, which the page goes on showing in a second `run`.
         """
         if isinstance(self._seen, FitViewer) and not self._seen.done:
-            return self._seen.run()
+            return self._seen.run(stop)
         viewer = self._seen.viewer if isinstance(self._seen, FitViewer) else self._seen
         with asked_to_stop() as asked:
             viewer.run(lambda: asked() or stop())

@@ -468,6 +468,12 @@ MISUSES = [
     "render volume.h5 --path round --out new",
     "render volume.h5 --path spiral --views few --out new",
     "render volume.h5 --orbit 3 --extras --out new.gif",
+    "render volume.h5 --orbit 3 --downscale 2 --out new",
+    "render volume.h5 --path spiral --holdout 4 --out new",
+    "view volume.h5 --holdout 4",
+    "view volume.h5 --follow-links",
+    "fit few --no-browser --out new.h5",
+    "fit few --port 8000 --out new.h5",
     "dance",
 ]
 

@@ -15,15 +15,18 @@ import signal
 import stat
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from PIL import Image
+from rich.console import Console
+from rich.progress import Progress
 
 from raymarch import cli, runtime
-from raymarch.cli import say
+from raymarch.cli import progress, say
 from raymarch.cli.options import print_json
 from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
@@ -585,3 +588,16 @@ def test_what_is_printed_as_json_is_json(value, capsys):
         "psnr": None,
         "views": [{"psnr": None}, 1.5],
     }
+
+
+@pytest.mark.parametrize("bar", [progress.FitProgress, partial(progress.CountProgress, "x", 3), progress.StageProgress])
+def test_a_terminal_that_is_gone_loses_nothing_of_what_was_made(bar, monkeypatch):
+    """The bar's end cannot be drawn, and what comes after it, the saving, is done all the same."""
+    monkeypatch.setattr(Console, "is_terminal", True)
+
+    def gone(self):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(Progress, "stop", gone)
+    with bar():
+        pass

@@ -23,6 +23,7 @@ from raymarch.errors import RaymarchError
 from raymarch.evaluation.held_out import Evaluation, ViewScore
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.orbit import orbit
+from raymarch.plot.figure_pictures import picture_of
 from raymarch.plot.ray_profile import trilinear
 
 RNG = np.random.default_rng(11)
@@ -245,3 +246,16 @@ def test_dollars_in_a_unit_are_dollars(drawn):
     texts = [text.get_text() for ax in plt.gcf().axes for text in (ax.xaxis.label, ax.yaxis.label)]
     assert any(r"\frac" in text or r"\nothing" in text for text in texts)
     plt.close()
+
+
+def test_a_backend_of_another_environment_keeps_no_figure_from_being_a_picture(monkeypatch):
+    """As where a verb is run from a notebook, whose MPLBACKEND is a module that only its own environment has."""
+    figure, tried = plt.figure(), []
+
+    def draw():
+        tried.append(matplotlib.get_backend().lower())
+        if len(tried) == 1:
+            raise ModuleNotFoundError("No module named 'no_such'")
+        return figure
+
+    assert picture_of(draw).shape[2] == 3 and tried[1] == "agg"

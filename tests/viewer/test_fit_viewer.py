@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import signal
 from types import SimpleNamespace
 
 import drive
 import pytest
 import sets
+from PIL import Image
 from wires import FakeWire, around
 
 from raymarch.cli import main
@@ -178,3 +180,26 @@ def test_a_server_that_dies_once_the_fit_is_saved_is_a_note(slices, capsys):
     said = capsys.readouterr().err.splitlines()
     assert len(ran) == slices and said[-1].startswith("the page's server has ended; what was fitted is saved")
     assert len(said) == 1 + (slices > 0)
+
+
+def test_a_picture_is_saved_while_the_fit_goes_on(viewer):
+    """The whole one, though those of a running fit are coarse."""
+    wire = viewer.server
+
+    def act(n):
+        if n == 5:
+            wire.say(1, **around(1))
+            wire.say(1, type="save", what="picture", width=70, height=50)
+
+    looked_at(viewer, act)
+    ((header, data),) = wire.told("file", 1)
+    assert header["name"] == "raymarch.png"
+    with Image.open(io.BytesIO(data)) as image:
+        assert image.size == (70, 50)
+
+
+def test_a_fit_in_the_viewer_is_stopped_by_a_function(viewer):
+    with Fitter(drive.ball_views(), SETTINGS, box=drive.BALL_BOX) as fitter:
+        viewer.attach(fitter)
+        volume = viewer.run(lambda: fitter.steps_done == 7)
+        assert fitter.steps_done == 7 and volume.provenance["ended"] == "interrupted at step 7"

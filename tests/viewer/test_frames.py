@@ -210,3 +210,18 @@ def test_a_fit_of_a_part_of_the_world_is_shown_by_that_part_until_a_page_names_a
         assert source.prepare(source.look) == march
         other = source.look.changed({"clip": {"lower": [-1, -1, -1], "upper": [0, 0, 0]}})
         assert source.prepare(other).clip is other.clip
+
+
+def test_black_and_white_of_values_are_kept_until_the_page_asks_anew_and_never_taken_from_nothing():
+    """So that no picture flickers; a fit's, whose values grow, has those of each picture."""
+    with FrameMaker(SCAN, None, "scan") as made:
+        look = made.changed(made.look(), {"mode": "x-ray"})
+        away = all_of(made, {**EYE, "target": (0, -9, 0)}, look)[-1]
+        assert away.about["window"] == (0.0, 1.0)
+        first = all_of(made, EYE, look)[-1].about["window"]
+        near = {**EYE, "position": [0, -2.5, 0]}
+        assert all_of(made, near, look)[-1].about["window"] == first != (0.0, 1.0)
+        anew = made.changed(look, {"window": None})
+        assert all_of(made, near, anew)[-1].about["window"] != first
+        made.source.grows = True
+        assert all_of(made, EYE, look)[-1].about["window"] == first

@@ -28,8 +28,11 @@ class StillMaker:
         return eye.camera()
 
     def frames(self, eye, look):
+        yield from self.whole(eye, look)
+
+    def whole(self, eye, look):
         yield None
-        yield StillFrame(png(np.full((eye.height, eye.width, 3), 0.5)))
+        yield StillFrame(png(np.full((eye.height, eye.width, 3), eye.fov / 80)))
 
     def still(self, camera, look):
         yield None
@@ -68,6 +71,12 @@ KEYS = [{name: around(9 * n)[name] for name in ("position",)} for n in range(3)]
 def test_a_picture_has_the_size_that_is_asked_for(page):
     page.take({"type": "save", "what": "picture", "width": 64, "height": 48})
     assert files(page) == {"raymarch.png": png(np.full((48, 64, 3), 0.5))}
+
+
+def test_a_picture_of_another_shape_has_the_field_of_view_that_is_said(page):
+    """The page's own, of the shorter side: a picture that is wider shows no less of the height."""
+    page.take({"type": "save", "what": "picture", "width": 64, "height": 48, "fov": 60.0})
+    assert files(page) == {"raymarch.png": png(np.full((48, 64, 3), 0.75))}
 
 
 def test_a_path_is_one_that_loads(page, tmp_path):

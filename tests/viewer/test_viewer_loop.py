@@ -112,3 +112,21 @@ def test_a_server_that_is_gone_ends_it_in_a_line(viewer):
     viewer.server.running = False
     with pytest.raises(RaymarchError, match="server process has ended; start the viewer again"):
         viewer.run()
+
+
+def test_another_volume_brings_its_own_table_and_iso_unless_they_were_changed(viewer):
+    """A look that names the old one's would show the new one's values by a range that they do not have."""
+
+    class Valued(Counter):
+        def __init__(self, iso):
+            self.iso = iso
+
+        def look(self):
+            return Look(iso=self.iso)
+
+    viewer.show(Valued(1.0))
+    viewer.server.say(2, type="look", iso=5.0, exposure=2.0)
+    worked(viewer)
+    viewer.show(Valued(3.0))
+    assert [viewer.pages[page].look.iso for page in (1, 2)] == [3.0, 5.0]
+    assert viewer.pages[2].look.exposure == 2.0

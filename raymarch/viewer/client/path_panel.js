@@ -75,7 +75,8 @@ class PathPanel {
   savePicture() {
     const pixels = this.pixels;
     this.viewer.sender.flush(false); // the picture is of the last camera that was said
-    this.viewer.send({ type: "save", what: "picture", ...pixels });
+    const { fov } = Object.assign(this.viewer.camera.copy(), pixels).message(); // of the shorter side, as ever
+    this.viewer.send({ type: "save", what: "picture", ...pixels, fov });
   }
 
   copy() {
@@ -152,6 +153,7 @@ class PathPanel {
 
   savePath() {
     const record = recordOfPath(this.keys, this.seconds.value, this.loop.checked, this.viewer.camera);
+    if (this.loop.checked) record.push({ ...record[0], time: this.seconds.value }); // a file has no box to tick
     download("path.json", JSON.stringify(record, null, 1));
   }
 

@@ -1,6 +1,7 @@
 // Transfer function as it is edited: points of opacity and stops of colour, each with places of its own.
 
 const CLOSEST = 1e-5; // of the range, that knots keep from each other
+const MOST_KNOTS = 1024; // that rm.TransferFunction takes
 
 // Points and stops of a record { values, colours, opacities, unit_length }, fewer where lines go through them.
 function tableOfRecord(record) {
@@ -13,7 +14,7 @@ function tableOfRecord(record) {
   const rising = values.every((v, i) => !i || v > values[i - 1]);
   if (!numbers || !rising) throw new Error("want rising values, and numbers alone");
   const kept = (lists, tolerance) => fewer(values, lists, tolerance);
-  return {
+  const made = {
     points: kept(
       opacities.map((o) => [o]),
       0.002,
@@ -21,6 +22,8 @@ function tableOfRecord(record) {
     stops: kept(colours, 0.012).map((i) => ({ value: values[i], colour: [...colours[i]] })),
     unit: record.unit_length ?? 1,
   };
+  if (made.points.length + made.stops.length > MOST_KNOTS) throw new Error(`want ${MOST_KNOTS} knots at most`);
+  return made;
 }
 
 // Indices of knots that say the same within a tolerance (Douglas and Peucker 1973).

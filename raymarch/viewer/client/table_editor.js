@@ -80,13 +80,14 @@ class TableEditor {
     this.changed(false);
   }
 
-  typed() {
+  // Takes what was typed into a box; the other one shows its number rounded, and is left alone.
+  typed(box) {
     const { chosen } = this;
     if (!chosen) return;
-    const [value, opacity] = [Number(this.valueBox.value), Number(this.opacityBox.value)];
-    const typed = this.valueBox.value.trim() && Number.isFinite(value);
-    if (!chosen.colour && Number.isFinite(opacity)) chosen.opacity = clamp(opacity, 0, 1);
-    this.put(chosen, typed ? value : chosen.value, false);
+    const number = box.value.trim() ? Number(box.value) : Number.NaN;
+    const fine = Number.isFinite(number);
+    if (fine && box === this.opacityBox && !chosen.colour) chosen.opacity = clamp(number, 0, 1);
+    this.put(chosen, fine && box === this.valueBox ? number : chosen.value, false);
   }
 
   // The colour of a stop; of a point of opacity a stop is made where it is.

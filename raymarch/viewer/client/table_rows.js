@@ -1,12 +1,10 @@
 // Rows under the transfer function: the chosen knot, presets, unit length, files.
 
 function knotRow(editor) {
-  const change = () => editor.typed();
   editor.valueBox = numberInput("Value of the knot");
   editor.opacityBox = numberInput("Opacity of the knot");
   editor.colourBox = element("input", { type: "color", class: "rm-colour", aria: { label: "Colour of the knot" } });
-  editor.valueBox.addEventListener("change", change);
-  editor.opacityBox.addEventListener("change", change);
+  for (const box of [editor.valueBox, editor.opacityBox]) box.addEventListener("change", () => editor.typed(box));
   editor.colourBox.addEventListener("input", () => editor.coloured(true));
   editor.colourBox.addEventListener("change", () => editor.coloured(false));
   const drop = iconButton("trash", "Remove the chosen knot", () => editor.remove(editor.chosen));
