@@ -54,6 +54,8 @@ def exposures(views: Views, matches: Matches, encoded: bool = True) -> np.ndarra
     count = len(views)
     found = np.stack([consensus(count, i, j, step[:, channel]) for channel in range(3)], axis=1)
     met = np.bincount(i, minlength=count) + np.bincount(j, minlength=count) >= 8
+    if met.sum() < 2:
+        return None
     found[~met] = np.nan
     return found - np.nanmedian(found, axis=0)
 

@@ -352,25 +352,48 @@ def test_images_that_tools_made_smaller_are_taken_only_where_no_others_are(tmp_p
     assert load(folder).cameras[0].focal == (36, 34)
 
 
-@pytest.mark.parametrize("orientation", [6, 8])
-def test_the_camera_of_a_photograph_that_exif_turns_is_turned_with_it(orientation, tmp_path):
-    """As of COLMAP before version 4, whose cameras are those of the sensor."""
-    folder = write_colmap(tmp_path / "set")
+@pytest.mark.parametrize("suffix", [".png", ".tiff"])
+@pytest.mark.parametrize("wide", [8, 6])
+@pytest.mark.parametrize("orientation", [3, 6, 8])
+def test_the_camera_and_the_mask_of_a_photograph_that_exif_turns_are_turned_with_it(
+    orientation, wide, suffix, tmp_path
+):
+    """COLMAP's are those of the sensor, also where the image's sides do not tell: turned by half, or square."""
+    cameras, images = COLMAP_CAMERAS.replace(" 8 6 ", f" {wide} 6 "), COLMAP_IMAGES.replace(".png", suffix)
+    assert f" {wide} 6 " in cameras and images.count(suffix) == 3
+    folder = write_colmap(tmp_path / "set", cameras, images)
+    for old in (folder / "images").iterdir():
+        old.unlink()
+    (folder / "masks").mkdir()
+    pixels = [random_image(3, 6, wide, seed=i) for i in range(3)]
+    masks = [np.random.default_rng(i).uniform(size=(6, wide)) < 0.5 for i in range(3)]
+    for i in range(3):
+        Image.fromarray(pixels[i]).save(folder / "images" / f"r_{i}{suffix}")
+        Image.fromarray(np.uint8(255) * masks[i]).save(folder / "masks" / f"r_{i}{suffix}.png")
     flat = load(folder).cameras
     for i in range(3):
-        image = Image.fromarray(random_image(3, seed=i))
+        image = Image.fromarray(pixels[i])
         exif = image.getexif()
         exif[0x0112] = orientation
-        image.save(folder / "images" / f"r_{i}.png", exif=exif)
-    v, u = np.mgrid[:8, :6] + 0.5
-    before = (v, 6 - u) if orientation == 6 else (8 - v, u)  # where upright pixels are on the sensor
-    index = (before[1] // 1 * 8 + before[0] // 1).astype(int).ravel()
+        image.save(folder / "images" / f"r_{i}{suffix}", exif=exif)
+    width, height = (wide, 6) if orientation == 3 else (6, wide)
+    v, u = np.mgrid[:height, :width] + 0.5
+    # where upright pixels are on the sensor
+    before = {3: (wide - u, 6 - v), 6: (v, 6 - u), 8: (wide - v, u)}[orientation]
+    index = (before[1] // 1 * wide + before[0] // 1).astype(int).ravel()
     views = load(folder)
     for i, camera in enumerate(views.cameras):
-        assert (camera.width, camera.height) == (6, 8)
+        assert (camera.width, camera.height) == (width, height)
         ours, sensor = camera.rays().direction, flat[i].rays(index).direction
         np.testing.assert_allclose(ours, sensor, atol=1e-9)
-        np.testing.assert_array_equal(views.image(i).reshape(-1, 3), random_image(3, seed=i).reshape(-1, 3)[index])
+        np.testing.assert_array_equal(views.image(i).reshape(-1, 3), pixels[i].reshape(-1, 3)[index])
+        np.testing.assert_array_equal(views.mask(i).ravel(), masks[i].ravel()[index])
+
+
+@pytest.mark.parametrize("listed", ["r_0.PNG", "r_0"])
+def test_images_are_found_whatever_the_letters_of_their_suffix(listed, tmp_path):
+    names = COLMAP_IMAGES.replace("r_0.png", listed).replace("r_1.png", "r_1.PNG").replace("r_2.png", "r_2.PNG")
+    assert load(write_colmap(tmp_path / "set", images=names)).names == ("r_0", "r_1", "r_2")
 
 
 def test_a_model_without_images_is_told_so_in_a_line(tmp_path):

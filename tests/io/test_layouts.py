@@ -208,6 +208,23 @@ def test_middlebury_images_have_black_behind_them(tmp_path):
     assert rm.load_views(folder, background="white").background == (1, 1, 1)
 
 
+@pytest.mark.parametrize("digits", [2, 3])
+def test_frame_numbers_are_no_splits_of_an_nsvf_set(digits, tmp_path, caplog):
+    """Only `0_`, `1_` and `2_` name one: numbers from 0 to 2 lead with the same figures."""
+    folder = layouts.nsvf(tmp_path / "set", known(24), parts="")
+    for file in [*folder.glob("pose/*"), *folder.glob("rgb/*")]:
+        file.rename(file.with_name(file.stem[-digits:] + file.suffix))
+    assert rm.load_views(folder, "test").names == tuple(f"{i:0{digits}}" for i in (0, 8, 16))
+    assert "has no splits of its own" in caplog.text
+
+
+def test_record3d_images_come_as_they_were_taken(tmp_path):
+    cameras = known(12)
+    views = rm.load_views(layouts.record3d(tmp_path / "set", cameras), "all", reader="Record3D")
+    assert [int(name) for name in views.names] == list(range(12))
+    assert [int(name) for name in rm.load_views(tmp_path / "set", "test", holdout=5).names] == [0, 5, 10]
+
+
 def test_record3d_images_are_ordered_by_number(tmp_path):
     folder = tmp_path / "set"
     cameras = known(12)

@@ -328,6 +328,40 @@ def test_alpha_comes_from_files_beside_the_images(tmp_path):
     refused(lambda: load(folder), "r_1.alpha.png: is not of the size of r_1.png")
 
 
+def test_an_alpha_is_found_by_the_image_s_whole_name_too(tmp_path):
+    """As instant-ngp looks for it where the set writes paths with their suffix."""
+    folder = write_transforms(tmp_path / "set")
+    Image.fromarray(np.zeros((6, 8), np.uint8)).save(folder / "images" / "r_1.png.alpha.png")
+    assert (load(folder).image(1)[..., 3] == 0).all()
+
+
+@pytest.mark.parametrize("kind", ["file", "white"])
+def test_views_that_are_made_smaller_are_so_by_what_counts_alone(kind, tmp_path):
+    """Alpha is linear before it is averaged, and colours by it: nothing of what is behind bleeds in."""
+    folder = write_transforms(tmp_path / "set", **({"white_transparent": True} if kind == "white" else {}))
+    image, alpha = random_image(3, seed=1), np.full((6, 8), 255, np.uint8)
+    image[:, 1::2], alpha[:, 1::2] = 255, 0
+    Image.fromarray(image).save(folder / "images" / "r_1.png")
+    if kind == "file":
+        Image.fromarray(alpha).save(folder / "images" / "r_1.alpha.png")
+    small = load(folder, downscale=2).image(1)
+    assert (abs(small[..., 3].astype(int) - 128) <= 1).all()
+    wanted = image[:, ::2].reshape(3, 2, 4, 3).mean(1)
+    np.testing.assert_allclose(small[..., :3], wanted, atol=2)
+
+
+def test_views_without_an_alpha_file_keep_their_own(tmp_path):
+    folder = write_transforms(tmp_path / "set")
+    for i in range(3):
+        Image.fromarray(random_image(4, seed=i)).save(folder / "images" / f"r_{i}.png")
+    own = [load(folder).image(i)[..., 3] for i in range(3)]
+    Image.fromarray(np.zeros((6, 8), np.uint8)).save(folder / "images" / "r_1.alpha.png")
+    views = load(folder)
+    for i in (0, 2):
+        np.testing.assert_array_equal(views.image(i)[..., 3], own[i])
+    assert (views.image(1)[..., 3] == 0).all()
+
+
 @pytest.mark.parametrize(("key", "value"), [("white_transparent", 255), ("black_transparent", 0)])
 def test_a_colour_may_mean_transparent(key, value, tmp_path):
     folder = write_transforms(tmp_path / "set", **{key: True})

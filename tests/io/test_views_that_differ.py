@@ -21,6 +21,7 @@ from raymarch.io.image_sets.frames import Frame, views_of_frames
 from raymarch.io.image_sets.holdout import held_out
 from raymarch.io.images import decode as decoder
 from raymarch.io.images.decode import decode
+from raymarch.io.images.header import Header
 
 SIZES = [(8, 6), (5, 7), (9, 4)]
 
@@ -194,7 +195,7 @@ def test_a_mask_is_read_with_its_image(tmp_path, caplog):
 def test_black_is_what_does_not_count(tmp_path, black, white, mode):
     path = tmp_path / "mask.png"
     Image.fromarray(np.where(MASK, white, black).astype(np.uint8)).convert(mode).save(path)
-    np.testing.assert_array_equal(decoder.decode_mask(path, (8, 6), (8, 6)), MASK)
+    np.testing.assert_array_equal(decoder.decode_mask(path, Header(8, 6, 3, 1, ()), (8, 6)), MASK)
 
 
 def test_a_pixel_of_a_smaller_image_counts_if_all_that_is_under_it_does():

@@ -79,7 +79,7 @@ def read(
                 f"{where}: has camera {image.camera}, which is not among the cameras; export both again"
             )
         camera = partial(camera_of_image, model.cameras[image.camera], image, f"{where} ({file.stem})", file)
-        frames.append(Frame(file, camera, _mask(inside, file, root, follow_links)))
+        frames.append(Frame(file, camera, _mask(inside, file, root, follow_links), sensor=True))
     if masked := sum(frame.mask is not None for frame in frames):
         log.warning("%s: %d of %d images have a mask in %s", source, masked, len(frames), inside.parent / "masks")
     there = present([frame.file for frame in frames], source)
@@ -100,14 +100,16 @@ def _mask(inside: Path, file: Path, root: Path, follow_links: bool) -> Path | No
 
 
 def camera_of_image(camera: ModelCamera, image: ModelImage, where: str, file: Path, width: int, height: int) -> Camera:
-    """Camera of a model's image for the size that its file has; else RaymarchError, opened by `where`."""
+    """Camera of a model's image for the size that its file has; else RaymarchError, opened by `where`.
+
+    COLMAP does not look at EXIF's orientation: cameras and masks are of the sensor's images.
+    """
     p, focals = camera.parameters, camera.model.focals
     full, principal = (camera.width, camera.height), p[focals : focals + 2]
     pose = world_from_camera(image, where)
     try:
-        return sized(
-            pose, (p[0], p[focals - 1]), principal, full, lens_of(camera.model, p), (width, height), where, file
-        )
+        lens = lens_of(camera.model, p)
+        return sized(pose, (p[0], p[focals - 1]), principal, full, lens, (width, height), where, file, sensor=True)
     except RaymarchError as error:
         text = str(error)
         raise RaymarchError(text if text.startswith(where) else f"{where}: {text}") from None

@@ -12,6 +12,7 @@ from raymarch.arguments.checks import WORLD
 from raymarch.errors import RaymarchError, named
 from raymarch.io.image_sets import colmap_binary, colmap_text
 from raymarch.io.image_sets.colmap_model import ModelCamera, ModelFiles, ModelImage, ModelPoints, models_in
+from raymarch.io.image_sets.frame_file import with_suffix
 
 log = logging.getLogger("raymarch")
 
@@ -76,7 +77,7 @@ def folder_of_images(folder: Path, model: Model) -> tuple[Path, Path]:
 
 def _is_there(place: Path, name: str) -> bool:
     try:
-        return (place / name.replace("\\", "/")).is_file()
+        return with_suffix(place / name.replace("\\", "/")).is_file()
     except (OSError, ValueError):
         return False
 

@@ -42,7 +42,7 @@ def frame_file(
         if "\\" in text and not path.exists():  # written on Windows
             path = folder / text.replace("\\", "/")
         if image and path.name != ".." and not (path.suffix.lower() in SUFFIXES and path.exists()):
-            path = _with_suffix(path)
+            path = with_suffix(path)
         inside = path.resolve().is_relative_to(root)
     except (OSError, RuntimeError, ValueError) as error:
         raise RaymarchError(f"{where}: {key} {short(text)} is no path ({one_line(error)}); correct it") from error
@@ -57,7 +57,7 @@ def frame_file(
     return path
 
 
-def _with_suffix(path: Path) -> Path:
+def with_suffix(path: Path) -> Path:
     """The path with the suffix, or with the letters of the suffix, of the image that is there; .png where none is."""
     known = path.suffix.lower() in SUFFIXES
     stem, suffixes = (path.stem, [path.suffix.lower()]) if known else (path.name, list(SUFFIXES))

@@ -35,11 +35,13 @@ class Frame(NamedTuple):
         file: the image; `frame_file` finds it by what the set calls it.
         camera: makes the camera for its full width and height [pixel], those of the upright image.
         mask: an 8-bit image of the same size, black where the image's pixels do not count; or None.
+        sensor: whether masks are of the image as it was before EXIF turned it, where their sides do not tell.
     """
 
     file: Path
     camera: Callable[[int, int], Camera]
     mask: Path | None = None
+    sensor: bool = False
 
 
 def require_few(count: int, source: Path) -> None:
@@ -89,7 +91,7 @@ def views_of_frames(
     cameras = [_smaller(camera, downscale, file) for camera, file in zip(cameras, files, strict=True)]
     sizes = [(camera.width, camera.height) for camera in cameras]
     require_room(found, sizes, files[0].parent, for_fit)  # before masks are decoded
-    masks = _masks(there, full, sizes, source)
+    masks = _masks(there, found, sizes, source)
     images = decode(files, sizes, found, for_fit=for_fit)
     names = unique_names(files, folder)
     return Views(cameras, images, names, source=str(source), masks=masks, points=points, box=box, downscale=downscale)
@@ -112,23 +114,22 @@ def _smaller(camera: Camera, downscale: float, file: Path) -> Camera:
     return camera.scaled(1 / downscale)
 
 
-def _masks(
-    frames: Sequence[Frame], full: Sequence[tuple[int, int]], sizes: Sequence[tuple[int, int]], source: Path
-) -> Masks:
+def _masks(frames: Sequence[Frame], found: Sequence[Header], sizes: Sequence[tuple[int, int]], source: Path) -> Masks:
     """The masks of frames, as far as they exist; the log says how many do not."""
     missing = [frame.mask.name for frame in frames if frame.mask is not None and not frame.mask.is_file()]
     if missing:
         message = "%s: %d masks are missing, all pixels of their images count (%s)"
         log.warning(message, source, len(missing), named(missing))
 
-    def mask(frame: Frame, full: tuple[int, int], size: tuple[int, int]) -> np.ndarray | None:
-        there = frame.mask is not None and frame.mask.is_file()
-        return decode_mask(frame.mask, full, size) if there else None  # type: ignore[arg-type]
+    def mask(frame: Frame, of: Header, size: tuple[int, int]) -> np.ndarray | None:
+        if frame.mask is None or not frame.mask.is_file():
+            return None
+        return decode_mask(frame.mask, of, size, frame.sensor)
 
     if all(frame.mask is None for frame in frames):
         return None
     with ThreadPoolExecutor(workers()) as pool:
-        return tuple(pool.map(mask, frames, full, sizes))
+        return tuple(pool.map(mask, frames, found, sizes))
 
 
 def matrix(value: object, where: str) -> np.ndarray:

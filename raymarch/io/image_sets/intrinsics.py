@@ -72,6 +72,7 @@ def sized(
     size: tuple[int, int],
     where: str,
     file: Path | None = None,
+    sensor: bool = False,
 ) -> Camera:
     """Camera of an image, from intrinsics of the same image at another size.
 
@@ -83,15 +84,16 @@ def sized(
         where: opens the messages.
         file: of the image. Where that is turned by EXIF and `full` is its size before, as of programs that do not look
             at EXIF, the camera is turned with it.
+        sensor: whether intrinsics are of the image before EXIF turned it where the sizes do not tell.
 
     Raises RaymarchError for intrinsics that no lens has, and an image of another shape.
     """
     wide, high = full
-    if not _alike(full, size) and _alike(full, size[::-1]) and file is not None:
-        quarters = QUARTERS.get(header(file).orientation)
-        if quarters is not None:
-            flat = sized(world_from_camera, focal, principal, full, lens, size[::-1], where)
-            return turned_upright(flat, quarters)
+    if file is not None and (sensor or not _alike(full, size)):
+        quarters = QUARTERS.get(header(file).orientation, 0)
+        before = size[::-1] if quarters % 2 else size
+        if quarters and _alike(full, before):
+            return turned_upright(sized(world_from_camera, focal, principal, full, lens, before, where), quarters)
     if not _alike(full, size):
         raise RaymarchError(
             f"{where}: w x h is {wide:g} x {high:g} but the image has {size[0]} x {size[1]} pixels, another shape;"

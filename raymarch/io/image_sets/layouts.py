@@ -80,10 +80,10 @@ LAYOUTS = [  # the first that is recognised counts: what has cameras comes befor
     Layout("a video", _ends(*VIDEOS), FIND, NO_CAMERAS),
     Layout("a single image", _ends(*SUFFIXES, ".heic", ".exr"), f"want a folder with {WANTED}", NO_FOLDER),
     Layout("a volume", _is_volume, "want an image set here, its folder or what raymarch convert wrote", NO_SET),
-    Layout("an archive", _ends(".zip", ".tar", ".gz", ".tgz", ".7z", ".rar"), "unpack it", NO_FOLDER),
+    Layout("an archive", _ends(".zip", ".tar", ".gz", ".tgz", ".7z", ".rar", ".r3d"), "unpack it", NO_FOLDER),
     Layout("a folder of images inside a set", _is_inside, "want the folder above it", NO_SET),
     Layout("a folder of image sets", _has(*[f"*/{file}" for file in FILES]), "want one of the folders in it", NO_SET),
     Layout("a folder with a video", _has_ending(*VIDEOS), FIND, NO_CAMERAS),
     Layout("a folder with photographs", _has_photographs, FIND, NO_CAMERAS),
-    Layout("a folder with an archive", _has_ending(".zip", ".tar", ".gz", ".tgz"), "unpack it", NO_SET),
+    Layout("a folder with an archive", _has_ending(".zip", ".tar", ".gz", ".tgz", ".r3d"), "unpack it", NO_SET),
 ]

@@ -84,7 +84,7 @@ def read(
 
 
 def _of_split(poses: list[Path], split: str, holdout: int, folder: Path) -> list[Path]:
-    parts = {character: [path for path in poses if path.name.startswith(character)] for character in "012"}
+    parts = {character: [path for path in poses if path.name.startswith(f"{character}_")] for character in "012"}
     told = parts["0"] and (parts["1"] or parts["2"]) and sum(map(len, parts.values())) == len(poses)
     if not told or (split not in SPLITS and split != "all"):
         return held_out(poses, split, holdout, folder)

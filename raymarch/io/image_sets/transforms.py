@@ -16,7 +16,7 @@ from raymarch.io.files.limits import require_folder
 from raymarch.io.image_sets.frame_file import frame_file, present
 from raymarch.io.image_sets.frame_lists import frame_of_keys, lists_frames, read_frames
 from raymarch.io.image_sets.frames import Frame, flag, number, views_of_frames
-from raymarch.io.image_sets.given_alpha import alpha_file, transparent_where, with_alpha_files
+from raymarch.io.image_sets.given_alpha import alpha_file, with_given_alpha
 from raymarch.io.image_sets.holdout import held_out
 from raymarch.io.image_sets.ply import read_ply_points
 from raymarch.io.image_sets.reader import Reader
@@ -71,10 +71,8 @@ def read(
     hints = {"points": _points(document, path, follow_links), "box": box_of_cube(document, str(path))}
     views = views_of_frames(frames, folder, path, for_fit=for_fit, downscale=downscale, **hints)
     files = [frame.file for frame in frames]
-    views = with_alpha_files(views, files, [alpha_file(file, root, follow_links) for file in files])
-    return transparent_where(
-        views, [value for key, value in TRANSPARENT.items() if flag(document.get(key), f"{path}: {key}")]
-    )
+    colours = [value for key, value in TRANSPARENT.items() if flag(document.get(key), f"{path}: {key}")]
+    return with_given_alpha(views, files, [alpha_file(file, root, follow_links) for file in files], colours)
 
 
 def _chosen(

@@ -9,17 +9,19 @@ import numpy as np
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import Lens
 
-QUARTERS = {6: 1, 8: -1}  # EXIF's orientation: quarters of a turn to the right that make the image upright
+QUARTERS = {3: 2, 6: 1, 8: -1}  # EXIF's orientation: quarters of a turn to the right that make the image upright
 
 
 def turned_upright(camera: Camera, quarters: int) -> Camera:
-    """Camera of an image that is turned to the right by a quarter, or by -1 to the left: the same rays.
+    """Camera of an image that is turned to the right by a quarter or two, or by -1 to the left: the same rays.
 
     Example:
         >>> camera = turned_upright(Camera(np.eye(4), (9, 8), (3, 2), 8, 6), 1)
         >>> camera.focal, camera.principal, (camera.width, camera.height)
         ((8.0, 9.0), (4.0, 3.0), (6, 8))
     """
+    if quarters == 2:
+        return turned_upright(turned_upright(camera, 1), 1)
     right, up, back = camera.world_from_camera[:3, :3].T
     pose = camera.world_from_camera.copy()
     pose[:3, :3] = np.stack([quarters * up, -quarters * right, back], axis=1)

@@ -15,7 +15,7 @@ from raymarch.data.shrink import shrink, shrink_mask
 from raymarch.device.memory import require_images
 from raymarch.errors import RaymarchError, named, one_line
 from raymarch.io.files.limits import require_file_budget
-from raymarch.io.images.header import DEEP, TRAITS, Header, has_alpha, header, open_image
+from raymarch.io.images.header import DEEP, SIDEWAYS, TRAITS, Header, has_alpha, header, open_image, turned_by_pillow
 
 ON_THE_WAY = 8  # bytes a pixel of an image that is being decoded, beside its place in the array
 SHRINKING = 24  # more, of one that is being made smaller
@@ -92,19 +92,26 @@ def decode(
     return images
 
 
-def decode_mask(path: Path, full: tuple[int, int], size: tuple[int, int]) -> np.ndarray:
+def decode_mask(path: Path, of: Header, size: tuple[int, int], sensor: bool = False) -> np.ndarray:
     """Mask (height, width) bool of an 8-bit image: False where it is black, made smaller to `size` (width, height).
 
     What is darker than half counts as black; in a mask of nothing but 0 and 1, only 0 does.
 
-    Raises RaymarchError for a file that is none, or not of its image's `full` size.
+    Args:
+        of: header of its image. Where EXIF turned that and not the mask, whose sides say so, it is turned likewise.
+        sensor: whether masks are of the images before that, where their sides do not tell.
+
+    Raises RaymarchError for a file that is none, or not of its image's size.
     """
     one = header(path)
-    if one[:2] != full:
+    sideways = of.orientation in SIDEWAYS
+    flat = one.orientation == 1 and one[:2] == (of[1::-1] if sideways else of[:2])
+    turn = of.orientation if flat and (sensor or one[:2] != of[:2]) else 1
+    if one[:2] != of[:2] and turn == 1:
         raise RaymarchError(
-            f"{path}: mask is {one.width} x {one.height} but its image {full[0]} x {full[1]} pixels; resize it"
+            f"{path}: mask is {one.width} x {one.height} but its image {of.width} x {of.height} pixels; resize it"
         )
-    grey = _decoded(path, one)[..., :3].max(-1)
+    grey = UPRIGHT.get(turn, lambda image: image)(_decoded(path, one))[..., :3].max(-1)
     return shrink_mask(grey > (0 if grey.max() <= 1 else 127), *size)
 
 
@@ -143,7 +150,8 @@ def _decoded(path: Path, header: Header) -> np.ndarray:
                 full = np.asarray(image.convert("RGBA" if has_alpha(image) else "RGB"))
         except Exception as error:  # as in open_image
             raise RaymarchError(f"{path}: image is damaged ({one_line(error)}); export it again") from error
-    full = UPRIGHT.get(header.orientation, lambda image: image)(full)
+        turn = 1 if turned_by_pillow(image) else header.orientation
+    full = UPRIGHT.get(turn, lambda image: image)(full)
     if full.shape != (header.height, header.width, header.channels):  # which the file's own header belies
         raise RaymarchError(f"{path}: image is damaged (decoded to {full.shape}); export it again")
     return full

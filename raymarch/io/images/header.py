@@ -33,14 +33,14 @@ FOREIGN = [  # what files that are no image of ours begin with, from which byte 
     (0, b"<svg", "an SVG drawing", WRITE),
 ]
 DEPTH = "have 16 bit, reduced to 8"
-TURNED = "are turned upright as their EXIF says; cameras are taken to be of the upright images"
+TURNED = "are turned upright as their EXIF says; cameras of the images as they were before, as COLMAP's, with them"
 INKS = "are CMYK, whose colours are approximate"
 MOVING = "have several frames, of which the first is taken"
 TRAITS = (DEPTH, TURNED, INKS, MOVING)
 
 
 class Header(NamedTuple):
-    """Image header: size once upright, channels once decoded, EXIF's orientation, and what a person should know."""
+    """Image header: size once upright, channels once decoded, EXIF's orientation before, and what to know of it."""
 
     width: int
     height: int
@@ -95,15 +95,20 @@ def header(path: Path) -> Header:
         moving = getattr(image, "is_animated", False) and image.format != "MPO"  # a photo with its preview is still
         orientation = _orientation(image)
         has = {DEPTH: deep, TURNED: orientation != 1, INKS: image.mode == "CMYK", MOVING: moving}
-        if orientation in SIDEWAYS:
+        if orientation in SIDEWAYS and not turned_by_pillow(image):
             width, height = height, width
         channels = 4 if has_alpha(image) else 3
         return Header(width, height, channels, orientation, tuple(trait for trait in TRAITS if has[trait]))
 
 
+def turned_by_pillow(image: Image.Image) -> bool:
+    """Whether Pillow applies the orientation itself, to the size too."""
+    return image.format == "TIFF"
+
+
 def _orientation(image: Image.Image) -> int:
-    """Orientation by EXIF, 1 to 8, which is still to be applied; Pillow itself applies that of TIFF."""
-    if image.format == "TIFF" or "exif" not in image.info:  # else Pillow decodes the image to look for it
+    """Orientation by EXIF, 1 to 8."""
+    if image.format != "TIFF" and "exif" not in image.info:  # else Pillow decodes the image to look for it
         return 1
     try:
         said = image.getexif().get(ORIENTATION, 1)
