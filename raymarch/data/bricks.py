@@ -130,6 +130,18 @@ class Bricks:
         return density, features
 
 
+def held_samples(bricks: Bricks, shape: Sequence[int]) -> np.ndarray:
+    """Samples (x, y, z) bool that a sparse volume has: the others are empty whatever happens.
+
+    Example:
+        >>> fog = np.zeros((16, 8, 8))
+        >>> fog[0] = 1
+        >>> held_samples(Bricks.of_dense(fog, fog[..., None] * np.ones(3), empty=0), fog.shape).sum() == 8**3
+        True
+    """
+    return spread(bricks.table, np.ones((bricks.count, *CUBE), bool), shape, False)
+
+
 def table_shape(shape: Sequence[int]) -> tuple[int, ...]:
     """Count of bricks along each axis for so many samples.
 

@@ -11,6 +11,7 @@ import numpy as np
 from raymarch.arguments.arrays import Colour, Numbers, array, colour
 from raymarch.arguments.checks import number, optional
 from raymarch.arguments.declared import checked
+from raymarch.data.bricks import held_samples
 from raymarch.data.storage import Dense
 from raymarch.data.volume import Volume
 from raymarch.device.owner import Holder
@@ -153,7 +154,10 @@ class LinearisedTogether(Holder):
     def _load(self, dots: Sequence[Parameters]) -> RayTangents:
         """Directions on the device, and where their tangents go."""
         if self._dots is None:
-            made = [VolumeTangents(volume.shape, volume.channels, 1) for volume in self.members.volumes]
+            made = [
+                VolumeTangents(volume.shape, volume.channels, 1, bricks=volume.bricks)
+                for volume in self.members.volumes
+            ]
             self._dots = [self._owners.enter_context(each) for each in made]
             self._motion = self._owners.enter_context(RayTangents(self.buffer.capacity, 1))
         for here, dot in zip(self._dots, dots, strict=True):
@@ -165,11 +169,12 @@ class LinearisedTogether(Holder):
 
 
 def _moved(volume: Volume, dot: Parameters, h: float) -> Volume:
-    """Volume with density and colour moved by h times a direction, sparse if it was."""
+    """Volume with density and colour moved by h times a direction, sparse if it was, then in no other bricks."""
     density, features = volume.density, volume.features
+    held = True if volume.bricks is None else held_samples(volume.bricks, volume.shape)
     if dot.density is not None:
-        density = density + h * dot.density
+        density = density + h * dot.density * held
     if dot.colour is not None:
-        features = features + h * dot.colour
+        features = features + h * dot.colour * np.asarray(held)[..., None]
     moved = replace(volume, samples=Dense(density, features))
     return moved if volume.bricks is None else moved.sparse()

@@ -57,7 +57,9 @@ class TangentPasses(Holder):
         columns = VolumeTangents.columns_for(channels, 1 if len(dots) == 1 else self.columns)
         kind = (channels, columns, all(dot.density is None and dot.colour is None for dot in dots))
         if kind not in self._by_volume:
-            self._by_volume[kind] = self._owners.enter_context(VolumeTangents(self.volume.shape, *kind))
+            self._by_volume[kind] = self._owners.enter_context(
+                VolumeTangents(self.volume.shape, *kind, self.volume.bricks)
+            )
         self._by_volume[kind].upload(dots[:columns])
         return self._by_volume[kind]
 

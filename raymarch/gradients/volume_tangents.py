@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ import numpy as np
 import taichi as ti
 
 from raymarch import runtime
+from raymarch.data.bricks import Bricks, held_samples
 from raymarch.data.transfer_function import MOST_KNOTS
 from raymarch.device.grid_layout import STEP
 from raymarch.device.memory import require_memory
@@ -37,16 +39,26 @@ class DotFields:
 
 
 class VolumeTangents(Owner[DotFields]):
-    """Volume tangents: `columns` directions of a volume of `shape` samples, with `channels` of colour each or none."""
+    """Volume tangents: `columns` directions of a volume of `shape` samples, with `channels` of colour each or none.
+
+    Of a sparse volume directions move the samples of its `bricks` alone, as gradients do.
+    """
 
     name = "this dot grid"
 
-    def __init__(self, shape: tuple[int, int, int], channels: int, columns: int, still: bool = False):
+    def __init__(
+        self,
+        shape: tuple[int, int, int],
+        channels: int,
+        columns: int,
+        still: bool = False,
+        bricks: Bricks | None = None,
+    ):
         runtime.start()
         self._still, shape = still, (1, 1, 1) if still else shape
         self.shape, self.columns, self._channels = shape, columns, channels
-        self._held: tuple[list[Parameters], list] | None = None
-        self._table_clear = False
+        self._held: list[tuple[int, ...]] | None = None
+        self._bricks, self._table_clear = bricks, False
         width = 4 if runtime.single_precision() else 8
         numbers = columns * (1 + channels)
 
@@ -75,10 +87,10 @@ class VolumeTangents(Owner[DotFields]):
 
     def upload(self, dots: Sequence[Parameters]) -> None:
         """Upload of directions, at most `columns`; what they leave out is zero. What is there already stays."""
-        sums = [(id(dot), *(0.0 if x is None else float(np.sum(x)) for x in _numbers(dot))) for dot in dots]
-        if self._held is not None and self._held[1] == sums:
+        held = [tuple(map(_checksum, (dot.density, dot.colour, dot.table))) for dot in dots]
+        if self._held == held:
             return
-        self._held = list(dots), sums  # kept, so that an id stays its own
+        self._held = held
         f, dtype = self.fields, runtime.dtype()
         density = np.zeros((*self.shape, f.columns), dtype)
         features = np.zeros((*self.shape, f.columns * f.channels), dtype)
@@ -87,6 +99,9 @@ class VolumeTangents(Owner[DotFields]):
                 density[..., column] = dot.density
             if dot.colour is not None and f.channels:
                 features[..., column * f.channels : (column + 1) * f.channels] = dot.colour
+        if self._bricks is not None and not self._still:
+            missing = ~held_samples(self._bricks, self.shape)
+            density[missing], features[missing] = 0.0, 0.0
         transfer.directions_in(density, f.density)
         if f.features is not None:
             transfer.directions_in(features, f.features)
@@ -99,5 +114,6 @@ class VolumeTangents(Owner[DotFields]):
             self._table_clear = all(dot.table is None for dot in dots)
 
 
-def _numbers(dot: Parameters) -> tuple[np.ndarray | None, ...]:
-    return dot.density, dot.colour, dot.table
+def _checksum(numbers: np.ndarray | None) -> int:
+    """Of an array's bytes: it is the caller's, and may be changed in place."""
+    return -1 if numbers is None else zlib.crc32(np.ascontiguousarray(numbers).data)

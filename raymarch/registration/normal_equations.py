@@ -16,27 +16,37 @@ STAY = 1e-3  # of the pixels, by which a gain stays as it is
 def move_of(residual: np.ndarray, slopes: np.ndarray) -> np.ndarray:
     """Damped Gauss-Newton step: of each camera's six numbers, view after view, and at the end of what they share.
 
-    residual (view, ray, channel); slopes (view, ray, number, channel), first the camera's own six numbers.
+    Cameras meet in what they share alone, so that they are solved for one by one once that is (Schur's complement).
+
+    residual (view, ray, channel), NaN of rays that do not count, as all of a view whose mask leaves no pixel of a
+    smaller image whole; slopes (view, ray, number, channel), first the camera's own six numbers.
 
     Example:
         >>> slopes = np.random.default_rng(0).normal(size=(2, 50, 7, 4))
         >>> move_of(np.zeros((2, 50, 4)), slopes).shape
         (13,)
     """
-    views, shared = len(residual), slopes.shape[2] - POSE
+    counts = ~np.isnan(residual).any(-1)[..., None]
+    residual, slopes = np.where(counts, residual, 0.0), np.where(counts[..., None], slopes, 0.0)
     robust = 1 / np.maximum(np.abs(residual).max(-1) / ROBUST, 1)  # Huber's weights
     H = np.einsum("vr,vrac,vrbc->vab", robust, slopes, slopes, optimize=True)
     g = np.einsum("vr,vrac,vrc->va", robust, slopes, residual, optimize=True)
-    whole, right = np.zeros((POSE * views + shared,) * 2), np.zeros(POSE * views + shared)
-    for v in range(views):
-        where = np.r_[POSE * v : POSE * v + POSE, POSE * views : POSE * views + shared]
-        whole[np.ix_(where, where)] += H[v]
-        right[where] -= g[v]
-    diagonal = np.diag(whole)
-    if not diagonal.any():  # exposures alone are sought, or nothing is in sight
-        return np.zeros_like(right)
-    whole += np.diag(DAMPING * diagonal + 1e-9 * diagonal.max())
-    return np.linalg.solve(whole, right)
+    own, mixed, common = H[:, :POSE, :POSE], H[:, :POSE, POSE:], H[:, POSE:, POSE:].sum(0)
+    right, right_common = -g[:, :POSE], -g[:, POSE:].sum(0)
+    most = max(each.max(initial=0.0) for each in (own, common))  # on a diagonal, where that of such a matrix is
+    if not most:  # exposures alone are sought, or nothing is in sight
+        return np.zeros(right.size + right_common.size)
+    own, common = _damped(own, most), _damped(common, most)
+    by_own = np.linalg.solve(own, np.concatenate([mixed, right[..., None]], axis=2))
+    across = np.einsum("vab,vac->bc", mixed, by_own)
+    move_common = np.linalg.solve(common - across[:, :-1], right_common - across[:, -1])
+    return np.concatenate([(by_own[..., -1] - by_own[..., :-1] @ move_common).ravel(), move_common])
+
+
+def _damped(matrix: np.ndarray, most: float) -> np.ndarray:
+    """Matrices (..., n, n) with more on their diagonals (Levenberg and Marquardt)."""
+    diagonal = np.einsum("...aa->...a", matrix)
+    return matrix + (DAMPING * diagonal + 1e-9 * most)[..., None] * np.eye(matrix.shape[-1])
 
 
 def exposures_beside(image: np.ndarray, target: np.ndarray, exposures: np.ndarray) -> np.ndarray:

@@ -205,7 +205,7 @@ class _Movement(Closing):
             slopes[:, :, :POSE] = 0  # what is shared is not to lean on what will not move
         weight = np.array([1, 1, 1, np.sqrt(fitter.objective.opacity_weight) if fitter.views.has_alpha else 0.0])
         residual = (image - target) * weight
-        self.errors.append(float(np.sqrt(np.mean(residual[..., :3] ** 2))))
+        self.errors.append(float(np.sqrt(np.nanmean(residual[..., :3] ** 2))))
         self._step(residual, slopes * weight)
         if "exposure" in self.parameters:
             self.exposures = exposures_beside(image, target, self.exposures)

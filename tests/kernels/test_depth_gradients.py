@@ -16,6 +16,7 @@ from raymarch.gradients.parameters import Parameters
 from raymarch.gradients.ray_tangents import RayTangents
 from raymarch.gradients.volume_tangents import VolumeTangents
 from raymarch.kernels.field.transfer import clear_gradients
+from raymarch.kernels.march.isosurface_depth import distance_geometry_adjoint
 from raymarch.kernels.march.passes import COMPOSITING
 
 STEP = 0.11
@@ -126,3 +127,18 @@ def test_the_slope_by_rays_is_that_of_differences(depths):
     by_origin, by_way, _ = depths.geometry_adjoint(d_depth)
     back = np.vdot(by_origin, dot_origin @ linear.T) + np.vdot(by_way, dot_direction @ linear.T)
     assert abs(np.vdot(along, d_depth) - back) < 1e-12 * np.linalg.norm(along) * np.linalg.norm(d_depth)
+
+
+def test_what_clips_a_surface_does_not_move_how_deep_it_is():
+    """Its gradient is written, for the memory may be that of another run."""
+    with ExitStack() as owners:
+        depths = Depths("emission-absorption", False, owners)
+        variant = drive.reading_of(depths.grid, depths.buffer, "isosurface", None)
+        depths.set_gradient(np.ones(len(depths.rays)))
+        motion = depths.motion.fields
+        for field in (motion.d_place_origin, motion.d_place_way):
+            field.fill(7.0)
+        call = (replace(variant, clipped=True), *depths.call[1:])
+        distance_geometry_adjoint(depths.grid.fields, depths.buffer.fields, motion, *call)
+        for moved in depths.motion.place_gradients(len(depths.rays)):
+            np.testing.assert_array_equal(moved, 0.0)

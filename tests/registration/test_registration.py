@@ -332,6 +332,17 @@ def test_the_normal_equations_of_a_bundle_are_those_of_its_least_squares():
     np.testing.assert_allclose(move_of(residual, slopes), -np.linalg.solve(H, J.T @ r), rtol=0, atol=1e-12)
 
 
+def test_rays_that_do_not_count_leave_the_others_moves_as_they_are():
+    """As of a view whose mask leaves no pixel of a smaller image whole: it stays, and spoils nothing."""
+    rng = np.random.default_rng(2)
+    slopes, residual = rng.normal(size=(3, 40, 7, 4)), rng.uniform(-0.1, 0.1, (3, 40, 4))
+    residual[1] = np.nan
+    move = move_of(residual, slopes)
+    np.testing.assert_array_equal(move[6:12], 0.0)
+    others = move_of(residual[[0, 2]], slopes[[0, 2]])
+    np.testing.assert_allclose(move[[*range(6), *range(12, 19)]], others, rtol=1e-9)
+
+
 def test_a_ray_far_off_counts_less_in_the_normal_equations():
     rng = np.random.default_rng(1)
     slopes, residual = rng.normal(size=(1, 60, 6, 4)), rng.uniform(-0.01, 0.01, (1, 60, 4))

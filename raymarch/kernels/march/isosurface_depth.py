@@ -88,6 +88,8 @@ def distance_geometry_adjoint(
         moved.d_origin[r], moved.d_index_direction[r] = d_o, t * d_o
         moved.d_view_direction[r], moved.d_dt[r], moved.d_iso[r] = ti.Vector.zero(float, 3), 0.0, d_iso
         moved.d_frame[r] = ti.Matrix.zero(float, 3, 3)
+        if ti.static(variant.clipped):  # as of the image
+            moved.d_place_origin[r], moved.d_place_way[r] = ti.Vector.zero(float, 3), ti.Vector.zero(float, 3)
 
 
 @ti.kernel
