@@ -35,6 +35,15 @@ def refused(folder, message, split="train", **how):
     return str(caught.value)
 
 
+def test_a_holdout_of_a_set_with_its_own_splits_is_said_to_be_of_no_use(tmp_path, caplog):
+    """And is no part of what the views are said to be."""
+    folder = write_set(tmp_path / "set")
+    assert load_views(folder, holdout=3).holdout is None and "no view is held out by 3" in caplog.text
+    caplog.clear()
+    load_views(folder)
+    assert "held out" not in caplog.text
+
+
 @pytest.mark.parametrize("channels", [3, 4])
 def test_a_set_is_read_as_it_was_written(tmp_path, channels):
     views = load_views(write_set(tmp_path / "set", channels))

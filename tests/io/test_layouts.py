@@ -247,6 +247,19 @@ def test_a_world_far_from_its_origin_is_moved_with_a_note(kind, tmp_path, caplog
     assert max(np.abs(camera.position).max() for camera in views.cameras) < 100
 
 
+def test_a_principal_point_of_photoscan_before_1_2_is_from_the_corner(tmp_path):
+    """It has fx and fy, and cx and cy in pixels of the image."""
+    folder, _ = write("Metashape", tmp_path / "set")
+    file, before = folder / "cameras.xml", rm.load_views(folder, "all").cameras[0]
+    text = re.sub(r"<b[12]>[^<]*</b[12]>", "", file.read_text())
+    text = re.sub(r"<f>[^<]*</f>", "<fx>{}</fx><fy>{}</fy>".format(*before.focal), text)
+    for axis, at in zip("xy", before.principal, strict=True):
+        text = re.sub(f"<c{axis}>[^<]*</c{axis}>", f"<c{axis}>{at}</c{axis}>", text)
+    file.write_text(text)
+    after = rm.load_views(folder, "all").cameras[0]
+    np.testing.assert_allclose([after.focal, after.principal], [before.focal, before.principal], rtol=1e-12)
+
+
 def test_cameras_of_other_components_are_left_out(tmp_path, caplog):
     folder, _ = write("Metashape", tmp_path / "set")
     file = folder / "cameras.xml"

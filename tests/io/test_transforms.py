@@ -313,6 +313,19 @@ def test_masks_are_black_where_pixels_do_not_count(tmp_path):
     assert views.mask(2) is None
 
 
+def test_what_moves_in_a_dynamic_mask_does_not_count(tmp_path):
+    """As instant-ngp has it: what is not black moves; a `mask_path` goes before it."""
+    folder = write_transforms(tmp_path / "set")
+    moving = (np.arange(48).reshape(6, 8) % 5 == 0).astype(np.uint8) * 60
+    for i in (1, 2):
+        Image.fromarray(moving).save(folder / "images" / f"dynamic_mask_r_{i}.png")
+    Image.fromarray(np.full((6, 8), 255, np.uint8)).save(folder / "other.png")
+    edited(folder, per_frame(None, None, "other.png", key="mask_path"))
+    views = load(folder)
+    assert views.mask(0) is None and views.mask(2) is None
+    np.testing.assert_array_equal(views.mask(1), moving == 0)
+
+
 def test_alpha_comes_from_files_beside_the_images(tmp_path):
     folder = write_transforms(tmp_path / "set")
     alpha = np.linspace(0, 255, 48).round().astype(np.uint8).reshape(6, 8)

@@ -51,7 +51,10 @@ def frame_of_keys(keys: dict[str, Any], document: dict[str, Any], path: Path, i:
     folder, where = path.parent, f"{path}, frame {i}"
     root = folder.resolve()
     file = frame_file(folder, root, keys.get("file_path"), where, follow_links)
-    mask = keys.get("mask_path")
-    mask = None if mask is None else frame_file(folder, root, mask, where, follow_links, key="mask_path")
     camera = partial(camera_by_keys, ChainMap(keys, document), where=f"{where} ({file.stem})", file=file)
-    return Frame(file, camera, mask)
+    if (mask := keys.get("mask_path")) is not None:
+        return Frame(file, camera, frame_file(folder, root, mask, where, follow_links, key="mask_path"))
+    moving = file.with_name(f"dynamic_mask_{file.stem}.png")  # as instant-ngp has them, white where something moves
+    if moving.is_file() and (follow_links or moving.resolve().is_relative_to(root)):
+        return Frame(file, camera, moving, inverted=True)
+    return Frame(file, camera)

@@ -35,6 +35,7 @@ class Frame(NamedTuple):
         file: the image; `frame_file` finds it by what the set calls it.
         camera: makes the camera for its full width and height [pixel], those of the upright image.
         mask: an 8-bit image of the same size, black where the image's pixels do not count; or None.
+        inverted: whether pixels do not count where the mask is not black.
         sensor: whether masks are of the image as it was before EXIF turned it, where their sides do not tell.
     """
 
@@ -42,6 +43,7 @@ class Frame(NamedTuple):
     camera: Callable[[int, int], Camera]
     mask: Path | None = None
     sensor: bool = False
+    inverted: bool = False
 
 
 def require_few(count: int, source: Path) -> None:
@@ -124,7 +126,7 @@ def _masks(frames: Sequence[Frame], found: Sequence[Header], sizes: Sequence[tup
     def mask(frame: Frame, of: Header, size: tuple[int, int]) -> np.ndarray | None:
         if frame.mask is None or not frame.mask.is_file():
             return None
-        return decode_mask(frame.mask, of, size, frame.sensor)
+        return decode_mask(frame.mask, of, size, frame.sensor, frame.inverted)
 
     if all(frame.mask is None for frame in frames):
         return None

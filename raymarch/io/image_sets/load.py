@@ -75,6 +75,11 @@ def load_views(
     if chosen not in READERS:  # a user's own gets what it has to know of, and refuses what it does not know
         asked = {name: value for name, value in asked.items() if value != {"downscale": 1.0, "holdout": EVERY}[name]}
     views = read_views(chosen, folder, split, follow_links=follow_links, for_fit=for_fit, **asked)
+    if holdout is not None and chosen in READERS and chosen.splits is not None:
+        logging.getLogger("raymarch").warning(
+            "%s: has splits of its own, so no view is held out by %d", folder, holdout
+        )
+        holdout = None
     views = replace(views, downscale=downscale, holdout=holdout)
     if background is not None:
         views = replace(views, background=require_colour(background))

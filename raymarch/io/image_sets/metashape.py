@@ -162,7 +162,9 @@ def _calibration(sensor: Element | None, name: str | None, source: Path) -> Cali
     if any(value(key) for key in ("b2", "skew", "p3", "p4")):
         raise RaymarchError(f"{where}: has b2, p3 or p4, which no lens of ours has; optimise without, or undistort")
     focal = f + value("b1"), value("fy") or f
-    principal = width / 2 + value("cx"), height / 2 + value("cy")
+    of_corner = not value("f")  # as PhotoScan before 1.2 wrote them, with fx and fy
+    centre = (0.0, 0.0) if of_corner else (width / 2, height / 2)
+    principal = centre[0] + value("cx"), centre[1] + value("cy")
     return Calibration(focal, principal, (width, height), _lens(kind, value, where))
 
 

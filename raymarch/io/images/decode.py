@@ -92,14 +92,17 @@ def decode(
     return images
 
 
-def decode_mask(path: Path, of: Header, size: tuple[int, int], sensor: bool = False) -> np.ndarray:
+def decode_mask(
+    path: Path, of: Header, size: tuple[int, int], sensor: bool = False, inverted: bool = False
+) -> np.ndarray:
     """Mask (height, width) bool of an 8-bit image: False where it is black, made smaller to `size` (width, height).
 
-    What is darker than half counts as black; in a mask of nothing but 0 and 1, only 0 does.
+    What is darker than half counts as black; in a mask of nothing but 0 and 1, and in an inverted one, only 0 does.
 
     Args:
         of: header of its image. Where EXIF turned that and not the mask, whose sides say so, it is turned likewise.
         sensor: whether masks are of the images before that, where their sides do not tell.
+        inverted: whether black is what counts.
 
     Raises RaymarchError for a file that is none, or not of its image's size.
     """
@@ -112,7 +115,8 @@ def decode_mask(path: Path, of: Header, size: tuple[int, int], sensor: bool = Fa
             f"{path}: mask is {one.width} x {one.height} but its image {of.width} x {of.height} pixels; resize it"
         )
     grey = UPRIGHT.get(turn, lambda image: image)(_decoded(path, one))[..., :3].max(-1)
-    return shrink_mask(grey > (0 if grey.max() <= 1 else 127), *size)
+    white = grey > (0 if inverted or grey.max() <= 1 else 127)
+    return shrink_mask(white != inverted, *size)
 
 
 def require_room(found: Sequence[Header], sizes: Sequence[tuple[int, int]], folder: Path, for_fit: bool) -> None:
