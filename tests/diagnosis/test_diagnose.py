@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from painted_room import ball, room
 
 import raymarch as rm
 from raymarch.data.display_values import linear_of_srgb
+from raymarch.diagnosis import exposure as exposures_of_views
 from raymarch.diagnosis import intrinsics
 from raymarch.diagnosis.conventions import convention
 from raymarch.diagnosis.diagnose import examine
@@ -297,3 +299,12 @@ def test_another_order_that_is_found_is_an_error_though_no_silhouette_speaks_aga
     assert backwards.has_alpha
     found = examine(backwards, None, POINTS[id(ROOM.images)]).findings
     assert ("images-shuffled", "error") in [(each.code, each.severity) for each in found]
+
+
+def test_matches_of_which_no_view_has_enough_tell_no_exposure(monkeypatch):
+    """Many in all, and few of each view: as of a hundred views of a thin thing."""
+    pairs = np.arange(240)
+    matches = SimpleNamespace(first=pairs % 120, second=(pairs + 1) % 120)
+    monkeypatch.setattr(exposures_of_views, "brightness", lambda *_: (np.ones((240, 3)), np.ones((240, 3))))
+    assert exposures_of_views.exposures(range(120), matches) is None
+    assert exposures_of_views.exposure(range(120), matches) is None
