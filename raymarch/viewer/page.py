@@ -42,6 +42,7 @@ class Page:
         self._frames: Iterator[Frame | None] | None = None
         self._rushed = self._again = False
         self._tasks: deque[Task] = deque()
+        self._saving: Task | None = None  # the last file that was asked for, done or not
         self.said = -IN_MOTION
 
     eye: Eye | None
@@ -79,7 +80,8 @@ class Page:
             case "save" if message.get("what") == "cancel":
                 self._cancel()
             case "save":
-                self._add(saved(self.maker, self.eye, self.look, message))
+                self._saving = saved(self.maker, self.eye, self.look, message)
+                self._add(self._saving)
             case other:
                 raise RaymarchError(f"type is {str(other)[:40]!r}, want camera, look, photo or save; leave it out")
 
@@ -119,11 +121,14 @@ class Page:
     def show(self, maker: FrameMaker, keep: bool = True) -> None:
         """Show another volume; where its mode cannot be kept the look is the new one's own, as table and iso are that
         nobody changed."""
+        if self._saving in self._tasks:
+            text = "another volume came; what was to be saved of the old one is given up"
+            self.send({"type": "note", "text": text}, None)
+        self._cancel()
         own, new, self.maker, self._frames = self.maker.look(), maker.look(), maker, None
         for name in ("table", "iso"):
             if getattr(self.look, name) == getattr(own, name):
                 self.look = replace(self.look, **{name: getattr(new, name)})
-        self._end_tasks()
         try:
             if not keep:
                 raise RaymarchError("")

@@ -24,6 +24,9 @@ class StillMaker:
     def look(self):
         return Look()
 
+    def changed(self, look, message):
+        return look.changed(message)
+
     def camera(self, eye):
         return eye.camera()
 
@@ -138,3 +141,17 @@ def test_photographs_come_when_pictures_are_done(page):
         page.take({"type": "photo", "index": n})
     files(page)
     assert [header["type"] for header, _ in page.heard] == ["frame", "photo", "photo", "photo"]
+
+
+@pytest.mark.extra
+def test_a_clip_of_a_volume_that_gives_way_to_another_is_said_to_be_given_up(page):
+    require_extra("av", "video")
+    page.take({"type": "save", "what": "video", "cameras": KEYS, "width": 64, "height": 48, "seconds": 60})
+    page.work()
+    page.show(StillMaker())
+    told = [header for header, _ in page.heard]
+    assert {"type": "progress", "done": 1, "of": 1} in told and any(
+        "is given up" in str(one.get("text")) for one in told
+    )
+    files(page)
+    assert not any(one["type"] == "file" for one in told)

@@ -129,6 +129,7 @@ class PathPanel {
   play() {
     if (this.playing) return this.halt();
     if (this.keys.length < 2) return;
+    this.viewer.tell("steer"); // a comparison ends
     this.viewer.stop();
     const start = performance.now();
     const frame = (now) => {

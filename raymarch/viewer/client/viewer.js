@@ -116,8 +116,9 @@ class Viewer {
     if (this.scene) this.sender.moved(moving);
   }
 
-  // Flies to another camera, and then does what is asked.
+  // Flies to another camera, and then does what is asked; it ends what else moves the camera.
   fly(to, then = () => {}) {
+    this.tell("steer");
     this.stop();
     const from = this.camera.copy();
     const start = performance.now();
@@ -150,13 +151,11 @@ class Viewer {
   }
 
   reset() {
-    this.tell("steer");
     this.fly(this.start.copy());
   }
 
   lookAlong(direction, up) {
     if (!this.scene) return;
-    this.tell("steer");
     const to = this.camera.copy();
     to.lookAlong(direction, up, this.centre, this.radius);
     this.fly(to);
