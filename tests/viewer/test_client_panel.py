@@ -167,3 +167,38 @@ def test_a_path_of_views_is_saved_as_it_is_loaded(page, server):
         page.get_by_role("button", name="Save path").click()
     for old, new in zip(keys, json.loads(second.value.path().read_text()), strict=True):
         assert all(np.allclose(old[name], new[name]) for name in old)
+
+
+def test_a_path_that_loops_is_saved_closed(page, server):
+    """A file has no box to tick: played to its end it is where it began."""
+    page.locator(".rm-stage").focus()
+    page.keyboard.press("k")  # which opens its section
+    page.get_by_role("button", name="Turntable").click()
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Save path").click()
+    keys = json.loads(saved.value.path().read_text())
+    assert len(keys) == 9 and keys[-1] == {**keys[0], "time": 6}
+
+
+def test_what_is_typed_of_a_knot_leaves_its_other_number_alone(page, server):
+    """A box shows four figures of it."""
+    box = page.locator(".rm-table").bounding_box()
+    rest(page, server, lambda: page.mouse.click(box["x"] + 0.4321 * box["width"], box["y"] + 20))
+    before = server.of("look")[-1]["table"]["values"]
+    opacity = page.get_by_label("Opacity of the knot")
+    rest(page, server, lambda: (opacity.fill("0.25"), opacity.press("Enter")))
+    after = server.of("look")[-1]["table"]
+    assert after["values"] == before and min(abs(one - 0.25) for one in after["opacities"]) < 1e-12
+
+
+def test_a_picture_of_another_shape_shows_as_much_of_its_shorter_side(page, server):
+    page.locator(".rm-stage").focus()
+    page.keyboard.press("k")  # which opens its section
+    page.locator("select[aria-label='Size of pictures and videos']").select_option("1920x1080")
+    page.get_by_role("button", name="Save picture").click()
+    wait(page, lambda: server.of("save"))
+    said, shown = server.of("save")[-1], server.of("camera")[-1]
+    half = [
+        np.tan(np.radians(one["fov"]) / 2) * min(one["width"], one["height"]) / one["width"] for one in (said, shown)
+    ]
+    assert half[0] == pytest.approx(half[1])
