@@ -11,6 +11,27 @@ PROJECTION, LINEARISED = "gradients/projection.py", "gradients/linearised.py"
 
 FAULTS = [
     Fault(
+        "directions move bricks that a sparse volume has not",
+        "gradients/volume_tangents.py",
+        "density[missing], features[missing] = 0.0, 0.0",
+        "pass",
+        ("tests/gradients/test_directions.py::test_missing_bricks_do_not_move",),
+    ),
+    Fault(
+        "a direction that was changed in place is taken for the old one",
+        "gradients/volume_tangents.py",
+        "zlib.crc32(np.ascontiguousarray(numbers).data)",
+        "id(numbers)",
+        ("tests/gradients/test_directions.py::test_a_direction_that_is_changed_in_place_is_another",),
+    ),
+    Fault(
+        "a turn of the camera leaves the near plane where it was",
+        "gradients/projection.py",
+        "[[origin + near * way, way, *rest]",
+        "[[origin, way, *rest]",
+        ("tests/registration/test_registration.py::test_rays_from_a_near_plane_on_move_as_differences_say",),
+    ),
+    Fault(
         "a turned camera turns its rays the other way",
         PROJECTION,
         "dot_local = dot_local + np.cross(dot.pose[3:], local)",

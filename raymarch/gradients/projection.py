@@ -33,6 +33,18 @@ def out_of_sight(camera: Camera, points: np.ndarray) -> bool:
     return any(bool(side.all()) for side in beyond)
 
 
+def from_near(near: float, rays: Rays, moves: list[list[np.ndarray]]) -> tuple[Rays, list[list[np.ndarray]]]:
+    """Rays from a near plane on, `near` world units along each, and their tangents by `Projection.tangent` so too.
+
+    Example:
+        >>> rays, moves = from_near(2.0, Rays(np.zeros((1, 3)), np.eye(3)[:1]), [[np.zeros((1, 3)), np.ones((1, 3))]])
+        >>> rays.origin.tolist(), moves[0][0].tolist()
+        ([[2.0, 0.0, 0.0]], [[2.0, 2.0, 2.0]])
+    """
+    begun = [[origin + near * way, way, *rest] for origin, way, *rest in moves]
+    return Rays(rays.origin + near * rays.direction, rays.direction), begun
+
+
 class Projection:
     """Tangent and adjoint of (pose, focal, principal point, lens, step, box) -> (index-space rays, headings, step).
 

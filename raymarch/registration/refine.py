@@ -34,7 +34,7 @@ from raymarch.geometry.pose import BOX, exp_rigid, twist_about
 from raymarch.geometry.rays import Rays
 from raymarch.geometry.similarity import aligned
 from raymarch.gradients.parameters import Parameters, units
-from raymarch.gradients.projection import Projection
+from raymarch.gradients.projection import Projection, from_near
 from raymarch.gradients.ray_tangents import RayTangents
 from raymarch.kernels.march.call import MarchCall
 from raymarch.kernels.march.geometry import geometry_tangent
@@ -222,7 +222,7 @@ class _Movement(Closing):
             parts.append((rays, [projection.tangent(rays, self._scaled(camera, dot)) for dot in self.dots]))
         rays = Rays(*(np.concatenate([getattr(r, name) for r, _ in parts]) for name in ("origin", "direction")))
         moves = [[np.concatenate([moved[d][i] for _, moved in parts]) for i in range(3)] for d in range(len(self.dots))]
-        return rays, moves
+        return from_near(self.fitter.plan.near, rays, moves)
 
     def _scaled(self, camera: Camera, dot: Parameters) -> Parameters:
         """A direction in numbers that act alike and apart: parts of the distance, radians, parts of the focal length,

@@ -20,7 +20,8 @@ from raymarch.geometry.lens import Lens
 from raymarch.geometry.orbit import orbit
 from raymarch.geometry.pose import exp_rigid, twist_about
 from raymarch.geometry.similarity import _pixels, aligned, carried, similarity
-from raymarch.gradients.projection import out_of_sight
+from raymarch.gradients.parameters import Parameters
+from raymarch.gradients.projection import Projection, from_near, out_of_sight
 from raymarch.registration import blur_level as levels
 from raymarch.registration import refine as refining
 from raymarch.registration import register as module
@@ -499,3 +500,23 @@ def test_what_cannot_be_refined_is_said():
     table = rm.TransferFunction([0.0, 1.0], [(0, 0, 0), (1, 1, 1)], [0.0, 0.5])
     with pytest.raises(RaymarchError, match="settings have a table .* no camera is refined; leave it out"):
         refine(ball_views(), settings=replace(SETTINGS, mode="transfer", transfer=table, sh_degree=0))
+
+
+@pytest.mark.parametrize("name", ["pose", "focal"])
+def test_rays_from_a_near_plane_on_move_as_differences_say(name):
+    """Where a fit's rays begin its refinement's do too: a turn of the camera moves their beginnings as well."""
+    grid = np.linalg.inv(thing().world_from_index)[:3, :3]
+    dot, h, some = np.random.default_rng(3).normal(size=6 if name == "pose" else 2), 1e-6, np.arange(0, 896, 50)
+
+    def begun(by):
+        camera = replace(TRUE, focal=tuple(np.array(TRUE.focal) + by * dot)) if name == "focal" else TRUE
+        if name == "pose":
+            camera = replace(TRUE, world_from_camera=TRUE.world_from_camera @ exp_rigid(by * dot))
+        return from_near(0.7, camera.rays(some), [])[0]
+
+    lies = Projection(TRUE, thing().world_from_index, 1.0)
+    moves = [list(lies.tangent(TRUE.rays(some), Parameters(**{name: dot}))[:3])]
+    _, ((origin, way, _),) = from_near(0.7, TRUE.rays(some), moves)
+    there, back = begun(h), begun(-h)
+    np.testing.assert_allclose(origin, (there.origin - back.origin) / (2 * h) @ grid.T, atol=1e-7)
+    np.testing.assert_allclose(way, (there.direction - back.direction) / (2 * h) @ grid.T, atol=1e-7)
