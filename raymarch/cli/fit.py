@@ -113,7 +113,7 @@ def fit(
 
     wanted = resume or checkpoint_every is not None
     how = {"box": box, "checkpoints": checkpoints if wanted else None}
-    with viewed(view, port, no_browser) as viewer:
+    with viewed(view, port, no_browser, as_json) as viewer:
         result, kept = _run(views, settings, out, overwrite, refine, refine_also, how, viewer)
         _report(result, kept, views, as_json)
         if not (kept.why or cut_short(result.ended)) and (wanted or overwrite):  # else it is another fit's

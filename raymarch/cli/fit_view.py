@@ -18,7 +18,11 @@ def view_options(command: Any) -> Any:
     """Options of a fit that is looked at."""
     of = "Of --view: "
     for option in (
-        click.option("--no-browser", is_flag=True, help=f"{of}only print the URL, the first line of stdout."),
+        click.option(
+            "--no-browser",
+            is_flag=True,
+            help=f"{of}only print the URL, the first line of stdout, with --json of stderr.",
+        ),
         click.option("--port", type=click.IntRange(0, 65535), default=0, help=f"{of}where to listen; else a free one."),
         click.option("--view", is_flag=True, help="Look at the fit in a browser as it runs, and at what came of it."),
     ):
@@ -27,8 +31,8 @@ def view_options(command: Any) -> Any:
 
 
 @contextmanager
-def viewed(wanted: bool, port: int, no_browser: bool) -> Iterator[FitViewer | None]:
-    """Viewer of a fit that is about to begin, its URL said; None where none is wanted."""
+def viewed(wanted: bool, port: int, no_browser: bool, as_json: bool = False) -> Iterator[FitViewer | None]:
+    """Viewer of a fit that is about to begin, its URL said, beside JSON on stderr; None where none is wanted."""
     if not wanted:
         if port or no_browser:
             raise click.UsageError("--port and --no-browser are of --view; give it, or leave them out")
@@ -39,7 +43,7 @@ def viewed(wanted: bool, port: int, no_browser: bool) -> Iterator[FitViewer | No
     from raymarch.viewer.server_process import ServerProcess
 
     with FitViewer(ServerProcess(port)) as viewer:
-        announce(viewer.server, say.result, say.note, browser=not no_browser)
+        announce(viewer.server, say.note if as_json else say.result, say.note, browser=not no_browser)
         viewer.server.send({"type": "note", "text": "the fit is about to begin"}, hello=True)
         yield viewer
 

@@ -64,7 +64,9 @@ class KernelWire:
         if not isinstance(message, Mapping):
             return
         kind = message.get("type")
-        if kind == "open" and number is None and len(self._numbers) < MOST_PAGES:
+        if kind == "open" and number is None:
+            if len(self._numbers) >= MOST_PAGES:  # outputs whose page was reloaded never said that they went
+                self.take({"view": next(iter(self._numbers)), "message": {"type": "close"}})
             self._count += 1
             self._numbers[view] = number = self._count
         elif number is None or kind == "open":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import signal
 from types import SimpleNamespace
 
@@ -130,7 +131,8 @@ def test_a_server_that_dies_leaves_the_fit_alone(viewer, unseen):
     assert bytes_of(seen.volume) == bytes_of(unseen.volume)
 
 
-def test_the_verb_saves_first_and_then_shows_what_came_of_it(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("as_json", [False, True])
+def test_the_verb_saves_first_and_then_shows_what_came_of_it(as_json, tmp_path, monkeypatch, capsys):
     """`raymarch fit --view`, whose pages the test plays; Ctrl-C ends it once the volume is seen."""
     wire = FakeWire()
     wire.url = "http://127.0.0.1:1/?token=t"
@@ -148,12 +150,17 @@ def test_the_verb_saves_first_and_then_shows_what_came_of_it(tmp_path, monkeypat
     monkeypatch.setattr("raymarch.viewer.server_process.ServerProcess", lambda port: wire)
     arguments = ["--preset", "quick", "--resolution", "16", "--steps", "8", "--sh-degree", "0", "--box=-1,-1,-1,1,1,1"]
     arguments += ["--set", "rays=512", "--set", "slots=1", "--view", "--no-browser", "--out", str(out)]
+    arguments += ["--json"] if as_json else []
     with pytest.raises(SystemExit) as ended:
         main(["fit", str(sets.write_set(tmp_path / "set")), *arguments])
     said = capsys.readouterr()
     assert ended.value.code == 0 and not wire.running
-    first, second = said.out.splitlines()
-    assert first == wire.url and second.startswith(f"{out}: ") and "Traceback" not in said.err
+    assert "Traceback" not in said.err
+    if as_json:
+        assert wire.url in said.err.splitlines() and json.loads(said.out)["steps"] == 8
+    else:
+        first, second = said.out.splitlines()
+        assert first == wire.url and second.startswith(f"{out}: ")
     assert [header["state"] for header, _ in wire.told("fit")][-1] == "done"
 
 

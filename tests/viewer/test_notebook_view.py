@@ -205,6 +205,18 @@ async def test_a_fault_is_a_line_in_the_page_and_the_next_picture_comes(monkeypa
     await output.rest()
 
 
+def test_the_oldest_page_gives_way_where_there_are_too_many():
+    """Outputs of a notebook that was reloaded never say that they went."""
+    posted = []
+    wire = KernelWire(lambda content, data: posted.append(content["view"]), lambda: None)
+    for n in range(kernel_wire.MOST_PAGES + 1):
+        wire.take({"view": f"output {n}", "message": {"type": "open"}})
+    taken = wire.inbox.take()
+    assert [(one["type"], one["page"]) for one in taken[-2:]] == [("close", 1), ("open", kernel_wire.MOST_PAGES + 1)]
+    wire.send({"type": "note", "text": "hello"})
+    assert posted == [f"output {n}" for n in range(1, kernel_wire.MOST_PAGES + 1)]
+
+
 @in_a_kernel
 async def test_a_slow_page_is_not_sent_more_than_it_takes(monkeypatch):
     monkeypatch.setattr(frame_maker, "TILES_EVERY", -1.0)
