@@ -97,6 +97,17 @@ def dissenters(views: Views, box: np.ndarray) -> np.ndarray:
     return found if found.sum() <= len(few) // 4 else np.zeros_like(found)
 
 
+def alpha_of(views: Views, view: int, masked: int) -> np.ndarray:
+    """Alpha (height, width) of a view, and `masked` where its mask takes pixels out, of which nobody knows what they show.
+
+    Example:
+        >>> alpha_of(views, 0, masked=255).max()  # doctest: +SKIP
+        255
+    """
+    mask, alpha = views.mask(view), views.image(view)[..., 3]
+    return alpha if mask is None else np.where(mask, alpha, np.uint8(masked))
+
+
 def _index(count: int) -> np.ndarray:
     """Indices of the views that are asked, evenly spread where there are too many."""
     return np.linspace(0, count - 1, min(count, MOST)).astype(int)
@@ -111,8 +122,7 @@ def _shown(views: Views) -> np.ndarray:
     shown = np.ones((len(views), BLOCKS, BLOCKS), bool)
     for i, image in enumerate(views.images if views.has_alpha else ()):
         height, width = image.shape[:2]
-        mask = views.mask(i)
-        alpha = image[..., 3] if mask is None else np.where(mask, image[..., 3], 255)  # what is masked may be anything
+        alpha = alpha_of(views, i, masked=255)  # what is masked may be anything
         rows, columns = np.arange(BLOCKS) * height // BLOCKS, np.arange(BLOCKS) * width // BLOCKS
         shown[i] = np.maximum.reduceat(np.maximum.reduceat(alpha, rows, axis=0), columns, axis=1) > FAINT
     return shown

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from raymarch.data.agreement import alpha_of
 from raymarch.data.display_values import linear_of_srgb
 from raymarch.data.views import Views
 from raymarch.diagnosis.finding import Finding
@@ -106,7 +107,7 @@ def exposure_by_alpha(views: Views) -> Finding | None:
     stops = []
     for i in range(len(views)):
         image = views.image(i)
-        weight = image[..., 3].astype(float)
+        weight = alpha_of(views, i, masked=0).astype(float)
         if not weight.any():
             return None
         light = linear_of_srgb(image[..., :3] / 255).mean(-1)

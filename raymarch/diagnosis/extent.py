@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from raymarch.data.agreement import alpha_of
 from raymarch.data.views import Views
 from raymarch.diagnosis.epipolar import Sight, agreeing, crossing, nearness, poses_of, sight
 from raymarch.diagnosis.finding import Finding
@@ -70,7 +71,7 @@ def _box_by_alpha(views: Views, given: np.ndarray) -> Finding | None:
     corners = np.stack(np.meshgrid(*given.T, indexing="ij"), -1).reshape(8, 3)
     outside, share = [], []
     for i in range(0, len(views), max(len(views) // 32, 1)):
-        camera, alpha = views.cameras[i], views.image(i)[..., 3] > 8
+        camera, alpha = views.cameras[i], alpha_of(views, i, masked=0) > 8
         if not alpha.any():
             continue
         rows, columns = np.nonzero(alpha)

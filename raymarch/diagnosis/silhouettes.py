@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 
-from raymarch.data.agreement import dissenters
+from raymarch.data.agreement import alpha_of, dissenters
 from raymarch.data.focus import focus, looking_away, names_where
 from raymarch.data.views import Views
 from raymarch.diagnosis.epipolar import poses_of
@@ -36,7 +36,7 @@ def silhouettes(views: Views) -> list[Finding]:
     if not views.has_alpha or len(views) < 4 or min(map(min, views.sizes)) < TINY:
         return []
     few = views[np.linspace(0, len(views) - 1, min(len(views), ASKED)).astype(int)]
-    shown = np.stack([_shown(few.image(i)[..., 3]) for i in range(len(few))])
+    shown = np.stack([_shown(alpha_of(few, i, masked=OPAQUE)) for i in range(len(few))])
     if not shown.any((1, 2)).mean() > 0.5:  # there is nothing to agree on
         return []
     poses = poses_of(few.cameras)
@@ -92,7 +92,7 @@ def _soft(views: Views) -> bool:
 
 def _middle(views: Views, view: int) -> np.ndarray | None:
     """Direction (3,) in camera axes of the middle of what an image's mask shows; None where that is nothing."""
-    alpha, camera = views.image(view)[..., 3].astype(float), views.cameras[view]
+    alpha, camera = alpha_of(views, view, masked=0).astype(float), views.cameras[view]
     if alpha.sum() < OPAQUE:
         return None
     alpha = -np.log1p(-np.minimum(alpha / OPAQUE, 0.995))  # optical depth, whose middle is that of the matter

@@ -11,9 +11,10 @@ import pytest
 from painted_room import ball, room
 
 import raymarch as rm
+from raymarch.data.agreement import alpha_of
 from raymarch.data.display_values import linear_of_srgb
 from raymarch.diagnosis import exposure as exposures_of_views
-from raymarch.diagnosis import intrinsics
+from raymarch.diagnosis import intrinsics, silhouettes
 from raymarch.diagnosis.conventions import convention
 from raymarch.diagnosis.diagnose import examine
 from raymarch.diagnosis.epipolar import agreeing, distances, nearness, poses_of, sight
@@ -308,3 +309,18 @@ def test_matches_of_which_no_view_has_enough_tell_no_exposure(monkeypatch):
     monkeypatch.setattr(exposures_of_views, "brightness", lambda *_: (np.ones((240, 3)), np.ones((240, 3))))
     assert exposures_of_views.exposures(range(120), matches) is None
     assert exposures_of_views.exposure(range(120), matches) is None
+
+
+def test_alpha_that_a_mask_takes_out_says_nothing_of_the_set():
+    """Somebody before a part of each image, cut out as if it were the object, and masked: as if nothing were there."""
+    images, clear, masks = BALL.images.copy(), BALL.images.copy(), np.ones((len(BALL), 64, 64), bool)
+    part = np.s_[:, 20:60, :26]
+    images[part], clear[part], masks[part] = 255, 0, False
+    spoilt, without = replace(BALL, images=images), replace(BALL, images=clear)
+    masked = replace(spoilt, masks=masks)
+    for i in range(len(BALL)):
+        direction = silhouettes._middle(masked, i)
+        np.testing.assert_array_equal(direction, silhouettes._middle(without, i))
+        assert np.abs(direction - silhouettes._middle(spoilt, i)).max() > 0.01
+    alpha = alpha_of(masked, 0, masked=255)
+    assert (alpha[20:60, :26] == 255).all() and (alpha[:20] == BALL.images[0, :20, :, 3]).all()
