@@ -98,7 +98,7 @@ def dissenters(views: Views, box: np.ndarray) -> np.ndarray:
 
 
 def alpha_of(views: Views, view: int, masked: int) -> np.ndarray:
-    """Alpha (height, width) of a view, and `masked` where its mask takes pixels out, of which nobody knows what they show.
+    """Alpha (height, width) of a view, and `masked` where its mask takes pixels out: nobody knows what they show.
 
     Example:
         >>> alpha_of(views, 0, masked=255).max()  # doctest: +SKIP
