@@ -92,7 +92,7 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(1)
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
-            say.note(f"raymarch: {str(error.filename)[:60]}...: is too long a name; choose a shorter one")
+            say.note(f"raymarch: {str(error.filename or 'a name')[:60]}...: is too long a name; choose a shorter one")
             sys.exit(1)
         if error.errno != errno.ENOSPC:
             raise

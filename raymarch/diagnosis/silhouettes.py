@@ -36,8 +36,8 @@ def silhouettes(views: Views) -> list[Finding]:
     if not views.has_alpha or len(views) < 4 or min(map(min, views.sizes)) < TINY:
         return []
     few = views[np.linspace(0, len(views) - 1, min(len(views), ASKED)).astype(int)]
-    shown = np.stack([_shown(alpha_of(few, i, masked=OPAQUE)) for i in range(len(few))])
-    if not shown.any((1, 2)).mean() > 0.5:  # there is nothing to agree on
+    shown = np.stack([[_shown(alpha_of(few, i, masked)) for masked in (0, OPAQUE)] for i in range(len(few))])
+    if not shown[:, 0].any((1, 2)).mean() > 0.5:  # there is nothing to agree on
         return []
     poses = poses_of(few.cameras)
     given = agreed(few.cameras, poses, shown)
@@ -141,7 +141,10 @@ def _shown(alpha: np.ndarray) -> np.ndarray:
 
 
 def agreed(cameras: Sequence[Camera], poses: np.ndarray, shown: np.ndarray) -> float:
-    """Share of the blocks that masks show which a body that no mask denies would cover; 0 where axes meet nowhere."""
+    """Share of the blocks that masks show which a body that no mask denies would cover; 0 where axes meet nowhere.
+
+    shown (view, 2, BLOCKS, BLOCKS): blocks that show something; and those that may, for they are not known.
+    """
     moved = [replace(camera, world_from_camera=pose) for camera, pose in zip(cameras, poses, strict=True)]
     try:
         centre, half = focus(moved)
@@ -153,7 +156,7 @@ def agreed(cameras: Sequence[Camera], poses: np.ndarray, shown: np.ndarray) -> f
     places = centre + 0.6 * half * np.stack(np.meshgrid(share, share, share, indexing="ij"), -1).reshape(-1, 3)
     denied, sees = np.zeros(len(places), int), np.zeros(len(places), int)
     blocks = []
-    for camera, mask in zip(moved, shown, strict=True):
+    for camera, (_, mask) in zip(moved, shown, strict=True):
         pixels, depth = camera.project(places)
         u, v = pixels[:, 0] / camera.width, pixels[:, 1] / camera.height
         inside = (depth > 0) & (u >= 0) & (u < 1) & (v >= 0) & (v < 1)
@@ -164,7 +167,7 @@ def agreed(cameras: Sequence[Camera], poses: np.ndarray, shown: np.ndarray) -> f
         blocks.append(block)
     full = (denied <= len(moved) // 12) & (sees > 0.5 * len(moved))
     covered = []
-    for block, mask in zip(blocks, shown, strict=True):
+    for block, (mask, _) in zip(blocks, shown, strict=True):
         hit = np.zeros(BLOCKS * BLOCKS, bool)
         hit[block[full & (block >= 0)]] = True
         wide = np.pad(hit.reshape(BLOCKS, BLOCKS), 1)

@@ -143,5 +143,5 @@ def score(views: Views, view: int, image: np.ndarray, distance: Distance | None 
 
 def _mean(numbers: list[float | None]) -> float | None:
     known = [number for number in numbers if number is not None]
-    known = [number for number in known if np.isfinite(number)] or known
+    known = [number for number in known if not np.isinf(number)] or known
     return float(np.mean(known)) if known else None

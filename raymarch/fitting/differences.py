@@ -44,7 +44,7 @@ def require_same(record: Mapping[str, Any], plan: Plan, path: object) -> None:
 
 def require_same_settings(record: Mapping[str, Any], settings: Mapping[str, Any], path: object) -> None:
     """RaymarchError that names the settings that differ, what they were and what they are."""
-    if words := _differences(record["settings"], settings):
+    if words := _differences({"cooldown": 0.0, **_flat(record["settings"])}, settings):  # older ones had none
         raise RaymarchError(f"{path}: is of a fit with other settings: {words}; {CURE}")
 
 

@@ -40,6 +40,7 @@ class FitViewer(Closing):
 
     def __init__(self, server: Wire) -> None:
         self.server, self.done, self.attached = server, False, False
+        self._ends: Callable[[], bool] = lambda: False
         self._share, self._told, self._drawn, self._seen = Share(), 0.0, 0.0, dict[int, int]()
 
     @property
@@ -91,7 +92,7 @@ class FitViewer(Closing):
         for page in viewer.pages.values():
             page.draw()
         with asked_to_stop() as asked:
-            while control.paused and not (control.stopped or asked()) and self.server.running:
+            while control.paused and not (control.stopped or asked() or self._ends()) and self.server.running:
                 viewer.take(0.0 if viewer.busy else IDLE)
                 viewer.work()
             control.interrupted = asked()
@@ -140,6 +141,7 @@ class FitViewer(Closing):
     def run(self, stop: Callable[[], bool] = lambda: False) -> Volume:
         """Step the fit to its end, or until a page, Ctrl-C or `stop()` ends it, and serve; its volume."""
         fitter = self.control.fitter
+        self._ends = stop
         with asked_to_stop() as asked:
             for _ in fitter.run(lambda: asked() or stop() or self.between(fitter)):
                 continue

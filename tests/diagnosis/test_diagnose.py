@@ -324,3 +324,13 @@ def test_alpha_that_a_mask_takes_out_says_nothing_of_the_set():
         assert np.abs(direction - silhouettes._middle(spoilt, i)).max() > 0.01
     alpha = alpha_of(masked, 0, masked=255)
     assert (alpha[20:60, :26] == 255).all() and (alpha[:20] == BALL.images[0, :20, :, 3]).all()
+
+
+def test_masks_of_a_frames_edge_leave_right_poses_right():
+    """What is masked denies nothing, and no body has to cover it."""
+    masks = np.ones((len(BALL), 64, 64), bool)
+    masks[:, :12], masks[:, -12:] = False, False
+    assert silhouettes.silhouettes(BALL) == silhouettes.silhouettes(replace(BALL, masks=masks)) == []
+    order = np.random.default_rng(0).permutation(len(BALL))
+    shuffled = replace(BALL, cameras=[BALL.cameras[i] for i in order], masks=masks)
+    assert silhouettes.silhouettes(shuffled) == silhouettes.silhouettes(replace(shuffled, masks=None))

@@ -392,6 +392,16 @@ def test_another_box_is_refused_and_another_budget_is_not(saved):
     require_same(record, replace(same, views=turned_a_bit(views())), saved.path)
 
 
+def test_a_checkpoint_from_before_rates_cooled_down_goes_on_without(saved):
+    from raymarch.fitting.presets import changed
+
+    record = record_of(saved.path)
+    del record["settings"]["optimiser"]["cooldown"]
+    require_same(record, replace(saved.plan, settings=changed(SETTINGS, cooldown=0.0)), saved.path)
+    with pytest.raises(RaymarchError, match=r"other settings: cooldown was 0.0, is 0.5"):
+        require_same(record, replace(saved.plan, settings=changed(SETTINGS, cooldown=0.5)), saved.path)
+
+
 def test_a_grid_in_bricks_is_another_and_an_older_checkpoint_tells_no_such_thing(saved):
     record = record_of(saved.path)
     sparse = replace(saved.plan, bricks=5, settings=replace(SETTINGS, bricks=True))

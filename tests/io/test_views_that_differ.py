@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image, ImageOps
-from sets import POSES, framed, random_image, write_set
+from sets import POSES, framed, random_image, write_colmap, write_set
 
 import raymarch as rm
 from raymarch import RaymarchError
@@ -121,9 +121,10 @@ def test_a_smaller_set_has_the_same_rays(tmp_path, downscale):
 
 
 def test_a_downscale_is_read_by_every_reader_and_kept(tmp_path):
-    views = rm.load_views(write_set(tmp_path / "set"), downscale=2, holdout=5)
+    views = rm.load_views(write_set(tmp_path / "set"), downscale=2)
     assert views.images.shape == (3, 3, 4, 4)
-    assert (views.downscale, views.holdout) == (2, 5)
+    several = rm.load_views(write_colmap(tmp_path / "several"), downscale=2, holdout=5)
+    assert (views.downscale, several.downscale, several.holdout) == (2, 2, 5)
     with pytest.raises(RaymarchError, match=r"r_0.png: image of 8 x 6 cannot be 20 times smaller"):
         rm.load_views(tmp_path / "set", downscale=20)
 

@@ -210,3 +210,12 @@ def test_a_fit_in_the_viewer_is_stopped_by_a_function(viewer):
         viewer.attach(fitter)
         volume = viewer.run(lambda: fitter.steps_done == 7)
         assert fitter.steps_done == 7 and volume.provenance["ended"] == "interrupted at step 7"
+
+
+def test_a_paused_fit_in_the_viewer_is_stopped_by_a_function(viewer):
+    asked = []
+    with Fitter(drive.ball_views(), SETTINGS, box=drive.BALL_BOX) as fitter:
+        viewer.attach(fitter)
+        viewer.server.say(1, type="fit", action="pause")
+        volume = viewer.run(lambda: len(asked) > 5 or asked.append(viewer.control.paused))
+    assert viewer.control.paused and sum(asked) > 3 and volume.provenance["ended"].startswith("interrupted at step")

@@ -19,6 +19,7 @@ from raymarch.errors import RaymarchError, named, short
 from raymarch.geometry.camera import Camera
 from raymarch.io.image_sets.bad_frames import left_out
 from raymarch.io.image_sets.frame_file import present, say_doubled, unique_names
+from raymarch.io.image_sets.given_alpha import with_given_alpha
 from raymarch.io.image_sets.plausible import doubt
 from raymarch.io.images.decode import decode, decode_mask, headers, require_room
 from raymarch.io.images.header import Header
@@ -35,6 +36,7 @@ class Frame(NamedTuple):
         file: the image; `frame_file` finds it by what the set calls it.
         camera: makes the camera for its full width and height [pixel], those of the upright image.
         mask: an 8-bit image of the same size, black where the image's pixels do not count; or None.
+        alpha: an image of the same size whose red is the image's alpha; or None.
         inverted: whether pixels do not count where the mask is not black.
         sensor: whether masks are of the image as it was before EXIF turned it, where their sides do not tell.
     """
@@ -42,6 +44,7 @@ class Frame(NamedTuple):
     file: Path
     camera: Callable[[int, int], Camera]
     mask: Path | None = None
+    alpha: Path | None = None
     sensor: bool = False
     inverted: bool = False
 
@@ -59,6 +62,7 @@ def views_of_frames(
     *,
     for_fit: bool = True,
     downscale: float = 1.0,
+    transparent: Sequence[int] = (),
     points: np.ndarray | None = None,
     box: np.ndarray | None = None,
 ) -> Views:
@@ -72,6 +76,7 @@ def views_of_frames(
         source: the file that lists them, which opens every message and is kept as where they came from.
         for_fit: refuse, before anything is decoded, more images than a fit has memory for.
         downscale: how many times smaller, 1 or more, images are made as they are read; cameras are scaled with them.
+        transparent: 0 or 255, where pixels that have one in all colours are transparent.
         points, box: sparse points of the scene (point, 3) and the set's own box (2, 3), in the world, where it has any.
 
     Raises RaymarchError for more than 20,000 frames, where all images are missing, and what `decode`, `decode_mask` and
@@ -95,6 +100,7 @@ def views_of_frames(
     require_room(found, sizes, files[0].parent, for_fit)  # before masks are decoded
     masks = _masks(there, found, sizes, source)
     images = decode(files, sizes, found, for_fit=for_fit)
+    images = with_given_alpha(images, files, found, [frame.alpha for frame in there], transparent)
     names = unique_names(files, folder)
     return Views(cameras, images, names, source=str(source), masks=masks, points=points, box=box, downscale=downscale)
 

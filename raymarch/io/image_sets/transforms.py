@@ -16,7 +16,7 @@ from raymarch.io.files.limits import require_folder
 from raymarch.io.image_sets.frame_file import frame_file, present
 from raymarch.io.image_sets.frame_lists import frame_of_keys, lists_frames, read_frames
 from raymarch.io.image_sets.frames import Frame, flag, number, views_of_frames
-from raymarch.io.image_sets.given_alpha import alpha_file, with_given_alpha
+from raymarch.io.image_sets.given_alpha import alpha_file
 from raymarch.io.image_sets.holdout import held_out
 from raymarch.io.image_sets.ply import read_ply_points
 from raymarch.io.image_sets.reader import Reader
@@ -69,10 +69,9 @@ def read(
     }
     frames = _of_split(frames, listed_files, split, path) if listed_files else held_out(frames, split, holdout, path)
     hints = {"points": _points(document, path, follow_links), "box": box_of_cube(document, str(path))}
-    views = views_of_frames(frames, folder, path, for_fit=for_fit, downscale=downscale, **hints)
-    files = [frame.file for frame in frames]
+    frames = [frame._replace(alpha=alpha_file(frame.file, root, follow_links)) for frame in frames]
     colours = [value for key, value in TRANSPARENT.items() if flag(document.get(key), f"{path}: {key}")]
-    return with_given_alpha(views, files, [alpha_file(file, root, follow_links) for file in files], colours)
+    return views_of_frames(frames, folder, path, for_fit=for_fit, downscale=downscale, transparent=colours, **hints)
 
 
 def _chosen(

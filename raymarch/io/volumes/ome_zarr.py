@@ -39,7 +39,8 @@ UNITS = {
 }
 WORDS = {"um": "micrometer", "µm": "micrometer", **{short: word for word, short in UNITS.items()}}
 NUMBERS_TO_NUMBERS = """adler32 astype bitround blosc bytes bz2 cast_value crc32 crc32c delta fixedscaleoffset
-    fletcher32 gzip lz4 lzma packbits quantize scale_offset sharding_indexed shuffle transpose zlib zstd"""
+    fletcher32 gzip jenkins_lookup3 lz4 lzma packbits pcodec quantize scale_offset sharding_indexed shuffle transpose
+    zfpy zlib zstd"""
 CODECS = frozenset(NUMBERS_TO_NUMBERS.split())  # others, such as pickle, may run what a file says
 PATH = "0"  # in which bioformats2raw puts its first image
 

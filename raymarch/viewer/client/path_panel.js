@@ -154,7 +154,7 @@ class PathPanel {
 
   savePath() {
     const record = recordOfPath(this.keys, this.seconds.value, this.loop.checked, this.viewer.camera);
-    if (this.loop.checked) record.push({ ...record[0], time: this.seconds.value }); // a file has no box to tick
+    if (this.loop.checked && record.length) record.push({ ...record[0], time: this.seconds.value }); // a file has no box to tick
     download("path.json", JSON.stringify(record, null, 1));
   }
 
