@@ -163,8 +163,15 @@ FAULTS = [
     Fault(
         "a volume thins out while cameras move",
         "registration/refine.py",
-        "pyramid=0.0, thinning=0.0)",
-        "pyramid=0.0)",
+        '"thinning": 0.0, "cooldown"',
+        '"cooldown"',
+        ("tests/registration/test_registration.py::test_disturbed_cameras_are_moved_towards_the_true_ones",),
+    ),
+    Fault(
+        "a volume follows cameras less and less",
+        "registration/refine.py",
+        '"cooldown": 0.0, "final": 0.1}',
+        '"cooldown": 1.0, "final": 1.0}',
         ("tests/registration/test_registration.py::test_disturbed_cameras_are_moved_towards_the_true_ones",),
     ),
     Fault(

@@ -49,8 +49,9 @@ STEP = 1.0  # voxels, the fit's own
 RAYS = 1 << 17  # rays that all cameras are moved by at once
 FIRST, EVERY = 80, 40  # steps before the first move, and between two
 MOMENTUM = 0.5  # of the moves: the volume follows the cameras, and so holds back what they err by together
+ALONG = {"pyramid": 0.0, "thinning": 0.0, "cooldown": 0.0, "final": 0.1}  # whole images, and a volume that follows
 LARGEST = 0.03  # a move's radians, and its share of the distance, are cut to this
-PLAINLY = {"hull": False, "rays": 8192, "least_chance": 1.0, "coarse": 0.0, "decay": 0.0, "final": 0.1, "cooldown": 0.0}
+PLAINLY = {"hull": False, "rays": 8192, "least_chance": 1.0, "coarse": 0.0, "decay": 0.0}
 SETTINGS = preset("default", resolution=192, levels=((0, 0.25), (0.1, 0.4), (0.25, 0.65), (0.45, 1)), **PLAINLY)
 
 
@@ -95,7 +96,7 @@ def refine(
         views: cameras and images; best 20 or more that see the object from all around.
         parameters: what is refined: "pose"; "focal", "principal_point" and "lens", one change for all views, the lens
             of one model; "exposure" (gains and offsets a view, the gains' geometric mean 1 and the offsets' mean 0).
-        settings: of the fit that runs along; `hull` is better off, `pyramid` and `thinning` are taken as 0.
+        settings: of the fit that runs along; `hull` is better off; `pyramid`, `thinning` and `cooldown` are 0.
         box: lower and upper corner (2, 3) in the world; found, and that of an object widened a little, if not given.
         show: called with the share that is done, 0..1, and the error.
 
@@ -115,8 +116,7 @@ def refine(
         require_common_lens(views.cameras)
     if box is None and not settings.ndc and (settings.boxes == 1 or (settings.boxes is None and is_bounded(views))):
         box = _wide_box(views)
-    exposed = settings.exposure and "exposure" not in parameters  # what is refined here is not fitted there as well
-    settings = changed(settings, exposure=exposed, pyramid=0.0, thinning=0.0)  # whole images are what cameras move by
+    settings = changed(settings, exposure=settings.exposure and "exposure" not in parameters, **ALONG)  # not both
     with (
         asked_to_stop() as asked,
         Fitter(views, settings, box=box) as fitter,

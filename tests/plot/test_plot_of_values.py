@@ -251,6 +251,7 @@ def test_dollars_in_a_unit_are_dollars(drawn):
 def test_a_backend_of_another_environment_keeps_no_figure_from_being_a_picture(monkeypatch):
     """As where a verb is run from a notebook, whose MPLBACKEND is a module that only its own environment has."""
     figure, tried = plt.figure(), []
+    monkeypatch.setitem(matplotlib.rcParams, "backend", matplotlib.rcParams["backend"])
 
     def draw():
         tried.append(matplotlib.get_backend().lower())
