@@ -202,3 +202,22 @@ def test_a_picture_of_another_shape_shows_as_much_of_its_shorter_side(page, serv
         np.tan(np.radians(one["fov"]) / 2) * min(one["width"], one["height"]) / one["width"] for one in (said, shown)
     ]
     assert half[0] == pytest.approx(half[1])
+
+
+@pytest.mark.parametrize(("knots", "taken"), [(1000, True), (1100, False)])
+def test_a_table_of_as_many_knots_as_there_may_be_is_taken_and_one_of_more_is_said(
+    page, server, tmp_path, knots, taken
+):
+    """None of which a line replaces, be it in opacity or colour: they share their values."""
+    odd = (np.arange(knots) % 2).astype(float)
+    record = {"values": np.linspace(0, 1, knots).tolist(), "colours": [[x, 1 - x, x] for x in odd]}
+    (tmp_path / "many.json").write_text(json.dumps({**record, "opacities": (odd / 2).tolist(), "unit_length": 0.2}))
+    with page.expect_file_chooser() as chooser:
+        page.get_by_title("Load a table from a JSON file").click()
+    chooser.value.set_files(tmp_path / "many.json")
+    if taken:
+        wait(page, lambda: server.of("look"))
+        assert len(server.of("look")[-1]["table"]["values"]) == knots
+    else:
+        page.wait_for_selector(".rm-message.rm-error:visible")
+        assert "1024 knots" in page.locator(".rm-message.rm-error:visible").inner_text() and not server.of("look")

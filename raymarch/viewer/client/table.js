@@ -22,7 +22,8 @@ function tableOfRecord(record) {
     stops: kept(colours, 0.012).map((i) => ({ value: values[i], colour: [...colours[i]] })),
     unit: record.unit_length ?? 1,
   };
-  if (made.points.length + made.stops.length > MOST_KNOTS) throw new Error(`want ${MOST_KNOTS} knots at most`);
+  const places = new Set([...made.points, ...made.stops].map((knot) => knot.value)); // a point and a stop may share one
+  if (places.size > MOST_KNOTS) throw new Error(`want ${MOST_KNOTS} knots at most`);
   return made;
 }
 
