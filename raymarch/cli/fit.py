@@ -10,7 +10,7 @@ import click
 
 from raymarch.cli import options, say
 from raymarch.cli.device import Device, computed_on
-from raymarch.cli.fit_view import view_on, view_options, viewed
+from raymarch.cli.fit_view import require_view, view_on, view_options, viewed
 from raymarch.cli.option_kinds import Box, Real, as_usage
 
 if TYPE_CHECKING:
@@ -94,6 +94,7 @@ def fit(
     from raymarch.fitting.report import NOT_FINITE, cut_short
     from raymarch.io.image_sets.load import load_views
 
+    require_view(view, port, no_browser)
     asked = {"seconds": seconds, "steps": steps, "resolution": resolution, "sh_degree": sh_degree, "seed": seed}
     learned = background == "learned"
     asked |= {"memory": memory, "learn_background": learned or None}
@@ -105,8 +106,7 @@ def fit(
     views = load_views(data, split, background=behind, follow_links=follow_links, downscale=smaller, holdout=holdout)
     if preset is None:
         settings = settings_of(_preset_of(views, box), **changes)
-    running = device.start()
-    say.note(f"{views.count_in_words()} from {data}, on {running.arch}")
+    say.note(f"{views.count_in_words()} from {data}, on {device.start().arch}")
 
     if checkpoints is None or out is None:
         return dry_run_of(views, settings, box, as_json)

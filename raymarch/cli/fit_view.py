@@ -30,12 +30,16 @@ def view_options(command: Any) -> Any:
     return command
 
 
+def require_view(wanted: bool, port: int, no_browser: bool) -> None:
+    """UsageError for options of --view without it."""
+    if (port or no_browser) and not wanted:
+        raise click.UsageError("--port and --no-browser are of --view; give it, or leave them out")
+
+
 @contextmanager
 def viewed(wanted: bool, port: int, no_browser: bool, as_json: bool = False) -> Iterator[FitViewer | None]:
     """Viewer of a fit that is about to begin, its URL said, beside JSON on stderr; None where none is wanted."""
     if not wanted:
-        if port or no_browser:
-            raise click.UsageError("--port and --no-browser are of --view; give it, or leave them out")
         yield None
         return
     from raymarch.viewer.browser import announce

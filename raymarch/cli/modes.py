@@ -143,21 +143,20 @@ def shown(command: Any) -> Any:
 def _table(volume: Volume, table: str | None) -> TransferFunction:
     """Table of a file or of a colour map, over the volume's range where no ends are given."""
     from raymarch.data.default_table import default_table
-    from raymarch.errors import RaymarchError
     from raymarch.io.volumes.transfer_table import load_table
 
     if table is not None and Path(table).suffix:
         if Path(table).suffix.lower() == ".json":
             return load_table(table)
         if "," not in table:
-            raise RaymarchError(f"--table {table}: want table.json, or the name of a colour map such as bone")
+            raise click.UsageError(f"--table {table}: want table.json, or the name of a colour map such as bone")
     name, *numbers = ("viridis" if table is None else table).split(",")
     try:
         ends = [float(number) for number in numbers]
     except ValueError:
         ends = [0.0] * 4
     if len(ends) not in (0, 2, 3):
-        raise RaymarchError(
+        raise click.UsageError(
             f"--table {table}: want MAP, MAP,LOW,HIGH or MAP,LOW,HIGH,OPACITY, such as bone,400,2400,0.5"
         )
     made = default_table(volume, name, *ends)

@@ -77,7 +77,10 @@ class Box(Numbers):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         numbers = super().convert(value, param, ctx)
-        return [numbers[:3], numbers[3:]]
+        lower, upper = numbers[:3], numbers[3:]
+        if not all(low < high for low, high in zip(lower, upper, strict=True)):
+            self.fail(f"{value!r}: want the lower corner, then the upper, {self.name}", param, ctx)
+        return [lower, upper]
 
 
 class Colour(click.ParamType):
