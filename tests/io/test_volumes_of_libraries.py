@@ -521,8 +521,8 @@ def test_numpy_s_arrays_are_read_as_they_are_indexed(order, tmp_path, caplog):
     refused(lambda: rm.load(tmp_path / "d.npy"), "d.npy: holds object")
 
 
-@pytest.mark.parametrize("offset", [0, 100, 348])
-def test_a_nifti_whose_values_begin_in_its_header_is_refused(offset, tmp_path):
+@pytest.mark.parametrize("offset", [0, 100, 348, np.inf, np.nan])
+def test_a_nifti_whose_values_begin_in_its_header_or_nowhere_is_refused(offset, tmp_path):
     rm.save(volume(".nii", "i2"), tmp_path / "a.nii")
     data = bytearray((tmp_path / "a.nii").read_bytes())
     struct.pack_into("<f", data, 108, offset)

@@ -29,6 +29,7 @@ GZIP = b"\x1f\x8b"
 UNITS = {"mm": "mm", "meter": "m", "micron": "um"}
 NAMES = {"mm": "mm", "m": "meter", "meter": "meter", "um": "micron", "µm": "micron", "micron": "micron"}
 KINDS = ("x", "y", "z", "time", "channel", "channel", "channel")
+FARTHEST = 2**62  # byte of a file
 NIFTI1_SIDE = 32767  # samples an axis, beyond which NIfTI-1's 16 bits do not reach
 
 
@@ -75,12 +76,14 @@ def source(path: Path, selection: Selection) -> Source:
     sizes = tuple(int(n) for n in header.get_data_shape())
     while len(sizes) > 3 and sizes[-1] == 1:
         sizes = sizes[:-1]
-    offset = int(header["vox_offset"])
+    first = float(header["vox_offset"])  # NIfTI-1's is a float
     least = int(header["sizeof_hdr"]) + 4  # with the mark of extensions
-    if offset < least or len(sizes) < 3:
+    if not least <= first < FARTHEST or len(sizes) < 3:
         raise RaymarchError(
-            f"{path}: has {len(sizes)} axes and values from byte {offset} on, want x, y, z from {least} or more; {CURE}"
+            f"{path}: has {len(sizes)} axes and values from byte {first:.0f} on, want x, y, z from {least} or more;"
+            f" {CURE}"
         )
+    offset = int(first)
     index, remarks = chosen(path, sizes, (0, 1, 2), selection, names=KINDS)
     affine = np.asarray(header.get_best_affine(), float)
     remarks += _doubts(header)
