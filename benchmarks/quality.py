@@ -11,6 +11,7 @@ no pyramid     coarse levels see the images as they are
 no coarse      samples move each by its own gradient alone
 no decay       harmonics above degree 0 keep what they have
 no thinning    density falls by gradients alone
+no reopening   a level begins as opaque as the one before left it
 no cooldown    rates fall to a tenth exponentially, in place of along a line to 0
 no errors      tiles are drawn all alike
 small weights  colours are looked up from a weight of 1e-4 on
@@ -39,6 +40,7 @@ ROWS: dict[str, dict[str, Any]] = {
     "no coarse": {"coarse": 0.0},
     "no decay": {"decay": 0.0},
     "no thinning": {"thinning": 0.0},
+    "no reopening": {"reopen": 1.0},
     "no cooldown": {"cooldown": 0.0, "final": 0.1},
     "no errors": {"least_chance": 1.0},
     "small weights": {"min_weight": 1e-4},

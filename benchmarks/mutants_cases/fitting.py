@@ -3,6 +3,7 @@
 from mutants_cases.fault import Fault
 
 ADAM = "tests/kernels/test_optimiser.py::"
+REOPENED = "tests/fitting/test_reopening.py::"
 SETTINGS = "tests/fitting/test_settings.py::"
 RESOLUTION = "tests/fitting/test_resolution.py::"
 PLAN = "tests/fitting/test_plan.py::"
@@ -170,9 +171,37 @@ FAULTS = [
     Fault(
         "a volume follows cameras less and less",
         "registration/refine.py",
-        '"cooldown": 0.0, "final": 0.1}',
-        '"cooldown": 1.0, "final": 1.0}',
+        '"cooldown": 0.0, "final": 0.1,',
+        '"cooldown": 1.0, "final": 1.0,',
         ("tests/registration/test_registration.py::test_disturbed_cameras_are_moved_towards_the_true_ones",),
+    ),
+    Fault(
+        "values seen through a table are bounded",
+        "fitting/seen.py",
+        "if most < 1 and not activation.density_rule.signed:",
+        "if most < 1:",
+        (REOPENED + "test_values_seen_through_a_table_begin_a_level_as_they_are",),
+    ),
+    Fault(
+        "a level begins as opaque as the one before left it",
+        "fitting/seen.py",
+        "reopen(grid, settings.reopen)",
+        "reopen(grid, 1.0)",
+        (REOPENED + "test_a_fit_reopens_each_level_but_the_first",),
+    ),
+    Fault(
+        "levels are reopened while cameras move",
+        "registration/refine.py",
+        '"reopen": 1.0',
+        '"reopen": 0.5',
+        (REOPENED + "test_no_level_is_reopened_while_cameras_move",),
+    ),
+    Fault(
+        "a checkpoint from before levels were reopened does not go on",
+        "fitting/differences.py",
+        '"cooldown": 0.0, "reopen": 1.0',
+        '"cooldown": 0.0',
+        ("tests/fitting/test_checkpoint.py::test_a_checkpoint_from_before_a_setting_goes_on_as_fits_did_then",),
     ),
     Fault(
         "rates fall along a line",

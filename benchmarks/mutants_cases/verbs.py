@@ -43,8 +43,8 @@ FAULTS = [
     Fault(
         "a box's six numbers are pairs of an axis",
         "cli/option_kinds.py",
-        "return [numbers[:3], numbers[3:]]",
-        "return [numbers[::2], numbers[1::2]]",
+        "lower, upper = numbers[:3], numbers[3:]",
+        "lower, upper = numbers[::2], numbers[1::2]",
         (KEEPING + "test_a_box_of_the_shell_is_its_lower_corner_then_its_upper",),
     ),
     Fault(
@@ -116,5 +116,57 @@ FAULTS = [
         '"lost", lambda: False)()',
         '"none", lambda: False)()',
         (KEEPING + "test_a_signal_that_a_library_loses_keeps_what_is_written_from_its_name",),
+    ),
+    Fault(
+        "a fit begins after a refinement that was interrupted",
+        "registration/refined_fit.py",
+        "if found.interrupted:",
+        "if False:",
+        ("tests/registration/test_refined_fit.py::test_no_fit_begins_after_a_refinement_that_was_interrupted",),
+    ),
+    Fault(
+        "an offset is that beside a gain without bounds",
+        "data/exposure.py",
+        "offset = (y - gain * x) / n",
+        "offset = (xx * y - x * xy) / determinant",
+        ("tests/fitting/test_photometry.py::test_an_offset_is_the_least_beside_a_gain_that_is_bounded",),
+    ),
+    Fault(
+        "a demonstration replaces a file of others in place of its own",
+        "io/files/ours.py",
+        "ours.get(path, -1) not in (None, size)",
+        "path not in ours",
+        ("tests/cli/test_demo.py::test_the_verb_makes_a_folder_of_pictures_that_the_next_one_replaces",),
+    ),
+    Fault(
+        "a volume that was fitted through a table is seen through another",
+        "rendering/march.py",
+        "transfer=table_of(volume) or default_table(volume)",
+        "transfer=default_table(volume)",
+        ("tests/rendering/test_renderer.py::test_a_volume_fitted_through_a_table_is_seen_through_it",),
+    ),
+    Fault(
+        "rendering a sparse volume is forecast as that of a dense one",
+        "fitting/forecast.py",
+        "None if volume.bricks is None else volume.bricks.count",
+        "None",
+        ("tests/io/test_sparse_volumes.py::test_rendering_a_sparse_volume_takes_what_its_bricks_do",),
+    ),
+    Fault(
+        "a Tape takes two renders of a scene",
+        "autodiff/tape_scene.py",
+        "if tape is not None and self._tape is not None and self._tape() is tape:",
+        "if False:",
+        (
+            "tests/autodiff/test_tape_scene.py::"
+            "test_a_tape_has_one_render_of_a_scene_and_tapes_one_after_another_their_own",
+        ),
+    ),
+    Fault(
+        "parameters lose their shape by a move",
+        "solvers/least_squares.py",
+        "return x + np.reshape(move, np.shape(x))",
+        "return x + move",
+        ("tests/solvers/test_least_squares.py::test_parameters_keep_their_shape",),
     ),
 ]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import dataclass
 
 import numpy as np
 import taichi as ti
+from taichi.lang import impl
 
 from raymarch import runtime
 from raymarch.arguments.checks import instance_of
 from raymarch.arguments.declared import checked
 from raymarch.device.owner import Owner
+from raymarch.errors import RaymarchError
 from raymarch.geometry.lens import MODELS
 from raymarch.geometry.pose import right_jacobian
 from raymarch.gradients.linearised import Linearised
@@ -43,7 +46,8 @@ class Scene(Owner[SceneFields]):
     zero at first, that kernels and Python may write; they are added to what the `Linearised` was made with (a pose is
     multiplied by the exponential of its six). `lens` has eight, the first of them the camera's lens's own. Inside a
     `ti.ad.Tape`, `render` makes the image, exposure included, in `image`, and carries the gradient of what follows to
-    all eight fields and to the volume's own numbers, which `gradient_of_volume` gives.
+    all eight fields and to the volume's own numbers, which `gradient_of_volume` gives. A Tape has one `render` of a
+    scene, of one camera: several views are several Tapes, whose gradients add up, or scenes.
 
     Example:
         >>> from raymarch.geometry.camera import Camera
@@ -66,6 +70,7 @@ class Scene(Owner[SceneFields]):
                 getattr(self.fields, name).fill(0)
                 getattr(self.fields, name).grad.fill(0)
         self._gradient = Parameters()
+        self._tape: weakref.ref | None = None  # of the last render
 
     @staticmethod
     def _build(count: int) -> tuple[ti.FieldsBuilder, SceneFields]:
@@ -96,6 +101,10 @@ class Scene(Owner[SceneFields]):
 
     @ti.ad.grad_replaced
     def render(self) -> None:
+        tape = impl.get_runtime().target_tape
+        if tape is not None and self._tape is not None and self._tape() is tape:  # whose image would be this one
+            raise RaymarchError("this Tape has a render of the scene already, want one; take a Tape for each view")
+        self._tape = None if tape is None else weakref.ref(tape)
         self.seen.move(self._moves())
         ray_arrays.vectors_in(np.ascontiguousarray(self.seen.image()), self.image)
 
@@ -118,7 +127,10 @@ class Scene(Owner[SceneFields]):
             field.from_numpy(np.asarray(field.to_numpy() + gradient, runtime.dtype()))
 
     # grad_replaced drops a docstring.
-    render.__doc__ = "Make the image of the scene as its fields say; inside a Tape, its adjoint follows."
+    render.__doc__ = """Make the image of the scene as its fields say; inside a Tape, its adjoint follows.
+
+    Raises RaymarchError for a second one in a Tape.
+    """
 
     def gradient_of_volume(self) -> tuple[np.ndarray, np.ndarray | None]:
         """Gradient by raw density and features that the last Tape left; None for what the mode does not see."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,7 +60,7 @@ def evaluate(
     from raymarch.data.known_views import known_of
     from raymarch.evaluation import held_out
     from raymarch.io.image_sets.load import load_views
-    from raymarch.rendering.march import March
+    from raymarch.rendering.march import march_for
 
     volume = options.fitted(run)
     behind = background or volume.background
@@ -77,7 +77,9 @@ def evaluate(
             progress.advance()
             pictures.add(i, image)
 
-        result = held_out.evaluate(volume, views, march=March(supersample=supersample), seen=seen)
+        march = march_for(volume, None)
+        march = march if supersample is None else replace(march, supersample=supersample)
+        result = held_out.evaluate(volume, views, march=march, seen=seen)
     pictures.finish()
     if as_json:
         options.print_json(asdict(result))
@@ -110,6 +112,7 @@ class _Pictures:
         self, views: Views, data: str, images: str | None, errors: str | None, sheet: str | None, overwrite: bool
     ):
         from raymarch.errors import RaymarchError
+        from raymarch.io.files.atomic import require_writable
         from raymarch.io.images.write import folder_for, require_pictures
 
         if images is not None and errors is not None and Path(images).resolve() == Path(errors).resolve():
@@ -122,16 +125,18 @@ class _Pictures:
         self.images, self.errors = folder(images), folder(errors)
         if sheet is not None:
             require_pictures([sheet], overwrite)
+            require_writable(sheet)
         count = min(len(views), ROWS)
         self.of_sheet = {round(k * (len(views) - 1) / max(count - 1, 1)) for k in range(count)}
         self.kept: list[tuple[int, np.ndarray]] = []
 
     def add(self, i: int, image: np.ndarray) -> None:
-        """Write what is wanted of one view's image."""
+        """Write what is wanted of one view's image, as bright as pictures are, which is what is scored."""
         from raymarch.io.images.write import write_comparison, write_png
         from raymarch.plot.error_sheets import error_picture
 
         file, truth, mask = f"{self.views.names[i]}.png", self.views.rgb(i), self.views.mask(i)
+        image = image.clip(0, 1)
         if self.images is not None:
             write_comparison(self.images / file, image, truth, mask=mask, overwrite=self.overwrite)
         if self.errors is not None:

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 @options.holdout
 @click.option("--background", help="Colour behind the object: white, black or r,g,b in 0..1; or learned.")
 @options.follow_links
-@click.option("--refine", is_flag=True, help="Move the cameras first, in 2/5 of the time; for poses a little off.")
+@click.option("--refine", is_flag=True, help="Move the cameras first, in 2/5 of --seconds; for poses a little off.")
 @click.option(
     "--refine-also",
     type=click.Choice(["focal", "principal_point", "lens"]),

@@ -29,8 +29,10 @@ def info(
     Without FILE: the processor and which memory layouts grids have on it, default or measured by `raymarch tune`.
     """
     if file is None:
-        if clock:
-            raise click.UsageError("--time needs the FILE whose image it is about")
+        if clock or any(place is not None for place in (channel, time, level)):
+            raise click.UsageError(
+                "--time, --channel, --time-point and --level are about a FILE; give it, or leave them out"
+            )
         _machine(as_json)
         return
     from raymarch.cli.scalar_info import print_scalar
@@ -44,7 +46,8 @@ def info(
     found = describe(file, **place)
     record: dict[str, Any] = found.record()
     extra: dict[str, Any] = {}
-    extra["bytes_to_render"] = memory_of_rendering(record["shape"], record.get("degree", 0), SIDE * SIDE).total
+    of = record["shape"], record.get("degree", 0), SIDE * SIDE, record.get("bricks")
+    extra["bytes_to_render"] = memory_of_rendering(*of).total
     if clock:
         from raymarch.fitting.forecast import forecast_rendering
 

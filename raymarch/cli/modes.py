@@ -141,15 +141,20 @@ def shown(command: Any) -> Any:
 
 
 def _table(volume: Volume, table: str | None) -> TransferFunction:
-    """Table of a file or of a colour map, over the volume's range where no ends are given."""
+    """Table of a file or of a colour map, over the volume's range where no ends are given; where none is asked for that
+    which the volume was fitted through."""
     from raymarch.data.default_table import default_table
     from raymarch.io.volumes.transfer_table import load_table
+    from raymarch.rendering.march import table_of
 
     if table is not None and Path(table).suffix:
         if Path(table).suffix.lower() == ".json":
             return load_table(table)
         if "," not in table:
             raise click.UsageError(f"--table {table}: want table.json, or the name of a colour map such as bone")
+    if table is None and (fitted := table_of(volume)) is not None:
+        say.note("seen through the table that it was fitted through; --table takes another")
+        return fitted
     name, *numbers = ("viridis" if table is None else table).split(",")
     try:
         ends = [float(number) for number in numbers]

@@ -38,8 +38,8 @@ def exposures_of(sums: np.ndarray, ridge: tuple[float, float]) -> np.ndarray:
     n, x, y, xx, xy = np.moveaxis(sums, -2, 0)
     xx, xy, n = xx + ridge[0], xy + ridge[0], n + ridge[1]
     determinant = xx * n - x * x
-    gain, offset = (xy * n - x * y) / determinant, (xx * y - x * xy) / determinant
-    gain = np.clip(gain, 1 / LARGEST_GAIN, LARGEST_GAIN)
+    gain = np.clip((xy * n - x * y) / determinant, 1 / LARGEST_GAIN, LARGEST_GAIN)
+    offset = (y - gain * x) / n  # the least beside that gain
     return np.concatenate([gain, np.clip(offset, -LARGEST_OFFSET, LARGEST_OFFSET)], axis=-1)
 
 

@@ -21,7 +21,7 @@ from raymarch.geometry.camera import Camera
 from raymarch.geometry.orbit import orbit
 from raymarch.io.files.atomic import replacing
 from raymarch.io.files.atomic_folder import replacing_folder, require_new_folder
-from raymarch.io.files.ours import require_only
+from raymarch.io.files.ours import require_only, sizes_in
 from raymarch.io.images.write import write_png
 from raymarch.io.videos.av_library import has_av
 from raymarch.io.videos.write_video import write_video
@@ -62,9 +62,9 @@ def require_demo_folder(out: str | os.PathLike[str]) -> None:
     """Write check: RaymarchError where a demonstration could not be written, or would replace other things."""
     try:
         record = json.loads((Path(out) / RECORD).read_text())
-        ours = set(record["files"]) if record["made by"] == "raymarch demo" else set()
+        ours = dict(record["files"]) if record["made by"] == "raymarch demo" else {}
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
-        ours = set()
+        ours = {}
     require_only(out, ours)
     require_new_folder(out, overwrite=True)
 
@@ -183,7 +183,7 @@ def _write_set(folder: Path, splits: dict[str, Views]) -> None:
 def _write_record(folder: Path, plan: Plan, result: Fit, scores: Evaluation) -> None:
     record = {
         "made by": "raymarch demo",
-        "files": sorted([RECORD, *(file.name for file in folder.iterdir())]),
+        "files": {**dict(sorted(sizes_in(folder).items())), RECORD: None},
         "scene": "made here by a ray tracer in NumPy: surfaces, sun and sky, no volume; held-out views are not fitted",
         "psnr": scores.psnr,
         "ssim": scores.ssim,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from raymarch import runtime
-from raymarch.data.bricks import BRICK
+from raymarch.data.bricks import BRICK, table_shape
 from raymarch.data.free_memory import free_bytes as _free_bytes
 from raymarch.device import pool
 from raymarch.device.gpu_memory import gpu_bytes
@@ -96,16 +96,19 @@ def numbers_a_ray(keeps: bool) -> int:
     return NUMBERS_A_RAY + (2 * KEPT_DENSITIES + 4 * KEPT_COLOURS if keeps else 0)
 
 
-def memory_of_rendering(shape: Sequence[int], degree: int, pixels: int) -> Memory:
-    """Peak memory of loading a volume and rendering an image of so many pixels.
+def memory_of_rendering(shape: Sequence[int], degree: int, pixels: int, bricks: int | None = None) -> Memory:
+    """Peak memory of loading a volume, or a sparse one of so many bricks, and rendering an image of so many pixels.
 
     Example:
         >>> memory_of_rendering((64, 64, 64), 0, 800 * 800).parts["grid"]
         4194304
     """
-    one = grid_bytes(shape, degree)
+    held = padded(shape) if bricks is None else pool_shape(bricks)
+    one = grid_bytes(shape if bricks is None else held, degree)
     rays = min(pixels, BATCH) * numbers_a_ray(False) * 4 + pixels * BYTES_A_RAY
-    parts = {"libraries": LIBRARIES, "volume": 2 * one, "grid": grid_bytes(padded(shape), degree), "rays": rays}
+    parts = {"libraries": LIBRARIES, "volume": 2 * one, "grid": grid_bytes(held, degree), "rays": rays}
+    if bricks is not None:
+        parts["table"] = math.prod(table_shape(shape)) * 2 * 4
     x, y, z = shape
     return Memory((x, y, z), degree, 0, parts)
 

@@ -93,7 +93,7 @@ def _rendered(volume: Volume, views: Views) -> list[tuple[str, np.ndarray, np.nd
     with Renderer(volume) as renderer:
         for i in sorted(set(np.linspace(0, len(views) - 1, min(len(views), ASKED)).astype(int).tolist())):
             camera, truth, mask = views.cameras[i], views.rgb(i), views.mask(i)
-            k = -(-max(camera.width, camera.height) // SIDE)
+            k = min(-(-max(camera.width, camera.height) // SIDE), camera.width, camera.height)
             height, width = camera.height // k, camera.width // k
             small = replace(
                 camera,

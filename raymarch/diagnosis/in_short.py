@@ -12,7 +12,7 @@ from raymarch.diagnosis.epipolar import agreeing, nearness, poses_of, sight
 from raymarch.diagnosis.finding import Finding
 from raymarch.diagnosis.matches import features_of, match, neighbours
 
-ASKED, EACH = 4, 3  # views, and how many of its neighbours each is compared with
+ASKED, EACH = 4, 6  # views, and how many of its neighbours each is compared with
 FEWEST = 120  # matches in all
 AT_ODDS, AGREED = 0.5, 0.6  # of the matches, with the poses as given; as they are read otherwise
 
@@ -36,9 +36,8 @@ def _convention(views: Views) -> Finding | None:
     """Convention of the poses, where the matches of a few pairs of views leave no doubt."""
     if len(views) < 3:
         return None
-    beside = neighbours(views.cameras, EACH)
-    asked = set(np.linspace(0, len(views) - 1, ASKED).astype(int).tolist())
-    pairs = [pair for pair in beside if asked & set(pair)][: 2 * ASKED * EACH]
+    asked = sorted(set(np.linspace(0, len(views) - 1, ASKED).astype(int).tolist()))
+    pairs = neighbours(views.cameras, EACH, asked)
     met = sorted({view for pair in pairs for view in pair})
     few, place = views[met], {view: k for k, view in enumerate(met)}
     matches = match(features_of(few), [(place[i], place[j]) for i, j in pairs])

@@ -84,17 +84,21 @@ def features_of(views: Views) -> list[Features]:
         return list(pool.map(one, range(len(views))))
 
 
-def neighbours(cameras: Sequence[Camera], count: int = NEIGHBOURS) -> list[tuple[int, int]]:
-    """Pairs of views that stand and look nearly alike; by angles that no choice of axes changes, and by distances."""
-    poses = np.array([camera.world_from_camera for camera in cameras])
+def neighbours(
+    cameras: Sequence[Camera], count: int = NEIGHBOURS, asked: Sequence[int] | None = None
+) -> list[tuple[int, int]]:
+    """Pairs of views that stand and look nearly alike, of which each, or each that is `asked`, has `count`; by angles
+    that no choice of axes changes, and by distances."""
+    poses, of = np.array([camera.world_from_camera for camera in cameras]), np.arange(len(cameras))
+    of = of if asked is None else np.asarray(asked)
     rotation, eye = poses[:, :3, :3], poses[:, :3, 3]
-    trace = np.einsum("iab,jab->ij", rotation, rotation)
+    trace = np.einsum("iab,jab->ij", rotation[of], rotation)
     angle = np.arccos(np.clip((trace - 1) / 2, -1, 1))
-    distance = np.linalg.norm(eye[:, None] - eye[None], axis=-1)
+    distance = np.linalg.norm(eye[of, None] - eye[None], axis=-1)
     apart = angle / max(float(np.median(angle)), 1e-9) + distance / max(float(np.median(distance)), 1e-9)
-    np.fill_diagonal(apart, np.inf)
+    apart[np.arange(len(of)), of] = np.inf
     nearest = np.argsort(apart, axis=1)[:, : min(count, len(cameras) - 1)]
-    return sorted({(min(i, int(j)), max(i, int(j))) for i, some in enumerate(nearest) for j in some})
+    return sorted({(min(i, j), max(i, j)) for i, some in zip(of.tolist(), nearest.tolist(), strict=True) for j in some})
 
 
 def match(points: Sequence[Features], pairs: Sequence[tuple[int, int]]) -> Matches:

@@ -74,15 +74,20 @@ class Evaluation(EvaluationCard):
         )
 
 
-@checked(volume=VOLUME, views=VIEWS, march=MARCH, seen=optional(callback))
+@checked(volume=VOLUME, views=VIEWS, march=optional(MARCH), seen=optional(callback))
 def evaluate(
-    volume: AnyVolume, views: Views, *, march: March = March(), seen: Callable[[int, np.ndarray], None] | None = None
+    volume: AnyVolume,
+    views: Views,
+    *,
+    march: March | None = None,
+    seen: Callable[[int, np.ndarray], None] | None = None,
 ) -> Evaluation:
     """PSNR, SSIM and LPIPS of `volume` rendered by the views' cameras, over the views' background.
 
     Pixels that a mask takes out count nowhere.
 
     Args:
+        march: how the volume is marched; as `render` does if not given.
         seen: called with each view's number and image (height, width, 3), for progress or to keep the pictures.
 
     A view without any error, such as one of nothing but background, has an infinite PSNR, and none in the mean.

@@ -20,6 +20,7 @@ log = logging.getLogger(__name__)
 # Settings that may be others: memory says how far a sparse grid may grow from here on, and whether it is sparse is
 # compared as it came to be, which may be by the device.
 MAY_DIFFER = ("memory", "bricks")
+BEFORE = {"cooldown": 0.0, "reopen": 1.0}  # what fits did whose checkpoints do not tell
 MOST = 4  # differences that are named
 LONGEST = 160  # letters of a value that is shown as it is
 CURE = "give what it had, or begin anew without it (--overwrite)"
@@ -44,7 +45,7 @@ def require_same(record: Mapping[str, Any], plan: Plan, path: object) -> None:
 
 def require_same_settings(record: Mapping[str, Any], settings: Mapping[str, Any], path: object) -> None:
     """RaymarchError that names the settings that differ, what they were and what they are."""
-    if words := _differences({"cooldown": 0.0, **_flat(record["settings"])}, settings):  # older ones had none
+    if words := _differences({**BEFORE, **_flat(record["settings"])}, settings):
         raise RaymarchError(f"{path}: is of a fit with other settings: {words}; {CURE}")
 
 

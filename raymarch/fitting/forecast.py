@@ -102,7 +102,8 @@ def forecast_rendering(volume: AnyVolume, width: int = 800, height: int = 800) -
         True
     """
     runtime.start()
-    needed, free = memory_of_rendering(volume.shape, volume.degree, width * height), memory.available_bytes()
+    bricks = None if volume.bricks is None else volume.bricks.count
+    needed, free = memory_of_rendering(volume.shape, volume.degree, width * height, bricks), memory.available_bytes()
     if needed.total > free:
         raise RaymarchError(
             f"an image of {width} x {height} pixels takes about {needed.total:,} bytes but {free:,} are free;"

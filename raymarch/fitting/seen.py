@@ -1,8 +1,9 @@
-"""Pruning by weight: cells that no training ray sees are ruled out, whatever is in them."""
+"""Change of level: cells that no training ray sees are pruned, whatever is in them, and what is opaque is reopened."""
 
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -14,6 +15,7 @@ from raymarch.device.ray_buffer import RayBuffer
 from raymarch.fitting.settings import FitSettings
 from raymarch.fitting.through_table import march_of
 from raymarch.kernels.field import occupancy
+from raymarch.kernels.fit.bound import bound_density
 from raymarch.kernels.march.seen import mark_seen
 from raymarch.kernels.rays.camera import draw_tiles
 
@@ -115,11 +117,23 @@ def _words(shape: Sequence[int]) -> str:
     return " x ".join(str(n) for n in shape)
 
 
+def reopen(grid: Grid, most: float) -> None:
+    """Bound the opacity of samples over the activation's scale, a voxel of the finest level, to `most` in 0..1.
+
+    What a coarse level has made opaque has next to no gradient left to move by, and hides what the next would show.
+    Densities that are values seen through a table stay as they are.
+    """
+    activation = grid.activation
+    if most < 1 and not activation.density_rule.signed:
+        bound_density(grid.fields, grid.blocks, float(activation.raw(-math.log1p(-most) / activation.scale)))
+
+
 def next_level(
     grid: Grid, store: ImageStore, buffer: RayBuffer, settings: FitSettings, near: float,
     shape: tuple[int, int, int], most: Callable[[int], int],
 ) -> bool:  # fmt: skip
-    """Pruned and resampled grid at a finer level of a fit, if there is room for it; whether its moments begin anew.
+    """Pruned, resampled and reopened grid at a finer level of a fit, if there is room for it; whether its moments
+    begin anew.
 
     `near` is where rays begin [world unit], `most` as of `Pruning.make_room`.
     """
@@ -127,4 +141,5 @@ def next_level(
     pruning.prune()
     if pruning.make_room(shape, most):
         grid.refine(shape)
+        reopen(grid, settings.reopen)
     return grid.moments_begun > begun

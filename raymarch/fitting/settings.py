@@ -94,6 +94,8 @@ class FitSettings:
         prune_weight: at each change of level, what part of a ray's light a sample in a cell must give or take in the
             images for that to be kept, as what no camera sees takes memory all the same; 0 keeps all that is not empty.
             None for 0.001 in bricks and 0 else.
+        reopen: opacity over one voxel of the finest level that samples have at most as a level begins: what a coarse
+            one has made opaque hides what is behind it, and hardly moves; 1 for as it is.
         slots: gradient buffers on the CPU, filled side by side; None chooses by the grid's size. Changing it changes
             the last bits of a gradient, the number of threads does not.
         block: edge of the layout's blocks; None chooses by the grid's size.
@@ -143,6 +145,7 @@ class FitSettings:
     refresh: int = held(whole(1, 10**6), 100)
     prune_alpha: float = held(PART, 1e-3)
     prune_weight: float | None = held(optional(PART), None)
+    reopen: float = held(number(0, 1, above=True), 0.5)
     slots: int | None = held(optional(whole(1, 64)), None)
     block: int | None = held(optional(one_of(*BLOCKS)), None)
     bricks: bool | None = held(optional(flag), None)

@@ -93,3 +93,17 @@ def aligned(cameras: Sequence[Camera], onto: Sequence[Camera], box: Numbers | No
     """Gauge-aligned cameras: moved by the `similarity` that brings them nearest to the others; `box` as there."""
     moved = similarity(cameras, onto, box)
     return [carried(camera, moved) for camera in cameras]
+
+
+def apart(cameras: Sequence[Camera], onto: Sequence[Camera], box: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """How far cameras are turned from others (camera,) [degree], and moved, in shares of these' distances to the middle
+    of a box (2, 3), of a twentieth of its diagonal at least."""
+    middle, least = box.mean(0), NEAREST * float(np.linalg.norm(box[1] - box[0]))
+    degrees, share = [], []
+    for a, b in zip(cameras, onto, strict=True):
+        turn = a.world_from_camera[:3, :3].T @ b.world_from_camera[:3, :3]
+        angle = np.arctan2(np.linalg.norm(turn - turn.T) / np.sqrt(8), (np.trace(turn) - 1) / 2)
+        degrees.append(np.rad2deg(angle))
+        distance = max(float(np.linalg.norm(b.position - middle)), least)
+        share.append(np.linalg.norm(a.position - b.position) / distance)
+    return np.array(degrees), np.array(share)

@@ -108,9 +108,9 @@ def surface_points(
         Mesh(1,000 points)
     """
     require_free(count * BYTES_OF_POINT, f"{count:,} points", "take fewer")
+    mesh, rng = isosurface_mesh(volume, iso, box=box, largest=largest), np.random.default_rng(seed)
     if volume.boxes > 1:
         volume = volume.nested(0)
-    mesh, rng = isosurface_mesh(volume, iso, box=box, largest=largest), np.random.default_rng(seed)
     area = np.linalg.norm(face_normals(mesh.vertices, mesh.faces), axis=1)
     ends = np.cumsum(area)
     at = (np.arange(count) + rng.random(count)) / count * ends[-1]

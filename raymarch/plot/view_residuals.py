@@ -48,7 +48,8 @@ def residuals(evaluation: Evaluation, ax: Axes | None = None, *, score: str = "p
         score: "psnr" [dB], "ssim", "psnr_halves", "psnr_masked", "ssim_masked" or "lpips".
         worst: how many are named; the lowest, of LPIPS the highest.
 
-    Returns the Axes, views in their order. Raises RaymarchError for a score that no view has.
+    Returns the Axes, views in their order, those left out whose PSNR is infinite, as they are in an evaluation's mean.
+    Raises RaymarchError for a score that no view has.
 
     Up to 16 views have their names on the axis, of more the worst alone.
 
@@ -60,7 +61,7 @@ def residuals(evaluation: Evaluation, ax: Axes | None = None, *, score: str = "p
         ['21.00', 'mean\\n26.33']
     """
     known = [(i, view.name, getattr(view, score)) for i, view in enumerate(evaluation.views)]
-    known = [each for each in known if each[2] is not None]
+    known = [each for each in known if each[2] is not None and np.isfinite(each[2])]
     if not known:
         raise RaymarchError(f"score is {score!r}, which none of {len(evaluation.views)} views has; take another")
     at, names, values = np.array([i for i, _, _ in known]), [n for _, n, _ in known], np.array([v for *_, v in known])

@@ -21,6 +21,7 @@ from raymarch.plot.values import innermost, length_unit, values_label, world_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+MOST_TICKS = 2048  # of a picture's edge, unless the volume has more samples
 VISIBLE = 0.01  # share of the greatest sigma below which a slice of colour is left blank
 
 
@@ -114,9 +115,10 @@ def _point(volume: Volume, at: np.ndarray) -> np.ndarray:
 
 
 def plane_ticks(volume: Volume) -> list[np.ndarray]:
-    """Places along x, y and z at which upright planes of a volume are cut, a voxel apart."""
+    """Places along x, y and z at which upright planes of a volume are cut, a voxel apart; no more than a picture shows
+    where its voxels are very long."""
     lower, upper = volume.box
-    counts = np.rint((upper - lower) / volume.voxel).astype(int) + 1
+    counts = np.rint(np.minimum((upper - lower) / volume.voxel, max(MOST_TICKS, *volume.shape))).astype(int) + 1
     return [np.linspace(low, high, n) for low, high, n in zip(lower, upper, counts, strict=True)]
 
 

@@ -32,7 +32,7 @@ from raymarch.fitting.settings import FIT_SETTINGS, FitSettings
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.pose import BOX, exp_rigid, twist_about
 from raymarch.geometry.rays import Rays
-from raymarch.geometry.similarity import aligned
+from raymarch.geometry.similarity import aligned, apart
 from raymarch.gradients.parameters import Parameters, units
 from raymarch.gradients.projection import Projection, from_near
 from raymarch.gradients.ray_tangents import RayTangents
@@ -49,7 +49,7 @@ STEP = 1.0  # voxels, the fit's own
 RAYS = 1 << 17  # rays that all cameras are moved by at once
 FIRST, EVERY = 80, 40  # steps before the first move, and between two
 MOMENTUM = 0.5  # of the moves: the volume follows the cameras, and so holds back what they err by together
-ALONG = {"pyramid": 0.0, "thinning": 0.0, "cooldown": 0.0, "final": 0.1}  # whole images, and a volume that follows
+ALONG = {"pyramid": 0.0, "thinning": 0.0, "cooldown": 0.0, "final": 0.1, "reopen": 1.0}  # a volume that follows
 LARGEST = 0.03  # a move's radians, and its share of the distance, are cut to this
 PLAINLY = {"hull": False, "rays": 8192, "least_chance": 1.0, "coarse": 0.0, "decay": 0.0}
 SETTINGS = preset("default", resolution=192, levels=((0, 0.25), (0.1, 0.4), (0.25, 0.65), (0.45, 1)), **PLAINLY)
@@ -64,6 +64,7 @@ class Refinement(RefinementCard):
         exposures: (view, 6) three gains and three offsets each; taken out of `views`' images where they were sought.
         degrees, share: how far each camera turned [degree], and moved as a share of its distance to the box's centre.
         errors: root mean square of what was left after each move, colours in 0..1.
+        interrupted: whether it was ended by Ctrl-C, SIGTERM or SIGHUP.
     """
 
     views: Views
@@ -71,6 +72,7 @@ class Refinement(RefinementCard):
     degrees: np.ndarray
     share: np.ndarray
     errors: tuple[float, ...]
+    interrupted: bool = False
 
 
 @checked(
@@ -96,7 +98,7 @@ def refine(
         views: cameras and images; best 20 or more that see the object from all around.
         parameters: what is refined: "pose"; "focal", "principal_point" and "lens", one change for all views, the lens
             of one model; "exposure" (gains and offsets a view, the gains' geometric mean 1 and the offsets' mean 0).
-        settings: of the fit that runs along; `hull` is better off; `pyramid`, `thinning`, `cooldown` 0, `final` 0.1.
+        settings: of the fit, best without `hull`; `pyramid`, `thinning`, `cooldown`, `final`, `reopen` are not asked.
         box: lower and upper corner (2, 3) in the world; found, and that of an object widened a little, if not given.
         show: called with the share that is done, 0..1, and the error.
 
@@ -129,12 +131,11 @@ def refine(
                 if show is not None:
                     show(fitter.progress, movement.errors[-1])
         about = fitter.box if box is None else box
-        cameras, centre = aligned(movement.cameras, views.cameras, about), np.mean(about, axis=0)
-        exposures, errors = movement.exposures, tuple(movement.errors)
+        cameras, exposures = aligned(movement.cameras, views.cameras, about), movement.exposures
+        errors, interrupted = tuple(movement.errors), asked()
     images = images_without(views.images, exposures) if "exposure" in parameters else views.images
-    degrees, share = np.transpose([_apart(a, b, centre) for a, b in zip(cameras, views.cameras, strict=True)])
     moved = replace(views, cameras=cameras, images=images)
-    return Refinement(moved, exposures, degrees, share, errors)
+    return Refinement(moved, exposures, *apart(cameras, views.cameras, np.asarray(about)), errors, interrupted)
 
 
 def _wide_box(views: Views) -> np.ndarray:
@@ -142,13 +143,6 @@ def _wide_box(views: Views) -> np.ndarray:
     with ImageStore(views) as store:
         lower, upper = find_box(views, store)
     return np.stack([lower - 0.06 * (upper - lower), upper + 0.06 * (upper - lower)])
-
-
-def _apart(a: Camera, b: Camera, centre: np.ndarray) -> tuple[float, float]:
-    turn = a.world_from_camera[:3, :3].T @ b.world_from_camera[:3, :3]
-    angle = np.arctan2(np.linalg.norm(turn - turn.T) / np.sqrt(8), (np.trace(turn) - 1) / 2)
-    share = np.linalg.norm(a.position - b.position) / np.linalg.norm(b.position - centre)
-    return float(np.rad2deg(angle)), float(share)
 
 
 class _Movement(Closing):

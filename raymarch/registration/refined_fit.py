@@ -12,6 +12,7 @@ import numpy as np
 
 from raymarch.arguments.arrays import Numbers
 from raymarch.data.views import Views
+from raymarch.errors import RaymarchError
 from raymarch.fitting.checkpoints import Checkpoints
 from raymarch.fitting.fit import fit
 from raymarch.fitting.report import Fit
@@ -51,13 +52,15 @@ def fit_refined(
     """Volume fitted to views whose cameras are refined first; its provenance has the poses, and how the lens moved.
 
     Args:
-        views, settings, box, started: as of `fit`; `settings.seconds` count for both parts.
+        views, settings, box, started: as of `fit`; `settings.seconds` count for both parts, `settings.steps` are the
+            fit's, before which come two fifths as many for the cameras.
         checkpoints: as of `fit`, from when the cameras are refined on; one that is resumed has them as they were found.
         also: what is moved beside the poses, by one change for all views: "focal", "principal_point", "lens".
         refined: called with the `Refinement` before the fit.
         how: `show` and `ready` of `fit`.
 
-    Raises RaymarchError as `refine` and `fit` do, and where the checkpoint's cameras were refined from other ones.
+    Raises RaymarchError as `refine` and `fit` do, where Ctrl-C came before the fit began, and where the checkpoint's
+    cameras were refined from other ones.
 
     Example:
         >>> fit_refined(views, preset("photos", seconds=600)).volume.provenance["refined"]["degrees"]  # doctest: +SKIP
@@ -71,6 +74,8 @@ def fit_refined(
     else:
         spent = time.perf_counter() - started
         found = refine(views, ("pose", *also), settings_of_refinement(settings, spent), box=box)
+        if found.interrupted:
+            raise RaymarchError("interrupted while cameras were refined, so nothing was fitted; begin anew")
         if not found.errors:
             log.warning("no camera moved, for the time was over before step %d; give more seconds", FIRST)
     refined(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -143,13 +144,22 @@ class March:
 
 
 def march_for(volume: Volume, march: March | None) -> March:
-    """March of a volume: where none is given through a table by its range where it has values alone, as a scan has,
-    else the default; with as many rays a pixel as it was fitted with, if it does not say how many."""
+    """March of a volume: where none is given one that has values alone, as a scan has, is seen through the table that
+    it was fitted through, or else one by its range, all others by the default; with as many rays a pixel as it was
+    fitted with, if it does not say how many."""
     if march is None and has_values_alone(volume):
-        march = March(mode="transfer", transfer=default_table(volume))
+        march = March(mode="transfer", transfer=table_of(volume) or default_table(volume))
     march = march or March()
     side = supersample_of(volume) if march.supersample is None else None
     return march if side is None else replace(march, supersample=side)
+
+
+def table_of(volume: Volume) -> TransferFunction | None:
+    """Transfer function that a volume was fitted through; None where it was not, or does not tell."""
+    settings = volume.provenance.get("settings")
+    with suppress(RaymarchError, LookupError, TypeError):
+        return TransferFunction.of_record(settings["transfer"])  # type: ignore[index]
+    return None
 
 
 def supersample_of(volume: Volume) -> int | None:

@@ -129,7 +129,7 @@ def find_cameras(
         made, work, aside = (temporary / name for name in ("set", "work", "older"))
         for folder in (made / "images", work, aside):
             folder.mkdir(parents=True)
-        kept, out_at_once = _photographs(source, made / "images", chosen, follow_links, told)
+        kept, out_at_once = _photographs(source, made / "images", chosen, follow_links, _in_time(told, until))
         found = run_worker(work, _job(kept, chosen, source, made), told, until)
         left_out = [*out_at_once, *(LeftOut(**one) for one in found["left_out"])]
         left_out.sort(key=lambda one: one.name)
@@ -165,6 +165,17 @@ def _source(photos: Path) -> Path:
                 f"{photos}: is a file, want a folder of photographs, or a video ({', '.join(VIDEOS)}); name the folder"
             )
     return photos
+
+
+def _in_time(show: Show, until: float) -> Show:
+    """Progress that ends in a RaymarchError once the time is over."""
+
+    def told(what: str, done: int, total: int) -> None:
+        if time.monotonic() > until:
+            raise RaymarchError(f"time is over at {done} of {total} {what}; give more seconds, or fewer of them")
+        show(what, done, total)
+
+    return told
 
 
 def _photographs(

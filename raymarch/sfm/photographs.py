@@ -136,14 +136,18 @@ def _written(path: Path, name: str, target: Path) -> tuple[Photograph, str]:
             raise RaymarchError(
                 f"too large: {image.width} x {image.height}, want at most {MOST_PIXELS} pixels; shrink it"
             )
-        exif, kind, size = image.getexif(), image.format, image.size
+        exif, size = image.getexif(), image.size
+        kind = "JPEG" if image.format == "MPO" else image.format  # one with a preview behind it
         turned = exif.get(ORIENTATION, 1) in range(2, 9)
         image.load()  # all of it: a photograph that is cut off is left out here, not in the middle of a fit
         digest = hashlib.sha256(image.mode.encode() + str(size).encode() + image.tobytes()).hexdigest()
         if turned or kind not in AS_THEY_ARE:
             upright = ImageOps.exif_transpose(image)
             size, form = upright.size, "JPEG" if kind == "JPEG" else "PNG"
-            name = name if form == kind else f"{name}.png"
+            if form != kind:
+                if path.with_name(f"{path.name}.png").exists():
+                    raise RaymarchError(f"beside it is {path.name}.png, as which it would be copied; rename one")
+                name = f"{name}.png"
             copy = _place(target, name)
             kept = upright.getexif()
             kept.pop(ORIENTATION, None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,7 +51,7 @@ def write_frames(
                 raise RaymarchError(f"{video}: has no moving picture, want a video; check the file")
             stream = file.streams.video[0]
             stream.thread_type = "AUTO"
-            for number, image in enumerate(_sharpest(file, stream, count)):
+            for number, image in enumerate(_sharpest(file, stream, count, _length(file, stream, video))):
                 name = f"frame_{number:05d}.jpg"
                 target.mkdir(parents=True, exist_ok=True)
                 image.save(target / name, quality=QUALITY, subsampling=0)
@@ -65,18 +66,25 @@ def write_frames(
     return written
 
 
-def _sharpest(file: Any, stream: Any, count: int) -> Iterator[Image]:
-    """The sharpest frame of each span, upright."""
-    total = stream.frames or 0
+def _length(file: Any, stream: Any, video: str | os.PathLike[str]) -> tuple[int, float]:
+    """Count of frames, 0 where only the length [s] is known; counted where neither is told, as browsers record."""
     seconds = float(stream.duration * stream.time_base) if stream.duration else (file.duration or 0) / 1e6
+    if stream.frames or seconds > 0:
+        return stream.frames, seconds
+    with import_av().open(str(video)) as again:
+        return sum(packet.size > 0 for packet in again.demux(again.streams.video[0])), 0.0
+
+
+def _sharpest(file: Any, stream: Any, count: int, length: tuple[int, float]) -> Iterator[Image]:
+    """The sharpest frame of each span of a `length`, of frames or of seconds, upright."""
+    total, seconds = length
     best, most, span = None, -1.0, 0
     for number, frame in enumerate(file.decode(stream)):
         if total:
-            at = number * count // max(total, 1)
-        elif seconds > 0 and frame.time is not None:
-            at = int(frame.time / seconds * count)
+            at = number * count // total
         else:
-            at = number // 10  # of a stream that does not say how long it is
+            at = int(frame.time / seconds * count) if seconds > 0 and frame.time is not None else number // 10
+        at = min(at, count - 1)  # what a file says of its length may be wrong
         if at > span and best is not None:
             yield _upright(best)
             best, most, span = None, -1.0, at

@@ -47,22 +47,21 @@ def conjugate_gradients(
 ) -> np.ndarray:
     """Conjugate gradients: x with apply(x) = b for a symmetric positive operator (Hestenes and Stiefel 1952).
 
-    Ends where the residual is `tolerance` of b, or after `iterations`.
+    Ends where the residual is `tolerance` of b, or after `iterations`. Arrays are flat, as `b` is taken to be.
 
     Example:
         >>> conjugate_gradients(lambda v: np.array([4.0, 9.0]) * v, np.array([8.0, 9.0])).round(6)
         array([2., 1.])
     """
-    b = np.asarray(b, float)
+    b = np.asarray(b, float).reshape(-1)
     x, r = np.zeros_like(b), b.copy()
     p, square = r.copy(), float(r @ r)
     target = tolerance**2 * square
     for _ in range(iterations):
         if square <= target or square == 0:
             break
-        Ap = apply(p)
-        curvature = float(p @ Ap)
-        if curvature <= 0:
+        Ap = np.asarray(apply(p), float).reshape(-1)
+        if not (curvature := float(p @ Ap)) > 0:  # NaN too
             break
         x, r = x + (square / curvature) * p, r - (square / curvature) * Ap
         square, before = float(r @ r), square

@@ -46,7 +46,7 @@ class Solution:
 
 
 def _add(x: Any, move: np.ndarray) -> Any:
-    return x + move
+    return x + np.reshape(move, np.shape(x))
 
 
 @checked(linearise=callback, steps=STEPS, tolerance=TOLERANCE, retract=callback)

@@ -11,6 +11,7 @@ from lenses import LENSES
 from whole import whole
 
 from raymarch.autodiff.tape_scene import FIELDS, Scene
+from raymarch.errors import RaymarchError
 from raymarch.geometry.pose import exp_rigid, right_jacobian
 from raymarch.gradients.linearised import Linearised
 from raymarch.kernels.march.modes import COMPOSITING_MODES as MODES
@@ -98,3 +99,26 @@ def test_the_tape_carries_gradients_to_all_that_shapes_the_image(mode):
     wanted = np.sum(density * direction)
     found = (of_volume(1e-5) - of_volume(-1e-5)) / 2e-5
     assert abs(found - wanted) < 1e-6 * abs(wanted)
+
+
+def test_a_tape_has_one_render_of_a_scene_and_tapes_one_after_another_their_own():
+    """Two images in one field: what would be taken back twice is the last one's."""
+    v, camera, loss = (
+        cases.volume("rotated", 1),
+        cases.cameras(cases.volume("rotated", 1))[0],
+        ti.field(float, (), needs_grad=True),
+    )
+    with Linearised(v, camera, background=cases.BACKGROUND) as seen, Scene(seen) as scene:
+        weights = np.ones((len(seen.rays), 4))
+        with pytest.raises(RaymarchError, match="this Tape has a render of the scene already"), ti.ad.Tape(loss):
+            scene.render()
+            scene.render()
+        scene.render()
+        found = []
+        for _ in range(2):
+            with ti.ad.Tape(loss):
+                scene.render()
+                loss_of(scene.image, weights, loss, len(weights))
+            found.append(scene.gradient_of_volume()[0])
+        assert np.abs(found[0]).max() > 0
+        np.testing.assert_array_equal(*found)

@@ -155,4 +155,4 @@ def test_the_verbs_say_what_was_found_and_what_is_in_force(clock, monkeypatch, c
 def test_info_without_a_file_times_nothing(capsys):
     code, _, err = said(capsys, "info", "--time")
     assert code == 2
-    assert "--time needs the FILE" in err
+    assert "are about a FILE; give it" in err

@@ -471,6 +471,7 @@ MISUSES = [
     "render volume.h5 --path spiral --holdout 4 --out new",
     "view volume.h5 --holdout 4",
     "view volume.h5 --follow-links",
+    "info --channel 1",
     "fit few --no-browser --out new.h5",
     "fit few --port 8000 --out new.h5",
     "fit missing --port 8000 --out new.h5",

@@ -115,6 +115,14 @@ def test_the_verb_makes_a_folder_of_pictures_that_the_next_one_replaces(small, c
     (folder / "my spiral.gif").write_bytes(b"mine")
     with pytest.raises(RaymarchError, match="would be lost, my spiral.gif in it; choose another name by --out"):
         demonstration.require_demo_folder(folder)
+    (folder / "my spiral.gif").unlink()
+    for mine in ("scene/train/mine.h5", "island.h5"):  # deeper, and in place of what was ours
+        before = (folder / mine).read_bytes() if (folder / mine).exists() else None
+        (folder / mine).write_bytes(b"mine")
+        with pytest.raises(RaymarchError, match=f"would be lost, {mine} in it"):
+            demonstration.require_demo_folder(folder)
+        (folder / mine).unlink() if before is None else (folder / mine).write_bytes(before)
+    demonstration.require_demo_folder(folder)
 
 
 @pytest.mark.parametrize("content", ["notes.txt", "demo.json"])

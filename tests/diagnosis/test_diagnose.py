@@ -20,8 +20,10 @@ from raymarch.diagnosis.diagnose import examine
 from raymarch.diagnosis.epipolar import agreeing, distances, nearness, poses_of, sight
 from raymarch.diagnosis.extent import matched_points
 from raymarch.diagnosis.in_short import in_short
-from raymarch.diagnosis.matches import Matches, features_of
+from raymarch.diagnosis.matches import Matches, features_of, neighbours
 from raymarch.fitting.scene_box import with_points
+from raymarch.geometry.camera import Camera
+from raymarch.geometry.orbit import orbit
 from raymarch.geometry.pose import exp_rigid
 
 FLIP = np.diag([1.0, -1.0, -1.0, 1.0])
@@ -334,3 +336,10 @@ def test_masks_of_a_frames_edge_leave_right_poses_right():
     order = np.random.default_rng(0).permutation(len(BALL))
     shuffled = replace(BALL, cameras=[BALL.cameras[i] for i in order], masks=masks)
     assert silhouettes.silhouettes(shuffled) == silhouettes.silhouettes(replace(shuffled, masks=None))
+
+
+def test_neighbours_of_some_views_are_those_that_they_have_among_all():
+    cameras = orbit((0, 0, 0), 3.0, 40, like=Camera.look_at((3, 0, 0), width=8, height=8))
+    every = neighbours(cameras, 4)
+    some = neighbours(cameras, 4, [0, 20])
+    assert len(some) == 8 and set(some) <= set(every) and all({0, 20} & set(pair) for pair in some)

@@ -392,14 +392,16 @@ def test_another_box_is_refused_and_another_budget_is_not(saved):
     require_same(record, replace(same, views=turned_a_bit(views())), saved.path)
 
 
-def test_a_checkpoint_from_before_rates_cooled_down_goes_on_without(saved):
+def test_a_checkpoint_from_before_a_setting_goes_on_as_fits_did_then(saved):
     from raymarch.fitting.presets import changed
 
     record = record_of(saved.path)
-    del record["settings"]["optimiser"]["cooldown"]
-    require_same(record, replace(saved.plan, settings=changed(SETTINGS, cooldown=0.0)), saved.path)
-    with pytest.raises(RaymarchError, match=r"other settings: cooldown was 0.0, is 0.5"):
-        require_same(record, replace(saved.plan, settings=changed(SETTINGS, cooldown=0.5)), saved.path)
+    del record["settings"]["optimiser"]["cooldown"], record["settings"]["reopen"]
+    then = changed(SETTINGS, cooldown=0.0, reopen=1.0)
+    require_same(record, replace(saved.plan, settings=then), saved.path)
+    for name, value, now in (("cooldown", 0.0, 0.5), ("reopen", 1.0, 0.5)):
+        with pytest.raises(RaymarchError, match=rf"other settings: {name} was {value}, is {now}"):
+            require_same(record, replace(saved.plan, settings=changed(then, **{name: now})), saved.path)
 
 
 def test_a_grid_in_bricks_is_another_and_an_older_checkpoint_tells_no_such_thing(saved):

@@ -170,3 +170,17 @@ def test_images_with_alpha_keep_their_background(caplog):
     with Fitter(drive.ball_views(), preset("quick", **QUICK, learn_background=True), box=drive.BALL_BOX) as fitter:
         assert fitter.photometry.background == drive.ball_views().background
     assert "not learned" in caplog.text
+
+
+@pytest.mark.parametrize("gain", [1 / 16, 16.0])
+def test_an_offset_is_the_least_beside_a_gain_that_is_bounded(gain):
+    """By trying others: none is better."""
+    x = np.random.default_rng(0).uniform(0.05, 0.2, (500, 3))
+    y = np.repeat(gain * (x[:, :1] - 0.12) + 0.4, 3, 1)
+    found = exposures_of(moments(x, y), (1e-9, 1e-9))
+    assert found[0] == np.clip(gain, 0.25, 4)
+
+    def error(offset):
+        return np.square(found[:3] * x + offset - y).sum()
+
+    assert error(found[3:]) < min(error(found[3:] + 0.01), error(found[3:] - 0.01))

@@ -14,7 +14,9 @@ from raymarch import cli
 from raymarch.data.activation import Activation
 from raymarch.data.bricks import Bricks
 from raymarch.data.volume import Volume
+from raymarch.device.memory import memory_of_rendering
 from raymarch.errors import RaymarchError
+from raymarch.fitting.forecast import forecast_rendering
 from raymarch.geometry.ndc import ndc_of_frustum
 from raymarch.geometry.pose import affine_of_box
 from raymarch.io.files import limits
@@ -396,3 +398,15 @@ def test_no_flipped_bit_or_cut_is_silent(saved, tmp_path):
         bad.write_bytes(data[:length])
         with pytest.raises(RaymarchError, match=r"bad\.h5"):
             load(bad)
+
+
+def test_rendering_a_sparse_volume_takes_what_its_bricks_do(tmp_path, capsys):
+    """Of a box that no dense grid would fit in."""
+    big = sparse((1024, 1024, 1024))
+    told = forecast_rendering(big, 32, 32)
+    assert told.memory.total - told.memory.parts["libraries"] < 1e8
+    save(big, tmp_path / "big.h5")
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["info", str(tmp_path / "big.h5"), "--json"])
+    assert not ended.value.code
+    assert json.loads(capsys.readouterr().out)["bytes_to_render"] == memory_of_rendering(big.shape, 0, 800**2, 5).total

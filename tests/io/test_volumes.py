@@ -313,8 +313,8 @@ HARMFUL = {
     "variable text": (lambda f: f["density"].attrs.create("note", "x"), "fixed length"),
     "large attribute": (lambda f: f["density"].attrs.create("note", np.zeros(999)), "7992 bytes"),
     "long provenance": (
-        replaced("provenance", data=np.bytes_(b" " * (1 << 20) + b"{}")),
-        "1,048,578 bytes long, want at",
+        replaced("provenance", data=np.bytes_(b" " * (1 << 24) + b"{}")),
+        "16,777,218 bytes long, want at",
     ),
     "no digest": (lambda f: f.attrs.__delitem__("digest"), "lacks the attribute digest"),
 }
@@ -394,7 +394,7 @@ def test_volumes_that_cannot_be_written_are_refused(tmp_path):
         (half, "a.h5", "density is float16"),
         (random_volume(provenance={"a": [1, {2: 3}]}), "a.h5", r"a\.h5: provenance.a\[1\] has the key 2"),
         (random_volume(provenance={"a": {1, 2}}), "a.h5", "provenance.a is a set"),
-        (random_volume(provenance={"a": "x" * (1 << 20)}), "a.h5", "a.h5: provenance is .* bytes long, want at most"),
+        (random_volume(provenance={"a": "x" * (1 << 24)}), "a.h5", "a.h5: provenance is .* bytes long, want at most"),
         (random_volume(provenance=loop), "a.h5", "provenance cannot be written"),
     ]:
         with pytest.raises(RaymarchError, match=message):

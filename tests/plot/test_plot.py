@@ -465,3 +465,10 @@ def test_an_image_set_shows_its_cameras_box_and_coverage():
     assert space.name == "3d" and len(sides) == 3
     assert all((side.images[0].get_array() == len(views)).all() for side in sides)  # a small box, in all their sights
     assert "0%" in space.get_title()
+
+
+def test_slices_of_very_long_voxels_are_no_larger_than_a_picture():
+    long = Volume(np.ones((8, 8, 8)), np.zeros((8, 8, 8, 3)), np.diag([1e-4, 1.0, 1.0, 1.0]))
+    for ax in plot.slices(long):
+        picture = np.asarray(ax.images[0].get_array())
+        assert max(picture.shape) <= 2049 and np.isfinite(picture).all()

@@ -260,3 +260,11 @@ def test_a_backend_of_another_environment_keeps_no_figure_from_being_a_picture(m
         return figure
 
     assert picture_of(draw).shape[2] == 3 and tried[1] == "agg"
+
+
+def test_residuals_leave_out_a_view_without_error_as_the_mean_does():
+    views = tuple(ViewScore(name, psnr, 0.9) for name, psnr in (("a", 30.0), ("b", np.inf), ("c", 20.0)))
+    ax = plot.residuals(Evaluation(25.0, 0.9, views, 0.1))
+    assert ax.texts[-1].get_text() == "mean\n25.00" and [at[0] for at in ax.collections[-1].get_offsets()] == [0, 2]
+    with pytest.raises(RaymarchError, match="none of 1 views has"):
+        plot.residuals(Evaluation(np.inf, 0.9, views[1:2], 0.1))

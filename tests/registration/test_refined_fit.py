@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from dataclasses import replace
 
 import numpy as np
@@ -22,6 +23,7 @@ from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import Lens
 from raymarch.geometry.orbit import orbit
 from raymarch.geometry.pose import exp_rigid
+from raymarch.geometry.similarity import apart
 from raymarch.io.checkpoints.checkpoint_file import record_of
 from raymarch.io.image_sets.hdf5_writing import write_views
 from raymarch.registration import refine as refining
@@ -204,3 +206,26 @@ def test_a_fit_after_a_refinement_goes_on_with_the_cameras_that_it_had(monkeypat
         save_checkpoint(plain, path)
     with pytest.raises(RaymarchError, match="is of a fit without refinement; leave --refine out"):
         fit_refined(views, QUICK, box=BALL_BOX, checkpoints=again)
+
+
+def test_no_fit_begins_after_a_refinement_that_was_interrupted(lens_left_out, monkeypatch):
+    """A scheduler's SIGTERM comes once, and SIGKILL soon after."""
+    monkeypatch.setattr(module, "fit", lambda *args, **how: pytest.fail("a fit began"))
+
+    def asked(*_):
+        signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(refining, "EVERY", 5)
+    monkeypatch.setattr(refining, "FIRST", 5)
+    plain = refining.refine
+    monkeypatch.setattr(module, "refine", lambda *args, **how: plain(*args, **how, show=asked))
+    with pytest.raises(RaymarchError, match="interrupted while cameras were refined, so nothing was fitted"):
+        fit_refined(lens_left_out, replace(QUICK, steps=400, rays=256), box=((-0.8,) * 3, (0.8,) * 3))
+
+
+def test_a_camera_in_the_middle_of_the_box_moves_by_a_finite_share():
+    camera = Camera.look_at((0, -1, 0), (0, 0, 0), width=8, height=8)
+    inside = replace(camera, world_from_camera=np.eye(4))
+    degrees, share = apart([camera, inside], [inside, camera], np.array([[-1.0, -1, -1], [1, 1, 1]]))
+    np.testing.assert_allclose(share, [1 / (0.05 * 12**0.5), 1.0])
+    assert np.isfinite(degrees).all()

@@ -12,11 +12,14 @@ import pytest
 import reference
 import single as worker
 
+from raymarch.data.activation import Activation
 from raymarch.data.scalar_volume import ScalarVolume
+from raymarch.data.transfer_function import TransferFunction
 from raymarch.data.views import Views
 from raymarch.data.volume import Volume
 from raymarch.device.image_store import ImageStore
 from raymarch.errors import RaymarchError
+from raymarch.evaluation.held_out import evaluate
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.pose import look_at
 from raymarch.kernels.fit.choice import choose_tiles
@@ -24,6 +27,7 @@ from raymarch.kernels.rays.camera import draw_tiles
 from raymarch.kernels.rays.tile_list import list_tiles
 from raymarch.rendering.march import March, march_for
 from raymarch.rendering.ray_settings import require_seen
+from raymarch.rendering.renderer import render
 from raymarch.rendering.together_settings import VOLUMES, marches_for
 
 TILE = 4
@@ -310,3 +314,19 @@ def test_scans_of_several_worlds_or_units_are_not_shown_together(said, one, othe
     with pytest.raises(RaymarchError, match=f"volumes has the {said} {one} and {other}|volumes have the {said}"):
         VOLUMES("volumes", scans)
     assert len(VOLUMES("volumes", [scans[0], scans[2], cases.volume()])) == 3
+
+
+def test_a_volume_fitted_through_a_table_is_seen_through_it():
+    """Its values, read as extinction, would be another picture."""
+    table = TransferFunction([0.0, 1.0], [(1.0, 0.2, 0.1)] * 2, [0.0, 0.8], unit_length=0.5)
+    values, told = np.random.default_rng(0).random((6, 6, 6)), {"settings": {"transfer": table.record()}}
+    volume = Volume(values, np.zeros((*values.shape, 3)), np.diag([0.2, 0.2, 0.2, 1.0]), Activation("identity"))
+    camera = Camera.look_at((3, 2, 1), (0.5, 0.5, 0.5), width=8, height=8)
+    fitted = replace(volume, provenance=told)
+    np.testing.assert_array_equal(march_for(fitted, None).transfer.rgba, table.rgba)
+    wanted = render(volume, camera, march=March(mode="transfer", transfer=table))
+    np.testing.assert_array_equal(render(fitted, camera), wanted)
+    views = Views([camera], np.round(255 * wanted[None]).astype(np.uint8))
+    assert evaluate(fitted, views).psnr > 45 > 30 > evaluate(volume, views).psnr
+    for spoilt in ({"settings": None}, {"settings": {}}, {"settings": {"transfer": {"values": 3}}}, {}):
+        assert march_for(replace(volume, provenance=spoilt), None).transfer is not None

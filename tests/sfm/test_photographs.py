@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -88,6 +89,19 @@ def test_upright_files_are_copied_byte_by_byte_with_their_folders(tmp_path):
     assert {one.name for one in kept} == {"a b.jpg", "left/1.JPG", "left/é.png"} and not left_out
     for file in files:
         assert (tmp_path / "set" / file.relative_to(folder)).read_bytes() == file.read_bytes()
+
+
+def test_a_jpeg_with_its_preview_behind_it_is_a_jpeg(tmp_path):
+    """Which Pillow calls MPO, as most cameras and telephones write them."""
+    large, small = (Image.fromarray(RNG.integers(0, 255, (n, n, 3), dtype=np.uint8)) for n in (16, 8))
+    (tmp_path / "in").mkdir()
+    large.save(tmp_path / "in" / "a.jpg", "MPO", save_all=True, append_images=[small])
+    photo(tmp_path / "in" / "b.jpg")
+    photo(tmp_path / "in" / "c.jpg")
+    with Image.open(tmp_path / "in" / "a.jpg") as image:
+        assert image.format == "MPO"
+    copy_photographs(tmp_path / "in", tmp_path / "out")
+    assert (tmp_path / "out" / "a.jpg").read_bytes() == (tmp_path / "in" / "a.jpg").read_bytes()
 
 
 def cut(path):
@@ -290,3 +304,10 @@ def test_videos_name_their_extra(tmp_path, monkeypatch):
 def test_fitting_photographs_without_cameras_says_what_finds_them(photos):
     with pytest.raises(rm.RaymarchError, match="raymarch cameras PHOTOS --out SET"):
         rm.load_views(photos)
+
+
+def test_time_counts_while_photographs_are_copied_too(photos, tmp_path, monkeypatch):
+    finder(monkeypatch)
+    with pytest.raises(rm.RaymarchError, match="time is over at [12] of 3 photographs; give more seconds"):
+        rm.find_cameras(photos, tmp_path / "set", seconds=1, show=lambda *_: time.sleep(1.01))
+    assert not (tmp_path / "set").exists()

@@ -228,3 +228,23 @@ def test_cgls_ends_at_its_own_rounding():
             rest = cgls(operator(M), b - M @ best, iterations=500)
             for found, wanted in ((near, best), (again, best), (rest, 0 * best)):
                 np.testing.assert_allclose(found, wanted, atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(6,), (6, 1), (2, 3), ()])
+def test_parameters_keep_their_shape(shape):
+    """Moves are flat, whatever x is."""
+    wanted = np.arange(1.0, 1 + np.prod(shape, dtype=int)).reshape(shape)
+
+    def linearise(x):
+        assert np.shape(x) == shape
+        return 2 * (np.ravel(x) - np.ravel(wanted)), 2 * np.eye(wanted.size)
+
+    for search in (gauss_newton, levenberg_marquardt):
+        np.testing.assert_allclose(search(linearise, np.zeros(shape)).x, wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(4,), (4, 1), (2, 2), ()])
+def test_conjugate_gradients_take_what_is_asked_for_as_flat(shape):
+    b = np.arange(1.0, 1 + np.prod(shape, dtype=int)).reshape(shape)
+    np.testing.assert_allclose(conjugate_gradients(lambda v: 3 * v, b), b.reshape(-1) / 3)
+    assert np.isfinite(conjugate_gradients(lambda v: np.nan * v, b)).all()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -44,12 +44,20 @@ def require_other(target: str | os.PathLike[str], source: str | os.PathLike[str]
         raise RaymarchError(f"{target}: is what is read, and would be lost; choose another name")
 
 
-def require_only(folder: str | os.PathLike[str], ours: Iterable[str]) -> None:
-    """Overwrite check of a folder that is replaced as a whole: RaymarchError where it holds more than files of ours."""
-    try:
-        others = sorted({file.name for file in Path(folder).iterdir()} - set(ours))
-    except OSError:  # no folder, so nothing that would be lost
-        return
+def sizes_in(folder: str | os.PathLike[str]) -> dict[str, int]:
+    """Bytes of each file below a folder, by its path within; links are not followed. {} where there is no folder."""
+    found = {}
+    for place, folders, files in os.walk(folder):
+        for path in (Path(place, name) for name in (*files, *folders)):
+            if path.is_symlink() or not path.is_dir():
+                found[path.relative_to(folder).as_posix()] = path.lstat().st_size
+    return found
+
+
+def require_only(folder: str | os.PathLike[str], ours: Mapping[str, int | None]) -> None:
+    """Overwrite check of a folder that is replaced as a whole: RaymarchError where it holds more than our files, as
+    they were written: paths within it and their bytes, None for any."""
+    others = sorted(path for path, size in sizes_in(folder).items() if ours.get(path, -1) not in (None, size))
     if others:
         words = named(others, most=3)
         raise RaymarchError(

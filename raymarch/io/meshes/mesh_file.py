@@ -11,6 +11,7 @@ import numpy as np
 
 from raymarch.arguments import checks
 from raymarch.arguments.declared import checked
+from raymarch.data.display_values import eight_bit, linear_of_srgb
 from raymarch.data.mesh import MESH, Mesh
 from raymarch.errors import RaymarchError
 from raymarch.io.files.atomic import replacing, require_writable
@@ -29,7 +30,8 @@ HEAD = 4096
 def write_mesh(mesh: Mesh, path: str | os.PathLike[str], overwrite: bool = False) -> None:
     """Mesh written to a file in one step, by its suffix: .ply, .obj, .glb or .stl; a cloud of points .ply or .glb.
 
-    Coordinates are the world's, in single precision but for OBJ. STL has no colours. Needs trimesh:
+    Coordinates are the world's, in single precision but for OBJ. Colours are display values, in GLB linear light, as
+    its readers take them. STL has none. Needs trimesh:
     `pip install "raymarch[formats]"`.
 
     Args:
@@ -74,13 +76,13 @@ def _bytes(mesh: Mesh, kind: str) -> bytes:
         import trimesh
     except ImportError:
         raise RaymarchError(f"writing a mesh needs trimesh, which is not installed; {INSTALL}") from None
-    colours = np.concatenate([np.rint(255 * mesh.colours), np.full((len(mesh.colours), 1), 255)], axis=1)
-    colours = colours.astype(np.uint8)
+    shown = linear_of_srgb(mesh.colours) if kind == "glb" else mesh.colours  # glTF 2.0, 3.7.2.1: COLOR_0 is linear
+    colours = np.concatenate([eight_bit(shown), np.full((len(shown), 1), 255, np.uint8)], axis=1)
     made = trimesh.Trimesh(mesh.vertices, mesh.faces, vertex_normals=mesh.normals, vertex_colors=colours, process=False)
     content: Any
     if kind == "glb":
-        shown = made if len(mesh.faces) else trimesh.PointCloud(mesh.vertices, colors=colours)
-        content = trimesh.Scene([shown]).export(file_type=kind, include_normals=True, tree_postprocessor=_sign)
+        part = made if len(mesh.faces) else trimesh.PointCloud(mesh.vertices, colors=colours)
+        content = trimesh.Scene([part]).export(file_type=kind, include_normals=True, tree_postprocessor=_sign)
     elif kind == "ply":
         content = made.export(file_type=kind, vertex_normal=True)
     elif kind == "obj":

@@ -47,7 +47,7 @@ def write(volume: AnyVolume, path: str | os.PathLike[str]) -> None:
     """HDF5 writer of a volume to `path`, which `rm.save` has moved to its place then.
 
     Raises RaymarchError for a disk that refuses, a type other than float32 and float64, and provenance that is not
-    plain or longer than 1 MiB.
+    plain or longer than 16 MiB.
     """
     of: Any = hdf5_scalar if isinstance(volume, ScalarVolume) else schema
     arrays, notes = of.arrays_of(volume, path), of.notes_of(volume)

@@ -44,7 +44,7 @@ def save(
         format: an `rm.Format` of your own, or one of raymarch's by name, whose suffix the path must have.
 
     Raises RaymarchError for another suffix, a missing folder, a disk that refuses, a file that is no volume, and for
-    what the format cannot hold: HDF5 takes float32 and float64, and plain provenance of at most 1 MiB.
+    what the format cannot hold: HDF5 takes float32 and float64, and plain provenance of at most 16 MiB.
 
     Example:
         >>> save(Volume.from_function(lambda p: p[..., 0], shape=(8, 8, 8)), "ramp.h5")
