@@ -176,6 +176,20 @@ FAULTS = [
         ("tests/registration/test_registration.py::test_disturbed_cameras_are_moved_towards_the_true_ones",),
     ),
     Fault(
+        "cubes of a long fit move as far as those of a short one",
+        "fitting/optimiser.py",
+        "min(max(step / progress / THINNED, 1.0), MOST_COARSE) if progress > 0 else self.coarse",
+        "1.0",
+        (ADAM + "test_a_long_fit_moves_cubes_further",),
+    ),
+    Fault(
+        "levels of a long fit begin as late as of a short one",
+        "fitting/schedule.py",
+        "return min(max(steps / LONG, 1.0), self.early)",
+        "return 1.0",
+        ("tests/fitting/test_forecast.py::test_levels_of_a_long_fit_begin_sooner_and_are_forecast_so",),
+    ),
+    Fault(
         "values seen through a table are bounded",
         "fitting/seen.py",
         "if most < 1 and not activation.density_rule.signed:",
@@ -184,10 +198,10 @@ FAULTS = [
     ),
     Fault(
         "a level begins as opaque as the one before left it",
-        "fitting/seen.py",
-        "reopen(grid, settings.reopen)",
-        "reopen(grid, 1.0)",
-        (REOPENED + "test_a_fit_reopens_each_level_but_the_first",),
+        "fitting/fitter.py",
+        "fitter.settings.reopen if fitter.schedule.is_long(progress, fitter.steps_done) else 1.0",
+        "1.0",
+        (REOPENED + "test_a_long_fit_reopens_each_level_but_the_first",),
     ),
     Fault(
         "levels are reopened while cameras move",
@@ -199,8 +213,8 @@ FAULTS = [
     Fault(
         "a checkpoint from before levels were reopened does not go on",
         "fitting/differences.py",
-        '"cooldown": 0.0, "reopen": 1.0',
-        '"cooldown": 0.0',
+        '"cooldown": 0.0, "reopen": 1.0,',
+        '"cooldown": 0.0,',
         ("tests/fitting/test_checkpoint.py::test_a_checkpoint_from_before_a_setting_goes_on_as_fits_did_then",),
     ),
     Fault(

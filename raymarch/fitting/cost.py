@@ -86,7 +86,7 @@ class Cost:
     def seconds(self, steps: float) -> float:
         """Seconds of a fit of so many steps, from its first on."""
         total, ages = 0.0, defaultdict[int, float](float)
-        for share, level, side in self.schedule.parts(self.seen * steps):
+        for share, level, side in self.schedule.parts(self.seen * steps, steps):
             total += self._part(level, side, ages[level], share * steps)
             ages[level] += share * steps
         return total
@@ -96,7 +96,7 @@ class Cost:
         left, steps = max(seconds - self.ready, 0.0), np.inf
         for _ in range(3):  # how many steps there is time for says when several rays a pixel begin, and that how many
             total, ages = 0.0, defaultdict[int, float](float)
-            for share, level, side in self.schedule.parts(self.seen * steps):
+            for share, level, side in self.schedule.parts(self.seen * steps, steps):
                 total += (part := self._fitting(level, side, ages[level], share * left))
                 ages[level] += part
             steps = total

@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 # Settings that may be others: memory says how far a sparse grid may grow from here on, and whether it is sparse is
 # compared as it came to be, which may be by the device.
 MAY_DIFFER = ("memory", "bricks")
-BEFORE = {"cooldown": 0.0, "reopen": 1.0}  # what fits did whose checkpoints do not tell
+BEFORE = {"cooldown": 0.0, "reopen": 1.0, "early": 1.0}  # what fits did whose checkpoints do not tell
 MOST = 4  # differences that are named
 LONGEST = 160  # letters of a value that is shown as it is
 CURE = "give what it had, or begin anew without it (--overwrite)"

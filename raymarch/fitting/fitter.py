@@ -38,7 +38,7 @@ from raymarch.fitting.rates import Rates
 from raymarch.fitting.report import Report, require_finite
 from raymarch.fitting.result import volume_of
 from raymarch.fitting.schedule import Position, Schedule
-from raymarch.fitting.seen import next_level
+from raymarch.fitting.seen import next_level, reopen
 from raymarch.fitting.settings import FitSettings
 from raymarch.fitting.through_table import march_of
 from raymarch.geometry.camera import CAMERA, Camera
@@ -210,10 +210,11 @@ def _error_of_rays(fitter: Fitter) -> float:
 
 
 def _advance_level(fitter: Fitter, progress: float) -> None:
-    if (level := fitter.schedule.level(progress)) > fitter._level:
+    if (level := fitter.schedule.level(progress, fitter.steps_done)) > fitter._level:
         fitter._level, on = level, (fitter.grid, fitter.store, fitter.buffer, fitter.settings, fitter.plan.near)
         if next_level(*on, fitter.plan.shape_of(level), fitter.plan.most_bricks):
             fitter._moments_age = 0
+            reopen(fitter.grid, fitter.settings.reopen if fitter.schedule.is_long(progress, fitter.steps_done) else 1.0)
         fitter._refresh(fitter.plan.least_sigma)
 
 
@@ -227,8 +228,7 @@ def _draw(fitter: Fitter) -> int:
     draw_tiles(fields, store.fields, fitter.tiles, fitter.side, fitter.plan.near)
     set_numbers(fields, draw=(fitter.settings.seed * 2654435761 + fitter.steps_done) % 2**31)
     if jitter > 0:
-        run = fitter.steps_done, fitter.rays_a_step, fitter.side**2
-        jitter_parts(fields, fitter.settings.seed, *run, jitter)
+        jitter_parts(fields, fitter.settings.seed, fitter.steps_done, fitter.rays_a_step, fitter.side**2, jitter)
     return losses.counting(fields, fitter.rays) if store.masked else fitter.rays
 
 

@@ -12,6 +12,7 @@ from raymarch.kernels.fit.adam import adam
 
 MAX_RATE = 100.0  # in raw units, in which a sample is empty at -20 and opaque at 5
 THINNED = 1500  # steps of a fit whose thinning is the setting's; over more of them as much is spread
+MOST_COARSE = 5 / 3  # of what `coarse` says, in fits of 2,500 steps or more
 MAX_BETA = 0.99999  # 1 less what is nearer to 1 is far off in single precision, and at last 0: the first step is NaN
 
 
@@ -25,7 +26,8 @@ class Adam:
         final: what both are multiplied by towards the end, exponentially reached; 1 for none of it.
         cooldown: last part of a fit in which both fall along a line to 0 besides; 1 for all of it, 0 for none.
         coarse: part of both rates at which cubes of 4^3 samples are moved as one, by the sum of their gradients, beside
-            each sample's own step: what neighbours agree on is found sooner. 0 for none, as in nested boxes.
+            each sample's own step: what neighbours agree on is found sooner. In fits of more than 1,500 steps it is
+            more, up to 5/3 of it from 2,500 on. 0 for none, as in nested boxes.
         harmonics: rate of harmonics above degree 0 at degree 1, in rates of colour; at 2 and 3 it is less, by the root
             of how many more there are. They have no momentum, and share their colour's second moment.
         decay: part of the rate of colour by which coefficients of harmonics above degree 0 fall towards 0 in each step
@@ -75,6 +77,15 @@ class Adam:
         """
         return self.thinning * min(1.0, THINNED * progress / step) if step else self.thinning
 
+    def coarse_at(self, progress: float, step: int) -> float:
+        """Part of the rates for cubes at `progress` in 0..1 of a fit, in its `step` from 0: more of it in long ones.
+
+        Example:
+            >>> [round(Adam().coarse_at(0.5, step), 6) for step in (450, 900, 15_000)]
+            [0.3, 0.36, 0.5]
+        """
+        return self.coarse * min(max(step / progress / THINNED, 1.0), MOST_COARSE) if progress > 0 else self.coarse
+
     def step(self, grid: Grid, age: int, progress: float, number: int) -> None:
         """Adam step of the grid; clears the gradient: step `number`, `age` steps after the moments began."""
         lr_density, lr_colour = self.rates(progress)
@@ -82,7 +93,9 @@ class Adam:
             lr_density *= 2 * grid.activation.shift
         signed = grid.activation.density_rule.signed  # less of a value is no less opaque
         thinning = 0.0 if signed else self.thinning_at(progress, number)
-        coarse = self.coarse if grid.boxes == 1 else 0.0  # where one box ends and the next begins a cube lies in both
+        coarse = (
+            self.coarse_at(progress, number) if grid.boxes == 1 else 0.0
+        )  # where one box ends and the next begins a cube lies in both
         above = max((grid.degree + 1) ** 2 - 1, 1)  # harmonics above degree 0
         lr_harmonics = self.harmonics * lr_colour * math.sqrt(3 / above)
         rates = (lr_density, lr_colour, lr_harmonics, self.beta1, self.beta2, self.eps)

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from raymarch.fitting.settings import FitSettings
 
+LONG = 1500  # steps from which on levels begin sooner
 FEW_STEPS = 300  # under which a fit is told to be a poor one
 
 
@@ -30,7 +31,8 @@ class Schedule:
 
     `levels` are (from which fraction of the fit, scale of the resolution), rising; `supersample` is (from which
     fraction, from how many times on that each pixel was drawn, rays along each edge of a pixel), `jitter` up to which
-    share of a step rays are moved, `refresh` how many steps pass between looks at which cells are empty, at first. In
+    share of a step rays are moved, `refresh` how many steps pass between looks at which cells are empty, at first,
+    `early` by how much less of a long fit levels begin at most: what coarse ones tell is told in so many steps. In
     the methods `steps` are done, `seconds` are since the start, `ready` of them went by until all was compiled, from
     when on time counts.
 
@@ -46,13 +48,15 @@ class Schedule:
     supersample: tuple[float, float, int] = (0.0, 0.0, 1)
     jitter: float = 0.0
     refresh: int = 100
+    early: float = 1.0
 
     @staticmethod
     def of(settings: FitSettings) -> Schedule:
         """Schedule that settings ask for."""
         supersample = settings.supersample_from, settings.supersample_seen, settings.supersample
         jitter = float(settings.sh_degree > 0) if settings.jitter is None else settings.jitter
-        return Schedule(settings.steps, settings.seconds, settings.levels, supersample, jitter, settings.refresh)
+        how = supersample, jitter, settings.refresh, settings.early
+        return Schedule(settings.steps, settings.seconds, settings.levels, *how)
 
     def progress(self, steps: int, seconds: float, ready: float) -> float:
         """Fraction of the fit that is done, 0..1: of steps or of seconds, whichever is further."""
@@ -61,9 +65,23 @@ class Schedule:
         by_seconds = (seconds - ready) / budget if budget > 0 else 1.0
         return min(max(by_steps, by_seconds), 1.0)
 
-    def level(self, progress: float) -> int:
-        """Index of the coarse-to-fine level, from 0."""
-        return max(i for i, (start, _) in enumerate(self.levels) if progress >= start)
+    def sooner(self, steps: float) -> float:
+        """By how many times sooner levels begin in a fit of so many steps.
+
+        Example:
+            >>> [Schedule(None, 60.0, ((0.0, 1.0),), early=2.0).sooner(steps) for steps in (900, 1800, 9000)]
+            [1.0, 1.2, 2.0]
+        """
+        return min(max(steps / LONG, 1.0), self.early)
+
+    def is_long(self, progress: float, steps: int) -> bool:
+        """Whether a fit that is so far after so many steps is one of more than 1,500."""
+        return progress > 0 and steps / progress > LONG
+
+    def level(self, progress: float, steps: float = 0.0) -> int:
+        """Index of the coarse-to-fine level, from 0, after so many steps."""
+        ahead = progress * self.sooner(steps / progress) if progress > 0 else 0.0
+        return max(i for i, (start, _) in enumerate(self.levels) if ahead >= start)
 
     def looks(self, age: int) -> bool:
         """Whether it is looked which cells are empty, `age` steps into a level: the older, the less it has to tell.
@@ -93,8 +111,9 @@ class Schedule:
         start, least, side = self.supersample
         return side if progress >= start and seen >= least else 1
 
-    def parts(self, seen: float) -> list[tuple[float, int, int]]:
-        """Parts of a whole fit that draws each pixel `seen` times: share, level, and rays along each edge of a pixel.
+    def parts(self, seen: float, steps: float = 0.0) -> list[tuple[float, int, int]]:
+        """Parts of a whole fit that draws each pixel `seen` times in so many steps: share, level, and rays along each
+        edge of a pixel.
 
         Example:
             >>> Schedule(None, 60.0, ((0.0, 0.5), (0.4, 1.0)), (0.7, 3.0, 2)).parts(4.0)
@@ -102,11 +121,13 @@ class Schedule:
         """
         start, least, _ = self.supersample
         several = max(start, least / max(seen, 1e-9))
-        edges = sorted({first for first, _ in self.levels if first < 1} | {min(several, 1.0), 1.0})
-        return [
-            (end - begin, self.level(begin), self.side(begin, least if begin >= several else -1.0))
-            for begin, end in pairwise(edges)
-        ]
+        firsts = {first / self.sooner(steps) for first, _ in self.levels}
+        edges = sorted({first for first in firsts if first < 1} | {min(several, 1.0), 1.0})
+        found = []
+        for begin, end in pairwise(edges):
+            middle, side = (begin + end) / 2, self.side(begin, least if begin >= several else -1.0)
+            found.append((end - begin, self.level(middle, middle * steps), side))
+        return found
 
     def seconds_left(self, progress: float, seconds: float, ready: float) -> float:
         """Time left [s], by what it took so far."""

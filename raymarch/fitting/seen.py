@@ -132,8 +132,7 @@ def next_level(
     grid: Grid, store: ImageStore, buffer: RayBuffer, settings: FitSettings, near: float,
     shape: tuple[int, int, int], most: Callable[[int], int],
 ) -> bool:  # fmt: skip
-    """Pruned, resampled and reopened grid at a finer level of a fit, if there is room for it; whether its moments
-    begin anew.
+    """Pruned and resampled grid at a finer level of a fit, if there is room for it; whether its moments begin anew.
 
     `near` is where rays begin [world unit], `most` as of `Pruning.make_room`.
     """
@@ -141,5 +140,4 @@ def next_level(
     pruning.prune()
     if pruning.make_room(shape, most):
         grid.refine(shape)
-        reopen(grid, settings.reopen)
     return grid.moments_begun > begun

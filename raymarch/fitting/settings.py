@@ -65,6 +65,7 @@ class FitSettings:
         least_chance: tiles that were rendered well when last drawn are passed over by chance, the better the more, but
             for this share of them; 1 draws all alike.
         levels: (from which share of the fit, scale of the resolution), rising.
+        early: in fits of more than 1,500 steps levels begin so many times sooner at most; 1 for the shares themselves.
         pyramid: image pyramid: a level before the last is fitted to images made smaller by halves, as long as its
             voxels are so many of their pixels wide; a ray then tells of all that was averaged. 0 for none.
         step: length of a march step in voxels of the level.
@@ -94,8 +95,8 @@ class FitSettings:
         prune_weight: at each change of level, what part of a ray's light a sample in a cell must give or take in the
             images for that to be kept, as what no camera sees takes memory all the same; 0 keeps all that is not empty.
             None for 0.001 in bricks and 0 else.
-        reopen: opacity over one voxel of the finest level that samples have at most as a level begins: what a coarse
-            one has made opaque hides what is behind it, and hardly moves; 1 for as it is.
+        reopen: opacity over one voxel of the finest level that samples have at most as a level begins, in fits of more
+            than 1,500 steps: what a coarse one has made opaque hides what is behind it, and hardly moves; 1 for any.
         slots: gradient buffers on the CPU, filled side by side; None chooses by the grid's size. Changing it changes
             the last bits of a gradient, the number of threads does not.
         block: edge of the layout's blocks; None chooses by the grid's size.
@@ -121,6 +122,7 @@ class FitSettings:
     supersample_seen: float = held(number(0, 1e6), 3.0)
     least_chance: float = held(number(0.01, 1), 0.5)
     levels: tuple[tuple[float, float], ...] = held(LEVELS, ((0.0, 0.3), (0.05, 0.5), (0.15, 0.7), (0.4, 1.0)))
+    early: float = held(number(1, 64), 2.0)
     pyramid: float = held(number(0, 1e6, unit="pixel"), 1.0)
     step: float = held(number(1e-3, 1e6, unit="voxel"), 1.0)
     jitter: float | None = held(optional(number(0, 1)), None)

@@ -49,7 +49,7 @@ STEP = 1.0  # voxels, the fit's own
 RAYS = 1 << 17  # rays that all cameras are moved by at once
 FIRST, EVERY = 80, 40  # steps before the first move, and between two
 MOMENTUM = 0.5  # of the moves: the volume follows the cameras, and so holds back what they err by together
-ALONG = {"pyramid": 0.0, "thinning": 0.0, "cooldown": 0.0, "final": 0.1, "reopen": 1.0}  # a volume that follows
+ALONG = {"pyramid": 0.0, "thinning": 0.0, "cooldown": 0.0, "final": 0.1, "reopen": 1.0, "early": 1.0}
 LARGEST = 0.03  # a move's radians, and its share of the distance, are cut to this
 PLAINLY = {"hull": False, "rays": 8192, "least_chance": 1.0, "coarse": 0.0, "decay": 0.0}
 SETTINGS = preset("default", resolution=192, levels=((0, 0.25), (0.1, 0.4), (0.25, 0.65), (0.45, 1)), **PLAINLY)

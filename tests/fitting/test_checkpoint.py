@@ -396,10 +396,10 @@ def test_a_checkpoint_from_before_a_setting_goes_on_as_fits_did_then(saved):
     from raymarch.fitting.presets import changed
 
     record = record_of(saved.path)
-    del record["settings"]["optimiser"]["cooldown"], record["settings"]["reopen"]
-    then = changed(SETTINGS, cooldown=0.0, reopen=1.0)
+    del record["settings"]["optimiser"]["cooldown"], record["settings"]["reopen"], record["settings"]["early"]
+    then = changed(SETTINGS, cooldown=0.0, reopen=1.0, early=1.0)
     require_same(record, replace(saved.plan, settings=then), saved.path)
-    for name, value, now in (("cooldown", 0.0, 0.5), ("reopen", 1.0, 0.5)):
+    for name, value, now in (("cooldown", 0.0, 0.5), ("reopen", 1.0, 0.5), ("early", 1.0, 2.0)):
         with pytest.raises(RaymarchError, match=rf"other settings: {name} was {value}, is {now}"):
             require_same(record, replace(saved.plan, settings=changed(then, **{name: now})), saved.path)
 

@@ -133,6 +133,22 @@ def test_the_parts_of_a_schedule_are_what_its_steps_are(start, seen):
     assert len(schedule.parts(seen)) == len(set(steps))
 
 
+@pytest.mark.parametrize(("steps", "sooner"), [(900, 1.0), (2000, 4 / 3), (6000, 2.0)])
+def test_levels_of_a_long_fit_begin_sooner_and_are_forecast_so(steps, sooner):
+    """From 1,500 steps on, up to twice as soon; a schedule that says nothing of it keeps its shares."""
+    schedule = Schedule(steps, None, ((0.0, 0.4), (0.3, 0.6), (0.6, 1.0)), (0.9, 0.0, 2), early=2.0)
+    levels = [schedule.level(n / steps, n) for n in range(steps)]
+    assert [levels.index(level) / steps for level in (1, 2)] == pytest.approx(
+        [0.3 / sooner, 0.6 / sooner], abs=2 / steps
+    )
+    assert levels == sorted(levels)
+    for share, level, side in schedule.parts(9.0, steps):
+        alike = sum(each == level and (n / steps >= 0.9) == (side == 2) for n, each in enumerate(levels))
+        assert share == pytest.approx(alike / steps, abs=2 / steps)
+    plain = replace(schedule, early=1.0)
+    assert [plain.level(n / steps, n) for n in range(steps)] == [plain.level(n / steps) for n in range(steps)]
+
+
 @pytest.mark.parametrize("start", [0.0, 0.7, 1.0])
 def test_all_kinds_of_steps_are_measured(start):
     """Those of several rays a pixel too, which the fit itself comes to only when it has drawn all pixels often, and

@@ -11,7 +11,6 @@ from raymarch.data.activation import DENSITIES, Activation
 from raymarch.data.storage import sparse_of
 from raymarch.device.brick_grid import BrickGrid
 from raymarch.device.grid import Grid
-from raymarch.fitting import seen
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.presets import preset
 from raymarch.fitting.seen import reopen
@@ -78,14 +77,17 @@ def test_values_seen_through_a_table_begin_a_level_as_they_are():
         np.testing.assert_array_equal(grid.download()[0], before)
 
 
-def test_a_fit_reopens_each_level_but_the_first(monkeypatch):
+@pytest.mark.parametrize(("long", "most"), [(30, 0.4), (50, 1.0)])
+def test_a_long_fit_reopens_each_level_but_the_first(long, most, monkeypatch):
+    """A short one has no time for it."""
     asked = []
-    monkeypatch.setattr(seen, "reopen", lambda grid, most: asked.append((grid.shape[0], most)))
+    monkeypatch.setattr("raymarch.fitting.fitter.reopen", lambda grid, most: asked.append((grid.shape[0], most)))
+    monkeypatch.setattr("raymarch.fitting.schedule.LONG", long)
     how = {"levels": ((0.0, 0.5), (0.25, 0.75), (0.5, 1.0)), "steps": 40, "hull": False, "reopen": 0.4}
     with Fitter(drive.ball_views(), preset("quick", **HOW | how), box=drive.BALL_BOX) as fitter:
         for _ in range(40):
             fitter.step()
-    assert asked == [(12, 0.4), (16, 0.4)]
+    assert asked == [(12, most), (16, most)]
 
 
 def test_no_level_is_reopened_while_cameras_move(monkeypatch):

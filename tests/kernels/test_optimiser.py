@@ -353,3 +353,10 @@ def test_what_one_sample_gives_is_summed_in_every_block_that_it_reaches():
         assert d_density[tuple(edge - 1 + np.array(corner))] == 1.0 + sum(corner)
     assert d_density.sum() == 8 + 3 * 4
     drive.set_gradient(grid, np.zeros(SHAPE), np.zeros((*SHAPE, 3)))
+
+
+@pytest.mark.parametrize(("steps", "part"), [(900, 0.3), (2000, 0.4), (2500, 0.5), (30_000, 0.5)])
+def test_a_long_fit_moves_cubes_further(steps, part):
+    """By what it has done so far, whenever it is asked; at its first step as a short one."""
+    assert Adam().coarse_at(0.0, 0) == 0.3
+    assert [Adam().coarse_at(n / 8, n * steps // 8) for n in range(1, 9)] == pytest.approx([part] * 8, rel=1e-2)
