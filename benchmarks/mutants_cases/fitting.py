@@ -304,8 +304,8 @@ FAULTS = [
     Fault(
         "a level begins a step late",
         "fitting/schedule.py",
-        "if progress >= start)",
-        "if progress > start or not i)",
+        "if ahead >= start)",
+        "if ahead > start or not i)",
         (PLAN + "test_levels_begin_where_they_are_said_to",),
     ),
     Fault(

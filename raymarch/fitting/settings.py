@@ -54,8 +54,8 @@ class FitSettings:
             infinity, for forward-facing captures, `near` and `near_gradient` then 0; None to tell from the views.
         near: near plane: rays begin that part of the cameras' distance from the box's middle before them, so that
             nothing grows where a camera alone would see it.
-        near_gradient: up to that part of the same distance from its camera a sample's gradient is scaled by the square
-            of how far along it is (Philip and Deschaintre 2023); 0 for gradients as they are.
+        near_gradient: up to that part of the same distance a sample's gradient is scaled by the square of how far along
+            it is (Philip and Deschaintre 2023); 0 for gradients as they are.
         steps: steps in all; None to go by `seconds` alone.
         seconds: time in all, loading and compiling included; None for no limit. The schedule follows whichever of
             the two is nearer its end.
@@ -66,6 +66,7 @@ class FitSettings:
             for this share of them; 1 draws all alike.
         levels: (from which share of the fit, scale of the resolution), rising.
         early: in fits of more than 1,500 steps levels begin so many times sooner at most; 1 for the shares themselves.
+        reopen: opacity over one finest voxel that samples of such fits have at most as a level begins; 1 for any.
         pyramid: image pyramid: a level before the last is fitted to images made smaller by halves, as long as its
             voxels are so many of their pixels wide; a ray then tells of all that was averaged. 0 for none.
         step: length of a march step in voxels of the level.
@@ -80,8 +81,7 @@ class FitSettings:
         loss: "squared", or a robust one, "huber" or "charbonnier" (smooth), which grow like a line beyond `huber_delta`
             (in display values 0..1).
         opacity_weight: of the squared error of the opacity, where the images have alpha.
-        distortion_weight: of the distortion loss, which draws what a ray meets together (Barron et al. 2022); it takes
-            less than a tenth of a step more, for it is estimated by a quarter of the rays.
+        distortion_weight: of the distortion loss, which draws what a ray meets together (Barron et al. 2022).
         tv_density, tv_colour, sparsity: weights of the regularisers, per voxel of the level.
         regularised_fraction: of the blocks, looked at by the regularisers in one iteration.
         exposure: whether gain and offset of each view's channels are fitted along, for photographs whose exposure or
@@ -95,8 +95,6 @@ class FitSettings:
         prune_weight: at each change of level, what part of a ray's light a sample in a cell must give or take in the
             images for that to be kept, as what no camera sees takes memory all the same; 0 keeps all that is not empty.
             None for 0.001 in bricks and 0 else.
-        reopen: opacity over one voxel of the finest level that samples have at most as a level begins, in fits of more
-            than 1,500 steps: what a coarse one has made opaque hides what is behind it, and hardly moves; 1 for any.
         slots: gradient buffers on the CPU, filled side by side; None chooses by the grid's size. Changing it changes
             the last bits of a gradient, the number of threads does not.
         block: edge of the layout's blocks; None chooses by the grid's size.
