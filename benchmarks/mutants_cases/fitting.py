@@ -157,8 +157,8 @@ FAULTS = [
     Fault(
         "each step of a long fit thins as one of a short one",
         "fitting/optimiser.py",
-        "min(1.0, THINNED * progress / step) if step",
-        "1.0 if step",
+        "self.thinning / length(progress, step)",
+        "self.thinning",
         (ADAM + "test_a_step_of_a_long_fit_thins_less",),
     ),
     Fault(
@@ -178,14 +178,14 @@ FAULTS = [
     Fault(
         "cubes of a long fit move as far as those of a short one",
         "fitting/optimiser.py",
-        "min(max(step / progress / THINNED, 1.0), MOST_COARSE) if progress > 0 else self.coarse",
+        "min(length(progress, step), MOST_COARSE)",
         "1.0",
         (ADAM + "test_a_long_fit_moves_cubes_further",),
     ),
     Fault(
         "levels of a long fit begin as late as of a short one",
         "fitting/schedule.py",
-        "return min(max(steps / LONG, 1.0), self.early)",
+        "return min(length(progress, steps), self.early)",
         "return 1.0",
         ("tests/fitting/test_forecast.py::test_levels_of_a_long_fit_begin_sooner_and_are_forecast_so",),
     ),

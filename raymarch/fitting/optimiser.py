@@ -11,9 +11,19 @@ from raymarch.device.grid import Grid
 from raymarch.kernels.fit.adam import adam
 
 MAX_RATE = 100.0  # in raw units, in which a sample is empty at -20 and opaque at 5
-THINNED = 1500  # steps of a fit whose thinning is the setting's; over more of them as much is spread
+LONG = 1500  # steps, more of which make a fit a long one
 MOST_COARSE = 5 / 3  # of what `coarse` says, in fits of 2,500 steps or more
 MAX_BETA = 0.99999  # 1 less what is nearer to 1 is far off in single precision, and at last 0: the first step is NaN
+
+
+def length(progress: float, step: float) -> float:
+    """How many times as many steps as the longest of the short ones a fit will have, 1 at least, by how far it is.
+
+    Example:
+        >>> [length(0.5, step) for step in (0, 450, 750, 1500)]
+        [1.0, 1.0, 1.0, 2.0]
+    """
+    return max(step / progress / LONG, 1.0) if progress > 0 else 1.0
 
 
 @dataclass(frozen=True)
@@ -75,7 +85,7 @@ class Adam:
             >>> Adam().thinning_at(0.5, 450), Adam().thinning_at(0.5, 15_000)
             (0.06, 0.003)
         """
-        return self.thinning * min(1.0, THINNED * progress / step) if step else self.thinning
+        return self.thinning / length(progress, step)
 
     def coarse_at(self, progress: float, step: int) -> float:
         """Part of the rates for cubes at `progress` in 0..1 of a fit, in its `step` from 0: more of it in long ones.
@@ -84,7 +94,7 @@ class Adam:
             >>> [round(Adam().coarse_at(0.5, step), 6) for step in (450, 900, 15_000)]
             [0.3, 0.36, 0.5]
         """
-        return self.coarse * min(max(step / progress / THINNED, 1.0), MOST_COARSE) if progress > 0 else self.coarse
+        return self.coarse * min(length(progress, step), MOST_COARSE)
 
     def step(self, grid: Grid, age: int, progress: float, number: int) -> None:
         """Adam step of the grid; clears the gradient: step `number`, `age` steps after the moments began."""
@@ -93,9 +103,8 @@ class Adam:
             lr_density *= 2 * grid.activation.shift
         signed = grid.activation.density_rule.signed  # less of a value is no less opaque
         thinning = 0.0 if signed else self.thinning_at(progress, number)
-        coarse = (
-            self.coarse_at(progress, number) if grid.boxes == 1 else 0.0
-        )  # where one box ends and the next begins a cube lies in both
+        nested = grid.boxes > 1  # where one box ends and the next begins a cube lies in both
+        coarse = 0.0 if nested else self.coarse_at(progress, number)
         above = max((grid.degree + 1) ** 2 - 1, 1)  # harmonics above degree 0
         lr_harmonics = self.harmonics * lr_colour * math.sqrt(3 / above)
         rates = (lr_density, lr_colour, lr_harmonics, self.beta1, self.beta2, self.eps)

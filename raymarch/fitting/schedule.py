@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 from itertools import pairwise
 
+from raymarch.fitting.optimiser import length
 from raymarch.fitting.settings import FitSettings
 
-LONG = 1500  # steps from which on levels begin sooner
 FEW_STEPS = 300  # under which a fit is told to be a poor one
 
 
@@ -65,22 +65,22 @@ class Schedule:
         by_seconds = (seconds - ready) / budget if budget > 0 else 1.0
         return min(max(by_steps, by_seconds), 1.0)
 
-    def sooner(self, steps: float) -> float:
-        """By how many times sooner levels begin in a fit of so many steps.
+    def sooner(self, progress: float, steps: float) -> float:
+        """By how many times sooner levels begin in a fit that is so far after so many steps.
 
         Example:
-            >>> [Schedule(None, 60.0, ((0.0, 1.0),), early=2.0).sooner(steps) for steps in (900, 1800, 9000)]
+            >>> [Schedule(None, 60.0, ((0.0, 1.0),), early=2.0).sooner(1.0, steps) for steps in (900, 1800, 9000)]
             [1.0, 1.2, 2.0]
         """
-        return min(max(steps / LONG, 1.0), self.early)
+        return min(length(progress, steps), self.early)
 
     def is_long(self, progress: float, steps: int) -> bool:
-        """Whether a fit that is so far after so many steps is one of more than 1,500."""
-        return progress > 0 and steps / progress > LONG
+        """Whether a fit that is so far after so many steps will have more than the short ones."""
+        return length(progress, steps) > 1
 
     def level(self, progress: float, steps: float = 0.0) -> int:
         """Index of the coarse-to-fine level, from 0, after so many steps."""
-        ahead = progress * self.sooner(steps / progress) if progress > 0 else 0.0
+        ahead = progress * self.sooner(progress, steps)
         return max(i for i, (start, _) in enumerate(self.levels) if ahead >= start)
 
     def looks(self, age: int) -> bool:
@@ -121,7 +121,7 @@ class Schedule:
         """
         start, least, _ = self.supersample
         several = max(start, least / max(seen, 1e-9))
-        firsts = {first / self.sooner(steps) for first, _ in self.levels}
+        firsts = {first / self.sooner(1.0, steps) for first, _ in self.levels}
         edges = sorted({first for first in firsts if first < 1} | {min(several, 1.0), 1.0})
         found = []
         for begin, end in pairwise(edges):

@@ -98,7 +98,7 @@ def refine(
         views: cameras and images; best 20 or more that see the object from all around.
         parameters: what is refined: "pose"; "focal", "principal_point" and "lens", one change for all views, the lens
             of one model; "exposure" (gains and offsets a view, the gains' geometric mean 1 and the offsets' mean 0).
-        settings: of the fit, best without `hull`; `pyramid`, `thinning`, `cooldown`, `final`, `reopen` are not asked.
+        settings: of the fit, best without `hull`; `pyramid`, `thinning`, how levels and rates go are not asked.
         box: lower and upper corner (2, 3) in the world; found, and that of an object widened a little, if not given.
         show: called with the share that is done, 0..1, and the error.
 
