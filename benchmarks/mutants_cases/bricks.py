@@ -23,8 +23,8 @@ FAULTS = [
     Fault(
         "samples are looked up as if the first brick came last",
         RECORD,
-        "inside = (number[there], *(n[there] % BRICK for n in (i, j, k)))",
-        "inside = (number[there] - 1, *(n[there] % BRICK for n in (i, j, k)))",
+        "inside = (number[there], *(np.broadcast_to(n % BRICK, number.shape)[there] for n in (i, j, k)))",
+        "inside = (number[there] - 1, *(np.broadcast_to(n % BRICK, number.shape)[there] for n in (i, j, k)))",
         (BRICKS + "test_a_sparse_volume_is_asked_as_a_dense_one",),
     ),
     Fault(

@@ -24,7 +24,7 @@ FAULTS = [
         "cells are marked anew by the density as it stands",
         "fitting/fitter.py",
         "self._refresh(None)",
-        "self._refresh(self.plan.least_sigma)",
+        "self._refresh(self.plan.least_sigma(self.steps_done))",
         (LAWS + "test_saving_changes_nothing_and_every_number_comes_back",),
     ),
     Fault(

@@ -150,8 +150,8 @@ FAULTS = [
     Fault(
         "values seen through a table thin out",
         "fitting/optimiser.py",
-        "0.0 if signed else self.thinning_at(progress, number)",
-        "self.thinning_at(progress, number)",
+        "0.0 if signed else self.thinning_at(progress, expected)",
+        "self.thinning_at(progress, expected)",
         (ADAM + "test_values_seen_through_a_table_do_not_thin_out",),
     ),
     Fault(
@@ -185,9 +185,16 @@ FAULTS = [
     Fault(
         "levels of a long fit begin as late as of a short one",
         "fitting/schedule.py",
-        "return min(length(progress, steps), self.early)",
+        "return min(length(progress, self.even(progress, steps)), self.early)",
         "return 1.0",
         ("tests/fitting/test_forecast.py::test_levels_of_a_long_fit_begin_sooner_and_are_forecast_so",),
+    ),
+    Fault(
+        "a fit by seconds is taken for as long as its first, quick steps",
+        "fitting/schedule.py",
+        "steps * progress ** (1 - PACE) if self.seconds and self.steps is None else steps",
+        "steps",
+        ("tests/fitting/test_forecast.py::test_a_fit_by_seconds_is_not_taken_for_longer_for_its_quick_first_steps",),
     ),
     Fault(
         "values seen through a table are bounded",
@@ -241,8 +248,8 @@ FAULTS = [
     Fault(
         "relu's rates are in units of the start itself",
         "fitting/optimiser.py",
-        "lr_density *= 2 * grid.activation.shift",
-        "lr_density *= grid.activation.shift",
+        "return 2 * activation.shift if",
+        "return activation.shift if",
         (ADAM + "test_rates_of_relu_are_in_units_of_twice_its_start",),
     ),
     Fault(

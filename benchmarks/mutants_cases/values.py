@@ -223,8 +223,8 @@ FAULTS = [
     Fault(
         "opacity is taken for an optical depth",
         "data/activation.py",
-        "rule.inverse(-np.log1p(-alpha))",
-        "rule.inverse(alpha)",
+        '(rule, "inverse", -np.log1p(-alpha))',
+        '(rule, "inverse", alpha)',
         (VALUES + "test_sigma_of_zero_is_the_initial_alpha",),
     ),
     Fault(
@@ -265,7 +265,7 @@ FAULTS = [
     ),
     Fault(
         "images with an opaque pixel count as opaque",
-        "data/contents.py",
+        "data/image_arrays.py",
         "(image[..., 3] == 255).all()",
         "(image[..., 3] == 255).any()",
         ("tests/io/test_image_sets.py::test_images_that_are_opaque_in_part_raise_no_doubt",),

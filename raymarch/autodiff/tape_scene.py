@@ -40,14 +40,15 @@ class SceneFields:
 
 
 class Scene(Owner[SceneFields]):
-    """Differentiable scene: all but the volume's own numbers that shape a `Linearised`'s image, as Taichi fields.
+    """Differentiable scene: what shapes a `Linearised`'s image beside the volume's own numbers, as Taichi fields.
 
     `background`, `pose`, `focal`, `principal_point`, `exposure`, `step`, `box` and `lens` are fields of numbers,
     zero at first, that kernels and Python may write; they are added to what the `Linearised` was made with (a pose is
     multiplied by the exponential of its six). `lens` has eight, the first of them the camera's lens's own. Inside a
     `ti.ad.Tape`, `render` makes the image, exposure included, in `image`, and carries the gradient of what follows to
-    all eight fields and to the volume's own numbers, which `gradient_of_volume` gives. A Tape has one `render` of a
-    scene, of one camera: several views are several Tapes, whose gradients add up, or scenes.
+    all eight fields and to the volume's own numbers, which `gradient_of_volume` gives. A surface's `iso` and a transfer
+    function's `table` are no fields here: `Linearised` has their gradients. A Tape has one `render` of a scene, of one
+    camera: several views are several Tapes, whose gradients add up, or scenes.
 
     Example:
         >>> from raymarch.geometry.camera import Camera

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from torch.autograd import Function
 
 
-SECOND = "a march has no second derivatives; leave create_graph out, or take differences of its gradient"
+SECOND = "has no second derivatives; leave create_graph out, or take differences of its gradient"
 
 
 def require_backward_thread() -> None:
@@ -76,8 +76,8 @@ def render_function() -> type[Function]:
 
 
 @cache
-def once_function() -> type[Function]:
-    """What `work` makes of tensors, without derivatives: second ones of a march there are none.
+def once_function(what: str = "a march") -> type[Function]:
+    """What `work` makes of tensors, without derivatives: of `what` it is there are no second ones.
 
     A function of its own, so that `torch.func` hands plain tensors to it.
     """
@@ -94,11 +94,11 @@ def once_function() -> type[Function]:
 
         @staticmethod
         def backward(ctx: Any, *_: Tensor) -> None:
-            raise RaymarchError(SECOND)
+            raise RaymarchError(f"{what} {SECOND}")
 
         @staticmethod
         def jvp(ctx: Any, *_: Tensor) -> None:
-            raise RaymarchError(SECOND)
+            raise RaymarchError(f"{what} {SECOND}")
 
         @staticmethod
         def vmap(info: Any, in_dims: tuple, *inputs: Any) -> tuple[tuple, tuple]:

@@ -7,17 +7,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from raymarch.autodiff.torch_tensors import one_by_one
+from raymarch.autodiff.torch_function import once_function
+from raymarch.autodiff.torch_tensors import import_torch, one_by_one
 from raymarch.geometry.lens import Lens
 
 if TYPE_CHECKING:
     from torch import Tensor
     from torch.autograd import Function
 
+LENS = "a lens that distorts"
+
 
 @cache
 def lens_function() -> type[Function]:
-    """Directions (N, .., 3) of (model, plane (N, .., 2), coefficients (N, number)), and their slopes by both."""
+    """Directions (N, .., 3) of (model, plane (N, .., 2), coefficients (N, number)), and their slopes by both.
+
+    What the slopes are slopes at goes along with them to `once_function`: so it is told where a second derivative is
+    asked for, of which they are constants.
+    """
     import torch
 
     class LensFunction(torch.autograd.Function):
@@ -35,25 +42,18 @@ def lens_function() -> type[Function]:
 
         @staticmethod
         def setup_context(ctx: Any, inputs: tuple, output: tuple[Tensor, ...]) -> None:
-            _, *slopes = output
-            ctx.save_for_backward(*slopes)
-            ctx.save_for_forward(*slopes)
+            (_, *at), (_, *slopes) = inputs, output
+            ctx.save_for_backward(*slopes, *at)
+            ctx.save_for_forward(*slopes, *at)
             ctx.mark_non_differentiable(*slopes)
 
         @staticmethod
-        @torch.autograd.function.once_differentiable
         def backward(ctx: Any, d_local: Tensor, *_: None) -> tuple[Tensor | None, ...]:
-            by_plane, by_number = (torch.einsum("n...ik,n...i->n...k", s, d_local) for s in ctx.saved_tensors)
-            return None, by_plane, by_number.flatten(1, -2).sum(1)
+            return None, *once_function(LENS).apply(_gradients, d_local, *ctx.saved_tensors)
 
         @staticmethod
         def jvp(ctx: Any, _: None, dot_plane: Tensor | None, dot_numbers: Tensor | None) -> tuple[Tensor | None, ...]:
-            by_plane, by_number = ctx.saved_tensors
-            dot = by_plane.new_zeros(by_plane.shape[:-1])
-            if dot_plane is not None:
-                dot = dot + torch.einsum("n...ik,n...k->n...i", by_plane, dot_plane)
-            if dot_numbers is not None:
-                dot = dot + torch.einsum("n...ik,nk->n...i", by_number, dot_numbers)
+            (dot,) = once_function(LENS).apply(_tangent, dot_plane, dot_numbers, *ctx.saved_tensors)
             return dot, None, None
 
         @staticmethod
@@ -61,3 +61,21 @@ def lens_function() -> type[Function]:
             return one_by_one(LensFunction, info, in_dims, inputs)
 
     return LensFunction
+
+
+def _gradients(d_local: Tensor, *saved: Tensor) -> tuple[Tensor, Tensor]:
+    """Gradients by plane points and coefficients."""
+    torch = import_torch()
+    by_plane, by_number = (torch.einsum("n...ik,n...i->n...k", s, d_local) for s in saved[:2])
+    return by_plane, by_number.flatten(1, -2).sum(1)
+
+
+def _tangent(dot_plane: Tensor | None, dot_numbers: Tensor | None, *saved: Tensor) -> tuple[Tensor]:
+    """Tangent of directions."""
+    torch, (by_plane, by_number) = import_torch(), saved[:2]
+    dot = by_plane.new_zeros(by_plane.shape[:-1])
+    if dot_plane is not None:
+        dot = dot + torch.einsum("n...ik,n...k->n...i", by_plane, dot_plane)
+    if dot_numbers is not None:
+        dot = dot + torch.einsum("n...ik,nk->n...i", by_number, dot_numbers)
+    return (dot,)

@@ -8,6 +8,7 @@ import click
 
 from raymarch.cli import options, say
 from raymarch.cli.device import Device, computed_on
+from raymarch.cli.option_kinds import require_not_given
 
 WHAT = ("march", "fit", "all")
 
@@ -18,7 +19,7 @@ WHAT = ("march", "fit", "all")
 @click.option(
     "--resolution", type=click.IntRange(1, 8192), default=256, show_default=True, help="Pixels a side of its image."
 )
-@click.option("--repeats", type=click.IntRange(1, 1000), default=5, show_default=True, help="The fastest counts.")
+@click.option("--repeats", type=click.IntRange(1, 1000), default=5, show_default=True, help="Runs; the fastest counts.")
 @click.option(
     "--block", type=click.Choice(["1", "2", "4", "8"]), help="Edge of the layout's blocks; chosen if not given."
 )
@@ -43,6 +44,10 @@ def bench(
     from raymarch.bench.speed import bench_fit, bench_march
     from raymarch.device.layout_choice import block_in_words
 
+    if what == "fit":
+        require_not_given(["n", "resolution", "repeats", "block"], "is for march and adjoint, and WHAT is fit")
+    if what == "march":
+        require_not_given(["steps"], "is for the fit, and WHAT is march")
     device.start()
     record: dict = {}
     if what != "fit":

@@ -33,7 +33,7 @@ from raymarch.cli.option_kinds import as_usage
     help="Who shares focal length and lens; auto: photographs of one size, camera and zoom.",
 )
 @click.option("--max-size", type=int, default=1600, show_default=True, help="Longer side for features [pixel].")
-@click.option("--features", type=int, default=8192, show_default=True, help="The most of a photograph.")
+@click.option("--features", type=int, default=8192, show_default=True, help="Most features per photograph.")
 @click.option("--frames", type=int, default=100, show_default=True, help="How many to take out of a video.")
 @click.option("--seconds", type=float, help="Give up after so many seconds.")
 @click.option("--seed", type=int, default=0, show_default=True)

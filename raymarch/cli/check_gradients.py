@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from raymarch.cli import modes, options, say
+from raymarch.cli.option_kinds import require_not_given
 
 if TYPE_CHECKING:
     from raymarch.data.volume import Volume
@@ -20,7 +21,11 @@ ORBIT, SIDE = 8, 128  # cameras, and pixels a side of their images, where no ima
 @click.argument("run", metavar="VOLUME")
 @click.argument("data", required=False)
 @click.option("--split", default="train", show_default=True, help="Whose cameras to look from; one of them is drawn.")
-@click.option("--parameters", help="Some of the groups, with commas between; all if not given.")
+@click.option(
+    "--parameters",
+    help="Some of density, colour, background, pose, focal, principal_point, exposure, step, box, lens, iso and table,"
+    " with commas between; all that the image depends on if not given.",
+)
 @click.option("--precision", type=click.Choice(["f64", "f32"]), default="f64", show_default=True)
 @modes.marched
 @click.option("--rays", type=click.IntRange(1, 1 << 20), default=256, show_default=True, help="How many to look along.")
@@ -55,6 +60,8 @@ def check_gradients(
     from raymarch.io.volumes.volume_file import load
 
     options.require_set(data, "DATA", downscale, holdout, follow_links)
+    if data is None:
+        require_not_given(["split"], "is of the image set DATA, which is not given")
     volume = load(run)
     if data is None:
         cameras: Any = _around(run, VOLUME("volume", volume))

@@ -96,7 +96,7 @@ def _of_fit_to_come(views: Views, given: np.ndarray | None) -> tuple[str, np.nda
     if given is not None:
         return preset, given, views
     if preset != "photos":
-        views = replace(views, box=None) if views.has_alpha else views
+        views = replace(views, box=None) if views.shows_silhouettes else views
         return preset, views.box, views
     try:
         box = box_of_scene(with_points(views))
@@ -133,10 +133,11 @@ def _forecast(views: Views, preset: str, box: np.ndarray | None, device: Device,
 def _of_fit(
     data: str, volume: Volume, device: Device, background: str | None, follow_links: bool, reading: dict[str, Any]
 ) -> list[Finding]:
-    """What is wrong with a volume that was fitted to the set's views for training."""
+    """What is wrong with a volume that was fitted to the set's views for training, by the cameras that its fit had."""
     from raymarch.diagnosis.diagnose_fit import diagnose_fit
     from raymarch.diagnosis.finding import Finding
     from raymarch.diagnosis.reading import read_set
+    from raymarch.registration.refined_fit import views_as_fitted
 
     device.start()
     behind: Any = volume.background if background is None else background
@@ -145,6 +146,8 @@ def _of_fit(
     )
     if train is None:
         return []
+    train = views_as_fitted(options.as_refined(volume, train), volume.provenance)
+    test = None if test is None else options.as_refined(volume, test, say_so=False)
     findings = list(diagnose_fit(volume, train, test))
     if test is None:
         message = f"no views are held out to tell the gap by ({why[0].message})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -80,16 +81,23 @@ def evaluate(
         march = march_for(volume, None)
         march = march if supersample is None else replace(march, supersample=supersample)
         result = held_out.evaluate(volume, views, march=march, seen=seen)
-    pictures.finish()
     if as_json:
         options.print_json(asdict(result))
-        return
+    else:
+        _say(result)
+    pictures.finish()  # last, so that no picture takes the scores with it
+
+
+def _say(result: Evaluation) -> None:
+    """Scores of each view and their means, a line each."""
     width = max(len(v.name) for v in result.views)
     for view in result.views:
         say.result(f"{view.name:{width}}  {_scores(view)}")
     click.echo(f"{'mean':{width}}  {_scores(result)}  {result.seconds_per_image:.2f} s an image")
     if result.masked_by:
         say.note(f"masked: inside {result.masked_by}")
+    if result.lpips_missing and importlib.util.find_spec("lpips") is not None:  # who has it wants to know
+        say.note(f"no LPIPS: {result.lpips_missing}")
 
 
 def _scores(of: ViewScore | Evaluation) -> str:

@@ -46,7 +46,8 @@ def info(
     found = describe(file, **place)
     record: dict[str, Any] = found.record()
     extra: dict[str, Any] = {}
-    of = record["shape"], record.get("degree", 0), SIDE * SIDE, record.get("bricks")
+    held = None if isinstance(found, ScalarSummary) else found.bytes_in_memory  # a scan becomes a volume
+    of = record["shape"], record.get("degree", 0), SIDE * SIDE, record.get("bricks"), held
     extra["bytes_to_render"] = memory_of_rendering(*of).total
     if clock:
         from raymarch.fitting.forecast import forecast_rendering

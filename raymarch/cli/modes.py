@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from raymarch.cli import say
-from raymarch.cli.option_kinds import Interval, Real, packed
+from raymarch.cli.option_kinds import Interval, Real, as_usage, packed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -143,6 +143,7 @@ def shown(command: Any) -> Any:
 def _table(volume: Volume, table: str | None) -> TransferFunction:
     """Table of a file or of a colour map, over the volume's range where no ends are given; where none is asked for that
     which the volume was fitted through."""
+    from raymarch.data.colormaps import COLORMAP
     from raymarch.data.default_table import default_table
     from raymarch.io.volumes.transfer_table import load_table
     from raymarch.rendering.march import table_of
@@ -164,6 +165,8 @@ def _table(volume: Volume, table: str | None) -> TransferFunction:
         raise click.UsageError(
             f"--table {table}: want MAP, MAP,LOW,HIGH or MAP,LOW,HIGH,OPACITY, such as bone,400,2400,0.5"
         )
+    with as_usage():
+        COLORMAP("table", name)
     made = default_table(volume, name, *ends)
     if not ends:
         low, high, most = made.values[0], made.values[-1], made.opacities[-1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import click
@@ -112,6 +112,15 @@ def as_usage() -> Iterator[None]:
         options = click.get_current_context().command.params
         said = next((one.opts[0] for one in options if one.name == name), name)
         raise click.UsageError(f"{said}{space}{rest}") from error
+
+
+def require_not_given(names: Sequence[str], why: str) -> None:
+    """UsageError for the first of a command's options that stands on its line, where it would have no effect."""
+    context = click.get_current_context()
+    for option in context.command.params:
+        source = context.get_parameter_source(option.name or "")
+        if option.name in names and source is click.core.ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"{option.opts[0]} {why}; leave it out")
 
 
 def packed(record: type, name: str) -> Callable[[Any], Any]:

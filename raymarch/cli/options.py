@@ -120,14 +120,15 @@ def reading_of(volume: Volume, downscale: float | None, holdout: int | None) -> 
     }
 
 
-def as_refined(volume: Volume, views: Views) -> Views:
-    """Views of a fitted volume's set, their lens as the fit's refinement moved that of all cameras, which is said."""
+def as_refined(volume: Volume, views: Views, *, say_so: bool = True) -> Views:
+    """Views of a fitted volume's set, their lens as the fit's refinement moved that of all cameras, which is said where
+    it has not been yet."""
     from raymarch.registration.intrinsics import views_with_shared
 
     refined = volume.provenance.get("refined")
     shared = refined.get("shared") if isinstance(refined, dict) else None
     moved = views_with_shared(views, shared)
-    if shared and moved is not views:
+    if say_so and shared and moved is not views:
         say.note(f"{', '.join(shared)} of the cameras as the fit refined them")
     return moved
 

@@ -12,6 +12,7 @@ from raymarch.cli import clip as clips
 from raymarch.cli import modes, options, paths, say, together
 from raymarch.cli.clip import Clip, Images
 from raymarch.cli.device import Device, computed_on
+from raymarch.cli.option_kinds import require_not_given
 
 if TYPE_CHECKING:
     import numpy as np
@@ -58,6 +59,8 @@ def render(
     clip = Clip(out, fps, quality, overwrite) if Clip.is_meant(out) else None
     if clip:
         clip.require()
+    else:
+        require_not_given(["fps", "quality"], "is for a clip, and --out is a folder of pictures")
     if clip and extras:
         raise click.UsageError("--extras are pictures; give a folder as --out, or leave them out of a clip")
     volume = load(run)

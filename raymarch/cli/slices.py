@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from raymarch.cli import options, say
-from raymarch.cli.option_kinds import Interval, Numbers
+from raymarch.cli.option_kinds import Interval, Numbers, as_usage
 
 
 @click.command(epilog="Example: raymarch slices head.h5 --window -100,400 --colormap gray --out slices.png")
@@ -34,6 +34,7 @@ def slices(
     channel: int | None, time: int | None, level: int | None, overwrite: bool,
 ) -> None:  # fmt: skip
     """Draw the slices of the volume in FILE, of any format that raymarch reads, across x, y and z of the world."""
+    from raymarch.data.colormaps import COLORMAP
     from raymarch.errors import RaymarchError
     from raymarch.io.images.write import require_pictures, write_png
     from raymarch.io.volumes.volume_file import load
@@ -42,6 +43,9 @@ def slices(
 
     if colour and (window is not None or colormap is not None):
         raise click.UsageError("--colour shows colours as they are; leave --window and --colormap out")
+    if colormap is not None:
+        with as_usage():
+            COLORMAP("colormap", colormap)
     require_pictures([out], overwrite)
     volume = load(file, channel=channel, time=time, level=level)
     if colour and not hasattr(volume, "features"):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from raymarch.cli import options, say
+from raymarch.cli.option_kinds import require_not_given
 
 if TYPE_CHECKING:
     from raymarch.bench.tune import Tuned
@@ -29,6 +30,7 @@ def tune(seconds: float, forget: bool, as_json: bool) -> None:
 
     options.require_within("--seconds", seconds, 0, 3600)
     if forget:
+        require_not_given(["seconds"], "is for measuring, and --forget measures nothing")
         gone = layout_cache.forget()
         if as_json:
             options.print_json({"forgotten": gone})

@@ -17,7 +17,7 @@ from raymarch.arguments.arrays import Numbers
 from raymarch.arguments.checks import LARGEST, Check, instance_of, number, one_of
 from raymarch.arguments.declared import checked, held, hold
 from raymarch.data.samples import RAW
-from raymarch.errors import RaymarchError
+from raymarch.errors import RaymarchError, one_line
 
 MAX_EXPONENT = 15.0
 LEAST = 1e-30  # of what a density's inverse is asked for: a logarithm's argument
@@ -63,6 +63,8 @@ class DensityActivation:
 
     def __post_init__(self) -> None:
         _require_parts(self, "density", ("forward", "inverse", "value", "slope"))
+        empty = number()(f"density activation {self.name!r}: empty", self.empty)
+        object.__setattr__(self, "empty", empty)
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,27 @@ class ColourActivation:
 
     def __post_init__(self) -> None:
         _require_parts(self, "colour", ("forward", "value", "slope"))
+
+
+def numbers_of(rule: DensityActivation | ColourActivation, part: str, x: Numbers) -> np.ndarray:
+    """Numbers that an activation's `forward` or `inverse` gives, one for each of x; RaymarchError where it does not."""
+    try:
+        y = np.asarray(getattr(rule, part)(x), float)
+    except MemoryError:
+        raise
+    except Exception as error:  # whatever a user's function raises
+        raise wrong_part(rule, part, f"raised {type(error).__name__}: {one_line(error)}") from error
+    if y.shape != np.shape(x):
+        raise wrong_part(rule, part, f"gives shape {y.shape} of {np.shape(x)}, want a number for each")
+    return y
+
+
+def wrong_part(rule: DensityActivation | ColourActivation, part: str, why: str) -> RaymarchError:
+    """Error about a part of an activation of a user's own."""
+    kind = "density" if isinstance(rule, DensityActivation) else "colour"
+    return RaymarchError(
+        f"{kind} activation {rule.name!r}: {part} {why}; rm.{type(rule).__name__} says what each part is"
+    )
 
 
 DENSITIES = {
@@ -177,7 +200,7 @@ class Activation:
     ) -> Activation:
         """Activation under which a zero grid has opacity `alpha` (in 0..1) over the length `scale`."""
         rule = density if isinstance(density, DensityActivation) else DENSITIES[density]
-        shift = 0.0 if rule.signed else float(rule.inverse(-np.log1p(-alpha)))
+        shift = 0.0 if rule.signed else float(numbers_of(rule, "inverse", -np.log1p(-alpha)))
         return cls(density, shift, float(scale), colour)
 
     @property
@@ -192,14 +215,14 @@ class Activation:
 
     def sigma(self, raw: Numbers) -> np.ndarray:
         """Extinction [1/world unit] of raw densities (any shape)."""
-        return self.density_rule.forward(RAW("raw", raw) + self.shift) / self.scale
+        return numbers_of(self.density_rule, "forward", RAW("raw", raw) + self.shift) / self.scale
 
     def raw(self, sigma: Numbers) -> np.ndarray:
         """Raw density of a `sigma`: the inverse activation; densities under 1e-30 / scale come back as that."""
         rule, x = self.density_rule, RAW("sigma", sigma) * self.scale
         if not rule.signed:
             x = np.maximum(x, 0 if rule.linear else LEAST)
-        return rule.inverse(x) - self.shift
+        return numbers_of(rule, "inverse", x) - self.shift
 
     @property
     def empty(self) -> float:

@@ -11,12 +11,14 @@ from raymarch.data.contents import FAINT
 from raymarch.data.focus import GIVE_BOX, focus, looking_away, names_where
 from raymarch.data.views import Views
 from raymarch.errors import RaymarchError
+from raymarch.geometry.box import meets_box
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.pose_readings import USUAL, read_as, reading_in_words
 
 GRID = 24  # points a side of the box in which a place is sought that all images can agree on
 BLOCKS = 32  # a side, into which an image is divided to look it up; about a point's share of it
 FEWEST, MOST = 8, 256  # views, of which one can be told from the rest; that are asked
+LOOKS = 48  # a side, pixels of an image that are asked whether a box is before them
 TINY = 8  # pixels a side of images that carve nothing
 HALF = 0.5
 
@@ -95,6 +97,22 @@ def dissenters(views: Views, box: np.ndarray) -> np.ndarray:
         denies = (sees & empty[k]).sum() > HALF * max(sees.sum(), 1)
         found[i] = denies or elsewhere.sum() > HALF * max(shown[k].sum(), 1)
     return found if found.sum() <= len(few) // 4 else np.zeros_like(found)
+
+
+def beside(views: Views, box: np.ndarray) -> np.ndarray:
+    """Share (view,) of what the alpha of each view that is asked shows that lies beside a box, on a lattice of its
+    pixels; 0 of one that shows nothing."""
+    index = _index(len(views)).tolist()
+    share = np.zeros(len(index))
+    for k, i in enumerate(index):
+        camera, alpha = views.cameras[i], alpha_of(views, i, masked=0)
+        rows, columns = (np.unique((np.arange(LOOKS) + 0.5) * n // LOOKS).astype(int) for n in alpha.shape)
+        at = rows[:, None] * camera.width + columns
+        shown = at[alpha[rows[:, None], columns] > FAINT]
+        if len(shown):
+            rays = camera.rays(shown)
+            share[k] = 1 - meets_box(rays.origin, rays.direction, box).mean()
+    return share
 
 
 def alpha_of(views: Views, view: int, masked: int) -> np.ndarray:

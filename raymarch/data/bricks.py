@@ -119,13 +119,13 @@ class Bricks:
         return spread(self.table, self.density, shape, empty), spread(self.table, self.features, shape, 0.0)
 
     def at(self, index: Sequence[np.ndarray], empty: float) -> tuple[np.ndarray, np.ndarray]:
-        """Raw density (...) and features (..., channel) at the samples of three arrays i, j, k of indices."""
-        i, j, k = np.broadcast_arrays(*index)
-        number = self.table[i // BRICK, j // BRICK, k // BRICK]
+        """Raw density (...) and features (..., channel) at three arrays i, j, k of indices that broadcast."""
+        i, j, k = index  # as they are: of a whole grid of samples each is of one axis alone
+        number = np.asarray(self.table[i // BRICK, j // BRICK, k // BRICK])
         there = number >= 0
         density = np.full(number.shape, empty, self.density.dtype)
         features = np.zeros((*number.shape, self.features.shape[-1]), self.features.dtype)
-        inside = (number[there], *(n[there] % BRICK for n in (i, j, k)))
+        inside = (number[there], *(np.broadcast_to(n % BRICK, number.shape)[there] for n in (i, j, k)))
         density[there], features[there] = self.density[inside], self.features[inside]
         return density, features
 
@@ -152,6 +152,23 @@ def table_shape(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(-(-int(n) // BRICK) for n in shape)
 
 
+def beyond(table: np.ndarray, shape: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers (n,) of the bricks that reach beyond a volume's shape, and which of their samples (n, 8, 8, 8) lie there.
+
+    Example:
+        >>> numbers, samples = beyond(np.array([[[0]], [[1]]]), (13, 8, 8))
+        >>> numbers.tolist(), int(samples.sum())
+        ([1], 192)
+    """
+    last = np.zeros(table.shape, bool)
+    for axis, n in enumerate(shape):
+        np.moveaxis(last, axis, 0)[-1] |= n % BRICK > 0
+    last &= table >= 0
+    first = np.argwhere(last) * BRICK
+    i, j, k = (first[:, axis, None] + np.arange(BRICK) >= n for axis, n in enumerate(shape))
+    return table[last], i[:, :, None, None] | j[:, None, :, None] | k[:, None, None, :]
+
+
 def require_table(table: np.ndarray, shape: Sequence[int]) -> None:
     """Shape check: RaymarchError unless the table covers so many samples, and no more."""
     if table.shape != (want := table_shape(shape)):
@@ -174,8 +191,7 @@ def spread(table: np.ndarray, values: np.ndarray, shape: Sequence[int], fill: fl
     """Dense array (x, y, z, ...) of the values (brick, 8, 8, 8, ...), `fill` where no brick is."""
     x, y, z = shape
     rest = values.shape[4:]
-    size = x * y * z * math.prod(rest) * values.itemsize
-    require_free(size, f"dense arrays of {samples_in_words((x, y, z))} samples", CURE)
+    require_dense((x, y, z), math.prod(rest) * values.itemsize)
     out = np.empty((x, y, z, *rest), values.dtype)
     for a, numbers in enumerate(table):  # a layer of bricks at a time, so that little is held twice
         layer = np.full((*numbers.shape, *CUBE, *rest), fill, values.dtype)
@@ -184,6 +200,11 @@ def spread(table: np.ndarray, values: np.ndarray, shape: Sequence[int], fill: fl
         slab = np.moveaxis(layer, 2, 0).swapaxes(2, 3).reshape(BRICK, b * BRICK, c * BRICK, *rest)
         out[a * BRICK : (a + 1) * BRICK] = slab[: x - a * BRICK, :y, :z]
     return out
+
+
+def require_dense(shape: Sequence[int], of_a_sample: int, cure: str = CURE) -> None:
+    """Memory check: RaymarchError where dense arrays of so many bytes a sample are more than is free."""
+    require_free(math.prod(shape) * of_a_sample, f"dense arrays of {samples_in_words(shape)} samples", cure)
 
 
 def _region(place: np.ndarray) -> tuple[slice, slice, slice]:

@@ -7,15 +7,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from raymarch.data.image_arrays import Images
+from raymarch.data.image_arrays import Images, is_opaque
 from raymarch.data.views import Views
 from raymarch.errors import RaymarchError, named
+from raymarch.geometry.distortion import ANGLES
 
 SPARSE = 16  # pixels from one that is looked at to the next, before an image is looked at whole
 SMALLEST = 4  # pixels a side, of a tile
 COLOURS = {(0, 0, 0): ", black", (255, 255, 255): ", white"}
 FAINT = 2  # of 255: alpha up to that counts as empty, as in kernels/hull
 MOSTLY = 0.95  # of the pixels along the borders
+ALIKE = 0.05  # display value, by which pixels of one colour differ at most
 
 
 class Contents(NamedTuple):
@@ -40,7 +42,7 @@ def contents(views: Views) -> Contents:
     opaque = list(range(len(views)))
     if views.has_alpha:
         clear = _those(views.images, lambda image: not image[..., 3].any())
-        opaque = _those(views.images, lambda image: (image[..., 3] == 255).all())
+        opaque = _those(views.images, is_opaque)
     one_colour = _those(views.images, lambda image: (image[..., :3] == image[:1, :1, :3]).all())
     masked = [i for i, mask in enumerate(views.masks or ()) if mask is not None and not mask.any()]
     return Contents(clear, opaque, [i for i in one_colour if i in set(opaque)], masked)
@@ -101,7 +103,7 @@ def require_contents(views: Views) -> None:
 
 
 def background_doubt(views: Views) -> str:
-    """Warning about the background, where images without alpha have borders of one other colour; or ""."""
+    """Warning about the background, where images whose alpha masks nothing have borders of one other colour; or ""."""
     colour = border_colour(views)
     if colour is None or np.abs(colour - views.background).max() < 0.1:
         return ""
@@ -110,14 +112,17 @@ def background_doubt(views: Views) -> str:
 
 
 def border_colour(views: Views) -> np.ndarray | None:
-    """Colour (3,) in 0..1 that half of the images' borders have; None of images with alpha, and where there is none."""
-    if views.has_alpha or min(map(min, views.sizes)) < 3:
+    """Colour (3,) in 0..1 that half of the images' borders have; None where alpha tells what is around, where there is
+    none, and for the black about a fisheye's circle, which is no part of the picture."""
+    if views.shows_silhouettes or min(map(min, views.sizes)) < 3:
         return None
-    border = _borders(views) / 255
+    border = _borders(views)[:, :3] / 255
     if not len(border):
         return None
     colour = np.median(border, axis=0)
-    return colour if (np.abs(border - colour).max(1) < 0.05).mean() >= 0.5 else None
+    if colour.max() < ALIKE and any(camera.lens.kind == ANGLES for camera in views.cameras):
+        return None
+    return colour if (np.abs(border - colour).max(1) < ALIKE).mean() >= 0.5 else None
 
 
 def _borders(views: Views) -> np.ndarray:

@@ -51,4 +51,16 @@ def default_table(
 
 def has_values_alone(volume: Volume) -> bool:
     """Whether a volume is one of values, not of extinction and colour: read as they are, and without any colour."""
-    return volume.activation.density_rule.signed and not volume.features.any()
+    return volume.activation.density_rule.signed and not volume.samples.coloured()
+
+
+def range_of(volume: Volume) -> tuple[float, float]:
+    """Least and greatest value of a volume's samples, those included where no brick is.
+
+    Example:
+        >>> range_of(ScalarVolume(np.arange(64).reshape(4, 4, 4)).as_volume())
+        (0.0, 63.0)
+    """
+    ends = [end for end, _ in volume.samples.ends(volume.activation.empty)]
+    low, high = volume.activation.sigma(np.array(ends)).tolist()
+    return low, high

@@ -28,6 +28,16 @@ def gathered(images: Sequence[np.ndarray]) -> Images:
     return tuple(images)
 
 
+def is_opaque(image: np.ndarray) -> bool:
+    """Whether no pixel of an image with alpha lets anything through.
+
+    Example:
+        >>> is_opaque(np.full((4, 6, 4), 255, np.uint8))
+        True
+    """
+    return bool((image[..., 3] == 255).all())
+
+
 def _one(value: object) -> np.ndarray:
     image = numeric(value)
     if image.ndim != 3 or image.shape[2] not in (3, 4) or image.dtype != np.uint8:

@@ -49,7 +49,8 @@ def _index(value: Iterable[object]) -> tuple[np.ndarray, ...]:
     arrays = tuple(numeric(one) for one in value)
     if len(arrays) != 3 or any(one.dtype.kind not in "iu" for one in arrays):
         raise ValueError
-    return tuple(np.broadcast_arrays(*arrays))
+    np.broadcast_shapes(*(one.shape for one in arrays))
+    return arrays
 
 
 INDEX = Check("three arrays i, j, k of whole numbers, of one shape", _index)

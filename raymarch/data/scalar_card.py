@@ -45,8 +45,8 @@ class ScalarCard(PlacedValues, Shown):
             ("sides", f"{self.sides} in {self.world}" if self.world else ""),
             ("memory", count_of_bytes(self.nbytes)),
         ]
-        signed = -1 if self.slope < 0 else 1
-        most = figure(thumbnails.of_values(signed * self.values, self.world_from_index), "maxima along rays")
+        sign = -1.0 if self.slope < 0 else 1.0
+        most = figure(thumbnails.of_values(self.values, self.world_from_index, sign), "maxima along rays")
         return card("ScalarVolume", rows, [*self._slices(), most])
 
     def _slices(self) -> Iterator[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 LEAST = 1e-6  # share of a pixel that is none, but rounding
+SHRINKING = 24  # bytes a pixel of an image that is being made smaller, beside the image itself
 
 
 def shrink(image: np.ndarray, width: int, height: int) -> np.ndarray:
@@ -24,12 +25,13 @@ def shrink(image: np.ndarray, width: int, height: int) -> np.ndarray:
     rows, columns = image.shape[:2]
     if (rows, columns) == (height, width):
         return image
-    planes = [plane.astype(np.float32) for plane in np.moveaxis(image, 2, 0)]  # a row of one channel is read fastest
+    planes = np.moveaxis(image, 2, 0)
     smaller = np.empty((height, width, len(planes)), np.float32)
-    if alpha := planes[3:]:
+    if alpha := [plane.astype(np.float32) for plane in planes[3:]]:
         smaller[..., 3] = _area(alpha[0], width, height)
         seen, back = alpha[0] / 255, 255 / np.maximum(smaller[..., 3], 1e-6)
-    for k, plane in enumerate(planes[:3]):
+    for k, values in enumerate(planes[:3]):  # one by one: all of them as floats are several times the image
+        plane = values.astype(np.float32)  # a row of one channel is read fastest
         smaller[..., k] = _area(plane * seen, width, height) * back if alpha else _area(plane, width, height)
     return np.rint(np.minimum(smaller, 255)).astype(np.uint8)
 

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from raymarch.data.bricks import BRICK, Bricks, require_table, spread, table_shape
+from raymarch.data.bricks import BRICK, Bricks, beyond, require_dense, require_table, spread, table_shape
 from raymarch.data.samples import SAMPLES, require_channels, require_three_axes
 from raymarch.errors import RaymarchError
 
 Ends = list[tuple[float, tuple[int, ...]]]
 Shape = tuple[int, int, int]
+SMALLER = "take a smaller part, or a larger stride"
 LATER: Any = ...  # of an argument that is not given
 MISSING = "features and world_from_index are missing; of plain densities rm.Volume.from_array(density) makes one"
 
@@ -62,9 +63,17 @@ class Dense:
         """Raw density and features at the samples of three arrays of indices."""
         return self.values[tuple(index)], self.colours[tuple(index)]
 
-    def ends(self) -> Ends:
+    def part(self, index: Sequence[np.ndarray], empty: float) -> Dense:
+        """Dense samples at the indices (n,) along each axis."""
+        return Dense(*self.at(np.ix_(*index), empty))
+
+    def ends(self, empty: float) -> Ends:
         """Least and greatest raw density, each with its index."""
         return _ends(self.values)
+
+    def coloured(self) -> bool:
+        """Whether any feature is not 0."""
+        return bool(self.colours.any())
 
     def along_x(self, start: int, stop: int, empty: float) -> Dense:
         """The samples from `start` to before `stop` along x."""
@@ -103,15 +112,40 @@ class Sparse:
         """Raw density and features at the samples of three arrays of indices."""
         return self.bricks.at(index, empty)
 
-    def ends(self) -> Ends:
-        """Least and greatest raw density of the bricks, each with its index."""
-        if not self.bricks.count:
-            return []
-        found = []
-        for end, (number, *inside) in _ends(self.bricks.density):
-            place = np.argwhere(self.bricks.table == number)[0] * BRICK + inside
-            found.append((end, tuple(place.tolist())))
-        return found
+    def part(self, index: Sequence[np.ndarray], empty: float) -> Dense:
+        """Dense samples at the indices (n,) along each axis; RaymarchError where the memory does not suffice."""
+        shape, kinds = tuple(map(len, index)), (self.bricks.density.dtype, self.bricks.features.dtype)
+        require_dense(shape, kinds[0].itemsize + self.channels * kinds[1].itemsize, SMALLER)
+        density, features = np.empty(shape, kinds[0]), np.empty((*shape, self.channels), kinds[1])
+        i, j, k = index
+        for plane in range(len(i)):  # one at a time, so that little is held twice
+            density[plane], features[plane] = self.at((i[plane], j[:, None], k), empty)
+        return Dense(density, features)
+
+    def ends(self, empty: float) -> Ends:
+        """Least and greatest raw density, each with its index; where a brick is missing it is `empty`."""
+        table, values = self.bricks.table, self.bricks.density
+        found: Ends = []
+        first = np.unravel_index(table.argmin(), table.shape)  # of those that are missing, where any is
+        if table[first] < 0:
+            found.append((empty, tuple(int(n) * BRICK for n in first)))
+        numbers, out = beyond(table, self.shape)
+        for pick, none in ((np.min, np.inf), (np.max, -np.inf)) if self.bricks.count else ():
+            of_bricks = pick(values, axis=(1, 2, 3))
+            of_bricks[numbers] = pick(np.where(out, none, values[numbers]), axis=(1, 2, 3))
+            number = int(np.flatnonzero(of_bricks == pick(of_bricks))[0])
+            place = np.argwhere(table == number)[0] * BRICK
+            inside = values[number][tuple(slice(n) for n in np.array(self.shape) - place)]
+            at = place + np.argwhere(inside == of_bricks[number])[0]
+            found.append((of_bricks[number], tuple(at.tolist())))
+        return [min(found), max(found)]
+
+    def coloured(self) -> bool:
+        """Whether any feature of a sample is not 0; what lies beyond the shape is of none."""
+        coloured: np.ndarray = np.any(self.bricks.features, axis=4)
+        numbers, out = beyond(self.bricks.table, self.shape)
+        coloured[numbers] &= ~out
+        return bool(coloured.any())
 
     def along_x(self, start: int, stop: int, empty: float) -> Sparse:
         """The samples from `start` to before `stop` along x, in bricks of their own that begin at `start`."""

@@ -74,10 +74,13 @@ def of_samples(volume: Placed, side: int = SIDE) -> np.ndarray:
     return image if volume.ndc_from_world is None else image[:, ::-1]  # NDC are left-handed
 
 
-def of_values(values: np.ndarray, world_from_index: np.ndarray) -> np.ndarray:
-    """Maximum intensity projection (SIDE, SIDE) of values (x, y, z), grey in 0..1, black where no ray meets them."""
+def of_values(values: np.ndarray, world_from_index: np.ndarray, sign: float = 1.0) -> np.ndarray:
+    """Maximum intensity projection (SIDE, SIDE) of values (x, y, z), grey in 0..1, black where no ray meets them.
+
+    With a `sign` of -1 it is of their opposites, as of values that are stored the other way round.
+    """
     strides = [-(-n // MOST) for n in values.shape]
-    thin = values[tuple(slice(None, None, s) for s in strides)]
+    thin = sign * values[tuple(slice(None, None, s) for s in strides)].astype(float)
     return windowed(maxima(thin, world_from_index @ np.diag([*strides, 1.0]), EYE, SIDE))
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from raymarch.arguments.arrays import Colour, Numbers, array, colour
 from raymarch.arguments.checks import WORLD, Check, Wrong, instance_of, number, optional, shown, text, whole
-from raymarch.data.image_arrays import IMAGES, MASKS, Images, Masks, that_matter
+from raymarch.data.image_arrays import IMAGES, MASKS, Images, Masks, is_opaque, that_matter
 from raymarch.data.views_card import ViewsCard
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
@@ -143,6 +144,11 @@ class Views(ViewsCard):
     def has_alpha(self) -> bool:
         """Presence of an alpha channel."""
         return self.images[0].shape[2] == 4
+
+    @cached_property
+    def shows_silhouettes(self) -> bool:
+        """Whether alpha tells what the views show from what is around: some pixel of some image is not opaque."""
+        return self.has_alpha and not all(is_opaque(image) for image in self.images)
 
     @property
     def sizes(self) -> tuple[tuple[int, int], ...]:

@@ -78,7 +78,7 @@ class Volume(Sampled):
         samples = stored(density, features, samples, activation.empty)
         boxes = require_boxes(samples.shape, boxes)
         affine, ndc = require_placement(world_from_index, ndc_from_world, samples.shape, boxes)
-        require_thin(samples.ends(), samples.shape, affine, activation.sigma)
+        require_thin(samples.ends(activation.empty), samples.shape, affine, activation.sigma)
         kept: dict[str, Any] = {
             "samples": samples,
             "world_from_index": affine,

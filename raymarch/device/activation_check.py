@@ -8,8 +8,15 @@ from functools import cache
 import numpy as np
 
 from raymarch import runtime
-from raymarch.data.activation import COLOURS, DENSITIES, Activation, ColourActivation, DensityActivation
-from raymarch.errors import RaymarchError, one_line
+from raymarch.data.activation import (
+    COLOURS,
+    DENSITIES,
+    Activation,
+    ColourActivation,
+    DensityActivation,
+    numbers_of,
+    wrong_part,
+)
 from raymarch.kernels.field.activation import (
     COLOUR_FUNCTIONS,
     DENSITY_FUNCTIONS,
@@ -45,7 +52,7 @@ def _density(rule: DensityActivation, single: bool) -> DensityFunctions:
     values = _forward(rule, PLACES)
     _require(rule, "value", _numbers(rule, "value", made.value, PLACES), values, "forward gives")
     _compare_slope(rule, _numbers(rule, "slope", made.slope, PLACES))
-    back = np.asarray(rule.inverse(values), float)
+    back = _finite(rule, "inverse", values)
     _require(rule, "inverse", _forward(rule, back), values, "it should be the inverse of forward:")
     return made
 
@@ -61,22 +68,22 @@ def _colour(rule: ColourActivation, single: bool) -> ColourFunctions:
 
 def _kernel_side(rule: DensityActivation | ColourActivation) -> tuple[Callable, Callable]:
     if rule.value is None or rule.slope is None:
-        raise _wrong(rule, "value" if rule.value is None else "slope", "is None, want a ti.func of one number")
+        raise wrong_part(rule, "value" if rule.value is None else "slope", "is None, want a ti.func of one number")
     return rule.value, rule.slope
 
 
 def _forward(rule: DensityActivation | ColourActivation, x: np.ndarray) -> np.ndarray:
-    try:
-        y = np.asarray(rule.forward(x), float)
-    except Exception as error:
-        raise _wrong(rule, "forward", f"raised {type(error).__name__}: {one_line(error)}") from error
-    if y.shape != x.shape:
-        raise _wrong(rule, "forward", f"gives shape {y.shape} of {x.shape}, want a number for each")
+    y = _finite(rule, "forward", x)
+    if (np.diff(y) < 0).any() and x is PLACES:
+        raise wrong_part(rule, "forward", "falls, want a function that does not")
+    return y
+
+
+def _finite(rule: DensityActivation | ColourActivation, part: str, x: np.ndarray) -> np.ndarray:
+    y = numbers_of(rule, part, x)
     if not np.isfinite(y).all():
         i = int(np.flatnonzero(~np.isfinite(y))[0])
-        raise _wrong(rule, "forward", f"gives {y[i]} at {x[i]:g}, want finite numbers")
-    if (np.diff(y) < 0).any() and x is PLACES:
-        raise _wrong(rule, "forward", "falls, want a function that does not")
+        raise wrong_part(rule, part, f"gives {y[i]} at {x[i]:g}, want finite numbers")
     return y
 
 
@@ -85,9 +92,9 @@ def _numbers(rule: DensityActivation | ColourActivation, part: str, function: Ca
     try:
         evaluate(function, x.astype(float), out)
     except Exception as error:  # whatever Taichi's compiler, or Python inside it, makes of a user's function
-        raise _wrong(rule, part, f"is no function of one number: {reason_of(error)[:160]}") from error
+        raise wrong_part(rule, part, f"is no function of one number: {reason_of(error)[:160]}") from error
     if not np.isfinite(out).all():
-        raise _wrong(rule, part, f"gives {out[~np.isfinite(out)][0]}, want finite numbers")
+        raise wrong_part(rule, part, f"gives {out[~np.isfinite(out)][0]}, want finite numbers")
     return out
 
 
@@ -104,11 +111,4 @@ def _require(
     gap = np.abs(given - wanted) / np.maximum(np.abs(wanted), 1)
     if gap.max() > GOOD:
         i = int(gap.argmax())
-        raise _wrong(rule, part, f"gives {given[i]:.4g} at {PLACES[i]:g}, {by} {wanted[i]:.4g}")
-
-
-def _wrong(rule: DensityActivation | ColourActivation, part: str, why: str) -> RaymarchError:
-    kind = "density" if isinstance(rule, DensityActivation) else "colour"
-    return RaymarchError(
-        f"{kind} activation {rule.name!r}: {part} {why}; rm.{type(rule).__name__} says what each part is"
-    )
+        raise wrong_part(rule, part, f"gives {given[i]:.4g} at {PLACES[i]:g}, {by} {wanted[i]:.4g}")

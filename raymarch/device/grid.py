@@ -17,7 +17,7 @@ from raymarch.data.storage import Dense, Sparse
 from raymarch.data.volume import Volume
 from raymarch.device.activation_check import colour_functions, density_functions
 from raymarch.device.grid_layout import STEP, block_for, build, cells_of, place, require_layout
-from raymarch.device.memory import BLOCK_EDGE, MAX_CELLS, grid_bytes, padded, pool_shape, require_memory
+from raymarch.device.memory import BLOCK_EDGE, MAX_CELLS, grid_bytes, index_bytes, padded, pool_shape, require_memory
 from raymarch.device.occupancy import Occupancy
 from raymarch.errors import RaymarchError
 from raymarch.geometry.pose import voxel_of
@@ -184,18 +184,25 @@ class Grid(Occupancy):
 
 def size_of(grid: Grid, room: Sequence[int]) -> int:
     """Bytes of a grid's tree of so many samples (x, y, z), or with room for so many bricks, the fourth."""
-    numbers = pool_shape(room[3]) if len(room) > 3 else padded(room, grid.block)
-    width, merged = 4 if runtime.single_precision() else 8, len(room) > 3
-    return grid_bytes(numbers, grid.degree, slots=grid.slots, moments=grid.moments, width=width, merged=merged)
+    sparse, width = len(room) > 3, 4 if runtime.single_precision() else 8
+    how: dict[str, Any] = {"slots": grid.slots, "moments": grid.moments, "width": width, "merged": sparse}
+    samples = grid_bytes(_in_memory(grid, room), grid.degree, **how)
+    return samples + (index_bytes(room[:3], room[3])[0] if sparse else 0)
 
 
 def require_room(grid: Grid, room: Sequence[int], freed: int = 0) -> None:
     """RaymarchError where there is no memory for such a tree, `freed` bytes more than now being free by then."""
-    numbers, channels = pool_shape(room[3]) if len(room) > 3 else room, 3 * (grid.degree + 1) ** 2
+    sparse, channels = len(room) > 3, 3 * (grid.degree + 1) ** 2
     cure = "lower the resolution or the SH degree"
     # A GPU is handed arrays whole, and has them beside the grid until they are copied.
-    handed = 0 if runtime.on_cpu() or len(room) > 3 else grid_bytes(room, grid.degree)
-    require_memory(numbers, size_of(grid, room) + handed, max(grid.slots, 1) * max(channels, 1), cure, freed)
+    beside = index_bytes(room[:3], room[3])[1] if sparse else 0 if runtime.on_cpu() else grid_bytes(room, grid.degree)
+    needed, numbers = size_of(grid, room) + beside, max(grid.slots, 1) * max(channels, 1)
+    require_memory(room[:3], needed, numbers, cure, freed, _in_memory(grid, room))
+
+
+def _in_memory(grid: Grid, room: Sequence[int]) -> tuple[int, ...]:
+    """Shape in memory of samples (x, y, z), or of a pool with room for so many bricks, the fourth."""
+    return pool_shape(room[3]) if len(room) > 3 else padded(room, grid.block)
 
 
 def _read(grid: Grid, kernel: Callable[..., None]) -> tuple[np.ndarray, np.ndarray]:

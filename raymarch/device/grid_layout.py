@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,14 +16,13 @@ from raymarch.device.grid_fields import Fields
 from raymarch.device.layout_cache import in_force
 from raymarch.device.layout_choice import LayoutChoice, kind_of
 from raymarch.device.mark_fields import mark_fields, touched_fields
-from raymarch.device.memory import APART, BLOCK_EDGE, padded
+from raymarch.device.memory import APART, BLOCK_EDGE, MAX_CELLS, cells_of, padded
 from raymarch.device.numbers import set_numbers
 from raymarch.errors import RaymarchError
 from raymarch.kernels.field.bricks import BLOCKS as BLOCKS_A_BRICK
 from raymarch.kernels.field.bricks import SAMPLES
 from raymarch.kernels.fit.coarse import CUBE
 
-CELL_SIZE = 4  # voxels a side of an occupancy cell, at the finest shape
 STEP = 32  # samples along an axis that the room of a small grid is rounded up to
 BLOCKS = (1, 2, 4, 8)
 MOST_BOXES = 16  # the outermost is 32,768 times as large as the innermost
@@ -35,20 +35,20 @@ def _as_one(features: MatrixField, density: ti.Field) -> MatrixField:
     return MatrixField([*features.vars, *density.vars], 4, 1, 1)
 
 
-def cells_of(shape: Sequence[int]) -> tuple[int, ...]:
-    """Counts of occupancy cells of a grid of this finest shape."""
-    return tuple(-(-(n - 1) // CELL_SIZE) for n in shape)
-
-
 def block_for(shape: Sequence[int], degree: int, slots: int) -> int:
     """Block size of the layout by the choice in force for grids of that kind; the defaults of any but the CPU."""
     return getattr(in_force().choice if runtime.on_cpu() else LayoutChoice(), kind_of(shape, degree, slots))
 
 
 def require_layout(shape: tuple[int, ...], slots: int, block: int, boxes: int = 1) -> None:
-    """Layout check: RaymarchError for a shape, a number of slots or a block that no grid has."""
+    """Layout check: RaymarchError for a shape, a count of cells, a number of slots or a block that no grid has."""
     if len(shape) != 3 or min(shape) < 2:
         raise RaymarchError(f"grid shape is {shape}, want three counts of at least 2")
+    if (cells := math.prod(cells_of(shape))) > MAX_CELLS:
+        size = " x ".join(map(str, shape))
+        raise RaymarchError(
+            f"a grid of {size} has {cells:,} occupancy cells where Taichi can index {MAX_CELLS:,}; lower the resolution"
+        )
     if not 1 <= boxes <= MOST_BOXES or shape[0] % boxes:
         raise RaymarchError(f"nested boxes are {boxes}, want 1 to {MOST_BOXES} that share {shape[0]} samples along x")
     if block not in BLOCKS:

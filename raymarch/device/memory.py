@@ -24,6 +24,11 @@ OF_A_MOMENT = 4  # numbers of a sample: density and a colour, whatever the degre
 ALIASED = 32  # samples of a row; at degree 0 they are 512 bytes, of which eight are a page
 APART = 80  # numbers between arrays of samples: one that is a power of two apart is, to some processors, the same line
 BLOCK_EDGE = 4  # voxels a side, at least, of the blocks that a grid is made of and that are marked as touched
+CELL_SIZE = 4  # voxels a side of an occupancy cell, at the finest shape
+# Of a sparse grid, on the device and while it is made there [byte]:
+OF_A_CELL = 4, 4  # marks and distances; arrays in which they are made
+OF_AN_ENTRY = 8, 5  # of the table, as it is and as it was; a copy on its way there, and which bricks there are
+OF_A_BRICK = 8 * 3 + 12  # what is known of its blocks, and where it lies
 
 
 def padded(shape: Sequence[int], block: int | None = None) -> tuple[int, ...]:
@@ -86,6 +91,24 @@ def pool_shape(bricks: int) -> tuple[int, int, int]:
     return 1, 1, (bricks + 1) * BRICK**3
 
 
+def cells_of(shape: Sequence[int]) -> tuple[int, ...]:
+    """Counts of occupancy cells of a grid of this finest shape."""
+    return tuple(-(-(n - 1) // CELL_SIZE) for n in shape)
+
+
+def index_bytes(shape: Sequence[int], bricks: int) -> tuple[int, int]:
+    """Bytes that a sparse grid with room for so many bricks takes beside their samples: its occupancy cells, its table
+    and its marks on the device, and the arrays that cells and table are made in.
+
+    Example:
+        >>> index_bytes((9, 9, 9), 7)  # eight cells, eight entries, eight bricks with that of the missing
+        (384, 72)
+    """
+    cells, entries = math.prod(cells_of(shape)), math.prod(table_shape(shape))
+    held, made = (a * cells + b * entries for a, b in zip(OF_A_CELL, OF_AN_ENTRY, strict=True))
+    return held + OF_A_BRICK * (bricks + 1), made
+
+
 def numbers_a_ray(keeps: bool) -> int:
     """Numbers that a ray takes in a `RayBuffer`, which keeps its samples or does not.
 
@@ -96,19 +119,29 @@ def numbers_a_ray(keeps: bool) -> int:
     return NUMBERS_A_RAY + (2 * KEPT_DENSITIES + 4 * KEPT_COLOURS if keeps else 0)
 
 
-def memory_of_rendering(shape: Sequence[int], degree: int, pixels: int, bricks: int | None = None) -> Memory:
+def memory_of_rendering(
+    shape: Sequence[int], degree: int, pixels: int, bricks: int | None = None, held: int | None = None
+) -> Memory:
     """Peak memory of loading a volume, or a sparse one of so many bricks, and rendering an image of so many pixels.
 
+    `held` are the bytes of the volume's own arrays, those of the session's precision if not given.
+
     Example:
-        >>> memory_of_rendering((64, 64, 64), 0, 800 * 800).parts["grid"]
-        4194304
+        >>> dense, sparse = (memory_of_rendering((512, 512, 512), 0, 800 * 800, bricks) for bricks in (None, 9000))
+        >>> 3 * sparse.total < dense.total
+        True
     """
-    held = padded(shape) if bricks is None else pool_shape(bricks)
-    one = grid_bytes(shape if bricks is None else held, degree)
-    rays = min(pixels, BATCH) * numbers_a_ray(False) * 4 + pixels * BYTES_A_RAY
-    parts = {"libraries": LIBRARIES, "volume": 2 * one, "grid": grid_bytes(held, degree), "rays": rays}
+    width = 4 if runtime.single_precision() else 8
+    room = padded(shape) if bricks is None else pool_shape(bricks)
+    copy = grid_bytes(shape if bricks is None else room, degree, width=width)
+    parts = {
+        "libraries": LIBRARIES,
+        "volume": (copy if held is None else held) + copy,
+        "grid": grid_bytes(room, degree, width=width),
+        "rays": min(pixels, BATCH) * numbers_a_ray(False) * width + pixels * BYTES_A_RAY,
+    }
     if bricks is not None:
-        parts["table"] = math.prod(table_shape(shape)) * 2 * 4
+        parts["cells"] = sum(index_bytes(shape, bricks))
     x, y, z = shape
     return Memory((x, y, z), degree, 0, parts)
 
@@ -146,16 +179,18 @@ def require_images(what: str, pixels: int, cure: str, *, held: int = 0, stored: 
         raise RaymarchError(f"{what} are {pixels:,} pixels but a fit takes at most {most:,}; {cure}")
 
 
-def require_memory(shape: Sequence[int], needed: int, channels: int, cure: str, freed: int = 0) -> None:
+def require_memory(
+    shape: Sequence[int], needed: int, channels: int, cure: str, freed: int = 0, room: Sequence[int] = ()
+) -> None:
     """Memory check before allocation: RaymarchError, with the bytes, where a grid of `shape` would not fit.
 
-    `freed` bytes more than now will be free by then.
+    `freed` bytes more than now will be free by then. `room` is the grid's shape in memory, where that is another.
     """
     size = " x ".join(str(n) for n in shape)
     free = available_bytes() + freed
     make_room(needed, freed)
     if needed > 0.9 * free:
         raise RaymarchError(f"a grid of {size} needs {needed:,} bytes but {free:,} are free; {cure}")
-    if math.prod(shape) * channels > MAX_CELLS:
+    if math.prod(room or shape) * channels > MAX_CELLS:
         limit = f"{needed:,} bytes, {channels} numbers a voxel where Taichi can index {MAX_CELLS} in all"
         raise RaymarchError(f"a grid of {size} needs {limit}; {cure}")

@@ -9,6 +9,7 @@ import numpy as np
 
 from raymarch.arguments.checks import optional
 from raymarch.arguments.declared import checked
+from raymarch.data.default_table import has_values_alone
 from raymarch.data.display_values import linear_of_srgb
 from raymarch.data.views import VIEWS, Views
 from raymarch.data.volume import VOLUME, AnyVolume, Volume
@@ -59,7 +60,10 @@ def diagnose_fit(volume: AnyVolume, train: Views, test: Views | None = None) -> 
 
 
 def of_volume(volume: Volume, views: Views) -> list[Finding]:
-    """Findings that need no rendering, quick enough for the end of each fit."""
+    """Findings that need no rendering, quick enough for the end of each fit; none of a volume of values, which are no
+    extinction."""
+    if has_values_alone(volume):
+        return []
     inner = volume.nested(0)
     found = [floaters.loose(inner)]
     if volume.ndc_from_world is None:  # else it is what the cameras see, and begins beyond the near plane

@@ -88,7 +88,7 @@ def exposure(views: Views, matches: Matches, encoded: bool = True) -> Finding | 
     known = np.isfinite(found).all(1)
     stops, place = np.median(found[known], axis=1), np.flatnonzero(known) / max(len(views) - 1, 1)
     low, high = np.quantile(stops, [0.04, 0.96])
-    drift = float(np.polyfit(place, stops, 1)[0])
+    drift = float(np.polyfit(place, stops, 1)[0]) if len(stops) >= FEW_VIEWS else 0.0
     if high - low < SPREAD and abs(drift) < DRIFT:
         return None
     names = np.array(views.names)[known]
@@ -102,17 +102,19 @@ def exposure(views: Views, matches: Matches, encoded: bool = True) -> Finding | 
 
 def exposure_by_alpha(views: Views) -> Finding | None:
     """Exposure that drifts over the set, by the brightness of what masks show, where there are no points to compare."""
-    if not views.has_alpha or len(views) < FEW_VIEWS:
+    if not views.shows_silhouettes or len(views) < FEW_VIEWS:
         return None
-    stops = []
+    told = []
     for i in range(len(views)):
         image = views.image(i)
         weight = alpha_of(views, i, masked=0).astype(float)
-        if not weight.any():
-            return None
-        light = linear_of_srgb(image[..., :3] / 255).mean(-1)
-        stops.append(float(np.log2(max((light * weight).sum() / weight.sum(), 1e-5))))
-    place = np.linspace(0, 1, len(stops))
+        if weight.any():  # else it shows nothing whose brightness could be told
+            light = linear_of_srgb(image[..., :3] / 255).mean(-1)
+            stop = float(np.log2(max((light * weight).sum() / weight.sum(), 1e-5)))
+            told.append((i / (len(views) - 1), stop))
+    if len(told) < FEW_VIEWS:
+        return None
+    place, stops = np.array(told).T
     drift, start = np.polyfit(place, stops, 1)
     rest = np.std(stops - drift * place - start)
     if abs(drift) < DRIFT or rest > 0.25 * abs(drift) / np.sqrt(12):

@@ -53,9 +53,12 @@ def box(views: Views, given: np.ndarray, points: np.ndarray) -> Finding | None:
     corners = ",".join(f"{v:.3g}" for v in (*(low - 0.05 * (high - low)), *(high + 0.05 * (high - low))))
     cure = f"--box {corners} holds most of it; or leave the box out, so that it is found"
     if inside < INSIDE:
-        kind = f"{size / wide:.1f} times too small" if 3 * wide < size else "beside it"
-        message = f"the box holds {inside:.0%} of the points that images agree on: it is {kind}"
-        return Finding("box", "error", message, cure)
+        held = f"the box holds {inside:.0%} of the points that images agree on: it is"
+        middle = given.mean(0)
+        if (middle < low).any() or (middle > high).any():
+            return Finding("box", "error", f"{held} beside most of them", cure)
+        times = f"{size / wide:.1f} times " if 3 * wide < size else ""  # a part of the scene, if that is meant
+        return Finding("box", "warning", f"{held} {times}too small for all of them", cure)
     if wide > LARGE * size:
         message = (
             f"the box is {wide / size:.0f} times as wide as what the images agree on, so its voxels are too coarse"
@@ -66,7 +69,7 @@ def box(views: Views, given: np.ndarray, points: np.ndarray) -> Finding | None:
 
 def _box_by_alpha(views: Views, given: np.ndarray) -> Finding | None:
     """Box that masks belie, where there are no points: what they show lies outside of it, or is a small part of it."""
-    if not views.has_alpha:
+    if not views.shows_silhouettes:
         return None
     corners = np.stack(np.meshgrid(*given.T, indexing="ij"), -1).reshape(8, 3)
     outside, share = [], []

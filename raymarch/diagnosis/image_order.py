@@ -49,7 +49,7 @@ def image_order(views: Views, points: list[Features]) -> Finding:
             "check that each image is that of its camera: order, names, sorting; raymarch cameras finds poses anew;"
             " a pattern that repeats gives such matches too"
         )
-        outlined = views.has_alpha and not silhouettes(views)  # which speak for the poses
+        outlined = views.shows_silhouettes and not silhouettes(views)  # which speak for the poses
         return Finding("images-shuffled", "warning" if outlined else "error", message, cure)
     message = "the images agree with no reading of the poses, and hardly match each other"
     cure = "check that the poses are of these images; what looks alike from all around, as a ball, gives such matches"

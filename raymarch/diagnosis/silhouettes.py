@@ -33,7 +33,7 @@ ALIKE, LEAST = 0.7, np.deg2rad(0.1)  # of the others' misses; of which there mus
 
 def silhouettes(views: Views) -> list[Finding]:
     """Findings about poses, by masks alone."""
-    if not views.has_alpha or len(views) < 4 or min(map(min, views.sizes)) < TINY:
+    if not views.shows_silhouettes or len(views) < 4 or min(map(min, views.sizes)) < TINY:
         return []
     few = views[np.linspace(0, len(views) - 1, min(len(views), ASKED)).astype(int)]
     shown = np.stack([[_shown(alpha_of(few, i, masked)) for masked in (0, OPAQUE)] for i in range(len(few))])

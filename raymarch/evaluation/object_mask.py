@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from raymarch.data.views import Views
-from raymarch.geometry.box import camera_in_box, meet_box
+from raymarch.geometry.box import camera_in_box, meets_box
 from raymarch.geometry.camera import Camera
 
 ALPHA, MASK, BOTH = "alpha over 0", "the set's mask", "the set's mask, and alpha over 0"
@@ -20,7 +20,7 @@ def object_mask(views: Views, view: int) -> np.ndarray | None:
     whose rays meet the box and whose colour is not the background's.
     """
     mask = views.mask(view)
-    if views.has_alpha:
+    if views.shows_silhouettes:
         shows = views.image(view)[..., 3] > 0
         return shows if mask is None else shows & mask
     if (box := _box_before_cameras(views)) is None:
@@ -33,7 +33,7 @@ def object_mask(views: Views, view: int) -> np.ndarray | None:
 def told_by(views: Views) -> str:
     """What the object's masks of a set are made of, in words; "" where it has none."""
     masks = any(views.mask(i) is not None for i in range(len(views)))
-    if views.has_alpha:
+    if views.shows_silhouettes:
         return BOTH if masks else ALPHA
     if _box_before_cameras(views) is not None:
         return f"{MASK}, and {BOX}" if masks else BOX
@@ -50,5 +50,4 @@ def _box_before_cameras(views: Views) -> np.ndarray | None:
 def _meets(camera: Camera, box: np.ndarray) -> np.ndarray:
     """Pixels (height, width) whose rays meet a box."""
     rays = camera.rays()
-    near, far = meet_box(rays.origin, rays.direction, box)
-    return ((far >= near) & (far > 0)).reshape(camera.height, camera.width)
+    return meets_box(rays.origin, rays.direction, box).reshape(camera.height, camera.width)

@@ -5,17 +5,20 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 
 import numpy as np
 import taichi as ti
 
-from raymarch.data.agreement import convention, dissenters, why_nothing
+from raymarch.data.agreement import beside, convention, dissenters, why_nothing
 from raymarch.data.focus import GIVE_BOX, focus, looking_away, names_where, require_near
 from raymarch.data.transfer_function import TransferFunction
 from raymarch.data.views import Views
 from raymarch.device.grid import Grid
 from raymarch.device.image_store import ImageStore
 from raymarch.errors import RaymarchError
+from raymarch.fitting.scene_box import BOXES_OF_A_SCENE, is_bounded
+from raymarch.geometry.box import camera_in_box
 from raymarch.kernels.fit import hull
 from raymarch.kernels.rays.tile_list import list_tiles
 
@@ -25,6 +28,10 @@ SEARCH_CELLS = 64
 FEW_VIEWS = 8
 AWAY = 0.25  # of the cameras that may look away from the rest and be named; more are a way of taking pictures
 ROUGH = 1e-3  # of the cube: a tenth of a voxel of a coarse grid
+GROWTHS = 3  # of the cube in which the hull is sought
+USUAL, FEWER = 0.5, (0.25, 0.1)  # of the views that see the best seen cell: more than so many see one that counts
+CHANCES = 5  # views, more of which have to see it where fewer do
+BESIDE, MISSED = 0.1, 0.05  # of what a view shows, beside a box; of the views, that show so much there: it is too small
 
 
 def find_box(views: Views, store: ImageStore) -> np.ndarray:
@@ -37,17 +44,19 @@ def find_box(views: Views, store: ImageStore) -> np.ndarray:
     """
     require_near(views)
     centre, half = _focus_of(views)
-    if not views.has_alpha:
+    if not views.shows_silhouettes:
         _doubt_directions(views, centre, half)
+        again = f" --set boxes={BOXES_OF_A_SCENE}" if is_bounded(views) else ""  # else the preset takes one box too
         log.warning(
-            "the images have no alpha, so the box is all that the cameras see; a tighter box fits better, and preset"
-            " photos a scene without end"
+            "the images have no alpha that masks anything, so the box is all that the cameras see; a tighter box fits"
+            " better, and --preset photos%s a scene without end",
+            again,
         )
         return np.stack([centre - half, centre + half])
     if len(views) < FEW_VIEWS:
         log.warning("%d views carve the box badly; a tighter box fits better", len(views))
     try:
-        box = _box_of_hull(store, centre, half)
+        box = _box_of_silhouettes(views, store, centre, half)
     except RaymarchError as error:
         raise RaymarchError(f"{error}: {why_nothing(views, centre, half)}") from None
     _doubt_directions(views, centre, half)
@@ -59,17 +68,47 @@ def find_box(views: Views, store: ImageStore) -> np.ndarray:
     return box
 
 
-def _box_of_hull(store: ImageStore, centre: np.ndarray, half: float) -> np.ndarray:
-    """Bounds of the hull about a point."""
+def _box_of_silhouettes(views: Views, store: ImageStore, centre: np.ndarray, half: float) -> np.ndarray:
+    """Bounds of the hull about a point, of cells that half as many views see as the best seen one; where that leaves
+    out what many views show, as among close-ups of a part, of cells that fewer see, if these hold it and no camera."""
+    first = _box_of_hull(store, centre, half, USUAL)
+    missed = beside(views, first) > BESIDE
+    if missed.mean() <= MISSED:
+        return first
+    within = camera_in_box(views.cameras, first)
+    for share in FEWER:
+        with suppress(RaymarchError):
+            box = _box_of_hull(store, centre, half, share, CHANCES, bounded=True)
+            if (beside(views, box) > BESIDE).mean() <= MISSED and (within or not camera_in_box(views.cameras, box)):
+                return box
+    log.warning(
+        "the box leaves out some of what %d of %d views show; if that belongs to it, %s",
+        *(missed.sum(), len(missed), GIVE_BOX),
+    )
+    return first
+
+
+def _box_of_hull(
+    store: ImageStore, centre: np.ndarray, half: float, share: float, least: int = 0, bounded: bool = False
+) -> np.ndarray:
+    """Bounds of the hull about a point, of cells as of `_bounds_of_hull`; RaymarchError where it is to be `bounded` but
+    no cube holds it."""
     box = np.stack([centre - half, centre + half])
-    tight = _bounds_of_hull(store, box)
-    for _ in range(3):  # grow the cube until the hull stays clear of its faces
-        if (tight[0] > box[0]).all() and (tight[1] < box[1]).all():
+    tight = _bounds_of_hull(store, box, share, least)
+    for _ in range(GROWTHS):  # grow the cube until the hull stays clear of its faces
+        if _is_clear(tight, box):
             break
         half *= 1.6
         box = np.stack([centre - half, centre + half])
-        tight = _bounds_of_hull(store, box)
-    return _bounds_of_hull(store, tight)
+        tight = _bounds_of_hull(store, box, share, least)
+    if bounded and not _is_clear(tight, box):
+        raise RaymarchError("the images bound nothing")
+    return _bounds_of_hull(store, tight, share, least)
+
+
+def _is_clear(tight: np.ndarray, box: np.ndarray) -> bool:
+    """Whether bounds stay clear of a box's faces."""
+    return bool((tight[0] > box[0]).all() and (tight[1] < box[1]).all())
 
 
 def _focus_of(views: Views) -> tuple[np.ndarray, float]:
@@ -115,14 +154,14 @@ def visual_hull(store: ImageStore, box: np.ndarray, cells: Sequence[int]) -> np.
     return seen
 
 
-def _bounds_of_hull(store: ImageStore, box: np.ndarray) -> np.ndarray:
+def _bounds_of_hull(store: ImageStore, box: np.ndarray, share: float, least: int) -> np.ndarray:
     """Bounds of the hull within the box, one cell wider where there is room.
 
     A cell that few views see, such as one right before a camera, has had little chance to be found empty: it counts
-    only if half as many see it as see the best seen one.
+    only if more than this share of those that see the best seen one see it, and more than `least`.
     """
     seen = visual_hull(store, box, (SEARCH_CELLS,) * 3)
-    allowed = (seen >= 0) & (seen > 0.5 * seen.max())
+    allowed = (seen >= 0) & (seen > max(share * seen.max(), least))
     if not allowed.any():
         raise RaymarchError("the images are transparent wherever the views agree")
     index = np.argwhere(allowed)

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from raymarch import runtime
-from raymarch.data.bricks import BRICK, table_shape
+from raymarch.data.bricks import BRICK
 from raymarch.device import memory
 from raymarch.device.brick_places import bricks_read
-from raymarch.device.grid_layout import cells_of
-from raymarch.device.memory import LIBRARIES, Memory, grid_bytes, pool_shape
+from raymarch.device.memory import LIBRARIES, Memory, cells_of, grid_bytes, index_bytes, pool_shape
 from raymarch.errors import RaymarchError
 from raymarch.fitting.budget import (
     CHECKED,
@@ -27,9 +26,7 @@ from raymarch.fitting.settings import FitSettings
 
 SLOTS = 2  # gradient buffers: each takes as much as the samples
 LARGE = 5e9  # bytes of a dense grid up to which it is as quick and needs no table
-OF_A_CELL = 20  # bytes: marks and distances on the device, the hull's counts, marks that are looked at
-OF_AN_ENTRY = 13  # of the table: twice on the device, once where places are dealt out
-OF_MARKS = 8 * 3 + 12  # of a brick: what is known of its blocks, and where it lies
+OF_THE_HULL = 12  # bytes of a cell: the hull's counts, marks that are looked at
 
 
 def takes_bricks(settings: FitSettings, box: np.ndarray, images: Sequence[int]) -> bool:
@@ -59,8 +56,8 @@ def memory_of_bricks(settings: FitSettings, shape: tuple[int, int, int], images:
     parts = {
         "libraries": LIBRARIES,
         **images_of_fit(settings, images),
-        "grid": pool + OF_MARKS * (room + 1),
-        "cells": OF_A_CELL * math.prod(cells_of(shape)) + OF_AN_ENTRY * math.prod(table_shape(shape)),
+        "grid": pool,
+        "cells": sum(index_bytes(shape, room)) + OF_THE_HULL * math.prod(cells_of(shape)),
         "rays": bytes_of_rays(settings),
         "result": max(int(one * CHECKED) * width // 4 - (pool - one * width // 4), 0),  # once the rest is given back
     }

@@ -9,6 +9,10 @@ from dataclasses import replace
 import numpy as np
 
 from raymarch import runtime
+from raymarch.data.cores import workers
+from raymarch.data.shrink import SHRINKING
+from raymarch.data.smaller_views import most_halvings
+from raymarch.data.views import Views
 from raymarch.device import memory
 from raymarch.device.grid_layout import block_for
 from raymarch.device.memory import LIBRARIES, Memory, grid_bytes, numbers_a_ray, padded
@@ -23,8 +27,8 @@ SHARE = 0.9  # of the free memory that a fit may take
 
 
 def memory_of_fit(settings: FitSettings, box: np.ndarray, images: Sequence[int]) -> Memory:
-    """Peak memory of a fit in `box` (2, 3) to images of this shape (view, height, width, channel), or so many
-    pixels in all (pixel, channel).
+    """Peak memory of a fit in `box` (2, 3) to images of this shape (view, height, width, channel), or as of
+    `images_of_views`.
 
     Example:
         >>> memory_of_fit(FitSettings(), [(-1, -1, -1), (1, 1, 1)], (100, 400, 400, 4)).shape
@@ -61,15 +65,39 @@ def bytes_of_rays(settings: FitSettings) -> int:
     return rays * numbers_a_ray(keeps_colours(settings)) * (4 if runtime.single_precision() else 8)
 
 
-def images_of_fit(settings: FitSettings, images: Sequence[int]) -> dict[str, int]:
-    """Bytes of an image set, of a shape as of `memory_of_fit`: read, on the device, and made smaller to be put there.
+def images_of_views(views: Views) -> tuple[int, int, int]:
+    """An image set as a budget has it: the pixels of all images, those of as many as are made smaller at once, and
+    channels; none is made smaller where `most_halvings` has it so.
 
     Example:
-        >>> images_of_fit(FitSettings(), (100, 3))
-        {'images': 700, 'smaller images': 75}
+        >>> from raymarch.geometry.camera import Camera
+        >>> camera = Camera.look_at((0, -4, 0), width=64, height=32)
+        >>> images_of_views(Views([camera], np.zeros((1, 32, 64, 3), np.uint8)))
+        (2048, 2048, 3)
     """
-    pixels, channels = math.prod(images[:-1]), images[-1]
-    return {"images": pixels * (channels + 4), "smaller images": pixels * channels // 4 if settings.pyramid else 0}
+    largest = max(width * height for width, height in views.sizes) if most_halvings(views) else 0
+    return views.pixels, _at_once(len(views), largest), 4 if views.has_alpha else 3
+
+
+def images_of_fit(settings: FitSettings, images: Sequence[int]) -> dict[str, int]:
+    """Bytes of an image set, as of `memory_of_fit`: read, on the device, and made smaller to be put there.
+
+    Example:
+        >>> images_of_fit(FitSettings(), (100, 10, 3))
+        {'images': 700, 'smaller images': 315}
+    """
+    pixels, at_once, channels = images if len(images) == 3 else _of_one_size(*images)
+    smaller = pixels * channels // 4 + at_once * SHRINKING
+    return {"images": pixels * (channels + 4), "smaller images": smaller if settings.pyramid else 0}
+
+
+def _of_one_size(count: int, height: int, width: int, channels: int) -> tuple[int, int, int]:
+    return count * height * width, _at_once(count, height * width), channels
+
+
+def _at_once(count: int, largest: int) -> int:
+    """Pixels of as many images as are made smaller at once, each as large as the largest."""
+    return min(workers(), count) * largest
 
 
 def slots_for(settings: FitSettings, one: int) -> int:
@@ -127,7 +155,7 @@ def _cure(settings: FitSettings, least: Memory, budget: float) -> str:
     more = "free some memory"
     if settings.memory is not None and budget == settings.memory * 1e9:
         more = f"raise memory to {math.ceil(least.total / 1e7) / 100:g} GB or more"
-    without = least.total - least.parts["images"]
+    without = least.total - least.parts["images"] - least.parts["smaller images"]
     return more + (", or take fewer or smaller images" if without < budget else "")
 
 

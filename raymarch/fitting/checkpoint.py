@@ -13,7 +13,7 @@ import numpy as np
 
 from raymarch import runtime
 from raymarch.arguments import checks
-from raymarch.arguments.checks import instance_of, number
+from raymarch.arguments.checks import Check, Wrong, instance_of, number
 from raymarch.arguments.declared import checked
 from raymarch.data.bricks import BRICK, table_shape
 from raymarch.device.brick_grid import BrickGrid, grow
@@ -36,19 +36,28 @@ from raymarch.fitting.rates import CHANGES
 from raymarch.fitting.report import Report, require_finite
 from raymarch.fitting.schedule import Position
 from raymarch.geometry.pose import require_affine
-from raymarch.io.checkpoints.checkpoint_file import opened_checkpoint, write_checkpoint
+from raymarch.io.checkpoints.checkpoint_file import LONGEST_NOTE, opened_checkpoint, write_checkpoint
 from raymarch.io.checkpoints.streamed import Stream, StreamedReader
 from raymarch.io.volumes.hdf5_open import CURE
 
 log = logging.getLogger(__name__)
 
+
+def _note(value: object) -> str:
+    text: str = checks.text.read(value)
+    if len(text) > LONGEST_NOTE:
+        raise Wrong(f"has {len(text):,} letters", "shorten it")
+    return text
+
+
 FITTER = instance_of(Fitter, "an rm.Fitter")
 MINUTES = number(0, 1e6, above=True, unit="minute")
+NOTE = Check(f"a text of at most {LONGEST_NOTE:,} letters", _note)
 NO_TABLE = np.zeros((0, 0, 0), np.int32)  # of a dense grid
 OF_REPORT = len(fields(Report)) + 2  # numbers of a report: three of its shape
 
 
-@checked(fitter=FITTER, path=checks.path, every=MINUTES, note=checks.text)
+@checked(fitter=FITTER, path=checks.path, every=MINUTES, note=NOTE)
 def save_checkpoint(fitter: Fitter, path: str | os.PathLike[str], *, every: float = 10.0, note: str = "") -> None:
     """Checkpoint of a fit between two steps, written in one step; it takes slabs of memory, no copy of the grid.
 

@@ -12,7 +12,7 @@ from raymarch.arguments import checks
 from raymarch.arguments.checks import flag, instance_of, optional
 from raymarch.arguments.declared import held, hold
 from raymarch.errors import RaymarchError
-from raymarch.fitting.checkpoint import MINUTES, bytes_of_checkpoint, load_checkpoint, save_checkpoint
+from raymarch.fitting.checkpoint import MINUTES, NOTE, bytes_of_checkpoint, load_checkpoint, save_checkpoint
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.report import NotFinite
 from raymarch.fitting.settings import FitSettings
@@ -34,9 +34,9 @@ class Checkpoints:
         every: minutes between two; None for 10, or for what the fit that is gone on with had.
         resume: whether to go on from the one that is there.
         overwrite: whether one that is there may be lost, or a file that is none.
-        note: a text of your own, kept in the file.
+        note: a text of your own, kept in the file; that of the fit that is gone on with stays if none is given.
 
-    Raises RaymarchError for what is no path or no time.
+    Raises RaymarchError for what is no path or no time, and for a note of over a million letters.
 
     Example:
         >>> Checkpoints("tower.h5.checkpoint", every=5).resume
@@ -47,7 +47,7 @@ class Checkpoints:
     every: float | None = held(optional(MINUTES), None)
     resume: bool = held(flag, False)
     overwrite: bool = held(flag, False)
-    note: str = held(checks.text, "")
+    note: str = held(NOTE, "")
 
     def __post_init__(self) -> None:
         hold(self)
@@ -123,9 +123,11 @@ class Saving:
             return
         require_writable(self._checkpoints.path, bytes_of_checkpoint(fitter))
         self._every = EVERY if self._checkpoints.every is None else self._checkpoints.every
+        self._note = self._checkpoints.note
         if self._checkpoints.resume:
             record = load_checkpoint(fitter, self._checkpoints.path)
             self._every = record["every"] if self._checkpoints.every is None else self._every
+            self._note = self._note or record["note"]
             self.resumed_from = self._step = record["steps"]
         elif self._checkpoints.note:
             self.save(fitter)  # what it tells took time to find out
@@ -141,7 +143,7 @@ class Saving:
         if self._checkpoints is None or fitter.steps_done == self._step:
             return
         try:
-            save_checkpoint(fitter, self._checkpoints.path, every=self._every, note=self._checkpoints.note)
+            save_checkpoint(fitter, self._checkpoints.path, every=self._every, note=self._note)
             self._step = fitter.steps_done
         except NotFinite:
             raise

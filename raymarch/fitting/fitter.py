@@ -143,18 +143,18 @@ class Fitter(Holder, FitterCard):
 
     def step(self) -> None:
         """Optimisation step: draw rays, march, loss, backward pass, Adam."""
-        s, grid, buffer, behind = self.settings, self.grid, self.buffer, self.photometry.behind
+        s, grid, buffer, behind, n = self.settings, self.grid, self.buffer, self.photometry.behind, self.steps_done
         set_ray_settings(buffer, grid, self.march)
         _advance_level(self, progress := self.progress)
         if self.schedule.looks(self._moments_age):
-            self._refresh(self.plan.least_sigma)
-        self.side = _side(self, progress, self.steps_done)
+            self._refresh(self.plan.least_sigma(n))
+        self.side = _side(self, progress, n)
         self._drawn = self.store.choose(self.tiles, self._drawn, s.seed, s.least_chance)
         _differentiate(self, _draw(self))
         note_errors(self.store.fields, buffer.fields, self.tiles, self.side**2, behind)
-        self.photometry.look(buffer, self.steps_done, self.side**2)
-        self.rates.optimiser.step(grid, self._moments_age, progress, self.steps_done)
-        self.steps_done, self._moments_age, self._error = self.steps_done + 1, self._moments_age + 1, None
+        self.photometry.look(buffer, n, self.side**2)
+        self.rates.optimiser.step(grid, self._moments_age, progress, n, self.schedule.even(progress, n))
+        self.steps_done, self._moments_age, self._error = n + 1, self._moments_age + 1, None
         self.clock.stepped()
 
     def _refresh(self, least: float | None) -> None:
@@ -215,7 +215,7 @@ def _advance_level(fitter: Fitter, progress: float) -> None:
         if next_level(*on, fitter.plan.shape_of(level), fitter.plan.most_bricks):
             fitter._moments_age = 0
             reopen(fitter.grid, fitter.settings.reopen if fitter.schedule.is_long(progress, fitter.steps_done) else 1.0)
-        fitter._refresh(fitter.plan.least_sigma)
+        fitter._refresh(fitter.plan.least_sigma(fitter.steps_done))
 
 
 def _side(fitter: Fitter, progress: float, steps: int) -> int:
@@ -236,7 +236,7 @@ def _differentiate(fitter: Fitter, counted: int) -> None:
     """March of a step's rays, its losses, and the gradient of both."""
     s, grid, buffer, objective = fitter.settings, fitter.grid, fitter.buffer, fitter.objective
     count, behind = fitter.rays_a_step, fitter.photometry.behind
-    opacity = objective.opacity_weight if fitter.views.has_alpha else 0.0
+    opacity = objective.opacity_weight if fitter.views.shows_silhouettes else 0.0
     roulette = s.roulette if grid.degree > 0 else 0.0
     variant = replace(fitter.march.variant(grid), jittered=fitter.schedule.jitter > 0, roulette=roulette)
     buffer.fields.image.grad.fill(0)

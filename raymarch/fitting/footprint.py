@@ -33,17 +33,19 @@ def footprint_of(views: Views, box: np.ndarray) -> float:
 def silhouette_of(views: Views, box: np.ndarray) -> float:
     """Mean over the views of the area that is not empty by their alpha, at a box's (2, 3) middle [world unit^2].
 
-    Infinite of images without alpha, which do not tell. A convex body's surface is four times the mean over all
-    directions (Cauchy 1841).
+    Infinite of images without alpha, or with one that masks nothing: they do not tell. A convex body's surface is four
+    times the mean over all directions (Cauchy 1841).
 
     Example:
         >>> from raymarch.geometry.camera import Camera
         >>> camera = Camera.look_at((0, -4, 0), width=64, height=64)
-        >>> opaque = Views([camera], np.full((1, 64, 64, 4), 255, np.uint8))
-        >>> round(silhouette_of(opaque, np.array([(-1, -1, -1), (1, 1, 1)])) * (camera.focal[0] / 4) ** 2)
-        4096
+        >>> half = np.full((1, 64, 64, 4), 255, np.uint8)
+        >>> half[:, :32] = 0
+        >>> area = silhouette_of(Views([camera], half), np.array([(-1, -1, -1), (1, 1, 1)]))
+        >>> round(area * (camera.focal[0] / 4) ** 2)
+        2048
     """
-    if not views.has_alpha:
+    if not views.shows_silhouettes:
         return math.inf
     shown = [np.count_nonzero(views.image(i)[..., 3]) for i in range(len(views))]
     return float(np.mean(np.array(shown) * np.square(_pixels(views, box))))

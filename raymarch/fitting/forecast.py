@@ -77,7 +77,7 @@ def forecast(
 
     Example:
         >>> forecast(views, "quick").memory.total  # doctest: +SKIP
-        679000000
+        1500000000
     """
     settings, began = settings_for(views, settings, **changes), time.perf_counter()
     with ImageStore(views) as store:
@@ -103,7 +103,8 @@ def forecast_rendering(volume: AnyVolume, width: int = 800, height: int = 800) -
     """
     runtime.start()
     bricks = None if volume.bricks is None else volume.bricks.count
-    needed, free = memory_of_rendering(volume.shape, volume.degree, width * height, bricks), memory.available_bytes()
+    needed = memory_of_rendering(volume.shape, volume.degree, width * height, bricks, volume.nbytes)
+    free = memory.available_bytes()
     if needed.total > free:
         raise RaymarchError(
             f"an image of {width} x {height} pixels takes about {needed.total:,} bytes but {free:,} are free;"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from raymarch.arguments.checks import instance_of, number, whole
 from raymarch.arguments.declared import checked, held, hold
+from raymarch.data.activation import Activation
 from raymarch.device.grid import Grid
 from raymarch.kernels.fit.adam import adam
 
@@ -24,6 +25,16 @@ def length(progress: float, step: float) -> float:
         [1.0, 1.0, 1.0, 2.0]
     """
     return max(step / progress / LONG, 1.0) if progress > 0 else 1.0
+
+
+def unit_of(activation: Activation) -> float:
+    """Raw density that a step of rate 1 goes by: 1, but twice the start's where raw numbers are optical depths.
+
+    Example:
+        >>> unit_of(Activation()), unit_of(Activation("relu", shift=0.05))
+        (1.0, 0.1)
+    """
+    return 2 * activation.shift if activation.density_rule.linear else 1.0
 
 
 @dataclass(frozen=True)
@@ -96,15 +107,25 @@ class Adam:
         """
         return self.coarse * min(length(progress, step), MOST_COARSE)
 
-    def step(self, grid: Grid, age: int, progress: float, number: int) -> None:
-        """Adam step of the grid; clears the gradient: step `number`, `age` steps after the moments began."""
-        lr_density, lr_colour = self.rates(progress)
-        if grid.activation.density_rule.linear:
-            lr_density *= 2 * grid.activation.shift
+    def farthest(self, activation: Activation, steps: int) -> float:
+        """Raw density by which so many steps lift a sample at most, about: each is no longer than its rate, nor is that
+        of the sample's cube.
+
+        Example:
+            >>> Adam(lr_density=0.5, coarse=0.3).farthest(Activation(), 2)
+            1.5
+        """
+        return steps * self.lr_density * unit_of(activation) * (1 + self.coarse * MOST_COARSE)
+
+    def step(self, grid: Grid, age: int, progress: float, number: int, even: float | None = None) -> None:
+        """Adam step of the grid; clears the gradient: step `number`, `age` steps after the moments began, in place of
+        which `even` tells how many steps there will be, if given."""
+        expected, (lr_density, lr_colour) = number if even is None else int(even), self.rates(progress)
+        lr_density *= unit_of(grid.activation)
         signed = grid.activation.density_rule.signed  # less of a value is no less opaque
-        thinning = 0.0 if signed else self.thinning_at(progress, number)
+        thinning = 0.0 if signed else self.thinning_at(progress, expected)
         nested = grid.boxes > 1  # where one box ends and the next begins a cube lies in both
-        coarse = 0.0 if nested else self.coarse_at(progress, number)
+        coarse = 0.0 if nested else self.coarse_at(progress, expected)
         above = max((grid.degree + 1) ** 2 - 1, 1)  # harmonics above degree 0
         lr_harmonics = self.harmonics * lr_colour * math.sqrt(3 / above)
         rates = (lr_density, lr_colour, lr_harmonics, self.beta1, self.beta2, self.eps)

@@ -38,8 +38,8 @@ class Photometry(Closing):
         self._images, self._views, self._settings, self._tiles = images, views, settings, tiles
         self.exposures = np.tile(NEUTRAL_EXPOSURE, (len(views), 1))
         self.background = views.background
-        self._learns = settings.learn_background and not views.has_alpha
-        if settings.learn_background and views.has_alpha:
+        self._learns = settings.learn_background and not views.shows_silhouettes
+        if settings.learn_background and views.shows_silhouettes:
             log.warning("images with alpha say themselves where the background is; it is not learned")
         if self._learns:
             self.background = mean_colour(views)

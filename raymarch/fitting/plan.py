@@ -25,9 +25,10 @@ from raymarch.diagnosis.in_short import in_short
 from raymarch.errors import RaymarchError
 from raymarch.fitting.bounds import find_box, visual_hull
 from raymarch.fitting.brick_budget import require_cells, room_for_bricks, room_to_grow, takes_bricks
-from raymarch.fitting.budget import grid_of_boxes, require_budget, shape_of_level
+from raymarch.fitting.budget import grid_of_boxes, images_of_views, require_budget, shape_of_level
 from raymarch.fitting.footprint import footprint_of, halvings
 from raymarch.fitting.forward_facing import frustum_for
+from raymarch.fitting.near_plane import near_plane, usual_distance
 from raymarch.fitting.proof import prove
 from raymarch.fitting.resolution import affordable, coarser, is_least, resolution_for
 from raymarch.fitting.scene_box import box_of_scene, boxes_of_scene, is_bounded, with_points
@@ -90,11 +91,15 @@ class Plan:
             return activation_through(s.transfer, s.initial_alpha, voxel)
         return Activation.of_initial_alpha(s.initial_alpha, voxel, s.density, s.colour)
 
-    @property
-    def least_sigma(self) -> float:
-        """Occupancy threshold: extinction [1/world unit] up to which a cell counts as empty."""
+    def least_sigma(self, steps: int) -> float | None:
+        """Occupancy threshold after so many steps: extinction [1/world unit] up to which a cell counts as empty; None,
+        for cells to stay as they are, while no sample of a start below it can have come over it yet."""
+        s, activation = self.settings, self.activation
         voxel = float((self.box[1] - self.box[0])[0]) / (self.box_shape[0] - 1)
-        return -math.log1p(-self.settings.prune_alpha) / (voxel if self.settings.transfer else self.activation.scale)
+        least = -math.log1p(-s.prune_alpha) / (voxel if s.transfer else activation.scale)
+        if activation.density_rule.signed:  # values seen through a table, of which more need not be more opaque
+            return least
+        return least if s.optimiser.farthest(activation, steps) > activation.raw(least) else None
 
     @property
     def reach(self) -> float:
@@ -103,21 +108,15 @@ class Plan:
             return near_of(self.ndc_from_world)
         return float((self.box[1] - self.box[0]).max()) / 2
 
-    @property
+    @cached_property
     def near(self) -> float:
         """Distance from a camera at which rays of the fit begin [world unit]."""
-        return self.settings.near * self._away
+        return near_plane(self.views.cameras, self.box.mean(0), self.settings.near)
 
     @property
     def near_gradient(self) -> float:
         """Distance from a camera up to which gradients are scaled [world unit]; 0 for none."""
-        return self.settings.near_gradient * self._away
-
-    @property
-    def _away(self) -> float:
-        """Distance of half the cameras from the box's middle [world unit]."""
-        eyes = np.array([camera.position for camera in self.views.cameras])
-        return float(np.median(np.linalg.norm(eyes - self.box.mean(0), axis=1)))
+        return self.settings.near_gradient * usual_distance(self.views.cameras, self.box.mean(0))
 
     @property
     def lies(self) -> dict[str, Any]:
@@ -154,7 +153,7 @@ class Plan:
 
     def most_bricks(self, room: int) -> int:
         """Count of bricks that memory has room for now that the fit has taken as much as `room` bricks need."""
-        return room_to_grow(self.settings, self.shape, _images_of(self.views), room)
+        return room_to_grow(self.settings, self.shape, images_of_views(self.views), room)
 
     def make_grid(self) -> Grid:
         """Grid with room for all levels; `start` makes it one to begin with."""
@@ -208,7 +207,7 @@ def _laid_out(
 ) -> Plan:
     """Plan in a box that was found; `free` is a resolution that nobody asked for, and is made coarser where it does
     not fit."""
-    images = _images_of(views)
+    images = images_of_views(views)
     sparse = takes_bricks(settings, box, images)
     settings = affordable(settings, box, images) if free and not sparse else settings
     memory = None if sparse else require_budget(settings, box, images)
@@ -217,7 +216,7 @@ def _laid_out(
     try:
         if memory is None:
             require_cells(settings, box, images)
-        bounded = views.has_alpha and settings.hull and settings.nested == 1 and ndc is None
+        bounded = views.shows_silhouettes and settings.hull and settings.nested == 1 and ndc is None
         hull = visual_hull(store, placed, cells_of(shape)) >= 0 if bounded else None
         if hull is not None and not hull.any():
             raise RaymarchError("the images are transparent wherever the box is; check box and poses")
@@ -229,15 +228,10 @@ def _laid_out(
     return Plan(views, settings, placed, memory, hull, ndc, bricks)
 
 
-def _images_of(views: Views) -> tuple[int, int]:
-    """Pixels and channels of an image set."""
-    return views.pixels, 4 if views.has_alpha else 3
-
-
 def _innermost_box(views: Views, settings: FitSettings, store: ImageStore) -> np.ndarray:
     """Box where none is given: of the scene's middle, of the set's own making, or of what the views show."""
     if settings.nested > 1:
         return box_of_scene(views)
-    if views.box is not None and not views.has_alpha:
+    if views.box is not None and not views.shows_silhouettes:
         return views.box
     return find_box(views, store)

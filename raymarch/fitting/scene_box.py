@@ -27,9 +27,9 @@ WIDE = 0.8  # of that extent
 
 
 def is_bounded(views: Views) -> bool:
-    """Whether all that the views show lies in one box: alpha, a box of the set's own that no camera is in, or images
-    whose borders are one colour."""
-    if views.has_alpha:
+    """Whether all that the views show lies in one box: alpha that is not opaque everywhere, a box of the set's own that
+    no camera is in, or images whose borders are one colour."""
+    if views.shows_silhouettes:
         return True
     if views.box is not None:
         return not camera_in_box(views.cameras, views.box)

@@ -10,6 +10,7 @@ from raymarch.fitting.optimiser import length
 from raymarch.fitting.settings import FitSettings
 
 FEW_STEPS = 300  # under which a fit is told to be a poor one
+PACE = 0.7  # power of the share of time that is the share of steps: those of coarse levels are quicker
 
 
 @dataclass(frozen=True)
@@ -72,15 +73,26 @@ class Schedule:
             >>> [Schedule(None, 60.0, ((0.0, 1.0),), early=2.0).sooner(1.0, steps) for steps in (900, 1800, 9000)]
             [1.0, 1.2, 2.0]
         """
-        return min(length(progress, steps), self.early)
+        return min(length(progress, self.even(progress, steps)), self.early)
+
+    def even(self, progress: float, steps: float) -> float:
+        """Steps that a fit of one pace throughout would have done by now, of as many in all.
+
+        Example:
+            >>> [round(Schedule(None, 60.0, ((0.0, 1.0),)).even(progress, 500)) for progress in (0.1, 0.5, 1.0)]
+            [251, 406, 500]
+        """
+        return steps * progress ** (1 - PACE) if self.seconds and self.steps is None else steps
 
     def is_long(self, progress: float, steps: int) -> bool:
         """Whether a fit that is so far after so many steps will have more than the short ones."""
-        return length(progress, steps) > 1
+        return length(progress, self.even(progress, steps)) > 1
 
     def level(self, progress: float, steps: float = 0.0) -> int:
         """Index of the coarse-to-fine level, from 0, after so many steps."""
-        ahead = progress * self.sooner(progress, steps)
+        return self._level_at(progress * self.sooner(progress, steps))
+
+    def _level_at(self, ahead: float) -> int:
         return max(i for i, (start, _) in enumerate(self.levels) if ahead >= start)
 
     def looks(self, age: int) -> bool:
@@ -121,12 +133,13 @@ class Schedule:
         """
         start, least, _ = self.supersample
         several = max(start, least / max(seen, 1e-9))
-        firsts = {first / self.sooner(1.0, steps) for first, _ in self.levels}
+        sooner = self.sooner(1.0, steps)
+        firsts = {first / sooner for first, _ in self.levels}
         edges = sorted({first for first in firsts if first < 1} | {min(several, 1.0), 1.0})
         found = []
         for begin, end in pairwise(edges):
             middle, side = (begin + end) / 2, self.side(begin, least if begin >= several else -1.0)
-            found.append((end - begin, self.level(middle, middle * steps), side))
+            found.append((end - begin, self._level_at(middle * sooner), side))
         return found
 
     def seconds_left(self, progress: float, seconds: float, ready: float) -> float:

@@ -31,3 +31,15 @@ def meet_box(origin: np.ndarray, direction: np.ndarray, box: np.ndarray) -> tupl
     with np.errstate(divide="ignore", invalid="ignore"):
         faces = (box[:, None] - origin) / direction
     return np.nanmax(faces.min(0), axis=-1), np.nanmin(faces.max(0), axis=-1)
+
+
+def meets_box(origin: np.ndarray, direction: np.ndarray, box: np.ndarray) -> np.ndarray:
+    """Whether rays (ray, 3) meet a box (2, 3) from where they begin on: (ray,) bool.
+
+    Example:
+        >>> ahead, behind = np.array([[-3.0, 0, 0], [3.0, 0, 0]])
+        >>> meets_box(np.stack([ahead, behind]), np.array([[1.0, 0, 0]]), np.array([(-1, -1, -1), (1, 1, 1)]))
+        array([ True, False])
+    """
+    near, far = meet_box(origin, direction, box)
+    return (far >= near) & (far > 0)

@@ -36,6 +36,8 @@ class TangentPasses(Holder):
         if self._shifted is None:
             self._shifted = self._owners.enter_context(grid_for(self.volume))
             self._shifted.upload(self.volume)
+            self._shifted.occupy(self.grid.occupied_cells())  # what the first leaps over, differences do not see either
+            self._shifted.measure_occupancy()
         fields = self._loaded([direction]).fields
         shift_grid(self._shifted.fields, self.grid.fields, fields, *self._shifted.shape, h)
         return self._shifted

@@ -197,7 +197,7 @@ class _Movement(Closing):
         slopes = self.motion.dot_image(count).astype(float).reshape(*pixels.shape, len(self.dots), 4)
         if "pose" not in self.parameters:
             slopes[:, :, :POSE] = 0  # what is shared is not to lean on what will not move
-        weight = np.array([1, 1, 1, np.sqrt(fitter.objective.opacity_weight) if fitter.views.has_alpha else 0.0])
+        weight = np.array([1, 1, 1, np.sqrt(fitter.objective.opacity_weight * fitter.views.shows_silhouettes)])
         residual = (image - target) * weight
         self.errors.append(float(np.sqrt(np.nanmean(residual[..., :3] ** 2))))
         self._step(residual, slopes * weight)

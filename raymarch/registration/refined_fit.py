@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from raymarch.arguments.arrays import Numbers
+from raymarch.arguments.arrays import Numbers, array
+from raymarch.arguments.checks import WORLD
+from raymarch.data.known_views import known_of
 from raymarch.data.views import Views
 from raymarch.errors import RaymarchError
 from raymarch.fitting.checkpoints import Checkpoints
@@ -24,6 +27,7 @@ from raymarch.registration.resumed import note_of, resumed_refinement
 log = logging.getLogger(__name__)
 
 SHARE = 0.4  # of the steps, and of the seconds, for the cameras
+ROWS = array(12, low=-WORLD, high=WORLD)  # of a pose: all but the last
 
 
 def settings_of_refinement(settings: FitSettings, spent: float = 0.0) -> FitSettings:
@@ -96,3 +100,29 @@ def _record(found: Refinement, views: Views, also: Sequence[str]) -> dict[str, A
     return {"degrees": float(found.degrees.mean()), "share": float(found.share.mean()), "poses": poses} | (
         {"shared": change_of_shared(views.cameras[0], found.views.cameras[0], also)} if also else {}
     )
+
+
+def views_as_fitted(views: Views, provenance: Mapping[str, Any]) -> Views:
+    """Views of the set of a refined fit, those that it was fitted to with the poses that were found for them, as far as
+    its volume's provenance tells both.
+
+    Example:
+        >>> from raymarch.geometry.camera import Camera
+        >>> views = Views([Camera.look_at((0, -4, 0), width=8, height=6)], np.zeros((1, 6, 8, 3), np.uint8))
+        >>> views_as_fitted(views, {}) is views
+        True
+    """
+    refined = provenance.get("refined")
+    told = refined.get("poses") if isinstance(refined, Mapping) else None
+    poses = {}
+    for each in told if isinstance(told, (list, tuple)) else ():
+        with suppress(TypeError, ValueError):  # whatever a file may have there
+            name, *rows = each
+            poses[str(name)] = np.vstack([ROWS("poses", rows).reshape(3, 4), (0, 0, 0, 1)])
+    if not poses:
+        return views
+    cameras = list(views.cameras)
+    for i in known_of(views, provenance.get("views")):
+        with suppress(KeyError, RaymarchError):
+            cameras[i] = replace(cameras[i], world_from_camera=poses[views.names[i]])
+    return replace(views, cameras=cameras)

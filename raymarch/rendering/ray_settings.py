@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from raymarch.data.activation import Activation
-from raymarch.data.default_table import has_values_alone
+from raymarch.data.default_table import has_values_alone, range_of
 from raymarch.data.volume import Volume
 from raymarch.device.grid import Grid
 from raymarch.device.ray_buffer import RayBuffer
@@ -51,7 +51,7 @@ def skip_unseen(grid: Grid, volume: Volume, march: March) -> None:
     if march.iso is None or "iso" not in march.rule.parameters:
         skip_invisible(grid, volume, march)
     elif grid.mark_surface(level_of(march.iso, volume.activation)) == 0:
-        low, high = _range(volume)
+        low, high = range_of(volume)
         raise RaymarchError(
             f"iso is {march.iso:g} but values go from {low:g} to {high:g}, so there is no surface; choose one between"
         )
@@ -60,10 +60,10 @@ def skip_unseen(grid: Grid, volume: Volume, march: March) -> None:
 def require_seen(volume: Volume, march: March) -> None:
     """RaymarchError where a mode does not march such a volume."""
     rule = march.rule
-    if volume.boxes > 1 and not rule.boxes:
+    if volume.boxes > 1 and (rule.classifies or not rule.boxes):  # a table reads values and lengths as of one box
         raise RaymarchError(f"mode {rule.name} does not go through nested boxes; take volume.nested(0), the innermost")
     if rule in OF_EXTINCTION and has_values_alone(volume):
-        low, high = _range(volume)
+        low, high = range_of(volume)
         if low < 0:
             raise RaymarchError(
                 f"values go from {low:g} to {high:g}, which mode {rule.name} takes for extinction, want 0 or more; show"
@@ -71,10 +71,3 @@ def require_seen(volume: Volume, march: March) -> None:
             )
     if volume.ndc_from_world is not None and not rule.ndc:
         raise RaymarchError(f"mode {rule.name} does not march volumes in NDC; resample it to a box in the world")
-
-
-def _range(volume: Volume) -> tuple[float, float]:
-    """Least and greatest value of the samples."""
-    raw = (volume if volume.bricks is None else volume.bricks).density
-    low, high = volume.activation.sigma(np.array([raw.min(), raw.max()])).tolist()
-    return low, high

@@ -11,7 +11,7 @@ import numpy as np
 
 from raymarch import runtime
 from raymarch.arguments.arrays import Colour
-from raymarch.data.default_table import default_table, has_values_alone
+from raymarch.data.default_table import default_table, has_values_alone, range_of
 from raymarch.data.transfer_function import TransferFunction
 from raymarch.data.views import Views
 from raymarch.data.volume import VOLUME, AnyVolume, Volume
@@ -102,7 +102,8 @@ class VolumeSource(Source):
         self.values = has_values_alone(self.seen)
         self.table = march.transfer or self._own_table()
         self.iso = None if self.table is None else float(self.table.values[0] + self.table.values[-1]) / 2
-        self.look = Look(mode=march.mode, step=march.step, table=self.table, iso=self.iso)  # type: ignore[arg-type]
+        mode = march.mode if self.seen.boxes == 1 else self.modes[0]  # through nested boxes there is no table
+        self.look = Look(mode=mode, step=march.step, table=self.table, iso=self.iso)  # type: ignore[arg-type]
         self.slices = self.seen.boxes == 1 and self.seen.ndc_from_world is None
         self._marked: Any = None
         self._fresh = True
@@ -146,8 +147,7 @@ class VolumeSource(Source):
     @cached_property
     def range(self) -> tuple[float, float]:
         """Least and greatest value, one over the other."""
-        raw = (self.seen if self.seen.bricks is None else self.seen.bricks).density
-        low, high = self.seen.activation.sigma(np.array([raw.min(), raw.max()])).tolist()
+        low, high = range_of(self.seen)
         return low, high if high > low else low + 1.0
 
     def require(self, look: Look) -> None:

@@ -304,6 +304,30 @@ def test_cameras_go_there_and_back_and_have_the_same_rays(lens):
         )
 
 
+@pytest.mark.parametrize("lens", ["pinhole", "opencv"])
+def test_second_derivatives_of_rays_are_those_of_differences_or_refused(lens):
+    """Through a lens that distorts there are none, by whichever of its inputs, forward or backward."""
+    cameras, jac = replace(rm.TorchCameras.of(case(lens=lens)[1]), width=2, height=2), torch.func
+    w = torch.tensor(np.random.default_rng(0).normal(size=(1, 2, 2, 3)))
+    for name in ("focal", "coefficients")[: 1 if lens == "pinhole" else 2]:
+        at = getattr(cameras, name)
+        loss = lambda x: (replace(cameras, **{name: x}).rays()[1] * w).sum()  # noqa: B023, E731
+        for inner, outer in ((jac.jacfwd, jac.jacfwd), (jac.jacrev, jac.jacrev), (jac.jacrev, jac.jacfwd)):
+            if lens == "pinhole":
+                steps = 1e-6 * torch.eye(2, dtype=torch.float64)[:, None]
+                slopes = [(inner(loss)(at + h) - inner(loss)(at - h)) / 2e-6 for h in steps]
+                torch.testing.assert_close(outer(inner(loss))(at), torch.stack(slopes, -1)[..., None, :])
+            else:
+                assert inner(loss)(at).any()
+                with pytest.raises(rm.RaymarchError, match="a lens that distorts has no second derivatives; leave"):
+                    outer(inner(loss))(at)
+        leaf = at.clone().requires_grad_()
+        (slope,) = torch.autograd.grad(loss(leaf), leaf, create_graph=True)
+        if lens == "opencv":
+            with pytest.raises(rm.RaymarchError, match="a lens that distorts has no second derivatives; leave"):
+                slope.sum().backward()
+
+
 def test_a_pose_moves_by_the_exponential_that_register_has():
     camera = case()[1]
     move = np.array([0.3, -0.1, 0.2, 0.4, -0.5, 0.6])

@@ -365,7 +365,6 @@ MISTAKES = {
     "render volume.h5 --orbit 3 --mode x-ray --table bone --out new": "mode x-ray takes no transfer function",
     "render volume.h5 --orbit 3 --mode maximum --iso 3 --out new": "mode maximum has no surface",
     "render volume.h5 --orbit 3 --table missing.json --out new": "missing.json",
-    "render volume.h5 --orbit 3 --table bones --out new": "name is 'bones', want a colour map",
     "render volume.h5 --orbit 3 --out nowhere/new": "create its parent",
     "render volume.h5 --orbit 3 --out text.h5": "folder",
     "render volume.h5 --orbit 3 --shading --out new": "shading is given in mode emission-absorption",
@@ -376,7 +375,6 @@ MISTAKES = {
     f"convert {os.devnull} new.h5": "is a device or pipe" if os.name == "posix" else "",
     "slices volume.h5 --out new.jpg": ".png",
     "slices volume.h5 --at 0,0,90 --out new.png": "at is 0 0 90, want a point in the volume's box",
-    "slices volume.h5 --colormap grye --out new.png": "colormap is 'grye', want a colour map",
     "render volume.h5 --orbit 3 --clip-plane 0,0,0,1 --out new": "clip: planes",
     "info missing.h5": "missing.h5",
     "info text.h5": "text.h5",
@@ -384,6 +382,13 @@ MISTAKES = {
 }
 
 WRONG_VALUES = {
+    "render volume.h5 --orbit 3 --table bones --out new": "--table is 'bones', want a colour map",
+    "slices volume.h5 --colormap grye --out new.png": "--colormap is 'grye', want a colour map",
+    "render volume.h5 --orbit 3 --fps 9 --out new": "--fps is for a clip, and --out is a folder of pictures",
+    "bench fit --n 16": "--n is for march and adjoint, and WHAT is fit; leave it out",
+    "bench march --steps 9": "--steps is for the fit, and WHAT is march; leave it out",
+    "tune --forget --seconds 9": "--seconds is for measuring, and --forget measures nothing; leave it out",
+    "check-gradients volume.h5 --split test": "--split is of the image set DATA, which is not given; leave it out",
     "fit few --out volume.h5 --set step=1e-9": "step is 1e-09",
     "fit few --out volume.h5 --set speed=1": "unknown setting speed",
     "fit few --out volume.h5 --set resolution=many": "resolution",

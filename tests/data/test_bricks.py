@@ -1,13 +1,15 @@
 """Laws of sparse volumes: bricks and dense arrays are one volume, and a table that is wrong is refused by name."""
 
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from raymarch.data import free_memory
+from raymarch.data import free_memory, storage
 from raymarch.data.activation import Activation
 from raymarch.data.bricks import Bricks
+from raymarch.data.default_table import has_values_alone, range_of
 from raymarch.data.volume import Volume
 from raymarch.diagnosis.floaters import opacity_in_parts
 from raymarch.errors import RaymarchError
@@ -125,6 +127,76 @@ def test_samples_beyond_the_shape_count_nowhere():
     bricks = Bricks(np.zeros((1, 1, 1), np.int32), cubes, np.zeros((*cubes.shape, 3), np.float32))
     fog = Volume.of_bricks(bricks, (5, 8, 7), np.eye(4), Activation("relu"))
     assert opacity_in_parts(fog, [np.array([0, 4]), np.array([0]), np.array([0])]).ravel().tolist() == [4 * 56, 56]
+
+
+def of_values(count, beyond=0.0, shape=(20, 9, 17)) -> Volume:
+    """Sparse volume of values from 2 to 3 in `count` of its 18 bricks; `beyond` the shape those bricks hold another."""
+    rng = np.random.default_rng(5)
+    table = np.full((3, 2, 3), -1, np.int32)
+    table.flat[rng.permutation(table.size)[:count]] = rng.permutation(count)
+    density = rng.uniform(2, 3, (count, 8, 8, 8)).astype(np.float32)
+    features = np.zeros((*density.shape, 3), np.float32)
+    for place in np.argwhere(table >= 0):
+        out = (np.moveaxis(np.indices((8, 8, 8)), 0, -1) + 8 * place >= shape).any(-1)
+        density[table[tuple(place)]][out] = features[table[tuple(place)]][out] = beyond
+    return Volume.of_bricks(Bricks(table, density, features), shape, np.eye(4), Activation("identity", 0.5))
+
+
+@pytest.mark.parametrize("count", [0, 7, 18])
+@pytest.mark.parametrize("beyond", [-9.0, 9.0])
+def test_values_of_bricks_are_those_of_the_dense_arrays_from_the_least_to_the_greatest(count, beyond):
+    """Where no brick is they are those of empty space; what lies beyond the shape is none of them."""
+    sparse = of_values(count, beyond)
+    values = sparse.dense().sigma()
+    assert range_of(sparse) == range_of(sparse.dense()) == (values.min(), values.max())
+    assert range_of(sparse)[0] == 0 or count == 18
+    for end, at in sparse.samples.ends(sparse.activation.empty):
+        assert sparse.density[at] == end
+
+
+@pytest.mark.parametrize("count", [0, 7, 18])
+def test_values_are_told_from_colours_without_dense_arrays(count, monkeypatch):
+    monkeypatch.setattr(storage, "spread", lambda *_: pytest.fail("dense arrays were made"))
+    sparse = of_values(count, beyond=9.0)
+    assert has_values_alone(sparse)
+    if count:
+        features = np.zeros_like(sparse.bricks.features)
+        features[sparse.bricks.table.max(), 0, 0, 0, 2] = -1e-3
+        coloured = replace(sparse.samples, bricks=replace(sparse.bricks, features=features))
+        assert not has_values_alone(replace(sparse, samples=coloured))
+
+
+@pytest.mark.parametrize("count", [0, 7, 18])
+def test_a_part_of_bricks_is_that_of_the_dense_arrays(count):
+    sparse = of_values(count, beyond=9.0)
+    index = [np.arange(1, 20, 3), np.arange(9), np.arange(2, 17, 2)]
+    for part in (sparse.samples.part(index, sparse.activation.empty), sparse.dense().samples.part(index, 0.0)):
+        np.testing.assert_array_equal(part.values, sparse.density[np.ix_(*index)])
+        np.testing.assert_array_equal(part.colours, sparse.features[np.ix_(*index)])
+
+
+def test_a_part_of_bricks_takes_little_memory_beside_its_own():
+    """No index of each of its samples."""
+    shape, density = (96, 96, 96), np.ones((12**3, 8, 8, 8), np.float32)
+    table = np.arange(12**3, dtype=np.int32).reshape(12, 12, 12)
+    bricks = Bricks(table, density, density[..., None] * np.ones(3, np.float32))
+    samples = Volume.of_bricks(bricks, shape, np.eye(4)).samples
+    tracemalloc.start()
+    part = samples.part([np.arange(n) for n in shape], 0.0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert part.nbytes == 96**3 * 16 < peak < 1.5 * part.nbytes
+
+
+def test_samples_of_a_whole_grid_are_asked_without_an_index_of_each():
+    """Three indices of each are more than the samples."""
+    bricks = Bricks(np.pad([[[0]]], (0, 11), constant_values=-1), CUBES[:1], COLOURS[:1])
+    volume = Volume.of_bricks(bricks, (96, 96, 96), np.eye(4))
+    tracemalloc.start()
+    density, features = volume.at(np.ix_(*map(np.arange, volume.shape)))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert density.nbytes + features.nbytes == 96**3 * 16 < peak < 1.5 * 96**3 * 16
 
 
 def test_directions_are_asked_for_in_the_dense_shape(monkeypatch):

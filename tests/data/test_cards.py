@@ -223,6 +223,14 @@ def test_maxima_along_rays_are_those_of_the_brightest_voxel():
     np.testing.assert_allclose(where.mean(0) + 0.5, (v, u), atol=1.0)
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.uint64])
+def test_values_that_are_stored_the_other_way_round_are_pictured_as_they_are(dtype):
+    stored = np.random.default_rng(3).integers(0, 200, (8, 9, 10)).astype(dtype)
+    scans = rm.ScalarVolume(stored, slope=-1.0), rm.ScalarVolume(-stored.astype(float))
+    one, other = (Reading(scan._card()).addresses for scan in scans)
+    assert one == other and len(one) == 4
+
+
 def test_a_large_volume_costs_no_more_than_a_small_one():
     """Every few samples are looked at: no array of all is made."""
     large = object.__new__(Dense)  # which would look through all numbers

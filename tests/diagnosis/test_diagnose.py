@@ -14,7 +14,7 @@ import raymarch as rm
 from raymarch.data.agreement import alpha_of
 from raymarch.data.display_values import linear_of_srgb
 from raymarch.diagnosis import exposure as exposures_of_views
-from raymarch.diagnosis import intrinsics, silhouettes
+from raymarch.diagnosis import extent, intrinsics, silhouettes
 from raymarch.diagnosis.conventions import convention
 from raymarch.diagnosis.diagnose import examine
 from raymarch.diagnosis.epipolar import agreeing, distances, nearness, poses_of, sight
@@ -343,3 +343,60 @@ def test_neighbours_of_some_views_are_those_that_they_have_among_all():
     every = neighbours(cameras, 4)
     some = neighbours(cameras, 4, [0, 20])
     assert len(some) == 8 and set(some) <= set(every) and all({0, 20} & set(pair) for pair in some)
+
+
+@pytest.mark.parametrize(
+    ("middle", "half", "found"),
+    [
+        ((0, 0, 0), 0.9, None),
+        ((0, 0, 0), 0.05, ("warning", "times too small for all of them")),
+        ((0.5, -0.5, 0.6), 0.1, ("warning", "times too small for all of them")),
+        ((0, 0, 0), 0.5, ("warning", "it is too small for all of them")),
+        ((0, 0, 1.5), 0.9, ("error", "beside most of them")),
+        ((9, 0, 0), 0.05, ("error", "beside most of them")),
+    ],
+)
+def test_a_small_box_amid_the_points_is_no_box_beside_them(middle, half, found):
+    points = np.random.default_rng(0).uniform(-1, 1, (400, 3))
+    told = extent.box(ROOM, np.array(middle) + np.array([[-half], [half]]), points)
+    assert (told and told.severity) == (found and found[0])
+    assert told is None or found[1] in told.message
+
+
+@pytest.mark.parametrize("count", [2, 3, 7, 8])
+def test_a_drift_of_exposure_is_told_from_eight_views_on(count, monkeypatch):
+    """The first and the last of fewer are any two views, whose exposures may differ."""
+    stops = np.linspace(-0.3, 0.3, count)[:, None].repeat(3, 1)
+    monkeypatch.setattr(exposures_of_views, "exposures", lambda *_: stops)
+    found = exposures_of_views.exposure(ROOM[:count], None)
+    assert ("drifts" in found.message, found.severity) == ((True, "warning") if count == 8 else (False, "note"))
+
+
+def grey_squares(count, stops):
+    """Views of a grey square by alpha, that become brighter by so many stops in linear light from first to last."""
+    light = 0.2 * 2.0 ** (stops * np.linspace(-0.5, 0.5, count))
+    images = np.zeros((count, 12, 12, 4), np.uint8)
+    images[:, 3:9, 3:9, :3] = np.rint(255 * (1.055 * light ** (1 / 2.4) - 0.055))[:, None, None, None]
+    images[:, 3:9, 3:9, 3] = 255
+    return rm.Views(orbit((0, 0, 0), 4.0, count, like=Camera.look_at((4, 0, 0), width=12, height=12)), images)
+
+
+@pytest.mark.parametrize(("count", "stops", "told"), [(10, 1.0, True), (10, 0.0, False), (9, 1.0, False)])
+def test_views_that_show_nothing_leave_the_drift_of_the_others(count, stops, told):
+    """One transparent all over, one masked all over: of ten, eight are left."""
+    views, masks = grey_squares(count, stops), [None] * count
+    images = views.images.copy()
+    images[4, ..., 3] = 0
+    masks[6] = np.zeros((12, 12), bool)
+    found = exposures_of_views.exposure_by_alpha(replace(views, images=images, masks=masks))
+    assert (found is not None) == told
+    assert not told or "+1.0 stops" in found.message
+
+
+def test_a_picture_whose_alpha_masks_nothing_has_no_silhouette():
+    """Its frame is no outline of what it shows: nothing is told by it, of cameras, box or exposure."""
+    opaque = grey_squares(10, 1.0)
+    opaque.images[..., 3] = 255
+    assert silhouettes.silhouettes(opaque) == []
+    assert exposures_of_views.exposure_by_alpha(opaque) is None
+    assert extent.box(opaque, np.array([(-0.3, -0.3, -0.3), (0.3, 0.3, 0.3)]), np.zeros((0, 3))) is None

@@ -15,11 +15,13 @@ import raymarch as rm
 from raymarch.cli import cli
 from raymarch.cli.doctor import _of_fit_to_come, _print
 from raymarch.cli.fit import _preset_of
+from raymarch.data.known_views import record_of
 from raymarch.diagnosis.diagnose import examine
 from raymarch.diagnosis.finding import Finding
 from raymarch.diagnosis.reading import read_set
 from raymarch.fitting.presets import preset_of_views
 from raymarch.fitting.scene_box import box_of_scene
+from raymarch.geometry.pose import exp_rigid
 from raymarch.plot.image_set import picture
 
 VIEWS = room(6)
@@ -55,6 +57,28 @@ def test_the_findings_are_words_each_with_its_cure(folder, capsys):
     doctor(folder)
     fault, cure = capsys.readouterr().out.splitlines()
     assert fault.startswith("error    opencv-poses: ") and cure.strip().startswith("negate columns 1 and 2")
+
+
+def test_a_refined_fit_is_looked_at_by_the_cameras_that_it_found(folder, tmp_path, monkeypatch, capsys):
+    """Fitted views from where they were found, all with the lens that was found; what is no pose moves nothing."""
+    place = shutil.copytree(folder, tmp_path / "refined")
+    shutil.copy(place / "transforms_train.json", place / "transforms_test.json")
+    given, step = rm.load_views(place, "train"), exp_rigid([0.1, 0, 0.2, 0, 0.1, 0])
+    found = [(name, camera.world_from_camera @ step) for name, camera in zip(given.names, given.cameras, strict=True)]
+    poses = [[name, *pose[:3].ravel().tolist()] for name, pose in found[:4]]
+    poses += [[found[4][0], *[2.0] * 12], [found[5][0], 1.0], ["another", *[0.0] * 12], 7, [], [None, "x"]]
+    told = {"views": record_of(given), "refined": {"poses": poses, "shared": {"focal": [np.log(1.1)] * 2}}}
+    rm.save(replace(rm.Volume.from_array(np.ones((4, 4, 4))), provenance=told), tmp_path / "v.h5")
+    seen = []
+    monkeypatch.setattr("raymarch.diagnosis.diagnose_fit.diagnose_fit", lambda _, *sets: seen.extend(sets) or ())
+    doctor(place, "--volume", tmp_path / "v.h5", "--json")
+    train, test = seen
+    for i, (before, after, held) in enumerate(zip(given.cameras, train.cameras, test.cameras, strict=True)):
+        wanted = before.world_from_camera @ (step if i < 4 else np.eye(4))
+        np.testing.assert_allclose(after.world_from_camera, wanted, atol=1e-12)
+        np.testing.assert_array_equal(held.world_from_camera, before.world_from_camera)
+        np.testing.assert_allclose([after.focal, held.focal], 1.1 * np.array([before.focal] * 2))
+    assert capsys.readouterr().err.count("as the fit refined them") == 1
 
 
 @pytest.mark.parametrize(("severity", "last"), [("note", "no error or warning"), ("warning", " cure")])

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import raymarch as rm
+from raymarch.data.activation import Activation
 from raymarch.diagnosis.diagnose_fit import of_volume
 from raymarch.diagnosis.floaters import pieces
 
@@ -85,3 +86,13 @@ def test_pieces_are_told_apart_as_a_flood_would():
             flood += [tuple(np.add(here, step)) for step in np.ndindex(3, 3, 3) for step in [np.subtract(step, 1)]]
     np.testing.assert_array_equal(label, seen)
     assert label.max() > 3
+
+
+def test_values_are_not_read_as_opacity():
+    """Of a fit through a table, or a scan: whatever the numbers are, no matter hangs loose by them."""
+    loose = both(BODY, *SPECKS)
+    values = rm.Volume(loose.density, np.zeros_like(loose.features), loose.world_from_index, Activation("identity"))
+    views = rm.Views(RING, np.zeros((8, 32, 32, 3), np.uint8))
+    assert of_volume(values, views) == []
+    coloured = rm.Volume(loose.density, loose.features, loose.world_from_index, Activation("identity"))
+    assert [each.code for each in of_volume(coloured, views)] == ["floaters"]

@@ -59,6 +59,47 @@ def test_box_of_a_ball_holds_it_and_is_little_larger(centre):
     assert (upper - lower).max() < 1.3 * 2 * RADIUS
 
 
+def rod(cameras):
+    """RGBA images of five balls in a row, from x = -2.6 to 2.6."""
+    return np.max([masks(cameras, (x, 0, 0)) for x in range(-2, 3)], axis=0)
+
+
+def rings(centre, distance, count, fov=0.6):
+    """Two rings of so many cameras each, at a distance from what they look at."""
+    like = Camera.look_at((1, 0, 0), fov=fov, width=64, height=64)
+    return [camera for angle in (30, -25) for camera in orbit(centre, distance, count, elevation=angle, like=like)]
+
+
+@pytest.mark.parametrize("close", [0, 20, 60])
+def test_close_ups_of_a_part_leave_the_box_that_of_the_whole(close, caplog):
+    """However many more they are than the views of the whole, of which there are sixteen."""
+    cameras = rings((0, 0, 0), 10.0, 8) + (rings((2, 0, 0), 3.0, close) if close else [])
+    lower, upper = box_of(Views(cameras, rod(cameras)))
+    assert (lower <= (-2.6, -RADIUS, -RADIUS)).all()
+    assert (upper >= (2.6, RADIUS, RADIUS)).all()
+    assert (upper - lower <= np.array([1.2, 1.6, 1.6]) * (5.2, 2 * RADIUS, 2 * RADIUS)).all()
+    assert "leaves out" not in caplog.text
+
+
+def test_a_long_thing_taken_part_by_part_has_a_box_of_all_of_it(caplog):
+    """One end is seen by four times as many views as any other part."""
+    cameras = [c for x in range(-2, 3) for c in rings((x, 0, 0), 4.5, 12 if x == -2 else 3, fov=0.5)]
+    lower, upper = box_of(Views(cameras, rod(cameras)))
+    assert (lower <= (-2.6, -RADIUS, -RADIUS)).all()
+    assert (upper >= (2.6, RADIUS, RADIUS)).all()
+    assert "leaves out" not in caplog.text
+
+
+@pytest.mark.parametrize("views", [0, 1, 3])
+def test_what_views_show_where_the_others_show_nothing_is_said_and_moves_no_box(views, caplog):
+    """A stripe along their edge, in which cells right before them would lie."""
+    wanted, images = box_of(ball()), ball().images.copy()
+    images[:views, :, :8, 3] = 255
+    np.testing.assert_array_equal(box_of(replace(ball(), images=images)), wanted)
+    said = f"the box leaves out some of what {views} of 16 views show; if that belongs to it, give it: box=, --box"
+    assert (said in caplog.text) == (views > 0)
+
+
 def test_views_of_several_sizes_give_the_box_of_one():
     """Half of them are half as large; a mask over what one of them would show empty takes nothing from the rest."""
     large, small = around((0, 0, 0)), around((0, 0, 0), Camera.look_at((1, 0, 0), fov=0.6, width=32, height=24))
@@ -216,6 +257,24 @@ CONVENTIONS = {
 def box_without_alpha(views):
     """The box by the cameras alone, for which nothing has to be on the device."""
     return find_box(replace(views, images=views.images[..., :3]), None)
+
+
+@pytest.mark.parametrize(
+    ("border", "cure"), [(0, "--preset photos --set boxes=6 a scene"), (None, "--preset photos a")]
+)
+def test_a_box_of_all_that_the_cameras_see_comes_with_a_preset_that_takes_others(border, cure, caplog):
+    """Borders of one colour make the preset take one box as well, unless more are asked for."""
+    images = np.random.default_rng(0).integers(0, 256, (len(ball()), 48, 64, 3), dtype=np.uint8)
+    if border is not None:
+        images[:, :3], images[:, -3:], images[:, :, :3], images[:, :, -3:] = (border,) * 4
+    find_box(replace(ball(), images=images), None)
+    assert cure in caplog.text
+
+
+def test_alpha_that_is_opaque_everywhere_carves_no_box():
+    opaque = ball().images.copy()
+    opaque[..., 3] = 255
+    np.testing.assert_array_equal(find_box(replace(ball(), images=opaque), None), box_without_alpha(ball()))
 
 
 @pytest.mark.parametrize("convention", CONVENTIONS)

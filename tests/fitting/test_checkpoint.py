@@ -29,7 +29,7 @@ from raymarch.fitting.differences import require_same
 from raymarch.fitting.fit import fit
 from raymarch.fitting.fitter import REPORT_EVERY, Fitter
 from raymarch.fitting.presets import preset
-from raymarch.io.checkpoints.checkpoint_file import record_of
+from raymarch.io.checkpoints.checkpoint_file import LONGEST_NOTE, record_of
 from raymarch.io.checkpoints.streamed import Stream, write_streamed
 
 STEPS = 56
@@ -275,6 +275,35 @@ def test_ctrl_c_loses_nothing(tmp_path):
     assert record_of(path)["steps"] == 26
     second = fit(views(), SETTINGS, box=drive.BALL_BOX, checkpoints=Checkpoints(path, resume=True))
     assert result_of(second.volume, second.history) == uncut()
+
+
+def test_the_note_of_a_checkpoint_stays_until_another_is_given(tmp_path):
+    path = tmp_path / "c"
+    with fitter() as one:
+        save_checkpoint(one, path, note="mine")
+    for given, kept in (("", "mine"), ("another", "another")):
+        with fitter() as two:
+            saving = module.Saving(Checkpoints(path, resume=True, note=given))
+            saving.begin(two)
+            two.step()
+            saving.save(two)
+        record = record_of(path)
+        assert (record["note"], record["steps"]) == (kept, 1 + len(given) // 7)
+
+
+def test_a_note_that_no_reader_takes_is_not_written(saved, tmp_path):
+    """And the older checkpoint stays as it was."""
+    path = tmp_path / "c"
+    shutil.copy(saved.path, path)
+    before, longest = path.read_bytes(), "x" * LONGEST_NOTE
+    said = "note has 1,048,577 letters, want a text of at most 1,048,576 letters; shorten it"
+    with fitter() as one:
+        for save in (save_checkpoint, lambda one, path, note: Checkpoints(path, note=note)):
+            with pytest.raises(RaymarchError, match=said):
+                save(one, path, note=longest + "x")
+        assert path.read_bytes() == before
+        save_checkpoint(one, path, note=longest)
+    assert record_of(path)["note"] == longest
 
 
 def test_a_full_disk_is_said_and_the_fit_goes_on(monkeypatch, tmp_path, caplog, saved):

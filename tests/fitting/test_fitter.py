@@ -103,6 +103,14 @@ def test_what_a_mask_takes_out_shapes_nothing():
     assert bytes_of(plain.volume) != bytes_of(fitted(replace(seen, images=spoilt)).volume)
 
 
+def test_alpha_that_is_opaque_everywhere_is_fitted_as_none():
+    """Byte by byte: it does not say that the background is matter."""
+    seen = views(channels=3)
+    opaque = np.concatenate([seen.images, np.full_like(seen.images[..., :1], 255)], -1)
+    plain, other = (fitted(each, steps=8) for each in (seen, replace(seen, images=opaque)))
+    assert bytes_of(plain.volume) == bytes_of(other.volume)
+
+
 PLAIN = {"slots": 4}
 DENSE = PLAIN | {"resolution": 24, "hull": False, "prune_alpha": 0.0, "tv_density": 0.0}
 # Above degree 0 rays are jittered; of more tiles than there are listed some are drawn twice in a step, by two threads.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tracemalloc
 from dataclasses import replace
 
 import drive
@@ -13,11 +14,14 @@ import pytest
 from whole import whole
 
 from raymarch import cli
+from raymarch.data.cores import workers
+from raymarch.data.shrink import SHRINKING, shrink
+from raymarch.data.views import Views
 from raymarch.data.volume import Volume
 from raymarch.device import memory
 from raymarch.device.image_store import ImageStore
 from raymarch.errors import RaymarchError
-from raymarch.fitting.budget import memory_of_fit, require_budget
+from raymarch.fitting.budget import images_of_fit, images_of_views, memory_of_fit, require_budget
 from raymarch.fitting.cost import LOOK, PROBE, SETTLED, Cost, Kind
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.forecast import forecast, forecast_rendering
@@ -25,11 +29,13 @@ from raymarch.fitting.plan import plan_fit
 from raymarch.fitting.presets import preset
 from raymarch.fitting.schedule import Schedule
 from raymarch.fitting.settings import FitSettings
+from raymarch.geometry.camera import Camera
 
 BOX = np.array([(-1.0, -1.0, -0.5), (1.0, 1.0, 0.5)])
 IMAGES = (20, 32, 32, 4)
 PEAK = """
 import sys
+import tracemalloc
 def status(name):  # not getrusage: its peak may be that of the process that started this one
     rows = dict(line.split(":", 1) for line in open("/proc/self/status"))
     return int(rows[name].split()[0]) * 1024
@@ -94,6 +100,37 @@ def test_a_budget_under_what_any_fit_takes_names_one_that_suffices(gigabytes):
     assert require_budget(FitSettings(memory=enough, resolution=4), BOX, IMAGES)
 
 
+@pytest.mark.parametrize("count", [1, 100])
+def test_images_on_their_way_to_smaller_ones_are_counted(count):
+    """As many as there are workers, each as large as the largest; none where a fit makes none smaller."""
+    at_once = min(workers(), count) * 3000 * 4000
+    for name, wanted in (("default", count * 3000 * 4000 * 3 // 4 + at_once * SHRINKING), ("photos", 0)):
+        told = memory_of_fit(preset(name, resolution=16), BOX, (count, 3000, 4000, 3))
+        assert told.parts["smaller images"] == wanted
+
+
+def test_of_images_of_several_sizes_the_largest_are_counted_as_they_are_made_smaller():
+    sizes = [(64, 48), (320, 240), (64, 48)]
+    cameras = [Camera.look_at((0, -4, 0), width=width, height=height) for width, height in sizes]
+    views = Views(cameras, [np.full((height, width, 4), 9, np.uint8) for width, height in sizes])
+    pixels = 320 * 240 + 2 * 64 * 48
+    assert images_of_views(views) == (pixels, min(workers(), 3) * 320 * 240, 4)
+    masked = replace(views, masks=[np.zeros((48, 64), bool), None, None])
+    assert images_of_views(masked) == (pixels, 0, 4)  # which no fit makes smaller
+    alike = images_of_fit(FitSettings(), images_of_views(views[[0, 2]]))
+    assert alike == images_of_fit(FitSettings(), views[[0, 2]].images.shape)
+
+
+@pytest.mark.parametrize(("channels", "least"), [(3, 0.3), (4, 0.8)])
+def test_an_image_takes_no_more_while_it_is_made_smaller_than_is_told(channels, least):
+    image = np.zeros((600, 800, channels), np.uint8)
+    tracemalloc.start()
+    shrink(image, 400, 300)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert least * SHRINKING < peak / (600 * 800) < 1.1 * SHRINKING
+
+
 def test_without_a_budget_it_is_what_is_free(monkeypatch):
     monkeypatch.setattr(memory, "available_bytes", lambda: 10**9)
     there = int(0.9e9) + memory.LIBRARIES + 20 * 32 * 32 * 8  # what is loaded already takes no more of it
@@ -147,6 +184,20 @@ def test_levels_of_a_long_fit_begin_sooner_and_are_forecast_so(steps, sooner):
         assert share == pytest.approx(alike / steps, abs=2 / steps)
     plain = replace(schedule, early=1.0)
     assert [plain.level(n / steps, n) for n in range(steps)] == [plain.level(n / steps) for n in range(steps)]
+
+
+@pytest.mark.parametrize(("steps", "long"), [(900, False), (1400, False), (1700, True), (20_000, True)])
+def test_a_fit_by_seconds_is_not_taken_for_longer_for_its_quick_first_steps(steps, long):
+    """Whose steps come as the power 0.7 of the time, as those of lego do: as long as it is at its end, all the way."""
+    schedule = Schedule(None, 60.0, ((0.0, 0.4), (0.05, 0.6), (0.4, 1.0)), early=2.0)
+    sooner = min(max(steps / 1500, 1.0), 2.0)
+    for progress in np.linspace(0.02, 1.0, 50):
+        done = round(steps * progress**0.7)
+        assert schedule.is_long(progress, done) == long
+        assert schedule.sooner(progress, done) == pytest.approx(sooner, rel=0.03)
+        assert schedule.even(progress, done) == pytest.approx(steps * progress, abs=1)
+    by_steps = replace(schedule, steps=steps)
+    assert by_steps.even(0.1, 500) == 500
 
 
 @pytest.mark.parametrize("start", [0.0, 0.7, 1.0])
@@ -258,6 +309,16 @@ def test_a_rendering_takes_time_in_proportion_to_its_pixels():
     assert told.memory.slots == 0
     with pytest.raises(RaymarchError, match="width is 0, want a whole number from 1"):
         forecast_rendering(volume, 0, 400)
+
+
+@pytest.mark.parametrize(("single", "width"), [(True, 4), (False, 8)])
+def test_a_rendering_is_counted_in_the_numbers_of_its_session(single, width, monkeypatch):
+    """Beside the volume itself, which has its own."""
+    monkeypatch.setattr("raymarch.runtime.single_precision", lambda: single)
+    parts = memory.memory_of_rendering((8, 8, 8), 1, 100, held=5000).parts
+    grid = 8**3 * 13 * width
+    assert (parts["grid"], parts["volume"], parts["rays"]) == (grid, 5000 + grid, 100 * (31 * width + 24))
+    assert memory.memory_of_rendering((8, 8, 8), 1, 100).parts["volume"] == 2 * grid
 
 
 @pytest.mark.parametrize(("more", "code"), [([], 0), (["--seconds", "0.001"], 1)], ids=["as it is", "no time"])

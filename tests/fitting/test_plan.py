@@ -126,6 +126,47 @@ def test_a_plan_knows_no_hull_where_none_is_wanted_or_seen():
             assert plan.plan_fit(seen, settings, drive.BALL_BOX, store).hull is None
 
 
+def test_alpha_that_is_opaque_everywhere_plans_what_none_does():
+    """Box, preset's boxes, resolution and hull."""
+    colours = np.round([255 * drive.ball_views().rgb(i) for i in range(len(drive.ball_views()))]).astype(np.uint8)
+    opaque = np.concatenate([colours, np.full_like(colours[..., :1], 255)], -1)
+    made = []
+    for images in (colours, opaque):
+        views = replace(drive.ball_views(), images=images)
+        with ImageStore(views) as store:
+            made.append(plan.plan_fit(views, preset("photos", steps=100), None, store))
+    assert made[0].settings == made[1].settings
+    assert made[0].hull is made[1].hull is None
+    np.testing.assert_array_equal(made[0].box, made[1].box)
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "first"),
+    [("photos", {}, 2), ("photos", {"initial_alpha": 1e-4}, 8), ("default", {}, 0), ("quick", {"density": "relu"}, 0)],
+)
+def test_no_cell_is_looked_at_before_steps_can_have_raised_it(name, changes, first):
+    """Of a start less opaque than what counts as empty; one that is more is looked at from the first."""
+    with ImageStore(drive.ball_views()) as store:
+        how = {"resolution": 16, "sh_degree": 0, "slots": 1, **changes}
+        made = plan.plan_fit(drive.ball_views(), preset(name, **how), drive.BALL_BOX, store)
+    looked = [made.least_sigma(steps) is not None for steps in range(12)]
+    assert looked == [steps >= first for steps in range(12)]
+    least = made.least_sigma(100)
+    assert -np.expm1(-least * made.activation.scale) == pytest.approx(made.settings.prune_alpha)
+
+
+@pytest.mark.parametrize(("part", "looks", "near"), [(1, 1, 0.8), (0.5, 1, 0.8), (0.25, 1, 0.5), (0.25, -1, 0.8)])
+def test_rays_begin_half_way_from_the_nearest_camera_to_the_middle_at_the_latest(part, looks, near):
+    """A fifth of what half of the cameras are away, which is 4; one stands nearer, and looks at the middle or not."""
+    first, *others = drive.ball_cameras()
+    pose = first.world_from_camera @ np.diag([looks, 1.0, looks, 1.0])
+    pose[:3, 3] *= part
+    views = replace(drive.ball_views(), cameras=[replace(first, world_from_camera=pose), *others])
+    with ImageStore(views) as store:
+        made = plan.plan_fit(views, preset("quick", **QUICK, near=0.2, hull=False), drive.BALL_BOX, store)
+    assert made.near == pytest.approx(near)
+
+
 @pytest.mark.parametrize(("resolution", "words"), [(None, ""), (400, "in bricks takes about .*; lower the resolution")])
 def test_bricks_that_do_not_fit_make_a_resolution_coarser_that_nobody_asked_for(resolution, words):
     views = drive.ball_views()

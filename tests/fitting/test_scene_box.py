@@ -13,6 +13,7 @@ from raymarch.fitting.fit import fit
 from raymarch.fitting.presets import preset
 from raymarch.fitting.scene_box import BEHIND, BOXES_OF_A_SCENE, ENOUGH, MOST, box_of_scene, boxes_of_scene, is_bounded
 from raymarch.geometry.camera import Camera
+from raymarch.geometry.lens import Lens
 from raymarch.geometry.orbit import orbit
 from raymarch.io.volumes.volume_file import load, save
 from raymarch.rendering.renderer import render
@@ -21,6 +22,8 @@ CENTRE = np.array([1.0, -2.0, 0.5])
 RING = orbit(CENTRE, 4.0, 8, like=Camera.look_at((4, 0, 0), width=12, height=8))
 NOISE = np.random.default_rng(0).integers(0, 256, (8, 8, 12, 3), dtype=np.uint8)
 SCENE = Views(RING, NOISE)
+FRAMED = np.pad(NOISE[:, 1:-1, 1:-1], ((0, 0), (1, 1), (1, 1), (0, 0)))
+FISHEYES = [replace(camera, lens=Lens("fisheye", (0.0,) * 4)) for camera in RING]
 
 
 def with_(**changes) -> Views:
@@ -32,11 +35,18 @@ def with_(**changes) -> Views:
     [
         (SCENE, False),
         (with_(images=np.concatenate([NOISE, NOISE[..., :1]], -1)), True),
+        (with_(images=np.concatenate([NOISE, np.full_like(NOISE[..., :1], 255)], -1)), False),
         (with_(images=np.full_like(NOISE, 7)), True),
+        (with_(images=FRAMED), True),
+        (with_(images=FRAMED, cameras=FISHEYES), False),
+        (with_(images=255 - FRAMED, cameras=FISHEYES), True),
         (with_(box=[CENTRE - 1, CENTRE + 1]), True),
         (with_(box=[CENTRE - 9, CENTRE + 9]), False),
     ],
-    ids=["photographs", "alpha", "one colour around", "own box before the cameras", "own box about the cameras"],
+    ids=[
+        *("photographs", "alpha", "opaque alpha", "one colour all over", "black around", "black around fisheyes"),
+        *("white around fisheyes", "own box before the cameras", "own box about the cameras"),
+    ],
 )
 def test_a_scene_has_an_end_or_not(views, bounded):
     assert is_bounded(views) is bounded
@@ -140,3 +150,11 @@ def test_a_scene_is_fitted_in_nested_boxes_and_saved(tmp_path):
     assert again.boxes == volume.boxes
     np.testing.assert_array_equal(again.density, volume.density)
     np.testing.assert_allclose(again.box, volume.box)
+
+
+@pytest.mark.parametrize("steps", [2, 3, 5, 10, 20])
+def test_a_fit_of_few_steps_does_not_end_for_being_as_faint_as_it_began(steps):
+    """Less opaque than what counts as empty: its second level begins before a step or two can have changed that."""
+    assert preset("photos").initial_alpha < preset("photos").prune_alpha
+    result = fit(SCENE, preset("photos", steps=steps, resolution=16, sh_degree=0, rays=256))
+    assert (result.ended, result.history[-1].step) == ("done", steps)

@@ -345,6 +345,8 @@ ROWS = {
         (lambda: rm.DensityActivation("mine", min, 3), "density activation 'mine': inverse is 3, want a function"),
         (lambda: rm.DensityActivation("mine", min, max, "x"), "density activation 'mine': value is 'x'"),
         (lambda: rm.DensityActivation("mine", min, max, min, 0), "density activation 'mine': slope is 0"),
+        (lambda: rm.DensityActivation("mine", min, max, empty="0"), "density activation 'mine': empty is '0', want a"),
+        (lambda: rm.DensityActivation("mine", min, max, empty=NAN), "density activation 'mine': empty is nan, want a"),
     ],
     "ColourActivation": [
         (lambda: rm.ColourActivation("", min), "name is ''"),

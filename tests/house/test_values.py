@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import tracemalloc
 from dataclasses import FrozenInstanceError, replace
 
 import cases
@@ -13,11 +15,15 @@ from raymarch import runtime
 from raymarch.data.activation import Activation
 from raymarch.data.contents import background_doubt
 from raymarch.data.harmonics import Y00
+from raymarch.data.image_arrays import is_opaque
 from raymarch.data.views import Views, require_colour
 from raymarch.data.volume import Volume
 from raymarch.device import grid as grid_module
 from raymarch.device import memory, pool
+from raymarch.device.brick_grid import BrickGrid
 from raymarch.device.grid import Grid
+from raymarch.device.grid_layout import require_layout
+from raymarch.device.mark_fields import OF_BLOCKS, OF_CELLS
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
 from raymarch.fitting.presets import preset
@@ -381,9 +387,51 @@ def test_too_large_a_grid_is_refused_with_the_bytes(monkeypatch):
     with pytest.raises(RaymarchError, match=f"{needed:,} bytes but 1,000,000 are free"):
         Grid((64, 64, 64), 0)
     monkeypatch.setattr(memory, "available_bytes", lambda: 10**18)
-    for shape, degree, slots in (((1300, 1300, 1300), 0, 0), ((400, 400, 400), 3, 0), ((500, 500, 500), 0, 6)):
+    many = [((1300, 1300, 1300), 0, 0), ((400, 400, 400), 3, 0), ((500, 500, 500), 0, 6)]
+    for shape, degree, slots in [*many, ((894, 894, 894), 0, 0)]:  # which is a few rows longer in memory
         with pytest.raises(RaymarchError, match="index 2147483647 in all"):
             Grid(shape, degree, slots=slots)
+
+
+def test_a_sparse_grid_without_room_for_its_cells_is_refused_with_the_bytes(monkeypatch):
+    pool.release()
+    monkeypatch.setattr(memory, "available_bytes", lambda: 10**8)
+    monkeypatch.setattr(grid_module, "build", lambda *_: pytest.fail("allocated"))
+    samples, bricks = 2 * 8**3 * 4 * np.dtype(runtime.dtype()).itemsize, 2 * (3 * 8 + 3 * 4)
+    needed = samples + bricks + 256**3 * (4 + 3 + 1) + 128**3 * (2 * 4 + 4 + 1)
+    with pytest.raises(RaymarchError, match=f"1024 x 1024 x 1024 needs {needed:,} bytes but 100,000,000 are free"):
+        BrickGrid((1024, 1024, 1024), 0, bricks=1)
+
+
+@pytest.mark.parametrize("shape", [(5200, 5200, 5200), (65536, 65536, 40)])
+def test_more_cells_than_taichi_can_index_are_refused(shape, monkeypatch):
+    monkeypatch.setattr(grid_module, "build", lambda *_: pytest.fail("allocated"))
+    monkeypatch.setattr(memory, "available_bytes", lambda: 10**18)
+    with pytest.raises(RaymarchError, match="occupancy cells where Taichi can index 2,147,483,647; lower the res"):
+        BrickGrid(shape, 0, bricks=1)
+    require_layout((5161, 5161, 5161), 0, 1)
+
+
+def test_the_bytes_of_a_sparse_grid_are_those_of_its_fields():
+    with BrickGrid((33, 40, 65), 0, bricks=9, slots=2) as grid:
+        fields, room = grid.fields, grid._tree.room
+        marks = sum(math.prod(getattr(fields, name).shape) for name in (*OF_BLOCKS, *OF_CELLS))  # a byte each
+        table, brick = math.prod(fields.table.shape), math.prod(fields.brick.shape)
+        assert fields.old_table.shape == fields.table.shape
+        width, samples = np.dtype(runtime.dtype()).itemsize, math.prod(fields.density.shape)
+        gradient = math.prod(fields.d_density.shape)
+        counted = 4 * width * (samples + gradient) + marks + 4 * (2 * table + 3 * brick)
+        assert grid._tree.size == grid_module.size_of(grid, room) == counted
+
+
+def test_cells_are_marked_in_the_memory_that_is_counted():
+    with BrickGrid((257, 257, 257), 0, bricks=1) as grid:
+        grid.measure_occupancy()  # which is compiled
+        tracemalloc.start()
+        grid.measure_occupancy()
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert 0.9 < peak / (memory.OF_A_CELL[1] * 64**3) < 1.2
 
 
 @pytest.mark.parametrize("slots", [0, 1, 4])
@@ -443,7 +491,24 @@ def test_a_background_that_the_borders_belie_is_doubted(border, background, doub
     views = Views([Camera.look_at((0, -4, 0), width=16, height=16)] * 2, images, background=background)
     assert bool(background_doubt(views)) == doubted
     alpha = np.concatenate([images, np.full_like(images[..., :1], 255)], -1)
+    assert bool(background_doubt(Views(views.cameras, alpha, background=background))) == doubted  # it masks nothing
+    alpha[1, 0, 0, 3] = 0
     assert not background_doubt(Views(views.cameras, alpha, background=background))
+
+
+def test_alpha_shows_silhouettes_from_the_first_pixel_on_that_is_not_opaque(monkeypatch):
+    """Which no image after it is looked at for; and is asked once."""
+    asked = []
+    monkeypatch.setattr("raymarch.data.views.is_opaque", lambda image: asked.append(1) or is_opaque(image))
+    images = np.full((4, 8, 8, 4), 255, np.uint8)
+    cameras = [Camera.look_at((0, -4, 0), width=8, height=8)] * 4
+    assert not Views(cameras, images[..., :3]).shows_silhouettes
+    assert not Views(cameras, images).shows_silhouettes
+    assert len(asked) == 4
+    images[1, 7, 7, 3] = 254
+    views = Views(cameras, images)
+    assert views.shows_silhouettes and views.shows_silhouettes
+    assert len(asked) == 4 + 2
 
 
 def test_busy_borders_raise_no_doubt():

@@ -390,6 +390,18 @@ def test_the_camera_and_the_mask_of_a_photograph_that_exif_turns_are_turned_with
         np.testing.assert_array_equal(views.mask(i).ravel(), masks[i].ravel()[index])
 
 
+@pytest.mark.parametrize("orientation", [2, 4, 5, 7])
+def test_a_photograph_that_exif_mirrors_is_refused_for_no_camera_of_the_sensor_shows_it(orientation, tmp_path):
+    cameras = COLMAP_CAMERAS.replace(" 8 6 ", " 6 6 ")
+    folder = write_colmap(tmp_path / "set", cameras)
+    for i in range(3):
+        image = Image.fromarray(random_image(3, 6, 6, seed=i))
+        exif = image.getexif()
+        exif[0x0112] = orientation if i == 1 else 1
+        image.save(folder / "images" / f"r_{i}.png", exif=exif)
+    refused(lambda: load(folder), "r_1", f": EXIF says that the image is mirrored ({orientation}), and its camera")
+
+
 @pytest.mark.parametrize("listed", ["r_0.PNG", "r_0"])
 def test_images_are_found_whatever_the_letters_of_their_suffix(listed, tmp_path):
     names = COLMAP_IMAGES.replace("r_0.png", listed).replace("r_1.png", "r_1.PNG").replace("r_2.png", "r_2.PNG")

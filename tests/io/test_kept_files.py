@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from raymarch.data.known_views import _is_same
+from raymarch.data.scalar_volume import ScalarVolume
 from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
 from raymarch.io.checkpoints.checkpoint_file import is_checkpoint
@@ -18,6 +19,7 @@ from raymarch.io.image_sets.metashape import _exports
 from raymarch.io.videos.camera_path_file import load_camera_path
 from raymarch.io.volumes.convert import convert_volume
 from raymarch.io.volumes.volume_file import load, save
+from raymarch.io.volumes.xdmf import write_beside
 
 BALL = Volume.from_function(lambda p: 2.0 + p[..., 0], shape=(6, 5, 4))
 
@@ -48,6 +50,20 @@ def test_values_of_an_xdmf_take_no_volume_s_place_unasked(ball):
     save(BALL, other)  # its own
     save(BALL, ball.with_suffix(".xdmf"), True)
     assert load(other).shape == load(ball.with_suffix(".xdmf")).shape == BALL.shape
+
+
+def test_values_of_an_xdmf_take_no_fit_s_place_because_another_s_page_is_there(ball):
+    """A page that is about a file of another name says nothing of the one beside it that bears its own."""
+    page = ball.with_suffix(".xdmf")
+    save(ScalarVolume(np.ones((3, 4, 5))), ball.with_name("scan.h5"))
+    write_beside(page, ball.with_name("scan.h5"))
+    before = ball.read_bytes()
+    with pytest.raises(RaymarchError, match=r"ball.h5: is there, and .*ball.xdmf would put .*; choose another name"):
+        save(BALL, page)
+    assert ball.read_bytes() == before and load(page).shape == (3, 4, 5)
+    save(BALL, page, True)
+    assert load(page).shape == BALL.shape
+    save(BALL, page)  # its own by now
 
 
 @pytest.mark.parametrize("how", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])

@@ -1,6 +1,7 @@
 """Laws of readers: each claims what it reads and no other layout, a user's own is one like any, no fault is silent."""
 
 import json
+import shutil
 from dataclasses import replace
 
 import layouts
@@ -189,9 +190,21 @@ def test_the_most_specific_reader_that_claims_a_folder_reads_it(given, found, tm
     assert reader_of(tmp_path, [of_name(*one) for one in given]).name == found
 
 
+@pytest.mark.parametrize("beside", [name for name in WRITERS if name not in ("NeRF-synthetic", "HDF5", "my set")])
+@pytest.mark.parametrize("first", ["NeRF-synthetic", "transforms.json"])
+def test_transforms_files_go_before_every_other_layout_of_the_folder(first, beside, tmp_path):
+    if first == beside:
+        beside = "COLMAP"
+    folder = WRITERS[beside](tmp_path / "set")
+    shutil.copytree(WRITERS[first](tmp_path / "first"), folder, dirs_exist_ok=True)
+    claiming = {reader.name for reader in readers.READERS if reader.detect(folder)}
+    assert first in claiming
+    assert reader_of(folder, readers.READERS).name == first
+
+
 def test_two_that_are_as_specific_are_an_error_with_both_names(tmp_path, monkeypatch):
     folder = write_set(tmp_path / "set")
-    monkeypatch.setattr("raymarch.io.image_sets.load.READERS", [*readers.READERS, of_name("b"), of_name("c", 0)])
+    monkeypatch.setattr("raymarch.io.image_sets.load.READERS", [*readers.READERS, of_name("b", 3), of_name("c", 0)])
     said = "set: readers 'NeRF-synthetic' and 'b' claim it alike; choose by reader='NeRF-synthetic' or reader='b'"
     refused(lambda: rm.load_views(folder), said)
     assert len(rm.load_views(folder, reader="nerf-synthetic")) == 3

@@ -10,7 +10,8 @@ import h5py
 import numpy as np
 import pytest
 
-from raymarch import cli
+from raymarch import cli, runtime
+from raymarch.data import free_memory
 from raymarch.data.activation import Activation
 from raymarch.data.bricks import Bricks
 from raymarch.data.volume import Volume
@@ -159,6 +160,37 @@ def test_a_thousand_samples_a_side_take_the_memory_of_their_bricks(tmp_path):
     assert (tmp_path / "a.h5").stat().st_size < 600_000
     assert describe(tmp_path / "a.h5").bytes_in_memory < 9_000_000
     require_equal(load(tmp_path / "a.h5"), volume)
+
+
+def test_a_part_of_a_sparse_file_is_that_of_the_dense_one(tmp_path):
+    how = {"crop": ((3, 24), (0, 9), (2, 17)), "stride": (2, 1, 3)}
+    save(sparse(degree=1), tmp_path / "a.h5")
+    save(sparse(degree=1).dense(), tmp_path / "b.h5")
+    mine, its = load(tmp_path / "a.h5", **how), load(tmp_path / "b.h5", **how)
+    assert (mine.bricks, mine.shape) == (None, (11, 9, 5))
+    for name in ("density", "features", "world_from_index"):
+        np.testing.assert_array_equal(getattr(mine, name), getattr(its, name))
+
+
+def test_a_part_of_a_sparse_file_beyond_the_memory_is_refused_with_its_bytes(tmp_path, monkeypatch):
+    save(sparse((1024,) * 3, count=50), tmp_path / "a.h5")
+    monkeypatch.setattr(free_memory, "free_bytes", lambda: 10**9)
+    said = "512 x 512 x 512 samples take 2,147,483,648 bytes but 1,000,000,000 are free; take a smaller part"
+    with pytest.raises(RaymarchError, match=said):
+        load(tmp_path / "a.h5", stride=2)
+    assert load(tmp_path / "a.h5", stride=64).shape == (16, 16, 16)
+
+
+@pytest.mark.parametrize("count", [5, 0])
+def test_arrays_are_packed_and_summed_as_the_document_says(tmp_path, count):
+    """But for a text and datasets of no bricks, which lie there as they are."""
+    save(sparse(count=count), tmp_path / "a.h5")
+    with h5py.File(tmp_path / "a.h5") as file:
+        plain = {name for name in file if file[name].chunks is None}
+        packed = {name for name in file if file[name].compression == "gzip" and file[name].shuffle}
+        assert {name for name in file if file[name].fletcher32} == set(file) - plain
+    assert plain == {"provenance"} | (set() if count else {"density", "features"})
+    assert packed == {"density", "features", "table"} - plain
 
 
 def test_a_dense_volume_is_written_byte_for_byte_as_ever(tmp_path):
@@ -404,9 +436,17 @@ def test_rendering_a_sparse_volume_takes_what_its_bricks_do(tmp_path, capsys):
     """Of a box that no dense grid would fit in."""
     big = sparse((1024, 1024, 1024))
     told = forecast_rendering(big, 32, 32)
-    assert told.memory.total - told.memory.parts["libraries"] < 1e8
+    width, bricks = np.dtype(runtime.dtype()).itemsize, 5 + 1  # and that of the missing
+    cells = 256**3 * (4 + 3 + 1)  # on the device, and where they are made
+    marks = bricks * (3 * 8 + 3 * 4)  # of blocks, and where they lie
+    table = 128**3 * (2 * 4 + 4 + 1)
+    samples = bricks * 8**3 * 4 * width  # on their way to the device, and there
+    rays = 32 * 32 * (31 * width + 24)
+    counted = big.nbytes + cells + marks + table + 2 * samples + rays
+    assert told.memory.total - told.memory.parts["libraries"] == counted < 2e8
     save(big, tmp_path / "big.h5")
     with pytest.raises(SystemExit) as ended:
         cli.main(["info", str(tmp_path / "big.h5"), "--json"])
     assert not ended.value.code
-    assert json.loads(capsys.readouterr().out)["bytes_to_render"] == memory_of_rendering(big.shape, 0, 800**2, 5).total
+    needed = memory_of_rendering(big.shape, 0, 800**2, 5, big.nbytes)
+    assert json.loads(capsys.readouterr().out)["bytes_to_render"] == needed.total

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import shutil
 import struct
 
 import numpy as np
@@ -121,7 +123,93 @@ def test_axes_of_an_nrrd_that_are_not_of_space_have_no_direction(first, tmp_path
     np.testing.assert_allclose(found.world_from_index, SHEARED)
 
 
+@pytest.mark.parametrize(
+    ("said", "spacing", "origin"),
+    [
+        ("spacings: 0.5 0.25 2\naxis mins: 10 20 30", (0.5, 0.25, 2), (10, 20, 30)),
+        ("axis mins: 10 20 30\naxis maxs: 14 25 42\ncenterings: cell cell cell", (1, 1, 2), (10.5, 20.5, 31)),
+        ("axis mins: 10 20 30\naxis maxs: 13 24 40", (1, 1, 2), (10, 20, 30)),
+        ("spacings: 0.5 0.25 2", (0.5, 0.25, 2), (0, 0, 0)),
+    ],
+    ids=["mins", "cells", "ends", "spacings"],
+)
+def test_an_nrrd_without_directions_lies_where_its_axes_say(said, spacing, origin, tmp_path, caplog):
+    values = np.arange(120, dtype="<i2").reshape(4, 5, 6)
+    head = f"NRRD0005\ntype: short\ndimension: 3\nsizes: 4 5 6\nendian: little\nencoding: raw\n{said}\n"
+    head += 'units: "mm" "mm" "mm"\n\n'
+    (tmp_path / "a.nrrd").write_bytes(head.encode() + values.tobytes("F"))
+    found = rm.load(tmp_path / "a.nrrd")
+    np.testing.assert_array_equal(found.values, values)
+    np.testing.assert_allclose(found.spacing, spacing)
+    np.testing.assert_allclose(found.origin, origin)
+    assert found.length_unit == "mm" and "assumed" not in caplog.text
+
+
+def test_a_file_beside_a_header_may_be_named_as_in_this_folder(tmp_path):
+    nrrd.write(str(tmp_path / "a.nhdr"), VALUES, {"encoding": "raw"})
+    text = (tmp_path / "a.nhdr").read_text()
+    assert "data file: a.raw" in text
+    (tmp_path / "a.nhdr").write_text(text.replace("data file: a.raw", "data file: ./a.raw"))
+    np.testing.assert_array_equal(rm.load(tmp_path / "a.nhdr").values, VALUES)
+    rm.save(volume(".mha"), tmp_path / "b.mha")
+    data = (tmp_path / "b.mha").read_bytes()
+    assert data.count(b"LOCAL") == 1
+    (tmp_path / "b.mha").write_bytes(data.replace(b"LOCAL", b"Local"))
+    np.testing.assert_array_equal(rm.load(tmp_path / "b.mha").values, VALUES)
+
+
+def test_one_long_word_among_numbers_is_refused_before_all_are_made_as_wide(tmp_path):
+    head = "NRRD0004\ntype: int\ndimension: 3\nsizes: 4 4 4\nencoding: ascii\n\n"
+    (tmp_path / "a.nrrd").write_text(head + "0 " * 63 + "0" * 65)
+    refused(lambda: rm.load(tmp_path / "a.nrrd"), "declares 64 values but one of 65 letters; restore it")
+
+
 # TIFF.
+
+
+def test_an_imagej_stack_of_one_page_is_read_in_part_as_it_lies(tmp_path, monkeypatch):
+    """As ImageJ writes stacks of over 4 GB: one page, and the planes one behind the other."""
+    stack = VALUES.T.astype("u2")
+    tifffile.imwrite(tmp_path / "a.tif", stack, imagej=True, metadata={"axes": "ZYX"})
+    with tifffile.TiffFile(tmp_path / "a.tif") as file:
+        order, count = file.byteorder, len(file.pages.first.tags)
+        at = file.pages.first.offset + 2 + 12 * count
+    data = bytearray((tmp_path / "a.tif").read_bytes())
+    data[at : at + 4] = struct.pack(f"{order}I", 0)  # where the next page is
+    (tmp_path / "a.tif").write_bytes(data)
+    with tifffile.TiffFile(tmp_path / "a.tif") as file:
+        assert len(file.pages) == 1 and file.series[0].shape == stack.shape
+
+    def whole(*_, **__):
+        raise AssertionError("all of it was read")
+
+    monkeypatch.setattr(tifffile.TiffPageSeries, "asarray", whole)
+    np.testing.assert_array_equal(
+        rm.load(tmp_path / "a.tif", crop=((0, 5), (1, 4), (2, 5))).values, VALUES[:5, 1:4, 2:5]
+    )
+
+
+@pytest.mark.parametrize("unit", ["micron", "microns", "um", "\\u00B5m"])
+def test_a_unit_of_imagej_is_known_however_it_is_spelt(unit, tmp_path):
+    notes = f"ImageJ=1.54f\nimages=7\nslices=7\nunit={unit}\nspacing=2.0\n"
+    stack = VALUES.T.astype("u2")
+    tifffile.imwrite(tmp_path / "a.tif", stack, description=notes, metadata=None, resolution=(2, 2))
+    found = rm.load(tmp_path / "a.tif")
+    assert (found.length_unit, found.spacing.tolist()) == ("um", [0.5, 0.5, 2.0])
+
+
+@pytest.mark.parametrize("unit", ["um", "microns", "Micrometer", "µm"])
+def test_a_unit_is_known_to_every_format_however_it_is_spelt(unit, tmp_path):
+    head = volume(".mrc", "f4", length_unit=unit)
+    rm.save(head, tmp_path / "a.mrc")
+    with mrcfile.open(tmp_path / "a.mrc") as file:
+        np.testing.assert_allclose(file.voxel_size.tolist(), 1e4 * head.spacing)
+    rm.save(head, tmp_path / "a.nii")
+    assert nibabel.load(tmp_path / "a.nii").header.get_xyzt_units()[0] == "micron"
+    rm.save(head, tmp_path / "a.ome.zarr")
+    rm.save(head, tmp_path / "a.nrrd")
+    for name in ("a.nii", "a.ome.zarr", "a.nrrd"):
+        assert rm.load(tmp_path / name).length_unit == "um"
 
 
 @pytest.mark.parametrize("order", ["<", ">"])
@@ -246,6 +334,22 @@ def test_a_map_of_the_other_byte_order_is_read_by_its_mode_and_a_header_that_lie
     refused(lambda: rm.load(tmp_path / "a.mrc"), "but holds 0")
 
 
+@pytest.mark.parametrize("told", ["by IMOD", "by the largest value", "signed"])
+def test_bytes_of_a_map_have_the_sign_that_its_header_says(told, tmp_path):
+    values = np.array([0, 1, 127, 128, 200, 255] * 10, "u1").reshape(3, 4, 5)
+    with mrcfile.new(tmp_path / "a.mrc") as file:
+        file.set_data(values.view("i1"))
+    data = bytearray((tmp_path / "a.mrc").read_bytes())
+    if told == "by IMOD":
+        struct.pack_into("<2i", data, 152, 1146047817, 0)
+    elif told == "signed":
+        struct.pack_into("<2i", data, 152, 1146047817, 1)
+    else:
+        struct.pack_into("<2f", data, 76, 0.0, 255.0)
+    (tmp_path / "a.mrc").write_bytes(data)
+    np.testing.assert_array_equal(rm.load(tmp_path / "a.mrc").values, values.view("i1" if told == "signed" else "u1").T)
+
+
 def test_mrcfile_reads_ours_and_cells_may_lean(tmp_path):
     head = volume(".mrc", "f4", length_unit="nm")
     rm.save(head, tmp_path / "a.mrc")
@@ -260,7 +364,51 @@ def test_mrcfile_reads_ours_and_cells_may_lean(tmp_path):
     np.testing.assert_allclose(edges.T @ edges, [[1, -0.5, 0], [-0.5, 1, 0], [0, 0, 1]], atol=1e-6)
 
 
+def test_a_nifti_without_a_handedness_has_the_usual_one(tmp_path):
+    """Its pixdim[0] is 0, or its steps are negative, in files of many a program; nibabel mends both as it loads."""
+    image = nibabel.Nifti1Image(VALUES, None)
+    image.set_qform(UPRIGHT, 1)
+    data = bytearray(image.to_bytes())
+    for k, name in ((0, "a.nii"), (1, "b.nii")):
+        struct.pack_into("<f", data, 76 + 4 * k, -struct.unpack_from("<f", data, 76 + 4 * k)[0] if k else 0)
+        (tmp_path / name).write_bytes(data)
+        np.testing.assert_allclose(rm.load(tmp_path / name).world_from_index, UPRIGHT, atol=1e-5)
+        np.testing.assert_array_equal(rm.load(tmp_path / name).values, VALUES)
+
+
+def test_what_is_unpacked_whole_is_held_against_the_budget_whole(tmp_path, monkeypatch):
+    """All points in time are unpacked, also where one is asked for; and so is what lies before the values."""
+    many = np.random.default_rng(3).integers(0, 255, (4, 5, 6, 90)).astype("u1")
+    nibabel.save(nibabel.Nifti1Image(many, np.eye(4)), tmp_path / "a.nii.gz")
+    nrrd.write(str(tmp_path / "a.nrrd"), many, {"encoding": "gzip"})
+    np.savez_compressed(tmp_path / "a.npz", values=many)
+    which = {"a.nii.gz": {"time": 3}, "a.nrrd": {"time": 3}, "a.npz": {"channel": 3}}
+    for name, one in which.items():
+        assert rm.load(tmp_path / name, **one).shape == (4, 5, 6)
+    monkeypatch.setenv("RAYMARCH_FILE_GB", "5e-6")  # one point takes 120 bytes, all of them 10,800
+    for name, one in which.items():
+        refused(lambda name=name, one=one: rm.load(tmp_path / name, **one), "declare", "over the budget of 5000 bytes")
+    monkeypatch.undo()
+    header = nibabel.Nifti1Header()
+    header.set_data_shape((2, 2, 2))
+    header["vox_offset"] = 1e12
+    (tmp_path / "b.nii.gz").write_bytes(gzip.compress(header.binaryblock + bytes(1 << 20)))
+    refused(lambda: rm.load(tmp_path / "b.nii.gz"), "b.nii.gz: declares", "but holds")
+
+
 # OME-Zarr.
+
+
+def test_the_other_images_of_a_zarr_are_named(tmp_path, caplog):
+    rm.save(volume(".ome.zarr"), tmp_path / "b.zarr")
+    for k in range(2):
+        shutil.copytree(tmp_path / "b.zarr", tmp_path / "a.zarr" / str(k))
+    (tmp_path / "a.zarr" / ".zgroup").write_text('{"zarr_format": 2}')
+    rm.load(tmp_path / "b.zarr")
+    assert "images" not in caplog.text
+    np.testing.assert_array_equal(rm.load(tmp_path / "a.zarr").values, VALUES)
+    assert "has images 0, 1; 0 is taken, others are a.zarr/1 and on" in caplog.text
+    np.testing.assert_array_equal(rm.load(tmp_path / "a.zarr" / "1").values, VALUES)
 
 
 def test_axes_of_a_zarr_come_in_one_unit(tmp_path):
@@ -387,6 +535,41 @@ def test_slopes_of_their_own_several_series_times_and_colours(tmp_path):
     np.testing.assert_array_equal(rm.load(tmp_path / "b.dicom", time=1).numbers(), VALUES + 100.0)
 
 
+@pytest.mark.parametrize(
+    "told",
+    [
+        lambda t, n: {"InstanceNumber": n + 1},
+        lambda t, n: {"TemporalPositionIdentifier": t + 1, "InstanceNumber": 30 - n},
+        lambda t, n: {"InstanceNumber": None, "AcquisitionTime": f"0900{10 * t:02d}.50"},
+        lambda t, n: {"InstanceNumber": None},
+    ],
+    ids=["number", "position", "clock", "name"],
+)
+def test_a_point_in_time_is_the_same_at_every_place_whatever_the_files_are_called(told, tmp_path):
+    """Three points of seven slices, called 1 to 21 without zeros, so that the order of letters mixes them."""
+    folder = tmp_path / "a.dicom"
+    for k, file in enumerate(series(folder)):
+        for t in range(3):
+            later = folder / f"IM{7 * t + k + 1}"
+            later.write_bytes(file.read_bytes())
+            edit(later, RescaleIntercept=str(100 * t), **told(t, 7 * t + k))
+        file.unlink()
+    for t in range(3):
+        np.testing.assert_array_equal(rm.load(folder, time=t).numbers(), VALUES + 100.0 * t)
+
+
+def test_pixels_that_are_floats_are_refused_and_not_cut(tmp_path):
+    series(tmp_path / "a.dicom")
+    frames_of(tmp_path / "a.dicom", tmp_path / "map.dcm")
+    data = pydicom.dcmread(tmp_path / "map.dcm")
+    data.FloatPixelData = np.full(7 * data.Rows * data.Columns, 0.7, "f4").tobytes()
+    data.BitsAllocated = 32
+    for tag in ("PixelData", "BitsStored", "HighBit", "PixelRepresentation"):
+        delattr(data, tag)
+    data.save_as(tmp_path / "map.dcm")
+    refused(lambda: rm.load(tmp_path / "map.dcm"), "map.dcm: holds float32 pixels, want whole numbers; convert it")
+
+
 def test_a_tilted_gantry_is_a_sheared_volume(tmp_path):
     files, leaning = series(tmp_path / "a.dicom"), TURNED.copy()
     leaning[:3, 2] += 0.3 * TURNED[:3, 1]
@@ -478,6 +661,16 @@ def test_places_are_told_from_points_in_time_at_any_scale(scale, tmp_path):
     found = rm.load(tmp_path / "a.dicom")
     assert found.shape == VALUES.shape
     np.testing.assert_allclose(found.world_from_index[:3, 2], small[:3, 2], rtol=1e-3)
+
+
+def test_a_deflated_file_is_refused_before_anything_of_it_is_unpacked(tmp_path):
+    files = series(tmp_path / "a.dicom")
+    head = files[0].read_bytes()[:400]
+    data = pydicom.dcmread(files[0])
+    data.file_meta.TransferSyntaxUID = pydicom.uid.DeflatedExplicitVRLittleEndian
+    data.save_as(files[0])
+    assert files[0].read_bytes()[:132] == head[:132]
+    refused(lambda: rm.load(tmp_path / "a.dicom"), f"{files[0].name}: is deflated, tags and all", "gdcmconv --raw")
 
 
 def test_pixels_that_are_packed_in_unknown_ways_name_the_cure(tmp_path):

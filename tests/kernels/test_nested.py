@@ -11,6 +11,7 @@ import reference
 import taichi as ti
 from whole import whole
 
+from raymarch.data.transfer_function import TransferFunction
 from raymarch.data.volume import Volume
 from raymarch.device.grid import Grid
 from raymarch.device.ray_buffer import RayBuffer
@@ -28,7 +29,9 @@ from raymarch.kernels.field.transfer import fill
 from raymarch.kernels.fit.regularise import EDGE, EPS_DENSITY
 from raymarch.plot.volume_slices import slices
 from raymarch.rendering.march import March
+from raymarch.rendering.ray_settings import require_seen
 from raymarch.rendering.renderer import Renderer
+from raymarch.rendering.shading import Shading
 
 EXACT = March(step=0.47, min_transmittance=0.0, min_weight=0.0)
 BOXES = 3
@@ -96,6 +99,38 @@ def test_depth_is_the_references():
     with Renderer(v, EXACT) as renderer:
         _, depth = renderer.trace(rays(v), depth=True)
     np.testing.assert_allclose(depth, reference.depth(v, rays(v), EXACT.step * v.voxel), rtol=1e-6)
+
+
+def test_normals_are_the_mean_slope_of_the_value_in_the_world():
+    """That of each box by itself, whose sigma counts per world unit, by its differences along the world's axes."""
+    v, wanted, through = scene(0), [], []
+    for o, d in zip(rays(v).origin, rays(v).direction, strict=True):
+        kept, T = reference.samples(v, o, d, EXACT.step * v.voxel, 0, 0)
+        slope, met = np.zeros(3), set()
+        for s in kept:
+            n = int(s.p[0] // v.box_shape[0])
+            box, index_from_world = reference.nested(v)[n]
+            p, ways = s.p - [n * v.box_shape[0], 0, 0], 1e-6 * index_from_world[:3, :3].T
+            ahead, back = (
+                [box.activation.sigma(reference.gather(box.density, p + h * way)) for way in ways] for h in (1, -1)
+            )
+            slope, met = slope + s.weight * np.subtract(ahead, back), met | {n}
+        wanted.append(-slope / np.linalg.norm(slope) * np.sign(slope @ d) if 1 - T > 0.01 else np.zeros(3))
+        through.append(len(met))
+    with Renderer(v, EXACT) as renderer:
+        normals = [renderer.render(camera, normals=True).normals.reshape(-1, 3) for camera in cameras(v)]
+    assert through.count(BOXES) > 5 and np.any(wanted, axis=1).mean() > 0.5
+    np.testing.assert_allclose(np.concatenate(normals), wanted, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("how", [{}, {"shading": Shading()}, {"preintegrated": True}], ids=["plain", "lit", "exact"])
+def test_a_table_reads_one_box_alone(how):
+    table = TransferFunction([0, 1], np.eye(2, 3), [0.1, 0.5])
+    march = replace(EXACT, mode="transfer", transfer=table, **how)
+    with pytest.raises(RaymarchError, match=r"does not go through nested boxes; take volume.nested\(0\)") as said:
+        Renderer(scene(0), march)
+    assert "\n" not in str(said.value)
+    require_seen(scene(0).nested(0), march)
 
 
 @pytest.mark.parametrize("which", range(4))

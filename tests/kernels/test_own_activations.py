@@ -79,6 +79,9 @@ def test_the_inverse_of_ones_own_gives_the_start_of_a_fit():
         (replace(HYPERBOLA, value=pair), "value is no function of one number: it returns 2 values"),
         (replace(HYPERBOLA, slope=hyperbola), "density activation 'hyperbola': slope gives .* differences give"),
         (replace(HYPERBOLA, inverse=np.log), "density activation 'hyperbola': inverse gives"),
+        (replace(HYPERBOLA, inverse=lambda y: 1 / 0), "activation 'hyperbola': inverse raised ZeroDivisionError: div"),
+        (replace(HYPERBOLA, inverse=np.sum), r"inverse gives shape \(\) of \(10,\), want a number for each; rm"),
+        (replace(HYPERBOLA, inverse=lambda y: y + np.inf), "activation 'hyperbola': inverse gives inf at 0.034"),
         (replace(HYPERBOLA, forward=np.sum), "density activation 'hyperbola': forward gives shape"),
         (replace(HYPERBOLA, forward=np.log), "density activation 'hyperbola': forward gives nan at -7.3"),
         (replace(TANH, slope=tangent_to_unit), "colour activation 'tanh': slope gives .* differences give"),
@@ -93,6 +96,17 @@ def test_a_wrong_part_is_named_in_one_line(wrong, said):
         other = replace(v.activation, **{kind: wrong})
         (density_functions if kind == "density" else colour_functions)(other)
     assert "\n" not in str(caught.value)
+
+
+def test_an_inverse_that_raises_is_named_before_any_kernel_is_there():
+    """A fit's start and the threshold of empty space ask for it first."""
+    wrong = replace(HYPERBOLA, inverse=lambda y: y.missing)
+    asked = (lambda: Activation.of_initial_alpha(0.05, 0.5, wrong), lambda: Activation(wrong).raw([0.3, 0.2]))
+    for ask in asked:
+        with pytest.raises(RaymarchError, match="density activation 'hyperbola': inverse raised AttributeError: "):
+            ask()
+    with pytest.raises(RaymarchError, match=r"'hyperbola': forward gives shape \(\) of \(2,\)"):
+        Activation(replace(HYPERBOLA, forward=np.sum)).sigma([0.3, 0.2])
 
 
 @pytest.mark.parametrize("name", DENSITIES)

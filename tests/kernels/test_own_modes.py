@@ -1,13 +1,16 @@
 """Law: a compositing mode of a user's own is marched and differentiated as ours are, and a wrong one is named."""
 
+from contextlib import ExitStack
 from dataclasses import replace
 
 import cases
 import numpy as np
 import pytest
 import taichi as ti
+from depths import Depths
 
 from raymarch.errors import RaymarchError
+from raymarch.gradients.checks import check_rows
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import Parameters
 from raymarch.kernels.march.modes import COMPOSITING_MODES as MODES
@@ -35,7 +38,27 @@ def adjoint(T, tau, T_after, d_weight, remaining):
     return T * ti.exp(-tau) * (0.5 * d_weight - remaining)
 
 
+@ti.func
+def composite_most(T, tau, e):  # the most opaque sample so far is seen, whatever there was before it
+    after = ti.min(T, e)
+    return T - after, after
+
+
+@ti.func
+def tangent_most(T, tau, dot_T, dot_tau):
+    e = ti.exp(-tau)
+    dot_after = ti.select(e < T, -e * dot_tau, dot_T)
+    return dot_T - dot_after, dot_after
+
+
+@ti.func
+def adjoint_most(T, tau, T_after, d_weight, remaining):
+    e = ti.exp(-tau)
+    return ti.select(e < T, e * (d_weight - remaining), 0.0)
+
+
 HALF = replace(OURS, name="half", composite=composite, tangent=tangent, adjoint=adjoint, power=None)
+MOST = replace(OURS, name="most", composite=composite_most, tangent=tangent_most, adjoint=adjoint_most, power=None)
 
 
 @ti.func
@@ -90,6 +113,34 @@ def test_a_mode_of_ones_own_passes_the_dot_test_and_the_difference():
             assert abs((along * w).sum() / gradient.dot(direction) - 1) < 1e-12, name
             difference = (seen.shifted(direction, 1e-6) - seen.shifted(direction, -1e-6)) / 2e-6
             assert np.abs(difference - along).max() < 1e-6 * np.abs(along).max(), name
+
+
+@pytest.mark.parametrize(("degree", "groups"), [(0, ["density", "colour", "pose"]), (1, ["density", "colour"])])
+def test_where_what_passes_a_sample_is_not_by_what_came_to_it_the_next_ones_are_still_seen(degree, groups):
+    """T after the most opaque sample so far has no slope by T before, so nothing that is carried through it tells."""
+    volume = cases.volume("rotated", degree)
+    with Linearised(volume, cases.cameras(volume)[0], march=replace(EXACT, mode=MOST), columns=1) as seen:
+        rows = check_rows(seen, groups, pairs=2)
+    for row in rows:
+        assert row.dot < 1e-12 and row.difference < 1e-7 and row.verdict == "good", row
+
+
+def test_so_has_the_depth_of_such_a_mode():
+    volume, rng = cases.volume("rotated", 0), np.random.default_rng(2)
+    camera, march = cases.cameras(volume)[0], replace(EXACT, mode=MOST)
+    with Linearised(volume, camera, march=march, columns=1) as seen, ExitStack() as owners:
+        depths, dot, (origin, way) = Depths(seen, owners), rng.normal(size=volume.shape), rng.normal(size=(2, 30, 3))
+        ahead, back = (depths.of(volume.density + h * dot) for h in (1e-6, -1e-6))
+        here, d_depth = depths.of(volume.density), rng.normal(size=len(seen.rays))
+        along, met = depths.tangent(dot), np.isfinite(here)
+        gap = np.vdot(along, d_depth) - np.vdot(dot, depths.adjoint(d_depth))
+        by_rays = depths.geometry_tangent(origin, way)
+        by_origin, by_way = depths.geometry_adjoint(d_depth)
+    assert met.sum() > 10
+    np.testing.assert_allclose(along[met], (ahead[met] - back[met]) / 2e-6, rtol=0, atol=1e-7 * np.abs(along).max())
+    assert abs(gap) < 1e-12 * np.linalg.norm(along) * np.linalg.norm(d_depth)
+    gap = np.vdot(by_rays, d_depth) - np.vdot(origin, by_origin) - np.vdot(way, by_way)
+    assert abs(gap) < 1e-12 * np.linalg.norm(by_rays) * np.linalg.norm(d_depth)
 
 
 @pytest.mark.parametrize(

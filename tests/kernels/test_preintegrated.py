@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import replace
 from itertools import pairwise
 
@@ -9,6 +10,7 @@ import cases
 import numpy as np
 import pytest
 import reference
+from depths import Depths
 
 from raymarch.data.transfer_function import MOST_OPAQUE, TransferFunction
 from raymarch.data.volume import Volume
@@ -170,6 +172,23 @@ def test_depth_and_normals_are_those_of_the_plain_march():
     for name in ("depth", "normals"):
         np.testing.assert_array_equal(*(getattr(picture, name) for picture in pictures))
     assert np.isfinite(pictures[0].depth).any() and pictures[0].normals.any()
+
+
+def test_depth_has_the_slopes_of_its_differences_and_their_transpose(seen):
+    """By the density and by the rays, of the plain march's samples, which it is the depth of."""
+    rng = np.random.default_rng(4)
+    dot, (origin, way) = rng.normal(size=VOLUME.shape), rng.normal(size=(2, len(seen.rays), 3))
+    with ExitStack() as owners:
+        depths, d_depth = Depths(seen, owners), rng.normal(size=len(seen.rays))
+        ahead, back = (depths.of(VOLUME.density + h * dot) for h in (1e-7, -1e-7))
+        met, along = np.isfinite(depths.of(VOLUME.density)), depths.tangent(dot)
+        gap = np.vdot(along, d_depth) - np.vdot(dot, depths.adjoint(d_depth))
+        by_rays, (by_origin, by_way) = depths.geometry_tangent(origin, way), depths.geometry_adjoint(d_depth)
+    assert met.sum() > 10
+    np.testing.assert_allclose(along[met], (ahead[met] - back[met]) / 2e-7, rtol=0, atol=1e-6 * np.abs(along).max())
+    assert abs(gap) < 1e-12 * np.linalg.norm(along) * np.linalg.norm(d_depth)
+    gap = np.vdot(by_rays, d_depth) - np.vdot(origin, by_origin) - np.vdot(way, by_way)
+    assert abs(gap) < 1e-12 * np.linalg.norm(by_rays) * np.linalg.norm(d_depth)
 
 
 @pytest.mark.parametrize(

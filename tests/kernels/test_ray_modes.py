@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from contextlib import ExitStack
 from dataclasses import replace
 
 import cases
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 import reference
 import single as worker
+from depths import Depths
 from numpy.polynomial import Polynomial
 from whole import whole
 
@@ -383,6 +385,24 @@ def test_where_a_ray_only_touches_the_surface_its_hit_stays():
             gradients.adjoint(seen.grid.fields, seen.buffer.fields, *march.call(seen.grid, rays, (0, 0, 0))[:4])
             seen.grid.reduce_slots()
             assert seen.grid.download_gradient()[0].any() == moves
+
+
+def test_a_surface_where_the_activation_is_flat_moves_with_the_camera_and_not_by_its_value():
+    """relu's 0: on one side of the level all values are the same."""
+    volume = cases.volume("rotated", 0, "relu", "sigmoid")
+    volume = replace(volume, activation=replace(volume.activation, shift=0.0))
+    camera, march, rng = cases.cameras(volume)[0], surface(0.0), np.random.default_rng(6)
+    with Linearised(volume, camera, march=march, columns=1) as seen, ExitStack() as owners:
+        gradient, still = seen.adjoint(rng.normal(size=(30, 4))), seen.tangent(Parameters(iso=np.ones(())))
+        rows = check_rows(seen, ["density", "pose"])
+        depths, (origin, way) = Depths(seen, owners), rng.normal(size=(2, 30, 3))
+        hit = np.isfinite(depths.of(volume.density))
+        by_rays, (by_origin, by_way) = depths.geometry_tangent(origin, way), depths.geometry_adjoint(np.ones(30))
+    assert gradient.iso == 0 and not still.any() and hit.sum() > 5
+    for row in rows:
+        assert row.verdict == "good" and row.dot < 1e-12 and row.difference < 1e-7, row
+    assert by_rays[hit].all()
+    np.testing.assert_allclose(by_rays.sum(), np.vdot(origin, by_origin) + np.vdot(way, by_way), rtol=1e-12)
 
 
 def test_leaps_over_cells_without_the_surface_change_nothing():

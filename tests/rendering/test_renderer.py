@@ -12,7 +12,9 @@ import pytest
 import reference
 import single as worker
 
+from raymarch.cli.modes import Shown
 from raymarch.data.activation import Activation
+from raymarch.data.bricks import Bricks
 from raymarch.data.scalar_volume import ScalarVolume
 from raymarch.data.transfer_function import TransferFunction
 from raymarch.data.views import Views
@@ -27,7 +29,7 @@ from raymarch.kernels.rays.camera import draw_tiles
 from raymarch.kernels.rays.tile_list import list_tiles
 from raymarch.rendering.march import March, march_for
 from raymarch.rendering.ray_settings import require_seen
-from raymarch.rendering.renderer import render
+from raymarch.rendering.renderer import Renderer, render
 from raymarch.rendering.together_settings import VOLUMES, marches_for
 
 TILE = 4
@@ -299,6 +301,27 @@ def test_volumes_together_are_marched_as_each_would_be_alone():
     made = replace(march_for(scan, None), preintegrated=True)
     with pytest.raises(RaymarchError, match="has preintegrated, which several volumes together have not"):
         marches_for([scan], made)
+
+
+def test_a_sparse_volume_of_values_is_rendered_without_dense_arrays(monkeypatch):
+    """Neither made to choose its mode, nor to see that a mode goes, nor on the way to the device."""
+    values = np.zeros((17, 12, 9))
+    values[2:7, 3:6, 1:8] = np.random.default_rng(0).random((5, 3, 7))
+    scan = Volume(values, np.zeros((*values.shape, 3)), np.diag([0.1, 0.1, 0.1, 1.0]), Activation("identity")).sparse()
+    monkeypatch.setattr("raymarch.data.storage.spread", lambda *_: pytest.fail("dense arrays were made"))
+    with Renderer(scan) as renderer:
+        assert (renderer.settings.mode, renderer.grid.bricks) == ("transfer", 1)
+        assert renderer.grid.occupied_cells().any()
+    assert Shown().march(scan).mode == "transfer"
+    require_seen(scan, March())
+
+
+def test_a_sparse_volume_without_a_brick_has_the_value_of_empty_space():
+    bricks = Bricks(np.full((2, 2, 2), -1, np.int32), np.zeros((0, 8, 8, 8)), np.zeros((0, 8, 8, 8, 3)))
+    nothing = Volume.of_bricks(bricks, (9, 10, 11), np.eye(4), Activation("identity"))
+    require_seen(nothing, March())
+    with pytest.raises(RaymarchError, match="iso is 1 but values go from 0 to 0, so there is no surface"):
+        Renderer(nothing, March(mode="isosurface", iso=1.0))
 
 
 def test_values_too_fine_for_single_precision_have_no_table_by_default():

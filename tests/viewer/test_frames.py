@@ -186,6 +186,18 @@ def test_a_scan_is_seen_through_a_table_of_its_own_and_has_units():
             made.changed(changed, {"mode": "emission-absorption"})
 
 
+def test_nested_boxes_of_values_are_seen_in_a_mode_that_goes_through_them():
+    """A table does not: it is not offered, and refused in a line."""
+    values = rm.Activation("identity")
+    nested = rm.Volume(np.concatenate([RAMP, RAMP]), np.zeros((14, 6, 5, 3)), np.eye(4), values, boxes=2)
+    with FrameMaker(nested) as made:
+        scene = made.scene()
+        assert "transfer" not in [mode["name"] for mode in scene["modes"]]
+        assert scene["look"]["mode"] == scene["modes"][0]["name"] == made.source.prepare(made.look()).mode == "x-ray"
+        with pytest.raises(rm.RaymarchError, match="transfer does not go through nested boxes"):
+            made.changed(made.look(), {"mode": "transfer"})
+
+
 def test_a_histogram_counts_all_values():
     edges, counts = histogram(SCAN.as_volume())
     np.testing.assert_array_equal(counts, np.histogram(RAMP, edges)[0])
@@ -197,6 +209,13 @@ def test_photographs_are_no_wider_than_asked(maker):
     for message in ({"index": 1}, {"index": -1}, {"index": "x"}, {"index": 0, "width": 0}):
         with pytest.raises(rm.RaymarchError, match="photo: "):
             maker.photo(message)
+
+
+def test_a_sparse_volume_without_a_brick_has_a_scene():
+    bricks = rm.Bricks(np.full((2, 2, 2), -1, np.int32), np.zeros((0, 8, 8, 8)), np.zeros((0, 8, 8, 8, 3)))
+    nothing = rm.Volume.of_bricks(bricks, (9, 10, 11), np.eye(4), rm.Activation("identity"))
+    with FrameMaker(nothing) as made:
+        assert made.source.range == (0, 1) and scene_of(made.source, "")["range"] == [0, 1]
 
 
 def test_a_volume_of_one_value_has_a_scene():

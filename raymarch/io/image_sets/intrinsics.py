@@ -15,7 +15,7 @@ from raymarch.geometry.lens import Lens
 from raymarch.io.image_sets.camera_models import UNDISTORT, brown, simplest
 from raymarch.io.image_sets.frames import flag, matrix, number
 from raymarch.io.image_sets.plausible import require_plausible
-from raymarch.io.image_sets.turned import QUARTERS, turned_upright
+from raymarch.io.image_sets.turned import MIRRORED, QUARTERS, turned_upright
 from raymarch.io.images.header import header
 
 DISTORTION = ("k1", "k2", "k3", "k4", "p1", "p2")
@@ -90,7 +90,12 @@ def sized(
     """
     wide, high = full
     if file is not None and (sensor or not _alike(full, size)):
-        quarters = QUARTERS.get(header(file).orientation, 0)
+        quarters = QUARTERS.get(orientation := header(file).orientation, 0)
+        if orientation in MIRRORED and (sensor or orientation > 4):
+            raise RaymarchError(
+                f"{where}: EXIF says that the image is mirrored ({orientation}), and its camera is of the one before;"
+                " write the image without that tag"
+            )
         before = size[::-1] if quarters % 2 else size
         if quarters and _alike(full, before):
             return turned_upright(sized(world_from_camera, focal, principal, full, lens, before, where), quarters)

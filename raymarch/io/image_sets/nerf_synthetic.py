@@ -67,4 +67,4 @@ def _transforms_path(folder: Path, split: str) -> Path:
     raise RaymarchError(f"{folder}: there is no transforms_{split}.json, {have}; choose or add one")
 
 
-NERF_SYNTHETIC = Reader("NeRF-synthetic", detect, read, FILES, splits=splits)
+NERF_SYNTHETIC = Reader("NeRF-synthetic", detect, read, FILES, specificity=3, splits=splits)

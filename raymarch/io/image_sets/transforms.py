@@ -149,4 +149,4 @@ def _points(document: Mapping[str, Any], path: Path, follow_links: bool) -> np.n
     return read_ply_points(file)
 
 
-TRANSFORMS = Reader(FILES, detect, read, FILES, specificity=2)
+TRANSFORMS = Reader(FILES, detect, read, FILES, specificity=4)

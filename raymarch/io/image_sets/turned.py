@@ -10,6 +10,7 @@ from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import Lens
 
 QUARTERS = {3: 2, 6: 1, 8: -1}  # EXIF's orientation: quarters of a turn to the right that make the image upright
+MIRRORED = (2, 4, 5, 7)  # orientations whose upright image no camera of the one before shows
 
 
 def turned_upright(camera: Camera, quarters: int) -> Camera:

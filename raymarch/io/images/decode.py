@@ -11,14 +11,13 @@ import numpy as np
 
 from raymarch.data.cores import workers
 from raymarch.data.image_arrays import Images
-from raymarch.data.shrink import shrink, shrink_mask
+from raymarch.data.shrink import SHRINKING, shrink, shrink_mask
 from raymarch.device.memory import require_images
 from raymarch.errors import RaymarchError, named, one_line
 from raymarch.io.files.limits import require_file_budget
 from raymarch.io.images.header import DEEP, SIDEWAYS, TRAITS, Header, has_alpha, header, open_image, turned_by_pillow
 
 ON_THE_WAY = 8  # bytes a pixel of an image that is being decoded, beside its place in the array
-SHRINKING = 24  # more, of one that is being made smaller
 UPRIGHT: dict[int, Callable[[np.ndarray], np.ndarray]] = {  # by EXIF's orientation
     2: lambda image: image[:, ::-1],
     3: lambda image: image[::-1, ::-1],

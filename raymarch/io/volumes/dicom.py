@@ -14,6 +14,7 @@ from raymarch.data.scalar_volume import ScalarVolume
 from raymarch.data.selection import Selection
 from raymarch.errors import RaymarchError
 from raymarch.io.volumes.dicom_decoders import require_decoder
+from raymarch.io.volumes.dicom_frames import TO_NIFTI
 from raymarch.io.volumes.dicom_slices import Slice, placed, slices_of
 from raymarch.io.volumes.dicom_writing import write_series
 from raymarch.io.volumes.part import require_one_place
@@ -85,6 +86,8 @@ def _pixels(pydicom: Any, one: Slice, same: bool, dtype: np.dtype) -> np.ndarray
         raise RaymarchError(
             f"{one.path}: cannot be decoded ({said}); convert the series with gdcmconv --raw"
         ) from error
+    if pixels.dtype.kind not in "iu":
+        raise RaymarchError(f"{one.path}: holds {pixels.dtype} pixels, want whole numbers; {TO_NIFTI}")
     if pixels.shape != (one.rows, one.columns):
         raise RaymarchError(f"{one.path}: holds {pixels.shape} pixels, want {one.rows} x {one.columns}; {CURE}")
     return pixels.astype(dtype, copy=False) if same else (pixels * one.slope + one.intercept).astype(dtype)

@@ -7,6 +7,15 @@ from pathlib import Path
 from raymarch.errors import RaymarchError
 
 CONVERT = "convert the series with gdcmconv --raw"
+DEFLATED = "1.2.840.10008.1.2.1.99"
+
+
+def require_not_deflated(path: Path) -> None:
+    """RaymarchError for a file all of which is packed, tags too: pydicom would unpack it whatever its size."""
+    from pydicom.filereader import read_file_meta_info
+
+    if str(read_file_meta_info(path).get("TransferSyntaxUID", "")) == DEFLATED:
+        raise RaymarchError(f"{path}: is deflated, tags and all, want tags that are plain; {CONVERT}")
 
 
 def require_decoder(path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,8 @@ from raymarch.io.volumes.stored_values import CURE
 
 SHARED, PER_FRAME = "SharedFunctionalGroupsSequence", "PerFrameFunctionalGroupsSequence"
 FRAMES = ["GridFrameOffsetVector", "DoseGridScaling", SHARED, PER_FRAME]  # tags
+TO_NIFTI = "convert it to NIfTI by dcm2niix"
+WHEN = ["TemporalPositionIdentifier", "TemporalPositionIndex", "InstanceNumber", "AcquisitionTime"]  # the first tells
 GROUPS = {  # of an enhanced file, where a file of one slice has the tags themselves
     "ImagePositionPatient": "PlanePositionSequence",
     "ImageOrientationPatient": "PlaneOrientationSequence",
@@ -21,6 +24,7 @@ GROUPS = {  # of an enhanced file, where a file of one slice has the tags themse
     "RescaleSlope": "PixelValueTransformationSequence",
     "RescaleIntercept": "PixelValueTransformationSequence",
     "RescaleType": "PixelValueTransformationSequence",
+    "TemporalPositionIndex": "FrameContentSequence",
 }
 
 
@@ -35,6 +39,7 @@ class FramePlace:
     slope: float
     intercept: float
     unit: str
+    when: tuple[float, ...]  # point in time, number in the series, time of day; 0 where it is not said
 
 
 def place_of(tags: Any, path: Path, whole: Any = None) -> FramePlace:
@@ -51,7 +56,7 @@ def place_of(tags: Any, path: Path, whole: Any = None) -> FramePlace:
         np.array(_numbers(position, [0, 0, 0])), along,
         np.array(_numbers(tags.get("PixelSpacing") or [1, 1], [1, 1])), not tags.get("PixelSpacing"),
         _numbers([tags.get("RescaleSlope", 1) or 1], [1])[0], _numbers([tags.get("RescaleIntercept", 0) or 0], [0])[0],
-        _unit(tags, tags if whole is None else whole),
+        _unit(tags, tags if whole is None else whole), tuple(_number(tags.get(tag)) for tag in WHEN),
     )  # fmt: skip
 
 
@@ -64,9 +69,7 @@ def frames_of(data: Any, path: Path) -> list[FramePlace]:
         return [place_of(_tags_of(frame, shared), path, data) for frame in frames]
     if offsets is not None and count > 1 and len(offsets) == count:
         return _dose(data, path, _numbers(offsets, [0.0] * count))
-    raise RaymarchError(
-        f"{path}: has {count} frames and the places of {len(frames)}, want one each; convert it to NIfTI by dcm2niix"
-    )
+    raise RaymarchError(f"{path}: has {count} frames and the places of {len(frames)}, want one each; {TO_NIFTI}")
 
 
 def _tags_of(frame: Any, shared: Any) -> dict[str, Any]:
@@ -97,6 +100,7 @@ def _dose(data: Any, path: Path, offsets: Sequence[float]) -> list[FramePlace]:
             scaling * first.slope,
             first.intercept,
             first.unit,
+            first.when,
         )
         for way in ways
     ]
@@ -107,6 +111,15 @@ def _numbers(value: Any, default: list[float]) -> list[float]:
     if len(numbers) != len(default) or not np.isfinite(numbers).all():
         raise RaymarchError(f"has {len(numbers)} numbers where {len(default)} are wanted; {CURE}")
     return numbers
+
+
+def _number(value: Any) -> float:
+    """A number that orders slices; 0 where there is none."""
+    try:
+        number = float(value or 0)
+    except (TypeError, ValueError):
+        return 0.0
+    return number if math.isfinite(number) else 0.0
 
 
 def _unit(tags: Any, whole: Any) -> str:

@@ -3,6 +3,7 @@ missing."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,13 +13,14 @@ import numpy as np
 
 from raymarch.data.selection import Selection
 from raymarch.errors import RaymarchError, named
-from raymarch.io.volumes.dicom_frames import FRAMES, frames_of, place_of
+from raymarch.io.volumes.dicom_decoders import require_not_deflated
+from raymarch.io.volumes.dicom_frames import FRAMES, WHEN, frames_of, place_of
 from raymarch.io.volumes.source import text_of
 
 TAGS = [
     "SeriesInstanceUID", "SeriesDescription", "Rows", "Columns", "BitsAllocated", "PixelRepresentation",
     "SamplesPerPixel", "NumberOfFrames", "ImagePositionPatient", "ImageOrientationPatient", "PixelSpacing",
-    "RescaleSlope", "RescaleIntercept", "RescaleType", "Modality", "InstanceNumber", *FRAMES,
+    "RescaleSlope", "RescaleIntercept", "RescaleType", "Modality", *WHEN, *FRAMES,
 ]  # fmt: skip
 EVEN = 0.01  # of a spacing, by which slices may be off even steps
 SAME = 1e-3  # of the widest step, or of a millimetre, up to which slices lie at one place
@@ -43,6 +45,7 @@ class Slice:
     slope: float
     intercept: float
     unit: str
+    when: tuple[float, ...]  # what tells slices of one place apart, as of `FramePlace`
     frame: int | None = None  # of a file of several, from 0
 
     @property
@@ -54,6 +57,12 @@ class Slice:
     def shape(self) -> tuple[int, int, int, bool]:
         """What must be alike in all slices."""
         return self.rows, self.columns, self.bits, self.signed
+
+    @property
+    def turn(self) -> tuple[tuple[float, ...], list[str | int], int]:
+        """What sorts the slices of one place by time; where their tags are alike the numbers in their names do."""
+        parts = re.split(r"([0-9]+)", self.path.name)
+        return self.when, [int(part) if k % 2 else part for k, part in enumerate(parts)], self.frame or 0
 
     @property
     def height(self) -> float:
@@ -100,7 +109,7 @@ def _at_one_time(folder: Path, slices: list[Slice], time: int | None) -> list[Sl
     count = counts.pop()
     if (time is None and count > 1) or (time or 0) >= count:
         raise RaymarchError(f"{folder}: has {count} points in time; choose one by time=0 to time={count - 1}")
-    return [sorted(several, key=lambda one: (one.path.name, one.frame or 0))[time or 0] for several in places]
+    return [sorted(several, key=lambda one: one.turn)[time or 0] for several in places]
 
 
 def placed(slices: Sequence[Slice], folder: Path) -> np.ndarray:
@@ -131,6 +140,7 @@ def _slices(path: Path) -> list[Slice]:
     """Slice of a file, or those of its frames."""
     import pydicom
 
+    require_not_deflated(path)
     data = pydicom.dcmread(path, stop_before_pixels=True, specific_tags=TAGS)
     if int(data.get("SamplesPerPixel", 1)) != 1:
         raise RaymarchError(f"{path}: has colours, want one number a pixel; choose another series")

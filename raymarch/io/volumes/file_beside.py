@@ -14,11 +14,12 @@ def file_beside(path: Path, name: str, length: int, local: str = "") -> tuple[Pa
         path: of the header.
         name: of the file as the header says it.
         length: of the header [byte]: where values begin that are in the same file.
-        local: the name that means the header's own file.
+        local: the name, in letters of either case, that means the header's own file.
 
     Raises RaymarchError for several files, and one that is not beside the header.
     """
-    if name == local:
+    name = name.removeprefix("./")
+    if local and name.upper() == local:
         return path, length
     if name.upper().startswith("LIST") or "%" in name or "\n" in name:
         raise RaymarchError(f"{path}: its values are in several files; save it in one with the program that wrote it")

@@ -17,6 +17,7 @@ from raymarch.data.world_axes import world_from_world
 from raymarch.errors import RaymarchError
 from raymarch.io.files.strict_text import finites
 from raymarch.io.volumes.axes import chosen
+from raymarch.io.volumes.axis_units import short_unit
 from raymarch.io.volumes.file_beside import file_beside
 from raymarch.io.volumes.scalar_format import scalar_format, single_values
 from raymarch.io.volumes.source import Slices, Source, text_of
@@ -155,8 +156,8 @@ def write(volume: ScalarVolume, path: Path) -> None:
         "ElementSpacing": steps,
         "DimSize": volume.shape,
     }
-    if volume.length_unit in UNITS:
-        fields["DistanceUnits"] = volume.length_unit
+    if (unit := short_unit(volume.length_unit)) in UNITS:
+        fields["DistanceUnits"] = unit
     if volume.name:
         fields["Comment"] = volume.name
     fields |= {"ElementType": NAMES[f"{values.dtype.kind}{values.dtype.itemsize}"], LAST: "LOCAL"}

@@ -16,6 +16,7 @@ from raymarch.data.scalar_volume import ScalarVolume
 from raymarch.data.selection import Selection
 from raymarch.errors import RaymarchError
 from raymarch.io.volumes.axes import chosen
+from raymarch.io.volumes.axis_units import short_unit, times
 from raymarch.io.volumes.scalar_format import plain_values, require_upright, scalar_format, wanted
 from raymarch.io.volumes.source import Slices, Source
 from raymarch.io.volumes.stored_values import CURE, read_raw, require_size
@@ -23,8 +24,8 @@ from raymarch.io.volumes.stored_values import CURE, read_raw, require_size
 log = logging.getLogger("raymarch")
 TYPES = {0: "i1", 1: "i2", 2: "f4", 6: "u2", 12: "f2"}
 HEADER = 1024  # bytes
-UNIT = "angstrom"
-ANGSTROMS = {UNIT: 1.0, "nm": 10.0, "um": 1e4, "µm": 1e4, "micron": 1e4}
+IMOD_AT, IMOD = 152, 1146047817  # byte of its stamp, after which come its flags: bit 0 is that bytes have a sign
+UNIT, KNOWN = "angstrom", ("angstrom", "nm", "um")  # of others the numbers stay as they are
 SAVED = {"i1": "i1", "u1": "i2", "i2": "i2", "u2": "u2", "f2": "f2", "f4": "f4"}
 
 
@@ -50,7 +51,8 @@ def source(path: Path, selection: Selection) -> Source:
         raise RaymarchError(f"{path}: has mode {mode}, want one of {', '.join(map(str, TYPES))}; convert it to floats")
     if int(header["ispg"]) >= 401:
         raise RaymarchError(f"{path}: is a stack of volumes, want one; take one out with mrcfile")
-    dtype = np.dtype(TYPES[mode]).newbyteorder(order)
+    kind = "u1" if mode == 0 and _unsigned(head, order, float(header["dmax"])) else TYPES[mode]
+    dtype = np.dtype(kind).newbyteorder(order)
     sizes = tuple(int(header[key]) for key in ("nx", "ny", "nz"))
     axes = [int(header[key]) - 1 for key in ("mapc", "mapr", "maps")]
     axes = [0, 1, 2] if axes == [-1, -1, -1] else axes
@@ -80,6 +82,12 @@ def _order(head: bytes) -> Any:
     where both do, as of 8 bits, whose mode is 0, that which makes the smaller sizes."""
     modes = [one for one in "<>" if int(np.frombuffer(head, f"{one}i4", 1, 12)[0]) in range(128)]
     return min(modes or "<", key=lambda one: int(np.abs(np.frombuffer(head, f"{one}i4", 3)).max()))
+
+
+def _unsigned(head: bytes, order: Any, most: float) -> bool:
+    """Whether bytes have no sign: of programs from before 2014 as IMOD says by its flag, else by the largest value."""
+    stamp, flags = np.frombuffer(head, f"{order}i4", 2, IMOD_AT)
+    return bool(stamp == IMOD and not flags & 1) or 127 < most <= 255
 
 
 def _placed(header: Any, sizes: tuple[int, ...], axes: list[int]) -> tuple[np.ndarray, tuple[str, ...]]:
@@ -120,8 +128,9 @@ def write(volume: ScalarVolume, path: Path) -> None:
     kind = SAVED.get(f"{values.dtype.kind}{values.dtype.itemsize}", "f4")
     if kind == "f4" and values.dtype.itemsize > 2 and (values != values.astype(np.float32)).any():
         log.warning("MRC has no %s; single precision rounds it", values.dtype)
-    scale = ANGSTROMS.get(volume.length_unit, 1.0)
-    if volume.length_unit not in ANGSTROMS:
+    known = short_unit(volume.length_unit) in KNOWN
+    scale = times(volume.length_unit, UNIT) if known else 1.0
+    if not known:
         log.warning("MRC is in angstrom; the world's unit is taken as one")
     with mrcfile.new(path, np.ascontiguousarray(values.T, kind), overwrite=True) as file:
         file.set_volume()

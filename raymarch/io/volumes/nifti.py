@@ -18,6 +18,7 @@ from raymarch.data.selection import Selection
 from raymarch.data.world_axes import world_from_world
 from raymarch.errors import RaymarchError
 from raymarch.io.volumes.axes import chosen
+from raymarch.io.volumes.axis_units import short_unit
 from raymarch.io.volumes.scalar_format import scalar_format, sheared_by, wanted
 from raymarch.io.volumes.source import Slices, Source
 from raymarch.io.volumes.stored_values import CURE, read_packed, read_raw, require_packed, require_size, unpacked
@@ -27,7 +28,7 @@ WORLD = "RAS"
 HEADERS = {348: (344, (b"n+1\0", b"ni1\0")), 540: (4, (b"n+2\0", b"ni2\0"))}  # by length: where its magic is
 GZIP = b"\x1f\x8b"
 UNITS = {"mm": "mm", "meter": "m", "micron": "um"}
-NAMES = {"mm": "mm", "m": "meter", "meter": "meter", "um": "micron", "µm": "micron", "micron": "micron"}
+NAMES = {short: name for name, short in UNITS.items()}
 KINDS = ("x", "y", "z", "time", "channel", "channel", "channel")
 FARTHEST = 2**62  # byte of a file
 NIFTI1_SIDE = 32767  # samples an axis, beyond which NIfTI-1's 16 bits do not reach
@@ -85,6 +86,8 @@ def source(path: Path, selection: Selection) -> Source:
         )
     offset = int(first)
     index, remarks = chosen(path, sizes, (0, 1, 2), selection, names=KINDS)
+    steps = header["pixdim"]  # which nibabel mends so as it loads
+    steps[:4] = [-1 if steps[0] == -1 else 1, *np.abs(steps[1:4])]
     affine = np.asarray(header.get_best_affine(), float)
     remarks += _doubts(header)
     slope, intercept = _scaled(header)
@@ -97,7 +100,7 @@ def source(path: Path, selection: Selection) -> Source:
 
     def holds() -> None:
         if packed:
-            require_packed(path, 0, sizes, dtype, "gzip")
+            require_packed(path, 0, sizes, dtype, "gzip", skip=offset)
         else:
             require_size(path, offset, sizes, dtype)
 
@@ -147,8 +150,8 @@ def write(volume: ScalarVolume, path: Path) -> None:
     if sheared_by(volume) < 1e-6:
         header.set_qform(affine, code)
     header.set_slope_inter(volume.slope, volume.intercept)
-    if volume.length_unit in NAMES:
-        header.set_xyzt_units(NAMES[volume.length_unit])
+    if (unit := short_unit(volume.length_unit)) in NAMES:
+        header.set_xyzt_units(NAMES[unit])
     elif volume.length_unit:
         log.warning("NIfTI has no unit %r; the numbers stay as they are", volume.length_unit)
     header["descrip"] = volume.name.encode("ascii", "replace")[:79]

@@ -16,11 +16,21 @@ import numpy as np
 from raymarch.data.scalar_volume import ScalarVolume
 from raymarch.data.selection import Selection
 from raymarch.errors import RaymarchError
+from raymarch.io.files.limits import require_file_budget
 from raymarch.io.volumes.axes import chosen
+from raymarch.io.volumes.axis_units import short_unit
 from raymarch.io.volumes.file_beside import file_beside
 from raymarch.io.volumes.scalar_format import scalar_format, single_values, wanted
 from raymarch.io.volumes.source import Slices, Source
-from raymarch.io.volumes.stored_values import CURE, Index, read_packed, read_raw, require_packed, require_size
+from raymarch.io.volumes.stored_values import (
+    CURE,
+    Index,
+    numbers_of,
+    read_packed,
+    read_raw,
+    require_packed,
+    require_size,
+)
 
 LONGEST_HEADER = 1 << 20  # bytes
 MAGIC = b"NRRD000"
@@ -28,6 +38,7 @@ SPACES = {"right-anterior-superior": "RAS", "left-posterior-superior": "LPS", "l
 NAMES = {world: name for name, world in SPACES.items()}
 PACKINGS = {"gzip": "gzip", "gz": "gzip", "bzip2": "bzip2", "bz2": "bzip2"}
 TEXTS = ("ascii", "text", "txt")
+OF_A_WORD = 64  # bytes that a word takes as it is read
 LIST = re.compile(rb"(?im)^data ?file *: *LIST")
 SPACE_KINDS = ("domain", "space", "none", "???", "")
 
@@ -85,12 +96,12 @@ def source(path: Path, selection: Selection) -> Source:
         elif encoding in PACKINGS:
             require_packed(data, offset, sizes, dtype, PACKINGS[encoding])
 
-    units = fields.get("space units") or []
+    units = fields.get("space units") or [one for k, one in enumerate(fields.get("units") or []) if k in spatial]
     return Source(
         tuple(sizes[axis] for axis in spatial),  # type: ignore[arg-type]
         dtype, affine, read, encoding != "raw",
         unit=str(fields.get("sample units", "")),
-        length_unit=str(units[0]) if len({*units}) == 1 else "",
+        length_unit=short_unit(str(units[0])) if len({*units}) == 1 else "",
         world=SPACES.get(str(fields.get("space", "")).lower(), _short_space(fields)),
         name=str(fields.get("content", "")),
         remarks=remarks + more,
@@ -112,13 +123,18 @@ def write(volume: ScalarVolume, path: Path) -> None:
         "encoding": "gzip",
     }
     if volume.length_unit:
-        header["space units"] = [volume.length_unit] * 3
+        header["space units"] = [_ascii(short_unit(volume.length_unit))] * 3
     if volume.unit:
-        header["sample units"] = volume.unit
+        header["sample units"] = _ascii(volume.unit)
     if volume.name:
-        header["content"] = volume.name
+        header["content"] = _ascii(volume.name)
     with path.open("wb") as file:  # by a name that ends in .nhdr the values would go to a file beside it
         nrrd.write(file, np.asfortranarray(single_values(volume)), header, compression_level=4)
+
+
+def _ascii(text: str) -> str:
+    """Text of letters that a header may have, others replaced."""
+    return text.encode("ascii", "replace").decode()
 
 
 def _short_space(fields: Mapping[str, Any]) -> str:
@@ -139,10 +155,10 @@ def _placed(fields: Mapping[str, Any], count: int, path: Path) -> tuple[list[int
         kinds = [str(kind).lower() for kind in fields.get("kinds", [])] or [""] * count
         spatial = [axis for axis in range(count) if kinds[axis : axis + 1] and kinds[axis] in SPACE_KINDS]
         spatial = spatial if len(spatial) == 3 else list(range(3))
-        spacings = fields.get("spacings")
-        if spacings is None:
+        steps = _steps(fields, count)
+        if steps is None:
             remarks.append("says no spacing; 1 is assumed")
-        steps = np.ones(count) if spacings is None else np.asarray(spacings, float)
+            steps = np.ones(count)
         if unsaid := [axis for axis, step in zip("xyz", steps[spatial], strict=True) if np.isnan(step)]:
             remarks.append(f"says no spacing along {', '.join(unsaid)}; 1 is assumed")
         vectors = [step * one for step, one in zip(np.nan_to_num(steps[spatial], nan=1.0), np.eye(3), strict=True)]
@@ -152,7 +168,31 @@ def _placed(fields: Mapping[str, Any], count: int, path: Path) -> tuple[list[int
     affine[:3, :3] = np.stack(vectors, axis=1)
     if (origin := fields.get("space origin")) is not None:
         affine[:3, 3] = np.asarray(origin, float)
+    elif directions is None:
+        low, halves = _per_axis(fields, "mins", count)[spatial], 0.5 * _of_cells(fields, count)[spatial]
+        affine[:3, 3] = np.nan_to_num(low + halves * affine[:3, :3].diagonal())
     return spatial, affine, tuple(remarks)
+
+
+def _steps(fields: Mapping[str, Any], count: int) -> np.ndarray | None:
+    """Steps along the axes of a file without directions: its spacings, else what its ends come to; None of neither."""
+    if (spacings := fields.get("spacings")) is not None:
+        return np.asarray(spacings, float)
+    low, high = (_per_axis(fields, name, count) for name in ("mins", "maxs"))
+    if np.isnan(high - low).all():
+        return None
+    return (high - low) / np.maximum(np.asarray(fields["sizes"], float) - ~_of_cells(fields, count), 1)
+
+
+def _per_axis(fields: Mapping[str, Any], name: str, count: int) -> np.ndarray:
+    found = fields.get(f"axis {name}", fields.get(f"axis{name}"))
+    return np.full(count, np.nan) if found is None else np.asarray(found, float)
+
+
+def _of_cells(fields: Mapping[str, Any], count: int) -> np.ndarray:
+    """Whether the ends of each axis are those of cells, half a step beyond the samples in their middles."""
+    told = fields.get("centerings", fields.get("centers")) or []
+    return np.array([str(one).lower() == "cell" for one in told] + [False] * (count - len(told)))[:count]
 
 
 def _data_file(path: Path, fields: Mapping[str, Any], length: int) -> tuple[Path, int]:
@@ -176,12 +216,11 @@ def _read_text(path: Path, offset: int, sizes: tuple[int, ...], dtype: np.dtype,
     count = _size(sizes, dtype) // dtype.itemsize
     if 2 * count - 1 > path.stat().st_size - offset:
         raise RaymarchError(f"{path}: declares {count:,} values but is too short for them; {CURE}")
+    require_file_budget(count * OF_A_WORD, f"{path}: its {count:,} values as text")
     with path.open("rb") as file:
         file.seek(offset)
         words = file.read().split()
-    if len(words) != count:
-        raise RaymarchError(f"{path}: declares {count:,} values but has {len(words):,}; {CURE}")
-    return np.array(words, dtype="S").astype(dtype).reshape(sizes, order="F")[index]
+    return numbers_of(words, sizes, dtype, path)[index]
 
 
 NRRD = scalar_format("NRRD", (".nrrd", ".nhdr"), detect, source, write)

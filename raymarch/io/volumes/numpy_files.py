@@ -16,6 +16,7 @@ import numpy as np
 from raymarch.data.scalar_volume import SIZES, ScalarVolume
 from raymarch.data.selection import Selection
 from raymarch.errors import RaymarchError
+from raymarch.io.files.limits import require_file_budget
 from raymarch.io.volumes.axes import chosen
 from raymarch.io.volumes.scalar_format import plain_values, scalar_format
 from raymarch.io.volumes.source import Slices, Source, text_of
@@ -126,6 +127,7 @@ def source_npz(path: Path, selection: Selection) -> Source:
 
     def read(slices: Slices) -> np.ndarray:
         where: Index = index(slices)
+        require_file_budget(size, f"{path}: its values, of all channels and times,")
         with zipfile.ZipFile(path) as archive, archive.open(member) as stream:
             stream.read(head.tell())
             data = stream.read(size)

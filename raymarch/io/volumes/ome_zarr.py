@@ -15,11 +15,11 @@ import numpy as np
 
 from raymarch.data.scalar_volume import SIZES, ScalarVolume
 from raymarch.data.selection import Selection
-from raymarch.errors import RaymarchError
+from raymarch.errors import RaymarchError, named
 from raymarch.io.files.limits import memory_budget
 from raymarch.io.files.strict_json import read_json
 from raymarch.io.volumes.axes import chosen
-from raymarch.io.volumes.axis_units import in_one_unit
+from raymarch.io.volumes.axis_units import WORDS, in_one_unit, short_unit
 from raymarch.io.volumes.pyramid_levels import halved
 from raymarch.io.volumes.scalar_format import plain_values, require_upright, scalar_format, wanted
 from raymarch.io.volumes.source import Slices, Source
@@ -29,19 +29,11 @@ log = logging.getLogger("raymarch")
 NAMES = (".zattrs", "zarr.json")
 CHUNK = 64  # samples a side
 SMALLEST = 64  # samples of the longest side of the last level
-UNITS = {
-    "micrometer": "um",
-    "millimeter": "mm",
-    "nanometer": "nm",
-    "angstrom": "angstrom",
-    "meter": "m",
-    "centimeter": "cm",
-}
-WORDS = {"um": "micrometer", "µm": "micrometer", **{short: word for word, short in UNITS.items()}}
 NUMBERS_TO_NUMBERS = """adler32 astype bitround blosc bytes bz2 cast_value crc32 crc32c delta fixedscaleoffset
     fletcher32 gzip jenkins_lookup3 lz4 lzma packbits pcodec quantize scale_offset sharding_indexed shuffle transpose
     zfpy zlib zstd"""
 CODECS = frozenset(NUMBERS_TO_NUMBERS.split())  # others, such as pickle, may run what a file says
+MOST_IMAGES = 64  # that are looked for
 PATH = "0"  # in which bioformats2raw puts its first image
 
 
@@ -107,9 +99,19 @@ def source(path: Path, selection: Selection) -> Source:
 
     x, y, z = (int(array.shape[axis]) for axis in spatial)
     return Source(
-        (x, y, z), np.dtype(array.dtype), affine, read, at_once=False, length_unit=UNITS.get(unit, unit),
-        name=str(image.get("name") or ""), remarks=remarks + more + doubts,
+        (x, y, z), np.dtype(array.dtype), affine, read, at_once=False, length_unit=unit,
+        name=str(image.get("name") or ""), remarks=remarks + more + doubts + _others(path, folder),
     )  # fmt: skip
+
+
+def _others(path: Path, folder: Path) -> tuple[str, ...]:
+    """Remark on images beside the one that is taken."""
+    beside = [path / str(k) for k in range(1, MOST_IMAGES)] if folder != path else []
+    there = [one.name for one in beside if one.is_dir() and "multiscales" in _attributes(one)]
+    if there:
+        return (f"has images {named([PATH, *there], 4)}; {PATH} is taken, others are {path.name}/{there[0]} and on",)
+    count = len(_attributes(folder)["multiscales"])
+    return (f"has {count} images in one group; the first is taken",) if count > 1 else ()
 
 
 def _units(axes: list) -> list[str]:
@@ -182,7 +184,7 @@ def write(volume: ScalarVolume, path: Path) -> None:
 
     require_upright(volume, path, "OME-Zarr")
     values = np.ascontiguousarray(plain_values(volume).T)
-    unit = WORDS.get(volume.length_unit, volume.length_unit)
+    unit = WORDS.get(short_unit(volume.length_unit), volume.length_unit)
     group = zarr.open_group(str(path), mode="w", zarr_format=2)
     levels: list[dict[str, Any]] = []
     factor = 1

@@ -10,13 +10,15 @@ import numpy as np
 
 from raymarch.data.scalar_volume import ScalarVolume
 from raymarch.data.selection import Selection
-from raymarch.data.storage import Dense
 from raymarch.data.volume import AnyVolume
 from raymarch.errors import RaymarchError
 
 
 def part_of(volume: AnyVolume, selection: Selection, path: Path) -> AnyVolume:
-    """Crop and stride of a volume; RaymarchError for a channel, time or level, and for nested boxes and NDC."""
+    """Crop and stride of a volume, of bricks in dense arrays.
+
+    RaymarchError for a channel, time or level, for nested boxes and NDC, and where there is no memory for the arrays.
+    """
     require_one_place(selection, path)
     if selection.is_all:
         return volume
@@ -25,7 +27,7 @@ def part_of(volume: AnyVolume, selection: Selection, path: Path) -> AnyVolume:
     require_one_grid(volume, path)
     index = [np.arange(n)[one] for n, one in zip(volume.shape, selection.slices(volume.shape), strict=True)]
     place = volume.world_from_index @ selection.index_from_part(volume.shape)
-    return replace(volume, samples=Dense(*volume.at(np.ix_(*index))), world_from_index=place)
+    return replace(volume, samples=volume.samples.part(index, volume.activation.empty), world_from_index=place)
 
 
 def require_one_place(selection: Selection, path: Path) -> None:

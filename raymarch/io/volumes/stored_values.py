@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 
 from raymarch.errors import RaymarchError
+from raymarch.io.files.limits import require_file_budget
 
 STEP = 1 << 20  # bytes that are unpacked at a time
 MOST_RATIO = 1100  # to which deflate packs zeros
+LONGEST_WORD = 64  # letters of a number, for an array of words is as wide as the longest
 MOST_BEYOND = 1 << 26  # bytes that are unpacked behind the values, for the checksum behind them
 MEMBERS = {"gzip": b"\x1f\x8b", "bzip2": b"BZh"}  # how each of several streams in one file begins
 CURE = "restore it from a copy or export it again"
@@ -33,13 +35,24 @@ def require_size(path: Path, offset: int, shape: Sequence[int], dtype: np.dtype)
     return declared
 
 
-def require_packed(path: Path, offset: int, shape: Sequence[int], dtype: np.dtype, packing: str) -> None:
-    """RaymarchError for a header that declares more values than what is packed behind `offset` could unpack to."""
+def require_packed(path: Path, offset: int, shape: Sequence[int], dtype: np.dtype, packing: str, skip: int = 0) -> None:
+    """RaymarchError for a header that declares more values, `skip` bytes into what is packed behind `offset`, than
+    that could unpack to, or than one file may ask for: all of it is unpacked, whatever part is wanted."""
     size = math.prod(map(int, shape)) * dtype.itemsize
     there = max(path.stat().st_size - offset, 0)
-    if any(n < 1 for n in shape) or (packing != "bzip2" and size > MOST_RATIO * there):
+    if any(n < 1 for n in shape) or (packing != "bzip2" and skip + size > MOST_RATIO * there):
         declared = f"{_sizes(shape)} of {dtype}, {size:,} bytes"
         raise RaymarchError(f"{path}: declares {declared}, but holds {there:,} packed; {CURE}")
+    require_file_budget(skip + size, f"{path}: its packed values, of all channels and times,")
+
+
+def numbers_of(words: Sequence[str] | Sequence[bytes], shape: Sequence[int], dtype: np.dtype, path: Path) -> np.ndarray:
+    """Values of a text's words, as many as an array has whose first axis is the fastest; else RaymarchError."""
+    count, longest = math.prod(map(int, shape)), max(map(len, words), default=0)
+    if len(words) != count or longest > LONGEST_WORD:
+        found = f"has {len(words):,}" if len(words) != count else f"one of {longest:,} letters"
+        raise RaymarchError(f"{path}: declares {count:,} values but {found}; {CURE}")
+    return np.array(words).astype(dtype).reshape(tuple(map(int, shape)), order="F")
 
 
 def read_raw(path: Path, offset: int, shape: Sequence[int], dtype: np.dtype, index: Index) -> np.ndarray:
@@ -55,7 +68,7 @@ def read_packed(
 
     They begin `offset` bytes into the file and, once unpacked, `skip` bytes into what was packed.
     """
-    require_packed(path, offset, shape, dtype, packing)
+    require_packed(path, offset, shape, dtype, packing, skip)
     size = math.prod(map(int, shape)) * dtype.itemsize
     with path.open("rb") as file:
         file.seek(offset)

@@ -18,6 +18,7 @@ import numpy as np
 from raymarch.data.scalar_volume import SIZES, ScalarVolume
 from raymarch.data.selection import Selection
 from raymarch.errors import RaymarchError
+from raymarch.io.files.limits import require_file_budget
 from raymarch.io.volumes.part import require_one_place
 from raymarch.io.volumes.scalar_format import require_upright, scalar_format, single_values, wanted
 from raymarch.io.volumes.source import Slices, Source
@@ -108,8 +109,8 @@ def _chosen(path: Path, axes: str, shape: tuple[int, ...], selection: Selection)
 
 def _require_beside(path: Path, ome: str) -> None:
     """RaymarchError where an OME-TIFF has planes in files that do not lie beside it, or are missing."""
-    own = re.search(r"<(?:\w+:)?OME\b[^>]*?\bUUID\s*=\s*[\"']([^\"']*)", ome)
-    for about, uuid in re.findall(r"<(?:\w+:)?UUID\b([^>]*)>([^<]*)<", ome):
+    own = re.search(r"<(?:\w+:)?OME\b[^<>]*?\bUUID\s*=\s*[\"']([^\"']*)", ome)
+    for about, uuid in re.findall(r"<(?:\w+:)?UUID\b([^<>]*)>([^<]*)<", ome):
         named = re.search(r"FileName\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", about)
         name = unescape((named[1] or named[2] or "") if named else "")
         if (uuid.strip() == own[1].strip()) if own else name.lower() == path.name.lower():
@@ -134,8 +135,18 @@ def _planes(series: Any, fixed: dict[str, int], depth: str) -> Callable[[int], n
 
     if len(series.pages) == math.prod(counts):
         return of_page
-    whole = series.asarray()
+    whole = _whole(series)
     return lambda k: whole[tuple({**fixed, depth: k}.get(axis, slice(None)) for axis in axes)]
+
+
+def _whole(series: Any) -> np.ndarray:
+    """Stack whose planes are not a page each: on the disk, where it lies in one piece, as ImageJ's over 4 GB do."""
+    file = series.parent
+    if series.dataoffset is not None:
+        dtype = np.dtype(series.dtype).newbyteorder(file.byteorder)
+        return np.memmap(file.filehandle.path, dtype, "r", series.dataoffset, series.shape)
+    require_file_budget(series.nbytes, f"{file.filehandle.path}: its planes, which are not a page each,")
+    return series.asarray()
 
 
 def write(volume: ScalarVolume, path: Path) -> None:

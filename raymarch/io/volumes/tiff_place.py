@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from raymarch.io.files.strict_xml import parse_xml
-from raymarch.io.volumes.axis_units import in_one_unit, times
+from raymarch.io.volumes.axis_units import in_one_unit, short_unit, times
 
 INCHES = {2: 25.4, 3: 10.0}  # mm of a unit of resolution: an inch, a centimetre
-PLAIN = ("", "pixel", "pixels", "reference frame", "voxel", "\\u00B5m")
-MICRONS = ("micron", "microns", "µm", "um", "\\u00b5m")
+PLAIN = ("", "pixel", "pixels", "reference frame", "voxel")
 
 Placed = tuple[np.ndarray, str, tuple[str, ...]]  # affine, unit of length, remarks
 
@@ -91,4 +90,4 @@ def _affine(steps: list[float], start: list[float]) -> np.ndarray:
 
 
 def _unit(unit: str) -> str:
-    return "um" if unit in MICRONS else "" if unit in PLAIN else unit
+    return "" if unit in PLAIN else short_unit(unit)

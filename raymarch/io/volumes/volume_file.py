@@ -23,6 +23,7 @@ from raymarch.io.files.limits import require_file
 from raymarch.io.volumes import format as formatting
 from raymarch.io.volumes.format import Format, format_of, read_volume, summary_of, write_volume
 from raymarch.io.volumes.formats import FORMAT, FORMATS
+from raymarch.io.volumes.hdf5_scalar_file import is_scalar
 from raymarch.io.volumes.part import spaced
 from raymarch.io.volumes.raw import RAW_SHAPE, RAW_TYPE, raw_format
 from raymarch.io.volumes.scalar_format import scalar_of
@@ -52,8 +53,11 @@ def save(
     found = formatting.require_target(path, _among(format), overwrite)
     if found is XDMF:
         values = Path(path).with_suffix(".h5")
-        if values.exists() and not (overwrite or Path(path).exists()):
-            raise RaymarchError(f"{values}: is there, and {path} would put its own values in its place; choose another")
+        if values.exists() and not (overwrite or (Path(path).exists() and is_scalar(values))):
+            raise RaymarchError(
+                f"{values}: is there, and {path} would put its own values in its place; choose another name, or"
+                " --overwrite (overwrite=True in Python)"
+            )
         scalar = scalar_of(volume, values)
         require_regular(scalar, Path(path))
         save(scalar, values, overwrite)
@@ -97,7 +101,7 @@ def load(
         shape, dtype, offset: of a file of raw values without a header, x the fastest: samples (x, y, z) or
             (channel, x, y, z), type of number, little-endian unless it says ">i2", and bytes before them.
 
-    A file over the budget of docs/reliability.md is refused unless crop or stride ask for a part under it; of files
+    A file over the budget of docs/hdf5.md is refused unless crop or stride ask for a part under it; of files
     that are not packed in one piece that part alone is read.
 
     Raises RaymarchError that names the file, what is wrong and the cure: a missing, damaged, altered, too large or

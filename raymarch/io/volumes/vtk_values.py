@@ -13,7 +13,8 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from raymarch.errors import RaymarchError
-from raymarch.io.volumes.stored_values import CURE, MOST_RATIO, unpacked
+from raymarch.io.files.limits import require_file_budget
+from raymarch.io.volumes.stored_values import CURE, MOST_RATIO, numbers_of, unpacked
 
 BLOCK = 1 << 20  # bytes that are packed at a time
 Reader = Callable[[int], bytes]
@@ -39,9 +40,7 @@ def inline_values(
     text = array.text or ""
     if array.get("format", "ascii") == "ascii":
         words = text.split()
-        if len(words) != math.prod(shape):
-            raise RaymarchError(f"{path}: declares {math.prod(shape):,} values but has {len(words):,}; {CURE}")
-        return np.array(words, dtype=np.str_).astype(dtype).reshape(shape, order="F")
+        return numbers_of(words, shape, dtype, path)
     stream = io.BytesIO(text.strip().encode())
     data = _values(Base64Reader(stream, path), packed, shape, dtype, length, path, len(text))
     return np.frombuffer(data, dtype).reshape(shape, order="F")
@@ -61,6 +60,7 @@ def _values(
     size, limit = math.prod(shape) * dtype.itemsize, (MOST_RATIO if packed else 1) * there
     if size > limit or min(shape) < 1:
         raise RaymarchError(f"{path}: declares {size:,} bytes of values but holds {there:,}; {CURE}")
+    require_file_budget(size, f"{path}: its values, of all components,")
     if not packed:
         # In base64 the length and the values are one piece.
         whole = _exactly(read, length.itemsize + size, path)

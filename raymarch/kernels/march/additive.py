@@ -3,9 +3,19 @@
 At the clamp, tau = T, derivatives are those of the side below.
 """
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import taichi as ti
 
 from raymarch.kernels.march.mode import Mode
+
+
+@dataclass(frozen=True)
+class Saturating(Mode):
+    """Mode whose T after a sample goes with T before it until nothing is left, which has no slope by anything."""
+
+    saturates: ClassVar[bool] = True
 
 
 @ti.func
@@ -30,4 +40,4 @@ def adjoint(T, tau, T_after, d_weight, remaining):
     return ti.select(tau <= T, d_weight - remaining, 0.0)
 
 
-ADDITIVE = Mode("additive", composite, tangent, adjoint, step_transmittance=nothing)
+ADDITIVE = Saturating("additive", composite, tangent, adjoint, step_transmittance=nothing)

@@ -116,6 +116,19 @@ def depth_gain_ahead(
 
 
 @ti.func
+def depth_again(
+    grid: ti.template(), rays: ti.template(), variant: ti.template(), ahead: ti.template(), T, depth, slope,
+    remaining, carry,
+):  # fmt: skip
+    """As `remaining.remaining_again`; `ahead` is (r, s, number of the next sample, dt, min_transmittance)."""
+    if ti.abs(carry) < FADED:
+        r, s, k, dt, min_transmittance = ahead
+        remaining = depth_gain_ahead(grid, rays, variant, r, s, k, T, dt, min_transmittance, depth, slope)
+        carry = ti.cast(1.0, float)
+    return remaining, carry
+
+
+@ti.func
 def adjoint_of_depth(
     grid: ti.template(), rays: ti.template(), variant: ti.template(), r, slot, dt, min_transmittance,
 ):  # fmt: skip
@@ -141,12 +154,9 @@ def adjoint_of_depth(
             if skip > 0:
                 k += skip
             else:
-                if ti.static(variant.mode.looks_ahead):
-                    if ti.abs(carry) < FADED:
-                        remaining = depth_gain_ahead(
-                            grid, rays, variant, r, s, k, T, dt, min_transmittance, depth, slope
-                        )
-                        carry = ti.cast(1.0, float)
+                if ti.static(variant.mode.looks_before):
+                    ahead = (r, s, k, dt, min_transmittance)
+                    remaining, carry = depth_again(grid, rays, variant, ahead, T, depth, slope, remaining, carry)
                 lowest = cell_of(p, first + grid.max_index[None])
                 cell, f = where(grid, lowest), p - lowest
                 x = gather(grid.density, cell, f) + shift
@@ -156,6 +166,9 @@ def adjoint_of_depth(
                 distance = distance_of(grid, rays.origin[r], rays.direction[r], t / scale_of(box))
                 d_weight = slope * (distance - depth)
                 remaining, carry = pass_sample(variant, T, tau, weight, d_weight, remaining, carry)
+                if ti.static(variant.mode.looks_behind):
+                    ahead = (r, s, k + 1, dt, min_transmittance)
+                    remaining, carry = depth_again(grid, rays, variant, ahead, T_after, depth, slope, remaining, carry)
                 d_tau = optical_depth_gradient(variant, T, tau, T_after, d_weight, remaining, carry)
                 if ti.static(variant.mode.classifies):
                     add_gradient_of_sigma(rays, variant, slot, x, inverse_scale, d_tau * width)

@@ -9,9 +9,9 @@ import taichi as ti
 from raymarch.kernels.field.bricks import where
 from raymarch.kernels.field.gather import cell_of, gather_slope
 from raymarch.kernels.march.compositing import composite, is_alive
-from raymarch.kernels.march.depth import LEAST, depth_gain_ahead, depth_slope
+from raymarch.kernels.march.depth import LEAST, depth_again, depth_slope
 from raymarch.kernels.march.geometry import widths_of
-from raymarch.kernels.march.remaining import FADED, optical_depth_gradient, pass_sample
+from raymarch.kernels.march.remaining import optical_depth_gradient, pass_sample
 from raymarch.kernels.march.sample import in_index_space
 from raymarch.kernels.march.transfer import optics
 from raymarch.kernels.rays.clip import kept_segment, slope_of_cut
@@ -53,12 +53,9 @@ def depth_geometry_adjoint(
                 if skip > 0:
                     k += skip
                 else:
-                    if ti.static(variant.mode.looks_ahead):
-                        if ti.abs(carry) < FADED:
-                            remaining = depth_gain_ahead(
-                                grid, rays, variant, r, s, k, T, dt, min_transmittance, depth, slope
-                            )
-                            carry = ti.cast(1.0, float)
+                    if ti.static(variant.mode.looks_before):
+                        ahead = (r, s, k, dt, min_transmittance)
+                        remaining, carry = depth_again(grid, rays, variant, ahead, T, depth, slope, remaining, carry)
                     lowest = cell_of(p, first + grid.max_index[None])
                     x, x0, x1, x2 = gather_slope(grid.density, where(grid, lowest), p - lowest)
                     x += shift
@@ -67,6 +64,11 @@ def depth_geometry_adjoint(
                     weight, T_after = composite(variant, T, tau)
                     d_weight = slope * (t / scale - depth)
                     remaining, carry = pass_sample(variant, T, tau, weight, d_weight, remaining, carry)
+                    if ti.static(variant.mode.looks_behind):
+                        ahead = (r, s, k + 1, dt, min_transmittance)
+                        remaining, carry = depth_again(
+                            grid, rays, variant, ahead, T_after, depth, slope, remaining, carry
+                        )
                     d_tau = optical_depth_gradient(variant, T, tau, T_after, d_weight, remaining, carry)
                     d_width = d_tau * sigma
                     d_p = d_tau * width * by_x * ti.Vector([x0, x1, x2])

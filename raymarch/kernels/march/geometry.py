@@ -13,13 +13,7 @@ from raymarch.kernels.field.bricks import where
 from raymarch.kernels.field.gather import cell_of, gather_slope
 from raymarch.kernels.field.harmonics import basis_slope
 from raymarch.kernels.march.compositing import background_of, composite, contributes, is_alive
-from raymarch.kernels.march.remaining import (
-    FADED,
-    gain_ahead,
-    optical_depth_gradient,
-    pass_sample,
-    remaining_at_first,
-)
+from raymarch.kernels.march.remaining import optical_depth_gradient, pass_sample, remaining_again, remaining_at_first
 from raymarch.kernels.march.sample import in_index_space
 from raymarch.kernels.march.transfer import optics
 from raymarch.kernels.rays.clip import kept_segment, slope_of_cut
@@ -96,12 +90,11 @@ def geometry_adjoint(
                 if skip > 0:
                     k += skip
                 else:
-                    if ti.static(variant.mode.looks_ahead):
-                        if ti.abs(carry) < FADED:
-                            remaining = gain_ahead(
-                                grid, rays, variant, r, s, k, T, dt, min_transmittance, min_weight, background
-                            )
-                            carry = ti.cast(1.0, float)
+                    if ti.static(variant.mode.looks_before):
+                        remaining, carry = remaining_again(
+                            grid, rays, variant, (r, s, k, dt, min_transmittance, background), T, min_weight,
+                            remaining, carry,
+                        )  # fmt: skip
                     lowest = cell_of(p, first + grid.max_index[None])
                     cell, f = where(grid, lowest), p - lowest
                     x, x0, x1, x2 = gather_slope(grid.density, cell, f)
@@ -120,6 +113,11 @@ def geometry_adjoint(
                         d_view_direction += weight * (by_heading.transpose() @ d_colour)
                     tau = sigma * width
                     remaining, carry = pass_sample(variant, T, tau, weight, d_weight, remaining, carry)
+                    if ti.static(variant.mode.looks_behind):
+                        ahead = (r, s, k + 1, dt, min_transmittance, background)
+                        remaining, carry = remaining_again(
+                            grid, rays, variant, ahead, T_after, min_weight, remaining, carry
+                        )
                     d_tau = optical_depth_gradient(variant, T, tau, T_after, d_weight, remaining, carry)
                     d_width = d_tau * sigma
                     d_p += d_tau * width * by_x * x_by_position

@@ -22,6 +22,13 @@ def value_by_level(grid: ti.template(), rays: ti.template(), variant: ti.templat
 
 
 @ti.func
+def by_value(grid: ti.template(), rays: ti.template(), variant: ti.template(), by_level):
+    """Slope by the value of what has one by the raw level; 0 where the activation is flat: at a kink there is none."""
+    slope = value_by_level(grid, rays, variant)
+    return ti.select(slope != 0, by_level / ti.select(slope != 0, slope, 1.0), 0.0)
+
+
+@ti.func
 def adjoint_of_distance(grid: ti.template(), rays: ti.template(), variant: ti.template(), r, slot):
     """What the distance of one ray's hit gives the gradient of density."""
     hit, cell, f, _, d = hit_of(grid, rays, variant, r)
@@ -84,7 +91,7 @@ def distance_geometry_adjoint(
         if hit:
             S, by_level = slope_at_hit(grid, cell, f, d)
             q = rays.depth.grad[r] * by_level
-            d_o, d_iso = -q * S, q / value_by_level(grid, rays, variant)
+            d_o, d_iso = -q * S, by_value(grid, rays, variant, q)
         moved.d_origin[r], moved.d_index_direction[r] = d_o, t * d_o
         moved.d_view_direction[r], moved.d_dt[r], moved.d_iso[r] = ti.Vector.zero(float, 3), 0.0, d_iso
         moved.d_frame[r] = ti.Matrix.zero(float, 3, 3)
@@ -108,5 +115,5 @@ def distance_geometry_tangent(
             S, by_level = slope_at_hit(grid, cell, f, d)
             for c in range(moved.columns):
                 dot_p = moved.dot_origin[r, c] + t * moved.dot_index_direction[r, c]
-                dot_level = moved.dot_iso[c] / value_by_level(grid, rays, variant)
+                dot_level = by_value(grid, rays, variant, moved.dot_iso[c])
                 dot_depth[r, c] = (dot_level - S.dot(dot_p)) * by_level

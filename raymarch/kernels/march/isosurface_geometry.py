@@ -16,11 +16,11 @@ from raymarch.kernels.march.isosurface import (
     shaded,
 )
 from raymarch.kernels.march.isosurface_depth import (
+    by_value,
     distance_adjoint,
     distance_geometry_adjoint,
     distance_geometry_tangent,
     distance_tangent,
-    value_by_level,
 )
 from raymarch.kernels.march.normals import world_slope
 from raymarch.kernels.march.passes import DepthPasses, Passes, after
@@ -41,7 +41,7 @@ def move_hits_adjoint(
         d_frame = ti.Matrix.zero(float, 3, 3)
         if hit:
             d_p, _d_G, d_N, _d_total, d_view_here, q, slope, G = adjoint_of_hit(grid, rays, variant, r, cell, f, d)
-            d_o, d_view, d_iso = d_p - q * slope, d_view_here, q / value_by_level(grid, rays, variant)
+            d_o, d_view, d_iso = d_p - q * slope, d_view_here, by_value(grid, rays, variant, q)
             d_frame = G.outer_product(d_N)
         moved.d_origin[r], moved.d_index_direction[r], moved.d_view_direction[r] = d_o, t * d_o, d_view
         moved.d_dt[r], moved.d_iso[r], moved.d_frame[r] = 0.0, d_iso, d_frame
@@ -66,7 +66,7 @@ def move_hits_tangent(
             colour, seen = painted(rays, own)
             for c in range(moved.columns):
                 dot_p = moved.dot_origin[r, c] + t * moved.dot_index_direction[r, c]
-                dot_level = moved.dot_iso[c] / value_by_level(grid, rays, variant)
+                dot_level = by_value(grid, rays, variant, moved.dot_iso[c])
                 dot_p += (dot_level - S.dot(dot_p)) * by_level * d
                 dot_N = world_slope(grid, K @ dot_p) + moved.dot_frame[c].transpose() @ G
                 dot_view = moved.dot_view_direction[r, c]

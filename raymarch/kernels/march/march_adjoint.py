@@ -45,14 +45,16 @@ def adjoint_of_segment(
                 tau, slope, e = optics_of(variant, raw[3], shift, inverse_scale, step)
                 tau2, slope2, e2 = optics_of(variant, raw2[3], shift, inverse_scale, step)
                 T_between, remaining, carry, more = adjoint_of_packed(
-                    grid, variant, slot, cell, f, raw, Y, tau, slope, e, T, remaining, carry,
-                    d_colour, min_weight, 1.0, share_of_gradient(rays, variant, begin, unit, t),
+                    grid, rays, variant, (r, s, k + 1, dt, min_transmittance, background), slot, cell, f, raw, Y,
+                    tau, slope, e, T, remaining, carry, d_colour, min_weight, 1.0,
+                    share_of_gradient(rays, variant, begin, unit, t),
                 )  # fmt: skip
                 sum_even += more
                 on = ti.select(is_alive(variant, T_between, min_transmittance), ti.cast(1.0, float), 0.0)
                 T, remaining, carry, more = adjoint_of_packed(
-                    grid, variant, slot, cell2, f2, raw2, Y, tau2, slope2, e2, T_between, remaining, carry,
-                    d_colour, min_weight, on, share_of_gradient(rays, variant, begin, unit, t2),
+                    grid, rays, variant, (r, s, k + 2, dt, min_transmittance, background), slot, cell2, f2, raw2, Y,
+                    tau2, slope2, e2, T_between, remaining, carry, d_colour, min_weight, on,
+                    share_of_gradient(rays, variant, begin, unit, t2),
                 )  # fmt: skip
                 sum_odd += more
                 mark(grid, cell, cell2)
@@ -67,34 +69,39 @@ def adjoint_of_segment(
                 taus, slopes, passing = optics_of_group(variant, place, raws, shift, inverse_scale)
                 looked += last - first
                 while k < last and is_alive(variant, T, min_transmittance):
-                    remaining, carry = remaining_again(
-                        grid, rays, variant, r, s, k, T, dt, min_transmittance, min_weight, background, remaining, carry
-                    )  # fmt: skip
+                    if ti.static(variant.mode.looks_before):
+                        remaining, carry = remaining_again(
+                            grid, rays, variant, (r, s, k, dt, min_transmittance, background), T, min_weight,
+                            remaining, carry,
+                        )  # fmt: skip
                     p, _width = place_in_group(variant, place, k - first)
                     share = share_at(rays, variant, begin, unit, length, step, phase, k)
                     T, remaining, carry = adjoint_of_sample(
-                        grid, rays, variant, slot, r, k, kept, p, Y, taus[k - first], slopes[k - first],
-                        passing[k - first], T, remaining, carry, d_colour, min_weight, share,
+                        grid, rays, variant, (r, s, k + 1, dt, min_transmittance, background), slot, r, k, kept, p, Y,
+                        taus[k - first], slopes[k - first], passing[k - first], T, remaining, carry, d_colour,
+                        min_weight, share,
                     )  # fmt: skip
                     k += 1
             else:
-                remaining, carry = remaining_again(
-                    grid, rays, variant, r, s, k, T, dt, min_transmittance, min_weight, background, remaining, carry
-                )  # fmt: skip
+                if ti.static(variant.mode.looks_before):
+                    remaining, carry = remaining_again(
+                        grid, rays, variant, (r, s, k, dt, min_transmittance, background), T, min_weight,
+                        remaining, carry,
+                    )  # fmt: skip
                 p, width = place_of(variant, entry, d, length, step, phase, k)
                 share = share_at(rays, variant, begin, unit, length, step, phase, k)
                 cell, f = located(grid, p)
                 raw = fetch(grid, cell, f)
                 if ti.static(variant.mode.classifies):
                     T, remaining, carry = adjoint_of_classified(
-                        grid, rays, variant, slot, cell, f, raw[3] + shift, inverse_scale, width, T, remaining, carry,
-                        d_colour, min_weight, share,
+                        grid, rays, variant, (r, s, k + 1, dt, min_transmittance, background), slot, cell, f,
+                        raw[3] + shift, inverse_scale, width, T, remaining, carry, d_colour, min_weight, share,
                     )  # fmt: skip
                 else:
                     tau, slope, e = optics_of(variant, raw[3], shift, inverse_scale, width)
                     T, remaining, carry, more = adjoint_of_packed(
-                        grid, variant, slot, cell, f, raw, Y, tau, slope, e, T, remaining, carry, d_colour, min_weight,
-                        1.0, share,
+                        grid, rays, variant, (r, s, k + 1, dt, min_transmittance, background), slot, cell, f, raw, Y,
+                        tau, slope, e, T, remaining, carry, d_colour, min_weight, 1.0, share,
                     )  # fmt: skip
                     sum_even += more
                 mark(grid, cell, cell)

@@ -88,6 +88,17 @@ class Mode:
         """Whether the adjoint must march ahead for the radiance still to come."""
         return self.power is None
 
+    @property
+    def looks_before(self) -> bool:
+        """Whether it does so before a sample that a change of T does not reach: soon enough where it saturates."""
+        return self.looks_ahead and self.saturates
+
+    @property
+    def looks_behind(self) -> bool:
+        """Whether it does so behind a sample that a change of T does not come through, before that one's gradient."""
+        return self.looks_ahead and not self.saturates
+
+    saturates: ClassVar[bool] = False  # whether T after, where it has no slope by T before, has none by tau either
     step = boxes = ndc = True  # as `RayMode` says of itself: every rule of samples has them
     shaded = False
     parameters: ClassVar[tuple[str, ...]] = ()

@@ -64,6 +64,8 @@ def march_normals(
                     sigma, _by_x, _shade, _slope = optics(rays, variant, x, inverse_scale)
                     weight, T_after = composite(variant, T, sigma * width)
                     steep = weight * scale_of(box) * activation.density_slope(variant, x)
+                    if ti.static(grid.boxes > 1):
+                        steep *= scale_of(box)  # in the world the value, too, is half as much in a box twice as large
                     total += steep * ti.Vector([x0, x1, x2])
                     T = T_after
                     k += 1

@@ -15,7 +15,12 @@ from raymarch.kernels.march.first_hit import at, cubic_of
 from raymarch.kernels.march.knots import POINTS, above_first, beyond_knot, move_by_value, next_knot, point_of
 from raymarch.kernels.march.mode import RayMode
 from raymarch.kernels.march.passes import Passes
-from raymarch.kernels.march.plain_transfer import as_plain, depth_of_samples, normals_of_samples
+from raymarch.kernels.march.plain_transfer import (
+    as_plain,
+    depth_gradients_of_samples,
+    depth_of_samples,
+    normals_of_samples,
+)
 from raymarch.kernels.march.preintegrated import (
     adjoint_of_point,
     begin_cell,
@@ -212,6 +217,7 @@ PREINTEGRATED = RayMode(
         as_plain(preintegrated_geometry_tangent),
         depth_of_samples,
         normals_of_samples,
+        depth_gradients_of_samples,
     ),
     background=True,
     ends=True,

@@ -2,7 +2,7 @@
 
 `remaining` and `carry` go along a ray together: remaining / carry is what the image gains by a unit of T. A mode with a
 `power` has it all from the image it made: carry is T, and `remaining` starts as all that depends on it. Any other mode
-looks ahead, at the ray's start and wherever less than `FADED` of a change of T would reach the sample.
+looks ahead wherever less than `FADED` of a change of T would come through a sample; one that saturates, reach the next.
 """
 
 import taichi as ti
@@ -68,14 +68,17 @@ def gain_ahead(
 
 @ti.func
 def remaining_again(
-    grid: ti.template(), rays: ti.template(), variant: ti.template(), r, s, k, T,
-    dt, min_transmittance, min_weight, background, remaining, carry,
+    grid: ti.template(), rays: ti.template(), variant: ti.template(), ahead: ti.template(),
+    T, min_weight, remaining, carry,
 ):  # fmt: skip
-    """`remaining` and `carry` before sample k of segment s: as they are, or looked for where `carry` has faded."""
-    if ti.static(variant.mode.looks_ahead):
-        if ti.abs(carry) < FADED:
-            remaining = gain_ahead(grid, rays, variant, r, s, k, T, dt, min_transmittance, min_weight, background)
-            carry = ti.cast(1.0, float)
+    """`remaining` and `carry` of a mode that looks ahead, where T is left: as they are, or found anew if faded.
+
+    Where that is says `ahead`: (r, s, number of the next sample, dt, min_transmittance, background).
+    """
+    if ti.abs(carry) < FADED:
+        r, s, k, dt, min_transmittance, background = ahead
+        remaining = gain_ahead(grid, rays, variant, r, s, k, T, dt, min_transmittance, min_weight, background)
+        carry = ti.cast(1.0, float)
     return remaining, carry
 
 

@@ -8,14 +8,14 @@ from raymarch.kernels.field.gather import scatter
 from raymarch.kernels.field.touched import add_features
 from raymarch.kernels.march.compositing import contributes
 from raymarch.kernels.march.kept import colour_again
-from raymarch.kernels.march.remaining import optical_depth_gradient, pass_sample
+from raymarch.kernels.march.remaining import optical_depth_gradient, pass_sample, remaining_again
 from raymarch.kernels.march.roulette import share_of_draw
 from raymarch.kernels.march.sample import colour_at, located
 
 
 @ti.func
 def adjoint_of_packed(
-    grid: ti.template(), variant: ti.template(), slot,
+    grid: ti.template(), rays: ti.template(), variant: ti.template(), ahead: ti.template(), slot,
     cell, f, raw, Y, tau, slope, e, T, remaining, carry, d_colour, min_weight, on, share,
 ):  # fmt: skip
     """Add what one sample of degree 0 gives the gradient, times `on`, 0 or 1; T and `remaining` after it, and weight
@@ -34,6 +34,8 @@ def adjoint_of_packed(
     if ti.static(variant.mode.colour):
         d_raw = (shown * Y[0]) * d_colour * activation.colour_slope(variant, colour)
     remaining, carry = pass_sample(variant, T, tau, weight, d_weight, remaining, carry)
+    if ti.static(variant.mode.looks_behind):
+        remaining, carry = remaining_again(grid, rays, variant, ahead, T_after, min_weight, remaining, carry)
     d_raw[3] = on * slope * optical_depth_gradient(variant, T, tau, T_after, d_weight, remaining, carry)
     if ti.static(variant.near_scaled):
         d_raw *= share
@@ -43,7 +45,8 @@ def adjoint_of_packed(
 
 @ti.func
 def adjoint_of_sample(
-    grid: ti.template(), rays: ti.template(), variant: ti.template(), slot, r, k, kept: ti.template(),
+    grid: ti.template(), rays: ti.template(), variant: ti.template(), ahead: ti.template(), slot,
+    r, k, kept: ti.template(),
     p, Y, tau, slope, e, T, remaining, carry, d_colour, min_weight, share,
 ):  # fmt: skip
     """Add what sample k of ray r, at p, gives the gradient above degree 0; T and `remaining` after it.
@@ -61,6 +64,8 @@ def adjoint_of_sample(
             d_sum = weight * d_colour * activation.colour_slope(variant, colour)
             lit = True
     remaining, carry = pass_sample(variant, T, tau, weight, d_weight, remaining, carry)
+    if ti.static(variant.mode.looks_behind):
+        remaining, carry = remaining_again(grid, rays, variant, ahead, T_after, min_weight, remaining, carry)
     d_raw = slope * optical_depth_gradient(variant, T, tau, T_after, d_weight, remaining, carry)
     share *= share_of_draw(rays, variant, ti.max(ti.abs(weight), slope * T_after), r, k)
     if share > 0.0:

@@ -5,13 +5,13 @@ import taichi as ti
 from raymarch.kernels.field import activation
 from raymarch.kernels.field.gather import add, scatter
 from raymarch.kernels.march.compositing import contributes
-from raymarch.kernels.march.remaining import optical_depth_gradient, pass_sample
+from raymarch.kernels.march.remaining import optical_depth_gradient, pass_sample, remaining_again
 from raymarch.kernels.march.transfer import extinction, knot_below, shade_of, slope_of
 
 
 @ti.func
 def adjoint_of_classified(
-    grid: ti.template(), rays: ti.template(), variant: ti.template(), slot,
+    grid: ti.template(), rays: ti.template(), variant: ti.template(), ahead: ti.template(), slot,
     cell, f, x, inverse_scale, width, T, remaining, carry, d_colour, min_weight, share,
 ):  # fmt: skip
     """Add what one sample of raw density with its shift x gives the gradients; T, `remaining`, `carry` after it."""
@@ -25,6 +25,8 @@ def adjoint_of_classified(
     if contributes(variant, weight, min_weight):
         shown, d_weight = weight, d_colour.dot(shade)
     remaining, carry = pass_sample(variant, T, tau, weight, d_weight, remaining, carry)
+    if ti.static(variant.mode.looks_behind):
+        remaining, carry = remaining_again(grid, rays, variant, ahead, T_after, min_weight, remaining, carry)
     d_tau = optical_depth_gradient(variant, T, tau, T_after, d_weight, remaining, carry)
     d_shade = shown * d_colour
     d_shade[3] = d_tau * width * by_opacity

@@ -1,0 +1,40 @@
+"""Near plane of a fit: how far before the cameras its rays begin, by how far these stand from what they look at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from raymarch.data.focus import looking_away
+from raymarch.geometry.camera import Camera
+
+HALF_WAY = 0.5  # to the middle, where rays of the nearest camera begin at the latest
+
+
+def near_plane(cameras: Sequence[Camera], middle: np.ndarray, share: float) -> float:
+    """Distance before each camera [world unit]: a share of what half of them are from the middle (3,), but half the way
+    there of the nearest at most, of those that look at it: what close-ups show is not to lie before where they begin.
+
+    Example:
+        >>> far, close = Camera.look_at((0, -4, 0)), Camera.look_at((0, -1, 0))
+        >>> [near_plane(cameras, np.zeros(3), 0.25) for cameras in ([far], [far, far, close])]
+        [1.0, 0.5]
+    """
+    away = _distances(cameras, middle)[~looking_away(cameras, middle)]
+    return min(share * usual_distance(cameras, middle), HALF_WAY * float(away.min(initial=np.inf)))
+
+
+def usual_distance(cameras: Sequence[Camera], middle: np.ndarray) -> float:
+    """Distance of half the cameras from the middle (3,) of what they look at [world unit].
+
+    Example:
+        >>> usual_distance([Camera.look_at((0, -4, 0))], np.zeros(3))
+        4.0
+    """
+    return float(np.median(_distances(cameras, middle)))
+
+
+def _distances(cameras: Sequence[Camera], middle: np.ndarray) -> np.ndarray:
+    """Distances (camera,) from the middle [world unit]."""
+    return np.linalg.norm(np.array([camera.position for camera in cameras]) - middle, axis=1)
