@@ -7,6 +7,13 @@ CUT = (LAWS + "test_a_fit_that_was_cut_ends_as_one_that_was_not",)
 
 FAULTS = [
     Fault(
+        "a note is written that no reader takes",
+        "fitting/checkpoint.py",
+        "if len(text) > LONGEST_NOTE:",
+        "if len(text) < 0:",
+        ("tests/fitting/test_checkpoint.py::test_a_note_that_no_reader_takes_is_not_written",),
+    ),
+    Fault(
         "second moments are put back as first ones",
         "kernels/field/snapshot.py",
         "grid.v_density[I] = values[i, j, k, width + 4]",

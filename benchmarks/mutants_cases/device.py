@@ -11,6 +11,13 @@ FORECAST = "tests/fitting/test_forecast.py::"
 
 FAULTS = [
     Fault(
+        "cells of a sparse grid take no memory",
+        "device/memory.py",
+        "a * cells + b * entries for a, b in",
+        "b * entries for a, b in",
+        ("tests/house/test_values.py::test_the_bytes_of_a_sparse_grid_are_those_of_its_fields",),
+    ),
+    Fault(
         "slots that are asked as one lie apart",
         "device/grid_layout.py",
         "whole = of if block == 1 else array",

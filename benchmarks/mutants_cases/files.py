@@ -10,6 +10,20 @@ ATOMIC, JSON, TEMPORARY = "io/files/atomic.py", "io/files/strict_json.py", "io/f
 
 FAULTS = [
     Fault(
+        "an array of words is as wide as a hostile one",
+        "io/volumes/stored_values.py",
+        "longest > LONGEST_WORD",
+        "longest < 0",
+        ("tests/io/test_scalar_formats.py::test_a_hostile_file_is_refused_in_one_line",),
+    ),
+    Fault(
+        "two transforms files are claimed alike",
+        "io/image_sets/transforms.py",
+        "specificity=4",
+        "specificity=3",
+        ("tests/io/test_transforms.py::test_files_of_splits_are_nerf_synthetic_s",),
+    ),
+    Fault(
         "a file gets its name before it is on the disk",
         ATOMIC,
         "_sync(temporary, os.O_RDWR)",

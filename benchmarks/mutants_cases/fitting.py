@@ -192,9 +192,37 @@ FAULTS = [
     Fault(
         "a fit by seconds is taken for as long as its first, quick steps",
         "fitting/schedule.py",
-        "steps * progress ** (1 - PACE) if self.seconds and self.steps is None else steps",
+        "steps * progress ** (1 - PACE) if slower else steps",
         "steps",
         ("tests/fitting/test_forecast.py::test_a_fit_by_seconds_is_not_taken_for_longer_for_its_quick_first_steps",),
+    ),
+    Fault(
+        "coarse levels see whole images",
+        "fitting/plan.py",
+        "return min(found, most_halvings(self.views))",
+        "return 0",
+        ("tests/fitting/test_fitter.py::test_coarse_levels_see_images_made_smaller",),
+    ),
+    Fault(
+        "no fit has a distortion loss",
+        "fitting/fitter.py",
+        "if weight := objective.distortion_weight:",
+        "if weight := 0.0:",
+        ("tests/fitting/test_fitter.py::test_every_regulariser_changes_the_fit",),
+    ),
+    Fault(
+        "a long fit's steps are told to be those of a short one",
+        "fitting/fitter.py",
+        "progress, n, self.schedule.even(progress, n))",
+        "progress, n, 0)",
+        (REOPENED + "test_a_long_fit_reopens_each_level_but_the_first",),
+    ),
+    Fault(
+        "levels of a long fit begin by their shares alone",
+        "fitting/fitter.py",
+        "fitter.schedule.level(progress, fitter.steps_done)",
+        "fitter.schedule.level(progress)",
+        (REOPENED + "test_a_long_fit_reopens_each_level_but_the_first",),
     ),
     Fault(
         "values seen through a table are bounded",

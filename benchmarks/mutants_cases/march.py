@@ -18,6 +18,40 @@ KEPT, ROULETTE = "tests/kernels/test_kept.py::", "tests/kernels/test_roulette.py
 
 FAULTS = [
     Fault(
+        "the tangent of a ray that ends early goes on",
+        "kernels/march/march_tangent.py",
+        "while k <= n and length > 0 and is_alive(variant, T, min_transmittance):",
+        "while k <= n and length > 0:",
+        (
+            "tests/kernels/test_geometry.py::test_every_parameter_passes_the_dot_test_and_the_difference",
+            "tests/kernels/test_kinks.py::test_early_stop_darkens_and_biases_by_no_more_than_its_threshold",
+        ),
+    ),
+    Fault(
+        "depth goes on behind the end of a ray",
+        "kernels/march/depth.py",
+        "            while k <= n and far > near and is_alive(variant, T, min_transmittance):",
+        "            while k <= n and far > near:",
+        ("tests/kernels/test_march_reference.py::test_depth_is_the_reference",),
+    ),
+    Fault(
+        "a mode of one's own does not see what lies behind a sample that hides what came to it",
+        "kernels/march/mode.py",
+        "return self.looks_ahead and not self.saturates",
+        "return False",
+        (
+            "tests/kernels/test_own_modes.py::"
+            "test_where_what_passes_a_sample_is_not_by_what_came_to_it_the_next_ones_are_still_seen",
+        ),
+    ),
+    Fault(
+        "normals lean towards the outer box",
+        "kernels/march/normals.py",
+        "steep *= scale_of(box)  # in",
+        "steep *= 1.0  # in",
+        ("tests/kernels/test_nested.py::test_normals_are_the_mean_slope_of_the_value_in_the_world",),
+    ),
+    Fault(
         "a kept colour is any sample's",
         "kernels/march/kept.py",
         "found = colour[3] == k",

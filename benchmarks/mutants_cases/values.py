@@ -11,6 +11,20 @@ DISTORTION = "geometry/distortion.py"
 
 FAULTS = [
     Fault(
+        "close-ups of a part make the box that of the part",
+        "fitting/bounds.py",
+        "for share in FEWER:",
+        "for share in ():",
+        (BOUNDS + "test_close_ups_of_a_part_leave_the_box_that_of_the_whole",),
+    ),
+    Fault(
+        "alpha that is opaque everywhere shows an object",
+        "data/views.py",
+        "self.has_alpha and not all(is_opaque(image) for image in self.images)",
+        "self.has_alpha",
+        (VALUES + "test_alpha_shows_silhouettes_from_the_first_pixel_on_that_is_not_opaque",),
+    ),
+    Fault(
         "offsets keep their mean as the gauge changes",
         "data/exposure.py",
         "offset - gain * (offset.mean(0) / gain.mean(0))",

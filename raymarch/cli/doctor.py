@@ -148,6 +148,10 @@ def _of_fit(
         return []
     train = views_as_fitted(options.as_refined(volume, train), volume.provenance)
     test = None if test is None else options.as_refined(volume, test, say_so=False)
+    if test is not None and (volume.provenance.get("refined") or {}).get("poses"):
+        message = "the fit moved its own cameras, and held-out views keep theirs, so the gap between them is not told"
+        moved = Finding("gap", "note", message, "raymarch evaluate scores held-out views by their own cameras")
+        return [*diagnose_fit(volume, train, None), moved]
     findings = list(diagnose_fit(volume, train, test))
     if test is None:
         message = f"no views are held out to tell the gap by ({why[0].message})"

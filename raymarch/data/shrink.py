@@ -8,6 +8,7 @@ import numpy as np
 
 LEAST = 1e-6  # share of a pixel that is none, but rounding
 SHRINKING = 24  # bytes a pixel of an image that is being made smaller, beside the image itself
+HALVING = {3: 12, 4: SHRINKING}  # the same by channels, of one whose sides become half as long or less
 
 
 def shrink(image: np.ndarray, width: int, height: int) -> np.ndarray:

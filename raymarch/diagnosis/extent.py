@@ -14,6 +14,7 @@ APART = np.deg2rad(2.0)  # between two rays, for their crossing to say how far i
 FAR = np.deg2rad(0.5)  # the same where only the order of magnitude matters
 FEWEST = 50  # points
 INSIDE = 0.3  # of the points, under which a box is not about them
+UNIT = 100.0  # times too small, as no part of a scene is, but a box in another unit
 LARGE = 7.0  # times as wide as what is seen, on every axis
 LOOKED_AT = 0.01  # of a box, that some camera sees
 ASKED = 32  # views, evenly spread, whose matches tell how far a scene goes
@@ -58,7 +59,8 @@ def box(views: Views, given: np.ndarray, points: np.ndarray) -> Finding | None:
         if (middle < low).any() or (middle > high).any():
             return Finding("box", "error", f"{held} beside most of them", cure)
         times = f"{size / wide:.1f} times " if 3 * wide < size else ""  # a part of the scene, if that is meant
-        return Finding("box", "warning", f"{held} {times}too small for all of them", cure)
+        severity = "error" if UNIT * wide < size else "warning"
+        return Finding("box", severity, f"{held} {times}too small for all of them", cure)
     if wide > LARGE * size:
         message = (
             f"the box is {wide / size:.0f} times as wide as what the images agree on, so its voxels are too coarse"

@@ -82,7 +82,7 @@ def _box_of_silhouettes(views: Views, store: ImageStore, centre: np.ndarray, hal
             if (beside(views, box) > BESIDE).mean() <= MISSED and (within or not camera_in_box(views.cameras, box)):
                 return box
     log.warning(
-        "the box leaves out some of what %d of %d views show; if that belongs to it, %s",
+        "the box leaves out some of what %d of %d views show that were asked; if that belongs to it, %s",
         *(missed.sum(), len(missed), GIVE_BOX),
     )
     return first

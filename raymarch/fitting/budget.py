@@ -10,7 +10,7 @@ import numpy as np
 
 from raymarch import runtime
 from raymarch.data.cores import workers
-from raymarch.data.shrink import SHRINKING
+from raymarch.data.shrink import HALVING
 from raymarch.data.smaller_views import most_halvings
 from raymarch.data.views import Views
 from raymarch.device import memory
@@ -84,11 +84,12 @@ def images_of_fit(settings: FitSettings, images: Sequence[int]) -> dict[str, int
 
     Example:
         >>> images_of_fit(FitSettings(), (100, 10, 3))
-        {'images': 700, 'smaller images': 315}
+        {'images': 700, 'smaller images': 195}
     """
     pixels, at_once, channels = images if len(images) == 3 else _of_one_size(*images)
-    smaller = pixels * channels // 4 + at_once * SHRINKING
-    return {"images": pixels * (channels + 4), "smaller images": smaller if settings.pyramid else 0}
+    made = at_once * HALVING[channels] if runtime.on_cpu() else 0  # which takes memory of the machine
+    smaller = pixels * channels // 4 + made if settings.pyramid and len(settings.levels) > 1 else 0
+    return {"images": pixels * (channels + 4), "smaller images": smaller}
 
 
 def _of_one_size(count: int, height: int, width: int, channels: int) -> tuple[int, int, int]:
@@ -161,7 +162,7 @@ def _cure(settings: FitSettings, least: Memory, budget: float) -> str:
 
 def _fits(settings: FitSettings, needed: Memory) -> bool:
     """Whether it is within the budget, and of no more numbers than Taichi can index."""
-    numbers = math.prod(needed.shape) * 3 * (needed.sh_degree + 1) ** 2 * needed.slots
+    numbers = math.prod(memory.padded(needed.shape)) * 3 * (needed.sh_degree + 1) ** 2 * needed.slots
     return excess_of(settings, needed)[0] <= 0 and numbers <= memory.MAX_CELLS
 
 

@@ -139,7 +139,7 @@ def fit_table(
             buffer.set_table(table)
             with ti.ad.Tape(buffer.fields.loss, clear_gradients=False):
                 tape.march(grid, buffer, count, dt, march.min_transmittance, 0.0, behind, variant)
-                tape.compare(buffer, loss, count, behind, 1.0 if views.has_alpha else 0.0, counted)
+                tape.compare(buffer, loss, count, behind, 1.0 if views.shows_silhouettes else 0.0, counted)
             losses[k] = buffer.fields.loss[None]
             gradient = buffer.table_gradient(knots)
             if not np.isfinite(gradient).all():

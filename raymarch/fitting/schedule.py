@@ -79,10 +79,12 @@ class Schedule:
         """Steps that a fit of one pace throughout would have done by now, of as many in all.
 
         Example:
-            >>> [round(Schedule(None, 60.0, ((0.0, 1.0),)).even(progress, 500)) for progress in (0.1, 0.5, 1.0)]
+            >>> levels = (0.0, 0.5), (0.4, 1.0)
+            >>> [round(Schedule(None, 60.0, levels).even(progress, 500)) for progress in (0.1, 0.5, 1.0)]
             [251, 406, 500]
         """
-        return steps * progress ** (1 - PACE) if self.seconds and self.steps is None else steps
+        slower = self.seconds and self.steps is None and len(self.levels) > 1
+        return steps * progress ** (1 - PACE) if slower else steps
 
     def is_long(self, progress: float, steps: int) -> bool:
         """Whether a fit that is so far after so many steps will have more than the short ones."""

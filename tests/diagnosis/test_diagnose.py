@@ -350,6 +350,7 @@ def test_neighbours_of_some_views_are_those_that_they_have_among_all():
     [
         ((0, 0, 0), 0.9, None),
         ((0, 0, 0), 0.05, ("warning", "times too small for all of them")),
+        ((0, 0, 0), 0.005, ("error", "times too small for all of them")),
         ((0.5, -0.5, 0.6), 0.1, ("warning", "times too small for all of them")),
         ((0, 0, 0), 0.5, ("warning", "it is too small for all of them")),
         ((0, 0, 1.5), 0.9, ("error", "beside most of them")),

@@ -60,7 +60,8 @@ def test_the_findings_are_words_each_with_its_cure(folder, capsys):
 
 
 def test_a_refined_fit_is_looked_at_by_the_cameras_that_it_found(folder, tmp_path, monkeypatch, capsys):
-    """Fitted views from where they were found, all with the lens that was found; what is no pose moves nothing."""
+    """Fitted views from where they were found, all with the lens that was found; what is no pose moves nothing. Views
+    that are held out keep their poses, and so tell no gap where the fitted ones moved."""
     place = shutil.copytree(folder, tmp_path / "refined")
     shutil.copy(place / "transforms_train.json", place / "transforms_test.json")
     given, step = rm.load_views(place, "train"), exp_rigid([0.1, 0, 0.2, 0, 0.1, 0])
@@ -73,12 +74,19 @@ def test_a_refined_fit_is_looked_at_by_the_cameras_that_it_found(folder, tmp_pat
     monkeypatch.setattr("raymarch.diagnosis.diagnose_fit.diagnose_fit", lambda _, *sets: seen.extend(sets) or ())
     doctor(place, "--volume", tmp_path / "v.h5", "--json")
     train, test = seen
-    for i, (before, after, held) in enumerate(zip(given.cameras, train.cameras, test.cameras, strict=True)):
+    assert test is None
+    for i, (before, after) in enumerate(zip(given.cameras, train.cameras, strict=True)):
         wanted = before.world_from_camera @ (step if i < 4 else np.eye(4))
         np.testing.assert_allclose(after.world_from_camera, wanted, atol=1e-12)
+        np.testing.assert_allclose(after.focal, 1.1 * np.array(before.focal))
+    said = capsys.readouterr()
+    assert said.err.count("as the fit refined them") == 1 and "held-out views keep theirs" in said.out
+    del told["refined"]["poses"]
+    rm.save(replace(rm.Volume.from_array(np.ones((4, 4, 4))), provenance=told), tmp_path / "w.h5")
+    doctor(place, "--volume", tmp_path / "w.h5", "--json")
+    for before, after, held in zip(given.cameras, *(views.cameras for views in seen[2:]), strict=True):
         np.testing.assert_array_equal(held.world_from_camera, before.world_from_camera)
         np.testing.assert_allclose([after.focal, held.focal], 1.1 * np.array([before.focal] * 2))
-    assert capsys.readouterr().err.count("as the fit refined them") == 1
 
 
 @pytest.mark.parametrize(("severity", "last"), [("note", "no error or warning"), ("warning", " cure")])

@@ -166,7 +166,21 @@ def test_every_reading_and_loss_comes_down(density, colour, loss):
     assert losses[-3:].mean() < 0.7 * losses[:3].mean()
 
 
-@pytest.mark.parametrize("weight", ["tv_density", "tv_colour", "sparsity"])
+@pytest.mark.parametrize(("pyramid", "halved"), [(0.0, (0, 0, 0)), (1.0, (2, 1, 0))])
+def test_coarse_levels_see_images_made_smaller(pyramid, halved):
+    """Of 64 pixels a side, and voxels of 9.3, 3.3 and 2.4 pixels: by halves while a voxel is a pixel wide."""
+    images = np.random.default_rng(0).integers(0, 256, (15, 64, 64, 4), dtype=np.uint8)
+    levels = {"levels": ((0.0, 0.25), (1 / 3, 0.75), (2 / 3, 1.0)), "steps": 6, "resolution": 24}
+    settings = preset("quick", **QUICK | levels | {"hull": False, "pyramid": pyramid})
+    with Fitter(Views(drive.ball_cameras(64), images), settings, box=drive.BALL_BOX) as fitter:
+        tiles = []
+        for _ in range(6):
+            fitter.step()
+            tiles.append(fitter.store.tiles)
+    assert tiles == [15 * (16 >> n) ** 2 for n in halved for _ in range(2)]
+
+
+@pytest.mark.parametrize("weight", ["tv_density", "tv_colour", "sparsity", "distortion_weight"])
 def test_every_regulariser_changes_the_fit(weight):
     """And adds to the loss from the second step on, where there is something to regularise."""
     without, with_it = stepped(steps=12), stepped(steps=12, regularised_fraction=1.0, **{weight: 0.3})

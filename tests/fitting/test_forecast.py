@@ -15,7 +15,7 @@ from whole import whole
 
 from raymarch import cli
 from raymarch.data.cores import workers
-from raymarch.data.shrink import SHRINKING, shrink
+from raymarch.data.shrink import HALVING, shrink
 from raymarch.data.views import Views
 from raymarch.data.volume import Volume
 from raymarch.device import memory
@@ -35,7 +35,6 @@ BOX = np.array([(-1.0, -1.0, -0.5), (1.0, 1.0, 0.5)])
 IMAGES = (20, 32, 32, 4)
 PEAK = """
 import sys
-import tracemalloc
 def status(name):  # not getrusage: its peak may be that of the process that started this one
     rows = dict(line.split(":", 1) for line in open("/proc/self/status"))
     return int(rows[name].split()[0]) * 1024
@@ -104,7 +103,7 @@ def test_a_budget_under_what_any_fit_takes_names_one_that_suffices(gigabytes):
 def test_images_on_their_way_to_smaller_ones_are_counted(count):
     """As many as there are workers, each as large as the largest; none where a fit makes none smaller."""
     at_once = min(workers(), count) * 3000 * 4000
-    for name, wanted in (("default", count * 3000 * 4000 * 3 // 4 + at_once * SHRINKING), ("photos", 0)):
+    for name, wanted in (("default", count * 3000 * 4000 * 3 // 4 + at_once * HALVING[3]), ("photos", 0)):
         told = memory_of_fit(preset(name, resolution=16), BOX, (count, 3000, 4000, 3))
         assert told.parts["smaller images"] == wanted
 
@@ -121,14 +120,14 @@ def test_of_images_of_several_sizes_the_largest_are_counted_as_they_are_made_sma
     assert alike == images_of_fit(FitSettings(), views[[0, 2]].images.shape)
 
 
-@pytest.mark.parametrize(("channels", "least"), [(3, 0.3), (4, 0.8)])
-def test_an_image_takes_no_more_while_it_is_made_smaller_than_is_told(channels, least):
+@pytest.mark.parametrize("channels", [3, 4])
+def test_an_image_takes_no_more_while_it_is_made_smaller_than_is_told(channels):
     image = np.zeros((600, 800, channels), np.uint8)
     tracemalloc.start()
     shrink(image, 400, 300)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert least * SHRINKING < peak / (600 * 800) < 1.1 * SHRINKING
+    assert 0.8 * HALVING[channels] < peak / (600 * 800) < 1.1 * HALVING[channels]
 
 
 def test_without_a_budget_it_is_what_is_free(monkeypatch):
@@ -158,6 +157,15 @@ def test_forecasts_the_steps_that_seconds_leave():
     assert by_steps.seconds > 0
     assert by_time.steps < 100
     assert by_time.seconds <= 0.01
+
+
+def test_a_forecast_by_seconds_is_of_what_its_cost_says(monkeypatch):
+    cost = Cost(Schedule(None, 600.0, LEVELS, (0.7, 3.0, 2)), KINDS, 9.0, 0.01)
+    monkeypatch.setattr(Cost, "of", staticmethod(lambda plan: cost))
+    quick = {"resolution": 16, "sh_degree": 0, "slots": 1, "rays": 512, "box": BOX}
+    told = forecast(drive.ball_views(), "quick", seconds=600.0, **quick)
+    assert 0 < int(cost.steps(570.0)) <= told.steps <= cost.steps(600.0)
+    assert told.seconds == 600.0
 
 
 @pytest.mark.parametrize("seen", [0.5, 3.0, 4.0, 50.0])

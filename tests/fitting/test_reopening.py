@@ -12,6 +12,7 @@ from raymarch.data.storage import sparse_of
 from raymarch.device.brick_grid import BrickGrid
 from raymarch.device.grid import Grid
 from raymarch.fitting.fitter import Fitter
+from raymarch.fitting.optimiser import Adam
 from raymarch.fitting.presets import preset
 from raymarch.fitting.seen import reopen
 from raymarch.registration import refine as refining
@@ -77,17 +78,26 @@ def test_values_seen_through_a_table_begin_a_level_as_they_are():
         np.testing.assert_array_equal(grid.download()[0], before)
 
 
-@pytest.mark.parametrize(("long", "most"), [(30, 0.4), (50, 1.0)])
-def test_a_long_fit_reopens_each_level_but_the_first(long, most, monkeypatch):
-    """A short one has no time for it."""
-    asked = []
-    monkeypatch.setattr("raymarch.fitting.fitter.reopen", lambda grid, most: asked.append((grid.shape[0], most)))
+@pytest.mark.parametrize(("long", "begun"), [(25, [(7, 12, 0.4), (13, 16, 0.4)]), (50, [(10, 12, 1.0), (20, 16, 1.0)])])
+def test_a_long_fit_reopens_each_level_but_the_first(long, begun, monkeypatch):
+    """And begins it sooner, 1.6 times as long as others; a short one has no time for it. Adam is told how far it is."""
+    asked, told, step = [], [], Adam.step
+
+    def noted(self, grid, age, progress, number, even=None):
+        told.append((number, even))
+        step(self, grid, age, progress, number, even)
+
+    monkeypatch.setattr(Adam, "step", noted)
+    monkeypatch.setattr(
+        "raymarch.fitting.fitter.reopen", lambda grid, most: asked.append((fitter.steps_done, grid.shape[0], most))
+    )
     monkeypatch.setattr("raymarch.fitting.optimiser.LONG", long)
     how = {"levels": ((0.0, 0.5), (0.25, 0.75), (0.5, 1.0)), "steps": 40, "hull": False, "reopen": 0.4}
     with Fitter(drive.ball_views(), preset("quick", **HOW | how), box=drive.BALL_BOX) as fitter:
         for _ in range(40):
             fitter.step()
-    assert asked == [(12, most), (16, most)]
+    assert asked == begun
+    assert told == [(n, n) for n in range(40)]
 
 
 def test_no_level_is_reopened_while_cameras_move(monkeypatch):
@@ -102,4 +112,12 @@ def test_no_level_is_reopened_while_cameras_move(monkeypatch):
     monkeypatch.setattr(refining, "Fitter", fitter)
     with pytest.raises(Found) as found:
         refining.refine(drive.ball_views(), ["pose"], preset("quick", **HOW | {"steps": 2000}))
-    assert found.value.args[0].reopen == 1.0
+    s = found.value.args[0]
+    assert (s.reopen, s.early, s.pyramid) == (1.0, 1.0, 0.0)
+    assert (s.optimiser.thinning, s.optimiser.cooldown) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("name", ["medium", "photos"])
+def test_fits_of_fog_and_of_scenes_have_nothing_of_long_ones(name):
+    s = preset(name)
+    assert (s.reopen, s.early, s.optimiser.coarse_at(1.0, 30_000)) == (1.0, 1.0, 0.0)

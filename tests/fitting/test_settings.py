@@ -151,7 +151,7 @@ def test_unknown_settings_are_refused_with_the_known(make):
 
 def test_fit_changes_a_preset_or_a_record(monkeypatch):
     """Before anything is started: settings are refused alike."""
-    monkeypatch.setattr(fitter, "ImageStore", lambda *_, **__: pytest.fail("started"))
+    monkeypatch.setattr(fitter, "ImagePyramid", lambda *_, **__: pytest.fail("started"))
     for settings in ("quick", FitSettings()):
         with pytest.raises(RaymarchError, match="resolution is 1,"):
             fit(None, settings, resolution=1)

@@ -381,6 +381,11 @@ HOSTILE = {
         ' Name="a" format="appended" offset="0"/></PointData></Piece></ImageData>'
         '<AppendedData encoding="raw">_12345678',
     ),
+    "vti with a long word": (
+        "a.vti",
+        '<VTKFile type="ImageData"><ImageData><Piece Extent="0 3 0 3 0 3"><PointData><DataArray type="Int32" Name="a"'
+        f' format="ascii">{"0 " * 63}{"0" * 65}</DataArray></PointData></Piece></ImageData></VTKFile>',
+    ),
     "xdmf of others": ("a.xdmf", '<Xdmf><DataItem Format="HDF">b.h5:/other</DataItem></Xdmf>'),
     "xdmf above": ("a.xdmf", '<Xdmf><DataItem Format="HDF">../b.h5:/values</DataItem></Xdmf>'),
 }

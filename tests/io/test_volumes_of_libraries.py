@@ -126,12 +126,14 @@ def test_axes_of_an_nrrd_that_are_not_of_space_have_no_direction(first, tmp_path
 @pytest.mark.parametrize(
     ("said", "spacing", "origin"),
     [
-        ("spacings: 0.5 0.25 2\naxis mins: 10 20 30", (0.5, 0.25, 2), (10, 20, 30)),
+        ("spacings: 0.5 0.25 2\naxis mins: 10 20 30\ncenters: node node node", (0.5, 0.25, 2), (10, 20, 30)),
         ("axis mins: 10 20 30\naxis maxs: 14 25 42\ncenterings: cell cell cell", (1, 1, 2), (10.5, 20.5, 31)),
-        ("axis mins: 10 20 30\naxis maxs: 13 24 40", (1, 1, 2), (10, 20, 30)),
+        ("axis mins: 10 20 30\naxis maxs: 14 25 42\ncenters: cell cell cell", (1, 1, 2), (10.5, 20.5, 31)),
+        ("axis mins: 10 20 30\naxis maxs: 14 25 42", (1, 1, 2), (10.5, 20.5, 31)),
+        ("axis mins: 10 20 30\naxis maxs: 13 24 40\ncenterings: node node node", (1, 1, 2), (10, 20, 30)),
         ("spacings: 0.5 0.25 2", (0.5, 0.25, 2), (0, 0, 0)),
     ],
-    ids=["mins", "cells", "ends", "spacings"],
+    ids=["mins", "cells", "cells by the other name", "unsaid", "ends", "spacings"],
 )
 def test_an_nrrd_without_directions_lies_where_its_axes_say(said, spacing, origin, tmp_path, caplog):
     values = np.arange(120, dtype="<i2").reshape(4, 5, 6)
@@ -143,6 +145,16 @@ def test_an_nrrd_without_directions_lies_where_its_axes_say(said, spacing, origi
     np.testing.assert_allclose(found.spacing, spacing)
     np.testing.assert_allclose(found.origin, origin)
     assert found.length_unit == "mm" and "assumed" not in caplog.text
+
+
+@pytest.mark.parametrize("letters", ["utf-8", "latin-1"])
+def test_micrometres_of_an_nrrd_are_not_taken_for_metres(letters, tmp_path):
+    head = "NRRD0005\ntype: short\ndimension: 3\nsizes: 4 5 6\nendian: little\nencoding: raw\nspacings: 1 1 1\n"
+    head += 'units: "µm" "µm" "µm"\n\n'
+    (tmp_path / "a.nrrd").write_bytes(head.encode(letters) + np.arange(120, dtype="<i2").tobytes())
+    found = rm.load(tmp_path / "a.nrrd")
+    assert found.length_unit == "um"
+    np.testing.assert_array_equal(found.values.ravel("F"), np.arange(120))
 
 
 def test_a_file_beside_a_header_may_be_named_as_in_this_folder(tmp_path):
@@ -334,7 +346,7 @@ def test_a_map_of_the_other_byte_order_is_read_by_its_mode_and_a_header_that_lie
     refused(lambda: rm.load(tmp_path / "a.mrc"), "but holds 0")
 
 
-@pytest.mark.parametrize("told", ["by IMOD", "by the largest value", "signed"])
+@pytest.mark.parametrize("told", ["by IMOD", "by the range", "signed", "signed by the range"])
 def test_bytes_of_a_map_have_the_sign_that_its_header_says(told, tmp_path):
     values = np.array([0, 1, 127, 128, 200, 255] * 10, "u1").reshape(3, 4, 5)
     with mrcfile.new(tmp_path / "a.mrc") as file:
@@ -344,10 +356,12 @@ def test_bytes_of_a_map_have_the_sign_that_its_header_says(told, tmp_path):
         struct.pack_into("<2i", data, 152, 1146047817, 0)
     elif told == "signed":
         struct.pack_into("<2i", data, 152, 1146047817, 1)
-    else:
         struct.pack_into("<2f", data, 76, 0.0, 255.0)
+    else:
+        struct.pack_into("<2f", data, 76, *((0.0, 255.0) if told == "by the range" else (-128.0, 128.0)))
     (tmp_path / "a.mrc").write_bytes(data)
-    np.testing.assert_array_equal(rm.load(tmp_path / "a.mrc").values, values.view("i1" if told == "signed" else "u1").T)
+    kind = "i1" if told.startswith("signed") else "u1"
+    np.testing.assert_array_equal(rm.load(tmp_path / "a.mrc").values, values.view(kind).T)
 
 
 def test_mrcfile_reads_ours_and_cells_may_lean(tmp_path):
@@ -365,7 +379,8 @@ def test_mrcfile_reads_ours_and_cells_may_lean(tmp_path):
 
 
 def test_a_nifti_without_a_handedness_has_the_usual_one(tmp_path):
-    """Its pixdim[0] is 0, or its steps are negative, in files of many a program; nibabel mends both as it loads."""
+    """Its pixdim[0] is 0, or its steps are negative, in files of many a program; nibabel mends both as it loads, and a
+    step of 0."""
     image = nibabel.Nifti1Image(VALUES, None)
     image.set_qform(UPRIGHT, 1)
     data = bytearray(image.to_bytes())
@@ -374,6 +389,16 @@ def test_a_nifti_without_a_handedness_has_the_usual_one(tmp_path):
         (tmp_path / name).write_bytes(data)
         np.testing.assert_allclose(rm.load(tmp_path / name).world_from_index, UPRIGHT, atol=1e-5)
         np.testing.assert_array_equal(rm.load(tmp_path / name).values, VALUES)
+
+
+def test_a_step_of_0_in_a_nifti_is_said_to_be_none(tmp_path, caplog):
+    image = nibabel.Nifti1Image(VALUES, None)
+    image.set_qform(np.diag([2.0, 3.0, 4.0, 1.0]), 1)
+    data = bytearray(image.to_bytes())
+    struct.pack_into("<f", data, 76 + 4 * 3, 0.0)
+    (tmp_path / "a.nii").write_bytes(data)
+    np.testing.assert_allclose(rm.load(tmp_path / "a.nii").spacing, (2, 3, 1))
+    assert "says no spacing along z; 1 is assumed" in caplog.text
 
 
 def test_what_is_unpacked_whole_is_held_against_the_budget_whole(tmp_path, monkeypatch):
@@ -388,6 +413,7 @@ def test_what_is_unpacked_whole_is_held_against_the_budget_whole(tmp_path, monke
     monkeypatch.setenv("RAYMARCH_FILE_GB", "5e-6")  # one point takes 120 bytes, all of them 10,800
     for name, one in which.items():
         refused(lambda name=name, one=one: rm.load(tmp_path / name, **one), "declare", "over the budget of 5000 bytes")
+        assert rm.describe(tmp_path / name, **one).shape[:3] == (4, 5, 6)  # whose header may be asked all the same
     monkeypatch.undo()
     header = nibabel.Nifti1Header()
     header.set_data_shape((2, 2, 2))
@@ -556,6 +582,29 @@ def test_a_point_in_time_is_the_same_at_every_place_whatever_the_files_are_calle
         file.unlink()
     for t in range(3):
         np.testing.assert_array_equal(rm.load(folder, time=t).numbers(), VALUES + 100.0 * t)
+
+
+def test_a_point_in_time_may_be_a_file_of_frames(tmp_path):
+    """As scanners write enhanced files: the number that orders them is the whole file's."""
+    series(tmp_path / "a.dicom")
+    (tmp_path / "b").mkdir()
+    for t, name in enumerate(("z.dcm", "m.dcm", "a.dcm")):
+        frames_of(tmp_path / "a.dicom", tmp_path / "b" / name)
+        edit(tmp_path / "b" / name, InstanceNumber=t + 1, RescaleIntercept="0")
+        frames = pydicom.dcmread(tmp_path / "b" / name)
+        frames.PixelData = (np.frombuffer(frames.PixelData, "<i2") + 100 * t).astype("<i2").tobytes()
+        frames.save_as(tmp_path / "b" / name)
+    for t in range(3):
+        np.testing.assert_array_equal(rm.load(tmp_path / "b", time=t).values, VALUES + 100 * t)
+
+
+def test_a_number_that_is_none_costs_a_series_nothing(tmp_path):
+    files = series(tmp_path / "a.dicom")
+    data = files[2].read_bytes()
+    at = data.index(b"\x20\x00\x13\x00IS")
+    size = struct.unpack_from("<H", data, at + 6)[0]
+    files[2].write_bytes(data[: at + 8] + b"A1"[:size].ljust(size) + data[at + 8 + size :])
+    np.testing.assert_array_equal(rm.load(tmp_path / "a.dicom").values, VALUES)
 
 
 def test_pixels_that_are_floats_are_refused_and_not_cut(tmp_path):

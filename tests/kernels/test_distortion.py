@@ -22,8 +22,6 @@ from raymarch.geometry.ndc import ndc_of_frustum
 from raymarch.geometry.pose import affine_of_box
 from raymarch.geometry.rays import Rays
 
-RNG = np.random.default_rng(0)
-
 
 def weights(tau):
     """Weights of samples by their optical depths, and the transmittance after each."""
@@ -61,9 +59,9 @@ def distortion_adjoint(tau, s, d):
 
 @pytest.fixture(params=[1, 2, 17])
 def ray(request):
-    n = request.param
-    edges = np.sort(RNG.uniform(0, 1, n + 1))
-    return RNG.exponential(0.4, n), (edges[1:] + edges[:-1]) / 2, np.diff(edges)
+    n, rng = request.param, np.random.default_rng(request.param)
+    edges = np.sort(rng.uniform(0, 1, n + 1))
+    return rng.exponential(0.4, n), (edges[1:] + edges[:-1]) / 2, np.diff(edges)
 
 
 def test_one_pass_is_the_sum_over_pairs(ray):
@@ -86,7 +84,7 @@ def test_the_gradient_is_that_of_differences(ray):
 UNIT, WEIGHT = 0.7, 3.0
 
 
-def by_kernels(v: Volume, rays: Rays, dt: float):
+def by_kernels(v: Volume, rays: Rays, dt: float, cut: float):
     """Loss and density's gradient."""
     with grid_for(v, slots=2) as grid, RayBuffer(len(rays)) as buffer:
         grid.upload(v)
@@ -94,15 +92,15 @@ def by_kernels(v: Volume, rays: Rays, dt: float):
         buffer.fields.image.grad.fill(0)
         black = ti.Vector([0.0, 0.0, 0.0])
         with ti.ad.Tape(buffer.fields.loss, clear_gradients=False):
-            tape.march(grid, buffer, len(rays), dt, 0.0, 0.0, black)
-            tape.distort(grid, buffer, len(rays), dt, 0.0, UNIT, WEIGHT)
+            tape.march(grid, buffer, len(rays), dt, cut, 0.0, black)
+            tape.distort(grid, buffer, len(rays), dt, cut, UNIT, WEIGHT)
         return buffer.fields.loss[None], grid.download_gradient()[0]
 
 
-def by_numpy(v: Volume, rays: Rays, dt: float):
+def by_numpy(v: Volume, rays: Rays, dt: float, cut: float):
     loss, gradient = 0.0, np.zeros(v.shape)
     for origin, direction in zip(rays.origin, rays.direction, strict=True):
-        met, _ = reference.samples(v, origin, direction, dt, 0.0, 0.0)
+        met, _ = reference.samples(v, origin, direction, dt, cut, 0.0)
         ends = np.array([one.ends for one in met]).reshape(-1, 2)
         s = ends / (ends + UNIT)
         args = np.array([one.tau for one in met]), s.mean(1), s[:, 1] - s[:, 0]
@@ -112,8 +110,9 @@ def by_numpy(v: Volume, rays: Rays, dt: float):
     return loss, gradient
 
 
+@pytest.mark.parametrize("cut", [0.0, 0.5])
 @pytest.mark.parametrize(("boxes", "ndc"), [whole(1, False), (3, False), whole(1, True)])
-def test_kernels_do_as_numpy(boxes, ndc):
+def test_kernels_do_as_numpy(boxes, ndc, cut):
     rng = np.random.default_rng(boxes)
     _, affine = cases.placed("rotated")
     shape = (6 * boxes, 5, 4)
@@ -124,7 +123,8 @@ def test_kernels_do_as_numpy(boxes, ndc):
     middle, reach = v.corners.mean(0), np.linalg.norm(v.corners[-1] - v.corners[0])
     start = middle + reach * rng.uniform(-2, 2, (9, 3))
     rays = Rays(start, middle + reach * rng.uniform(-0.2, 0.2, (9, 3)) - start)
-    found, wanted = by_kernels(v, rays, 0.4 * v.voxel), by_numpy(v, rays, 0.4 * v.voxel)
+    found, wanted = by_kernels(v, rays, 0.4 * v.voxel, cut), by_numpy(v, rays, 0.4 * v.voxel, cut)
     assert wanted[0] > 0.01
+    assert cut == 0 or wanted[0] != by_numpy(v, rays, 0.4 * v.voxel, 0.0)[0]  # some ray ends early
     assert found[0] == pytest.approx(wanted[0], rel=1e-12)
     np.testing.assert_allclose(found[1], wanted[1], rtol=0, atol=1e-12)

@@ -27,6 +27,7 @@ JITTERED = {"jitter": 1.0, "step_jitter": 0.4, "seed": 5}
 SEEN = [
     ("rotated", 0, "softplus", "sigmoid", 0, {}),
     ("one cell", 0, "softplus", "sigmoid", 1, JITTERED),
+    ("rotated", 0, "softplus", "sigmoid", 0, {"min_transmittance": 0.3, "min_weight": 0.02}),
     ("upright", 0, "identity", "identity", 1, {"mode": "additive", **JITTERED}),
     ("upright", 1, "softplus", "sigmoid", 1, {"mode": "x-ray", **JITTERED}),
 ]

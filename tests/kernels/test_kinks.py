@@ -126,11 +126,13 @@ def test_early_stop_darkens_and_biases_by_no_more_than_its_threshold(min_transmi
     assert 0 < np.abs(stopped - image).max() <= min_transmittance
     # What is hidden is T times a colour of 0..1, and tau moves by no more than the largest slope along the whole ray.
     reach = np.abs(dot.density).max() / v.activation.scale * np.linalg.norm(v.corners[-1] - v.corners[0])
-    assert np.abs(biased - slope).max() <= min_transmittance * (1 + 2 * reach)
+    assert 0 < np.abs(biased - slope).max() <= min_transmittance * (1 + 2 * reach)
 
 
-def test_a_ray_that_misses_moves_nothing():
+@pytest.mark.parametrize("y", [9.0, 3 + 1e-6, -1e-6])
+def test_a_ray_that_misses_moves_nothing(y):
+    """Also just beside the box."""
     v = box(np.ones((4, 4, 4)))
-    camera = along_x(9.0, 9.0)
+    camera = along_x(y, 1.5)
     with Linearised(v, camera, march=EXACT, columns=1) as seen:
         assert (seen.jacobian(["pose", "focal", "step", "box"]) == 0).all()

@@ -91,10 +91,12 @@ def test_gradient_is_the_reference_with_early_stop_and_weight_floor(degree):
 def test_depth_is_the_reference(density):
     v = cases.volume(density=density)
     rays = cases.rays(v)
-    wanted = reference.depth(v, rays, 0.1)
+    wanted, early = reference.depth(v, rays, 0.1), reference.depth(v, rays, 0.1, 0.3)
     assert np.isinf(wanted).any()
     assert np.isfinite(wanted).any()
+    assert (wanted != early).any()
     np.testing.assert_allclose(drive.depth(v, rays, 0.1), wanted, rtol=1e-10)
+    np.testing.assert_allclose(drive.depth(v, rays, 0.1, 0.3), early, rtol=1e-10)
 
 
 @pytest.mark.parametrize("degree", range(4))

@@ -56,7 +56,7 @@ def place_of(tags: Any, path: Path, whole: Any = None) -> FramePlace:
         np.array(_numbers(position, [0, 0, 0])), along,
         np.array(_numbers(tags.get("PixelSpacing") or [1, 1], [1, 1])), not tags.get("PixelSpacing"),
         _numbers([tags.get("RescaleSlope", 1) or 1], [1])[0], _numbers([tags.get("RescaleIntercept", 0) or 0], [0])[0],
-        _unit(tags, tags if whole is None else whole), tuple(_number(tags.get(tag)) for tag in WHEN),
+        _unit(tags, tags if whole is None else whole), tuple(_number(tags, whole, tag) for tag in WHEN),
     )  # fmt: skip
 
 
@@ -113,10 +113,11 @@ def _numbers(value: Any, default: list[float]) -> list[float]:
     return numbers
 
 
-def _number(value: Any) -> float:
-    """A number that orders slices; 0 where there is none."""
+def _number(tags: Any, whole: Any, tag: str) -> float:
+    """A number that orders slices, of a frame's groups or its file; 0 where there is none that is one."""
     try:
-        number = float(value or 0)
+        told = tags.get(tag)
+        number = float((whole.get(tag) if told is None and whole is not None else told) or 0)
     except (TypeError, ValueError):
         return 0.0
     return number if math.isfinite(number) else 0.0

@@ -51,7 +51,7 @@ def source(path: Path, selection: Selection) -> Source:
         raise RaymarchError(f"{path}: has mode {mode}, want one of {', '.join(map(str, TYPES))}; convert it to floats")
     if int(header["ispg"]) >= 401:
         raise RaymarchError(f"{path}: is a stack of volumes, want one; take one out with mrcfile")
-    kind = "u1" if mode == 0 and _unsigned(head, order, float(header["dmax"])) else TYPES[mode]
+    kind = "u1" if mode == 0 and _unsigned(head, order, float(header["dmin"]), float(header["dmax"])) else TYPES[mode]
     dtype = np.dtype(kind).newbyteorder(order)
     sizes = tuple(int(header[key]) for key in ("nx", "ny", "nz"))
     axes = [int(header[key]) - 1 for key in ("mapc", "mapr", "maps")]
@@ -84,10 +84,10 @@ def _order(head: bytes) -> Any:
     return min(modes or "<", key=lambda one: int(np.abs(np.frombuffer(head, f"{one}i4", 3)).max()))
 
 
-def _unsigned(head: bytes, order: Any, most: float) -> bool:
-    """Whether bytes have no sign: of programs from before 2014 as IMOD says by its flag, else by the largest value."""
+def _unsigned(head: bytes, order: Any, least: float, most: float) -> bool:
+    """Whether bytes have no sign, as those of IMOD from before 2014: by its flag, else by the range that is said."""
     stamp, flags = np.frombuffer(head, f"{order}i4", 2, IMOD_AT)
-    return bool(stamp == IMOD and not flags & 1) or 127 < most <= 255
+    return not flags & 1 if stamp == IMOD else 127 < most <= 255 and least >= 0
 
 
 def _placed(header: Any, sizes: tuple[int, ...], axes: list[int]) -> tuple[np.ndarray, tuple[str, ...]]:

@@ -87,9 +87,10 @@ def source(path: Path, selection: Selection) -> Source:
     offset = int(first)
     index, remarks = chosen(path, sizes, (0, 1, 2), selection, names=KINDS)
     steps = header["pixdim"]  # which nibabel mends so as it loads
-    steps[:4] = [-1 if steps[0] == -1 else 1, *np.abs(steps[1:4])]
+    unsaid = [axis for axis, step in zip("xyz", steps[1:4], strict=True) if step == 0]
+    steps[:4] = [-1 if steps[0] == -1 else 1, *(abs(step) or 1 for step in steps[1:4])]
     affine = np.asarray(header.get_best_affine(), float)
-    remarks += _doubts(header)
+    remarks += _doubts(header, unsaid)
     slope, intercept = _scaled(header)
 
     def read(slices: Slices) -> np.ndarray:
@@ -120,8 +121,9 @@ def _scaled(header: Any) -> tuple[float, float]:
     return slope, intercept if np.isfinite(intercept) else 0.0
 
 
-def _doubts(header: Any) -> tuple[str, ...]:
-    remarks = []
+def _doubts(header: Any, unsaid: list[str]) -> tuple[str, ...]:
+    placed = int(header["sform_code"]) > 0
+    remarks = [f"says no spacing along {', '.join(unsaid)}; 1 is assumed"] if unsaid and not placed else []
     if int(header["sform_code"]) == 0 and int(header["qform_code"]) == 0:
         remarks.append(
             "says no orientation (sform and qform codes are 0); x is taken as from right to left, as nibabel does"

@@ -15,7 +15,7 @@ import numpy as np
 
 from raymarch.data.scalar_volume import ScalarVolume
 from raymarch.data.selection import Selection
-from raymarch.errors import RaymarchError
+from raymarch.errors import RaymarchError, named
 from raymarch.io.files.limits import require_file_budget
 from raymarch.io.volumes.axes import chosen
 from raymarch.io.volumes.axis_units import short_unit
@@ -24,6 +24,7 @@ from raymarch.io.volumes.scalar_format import scalar_format, single_values, want
 from raymarch.io.volumes.source import Slices, Source
 from raymarch.io.volumes.stored_values import (
     CURE,
+    LONGEST_WORD,
     Index,
     numbers_of,
     read_packed,
@@ -38,7 +39,7 @@ SPACES = {"right-anterior-superior": "RAS", "left-posterior-superior": "LPS", "l
 NAMES = {world: name for name, world in SPACES.items()}
 PACKINGS = {"gzip": "gzip", "gz": "gzip", "bzip2": "bzip2", "bz2": "bzip2"}
 TEXTS = ("ascii", "text", "txt")
-OF_A_WORD = 64  # bytes that a word takes as it is read
+MUS = {"µ".encode(): b" u", "μ".encode(): b" u", "µ".encode("latin-1"): b"u"}
 LIST = re.compile(rb"(?im)^data ?file *: *LIST")
 SPACE_KINDS = ("domain", "space", "none", "???", "")
 
@@ -57,6 +58,8 @@ def header_of(path: Path) -> tuple[dict[str, Any], int]:
         head = file.read(LONGEST_HEADER)
     if LIST.search(head.split(b"\n\n")[0]):
         raise RaymarchError(f"{path}: its values are in several files; save it in one, with 3D Slicer or pynrrd")
+    for mu, as_long in MUS.items():  # pynrrd leaves out what is not ASCII, and micrometres would be metres
+        head = head.replace(mu, as_long)
     stream = io.BytesIO(head)
     fields = dict(nrrd.read_header(stream))
     return fields, stream.tell()
@@ -97,6 +100,8 @@ def source(path: Path, selection: Selection) -> Source:
             require_packed(data, offset, sizes, dtype, PACKINGS[encoding])
 
     units = fields.get("space units") or [one for k, one in enumerate(fields.get("units") or []) if k in spatial]
+    if len({*units}) > 1:
+        more += (f"has axes in several units ({named(units, 4)}); their numbers are taken as they are",)
     return Source(
         tuple(sizes[axis] for axis in spatial),  # type: ignore[arg-type]
         dtype, affine, read, encoding != "raw",
@@ -190,9 +195,11 @@ def _per_axis(fields: Mapping[str, Any], name: str, count: int) -> np.ndarray:
 
 
 def _of_cells(fields: Mapping[str, Any], count: int) -> np.ndarray:
-    """Whether the ends of each axis are those of cells, half a step beyond the samples in their middles."""
+    """Whether the ends of each axis are those of cells, half a step beyond the samples in their middles; as Teem and
+    ITK take it where none are said."""
     told = fields.get("centerings", fields.get("centers")) or []
-    return np.array([str(one).lower() == "cell" for one in told] + [False] * (count - len(told)))[:count]
+    told = told.split() if isinstance(told, str) else list(told)  # pynrrd knows one of the two names
+    return np.array([str(one).lower() != "node" for one in told] + [True] * (count - len(told)))[:count]
 
 
 def _data_file(path: Path, fields: Mapping[str, Any], length: int) -> tuple[Path, int]:
@@ -216,7 +223,7 @@ def _read_text(path: Path, offset: int, sizes: tuple[int, ...], dtype: np.dtype,
     count = _size(sizes, dtype) // dtype.itemsize
     if 2 * count - 1 > path.stat().st_size - offset:
         raise RaymarchError(f"{path}: declares {count:,} values but is too short for them; {CURE}")
-    require_file_budget(count * OF_A_WORD, f"{path}: its {count:,} values as text")
+    require_file_budget(count * LONGEST_WORD, f"{path}: its {count:,} values as text")
     with path.open("rb") as file:
         file.seek(offset)
         words = file.read().split()

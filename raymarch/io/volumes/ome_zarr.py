@@ -107,7 +107,7 @@ def source(path: Path, selection: Selection) -> Source:
 def _others(path: Path, folder: Path) -> tuple[str, ...]:
     """Remark on images beside the one that is taken."""
     beside = [path / str(k) for k in range(1, MOST_IMAGES)] if folder != path else []
-    there = [one.name for one in beside if one.is_dir() and "multiscales" in _attributes(one)]
+    there = [one.name for one in beside if one.is_dir() and detect(one)]
     if there:
         return (f"has images {named([PATH, *there], 4)}; {PATH} is taken, others are {path.name}/{there[0]} and on",)
     count = len(_attributes(folder)["multiscales"])

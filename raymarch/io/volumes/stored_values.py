@@ -37,13 +37,12 @@ def require_size(path: Path, offset: int, shape: Sequence[int], dtype: np.dtype)
 
 def require_packed(path: Path, offset: int, shape: Sequence[int], dtype: np.dtype, packing: str, skip: int = 0) -> None:
     """RaymarchError for a header that declares more values, `skip` bytes into what is packed behind `offset`, than
-    that could unpack to, or than one file may ask for: all of it is unpacked, whatever part is wanted."""
+    that could unpack to."""
     size = math.prod(map(int, shape)) * dtype.itemsize
     there = max(path.stat().st_size - offset, 0)
     if any(n < 1 for n in shape) or (packing != "bzip2" and skip + size > MOST_RATIO * there):
         declared = f"{_sizes(shape)} of {dtype}, {size:,} bytes"
         raise RaymarchError(f"{path}: declares {declared}, but holds {there:,} packed; {CURE}")
-    require_file_budget(skip + size, f"{path}: its packed values, of all channels and times,")
 
 
 def numbers_of(words: Sequence[str] | Sequence[bytes], shape: Sequence[int], dtype: np.dtype, path: Path) -> np.ndarray:
@@ -66,10 +65,12 @@ def read_packed(
 ) -> np.ndarray:
     """Values at an index of an array whose first axis is the fastest, packed by "gzip", "zlib" or "bzip2".
 
-    They begin `offset` bytes into the file and, once unpacked, `skip` bytes into what was packed.
+    They begin `offset` bytes into the file and, once unpacked, `skip` bytes into what was packed. All of it is
+    unpacked, whatever part is wanted: RaymarchError for more than one file may ask for.
     """
     require_packed(path, offset, shape, dtype, packing, skip)
     size = math.prod(map(int, shape)) * dtype.itemsize
+    require_file_budget(skip + size, f"{path}: its values, of all channels and times, as they are packed in one piece,")
     with path.open("rb") as file:
         file.seek(offset)
         data = unpacked(file.read, skip + size, packing, path, whole=True)

@@ -14,7 +14,7 @@ import numpy as np
 
 from raymarch.errors import RaymarchError
 from raymarch.io.files.limits import require_file_budget
-from raymarch.io.volumes.stored_values import CURE, MOST_RATIO, numbers_of, unpacked
+from raymarch.io.volumes.stored_values import CURE, LONGEST_WORD, MOST_RATIO, numbers_of, unpacked
 
 BLOCK = 1 << 20  # bytes that are packed at a time
 Reader = Callable[[int], bytes]
@@ -39,7 +39,8 @@ def inline_values(
     """Values (component, x, y, z) of a DataArray that has them as text or base64."""
     text = array.text or ""
     if array.get("format", "ascii") == "ascii":
-        words = text.split()
+        words = text.encode().split()  # a byte a letter
+        require_file_budget(len(words) * LONGEST_WORD, f"{path}: its {len(words):,} values as text")
         return numbers_of(words, shape, dtype, path)
     stream = io.BytesIO(text.strip().encode())
     data = _values(Base64Reader(stream, path), packed, shape, dtype, length, path, len(text))
