@@ -17,13 +17,7 @@ if TYPE_CHECKING:
 
 @click.command(epilog="Example: raymarch demo --out demo")
 @click.option("--out", default="raymarch-demo", show_default=True, help="Folder to make.")
-@click.option(
-    "--seconds",
-    type=float,
-    default=35.0,
-    show_default=True,
-    help="For the fit; all else comes on top.",
-)
+@click.option("--seconds", type=float, default=35.0, show_default=True, help="For the fit; all else comes on top.")
 @click.option("--no-view", is_flag=True, help="Write the pictures and be done; open no viewer.")
 @computed_on
 def demo(out: str, seconds: float, no_view: bool, device: Device) -> None:

@@ -146,9 +146,10 @@ def _of_fit(
     )
     if train is None:
         return []
-    train = views_as_fitted(options.as_refined(volume, train), volume.provenance)
+    given = options.as_refined(volume, train)
+    train = views_as_fitted(given, volume.provenance)
     test = None if test is None else options.as_refined(volume, test, say_so=False)
-    if test is not None and (volume.provenance.get("refined") or {}).get("poses"):
+    if test is not None and train is not given:
         message = "the fit moved its own cameras, and held-out views keep theirs, so the gap between them is not told"
         moved = Finding("gap", "note", message, "raymarch evaluate scores held-out views by their own cameras")
         return [*diagnose_fit(volume, train, None), moved]

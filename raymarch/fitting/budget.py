@@ -162,7 +162,7 @@ def _cure(settings: FitSettings, least: Memory, budget: float) -> str:
 
 def _fits(settings: FitSettings, needed: Memory) -> bool:
     """Whether it is within the budget, and of no more numbers than Taichi can index."""
-    numbers = math.prod(memory.padded(needed.shape)) * 3 * (needed.sh_degree + 1) ** 2 * needed.slots
+    numbers = math.prod(padded(needed.shape)) * 3 * (needed.sh_degree + 1) ** 2 * needed.slots
     return excess_of(settings, needed)[0] <= 0 and numbers <= memory.MAX_CELLS
 
 

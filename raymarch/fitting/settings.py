@@ -53,7 +53,7 @@ class FitSettings:
         ndc: whether the volume lies in normalised device coordinates, the frustum of all cameras from a near plane to
             infinity, for forward-facing captures, `near` and `near_gradient` then 0; None to tell from the views.
         near: near plane: rays begin that part of the cameras' usual distance from the box's middle before them, half
-            the nearest's own at most, so that nothing grows where a camera alone would see it.
+            the nearest's at most but for one in twenty, so that nothing grows where a camera alone would see it.
         near_gradient: up to that part of the same distance a sample's gradient is scaled by the square of how far along
             it is (Philip and Deschaintre 2023); 0 for gradients as they are.
         steps: steps in all; None to go by `seconds` alone.

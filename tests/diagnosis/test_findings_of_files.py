@@ -89,6 +89,22 @@ def test_a_refined_fit_is_looked_at_by_the_cameras_that_it_found(folder, tmp_pat
         np.testing.assert_allclose([after.focal, held.focal], 1.1 * np.array([before.focal] * 2))
 
 
+@pytest.mark.parametrize("refined", [[7], 7, {"poses": 7}, {"poses": [], "shared": 7}])
+def test_what_is_no_record_of_a_refinement_moves_no_camera(refined, folder, tmp_path, monkeypatch):
+    place = shutil.copytree(folder, tmp_path / "set")
+    shutil.copy(place / "transforms_train.json", place / "transforms_test.json")
+    given = rm.load_views(place, "train")
+    told = {"views": record_of(given), "refined": refined}
+    rm.save(replace(rm.Volume.from_array(np.ones((4, 4, 4))), provenance=told), tmp_path / "v.h5")
+    seen = []
+    monkeypatch.setattr("raymarch.diagnosis.diagnose_fit.diagnose_fit", lambda _, *sets: seen.extend(sets) or ())
+    doctor(place, "--volume", tmp_path / "v.h5", "--json")
+    for before, *after in zip(given.cameras, *(views.cameras for views in seen), strict=True):
+        assert len(after) == 2
+        for camera in after:
+            np.testing.assert_array_equal(camera.world_from_camera, before.world_from_camera)
+
+
 @pytest.mark.parametrize(("severity", "last"), [("note", "no error or warning"), ("warning", " cure")])
 def test_where_there_are_but_notes_it_is_said(severity, last, capsys):
     _print([Finding("reading", severity, "words", "cure")], as_json=False)

@@ -26,11 +26,11 @@ from raymarch.io.volumes.stored_values import (
     CURE,
     LONGEST_WORD,
     Index,
-    numbers_of,
     read_packed,
     read_raw,
     require_packed,
     require_size,
+    values_of_words,
 )
 
 LONGEST_HEADER = 1 << 20  # bytes
@@ -227,7 +227,7 @@ def _read_text(path: Path, offset: int, sizes: tuple[int, ...], dtype: np.dtype,
     with path.open("rb") as file:
         file.seek(offset)
         words = file.read().split()
-    return numbers_of(words, sizes, dtype, path)[index]
+    return values_of_words(words, sizes, dtype, path)[index]
 
 
 NRRD = scalar_format("NRRD", (".nrrd", ".nhdr"), detect, source, write)

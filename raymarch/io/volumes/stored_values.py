@@ -45,7 +45,9 @@ def require_packed(path: Path, offset: int, shape: Sequence[int], dtype: np.dtyp
         raise RaymarchError(f"{path}: declares {declared}, but holds {there:,} packed; {CURE}")
 
 
-def numbers_of(words: Sequence[str] | Sequence[bytes], shape: Sequence[int], dtype: np.dtype, path: Path) -> np.ndarray:
+def values_of_words(
+    words: Sequence[str] | Sequence[bytes], shape: Sequence[int], dtype: np.dtype, path: Path
+) -> np.ndarray:
     """Values of a text's words, as many as an array has whose first axis is the fastest; else RaymarchError."""
     count, longest = math.prod(map(int, shape)), max(map(len, words), default=0)
     if len(words) != count or longest > LONGEST_WORD:

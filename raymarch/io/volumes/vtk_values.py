@@ -14,7 +14,7 @@ import numpy as np
 
 from raymarch.errors import RaymarchError
 from raymarch.io.files.limits import require_file_budget
-from raymarch.io.volumes.stored_values import CURE, LONGEST_WORD, MOST_RATIO, numbers_of, unpacked
+from raymarch.io.volumes.stored_values import CURE, LONGEST_WORD, MOST_RATIO, unpacked, values_of_words
 
 BLOCK = 1 << 20  # bytes that are packed at a time
 Reader = Callable[[int], bytes]
@@ -41,7 +41,7 @@ def inline_values(
     if array.get("format", "ascii") == "ascii":
         words = text.encode().split()  # a byte a letter
         require_file_budget(len(words) * LONGEST_WORD, f"{path}: its {len(words):,} values as text")
-        return numbers_of(words, shape, dtype, path)
+        return values_of_words(words, shape, dtype, path)
     stream = io.BytesIO(text.strip().encode())
     data = _values(Base64Reader(stream, path), packed, shape, dtype, length, path, len(text))
     return np.frombuffer(data, dtype).reshape(shape, order="F")
