@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from raymarch.data.cores import cores
 from raymarch.data.harmonics import Y00
 from raymarch.geometry.pixel_order import pixels_in_tiles
 
-THREADS = os.cpu_count() or 1
+THREADS = cores()
 
 
 @dataclass(frozen=True, eq=False)

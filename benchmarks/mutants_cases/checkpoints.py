@@ -51,9 +51,47 @@ FAULTS = [
     Fault(
         "the seconds used begin anew",
         "fitting/clock.py",
-        "time.perf_counter() - seconds, ready",
-        "time.perf_counter(), ready",
+        "self._stands_at = ready, seconds, seconds",
+        "self._stands_at = ready, 0.0, 0.0",
         (LAWS + "test_seconds_that_were_used_count_on",),
+    ),
+    Fault(
+        "time until a notebook's next cell is a fit's time",
+        "fitting/clock.py",
+        "self._started, self._stands_at = self._began[0] - self._stands_at, None",
+        "self._stands_at = None",
+        ("tests/fitting/test_fitter.py::test_time_until_somebody_takes_the_first_step_is_no_part_of_the_fit",),
+    ),
+    Fault(
+        "a process that was stopped spends its fit's time",
+        "fitting/clock.py",
+        "self.stand(idle)",
+        "self.stand(0.0)",
+        ("tests/fitting/test_clock.py::test_a_process_that_was_stopped_in_a_step_has_not_spent_its_time",),
+    ),
+    Fault(
+        "a stop after the last step cuts a fit",
+        "fitting/fit.py",
+        "cut = fitter.progress < 1 and (asked() or bool(halted))",
+        "cut = asked() or bool(halted)",
+        (LAWS + "test_a_stop_after_the_last_step_cuts_nothing",),
+    ),
+    Fault(
+        "a fit without a step leaves a checkpoint",
+        "fitting/checkpoints.py",
+        "fitter.steps_done not in (0, self._step)",
+        "fitter.steps_done != self._step",
+        (LAWS + "test_a_fit_that_was_stopped_before_its_first_step_leaves_no_checkpoint",),
+    ),
+    Fault(
+        "a fit that comes to its steps first is as long as its time allows",
+        "fitting/schedule.py",
+        "(self.steps is None or progress > steps / self.steps)",
+        "self.steps is None",
+        (
+            "tests/fitting/test_forecast.py"
+            "::test_of_a_fit_with_both_limits_the_one_that_it_comes_to_tells_how_long_it_is",
+        ),
     ),
     Fault(
         "a fit that goes on counts its compiling once more",

@@ -11,16 +11,30 @@ FAULTS = [
     Fault(
         "cameras of COLMAP stay as they are where sides do not tell that EXIF turned the image",
         "io/image_sets/colmap.py",
-        "(width, height), where, file, sensor=True)",
-        "(width, height), where, file, sensor=False)",
+        "(width, height), where, orientation, sensor=True",
+        "(width, height), where, orientation, sensor=False",
         ("tests/io/test_colmap.py::test_the_camera_and_the_mask_of_a_photograph_that_exif_turns_are_turned_with_it",),
     ),
     Fault(
         "masks of COLMAP stay as they are where sides do not tell that EXIF turned the image",
         "io/image_sets/colmap.py",
-        "_mask(inside, file, root, follow_links), sensor=True)",
-        "_mask(inside, file, root, follow_links), sensor=False)",
+        "_mask(masks, file.relative_to(inside), root, follow_links), sensor=True)",
+        "_mask(masks, file.relative_to(inside), root, follow_links), sensor=False)",
         ("tests/io/test_colmap.py::test_the_camera_and_the_mask_of_a_photograph_that_exif_turns_are_turned_with_it",),
+    ),
+    Fault(
+        "cameras of transforms.json stay as they are where sides do not tell that EXIF turned the image",
+        "io/image_sets/intrinsics.py",
+        "(width, height), where, orientation, sensor=True)",
+        "(width, height), where, orientation, sensor=False)",
+        (TRANSFORMS + "test_camera_mask_and_alpha_are_of_the_pixels_as_they_are_stored",),
+    ),
+    Fault(
+        "a mask is taken for the photograph of its name",
+        "io/image_sets/image_folder.py",
+        'MASKS = ("mask", "masks")',
+        "MASKS = ()",
+        ("tests/io/test_layouts.py::test_a_mask_is_not_taken_for_the_photograph_of_its_name",),
     ),
     Fault(
         "numbers that lead with 0, 1 or 2 are splits of an NSVF set",
@@ -207,8 +221,8 @@ FAULTS = [
     Fault(
         "a NeRF-synthetic frame's mask is not read",
         "io/image_sets/frame_lists.py",
-        'return Frame(file, camera, frame_file(folder, root, mask, where, follow_links, key="mask_path"))',
-        "return Frame(file, camera)",
+        'return frame._replace(mask=frame_file(folder, root, mask, where, follow_links, key="mask_path"))',
+        "return frame",
         (SETS + "test_a_frame_s_mask_is_read",),
     ),
     Fault(

@@ -25,8 +25,7 @@ from raymarch.data.volume import AnyVolume, Volume
 from raymarch.device.owner import Holder
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
-from raymarch.gradients.linearised import EXACT
-from raymarch.rendering.together_settings import SINGLE_MARCHES, VOLUMES, Marches, marches_for
+from raymarch.rendering.together_settings import SINGLE_MARCHES, VOLUMES, Marches, single_marches_for
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -43,7 +42,8 @@ class TorchTogether(Holder):
     none here. Second derivatives and forward mode there are none.
 
     Args:
-        volumes: one to four, whose shapes, placements and activations count; their numbers are not read.
+        volumes: one to four, whose shapes, placements and activations count; their numbers are read only where no
+            march is given: whether they are values alone, and then the range of their table.
         marches: one for each, or one for all, as of `TogetherRenderer`; each sample counts if not given. Nothing is
             leapt over.
         slots: gradient buffers on the CPU, one a thread at most, each as large as the volumes.
@@ -69,7 +69,7 @@ class TorchTogether(Holder):
             raise RaymarchError("TI_ENABLE_TORCH=0 keeps Taichi from taking tensors; unset it")
         runtime.start()
         self.like: list[Volume] = list(volumes)
-        self.marches = marches_for(self.like, EXACT if marches is None else marches)
+        self.marches = single_marches_for(self.like, marches)
         with ExitStack() as owners:
             of_device = slots if runtime.on_cpu() else 1
             self._members = owners.enter_context(TorchMembers(self.like, self.marches, of_device))

@@ -49,7 +49,7 @@ def tune(
     if runtime.start().arch != "cpu":
         raise RaymarchError("layouts are measured for the CPU alone; take --arch cpu, or rm.start('cpu') before")
     begin, trials, missed = clock(), list[Trial](), list[str]()
-    known = layout_cache.in_force().measured
+    known = layout_cache.measured_blocks()
     for done, case in enumerate(sorted(cases, key=lambda case: case.kind in known)):
         spent = clock() - begin
         if trials and spent + spent / len(trials) > seconds:

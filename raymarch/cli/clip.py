@@ -92,7 +92,7 @@ class Clip:
     def write(self, images: Images) -> int:
         """Exit code: 0 where the clip is written, 1 where it was interrupted, with the part that there is beside it."""
         from raymarch.fitting.interrupt import asked_to_stop
-        from raymarch.io.videos.write_video import write_clip
+        from raymarch.io.videos.write_video import seconds_played, write_clip
 
         done, total = 0, len(images.named)
 
@@ -111,5 +111,5 @@ class Clip:
         if done < total:
             say.note(f"interrupted: {place} has {done} of {total} frames; {self.path} is as it was")
             return 1
-        say.result(f"{place}: {done} frames, {done / self.fps:.3g} s")
+        say.result(f"{place}: {done} frames, {seconds_played(place, done, self.fps):.3g} s")
         return 0

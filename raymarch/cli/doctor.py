@@ -52,16 +52,18 @@ def doctor(
     from raymarch.diagnosis.fit_settings import setting_of_fit
     from raymarch.diagnosis.reading import read_set
     from raymarch.geometry.pose import require_box
+    from raymarch.io.files.atomic import require_writable
     from raymarch.io.images.write import require_pictures
 
+    if plot is not None:
+        require_pictures([plot], overwrite)
+        require_writable(plot)
     given = None if box is None else require_box(box)
     reading = {"downscale": 1.0 if downscale is None else downscale, "holdout": holdout}
     volume = None
     if run is not None:
         volume = options.fitted(run)
         reading = options.reading_of(volume, downscale, holdout)
-    if plot is not None:
-        require_pictures([plot], overwrite)
     views, findings = read_set(data, split, background=background, follow_links=follow_links, **reading)
     if views is not None:
         say.note(f"{views.count_in_words()} from {data}")
@@ -137,7 +139,6 @@ def _of_fit(
     from raymarch.diagnosis.diagnose_fit import diagnose_fit
     from raymarch.diagnosis.finding import Finding
     from raymarch.diagnosis.reading import read_set
-    from raymarch.registration.refined_fit import views_as_fitted
 
     device.start()
     behind: Any = volume.background if background is None else background
@@ -146,10 +147,9 @@ def _of_fit(
     )
     if train is None:
         return []
-    given = options.as_refined(volume, train)
-    train = views_as_fitted(given, volume.provenance)
+    given, train = train, options.as_refined(volume, train)
     test = None if test is None else options.as_refined(volume, test, say_so=False)
-    if test is not None and train is not given:
+    if test is not None and options.moved_poses(given, train):
         message = "the fit moved its own cameras, and held-out views keep theirs, so the gap between them is not told"
         moved = Finding("gap", "note", message, "raymarch evaluate scores held-out views by their own cameras")
         return [*diagnose_fit(volume, train, None), moved]

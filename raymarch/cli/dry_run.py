@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,21 +15,46 @@ if TYPE_CHECKING:
     from raymarch.fitting.settings import FitSettings
 
 
-def dry_run(views: Views, settings: FitSettings, box: list[list[float]] | None, as_json: bool) -> int:
+def dry_run(
+    views: Views,
+    settings: FitSettings,
+    box: list[list[float]] | None,
+    as_json: bool,
+    refines: bool = False,
+    also: Sequence[str] = (),
+) -> int:
     """Exit code, once the forecast is printed; RaymarchError where the fit would, or would make no step."""
     from raymarch.errors import RaymarchError
     from raymarch.fitting import cost
     from raymarch.fitting.forecast import forecast
+    from raymarch.registration.refined_fit import forecast_refined
 
     say.note(f"measuring {cost.PROBE} steps")
-    told = forecast(views, settings, box=box)
-    if as_json:
-        options.print_json(told.record())
+    record: dict[str, Any] = {}
+    lines: list[str] = []
+    if refines:
+        first, ahead, told = forecast_refined(views, settings, also=also, box=box)
+        lines = [refinement_in_words(first, ahead)]
+        record["refine"] = {"bytes": ahead.memory.total, "steps": first.steps, "seconds": first.seconds}
     else:
-        click.echo(in_words(told))
+        told = forecast(views, settings, box=box)
+    if as_json:
+        options.print_json({**told.record(), **record})
+    else:
+        click.echo("\n".join([*lines, in_words(told)]))
     if told.steps == 0:
         raise RaymarchError("the time would be over before the first step; give it more time")
     return 0
+
+
+def refinement_in_words(first: FitSettings, ahead: Forecast) -> str:
+    """Refinement before a fit in words: a line."""
+    steps = "" if first.steps is None else f"{first.steps} steps"
+    if first.seconds is None:
+        long = f"{steps} before the fit, whose time, of the moves too, comes on top and is not measured"
+    else:
+        long = f"the first {first.seconds:.3g} s{f', or {steps}' if steps else ''}; below is the fit in what is left"
+    return f"refine  {ahead.memory.total / 1e9:.2f} GB at its peak; {long}"
 
 
 def in_words(forecast: Forecast) -> str:

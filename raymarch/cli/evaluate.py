@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -63,14 +65,16 @@ def evaluate(
     from raymarch.io.image_sets.load import load_views
     from raymarch.rendering.march import march_for
 
+    _require_names(data, images, errors, sheet, overwrite)
     volume = options.fitted(run)
     behind = background or volume.background
     reading = options.reading_of(volume, downscale, holdout)
     views = load_views(data, split, background=behind, follow_links=follow_links, for_fit=False, **reading)
+    fitted = known_of(views, volume.provenance.get("views"))  # by the poses of the set
     views = options.as_refined(volume, views)
     device.start()
     pictures = _Pictures(views, data, images, errors, sheet, overwrite)
-    if fitted := known_of(views, volume.provenance.get("views")):
+    if fitted:
         say.note(f"note: {len(fitted)} of {len(views)} views were fitted, so their scores say nothing of new ones")
     with CountProgress("evaluate", len(views)) as progress:
 
@@ -86,6 +90,33 @@ def evaluate(
     else:
         _say(result)
     pictures.finish()  # last, so that no picture takes the scores with it
+
+
+def _require_names(data: str, images: str | None, errors: str | None, sheet: str | None, overwrite: bool) -> None:
+    """RaymarchError for names that no pictures can be written to, before anything is read."""
+    from raymarch.errors import RaymarchError
+    from raymarch.io.images.write import folder_named
+
+    folders: list[Path] = []  # in the order that they are made in
+    for path in (images, errors):
+        if path is not None:
+            folders.append(folder_named(path, data, folders).resolve())
+    if len(folders) == 2 and folders[0] == folders[1]:
+        raise RaymarchError(f"{errors}: is the folder of --images too, want two; choose another")
+    if sheet is not None:
+        _require_sheet(sheet, overwrite, folders)
+
+
+def _require_sheet(sheet: str, overwrite: bool, made: Sequence[Path] = ()) -> None:
+    """RaymarchError where no sheet can be written; in a folder of `made` that is not there yet, by its suffix alone."""
+    from raymarch.io.files.atomic import require_writable
+    from raymarch.io.images.write import require_pictures, require_png
+
+    require_png(sheet)
+    if (parent := Path(os.path.realpath(sheet)).parent) in made and not parent.is_dir():
+        return
+    require_pictures([sheet], overwrite)
+    require_writable(sheet)
 
 
 def _say(result: Evaluation) -> None:
@@ -119,12 +150,7 @@ class _Pictures:
     def __init__(
         self, views: Views, data: str, images: str | None, errors: str | None, sheet: str | None, overwrite: bool
     ):
-        from raymarch.errors import RaymarchError
-        from raymarch.io.files.atomic import require_writable
-        from raymarch.io.images.write import folder_for, require_pictures
-
-        if images is not None and errors is not None and Path(images).resolve() == Path(errors).resolve():
-            raise RaymarchError(f"{errors}: is the folder of --images too, want two; choose another")
+        from raymarch.io.images.write import folder_for
 
         def folder(path: str | None) -> Path | None:
             return None if path is None else folder_for(path, views.names, outside=data, overwrite=overwrite)
@@ -132,8 +158,7 @@ class _Pictures:
         self.views, self.overwrite, self.sheet = views, overwrite, sheet
         self.images, self.errors = folder(images), folder(errors)
         if sheet is not None:
-            require_pictures([sheet], overwrite)
-            require_writable(sheet)
+            _require_sheet(sheet, overwrite)
         count = min(len(views), ROWS)
         self.of_sheet = {round(k * (len(views) - 1) / max(count - 1, 1)) for k in range(count)}
         self.kept: list[tuple[int, np.ndarray]] = []

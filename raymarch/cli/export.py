@@ -28,10 +28,12 @@ def export(
     if points is not None and faces is not None:
         raise click.UsageError("--faces is for meshes and --points for clouds of points; take one of them")
     from raymarch.io.files.ours import require_other
+    from raymarch.io.meshes.mesh_file import require_mesh_file
     from raymarch.io.volumes.volume_file import load
     from raymarch.meshing.export import export_mesh
 
     require_other(out, run)
+    require_mesh_file(out, points=points is not None, overwrite=overwrite)
     mesh = export_mesh(load(run), out, iso, box=box, largest=largest, faces=faces, points=points, overwrite=overwrite)
     size = Path(out).stat().st_size
     closed = mesh.closed

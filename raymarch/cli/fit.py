@@ -109,7 +109,7 @@ def fit(
     say.note(f"{views.count_in_words()} from {data}, on {device.start().arch}")
 
     if checkpoints is None or out is None:
-        return dry_run_of(views, settings, box, as_json)
+        return dry_run_of(views, settings, box, as_json, refines=refine or bool(refine_also), also=refine_also)
 
     wanted = resume or checkpoint_every is not None
     how = {"box": box, "checkpoints": checkpoints if wanted else None}
@@ -119,7 +119,8 @@ def fit(
         if not (kept.why or cut_short(result.ended)) and (wanted or overwrite):  # else it is another fit's
             checkpoints.remove()
         elif wanted and Path(checkpoints.path).exists():
-            say.note(f"{checkpoints.path} has the fit as it stood; the same command with --resume goes on from there")
+            on = "--resume --view, and lower rates there," if result.ended.startswith(NOT_FINITE) else "--resume"
+            say.note(f"{checkpoints.path} has the fit as it stood; the same command with {on} goes on from there")
         view_on(viewer)
     return 1 if kept.why or result.ended.startswith(NOT_FINITE) else 0
 
@@ -144,7 +145,7 @@ def _run(
     from raymarch.registration.refined_fit import fit_refined
 
     def ready(fitter: Fitter) -> None:
-        require_target(out, overwrite, size=bytes_of_file(fitter.finest, fitter.settings.sh_degree), whole=True)
+        require_target(out, overwrite, size=bytes_of_file(fitter.plan.samples, fitter.settings.sh_degree), whole=True)
         if viewer is not None:
             viewer.attach(fitter)
 
@@ -198,7 +199,7 @@ def _require_steps(result: Fit, out: str) -> None:
 
     if not result.history:
         cure = ", give it more time" if "time" in result.ended else ""
-        left = f"{out} is untouched" if Path(out).exists() else "nothing was written"
+        left = f"{out} is untouched" if Path(out).exists() else "no volume was written"
         raise RaymarchError(f"nothing was fitted: {result.ended}; {left}{cure}")
 
 
@@ -217,9 +218,8 @@ def _report(result: Fit, kept: Kept, views: Views, as_json: bool) -> None:
     from raymarch.diagnosis.diagnose_fit import of_volume
     from raymarch.geometry.ndc import near_of
 
-    lower, upper = result.box.tolist()
     ended = f"; {result.ended}" if result.ended != "done" else ""
-    corners = ",".join(f"{v:.3g}" for v in (*lower, *upper))
+    corners = ",".join(f"{v:.3g}" for v in result.box.ravel().tolist())
     if result.volume.ndc_from_world is None:
         say.note(f"box {corners} (--box overrides){ended}")
     else:

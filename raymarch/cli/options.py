@@ -121,16 +121,30 @@ def reading_of(volume: Volume, downscale: float | None, holdout: int | None) -> 
 
 
 def as_refined(volume: Volume, views: Views, *, say_so: bool = True) -> Views:
-    """Views of a fitted volume's set, their lens as the fit's refinement moved that of all cameras, which is said where
-    it has not been yet."""
+    """Views of a fitted volume's set as the fit's refinement has them: the lens of all cameras, and the poses of views
+    that it was fitted to. What moved is said where it has not been yet."""
     from raymarch.registration.intrinsics import views_with_shared
 
     refined = volume.provenance.get("refined")
-    shared = refined.get("shared") if isinstance(refined, dict) else None
+    if not isinstance(refined, dict):
+        return views
+    from raymarch.registration.refined_fit import views_as_fitted
+
+    shared = refined.get("shared")
     moved = views_with_shared(views, shared)
-    if say_so and shared and moved is not views:
-        say.note(f"{', '.join(shared)} of the cameras as the fit refined them")
-    return moved
+    told = [f"{', '.join(shared)} of the cameras"] if shared and moved is not views else []
+    found = views_as_fitted(moved, volume.provenance)
+    if count := moved_poses(moved, found):
+        told.append(f"poses of {count} of {len(views)} views")
+    if say_so and told:
+        say.note(f"{' and '.join(told)} as the fit refined them")
+    return found
+
+
+def moved_poses(views: Views, others: Views) -> int:
+    """Count of cameras that stand elsewhere in the same views with other cameras."""
+    pairs = zip(views.cameras, others.cameras, strict=True)
+    return sum(bool((one.world_from_camera != other.world_from_camera).any()) for one, other in pairs)
 
 
 def places(command: Any) -> Any:
@@ -153,7 +167,8 @@ clip_plane = click.option(
 
 
 def clip_of(box: list[list[float]] | None, planes: Sequence[list[float]], volume: Volume) -> Clip | None:
-    """Clipping of the options `clip_box` and `clip_plane`, with a note where it leaves nothing of a volume's box."""
+    """Clipping of the options `clip_box` and `clip_plane`, with a note where it leaves nothing of a volume's box, which
+    ends nowhere in NDC."""
     import numpy as np
 
     from raymarch.geometry.clip import Clip
@@ -161,10 +176,13 @@ def clip_of(box: list[list[float]] | None, planes: Sequence[list[float]], volume
     if box is None and not planes:
         return None
     clip = Clip(box, planes)  # type: ignore[arg-type]  # as its rules read them
-    lower, upper = volume.box
+    if volume.ndc_from_world is not None:
+        return clip
+    outermost = volume.nested(volume.boxes - 1).box if volume.boxes > 1 else volume.box
+    lower, upper = outermost
     reaches = [np.where(row[:3] > 0, upper, lower) @ row[:3] >= row[3] for row in clip.half_spaces]
     if not all(reaches):
-        ends = " to ".join(" ".join(f"{x:.4g}" for x in corner) for corner in volume.box)
+        ends = " to ".join(" ".join(f"{x:.4g}" for x in corner) for corner in outermost)
         say.note(f"note: the clip leaves nothing of the volume, whose box is {ends}")
     return clip
 

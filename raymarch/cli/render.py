@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from raymarch.geometry.camera import Camera
     from raymarch.rendering.renderer import Rendering
 
+MOST_MET = (1.0, 99.0)  # percentiles of a picture's distances
+
 
 @click.command(epilog="Example: raymarch render tower.h5 --orbit 120 --out clip.mp4")
 @click.argument("run", metavar="VOLUME")
@@ -52,6 +54,7 @@ def render(
     Ctrl-C ends a clip early: the frames so far go to NAME.interrupted.mp4 beside it, which plays; exit code 1.
     """
     from raymarch.data.views import require_colour
+    from raymarch.io.images.write import folder_named
     from raymarch.io.volumes.volume_file import load
 
     where.require()
@@ -61,6 +64,7 @@ def render(
         clip.require()
     else:
         require_not_given(["fps", "quality"], "is for a clip, and --out is a folder of pictures")
+        folder_named(out, where.data)
     if clip and extras:
         raise click.UsageError("--extras are pictures; give a folder as --out, or leave them out of a clip")
     volume = load(run)
@@ -72,7 +76,7 @@ def render(
     named = where.cameras(run, volume, box, reading)
     cut = options.clip_of(clip_box, clip_plane, volume)
     device.start()
-    pictures = _Pictures(out, extras, overwrite, _reach(box, [camera for _, camera in named]))
+    pictures = _Pictures(out, extras, overwrite, _reach(volume, box, [camera for _, camera in named]))
     if clip:
         clip.require_one_size(named)
     else:
@@ -88,14 +92,15 @@ def render(
     return code
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Pictures:
-    """Pictures of a folder: of images, and with `extras` of their opacity and depth."""
+    """Pictures of a folder: of images, and with `extras` of their opacity and depth, shown from end to end of `reach`,
+    which is that of the first picture that meets anything if None."""
 
     out: str
     extras: bool
     overwrite: bool
-    reach: tuple[float, float]
+    reach: tuple[float, float] | None
 
     def require(self, names: list[str], data: str | None) -> None:
         """RaymarchError where they cannot be written."""
@@ -108,25 +113,30 @@ class _Pictures:
         """Exit code 0, once all are written."""
         folder = Path(self.out)
         for name, image, seen in images:
+            if self.extras and self.reach is None:
+                self.reach = _reach_met(seen.depth)
             _write(folder / name, image, seen if self.extras else None, self.reach, self.overwrite)
         say.result(f"{folder}: {len(images.named)} images")
         return 0
 
     def say(self) -> None:
         """Note of what depths are shown as."""
-        near, far = self.reach
-        if self.extras:
+        if self.extras and self.reach is not None:
+            near, far = self.reach
             say.note(f"depth: white at {near:.4g}, dark at {far:.4g} world units, black where nothing is met")
 
 
-def _write(path: Path, image: np.ndarray, seen: Rendering | None, reach: tuple[float, float], overwrite: bool) -> None:
+def _write(
+    path: Path, image: np.ndarray, seen: Rendering | None, reach: tuple[float, float] | None, overwrite: bool
+) -> None:
     """Pictures of an image, and of opacity and depth where those are seen, beside one another."""
     from raymarch.io.images.write import write_depth, write_png
 
     write_png(f"{path}.png", image, overwrite)
     if seen is not None:
         write_png(f"{path}_opacity.png", seen.opacity, overwrite)
-        write_depth(f"{path}_depth.png", seen.depth, *reach, overwrite=overwrite)
+        near, far = reach or (None, None)
+        write_depth(f"{path}_depth.png", seen.depth, near, far, overwrite=overwrite)
 
 
 def _box_of(volumes: list[Volume]) -> np.ndarray:
@@ -137,10 +147,24 @@ def _box_of(volumes: list[Volume]) -> np.ndarray:
     return np.stack([np.min(lower, axis=0), np.max(upper, axis=0)])
 
 
-def _reach(box: np.ndarray, cameras: list[Camera]) -> tuple[float, float]:
-    """Nearest and farthest distance [world unit] at which any of the cameras can meet what is in the box."""
+def _reach(volume: Volume, box: np.ndarray, cameras: list[Camera]) -> tuple[float, float] | None:
+    """Nearest and farthest distance [world unit] at which any of the cameras can meet what is in the box; None of
+    nested boxes and NDC, which go on far beyond it: over so long a way hardly any difference would be seen."""
     import numpy as np
 
+    if volume.boxes > 1 or volume.ndc_from_world is not None:
+        return None
     eyes = np.linalg.norm(np.stack([camera.position for camera in cameras]) - box.mean(0), axis=1)
     half = 0.5 * float(np.linalg.norm(box[1] - box[0]))
     return max(float(eyes.min()) - half, 0.0), float(eyes.max()) + half
+
+
+def _reach_met(depth: np.ndarray) -> tuple[float, float] | None:
+    """Distances [world unit] between which most of what a picture meets is; None of one that meets nothing."""
+    import numpy as np
+
+    met = depth[np.isfinite(depth)]
+    if not met.size:
+        return None
+    near, far = np.percentile(met, MOST_MET)
+    return float(near), float(far)

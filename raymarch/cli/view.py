@@ -26,6 +26,7 @@ def view(
 
     The page is served to this machine alone, to who has the URL, which is the first line of stdout.
     """
+    from raymarch.data.views import require_colour
     from raymarch.fitting.interrupt import asked_to_stop
     from raymarch.io.image_sets.load import load_views
     from raymarch.viewer.browser import announce
@@ -39,8 +40,11 @@ def view(
             watched = WatchedFile(file)
             views = None
             if data is not None:
-                how = {"follow_links": follow_links, **options.reading_of(watched.volume, downscale, holdout)}
-                views = load_views(data, split, for_fit=False, **how)
+                volume = watched.volume
+                how = {"follow_links": follow_links, **options.reading_of(volume, downscale, holdout)}
+                behind = require_colour(volume.background)
+                views = load_views(data, split, background=behind, for_fit=False, **how)
+                views = options.as_refined(volume, views)
             if asked():
                 raise KeyboardInterrupt
             announce(server, say.result, say.note, browser=not no_browser)

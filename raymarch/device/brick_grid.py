@@ -147,7 +147,7 @@ class BrickGrid(Grid):
         """Raw density and features of the bricks that are there."""
         return self._record(self.table())
 
-    def carved_samples(self, empty: float | None = None) -> Sparse:
+    def carved_samples(self, empty: tuple[float, float] | None = None) -> Sparse:
         """Samples of the level, those that no occupied cell reads made empty, without bricks that have no others."""
         table = self.table()
         read = bricks_read(self.occupied_cells(), self.shape)

@@ -167,18 +167,18 @@ class Grid(Occupancy):
         """Gradient reduction: add up what the slots hold."""
         reduce_slots(self.fields, self.blocks)
 
-    def carved_samples(self, empty: float | None = None) -> Dense | Sparse:
+    def carved_samples(self, empty: tuple[float, float] | None = None) -> Dense | Sparse:
         """Samples of the level as `download_carved` gives them."""
         return Dense(*self.download_carved(empty))
 
-    def download_carved(self, empty: float | None = None) -> tuple[np.ndarray, np.ndarray]:
+    def download_carved(self, empty: tuple[float, float] | None = None) -> tuple[np.ndarray, np.ndarray]:
         """As `download`, with the samples that no occupied cell reads made empty.
 
         Then a reader that skips nothing sees what the march saw, within the opacity that counted as empty, but for the
-        layer of cells along the visual hull, whose samples cells that it allows read too. `empty` is a raw density.
+        layer of cells along the visual hull, whose samples cells that it allows read too. `empty`: a raw low and high.
         """
         density, features = self.download()
-        transfer.empty_unoccupied(self.fields, density, self.activation.empty if empty is None else empty)
+        transfer.empty_unoccupied(self.fields, density, *(empty or (-transfer.FAR, self.activation.empty)))
         return density, features
 
 

@@ -50,16 +50,15 @@ def in_force() -> InForce:
     A file that cannot be used is a line in the log. Raises RaymarchError where the variable RAYMARCH_LAYOUT is neither
     "measured" nor "default".
     """
-    asked = os.environ.get(VARIABLE) or "measured"
-    if asked not in ("measured", "default"):
-        raise RaymarchError(f"{VARIABLE} is {asked[:60]!r}, want measured or default; correct or unset it")
-    if asked == "measured":
-        try:
-            if os.path.lexists(file := choice_file()):
-                return _read(file)
-        except (RaymarchError, OSError) as error:
-            log.warning("layouts are the default: %s; measure anew (raymarch tune), or --forget", one_line(error))
-    return InForce(LayoutChoice())
+    return _kept() if _takes_measured() else InForce(LayoutChoice())
+
+
+def measured_blocks() -> Mapping[str, int]:
+    """Blocks that `raymarch tune` measured on this processor, by kind of grid, in force or left aside by the variable.
+
+    Raises RaymarchError as `in_force` does.
+    """
+    return in_force().measured if _takes_measured() else _kept().measured
 
 
 def keep(measured: Mapping[str, int]) -> Path:
@@ -118,6 +117,24 @@ def processor() -> str:
     name = rows.get("model name") or platform.processor() or platform.machine() or "unknown"
     told = ", ".join(f"{part} {rows[part]}" for part in ("cpu family", "model", "cache size") if part in rows)
     return f"{name} ({told}), {os.cpu_count()} threads" if told else f"{name}, {os.cpu_count()} threads"
+
+
+def _takes_measured() -> bool:
+    """Whether the variable leaves what was measured in force; RaymarchError where it says neither."""
+    asked = os.environ.get(VARIABLE) or "measured"
+    if asked not in ("measured", "default"):
+        raise RaymarchError(f"{VARIABLE} is {asked[:60]!r}, want measured or default; correct or unset it")
+    return asked == "measured"
+
+
+def _kept() -> InForce:
+    """Choice of this processor's file, else the default; a file that cannot be used is a line in the log."""
+    try:
+        if os.path.lexists(file := choice_file()):
+            return _read(file)
+    except (RaymarchError, OSError) as error:
+        log.warning("layouts are the default: %s; measure anew (raymarch tune), or --forget", one_line(error))
+    return InForce(LayoutChoice())
 
 
 def _read(file: Path) -> InForce:

@@ -11,6 +11,9 @@ from raymarch.data.transfer_function import TransferFunction
 from raymarch.device.grid_fields import Fields
 from raymarch.device.owner import Owner
 from raymarch.kernels.field import distance, occupancy
+from raymarch.kernels.field.distance import FULL
+
+SLAB = 1 << 15  # cells whose values are looked up in a table at a time, if that holds one row of them
 
 
 class Occupancy(Owner[Fields]):
@@ -38,7 +41,7 @@ class Occupancy(Owner[Fields]):
 
     def occupy(self, cells: np.ndarray) -> None:
         """Mark cells (x, y, z) bool as occupied, and the others as empty; `measure_occupancy` makes distances of it."""
-        occupancy.cells_in(np.where(cells, 0, 255).astype(np.uint8), self.fields.empty_distance)
+        occupancy.cells_in(np.where(cells, np.uint8(0), np.uint8(FULL)), self.fields.empty_distance)
 
     def refresh_occupancy(self, least: float, margin: int = 0) -> float:
         """Mark cells with sigma over `least` [1/world unit], `margin` voxels wider; the fraction occupied."""
@@ -47,11 +50,20 @@ class Occupancy(Owner[Fields]):
 
     def refresh_through(self, table: TransferFunction, most: float = 0.0, margin: int = 0) -> float:
         """Mark cells with a value of an opacity over `most`, `margin` voxels wider; the fraction occupied."""
-        raw = np.empty((2, *self.cells), runtime.dtype())
-        occupancy.raw_ranges(self.fields, raw, margin, *self.shape)
-        low, high = self.activation.sigma(raw)
-        self.occupy(self.allowed_cells() & ~table.is_clear(low, high, most))
+        self._occupy_through(table, most, margin)
         return self.measure_occupancy()
+
+    def _occupy_through(self, table: TransferFunction, most: float, margin: int) -> None:
+        """Marks of `refresh_through`, slab by slab: what is looked up in a table takes a dozen numbers a cell."""
+        marks = self.numbers_of_cells("hull_mask")
+        rows, thick = marks.reshape(-1, self.cells[-1]), max(SLAB // self.cells[-1], 1)
+        for first in range(0, len(rows), thick):
+            slab = rows[first : first + thick]
+            raw = np.empty((2, *slab.shape), runtime.dtype())
+            occupancy.raw_ranges(self.fields, first, raw, margin, *self.shape)
+            low, high = self.activation.sigma(raw)
+            slab[...] = np.where((slab != 0) & ~table.is_clear(low, high, most), 0, FULL)
+        occupancy.cells_in(marks, self.fields.empty_distance)
 
     def mark_surface(self, level: float) -> float:
         """Mark the cells that the isosurface of a raw level may go through; the fraction occupied."""

@@ -9,6 +9,7 @@ from raymarch.data.views import Views
 from raymarch.diagnosis.epipolar import Sight, agreeing, crossing, nearness, poses_of, sight
 from raymarch.diagnosis.finding import Finding
 from raymarch.diagnosis.matches import Matches, features_of, match, neighbours
+from raymarch.io.image_sets.llff import are_planes
 
 APART = np.deg2rad(2.0)  # between two rays, for their crossing to say how far it is
 FAR = np.deg2rad(0.5)  # the same where only the order of magnitude matters
@@ -23,16 +24,16 @@ VIEWED = 24  # points a side of the box at which it is asked who sees them
 
 def points_of(views: Views, matches: Matches, seen: Sight, poses: np.ndarray, apart: float = APART) -> np.ndarray:
     """Points (point, 3) in the world: the set's own, or where the rays of matches cross that agree with the poses."""
-    if views.points is not None and len(views.points) >= FEWEST:
-        return np.asarray(views.points, float)
+    if (own := _own(views)) is not None:
+        return own
     found = crossing(poses, matches, seen)
     return found.point[found.angle > apart]
 
 
 def matched_points(views: Views) -> np.ndarray:
     """Points (point, 3) in the world: the set's own, or by matches of some of its views; takes some seconds then."""
-    if views.points is not None and len(views.points) >= FEWEST:
-        return np.asarray(views.points, float)
+    if (own := _own(views)) is not None:
+        return own
     if len(views) < 2:
         return np.zeros((0, 3))
     some = views[np.linspace(0, len(views) - 1, min(len(views), ASKED)).astype(int)]
@@ -42,6 +43,13 @@ def matched_points(views: Views) -> np.ndarray:
     poses, seen, near = poses_of(some.cameras), sight(some.cameras, matches), nearness(some.cameras, matches)
     agree = agreeing(poses, matches, seen, near)
     return points_of(some, matches.take(agree), Sight(*(part[agree] for part in seen)), poses, FAR)
+
+
+def _own(views: Views) -> np.ndarray | None:
+    """Points (point, 3) of the set, None where they are too few, or bounds that say nothing of what images show."""
+    if views.points is None or len(views.points) < FEWEST or are_planes(views.points):
+        return None
+    return np.asarray(views.points, float)
 
 
 def box(views: Views, given: np.ndarray, points: np.ndarray) -> Finding | None:

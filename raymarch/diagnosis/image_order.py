@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 
+from raymarch.data.name_order import natural
 from raymarch.data.views import Views
 from raymarch.diagnosis.epipolar import agreeing, nearness, poses_of, sight
 from raymarch.diagnosis.features import Features
@@ -75,8 +75,7 @@ def _orders(names: Sequence[str]) -> Iterator[tuple[str, np.ndarray]]:
     yield "backwards", index[::-1]
     yield "moved by one", (index + 1) % count
     yield "moved by one", (index - 1) % count
-    parts = [[(not p.isdigit(), int(p) if p.isdigit() else p) for p in re.split(r"(\d+)", name)] for name in names]
-    by_number = np.array(sorted(range(count), key=lambda i: parts[i]))
+    by_number = np.array(sorted(range(count), key=lambda i: natural(names[i])))
     by_letters = np.array(sorted(range(count), key=lambda i: names[i]))
     if (by_number != by_letters).any():
         place_number, place_letters = np.argsort(by_number), np.argsort(by_letters)

@@ -16,9 +16,12 @@ from raymarch.errors import RaymarchError
 from raymarch.fitting.budget import (
     CHECKED,
     bytes_of_rays,
+    bytes_of_result,
     excess_of,
     grid_of_boxes,
+    host_room,
     images_of_fit,
+    lack_on_host,
     memory_of_fit,
     shape_of_level,
 )
@@ -70,7 +73,8 @@ def require_cells(settings: FitSettings, box: np.ndarray, images: Sequence[int])
     needed = memory_of_bricks(settings, shape, images, 1)
     excess, budget, whose = excess_of(settings, needed)
     if excess > 0:
-        raise RaymarchError(_words(needed, "without any brick", int(budget), whose))
+        what = f"{needed.total:,} bytes without any brick"
+        raise RaymarchError(_words(shape, f"takes about {what} but {int(budget):,} {whose}"))
 
 
 def room_for_bricks(
@@ -79,12 +83,14 @@ def room_for_bricks(
     """Count of bricks that a fit has room for at first, and its memory then: all that the `hull`'s cells read at any
     level, for most of them are still there at the last (docs/performance.md), or as many as the budget allows.
 
-    RaymarchError where those of the first level are over it.
+    RaymarchError where those of the first level are over it, or their result over the host's memory.
     """
     cells = np.ones(cells_of(shape), bool) if hull is None else hull
     levels = range(len(settings.levels))
     counts = [int(bricks_read(cells, shape_of_level(settings, shape, i)).sum()) for i in levels]
     room = max(counts)
+    if bytes_of_result(counts[0] * BRICK**3, settings.sh_degree) > host_room():
+        raise RaymarchError(_words(shape, lack_on_host(counts[0] * BRICK**3, settings.sh_degree)))
     needed = memory_of_bricks(settings, shape, images, room)
     excess, budget, whose = excess_of(settings, needed)
     if excess > 0 or room > most_bricks(settings):
@@ -92,7 +98,8 @@ def room_for_bricks(
         room = min(room - math.ceil(max(excess, 0) / each), most_bricks(settings))
         if room < counts[0]:
             first = memory_of_bricks(settings, shape, images, counts[0])
-            raise RaymarchError(_words(first, f"for the {counts[0]:,} bricks of its first level", int(budget), whose))
+            what = f"{first.total:,} bytes for the {counts[0]:,} bricks of its first level"
+            raise RaymarchError(_words(shape, f"takes about {what} but {int(budget):,} {whose}"))
         needed = memory_of_bricks(settings, shape, images, room)
     return room, needed
 
@@ -107,14 +114,14 @@ def room_to_grow(settings: FitSettings, shape: tuple[int, int, int], images: Seq
 
 
 def most_bricks(settings: FitSettings) -> int:
-    """Count of bricks whose numbers, in all gradient buffers, Taichi can index.
+    """Count of bricks whose numbers, in all gradient buffers, Taichi can index, and whose result the host has room for.
 
     Example:
         >>> most_bricks(FitSettings(sh_degree=2))
         77671
     """
     numbers = BRICK**3 * slots_of(settings) * 3 * (settings.sh_degree + 1) ** 2
-    return memory.MAX_CELLS // numbers - 1
+    return int(min(memory.MAX_CELLS // numbers - 1, host_room() / bytes_of_result(BRICK**3, settings.sh_degree)))
 
 
 def slots_of(settings: FitSettings) -> int:
@@ -122,9 +129,6 @@ def slots_of(settings: FitSettings) -> int:
     return settings.slots or (SLOTS if runtime.on_cpu() else 1)
 
 
-def _words(needed: Memory, what: str, budget: int, whose: str) -> str:
-    size = " x ".join(str(n) for n in needed.shape)
-    return (
-        f"a fit of {size} samples in bricks takes about {needed.total:,} bytes {what} but {budget:,} {whose};"
-        " lower the resolution"
-    )
+def _words(shape: tuple[int, int, int], lack: str) -> str:
+    size = " x ".join(str(n) for n in shape)
+    return f"a fit of {size} samples in bricks {lack}; lower the resolution"

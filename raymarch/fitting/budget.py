@@ -19,6 +19,7 @@ from raymarch.device.memory import LIBRARIES, Memory, grid_bytes, numbers_a_ray,
 from raymarch.errors import RaymarchError
 from raymarch.fitting.settings import FitSettings
 from raymarch.geometry.pose import affine_of_box, grid_of_box, require_nested
+from raymarch.io.volumes.volume_file import bytes_of_file
 
 SLOT_BUDGET = 3 << 30  # bytes of gradient buffers up to which more slots are taken
 CHECKED = 1.25  # a volume's arrays and what checking their numbers takes
@@ -63,6 +64,18 @@ def bytes_of_rays(settings: FitSettings) -> int:
     """
     rays = settings.rays * settings.supersample**2
     return rays * numbers_a_ray(keeps_colours(settings)) * (4 if runtime.single_precision() else 8)
+
+
+def bytes_of_result(samples: int, degree: int) -> int:
+    """Bytes of the host that the result of a fit takes at its peak: its arrays, checked, and its file, which is made in
+    memory.
+
+    Example:
+        >>> bytes_of_result(1000, 0) > bytes_of_file(1000, 0)
+        True
+    """
+    width = 4 if runtime.single_precision() else 8
+    return int(grid_bytes((samples,), degree, width=width) * CHECKED) + bytes_of_file(samples, degree) * width // 4
 
 
 def images_of_views(views: Views) -> tuple[int, int, int]:
@@ -127,28 +140,28 @@ def grid_of_boxes(box: np.ndarray, settings: FitSettings) -> tuple[np.ndarray, t
 
 
 def require_budget(settings: FitSettings, box: np.ndarray, images: Sequence[int]) -> Memory:
-    """`memory_of_fit`, or RaymarchError where it is over `settings.memory` or over what is free: it names the
-    resolution up to which all fit."""
+    """`memory_of_fit`, or RaymarchError where it is over `settings.memory` or over what is free, on the device and, for
+    the result, on the host: it names the resolution up to which all fit."""
     needed = memory_of_fit(settings, box, images)
-    excess, budget, whose = excess_of(settings, needed)
-    if excess <= 0:
+    if is_within(settings, needed):
         return needed
+    excess, budget, whose = excess_of(settings, needed)
     largest = 3  # too coarse for any grid
     # One by one: a finer grid may take less than one with more slots, and what is named must hold for all below it.
     while _fits(settings, memory_of_fit(replace(settings, resolution=largest + 1), box, images)):
         largest += 1
-    if largest == 3:
+    if largest == 3 and excess > 0:
         least = memory_of_fit(replace(settings, resolution=4), box, images)
         raise RaymarchError(
             f"the smallest fit of these images takes about {least.total:,} bytes, {least.parts['images']:,} of them for"
             f" the images, but {int(budget):,} {whose}; {_cure(settings, least, budget)}"
         )
-    cure = f"take a resolution of {largest} or less"
+    cure = f"take a resolution of {largest} or less" if largest > 3 else "free some memory"
     size = " x ".join(str(n) for n in needed.shape)
-    raise RaymarchError(
-        f"a fit of {size} samples at SH degree {needed.sh_degree} takes about {needed.total:,} bytes but"
-        f" {int(budget):,} {whose}; {cure}"
-    )
+    lack = f"takes about {needed.total:,} bytes but {int(budget):,} {whose}"
+    if excess <= 0:
+        lack = lack_on_host(math.prod(needed.shape), needed.sh_degree)
+    raise RaymarchError(f"a fit of {size} samples at SH degree {needed.sh_degree} {lack}; {cure}")
 
 
 def _cure(settings: FitSettings, least: Memory, budget: float) -> str:
@@ -163,7 +176,13 @@ def _cure(settings: FitSettings, least: Memory, budget: float) -> str:
 def _fits(settings: FitSettings, needed: Memory) -> bool:
     """Whether it is within the budget, and of no more numbers than Taichi can index."""
     numbers = math.prod(padded(needed.shape)) * 3 * (needed.sh_degree + 1) ** 2 * needed.slots
-    return excess_of(settings, needed)[0] <= 0 and numbers <= memory.MAX_CELLS
+    return is_within(settings, needed) and numbers <= memory.MAX_CELLS
+
+
+def is_within(settings: FitSettings, needed: Memory) -> bool:
+    """Whether a fit in a dense grid is within the budget, and its result within the host's memory."""
+    within = bytes_of_result(math.prod(needed.shape), needed.sh_degree) <= host_room()
+    return within and excess_of(settings, needed)[0] <= 0
 
 
 def excess_of(settings: FitSettings, needed: Memory, taken: int | None = None) -> tuple[float, float, str]:
@@ -174,3 +193,14 @@ def excess_of(settings: FitSettings, needed: Memory, taken: int | None = None) -
     if settings.memory is not None and settings.memory * 1e9 < free:
         return needed.total - settings.memory * 1e9, settings.memory * 1e9, "is the budget"
     return needed.total - free, free, "are free"
+
+
+def host_room() -> float:
+    """Bytes of the host's memory that a result may take; without end on a CPU, where the budget has them already."""
+    return math.inf if runtime.on_cpu() else SHARE * memory.host_bytes()
+
+
+def lack_on_host(samples: int, degree: int) -> str:
+    """The host's memory for a result of so many samples, in words."""
+    taken = bytes_of_result(samples, degree)
+    return f"gives a result of about {taken:,} bytes but {int(host_room()):,} of the host's memory are free"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, astuple, fields
@@ -15,7 +14,7 @@ from raymarch import runtime
 from raymarch.arguments import checks
 from raymarch.arguments.checks import Check, Wrong, instance_of, number
 from raymarch.arguments.declared import checked
-from raymarch.data.bricks import BRICK, table_shape
+from raymarch.data.bricks import table_shape
 from raymarch.device.brick_grid import BrickGrid, grow
 from raymarch.device.grid import Grid
 from raymarch.device.grid_state import (
@@ -138,8 +137,7 @@ def load_checkpoint(fitter: Fitter, path: str | os.PathLike[str]) -> dict[str, A
 
 def bytes_of_checkpoint(fitter: Fitter) -> int:
     """Estimated size of a checkpoint [byte]: half of the finest level's numbers, as half of the samples are empty."""
-    bricks = fitter.plan.bricks * BRICK**3
-    return (bricks or math.prod(fitter.finest)) * kept_of(fitter.grid) * np.dtype(runtime.dtype()).itemsize // 2
+    return fitter.plan.samples * kept_of(fitter.grid) * np.dtype(runtime.dtype()).itemsize // 2
 
 
 def _samples(grid: Grid) -> dict[str, Stream]:

@@ -101,7 +101,8 @@ class Saving:
     """
 
     def __init__(self, checkpoints: Checkpoints | None):
-        self._checkpoints, self._last, self._step = checkpoints, time.monotonic(), -1
+        self._checkpoints, self._last = checkpoints, time.monotonic()
+        self._step: int | None = None  # of the last one
         self.resumed_from: int | None = None
         if checkpoints is not None:
             checkpoints.require()
@@ -130,7 +131,7 @@ class Saving:
             self._note = self._note or record["note"]
             self.resumed_from = self._step = record["steps"]
         elif self._checkpoints.note:
-            self.save(fitter)  # what it tells took time to find out
+            self._write(fitter)  # what it tells took time to find out
         self._last = time.monotonic()
 
     def after(self, fitter: Fitter) -> None:
@@ -139,15 +140,19 @@ class Saving:
             self.save(fitter)
 
     def save(self, fitter: Fitter) -> None:
-        """Save a checkpoint; where that fails it is said, and the fit goes on with the older one kept."""
-        if self._checkpoints is None or fitter.steps_done == self._step:
-            return
+        """Save a checkpoint, if a step was made since the last; where that fails it is said, and the fit goes on with
+        the older one kept."""
+        if self._checkpoints is not None and fitter.steps_done not in (0, self._step):
+            self._write(fitter)
+
+    def _write(self, fitter: Fitter) -> None:
+        assert self._checkpoints is not None
         try:
             save_checkpoint(fitter, self._checkpoints.path, every=self._every, note=self._note)
             self._step = fitter.steps_done
         except NotFinite:
             raise
         except RaymarchError as error:
-            kept = f"that of step {self._step} is kept" if self._step >= 0 else "there is none yet"
+            kept = f"that of step {self._step} is kept" if self._step is not None else "there is none yet"
             log.warning("no checkpoint at step %d, %s: %s", fitter.steps_done, kept, error)
         self._last = time.monotonic()

@@ -74,13 +74,15 @@ def fit(
         if ready is not None:
             ready(fitter)
         saving.begin(fitter)
+        if saving.resumed_from is None:
+            fitter.clock.prepared()  # once more: what went by since is of the time that is given
         try:
             for report in fitter.run(over):
                 if show is not None:
                     show(report)
                 saving.after(fitter)
-            cut = asked() or bool(halted)
-            if cut and fitter.progress < 1:
+            cut = fitter.progress < 1 and (asked() or bool(halted))
+            if cut:
                 saving.save(fitter)
             ended = f"{INTERRUPTED} at step {fitter.steps_done}" if cut else ending(fitter.steps_done, fitter.settings)
         except NotFinite as error:

@@ -95,7 +95,7 @@ class Fitter(Holder, FitterCard):
             self.march = march_of(plan.settings)
             self.grid = owners.enter_context(plan.make_grid())
             plan.start(self.grid)
-            self.tiles = max(rays // (area := self.images.use(0).fields.tile ** 2), 1)
+            self.tiles, self.side = max(rays // (area := self.images.use(0).fields.tile ** 2), 1), 1
             self.rays = self.tiles * area
             most = max(self.rays * plan.settings.supersample**2, MOST_SUPERSAMPLE**2)
             self.buffer = owners.enter_context(RayBuffer(most, keeps_colours(plan.settings)))
@@ -106,7 +106,6 @@ class Fitter(Holder, FitterCard):
             self.rates = Rates(plan.settings.optimiser)
             self._error: float | None = None
             self.steps_done = self._moments_age = self._level = self._drawn = 0
-            self.side = 1
             self._refresh(0.0)  # the hull alone
             self._owners = owners.pop_all()
         self.clock.prepared()
@@ -143,6 +142,7 @@ class Fitter(Holder, FitterCard):
 
     def step(self) -> None:
         """Optimisation step: draw rays, march, loss, backward pass, Adam."""
+        self.clock.begin_step()
         s, grid, buffer, behind, n = self.settings, self.grid, self.buffer, self.photometry.behind, self.steps_done
         set_ray_settings(buffer, grid, self.march)
         _advance_level(self, progress := self.progress)

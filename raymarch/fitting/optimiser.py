@@ -58,7 +58,10 @@ class Adam:
             In fits of more than 1,500 steps it is less, so that all their steps together thin as much as so many. Of
             softplus that share of light is exact. None where densities are values seen through a table, or while
             `rm.refine` moves cameras.
-        beta1, beta2, eps: as in Kingma and Ba 2015; eps is against gradients of a mean over rays, which are small.
+        beta1, beta2, eps: as in Kingma and Ba 2015, but beta2 forgets as soon as beta1, for a sample is met but some
+            hundred times, and so no step is longer than its rate. eps is against gradients of a mean over a step's
+            rays, which are small: what one ray gives shrinks as 1 / rays, so that with many more than 16,384 a sample
+            that few of them meet has gradients near 1e-8 and falls short of its step; take less then.
 
     Example:
         >>> Adam(lr_density=0.2).rates(0.5)[0] < 0.2
@@ -74,7 +77,7 @@ class Adam:
     decay: float = held(number(0, 1), 0.03)
     thinning: float = held(number(0, 1), 0.06)
     beta1: float = held(number(0, MAX_BETA), 0.9)
-    beta2: float = held(number(0, MAX_BETA), 0.99)
+    beta2: float = held(number(0, MAX_BETA), 0.9)
     eps: float = held(number(1e-30, 1, below=True), 1e-8)
 
     def __post_init__(self) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from raymarch.arguments.arrays import Numbers
 from raymarch.data.activation import Activation
+from raymarch.data.bricks import BRICK
 from raymarch.data.contents import background_doubt, require_contents
 from raymarch.data.smaller_views import most_halvings
 from raymarch.data.views import Views
@@ -35,7 +36,7 @@ from raymarch.fitting.scene_box import box_of_scene, boxes_of_scene, is_bounded,
 from raymarch.fitting.settings import FitSettings
 from raymarch.fitting.through_table import activation_through
 from raymarch.geometry.ndc import corners_in_world, near_of
-from raymarch.geometry.pose import affine_of_box
+from raymarch.geometry.pose import affine_of_box, voxel_of
 from raymarch.kernels.field.transfer import clear_moments
 
 log = logging.getLogger(__name__)
@@ -72,6 +73,11 @@ class Plan:
         """Samples (x, y, z) of one box at the finest level."""
         x, y, z = self.shape
         return x // self.settings.nested, y, z
+
+    @property
+    def samples(self) -> int:
+        """Count of samples that there is room for at the finest level: those of its bricks, or all."""
+        return self.bricks * BRICK**3 or math.prod(self.shape)
 
     @property
     def slots(self) -> int:
@@ -140,6 +146,11 @@ class Plan:
         """Samples (x, y, z) at a level."""
         return shape_of_level(self.settings, self.shape, level)
 
+    def affine_of(self, level: int) -> np.ndarray:
+        """Affine (4, 4) of the innermost box's samples at a level."""
+        x, y, z = self.shape_of(level)
+        return affine_of_box(self.box, (x // self.settings.nested, y, z))
+
     def halvings_of(self, level: int) -> int:
         """Count of times that the images of a level are halved: its voxels are some of their pixels wide all the same.
 
@@ -147,8 +158,8 @@ class Plan:
         """
         if level == len(self.settings.levels) - 1 or self.ndc_from_world is not None:
             return 0
-        across = float((self.box[1] - self.box[0])[1]) / (self.shape_of(level)[1] - 1)
-        found = halvings(across, footprint_of(self.views, self.box), self.settings.pyramid)
+        voxel, pixel = voxel_of(self.affine_of(level)), footprint_of(self.views, self.box)
+        found = halvings(voxel, pixel, self.settings.pyramid)
         return min(found, most_halvings(self.views))
 
     def most_bricks(self, room: int) -> int:
@@ -165,9 +176,8 @@ class Plan:
 
     def start(self, grid: Grid) -> None:
         """Initial state of a grid: the first level, faint and grey everywhere."""
-        x, y, z = shape = self.shape_of(0)
         grid.set_activation(self.activation)
-        grid.set_level(shape, affine_of_box(self.box, (x // self.settings.nested, y, z)))
+        grid.set_level(self.shape_of(0), self.affine_of(0))
         if self.hull is not None:
             grid.allow(self.hull)
         if isinstance(grid, BrickGrid):

@@ -16,7 +16,12 @@ from raymarch.fitting.settings import FitSettings, of_objective
 
 PRESETS = {
     "quick": FitSettings(
-        resolution=160, steps=600, rays=8192, supersample=1, levels=((0.0, 0.4), (0.2, 0.65), (0.5, 1.0))
+        resolution=160,
+        steps=600,
+        rays=8192,
+        supersample=1,
+        levels=((0.0, 0.4), (0.2, 0.65), (0.5, 1.0)),
+        optimiser=Adam(beta2=0.99),
     ),
     "default": FitSettings(),
     "high": FitSettings(sh_degree=2, steps=6000),
@@ -36,7 +41,7 @@ PRESETS = {
         early=1.0,
         opacity_weight=1.0,
         tv_density=1e-3,
-        optimiser=Adam(lr_density=0.3, lr_colour=0.15, final=0.03, cooldown=0.0, coarse=0.0, thinning=0.0),
+        optimiser=Adam(lr_density=0.3, lr_colour=0.15, final=0.03, cooldown=0.0, coarse=0.0, thinning=0.0, beta2=0.99),
     ),
     "photos": FitSettings(
         resolution=128,
@@ -49,7 +54,7 @@ PRESETS = {
         jitter=0.0,
         pyramid=0.0,
         least_chance=1.0,
-        optimiser=Adam(final=0.1, cooldown=0.0, coarse=0.0, decay=0.0, thinning=0.0),
+        optimiser=Adam(final=0.1, cooldown=0.0, coarse=0.0, decay=0.0, thinning=0.0, beta2=0.99),
         initial_alpha=0.003,
         prune_alpha=0.005,
         min_transmittance=0.01,

@@ -11,7 +11,7 @@ import numpy as np
 from raymarch import runtime
 from raymarch.data.cores import cores
 from raymarch.data.views import Views
-from raymarch.fitting.budget import UNTOLD, excess_of, memory_of_fit
+from raymarch.fitting.budget import UNTOLD, is_within, memory_of_fit
 from raymarch.fitting.footprint import footprint_of, silhouette_of
 from raymarch.fitting.settings import FitSettings
 
@@ -56,7 +56,7 @@ def affordable(settings: FitSettings, box: np.ndarray, images: Sequence[int]) ->
 
     For one that nobody asked for: a person's own is refused where it does not fit.
     """
-    while not is_least(settings) and excess_of(settings, memory_of_fit(settings, box, images))[0] > 0:
+    while not is_least(settings) and not is_within(settings, memory_of_fit(settings, box, images)):
         settings = coarser(settings)
     return settings
 

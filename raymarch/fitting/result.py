@@ -10,7 +10,7 @@ from raymarch.device.grid import Grid
 from raymarch.fitting.photometry import Photometry
 from raymarch.fitting.plan import Plan
 from raymarch.fitting.report import provenance
-from raymarch.fitting.through_table import clear_value
+from raymarch.fitting.through_table import clear_raws
 
 
 def volume_of(grid: Grid, plan: Plan, photometry: Photometry, told: Mapping[str, Any]) -> Volume:
@@ -21,5 +21,5 @@ def volume_of(grid: Grid, plan: Plan, photometry: Photometry, told: Mapping[str,
         "provenance": provenance(plan.settings, plan.views, {**told, **photometry.record()}),
     }
     table = plan.settings.transfer
-    empty = None if table is None else float(grid.activation.raw(clear_value(table)))
+    empty = None if table is None else clear_raws(table, grid.activation)
     return Volume(world_from_index=grid.world_from_index, samples=grid.carved_samples(empty), **about, **plan.lies)

@@ -83,7 +83,8 @@ class Schedule:
             >>> [round(Schedule(None, 60.0, levels).even(progress, 500)) for progress in (0.1, 0.5, 1.0)]
             [251, 406, 500]
         """
-        slower = self.seconds and self.steps is None and len(self.levels) > 1
+        by_seconds = self.seconds and (self.steps is None or progress > steps / self.steps)
+        slower = by_seconds and len(self.levels) > 1
         return steps * progress ** (1 - PACE) if slower else steps
 
     def is_long(self, progress: float, steps: int) -> bool:

@@ -7,6 +7,7 @@ import numpy as np
 from raymarch.data.activation import Activation
 from raymarch.data.transfer_function import TransferFunction
 from raymarch.fitting.settings import FitSettings
+from raymarch.kernels.field.transfer import FAR
 from raymarch.rendering.march import March
 
 PARTS = 10.0  # of the table's range is a raw unit, in which steps are
@@ -14,7 +15,8 @@ FINE = 4096  # values of the range that are tried
 
 
 def activation_through(table: TransferFunction, initial_alpha: float, voxel: float) -> Activation:
-    """Activation by which raw 0 is the least value of opacity `initial_alpha` over a voxel, or that of the highest.
+    """Activation by which raw 0 is the value of opacity `initial_alpha` over a voxel that is nearest the clear one, or
+    that of the highest.
 
     The value is (raw + shift) / scale: as it is, of any sign.
 
@@ -26,8 +28,9 @@ def activation_through(table: TransferFunction, initial_alpha: float, voxel: flo
     """
     values = np.linspace(table.values[0], table.values[-1], FINE)
     sigma = table.sigma(values)
-    enough = np.flatnonzero(sigma >= -np.log1p(-initial_alpha) / voxel)
-    first = float(values[enough[0] if len(enough) else int(sigma.argmax())])
+    enough = values[sigma >= -np.log1p(-initial_alpha) / voxel]
+    nearest = enough[np.abs(enough - clear_value(table)).argmin()] if len(enough) else values[sigma.argmax()]
+    first = float(nearest)
     scale = PARTS / float(table.values[-1] - table.values[0])
     return Activation("identity", first * scale, scale)
 
@@ -38,5 +41,13 @@ def march_of(settings: FitSettings) -> March:
 
 
 def clear_value(table: TransferFunction) -> float:
-    """Value of the least opacity."""
+    """Value of the least opacity, the least of several."""
     return float(table.values[int(table.opacities.argmin())])
+
+
+def clear_raws(table: TransferFunction, activation: Activation) -> tuple[float, float]:
+    """Raw densities, from the least to the largest, that show as little as any: the clear value's, and all beyond it
+    where the table ends with it."""
+    at, last = int(table.opacities.argmin()), len(table.values) - 1
+    raw = float(activation.raw(clear_value(table)))
+    return raw if at > 0 else -FAR, raw if at < last else FAR

@@ -32,7 +32,7 @@ from raymarch.gradients.part import part_met
 from raymarch.html.card import Shown, card, listing
 from raymarch.io.volumes.volume_file import load, save
 from raymarch.rendering.march import SINGLE_RAYS, March
-from raymarch.rendering.together_settings import ONE_OR_SEVERAL, SINGLE_MARCHES, marches_for
+from raymarch.rendering.together_settings import ONE_OR_SEVERAL, SINGLE_MARCHES, single_marches_for
 
 
 @dataclass(frozen=True)
@@ -112,11 +112,11 @@ def check_gradients(
             several volumes one each, or one for all.
         rays: how many; those that meet something are taken first.
         seed: of the choice of camera, rays and directions.
-        arch: "cpu" or "cuda".
+        arch: "cpu" or "cuda"; "auto" for either.
 
     Of a volume of more than 64 samples a side the part is looked at that the camera's rays meet most. Rows of several
     volumes are named "volumes[0].density" and so on, and the groups are those of `LinearisedTogether`. A mode or an
-    activation of one's own is checked in this process, which must compute in `precision`, or is started so by this.
+    activation of one's own is checked in this process, which must run in `precision` on `arch`, or is started so by it.
 
     Raises RaymarchError for a parameter that does not exist or that the mode does not see.
 
@@ -130,7 +130,7 @@ def check_gradients(
     camera = cameras[int(np.random.default_rng(seed).integers(len(cameras)))]
     together = isinstance(volume, list)
     volumes: list[Volume] = volume if together else [volume]  # type: ignore  # as ONE_OR_SEVERAL reads it
-    marches = marches_for(volumes, march) if together else [_one(march)]
+    marches = single_marches_for(volumes, march) if together else [_one(march)]
     names = None if parameters is None else list(parameters)
     if together:
         require_groups_together(names, marches)
@@ -140,7 +140,7 @@ def check_gradients(
     volumes = [part_met(one, camera, seed, its.clip) for one, its in zip(volumes, marches, strict=True)]
     task = CheckTask(volumes, camera, marches, names, rays, seed, together)
     if own := next(filter(None, map(_own_of, volumes, marches)), None):
-        rows = _rows_here(own, task, precision)
+        rows = _rows_here(own, task, precision, arch)
     else:
         rows = _rows_elsewhere(task, precision, arch)
     return GradientReport(tuple(rows), time.perf_counter() - started, volumes[0].shape)
@@ -183,14 +183,14 @@ def _own_of(volume: Volume, march: March) -> str | None:
     return None
 
 
-def _rows_here(own: str, task: CheckTask, precision: str) -> list[GradientRow]:
-    """The check in this process, where an object of the user's own is; started in `precision` if nothing runs yet."""
+def _rows_here(own: str, task: CheckTask, precision: str, arch: str) -> list[GradientRow]:
+    """The check in this process, where an object of the user's own is; started as asked for if nothing runs yet."""
     try:
-        runtime.start(precision=precision)
+        runtime.start(arch, precision)
     except RaymarchError as error:
         raise RaymarchError(
             f"{own} is an object of this process, where {error}, or call rm.start"
-            f'("cpu", "{precision}") before anything else'
+            f'("{arch}", "{precision}") before anything else'
         ) from None
     return task.rows()
 

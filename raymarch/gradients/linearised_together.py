@@ -19,7 +19,6 @@ from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import CAMERA, Camera
 from raymarch.geometry.lens import PLAIN
-from raymarch.gradients.linearised import EXACT
 from raymarch.gradients.parameters import Parameters, require_directions
 from raymarch.gradients.ray_tangents import RayTangents
 from raymarch.gradients.volume_tangents import VolumeTangents
@@ -28,7 +27,7 @@ from raymarch.kernels.march.together_adjoint import march_together_adjoint
 from raymarch.kernels.march.together_tangent import march_together_tangent
 from raymarch.kernels.rays.camera import jitter_pixels
 from raymarch.rendering.members import Members
-from raymarch.rendering.together_settings import SINGLE_MARCHES, VOLUMES, Marches
+from raymarch.rendering.together_settings import SINGLE_MARCHES, VOLUMES, Marches, single_marches_for
 
 SLOTS = 2
 OF_VOLUMES = ("density", "colour", "table")
@@ -64,7 +63,7 @@ class LinearisedTogether(Holder):
         self.background = np.array(volumes[0].background if background is None else background)
         self.camera, self.rays = camera, camera.rays(pixels)
         with ExitStack() as owners:
-            self.members = owners.enter_context(Members(volumes, EXACT if marches is None else marches, SLOTS))
+            self.members = owners.enter_context(Members(volumes, single_marches_for(volumes, marches), SLOTS))
             self.buffer = owners.enter_context(RayBuffer(len(self.rays)))
             self._dots: list[VolumeTangents] | None = None
             self._owners = owners.pop_all()

@@ -45,6 +45,11 @@ class MotionFields:
     columns: int
 
 
+def bytes_of_tangents(rays: int, columns: int) -> int:
+    """Bytes of so many rays' gradients, and of as many tangents of each."""
+    return rays * (26 + 30 * columns) * (4 if runtime.single_precision() else 8)
+
+
 class RayTangents(Owner[MotionFields]):
     """Ray tangents: gradients of `capacity` rays and `columns` tangents of each; freed by `close`."""
 
@@ -52,11 +57,10 @@ class RayTangents(Owner[MotionFields]):
 
     def __init__(self, capacity: int, columns: int = 1):
         runtime.start()
-        width = 4 if runtime.single_precision() else 8
         self._columns = columns
 
         def size_of(room: Sequence[int]) -> int:
-            return room[0] * (26 + 30 * columns) * width
+            return bytes_of_tangents(room[0], columns)
 
         self._own((columns,), self._build, size_of, room=(int(capacity),), step=STEP)
 

@@ -83,6 +83,11 @@ class ViewedVolume(Holder):
         return self.viewpoint.rays
 
     @property
+    def dtype(self) -> type[np.floating]:
+        """Precision that the image is made in, whatever it is given in."""
+        return runtime.dtype()
+
+    @property
     def groups(self) -> tuple[str, ...]:
         """Parameter groups that the image depends on."""
         return groups_of(self.march.rule, self.camera.lens)

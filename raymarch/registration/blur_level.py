@@ -87,12 +87,11 @@ class BlurLevel:
         if not self.set_camera(seen, state):
             return np.full(self.target.size, np.inf), np.zeros((self.target.size, columns))
         channels = self.target.shape[-1]
-        unblurred = seen.image()[:, :channels]
-        image = self._blurred(unblurred)
+        image = self._blurred(seen.image()[:, :channels])
         jacobian = seen.jacobian(self.parameters)[:, :channels] * self.scales
         jacobian = self._blurred(jacobian.reshape(len(jacobian), -1)).reshape(-1, columns)
-        rounded = (image.reshape(-1) - self.target.reshape(-1)).astype(unblurred.dtype)
-        return rounded, jacobian
+        residual = image.reshape(-1) - self.target.reshape(-1)
+        return residual.astype(seen.dtype), jacobian  # by which the solver knows how the image was rounded
 
     @property
     def scales(self) -> np.ndarray:

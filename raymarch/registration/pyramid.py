@@ -37,7 +37,7 @@ class Pyramid:
         A pixel that a mask takes out, if only in part, is NaN.
         """
         if factor != self._factor:
-            self._factor = factor
+            self._factor, self._images = factor, []  # the last ones are not kept beside these
             self._images = [_reduced(self._views, i, factor) for i in range(len(self._views))]
         return self._images
 

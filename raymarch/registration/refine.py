@@ -19,37 +19,34 @@ from raymarch.arguments.checks import callback, optional, some_of
 from raymarch.arguments.declared import checked
 from raymarch.data.contents import require_pixels
 from raymarch.data.views import VIEWS, Views
-from raymarch.device.image_store import ImageStore
 from raymarch.device.owner import Closing
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
-from raymarch.fitting.bounds import find_box
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.interrupt import asked_to_stop
 from raymarch.fitting.presets import changed, preset
-from raymarch.fitting.scene_box import is_bounded
 from raymarch.fitting.settings import FIT_SETTINGS, FitSettings
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.pose import BOX, exp_rigid, twist_about
 from raymarch.geometry.rays import Rays
 from raymarch.geometry.similarity import aligned, apart
-from raymarch.gradients.parameters import Parameters, units
+from raymarch.gradients.parameters import Parameters
 from raymarch.gradients.projection import Projection, from_near
 from raymarch.gradients.ray_tangents import RayTangents
 from raymarch.kernels.march.call import MarchCall
 from raymarch.kernels.march.geometry import geometry_tangent
 from raymarch.kernels.march.march import march
 from raymarch.registration.intrinsics import SHARED, require_common_lens, with_shared
+from raymarch.registration.moves import box_of_refinement, directions_of, rays_a_view
 from raymarch.registration.normal_equations import POSE, exposures_beside, move_of
 from raymarch.registration.pyramid import Pyramid, images_without, random_pixels, smaller, without_exposure
 from raymarch.registration.registration_card import RefinementCard
 
 REFINABLE = ("pose", *SHARED, "exposure")
 STEP = 1.0  # voxels, the fit's own
-RAYS = 1 << 17  # rays that all cameras are moved by at once
 FIRST, EVERY = 80, 40  # steps before the first move, and between two
 MOMENTUM = 0.5  # of the moves: the volume follows the cameras, and so holds back what they err by together
-ALONG = {"pyramid": 0.0, "thinning": 0.0, "cooldown": 0.0, "final": 0.1, "reopen": 1.0, "early": 1.0}
+ALONG = {"pyramid": 0.0, "thinning": 0.0, "cooldown": 0.0, "final": 0.1, "reopen": 1.0, "early": 1.0, "beta2": 0.99}
 LARGEST = 0.03  # a move's radians, and its share of the distance, are cut to this
 PLAINLY = {"hull": False, "rays": 8192, "least_chance": 1.0, "coarse": 0.0, "decay": 0.0}
 SETTINGS = preset("default", resolution=192, levels=((0, 0.25), (0.1, 0.4), (0.25, 0.65), (0.45, 1)), **PLAINLY)
@@ -98,7 +95,8 @@ def refine(
         views: cameras and images; best 20 or more that see the object from all around.
         parameters: what is refined: "pose"; "focal", "principal_point" and "lens", one change for all views, the lens
             of one model; "exposure" (gains and offsets a view, the gains' geometric mean 1 and the offsets' mean 0).
-        settings: of the fit, best without `hull`; `pyramid`, `thinning`, how levels and rates go are not asked.
+        settings: of the fit, best without `hull`; not asked are `pyramid`, `thinning`, `cooldown`, `final`, `reopen`,
+            `early` and `beta2`.
         box: lower and upper corner (2, 3) in the world; found, and that of an object widened a little, if not given.
         show: called with the share that is done, 0..1, and the error.
 
@@ -109,21 +107,15 @@ def refine(
         >>> better = refine(views, ["pose", "focal"])  # doctest: +SKIP
         >>> volume = fit(better.views).volume  # doctest: +SKIP
     """
-    if settings.steps is not None and settings.steps < FIRST:
-        raise RaymarchError(f"settings have {settings.steps} steps, want {FIRST} or more: before, no camera moves")
-    if settings.transfer is not None:
-        raise RaymarchError("settings have a table (mode transfer), through which no camera is refined; leave it out")
-    require_pixels(views)
-    if "lens" in parameters:
-        require_common_lens(views.cameras)
-    if box is None and not settings.ndc and (settings.boxes == 1 or (settings.boxes is None and is_bounded(views))):
-        box = _wide_box(views)
+    require_refinable(views, parameters, settings)
+    box = box_of_refinement(views, settings, box)
     settings = changed(settings, exposure=settings.exposure and "exposure" not in parameters, **ALONG)  # not both
     with (
         asked_to_stop() as asked,
         Fitter(views, settings, box=box) as fitter,
         _Movement(fitter, parameters) as movement,
     ):
+        fitter.clock.prepared()  # once more, as in `fit`: what went by since is of the time that is given
         while fitter.progress < 1 and not asked():
             fitter.step()
             if fitter.steps_done >= FIRST and fitter.steps_done % EVERY == 0:
@@ -138,11 +130,15 @@ def refine(
     return Refinement(moved, exposures, *apart(cameras, views.cameras, np.asarray(about)), errors, interrupted)
 
 
-def _wide_box(views: Views) -> np.ndarray:
-    """The box that is found, a little wider: the cameras that found it are off."""
-    with ImageStore(views) as store:
-        lower, upper = find_box(views, store)
-    return np.stack([lower - 0.06 * (upper - lower), upper + 0.06 * (upper - lower)])
+def require_refinable(views: Views, parameters: Sequence[str], settings: FitSettings) -> None:
+    """Check of a refinement: RaymarchError where no camera of the views would move, or not by these parameters."""
+    if settings.steps is not None and settings.steps < FIRST:
+        raise RaymarchError(f"settings have {settings.steps} steps, want {FIRST} or more: before, no camera moves")
+    if settings.transfer is not None:
+        raise RaymarchError("settings have a table (mode transfer), through which no camera is refined; leave it out")
+    require_pixels(views)
+    if "lens" in parameters:
+        require_common_lens(views.cameras)
 
 
 class _Movement(Closing):
@@ -153,10 +149,10 @@ class _Movement(Closing):
         self.cameras = list(fitter.views.cameras)
         self.exposures = fitter.photometry.exposures
         self.errors: list[float] = []
-        self.each = int(np.clip(RAYS // len(self.cameras), 64, 4096))
+        self.each = rays_a_view(len(self.cameras))
         self.pyramid = Pyramid(fitter.views)
         self.shared = [name for name in SHARED if name in parameters]
-        self.dots = [dot for name in ("pose", *self.shared) for dot in units(name, self.cameras[0].lens)]
+        self.dots = directions_of(self.shared, self.cameras[0].lens)
         self.centre = np.mean(fitter.box, axis=0)
         self.last = np.zeros(POSE * len(self.cameras) + len(self.dots) - POSE)
         with ExitStack() as owners:

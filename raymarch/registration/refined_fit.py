@@ -13,20 +13,24 @@ import numpy as np
 
 from raymarch.arguments.arrays import Numbers, array
 from raymarch.arguments.checks import WORLD
-from raymarch.data.known_views import known_of
+from raymarch.data.known_views import known_of, record_of
 from raymarch.data.views import Views
 from raymarch.errors import RaymarchError
 from raymarch.fitting.checkpoints import Checkpoints
 from raymarch.fitting.fit import fit
+from raymarch.fitting.forecast import Forecast, forecast
+from raymarch.fitting.presets import changed
 from raymarch.fitting.report import Fit
 from raymarch.fitting.settings import FitSettings
 from raymarch.registration.intrinsics import change_of_shared
-from raymarch.registration.refine import FIRST, SETTINGS, Refinement, refine
+from raymarch.registration.moves import box_of_refinement, memory_of_moves
+from raymarch.registration.refine import ALONG, FIRST, SETTINGS, Refinement, refine, require_refinable
 from raymarch.registration.resumed import note_of, resumed_refinement
 
 log = logging.getLogger(__name__)
 
 SHARE = 0.4  # of the steps, and of the seconds, for the cameras
+NONE_LEFT = 1e-3  # seconds of a fit whose refinement has taken all of them, in which it makes no step
 ROWS = array(12, low=-WORLD, high=WORLD)  # of a pose: all but the last
 
 
@@ -40,6 +44,24 @@ def settings_of_refinement(settings: FitSettings, spent: float = 0.0) -> FitSett
     steps = None if settings.steps is None else max(round(SHARE * settings.steps), FIRST)
     seconds = None if settings.seconds is None else max(SHARE * settings.seconds - spent, 1.0)
     return replace(settings, steps=steps, seconds=seconds, hull=False, levels=SETTINGS.levels)
+
+
+def forecast_refined(
+    views: Views, settings: FitSettings, *, also: Sequence[str] = (), box: Numbers | None = None
+) -> tuple[FitSettings, Forecast, Forecast]:
+    """Forecast of a fit with camera refinement: the refinement's settings, its memory, that of its moves included, and
+    the fit in what is left.
+
+    How long steps that also move cameras take is not measured. Raises RaymarchError as `refine` and `forecast` do.
+    """
+    first = settings_of_refinement(settings)
+    require_refinable(views, ("pose", *also), first)
+    ahead = forecast(views, changed(first, **ALONG), box=box_of_refinement(views, first, box), clock=False)
+    (x, y, z), parts = ahead.memory.shape, ahead.memory.parts
+    parts = {**parts, **memory_of_moves(views, max(x // ahead.boxes, y, z), also)}
+    ahead = replace(ahead, memory=replace(ahead.memory, parts=parts))
+    left = None if settings.seconds is None else max(settings.seconds - (first.seconds or 0.0), NONE_LEFT)
+    return first, ahead, forecast(views, replace(settings, seconds=left), box=box)
 
 
 def fit_refined(
@@ -86,7 +108,9 @@ def fit_refined(
     if checkpoints is not None:
         checkpoints = replace(checkpoints, note=note_of(found, views, also))
     result = fit(found.views, settings, box=box, started=started, checkpoints=checkpoints, **how)
-    volume = replace(result.volume, provenance={**result.volume.provenance, "refined": _record(found, views, also)})
+    told = result.volume.provenance
+    given = {**told["views"], **record_of(views)}  # by poses that another reading of the set has
+    volume = replace(result.volume, provenance={**told, "views": given, "refined": _record(found, views, also)})
     return replace(result, volume=volume)
 
 

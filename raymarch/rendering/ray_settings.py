@@ -61,7 +61,10 @@ def require_seen(volume: Volume, march: March) -> None:
     """RaymarchError where a mode does not march such a volume."""
     rule = march.rule
     if volume.boxes > 1 and (rule.classifies or not rule.boxes):  # a table reads values and lengths as of one box
-        raise RaymarchError(f"mode {rule.name} does not go through nested boxes; take volume.nested(0), the innermost")
+        other = "maximum" if has_values_alone(volume) else "emission-absorption"
+        raise RaymarchError(
+            f"mode {rule.name} does not go through nested boxes; take volume.nested(0), the innermost, or mode {other}"
+        )
     if rule in OF_EXTINCTION and has_values_alone(volume):
         low, high = range_of(volume)
         if low < 0:

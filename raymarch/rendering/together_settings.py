@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from raymarch.arguments.checks import Check, Wrong, shown
@@ -83,6 +84,13 @@ def marches_for(volumes: Sequence[Volume], marches: Marches) -> list[March]:
             few = " and ".join(f"{x:g}" for x in values[:2])
             raise RaymarchError(f"marches have {name} {few}, want one for all rays; give the same to each")
     return given
+
+
+def single_marches_for(volumes: Sequence[Volume], marches: Marches) -> list[March]:
+    """March of each volume for its gradients, which are of single rays: those of `marches_for`, without early ray
+    termination where none are given. RaymarchError as there."""
+    exact: dict[str, Any] = {"min_transmittance": 0.0, "min_weight": 0.0} if marches is None else {}
+    return [replace(march, supersample=1, **exact) for march in marches_for(volumes, marches)]
 
 
 def step_of(volumes: Sequence[Volume], marches: Sequence[March]) -> float:

@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from PIL import Image, ImageOps
 
 from raymarch.data.cores import workers
 from raymarch.errors import RaymarchError, one_line
 from raymarch.io.files.limits import require_folder
-from raymarch.io.images.header import FORMATS, MOST_PIXELS, ORIENTATION, SUFFIXES
+from raymarch.io.images.header import FORMATS, MOST_PIXELS, ORIENTATION, SUFFIXES, has_alpha, open_image, unmapped
 
 MOST = 20_000  # photographs
 MOST_ENTRIES = 200_000  # files and folders that are looked at for them
@@ -23,6 +24,10 @@ UNREAD = (".heic", ".heif", ".avif", ".jp2", ".dng", ".cr2", ".cr3", ".nef", ".a
 AS_THEY_ARE = ("JPEG", "PNG", "TIFF", "BMP")  # formats that COLMAP reads
 LOSSLESS_ENOUGH = {"quality": 97, "subsampling": 0}  # of a JPEG that is turned
 EXIF_DETAILS, MAKER, MODEL, FOCAL = 0x8769, 0x010F, 0x0110, 0x920A  # tags
+GREY = ("1", "L", "LA", "La")  # modes whose colour profile is one of greys
+Show = Callable[[str, int, int], None]
+T = TypeVar("T")
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
@@ -43,13 +48,15 @@ class LeftOut:
 
 
 def copy_photographs(
-    folder: Path, target: Path, follow_links: bool = False, show: Callable[[str, int, int], None] = lambda *_: None
+    folder: Path, target: Path, follow_links: bool = False, show: Show = lambda *_: None
 ) -> tuple[list[Photograph], list[LeftOut]]:
-    """Upright copies of a folder's photographs in `target`, and which were left out: unreadable, twice there.
+    """Upright copies of a folder's photographs in `target`, and which were left out: unreadable, twice there, with
+    transparent pixels among photographs without alpha.
 
     A file is copied byte by byte; but one that EXIF says to turn, or of a format that COLMAP does not read, is written
-    anew, turned and without that tag, so that whoever reads it sees what the camera found for it saw. Folders in the
-    folder are looked into; links that lead out of it are not followed, unless `follow_links`.
+    anew, turned and without that tag, so that whoever reads it sees what the camera found for it saw; and one whose
+    alpha is opaque without it, where others have none. Folders in the folder are looked into; links that lead out of it
+    are not followed, unless `follow_links`.
 
     Raises RaymarchError where there are none, or too many.
     """
@@ -63,15 +70,24 @@ def copy_photographs(
         except RaymarchError as error:
             return LeftOut(name, str(error)), ""
 
-    found = []
+    found = _each(one, files, "photographs", show)
+    single, left_out = _without_doubles(found, target)
+    mixed = _all_with_alpha_or_none(single, target, show)
+    names = {one.name for one in mixed}
+    return [one for one in single if one.name not in names], left_out + mixed
+
+
+def _each(work: Callable[[T], Made], items: Sequence[T], what: str, show: Show) -> list[Made]:
+    """What comes of each item, several at once; `show`, which is told how many of what are done, may end it."""
+    made = list[Made]()
     pool = ThreadPoolExecutor(workers())
     try:
-        for kept in pool.map(one, files):
-            found.append(kept)
-            show("photographs", len(found), len(files))
+        for one in pool.map(work, items):
+            made.append(one)
+            show(what, len(made), len(items))
     finally:
         pool.shutdown(cancel_futures=True)
-    return _without_doubles(found, target)
+    return made
 
 
 def list_photographs(folder: Path) -> list[Path]:
@@ -131,7 +147,7 @@ def _copied(path: Path, name: str, root: Path, target: Path, follow_links: bool)
 
 
 def _written(path: Path, name: str, target: Path) -> tuple[Photograph, str]:
-    with Image.open(path, formats=FORMATS) as image:
+    with unmapped(Image.open(path, formats=FORMATS)) as image:
         if image.width * image.height > MOST_PIXELS:
             raise RaymarchError(
                 f"too large: {image.width} x {image.height}, want at most {MOST_PIXELS} pixels; shrink it"
@@ -181,3 +197,39 @@ def _without_doubles(
             first[digest] = one.name
             kept.append(one)
     return kept, out
+
+
+def _all_with_alpha_or_none(kept: Sequence[Photograph], target: Path, show: Show) -> list[LeftOut]:
+    """The fewer of the copies that have transparent pixels and of those that have no alpha, as no set has both; alpha
+    that is opaque is taken out of the others, where some have none."""
+    covered, bare = list[str](), list[str]()
+    for one in kept:
+        with open_image(target / one.name) as image:
+            (covered if has_alpha(image) else bare).append(one.name)
+    if not covered or not bare:
+        return []
+    opaque = _each(lambda name: _is_opaque(target / name), covered, "alphas", show)
+    sheer = [name for name, whole in zip(covered, opaque, strict=True) if not whole]
+    if len(bare) < len(sheer):
+        out, why = bare, f"has no alpha, and {len(sheer)} photographs have transparent pixels"
+    else:
+        out, why = sheer, f"has transparent pixels, and {len(bare)} photographs have no alpha"
+        flat = [name for name, whole in zip(covered, opaque, strict=True) if whole]
+        _each(lambda name: _write_without_alpha(target / name), flat, "photographs without their alpha", show)
+    for name in out:
+        (target / name).unlink()
+    return [LeftOut(name, f"{why}; give alpha to all, or to none") for name in out]
+
+
+def _is_opaque(path: Path) -> bool:
+    with unmapped(open_image(path)) as image:
+        return image.convert("RGBA").getchannel("A").getextrema()[0] == 255
+
+
+def _write_without_alpha(path: Path) -> None:
+    """An image whose alpha is opaque is written anew without it."""
+    with unmapped(open_image(path)) as image:
+        form, profile = image.format, image.info.get("icc_profile")
+        exif = {} if form == "TIFF" else {"exif": image.getexif()}  # a TIFF's say how the pixels are laid out
+        flat = image.convert("RGBA").convert("L" if image.mode in GREY else "RGB")
+    flat.save(path, form, icc_profile=profile, **exif)

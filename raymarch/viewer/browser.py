@@ -25,11 +25,12 @@ def announce(server: Wire, result: Say, note: Say, *, browser: bool) -> None:
     elif browser and (why := no_browser(os.environ, sys.platform)):
         note(f"no browser is opened, as {why}; open the URL in one")
     elif browser:
-        threading.Thread(target=_open, args=(url, note), daemon=True).start()
+        threading.Thread(target=_open, args=(server.url_once, note), daemon=True).start()
     note("Ctrl-C ends it")
 
 
 def _open(url: str, note: Say) -> None:
+    """Start a browser, whose arguments every user of the machine can read."""
     try:
         opened = webbrowser.open(url)
     except Exception:  # whatever a browser's starter raises

@@ -61,17 +61,28 @@ def is_loopback(host: str) -> bool:
     return name.lower() in LOOPBACK and port.isascii() and port.isdigit() and len(port) < 6
 
 
-def token_of(path: str) -> str:
+def token_of(path: str, name: str = "token") -> str:
     """Token in the query of a path; "" where there is none, or several."""
     try:
-        given = parse_qs(urlsplit(path).query, max_num_fields=8).get("token", [])
+        given = parse_qs(urlsplit(path).query, max_num_fields=8).get(name, [])
     except ValueError:
         return ""
     return given[0] if len(given) == 1 else ""
 
 
-def refusal(asked: Asked, token: str, pages: int = 0) -> Refusal | None:
+def bears_ticket(path: str, ticket: str) -> bool:
+    """Whether a path is the page's with the ticket that is good; none is where that is "".
+
+    A ticket is what a browser is started with: everybody on the machine may read the arguments of a process.
+    """
+    given = token_of(path, "ticket").encode("utf-8", "replace")
+    return path.partition("?")[0] == "/" and ticket != "" and hmac.compare_digest(given, ticket.encode())
+
+
+def refusal(asked: Asked, token: str, pages: int = 0, ticket: str = "") -> Refusal | None:
     """Refusal of a request, of a server whose token is `token` and that serves so many `pages`; None where it is fine.
+
+    With the `ticket` that is still good the page alone may be asked for.
 
     Example:
         >>> refusal(Asked("/?token=right", {"host": ["127.0.0.1:8080"]}), "right") is None
@@ -98,7 +109,8 @@ def refusal(asked: Asked, token: str, pages: int = 0) -> Refusal | None:
         return None
     if place not in ("/", SOCKET):
         return Refusal(404, "there is no such page")
-    if not hmac.compare_digest(token_of(asked.path).encode("utf-8", "replace"), token.encode()):
+    known = hmac.compare_digest(token_of(asked.path).encode("utf-8", "replace"), token.encode())
+    if not (known or bears_ticket(asked.path, ticket)):
         return Refusal(403, "the token is missing or not this viewer's; open the whole URL that raymarch printed")
     if place == SOCKET and (asked.one("upgrade") or "").lower() != "websocket":
         return Refusal(426, "this is for WebSockets")

@@ -34,7 +34,7 @@ class KernelWire:
         ([{'type': 'open', 'page': 1}], None)
     """
 
-    url = ""
+    url = url_once = ""
 
     def __init__(self, post: Post, wake: Callable[[], None]) -> None:
         self.inbox, self.post, self.wake = Newest(), post, wake

@@ -120,7 +120,7 @@ class Page:
 
     def show(self, maker: FrameMaker, keep: bool = True) -> None:
         """Show another volume; where its mode cannot be kept the look is the new one's own, as table and iso are that
-        nobody changed."""
+        nobody changed. A slice is not kept where the new one has none."""
         if self._saving in self._tasks:
             text = "another volume came; what was to be saved of the old one is given up"
             self.send({"type": "note", "text": text}, None)
@@ -129,11 +129,9 @@ class Page:
         for name in ("table", "iso"):
             if getattr(self.look, name) == getattr(own, name):
                 self.look = replace(self.look, **{name: getattr(new, name)})
-        try:
-            if not keep:
-                raise RaymarchError("")
-            maker.changed(maker.look(), {"mode": self.look.mode})
-        except RaymarchError:
+        if not _shows(maker, {"slice": self.look.slice}):
+            self.look = replace(self.look, slice=None)
+        if not (keep and _shows(maker, {"mode": self.look.mode})):
             self.look = maker.look()
         self.draw()
 
@@ -171,6 +169,15 @@ class Page:
         """Say to the page, and to whom it complains, what was refused."""
         self.send({"type": "error", "text": str(error)}, None)
         self.complain(str(error))
+
+
+def _shows(maker: FrameMaker, said: Mapping[str, Any]) -> bool:
+    """Whether a volume can be shown with what a look says."""
+    try:
+        maker.changed(maker.look(), said)
+    except RaymarchError:
+        return False
+    return True
 
 
 def _fault(error: Exception) -> RaymarchError:

@@ -110,17 +110,19 @@ def _seen_by(camera: Camera, box: np.ndarray) -> dict[str, Any]:
         "position": camera.position.tolist(),
         "target": target.tolist(),
         "up": up.tolist(),
-        "fov": _fov(camera),
-        "orthographic": False,
+        "fov": _fov(camera, away),
+        "orthographic": camera.lens.parallel,
     }
 
 
-def _fov(camera: Camera) -> float:
-    return math.degrees(2 * math.atan(0.5 * camera.width / camera.focal[0]))
+def _fov(camera: Camera, away: float) -> float:
+    """Horizontal field of view [degree]; of parallel rays that of a camera which sees as much so far ahead."""
+    half = 0.5 * camera.width / camera.focal[0]
+    return math.degrees(2 * math.atan(half / away if camera.lens.parallel else half))
 
 
 def cameras_of(views: Views | None) -> list[dict[str, Any]]:
-    """Cameras of an image set, the first of very many."""
+    """Cameras of an image set, the first of very many; of parallel rays they see as much as `fov` one unit ahead."""
     if views is None:
         return []
     found = []
@@ -133,7 +135,8 @@ def cameras_of(views: Views | None) -> list[dict[str, Any]]:
                 "forward": (-turn[:, 2]).tolist(),
                 "up": turn[:, 1].tolist(),
                 "right": turn[:, 0].tolist(),
-                "fov": _fov(camera),
+                "fov": _fov(camera, 1.0),
+                "orthographic": camera.lens.parallel,
                 "aspect": camera.width / camera.height,
                 "width": camera.width,
                 "height": camera.height,

@@ -21,8 +21,9 @@ from typing import IO, Any
 from raymarch.errors import one_line
 from raymarch.viewer import pipe
 from raymarch.viewer.client_files import served
-from raymarch.viewer.guard import MOST_MESSAGE, SOCKET, Asked, headers_of, refusal
+from raymarch.viewer.guard import MOST_MESSAGE, SOCKET, Asked, Refusal, bears_ticket, headers_of, refusal
 from raymarch.viewer.newest import Newest
+from raymarch.viewer.peer import is_of_another_user
 
 MOST_OUT = 256  # messages that wait for a page; one that reads none of them is let go
 UNREAD = 1013, "the page does not read"  # code and reason of that
@@ -57,15 +58,15 @@ class Outbox:
 class PageServer:
     """Server of the viewer's pages: answers requests that the guard lets through, and hands messages on."""
 
-    def __init__(self, token: str, inbox: Newest) -> None:
-        self.token, self.inbox = token, inbox
+    def __init__(self, token: str, inbox: Newest, ticket: str = "") -> None:
+        self.token, self.inbox, self.ticket = token, inbox, ticket
         self.pages: dict[int, tuple[Any, Outbox]] = {}
         self.hello: list[tuple[bool, bytes]] = []
         self._count = 0
         self._closing: set[asyncio.Task] = set()
 
     def process(self, connection: Any, request: Any) -> Any:
-        """Answer to a request: a refusal, a file, or None for a WebSocket."""
+        """Answer to a request: a refusal, a file, the way to the page for a ticket, or None for a WebSocket."""
         from websockets.datastructures import Headers
         from websockets.http11 import Response
 
@@ -73,19 +74,29 @@ class PageServer:
         for name, value in request.headers.raw_items():
             values.setdefault(name.lower(), []).append(value)
         method = getattr(request, "method", "GET")
-        refused = refusal(Asked(request.path, values, method), self.token, len(self.pages))
+        refused = refusal(Asked(request.path, values, method), self.token, len(self.pages), self.ticket)
+        more: dict[str, str] = {}
+        if refused is None and bears_ticket(request.path, self.ticket):
+            refused, more = self._admitted(connection), {"Location": f"/?token={self.token}"}
         place = request.path.partition("?")[0]
         if refused is None and place == SOCKET:
             return None
-        status, kind, text = 200, "text/plain; charset=utf-8", ""
+        status, kind, text = 303 if more else 200, "text/plain; charset=utf-8", ""
         if refused is not None:
-            status, text = refused.status, f"raymarch: {refused.why}\n"
-        else:
+            status, text, more = refused.status, f"raymarch: {refused.why}\n", {}
+        elif not more:
             kind, text = served(place)
         body = text.encode()
         host = values["host"][0] if refused is None else "127.0.0.1"
-        headers = Headers({**headers_of(kind, host), "Content-Length": str(len(body)), "Connection": "close"})
+        headers = Headers({**headers_of(kind, host), **more, "Content-Length": str(len(body)), "Connection": "close"})
         return Response(status, "OK" if refused is None else "Refused", headers, body)
+
+    def _admitted(self, connection: Any) -> Refusal | None:
+        """Use of the ticket, which is good once, and for this user alone; a refusal for others."""
+        if is_of_another_user(connection.remote_address[1], connection.local_address[1]):
+            return Refusal(403, "the browser is not known to be this user's; open the URL that raymarch printed")
+        self.ticket = ""
+        return None
 
     async def page(self, socket: Any) -> None:
         """One page, from its opening to its end."""
@@ -171,7 +182,7 @@ async def _serve(first: dict[str, Any], source: IO[bytes], sink: IO[bytes]) -> N
     from websockets.asyncio.server import serve
 
     inbox, over, loop = Newest(), asyncio.Event(), asyncio.get_running_loop()
-    server = PageServer(first["token"], inbox)
+    server = PageServer(first["token"], inbox, first["ticket"])
     loop.set_exception_handler(_quiet(set()))
 
     def listen() -> None:

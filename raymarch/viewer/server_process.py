@@ -35,7 +35,7 @@ class ServerProcess:
 
     def __init__(self, port: int = 0) -> None:
         require_websockets()
-        self._port, self._token, self.inbox = port, new_token(), Newest()
+        self._port, self._token, self._ticket, self.inbox = port, new_token(), new_token(), Newest()
         root = str(Path(__file__).resolve().parents[2])
         path = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
         self._child = subprocess.Popen(
@@ -46,7 +46,7 @@ class ServerProcess:
             stdout=subprocess.PIPE,
             start_new_session=True,  # Ctrl-C comes to us, and we end it
         )
-        self._write({"token": self._token, "port": port})
+        self._write({"token": self._token, "ticket": self._ticket, "port": port})
         self._reader = threading.Thread(target=self._listen, daemon=True)
         self._heard: dict[str, Any] = {}
         self._answered = threading.Event()
@@ -84,6 +84,11 @@ class ServerProcess:
     def url(self) -> str:
         """Address of the page, with the token."""
         return f"http://127.0.0.1:{self.port}/?token={self._token}"
+
+    @property
+    def url_once(self) -> str:
+        """Address that leads to the page once, and does not have the token: what a browser is started with."""
+        return f"http://127.0.0.1:{self.port}/?ticket={self._ticket}"
 
     @property
     def running(self) -> bool:

@@ -14,6 +14,7 @@ class Wire(Protocol):
         inbox: what pages say: mappings with the page's number, "page", and a "type"; "open" is its first, "close" its
             last.
         url: address of the page, "" where it has none.
+        url_once: address without the token that leads to it once, for what everybody can read.
         running: whether it carries anything still.
     """
 
@@ -22,6 +23,10 @@ class Wire(Protocol):
     @property
     def url(self) -> str:
         """Address of the page."""
+
+    @property
+    def url_once(self) -> str:
+        """Address that leads to the page once."""
 
     @property
     def running(self) -> bool:

@@ -90,6 +90,13 @@ def test_a_call_between_a_call_and_its_backward_changes_nothing(render):
     assert torch.equal(torch.autograd.grad(seen.image.square().sum(), inputs[3])[0], want)
 
 
+def test_without_marches_a_scan_is_seen_through_a_table_as_it_is_rendered():
+    scan = rm.ScalarVolume(np.linspace(0, 1, 60).reshape(3, 4, 5))
+    with rm.TorchTogether([FIT, scan]) as both:
+        assert [march.mode for march in both.marches] == ["emission-absorption", "transfer"]
+        assert {(march.min_transmittance, march.min_weight) for march in both.marches} == {(0.0, 0.0)}
+
+
 X = torch.zeros(SCAN.shape, dtype=torch.float64)
 SAYS = [
     (lambda r, a: r([a], CAMERA), r"samples are a list of 1|samples are \[.*, want a list of 2, one for each volume"),

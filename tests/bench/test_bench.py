@@ -6,11 +6,15 @@ import json
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
+from raymarch import runtime
+from raymarch.bench import speed
 from raymarch.bench.workload import views_of_blobs, workload
 from raymarch.device import memory
+from raymarch.device.grid_layout import SLOTS
 from raymarch.device.layout_cache import in_force
 from raymarch.errors import RaymarchError
 
@@ -60,6 +64,57 @@ def test_bench_prints_the_figures_of_all_on_many_threads_and_of_a_fit_that_gets_
     assert fit["steps"] == 16
     assert fit["psnr"] > 15
     assert fit["seconds"] > fit["start_seconds"] > 0
+
+
+class Stepped:
+    """A fitter of 100 steps that take a second each, and whose reports take a minute."""
+
+    rays_a_step, history, box = 1000, (), None
+
+    def __init__(self, clock):
+        self.clock, self.steps_done = clock, 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    @property
+    def progress(self):
+        return self.steps_done / 100
+
+    def step(self):
+        self.steps_done += 1
+        self.clock.now += 1.0
+
+    def report(self):
+        self.clock.now += 60.0
+
+    def volume(self):
+        return None
+
+
+def test_the_time_of_a_step_is_that_of_steps_alone(monkeypatch):
+    clock, scores = SimpleNamespace(now=0.0), SimpleNamespace(psnr=20.0)
+    monkeypatch.setattr(speed, "time", SimpleNamespace(perf_counter=lambda: clock.now))
+    monkeypatch.setattr(speed, "views_of_blobs", lambda: ([], []))
+    monkeypatch.setattr(speed, "Fitter", lambda *_, **__: Stepped(clock))
+    monkeypatch.setattr(speed, "Fit", lambda *_: SimpleNamespace(evaluate=lambda _: scores))
+    found = speed.bench_fit(steps=100)
+    assert (found.step_ms, found.rays_per_second) == (1000, 1000)
+    assert (found.start_seconds, found.seconds) == (1, 160)
+
+
+def test_a_benchmark_takes_no_more_slots_than_a_grid_has(root, monkeypatch):
+    monkeypatch.syspath_prepend(root / "benchmarks")
+    import peers
+
+    monkeypatch.setattr(peers, "THREADS", 2 * SLOTS)
+    ours = peers.Raymarch(workload(8, 8))
+    for owner in (ours.read_grid, ours.grid, ours.rays):
+        owner.close()
+    assert ours.slots == (SLOTS if runtime.on_cpu() else 1)
 
 
 @pytest.mark.parametrize(

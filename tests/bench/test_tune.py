@@ -95,6 +95,17 @@ def test_it_ends_in_its_time_and_the_next_begins_with_what_is_left(clock):
     assert dict(layout_cache.in_force().measured) == {"fit": 2, "read": 2, "read_large": 2}
 
 
+def test_what_was_measured_before_is_kept_where_the_variable_leaves_it_aside(clock, monkeypatch):
+    """And comes last, as it always does."""
+    layout_cache.keep({"fit_large": 1})
+    monkeypatch.setenv(layout_cache.VARIABLE, "default")
+    layout_cache.in_force.cache_clear()
+    cases = [Stub(clock, "fit_large", b2=1.0, b1=1.0), Stub(clock, "read", b1=1.0, b2=0.5)]
+    tuned = tune.tune((layouts.ROUNDS + 1) * 2, cases=cases, clock=clock)
+    assert ([trial.kind for trial in tuned.trials], tuned.missed) == (["read"], ("fit_large",))
+    assert json.loads(tuned.file.read_text())["blocks"] == {"fit_large": 1, "read": 2}
+
+
 def test_what_does_not_fit_the_memory_is_left_as_it_is(clock):
     cases = [Stub(clock, "fit", b1=RaymarchError, b2=0.5), Stub(clock, "read", b1=1.0, b2=0.5)]
     assert tune.tune(100, cases=cases, clock=clock).missed == ("fit",)

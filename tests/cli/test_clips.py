@@ -7,13 +7,16 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageSequence
+from sets import write_set
 
 from raymarch import cli
 from raymarch.data.volume import Volume
+from raymarch.geometry.ndc import ndc_of_frustum
 from raymarch.io.videos.write_video import is_video
 from raymarch.io.volumes.volume_file import save
 from raymarch.rendering.renderer import Rendering
@@ -87,6 +90,39 @@ def test_a_clip_has_a_frame_a_camera_of_the_size_asked_for(how, here, capsys):
     with Image.open("clip.gif") as file:
         assert (file.n_frames, file.size) == (count, size)
     assert is_video("clip.gif")
+
+
+@pytest.mark.parametrize("fps", [12, 30, 240])
+def test_the_length_that_is_said_of_a_gif_is_how_long_it_plays(fps, here, capsys):
+    """Its frames are whole hundredths of a second apart, two at least."""
+    _, out, _ = ran(capsys, f"render v.h5 --orbit 7 --size 20 --fps {fps} --out clip.gif")
+    with Image.open("clip.gif") as file:
+        plays = sum(frame.info["duration"] for frame in ImageSequence.Iterator(file)) / 1000
+    assert out == f"clip.gif: 7 frames, {plays:.3g} s\n"
+
+
+BOX = Volume.from_array(np.ones((4, 4, 4)))
+NESTED = replace(Volume.from_array(np.ones((12, 4, 4))), boxes=3, world_from_index=BOX.world_from_index)
+NDC = replace(BOX, ndc_from_world=ndc_of_frustum(np.eye(4), near=1.0))
+
+
+@pytest.mark.parametrize("volume", [NESTED, NDC], ids=["nested", "ndc"])
+def test_depths_beyond_the_box_are_told_apart_in_pictures_of_a_volume_that_goes_on(volume, here, capsys, monkeypatch):
+    """And all pictures say a distance alike."""
+    shape, far = (6, 8), np.linspace(90.0, 30.0, 48)
+
+    def render(self, camera, background=None, *, depth=True, normals=False):
+        nearer = 10.0 if camera.position[0] < 0 else 0.0
+        return Rendering(np.ones((*shape, 3)), np.ones(shape), (far - nearer).reshape(shape))
+
+    monkeypatch.setattr(Painted, "render", render)
+    save(volume, "w.h5")
+    write_set(here / "set")
+    code, _, err = ran(capsys, "render w.h5 --views set --split train --extras --out seen")
+    assert code == 0 and "depth: white at 30.6, dark at 89.4 world units" in err, err
+    first, second, third = (np.asarray(Image.open(f"seen/r_{i}_depth.png")).ravel().astype(int) for i in range(3))
+    assert (np.diff(first) >= 0).all() and np.ptp(first) > 200
+    assert (second >= first).all() and (second > first).sum() > 40 and (second == third).all()
 
 
 def test_a_path_to_a_folder_is_pictures(here, capsys):

@@ -29,11 +29,14 @@ from raymarch import cli, runtime
 from raymarch.cli import progress, say
 from raymarch.cli.options import print_json
 from raymarch.data.volume import Volume
+from raymarch.device.memory import Memory
 from raymarch.errors import RaymarchError
+from raymarch.evaluation import held_out
 from raymarch.fitting import fit as fitting
 from raymarch.fitting import keep as keeping
 from raymarch.fitting.interrupt import asked_to_stop, endings_interrupt
 from raymarch.fitting.keep import keep
+from raymarch.fitting.plan import Plan
 from raymarch.fitting.presets import preset
 from raymarch.fitting.report import NOT_FINITE, Fit, Report
 from raymarch.fitting.schedule import ending
@@ -106,7 +109,7 @@ REFUSED = {
     "render v.h5 --orbit 1 --out v.h5": "v.h5: folder cannot be made",
     "render v.h5 --orbit 1 --out ''": "'': is no folder",
     "evaluate v.h5 A --images ''": "'': is no folder",
-    "fit A --split test --out ''": "'': volumes are saved as HDF5 or XDMF; end the name in .h5",
+    "fit A --split test --out ''": "'': volumes are saved as HDF5; end the name in .h5",
 }
 
 
@@ -119,6 +122,63 @@ def test_files_of_others_are_refused_before_anything_is_done(line, here, capsys,
     assert err.count("\n") == 1
     assert err.startswith(f"raymarch: {REFUSED[line]}")
     assert contents(here) == before
+
+
+NAMES = {
+    "fit A --split test --out v.xdmf": "v.xdmf: volumes are saved as HDF5; end the name in .h5 or .hdf5",
+    "fit A --split test --refine --out v.nrrd": "v.nrrd: volumes are saved as HDF5; end the name in .h5",
+    "fit A --split test --resume --out nowhere/v.h5": "nowhere/v.h5: there is no folder",
+    "evaluate v.h5 A --sheet sheet.jpg": "sheet.jpg: pictures are written as PNG",
+    "evaluate v.h5 A --sheet nowhere/sheet.png": "nowhere/sheet.png: there is no folder",
+    "evaluate v.h5 A --images one.png": "one.png: is the name of a picture",
+    "evaluate v.h5 A --errors A/errors": "A/errors: lies in the image set A",
+    "evaluate v.h5 A --images new --errors ./new": "./new: is the folder of --images too",
+    "evaluate v.h5 A --images new/images --errors new": "new/images: folder cannot be made (No such file or directory)",
+    "evaluate v.h5 A --images new --errors new/sub/errors": "new/sub/errors: folder cannot be made",
+    "evaluate v.h5 A --images new --sheet new/sheet.jpg": "new/sheet.jpg: pictures are written as PNG",
+    "evaluate v.h5 A --images new --sheet new/sub/sheet.png": "new/sub/sheet.png: there is no folder",
+    "render v.h5 --views A --out nowhere/new": "nowhere/new: folder cannot be made (No such file or directory)",
+    "render v.h5 --views A --out v.h5": "v.h5: folder cannot be made (File exists)",
+    "render v.h5 --views A --out clip.avi": "clip.avi: videos are .mp4",
+    "doctor A --volume v.h5 --plot plot.jpg": "plot.jpg: pictures are written as PNG",
+    "slices v.h5 --out slices.jpg": "slices.jpg: pictures are written as PNG",
+    "export v.h5 mesh.txt": "mesh.txt: meshes are written as .ply",
+    "convert v.h5 v.zip": "v.zip: volumes are saved as HDF5, NRRD",
+    "convert v.h5 w.xdmf": "w.h5: is there, and w.xdmf would put its own values in its place",
+    "convert v.h5 v.xdmf": "v.h5: is what is read, and would be lost",
+    "convert A views.txt": "views.txt: image sets are written as HDF5",
+    "cameras mine --out nowhere/new": "nowhere/new: there is no folder",
+}
+
+
+@pytest.mark.parametrize("line", NAMES)
+def test_a_name_that_cannot_be_written_is_refused_before_anything_is_read(line, here, capsys, monkeypatch):
+    save(volume(), "w.h5")
+    for read in ("volumes.volume_file.read_volume", "image_sets.frames.headers"):
+        monkeypatch.setattr(f"raymarch.io.{read}", lambda *_, **__: pytest.fail("read"))
+    before = contents(here)
+    code, out, err = ran(capsys, *line.split())
+    assert (code, out, contents(here)) == (1, "", before)
+    assert err.startswith(f"raymarch: {NAMES[line]}") and err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "made"),
+    [
+        ("--images out --sheet out/sheet.png", ["out"]),
+        ("--images out --errors ./out/errors", ["out", "out/errors"]),
+        ("--images out --errors out/errors --sheet ./mine/../out/errors/sheet.png", ["out", "out/errors"]),
+    ],
+)
+def test_pictures_may_go_into_a_folder_that_the_same_command_makes(line, made, here, capsys, monkeypatch):
+    def begun(*_, **__):
+        raise RaymarchError("begun")
+
+    monkeypatch.setattr(held_out, "evaluate", begun)
+    before = contents(here)
+    code, _, err = ran(capsys, "evaluate", "v.h5", "A", *line.split())
+    assert (code, err.splitlines()[-1]) == (1, "raymarch: begun")
+    assert contents(here) == {**before, **{here / folder: None for folder in made}}
 
 
 def test_pictures_of_ours_are_replaced_and_others_only_if_asked(here):
@@ -318,16 +378,20 @@ def test_a_file_that_cannot_be_replaced_is_refused_first(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_fit_asks_for_room_before_its_first_step(here, capsys, monkeypatch):
+@pytest.mark.parametrize(("bricks", "room"), [(0, False), (1000, True), (1_000_000, False)])
+def test_a_fit_asks_for_room_before_its_first_step(bricks, room, here, capsys, monkeypatch):
+    """For what it keeps: in bricks that is less than a grid that is as fine."""
+    plan = Plan(None, preset("quick"), np.zeros((2, 3)), Memory((1000, 1000, 1000), 0, 1, {}), None, bricks=bricks)
+
     def begun(views, settings, *, ready, **_):
-        ready(SimpleNamespace(finest=(1000, 1000, 1000), settings=preset("quick")))
-        pytest.fail("begun")
+        ready(SimpleNamespace(plan=plan, settings=plan.settings))
+        raise RaymarchError("begun")
 
     monkeypatch.setattr(fitting, "fit", begun)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(total=1 << 40, free=1 << 30))
     code, out, err = ran(capsys, "fit", "A", "--split", "test", "--out", "new.h5")
     assert (code, out) == (1, "")
-    assert "bytes are to be written" in err
+    assert ("begun" if room else "bytes are to be written") in err
     assert not Path("new.h5").exists()
 
 

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sets import write_set
 
 import raymarch as rm
 from raymarch.cli import cli
-from raymarch.cli.dry_run import in_words
-from raymarch.cli.options import as_refined, reading_of
+from raymarch.cli.dry_run import dry_run, in_words
+from raymarch.cli.options import as_refined, clip_of, reading_of
+from raymarch.data import known_views
 from raymarch.data.known_views import known_of, record_of
 from raymarch.device.memory import Memory
+from raymarch.evaluation.held_out import Evaluation
 from raymarch.fitting.forecast import Forecast
 from raymarch.fitting.report import provenance
+from raymarch.geometry.pose import exp_rigid
+from raymarch.io.image_sets.convert import convert
+from raymarch.registration import refined_fit
 
 VIEWS = rm.Views([rm.Camera.look_at((1, -4, 2), width=8, height=6)], np.zeros((1, 6, 8, 3), np.uint8))
+BOX = [[-1.0, -1.0, -1.0], [1.0, 1.0, 1.0]]
 VOLUME = rm.Volume.from_array(np.ones((4, 4, 4)))
 
 
@@ -91,6 +100,33 @@ def test_views_that_were_fitted_are_known(views, want):
     assert known_of(views, made["views"]) == want
 
 
+@pytest.mark.parametrize("downscale", [1.0, 2.0])
+def test_only_views_of_known_names_are_looked_at(downscale, monkeypatch):
+    """For a set may have thousands of images, of which a volume was fitted to few."""
+    record = provenance(rm.FitSettings(), FITTED, {})["views"]
+    seen, image, pose = [], known_views._of_image, known_views._of_pose
+    monkeypatch.setattr(known_views, "_of_image", lambda views, i: seen.append(i) or image(views, i))
+    monkeypatch.setattr(known_views, "_of_pose", lambda views, i: seen.append(i) or pose(views, i))
+    assert known_of(replace(FITTED, names=tuple("xby"), downscale=downscale), record) == seen == [1]
+
+
+def test_views_of_another_split_are_not_known_by_the_names_that_both_splits_have(tmp_path):
+    """Also at another size than the fit's, where images cannot tell: a file of all splits is one source."""
+    folder = write_set(tmp_path / "lego")
+    document = json.loads((folder / "transforms_train.json").read_text())
+    for frame in document["frames"]:
+        frame["transform_matrix"][0][3] += 0.25
+    (folder / "transforms_test.json").write_text(json.dumps(document))
+    convert(folder, tmp_path / "lego.h5")
+    train, test = (rm.load_views(tmp_path / "lego.h5", split) for split in ("train", "test"))
+    assert test.names == train.names and test.source == train.source
+    record = provenance(rm.FitSettings(), rm.load_views(tmp_path / "lego.h5", downscale=2), {})["views"]
+    assert known_of(train, record) == [0, 1, 2]
+    assert known_of(test, record) == []
+    del record["poses"]  # as of volumes that were fitted before these were kept
+    assert known_of(train, record) == [0, 1, 2]
+
+
 @pytest.mark.parametrize(
     "record", [None, "a", {}, {"names": 3, "checksums": []}, {"names": [[], None], "checksums": [{}, 1]}]
 )
@@ -99,7 +135,7 @@ def test_a_record_that_is_none_knows_no_view(record):
 
 
 def test_names_of_a_large_set_are_not_kept():
-    assert set(record_of(noise(2000))) == {"names", "checksums"}
+    assert set(record_of(noise(2000))) == {"names", "checksums", "poses"}
     assert record_of(noise(2001)) == {}
     assert record_of(noise(2, names=["a" * 100_000, "b" * 100_001])) == {}
 
@@ -110,3 +146,126 @@ def test_nested_boxes_are_no_stretched_volume(tmp_path, capsys):
     assert "3 boxes of 4 x 4 x 5" in capsys.readouterr().out
     memory = Memory((12, 4, 5), 0, 1, {"grid": 1})
     assert "grid    3 boxes of 4 x 4 x 5 samples, SH degree 0" in in_words(Forecast(memory, 10, boxes=3))
+
+
+@pytest.mark.parametrize(
+    ("asked", "first", "fit", "said"),
+    [
+        ({"steps": 1000}, (400, None), (1000, None), "400 steps before the fit, whose time, of the moves too,"),
+        ({"seconds": 50.0}, (None, 20.0), (None, 30.0), "the first 20 s; below is the fit in what is left"),
+        ({"steps": 1000, "seconds": 50.0}, (400, 20.0), (1000, 30.0), "the first 20 s, or 400 steps; below is the fit"),
+    ],
+)
+def test_a_dry_run_of_a_fit_with_refinement_tells_of_both(asked, first, fit, said, monkeypatch, capsys):
+    """And of what the moves take, a gigabyte here for five samples a side."""
+    forecasts = []
+
+    def forecast(views, settings, *, box, clock=True):
+        forecasts.append(((settings.steps, settings.seconds), clock, settings.hull))
+        return Forecast(Memory((4, 4, 5), 0, 1, {"grid": 10**9 * len(forecasts)}), 10)
+
+    def moves(views, samples, shared):
+        return {"moves": 10**8 * samples * (1 + len(shared))}
+
+    monkeypatch.setattr(refined_fit, "forecast", forecast)
+    monkeypatch.setattr(refined_fit, "memory_of_moves", moves)
+    for as_json in (False, True):
+        settings = replace(rm.FitSettings(hull=True), **{"steps": None, **asked})
+        dry_run(VIEWS, settings, BOX, as_json, refines=True, also=("focal",))
+    assert forecasts == 2 * [(first, False, False), (fit, True, True)]
+    *words, record = capsys.readouterr().out.splitlines()
+    assert words[0].startswith(f"refine  2.00 GB at its peak; {said}") and "memory  2.00 GB at its peak" in words[2]
+    assert json.loads(record)["refine"] == {"bytes": 4 * 10**9, "steps": first[0], "seconds": first[1]}
+    assert json.loads(record)["bytes"] == 4 * 10**9
+
+
+@pytest.mark.parametrize("seconds", [0.5, 1.0, 1.001])
+def test_a_dry_run_whose_refinement_takes_all_the_time_says_so(seconds, monkeypatch, capsys):
+    def forecast(views, settings, *, box, clock=True):
+        return Forecast(Memory((4, 4, 5), 0, 1, {"grid": 1}), 10, settings.seconds, int(settings.seconds / 0.1))
+
+    monkeypatch.setattr(refined_fit, "forecast", forecast)
+    settings = replace(rm.FitSettings(), steps=None, seconds=seconds)
+    with pytest.raises(rm.RaymarchError, match="the time would be over before the first step; give it more time"):
+        dry_run(VIEWS, settings, BOX, False, refines=True)
+    assert "time    about 0.001 s for 0 steps" in capsys.readouterr().out
+
+
+STEP = exp_rigid([0.0, 0.0, 0.1, 0.2, 0.0, 0.0])
+
+
+def refined(views, names, **shared):
+    """Provenance of a fit to these views that found some of them a step away from where the set has them."""
+    at = dict(zip(views.names, views.cameras, strict=True))
+    poses = [[name, *(at[name].world_from_camera @ STEP)[:3].ravel().tolist()] for name in names]
+    made = provenance(rm.FitSettings(), views, {"steps": 1})
+    return {**made, "refined": {"poses": poses, **({"shared": shared} if shared else {})}}
+
+
+def require_moved(views, given, moved):
+    """The cameras of views are those that were given, the first so many a step away."""
+    for i, (camera, before) in enumerate(zip(views.cameras, given.cameras, strict=True)):
+        wanted = before.world_from_camera @ (STEP if i < moved else np.eye(4))
+        np.testing.assert_allclose(camera.world_from_camera, wanted, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("shared", "said"),
+    [
+        ({}, "poses of 2 of 3 views as the fit refined them\n"),
+        ({"focal": [0.1, 0.1]}, "focal of the cameras and poses of 2 of 3 views as the fit refined them\n"),
+    ],
+)
+def test_views_that_were_fitted_stand_where_the_fit_refined_them(shared, said, capsys):
+    """And others of the set where it has them."""
+    volume = replace(VOLUME, provenance=refined(FITTED[[0, 1]], "ab", **shared))
+    require_moved(as_refined(volume, FITTED), FITTED, 2)
+    assert capsys.readouterr().err == said
+
+
+@pytest.fixture
+def of_refined_fit(tmp_path):
+    """An image set, and a volume over a colour of its own that was fitted to it at half the size and moved poses."""
+    folder = write_set(tmp_path / "set")
+    small = rm.load_views(folder, downscale=2)
+    told = refined(small, small.names)
+    rm.save(replace(VOLUME, background=(0.25, 0.5, 0.75), provenance=told), tmp_path / "v.h5")
+    return str(tmp_path / "v.h5"), str(folder)
+
+
+def test_that_views_were_fitted_is_said_of_scores_though_they_were_moved(of_refined_fit, monkeypatch, capsys):
+    """At another size than the fit's too, where views are known by the poses of the set."""
+    seen = []
+    scores = Evaluation(20.0, None, (), 0.1)
+    monkeypatch.setattr("raymarch.evaluation.held_out.evaluate", lambda _, views, **__: seen.append(views) or scores)
+    cli(["evaluate", *of_refined_fit, "--split", "train", "--downscale", "1", "--json"], standalone_mode=False)
+    require_moved(seen[0], rm.load_views(of_refined_fit[1]), 3)
+    assert "3 of 3 views were fitted, so their scores say nothing of new ones" in capsys.readouterr().err
+
+
+def test_a_viewer_s_photographs_are_those_that_a_volume_is_compared_with(of_refined_fit, monkeypatch):
+    """Over the volume's background, and seen from where the fit's refinement found them."""
+    seen, volume, folder = [], *of_refined_fit
+    server = SimpleNamespace(close=lambda: None)
+    monkeypatch.setattr("raymarch.viewer.server_process.ServerProcess", lambda port: server)
+    monkeypatch.setattr("raymarch.viewer.browser.announce", lambda *_, **__: None)
+    monkeypatch.setattr("raymarch.viewer.watched_file.view_file", lambda *given: seen.append(given[2]))
+    cli(["view", volume, "--views", folder], standalone_mode=False)
+    (views,) = seen
+    np.testing.assert_allclose(views.background, (0.25, 0.5, 0.75))
+    require_moved(views, rm.load_views(folder), 3)
+
+
+NESTED = replace(rm.Volume.from_array(np.ones((12, 4, 4))), boxes=3, world_from_index=VOLUME.world_from_index)
+NDC = replace(VOLUME, ndc_from_world=rm.ndc_of_frustum(np.eye(4), near=1.0))
+
+
+@pytest.mark.parametrize(
+    ("volume", "x", "said"),
+    [(VOLUME, 0.9, ""), (VOLUME, 3.0, "to 1 1 1"), (NESTED, 3.0, ""), (NESTED, 4.5, "to 4 4 4"), (NDC, 1e3, "")],
+)
+def test_that_a_clip_leaves_nothing_is_said_where_that_is_so(volume, x, said, capsys):
+    """Nested boxes end with the outermost, and NDC nowhere."""
+    clip_of(None, [[1.0, 0.0, 0.0, x]], volume)
+    err = capsys.readouterr().err
+    assert said in err and ("the clip leaves nothing of the volume" in err) == bool(said)

@@ -162,6 +162,11 @@ def test_nothing_else_counts_processors():
     assert counts == {str(Path("data/cores.py")), str(Path("device/layout_cache.py"))}
 
 
+def test_no_benchmark_counts_them_either(root):
+    files = list((root / "benchmarks").glob("*.py"))
+    assert files and [path.name for path in files if "cpu_count" in path.read_text()] == []
+
+
 def test_nothing_else_asks_how_much_memory_a_machine_has():
     package = Path(rm.__file__).parent
     assert [path.name for path in package.rglob("*.py") if "PHYS_PAGES" in path.read_text()] == ["free_memory.py"]

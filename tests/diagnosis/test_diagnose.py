@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from painted_room import ball, room
+from PIL import Image
 
 import raymarch as rm
 from raymarch.data.agreement import alpha_of
@@ -259,6 +260,14 @@ def test_the_order_of_images_comes_out():
     assert "backwards" in found.message
 
 
+def test_images_are_ordered_by_the_numbers_that_their_names_have_whatever_else_is_in_these():
+    names = [f"Feld {number}²" for number in range(6, 14)]
+    by_letters = sorted(range(len(ROOM)), key=lambda i: names[i])
+    views = replace(ROOM, cameras=[ROOM.cameras[i] for i in by_letters], names=names)
+    (found,) = (each for each in examine(views, None, POINTS[id(ROOM.images)]).findings if each.code[:4] == "imag")
+    assert "by letters" in found.message and "by number" in found.message
+
+
 @pytest.mark.parametrize("fault", ["OpenCV poses", "transposed", "world-to-camera", "premultiplied", "linear light"])
 def test_what_is_certain_is_said_before_a_fit(fault):
     views, _, code = FAULTS[fault]
@@ -288,6 +297,22 @@ def test_points_that_images_agree_on_lie_on_what_they_show():
     assert np.median(np.abs(points).min(1)) < 0.01
     assert np.quantile(points.max(1), 0.99) == pytest.approx(2.0, abs=0.4)
     assert len(matched_points(ROOM[:1])) == 0
+
+
+def test_planes_of_bounds_are_no_points_that_images_agree_on(tmp_path):
+    (tmp_path / "images").mkdir()
+    rows = []
+    for i, (camera, image) in enumerate(zip(ROOM.cameras, ROOM.images, strict=True)):
+        Image.fromarray(image).save(tmp_path / "images" / f"{i}.png")
+        right, up, back = camera.world_from_camera[:3, :3].T
+        size = camera.height, camera.width, camera.focal[0]
+        rows.append([*np.stack([-up, right, back, camera.position, size], axis=1).ravel(), 0.5, 90.0])
+    np.save(tmp_path / "poses_bounds.npy", rows)
+    views = rm.load_views(tmp_path, "all")
+    assert len(views.points) == 18 * len(ROOM)
+    told, plain = (examine(each, BOX, POINTS[id(ROOM.images)]) for each in (views, ROOM))
+    assert told.findings == plain.findings == ()
+    np.testing.assert_allclose(told.points, plain.points, atol=1e-6)
 
 
 def test_a_set_without_points_gets_those_that_its_images_agree_on():

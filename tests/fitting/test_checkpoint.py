@@ -211,7 +211,7 @@ def test_saving_changes_nothing_and_every_number_comes_back(tmp_path):
 
 def test_seconds_that_were_used_count_on(tmp_path):
     with fitter() as first:
-        first.clock.stand(-1000)
+        first.clock.go_on(1000.0, 0.0)
         first.step()
         save_checkpoint(first, tmp_path / "c")
     with fitter() as second:
@@ -275,6 +275,22 @@ def test_ctrl_c_loses_nothing(tmp_path):
     assert record_of(path)["steps"] == 26
     second = fit(views(), SETTINGS, box=drive.BALL_BOX, checkpoints=Checkpoints(path, resume=True))
     assert result_of(second.volume, second.history) == uncut()
+
+
+def test_a_stop_after_the_last_step_cuts_nothing(tmp_path):
+    def stop(report):
+        if report.step == STEPS:
+            signal.raise_signal(signal.SIGINT)
+
+    result = fit(views(), SETTINGS, box=drive.BALL_BOX, checkpoints=Checkpoints(tmp_path / "c"), show=stop)
+    assert (result.ended, os.listdir(tmp_path)) == ("done", [])
+    assert result_of(result.volume, result.history) == uncut()
+
+
+def test_a_fit_that_was_stopped_before_its_first_step_leaves_no_checkpoint(tmp_path):
+    how = {"checkpoints": Checkpoints(tmp_path / "c"), "between": lambda fitter: True}
+    assert fit(views(), SETTINGS, box=drive.BALL_BOX, **how).ended == "interrupted at step 0"
+    assert os.listdir(tmp_path) == []
 
 
 def test_the_note_of_a_checkpoint_stays_until_another_is_given(tmp_path):

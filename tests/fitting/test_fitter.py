@@ -17,6 +17,7 @@ from covering import covering
 from whole import whole
 
 from raymarch.data.activation import FIT_COLOURS, FIT_DENSITIES
+from raymarch.data.transfer_function import TransferFunction
 from raymarch.data.views import Views
 from raymarch.errors import RaymarchError
 from raymarch.evaluation.metrics import psnr
@@ -25,6 +26,7 @@ from raymarch.fitting.fit import fit
 from raymarch.fitting.fitter import REPORT_EVERY, Fitter
 from raymarch.fitting.objective import LOSSES
 from raymarch.fitting.presets import preset
+from raymarch.fitting.through_table import activation_through, clear_value
 from raymarch.geometry.pose import grid_of_box
 from raymarch.rendering.march import March
 from raymarch.rendering.renderer import render
@@ -266,7 +268,9 @@ def test_ctrl_c_keeps_the_volume():
 def test_seconds_end_a_fit(monkeypatch, steps):
     """By a clock that moves a hundredth of a second whenever it is read; the schedule follows it."""
     clock = itertools.count()
-    monkeypatch.setattr(clock_module, "time", SimpleNamespace(perf_counter=lambda: next(clock) / 100))
+    monkeypatch.setattr(
+        clock_module, "time", SimpleNamespace(perf_counter=lambda: next(clock) / 100, process_time=float)
+    )
     result = fitted(seconds=0.5, steps=steps)
     taken = result.volume.provenance["steps"]
     assert 0 < taken < 40
@@ -274,6 +278,19 @@ def test_seconds_end_a_fit(monkeypatch, steps):
     assert [r.step for r in result.history] == [taken]
     assert result.history[-1].progress == 1
     assert result.volume.shape == grid_of_box(drive.BALL_BOX, 16)[1]
+
+
+def test_time_until_somebody_takes_the_first_step_is_no_part_of_the_fit(monkeypatch):
+    shown = [0.0]
+    monkeypatch.setattr(clock_module, "time", SimpleNamespace(perf_counter=lambda: shown[0], process_time=float))
+    with Fitter(views(), preset("quick", **QUICK | {"seconds": 100.0, "steps": None}), box=drive.BALL_BOX) as fitter:
+        shown[0] += 90  # the next cell of a notebook
+        assert fitter.progress == 0
+        fitter.step()
+        assert (fitter.position.level, fitter.seconds) == (0, 0)
+        shown[0] += 90
+        fitter.step()
+        assert (fitter.position.level, fitter.seconds) == (len(fitter.settings.levels) - 1, 90)
 
 
 def test_seconds_that_are_over_before_the_first_step_give_the_start():
@@ -400,3 +417,35 @@ def test_a_volume_taken_out_is_as_good_as_the_fit():
     quality = [np.mean([psnr(image, seen.rgb(i)) for i, image in enumerate(images)]) for images in (own, taken)]
     assert abs(quality[0] - quality[1]) < 0.1
     assert np.abs(np.array(own) - taken).max() < 0.2
+
+
+def table_of(opacities):
+    """A grey table of values from -1 to 1."""
+    knots = np.linspace(-1, 1, len(opacities))
+    return TransferFunction(knots, [(0.5, 0.5, 0.5)] * len(knots), opacities, 0.2)
+
+
+TABLES = [(0.0, 0.5), (0.5, 0.0), (0.5, 0.0, 0.5), (0.0, 0.5, 0.0), (0.3, 0.3, 0.02, 0.02, 0.6)]
+
+
+@pytest.mark.parametrize("opacities", TABLES)
+def test_a_fit_through_a_table_begins_faint_wherever_the_table_is_clear(opacities):
+    """At the nearest value to the clear one that is as opaque as the start is to be."""
+    table, enough = table_of(opacities), -np.log1p(-0.05) / 0.1
+    first = float(activation_through(table, 0.05, 0.1).sigma(0.0))
+    assert table.sigma(first) == pytest.approx(enough, rel=0.01)
+    assert (table.sigma(np.linspace(clear_value(table), first, 99)[:-1]) < enough).all()
+
+
+@pytest.mark.parametrize("opacities", TABLES)
+def test_outside_of_the_hull_a_fit_through_a_table_is_saved_as_clear_as_the_table_gets(opacities):
+    small = views().images.copy()
+    small[:, np.hypot(*np.indices((24, 24)) - 11.5) > 3, 3] = 0  # the middle of the ball alone
+    table = table_of(opacities)
+    how = {"resolution": 32, "mode": "transfer", "transfer": table, "levels": ((0.0, 1.0),)}
+    settings = preset("quick", **QUICK | how)
+    with Fitter(replace(views(), images=small), settings, box=drive.BALL_BOX) as fitter:
+        whole, volume = fitter.grid.download()[0], fitter.volume()
+    outside = volume.density != whole
+    assert 0.3 < outside.mean() < 0.9
+    np.testing.assert_allclose(table(volume.activation.sigma(volume.density[outside]))[:, 3], min(opacities), atol=1e-6)

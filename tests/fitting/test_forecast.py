@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from whole import whole
 
-from raymarch import cli
+from raymarch import cli, runtime
 from raymarch.data.cores import workers
 from raymarch.data.shrink import HALVING, shrink
 from raymarch.data.views import Views
@@ -21,12 +21,14 @@ from raymarch.data.volume import Volume
 from raymarch.device import memory
 from raymarch.device.image_store import ImageStore
 from raymarch.errors import RaymarchError
+from raymarch.fitting.brick_budget import room_for_bricks, room_to_grow
 from raymarch.fitting.budget import images_of_fit, images_of_views, memory_of_fit, require_budget
 from raymarch.fitting.cost import LOOK, PROBE, SETTLED, Cost, Kind
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.forecast import forecast, forecast_rendering
 from raymarch.fitting.plan import plan_fit
 from raymarch.fitting.presets import preset
+from raymarch.fitting.resolution import affordable
 from raymarch.fitting.schedule import Schedule
 from raymarch.fitting.settings import FitSettings
 from raymarch.geometry.camera import Camera
@@ -137,6 +139,45 @@ def test_without_a_budget_it_is_what_is_free(monkeypatch):
         require_budget(FitSettings(resolution=400), BOX, IMAGES)
 
 
+@pytest.fixture
+def small_host(monkeypatch):
+    """A GPU of a terabyte in a machine that has a tenth of a gigabyte left."""
+    monkeypatch.setattr(runtime, "on_cpu", lambda: False)
+    monkeypatch.setattr(memory, "gpu_bytes", lambda: (10**12, 10**12))
+    monkeypatch.setattr(memory, "host_bytes", lambda: 10**8)
+
+
+def test_whatever_the_gpu_has_a_result_is_to_find_room_in_the_host_s_memory(small_host):
+    settings = FitSettings(resolution=300)
+    with pytest.raises(
+        RaymarchError, match=r"bytes but 90,000,000 of the host's memory are free; take a reso"
+    ) as refused:
+        require_budget(settings, BOX, IMAGES)
+    largest = replace(settings, resolution=int(str(refused.value).split("resolution of ")[1].split()[0]))
+    found = require_budget(largest, BOX, IMAGES)
+    numbers = np.prod(found.shape) * 13 * 8
+    assert 0.95 * 0.9e8 < 1.25 * numbers + numbers / 2 <= 0.9e8  # checked, and half as much in the file
+    with pytest.raises(RaymarchError, match="the host's memory"):
+        require_budget(replace(settings, resolution=largest.resolution + 1), BOX, IMAGES)
+    assert affordable(settings, BOX, IMAGES).resolution <= largest.resolution
+
+
+def test_no_more_bricks_are_taken_than_the_host_has_room_for_in_the_result(small_host):
+    shape, most = (129, 129, 65), int(0.9e8 / (1.75 * 512 * 13 * 8))
+    assert room_for_bricks(FitSettings(), shape, None, IMAGES)[0] == most < 17 * 17 * 9
+    assert room_to_grow(FitSettings(), shape, IMAGES, most // 2) == most
+    with pytest.raises(RaymarchError, match="90,000,000 of the host's memory are free; lower the resolution"):
+        room_for_bricks(replace(FitSettings(), levels=((0.0, 1.0),)), shape, None, IMAGES)
+
+
+def test_on_a_cpu_the_budget_alone_counts_the_result(monkeypatch):
+    """For it is of the same memory."""
+    monkeypatch.setattr(memory, "available_bytes", lambda: 10**12)
+    monkeypatch.setattr(memory, "host_bytes", lambda: 0)
+    assert require_budget(FitSettings(resolution=100), BOX, IMAGES).parts["result"] > 0
+    assert room_for_bricks(FitSettings(), (33, 33, 33), None, IMAGES)[0] == 5**3
+
+
 def test_a_fitter_refuses_what_is_over_the_budget_before_it_allocates_a_grid():
     with pytest.raises(RaymarchError, match="is the budget"):
         Fitter(drive.ball_views(), preset("quick", resolution=2000, memory=0.3), box=BOX)
@@ -204,8 +245,21 @@ def test_a_fit_by_seconds_is_not_taken_for_longer_for_its_quick_first_steps(step
         assert schedule.is_long(progress, done) == long
         assert schedule.sooner(progress, done) == pytest.approx(sooner, rel=0.03)
         assert schedule.even(progress, done) == pytest.approx(steps * progress, abs=1)
-    by_steps = replace(schedule, steps=steps)
+    by_steps = replace(schedule, steps=steps, seconds=None)
     assert by_steps.even(0.1, 500) == 500
+
+
+def test_of_a_fit_with_both_limits_the_one_that_it_comes_to_tells_how_long_it_is():
+    """2,500 steps or a minute, which ends it after 1,050 of them: no long fit."""
+    schedule = Schedule(2500, 60.0, ((0.0, 0.4), (0.05, 0.6), (0.4, 1.0)), early=2.0)
+    by_time, by_steps = replace(schedule, steps=None), replace(schedule, seconds=None)
+    for progress in np.linspace(0.1, 0.98, 23):  # before that its quick first steps are ahead of the time
+        done = round(1050 * progress**0.7)
+        assert schedule.progress(done, 60.0 * progress, 0.0) == pytest.approx(progress)
+        assert schedule.even(progress, done) == by_time.even(progress, done)
+        assert not schedule.is_long(progress, done)
+        done = round(2500 * progress)  # the time is enough for all of them
+        assert schedule.even(done / 2500, done) == by_steps.even(done / 2500, done) == done
 
 
 @pytest.mark.parametrize("start", [0.0, 0.7, 1.0])
@@ -329,7 +383,11 @@ def test_a_rendering_is_counted_in_the_numbers_of_its_session(single, width, mon
     assert memory.memory_of_rendering((8, 8, 8), 1, 100).parts["volume"] == 2 * grid
 
 
-@pytest.mark.parametrize(("more", "code"), [([], 0), (["--seconds", "0.001"], 1)], ids=["as it is", "no time"])
+@pytest.mark.parametrize(
+    ("more", "code"),
+    [([], 0), (["--seconds", "0.001"], 1), (["--refine"], 0)],
+    ids=["as it is", "no time", "with refinement"],
+)
 def test_a_dry_run_says_what_it_would_take_and_writes_nothing(more, code, root, tmp_path, monkeypatch, capsys):
     """With an error where not one step would be done, as the fit ends with one."""
     words = ["fit", str(root / "scenes" / "tower"), "--preset", "quick", "--dry-run", "--json"]
@@ -340,6 +398,7 @@ def test_a_dry_run_says_what_it_would_take_and_writes_nothing(more, code, root, 
     said = capsys.readouterr()
     assert ended.value.code == code, said.err
     told = json.loads(said.out)
+    assert (told.pop("refine", None) is not None) == ("--refine" in more)
     assert set(told) == {"shape", "sh_degree", "slots", "bytes", "parts", "free_bytes", "seconds", "steps", "boxes"}
     assert told["bytes"] == sum(told["parts"].values())
     assert told["steps"] == (0 if code else preset("quick").steps)

@@ -22,7 +22,12 @@ from raymarch.kernels.fit.photometry import add_photometry
 from raymarch.kernels.rays.camera import draw_tiles
 
 QUICK = {"resolution": 20, "steps": 300, "rays": 1024, "sh_degree": 0, "slots": 1}
-RNG = np.random.default_rng(0)
+
+
+@pytest.fixture
+def rng():
+    """Random numbers of one test, the same whichever ran before it."""
+    return np.random.default_rng(1)
 
 
 def planted(count, stops=1.0, offset=0.03, seed=0):
@@ -38,9 +43,9 @@ def seen_by(x, exposure):
 
 @pytest.mark.parametrize("ridge", [(1e-12, 1e-12), (1.0, 100.0), (50.0, 0.1)])
 @pytest.mark.parametrize("noise", [0.0, 0.05])
-def test_exposures_are_those_of_lstsq_with_the_ridge_as_rows(ridge, noise):
-    x, w = RNG.uniform(0, 1, (200, 3)), RNG.uniform(0, 1, (200, 3))
-    y = seen_by(x, planted(2)[0]) + noise * RNG.normal(size=x.shape)
+def test_exposures_are_those_of_lstsq_with_the_ridge_as_rows(ridge, noise, rng):
+    x, w = rng.uniform(0, 1, (200, 3)), rng.uniform(0, 1, (200, 3))
+    y = seen_by(x, planted(2)[0]) + noise * rng.normal(size=x.shape)
     found = exposures_of(moments(x, y, w), ridge)
     for c in range(3):
         rows = np.sqrt(w[:, c, None]) * np.stack([x[:, c], np.ones(200)], axis=1)
@@ -57,7 +62,7 @@ def test_what_tells_nothing_leaves_an_exposure_neutral():
     assert np.abs(one_pixel - NEUTRAL_EXPOSURE).max() < 0.2
 
 
-def test_the_gauge_holds_means_and_changes_no_view_against_another():
+def test_the_gauge_holds_means_and_changes_no_view_against_another(rng):
     """A common image that is brighter and lifted is all that a gauge takes out."""
     exposures = planted(7, stops=2.0, offset=0.1)
     found = gauged(exposures)
@@ -66,7 +71,7 @@ def test_the_gauge_holds_means_and_changes_no_view_against_another():
     np.testing.assert_allclose(gauged(found), found, atol=1e-12)
     brighter = np.concatenate([exposures[:, :3] / 1.7, exposures[:, 3:] - exposures[:, :3] * 0.2 / 1.7], axis=1)
     np.testing.assert_allclose(gauged(brighter), found, atol=1e-12)
-    x = RNG.uniform(0, 1, (5, 3))
+    x = rng.uniform(0, 1, (5, 3))
     gain = exposures[0, :3] / found[0, :3]
     common = gain * x + (exposures[0, 3:] - found[0, 3:]) / found[0, :3]
     for one, other in zip(exposures, found, strict=True):
@@ -87,13 +92,13 @@ def exposed(views, exposures) -> Views:
 
 
 @pytest.mark.parametrize("side", [1, 2])
-def test_sums_on_the_device_are_those_of_numpy(side):
+def test_sums_on_the_device_are_those_of_numpy(side, rng):
     """Some pixels clipped, some transparent, some far off; every view has the same tiles as its rays."""
     views, seed, step, listed_tiles = drive.ball_views()[:4], 3, 7, 12
-    masks = [RNG.random((24, 24)) < 0.9, None, None, None]
+    masks = [rng.random((24, 24)) < 0.9, None, None, None]
     images = views.images.copy()
-    images[..., 3] = np.where(RNG.random(images.shape[:3]) < 0.3, 200, 255)
-    images[..., :3][RNG.random(images.shape[:3]) < 0.2] = 255
+    images[..., 3] = np.where(rng.random(images.shape[:3]) < 0.3, 200, 255)
+    images[..., :3][rng.random(images.shape[:3]) < 0.2] = 255
     views = replace(views, images=images, masks=masks)
     exposures, behind = planted(4), np.array([0.2, 0.5, 0.9])
     buffer = drive.ray_buffer()
@@ -103,7 +108,7 @@ def test_sums_on_the_device_are_those_of_numpy(side):
         draw_tiles(buffer.fields, store.fields, listed_tiles, side, 0.0)
         count, parts = 16 * listed_tiles, side**2
         image = np.zeros((*buffer.fields.image.shape, 4))
-        image[: count * parts] = RNG.uniform(0, 1, (count * parts, 4))
+        image[: count * parts] = rng.uniform(0, 1, (count * parts, 4))
         buffer.fields.image.from_numpy(image)
         call = (4, listed_tiles, parts, ti.Vector(behind.tolist()), 0.1)
         for _ in range(2):
@@ -157,9 +162,9 @@ def test_the_start_of_a_learned_background_is_the_images_mean():
     np.testing.assert_allclose(module.mean_colour(masked), wanted, atol=1e-6)
 
 
-def test_a_newton_step_is_least_squares():
+def test_a_newton_step_is_least_squares(rng):
     """Of images C + T b: one step from anywhere lands at the b of lstsq, up to the ridge of one ray."""
-    T, b = RNG.uniform(0, 1, 500), np.array([0.2, 0.5, 0.8])
+    T, b = rng.uniform(0, 1, 500), np.array([0.2, 0.5, 0.8])
     start = np.array([0.9, 0.9, 0.1])
     sums = np.stack([(T[:, None] * T[:, None] * (start - b)).sum(0), np.repeat((T * T).sum(), 3)])
     np.testing.assert_allclose(module.stepped(tuple(start), sums), b, atol=0.01)

@@ -9,15 +9,19 @@ import drive
 import numpy as np
 import pytest
 
+from raymarch.data.views import Views
 from raymarch.device.grid import Grid
 from raymarch.device.image_store import ImageStore
+from raymarch.device.memory import Memory
 from raymarch.device.owner import Owner
 from raymarch.errors import RaymarchError
 from raymarch.fitting import bounds, fitter, forecast, plan
 from raymarch.fitting.fit import fit
 from raymarch.fitting.fitter import Fitter
+from raymarch.fitting.footprint import footprint_of
 from raymarch.fitting.presets import preset
 from raymarch.fitting.schedule import Schedule
+from raymarch.geometry.camera import Camera
 
 QUICK = {"resolution": 16, "steps": 8, "rays": 512, "sh_degree": 0, "slots": 1}
 LEVELS = ((0.0, 0.5), (0.25, 0.7), (0.5, 1.0))
@@ -153,6 +157,25 @@ def test_no_cell_is_looked_at_before_steps_can_have_raised_it(name, changes, fir
     assert looked == [steps >= first for steps in range(12)]
     least = made.least_sigma(100)
     assert -np.expm1(-least * made.activation.scale) == pytest.approx(made.settings.prune_alpha)
+
+
+@pytest.mark.parametrize("boxes", [1, 2])
+@pytest.mark.parametrize("thin", [0, 1, 2])
+def test_images_are_halved_by_the_shortest_edge_of_a_voxel_whichever_that_is(thin, boxes):
+    """A coarse level of a slab has voxels three times as wide along it as across, where it keeps four samples."""
+    camera, sides = Camera.look_at((0, -4, 0), width=256, height=256), np.full(3, 1.6)
+    sides[thin] = 0.1
+    views = Views([camera], np.zeros((1, 256, 256, 3), np.uint8))
+    settings = preset("quick", resolution=65, levels=((0, 0.25), (0.5, 1)), boxes=boxes)
+    placed, shape = plan.grid_of_boxes(np.stack([-sides / 2, sides / 2]), settings)
+    pixel = footprint_of(views, placed)
+    for wide, halved in ((0.03, 0), (0.014, 1)):
+        how = replace(settings, pyramid=wide / pixel)
+        made = plan.Plan(views, how, placed, Memory(shape, 0, 1, {}), None)
+        edges = np.linalg.norm(made.affine_of(0)[:3, :3], axis=0)
+        assert np.argmin(edges) == thin and edges.max() == pytest.approx(3 * edges.min())
+        assert made.halvings_of(0) == halved
+        assert made.halvings_of(1) == 0
 
 
 @pytest.mark.parametrize(("part", "looks", "near"), [(1, 1, 0.8), (0.5, 1, 0.8), (0.25, 1, 0.5), (0.25, -1, 0.8)])

@@ -165,7 +165,7 @@ def test_names_of_adam_go_to_the_optimiser():
     assert settings.resolution == start.resolution
     assert start.optimiser.lr_density == 0.3  # values are not changed, but made anew
     assert preset("medium", lr_colour=0.01).optimiser == Adam(
-        lr_density=0.3, final=0.03, cooldown=0.0, lr_colour=0.01, coarse=0.0, thinning=0.0
+        lr_density=0.3, final=0.03, cooldown=0.0, lr_colour=0.01, coarse=0.0, thinning=0.0, beta2=0.99
     )
 
 

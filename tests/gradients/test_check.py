@@ -13,7 +13,7 @@ import pytest
 import single as worker
 from sets import write_set
 
-from raymarch import cli
+from raymarch import cli, runtime
 from raymarch.data.activation import Activation
 from raymarch.data.scalar_volume import ScalarVolume
 from raymarch.data.transfer_function import TransferFunction
@@ -26,6 +26,7 @@ from raymarch.gradients.check_process import GradientReport, check_gradients
 from raymarch.gradients.check_task import CheckTask
 from raymarch.gradients.checks import GradientRow, check_rows
 from raymarch.gradients.linearised import EXACT, Linearised
+from raymarch.gradients.linearised_together import LinearisedTogether
 from raymarch.gradients.parameters import GROUPS
 from raymarch.gradients.part import part_met
 from raymarch.io.volumes.volume_file import save
@@ -68,6 +69,21 @@ def test_every_gradient_of_volumes_together_is_good():
     for row in report.rows:
         assert row.verdict == "good" and row.dot < 1e-12 and row.difference < 1e-7, row
     assert "mode emission-absorption and transfer, f64" in str(report)
+
+
+def test_a_fit_of_several_rays_a_pixel_is_checked_together_with_others_along_single_ones(monkeypatch):
+    """In the process that checks, whose work is done here: up to where the gradients would be taken."""
+    sides = []
+
+    def rows(task):
+        with LinearisedTogether(task.volumes, task.camera, marches=list(task.marches), pixels=[0]) as seen:
+            sides.append(seen.members.side)
+        return []
+
+    monkeypatch.setattr(CheckTask, "rows", rows)
+    monkeypatch.setattr(check_process, "_run", check_process._main)
+    check_gradients([replace(BALL, provenance={"supersample": 2}), BALL], CAMERA, arch="auto")
+    assert sides == [1]
 
 
 @pytest.mark.whole
@@ -268,14 +284,20 @@ def test_what_is_of_this_process_alone_is_not_checked_in_another_precision(own):
         mine = replace(volume.activation.density_rule, name="mine")
         volume = replace(volume, activation=replace(volume.activation, density=mine))
     with pytest.raises(RaymarchError, match=f"{own} 'mine' is an object of this process, where precision f32 asked"):
-        check_gradients(volume, CAMERA, precision="f32", march=march)
+        check_gradients(volume, CAMERA, precision="f32", march=march, arch="auto")
+
+
+def test_what_is_of_this_process_alone_is_not_checked_on_another_device():
+    march, other = March(mode=replace(March().rule, name="mine")), "cuda" if runtime.on_cpu() else "cpu"
+    with pytest.raises(RaymarchError, match=f"mode 'mine' is an object of this process, where arch {other} asked for"):
+        check_gradients(BALL, CAMERA, ["background"], march=march, arch=other)
 
 
 def test_a_volume_with_an_activation_of_ones_own_is_checked_in_this_process():
     ours = DENSITY_FUNCTIONS[BALL.activation.density]
     mine = replace(BALL.activation.density_rule, name="mine", value=ours.value, slope=ours.slope)
     volume = replace(BALL, activation=replace(BALL.activation, density=mine))
-    report = check_gradients(volume, CAMERA, ["background"], rays=16)
+    report = check_gradients(volume, CAMERA, ["background"], rays=16, arch="auto")
     assert [row.verdict for row in report.rows] == ["good"]
 
 

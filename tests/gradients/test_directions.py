@@ -18,19 +18,26 @@ from raymarch.gradients.linearised_together import LinearisedTogether
 from raymarch.gradients.parameters import Parameters
 from raymarch.rendering.march import March
 
-RNG = np.random.default_rng(4)
 PLACE = cases.motion(shift=(-1, -1, -1)) @ np.diag([2 / 23, 2 / 15, 2 / 15, 1])
 CAMERA = Camera.look_at((0.4, -4, 0.6), fov=0.6, width=12, height=10)
 EXACT = March(step=0.47, min_transmittance=0, min_weight=0)
 BEAM = replace(EXACT, mode="x-ray-exact")
-TABLE = TransferFunction([-1.5, -0.3, 0.4, 1.2], RNG.uniform(0, 1, (4, 3)), [0.1, 0.6, 0.3, 0.8], 0.4)
+TABLE = TransferFunction(
+    [-1.5, -0.3, 0.4, 1.2], np.random.default_rng(4).uniform(0, 1, (4, 3)), [0.1, 0.6, 0.3, 0.8], 0.4
+)
 CLASSIFY = replace(EXACT, mode="transfer", transfer=TABLE)
+
+
+@pytest.fixture
+def rng():
+    """Random numbers of one test, the same whichever ran before it."""
+    return np.random.default_rng(6)
 
 
 def with_holes():
     """Two bricks of twelve with values in them, empty where a table shows something."""
     density = np.full((24, 16, 16), Activation("identity").empty)
-    density[2:7, 2:7, 2:7], density[17:22, 9:14, 2:7] = RNG.uniform(0.1, 1, (2, 5, 5, 5))
+    density[2:7, 2:7, 2:7], density[17:22, 9:14, 2:7] = np.random.default_rng(5).uniform(0.1, 1, (2, 5, 5, 5))
     made = Volume(density, np.zeros((24, 16, 16, 3)), PLACE, Activation("identity")).sparse()
     assert 0 < made.bricks.count < made.bricks.table.size / 2
     return made
@@ -42,15 +49,15 @@ def unit(shape, at):
     return numbers
 
 
-def everywhere(volume):
-    return Parameters(density=RNG.normal(size=volume.shape))
+def everywhere(volume, rng):
+    return Parameters(density=rng.normal(size=volume.shape))
 
 
 @pytest.mark.parametrize("march", [BEAM, CLASSIFY], ids=["x-ray-exact", "transfer"])
-def test_missing_bricks_do_not_move(march):
+def test_missing_bricks_do_not_move(march, rng):
     """Their gradient is 0, and so is what a direction does there: by the dot test and by differences."""
     volume = with_holes()
-    dot, d_image = everywhere(volume), RNG.normal(size=(120, 4))
+    dot, d_image = everywhere(volume, rng), rng.normal(size=(120, 4))
     with Linearised(volume, CAMERA, march=march) as seen:
         forward, back = seen.tangent(dot), seen.adjoint(d_image)
         differences = (seen.shifted(dot, 1e-5) - seen.shifted(dot, -1e-5)) / 2e-5
@@ -59,9 +66,9 @@ def test_missing_bricks_do_not_move(march):
     assert np.abs(differences - forward).max() < 1e-6 * np.abs(forward).max()
 
 
-def test_missing_bricks_of_volumes_seen_together_do_not_move():
+def test_missing_bricks_of_volumes_seen_together_do_not_move(rng):
     volumes = [with_holes(), cases.volume("rotated", 1)]
-    dots, d_image = [everywhere(volumes[0]), Parameters()], RNG.normal(size=(120, 4))
+    dots, d_image = [everywhere(volumes[0], rng), Parameters()], rng.normal(size=(120, 4))
     with LinearisedTogether(volumes, CAMERA, marches=[CLASSIFY, EXACT], background=cases.BACKGROUND) as seen:
         forward, back = seen.tangent(dots), seen.adjoint(d_image)[0]
         differences = (seen.shifted(dots, 1e-5) - seen.shifted(dots, -1e-5)) / 2e-5

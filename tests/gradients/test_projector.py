@@ -14,8 +14,13 @@ from raymarch.gradients import projector
 
 TURNED = np.array([[0.3, -0.05, 0.02, -0.5], [0.06, 0.25, 0.01, -0.8], [0, 0.02, 0.4, -0.6], [0, 0, 0, 1]])
 BEAMS = {"cone": CAMERAS[0], "lens": CAMERAS[3], "parallel": ORTHOGRAPHIC}
-RNG = np.random.default_rng(5)
-VALUES = RNG.normal(size=(5, 7, 4))
+VALUES = np.random.default_rng(5).normal(size=(5, 7, 4))
+
+
+@pytest.fixture
+def rng():
+    """Random numbers of one test, the same whichever ran before it."""
+    return np.random.default_rng(6)
 
 
 def ring(count, like):
@@ -48,11 +53,11 @@ def test_what_is_one_everywhere_gives_the_length_of_rays_in_the_box():
 
 @pytest.mark.parametrize("beam", BEAMS)
 @pytest.mark.parametrize("batch", [projector.BATCH, 1000], ids=["whole images", "parts of them"])
-def test_back_projection_is_the_transpose(beam, batch, monkeypatch):
+def test_back_projection_is_the_transpose(beam, batch, rng, monkeypatch):
     monkeypatch.setattr(projector, "BATCH", batch)
     with rm.Projector(VALUES.shape, TURNED, ring(3, BEAMS[beam])) as made:
         for _ in range(2):  # nothing of one is left in the next
-            images = RNG.normal(size=made.images)
+            images = rng.normal(size=made.images)
             seen, back = made.project(VALUES), made.back(images)
             inner = float((seen * images).sum()), float((VALUES * back).sum())
             assert abs(inner[0] - inner[1]) < 1e-12 * np.linalg.norm(seen) * np.linalg.norm(images)
@@ -70,11 +75,11 @@ def test_the_matrix_of_each_is_that_of_the_other():
 
 
 @pytest.mark.parametrize("beam", ["cone", "parallel"])
-def test_cgls_finds_what_was_projected(beam):
+def test_cgls_finds_what_was_projected(beam, rng):
     shape = (8, 8, 8)
     affine = np.diag([0.3, 0.3, 0.3, 1.0])
     affine[:3, 3] = -0.15 * 7
-    truth = RNG.uniform(size=shape)
+    truth = rng.uniform(size=shape)
     with rm.Projector(shape, affine, ring(12, BEAMS[beam].scaled(0.5))) as made:
         found = rm.cgls(made.operator, made.project(truth), iterations=200).reshape(shape)
     assert np.linalg.norm(found - truth) < 0.01 * np.linalg.norm(truth)
@@ -105,11 +110,11 @@ def test_parallel_rays_go_through_all_of_the_grid_wherever_their_camera_stands()
     assert np.ptp(seen[0]) > 0.5
 
 
-def test_some_views_are_those_of_all():
+def test_some_views_are_those_of_all(rng):
     views = [4, 0, 2]
     with rm.Projector(VALUES.shape, TURNED, ring(5, BEAMS["cone"].scaled(0.25))) as made:
         seen, some = made.project(VALUES), made.project(VALUES, views)
-        images = RNG.normal(size=made.images)
+        images = rng.normal(size=made.images)
         parts = [made.back(images[[i]], [i]) for i in range(5)]
         whole, few = made.back(images), made.back(images[views], views)
         with pytest.raises(rm.RaymarchError, match=r"views\[1\] is 5, want a whole number from 0 to 4"):
@@ -134,7 +139,7 @@ def test_a_projector_has_no_colours():
 
 
 @pytest.mark.parametrize("kind", ["Projector", "Linearised"])
-def test_what_an_interrupted_adjoint_left_is_in_no_other(kind, monkeypatch):
+def test_what_an_interrupted_adjoint_left_is_in_no_other(kind, rng, monkeypatch):
     def interrupted(self):
         """As it is at the adjoint's beginning; not at its end, when the slots hold what its rays gave."""
         reduced.append(None)
@@ -145,12 +150,12 @@ def test_what_an_interrupted_adjoint_left_is_in_no_other(kind, monkeypatch):
     reduced, reduce_slots = [], Grid.reduce_slots
     if kind == "Projector":
         made = rm.Projector(VALUES.shape, TURNED, ring(2, BEAMS["cone"].scaled(0.25)))
-        images = RNG.normal(size=made.images)
+        images = rng.normal(size=made.images)
         adjoint = lambda: made.back(images)  # noqa: E731
     else:
         volume = rm.Volume(VALUES, np.zeros((5, 7, 4, 3)), TURNED, rm.Activation("softplus"))
         made = rm.Linearised(volume, BEAMS["cone"].scaled(0.25), march=rm.March(mode="x-ray-exact"))
-        images = RNG.normal(size=(len(made.rays), 4))
+        images = rng.normal(size=(len(made.rays), 4))
         adjoint = lambda: made.adjoint(images).density  # noqa: E731
     with made:
         wanted = adjoint()

@@ -36,7 +36,7 @@ OPTIONAL = {
     "mrcfile": {"io.volumes.mrc"},
     "trimesh": {"io.meshes.mesh_file"},
     "tifffile": {"io.volumes.tiff", "io.volumes.tiff_slices"},
-    "zarr": {"io.volumes.ome_zarr"},
+    "zarr": {"io.volumes.ome_zarr", "io.volumes.zarr_chunks"},
     "pydicom": {f"io.volumes.dicom{part}" for part in ("", "_decoders", "_slices", "_writing")},
 }  # a library of an extra, and the modules that know it
 PACKAGES = {"nrrd": "pynrrd"}  # by the name under which a library is installed, where that is another

@@ -458,6 +458,21 @@ def test_masks_beside_the_images_are_read(tmp_path, caplog):
     assert "2 of 3 images have a mask in " in caplog.text
 
 
+@pytest.mark.parametrize("follow_links", [False, True])
+def test_masks_of_images_in_the_set_s_own_folder_are_in_it_too(follow_links, tmp_path):
+    """And not beside the set, in a folder that may be of another one."""
+    folder = write_colmap(tmp_path / "set")
+    for image in sorted((folder / "images").iterdir()):
+        image.rename(folder / image.name)
+    mask = np.arange(48).reshape(6, 8) % 5 > 0
+    for masks, name in ((folder / "masks", "r_0.png.png"), (tmp_path / "masks", "r_1.png.png")):
+        masks.mkdir()
+        Image.fromarray(mask.astype(np.uint8) * 255).save(masks / name)
+    views = load(folder, follow_links=follow_links)
+    np.testing.assert_array_equal(views.mask(0), mask)
+    assert views.mask(1) is None
+
+
 @pytest.mark.skipif("os.name == 'nt'", reason="links need a privilege on Windows")
 def test_a_link_of_the_images_leads_out_only_if_told_so(tmp_path):
     folder = write_colmap(tmp_path / "set")

@@ -13,7 +13,7 @@ import layouts
 import numpy as np
 import pytest
 from layouts import known
-from sets import write_set
+from sets import write_set, write_transforms
 from whole import whole
 
 import raymarch as rm
@@ -154,6 +154,20 @@ def test_a_split_that_is_empty_is_left_out_with_a_note_said_once(tmp_path, caplo
     caplog.clear()
     convert(tmp_path / "set", tmp_path / "a.h5")
     assert caplog.text.count("in 8 is held out") == 1
+
+
+def test_a_split_whose_images_are_not_there_is_left_out_though_the_set_lists_it(tmp_path, caplog):
+    """As of a benchmark that keeps its test images; val stands in for no test that is listed."""
+    lists = {"train_filenames": ["images/r_0.png", "images/r_1.png"], "val_filenames": ["images/r_2.png"]}
+    hidden = {"test_filenames": ["images/r_3.png", "test/r_9.png"]}
+    folder = write_transforms(tmp_path / "set", names=[f"r_{i}.png" for i in range(4)], **lists, **hidden)
+    (folder / "images" / "r_3.png").unlink()
+    assert convert(folder, tmp_path / "a.h5") == {"train": 2, "val": 1}
+    assert caplog.text.count("no image of test_filenames is there, going without the split test") == 1
+    (folder / "images" / "r_1.png").unlink()
+    assert convert(folder, tmp_path / "b.h5") == {"train": 1, "val": 1}
+    (folder / "images" / "r_0.png").unlink()
+    assert convert(folder, tmp_path / "c.h5") == {"val": 1}
 
 
 def test_what_is_asked_for_is_in_the_file_for_good(tmp_path):

@@ -8,10 +8,11 @@ import struct
 import zlib
 from pathlib import Path
 
+import layouts
 import numpy as np
 import pytest
-from PIL import Image
-from sets import POSES, framed, random_image, write_set
+from PIL import Image, ImageCms
+from sets import POSES, framed, random_image, write_set, write_transforms
 
 from raymarch.cli import cli
 from raymarch.data.cores import workers
@@ -42,6 +43,19 @@ def test_a_holdout_of_a_set_with_its_own_splits_is_said_to_be_of_no_use(tmp_path
     caplog.clear()
     load_views(folder)
     assert "held out" not in caplog.text
+
+
+def test_so_it_is_where_files_list_splits_or_names_tell_them(tmp_path, caplog):
+    """And where they do not it is of use: one view in so many is held out."""
+    lists = {"train_filenames": ["images/r_0.png", "images/r_2.png"], "test_filenames": ["images/r_1.png"]}
+    own = write_transforms(tmp_path / "listed", **lists), layouts.nsvf(tmp_path / "parts", layouts.known())
+    free = write_transforms(tmp_path / "free"), layouts.nsvf(tmp_path / "whole", layouts.known(), parts="")
+    for folder in (*own, *free):
+        caplog.clear()
+        views = load_views(folder, "train", holdout=2)
+        assert views.holdout == (None if folder in own else 2)
+        assert ("no view is held out by 2" in caplog.text) == (folder in own)
+        assert ("one view in 2 is held out" in caplog.text) == (folder in free)
 
 
 @pytest.mark.parametrize("channels", [3, 4])
@@ -506,7 +520,20 @@ def save_moving(path):
     first.save(path, format="PNG", save_all=True, append_images=[second])
 
 
-TRAITS = {"are turned upright": save_turned, "are CMYK": save_inks, "have several frames": save_moving}
+SRGB = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+SWAPPED = SRGB.replace(b"rXYZ", b"....").replace(b"gXYZ", b"rXYZ").replace(b"....", b"gXYZ")  # red is green's place
+
+
+def save_profile(path, profile=SWAPPED):
+    Image.fromarray(random_image(3)).save(path, format="PNG", icc_profile=profile)
+
+
+TRAITS = {
+    "are turned upright": save_turned,
+    "are CMYK": save_inks,
+    "have several frames": save_moving,
+    "have a colour profile other than sRGB's": save_profile,
+}
 
 
 @pytest.mark.parametrize("said", TRAITS)
@@ -518,6 +545,13 @@ def test_what_an_image_holds_beside_its_pixels_is_said(tmp_path, said, caplog):
     assert load_views(folder).images.shape == (3, 6, 8, 3)
     assert f"1 of 3 images {said}" in caplog.text
     assert "(r_1.png)" in caplog.text
+
+
+@pytest.mark.parametrize("profile", [SRGB, b"", b"no profile", SWAPPED[:200]])
+def test_of_a_profile_that_is_srgb_s_or_cannot_be_read_nothing_is_said(tmp_path, profile, caplog):
+    folder = write_set(tmp_path / "set", 3)
+    save_profile(folder / "train" / "r_1.png", profile)
+    assert len(load_views(folder)) == 3 and not caplog.records
 
 
 NAMES = {

@@ -19,6 +19,7 @@ from whole import whole
 
 import raymarch as rm
 from raymarch.io.files import strict_npy, strict_xml
+from raymarch.io.image_sets import colmap_text
 from raymarch.io.image_sets.reader import read_views, reader_of
 from raymarch.io.image_sets.readers import READERS
 
@@ -139,7 +140,34 @@ def test_a_colmap_model_beside_a_set_is_read_in_place_of_llff_alone(kind, tmp_pa
     folder, _ = write(kind, tmp_path / "set")
     write_colmap(tmp_path / "colmap")
     (tmp_path / "colmap" / "sparse").rename(folder / "sparse")
+    (folder / "images").mkdir(exist_ok=True)
+    (tmp_path / "colmap" / "images" / "r_1.png").rename(folder / "images" / "r_1.png")
     assert reader_of(folder, READERS).name == ("COLMAP" if kind.startswith("LLFF") else kind.partition(",")[0])
+
+
+@pytest.mark.parametrize("kind", ["LLFF", "LLFF, reduced"])
+def test_a_colmap_model_without_any_of_its_images_stands_back_for_llff_s_table(kind, tmp_path):
+    """As where images were made smaller and numbered, and the photographs that COLMAP saw were not sent along."""
+    folder, cameras = write(kind, tmp_path / "set")
+    write_colmap(tmp_path / "colmap")
+    (tmp_path / "colmap" / "sparse").rename(folder / "sparse")
+    views = rm.load_views(folder, "all")
+    assert views.source.endswith("poses_bounds.npy") and len(views) == 9
+    for camera, truth in zip(views.cameras, cameras, strict=True):
+        np.testing.assert_allclose(camera.position, truth.centre, atol=1e-9)
+    refused(folder, "has a COLMAP model but none of its 3 images", reader="COLMAP")
+    (folder / "sparse" / "0" / "images.txt").write_text("1 2 3")  # which may have seen what is there
+    assert reader_of(folder, READERS).name == "COLMAP"
+
+
+def test_a_model_beside_llff_s_table_is_not_read_beyond_its_first_image_that_is_there(tmp_path, monkeypatch):
+    """To find out whose set it is: a text of a large scene takes seconds."""
+    folder, _ = write("LLFF", tmp_path / "set")
+    write_colmap(tmp_path / "colmap")
+    (tmp_path / "colmap" / "sparse").rename(folder / "sparse")
+    (tmp_path / "colmap" / "images" / "r_0.png").rename(folder / "images" / "r_0.png")
+    monkeypatch.setattr(colmap_text, "_require_observations", lambda _: pytest.fail("it is read on"))
+    assert reader_of(folder, READERS).name == "COLMAP"
 
 
 BOXES = {
@@ -200,6 +228,17 @@ def test_corrected_polycam_images_come_first(tmp_path):
     layouts.polycam(folder, known(2, seed=1), inner="keyframes")
     layouts.polycam(folder, known(3, seed=2), inner="keyframes", kind="corrected_")
     assert len(rm.load_views(folder, "all")) == 3
+
+
+@pytest.mark.parametrize("kind", ["NSVF", "NSVF, no parts", "Polycam", "Middlebury"])
+def test_what_macos_lays_beside_files_is_none_of_a_set(kind, tmp_path):
+    folder, _ = write(kind, tmp_path / "set")
+    files = [file for file in folder.rglob("*") if file.is_file()]
+    for file in files:
+        file.with_name(f"._{file.name}").write_bytes(b"\x00\x05\x16\x07\x00\x02\x00\x00Mac OS X")
+    views = rm.load_views(folder, "all")
+    assert reader_of(folder, READERS).name == kind.partition(",")[0]
+    assert [number_of(name) for name in views.names] == list(range(9))
 
 
 def test_middlebury_images_have_black_behind_them(tmp_path):
@@ -269,6 +308,82 @@ def test_cameras_of_other_components_are_left_out(tmp_path, caplog):
     assert "DSC 0003" not in rm.load_views(folder, "all").names
     assert "1 of 10 cameras are of smaller components and left out" in caplog.text
     assert "1 of 10 cameras are not aligned and left out" in caplog.text
+
+
+NAMED = pytest.mark.parametrize("kind", ["Metashape", "Metashape, local", "RealityCapture"])  # by stems, by whole names
+
+
+@NAMED
+@pytest.mark.parametrize("beside", ["masks", "Mask"])
+def test_a_mask_is_not_taken_for_the_photograph_of_its_name(kind, beside, tmp_path, caplog):
+    folder, _ = write(kind, tmp_path / "set")
+    photographs = next(path for path in (folder / "photos", folder / "images") if path.is_dir())
+    photographs.rename(folder / "shots")
+    for i, file in enumerate(sorted((folder / "shots").iterdir())):
+        layouts.draw(folder / beside / file.name, 50 + i, (8, 6))
+    views = rm.load_views(folder, "all")
+    for i in range(9):
+        np.testing.assert_array_equal(views.image(i), picture(i))
+    assert "several files" not in caplog.text
+
+
+@NAMED
+def test_of_several_files_of_a_name_that_in_the_folder_with_most_is_taken_and_told(kind, tmp_path, caplog):
+    folder, _ = write(kind, tmp_path / "set")
+    photographs = next(path for path in (folder / "photos", folder / "images") if path.is_dir())
+    photographs.rename(folder / "shots")
+    name = sorted((folder / "shots").iterdir())[3].name
+    layouts.draw(folder / "a" / name, 50, (8, 6))
+    views = rm.load_views(folder, "all")
+    np.testing.assert_array_equal(views.image(3), picture(3))
+    said = f"1 names are of several files each, of which the first is taken ({name[:8]}"
+    assert said in caplog.text and f": shots/{name}, a/{name})" in caplog.text
+
+
+@NAMED
+def test_what_lies_in_images_goes_before_a_folder_that_has_one_file_more(kind, tmp_path, caplog):
+    """As that of depth maps has as soon as one photograph is missing."""
+    folder, _ = write(kind, tmp_path / "set")
+    photographs = next(path for path in (folder / "photos", folder / "images") if path.is_dir())
+    photographs.rename(folder / "images")
+    files = sorted((folder / "images").iterdir())
+    for i, file in enumerate(files):
+        layouts.draw(folder / "depth" / file.name, 50 + i, (8, 6))
+    files[3].unlink()
+    views = rm.load_views(folder, "all")
+    numbers = [number_of(name) for name in views.names]
+    for i in {*numbers} - {3}:
+        np.testing.assert_array_equal(views.image(numbers.index(i)), picture(i))
+    assert len(views) == 9 and "8 names are of several files each, of which the first is taken" in caplog.text
+
+
+def test_photographs_without_a_camera_do_not_tell_in_which_folder_the_others_are(tmp_path):
+    folder, _ = write("Metashape", tmp_path / "set")
+    (folder / "photos").rename(folder / "shots")
+    files = sorted((folder / "shots").iterdir())
+    for i, file in enumerate([*files[1:], folder / "shots" / "DSC 0099.png"]):  # which was not aligned
+        layouts.draw(folder / "a" / file.name, 50 + i, (8, 6))
+    views = rm.load_views(folder, "all")
+    for i in range(9):
+        np.testing.assert_array_equal(views.image(i), picture(i))
+
+
+@NAMED
+def test_cameras_of_one_name_are_left_out_where_nothing_tells_whose_picture_is_whose(kind, tmp_path, caplog):
+    """As of two flights of a drone that both count from 1: one picture for both would be wrong for one of them."""
+    folder, _ = write(kind, tmp_path / "set")
+    photographs = next(path for path in (folder / "photos", folder / "images") if path.is_dir())
+    table = next(file for file in folder.iterdir() if file.suffix in (".xml", ".csv"))
+    table.write_text(table.read_text().replace("0005", "0003"))
+    name = sorted(photographs.iterdir())[3].name
+    views = rm.load_views(folder, "all")  # of one file there is nothing to tell apart
+    assert len(views) == 9 and "list the same image" in caplog.text
+    layouts.draw(folder / "second" / name, 5, (8, 6))
+    views = rm.load_views(folder, "all")
+    assert [number_of(name) for name in views.names] == [0, 1, 2, 4, 6, 7, 8]
+    assert f"1 names are of several cameras and of several files, and left out ({name[:8]}" in caplog.text
+    table.write_text(re.sub(r"(DSC |IMG_)000\d", r"\g<1>0003", table.read_text()))
+    refused(folder, "each name is of several cameras and of several files", split="all")
 
 
 @FIRST

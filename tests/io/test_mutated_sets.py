@@ -93,8 +93,7 @@ def cameras_of_model(path, monkeypatch):
     parser = colmap_choice.PARSERS[path.suffix[1:]]
     cameras, images = (parser.read_cameras(path), parser.read_images(path.with_stem("images")))
     used = [(cameras[image.camera], image) for image in images.values() if image.camera in cameras]
-    photo = path.parent / "images" / "r_0.png"
-    return [colmap.camera_of_image(camera, image, "image", photo, 8, 6) for camera, image in used[:1]]
+    return [colmap.camera_of_image(camera, image, "image", 8, 6) for camera, image in used[:1]]
 
 
 def points_of_model(path, monkeypatch):

@@ -15,6 +15,7 @@ from raymarch.io.image_sets.frames import Frame, views_of_frames
 from raymarch.io.image_sets.hdf5_writing import write_views
 from raymarch.io.image_sets.layouts import LAYOUTS
 from raymarch.io.image_sets.reader import reader_of
+from raymarch.io.images import header
 
 CAMERA = rm.Camera.look_at((0, -4, 0), width=8, height=6)
 
@@ -285,14 +286,23 @@ def test_frames_become_views_without_those_whose_image_is_missing(tmp_path, capl
     folder = write_set(tmp_path / "set")
     sizes = []
 
-    def camera(width, height):
-        sizes.append((width, height))
+    def camera(width, height, orientation):
+        sizes.append((width, height, orientation))
         return CAMERA
 
     names = ["r_0.png", "none.png", "r_2.png"]
     views = views_of_frames([Frame(folder / "train" / name, camera) for name in names], folder, folder / "list.csv")
     assert views.names == ("r_0", "r_2")
     assert views.source == str(folder / "list.csv")
-    assert sizes == [(8, 6)] * 2
+    assert sizes == [(8, 6, 1)] * 2
     np.testing.assert_array_equal(views.images[1], random_image(seed=2))
     assert "list.csv: 1 of 3 images are missing" in caplog.text
+
+
+@pytest.mark.parametrize("name", ["NeRF-synthetic", "transforms.json", "COLMAP", "Polycam", "Metashape"])
+def test_an_image_s_header_is_read_once(name, tmp_path, monkeypatch):
+    """The orientation that it has goes to the camera from there: files on a server are opened slowly."""
+    folder, opened, own = WRITERS[name](tmp_path / "set"), [], header.open_image
+    monkeypatch.setattr(header, "open_image", lambda path: opened.append(path.stem) or own(path))
+    views = rm.load_views(folder)
+    assert sorted(opened) == sorted(views.names)

@@ -252,6 +252,17 @@ def test_what_is_not_sharp_by_its_neighbours_is_left_out(tmp_path, caplog):
     assert load(folder).names == ("r_0", "r_1", "r_3")
 
 
+def test_first_and_next_to_each_other_are_frames_by_the_numbers_in_their_names(tmp_path):
+    """As instant-ngp has them: r_2 before r_10."""
+    sharpness = [1, 1, 1, 1, 1, 1, 9, 9, 9, 8, 4, 9]  # r_10 is blurred by r_7 to r_11, and not by r_0 to r_2
+    names = [f"r_{i}.png" for i in range(12)]
+    folder = edited(write_transforms(tmp_path / "set", names=names), per_frame(*sharpness, key="sharpness"))
+    edited(folder, lambda document: document.update(sharpness_discard_threshold=0.6))
+    assert "r_10" not in load(folder).names and {"r_2", "r_11"} <= set(load(folder).names)
+    edited(folder, lambda document: document.update(n_frames=3))
+    assert load(folder).names == ("r_0", "r_1", "r_2")
+
+
 # Splits.
 
 
@@ -326,6 +337,48 @@ def test_what_moves_in_a_dynamic_mask_does_not_count(tmp_path):
     np.testing.assert_array_equal(views.mask(1), moving == 0)
 
 
+@pytest.mark.parametrize("told", [{}, {"w": 80, "h": 60}, {"w": None, "h": None}])
+@pytest.mark.parametrize("fewer", [1, 2])
+@pytest.mark.parametrize("lens", [{"camera_model": "OPENCV_FISHEYE"}, {"is_fisheye": True}])
+def test_pixels_beyond_the_radius_of_a_fisheye_s_crop_do_not_count(lens, told, fewer, tmp_path):
+    """As in nerfstudio about the image's middle, in pixels of the full size; what a mask takes out stays out."""
+    keys = {"fl_x": 40, "cx": 2, **lens, **told, "fisheye_crop_radius": 3 * (told.get("w") or 8) / 8}
+    folder = write_transforms(tmp_path / "set", **keys)
+    v, u = np.mgrid[:6, :8] + 0.5
+    near = (u - 4) ** 2 + (v - 3) ** 2 < 9
+    mask = np.arange(48).reshape(6, 8) % 5 > 0
+    Image.fromarray(np.uint8(255) * mask).save(folder / "mask.png")
+    edited(folder, per_frame(None, "mask.png", None, key="mask_path"))
+    views = load(folder, downscale=fewer)
+    for i, want in ((0, near), (1, near & mask)):
+        want = want.reshape(6 // fewer, fewer, 8 // fewer, fewer).all((1, 3))
+        np.testing.assert_array_equal(views.mask(i), want)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"), [(0, "is 0 pixels, want a positive number"), ("9", "is '9', want a number")]
+)
+def test_a_crop_that_is_none_is_refused(value, said, tmp_path):
+    folder = write_transforms(tmp_path / "set", fisheye_crop_radius=value, is_fisheye=True)
+    refused(lambda: load(folder), "fisheye_crop_radius", said)
+
+
+def test_a_crop_of_fisheyes_takes_nothing_from_images_of_other_lenses(tmp_path):
+    """As nerfstudio has it, so that one file may have both."""
+    folder = write_transforms(tmp_path / "set", fisheye_crop_radius=3, camera_model="OPENCV")
+    assert load(folder).masks is None
+    edited(folder, per_frame(None, "OPENCV_FISHEYE", None, key="camera_model"))
+    views = load(folder)
+    assert views.mask(0) is None and not views.mask(1).all() and views.mask(2) is None
+
+
+def test_images_that_are_cropped_alike_have_one_mask(tmp_path):
+    folder = write_transforms(tmp_path / "set", fisheye_crop_radius=3, is_fisheye=True)
+    edited(folder, per_frame(None, None, 2, key="fisheye_crop_radius"))
+    views = load(folder)
+    assert views.mask(0) is views.mask(1) and views.mask(2).sum() < views.mask(0).sum()
+
+
 def test_alpha_comes_from_files_beside_the_images(tmp_path):
     folder = write_transforms(tmp_path / "set")
     alpha = np.linspace(0, 255, 48).round().astype(np.uint8).reshape(6, 8)
@@ -384,6 +437,70 @@ def test_a_colour_may_mean_transparent(key, value, tmp_path):
     alpha = load(folder).image(1)[..., 3]
     np.testing.assert_array_equal(alpha == 0, (np.arange(6) // 2 == 1)[:, None] & np.ones(8, bool))
     assert set(np.unique(alpha)) == {0, 255}
+
+
+# Photographs that EXIF turns.
+
+
+def exif_says(path, orientation):
+    """The image of a file, saved again with EXIF's orientation."""
+    with Image.open(path) as image:
+        exif = image.getexif()
+        exif[0x0112] = orientation
+        image.load()
+    image.save(path, exif=exif)
+
+
+def turned_set(folder, wide, orientation, told):
+    """A set of one view with mask and alpha, whose photograph EXIF turns; its camera is of the stored pixels."""
+    keys = {"fl_x": 9.5, "fl_y": 9.0, "cx": 3.5, "cy": 2.5, "k1": 0.05, "p1": 0.003, "p2": -0.002}
+    sizes = {"w": 2 * wide, "h": 12} if told == "twice" else {"w": wide, "h": 6} if told else {"w": None, "h": None}
+    scale = 2 if told == "twice" else 1
+    keys = {key: scale * value if key[0] in "fc" else value for key, value in keys.items()}
+    write_transforms(folder, names=["r_0.png"], **keys, **sizes)
+    for name, seed in (("images/r_0.png", 0), ("images/r_0.alpha.png", 1), ("mask.png", 2)):
+        Image.fromarray(random_image(3, 6, wide, seed=seed)).save(folder / name)
+    exif_says(folder / "images" / "r_0.png", orientation)
+    return edited(folder, per_frame("mask.png", key="mask_path"))
+
+
+@pytest.mark.parametrize("told", [True, "twice", False])
+@pytest.mark.parametrize("wide", [8, 6])
+@pytest.mark.parametrize("orientation", [3, 6, 8])
+def test_camera_mask_and_alpha_are_of_the_pixels_as_they_are_stored(orientation, wide, told, tmp_path):
+    """For neither instant-ngp nor nerfstudio looks at EXIF: also where sides do not tell, or are not told."""
+    flat = load(turned_set(tmp_path / "flat", wide, 1, told))
+    views = load(turned_set(tmp_path / "turned", wide, orientation, told))
+    width, height = (wide, 6) if orientation == 3 else (6, wide)
+    v, u = np.mgrid[:height, :width] + 0.5
+    before = {3: (wide - u, 6 - v), 6: (v, 6 - u), 8: (wide - v, u)}[orientation]  # where upright pixels are stored
+    index = (before[1] // 1 * wide + before[0] // 1).astype(int).ravel()
+    camera = views.cameras[0]
+    assert (camera.width, camera.height) == (width, height)
+    np.testing.assert_allclose(camera.rays().direction, flat.cameras[0].rays(index).direction, atol=1e-9)
+    np.testing.assert_array_equal(views.image(0).reshape(-1, 4), flat.image(0).reshape(-1, 4)[index])
+    np.testing.assert_array_equal(views.mask(0).ravel(), flat.mask(0).ravel()[index])
+
+
+@pytest.mark.parametrize("orientation", [5, 6, 7, 8])
+@pytest.mark.parametrize("upright", [(6, 8), (6, 7)])
+def test_a_camera_of_the_upright_size_is_of_the_upright_image(upright, orientation, tmp_path):
+    """Also where the sides differ by so little that rounding could make one of the other."""
+    width, height = upright
+    folder = write_transforms(tmp_path / "set", w=width, h=height, fl_x=9, fl_y=8, cx=2.5, cy=3.25)
+    for i in range(3):
+        Image.fromarray(random_image(3, width, height, seed=i)).save(folder / "images" / f"r_{i}.png")
+        exif_says(folder / "images" / f"r_{i}.png", orientation)
+    camera = load(folder).cameras[1]
+    assert (camera.width, camera.height, camera.focal, camera.principal) == (*upright, (9, 8), (2.5, 3.25))
+    np.testing.assert_allclose(camera.world_from_camera, POSES[1], atol=1e-12)
+
+
+@pytest.mark.parametrize("orientation", [2, 4])
+def test_a_photograph_that_exif_mirrors_is_refused_as_no_camera_shows_it(orientation, tmp_path):
+    folder = write_transforms(tmp_path / "set")
+    exif_says(folder / "images" / "r_1.png", orientation)
+    refused(lambda: load(folder), "(r_1): EXIF says that the image is mirrored", "; write the image without that tag")
 
 
 # Box and points.

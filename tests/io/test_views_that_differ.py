@@ -37,7 +37,7 @@ def write_images(folder, sizes=SIZES, channels=3):
     for i, (width, height) in enumerate(sizes):
         file = folder / f"bild {i} é.png"
         Image.fromarray(random_image(channels, height, width, seed=i)).save(file)
-        frames.append(Frame(file, lambda w, h, i=i: camera(w, h, POSES[i % 3])))
+        frames.append(Frame(file, lambda w, h, _, i=i: camera(w, h, POSES[i % 3])))
     return frames
 
 
@@ -154,9 +154,25 @@ def test_an_orientation_is_applied_once(tmp_path, suffix, orientation):
     with Image.open(file) as opened:
         want = np.asarray(ImageOps.exif_transpose(opened).convert("RGB"))
     seen = []
-    views = views_of_frames([Frame(file, lambda *size: seen.append(size) or camera(*size))], tmp_path, tmp_path)
-    assert seen == [(want.shape[1], want.shape[0])] == [(6, 9) if orientation > 4 else (9, 6)]
+    views = views_of_frames([Frame(file, lambda *of: seen.append(of) or camera(*of[:2]))], tmp_path, tmp_path)
+    width, height = (6, 9) if orientation > 4 else (9, 6)
+    assert want.shape == (height, width, 3) and seen == [(width, height, orientation)]
     np.testing.assert_array_equal(views.image(0), want)
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+@pytest.mark.parametrize("mode", ["L", "RGBA", "I;16"])
+def test_a_tiff_that_is_not_packed_is_turned_as_any_other_image(mode, orientation, tmp_path):
+    """Pillow would map its rows, by the width that it has once upright."""
+    stored = np.random.default_rng(3).integers(0, 256, (6, 9, 4) if mode == "RGBA" else (6, 9), np.uint8)
+    image = Image.fromarray(stored.astype(np.uint16) << 8 if mode == "I;16" else stored)
+    exif = image.getexif()
+    exif[0x0112] = orientation
+    for suffix in ("png", "tiff"):
+        image.save(tmp_path / f"turned.{suffix}", exif=exif)
+    with Image.open(tmp_path / "turned.tiff") as opened:
+        assert opened.mode == mode and len(opened.tile) == 1
+    np.testing.assert_array_equal(*(decode([tmp_path / f"turned.{suffix}"]) for suffix in ("png", "tiff")))
 
 
 def test_no_more_than_a_few_images_are_there_in_full(tmp_path, monkeypatch):

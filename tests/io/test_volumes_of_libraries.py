@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
+import json
 import shutil
 import struct
+import threading
 
 import numpy as np
 import pytest
@@ -12,10 +15,12 @@ from skips import require_extra
 from test_scalar_formats import PLACES, SHAPE, refused, require_place, volume
 
 import raymarch as rm
+from raymarch.io.volumes import zarr_chunks
 
 nibabel, nrrd, tifffile, mrcfile, zarr, pydicom = (
     require_extra(name, "formats") for name in ("nibabel", "nrrd", "tifffile", "mrcfile", "zarr", "pydicom")
 )
+numcodecs = require_extra("numcodecs", "formats")
 VALUES = volume().values
 pytestmark = pytest.mark.extra
 SHEARED, TURNED, UPRIGHT = PLACES["sheared"], PLACES["turned"], PLACES["upright"]
@@ -294,6 +299,19 @@ def test_a_folder_of_slices_is_read_in_the_order_of_their_numbers(tmp_path, capl
     refused(lambda: rm.load(tmp_path), "s99.tif: has 1 pages of 3 x 3 int16, want one picture without colours")
 
 
+def test_a_figure_that_is_no_digit_is_none_of_a_slice_s_numbers(tmp_path):
+    for k in range(SHAPE[2]):
+        tifffile.imwrite(tmp_path / f"²{k + 4}.tif", VALUES[:, :, k].T)
+    np.testing.assert_array_equal(rm.load(tmp_path).values, VALUES)
+
+
+def test_what_a_system_hides_beside_slices_is_none_of_them(tmp_path):
+    for k in range(SHAPE[2]):
+        tifffile.imwrite(tmp_path / f"{k:03}.tif", VALUES[:, :, k].T)
+        (tmp_path / f"._{k:03}.tif").write_bytes(b"\0\5\x16\7\0\2\0\0Mac OS X")
+    np.testing.assert_array_equal(rm.load(tmp_path).values, VALUES)
+
+
 # MRC.
 
 
@@ -481,6 +499,172 @@ def test_codecs_of_a_zarr_that_are_not_of_numbers_are_refused_before_anything_is
     told |= {"codecs": (shards,)} if inside_shards else {"filters": [{"id": "delta"}, {"id": "pickle"}]}
     monkeypatch.setattr(type(level.metadata), "to_dict", lambda self: told)
     refused(lambda: rm.load(tmp_path / "a.zarr"), "level 0 has the codec pickle, want one of numbers")
+
+
+def level_of(folder, version=2, **how):
+    """A Zarr of one level, which holds `VALUES`; its array, and its files of chunks."""
+    group = zarr.open_group(str(folder), mode="w", zarr_format=version)
+    array = group.create_array("0", shape=VALUES.T.shape, dtype=VALUES.dtype, **{"chunks": VALUES.T.shape, **how})
+    array[...] = VALUES.T
+    axes = [{"name": axis, "type": "space"} for axis in "zyx"]
+    images = [{"axes": axes, "datasets": [{"path": "0"}], "version": "0.4"}]
+    group.attrs.update({"multiscales": images} if version == 2 else {"ome": {"multiscales": images}})
+    texts = (".zarray", ".zattrs", "zarr.json")
+    return sorted(file for file in (folder / "0").rglob("*") if file.is_file() and file.name not in texts)
+
+
+def zeros_of_zstd(count):
+    """A frame without its size, of blocks of one byte each that is repeated."""
+    blocks = [((1 << 17) << 3 | 2).to_bytes(3, "little") + b"\0"] * (count >> 17)
+    return b"\x28\xb5\x2f\xfd" + bytes([0, 0x58]) + b"".join(blocks) + (1).to_bytes(3, "little")
+
+
+NUMCODECS = {name: getattr(numcodecs, name) for name in ("Blosc", "BZ2", "GZip", "LZ4", "LZMA", "Zlib", "Zstd")}
+SMALL = 1 << 20  # bytes that the bombs of these tests unpack to
+
+
+@pytest.mark.parametrize("how", [{}, {"filters": [numcodecs.Delta("i2")]}, {"filters": [numcodecs.AsType("f8", "i2")]}])
+@pytest.mark.parametrize("codec", NUMCODECS)
+def test_a_chunk_that_unpacks_to_more_than_its_metadata_declare_is_refused_before_it_does(
+    codec, how, tmp_path, monkeypatch
+):
+    """And one that does not is read, whatever filters make of its numbers."""
+    monkeypatch.setattr(zarr_chunks, "MOST_BEYOND", 10_000)
+    (file,) = level_of(tmp_path / "a.zarr", compressors=NUMCODECS[codec](), **how)
+    np.testing.assert_array_equal(rm.load(tmp_path / "a.zarr").values, VALUES)
+    file.write_bytes(NUMCODECS[codec]().encode(bytes(SMALL)))
+    monkeypatch.setattr(NUMCODECS[codec], "decode", lambda *_: pytest.fail("unpacked"))
+    refused(lambda: rm.load(tmp_path / "a.zarr"), "a chunk unpacks to over 11,680 bytes, more than its metadata")
+
+
+def test_bytes_behind_a_stream_and_frames_without_their_size_are_counted_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(zarr_chunks, "MOST_BEYOND", 10_000)
+    packed = {name: NUMCODECS[name]().encode(bytes(100)) for name in ("GZip", "BZ2", "Zstd")}
+    large = {name: NUMCODECS[name]().encode(bytes(SMALL)) for name in packed}
+    skipped = b"\x50\x2a\x4d\x18\3\0\0\0abc"
+    for name, data in (
+        ("GZip", packed["GZip"] + bytes(3) + large["GZip"]),
+        ("BZ2", packed["BZ2"] + large["BZ2"]),
+        ("Zstd", packed["Zstd"] + large["Zstd"]),
+        ("Zstd", skipped + large["Zstd"]),
+        ("Zstd", zeros_of_zstd(SMALL)),
+    ):
+        (file,) = level_of(tmp_path / "a.zarr", compressors=NUMCODECS[name]())
+        file.write_bytes(data)
+        refused(lambda: rm.load(tmp_path / "a.zarr"), "a chunk unpacks to over 11,680 bytes")
+    (file,) = level_of(tmp_path / "a.zarr", compressors=NUMCODECS["GZip"]())
+    file.write_bytes(file.read_bytes()[:20])
+    refused(lambda: rm.load(tmp_path / "a.zarr"), "a packed chunk is damaged (")
+
+
+@pytest.mark.parametrize("crop", [None, ((0, 2), (0, 2), (0, 2))], ids=["whole", "part"])
+@pytest.mark.parametrize("name", ["GzipCodec", "ZstdCodec", "BloscCodec"])
+def test_chunks_in_shards_are_measured_one_by_one(name, crop, tmp_path, monkeypatch):
+    monkeypatch.setattr(zarr_chunks, "MOST_BEYOND", 10_000)
+    shape = tuple(2 * ((n + 1) // 2) for n in VALUES.T.shape)
+    compressors = (getattr(zarr.codecs, name)(), zarr.codecs.Crc32cCodec())
+    how = {"version": 3, "chunks": (2, 2, 2), "shards": shape, "compressors": compressors}
+    (file,) = level_of(tmp_path / "a.zarr", **how)
+    wanted = VALUES if crop is None else VALUES[:2, :2, :2]
+    np.testing.assert_array_equal(rm.load(tmp_path / "a.zarr", crop=crop).values, wanted)
+    shard, size = file.read_bytes(), np.prod(shape) // 8 * 16 + 4
+    index = np.frombuffer(shard, "<u8", len(shard[-size:-4]) // 8, len(shard) - size).reshape(-1, 2).copy()
+    bomb = {"Gzip": NUMCODECS["GZip"], "Zstd": NUMCODECS["Zstd"], "Blosc": NUMCODECS["Blosc"]}[name[:-5]]
+    bomb = bytes(bomb().encode(bytes(SMALL))) + bytes(4)
+    index[0] = len(shard) - size, len(bomb)
+    summed = numcodecs.CRC32C(location="end").encode(index.tobytes())
+    file.write_bytes(shard[:-size] + bomb + bytes(summed))
+    refused(lambda: rm.load(tmp_path / "a.zarr", crop=crop), "a chunk unpacks to over 10,064 bytes")
+
+
+WAYS = ["get", "get_ranges", "get_partial_values", "_get_many"]
+WAYS += ["get_sync", "get_ranges_sync"] if hasattr(zarr.storage.LocalStore, "get_sync") else []
+
+
+def read_by(way, store, key, part):
+    """What a store has of a file, whole or in part, read in one of the ways in which some version of zarr does."""
+    prototype = zarr.core.buffer.default_buffer_prototype()
+
+    async def read():
+        if way == "get":
+            return await store.get(key, prototype, part)
+        if way == "get_partial_values":
+            return (await store.get_partial_values(prototype, [(key, part)]))[0]
+        if way == "_get_many":
+            ((_, found),) = [one async for one in store._get_many([(key, prototype, part)])]
+            return found
+        ((_, found),) = [one async for group in store.get_ranges(key, [part], prototype=prototype) for one in group]
+        return found
+
+    if way == "get_sync":
+        return store.get_sync(key, prototype=prototype, byte_range=part)
+    if way == "get_ranges_sync":
+        ((_, found),) = store.get_ranges_sync(key, [part], prototype=prototype)
+        return found
+    return asyncio.run(read())
+
+
+@pytest.mark.parametrize("in_part", [False, True])
+@pytest.mark.parametrize("way", WAYS)
+def test_a_chunk_is_measured_in_whichever_way_it_is_read(way, in_part, tmp_path, monkeypatch):
+    """As zarr reads parts of shards from version 3.3 on: by the ranges that they have in their file, all at once."""
+    monkeypatch.setattr(zarr_chunks, "MOST_BEYOND", 10_000)
+    (file,) = level_of(tmp_path / "a.zarr", compressors=NUMCODECS["GZip"]())
+    array = zarr.open_group(str(tmp_path / "a.zarr"), mode="r")["0"]
+    store = zarr_chunks.measured_store(tmp_path / "a.zarr", {"0": zarr_chunks.chunks_of(array, "level 0 has")})
+    key, chunk = file.relative_to(tmp_path / "a.zarr").as_posix(), file.read_bytes()
+    bomb = NUMCODECS["GZip"]().encode(bytes(SMALL))
+    for data in (chunk, bomb):
+        file.write_bytes(data + b"beside" * in_part)
+        part = zarr.abc.store.RangeByteRequest(0, len(data)) if in_part else None
+        if data is chunk:
+            assert read_by(way, store, key, part).to_bytes() == chunk
+        else:
+            refused(lambda part=part: read_by(way, store, key, part), "a chunk unpacks to over 11,680 bytes")
+
+
+def test_chunks_are_measured_next_to_each_other(tmp_path, monkeypatch):
+    """Each of two waits until the other is being measured too."""
+    assert len(level_of(tmp_path / "a.zarr", chunks=(4, *VALUES.T.shape[1:]))) == 2
+    both, measured = threading.Barrier(2, timeout=20), zarr_chunks.unpacked_bytes
+    monkeypatch.setattr(zarr_chunks, "unpacked_bytes", lambda *told: (both.wait(), measured(*told))[1])
+    np.testing.assert_array_equal(rm.load(tmp_path / "a.zarr").values, VALUES)
+
+
+def test_chunks_and_shards_are_held_against_the_budget_of_one_file(tmp_path, monkeypatch):
+    monkeypatch.setenv("RAYMARCH_FILE_GB", "0.001")
+    level_of(tmp_path / "a.zarr", chunks=(100, 100, 100))
+    refused(lambda: rm.load(tmp_path / "a.zarr"), "level 0 has chunks, or shards, that declare 2000000 bytes, over the")
+    level_of(tmp_path / "b.zarr", version=3, chunks=(10, 10, 10), shards=(100, 100, 100))
+    refused(lambda: rm.load(tmp_path / "b.zarr"), "declare 2000000 bytes, over the budget of 1000000 bytes")
+    level_of(tmp_path / "c.zarr", version=3, chunks=(1, 1, 1), shards=(50, 50, 50))
+    refused(lambda: rm.load(tmp_path / "c.zarr"), "declare 2000000 bytes, over the budget of 1000000 bytes")
+    (file,) = level_of(tmp_path / "d.zarr", compressors=None)
+    with file.open("r+b") as chunk:
+        chunk.truncate(1 << 33)
+    refused(lambda: rm.load(tmp_path / "d.zarr"), "has 8,589,934,592 bytes, want at most 67,110,564 by its metadata")
+
+
+def test_packings_of_a_zarr_that_cannot_be_measured_are_refused(tmp_path):
+    codecs = zarr.codecs
+    level_of(tmp_path / "a.zarr", filters=[NUMCODECS["Zlib"]()], compressors=NUMCODECS["Blosc"]())
+    refused(lambda: rm.load(tmp_path / "a.zarr"), "level 0 has the codec blosc around zlib, want one; restore it")
+    level_of(tmp_path / "b.zarr", version=3, compressors=(codecs.GzipCodec(), codecs.ZstdCodec()))
+    refused(lambda: rm.load(tmp_path / "b.zarr"), "level 0 has the codec zstd around gzip")
+    shards = {"version": 3, "shards": {"shape": (50, 50, 50), "index_location": "start"}, "chunks": (10, 10, 10)}
+    level_of(tmp_path / "c.zarr", **shards)
+    refused(lambda: rm.load(tmp_path / "c.zarr"), "level 0 has shards with an index of ['bytes', 'crc32c'] elsewhere")
+    inner = codecs.ShardingCodec(chunk_shape=(5, 5, 5))
+    for k, several in enumerate(
+        [
+            (codecs.ShardingCodec(chunk_shape=(10, 10, 10), codecs=(inner,)),),
+            (codecs.ShardingCodec(chunk_shape=(10, 10, 10)), codecs.GzipCodec()),
+        ]
+    ):
+        level_of(tmp_path / f"{k}.zarr", version=3, chunks=(50, 50, 50))
+        text = tmp_path / f"{k}.zarr" / "0" / "zarr.json"
+        text.write_text(json.dumps(json.loads(text.read_text()) | {"codecs": [one.to_dict() for one in several]}))
+        refused(lambda k=k: rm.load(tmp_path / f"{k}.zarr"), "has shards that are packed or in shards, want those of")
 
 
 def test_zarr_reads_ours(tmp_path):
@@ -681,6 +865,67 @@ def test_frames_of_one_file_are_slices_where_each_says_it_lies(tmp_path):
     data.NumberOfFrames, data.PixelData = 6, data.PixelData[: 6 * data.Rows * data.Columns * 2]
     data.save_as(tmp_path / "e.dcm")
     refused(lambda: rm.load(tmp_path / "e.dcm"), "e.dcm: lacks 1 slice between frame 5 and frame 3")
+
+
+def real_world(unit="", **numbers):
+    """A sequence of one mapping to real-world values."""
+    from pydicom.dataset import Dataset
+    from pydicom.sequence import Sequence
+
+    mapping, units = Dataset(), Dataset()
+    units.CodeValue = unit
+    mapping.MeasurementUnitsCodeSequence = Sequence([units])
+    for name, value in numbers.items():
+        setattr(mapping, f"RealWorldValue{name}", value)
+    return Sequence([mapping])
+
+
+@pytest.mark.parametrize(
+    ("numbers", "said"),
+    [
+        ({"Slope": 2.0, "Intercept": -1024.0, "unit": "[hnsf'U]"}, ""),
+        ({"Slope": 0.001, "Intercept": 0.5, "unit": "mm2/s"}, "(0.001 x stored +0.5 mm2/s), which is not applied"),
+        ({"LUTData": [0.5, 2.0], "unit": "ml/s"}, "(by a table ml/s), which is not applied; values are as"),
+    ],
+    ids=["alike", "other", "table"],
+)
+def test_a_real_world_value_mapping_that_is_not_the_rescaling_is_said_and_not_applied(numbers, said, tmp_path, caplog):
+    """In slices of a file each, and in a file of frames, of each or of all."""
+    for file in series(tmp_path / "a.dicom", slope=2.0, intercept=-1024.0):
+        edit(file, RealWorldValueMappingSequence=real_world(**numbers))
+    frames_of(tmp_path / "a.dicom", tmp_path / "all.dcm")
+    data = pydicom.dcmread(tmp_path / "all.dcm")
+    del data.RealWorldValueMappingSequence
+    rescaled = [frame.__class__() for frame in data.PerFrameFunctionalGroupsSequence[:1]]
+    rescaled[0].RescaleSlope, rescaled[0].RescaleIntercept = "2", "-1024"
+    shared = data.SharedFunctionalGroupsSequence[0]
+    shared.PixelValueTransformationSequence = rescaled
+    shared.RealWorldValueMappingSequence = real_world(**numbers)
+    data.save_as(tmp_path / "all.dcm")
+    del shared.RealWorldValueMappingSequence
+    data.PerFrameFunctionalGroupsSequence[4].RealWorldValueMappingSequence = real_world(**numbers)
+    data.save_as(tmp_path / "one.dcm")
+    for name in ("a.dicom", "all.dcm", "one.dcm"):
+        caplog.clear()
+        np.testing.assert_array_equal(rm.load(tmp_path / name).numbers(), VALUES * 2.0 - 1024)
+        assert ("maps its numbers to the real world" in caplog.text) == bool(said) and said in caplog.text
+
+
+@pytest.mark.parametrize("exact", [1 / 8191.4, -1 / 3, 1.2345678901234567e-05])
+def test_a_real_world_value_mapping_is_the_rescaling_though_that_is_cut_to_the_characters_of_its_tag(
+    exact, tmp_path, caplog
+):
+    intercept = -1000 * exact
+    cut = {"RescaleSlope": f"{exact:.8g}"[:16], "RescaleIntercept": f"{intercept:.8g}"[:16]}
+    assert float(cut["RescaleSlope"]) != exact and float(cut["RescaleIntercept"]) != intercept
+    for file in series(tmp_path / "a.dicom"):
+        edit(file, **cut, RealWorldValueMappingSequence=real_world(Slope=exact, Intercept=intercept))
+    found = rm.load(tmp_path / "a.dicom")
+    np.testing.assert_allclose(found.numbers(), VALUES * exact + intercept, rtol=1e-6, atol=1e-6 * abs(exact))
+    assert "real world" not in caplog.text
+    edit(file, RealWorldValueMappingSequence=real_world(Slope=exact, Intercept=intercept + 0.01 * exact))
+    rm.load(tmp_path / "a.dicom")
+    assert "maps its numbers to the real world" in caplog.text
 
 
 def test_a_grid_of_doses_lies_along_its_normal(tmp_path):

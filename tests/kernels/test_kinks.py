@@ -16,6 +16,7 @@ from raymarch.geometry.pose import look_at
 from raymarch.gradients.linearised import Linearised
 from raymarch.gradients.parameters import Parameters
 from raymarch.rendering.march import March
+from raymarch.rendering.shading import Shading
 
 EXACT = March(min_transmittance=0.0, min_weight=0.0)
 H = 1e-6
@@ -32,9 +33,11 @@ def world_shift(camera: Camera, way) -> Parameters:
 
 
 def slopes(seen: Linearised, dot: Parameters):
-    """Tangent, and one-sided differences ahead and behind."""
-    here = seen.image()
-    return seen.tangent(dot), (seen.shifted(dot, H) - here) / H, (here - seen.shifted(dot, -H)) / H
+    """Tangent, of which the adjoint is the transpose here too, and one-sided differences ahead and behind."""
+    here, tangent = seen.image(), seen.tangent(dot)
+    w = np.random.default_rng(2).normal(size=tangent.shape)
+    np.testing.assert_allclose(seen.adjoint(w).dot(dot), np.vdot(w, tangent), rtol=1e-10, atol=1e-12)
+    return tangent, (seen.shifted(dot, H) - here) / H, (here - seen.shifted(dot, -H)) / H
 
 
 def box(density, activation=None) -> Volume:
@@ -43,14 +46,16 @@ def box(density, activation=None) -> Volume:
     return Volume(np.asarray(density, float), features, np.eye(4), activation or Activation("softplus"))
 
 
+BOX = box(np.random.default_rng(0).normal(size=(5, 5, 5)))
+
+
 def differ(a, b) -> bool:
     return np.abs(a - b).max() > 1e-3 * max(np.abs(a).max(), np.abs(b).max())
 
 
 def test_on_a_cells_face_it_is_the_slope_towards_greater_indices():
-    v = box(np.random.default_rng(0).normal(size=(5, 5, 5)))
     camera = along_x(2.0, 1.7)
-    with Linearised(v, camera, march=EXACT) as seen:
+    with Linearised(BOX, camera, march=EXACT) as seen:
         tangent, ahead, behind = slopes(seen, world_shift(camera, (0, 1, 0)))
     assert differ(ahead, behind)
     np.testing.assert_allclose(tangent, ahead, atol=1e-5)
@@ -59,13 +64,84 @@ def test_on_a_cells_face_it_is_the_slope_towards_greater_indices():
 @pytest.mark.parametrize(("y", "inside"), [(0.0, 1), (4.0, -1)])
 def test_on_a_face_of_the_box_it_is_the_slope_from_inside(y, inside):
     """Outside the image jumps to the background, by what the face shows: that no derivative holds."""
-    v = box(np.random.default_rng(0).normal(size=(5, 5, 5)))
     camera = along_x(y, 1.7)
-    with Linearised(v, camera, march=EXACT, background="black") as seen:
+    with Linearised(BOX, camera, march=EXACT, background="black") as seen:
         tangent, ahead, behind = slopes(seen, world_shift(camera, (0, 1, 0)))
     within, without = (ahead, behind) if inside > 0 else (behind, ahead)
     np.testing.assert_allclose(tangent, within, atol=1e-5)
     assert np.abs(without).max() > 1e3
+
+
+@pytest.mark.parametrize(("y", "z"), [(0.0, 0.0), (4.0, 0.0), (0.0, 4.0), (4.0, 4.0)])
+def test_on_an_edge_of_the_box_it_is_the_slope_from_inside(y, z):
+    """Across either of the two faces; outside of each the image jumps."""
+    camera, inwards = along_x(y, z), np.sign([0, 2 - y, 2 - z])
+    with Linearised(BOX, camera, march=EXACT, background="black") as seen:
+        for way in np.diag(inwards)[1:]:
+            tangent, within, without = slopes(seen, world_shift(camera, way))
+            np.testing.assert_allclose(tangent, within, atol=1e-5)
+            assert np.abs(tangent).max() > 1e-2 and np.abs(without).max() > 1e3
+
+
+@pytest.mark.parametrize(("group", "longer"), [("step", -1), ("box", 1)])
+def test_at_a_whole_number_of_steps_it_is_the_slope_to_one_more(group, longer):
+    """One step of three voxels: a shorter one, or a longer box, leaves room for a second, of no width so far; the image
+    goes on without a jump to either side."""
+    by = {"step": np.ones(()), "box": np.diag([1.0, 0, 0, 0])[:3]}[group]
+    with Linearised(box(BOX.density[:4]), along_x(1.3, 1.7), march=replace(EXACT, step=3.0)) as seen:
+        tangent, *aside = slopes(seen, Parameters(**{group: by}))
+    more, fewer = aside if longer > 0 else aside[::-1]
+    assert differ(more, fewer)
+    np.testing.assert_allclose(tangent, more, atol=1e-5)
+    assert max(np.abs(more).max(), np.abs(fewer).max()) < 10
+
+
+@pytest.mark.parametrize("mode", ["maximum", "minimum"])
+def test_where_samples_are_alike_it_is_the_slope_of_the_first(mode):
+    """Of eight, a half apart, the first is a quarter from the face."""
+    v = box(np.ones((5, 5, 5)), Activation("identity"))
+    with Linearised(v, along_x(1.3, 1.7), march=replace(EXACT, mode=mode, step=0.5), columns=1) as seen:
+        tangent, ahead, behind = slopes(seen, Parameters(density=np.indices((5, 5, 5))[0].astype(float)))
+    np.testing.assert_allclose(tangent[:, :3], 0.25, rtol=1e-12)
+    last, first = (ahead, behind) if mode == "maximum" else (behind, ahead)
+    np.testing.assert_allclose([first[0, 0], last[0, 0]], [0.25, 3.75], rtol=1e-6)
+
+
+def surface_of(values, camera, iso=0.0, **shading) -> Linearised:
+    """A matt white surface, lit as it is said."""
+    matt = Shading(**{"ambient": 0.0, "diffuse": 1.0, "specular": 0.0, "colour": (1, 1, 1)} | shading)
+    march = replace(EXACT, mode="isosurface", iso=iso, shading=matt)
+    return Linearised(box(values, Activation("identity")), camera, march=march, background="black", columns=1)
+
+
+def test_where_a_lamp_grazes_a_surface_it_is_the_slope_of_the_dark_side():
+    x, _, z = np.indices((5, 5, 5), float)
+    with surface_of(x - 2, along_x(1.3, 1.7), lamp=(0, 0, 1)) as seen:
+        tangent, ahead, behind = slopes(seen, Parameters(density=z - 1.7))
+    dark, bright = sorted((ahead, behind), key=lambda each: np.abs(each).max())
+    assert not dark.any() and np.abs(bright).max() > 0.5 and not tangent.any()
+
+
+@pytest.mark.parametrize(("y", "hits"), [(2.01, True), (1.99, False)])
+def test_beside_an_isosurfaces_silhouette_it_is_the_slope_of_what_is_hit_or_nothing(y, hits):
+    """A wedge y > 2 + |x - 2| whose edge the ray passes at a hundredth: the image jumps between the two."""
+    x, height, _ = np.indices((5, 5, 5), float)
+    camera = along_x(y, 1.7)
+    with surface_of(height - np.abs(x - 2), camera, iso=2.0, lamp=(-1, -1, 0)) as seen:
+        assert (seen.image()[0, 3] == 0) == hits and (seen.image()[0, 0] > 0.1) == hits
+        tangent, ahead, behind = slopes(seen, world_shift(camera, (0, 1, 0)))
+    np.testing.assert_allclose(tangent, (ahead + behind) / 2, atol=1e-5)
+    assert tangent.any() == hits
+
+
+def test_where_an_isosurface_is_hit_on_a_cells_face_it_is_the_slope_to_one_side():
+    """Of a field that is twice as steep behind the face, by its value."""
+    x, y, _ = np.indices((5, 5, 5), float)
+    values = np.where(x > 2, 2, 1) * (x - 2) + 0.1 * (y - 1.3)
+    with surface_of(values, along_x(1.3, 1.7)) as seen:
+        tangent, ahead, behind = slopes(seen, Parameters(iso=np.ones(())))
+    assert differ(ahead, behind)
+    assert min(np.abs(tangent - each).max() for each in (ahead, behind)) < 1e-5
 
 
 def test_at_relus_kink_it_is_the_slope_from_below():
@@ -136,3 +212,4 @@ def test_a_ray_that_misses_moves_nothing(y):
     camera = along_x(y, 1.5)
     with Linearised(v, camera, march=EXACT, columns=1) as seen:
         assert (seen.jacobian(["pose", "focal", "step", "box"]) == 0).all()
+        assert not seen.adjoint(np.ones((1, 4))).density.any()

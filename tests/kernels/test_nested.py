@@ -11,6 +11,7 @@ import reference
 import taichi as ti
 from whole import whole
 
+from raymarch.data.activation import Activation
 from raymarch.data.transfer_function import TransferFunction
 from raymarch.data.volume import Volume
 from raymarch.device.grid import Grid
@@ -30,7 +31,7 @@ from raymarch.kernels.fit.regularise import EDGE, EPS_DENSITY
 from raymarch.plot.volume_slices import slices
 from raymarch.rendering.march import March
 from raymarch.rendering.ray_settings import require_seen
-from raymarch.rendering.renderer import Renderer
+from raymarch.rendering.renderer import Renderer, render
 from raymarch.rendering.shading import Shading
 
 EXACT = March(step=0.47, min_transmittance=0.0, min_weight=0.0)
@@ -131,6 +132,19 @@ def test_a_table_reads_one_box_alone(how):
         Renderer(scene(0), march)
     assert "\n" not in str(said.value)
     require_seen(scene(0).nested(0), march)
+
+
+@pytest.mark.parametrize(
+    ("density", "colour", "mode"), [("identity", 0.0, "maximum"), ("softplus", 0.3, "emission-absorption")]
+)
+def test_what_boxes_are_not_seen_through_is_said_with_a_mode_that_they_are_seen_in(density, colour, mode):
+    """Values alone are seen through a table where no mode is asked for; others by default as they are."""
+    v = scene(0)
+    v = replace(v, features=0 * v.features + colour, activation=Activation(density))
+    asked = None if density == "identity" else March(mode="isosurface", iso=0.5)
+    with pytest.raises(RaymarchError, match=rf"boxes; take volume.nested\(0\), the innermost, or mode {mode}$"):
+        render(v, cameras(v)[3], march=asked)
+    assert np.ptp(render(v, cameras(v)[3], march=March(mode=mode))) > 0.01
 
 
 @pytest.mark.parametrize("which", range(4))

@@ -15,6 +15,7 @@ from depths import Depths
 from raymarch.data.transfer_function import MOST_OPAQUE, TransferFunction
 from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
+from raymarch.geometry.camera import Camera
 from raymarch.geometry.clip import Clip
 from raymarch.geometry.rays import Rays
 from raymarch.gradients import check_process
@@ -153,6 +154,23 @@ def test_a_knot_that_a_cell_meets_three_times_is_met_three_times():
         image, _ = renderer.trace(rays, cases.BACKGROUND)
     wanted = integrated(volume, replace(PEAKS, unit_length=3.0), rays, cases.BACKGROUND)
     np.testing.assert_allclose(image, wanted, rtol=0, atol=1e-6)
+
+
+def test_where_a_ray_only_touches_a_knots_level_the_slope_is_as_if_the_knot_stayed():
+    """Along the diagonal t (1 - t) has its largest value on the knot; by raw density, below which nothing is there."""
+    x, y, _ = np.indices((2, 2, 2), float)
+    volume = Volume(x * (1 - y), np.zeros((2, 2, 2, 3)), np.eye(4), replace(VOLUME.activation, shift=0.0))
+    camera = Camera.orthographic((-2, -2, 0.1), (1, 1, 0.7), size=1e-9, width=1, height=1)
+    table = TransferFunction([-1, 0.25, 1], np.eye(3), [0.1, 0.6, 0], unit_length=1.0)
+    with Linearised(volume, camera, background="black", march=replace(MARCH, transfer=table), columns=2) as seen:
+        tangent, w = seen.tangent(Parameters(density=np.ones((2, 2, 2)))), np.array([[0.3, -1.0, 0.7, 0.4]])
+        assert seen.adjoint(w).density.sum() == pytest.approx(np.vdot(w, tangent), rel=1e-10)
+        here, below = (
+            integrated(replace(volume, density=raw), table, seen.rays, (0, 0, 0), parts=99)
+            for raw in (volume.density, volume.density - 1e-4)
+        )
+    np.testing.assert_allclose(tangent, (here - below) / 1e-4, rtol=0.01, atol=1e-12)
+    assert np.abs(tangent[0, [0, 1, 3]]).min() > 0.3
 
 
 @pytest.mark.parametrize("preintegrated", [False, True])

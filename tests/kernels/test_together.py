@@ -22,6 +22,7 @@ from raymarch.gradients.parameters import Parameters
 from raymarch.rendering.march import March
 from raymarch.rendering.renderer import Renderer
 from raymarch.rendering.together import TogetherRenderer
+from raymarch.rendering.together_settings import marches_for
 
 RNG = np.random.default_rng(0)
 FIT, SCAN = cases.volume("rotated", 1), cases.volume("upright", 0, "identity", seed=3)
@@ -183,6 +184,18 @@ def test_the_order_of_the_list_does_not_matter():
     one, other = traced(BALLS, marches), traced(BALLS[::-1], marches[::-1])
     assert one[:, 3].max() < 0.9
     np.testing.assert_allclose(one, other, rtol=3e-7)
+
+
+def test_without_marches_gradients_are_of_what_is_rendered_without_any():
+    """A scan is seen through the table of its range; all along single rays, and to their ends."""
+    volumes = [replace(FIT, provenance={"supersample": 2}), ball((7, 6, 5), FIT.corners.mean(0), 1.2)]
+    rendered = marches_for([volumes[0], volumes[1].as_volume()], None)
+    with LinearisedTogether(volumes, CAMERA) as seen:
+        for march, wanted in zip(seen.members.marches, rendered, strict=True):
+            assert march.mode == wanted.mode and march.step == wanted.step
+            assert (march.transfer and march.transfer.record()) == (wanted.transfer and wanted.transfer.record())
+            assert (march.min_transmittance, march.min_weight, march.supersample) == (0, 0, 1)
+    assert [march.mode for march in rendered] == ["emission-absorption", "transfer"]
 
 
 def test_a_volume_and_an_empty_one_are_the_volume_alone():

@@ -12,6 +12,7 @@ import reference
 
 from raymarch.data.transfer_function import MOST_OPAQUE, TransferFunction
 from raymarch.data.volume import Volume
+from raymarch.device import occupancy
 from raymarch.errors import RaymarchError
 from raymarch.geometry.rays import Rays
 from raymarch.gradients.checks import check_rows
@@ -110,6 +111,28 @@ def test_what_a_clear_table_skips_changes_no_picture():
         whole, _ = renderer.trace(rays, cases.BACKGROUND)
     assert 0.02 < occupied.mean() < 0.7 and skipped[:, 3].min() < 0.9
     np.testing.assert_array_equal(skipped, whole)
+
+
+@pytest.mark.parametrize("slab", [1, 20, occupancy.SLAB])
+@pytest.mark.parametrize("margin", [0, 1])
+def test_slabs_of_any_size_mark_the_cells_that_show_something(slab, margin, monkeypatch):
+    """Those alone that the hull allows; a cell reads five samples a side, and one beyond for rounding."""
+    monkeypatch.setattr(occupancy, "SLAB", slab)
+    shape, counts, rng = (29, 21, 13), (7, 5, 3), np.random.default_rng(0)
+    values = 1.5 * np.round(rng.uniform(-0.6, 0.502, shape))  # one in two hundred is not 0 or less
+    table, allowed = TransferFunction([0.5, 2], np.zeros((2, 3)), [0, 0.4], 0.2), rng.random(counts) < 0.8
+    activation = replace(VOLUME.activation, scale=1.0, shift=0.0)
+    volume = Volume(values, np.zeros((*shape, 3)), VOLUME.world_from_index, activation)
+    with Renderer(volume, replace(EXACT, transfer=table)) as renderer:
+        renderer.grid.allow(allowed)
+        fraction = renderer.grid.refresh_through(table, 0.1, margin)
+        occupied = renderer.grid.occupied_cells()
+    wanted = np.zeros(counts, bool)
+    for cell in np.ndindex(counts):
+        read = tuple(slice(max(4 * c - 1 - margin, 0), 4 * c + 6 + margin) for c in cell)
+        wanted[cell] = allowed[cell] and table(values[read].max())[3] > 0.1
+    assert fraction == wanted.mean() and 0.3 < fraction < 0.7
+    np.testing.assert_array_equal(occupied, wanted)
 
 
 def test_a_range_is_clear_if_every_value_in_it_is():

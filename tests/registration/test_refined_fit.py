@@ -10,13 +10,18 @@ import pytest
 from drive import BALL_BOX, ball_views
 
 from raymarch import cli
+from raymarch.data.transfer_function import TransferFunction
 from raymarch.data.views import Views
 from raymarch.data.volume import Volume
+from raymarch.device.image_store import ImageStore
+from raymarch.device.memory import Memory
 from raymarch.errors import RaymarchError
+from raymarch.fitting.bounds import find_box
 from raymarch.fitting.checkpoint import save_checkpoint
 from raymarch.fitting.checkpoints import Checkpoints
 from raymarch.fitting.fit import fit
 from raymarch.fitting.fitter import Fitter
+from raymarch.fitting.forecast import Forecast
 from raymarch.fitting.presets import preset
 from raymarch.fitting.settings import FitSettings
 from raymarch.geometry.camera import Camera
@@ -26,11 +31,18 @@ from raymarch.geometry.pose import exp_rigid
 from raymarch.geometry.similarity import apart
 from raymarch.io.checkpoints.checkpoint_file import record_of
 from raymarch.io.image_sets.hdf5_writing import write_views
+from raymarch.registration import moves
 from raymarch.registration import refine as refining
 from raymarch.registration import refined_fit as module
 from raymarch.registration.intrinsics import change_of_shared, views_with_shared
 from raymarch.registration.refine import FIRST, Refinement
-from raymarch.registration.refined_fit import SHARE, fit_refined, settings_of_refinement
+from raymarch.registration.refined_fit import (
+    SHARE,
+    fit_refined,
+    forecast_refined,
+    settings_of_refinement,
+    views_as_fitted,
+)
 from raymarch.rendering.renderer import render
 
 QUICK = preset("quick", resolution=16, steps=5, rays=512, sh_degree=0, slots=1)
@@ -128,9 +140,48 @@ def test_a_scene_is_refined_in_the_boxes_that_its_fit_would_take(how, box, given
     ring = orbit((0, 0, 0), 2.0, 6, like=Camera.look_at((2, 0, 0), width=12, height=8))
     room = Views(ring, np.random.default_rng(0).integers(0, 256, (6, 8, 12, 3), dtype=np.uint8))
     monkeypatch.setattr(refining, "Fitter", fitter)
-    monkeypatch.setattr(refining, "_wide_box", lambda views: BALL_BOX)
+    monkeypatch.setattr(moves, "find_box", lambda views, store: np.array(BALL_BOX, float))
     with pytest.raises(Asked, match=str(given)):
         refining.refine(room, settings=preset("photos", **how), box=box)
+
+
+def test_a_forecast_is_of_the_box_that_cameras_are_refined_in(monkeypatch):
+    """Wider than the fit's, by 0.06 of it on each side."""
+    views, boxes = ball_views(), []
+
+    def planned(views, settings, *, box, clock=True):
+        boxes.append(box)
+        return Forecast(Memory((16, 16, 16), 0, 1, {}), 0)
+
+    def fitter(views, settings, *, box):
+        boxes.append(box)
+        raise RaymarchError("planned")
+
+    monkeypatch.setattr(module, "forecast", planned)
+    monkeypatch.setattr(refining, "Fitter", fitter)
+    forecast_refined(views, QUICK)
+    with pytest.raises(RaymarchError, match="planned"):
+        fit_refined(views, QUICK)
+    ahead, of_fit, refined = boxes
+    np.testing.assert_array_equal(ahead, refined)
+    assert of_fit is None
+    with ImageStore(views) as store:
+        lower, upper = find_box(views, store)
+    np.testing.assert_allclose(ahead, [1.06 * lower - 0.06 * upper, 1.06 * upper - 0.06 * lower])
+
+
+def test_a_forecast_refuses_what_cannot_be_refined(monkeypatch):
+    monkeypatch.setattr(module, "forecast", lambda *_, **__: pytest.fail("planned"))
+    monkeypatch.setattr(refining, "Fitter", lambda *_, **__: pytest.fail("begun"))
+    views, table = ball_views(), TransferFunction([0.0, 1.0], [(0, 0, 0), (1, 1, 1)], [0.0, 0.5])
+    lenses = Lens("simple_radial", (0.1,)), Lens("radial", (0.1, 0.0))
+    mixed = replace(views, cameras=[replace(c, lens=lenses[i % 2]) for i, c in enumerate(views.cameras)])
+    seen_through = replace(QUICK, mode="transfer", transfer=table)
+    for ask in (forecast_refined, fit_refined):
+        with pytest.raises(RaymarchError, match="lenses of models radial, simple_radial, want one"):
+            ask(mixed, QUICK, also=("lens",), box=BALL_BOX)
+        with pytest.raises(RaymarchError, match="settings have a table"):
+            ask(views, seen_through, box=BALL_BOX)
 
 
 def test_the_command_says_what_else_is_moved(tmp_path, monkeypatch, capsys):
@@ -168,6 +219,19 @@ def test_the_fit_is_of_the_refined_cameras_and_its_file_says_where_they_are(monk
     assert [pose[0] for pose in told["poses"]] == list(views.names[::-1]) == list(seen[0].views.names)
     np.testing.assert_allclose(told["poses"][0][1:], views.cameras[-1].world_from_camera[:3].ravel(), atol=1e-6)
     assert result.volume.provenance["steps"] == 5
+
+
+def test_views_of_a_refined_fit_are_known_at_another_size_by_the_poses_that_the_set_has(monkeypatch):
+    views = replace(ball_views(), source="set")
+    shift = exp_rigid(np.array([0, 0, 0, 0.01, 0, 0]))
+    moved = [camera.exactly(camera.world_from_camera @ shift) for camera in views.cameras]
+    neutral = np.tile([1.0, 1, 1, 0, 0, 0], (len(views), 1))
+    refined = Refinement(replace(views, cameras=moved), neutral, np.ones(len(views)), np.ones(len(views)), (0.1,))
+    monkeypatch.setattr(module, "refine", lambda *_, **__: refined)
+    told = fit_refined(views, replace(QUICK, steps=1), box=BALL_BOX).volume.provenance
+    found = views_as_fitted(replace(views, downscale=2.0), told)
+    for camera, want in zip(found.cameras, moved, strict=True):
+        np.testing.assert_allclose(camera.world_from_camera, want.world_from_camera, atol=1e-6)
 
 
 def test_a_fit_after_a_refinement_goes_on_with_the_cameras_that_it_had(monkeypatch, tmp_path):

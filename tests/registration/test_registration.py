@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +14,9 @@ import raymarch as rm
 from raymarch.data.exposure import gauged
 from raymarch.data.views import Views
 from raymarch.data.volume import Volume
+from raymarch.device.ray_buffer import size_of as bytes_of_buffer
 from raymarch.errors import RaymarchError
+from raymarch.fitting import clock
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.presets import preset
 from raymarch.geometry.camera import Camera
@@ -22,10 +26,12 @@ from raymarch.geometry.pose import exp_rigid, twist_about
 from raymarch.geometry.similarity import _pixels, aligned, carried, similarity
 from raymarch.gradients.parameters import Parameters
 from raymarch.gradients.projection import Projection, from_near, out_of_sight
+from raymarch.gradients.ray_tangents import bytes_of_tangents
 from raymarch.registration import blur_level as levels
 from raymarch.registration import refine as refining
 from raymarch.registration import register as module
 from raymarch.registration.intrinsics import intrinsics_moved, require_common_lens
+from raymarch.registration.moves import memory_of_moves, rays_a_view
 from raymarch.registration.normal_equations import DAMPING, exposures_beside, move_of
 from raymarch.registration.pyramid import FINER, Pyramid, smaller, without_exposure
 from raymarch.registration.refine import refine
@@ -173,8 +179,8 @@ AWAY = [
 class Empty:
     """Stands for `Linearised`: images in which the volume is nothing, or a half with slopes that lead nowhere."""
 
-    def __init__(self, *_, transmittance=1.0, slope=0.0, **__):
-        self.transmittance, self.slope, self.looks, self.count = transmittance, slope, 0, 0
+    def __init__(self, *_, transmittance=1.0, slope=0.0, dtype=np.float64, **__):
+        self.transmittance, self.slope, self.looks, self.count, self.dtype = transmittance, slope, 0, 0, dtype
 
     def __enter__(self):
         return self
@@ -207,6 +213,16 @@ def test_a_start_that_sees_only_what_is_transparent_is_said_after_one_image(monk
     with pytest.raises(RaymarchError, match="what of its box is in the image is transparent; turn it to"):
         register(thing(), np.zeros((28, 32, 3)), TRUE)
     assert empty.looks == 1
+
+
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+@pytest.mark.parametrize("blur", [*module.BLURS])
+def test_a_residual_says_in_what_precision_its_image_was_made(blur, precision):
+    """The solver takes it to be rounded so: else noise is searched for a way down until there are no steps left."""
+    level = levels.BlurLevel(np.full((28, 32, 3), 0.4), None, TRUE, blur, ("pose",), thing().corners, 0)
+    residual, _ = level.linearise(Empty(transmittance=0.5, dtype=precision), (TRUE, np.zeros(6)))
+    assert residual.dtype == precision
+    np.testing.assert_allclose(residual, 0.1, rtol=1e-6)
 
 
 @pytest.mark.parametrize("slope", [1e-12, 1e-6, 1e-3, 1.0])
@@ -374,6 +390,35 @@ def test_a_pyramid_is_the_mean_of_its_pixels_and_shows_no_less_than_the_volume()
     assert small.principal[1] == camera.principal[1] / 2
 
 
+@pytest.mark.parametrize("samples", [24, 60, 300])
+def test_images_that_cameras_are_moved_by_take_no_more_than_is_told(samples):
+    """Those that are kept, a quarter as large, half and as they are, and the one that is made smaller."""
+    cameras = orbit((0, 0, 0), 4.0, 3, like=Camera.look_at((4, 0, 0), width=320, height=240))
+    views = Views(cameras, np.full((3, 240, 320, 4), 9, np.uint8))
+    pyramid = Pyramid(views)
+    tracemalloc.start()
+    pyramid.images(pyramid.factor_for(samples))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert 0.8 < peak / memory_of_moves(views, samples)["images of the moves"] < 1.1
+
+
+@pytest.mark.parametrize("shared", [(), ("focal", "principal_point")])
+def test_a_move_of_the_cameras_takes_no_more_than_is_told(shared):
+    """On the host; the device's part is what its owners say that they take."""
+    views = ball_views()
+    with Fitter(views, SETTINGS, box=BALL_BOX) as fitter, refining._Movement(fitter, ("pose", *shared)) as movement:
+        movement.move()  # all is compiled
+        tracemalloc.start()
+        movement.move()
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        rays, columns = movement.buffer.capacity, len(movement.dots)
+    assert rays == rays_a_view(len(views)) * len(views)
+    told = memory_of_moves(views, 24, shared)["moves"] - bytes_of_buffer((rays,)) - bytes_of_tangents(rays, columns)
+    assert 0.8 < peak / told < 1.1
+
+
 def test_exposures_taken_out_leave_what_was_there():
     rng = np.random.default_rng(2)
     true = np.concatenate([rng.uniform(0.2, 0.8, (2, 30, 3)), rng.uniform(0, 1, (2, 30, 1))], -1)
@@ -427,6 +472,26 @@ def test_disturbed_cameras_are_moved_towards_the_true_ones():
     assert seen[-1][0] <= 1
     assert found.degrees.shape == found.share.shape == (len(views),)
     assert (found.exposures == [1, 1, 1, 0, 0, 0]).all()
+
+
+def test_what_passes_before_the_first_step_is_of_the_time_of_a_refinement(monkeypatch):
+    """No camera moves where that was all of it."""
+    now = [1000.0]
+    monkeypatch.setattr(clock, "time", SimpleNamespace(perf_counter=lambda: now[0], process_time=lambda: now[0]))
+
+    class Slow(refining._Movement):
+        def __init__(self, *of):
+            super().__init__(*of)
+            now[0] += 60
+
+    monkeypatch.setattr(refining, "_Movement", Slow)
+    settings = replace(SETTINGS, steps=refining.FIRST)
+    for seconds, moves in ((50.0, 0), (70.0, 1)):
+        assert len(refine(ball_views(), settings=replace(settings, seconds=seconds), box=BALL_BOX).errors) == moves
+
+
+def test_settings_that_a_refinement_does_not_ask_for_are_named():
+    assert [name for name in refining.ALONG if f"`{name}`" not in refine.__doc__] == []
 
 
 def test_a_lens_left_out_is_found_before_the_true_volume():

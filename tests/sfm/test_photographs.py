@@ -11,6 +11,7 @@ from PIL import Image, ImageOps
 
 import raymarch as rm
 from raymarch.io.files.strict_json import read_json
+from raymarch.io.images.decode import headers
 from raymarch.sfm import child, find
 from raymarch.sfm.photographs import ORIENTATION, copy_photographs
 from raymarch.sfm.place import PARTS
@@ -81,6 +82,21 @@ def test_copies_are_upright_for_who_applies_exif_and_for_who_does_not(suffix, wa
             np.testing.assert_allclose(np.asarray(copy, float), upright, atol=8 if suffix == "jpg" else 0)
 
 
+@pytest.mark.parametrize("way", range(2, 9))
+def test_the_copy_of_a_grey_tiff_that_lies_sideways_is_upright_in_all_its_bits(way, tmp_path):
+    """Pillow would map its rows, by the width that it has once upright."""
+    images = [Image.fromarray(RNG.integers(0, 1 << 16, (6, 9), dtype=np.uint16)) for _ in range(3)]
+    (tmp_path / "photos").mkdir()
+    for i, image in enumerate(images):
+        image.save(tmp_path / "photos" / f"{i}.tif", exif=turned(way))
+        image.getexif().update(turned(way))
+    kept, left_out = copy_photographs(tmp_path / "photos", tmp_path / "set")
+    assert len(kept) == 3 and not left_out
+    for one, image in zip(kept, images, strict=True):
+        with Image.open(tmp_path / "set" / one.name) as copy:
+            np.testing.assert_array_equal(np.asarray(copy), np.asarray(ImageOps.exif_transpose(image)))
+
+
 def test_upright_files_are_copied_byte_by_byte_with_their_folders(tmp_path):
     folder = tmp_path / "photos"
     files = [photo(folder / name) for name in ("a b.jpg", "left/1.JPG", "left/é.png")]
@@ -141,6 +157,89 @@ def test_a_spoilt_photograph_is_left_out_and_told_why(what, photos, tmp_path):
 def test_links_are_followed_where_asked(photos, tmp_path):
     (photos / "9.png").symlink_to(photo(tmp_path / "other.png"))
     assert len(copy_photographs(photos, tmp_path / "set", follow_links=True)[0]) == 4
+
+
+def with_alpha(path, lowest, mode="RGBA", **options):
+    """A photograph whose alpha is opaque but for its first pixel."""
+    pixels = RNG.integers(0, 255, (6, 8, 4), dtype=np.uint8)
+    pixels[..., 3] = 255
+    pixels[0, 0, 3] = lowest
+    image = Image.fromarray(pixels)
+    if mode == "P":
+        image = image.convert("RGB").quantize(16)
+        image.info["transparency"] = bytes([255] * 15 + [lowest])
+    image.convert(mode).save(path, **options)
+    return path
+
+
+def without(image):
+    return np.asarray(image.convert("RGBA"))[..., :3]
+
+
+@pytest.mark.parametrize(
+    ("mode", "suffix"),
+    [("RGBA", "png"), ("RGBA", "tiff"), ("LA", "png"), ("LA", "tiff"), ("P", "png")],
+)
+def test_alpha_that_is_opaque_is_dropped_where_other_photographs_have_none(mode, suffix, photos, tmp_path):
+    """Or the set that is written could not be read: no set has images with alpha and without."""
+    file = with_alpha(photos / f"9.{suffix}", 255, mode)
+    kept, left_out = copy_photographs(photos, tmp_path / "set")
+    assert len(kept) == 4 and not left_out
+    assert {one.channels for one in headers([tmp_path / "set" / one.name for one in kept])} == {3}
+    with Image.open(file) as image, Image.open(tmp_path / "set" / kept[3].name) as copy:
+        np.testing.assert_array_equal(without(copy), without(image))
+
+
+@pytest.mark.parametrize("suffix", ["png", "tiff"])
+@pytest.mark.parametrize(("mode", "plain"), [("RGBA", "RGB"), ("LA", "L")])
+def test_a_photograph_that_loses_its_alpha_keeps_the_colours_that_its_profile_is_of(
+    mode, plain, suffix, photos, tmp_path
+):
+    profile = bytes(16) + (b"RGB " if plain == "RGB" else b"GRAY") + bytes(108)
+    with_alpha(photos / f"9.{suffix}", 255, mode, icc_profile=profile)
+    kept, _ = copy_photographs(photos, tmp_path / "set")
+    with Image.open(tmp_path / "set" / kept[3].name) as copy:
+        assert (copy.mode, copy.info["icc_profile"]) == (plain, profile)
+
+
+def test_the_time_limit_holds_while_alpha_is_looked_at_too(photos, tmp_path):
+    for i in range(2):
+        with_alpha(photos / f"a{i}.png", 255)
+    seen = []
+    copy_photographs(photos, tmp_path / "set", show=lambda *told: seen.append(told))
+    assert seen[:5] == [("photographs", i, 5) for i in range(1, 6)]
+    assert [told[1:] for told in seen[5:]] == [(1, 2), (2, 2)] * 2
+    for last in seen:
+
+        def stop(*told, last=last):
+            if told == last:
+                raise rm.RaymarchError("time is over")
+
+        with pytest.raises(rm.RaymarchError, match="time is over"):
+            copy_photographs(photos, tmp_path / "again", show=stop)
+
+
+def test_alpha_stays_where_all_photographs_have_it(tmp_path):
+    (tmp_path / "photos").mkdir()
+    files = [with_alpha(tmp_path / "photos" / f"{i}.png", alpha) for i, alpha in enumerate((255, 255, 9))]
+    kept, left_out = copy_photographs(tmp_path / "photos", tmp_path / "set")
+    assert len(kept) == 3 and not left_out
+    for file in files:
+        assert (tmp_path / "set" / file.name).read_bytes() == file.read_bytes()
+
+
+@pytest.mark.parametrize("sheer", [1, 5])
+def test_the_fewer_of_photographs_with_transparent_pixels_and_without_alpha_are_left_out(sheer, photos, tmp_path):
+    names = [with_alpha(photos / f"a{i}.png", 9).name for i in range(sheer)]
+    opaque = with_alpha(photos / "opaque.png", 255).name
+    kept, left_out = copy_photographs(photos, tmp_path / "set")
+    plain = ["0.png", "1.png", "2.png"]
+    assert {one.name for one in kept} == {*(plain if sheer == 1 else names), opaque}
+    assert {one.name for one in left_out} == set(names if sheer == 1 else plain)
+    assert all("have" in one.why and "; give alpha to all, or to none" in one.why for one in left_out)
+    files = sorted((tmp_path / "set").iterdir())
+    assert [file.name for file in files] == sorted(one.name for one in kept)
+    assert {one.channels for one in headers(files)} == {3 if sheer == 1 else 4}
 
 
 def missing(folder):

@@ -28,7 +28,7 @@ def listed(i, camera):
     return {
         "name": f"r_{i}", "position": camera.position.tolist(), "forward": (-turn[:, 2]).tolist(),
         "up": turn[:, 1].tolist(), "right": turn[:, 0].tolist(), "fov": float(np.degrees(0.8)), "aspect": 40 / 30,
-        "width": 40, "height": 30, "split": "",
+        "orthographic": False, "width": 40, "height": 30, "split": "",
     }  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from chromium import Watched, pixels
 from PIL import Image
-from played import ADDRESS, EYE, TARGET, VIEWS, answer, dragged, middle, rest, wait
+from played import ADDRESS, EYE, SCENE, TARGET, VIEWS, answer, dragged, middle, rest, wait
 from skips import require_extra
 
 import raymarch as rm
@@ -98,6 +98,32 @@ def test_a_flight_ends_in_the_camera_and_a_comparison_asks_for_it(page, server):
     rest(page, server, lambda: dragged(page, 90, 60, left=150))
     assert "view" not in server.of("camera")[-1]
     assert page.locator(".rm-photo:visible").count() == 0
+
+
+def test_a_camera_of_parallel_rays_is_marked_and_flown_to_as_such(page, server):
+    """It sees as much at any depth: `size` across, and its frustum is as wide where it begins."""
+    size, (first, given, last) = 0.4, SCENE["cameras"]
+    flat = {**given, "orthographic": True, "fov": float(np.degrees(2 * np.arctan(size / 2)))}
+    server.say({**SCENE, "cameras": [first, flat, last]})
+    page.locator(".rm-stage").focus()
+    for key in "ba":
+        page.keyboard.press(key)
+    page.wait_for_timeout(200)
+    across, up = (np.array(given[name]) * size / 2 for name in ("right", "up"))
+    corners = [given["position"] + x * across + y * up * 30 / 40 for x in (-1, 1) for y in (-1, 1)]
+    marks = pixels(page.locator(".rm-overlay"))[..., 3]
+    for x, y in np.round(server.camera.project(corners)[0]).astype(int):
+        assert marks[y - 2 : y + 3, x - 2 : x + 3].any()
+    page.locator(".rm-shot").nth(1).click()
+    said = rest(page, server, lambda: page.get_by_role("button", name="Fly to").click())[-1]
+    away = np.linalg.norm(np.subtract(said["target"], said["position"]))
+    frame = min(said["width"], said["height"] * 40 / 30) / said["width"]
+    assert said["orthographic"] and 2 * away * np.tan(np.radians(said["fov"]) / 2) * frame == pytest.approx(size)
+    flat_button = page.get_by_label("Orthographic (O)")
+    assert flat_button.get_attribute("aria-pressed") == "true"
+    page.locator(".rm-shot").nth(0).click()
+    assert not rest(page, server, lambda: page.get_by_role("button", name="Fly to").click())[-1]["orthographic"]
+    assert flat_button.get_attribute("aria-pressed") == "false"
 
 
 def test_marks_are_shown_and_hidden_by_their_keys(page, server):

@@ -16,7 +16,7 @@ from raymarch.io.images.write import write_depth, write_png
 from raymarch.viewer import frame_maker
 from raymarch.viewer.eye import eye_of
 from raymarch.viewer.frame_maker import FrameMaker
-from raymarch.viewer.scene import histogram, scene_of
+from raymarch.viewer.scene import cameras_of, histogram, scene_of, start
 from raymarch.viewer.slice_picture import sampled
 from raymarch.viewer.source import FitSource
 
@@ -173,6 +173,18 @@ def test_the_scene_says_what_a_page_needs(maker):
         camera["fov"] == pytest.approx(40) and camera["aspect"] == 90 / 71 and scene["camera"]["fov"] == camera["fov"]
     )
     assert sum(scene["histogram"]["counts"]) == 12 * 13 * 14
+
+
+def test_a_view_of_parallel_rays_is_seen_by_such():
+    """By what it begins with, and by what a page is told of it: as wide as the photograph wherever the target lies."""
+    flat = rm.Camera.orthographic((1, -4, 2), (0.2, 0, 0), size=3.0, width=90, height=60)
+    box = np.array([[-1.0, -1.0, -1.0], [1.0, 2.0, 1.0]])
+    views = rm.Views([flat], np.zeros((1, 60, 90, 3), np.uint8))
+    seen = eye_of({**CAMERA, **start(box, views), "width": 90, "height": 60}).camera()
+    assert seen.lens.parallel and seen.focal == pytest.approx(flat.focal)
+    np.testing.assert_allclose(seen.world_from_camera, flat.world_from_camera, atol=1e-9)
+    (told,) = cameras_of(views)
+    assert told["orthographic"] and 2 * np.tan(np.radians(told["fov"]) / 2) == pytest.approx(3.0)
 
 
 def test_a_scan_is_seen_through_a_table_of_its_own_and_has_units():

@@ -82,6 +82,20 @@ def test_what_our_page_asks_is_answered(request_):
     assert refusal(request_, TOKEN) is None
 
 
+def test_a_ticket_opens_the_page_alone_and_only_while_it_is_good():
+    assert refusal(asked("/?ticket=once"), TOKEN, ticket="once") is None
+    for request_, ticket in (
+        (asked("/?ticket=once"), ""),
+        (asked("/?ticket="), ""),
+        (asked("/?ticket=other"), "once"),
+        (asked("/?ticket=once&ticket=once"), "once"),
+        (asked("/?token=once"), "once"),
+        (asked("/ws?ticket=once", **SOCKET), "once"),
+    ):
+        assert refusal(request_, TOKEN, ticket=ticket).status == 403
+    assert refusal(asked("/?ticket=once", host=["evil.com"]), TOKEN, ticket="once").status == 421
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_others_ask_is_refused_in_a_line(name):
     request_, status = REFUSED[name]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
+import os
 import signal
 import socket
 import struct
@@ -12,13 +13,16 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 import pytest
 from skips import require_extra
 
 from raymarch.errors import RaymarchError
-from raymarch.viewer import server_process
+from raymarch.viewer import peer, server_process
+from raymarch.viewer.browser import announce
 from raymarch.viewer.guard import MOST_MESSAGE, headers_of
 from raymarch.viewer.newest import Newest
 from raymarch.viewer.server import PageServer
@@ -107,6 +111,79 @@ def test_what_is_refused_is_refused_on_the_wire(server, name):
     found, headers, body = get(server, how.pop("path"), **how)
     assert found == status and body.startswith(b"raymarch: ") and body.count(b"\n") == 1
     assert headers["X-Content-Type-Options"] == "nosniff" and server._token.encode() not in body
+
+
+def test_what_a_browser_is_started_with_leads_to_the_page_once(monkeypatch):
+    """Its arguments can be read by every user; the token is not among them."""
+    server, opened, noted = ServerProcess(), [], []
+    try:
+        monkeypatch.delenv("SSH_CONNECTION", raising=False)
+        monkeypatch.setenv("DISPLAY", ":0")
+        monkeypatch.setattr("webbrowser.open", lambda url: opened.append(url) or True)
+        said = []
+        announce(server, said.append, noted.append, browser=True)
+        until = time.monotonic() + 10
+        while not opened and time.monotonic() < until:
+            time.sleep(0.01)
+        (url,) = opened
+        assert said == [server.url] and server._token not in url
+        path = f"/?{urlsplit(url).query}"
+        status, headers, _ = get(server, path, Host="evil.com")
+        assert status == 421 and server._token not in str(headers)
+        status, headers, body = get(server, path)
+        assert (status, headers["Location"], body) == (303, f"/?token={server._token}", b"")
+        assert get(server, headers["Location"])[0] == 200
+        status, headers, body = get(server, path)
+        assert status == 403 and server._token not in str(headers) and server._token.encode() not in body
+    finally:
+        server.close()
+
+
+OURS = os.getuid() if hasattr(os, "getuid") else 0
+NEAR_END, FAR_END = "0100007F:1F90", "0100007F:CFD2"
+MAPPED = "0000000000000000FFFF0000"  # before an address of IPv4 in the table of IPv6
+CONNECTED = [
+    ({}, 303),
+    ({"tcp": []}, 403),
+    ({"tcp": [0]}, 303),
+    ({"tcp": [OURS]}, 303),
+    ({"tcp": [OURS], "tcp6": []}, 303),
+    ({"tcp": [12345]}, 403),
+    ({"tcp": [0, 12345]}, 403),
+    ({"tcp": [], "tcp6": [OURS]}, 303),
+    ({"tcp": [], "tcp6": [12345]}, 403),
+    ({"tcp": [OURS], "tcp6": [12345]}, 403),
+]
+
+
+@pytest.mark.parametrize(("tables", "status"), CONNECTED)
+def test_a_ticket_is_for_this_user_alone_where_the_system_tells(tables, status, tmp_path, monkeypatch):
+    """By tables of connections with these users at the other end; where there is no table, nothing is told."""
+    row = "0: {} {} 01 00000000:00000000 00:00000000 00000000 {} 0 9\n"
+    for name, users in tables.items():
+        before = MAPPED if name == "tcp6" else ""
+        text = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+        text += row.format(before + NEAR_END, before + FAR_END, 777)  # our own end
+        (tmp_path / name).write_text(text + "".join(row.format(before + FAR_END, before + NEAR_END, u) for u in users))
+    monkeypatch.setattr(peer, "TABLES", (tmp_path / "tcp", tmp_path / "tcp6"))
+    pages = PageServer("right", Newest(), "once")
+    headers = SimpleNamespace(raw_items=lambda: [("Host", "127.0.0.1:8080")])
+    ends = SimpleNamespace(remote_address=("127.0.0.1", 0xCFD2), local_address=("127.0.0.1", 8080))
+    answer = pages.process(ends, SimpleNamespace(path="/?ticket=once", headers=headers))
+    assert (answer.status_code, pages.ticket) == (status, "" if status == 303 else "once")
+    assert (answer.headers.get("Location") == "/?token=right") == (status == 303)
+
+
+@pytest.mark.skipif(not all(map(Path.exists, peer.TABLES)), reason="Linux's tables of connections")
+def test_the_system_tells_whose_an_end_of_ipv6_is_that_leads_to_our_server():
+    with socket.create_server(("127.0.0.1", 0)) as door, socket.socket(socket.AF_INET6) as link:
+        own = door.getsockname()[1]
+        link.connect(("::ffff:127.0.0.1", own))
+        far = link.getsockname()[1]
+        told = [peer.users_of(far, own, table.read_text()) for table in peer.TABLES]
+        assert told == [set(), {os.getuid()}]
+        assert not peer.is_of_another_user(far, own)
+    assert peer.is_of_another_user(0, own)
 
 
 NO_REQUESTS = [

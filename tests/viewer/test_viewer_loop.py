@@ -8,7 +8,7 @@ import pytest
 from wires import CAMERA, FakeWire, around
 
 from raymarch.errors import RaymarchError
-from raymarch.viewer.look import Look
+from raymarch.viewer.look import Look, Slice
 from raymarch.viewer.viewer import Viewer
 
 
@@ -130,3 +130,21 @@ def test_another_volume_brings_its_own_table_and_iso_unless_they_were_changed(vi
     viewer.show(Valued(3.0))
     assert [viewer.pages[page].look.iso for page in (1, 2)] == [3.0, 5.0]
     assert viewer.pages[2].look.exposure == 2.0
+
+
+def test_a_slice_is_kept_where_the_other_volume_has_slices_too(viewer):
+    """Where it has none, as nested boxes, each picture would be refused for it."""
+
+    class Whole(Counter):
+        def changed(self, look, message):
+            new = look.changed(message)
+            if new.slice is not None:
+                raise RaymarchError("slice: this volume has none to show")
+            return new
+
+    viewer.server.say(1, type="look", slice={"axis": 1, "position": 0.5}, exposure=2.0)
+    worked(viewer)
+    viewer.show(Counter())
+    assert viewer.pages[1].look.slice == Slice(1, 0.5)
+    viewer.show(Whole())
+    assert (viewer.pages[1].look.slice, viewer.pages[1].look.exposure) == (None, 2.0)

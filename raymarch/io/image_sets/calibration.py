@@ -6,7 +6,6 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -59,15 +58,17 @@ class Calibration:
     lens: Lens = Lens()
 
     def camera(
-        self, world_from_camera: np.ndarray, width: int, height: int, *, where: str, file: Path | None = None
+        self, world_from_camera: np.ndarray, width: int, height: int, orientation: int = 1, *, where: str
     ) -> Camera:
-        """Camera of an image `file` of `width` x `height` pixels; the numbers are scaled by what size it really has.
+        """Camera of an image of `width` x `height` pixels, once EXIF's orientation turned it; the numbers are scaled by
+        what size it really has.
 
         Raises RaymarchError, opened by `where`, for another aspect, and for what no camera has.
         """
         full = self.size or (width, height)
         with naming(where):
-            return sized(world_from_camera, self.focal, self.principal, full, self.lens, (width, height), where, file)
+            size = (width, height)
+            return sized(world_from_camera, self.focal, self.principal, full, self.lens, size, where, orientation)
 
 
 def of_matrix(matrix: np.ndarray, where: str, shift: float = 0.0) -> tuple[tuple[float, float], tuple[float, float]]:

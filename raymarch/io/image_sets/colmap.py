@@ -11,8 +11,9 @@ from raymarch.data.views import Views
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.io.files.limits import require_folder
+from raymarch.io.image_sets import llff
 from raymarch.io.image_sets.camera_models import lens_of
-from raymarch.io.image_sets.colmap_choice import PARSERS, folder_of_images, largest_model, points_of_model
+from raymarch.io.image_sets.colmap_choice import PARSERS, folder_of_images, lacks_images, largest_model, points_of_model
 from raymarch.io.image_sets.colmap_model import (
     KINDS,
     PLACES,
@@ -34,8 +35,9 @@ FILES = tuple(f"{where}cameras.{kind}" for place in PLACES for where in place fo
 
 
 def detect(folder: Path) -> bool:
-    """Detection: whether the folder has a model whose cameras can be read."""
-    return any(_has_cameras(files) for files in models_in(folder))
+    """Detection: whether the folder has a model whose cameras can be read, and not LLFF's table with other images."""
+    has_model = any(_has_cameras(files) for files in models_in(folder))
+    return has_model and not (llff.detect(folder) and lacks_images(folder))
 
 
 def _has_cameras(files: ModelFiles) -> bool:
@@ -58,7 +60,8 @@ def read(
 
     Cameras are of any of COLMAP's models 0 to 9, scaled to the images where these are smaller or larger. Images are
     looked for in `images`, beside the model and above it, else in `images_2`, `_4`, `_8`; masks in `masks` beside that
-    folder, as `<image>.png`, black where pixels are not to count. Options as of `load_views`.
+    folder, or in the set's own where images lie in that, as `<image>.png`, black where pixels are not to count. Options
+    as of `load_views`.
 
     Raises RaymarchError that names the file, what is wrong and the cure.
 
@@ -70,6 +73,7 @@ def read(
     model = largest_model(folder)
     source = model.files.path("images")
     inside, root = folder_of_images(folder, model)
+    masks = (inside if inside.resolve() == root else inside.parent) / "masks"
     frames = list[Frame]()
     for number, image in model.images.items():
         where = f"{source}, image {number}"
@@ -78,10 +82,10 @@ def read(
             raise RaymarchError(
                 f"{where}: has camera {image.camera}, which is not among the cameras; export both again"
             )
-        camera = partial(camera_of_image, model.cameras[image.camera], image, f"{where} ({file.stem})", file)
-        frames.append(Frame(file, camera, _mask(inside, file, root, follow_links), sensor=True))
+        camera = partial(camera_of_image, model.cameras[image.camera], image, f"{where} ({file.stem})")
+        frames.append(Frame(file, camera, _mask(masks, file.relative_to(inside), root, follow_links), sensor=True))
     if masked := sum(frame.mask is not None for frame in frames):
-        log.warning("%s: %d of %d images have a mask in %s", source, masked, len(frames), inside.parent / "masks")
+        log.warning("%s: %d of %d images have a mask in %s", source, masked, len(frames), masks)
     there = present([frame.file for frame in frames], source)
     frames = held_out([frames[i] for i in there], split, holdout, source)
     return views_of_frames(
@@ -89,18 +93,19 @@ def read(
     )
 
 
-def _mask(inside: Path, file: Path, root: Path, follow_links: bool) -> Path | None:
-    """Mask of an image where there is one, in the folder beside that of images, by the image's path in that."""
-    inner = file.relative_to(inside)
+def _mask(masks: Path, inner: Path, root: Path, follow_links: bool) -> Path | None:
+    """Mask of an image where there is one in the folder of masks, by the image's path in its own."""
     for name in (inner.with_name(inner.name + ".png"), inner.with_suffix(".png"), inner):
-        mask = inside.parent / "masks" / name
+        mask = masks / name
         if mask.is_file() and (follow_links or mask.resolve().is_relative_to(root)):
             return mask
     return None
 
 
-def camera_of_image(camera: ModelCamera, image: ModelImage, where: str, file: Path, width: int, height: int) -> Camera:
-    """Camera of a model's image for the size that its file has; else RaymarchError, opened by `where`.
+def camera_of_image(
+    camera: ModelCamera, image: ModelImage, where: str, width: int, height: int, orientation: int = 1
+) -> Camera:
+    """Camera of a model's image for the size and orientation that its file has; else RaymarchError, opened by `where`.
 
     COLMAP does not look at EXIF's orientation: cameras and masks are of the sensor's images.
     """
@@ -109,7 +114,9 @@ def camera_of_image(camera: ModelCamera, image: ModelImage, where: str, file: Pa
     pose = world_from_camera(image, where)
     try:
         lens = lens_of(camera.model, p)
-        return sized(pose, (p[0], p[focals - 1]), principal, full, lens, (width, height), where, file, sensor=True)
+        return sized(
+            pose, (p[0], p[focals - 1]), principal, full, lens, (width, height), where, orientation, sensor=True
+        )
     except RaymarchError as error:
         text = str(error)
         raise RaymarchError(text if text.startswith(where) else f"{where}: {text}") from None

@@ -122,20 +122,25 @@ def read_cameras(path: Path) -> dict[int, ModelCamera]:
     return cameras
 
 
-def read_images(path: Path) -> dict[int, ModelImage]:
-    """Images of `images.bin`, by their numbers, without what they observe; RaymarchError for what is none."""
-    images: dict[int, ModelImage] = {}
+def each_image(path: Path) -> Iterator[tuple[int, ModelImage]]:
+    """Numbers and images of `images.bin`, one as it is read after the other; RaymarchError as of `read_images`."""
+    known = set[int]()
     with _records(path, "COLMAP's images.bin") as records:
         count = records.count("images", IMAGE.size + 1 + NUMBER.size)
         require_few(count, path)
         for i in range(count):
             records.at = f"image {i} of {count}"
             number, *pose, camera = records.take(IMAGE)
-            require_new(number, images, "image", str(path))
+            require_new(number, known, "image", str(path))
             require_finite(pose, f"image {number}", str(path))
-            images[number] = ModelImage(records.text(), camera, pose[:4], pose[4:])
+            known.add(number)
+            yield number, ModelImage(records.text(), camera, pose[:4], pose[4:])
             records.skip(OBSERVATION.size * records.count(f"observations in image {number}", OBSERVATION.size))
-    return images
+
+
+def read_images(path: Path) -> dict[int, ModelImage]:
+    """Images of `images.bin`, by their numbers, without what they observe; RaymarchError for what is none."""
+    return dict(each_image(path))
 
 
 def read_points(path: Path) -> ModelPoints:

@@ -61,18 +61,38 @@ def folder_of_images(folder: Path, model: Model) -> tuple[Path, Path]:
 
     It is in the set, the nearer to the model the first; or beside it, where the set is the folder of the model.
     """
-    steps = len(model.files.folder.relative_to(folder).parts)
-    above = [model.files.folder, *model.files.folder.parents][: steps + 1]
-    places = [(above_it / name, folder) for name in PHOTOS for above_it in above]
-    places += [(outer / PHOTOS[0], outer) for outer in folder.resolve().parents[: 1 if steps else 2]]
     names = [image.name for image in model.images.values()]
-    for place, root in places:
+    for place, root in _places_of_images(folder, model.files):
         if place.is_dir() and any(_is_there(place, name) for name in names):
             return place, root.resolve()
     raise RaymarchError(
         f"{folder}: has a COLMAP model but none of its {len(names)} images ({named(sorted(names), 3)}), want them in"
         f" {folder / PHOTOS[0]}; put them there, or name the folder that holds both"
     )
+
+
+def lacks_images(folder: Path) -> bool:
+    """Whether none of the images of any model in a folder is there; a model that cannot be read does not tell.
+
+    No model is read beyond its first image that is there.
+    """
+    for files in models_in(folder):
+        places = [place for place, _ in _places_of_images(folder, files) if place.is_dir()]
+        images = PARSERS[files.kind].each_image(files.path("images"))
+        try:
+            if any(_is_there(place, image.name) for _, image in images for place in places):
+                return False
+        except RaymarchError:
+            return False
+    return True
+
+
+def _places_of_images(folder: Path, files: ModelFiles) -> list[tuple[Path, Path]]:
+    """Folders in which a model's images may be, and the one out of which nothing is read of each."""
+    steps = len(files.folder.relative_to(folder).parts)
+    above = [files.folder, *files.folder.parents][: steps + 1]
+    places = [(above_it / name, folder) for name in PHOTOS for above_it in above]
+    return places + [(outer / PHOTOS[0], outer) for outer in folder.resolve().parents[: 1 if steps else 2]]
 
 
 def _is_there(place: Path, name: str) -> bool:

@@ -108,23 +108,28 @@ def read_cameras(path: Path) -> dict[int, ModelCamera]:
     return cameras
 
 
-def read_images(path: Path) -> dict[int, ModelImage]:
-    """Images of `images.txt`, by their numbers, without what they observe; RaymarchError for what is none.
+def each_image(path: Path) -> Iterator[tuple[int, ModelImage]]:
+    """Numbers and images of `images.txt`, one as it is read after the other; RaymarchError as of `read_images`.
 
     Each has two lines, of which the second may be empty.
     """
-    images: dict[int, ModelImage] = {}
+    known = set[int]()
     with _lines(path, "COLMAP's images.txt") as lines:
         for line in lines.records():
             words = lines.words(line, 10, "image, quaternion, translation, camera and name", 9)
             number, camera = lines.numbers([words[0], words[8]], int, "image and camera")
             pose = lines.numbers(words[1:8], float, "quaternion and translation")
-            require_new(number, images, "image", lines.where)
+            require_new(number, known, "image", lines.where)
             require_finite(pose, f"image {number}", lines.where)
-            images[number] = ModelImage(words[9], camera, pose[:4], pose[4:])
-            require_few(len(images), path)
+            known.add(number)
+            yield number, ModelImage(words[9], camera, pose[:4], pose[4:])
+            require_few(len(known), path)
             _require_observations(lines)
-    return images
+
+
+def read_images(path: Path) -> dict[int, ModelImage]:
+    """Images of `images.txt`, by their numbers, without what they observe; RaymarchError for what is none."""
+    return dict(each_image(path))
 
 
 def _require_observations(lines: Lines) -> None:

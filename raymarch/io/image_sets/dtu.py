@@ -70,7 +70,7 @@ def read(
         where = f"{source}: {WORLD}{i} ({file.name})"
         matrix, pose = of_projection(projection, where)
         calibration = Calibration(*of_matrix(matrix, where, CENTRE))
-        camera = partial(calibration.camera, pose, where=where, file=file)
+        camera = partial(calibration.camera, pose, where=where)
         frames.append(Frame(file, camera, masks[i] if masks else None))
     chosen = held_out(frames, split, holdout, source)
     if not masks:

@@ -11,7 +11,7 @@ from raymarch.errors import RaymarchError, short
 from raymarch.io.files.strict_json import read_json
 from raymarch.io.image_sets.frame_file import frame_file
 from raymarch.io.image_sets.frames import Frame, require_few
-from raymarch.io.image_sets.intrinsics import camera_by_keys
+from raymarch.io.image_sets.intrinsics import CROP, camera_by_keys, crop_radius, is_fisheye
 
 POSES = ("transform_matrix", "transform_matrix_start")
 
@@ -44,17 +44,21 @@ def read_frames(path: Path, *, comments: bool = False) -> tuple[dict[str, Any], 
 
 
 def frame_of_keys(keys: dict[str, Any], document: dict[str, Any], path: Path, i: int, follow_links: bool) -> Frame:
-    """Frame of its own keys, which go before those of the file: `file_path`, `mask_path`, `camera_by_keys`.
+    """Frame of its own keys, which go before those of the file: `file_path`, `mask_path`, `camera_by_keys`,
+    `crop_radius` if its lens is a fisheye, as in nerfstudio.
 
     Raises RaymarchError, opened by the file and the frame's place in it, for a path as of `frame_file`.
     """
     folder, where = path.parent, f"{path}, frame {i}"
     root = folder.resolve()
     file = frame_file(folder, root, keys.get("file_path"), where, follow_links)
-    camera = partial(camera_by_keys, ChainMap(keys, document), where=f"{where} ({file.stem})", file=file)
+    settings, of = ChainMap(keys, document), f"{where} ({file.stem})"
+    crops = settings.get(CROP) is not None and is_fisheye(settings, of)
+    radius = partial(crop_radius, settings, where=of) if crops else None
+    frame = Frame(file, partial(camera_by_keys, settings, where=of), sensor=True, radius=radius)
     if (mask := keys.get("mask_path")) is not None:
-        return Frame(file, camera, frame_file(folder, root, mask, where, follow_links, key="mask_path"))
+        return frame._replace(mask=frame_file(folder, root, mask, where, follow_links, key="mask_path"))
     moving = file.with_name(f"dynamic_mask_{file.stem}.png")  # as instant-ngp has them, white where something moves
     if moving.is_file() and (follow_links or moving.resolve().is_relative_to(root)):
-        return Frame(file, camera, moving, inverted=True)
-    return Frame(file, camera)
+        return frame._replace(mask=moving, inverted=True)
+    return frame

@@ -14,6 +14,7 @@ import numpy as np
 
 from raymarch.data.cores import workers
 from raymarch.data.image_arrays import Masks
+from raymarch.data.shrink import shrink_mask
 from raymarch.data.views import Views
 from raymarch.errors import RaymarchError, named, short
 from raymarch.geometry.camera import Camera
@@ -34,19 +35,23 @@ class Frame(NamedTuple):
 
     Attributes:
         file: the image; `frame_file` finds it by what the set calls it.
-        camera: makes the camera for its full width and height [pixel], those of the upright image.
+        camera: makes the camera for its full width and height [pixel], those of the upright image, and the orientation
+            by which EXIF turned it, 1 where it did not.
         mask: an 8-bit image of the same size, black where the image's pixels do not count; or None.
         alpha: an image of the same size whose red is the image's alpha; or None.
         inverted: whether pixels do not count where the mask is not black.
         sensor: whether masks are of the image as it was before EXIF turned it, where their sides do not tell.
+        radius: makes the distance [pixel] from the image's middle within which pixels count, for its full width and
+            height; or None, where they count wherever they are.
     """
 
     file: Path
-    camera: Callable[[int, int], Camera]
+    camera: Callable[[int, int, int], Camera]
     mask: Path | None = None
     alpha: Path | None = None
     sensor: bool = False
     inverted: bool = False
+    radius: Callable[[int, int], float] | None = None
 
 
 def require_few(count: int, source: Path) -> None:
@@ -91,8 +96,7 @@ def views_of_frames(
     there, files, found = list(compress(there, kept)), list(compress(files, kept)), list(compress(found, kept))
     if not there:
         raise RaymarchError(f"{source}: no image is that of its camera; correct the numbers")
-    full = [header[:2] for header in found]
-    cameras = [frame.camera(*size) for frame, size in zip(there, full, strict=True)]  # before what takes its time
+    cameras = [_camera_of(*of)() for of in zip(there, found, strict=True)]  # before what takes its time
     if said := doubt(cameras[0]):
         log.warning("%s: %s", source, said)
     cameras = [_smaller(camera, downscale, file) for camera, file in zip(cameras, files, strict=True)]
@@ -107,7 +111,7 @@ def views_of_frames(
 
 def _camera_of(frame: Frame, found: Header) -> Callable[[], Camera]:
     """Making of a frame's camera, which raises RaymarchError where the image's shape is none of the camera's."""
-    return partial(frame.camera, *found[:2])
+    return partial(frame.camera, found.width, found.height, found.orientation)
 
 
 def _smaller(camera: Camera, downscale: float, file: Path) -> Camera:
@@ -129,15 +133,41 @@ def _masks(frames: Sequence[Frame], found: Sequence[Header], sizes: Sequence[tup
         message = "%s: %d masks are missing, all pixels of their images count (%s)"
         log.warning(message, source, len(missing), named(missing))
 
-    def mask(frame: Frame, of: Header, size: tuple[int, int]) -> np.ndarray | None:
+    def mask(frame: Frame, of: Header, size: tuple[int, int], around: np.ndarray | None) -> np.ndarray | None:
         if frame.mask is None or not frame.mask.is_file():
-            return None
-        return decode_mask(frame.mask, of, size, frame.sensor, frame.inverted)
+            return around
+        given = decode_mask(frame.mask, of, size, frame.sensor, frame.inverted)
+        return given if around is None else given & around
 
-    if all(frame.mask is None for frame in frames):
+    around = _circles(frames, found, sizes)
+    if all(frame.mask is None for frame in frames) and not any(one is not None for one in around):
         return None
     with ThreadPoolExecutor(workers()) as pool:
-        return tuple(pool.map(mask, frames, found, sizes))
+        return tuple(pool.map(mask, frames, found, sizes, around))
+
+
+def _circles(
+    frames: Sequence[Frame], found: Sequence[Header], sizes: Sequence[tuple[int, int]]
+) -> list[np.ndarray | None]:
+    """Masks of the pixels that are near enough to their images' middle, one array for all images that are alike."""
+    made = dict[tuple[float, ...], np.ndarray]()
+    circles = list[np.ndarray | None]()
+    for frame, of, size in zip(frames, found, sizes, strict=True):
+        if frame.radius is None:
+            circles.append(None)
+            continue
+        radius = frame.radius(of.width, of.height)
+        alike = (radius, of.width, of.height, *size)
+        if alike not in made:
+            made[alike] = shrink_mask(_circle(of, radius), *size)
+        circles.append(made[alike])
+    return circles
+
+
+def _circle(of: Header, radius: float) -> np.ndarray:
+    """Mask (height, width) of an image, true where pixels are nearer to its middle than a radius [pixel]."""
+    x, y = (np.arange(side, dtype=np.float32) + 0.5 - side / 2 for side in (of.width, of.height))
+    return x**2 + y[:, None] ** 2 < radius**2
 
 
 def matrix(value: object, where: str) -> np.ndarray:

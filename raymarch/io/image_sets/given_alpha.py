@@ -13,7 +13,7 @@ from raymarch.data.display_values import eight_bit, linear_of_srgb
 from raymarch.data.image_arrays import Images
 from raymarch.data.shrink import shrink
 from raymarch.errors import RaymarchError
-from raymarch.io.images.decode import decode, headers
+from raymarch.io.images.decode import decode, headers, turn_with, turned
 from raymarch.io.images.header import Header
 
 
@@ -44,6 +44,7 @@ def with_given_alpha(
         images: uint8, as they were decoded, made smaller or not.
         files, found: the file of each, and its header.
         alphas: the file with its alpha, of the same size: its red, which sRGB encodes, as instant-ngp has it; or None.
+            Where EXIF turned the image and not that, it is turned likewise.
         colours: 0 or 255; pixels that have one in all colours are transparent.
 
     Raises RaymarchError as `decode` does, for a file of another size than its image too.
@@ -53,7 +54,7 @@ def with_given_alpha(
         return images
     of_alpha = dict(zip(given, headers(given), strict=True)) if given else {}
     for file, header, alpha in zip(files, found, alphas, strict=True):
-        if alpha is not None and of_alpha[alpha][:2] != header[:2]:
+        if alpha is not None and of_alpha[alpha][:2] != header[:2] and turn_with(header, of_alpha[alpha], True) == 1:
             raise RaymarchError(f"{alpha}: is not of the size of {file.name}, want the same; resize it")
 
     def made(image: np.ndarray, file: Path, header: Header, alpha: Path | None) -> np.ndarray:
@@ -61,7 +62,8 @@ def with_given_alpha(
         whole = image if header[:2] == (width, height) else decode([file], found=[header], for_fit=False)[0]
         cover = whole[..., 3].copy() if whole.shape[2] == 4 else np.full(whole.shape[:2], 255, np.uint8)
         if alpha is not None:
-            cover = _linear(decode([alpha], found=[of_alpha[alpha]], for_fit=False)[0][..., 0])
+            red = decode([alpha], found=[of_alpha[alpha]], for_fit=False)[0][..., 0]
+            cover = _linear(turned(red, turn_with(header, of_alpha[alpha], True)))
         for colour in colours:
             cover[(whole[..., :3] == colour).all(-1)] = 0
         return shrink(np.dstack([whole[..., :3], cover]), width, height)

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import logging
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence, Set
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
-from raymarch.errors import RaymarchError, one_line
+from raymarch.errors import RaymarchError, named, one_line
+from raymarch.io.files.strict_text import EXPORT
 from raymarch.io.image_sets.frame_file import frame_file
 from raymarch.io.image_sets.frames import require_few
 from raymarch.io.images.header import SUFFIXES
 
+log = logging.getLogger("raymarch")
+
 MOST_ENTRIES = 200_000  # of a folder that are looked at
+IMAGES = "images"
+MASKS = ("mask", "masks")
 
 
 def image_files(folder: Path, inner: str, follow_links: bool = False) -> list[Path]:
@@ -60,37 +67,94 @@ def _names(folder: Path) -> list[str]:
 
 
 class ImageIndex:
-    """Index of the image files in a set's folder and the folders right in it, by name with or without suffix.
+    """Index of the image files in a set's folder and the folders right in it, by the names that the set has for them.
 
-    Of several files of a name that in the folder itself comes first, then that in `images`, then by folder.
+    A name may lack its suffix. Of several files of a name that in `images` comes first, then that in the folder with
+    most of the names, of equal ones that in the set's own folder, then by folder; none is in a folder of masks. The log
+    says which names have several files, and where several cameras have such a name too, whose files nobody can tell.
+
+    Args:
+        folder: of the set.
+        names: those of all cameras, whether they are read or not.
+        source: the file that has them, which opens messages.
+        follow_links: as of `frame_file`.
+        read: names of the cameras that are read, by which folders are told apart; all if not given.
+
+    Raises RaymarchError where no name is left that is of one camera or of one file.
 
     Example:
         >>> Path("images").mkdir(exist_ok=True)
         >>> Path("images/a.JPG").touch()
-        >>> ImageIndex(Path(".")).file("A", "cameras.csv, line 2").name
+        >>> ImageIndex(Path("."), ["A"], Path("cameras.csv")).file("A", "cameras.csv, line 2").name
         'a.JPG'
     """
 
-    def __init__(self, folder: Path, follow_links: bool = False) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        names: Sequence[str],
+        source: Path,
+        follow_links: bool = False,
+        read: Sequence[str] | None = None,
+    ) -> None:
         self._folder, self._root, self._follow_links = folder, folder.resolve(), follow_links
-        self._inner: dict[str, str] = {}
-        for inner in ("", *_folders(folder)):
-            for name in _names(folder / inner):
-                path = f"{inner}/{name}" if inner else name
-                for key in (name.casefold(), PurePosixPath(name).stem.casefold()):
-                    self._inner.setdefault(key, path)
+        every, counted = ({name.casefold() for name in some} for some in (names, names if read is None else read))
+        self._found = _files_of_names(folder, every, counted)
+        several = [name for name in dict.fromkeys(names) if len(self._found.get(name.casefold(), ())) > 1]
+        cameras = Counter(name.casefold() for name in names)
+        lost = [name for name in several if cameras[name.casefold()] > 1]
+        self._lost = {name.casefold() for name in lost}
+        if lost and not self._found.keys() - self._lost:
+            raise RaymarchError(
+                f"{source}: each name is of several cameras and of several files ({self._told(lost)}); give each"
+                f" photograph a name of its own, align them and {EXPORT}"
+            )
+        if lost:
+            message = "%s: %d names are of several cameras and of several files, and left out (%s)"
+            log.warning(message, source, len(lost), self._told(lost))
+        if chosen := [name for name in several if name.casefold() not in self._lost]:
+            message = "%s: %d names are of several files each, of which the first is taken (%s)"
+            log.warning(message, source, len(chosen), self._told(chosen))
 
-    def file(self, name: object, where: str) -> Path:
-        """Image file of a name; where none is there the path that it would have in `images`.
+    def _told(self, names: Sequence[str]) -> str:
+        return named([f"{name}: {named(list(map(str, self._found[name.casefold()])), 3)}" for name in names], 3)
+
+    def file(self, name: str, where: str) -> Path | None:
+        """Image file of a name; None of one that is left out; where none is there the path that it would have.
 
         Raises RaymarchError, opened by `where`, for a path that leads out of the set, or no name.
         """
-        known = self._inner.get(name.casefold()) if isinstance(name, str) else None
-        return frame_file(self._folder, self._root, known or name, where, self._follow_links)
+        if name.casefold() in self._lost:
+            return None
+        known = self._found.get(name.casefold())
+        return frame_file(self._folder, self._root, str(known[0]) if known else name, where, self._follow_links)
+
+
+def _files_of_names(folder: Path, names: Set[str], counted: Set[str]) -> dict[str, list[PurePosixPath]]:
+    """Files of each casefolded name that has any, as paths in the folder, what comes first the first.
+
+    Folders are in the order of how many of the names that are `counted` they have; but `images` is the first, for
+    that of depth maps or of smaller copies has more as soon as one photograph is missing.
+    """
+    whole, bare = defaultdict[str, list[PurePosixPath]](list), defaultdict[str, list[PurePosixPath]](list)
+    for inner in ("", *_folders(folder)):
+        for name in _names(folder / inner):
+            file = PurePosixPath(inner, name)
+            whole[name.casefold()].append(file)
+            bare[file.stem.casefold()].append(file)
+    found = {name: files for name in names if (files := whole.get(name) or bare.get(name))}
+    of_counted = (files for name, files in found.items() if name in counted)
+    held = Counter(place for files in of_counted for place in {file.parent for file in files})
+
+    def rank(file: PurePosixPath) -> tuple[bool, int]:
+        return file.parent != PurePosixPath(IMAGES), -held[file.parent]
+
+    return {name: sorted(files, key=rank) for name, files in found.items()}
 
 
 def _folders(folder: Path) -> list[str]:
-    """Folders right in a folder, `images` first."""
+    """Folders right in a folder, `images` first, but those of masks, whose files are named as photographs are."""
     some: Iterable[Path] = islice(folder.iterdir(), MOST_ENTRIES)
     names = [other.name for other in some if not other.name.startswith(".") and other.is_dir()]
-    return sorted(names, key=lambda name: (name != "images", name))[:100]
+    names = [name for name in names if name.casefold() not in MASKS]
+    return sorted(names, key=lambda name: (name != IMAGES, name))[:100]

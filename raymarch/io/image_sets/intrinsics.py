@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from raymarch.io.image_sets.camera_models import UNDISTORT, brown, simplest
 from raymarch.io.image_sets.frames import flag, matrix, number
 from raymarch.io.image_sets.plausible import require_plausible
 from raymarch.io.image_sets.turned import MIRRORED, QUARTERS, turned_upright
-from raymarch.io.images.header import header
+from raymarch.io.images.header import SIDEWAYS
 
 DISTORTION = ("k1", "k2", "k3", "k4", "p1", "p2")
 PERSPECTIVE = ("PINHOLE", "SIMPLE_PINHOLE", "SIMPLE_RADIAL", "RADIAL", "OPENCV")
@@ -24,11 +24,12 @@ FISHEYE = "OPENCV_FISHEYE"
 FEWER = {"SIMPLE_RADIAL": ("simple_radial", 1), "RADIAL": ("radial", 2)}  # lenses that have the first k alone
 FOCALS = ("{}_fov", "fl_{}", "camera_angle_{}")  # the first that is there counts
 UNREAD = ("ftheta_p0", "latlong", "equirectangular", "orthographic")  # lenses of instant-ngp's
+CROP = "fisheye_crop_radius"  # of nerfstudio's
 AXES = {"from_na": (1, -1, -1), "from_mitsuba": (-1, 1, -1)}  # what camera axes are times ours, other than OpenGL's
 
 
 def camera_by_keys(
-    settings: ChainMap[str, Any], width: int, height: int, where: str, file: Path | None = None
+    settings: ChainMap[str, Any], width: int, height: int, orientation: int = 1, *, where: str
 ) -> Camera:
     """Camera of a frame by the keys of its file.
 
@@ -37,30 +38,49 @@ def camera_by_keys(
             x right, y up, looking along -z; `x_fov` [degree] or `fl_x` [pixel] or `camera_angle_x` [radian], the first
             of them in the frame, else in the file, the same with y, and one for both if the other is missing; `cx`,
             `cy` [pixel], the middle if missing; `k1` to `k4`, `p1`, `p2` or `distortion_params` in this order;
-            `camera_model` or `is_fisheye`; `w`, `h` [pixel] of the image that these are of, if not of this one.
-        width, height: of its image [pixel].
+            `camera_model` or `is_fisheye`; `w`, `h` [pixel] of the image that these are of, if not of this one as its
+            file stores it.
+        width, height: of its image [pixel], once upright.
+        orientation: by which EXIF turned that, as of `sized`, with `sensor`: instant-ngp and nerfstudio do not look at
+            EXIF.
         where: opens every message.
-        file: of the image, as of `sized`.
 
     Raises RaymarchError for a number that is missing, none, or that no lens has, and a lens that is not read.
 
     Example:
         >>> settings = ChainMap({"transform_matrix": np.eye(4).tolist()}, {"fl_x": 18, "w": 16, "h": 12})
-        >>> camera_by_keys(settings, 8, 6, "frame 0").focal
+        >>> camera_by_keys(settings, 8, 6, where="frame 0").focal
         (9.0, 9.0)
     """
     lens = _lens(settings, where)
-    full = [number(settings.get(name, size), f"{where}: {name}") for name, size in (("w", width), ("h", height))]
+    stored = _stored((width, height), orientation)
+    full = [number(settings.get(name, size), f"{where}: {name}") for name, size in zip("wh", stored, strict=True)]
     pose = _pose(settings, where)
     try:
         focal = _focal(settings, full, where)
         principal = [
             number(settings.get(f"c{a}", size / 2), f"{where}: c{a}") for a, size in zip("xy", full, strict=True)
         ]
-        return sized(pose, focal, principal, full, lens, (width, height), where, file)
+        return sized(pose, focal, principal, full, lens, (width, height), where, orientation, sensor=True)
     except RaymarchError as error:
         text = str(error)
         raise RaymarchError(text if text.startswith(where) else f"{where}: {text}") from None
+
+
+def crop_radius(settings: Mapping[str, Any], width: int, height: int, where: str) -> float:
+    """Radius [pixel] within which the pixels of an image `width` x `height` count, by the key `fisheye_crop_radius`.
+
+    It is of the image that `w`, `h` are of, as of `camera_by_keys`. Raises RaymarchError where it is not positive.
+
+    Example:
+        >>> crop_radius({"fisheye_crop_radius": 6, "w": 16, "h": 12}, 8, 6, "frame 0")
+        3.0
+    """
+    radius = number(settings.get(CROP), f"{where}: {CROP}")
+    if not radius > 0:
+        raise RaymarchError(f"{where}: {CROP} is {radius:g} pixels, want a positive number; correct it or take it out")
+    full = [number(settings.get(name, size), f"{where}: {name}") for name, size in (("w", width), ("h", height))]
+    return radius * math.hypot(width, height) / math.hypot(*full)
 
 
 def sized(
@@ -71,7 +91,7 @@ def sized(
     lens: Lens,
     size: tuple[int, int],
     where: str,
-    file: Path | None = None,
+    orientation: int = 1,
     sensor: bool = False,
 ) -> Camera:
     """Camera of an image, from intrinsics of the same image at another size.
@@ -82,23 +102,23 @@ def sized(
         lens: of it, the same at any size.
         size: (width, height) of the image, smaller or larger than `full` by any factor, sides rounded as they may be.
         where: opens the messages.
-        file: of the image. Where that is turned by EXIF and `full` is its size before, as of programs that do not look
-            at EXIF, the camera is turned with it.
+        orientation: by which EXIF turned the image. Where `full` is its size before, as of programs that do not look at
+            EXIF, the camera is turned with it.
         sensor: whether intrinsics are of the image before EXIF turned it where the sizes do not tell.
 
     Raises RaymarchError for intrinsics that no lens has, and an image of another shape.
     """
     wide, high = full
-    if file is not None and (sensor or not _alike(full, size)):
-        quarters = QUARTERS.get(orientation := header(file).orientation, 0)
-        if orientation in MIRRORED and (sensor or orientation > 4):
+    before = _stored(size, orientation)
+    is_upright = tuple(full) == size != before
+    if orientation != 1 and (sensor or not _alike(full, size)) and _alike(full, before) and not is_upright:
+        if orientation in MIRRORED:
             raise RaymarchError(
                 f"{where}: EXIF says that the image is mirrored ({orientation}), and its camera is of the one before;"
                 " write the image without that tag"
             )
-        before = size[::-1] if quarters % 2 else size
-        if quarters and _alike(full, before):
-            return turned_upright(sized(world_from_camera, focal, principal, full, lens, before, where), quarters)
+        stored = sized(world_from_camera, focal, principal, full, lens, before, where)
+        return turned_upright(stored, QUARTERS[orientation])
     if not _alike(full, size):
         raise RaymarchError(
             f"{where}: w x h is {wide:g} x {high:g} but the image has {size[0]} x {size[1]} pixels, another shape;"
@@ -108,6 +128,11 @@ def sized(
     x, y = size[0] / wide, size[1] / high  # 1 and 1 change no bit
     focal, principal = (focal[0] * x, focal[1] * y), (principal[0] * x, principal[1] * y)
     return Camera(world_from_camera, focal, principal, *size, lens)
+
+
+def _stored(size: tuple[int, int], orientation: int) -> tuple[int, int]:
+    """Size of an image before EXIF turned it to one of a size."""
+    return size[::-1] if orientation in SIDEWAYS else size
 
 
 def _alike(full: Sequence[float], size: Sequence[int]) -> bool:
@@ -164,18 +189,28 @@ def _pose(settings: Mapping[str, Any], where: str) -> np.ndarray:
     return pose
 
 
+def is_fisheye(settings: Mapping[str, Any], where: str) -> bool:
+    """Test of a frame's lens by the keys of its file: whether it is a fisheye; RaymarchError for a flag that is none.
+
+    Example:
+        >>> is_fisheye({"camera_model": "OPENCV_FISHEYE"}, "frame 0")
+        True
+    """
+    return flag(settings.get("is_fisheye"), f"{where}: is_fisheye") or settings.get("camera_model") == FISHEYE
+
+
 def _lens(settings: ChainMap[str, Any], where: str) -> Lens:
     for name in UNREAD:
         if settings.get(name):
             raise RaymarchError(f"{where}: the lens {name.removesuffix('_p0')} is not read; {UNDISTORT}")
-    fisheye = flag(settings.get("is_fisheye"), f"{where}: is_fisheye")
-    model = settings.get("camera_model", FISHEYE if fisheye else PERSPECTIVE[-1])
+    fisheye = is_fisheye(settings, where)
+    model = settings.get("camera_model", PERSPECTIVE[-1])
     if model not in (*PERSPECTIVE, FISHEYE):
         wanted = ", ".join([*PERSPECTIVE, FISHEYE])
         raise RaymarchError(f"{where}: camera_model is {short(model)}, want {wanted}; {UNDISTORT}")
     values = _distortion(settings, where)
     k, p = values[:4], values[4:]
-    if fisheye or model == FISHEYE:
+    if fisheye:
         if any(p):
             raise RaymarchError(f"{where}: a fisheye lens with p1, p2 of {p[0]:g}, {p[1]:g} is not read; {UNDISTORT}")
         return Lens("fisheye", tuple(k))

@@ -23,6 +23,7 @@ from raymarch.io.image_sets.reader import Reader
 
 FILE = "poses_bounds.npy"
 GRID = np.linspace(0.0, 1.0, 3)  # of an image's width and height, at which near and far points are taken
+STRAIGHT = 1e-12  # of the farthest place, up to which points of a line are off even steps
 
 
 def detect(folder: Path) -> bool:
@@ -66,7 +67,7 @@ def read(
         where = f"{source}, row {i} ({file.name})"
         pose, calibration = _camera(row, where)
         points.append(_frustum(pose, calibration, row[15:], where))
-        frames.append(Frame(file, partial(calibration.camera, pose, where=where, file=file)))
+        frames.append(Frame(file, partial(calibration.camera, pose, where=where)))
     chosen = held_out(frames, split, holdout, source)
     return views_of_frames(chosen, folder, source, for_fit=for_fit, downscale=downscale, points=np.concatenate(points))
 
@@ -113,6 +114,21 @@ def _frustum(pose: np.ndarray, calibration: Calibration, bounds: np.ndarray, whe
     if not (np.abs(points) <= WORLD).all():
         raise RaymarchError(f"{where}: its far plane is over {WORLD:g} units away, want less; scale the world")
     return points
+
+
+def are_planes(points: np.ndarray) -> bool:
+    """Whether points (point, 3) are those of near and far planes, as `read` gives them: nothing need be seen there.
+
+    Example:
+        >>> are_planes(np.stack(np.meshgrid([0, 1, 2], [0, 1, 2], [5, 9], indexing="ij"), -1).reshape(-1, 3))
+        True
+    """
+    points = np.asarray(points, float)
+    if not len(points) or len(points) % (2 * len(GRID) ** 2):
+        return False
+    frusta = points.reshape(-1, len(GRID), len(GRID), 2, 3)
+    bends = [np.abs(np.diff(frusta, 2, axis=axis)).max() for axis in (1, 2)]  # of lines across the image
+    return bool(max(bends) <= STRAIGHT * np.abs(points).max())
 
 
 LLFF = Reader("LLFF", detect, read, FILE, specificity=0)  # what poses were made from knows more: lenses, points

@@ -75,7 +75,7 @@ def load_views(
     if chosen not in READERS:  # a user's own gets what it has to know of, and refuses what it does not know
         asked = {name: value for name, value in asked.items() if value != {"downscale": 1.0, "holdout": EVERY}[name]}
     views = read_views(chosen, folder, split, follow_links=follow_links, for_fit=for_fit, **asked)
-    if holdout is not None and chosen in READERS and chosen.splits is not None:
+    if holdout is not None and chosen in READERS and _own_splits(chosen, folder):
         logging.getLogger("raymarch").warning(
             "%s: has splits of its own, so no view is held out by %d", folder, holdout
         )
@@ -94,10 +94,15 @@ def splits_of(path: str | os.PathLike[str]) -> tuple[Sequence[str], bool]:
     Raises RaymarchError as `load_views` does for a folder that is no set.
     """
     folder = Path(path)
-    chosen = _chosen(folder, None)
-    if chosen.splits is None:
-        return MAY_HAVE, False
-    return called(chosen, "splits", folder, folder, kind=(list, tuple), wanted="a list of texts"), True
+    own = _own_splits(_chosen(folder, None), folder)
+    return own or MAY_HAVE, bool(own)
+
+
+def _own_splits(reader: Reader, folder: Path) -> Sequence[str]:
+    """Names of the splits that a set has of its own, none where its views are split by being held out."""
+    if reader.splits is None:
+        return ()
+    return called(reader, "splits", folder, folder, kind=(list, tuple), wanted="a list of texts")
 
 
 def _chosen(folder: Path, reader: Reader | None) -> Reader:

@@ -67,14 +67,17 @@ def read(
         names = named([path.name for path in exports])
         raise RaymarchError(f"{folder}: has {len(exports)} XML files ({names}), want one with cameras; move the others")
     source = exports[0]
-    index = ImageIndex(folder, follow_links)
-    aligned = _aligned(read_xml(source), source)
+    chunk = _chunk(read_xml(source), source)
+    aligned = _aligned(chunk, source)
+    every = [str(each.get("label")) for each in _cameras(chunk)]
+    index = ImageIndex(folder, every, source, follow_links, [camera.label for camera in aligned])
     poses = near_origin([camera.pose for camera in aligned], source)
     frames = []
     for camera, pose in zip(aligned, poses, strict=True):
         where = f"{source}, camera {short(camera.label)}"
-        file = index.file(camera.label, where)
-        frames.append(Frame(file, partial(camera.calibration.camera, pose, where=where, file=file)))
+        if (file := index.file(camera.label, where)) is None:
+            continue
+        frames.append(Frame(file, partial(camera.calibration.camera, pose, where=where)))
     chosen = held_out(frames, split, holdout, source)
     return views_of_frames(chosen, folder, source, for_fit=for_fit, downscale=downscale)
 
@@ -93,12 +96,20 @@ def _exports(folder: Path) -> list[Path]:
     return [path for path in sorted(folder.glob("*.xml")) if is_one(path)]
 
 
-def _aligned(root: Element, source: Path) -> list[Aligned]:
+def _chunk(root: Element, source: Path) -> Element:
     chunk = root if root.tag == "chunk" else root.find("chunk")
     if chunk is None:
         raise RaymarchError(f"{source}: has no chunk; export cameras as Agisoft XML")
+    return chunk
+
+
+def _cameras(chunk: Element) -> list[Element]:
+    return [each for each in chunk.iter("camera") if each.get("label") is not None]
+
+
+def _aligned(chunk: Element, source: Path) -> list[Aligned]:
     sensors = {each.get("id"): each for each in chunk.iter("sensor")}
-    cameras = [each for each in chunk.iter("camera") if each.get("label") is not None]
+    cameras = _cameras(chunk)
     require_few(len(cameras), source)
     there = [each for each in cameras if each.find("transform") is not None]
     if not there:

@@ -19,6 +19,7 @@ from raymarch.io.image_sets.frame_file import frame_file
 from raymarch.io.image_sets.frames import Frame, require_few, views_of_frames
 from raymarch.io.image_sets.holdout import held_out
 from raymarch.io.image_sets.reader import Reader
+from raymarch.io.image_sets.visible_files import visible_files
 
 FILES = "*_par.txt"
 BLACK = (0.0, 0.0, 0.0)
@@ -29,7 +30,7 @@ LARGEST_README = 1 << 16  # bytes
 
 def detect(folder: Path) -> bool:
     """Detection: whether the folder has one table whose first image has a name and 21 numbers."""
-    tables = sorted(folder.glob(FILES))
+    tables = visible_files(folder, FILES)
     try:
         return len(tables) == 1 and len(_rows(tables[0])) > 0
     except RaymarchError:
@@ -53,7 +54,7 @@ def read(
     Raises RaymarchError that names the file, the line, what is wrong and the cure.
     """
     folder = require_folder(folder)
-    tables = sorted(folder.glob(FILES))
+    tables = visible_files(folder, FILES)
     if len(tables) != 1:
         names = named([path.name for path in tables])
         raise RaymarchError(
@@ -68,7 +69,7 @@ def read(
         pose = np.eye(4)
         pose[:3, :3] = rotation.reshape(3, 3).T
         pose[:3, 3] = -pose[:3, :3] @ t
-        frames.append(Frame(file, partial(calibration.camera, pose @ OPENCV, where=where, file=file)))
+        frames.append(Frame(file, partial(calibration.camera, pose @ OPENCV, where=where)))
     chosen = held_out(frames, split, holdout, source)
     views = views_of_frames(chosen, folder, source, for_fit=for_fit, downscale=downscale, box=_box(folder))
     return replace(views, background=BLACK)

@@ -19,6 +19,7 @@ from raymarch.io.image_sets.frames import Frame, require_few, views_of_frames
 from raymarch.io.image_sets.holdout import held_out
 from raymarch.io.image_sets.image_folder import image_files, inside
 from raymarch.io.image_sets.reader import Reader
+from raymarch.io.image_sets.visible_files import visible_files
 
 FILES = ("intrinsics.txt", "pose/*.txt")
 SMALL = 1 << 16  # bytes of a file of a few numbers
@@ -27,7 +28,7 @@ SPLITS = {"train": "0", "val": "12", "test": "21"}  # first characters of names,
 
 def detect(folder: Path) -> bool:
     """Detection: whether the folder has intrinsics and a pose, both readable."""
-    pose = next(iter(sorted(folder.glob(FILES[1]))), None)
+    pose = next(iter(visible_files(folder, FILES[1])), None)
     try:
         return (
             pose is not None
@@ -59,7 +60,7 @@ def read(
     folder = require_folder(folder)
     source, root = folder / FILES[0], folder.resolve()
     calibration, inverted = _intrinsics(source)
-    poses = sorted(folder.glob(FILES[1]))
+    poses = visible_files(folder, FILES[1])
     require_few(len(poses), folder)
     if not poses:
         raise RaymarchError(f"{folder}: has no {FILES[1]}; put the poses there")
@@ -79,14 +80,25 @@ def read(
         file = frame_file(folder, root, f"rgb/{path.stem}.png", str(path), follow_links)
         if not file.exists():
             file = frame_file(folder, root, f"rgb/{path.stem}", str(path), follow_links)  # of another suffix
-        frames.append(Frame(file, partial(calibration.camera, pose @ OPENCV, where=str(path), file=file)))
+        frames.append(Frame(file, partial(calibration.camera, pose @ OPENCV, where=str(path))))
     return views_of_frames(frames, folder, source, for_fit=for_fit, downscale=downscale, box=_box(folder))
 
 
-def _of_split(poses: list[Path], split: str, holdout: int, folder: Path) -> list[Path]:
+def splits(folder: Path) -> tuple[str, ...]:
+    """Names of the splits of a set; none where names tell no parts."""
+    return tuple(SPLITS) if _parts(visible_files(folder, FILES[1])) else ()
+
+
+def _parts(poses: list[Path]) -> dict[str, list[Path]]:
+    """Poses by the first characters of their names, empty where these tell no parts."""
     parts = {character: [path for path in poses if path.name.startswith(f"{character}_")] for character in "012"}
     told = parts["0"] and (parts["1"] or parts["2"]) and sum(map(len, parts.values())) == len(poses)
-    if not told or (split not in SPLITS and split != "all"):
+    return parts if told else {}
+
+
+def _of_split(poses: list[Path], split: str, holdout: int, folder: Path) -> list[Path]:
+    parts = _parts(poses)
+    if not parts or (split not in SPLITS and split != "all"):
         return held_out(poses, split, holdout, folder)
     return poses if split == "all" else next(parts[one] for one in SPLITS[split] if parts[one])
 
@@ -123,4 +135,4 @@ def _box(folder: Path) -> np.ndarray | None:
         raise RaymarchError(f"{path}: {error}") from None
 
 
-NSVF = Reader("NSVF", detect, read, FILES, specificity=2)
+NSVF = Reader("NSVF", detect, read, FILES, specificity=2, splits=splits)

@@ -20,6 +20,7 @@ from raymarch.io.image_sets.frames import Frame, number, require_few, views_of_f
 from raymarch.io.image_sets.holdout import held_out
 from raymarch.io.image_sets.image_folder import inside
 from raymarch.io.image_sets.reader import Reader
+from raymarch.io.image_sets.visible_files import visible_files
 
 PLACES = (  # of cameras and images; those that Polycam has corrected come first
     ("keyframes/corrected_cameras", "keyframes/corrected_images"),
@@ -27,7 +28,8 @@ PLACES = (  # of cameras and images; those that Polycam has corrected come first
     ("keyframes/cameras", "keyframes/images"),
     ("cameras", "images"),
 )
-FILES = tuple(f"{cameras}/*.json" for cameras, _ in PLACES)
+CAMERAS = "*.json"
+FILES = tuple(f"{cameras}/{CAMERAS}" for cameras, _ in PLACES)
 KEYS = [[f"t_{row}{column}" for column in range(4)] for row in range(3)]
 UP = (2, 0, 1)  # the rows in the order that turns the world's second axis, which is up, into its third
 BORDER = 15  # pixels of corrected images along their edges, which may be black
@@ -36,7 +38,7 @@ BORDER = 15  # pixels of corrected images along their edges, which may be black
 def detect(folder: Path) -> bool:
     """Detection: whether the folder has cameras of the kind, by the keys of the first."""
     place = _place(folder)
-    first = place and next(iter(sorted((folder / place[0]).glob("*.json"))), None)
+    first = place and next(iter(visible_files(folder / place[0], CAMERAS)), None)
     try:
         document = read_json(first) if first else None
     except RaymarchError:
@@ -65,7 +67,7 @@ def read(
     if place is None:
         raise RaymarchError(f"{folder}: has no {FILES[2]}; export raw data from Polycam")
     cameras, images = place
-    files, root = sorted((folder / cameras).glob("*.json")), folder.resolve()
+    files, root = visible_files(folder / cameras, CAMERAS), folder.resolve()
     require_few(len(files), folder / cameras)
     frames = []
     for path in held_out(files, split, holdout, folder / cameras):
@@ -73,7 +75,7 @@ def read(
         file = frame_file(folder, root, f"{images}/{path.stem}.jpg", str(path), follow_links)
         if not file.exists():
             file = frame_file(folder, root, f"{images}/{path.stem}", str(path), follow_links)  # of another suffix
-        frames.append(Frame(file, partial(calibration.camera, pose, where=str(path), file=file)))
+        frames.append(Frame(file, partial(calibration.camera, pose, where=str(path))))
     views = views_of_frames(frames, folder, folder / cameras, for_fit=for_fit, downscale=downscale)
     return _without_border(views, math.ceil(BORDER / downscale)) if "corrected" in images else views
 
@@ -81,7 +83,7 @@ def read(
 def _place(folder: Path) -> tuple[str, str] | None:
     def is_there(names: tuple[str, str]) -> bool:
         cameras, images = (folder / name for name in names)
-        return images.is_dir() and cameras.is_dir() and next(cameras.glob("*.json"), None) is not None
+        return images.is_dir() and cameras.is_dir() and bool(visible_files(cameras, CAMERAS))
 
     return next((names for names in PLACES if is_there(names)), None)
 

@@ -44,7 +44,7 @@ class Reader:
         specificity: of two readers that claim a folder the one with more reads it: a layout that is a special case of
             another has one more.
         splits: `splits(folder)`, the names of the splits that a set has, of which `raymarch convert` writes all; if not
-            given it tries train, val and test.
+            given, or none has names, it tries train, val and test.
 
     Paths come as pathlib.Path. The background that a user asks for is put on the views afterwards. Whatever a function
     raises becomes a RaymarchError that names the reader and the function, and so does what is no Views.

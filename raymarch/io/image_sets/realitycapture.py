@@ -57,11 +57,12 @@ def read(
         raise RaymarchError(f"{folder}: has {len(tables)} CSV files ({names}), want one with cameras; move the others")
     source = tables[0]
     rows = _rows(source)
-    index = ImageIndex(folder, follow_links)
+    index = ImageIndex(folder, [row[NAME] for _, row in rows], source, follow_links)
     poses = near_origin([_pose(row, where) for where, row in rows], source)
     frames = []
     for (where, row), pose in zip(rows, poses, strict=True):
-        file = index.file(row[NAME], where)
+        if (file := index.file(row[NAME], where)) is None:
+            continue
         numbers = {name: finite(row[name], f"{where}: {name}") for name in (*INTERNAL, *LENS) if row.get(name)}
         frames.append(Frame(file, partial(_camera, numbers, pose, where)))
     chosen = held_out(frames, split, holdout, source)
@@ -115,7 +116,7 @@ def _pose(row: dict[str, str], where: str) -> np.ndarray:
     return pose
 
 
-def _camera(numbers: dict[str, float], pose: np.ndarray, where: str, width: int, height: int) -> Camera:
+def _camera(numbers: dict[str, float], pose: np.ndarray, where: str, width: int, height: int, _: int = 1) -> Camera:
     side = max(width, height)
     focal = numbers.get("f", 0.0) * side / FILM
     principal = numbers.get("px", 0.0) * side + width / 2, numbers.get("py", 0.0) * side + height / 2

@@ -65,7 +65,7 @@ def read(
     frames = []
     for i, (file, pose, calibration) in enumerate(zip(files, poses, calibrations, strict=True)):
         where = f"{source}, pose {i} ({file.name})"
-        frames.append(Frame(file, partial(calibration.camera, pose, where=where, file=file)))
+        frames.append(Frame(file, partial(calibration.camera, pose, where=where)))
     chosen = [frames[i] for i in held_out(len(frames), split, holdout, source)]  # as they were taken, not by name
     return views_of_frames(chosen, folder, source, for_fit=for_fit, downscale=downscale)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from raymarch.data.name_order import natural
 from raymarch.data.views import Views
 from raymarch.errors import RaymarchError, named, short
 from raymarch.io.files.limits import require_folder
@@ -63,10 +64,8 @@ def read(
     document, listed = read_frames(path, comments=True)
     frames = [frame_of_keys(keys, document, path, i, follow_links) for i, keys in _chosen(document, listed, path)]
     there = present([frame.file for frame in frames], path)
-    frames = [frames[i] for i in there]
-    listed_files = {
-        name: _files(document, name, path, follow_links) for name in SPLITS if f"{name}_filenames" in document
-    }
+    frames = sorted((frames[i] for i in there), key=lambda frame: frame.file.as_posix())  # as what is held out
+    listed_files = {name: _files(document, name, path, follow_links) for name in SPLITS if _listing(name) in document}
     frames = _of_split(frames, listed_files, split, path) if listed_files else held_out(frames, split, holdout, path)
     hints = {"points": _points(document, path, follow_links), "box": box_of_cube(document, str(path))}
     frames = [frame._replace(alpha=alpha_file(frame.file, root, follow_links)) for frame in frames]
@@ -74,11 +73,37 @@ def read(
     return views_of_frames(frames, folder, path, for_fit=for_fit, downscale=downscale, transparent=colours, **hints)
 
 
+def splits(folder: Path) -> list[str]:
+    """Names of the splits of which the file lists an image that is there, and of those that they stand in for.
+
+    None where it lists no files. The log says which are listed in vain: of some benchmarks nobody gets the test images.
+    """
+    path, root = folder / FILES, folder.resolve()
+    document, listed = read_frames(path, comments=True)
+    told = [name for name in SPLITS if document.get(_listing(name))]
+    # links are followed, for this looks which files there are and reads none
+    names = [(keys.get("file_path"), f"{path}, frame {i}") for i, keys in enumerate(listed)]
+    framed = {frame_file(folder, root, name, where, True) for name, where in names}
+    there = [name for name in told if any(file.is_file() for file in _files(document, name, path, True) & framed)]
+    for name in told:
+        if name not in there:
+            log.warning("%s: no image of %s is there, going without the split %s", path, _listing(name), name)
+    return [name for name in SPLITS if name in there or (name not in told and STAND_IN.get(name) in there)]
+
+
+def _listing(split: str) -> str:
+    """Key of the list of a split's files."""
+    return f"{split}_filenames"
+
+
 def _chosen(
     document: Mapping[str, Any], listed: Sequence[dict[str, Any]], path: Path
 ) -> list[tuple[int, dict[str, Any]]]:
-    """Frames by the names of their files, with their places in the list: the first `n_frames`, of them the sharp."""
-    frames = sorted(enumerate(listed), key=lambda one: (_inner(one[1]), one[0]))
+    """Frames by the names of their files, with their places in the list: the first `n_frames`, of them the sharp.
+
+    First and next to each other are what instant-ngp has so: it takes the numbers in names by what they are.
+    """
+    frames = sorted(enumerate(listed), key=lambda one: (natural(_inner(one[1])), one[0]))
     if "n_frames" in document:
         frames = frames[: max(1, round(min(number(document["n_frames"], f"{path}: n_frames"), len(frames))))]
     least = number(document.get("sharpness_discard_threshold", 0), f"{path}: sharpness_discard_threshold")
@@ -105,7 +130,7 @@ def _inner(keys: Mapping[str, Any]) -> str:
 
 def _files(document: Mapping[str, Any], split: str, path: Path, follow_links: bool) -> set[Path]:
     """Files that `<split>_filenames` lists."""
-    key, folder = f"{split}_filenames", path.parent
+    key, folder = _listing(split), path.parent
     listed = document[key]
     if not isinstance(listed, list):
         raise RaymarchError(f"{path}: {key} is {short(listed)}, want a list of file names; export it again")
@@ -118,7 +143,7 @@ def _of_split(frames: Sequence[Frame], listed: Mapping[str, set[Path]], split: s
         return list(frames)
     taken = split if listed.get(split) else STAND_IN.get(split, split)
     if not any(listed.values()):
-        keys = " and ".join(f"{name}_filenames" for name in listed)
+        keys = " and ".join(map(_listing, listed))
         raise RaymarchError(f"{path}: {keys} list no files, want one or more; fill them, or take them out")
     if not listed.get(taken):
         have = ", ".join(name for name in listed if listed[name])
@@ -149,4 +174,4 @@ def _points(document: Mapping[str, Any], path: Path, follow_links: bool) -> np.n
     return read_ply_points(file)
 
 
-TRANSFORMS = Reader(FILES, detect, read, FILES, specificity=4)
+TRANSFORMS = Reader(FILES, detect, read, FILES, specificity=4, splits=splits)

@@ -15,7 +15,17 @@ from raymarch.data.shrink import SHRINKING, shrink, shrink_mask
 from raymarch.device.memory import require_images
 from raymarch.errors import RaymarchError, named, one_line
 from raymarch.io.files.limits import require_file_budget
-from raymarch.io.images.header import DEEP, SIDEWAYS, TRAITS, Header, has_alpha, header, open_image, turned_by_pillow
+from raymarch.io.images.header import (
+    DEEP,
+    SIDEWAYS,
+    TRAITS,
+    Header,
+    has_alpha,
+    header,
+    open_image,
+    turned_by_pillow,
+    unmapped,
+)
 
 ON_THE_WAY = 8  # bytes a pixel of an image that is being decoded, beside its place in the array
 UPRIGHT: dict[int, Callable[[np.ndarray], np.ndarray]] = {  # by EXIF's orientation
@@ -106,16 +116,31 @@ def decode_mask(
     Raises RaymarchError for a file that is none, or not of its image's size.
     """
     one = header(path)
-    sideways = of.orientation in SIDEWAYS
-    flat = one.orientation == 1 and one[:2] == (of[1::-1] if sideways else of[:2])
-    turn = of.orientation if flat and (sensor or one[:2] != of[:2]) else 1
+    turn = turn_with(of, one, sensor)
     if one[:2] != of[:2] and turn == 1:
         raise RaymarchError(
             f"{path}: mask is {one.width} x {one.height} but its image {of.width} x {of.height} pixels; resize it"
         )
-    grey = UPRIGHT.get(turn, lambda image: image)(_decoded(path, one))[..., :3].max(-1)
+    grey = turned(_decoded(path, one), turn)[..., :3].max(-1)
     white = grey > (0 if inverted or grey.max() <= 1 else 127)
     return shrink_mask(white != inverted, *size)
+
+
+def turn_with(of: Header, one: Header, sensor: bool) -> int:
+    """Orientation by which the mask or alpha of an image is to be turned as EXIF turned that: 1 where it is so already.
+
+    Args:
+        of, one: headers of the image and of what goes with it.
+        sensor: as of `decode_mask`.
+    """
+    before = of[1::-1] if of.orientation in SIDEWAYS else of[:2]
+    flat = one.orientation == 1 and one[:2] == before
+    return of.orientation if flat and (sensor or one[:2] != of[:2]) else 1
+
+
+def turned(image: np.ndarray, orientation: int) -> np.ndarray:
+    """Image made upright by EXIF's orientation of it."""
+    return UPRIGHT.get(orientation, lambda image: image)(image)
 
 
 def require_room(found: Sequence[Header], sizes: Sequence[tuple[int, int]], folder: Path, for_fit: bool) -> None:
@@ -141,7 +166,7 @@ def _fill(out: np.ndarray, path: Path, header: Header) -> None:
 
 def _decoded(path: Path, header: Header) -> np.ndarray:
     """An image file as it is, but upright."""
-    with open_image(path) as image:
+    with unmapped(open_image(path)) as image:
         try:
             if image.mode in DEEP:
                 values = np.asarray(image)
@@ -154,7 +179,7 @@ def _decoded(path: Path, header: Header) -> np.ndarray:
         except Exception as error:  # as in open_image
             raise RaymarchError(f"{path}: image is damaged ({one_line(error)}); export it again") from error
         turn = 1 if turned_by_pillow(image) else header.orientation
-    full = UPRIGHT.get(turn, lambda image: image)(full)
+    full = turned(full, turn)
     if full.shape != (header.height, header.width, header.channels):  # which the file's own header belies
         raise RaymarchError(f"{path}: image is damaged (decoded to {full.shape}); export it again")
     return full

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from io import BytesIO
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +18,7 @@ MOST_PIXELS = 1 << 26
 WITH_ALPHA = ("RGBA", "LA", "PA", "RGBa", "La")
 WITHOUT_ALPHA = ("RGB", "L", "P", "1", "CMYK", "YCbCr")
 DEEP = ("I", "I;16", "I;16B", "I;16L")
-ORIENTATION = 0x0112  # tag of EXIF; 1 is upright
+WIDTH, HEIGHT, ORIENTATION = 0x0100, 0x0101, 0x0112  # tags of TIFF and EXIF; orientation 1 is upright
 SIDEWAYS = (5, 6, 7, 8)  # orientations whose width is the upright image's height
 WRITE = "export it as PNG"
 FOREIGN = [  # what files that are no image of ours begin with, from which byte on, what they are and what to do
@@ -33,10 +36,16 @@ FOREIGN = [  # what files that are no image of ours begin with, from which byte 
     (0, b"<svg", "an SVG drawing", WRITE),
 ]
 DEPTH = "have 16 bit, reduced to 8"
-TURNED = "are turned upright as their EXIF says; cameras of the images as they were before, as COLMAP's, with them"
+TURNED = (
+    "are turned upright as their EXIF says; cameras of the images as they were before, as those of COLMAP,"
+    " instant-ngp and nerfstudio are, with them"
+)
 INKS = "are CMYK, whose colours are approximate"
 MOVING = "have several frames, of which the first is taken"
-TRAITS = (DEPTH, TURNED, INKS, MOVING)
+PROFILE = "have a colour profile other than sRGB's, not applied, so colours are a little off; convert them to sRGB"
+TRAITS = (DEPTH, TURNED, INKS, MOVING, PROFILE)
+PATCHES = list(product((32, 128, 224), repeat=3))  # colours by which profiles are told apart
+NOTICED = 8  # levels of 255 that one of them is off by
 
 
 class Header(NamedTuple):
@@ -84,7 +93,7 @@ def _foreign(path: Path) -> str:
 def header(path: Path) -> Header:
     """Header of an image file; RaymarchError for one over 64 megapixels, or of a kind that cannot be read."""
     with open_image(path) as image:
-        width, height = image.size
+        width, height = _stored_size(image)
         if width * height > MOST_PIXELS:
             raise RaymarchError(
                 f"{path}: image is too large ({width} x {height} pixels), want at most {MOST_PIXELS}; shrink it"
@@ -95,15 +104,31 @@ def header(path: Path) -> Header:
         moving = getattr(image, "is_animated", False) and image.format != "MPO"  # a photo with its preview is still
         orientation = _orientation(image)
         has = {DEPTH: deep, TURNED: orientation != 1, INKS: image.mode == "CMYK", MOVING: moving}
-        if orientation in SIDEWAYS and not turned_by_pillow(image):
+        has[PROFILE] = _is_foreign_profile(image.info.get("icc_profile") or b"")
+        if orientation in SIDEWAYS:
             width, height = height, width
         channels = 4 if has_alpha(image) else 3
         return Header(width, height, channels, orientation, tuple(trait for trait in TRAITS if has[trait]))
 
 
 def turned_by_pillow(image: Image.Image) -> bool:
-    """Whether Pillow applies the orientation itself, to the size too."""
+    """Whether Pillow applies the orientation itself, once it decodes."""
     return image.format == "TIFF"
+
+
+def unmapped(image: Image.Image) -> Image.Image:
+    """Image that Pillow reads and does not map: it maps a TIFF of one piece by the size that this has once upright, so
+    that the rows of one that lies sideways are cut in the wrong places."""
+    image.filename = ""  # type: ignore[attr-defined]  # as of a stream, which cannot be mapped
+    return image
+
+
+def _stored_size(image: Image.Image) -> tuple[int, int]:
+    """Width and height before anything is turned: from Pillow 11 on that of a TIFF is of the upright image."""
+    if not turned_by_pillow(image):
+        return image.size
+    width, height = (int(image.tag_v2[tag]) for tag in (WIDTH, HEIGHT))  # type: ignore[attr-defined]
+    return width, height
 
 
 def _orientation(image: Image.Image) -> int:
@@ -120,3 +145,21 @@ def _orientation(image: Image.Image) -> int:
 def has_alpha(image: Image.Image) -> bool:
     """Presence of alpha, a palette's or a transparent colour included."""
     return image.mode in WITH_ALPHA or ("transparency" in image.info and image.mode not in DEEP)
+
+
+@lru_cache(16)
+def _is_foreign_profile(profile: bytes) -> bool:
+    """Whether an ICC profile gives colours of RGB that are not those of sRGB."""
+    if not profile:
+        return False
+    try:
+        from PIL import ImageCms  # which not every Pillow has whole
+
+        patches = Image.new("RGB", (len(PATCHES), 1))
+        patches.putdata(PATCHES)
+        given = ImageCms.ImageCmsProfile(BytesIO(profile))
+        seen = ImageCms.profileToProfile(patches, given, ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")))
+    except Exception:  # as in open_image; what cannot be read says nothing, nor does one of ink or of grey
+        return False
+    assert seen is not None
+    return max(abs(a - b) for a, b in zip(patches.tobytes(), seen.tobytes(), strict=True)) > NOTICED

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import IO
 
@@ -92,10 +94,15 @@ def require_pictures(paths: Iterable, overwrite: bool = False) -> None:
     """Write check: RaymarchError where pictures cannot be written to `paths`, or would replace what must stay."""
     paths = list(paths)
     for path in paths:
-        if Path(path).suffix.lower() != ".png":
-            raise RaymarchError(f"{path}: pictures are written as PNG; end the name in .png")
+        require_png(path)
         target_of(path)
     require_ours(paths, "picture", is_picture, overwrite)
+
+
+def require_png(path: str | os.PathLike[str]) -> None:
+    """Suffix check: RaymarchError for a name that is not a PNG's."""
+    if Path(path).suffix.lower() != ".png":
+        raise RaymarchError(f"{path}: pictures are written as PNG; end the name in .png")
 
 
 def is_picture(path: str | os.PathLike[str]) -> bool:
@@ -156,6 +163,39 @@ def _require_name(name: str) -> str:
     return name
 
 
+@contextmanager
+def _making(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Context in which the system's refusals are those of a folder that is made."""
+    try:
+        yield
+    except OSError as error:
+        reason = one_line(error)
+        raise RaymarchError(f"{path}: folder cannot be made ({reason}); create its parent or choose another") from error
+
+
+def folder_named(
+    path: str | os.PathLike[str], outside: str | os.PathLike[str] | None = None, made: Collection[Path] = ()
+) -> Path:
+    """Output folder by its name alone, before it is known what goes there; nothing is made.
+
+    Raises RaymarchError for no name or that of a picture, where it cannot be made once the folders `made`, as they
+    resolve, are there, or where it lies in the image set `outside`.
+    """
+    if not str(path):
+        raise RaymarchError("'': is no folder, want a name; take . for the one you are in")
+    folder = Path(path)
+    if folder.suffix.lower() in SUFFIXES and not folder.is_dir():
+        raise RaymarchError(f"{path}: is the name of a picture, want that of a folder; leave the suffix out")
+    with _making(path):
+        if folder.exists() and not folder.is_dir():
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+        if not ((parent := folder.resolve().parent) in made or parent.is_dir()):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+    if outside is not None and folder.resolve().is_relative_to(Path(outside).resolve()):
+        raise RaymarchError(f"{path}: lies in the image set {outside}, whose images it could replace; choose another")
+    return folder
+
+
 def folder_for(
     path: str | os.PathLike[str],
     names: Iterable[str],
@@ -168,24 +208,15 @@ def folder_for(
     Raises RaymarchError where they cannot, where one would replace what may not be replaced, or where the folder lies
     in the image set `outside`.
     """
-    if not str(path):
-        raise RaymarchError("'': is no folder, want a name; take . for the one you are in")
-    folder = Path(path)
-    if folder.suffix.lower() in SUFFIXES and not folder.is_dir():
-        raise RaymarchError(f"{path}: is the name of a picture, want that of a folder; leave the suffix out")
-    if outside is not None and folder.resolve().is_relative_to(Path(outside).resolve()):
-        raise RaymarchError(f"{path}: lies in the image set {outside}, whose images it could replace; choose another")
+    folder = folder_named(path, outside)
     files = [folder / f"{_require_name(name)}.png" for name in names]
     for file, count in Counter(files).items():
         if count > 1:
             raise RaymarchError(f"{file}: {count} pictures would have this name; rename all views but one")
     if folder.is_dir():
         require_pictures(files, overwrite)
-    try:
+    with _making(path):
         folder.mkdir(exist_ok=True)
-    except OSError as error:
-        reason = one_line(error)
-        raise RaymarchError(f"{path}: folder cannot be made ({reason}); create its parent or choose another") from error
     for file in files[:1]:
         require_writable(file)
     return folder

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,17 @@ def require_mesh_file(path: str | os.PathLike[str], *, points: bool = False, ove
         raise RaymarchError(f"{path}: {what} written as {names}; end the name in one of them")
     require_ours([path], "mesh", _is_ours, overwrite)
     require_writable(path)
+    _library()
     return kind
+
+
+def _library() -> ModuleType:
+    """trimesh; RaymarchError where it is not installed."""
+    try:
+        import trimesh
+    except ImportError:
+        raise RaymarchError(f"writing a mesh needs trimesh, which is not installed; {INSTALL}") from None
+    return trimesh
 
 
 def _is_ours(path: Path) -> bool:
@@ -72,10 +83,7 @@ def _is_ours(path: Path) -> bool:
 
 def _bytes(mesh: Mesh, kind: str) -> bytes:
     """Content of a file."""
-    try:
-        import trimesh
-    except ImportError:
-        raise RaymarchError(f"writing a mesh needs trimesh, which is not installed; {INSTALL}") from None
+    trimesh = _library()
     shown = linear_of_srgb(mesh.colours) if kind == "glb" else mesh.colours  # glTF 2.0, 3.7.2.1: COLOR_0 is linear
     colours = np.concatenate([eight_bit(shown), np.full((len(shown), 1), 255, np.uint8)], axis=1)
     made = trimesh.Trimesh(mesh.vertices, mesh.faces, vertex_normals=mesh.normals, vertex_colors=colours, process=False)

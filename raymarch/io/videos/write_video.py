@@ -121,6 +121,11 @@ def write_clip(
     return place
 
 
+def seconds_played(path: str | os.PathLike[str], frames: int, fps: float) -> float:
+    """Length of a video of so many frames [s]; those of a GIF are whole hundredths of a second apart."""
+    return frames * _hundredths(fps) / 100 if Path(path).suffix.lower() == ".gif" else frames / fps
+
+
 def interrupted(path: str | os.PathLike[str]) -> Path:
     """Name of a video that was cut short, beside the one that was asked for."""
     return Path(path).with_name(f"{Path(path).stem}.interrupted{Path(path).suffix}")
@@ -210,11 +215,16 @@ def _encoder(path: Any, kind: _Kind) -> str:
     raise RaymarchError(f"{path}: this PyAV has no encoder {kind.encoders[0]}; take .gif, or {INSTALL}")
 
 
+def _hundredths(fps: float) -> int:
+    """Time from frame to frame of a GIF [hundredths of a second]; two at least, as browsers slow down what has less."""
+    return max(round(100 / fps), 2)
+
+
 def _encode_gif(
     path: Any, made: Path, pictures: Iterable[np.ndarray], size: tuple[int, int], fps: float, quality: float
 ) -> None:
     """Encode as a GIF that repeats, each frame with colours of its own."""
     indexed = (Image.fromarray(image).quantize(256, Image.Quantize.MEDIANCUT) for image in pictures)
-    how: dict[str, Any] = {"duration": max(round(100 / fps), 2) * 10, "loop": 0, "comment": MARK, "optimize": False}
+    how: dict[str, Any] = {"duration": 10 * _hundredths(fps), "loop": 0, "comment": MARK, "optimize": False}
     with made.open("wb") as file:
         next(indexed).save(file, format="GIF", save_all=True, append_images=indexed, **how)

@@ -28,13 +28,15 @@ def convert_volume(
     """
     source, target = Path(source), Path(target)
     require_other(target, source)
-    require_target(target, overwrite)
+    is_xdmf = target.suffix.lower() in xdmf.SUFFIXES
+    near = is_xdmf and not how and source.resolve().parent == target.resolve().parent
+    beside = near and source.is_file() and is_scalar(source)
+    if is_xdmf and not beside:
+        require_other(target.with_suffix(".h5"), source)
+    require_target(target, overwrite, values=not beside)
     volume = load(source, **how)
-    beside = target.suffix.lower() in xdmf.SUFFIXES and not how
-    if beside and source.is_file() and is_scalar(source) and source.resolve().parent == target.resolve().parent:
+    if beside:
         xdmf.write_beside(target, source)
     else:
-        if target.suffix.lower() in xdmf.SUFFIXES:
-            require_other(target.with_suffix(".h5"), source)
         save(volume, target, overwrite)
     return volume

@@ -12,7 +12,7 @@ import numpy as np
 
 from raymarch.data.scalar_volume import ScalarVolume
 from raymarch.data.selection import Selection
-from raymarch.errors import RaymarchError
+from raymarch.errors import RaymarchError, named
 from raymarch.io.volumes.dicom_decoders import require_decoder
 from raymarch.io.volumes.dicom_frames import TO_NIFTI
 from raymarch.io.volumes.dicom_slices import Slice, placed, slices_of
@@ -65,7 +65,10 @@ def source(path: Path, selection: Selection) -> Source:
         return np.stack([_pixels(pydicom, one, same, dtype)[y, x] for one in found[z]]).T
 
     slope, intercept = scales.pop() if same else (1.0, 0.0)
+    real = list(dict.fromkeys(words for one in found for words in one.real))
     remarks = {
+        f"maps its numbers to the real world ({named(real, 2)}), which is not applied; values are as RescaleSlope and"
+        " RescaleIntercept say": bool(real),
         "slices have several slopes; their values are floats": not same,
         "says no PixelSpacing; 1 mm is assumed along x and y": first.spacing_assumed,
     }

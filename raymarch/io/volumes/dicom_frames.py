@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from raymarch.errors import RaymarchError
+from raymarch.io.volumes.source import text_of
 from raymarch.io.volumes.stored_values import CURE
 
 SHARED, PER_FRAME = "SharedFunctionalGroupsSequence", "PerFrameFunctionalGroupsSequence"
-FRAMES = ["GridFrameOffsetVector", "DoseGridScaling", SHARED, PER_FRAME]  # tags
+REAL_WORLD = "RealWorldValueMappingSequence"
+FRAMES = ["GridFrameOffsetVector", "DoseGridScaling", REAL_WORLD, SHARED, PER_FRAME]  # tags
 TO_NIFTI = "convert it to NIfTI by dcm2niix"
+ROUNDING = 1e-6  # of a number that is written out
 WHEN = ["TemporalPositionIdentifier", "TemporalPositionIndex", "InstanceNumber", "AcquisitionTime"]  # the first tells
 GROUPS = {  # of an enhanced file, where a file of one slice has the tags themselves
     "ImagePositionPatient": "PlanePositionSequence",
@@ -40,6 +43,7 @@ class FramePlace:
     intercept: float
     unit: str
     when: tuple[float, ...]  # point in time, number in the series, time of day; 0 where it is not said
+    real: tuple[str, ...] = ()  # what its numbers are in the real world by mappings that are not the rescaling
 
 
 def place_of(tags: Any, path: Path, whole: Any = None) -> FramePlace:
@@ -49,14 +53,16 @@ def place_of(tags: Any, path: Path, whole: Any = None) -> FramePlace:
         raise RaymarchError(
             f"{path}: lacks ImagePositionPatient, want a slice with its place; take it out of the folder"
         )
+    slope = _numbers([tags.get("RescaleSlope", 1) or 1], [1])[0]
+    intercept = _numbers([tags.get("RescaleIntercept", 0) or 0], [0])[0]
     along = np.array(_numbers(tags.get("ImageOrientationPatient"), [1, 0, 0, 0, 1, 0])).reshape(2, 3)
     if not np.allclose(np.linalg.norm(along, axis=1), 1, atol=1e-3):
         raise RaymarchError(f"{path}: lies along {along.tolist()}, want unit vectors; {CURE}")
     return FramePlace(
         np.array(_numbers(position, [0, 0, 0])), along,
-        np.array(_numbers(tags.get("PixelSpacing") or [1, 1], [1, 1])), not tags.get("PixelSpacing"),
-        _numbers([tags.get("RescaleSlope", 1) or 1], [1])[0], _numbers([tags.get("RescaleIntercept", 0) or 0], [0])[0],
+        np.array(_numbers(tags.get("PixelSpacing") or [1, 1], [1, 1])), not tags.get("PixelSpacing"), slope, intercept,
         _unit(tags, tags if whole is None else whole), tuple(_number(tags, whole, tag) for tag in WHEN),
+        _real(tags.get(REAL_WORLD) or (whole or {}).get(REAL_WORLD) or (), slope, intercept),
     )  # fmt: skip
 
 
@@ -81,6 +87,7 @@ def _tags_of(frame: Any, shared: Any) -> dict[str, Any]:
             if items and items[0].get(tag) is not None:
                 found[tag] = items[0].get(tag)
                 break
+    found[REAL_WORLD] = frame.get(REAL_WORLD) or shared.get(REAL_WORLD)
     return found
 
 
@@ -91,19 +98,7 @@ def _dose(data: Any, path: Path, offsets: Sequence[float]) -> list[FramePlace]:
     scaling = _numbers([data.get("DoseGridScaling", 1) or 1], [1])[0]
     begin = offsets[0] if np.isclose(offsets[0], first.position @ normal) else 0.0  # or they are heights themselves
     ways = [(x - begin) * normal for x in offsets]
-    return [
-        FramePlace(
-            first.position + way,
-            first.along,
-            first.spacing,
-            first.spacing_assumed,
-            scaling * first.slope,
-            first.intercept,
-            first.unit,
-            first.when,
-        )
-        for way in ways
-    ]
+    return [replace(first, position=first.position + way, slope=scaling * first.slope) for way in ways]
 
 
 def _numbers(value: Any, default: list[float]) -> list[float]:
@@ -121,6 +116,25 @@ def _number(tags: Any, whole: Any, tag: str) -> float:
     except (TypeError, ValueError):
         return 0.0
     return number if math.isfinite(number) else 0.0
+
+
+def _real(mappings: Sequence[Any], slope: float, intercept: float) -> tuple[str, ...]:
+    """What mappings to the real world make of stored numbers, in words, but for one that is the rescaling itself."""
+    told = []
+    for one in mappings:
+        own = tuple(_number(one, None, f"RealWorldValue{name}") for name in ("Slope", "Intercept"))
+        units = one.get("MeasurementUnitsCodeSequence") or [{}]
+        unit = text_of(units[0].get("CodeMeaning", "") or units[0].get("CodeValue", "") or "")
+        if one.get("RealWorldValueSlope") is None:
+            told.append(f"by a table {unit}".rstrip())
+        elif not (_alike(own[0], slope, 0.0) and _alike(own[1], intercept, abs(slope))):
+            told.append(f"{own[0]:g} x stored {own[1]:+g} {unit}".rstrip())
+    return tuple(told)
+
+
+def _alike(number: float, other: float, step: float) -> bool:
+    """Whether numbers are one but for what a tag of 16 characters cuts off; `step` is what a stored number is worth."""
+    return math.isclose(number, other, rel_tol=ROUNDING, abs_tol=ROUNDING * step)
 
 
 def _unit(tags: Any, whole: Any) -> str:

@@ -46,6 +46,7 @@ class Slice:
     intercept: float
     unit: str
     when: tuple[float, ...]  # what tells slices of one place apart, as of `FramePlace`
+    real: tuple[str, ...] = ()  # as of `FramePlace`
     frame: int | None = None  # of a file of several, from 0
 
     @property

@@ -19,5 +19,6 @@ from raymarch.io.volumes.vti import VTI
 from raymarch.io.volumes.xdmf import XDMF
 
 FORMATS = [HDF5, NRRD, NIFTI, METAIMAGE, MRC, VTI, TIFF, NPY, NPZ, OME_ZARR, DICOM, TIFF_SLICES, XDMF]
+KEEP_FITS = [HDF5]  # a fitted volume as it is: the others get its sigma alone
 
 FORMAT = optional(listed(Format, FORMATS, "rm.Format"))

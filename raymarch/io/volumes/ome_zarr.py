@@ -24,6 +24,7 @@ from raymarch.io.volumes.pyramid_levels import halved
 from raymarch.io.volumes.scalar_format import plain_values, require_upright, scalar_format, wanted
 from raymarch.io.volumes.source import Slices, Source
 from raymarch.io.volumes.stored_values import CURE
+from raymarch.io.volumes.zarr_chunks import Chunks, chunks_of, codec_of, measured_store
 
 log = logging.getLogger("raymarch")
 NAMES = (".zattrs", "zarr.json")
@@ -80,8 +81,10 @@ def source(path: Path, selection: Selection) -> Source:
     levels = image["datasets"]
     if sorted(set(axes) & set("xyz")) != ["x", "y", "z"] or len(axes) > 5 or not 1 <= len(levels) <= 64:
         raise RaymarchError(f"{path}: has axes {axes[:6]} and {len(levels)} levels, want x, y, z among them; {CURE}")
-    group = zarr.open_group(str(folder), mode="r")
+    chunks: dict[str, Chunks] = {}
+    group = zarr.open_group(measured_store(folder, chunks), mode="r")
     arrays = [_level(path, group, str(one["path"]), len(axes)) for one in levels]
+    chunks.update((array.path, chunks_of(array, f"{path}: level {array.path} has")) for array in arrays)
     level, remarks = _choose(path, arrays, axes, selection)
     array, spatial = arrays[level], [axes.index(axis) for axis in "xyz"]
     rest = Selection(channel=selection.channel, time=selection.time)
@@ -123,14 +126,14 @@ def _units(axes: list) -> list[str]:
 def _codecs(told: Any) -> Iterator[str]:
     """Names of the codecs of an array by its metadata, those within shards too."""
     for one in told if isinstance(told, (list, tuple)) else [told] if told else []:
-        yield str(one.get("id", one.get("name", ""))).removeprefix("numcodecs.")
-        inner = one.get("configuration") or {}
+        name, inner = codec_of(one)
+        yield name
         yield from _codecs(inner.get("codecs"))
         yield from _codecs(inner.get("index_codecs"))
 
 
 def _level(path: Path, group: Any, name: str, count: int) -> Any:
-    """Array of a level, once its codecs, type, axes and chunks are such as may be read."""
+    """Array of a level, once its codecs, type and axes are such as may be read."""
     array = group[name]
     told = array.metadata.to_dict()
     if bad := sorted({c for key in ("codecs", "filters", "compressor") for c in _codecs(told.get(key))} - CODECS):
@@ -140,8 +143,6 @@ def _level(path: Path, group: Any, name: str, count: int) -> Any:
         raise RaymarchError(
             f"{path}: level {name} holds {dtype} {array.shape}, want numbers along {count} axes; {CURE}"
         )
-    if (chunk := math.prod(array.chunks) * dtype.itemsize) > memory_budget():
-        raise RaymarchError(f"{path}: level {name} has chunks of {chunk:,} bytes, over the budget of one file; {CURE}")
     return array
 
 

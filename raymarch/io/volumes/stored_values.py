@@ -86,7 +86,7 @@ def unpacked(read: Callable[[int], bytes], size: int, packing: str, path: Path, 
     """
     data, beyond = bytearray(), 0
     try:
-        for piece in _pieces(read, packing):
+        for piece in pieces(read, packing):
             beyond = max(len(data) + len(piece) - size, 0)
             data += piece[: size - len(data)]
             if (len(data) == size and not whole) or beyond > MOST_BEYOND:
@@ -99,7 +99,7 @@ def unpacked(read: Callable[[int], bytes], size: int, packing: str, path: Path, 
     return data
 
 
-def _pieces(read: Callable[[int], bytes], packing: str) -> Iterator[bytes]:
+def pieces(read: Callable[[int], bytes], packing: str) -> Iterator[bytes]:
     """Unpacked bytes of a stream, of all its members where it has several; EOFError for one without its end."""
     unpacker, given = _unpacker(packing), read(STEP)
     while True:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import numpy as np
 
+from raymarch.data.name_order import natural
 from raymarch.data.scalar_volume import SIZES, ScalarVolume
 from raymarch.data.selection import Selection
 from raymarch.errors import RaymarchError
@@ -22,12 +22,10 @@ SETS = ("cameras", "images", "points3D", "poses", "intrinsics")  # texts of imag
 
 
 def _files(folder: Path) -> list[Path]:
-    """Pictures of a folder, slice 9 before slice 10."""
-
-    def order(path: Path) -> list[object]:
-        return [int(part) if part.isdigit() else part for part in re.split(r"(\d{1,18})", path.name)]
-
-    return sorted((one for one in folder.iterdir() if one.suffix.lower() in ENDINGS and one.is_file()), key=order)
+    """Pictures of a folder, slice 9 before slice 10, without hidden ones: macOS lays `._1.tif` beside `1.tif`."""
+    seen = (one for one in folder.iterdir() if not one.name.startswith("."))
+    pictures = (one for one in seen if one.suffix.lower() in ENDINGS and one.is_file())
+    return sorted(pictures, key=lambda one: natural(one.name))
 
 
 def detect(path: Path) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,14 +21,13 @@ from raymarch.errors import RaymarchError
 from raymarch.io.files.limits import require_file
 from raymarch.io.volumes import format as formatting
 from raymarch.io.volumes.format import Format, format_of, read_volume, summary_of, write_volume
-from raymarch.io.volumes.formats import FORMAT, FORMATS
-from raymarch.io.volumes.hdf5_scalar_file import is_scalar
+from raymarch.io.volumes.formats import FORMAT, FORMATS, KEEP_FITS
 from raymarch.io.volumes.part import spaced
 from raymarch.io.volumes.raw import RAW_SHAPE, RAW_TYPE, raw_format
 from raymarch.io.volumes.scalar_format import scalar_of
 from raymarch.io.volumes.scalar_summary import ScalarSummary
 from raymarch.io.volumes.summary import VolumeSummary
-from raymarch.io.volumes.xdmf import XDMF, require_regular, write_beside
+from raymarch.io.volumes.xdmf import XDMF, require_regular, values_of_new, write_beside
 
 
 @checked(volume=ANY_VOLUME, path=checks.path, overwrite=checks.flag, format=FORMAT)
@@ -52,12 +50,7 @@ def save(
     """
     found = formatting.require_target(path, _among(format), overwrite)
     if found is XDMF:
-        values = Path(path).with_suffix(".h5")
-        if values.exists() and not (overwrite or (Path(path).exists() and is_scalar(values))):
-            raise RaymarchError(
-                f"{values}: is there, and {path} would put its own values in its place; choose another name, or"
-                " --overwrite (overwrite=True in Python)"
-            )
+        values = values_of_new(Path(path), overwrite)
         scalar = scalar_of(volume, values)
         require_regular(scalar, Path(path))
         save(scalar, values, overwrite)
@@ -160,21 +153,24 @@ def named_as_volume(path: str | os.PathLike[str], formats: Sequence[Format] = FO
 
 
 def require_target(
-    path: str | os.PathLike[str], overwrite: bool = False, *, size: int = 0, whole: bool = False
+    path: str | os.PathLike[str], overwrite: bool = False, *, size: int = 0, whole: bool = False, values: bool = True
 ) -> None:
     """Write check before long work: RaymarchError where `save` could not write `size` bytes to `path`, or, if the
-    volume is to be kept `whole`, its format leaves some of a fit behind."""
-    formatting.require_target(path, [one for one in FORMATS if one.ours or not whole], overwrite, size=size)
+    volume is to be kept `whole`, its format leaves some of a fit behind. `values`: those of an XDMF are written too."""
+    found = formatting.require_target(path, KEEP_FITS if whole else FORMATS, overwrite, size=size)
+    if found is XDMF and values:
+        formatting.require_target(values_of_new(Path(path), overwrite), KEEP_FITS, overwrite)
 
 
-def bytes_of_file(shape: tuple[int, int, int], degree: int) -> int:
-    """Estimated file size of a fit [byte]: packed it is half of the numbers, all where nothing is empty.
+def bytes_of_file(samples: int, degree: int) -> int:
+    """Estimated file size of a fit of so many samples [byte]: packed it is half of the numbers, all where nothing is
+    empty.
 
     Example:
-        >>> bytes_of_file((100, 100, 100), 1)
+        >>> bytes_of_file(1_000_000, 1)
         26000000
     """
-    return math.prod(shape) * (1 + 3 * (degree + 1) ** 2) * 4 // 2
+    return samples * (1 + 3 * (degree + 1) ** 2) * 4 // 2
 
 
 def _among(format: Format | str | None) -> Sequence[Format]:

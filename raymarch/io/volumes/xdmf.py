@@ -55,6 +55,17 @@ def require_regular(volume: ScalarVolume, path: Path) -> None:
     require_upright(volume, path, "XDMF of a regular grid")
 
 
+def values_of_new(path: Path, overwrite: bool = False) -> Path:
+    """HDF5 file that gets the values of an XDMF that is written; RaymarchError where another is there."""
+    values = path.with_suffix(".h5")
+    if values.exists() and not (overwrite or (path.exists() and hdf5_scalar_file.is_scalar(values))):
+        raise RaymarchError(
+            f"{values}: is there, and {path} would put its own values in its place; choose another name, or"
+            " --overwrite (overwrite=True in Python)"
+        )
+    return values
+
+
 def write_beside(path: str | os.PathLike[str], values: Path) -> None:
     """XDMF about the scalar volume in an HDF5 file that lies in the same folder.
 

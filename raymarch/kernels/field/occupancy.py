@@ -68,10 +68,17 @@ def samples_of_cell(grid: ti.template(), I, nx, ny, nz):
 
 
 @ti.kernel
-def raw_ranges(grid: ti.template(), out: ti.types.ndarray(ndim=4), margin: int, nx: int, ny: int, nz: int):
-    """out = least and largest raw density (2, x, y, z) of the samples that a cell reads, or that are `margin` off."""
+def raw_ranges(
+    grid: ti.template(), start: int, out: ti.types.ndarray(ndim=3),  # (2, row, z)
+    margin: int, nx: int, ny: int, nz: int,
+):  # fmt: skip
+    """out = least and largest raw density of the samples that a cell reads, or that are `margin` off.
+
+    Of the cells in rows along z from row `start` on, of which there are y for each x.
+    """
     cells = grid.cells[None]
-    for I in ti.grouped(ti.ndrange(cells[0], cells[1], cells[2])):
+    for row, z in ti.ndrange(out.shape[1], out.shape[2]):
+        I = ti.Vector([(start + row) // cells[1], (start + row) % cells[1], z])
         first, last = samples_of_cell(grid, I, nx, ny, nz)
         first, last = ti.max(first - margin, 0), ti.min(last + margin, ti.Vector([nx, ny, nz]) - 1)
         least = grid.density[at(grid, first)]
@@ -81,7 +88,7 @@ def raw_ranges(grid: ti.template(), out: ti.types.ndarray(ndim=4), margin: int, 
                 for k in range(first[2], last[2] + 1):
                     raw = grid.density[at(grid, ti.Vector([i, j, k]))]
                     least, most = ti.min(least, raw), ti.max(most, raw)
-        out[0, I], out[1, I] = least, most
+        out[0, row, z], out[1, row, z] = least, most
 
 
 @ti.kernel

@@ -6,6 +6,8 @@ from raymarch.kernels.field.bricks import at, present, summed, where_of_old
 from raymarch.kernels.field.gather import cell_of, gather
 from raymarch.kernels.field.occupancy import occupy_all
 
+FAR = 3e38  # beyond any raw density, in single precision too; an infinity would be lost in fast arithmetic
+
 
 @ti.kernel
 def upload(
@@ -170,11 +172,11 @@ def is_read(grid: ti.template(), I):
 
 
 @ti.kernel
-def empty_unoccupied(grid: ti.template(), density: ti.types.ndarray(ndim=3), empty: float):
-    """density = `empty` at samples of the level that no occupied cell reads."""
+def empty_unoccupied(grid: ti.template(), density: ti.types.ndarray(ndim=3), low: float, high: float):
+    """density = the nearest that is empty, of `low` to `high`, at samples of the level that no occupied cell reads."""
     for i, j, k in ti.ndrange(density.shape[0], density.shape[1], density.shape[2]):
         if not is_read(grid, ti.Vector([i, j, k])):
-            density[i, j, k] = ti.min(density[i, j, k], empty)
+            density[i, j, k] = ti.max(ti.min(density[i, j, k], high), low)
 
 
 @ti.kernel

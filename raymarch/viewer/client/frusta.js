@@ -29,10 +29,9 @@ class Frusta {
     return [Math.floor((width - w) / 2), Math.floor((height - h) / 2), w, h];
   }
 
-  // Corners of a camera's picture plane in the world, from the top left, clockwise.
-  corners(camera) {
-    const depth = this.depth * this.size;
-    const half = depth * Math.tan((0.5 * camera.fov * Math.PI) / 180);
+  // Corners of a camera's picture in a plane of the world so far ahead, from the top left, clockwise.
+  corners(camera, depth) {
+    const half = halfWidth(camera, depth);
     const middle = add(camera.position, camera.forward, depth);
     const at = (sx, sy) => add(add(middle, camera.right, sx * half), camera.up, (sy * half) / camera.aspect);
     return [at(-1, 1), at(1, 1), at(1, -1), at(-1, -1)];
@@ -50,7 +49,8 @@ class Frusta {
   }
 
   drawOne(drawing, camera, given, i) {
-    const ring = this.corners(given);
+    const ring = this.corners(given, this.depth * this.size);
+    const base = this.corners(given, 0);
     const pixels = ring.map((point) => camera.project(point));
     const marked = i === this.hovered || i === this.chosen;
     const photo = this.pictures || marked ? this.viewer.photos.get(i) : null;
@@ -61,7 +61,7 @@ class Frusta {
     drawing.globalAlpha = marked ? 1 : 0.75;
     ring.forEach((point, k) => {
       strokeSegment(drawing, camera, point, ring[(k + 1) % 4]);
-      strokeSegment(drawing, camera, given.position, point);
+      strokeSegment(drawing, camera, base[k], point);
     });
     drawing.globalAlpha = 1;
   }

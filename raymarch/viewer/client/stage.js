@@ -43,7 +43,10 @@ class Stage {
         this.draw();
       });
     };
-    viewer.on("camera", () => (this.element.dataset.settled = false));
+    viewer.on("camera", () => {
+      this.toggles.flat.set(viewer.camera.orthographic, true);
+      this.element.dataset.settled = false;
+    });
     for (const event of ["camera", "frame", "look", "photo", "redraw"]) viewer.on(event, soon);
     viewer.on("scene", (scene) => {
       this.toggles.cameras.hidden = !viewer.frusta.cameras.length;

@@ -136,16 +136,16 @@ function cameraOfSet(given, like, centre) {
   const camera = like.copy();
   const depth = dot(subtract(centre, given.position), given.forward);
   const far = depth > 0 ? depth : length(subtract(centre, given.position)) || 1;
-  Object.assign(camera, { position: [...given.position], up: [...given.up], orthographic: false });
+  const orthographic = Boolean(given.orthographic);
+  Object.assign(camera, { position: [...given.position], up: [...given.up], orthographic });
   camera.target = add(given.position, given.forward, far);
-  const focal = photoFocal(given, like.width, like.height);
-  camera.fov = 2 * Math.atan((0.5 * Math.min(like.width, like.height)) / focal);
+  const across = Math.min(like.width, like.height * given.aspect); // pixels of its frame
+  camera.fov = 2 * Math.atan((Math.min(like.width, like.height) / across) * (halfWidth(given, far) / far));
   camera.forget();
   return camera;
 }
 
-// Focal length [pixel] at which a photograph's frame just fits into a picture.
-function photoFocal(given, width, height) {
-  const across = Math.min(width, height * given.aspect);
-  return (0.5 * across) / Math.tan((0.5 * given.fov * Math.PI) / 180);
+// Half the width that a camera of a data set sees so far ahead; that of parallel rays sees as much anywhere.
+function halfWidth(given, depth) {
+  return (given.orthographic ? 1 : depth) * Math.tan((0.5 * given.fov * Math.PI) / 180);
 }
