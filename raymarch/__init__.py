@@ -21,8 +21,13 @@ if os.name == "posix" and not os.environ.get("HOME"):
     os.environ["HOME"] = "/dev/null" if _home == "~" else _home
 os.environ.setdefault("TI_ENABLE_PYBUF", "0")  # else it writes to a notebook's stderr
 
-# Taichi 1.7.4 calls what Python 3.15 will not have: who makes errors of warnings could not import it.
-warnings.filterwarnings("ignore", r".*getdefaultlocale", DeprecationWarning, r"taichi\.")
+
+def _ignore_what_taichi_calls() -> None:
+    """Taichi 1.7.4 calls what Python 3.15 will not have: who makes errors of warnings could not import it."""
+    warnings.filterwarnings("ignore", r".*getdefaultlocale", DeprecationWarning, r"taichi\.")
+
+
+_ignore_what_taichi_calls()
 
 if TYPE_CHECKING:
     import raymarch.plot as plot  # noqa: F401
@@ -209,10 +214,11 @@ __all__ = sorted([*_MODULE_OF, "plot"])
 
 
 def __getattr__(name: str) -> object:
+    if name != "plot" and name not in _MODULE_OF:
+        raise AttributeError(f"module 'raymarch' has no attribute {name!r}")
+    _ignore_what_taichi_calls()  # once more: who restores filters, as pytest does, has taken ours away
     if name == "plot":
         return importlib.import_module("raymarch.plot")
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module 'raymarch' has no attribute {name!r}")
     value = getattr(importlib.import_module(f"raymarch.{_MODULE_OF[name]}"), name)
     globals()[name] = value
     return value

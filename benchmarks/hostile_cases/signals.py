@@ -135,7 +135,9 @@ def _background(place: Place) -> str:
         os.kill(run.process.pid, signal.SIGINT)
     done = run.wait()
     require_end(done, "Ctrl-C where it is ignored")
-    return f"exit {done.code}, {saved_volume(place)['steps']} steps"
+    if done.code or (steps := saved_volume(place)["steps"]) != 50:
+        raise Bad(f"exit {done.code}" if done.code else f"{steps} of 50 steps, though Ctrl-C is ignored")
+    return "goes on, all 50 steps"
 
 
 INFO, RENDER = "info ball.h5", "render ball.h5 --orbit 20 --size 64 --out pics"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import sys
 from typing import Any
 
@@ -83,14 +84,14 @@ def main(arguments: list[str] | None = None) -> None:
     except (RaymarchError, click.ClickException) as error:
         say.note(f"raymarch: {getattr(error, 'message', error)}")
         sys.exit(1)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(1)
     except PermissionError as error:
         place = error.filename or "a file or folder"
         say.note(f"raymarch: {place}: cannot be looked at ({error.strerror}); check its permissions")
         sys.exit(1)
     except OSError as error:
+        if _has_no_reader(error):
+            sys.stderr.close()
+            sys.exit(1)
         if error.errno == errno.ENAMETOOLONG:
             say.note(f"raymarch: {str(error.filename or 'a name')[:60]}...: is too long a name; choose a shorter one")
             sys.exit(1)
@@ -100,6 +101,13 @@ def main(arguments: list[str] | None = None) -> None:
         say.close()  # else Python tries it once more, and says so
         sys.exit(1)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _has_no_reader(error: OSError) -> bool:
+    """Whether who reads our stdout has left, as `| head` does, which Windows calls an invalid argument."""
+    return isinstance(error, BrokenPipeError) or (
+        os.name == "nt" and error.errno == errno.EINVAL and error.filename is None
+    )
 
 
 def _from_interrupt(error: BaseException | None) -> bool:

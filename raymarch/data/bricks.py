@@ -11,6 +11,7 @@ import numpy as np
 from raymarch.arguments.arrays import numeric
 from raymarch.arguments.checks import Check, Wrong, instance_of, number
 from raymarch.arguments.declared import checked, held, hold
+from raymarch.arguments.read_only import ReadOnly
 from raymarch.data.free_memory import require_free
 from raymarch.data.samples import CHANNELS, SAMPLES, SHAPE, require_channels, require_three_axes, samples_in_words
 from raymarch.errors import RaymarchError
@@ -34,7 +35,7 @@ TABLE = Check("int32 (x, y, z), -1 where no brick is, else its number", _table)
 
 
 @dataclass(frozen=True, eq=False)
-class Bricks:
+class Bricks(ReadOnly):
     """Samples of a sparse volume: brick (a, b, c) holds samples 8 a to 8 a + 7 along x, and likewise along y and z.
 
     Attributes:

@@ -12,6 +12,7 @@ import numpy as np
 from raymarch.arguments import arrays
 from raymarch.arguments.checks import LARGEST, Check, Wrong, instance_of, number
 from raymarch.arguments.declared import held, hold
+from raymarch.arguments.read_only import ReadOnly
 from raymarch.data.activation import Activation
 from raymarch.data.samples import MAPPING
 from raymarch.data.scalar_card import ScalarCard
@@ -59,7 +60,7 @@ WORD = Check(f"a text of one line, up to {LONGEST_TEXT} characters", _short)
 
 
 @dataclass(frozen=True, eq=False)
-class ScalarVolume(ScalarCard):
+class ScalarVolume(ScalarCard, ReadOnly):
     """Scalar volume: one value a voxel, of the type it has on disk; what scanners, microscopes and simulations give.
 
     The value of a sample is `slope * stored + intercept`, trilinear between samples. A sibling of `Volume`: whatever

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from raymarch.arguments.read_only import ReadOnly
 from raymarch.data.bricks import BRICK, Bricks, beyond, require_dense, require_table, spread, table_shape
 from raymarch.data.samples import SAMPLES, require_channels, require_three_axes
 from raymarch.errors import RaymarchError
@@ -20,7 +21,7 @@ MISSING = "features and world_from_index are missing; of plain densities rm.Volu
 
 
 @dataclass(frozen=True, eq=False)
-class Dense:
+class Dense(ReadOnly):
     """Dense samples: raw density (x, y, z) and features (x, y, z, channel)."""
 
     values: np.ndarray

@@ -11,6 +11,7 @@ import numpy as np
 from raymarch.arguments.arrays import Numbers, array, vector
 from raymarch.arguments.checks import Check, Wrong, instance_of, number, text, whole
 from raymarch.arguments.declared import checked, held, hold
+from raymarch.arguments.read_only import ReadOnly
 from raymarch.data.colormaps import COLORMAP, colours_along
 from raymarch.data.samples import RAW
 from raymarch.data.table_card import TableCard
@@ -42,7 +43,7 @@ COLOURS, OPACITIES = array("knot", 3, low=0, high=1), array("knot", low=0, high=
 
 
 @dataclass(frozen=True, eq=False)
-class TransferFunction(TableCard):
+class TransferFunction(TableCard, ReadOnly):
     """Transfer function of direct volume rendering: a table of colour and opacity over the values of a volume.
 
     Colour and opacity are linear between the knots and constant beyond the first and the last. Opacity is that of a way

@@ -13,6 +13,7 @@ from raymarch.arguments import arrays, checks
 from raymarch.arguments.arrays import Colour, Numbers
 from raymarch.arguments.checks import optional
 from raymarch.arguments.declared import checked
+from raymarch.arguments.read_only import ReadOnly
 from raymarch.data import plain
 from raymarch.data.activation import ACTIVATION, Activation
 from raymarch.data.bricks import BRICKS, Bricks, bricks_in_words
@@ -30,7 +31,7 @@ AnyVolume: TypeAlias = "Volume | Any"
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class Volume(Sampled):
+class Volume(Sampled, ReadOnly):
     """Voxel grid of raw density and colour features at integer indices; its box spans the first to the last sample.
 
     Attributes:

@@ -21,9 +21,10 @@ ENDINGS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasat
 def asked_to_stop() -> Iterator[Callable[[], bool]]:
     """Context in which the first Ctrl-C makes the yielded function return True; the second raises KeyboardInterrupt.
 
-    SIGTERM and SIGHUP, which batch schedulers and closing terminals send, do so too, however often they come; but
-    where the program ignores them or has a handler of its own for them, that stays. Within another such block what
-    that was asked counts too. Outside the main thread, where signals cannot be caught, the function returns False.
+    SIGTERM and SIGHUP, which batch schedulers and closing terminals send, do so too, however often they come. Where the
+    program ignores one of the three, as a job in the background does Ctrl-C, or handles one of these two itself, that
+    stays. Within another such block what that was asked counts too. Outside the main thread, where signals cannot be
+    caught, the function returns False.
 
     Example:
         >>> with asked_to_stop() as asked:
@@ -32,7 +33,8 @@ def asked_to_stop() -> Iterator[Callable[[], bool]]:
         True
     """
     came: list[int] = []
-    handlers = [signal.getsignal(number) for number in (signal.SIGINT, *ENDINGS)]  # Ctrl-C may be ignored, as of jobs
+    handlers = [signal.getsignal(number) for number in (signal.SIGINT, *ENDINGS)]
+    heard = handlers[0] != signal.SIG_IGN
     outer = [getattr(handler, "asked", lambda: False) for handler in handlers]
     for handler in handlers:
         getattr(handler, "answer", lambda: None)()
@@ -46,7 +48,7 @@ def asked_to_stop() -> Iterator[Callable[[], bool]]:
         return bool(came) or any(each() for each in outer)
 
     note.asked = asked  # type: ignore[attr-defined]
-    with _handled(note, signal.SIGINT, *filter(_free, ENDINGS)):
+    with _handled(note, *[signal.SIGINT][:heard], *filter(_free, ENDINGS)):
         yield asked
 
 

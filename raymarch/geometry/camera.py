@@ -9,6 +9,7 @@ import numpy as np
 from raymarch.arguments.arrays import Numbers, array, numeric, vector
 from raymarch.arguments.checks import WORLD, Check, Wrong, instance_of, number, shown, whole
 from raymarch.arguments.declared import checked
+from raymarch.arguments.read_only import ReadOnly
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera_card import CameraCard
 from raymarch.geometry.lens import LENS, PLAIN, Lens
@@ -37,7 +38,7 @@ POINTS = Check("(point, 3) numbers", _points)
 
 
 @dataclass(frozen=True, eq=False)
-class Camera(CameraCard):
+class Camera(CameraCard, ReadOnly):
     """Camera: pose (extrinsics), focal length, principal point and lens (intrinsics), image size.
 
     Attributes:

@@ -8,13 +8,14 @@ import numpy as np
 
 from raymarch.arguments.arrays import array
 from raymarch.arguments.checks import WORLD, instance_of
+from raymarch.arguments.read_only import ReadOnly
 from raymarch.errors import RaymarchError
 
 ORIGIN, DIRECTION = array("ray", 3, low=-WORLD, high=WORLD, cure="scale the world"), array("ray", 3)
 
 
 @dataclass(frozen=True, eq=False)
-class Rays:
+class Rays(ReadOnly):
     """Half lines `origin + t * direction`, t >= 0; directions are made unit vectors, so t is a distance in the world.
 
     Attributes:

@@ -5,7 +5,6 @@ Volumes go there as HDF5, the cameras as JSON, in a folder that only this user c
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -19,6 +18,7 @@ import numpy as np
 from raymarch import runtime
 from raymarch.arguments.checks import one_of, optional, some_of, whole
 from raymarch.arguments.declared import checked
+from raymarch.data.child_command import child_command
 from raymarch.data.views import CAMERAS, Views
 from raymarch.data.volume import AnyVolume, Volume
 from raymarch.errors import RaymarchError
@@ -197,12 +197,9 @@ def _rows_here(own: str, task: CheckTask, precision: str, arch: str) -> list[Gra
 
 def _run(folder: str) -> None:
     """The worker, to its end; it is stopped with this process's own interruption."""
-    here = str(Path(__file__).resolve().parents[2])
-    path = os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])
-    command = [sys.executable, "-m", "raymarch.gradients.check_process", folder]
-    env = {**os.environ, "PYTHONPATH": path}
+    command = child_command("raymarch.gradients.check_process", folder)
     # In its own folder: what lies where the caller stands must not stand in for Python's modules.
-    done = subprocess.run(command, env=env, cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
         raise RaymarchError(f"the process that checks gradients ended with {done.returncode}: {last}")

@@ -6,16 +6,15 @@ import importlib.metadata
 import importlib.util
 import json
 import logging
-import os
 import queue
 import re
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+from raymarch.data.child_command import child_command
 from raymarch.errors import RaymarchError
 from raymarch.sfm.messages import count_rows
 
@@ -52,13 +51,10 @@ def run_worker(folder: Path, job: dict, show: Show, until: float) -> dict:
     Raises RaymarchError for what the worker found wrong, where it died, and where time is over.
     """
     (folder / "job.json").write_text(json.dumps(job), encoding="utf-8")
-    root = str(Path(__file__).resolve().parents[2])
-    path = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
     said = folder / "stderr.txt"
     with said.open("wb") as errors, subprocess.Popen(
-        [sys.executable, "-m", "raymarch.sfm.worker", str(folder)],
+        child_command("raymarch.sfm.worker", str(folder)),
         cwd=folder,  # what lies where the caller stands must not stand in for Python's modules
-        env={**os.environ, "PYTHONPATH": path},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=errors,

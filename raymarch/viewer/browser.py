@@ -19,7 +19,8 @@ def announce(server: Wire, result: Say, note: Say, *, browser: bool) -> None:
     """Say a server's URL, flushed, and how it is reached from another machine; open a browser where there is one."""
     url = server.url
     result(url)
-    sys.stdout.flush()
+    if sys.stdout is not None:  # pythonw has none
+        sys.stdout.flush()
     if line := ssh_line(urlsplit(url).port or 0, os.environ):
         note(f"this machine is a remote one; on yours run  {line}  and open the URL there")
     elif browser and (why := no_browser(os.environ, sys.platform)):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import errno
-import os
 import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import Any
 
+from raymarch.data.child_command import child_command
 from raymarch.errors import RaymarchError
 from raymarch.viewer import pipe
 from raymarch.viewer.guard import new_token
@@ -36,12 +35,9 @@ class ServerProcess:
     def __init__(self, port: int = 0) -> None:
         require_websockets()
         self._port, self._token, self._ticket, self.inbox = port, new_token(), new_token(), Newest()
-        root = str(Path(__file__).resolve().parents[2])
-        path = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
         self._child = subprocess.Popen(
-            [sys.executable, "-m", "raymarch.viewer.server"],
+            child_command("raymarch.viewer.server"),
             cwd=Path(__file__).parent,  # what lies where the caller stands must not stand in for Python's modules
-            env={**os.environ, "PYTHONPATH": path},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,  # Ctrl-C comes to us, and we end it

@@ -136,6 +136,18 @@ def test_a_folder_of_others_stays(content, small, capsys):
         demonstration.require_demo_folder(small / "mine")
 
 
+@pytest.mark.parametrize("laid", [".DS_Store", "scene/._r_000.png", "scene/Thumbs.db", "Desktop.ini"])
+def test_what_a_system_lays_in_a_demonstration_s_folder_is_nobodys(laid, tmp_path):
+    folder = tmp_path / "raymarch-demo"
+    (folder / "scene").mkdir(parents=True)
+    (folder / "demo.json").write_text(json.dumps({"made by": "raymarch demo", "files": {"demo.json": None}}))
+    (folder / laid).write_bytes(b"icons")
+    demonstration.require_demo_folder(folder)
+    (folder / "scene" / "my.DS_Store").write_bytes(b"mine")
+    with pytest.raises(RaymarchError, match=r"would be lost, scene/my\.DS_Store in it"):
+        demonstration.require_demo_folder(folder)
+
+
 def test_ctrl_c_before_there_is_a_fit_leaves_nothing(small, capsys, monkeypatch):
     cut = lambda *_, **how: SimpleNamespace(ended="interrupted at step 1", history=[])  # noqa: E731
     monkeypatch.setattr(demonstration, "fit", cut)

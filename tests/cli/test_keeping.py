@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import json
 import logging
 import os
@@ -432,6 +433,46 @@ with replacing(sys.argv[1]) as temporary:
     assert len(list(tmp_path.iterdir())) == 4
 
 
+@pytest.fixture
+def binding_locks(monkeypatch):
+    """`open` of a disk on which no other may write to what is locked, as on one that Windows shares: SMB."""
+
+    def opened(path, mode):
+        with open(path, "rb") as other:
+            try:
+                temporary.fcntl.flock(other, temporary.fcntl.LOCK_EX | temporary.fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise PermissionError(errno.EACCES, "Permission denied", str(path)) from None
+        return open(path, mode)
+
+    monkeypatch.setattr(temporary, "open", opened, raising=False)
+    return opened
+
+
+@posix
+def test_where_locks_bind_everybody_a_file_is_written_all_the_same(tmp_path, binding_locks):
+    with replacing(tmp_path / "v.h5") as made:
+        assert made.stat().st_size == 0
+        with binding_locks(made, "wb") as file:
+            file.write(b"all of it")
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"all of it"]
+
+
+@posix
+def test_where_locks_bind_everybody_a_day_tells_the_dead(tmp_path, binding_locks):
+    with replacing(tmp_path / "v.h5") as made:
+        made.write_text("on its way")
+        temporary.sweep(tmp_path)
+        assert made.exists()
+        os.utime(made, (1e9, 1e9))
+        temporary.sweep(tmp_path)
+        assert not made.exists()
+        made.write_text("once more")
+    with temporary.temporary_folder_in(tmp_path) as folder:  # nobody writes to its lock, which says that it lives
+        temporary.sweep(tmp_path)
+        assert (tmp_path / (folder.name + temporary.LOCK)).exists()
+
+
 # Signals.
 
 
@@ -459,6 +500,19 @@ def test_who_ignores_or_handles_a_signal_keeps_it(handler):
                 assert signal.getsignal(HANGUP) is handler
     finally:
         signal.signal(HANGUP, before)
+
+
+def test_ctrl_c_that_is_ignored_stays_so():
+    """As a script's shell has it for what runs in its background: it is meant for what runs in front."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with endings_interrupt(), asked_to_stop() as asked:
+            signal.raise_signal(signal.SIGINT)
+            assert not asked() and signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+            signal.raise_signal(signal.SIGTERM)
+            assert asked()
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize(
@@ -584,6 +638,31 @@ def test_ctrl_c_while_a_module_loads_is_an_interruption(behind, code, monkeypatc
     with pytest.raises(SystemExit if code else ImportError) as ended:
         cli.main([])
     assert code is None or ended.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("system", "error", "ended"),
+    [
+        ("posix", BrokenPipeError(errno.EPIPE, "Broken pipe"), SystemExit),
+        ("nt", OSError(errno.EINVAL, "Invalid argument"), SystemExit),
+        ("nt", OSError(errno.EINVAL, "Invalid argument", "a?b"), OSError),
+        ("posix", OSError(errno.EINVAL, "Invalid argument"), OSError),
+    ],
+)
+def test_a_reader_that_leaves_ends_it_without_a_word_on_windows_too(system, error, ended, monkeypatch):
+    """There it is an invalid argument, as is a name that no file can have."""
+
+    def write(**_):
+        raise error
+
+    noted = io.StringIO()
+    monkeypatch.setattr(cli.cli, "main", write)
+    monkeypatch.setattr(cli, "os", SimpleNamespace(name=system))
+    monkeypatch.setattr(sys, "stderr", noted)
+    with pytest.raises(ended) as caught:
+        cli.main([])
+    assert noted.closed == (ended is SystemExit)
+    assert caught.value is error or caught.value.code == 1
 
 
 def test_numbers_over_1_are_told_or_scaled(tmp_path, caplog):

@@ -88,6 +88,19 @@ def test_first_use_of_taichi_is_silent(tmp_path):
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+def test_taichi_is_imported_where_warnings_are_errors_and_filters_come_and_go(tmp_path):
+    """As pytest has them: those of a module that it collects are gone when its tests run."""
+    code = """
+import warnings
+with warnings.catch_warnings():
+    import raymarch as rm
+warnings.simplefilter("error")
+rm.start
+"""
+    done = python(code, tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
 @pytest.mark.parametrize("name", raymarch.__all__)
 def test_public_name_is_there_and_documented(name):
     own = getattr(raymarch, name).__doc__ or ""

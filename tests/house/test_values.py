@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 import tracemalloc
 from dataclasses import FrozenInstanceError, replace
 
@@ -12,10 +14,15 @@ import numpy as np
 import pytest
 
 from raymarch import runtime
+from raymarch.arguments.read_only import ReadOnly
 from raymarch.data.activation import Activation
 from raymarch.data.contents import background_doubt
 from raymarch.data.harmonics import Y00
 from raymarch.data.image_arrays import is_opaque
+from raymarch.data.mesh import Mesh
+from raymarch.data.scalar_volume import ScalarVolume
+from raymarch.data.storage import Sparse
+from raymarch.data.transfer_function import TransferFunction
 from raymarch.data.views import Views, require_colour
 from raymarch.data.volume import Volume
 from raymarch.device import grid as grid_module
@@ -333,6 +340,50 @@ def test_an_array_of_densities_lies_where_it_is_said_to():
     box = [(0, 1, 2), (3, 4, 5)]
     assert Volume.from_array(sigma, box=box, background="black").background == (0, 0, 0)
     np.testing.assert_allclose(Volume.from_array(sigma, box=box).box, box)
+
+
+# Copies
+
+COPIES = [copy.copy, copy.deepcopy, lambda record: pickle.loads(pickle.dumps(record))]
+BALL = Volume.from_function(lambda p: 9.0 * (np.linalg.norm(p, axis=-1) < 0.5), shape=(20, 16, 16))
+RECORDS = [
+    BALL,
+    BALL.sparse(),
+    ScalarVolume(np.arange(24, dtype=np.int16).reshape(2, 3, 4), np.diag([1, 1, 3, 1])),
+    TransferFunction([0, 5, 9], np.eye(3), [0, 0.1, 0.8]),
+    Mesh(np.eye(3), [(0, 1, 2)], np.ones((3, 3)), np.ones((3, 3))),
+    CAMERA,
+    CAMERA.rays(),
+]
+
+
+def arrays_of(record):
+    """Arrays of a record and of those within it, by name."""
+    found = {}
+    for name, value in vars(record).items():
+        if isinstance(value, np.ndarray):
+            found[name] = value
+        elif isinstance(value, ReadOnly | Sparse):
+            found |= {f"{name}.{inner}": array for inner, array in arrays_of(value).items()}
+    return found
+
+
+@pytest.mark.parametrize("copied", COPIES, ids=["copy", "deepcopy", "pickle"])
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: type(record).__name__)
+def test_what_may_not_be_written_may_not_be_in_a_copy(record, copied):
+    before, after = arrays_of(record), arrays_of(copied(record))
+    assert list(before) == list(after) and not all(array.flags.writeable for array in before.values())
+    for name, array in before.items():
+        assert after[name].dtype == array.dtype and after[name].flags.writeable == array.flags.writeable, name
+        np.testing.assert_array_equal(after[name], array)
+
+
+@pytest.mark.parametrize("copied", COPIES, ids=["copy", "deepcopy", "pickle"])
+def test_colours_that_take_no_memory_take_none_in_a_copy(copied):
+    volume = ScalarVolume(np.ones((16, 16, 16), np.float32)).as_volume()
+    again = copied(volume)
+    assert again.features.strides == (0, 0, 0, 0) and again.features.shape == volume.features.shape
+    assert len(pickle.dumps(again)) < 2 * volume.density.nbytes
 
 
 # The device

@@ -110,8 +110,8 @@ def test_what_fails_in_it_is_one_line(how, said, tmp_path):
 def test_a_worker_that_dies_is_one_line(ends, said, tmp_path, monkeypatch):
     code = "import os, time; from raymarch.sfm.messages import Messages; m = Messages(); m.show('features', 1, 3); "
     popen = subprocess.Popen
-    command = [sys.executable, "-c", code + ends]
-    monkeypatch.setattr(subprocess, "Popen", lambda _, **options: popen(command, **options))
+    command, env = [sys.executable, "-c", code + ends], {**os.environ, "PYTHONPATH": str(ROOT)}
+    monkeypatch.setattr(subprocess, "Popen", lambda _, **options: popen(command, env=env, **options))
     (tmp_path / "work").mkdir()
     with pytest.raises(RaymarchError, match=said) as caught:
         run_worker(tmp_path / "work", {}, lambda *_: None, time.monotonic() + 30)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
@@ -12,6 +13,7 @@ from raymarch.errors import RaymarchError, named
 from raymarch.io.files.strict_json import read_json
 
 LEVELS = 4  # folders, from an image's own upwards, in which an image set that lists it is looked for
+OF_SYSTEMS = re.compile(r"\.DS_Store|\._.*|Thumbs\.db|desktop\.ini", re.IGNORECASE)  # laid by macOS and Windows
 
 
 def require_ours(paths: Iterable, what: str, is_ours: Callable[[Path], bool], overwrite: bool = False) -> None:
@@ -56,8 +58,9 @@ def sizes_in(folder: str | os.PathLike[str]) -> dict[str, int]:
 
 def require_only(folder: str | os.PathLike[str], ours: Mapping[str, int | None]) -> None:
     """Overwrite check of a folder that is replaced as a whole: RaymarchError where it holds more than our files, as
-    they were written: paths within it and their bytes, None for any."""
-    others = sorted(path for path, size in sizes_in(folder).items() if ours.get(path, -1) not in (None, size))
+    they were written: paths within it and their bytes, None for any. What systems lay in a folder is nobody's."""
+    sizes = {path: size for path, size in sizes_in(folder).items() if not OF_SYSTEMS.fullmatch(path.rpartition("/")[2])}
+    others = sorted(path for path, size in sizes.items() if ours.get(path, -1) not in (None, size))
     if others:
         words = named(others, most=3)
         raise RaymarchError(

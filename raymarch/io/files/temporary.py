@@ -21,11 +21,12 @@ except ImportError:  # Windows has no such locks; there nothing is swept
 OURS = re.compile(r"\.raymarch-([0-9a-f]{8}-)?[0-9a-f]{16}\.tmp(\.[\w.+-]+)?")
 DAY = 86_400.0  # seconds
 LOCK = ".lock"
+NO_MACHINE = ".raymarch-"  # how names of files begin of which their age alone tells that they are dead
 
 
 def _prefix() -> str:
     """How names of this machine's files begin: on a shared disk the locks of another may not be seen."""
-    return f".raymarch-{hashlib.sha256(platform.node().encode()).hexdigest()[:8]}-"
+    return f"{NO_MACHINE}{hashlib.sha256(platform.node().encode()).hexdigest()[:8]}-"
 
 
 @contextlib.contextmanager
@@ -34,32 +35,55 @@ def temporary_in(folder: Path, suffix: str = "") -> Iterator[Path]:
 
     The name ends in `suffix`, which writers of some formats add where it is missing.
 
-    As long as its process lives it is locked, which `sweep` respects. Raises OSError where the system refuses.
+    As long as its process lives it is locked, which `sweep` respects; where a lock keeps its writer out too its name
+    tells no machine, and `sweep` waits a day. Raises OSError where the system refuses.
 
     Example:
         >>> with temporary_in(Path(".")) as temporary:
         ...     _ = temporary.write_text("soon gone")
     """
-    while True:
-        path = folder / f"{_prefix()}{secrets.token_hex(8)}.tmp{suffix}"
-        # Not tempfile: its files are for the owner only, whatever the umask says.
-        held = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
-        if fcntl is None:
-            os.close(held)  # an open file cannot be renamed there
-            break
-        with contextlib.suppress(OSError):  # a disk without locks, on which `sweep` gets none either
-            # Shared, for HDF5 locks what it reads: it may open the file as soon as that has its name.
-            fcntl.flock(held, fcntl.LOCK_SH)
-        if os.fstat(held).st_nlink:
-            break
-        os.close(held)  # swept between its birth and its lock
+    path, held = _new_file(folder, suffix)
     try:
         yield path
     finally:
         with contextlib.suppress(OSError):  # gone already after a success; a failure here shall not hide the first one
             path.unlink()
-        if fcntl is not None:
+        if held is not None:
             os.close(held)
+
+
+def _new_file(folder: Path, suffix: str) -> tuple[Path, int | None]:
+    """A new empty file and the descriptor that holds its lock; None where it cannot be held."""
+    begins = _prefix()
+    while True:
+        path = folder / f"{begins}{secrets.token_hex(8)}.tmp{suffix}"
+        # Not tempfile: its files are for the owner only, whatever the umask says.
+        held = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
+        if fcntl is None or begins == NO_MACHINE:
+            os.close(held)  # on Windows an open file cannot be renamed
+            return path, None
+        with contextlib.suppress(OSError):  # a disk without locks, on which `sweep` gets none either
+            # Shared, for HDF5 locks what it reads: it may open the file as soon as that has its name.
+            fcntl.flock(held, fcntl.LOCK_SH)
+        if os.fstat(held).st_nlink:  # else swept between its birth and its lock
+            if suffix == LOCK or not _is_kept_out(path):
+                return path, held
+            begins = NO_MACHINE
+        os.close(held)
+        if begins == NO_MACHINE:
+            with contextlib.suppress(OSError):
+                path.unlink()
+
+
+def _is_kept_out(path: Path) -> bool:
+    """Whether a lock keeps out who opens its file once more to write, as SMB does, by which Windows shares disks."""
+    try:
+        for content in (b"0", b""):  # and nothing, so that it is empty again
+            with open(path, "wb") as other:
+                other.write(content)
+    except OSError as error:
+        return isinstance(error, PermissionError)  # what else is wrong with the disk meets its writer too
+    return False
 
 
 @contextlib.contextmanager
