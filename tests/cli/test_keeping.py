@@ -48,6 +48,7 @@ from raymarch.io.files.atomic import replacing, require_writable
 from raymarch.io.files.atomic_folder import replacing_folder
 from raymarch.io.images.write import folder_for, write_png
 from raymarch.io.volumes.volume_file import load, save
+from raymarch.viewer.browser import announce
 
 INTERRUPTED = "interrupted at step 16"
 RUN_AWAY = f"{NOT_FINITE} at step 3; the volume from before it is kept"
@@ -624,6 +625,14 @@ def test_without_stderr_mistakes_do_not_land_in_stdout(here):
     command = f"{sys.executable} -m raymarch info missing.h5 2>&- <&-"
     run = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=120)
     assert (run.returncode, run.stdout, run.stderr) == (1, "", "")
+
+
+def test_a_page_is_announced_where_there_is_no_stdout(monkeypatch):
+    """As under pythonw, which is Python on Windows without a console."""
+    said: list[str] = []
+    monkeypatch.setattr(sys, "stdout", None)
+    announce(SimpleNamespace(url="http://127.0.0.1:8080/?token=a"), said.append, said.append, browser=False)
+    assert said[0] == "http://127.0.0.1:8080/?token=a" and said[-1] == "Ctrl-C ends it"
 
 
 @pytest.mark.parametrize(("behind", "code"), [(KeyboardInterrupt(), 1), (None, None), (ValueError(), None)])

@@ -9,14 +9,13 @@ import struct
 import subprocess
 import sys
 import time
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from skips import require_extra
 
 import raymarch as rm
-from raymarch.viewer.browser import announce, no_browser, ssh_line
+from raymarch.viewer.browser import no_browser, ssh_line
 
 pytestmark = pytest.mark.extra
 require_extra("websockets", "viewer")
@@ -103,11 +102,3 @@ def test_where_no_browser_is_opened():
     assert no_browser({}, "linux") == "there is no display"
     assert no_browser({"DISPLAY": ":0"}, "linux") == no_browser({}, "darwin") == no_browser({}, "win32") == ""
     assert ssh_line(80, {}) == ssh_line(80, {"SSH_CONNECTION": "odd"}) == ""
-
-
-def test_a_page_is_announced_where_there_is_no_stdout(monkeypatch):
-    """As under pythonw, which is Python on Windows without a console."""
-    said = []
-    monkeypatch.setattr(sys, "stdout", None)
-    announce(SimpleNamespace(url="http://127.0.0.1:8080/?token=a"), said.append, said.append, browser=False)
-    assert said[0] == "http://127.0.0.1:8080/?token=a" and said[-1] == "Ctrl-C ends it"
