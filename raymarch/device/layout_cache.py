@@ -20,6 +20,7 @@ from raymarch.device.layout_choice import LayoutChoice
 from raymarch.errors import RaymarchError, one_line
 from raymarch.io.files.atomic import replacing
 from raymarch.io.files.strict_json import read_json
+from raymarch.runtime.kernel_cache import cache_folder
 
 log = logging.getLogger(__name__)
 
@@ -96,7 +97,7 @@ def forget() -> bool:
 
 def choice_file() -> Path:
     """File of this processor's choice, which may be missing."""
-    return runtime.cache_folder() / f"raymarch-layout-{hashlib.sha256(processor().encode()).hexdigest()[:8]}.json"
+    return cache_folder() / f"raymarch-layout-{hashlib.sha256(processor().encode()).hexdigest()[:8]}.json"
 
 
 @cache

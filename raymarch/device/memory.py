@@ -11,9 +11,9 @@ from raymarch import runtime
 from raymarch.data.bricks import BRICK, table_shape
 from raymarch.data.free_memory import free_bytes as _free_bytes
 from raymarch.device import pool
-from raymarch.device.gpu_memory import gpu_bytes
 from raymarch.errors import RaymarchError
 from raymarch.kernels.march.kept import KEPT_COLOURS, KEPT_DENSITIES
+from raymarch.runtime.gpu_memory import gpu_bytes
 
 MAX_CELLS = 2**31 - 1  # beyond that Taichi writes into other fields
 LIBRARIES = 250_000_000  # bytes beyond `import raymarch`: Taichi, kernels (225 to 250 from the cache, 290 compiled)

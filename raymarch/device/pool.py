@@ -18,8 +18,8 @@ from taichi.lang import impl
 
 from raymarch import runtime
 from raymarch.data import free_memory
-from raymarch.device.gpu_memory import gpu_bytes
 from raymarch.errors import RaymarchError
+from raymarch.runtime.gpu_memory import gpu_bytes
 
 SHARE = 0.25  # of the device's memory that may be kept
 SMALL = 64 << 20  # bytes of a tree up to which it may be much larger than who asks wants

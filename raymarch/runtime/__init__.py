@@ -6,8 +6,6 @@ import atexit
 import contextlib
 import io
 import os
-import stat
-import tempfile
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,17 +13,19 @@ from pathlib import Path
 
 import numpy as np
 import taichi as ti
+from taichi.lang import impl
 
 from raymarch.arguments.checks import one_of, optional, whole
 from raymarch.arguments.declared import checked
 from raymarch.data.cores import cores
-from raymarch.errors import RaymarchError
+from raymarch.errors import RaymarchError, one_line
 from raymarch.runtime import compiler
+from raymarch.runtime.gpu_memory import has_gpu
+from raymarch.runtime.kernel_cache import CACHE, cache_argument
 
 ARCHES = ("auto", "cpu", "cuda")
 PRECISIONS = ("f32", "f64")
 OURS = ("TI_ARCH", "TI_DEFAULT_FP", "TI_ENABLE_FALLBACK", "TI_OFFLINE_CACHE", "TI_UNROLLING_LIMIT", "TI_LOG_LEVEL")
-CACHE = "TI_OFFLINE_CACHE_FILE_PATH"
 ADDRESSES = 3 << 29  # bytes; a gibibyte is reserved at once, and kernels are compiled beside it
 
 
@@ -39,7 +39,9 @@ class Runtime:
 
 
 _running: Runtime | None = None
-_owner: tuple[int, int] | None = None  # process and thread
+_owner: tuple[int, threading.Thread] | None = None  # process and thread; a thread's number is soon another's
+_state: object | None = None  # of Taichi as started here: `ti.init` and `ti.reset` make another
+_starting = threading.Lock()
 
 
 @checked(arch=one_of(*ARCHES), precision=optional(one_of(*PRECISIONS)), threads=optional(whole(1, 1024)))
@@ -48,17 +50,20 @@ def start(arch: str = "auto", precision: str | None = None, threads: int | None 
 
     Called by the first thing that needs the device; call it yourself to choose. Arch "auto" takes CUDA where there is
     one, precision None is "f32", threads None one for each core that this process may use, of a container's share too.
+    Beside kernels of your own it takes the place of `ti.init`, which frees all that anybody has on the device.
 
-    Raises RaymarchError where CUDA is asked for and absent, and where another arch, precision or thread count already
-    runs: that needs a process of its own.
+    Raises RaymarchError where CUDA is asked for and absent, where Taichi cannot start or `ti.init` was called, before
+    or since, and where another arch, precision or thread count already runs: that needs a process of its own.
 
     Example:
         >>> start("cpu").arch
         'cpu'
     """
-    global _running, _owner
-    if _running is None:
-        _running, _owner = _init(_choose(arch), precision or "f32", threads), (os.getpid(), threading.get_ident())
+    global _running
+    with _starting:
+        if _running is None:
+            _running = _begin(arch, precision, threads)
+    _require_state()
     wanted = {"arch": None if arch == "auto" else arch, "precision": precision, "threads": threads}
     for name, want in wanted.items():
         if want is not None and want != getattr(_running, name):
@@ -68,27 +73,54 @@ def start(arch: str = "auto", precision: str | None = None, threads: int | None 
     return _running
 
 
+def _begin(arch: str, precision: str | None, threads: int | None) -> Runtime:
+    """Start Taichi, unless somebody did: their fields would be gone."""
+    global _owner, _state
+    if impl.get_runtime().prog is not None:
+        raise RaymarchError(
+            "Taichi was started before raymarch, by ti.init, and runs once a process; call rm.start in place of ti.init"
+        )
+    try:
+        running = _init(_choose(arch), precision or "f32", threads)
+    except BaseException:
+        ti.reset()  # or what was begun would pass for another's at the next try
+        raise
+    _owner, _state = (os.getpid(), threading.current_thread()), impl.get_runtime()
+    return running
+
+
 def _init(arch: str, precision: str, threads: int | None) -> Runtime:
     _require_addresses()
     threads = cores() if threads is None else threads
-    compiler.spare_work(flow=arch == "cpu")
-    cache = _cache()
+    cache = cache_argument()
     # Taichi announces itself on stdout, which is for results.
     with contextlib.redirect_stdout(io.StringIO()), _without(*OURS, *((CACHE,) if cache else ())):
-        ti.init(
-            arch=ti.cuda if arch == "cuda" else ti.cpu,
-            default_fp=ti.f64 if precision == "f64" else ti.f32,
-            enable_fallback=False,
-            offline_cache=True,
-            # Else sums are taken in the order that suits the memory layout: other bits in each, and hardly faster.
-            fast_math=arch == "cuda",
-            log_level=ti.ERROR,
-            unrolling_limit=0,  # channels are unrolled, up to 48 of them
-            cpu_max_num_threads=threads,
-            **cache,
-        )
+        try:
+            ti.init(
+                arch=ti.cuda if arch == "cuda" else ti.cpu,
+                default_fp=ti.f64 if precision == "f64" else ti.f32,
+                enable_fallback=False,
+                offline_cache=True,
+                # Else sums are taken in the order that suits the memory layout: other bits in each, and hardly faster.
+                fast_math=arch == "cuda",
+                log_level=ti.ERROR,
+                unrolling_limit=0,  # channels are unrolled, up to 48 of them
+                cpu_max_num_threads=threads,
+                **cache,
+            )
+        except (OSError, RuntimeError) as error:
+            raise _not_started(arch, error) from error
+    compiler.spare_work(flow=arch == "cpu")  # once: of a start that failed nothing stays
     atexit.register(_end)
     return Runtime(arch, precision, threads)
+
+
+def _not_started(arch: str, error: OSError | RuntimeError) -> RaymarchError:
+    """What Taichi says, with a cure; of files it asks for the working folder alone, to return to it."""
+    if isinstance(error, OSError):
+        return RaymarchError(f"the working folder is gone or may not be entered ({one_line(error)}); change to another")
+    cure = "use --arch cpu, or mend the driver" if arch == "cuda" else "give the process more memory"
+    return RaymarchError(f"Taichi cannot start on {arch} ({one_line(error)[:160]}); {cure}")
 
 
 def _end() -> None:
@@ -96,7 +128,9 @@ def _end() -> None:
 
     By itself it does so when its last object is garbage, which as Python ends some of them never are.
     """
-    if _owner == (os.getpid(), threading.get_ident()):
+    global _state
+    ours, _state = impl.get_runtime() is _state, None  # who closes something after it does nothing wrong
+    if ours and _owner == (os.getpid(), threading.current_thread()):
         ti.reset()
 
 
@@ -131,48 +165,23 @@ def _require_addresses() -> None:
         )
 
 
-def cache_folder() -> Path:
-    """Folder of the user's cache, in which Taichi keeps compiled kernels; it may be missing, or not be writable."""
-    if os.environ.get(CACHE):
-        return Path(os.environ[CACHE])
-    if os.name != "posix":
-        return Path.home()
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "taichi"
-
-
-def _cache() -> dict[str, str]:
-    """Where compiled kernels are kept, if not where Taichi would: it crashes at exit where it may not write."""
-    folder = cache_folder()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            return {}
-    except OSError:
-        return {"offline_cache_file_path": _private_folder()}
-
-
-def _private_folder() -> str:
-    """A folder among the temporary files that nobody else may write to, for what lies in a cache is run.
-
-    The same each time, as Taichi writes to it when all else has ended and nobody could remove it.
-    """
-    if os.name != "posix":
-        return tempfile.mkdtemp(prefix="raymarch-")
-    folder = Path(tempfile.gettempdir()) / f"raymarch-{os.getuid()}"
-    with contextlib.suppress(OSError):
-        folder.mkdir(mode=0o700, exist_ok=True)
-        found = folder.lstat()
-        if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077:
-            return str(folder)
-    return tempfile.mkdtemp(prefix="raymarch-")
-
-
 def require_owner() -> None:
-    """Thread check: RaymarchError unless in the thread and process that started Taichi; it fails in others."""
-    if _owner is not None and threading.get_ident() != _owner[1]:
-        raise RaymarchError("called from another thread than the one that started raymarch; use that one")
+    """Thread check: RaymarchError unless in the thread and process that started Taichi, and nobody has anew."""
     if _owner is not None and os.getpid() != _owner[0]:
         raise RaymarchError('called from a fork of the process that started raymarch; start processes by "spawn"')
+    if _owner is not None and threading.current_thread() is not _owner[1]:
+        alive = _owner[1].is_alive()
+        cure = "; use that one" if alive else ", which has ended; start another process, and in it use one thread"
+        raise RaymarchError(f"called from another thread than the one that started raymarch{cure}")
+    _require_state()
+
+
+def _require_state() -> None:
+    if _state is not None and impl.get_runtime() is not _state:
+        raise RaymarchError(
+            "Taichi was started anew, by ti.init or ti.reset, and all that raymarch had on the device is gone;"
+            " start another process, and in it call rm.start in place of ti.init"
+        )
 
 
 def single_precision() -> bool:
@@ -198,7 +207,8 @@ def on_cpu() -> bool:
 def _choose(arch: str) -> str:
     ti.set_logging_level(ti.ERROR)
     with contextlib.redirect_stdout(io.StringIO()):
-        cuda = arch != "cpu" and ti._lib.core.with_cuda()
+        library = arch != "cpu" and ti._lib.core.with_cuda()  # Taichi looks for no more than that
+    cuda = library and has_gpu()
     if arch == "cuda" and not cuda:
         raise RaymarchError("CUDA asked for but no CUDA device was found; use --arch cpu, or mend the driver")
     return "cuda" if cuda else "cpu"

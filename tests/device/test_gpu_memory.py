@@ -5,10 +5,12 @@ from __future__ import annotations
 import ctypes
 
 import pytest
+import taichi as ti
 
 from raymarch import runtime
-from raymarch.device import gpu_memory, memory, pool
+from raymarch.device import memory, pool
 from raymarch.errors import RaymarchError
+from raymarch.runtime import gpu_memory
 
 FREE, ALL = 3 << 30, 8 << 30
 CALLS = (
@@ -66,9 +68,22 @@ def test_a_call_that_fails_tells_nothing_and_leaves_nothing(driver, fails):
         assert (ended in made.called) == (begun in made.called and begun != fails)
 
 
+@pytest.mark.parametrize(("fails", "taken"), [(None, "cuda"), ("cuInit", "cpu"), ("cuDeviceGet", "cpu")])
+def test_cuda_is_taken_where_there_is_a_device_not_only_its_library(fails, taken, driver, monkeypatch):
+    """Taichi looks for the library alone, and breaks as it starts."""
+    monkeypatch.setattr(ti._lib.core, "with_cuda", lambda: True)
+    made = driver(fails)
+    assert runtime._choose("auto") == taken
+    assert set(made.called) <= set(CALLS[:2])
+    if fails:
+        with pytest.raises(RaymarchError, match="no CUDA device was found; use --arch cpu, or mend the driver"):
+            runtime._choose("cuda")
+
+
 def test_without_a_driver_there_is_none_to_ask(monkeypatch):
     monkeypatch.setattr(gpu_memory, "DRIVER", "no-such-driver.so")
     assert gpu_memory.gpu_bytes() is None
+    assert not gpu_memory.has_gpu()
 
 
 @pytest.mark.parametrize(("on_cpu", "told", "wanted"), [(True, FREE, 50), (False, FREE, FREE), (False, None, 50)])

@@ -1,4 +1,4 @@
-"""Memory of the GPU, asked of its driver."""
+"""Memory of the GPU, and whether there is one, asked of its driver."""
 
 from __future__ import annotations
 
@@ -8,19 +8,21 @@ import sys
 DRIVER = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 
 
+def has_gpu() -> bool:
+    """Whether there is a CUDA device; the driver's library may be there without one, as in many containers."""
+    return _first() is not None
+
+
 def gpu_bytes() -> tuple[int, int] | None:
     """Memory free and in all [byte] of the first CUDA device, the one that Taichi takes; None where none tells.
 
     Asked within the device's primary context, the one that a process keeps and all its libraries share.
     """
-    try:
-        driver = ctypes.CDLL(DRIVER)
-    except OSError:
+    if (found := _first()) is None:
         return None
-    device, context, before = ctypes.c_int(), ctypes.c_void_p(), ctypes.c_void_p()
+    driver, device = found
+    context, before = ctypes.c_void_p(), ctypes.c_void_p()
     free, total = ctypes.c_size_t(), ctypes.c_size_t()
-    if driver.cuInit(0) or driver.cuDeviceGet(ctypes.byref(device), 0):
-        return None
     if driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device):
         return None
     try:
@@ -31,3 +33,15 @@ def gpu_bytes() -> tuple[int, int] | None:
         return None if failed else (int(free.value), int(total.value))
     finally:
         driver.cuDevicePrimaryCtxRelease_v2(device)
+
+
+def _first() -> tuple[ctypes.CDLL, ctypes.c_int] | None:
+    """Driver and its first device; None where either is missing."""
+    try:
+        driver = ctypes.CDLL(DRIVER)
+    except OSError:
+        return None
+    device = ctypes.c_int()
+    if driver.cuInit(0) or driver.cuDeviceGet(ctypes.byref(device), 0):
+        return None
+    return driver, device

@@ -1,0 +1,65 @@
+"""Kernel cache: the folder in which Taichi keeps what it compiled for the processes to come."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import tempfile
+import time
+from pathlib import Path
+
+CACHE = "TI_OFFLINE_CACHE_FILE_PATH"
+WINDOWS = os.name == "nt"
+LOCK = "ticache.lock"
+ORPHANED = 600  # seconds that a lock may be old: Taichi holds one while it reads or writes a list
+
+
+def cache_folder() -> Path:
+    """Folder of the user's cache, in which compiled kernels are kept; it may be missing, or not be writable."""
+    if os.environ.get(CACHE):
+        return Path(os.environ[CACHE])
+    if WINDOWS:
+        local = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+        # Taichi reads names by the system's code page, to which other letters are those of another folder.
+        return local / "raymarch" if str(local).isascii() else Path("C:/taichi_cache")
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "taichi"
+
+
+def cache_argument() -> dict[str, str]:
+    """Where compiled kernels are kept, for `ti.init`; nothing where the user's own variable tells it.
+
+    Taichi would look elsewhere on Windows and by an empty XDG_CACHE_HOME, and crashes at exit where it may not write.
+    """
+    of_user = bool(os.environ.get(CACHE))
+    folder = cache_folder() if of_user else cache_folder() / "ticache"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError:
+        folder, of_user = _private_folder(), False
+    _remove_orphan(folder / LOCK)
+    return {} if of_user else {"offline_cache_file_path": str(folder)}
+
+
+def _remove_orphan(lock: Path) -> None:
+    """Remove the lock of a process that was killed with it: all that came later would compile everything."""
+    with contextlib.suppress(OSError):  # there is none, or it is another user's
+        if time.time() - lock.stat().st_mtime > ORPHANED:
+            lock.unlink()
+
+
+def _private_folder() -> Path:
+    """A folder among the temporary files that nobody else may write to, for what lies in a cache is run.
+
+    The same each time, as Taichi writes to it when all else has ended and nobody could remove it.
+    """
+    if not WINDOWS:
+        folder = Path(tempfile.gettempdir()) / f"raymarch-{os.getuid()}"
+        with contextlib.suppress(OSError):
+            folder.mkdir(mode=0o700, exist_ok=True)
+            found = folder.lstat()
+            if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077:
+                return folder
+    return Path(tempfile.mkdtemp(prefix="raymarch-"))
