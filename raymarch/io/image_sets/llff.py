@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from raymarch.arguments.checks import WORLD
+from raymarch.data.bound_planes import GRID
 from raymarch.data.views import Views
 from raymarch.errors import RaymarchError
 from raymarch.io.files.limits import require_folder
@@ -22,8 +23,6 @@ from raymarch.io.image_sets.image_folder import image_files
 from raymarch.io.image_sets.reader import Reader
 
 FILE = "poses_bounds.npy"
-GRID = np.linspace(0.0, 1.0, 3)  # of an image's width and height, at which near and far points are taken
-STRAIGHT = 1e-12  # of the farthest place, up to which points of a line are off even steps
 
 
 def detect(folder: Path) -> bool:
@@ -114,21 +113,6 @@ def _frustum(pose: np.ndarray, calibration: Calibration, bounds: np.ndarray, whe
     if not (np.abs(points) <= WORLD).all():
         raise RaymarchError(f"{where}: its far plane is over {WORLD:g} units away, want less; scale the world")
     return points
-
-
-def are_planes(points: np.ndarray) -> bool:
-    """Whether points (point, 3) are those of near and far planes, as `read` gives them: nothing need be seen there.
-
-    Example:
-        >>> are_planes(np.stack(np.meshgrid([0, 1, 2], [0, 1, 2], [5, 9], indexing="ij"), -1).reshape(-1, 3))
-        True
-    """
-    points = np.asarray(points, float)
-    if not len(points) or len(points) % (2 * len(GRID) ** 2):
-        return False
-    frusta = points.reshape(-1, len(GRID), len(GRID), 2, 3)
-    bends = [np.abs(np.diff(frusta, 2, axis=axis)).max() for axis in (1, 2)]  # of lines across the image
-    return bool(max(bends) <= STRAIGHT * np.abs(points).max())
 
 
 LLFF = Reader("LLFF", detect, read, FILE, specificity=0)  # what poses were made from knows more: lenses, points
