@@ -636,7 +636,8 @@ def test_without_a_home_or_a_cache_it_works(gone, here, tmp_path):
 def test_a_process_that_ends_leaves_its_kernels_on_disk(tmp_path):
     """Taichi alone writes them when its last object is garbage, which as Python ends some of them never are."""
     env = {**os.environ, "TI_OFFLINE_CACHE_FILE_PATH": str(tmp_path)}
-    code = "from raymarch.device.grid import Grid; Grid((4, 4, 4), 0)"
+    code = "import threading, time; from raymarch.device.grid import Grid; grid = Grid((4, 4, 4), 0)\n"
+    code += "threading.Thread(target=lambda kept: time.sleep(60), args=[grid], daemon=True).start()"
     subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, check=True, timeout=120)
     assert list(tmp_path.glob("*.tic"))
 
