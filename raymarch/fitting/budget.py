@@ -143,9 +143,9 @@ def require_budget(settings: FitSettings, box: np.ndarray, images: Sequence[int]
     """`memory_of_fit`, or RaymarchError where it is over `settings.memory` or over what is free, on the device and, for
     the result, on the host: it names the resolution up to which all fit."""
     needed = memory_of_fit(settings, box, images)
-    if is_within(settings, needed):
+    excess, budget, whose = excess_of(settings, needed)  # asked once: what is free may be more a moment later
+    if excess <= 0 and _has_host_room(needed):
         return needed
-    excess, budget, whose = excess_of(settings, needed)
     largest = 3  # too coarse for any grid
     # One by one: a finer grid may take less than one with more slots, and what is named must hold for all below it.
     while _fits(settings, memory_of_fit(replace(settings, resolution=largest + 1), box, images)):
@@ -181,8 +181,11 @@ def _fits(settings: FitSettings, needed: Memory) -> bool:
 
 def is_within(settings: FitSettings, needed: Memory) -> bool:
     """Whether a fit in a dense grid is within the budget, and its result within the host's memory."""
-    within = bytes_of_result(math.prod(needed.shape), needed.sh_degree) <= host_room()
-    return within and excess_of(settings, needed)[0] <= 0
+    return _has_host_room(needed) and excess_of(settings, needed)[0] <= 0
+
+
+def _has_host_room(needed: Memory) -> bool:
+    return bytes_of_result(math.prod(needed.shape), needed.sh_degree) <= host_room()
 
 
 def excess_of(settings: FitSettings, needed: Memory, taken: int | None = None) -> tuple[float, float, str]:
@@ -196,7 +199,7 @@ def excess_of(settings: FitSettings, needed: Memory, taken: int | None = None) -
 
 
 def host_room() -> float:
-    """Bytes of the host's memory that a result may take; without end on a CPU, where the budget has them already."""
+    """Bytes of the host's memory that a result may take; without end on a CPU, whose budget has its arrays already."""
     return math.inf if runtime.on_cpu() else SHARE * memory.host_bytes()
 
 

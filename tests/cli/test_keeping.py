@@ -11,6 +11,7 @@ import io
 import json
 import logging
 import os
+import shlex
 import shutil
 import signal
 import stat
@@ -115,15 +116,18 @@ REFUSED = {
 }
 
 
+def require_refusal(line, said, here, capsys):
+    """Assertion that a command is refused in one line that begins so, and that all files are as they were."""
+    before = contents(here)
+    code, out, err = ran(capsys, *shlex.split(line))
+    assert (code, out, contents(here)) == (1, "", before)
+    assert err.startswith(f"raymarch: {said}") and err.count("\n") == 1
+
+
 @pytest.mark.parametrize("line", REFUSED)
 def test_files_of_others_are_refused_before_anything_is_done(line, here, capsys, monkeypatch):
     monkeypatch.setattr("raymarch.rendering.renderer.Renderer.__init__", lambda *_: pytest.fail("begun"))
-    before = contents(here)
-    code, out, err = ran(capsys, *[word.strip("'") for word in line.split()])
-    assert (code, out) == (1, "")
-    assert err.count("\n") == 1
-    assert err.startswith(f"raymarch: {REFUSED[line]}")
-    assert contents(here) == before
+    require_refusal(line, REFUSED[line], here, capsys)
 
 
 NAMES = {
@@ -158,10 +162,7 @@ def test_a_name_that_cannot_be_written_is_refused_before_anything_is_read(line, 
     save(volume(), "w.h5")
     for read in ("volumes.volume_file.read_volume", "image_sets.frames.headers"):
         monkeypatch.setattr(f"raymarch.io.{read}", lambda *_, **__: pytest.fail("read"))
-    before = contents(here)
-    code, out, err = ran(capsys, *line.split())
-    assert (code, out, contents(here)) == (1, "", before)
-    assert err.startswith(f"raymarch: {NAMES[line]}") and err.count("\n") == 1
+    require_refusal(line, NAMES[line], here, capsys)
 
 
 @pytest.mark.parametrize(

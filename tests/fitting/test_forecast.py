@@ -178,6 +178,13 @@ def test_on_a_cpu_the_budget_alone_counts_the_result(monkeypatch):
     assert room_for_bricks(FitSettings(), (33, 33, 33), None, IMAGES)[0] == 5**3
 
 
+def test_memory_that_others_give_back_as_it_is_asked_for_does_not_end_a_refusal(monkeypatch):
+    free = iter([10**6])  # and plenty from then on
+    monkeypatch.setattr(memory, "available_bytes", lambda: next(free, 10**12))
+    with pytest.raises(RaymarchError, match="takes about .* are free"):
+        require_budget(FitSettings(resolution=20), BOX, IMAGES)
+
+
 def test_a_fitter_refuses_what_is_over_the_budget_before_it_allocates_a_grid():
     with pytest.raises(RaymarchError, match="is the budget"):
         Fitter(drive.ball_views(), preset("quick", resolution=2000, memory=0.3), box=BOX)
