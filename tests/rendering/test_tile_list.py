@@ -18,6 +18,7 @@ from raymarch.kernels.rays.camera import corner_of
 from raymarch.kernels.rays.tile_list import RUN, hit_or_clear, list_tiles, meets, ray_of
 
 SHAPE = (61, 57, 53)
+ROD = (9, 9, 201)
 SIZE = 112  # so that there are more tiles than one thread counts
 OCCUPIED = (0.0003, 0.003, 0.03, 0.5)  # of the cells
 FLAGS = ti.types.ndarray(ndim=1)
@@ -35,33 +36,53 @@ def cameras():
     yield Camera(look_at(centre + [0.0, -20.0, 0.4], centre), (7.3, 7.3), (1.5, 2.5), 8, 8)
 
 
-@pytest.fixture(scope="module")
-def store():
+def seen_by(some: list[Camera]) -> ImageStore:
     """Views whose images do not matter."""
-    some = list(cameras())
-    with ImageStore(Views(some, [np.full((c.height, c.width, 3), 9, np.uint8) for c in some])) as store:
+    return ImageStore(Views(some, [np.full((c.height, c.width, 3), 9, np.uint8) for c in some]))
+
+
+def filled(shape, world_from_index) -> Grid:
+    grid = Grid(shape, 0)
+    grid.upload(Volume(np.zeros(shape), np.zeros((*shape, 3)), world_from_index))
+    return grid
+
+
+@pytest.fixture(scope="module", autouse=True)
+def trees():
+    """Trees with room for all that comes here, so that kernels are compiled once."""
+    seen_by(list(cameras())).close()
+    Grid(tuple(np.maximum(SHAPE, ROD)), 0).close()
+
+
+@pytest.fixture
+def store():
+    with seen_by(list(cameras())) as store:
         yield store
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def grid():
     """A grid of many occupancy cells, turned in the world."""
-    world_from_index = cases.motion((1, 2, -1), 0.5, (-0.7, -0.6, -0.5)) @ np.diag([0.02, 0.022, 0.024, 1])
-    with Grid(SHAPE, 0) as grid:
-        grid.upload(Volume(np.zeros(SHAPE), np.zeros((*SHAPE, 3)), world_from_index))
+    turned = cases.motion((1, 2, -1), 0.5, (-0.7, -0.6, -0.5)) @ np.diag([0.02, 0.022, 0.024, 1])
+    with filled(SHAPE, turned) as grid:
         yield grid
 
 
 @ti.kernel
-def each_by_itself(store: ti.template(), grid: ti.template(), dt: float, hit: FLAGS, clear: FLAGS):
-    """Whether any ray of a tile meets something, each asked, and what the one through its middle says."""
+def any_ray_meets(store: ti.template(), grid: ti.template(), dt: float, hit: FLAGS):
+    """Whether any ray of a tile meets something, each asked."""
     for t in range(hit.shape[0]):
         view, row, column = corner_of(store, t)
         for within in range(store.tile * store.tile):
-            u, v = column + within % store.tile + 0.5, row + within // store.tile + 0.5
-            o, d = ray_of(store, grid, view, u, v)
+            o, d = ray_of(store, grid, view, column + within % store.tile + 0.5, row + within // store.tile + 0.5)
             if meets(grid, o, d, dt):
                 hit[t] = 1
+
+
+@ti.kernel
+def one_ray_tells(store: ti.template(), grid: ti.template(), dt: float, clear: FLAGS):
+    """Whether the ray through a tile's middle says that none does."""
+    for t in range(clear.shape[0]):
         _hit, is_clear = hit_or_clear(store, grid, t, dt)
         clear[t] = ti.cast(is_clear, ti.i32)
 
@@ -73,7 +94,8 @@ def test_list_is_of_the_tiles_with_a_ray_that_meets_something(store, grid, fract
     drive.set_occupied(grid, occupied)
     grid.measure_occupancy()
     hit, clear = np.zeros(store.tiles, np.int32), np.zeros(store.tiles, np.int32)
-    each_by_itself(store.fields, grid.fields, step * grid.voxel, hit, clear)
+    any_ray_meets(store.fields, grid.fields, step * grid.voxel, hit)
+    one_ray_tells(store.fields, grid.fields, step * grid.voxel, clear)
     found = list_tiles(store.fields, grid.fields, step * grid.voxel, store.tiles)
     np.testing.assert_array_equal(store.fields.list.to_numpy()[:found], np.flatnonzero(hit))
     assert hit[:RUN].any() and hit[RUN:].any()
@@ -87,16 +109,14 @@ BESIDE = ((-0.6427, -0.7661, 0.0114, 0.23), (-0.7659, 0.6428, 0.0159, 0.25), (-0
 
 def test_a_tile_is_listed_whose_pixel_meets_the_box_where_its_middle_and_corners_do_not():
     """The end of a rod, from beside it: one corner's ray grazes the box elsewhere, the middle's misses it."""
-    shape = (9, 9, 201)
     camera = Camera.from_fov(np.vstack([BESIDE, (0, 0, 0, 1)]), 1.0, 64, 64)
-    with ImageStore(Views([camera], np.full((1, 64, 64, 3), 9, np.uint8))) as store, Grid(shape, 0) as grid:
-        grid.upload(Volume(np.zeros(shape), np.zeros((*shape, 3)), np.diag([0.02, 0.02, 0.02, 1])))
+    with seen_by([camera]) as store, filled(ROD, np.diag([0.02, 0.02, 0.02, 1])) as grid:
         occupied = np.zeros(grid.cells, bool)
         occupied[:, :, -1] = True
         drive.set_occupied(grid, occupied)
         grid.measure_occupancy()
-        hit, clear = np.zeros(store.tiles, np.int32), np.zeros(store.tiles, np.int32)
-        each_by_itself(store.fields, grid.fields, grid.voxel, hit, clear)
+        hit = np.zeros(store.tiles, np.int32)
+        any_ray_meets(store.fields, grid.fields, grid.voxel, hit)
         found = list_tiles(store.fields, grid.fields, grid.voxel, store.tiles)
         assert hit.sum() > 1
         np.testing.assert_array_equal(store.fields.list.to_numpy()[:found], np.flatnonzero(hit))
