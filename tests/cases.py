@@ -14,6 +14,7 @@ from raymarch.geometry.rays import Rays
 
 FINEST = (9, 7, 6)  # what every grid of the tests holds, so that kernels are compiled once for all volumes
 BLOCKS = (1, 2, 4, 8)
+FEW = 4096  # rays a launch of what renders: as many as buffers of few rays have room for, so that all stand on one
 SOME_READINGS = [("softplus", "sigmoid"), ("relu", "clamped"), ("exponential", "sigmoid")]  # each of either once
 OTHER_READINGS = [pair for pair in itertools.product(FIT_DENSITIES, FIT_COLOURS) if pair not in SOME_READINGS]
 PLACES = ("upright", "rotated", "one cell")

@@ -12,26 +12,31 @@ import pytest
 
 GROUPS = {
     "march": (
-        "autodiff/test_tape",  # a Tape compiles a kernel for each tree that there is: first, while there are few
+        "kernels/test_brick_pool",  # grids that grow free trees, after which Taichi traces all anew: first
+        "autodiff/test_tape",  # a Tape compiles a kernel for each tree that there is: while there are few
         "kernels",
         "gradients/test_torch_gradients",
         "registration",
-        "house/test_package",  # this and the next free trees, after which Taichi traces all anew
         "gradients",
+        "house/test_package",  # frees trees, after which Taichi traces all anew: last
     ),
     "fits": (
         "fitting",
         "documents/test_checkpoints_doc",
+        "documents/test_readme",
+        "cli",  # after the README: what its processes compiled is on the disk
+        "viewer",
+        "documents/test_notebooks_doc",
         "rendering",
+        "bench",
+        "data/test_scalar_volumes",
+        "documents/test_lenses_doc",
+        "documents/test_video_doc",
     ),
-    "viewer": ("viewer", "documents/test_notebooks_doc"),
-    "readme": ("documents/test_readme",),
     "notebooks": ("documents/test_notebook",),
     "blocks": ("documents/test_gradients_doc", "documents/test_modes_doc", "documents/test_transfer_doc"),
-    "verbs": ("cli",),
     "autodiff": ("autodiff", "documents/test_autodiff_doc"),
     "sphere": ("documents/test_sphere",),
-    "bench": ("bench",),
     "device": ("device", "house/test_values"),  # free trees, after which Taichi traces all anew: last
 }
 TESTS = Path(__file__).resolve().parent

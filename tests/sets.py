@@ -1,7 +1,6 @@
 """Image sets as tests write them: three views of noise in the layout of the NeRF-synthetic set; shipped scenes, cut."""
 
 import json
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -76,8 +75,8 @@ def framed(i=1, **changes):
     return frames
 
 
-def few_views(scenes: Path, target: Path, every=4) -> Path:
-    """The folder of shipped scenes with every so many-th view of its sets, all else linked."""
+def few_views(scenes: Path, target: Path, every=4, smaller=1) -> Path:
+    """The folder of shipped scenes with every so many-th view of its sets, so many times smaller, all else linked."""
     target.mkdir()
     for source in scenes.iterdir():
         if not (source / "transforms_train.json").exists():
@@ -89,6 +88,7 @@ def few_views(scenes: Path, target: Path, every=4) -> Path:
             for frame in document["frames"]:
                 image = f"{frame['file_path']}.png"
                 (target / source.name / image).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(source / image, target / source.name / image)
+                with Image.open(source / image) as picture:
+                    picture.reduce(smaller).save(target / source.name / image)
             (target / source.name / listed.name).write_text(json.dumps(document))
     return target

@@ -242,12 +242,16 @@ def print_splat(threads):
 
 
 def print_fit(images, threads, changes):
-    """Print the hash of a fit to images in a file; for a process of its own."""
+    """Print the hash of a fit to images in a file, on so many threads; for a process of its own."""
     runtime.start("cpu", "f32", threads)
-    seen = np.load(images)["arr_0"]
-    views = Views(drive.ball_cameras()[: len(seen)], seen)
+    print(hash_of_fit(np.load(images)["arr_0"], changes))
+
+
+def hash_of_fit(images, changes):
+    """The hash of a fit to images, on as many threads as the process has."""
+    views = Views(drive.ball_cameras()[: len(images)], images)
     settings = preset(
         "quick", resolution=16, steps=30, rays=512, sh_degree=0, levels=((0, 1),), tv_density=1e-3, exposure=True
     )
     volume = fit(views, replace(settings, **changes), box=drive.BALL_BOX).volume
-    print(hashlib.sha256(volume.density.tobytes() + volume.features.tobytes()).hexdigest())
+    return hashlib.sha256(volume.density.tobytes() + volume.features.tobytes()).hexdigest()

@@ -6,6 +6,7 @@ import json
 from contextlib import contextmanager
 
 import pytest
+from whole import whole
 
 from raymarch import cli, runtime
 from raymarch.bench import layouts, tune
@@ -121,12 +122,14 @@ def test_interrupted_it_keeps_nothing(clock):
     assert layout_cache.in_force().date is None
 
 
-@pytest.mark.parametrize("kind", ["read", "fit_above"])
-def test_a_case_takes_a_step_in_each_layout(kind):
-    case = layouts.Case(kind, 32, int(kind.endswith("above")), (4,))
-    trial = layouts.compare(case)
-    assert (trial.kind, trial.default, trial.kept) == (kind, 4, 4)
-    assert trial.seconds[4] > 0
+@pytest.mark.parametrize("kind", ["read", "fit", whole("fit_above")])
+def test_a_case_takes_a_step_in_each_layout(kind, monkeypatch):
+    for name, few in (("RAYS", 512), ("PIXELS", 24), ("SLOTS", 1)):
+        monkeypatch.setattr(layouts, name, few)
+    block = getattr(LayoutChoice(), kind)
+    trial = layouts.compare(layouts.Case(kind, 32, int(kind.endswith("above")), (block,)))
+    assert (trial.kind, trial.default, trial.kept) == (kind, block, block)
+    assert trial.seconds[block] > 0
 
 
 def said(capsys, *words):

@@ -90,6 +90,7 @@ def small(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     how = {"train": 6, "test": 2, "size": 24, "frames": 3, "frame_size": 24, "resolution": 24}
     monkeypatch.setattr(demonstration, "Plan", partial(demonstration.Plan, **how))
+    monkeypatch.setattr(demonstration, "fit", partial(demonstration.fit, sh_degree=0, slots=1, rays=512))
     return tmp_path
 
 
@@ -100,7 +101,7 @@ def ran(*arguments):
 
 
 def test_the_verb_makes_a_folder_of_pictures_that_the_next_one_replaces(small, capsys):
-    assert ran("demo", "--seconds", "1.5", "--no-view", "--arch", "cpu") == 0
+    assert ran("demo", "--seconds", "1", "--no-view", "--arch", "cpu") == 0
     said = capsys.readouterr()
     folder = small / "raymarch-demo"
     names = {path.name for path in folder.iterdir()}

@@ -23,6 +23,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from covering import covering
 from PIL import Image
 from rich.console import Console
 from rich.progress import Progress
@@ -249,23 +250,22 @@ def test_volumes_replace_other_files_only_if_asked(here, capsys):
 # Finished volumes stay.
 
 
-@pytest.mark.parametrize("old", [*FINISHED, *CUT_SHORT, "missing"])
-@pytest.mark.parametrize("overwrite", [False, True])
-def test_what_was_cut_short_never_replaces_what_was_not(old, overwrite, tmp_path):
-    for i, new in enumerate([*FINISHED, *CUT_SHORT]):
-        path, beside = tmp_path / str(i) / "good.h5", tmp_path / str(i) / "good.interrupted.h5"
-        path.parent.mkdir()
-        if old != "missing":
-            save(volume(old, level=1.0), path)
-        before = path.read_bytes() if path.exists() else b""
-        stays = old in FINISHED and new in CUT_SHORT
-        for _ in range(2):
-            kept = keep(volume(new), path, overwrite)
-            assert kept.path == (beside if stays else path)
-            assert bool(kept.why) == stays
-        assert load(kept.path).provenance.get("ended") == new
-        assert sorted(path.parent.iterdir()) == ([path, beside] if stays else [path])
-        assert (path.read_bytes() == before) == stays
+@pytest.mark.parametrize(
+    ("old", "new", "overwrite"), covering((*FINISHED, *CUT_SHORT, "missing"), (*FINISHED, *CUT_SHORT), (False, True))
+)
+def test_what_was_cut_short_never_replaces_what_was_not(old, new, overwrite, tmp_path):
+    path, beside = tmp_path / "good.h5", tmp_path / "good.interrupted.h5"
+    if old != "missing":
+        save(volume(old, level=1.0), path)
+    before = path.read_bytes() if path.exists() else b""
+    stays = old in FINISHED and new in CUT_SHORT
+    for _ in range(2):
+        kept = keep(volume(new), path, overwrite)
+        assert kept.path == (beside if stays else path)
+        assert bool(kept.why) == stays
+    assert load(kept.path).provenance.get("ended") == new
+    assert sorted(tmp_path.iterdir()) == ([path, beside] if stays else [path])
+    assert (path.read_bytes() == before) == stays
 
 
 def test_what_has_the_name_beside_stays_too(tmp_path):

@@ -20,7 +20,7 @@ from raymarch.io.checkpoints.checkpoint_file import record_of
 from raymarch.io.volumes.volume_file import load
 
 FIT = "fit set --preset quick --steps 60 --resolution 8 --sh-degree 0 --box=-1,-1,-1,1,1,1 --set rays=64"
-FIT += " --set hull=False"
+FIT += " --set hull=False --set slots=1"
 CHECKPOINT = "v.h5.checkpoint"
 
 

@@ -14,6 +14,7 @@ from taichi.lang import kernel_impl
 from raymarch import runtime
 from raymarch.autodiff.splatting import Splat
 from raymarch.data import free_memory
+from raymarch.data.views import Views
 from raymarch.data.volume import Volume
 from raymarch.device import memory, pool
 from raymarch.device.grid import Grid
@@ -54,7 +55,7 @@ def compiled(monkeypatch):
 
 @pytest.fixture
 def empty():
-    """A pool with nothing in it."""
+    """A pool with nothing in it, for which all that comes next is compiled again: who needs none has what was there."""
     gc.collect()
     pool.release()
 
@@ -68,40 +69,26 @@ def test_images_of_volumes_of_many_shapes_compile_no_kernel_again(compiled, empt
     assert compiled == []
 
 
-def test_a_new_tree_has_no_kernel_of_another_compiled_again(compiled, empty):
-    """Also where it takes the place of a freed one, after which Taichi would compile all anew."""
-    with Renderer(ball((20, 21, 22))) as renderer:
-        renderer.render(CAMERA)
-        Grid((8, 8, 8), 2).close()
-        pool.release()
-        renderer.render(CAMERA)
-        compiled.clear()
-        with Grid((8, 8, 8), 3):
-            renderer.render(CAMERA)
-            assert not set(compiled) & {"march", "march_depth", "rays_of_pixels"}
-
-
-def test_a_larger_tree_has_no_kernel_of_another_compiled_again(compiled, empty):
-    """It frees no smaller one of its kind, after which Taichi would compile all anew."""
-    with Renderer(ball((20, 21, 22))) as renderer:
-        renderer.render(CAMERA)
-        Grid((8, 8, 8), 2).close()
-        compiled.clear()
-        with Grid((40, 8, 8), 2):
-            renderer.render(CAMERA)
-            assert not set(compiled) & {"march", "march_depth", "rays_of_pixels"}
-
-
-def test_a_larger_volume_grows_the_room_once(compiled, empty):
-    for shape in [(20, 9, 9), (9, 40, 9)]:
-        render(ball(shape), CAMERA)
+def test_calling_again_keeps_no_more(compiled):
+    render(ball((20, 21, 22)), CAMERA)
+    held = pool.held()
     compiled.clear()
-    for shape in [(20, 9, 9), (9, 40, 9), (32, 64, 32)]:
-        render(ball(shape), CAMERA)
-    assert compiled == []
+    for _ in range(20):
+        render(ball((20, 21, 22)), CAMERA)
+    assert (pool.held(), compiled) == (held, [])
 
 
-def test_an_image_is_the_same_whatever_the_room(empty):
+def test_what_was_never_closed_is_taken_back():
+    sizes = []
+    for _ in range(6):
+        Renderer(ball((20, 21, 22)))
+        gc.collect()
+        sizes.append(pool.held())
+    assert sizes[0] > 0
+    assert len(set(sizes)) == 1
+
+
+def test_an_image_is_the_same_whatever_the_room():
     """Cells, blocks and skipped space belong to the volume, not to the memory that it lies in."""
     volumes = [ball(shape) for shape in ((12, 11, 10), (20, 21, 22))]
     wanted = [render(volume, CAMERA, extras=True) for volume in volumes]
@@ -115,6 +102,49 @@ def test_an_image_is_the_same_whatever_the_room(empty):
             got = renderer.render(CAMERA)
         for name in ("image", "opacity", "depth"):
             np.testing.assert_array_equal(getattr(got, name), getattr(want, name))
+
+
+def test_a_new_tree_has_no_kernel_of_another_compiled_again(compiled, empty):
+    """Also where it takes the place of a freed one, after which Taichi would compile all anew."""
+    with Renderer(ball((20, 21, 22))) as renderer:
+        Grid((8, 8, 8), 2).close()
+        pool.release()
+        renderer.render(CAMERA)
+        compiled.clear()
+        with Grid((8, 8, 8), 3):
+            renderer.render(CAMERA)
+            assert not set(compiled) & {"march", "march_depth", "rays_of_pixels"}
+
+
+def test_a_larger_tree_has_no_kernel_of_another_compiled_again(compiled):
+    """It frees no smaller one of its kind, after which Taichi would compile all anew."""
+    with Renderer(ball((20, 21, 22))) as renderer:
+        renderer.render(CAMERA)
+        Grid((8, 8, 8), 2).close()
+        compiled.clear()
+        with Grid((40, 8, 8), 2):
+            renderer.render(CAMERA)
+            assert not set(compiled) & {"march", "march_depth", "rays_of_pixels"}
+
+
+def test_a_larger_volume_grows_the_room_once(compiled):
+    for shape in [(20, 9, 9), (9, 40, 9)]:
+        compiled.clear()
+        render(ball(shape), CAMERA)
+    assert "march" in compiled  # of the second
+    compiled.clear()
+    for shape in [(20, 9, 9), (9, 40, 9), (32, 64, 32)]:
+        render(ball(shape), CAMERA)
+    assert compiled == []
+
+
+def test_a_grid_that_nobody_filled_can_be_marched():
+    """Its marks say that every cell is occupied, so that no march waits for a cell that is neither."""
+    with Grid((5, 6, 7), 0) as grid, RayBuffer(16) as buffer:
+        empty_distance, occupied_distance = drive.distances(grid)
+        assert not empty_distance.any()
+        assert (occupied_distance == 255).all()
+        drive.image_on(grid, buffer, CAMERA.rays(np.arange(16)), 0.1)
 
 
 def test_a_gradient_is_the_same_after_another_that_was_left_unfinished(empty):
@@ -141,14 +171,15 @@ def test_a_gradient_is_the_same_after_another_that_was_left_unfinished(empty):
         np.testing.assert_array_equal(a, b)
 
 
-def test_what_was_never_closed_is_taken_back(empty):
-    sizes = []
-    for _ in range(6):
-        Renderer(ball((20, 21, 22)))
-        gc.collect()
-        sizes.append(pool.held())
-    assert sizes[0] > 0
-    assert len(set(sizes)) == 1
+@pytest.mark.parametrize("distance", [0, 1, 255])
+def test_a_march_goes_on_whatever_the_marks_say(distance):
+    """A cell that is neither empty nor occupied by them, too."""
+    v = cases.volume(degree=0)
+    rays = cases.rays(v)
+    wanted = drive.image(v, rays, 0.1)
+    grid = drive.grid_of(0, 4, 2)
+    grid.fields.occupied_distance.fill(distance)
+    np.testing.assert_allclose(drive.image_on(grid, drive.ray_buffer(), rays, 0.1), wanted, rtol=0, atol=1e-14)
 
 
 def test_what_another_thread_let_go_is_taken_back_by_the_right_one(empty):
@@ -161,15 +192,6 @@ def test_what_another_thread_let_go_is_taken_back_by_the_right_one(empty):
     with Grid((8, 8, 8), 0) as grid:
         assert grid.fields is not None
         assert pool.held() == size
-
-
-def test_calling_again_keeps_no_more(compiled, empty):
-    render(ball((20, 21, 22)), CAMERA)
-    held = pool.held()
-    compiled.clear()
-    for _ in range(20):
-        render(ball((20, 21, 22)), CAMERA)
-    assert (pool.held(), compiled) == (held, [])
 
 
 def test_release_leaves_what_is_in_use(empty):
@@ -247,26 +269,6 @@ def test_whoever_asks_for_memory_gets_what_is_kept(name, monkeypatch, empty):
     assert pool.held() == 0
 
 
-def test_a_grid_that_nobody_filled_can_be_marched():
-    """Its marks say that every cell is occupied, so that no march waits for a cell that is neither."""
-    with Grid((5, 6, 7), 0) as grid, RayBuffer(16) as buffer:
-        empty_distance, occupied_distance = drive.distances(grid)
-        assert not empty_distance.any()
-        assert (occupied_distance == 255).all()
-        drive.image_on(grid, buffer, CAMERA.rays(np.arange(16)), 0.1)
-
-
-@pytest.mark.parametrize("distance", [0, 1, 255])
-def test_a_march_goes_on_whatever_the_marks_say(distance):
-    """A cell that is neither empty nor occupied by them, too."""
-    v = cases.volume(degree=0)
-    rays = cases.rays(v)
-    wanted = drive.image(v, rays, 0.1)
-    grid = drive.grid_of(0, 4, 2)
-    grid.fields.occupied_distance.fill(distance)
-    np.testing.assert_allclose(drive.image_on(grid, drive.ray_buffer(), rays, 0.1), wanted, rtol=0, atol=1e-14)
-
-
 def test_release_belongs_to_the_thread_that_started(empty):
     said: list[str] = []
 
@@ -314,7 +316,7 @@ def test_what_cannot_be_made_as_a_whole_gives_back_its_first_part(make, monkeypa
 OWNERS = {
     "Grid": lambda: Grid((4, 4, 4), 0, slots=1),
     "RayBuffer": lambda: RayBuffer(8),
-    "ImageStore": lambda: ImageStore(drive.ball_views()[:2]),
+    "ImageStore": lambda: ImageStore(Views([CAMERA], np.zeros((1, 10, 12, 4), np.uint8))),
     "Splat": lambda: Splat(3, (4, 4), 1),
     "RayTangents": lambda: RayTangents(8, 1),
     "VolumeTangents": lambda: VolumeTangents((4, 4, 4), 0, 1),
@@ -324,7 +326,6 @@ OWNERS = {
 @pytest.mark.parametrize("name", OWNERS)
 def test_an_owner_whose_constructor_fails_gives_its_memory_back(name, monkeypatch):
     given: list[pool.Tree] = []
-    drive.ball_views()
     give, own = pool.give, Owner._own
 
     def failing(self, *args, **how):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -72,6 +73,7 @@ def test_a_refined_fit_is_looked_at_by_the_cameras_that_it_found(folder, tmp_pat
     rm.save(replace(rm.Volume.from_array(np.ones((4, 4, 4))), provenance=told), tmp_path / "v.h5")
     seen = []
     monkeypatch.setattr("raymarch.diagnosis.diagnose_fit.diagnose_fit", lambda _, *sets: seen.extend(sets) or ())
+    monkeypatch.setattr("raymarch.diagnosis.diagnose.examine", lambda *_: SimpleNamespace(findings=()))
     doctor(place, "--volume", tmp_path / "v.h5", "--json")
     train, test = seen
     assert test is None
@@ -98,6 +100,7 @@ def test_what_is_no_record_of_a_refinement_moves_no_camera(refined, folder, tmp_
     rm.save(replace(rm.Volume.from_array(np.ones((4, 4, 4))), provenance=told), tmp_path / "v.h5")
     seen = []
     monkeypatch.setattr("raymarch.diagnosis.diagnose_fit.diagnose_fit", lambda _, *sets: seen.extend(sets) or ())
+    monkeypatch.setattr("raymarch.diagnosis.diagnose.examine", lambda *_: SimpleNamespace(findings=()))
     doctor(place, "--volume", tmp_path / "v.h5", "--json")
     for before, *after in zip(given.cameras, *(views.cameras for views in seen), strict=True):
         assert len(after) == 2

@@ -16,6 +16,7 @@ from raymarch.viewer import notebook_view, view
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "notebooks.md").read_text()
 CELLS = re.findall(r"(?ms)^```python\n(.*?)^```$", TEXT)
 SMALLER = {"48j": "13j", "steps=60, resolution=24": "resolution=16, steps=40, rays=512, sh_degree=0, slots=1"}
+SMALLER |= {'rm.load_views("scenes/tower")': "views"}
 
 
 async def run(cells, names):

@@ -101,7 +101,8 @@ def test_finer_grids_come_to_the_closed_form_at_the_documented_order(some, order
 def test_the_picture_through_a_table_is_the_sum_over_samples(volume):
     table = rm.TransferFunction.of_record(phantom.TABLE)
     march = rm.March(mode="transfer", transfer=table, step=0.1, min_transmittance=0, min_weight=0)
-    seen = rm.render(volume, camera("pinhole", phantom.TABLE_SIZE), background="black", march=march, extras=True)
+    with rm.Renderer(volume, march) as renderer:
+        seen = renderer.render(camera("pinhole", phantom.TABLE_SIZE), "black", depth=False)
     wanted = pictures()["table"]
     assert np.abs(seen.image - wanted[..., :3]).max() < 1e-3 and np.abs(seen.opacity - wanted[..., 3]).max() < 1e-3
     assert wanted[..., 3].max() > 0.9 and wanted[..., :3].std() > 0.1

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from whole import whole
 
 from raymarch.errors import RaymarchError
 
@@ -31,7 +32,7 @@ SHAPES = {
 
 @pytest.fixture(scope="module")
 def small():
-    with Sphere(*SMALL, samples=1_200_000) as renderer:
+    with Sphere(*SMALL, samples=800_000) as renderer:  # as the Tape's shape takes; "near" takes more
         yield renderer
 
 
@@ -135,7 +136,7 @@ def test_the_image_is_what_many_rays_a_pixel_tend_to(small):
     assert off[2] < 0.02
 
 
-@pytest.mark.parametrize("column", range(4), ids=sphere.NAMES)
+@pytest.mark.parametrize("column", [0, 1, whole(2), whole(3)], ids=sphere.NAMES)
 def test_the_boundary_derivative_is_that_of_64_by_64_rays_a_pixel(small, column):
     whole, inside, difference = sphere.check_silhouette(small, SHAPE, column, step=0.2)
     size = np.linalg.norm(difference)
@@ -144,8 +145,11 @@ def test_the_boundary_derivative_is_that_of_64_by_64_rays_a_pixel(small, column)
     assert abs((whole - difference).sum()) < 2e-3 * np.abs(difference).sum()
 
 
-@pytest.mark.parametrize("off", [0.1, 0.2, -0.2])
-@pytest.mark.parametrize(("kind", "largest"), [("operator", 1e-6), ("rays", 1e-3)])
+FOUND = [("operator", 1e-6, 0.1), ("rays", 1e-3, 0.2), ("rays", 1e-3, -0.2)]
+FOUND += [whole("operator", 1e-6, 0.2), whole("operator", 1e-6, -0.2), whole("rays", 1e-3, 0.1)]
+
+
+@pytest.mark.parametrize(("kind", "largest", "off"), FOUND)
 def test_gauss_newton_finds_the_sphere_in_six_steps(full, data, kind, largest, off):
     found = sphere.find(full, data[kind], sphere.TRUE + off, steps=6)
     assert np.abs(found.x - sphere.TRUE).max() < largest
@@ -166,9 +170,9 @@ def test_taichi_alone_is_wrong_at_the_silhouette(small):
     assert np.abs(hard).max() < 0.2 * np.abs(right).max()
 
 
-def test_too_little_room_for_samples_is_said():
-    with Sphere(*SMALL, samples=10) as renderer, pytest.raises(RaymarchError, match="room for 10"):
-        sphere_tape.tape_gradient(renderer, SHAPE, np.zeros(SMALL))
+def test_too_little_room_for_samples_is_said(small):
+    with pytest.raises(RaymarchError, match="876672 samples, room for 800000; make"):
+        sphere_tape.tape_gradient(small, SHAPES["near"], np.zeros(SMALL))
 
 
 @pytest.mark.parametrize("shape", [(10, 0, 0, 9), (-1, 0, 0, 9), (1, np.nan, 0, 9)])

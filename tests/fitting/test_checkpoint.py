@@ -366,6 +366,15 @@ def test_a_fit_that_ran_away_keeps_the_checkpoint_from_before(monkeypatch, tmp_p
 # What is refused
 
 
+def test_a_disk_without_room_is_refused_before_the_first_step(monkeypatch, tmp_path):
+    def usage(folder):
+        return SimpleNamespace(total=1 << 40, free=1000)
+
+    monkeypatch.setattr(shutil, "disk_usage", usage)
+    with fitter() as one, pytest.raises(RaymarchError, match="bytes are to be written but 1,000 are free"):
+        module.Saving(Checkpoints(tmp_path / "c")).begin(one)
+
+
 def turned_a_bit(seen):
     """By as much as the last bit of another machine's arithmetic."""
     cameras = [c.exactly(c.world_from_camera * (1 + 2e-16)) for c in seen.cameras]
@@ -461,14 +470,14 @@ def test_a_grid_in_bricks_is_another_and_an_older_checkpoint_tells_no_such_thing
 @pytest.mark.parametrize("asked", [None, 20])
 def test_a_resolution_that_was_found_is_that_of_the_fit_gone_on_with(asked, monkeypatch, tmp_path):
     """By fewer threads, or with less memory, another would be found."""
-    how = {"steps": 6, "resolution": asked, "rays": 256, "sh_degree": 0}
-    monkeypatch.setattr(resolution, "RAYS_A_SAMPLE", 0.1 * resolution.RAYS_A_SAMPLE)
+    how = {"steps": 6, "resolution": asked, "rays": 256, "sh_degree": 0, "slots": 1}
+    monkeypatch.setattr(resolution, "LEAST", 8)
+    monkeypatch.setattr(resolution, "RAYS_A_SAMPLE", 0.02 * resolution.RAYS_A_SAMPLE)
     with Fitter(views(), "default", box=drive.BALL_BOX, **how) as one:
         one.step()
         found = one.settings.resolution
         save_checkpoint(one, tmp_path / "c")
     monkeypatch.setattr(resolution, "RAYS_A_SAMPLE", 1e9)
-    monkeypatch.setattr(resolution, "LEAST", 8)
     with Fitter(views(), "default", box=drive.BALL_BOX, **how) as one:
         assert one.settings.resolution == (asked or 8)
     result = fit(views(), "default", box=drive.BALL_BOX, checkpoints=Checkpoints(tmp_path / "c", resume=True), **how)
@@ -568,15 +577,6 @@ def test_there_must_be_one_to_resume_and_none_to_begin_anew(saved, tmp_path):
         with pytest.raises(RaymarchError, match="is not HDF5|is no checkpoint of raymarch's and would be lost"):
             Checkpoints(path, resume=resume).require()
     assert path.read_text() == "mine"
-
-
-def test_a_disk_without_room_is_refused_before_the_first_step(monkeypatch, tmp_path):
-    def usage(folder):
-        return SimpleNamespace(total=1 << 40, free=1000)
-
-    monkeypatch.setattr(shutil, "disk_usage", usage)
-    with fitter() as one, pytest.raises(RaymarchError, match="bytes are to be written but 1,000 are free"):
-        module.Saving(Checkpoints(tmp_path / "c")).begin(one)
 
 
 def test_other_software_is_said(saved, target, tmp_path, caplog):

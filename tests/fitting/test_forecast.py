@@ -11,6 +11,7 @@ from dataclasses import replace
 import drive
 import numpy as np
 import pytest
+from PIL import Image
 from whole import whole
 
 from raymarch import cli, runtime
@@ -275,7 +276,8 @@ def test_all_kinds_of_steps_are_measured(start):
     those of one, which it begins with though it is to draw several from its first step on."""
     settings = preset("quick", resolution=16, sh_degree=0, slots=1, rays=512, supersample=2, supersample_from=start)
     with ImageStore(drive.ball_views()) as store:
-        cost = Cost.of(plan_fit(drive.ball_views(), settings, BOX, store))
+        plan = plan_fit(drive.ball_views(), settings, BOX, store)
+    cost = Cost.of(plan)  # by a fit that takes the store's tree
     kinds = cost.kinds.values()
     last = len(settings.levels) - 1
     assert set(cost.kinds) == {(level, 1) for level in range(last + 1)} | ({(last, 2)} if start < 1 else set())
@@ -390,15 +392,28 @@ def test_a_rendering_is_counted_in_the_numbers_of_its_session(single, width, mon
     assert memory.memory_of_rendering((8, 8, 8), 1, 100).parts["volume"] == 2 * grid
 
 
+@pytest.fixture(scope="module")
+def ball_set(tmp_path_factory):
+    """The ball as an image set."""
+    folder, views, frames = tmp_path_factory.mktemp("ball"), drive.ball_views(), []
+    (folder / "train").mkdir()
+    for i, camera in enumerate(views.cameras):
+        Image.fromarray(views.images[i]).save(folder / "train" / f"{i}.png")
+        frames.append({"file_path": f"train/{i}", "transform_matrix": camera.world_from_camera.tolist()})
+    document = {"fl_x": views.cameras[0].focal[0], "frames": frames}
+    (folder / "transforms_train.json").write_text(json.dumps(document))
+    return folder
+
+
 @pytest.mark.parametrize(
     ("more", "code"),
     [([], 0), (["--seconds", "0.001"], 1), (["--refine"], 0)],
     ids=["as it is", "no time", "with refinement"],
 )
-def test_a_dry_run_says_what_it_would_take_and_writes_nothing(more, code, root, tmp_path, monkeypatch, capsys):
+def test_a_dry_run_says_what_it_would_take_and_writes_nothing(more, code, ball_set, tmp_path, monkeypatch, capsys):
     """With an error where not one step would be done, as the fit ends with one."""
-    words = ["fit", str(root / "scenes" / "tower"), "--preset", "quick", "--dry-run", "--json"]
-    words += ["--resolution", "24", "--sh-degree", "0"]
+    words = ["fit", str(ball_set), "--preset", "quick", "--dry-run", "--json"]
+    words += ["--resolution", "16", "--sh-degree", "0", "--set", "slots=1", "--set", "rays=512"]
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as ended:
         cli.main(words + more)

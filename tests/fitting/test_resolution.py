@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import bisect
 import logging
+from functools import cache
 
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ from raymarch.geometry.camera import Camera
 BOX = np.array([(-0.6, -1.1, -0.8), (0.6, 1.1, 0.8)])
 
 
+@cache
 def views_of(pixels: int, shown: float = 1.0, channels: int = 4) -> Views:
     """Views of so many pixels a side from four away, whose alpha shows something on a share of their rows."""
     cameras = [Camera.look_at(eye, width=pixels, height=pixels) for eye in [(0, -4, 0), (4, 0, 0), (0, 2, 3)]]
@@ -29,6 +32,11 @@ def resolution(pixels: int, shown: float = 1.0, channels: int = 4, **changes) ->
     return resolution_for(views_of(pixels, shown, channels), BOX, preset("default", **changes)).resolution
 
 
+def fewest_steps(pixels: int, wanted: int) -> int:
+    """Steps that a resolution takes."""
+    return bisect.bisect_left(range(10**6), wanted, lo=100, key=lambda steps: resolution(pixels, steps=steps))
+
+
 @pytest.mark.parametrize("pixels", [100, 200, 300])
 def test_with_rays_enough_a_voxel_is_as_wide_as_the_pixels_say(pixels):
     found = resolution(pixels, steps=10**6)
@@ -37,9 +45,8 @@ def test_with_rays_enough_a_voxel_is_as_wide_as_the_pixels_say(pixels):
 
 
 def test_finer_than_what_most_pictures_show_wants_twice_the_rays():
-    wide, steps = int(2.2 / (PIXELS * footprint_of(views_of(300), BOX)) + 1), 100
-    while resolution(300, steps=steps) < wide:
-        steps = int(1.01 * steps) + 1
+    wide = int(2.2 / (PIXELS * footprint_of(views_of(300), BOX)) + 1)
+    steps = fewest_steps(300, wide)
     assert resolution(300, steps=int(0.95 * RAYS_FINE * steps)) == wide
     assert resolution(300, steps=int(1.5 * RAYS_FINE * steps)) == pytest.approx(wide * 1.5**0.5, abs=4)
     by_pictures = 2.2 / (PIXELS * footprint_of(views_of(800), BOX)) + 1
@@ -64,9 +71,7 @@ def test_what_shows_a_quarter_of_the_surface_has_voxels_half_as_wide_of_as_many_
 
 
 def test_finer_than_a_dense_grid_wants_three_times_the_rays():
-    steps = 100
-    while resolution(1600, steps=steps) < DENSE:
-        steps = int(1.01 * steps) + 1
+    steps = fewest_steps(1600, DENSE)
     assert resolution(1600, steps=2 * steps) == DENSE
     assert resolution(1600, steps=int(4.5 * steps)) == pytest.approx(DENSE * 1.5**0.5, abs=4)
 

@@ -132,13 +132,20 @@ def test_cameras_in_one_point_have_no_box():
         box_of_scene(Views(cameras, NOISE[:3]))
 
 
+@pytest.mark.parametrize("steps", [2, 3, 5, 10, 20])
+def test_a_fit_of_few_steps_does_not_end_for_being_as_faint_as_it_began(steps):
+    """Less opaque than what counts as empty: its second level begins before a step or two can have changed that."""
+    assert preset("photos").initial_alpha < preset("photos").prune_alpha
+    result = fit(SCENE, preset("photos", steps=steps, resolution=16, sh_degree=0, rays=256, slots=1))
+    assert (result.ended, result.history[-1].step) == ("done", steps)
+
+
 def test_a_scene_is_fitted_in_nested_boxes_and_saved(tmp_path):
     """Walls of one colour a side, all beyond the innermost box: what is drawn comes near them."""
     images = np.stack([np.full((8, 12, 3), 40 + 25 * i, np.uint8) for i in range(8)])
     views = with_(images=images // 2 + np.arange(12, dtype=np.uint8)[:, None] * 10)
-    settings = preset(
-        "photos", steps=120, resolution=8, sh_degree=0, rays=256, levels=((0.0, 1.0),), initial_alpha=0.05
-    )
+    how = {"resolution": 8, "sh_degree": 0, "rays": 256, "slots": 1, "levels": ((0.0, 1.0),), "initial_alpha": 0.05}
+    settings = preset("photos", steps=120, **how)
     result = fit(views, settings)
     volume = result.volume
     assert volume.boxes == BOXES_OF_A_SCENE == result.settings.boxes
@@ -150,11 +157,3 @@ def test_a_scene_is_fitted_in_nested_boxes_and_saved(tmp_path):
     assert again.boxes == volume.boxes
     np.testing.assert_array_equal(again.density, volume.density)
     np.testing.assert_allclose(again.box, volume.box)
-
-
-@pytest.mark.parametrize("steps", [2, 3, 5, 10, 20])
-def test_a_fit_of_few_steps_does_not_end_for_being_as_faint_as_it_began(steps):
-    """Less opaque than what counts as empty: its second level begins before a step or two can have changed that."""
-    assert preset("photos").initial_alpha < preset("photos").prune_alpha
-    result = fit(SCENE, preset("photos", steps=steps, resolution=16, sh_degree=0, rays=256))
-    assert (result.ended, result.history[-1].step) == ("done", steps)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import cases
 import numpy as np
 import pytest
 from lenses import CAMERAS, ORTHOGRAPHIC
 
 import raymarch as rm
 from raymarch import runtime
+from raymarch.device import memory
 from raymarch.device.grid import Grid, size_of
 from raymarch.device.memory import padded
 from raymarch.gradients import projector
 
 TURNED = np.array([[0.3, -0.05, 0.02, -0.5], [0.06, 0.25, 0.01, -0.8], [0, 0.02, 0.4, -0.6], [0, 0, 0, 1]])
 BEAMS = {"cone": CAMERAS[0], "lens": CAMERAS[3], "parallel": ORTHOGRAPHIC}
+BEAMS = {name: camera.scaled(0.5) for name, camera in BEAMS.items()}  # a few of them fit a buffer of few rays
 VALUES = np.random.default_rng(5).normal(size=(5, 7, 4))
 
 
@@ -34,14 +37,14 @@ def test_images_are_those_of_the_exact_x_ray(beam):
     with rm.Projector(VALUES.shape, TURNED, cameras) as made:
         seen = made.project(VALUES)
     for image, camera in zip(seen, cameras, strict=True):
-        wanted = rm.render(volume, camera, march=rm.March(mode="x-ray-exact"))[..., 0]
+        wanted = rm.render(volume, camera, march=rm.March(mode="x-ray-exact", batch=cases.FEW))[..., 0]
         np.testing.assert_allclose(image, wanted, atol=1e-6)
     assert np.ptp(seen) > 0.5
 
 
 def test_what_is_one_everywhere_gives_the_length_of_rays_in_the_box():
     """By slabs, in NumPy."""
-    (camera,) = ring(1, BEAMS["cone"])
+    (camera,) = ring(1, CAMERAS[0])
     with rm.Projector((3, 4, 5), np.diag([0.5, 0.4, 0.3, 1.0]), [camera]) as made:
         seen = made.project(np.ones((3, 4, 5)))[0].ravel()
     rays, top = camera.rays(), np.array([0.5, 0.4, 0.3]) * (2, 3, 4)
@@ -52,7 +55,7 @@ def test_what_is_one_everywhere_gives_the_length_of_rays_in_the_box():
 
 
 @pytest.mark.parametrize("beam", BEAMS)
-@pytest.mark.parametrize("batch", [projector.BATCH, 1000], ids=["whole images", "parts of them"])
+@pytest.mark.parametrize("batch", [projector.BATCH, 250], ids=["whole images", "parts of them"])
 def test_back_projection_is_the_transpose(beam, batch, rng, monkeypatch):
     monkeypatch.setattr(projector, "BATCH", batch)
     with rm.Projector(VALUES.shape, TURNED, ring(3, BEAMS[beam])) as made:
@@ -66,7 +69,7 @@ def test_back_projection_is_the_transpose(beam, batch, rng, monkeypatch):
 def test_the_matrix_of_each_is_that_of_the_other():
     shape, count = (2, 3, 2), 12
     affine = np.array([[1.5, 0, 0, -0.8], [0, 0.7, 0.1, -0.7], [0, 0, 1.4, -0.7], [0, 0, 0, 1]])
-    with rm.Projector(shape, affine, ring(4, BEAMS["parallel"].scaled(0.2))) as made:
+    with rm.Projector(shape, affine, ring(4, BEAMS["parallel"].scaled(0.4))) as made:
         operator, pixels = made.operator, int(np.prod(made.images))
         forward = np.stack([operator.tangent(each) for each in np.eye(count)], axis=1)
         back = np.stack([operator.adjoint(each) for each in np.eye(pixels)], axis=0)
@@ -76,11 +79,11 @@ def test_the_matrix_of_each_is_that_of_the_other():
 
 @pytest.mark.parametrize("beam", ["cone", "parallel"])
 def test_cgls_finds_what_was_projected(beam, rng):
-    shape = (8, 8, 8)
-    affine = np.diag([0.3, 0.3, 0.3, 1.0])
-    affine[:3, 3] = -0.15 * 7
+    shape = (6, 6, 6)
+    affine = np.diag([0.4, 0.4, 0.4, 1.0])
+    affine[:3, 3] = -0.2 * 5
     truth = rng.uniform(size=shape)
-    with rm.Projector(shape, affine, ring(12, BEAMS[beam].scaled(0.5))) as made:
+    with rm.Projector(shape, affine, ring(5, BEAMS[beam])) as made:
         found = rm.cgls(made.operator, made.project(truth), iterations=200).reshape(shape)
     assert np.linalg.norm(found - truth) < 0.01 * np.linalg.norm(truth)
 
@@ -112,7 +115,7 @@ def test_parallel_rays_go_through_all_of_the_grid_wherever_their_camera_stands()
 
 def test_some_views_are_those_of_all(rng):
     views = [4, 0, 2]
-    with rm.Projector(VALUES.shape, TURNED, ring(5, BEAMS["cone"].scaled(0.25))) as made:
+    with rm.Projector(VALUES.shape, TURNED, ring(5, BEAMS["cone"].scaled(0.5))) as made:
         seen, some = made.project(VALUES), made.project(VALUES, views)
         images = rng.normal(size=made.images)
         parts = [made.back(images[[i]], [i]) for i in range(5)]
@@ -149,12 +152,12 @@ def test_what_an_interrupted_adjoint_left_is_in_no_other(kind, rng, monkeypatch)
 
     reduced, reduce_slots = [], Grid.reduce_slots
     if kind == "Projector":
-        made = rm.Projector(VALUES.shape, TURNED, ring(2, BEAMS["cone"].scaled(0.25)))
+        made = rm.Projector(VALUES.shape, TURNED, ring(2, BEAMS["cone"].scaled(0.5)))
         images = rng.normal(size=made.images)
         adjoint = lambda: made.back(images)  # noqa: E731
     else:
         volume = rm.Volume(VALUES, np.zeros((5, 7, 4, 3)), TURNED, rm.Activation("softplus"))
-        made = rm.Linearised(volume, BEAMS["cone"].scaled(0.25), march=rm.March(mode="x-ray-exact"))
+        made = rm.Linearised(volume, BEAMS["cone"].scaled(0.5), march=rm.March(mode="x-ray-exact"))
         images = rng.normal(size=(len(made.rays), 4))
         adjoint = lambda: made.adjoint(images).density  # noqa: E731
     with made:
@@ -180,7 +183,8 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_cannot_be_is_refused_by_name(case):
+def test_what_cannot_be_is_refused_by_name(case, monkeypatch):
+    monkeypatch.setattr(memory, "make_room", lambda *_: None)  # what is kept for the tests to come would go
     call, words = REFUSED[case]
     with pytest.raises(rm.RaymarchError, match=words):
         call()

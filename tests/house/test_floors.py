@@ -138,7 +138,10 @@ def test_the_two_lists_of_public_names_agree():
 
 def test_only_the_runtime_starts_taichi():
     def starts(name):
-        calls = [node.func for node in ast.walk(ast.parse(MODULES[name].read_text())) if isinstance(node, ast.Call)]
+        text = MODULES[name].read_text()
+        if "init(" not in text and "reset(" not in text:
+            return False
+        calls = [node.func for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
         return any(ast.unparse(call) in ("ti.init", "taichi.init", "ti.reset") for call in calls)
 
     assert [name for name in MODULES if starts(name)] == ["runtime.__init__"]

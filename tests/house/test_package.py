@@ -139,10 +139,14 @@ def no_display(monkeypatch):
 
 
 def examples() -> list:
-    """The modules with examples; those that need an extra marked so, that which starts a process put off."""
+    """The modules with examples; those that need an extra marked so, that which starts a process put off.
+
+    Last that which frees what kernels were compiled for: the others stand on it.
+    """
     marks = dict.fromkeys(EXAMPLES_OF_EXTRAS, pytest.mark.extra)
     marks["raymarch.gradients.check_process"] = pytest.mark.whole
-    return [pytest.param(name, marks=marks.get(name, ())) for name in with_examples()]
+    names = sorted(with_examples(), key=lambda name: name == "raymarch.device.pool")
+    return [pytest.param(name, marks=marks.get(name, ())) for name in names]
 
 
 @pytest.mark.parametrize("name", examples())

@@ -44,14 +44,14 @@ def test_slanted_slab_is_exact():
 
 def test_opaque_colour_hides_the_background():
     """The colour is the sigmoid of feature times Y00, the background does not shine through."""
-    wall = cases.constant(1e4, [-2.0, 0.0, 3.0], activation=Activation("relu"))
+    wall = cases.constant(1e4, [-2.0, 0.0, 3.0], activation=Activation())
     wanted = 1 / (1 + np.exp(-Y00 * np.array([-2.0, 0.0, 3.0])))
     np.testing.assert_allclose(drive.image(wall, THROUGH, 0.25, (1, 0, 1))[0], [*wanted, 0], rtol=0, atol=1e-12)
 
 
 def test_zero_features_are_grey():
-    for colour in ("sigmoid", "clamped"):
-        wall = cases.constant(1e4, activation=Activation("relu", colour=colour))
+    for activation in (Activation(), CLAMPED):
+        wall = cases.constant(1e4, activation=activation)
         np.testing.assert_allclose(drive.image(wall, THROUGH, 0.25)[0, :3], 0.5, rtol=0, atol=1e-15)
 
 
@@ -102,7 +102,7 @@ def test_transmittance_of_two_halves_multiplies():
 @pytest.mark.parametrize("density", cases.FIT_DENSITIES)
 def test_zero_grid_has_the_initial_alpha_over_one_voxel(density):
     for alpha in (1e-6, 0.01, 0.5, 0.99):
-        activation = Activation.of_initial_alpha(alpha, 0.2, density)
+        activation = Activation.of_initial_alpha(alpha, 0.2, density, "clamped" if density == "relu" else "sigmoid")
         voxel = cases.constant(0.0, size=(0.2, 0.3, 0.4), activation=activation)
         across = Rays([[-1, 0.1, 0.1]], [[1, 0, 0]])
         np.testing.assert_allclose(1 - drive.image(voxel, across, 0.05)[0, 3], alpha, rtol=1e-12, atol=1e-15)

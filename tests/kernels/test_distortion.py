@@ -85,14 +85,15 @@ UNIT, WEIGHT = 0.7, 3.0
 
 
 def by_kernels(v: Volume, rays: Rays, dt: float, cut: float):
-    """Loss and density's gradient."""
+    """Loss and density's gradient; those of the image are none, by a march whose samples go one by one."""
     with grid_for(v, slots=2) as grid, RayBuffer(len(rays)) as buffer:
         grid.upload(v)
         buffer.upload(rays)
         buffer.fields.image.grad.fill(0)
+        buffer.fields.jitter.from_numpy(np.tile([0.0, 1.0], (*buffer.fields.jitter.shape, 1)))
         black = ti.Vector([0.0, 0.0, 0.0])
         with ti.ad.Tape(buffer.fields.loss, clear_gradients=False):
-            tape.march(grid, buffer, len(rays), dt, cut, 0.0, black)
+            tape.march(grid, buffer, len(rays), dt, cut, 0.0, black, replace(grid.variant, jittered=True))
             tape.distort(grid, buffer, len(rays), dt, cut, UNIT, WEIGHT)
         return buffer.fields.loss[None], grid.download_gradient()[0]
 

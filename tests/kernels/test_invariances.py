@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import cases
 import drive
@@ -30,7 +31,7 @@ from raymarch.rendering.march import March
 from raymarch.rendering.renderer import Renderer
 from raymarch.rendering.visibility import INVISIBLE
 
-LARGE = (33, 29, 26)  # many occupancy cells, the last one of an axis cut
+LARGE = (32, 29, 26)  # many occupancy cells, the last ones of two axes cut; no more than a small grid has room for
 
 
 def general_rays(v):
@@ -68,14 +69,23 @@ def test_the_unit_of_the_world_does_not_matter(scale):
     np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-11)
 
 
-# Flat, in the blocks that marks have, in smaller and in larger ones.
-@pytest.mark.parametrize(("degree", "blocks"), [(0, (4, 2, 8)), whole(0, cases.BLOCKS), (1, (4, 1))])
-def test_images_of_the_block_layouts_are_equal(degree, blocks):
+def jitter_of(rays):
+    """A jitter (ray, 2) of chance."""
+    return np.random.default_rng(1).uniform((0.0, 0.6), (1.0, 1.5), (len(rays), 2))
+
+
+# Flat, in the blocks that marks have, in smaller and in larger ones; jittered samples go one by one, which compiles in
+# half the time.
+@pytest.mark.parametrize(
+    ("degree", "blocks", "jittered"), [(0, (4, 2, 8), True), whole(0, cases.BLOCKS, False), (1, (4, 1), False)]
+)
+def test_images_of_the_block_layouts_are_equal(degree, blocks, jittered):
     v = cases.volume(degree=degree)
     rays = cases.rays(v)
     d_image = np.random.default_rng(0).normal(size=(len(rays), 4))
-    images = [drive.image(v, rays, 0.1, block=block) for block in blocks]
-    gradients = [drive.gradient(v, rays, d_image, 0.1, block=block) for block in blocks]
+    jitter = jitter_of(rays) if jittered else None
+    images = [drive.image(v, rays, 0.1, block=block, jitter=jitter) for block in blocks]
+    gradients = [drive.gradient(v, rays, d_image, 0.1, block=block, jitter=jitter) for block in blocks]
     for image, (d_density, d_features) in zip(images, gradients, strict=True):
         drive.same_sums(image, images[0])
         drive.same_sums(d_density, gradients[0][0])
@@ -96,8 +106,9 @@ def test_the_number_of_slots_does_not_change_the_gradient(slots):
     v = cases.volume(degree=0)
     rays = cases.rays(v)
     d_image = np.random.default_rng(0).normal(size=(len(rays), 4))
-    wanted = drive.gradient(v, rays, d_image, 0.1, slots=2)
-    for got, want in zip(drive.gradient(v, rays, d_image, 0.1, slots=slots), wanted, strict=True):
+    wanted = drive.gradient(v, rays, d_image, 0.1, slots=2, jitter=jitter_of(rays))
+    gradients = drive.gradient(v, rays, d_image, 0.1, slots=slots, jitter=jitter_of(rays))
+    for got, want in zip(gradients, wanted, strict=True):
         np.testing.assert_allclose(got, want, rtol=0, atol=1e-12 * np.abs(want).max())
 
 
@@ -150,13 +161,17 @@ def test_early_stop_hides_at_most_its_transmittance(min_transmittance):
     assert 0 < hidden.max() <= min_transmittance
 
 
-@pytest.fixture(scope="module")
+SEES_ALL = March(batch=256, min_transmittance=0.0, min_weight=0.0)
+
+
+@pytest.fixture
 def renderer():
     """A renderer with many occupancy cells, loaded with `sparse`."""
-    with Renderer(sparse(), March(batch=256, min_transmittance=0.0, min_weight=0.0)) as renderer:
+    with Renderer(sparse(), SEES_ALL) as renderer:
         yield renderer
 
 
+@cache
 def sparse(seed=0, shape=LARGE):
     """Blobs of random density among exact emptiness."""
     rng = np.random.default_rng(seed)
@@ -165,8 +180,8 @@ def sparse(seed=0, shape=LARGE):
     index = np.stack(np.meshgrid(*map(np.arange, shape), indexing="ij"), -1)
     near = min_distance(index, centres) < 3.5
     world_from_index = cases.motion((1, 2, 3), 0.4, (-0.5, -0.5, -0.5)) @ np.diag([0.04, 0.05, 0.03, 1])
-    features = rng.normal(size=(*shape, 3))
-    return Volume(density * near, features, world_from_index, Activation("relu", 0.0, 0.1))
+    features = rng.uniform(-0.5, 0.5, (*shape, 3)) / Y00  # colours of 0..1
+    return Volume(density * near, features, world_from_index, Activation("relu", 0.0, 0.1, "clamped"))
 
 
 def min_distance(index, centres):
@@ -237,7 +252,8 @@ def test_skipping_what_is_invisible_changes_little(renderer, density):
         v = sparse(1)
         min_weight = INVISIBLE / np.linalg.norm(v.box[1] - v.box[0])
         haze = np.random.default_rng(0).uniform(0, 2, v.shape) * min_weight
-        v = replace(v, density=inverse((v.sigma() + haze) * scale), activation=Activation(density, 0.0, scale))
+        activation = Activation(density, 0.0, scale, "clamped" if density == "relu" else "sigmoid")
+        v = replace(v, density=inverse((v.sigma() + haze) * scale), activation=activation)
         rays = around(v)
         renderer.grid.upload(v)
         wanted = drive_large(renderer, rays, 0.5)
@@ -256,7 +272,8 @@ def test_skipping_haze_before_something_bright_changes_little(colour, value):
     features = np.full((n, n, n, 3), (value - 0.5 * (colour == "clamped")) / Y00, np.float32)
     place = affine_of_box([(-1, -1, -1), (1, 1, 1)], (n, n, n))
     camera = Camera.look_at((3, 3, 3), width=24, height=24, fov=0.5)
-    with Renderer(Volume(density, features, place, Activation("relu", 0, 1, colour))) as sees:
+    volume = Volume(density, features, place, Activation("relu", 0, 1, colour))
+    with Renderer(volume, March(batch=cases.FEW)) as sees:
         skipped = sees.render(camera, "black").image
         assert drive.distances(sees.grid)[0].any()
         occupy(sees.grid.fields)
@@ -271,7 +288,7 @@ def test_what_is_skipped_hides_no_more_where_colours_are_brighter():
     features = np.full((n, n, n, 3), value / Y00, np.float32)
     volume = Volume(np.full((n, n, n), haze, np.float32), features, place, Activation("relu", 0, 1, "identity"))
     camera = Camera.look_at((3, 3, 3), width=24, height=24, fov=0.5)
-    with Renderer(volume, March(min_transmittance=0.0, min_weight=0.0)) as sees:
+    with Renderer(volume, SEES_ALL) as sees:
         image = sees.render(camera, "black").image
     along = -np.log1p(-image.max() / value) / haze  # the length of the longest ray in the box
     assert 0.9 * 2 * np.sqrt(3) < along <= 2 * np.sqrt(3) * (1 + 1e-4)
@@ -304,11 +321,11 @@ def test_occupied_cells_are_those_that_read_something(renderer):
             assert (empty_distance[cell] == 0) == (v.sigma()[reads] > 5.0).any()
 
 
-def test_images_are_the_same_bytes_for_any_batch(renderer):
+def test_images_are_the_same_bytes_for_any_batch():
     camera = Camera.look_at((0.3, -3, 1), width=13, height=11)
     images = []
     for batch in (256, 143, 64, 17, 1):
-        with Renderer(sparse(), replace(renderer.settings, batch=batch)) as batched:
+        with Renderer(sparse(), replace(SEES_ALL, batch=batch)) as batched:
             seen = batched.render(camera)
         images.append([seen.image.tobytes(), seen.opacity.tobytes(), seen.depth.tobytes()])
     assert all(image == images[0] for image in images)
@@ -388,7 +405,7 @@ def test_a_renderers_step_is_in_voxels():
     """Of the shortest edge."""
     v = replace(cases.volume("rotated", 0), background=cases.BACKGROUND)
     rays = cases.rays(v)
-    with Renderer(v, March(step=0.7, min_transmittance=0.0, min_weight=0.0)) as renderer:
+    with Renderer(v, replace(SEES_ALL, step=0.7)) as renderer:
         image, _ = renderer.trace(rays)
     edge = np.linalg.norm(v.world_from_index[:3, :3], axis=0).min()
     np.testing.assert_allclose(image, drive.image(v, rays, 0.7 * edge), rtol=0, atol=2e-5)
@@ -398,6 +415,6 @@ def test_the_line_integral_of_the_thinnest_haze_is_not_skipped():
     """Nothing is too thin to count where nothing is to be shown: it may be scaled later."""
     haze = Volume.from_array(np.full((9, 9, 9), 1e-9))
     along = Rays([[0.1, 0.2, -3.0]], [[0.0, 0.0, 1.0]])
-    with Renderer(haze, March(mode="x-ray")) as renderer:
+    with Renderer(haze, March(mode="x-ray", batch=cases.FEW)) as renderer:
         image, _ = renderer.trace(along)
     np.testing.assert_allclose(image[0, :3], 2e-9, rtol=1e-5)

@@ -19,6 +19,8 @@ from raymarch.rendering.march import March
 from raymarch.rendering.shading import Shading
 
 EXACT = March(min_transmittance=0.0, min_weight=0.0)
+ADDITIVE = replace(EXACT, mode="additive")
+CLAMPED = Activation("relu", colour="clamped")
 H = 1e-6
 
 
@@ -107,11 +109,12 @@ def test_where_samples_are_alike_it_is_the_slope_of_the_first(mode):
     np.testing.assert_allclose([first[0, 0], last[0, 0]], [0.25, 3.75], rtol=1e-6)
 
 
-def surface_of(values, camera, iso=0.0, **shading) -> Linearised:
-    """A matt white surface, lit as it is said."""
+def surface_of(values, camera, level=0.0, **shading) -> Linearised:
+    """A matt white surface where raw values are at a level, lit as it is said."""
     matt = Shading(**{"ambient": 0.0, "diffuse": 1.0, "specular": 0.0, "colour": (1, 1, 1)} | shading)
-    march = replace(EXACT, mode="isosurface", iso=iso, shading=matt)
-    return Linearised(box(values, Activation("identity")), camera, march=march, background="black", columns=1)
+    v = box(values)
+    march = replace(EXACT, mode="isosurface", iso=float(v.activation.sigma(level)), shading=matt)
+    return Linearised(v, camera, march=march, background="black", columns=1)
 
 
 def test_where_a_lamp_grazes_a_surface_it_is_the_slope_of_the_dark_side():
@@ -127,7 +130,7 @@ def test_beside_an_isosurfaces_silhouette_it_is_the_slope_of_what_is_hit_or_noth
     """A wedge y > 2 + |x - 2| whose edge the ray passes at a hundredth: the image jumps between the two."""
     x, height, _ = np.indices((5, 5, 5), float)
     camera = along_x(y, 1.7)
-    with surface_of(height - np.abs(x - 2), camera, iso=2.0, lamp=(-1, -1, 0)) as seen:
+    with surface_of(height - np.abs(x - 2), camera, 2.0, lamp=(-1, -1, 0)) as seen:
         assert (seen.image()[0, 3] == 0) == hits and (seen.image()[0, 0] > 0.1) == hits
         tangent, ahead, behind = slopes(seen, world_shift(camera, (0, 1, 0)))
     np.testing.assert_allclose(tangent, (ahead + behind) / 2, atol=1e-5)
@@ -146,7 +149,7 @@ def test_where_an_isosurface_is_hit_on_a_cells_face_it_is_the_slope_to_one_side(
 
 def test_at_relus_kink_it_is_the_slope_from_below():
     raw = np.zeros((4, 4, 4))
-    v, camera = box(raw, Activation("relu")), along_x(1.3, 1.7)
+    v, camera = box(raw, CLAMPED), along_x(1.3, 1.7)
     with Linearised(v, camera, march=EXACT) as seen:
         tangent, ahead, behind = slopes(seen, Parameters(density=np.ones(raw.shape)))
     np.testing.assert_allclose(tangent, behind, atol=1e-12)
@@ -155,7 +158,7 @@ def test_at_relus_kink_it_is_the_slope_from_below():
 
 
 def test_at_the_clamp_of_the_colour_it_is_the_slope_from_below():
-    v, camera = box(np.ones((4, 4, 4)), Activation("relu", colour="clamped")), along_x(1.3, 1.7)
+    v, camera = box(np.ones((4, 4, 4)), CLAMPED), along_x(1.3, 1.7)
     v = replace(v, features=np.full((4, 4, 4, 3), -0.5 / 0.28209479177387814))
     with Linearised(v, camera, march=EXACT, background="black") as seen:
         assert np.abs(seen.image()[:, :3]).max() < 1e-15
@@ -166,9 +169,8 @@ def test_at_the_clamp_of_the_colour_it_is_the_slope_from_below():
 
 
 def test_at_exponentials_bound_it_is_the_slope_from_below():
-    raw, thin = np.full((4, 4, 4), 15.0), Activation("exponential", scale=1e7)
-    camera = along_x(1.3, 1.7)
-    with Linearised(box(raw, thin), camera, march=EXACT, background="black") as seen:
+    raw, thin = np.full((4, 4, 4), 15.0), Activation("exponential", scale=1.5e7)  # the light is not all taken
+    with Linearised(box(raw, thin), along_x(1.3, 1.7), march=ADDITIVE, background="black") as seen:
         tangent, ahead, behind = slopes(seen, Parameters(density=np.ones(raw.shape)))
     assert (ahead == 0).all()
     assert np.abs(behind).max() > 0.1
@@ -177,9 +179,9 @@ def test_at_exponentials_bound_it_is_the_slope_from_below():
 
 def test_where_opacity_just_fills_up_it_is_the_slope_from_below():
     """Additive: four steps of 1/4 make exactly 1; one more of density cannot add, one less can."""
-    v = box(np.full((2, 2, 2), 1.0), Activation("identity"))
+    v = box(np.zeros((2, 2, 2)), Activation("exponential"))
     camera = along_x(0.4, 0.6)
-    with Linearised(v, camera, march=replace(EXACT, mode="additive", step=0.25), background="white") as seen:
+    with Linearised(v, camera, march=replace(ADDITIVE, step=0.25), background="white") as seen:
         assert seen.image()[0, 3] == 0
         tangent, ahead, behind = slopes(seen, Parameters(density=np.ones((2, 2, 2))))
     assert differ(ahead, behind)

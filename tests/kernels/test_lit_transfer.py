@@ -64,7 +64,7 @@ def linearised(shading):
     return Linearised(VOLUME, CAMERA, background=cases.BACKGROUND, march=march, columns=1)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def seen():
     with linearised(LAMP) as seen:
         yield seen

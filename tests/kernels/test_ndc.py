@@ -9,6 +9,7 @@ import cases
 import numpy as np
 import pytest
 import reference
+from whole import whole
 
 from raymarch.data.volume import Volume
 from raymarch.geometry.camera import Camera
@@ -23,7 +24,8 @@ from raymarch.plot.volume_slices import slices
 from raymarch.rendering.march import March
 from raymarch.rendering.renderer import Renderer
 
-EXACT = March(step=0.47, min_transmittance=0.0, min_weight=0.0)
+EXACT = March(step=0.47, min_transmittance=0.0, min_weight=0.0, batch=cases.FEW)
+JITTERED = replace(EXACT, jitter=1.0, step_jitter=0.4, seed=5)  # samples go one by one, which compiles in half the time
 NEAR = 0.8
 HALF = np.array([1.6, 1.2, 1.0])  # of the box in NDC
 REFERENCE = cases.motion((1, 2, -1), 0.7, (0.3, -0.2, 0.5))  # pose of the reference camera
@@ -56,36 +58,40 @@ RAYS = [camera.rays() for camera in CAMERAS.values()]
 EVERY = Rays(np.concatenate([r.origin for r in RAYS]), np.concatenate([r.direction for r in RAYS]))
 
 
-def test_image_and_gradient_are_the_reference():
-    v, step = scene(), EXACT.step * scene().voxel
-    wanted = reference.march(v, EVERY, step, cases.BACKGROUND)
-    met = wanted[:, 3] < 1
-    assert all(some.any() for some in np.split(met, len(CAMERAS)))
-    assert not met.all()
-    d_image = np.random.default_rng(1).normal(size=(len(EVERY), 4))
-    d_density, d_features = reference.march_gradient(v, EVERY, step, cases.BACKGROUND, d_image)
-    density, features, image = np.zeros_like(v.density), np.zeros_like(v.features), []
-    for camera, d in zip(CAMERAS.values(), np.split(d_image, len(CAMERAS)), strict=True):
-        with Linearised(v, camera, background=cases.BACKGROUND, march=EXACT, columns=4) as seen:
-            image.append(seen.image())
-            gradient = seen.adjoint(d)
-        density += gradient.density
-        features += gradient.colour
-    np.testing.assert_allclose(np.concatenate(image), wanted, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(density, d_density, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(features, d_features, rtol=0, atol=1e-12)
+@pytest.mark.parametrize(("degree", "march"), [(0, JITTERED), whole(1, EXACT)], ids=["0", "1"])
+def test_image_and_gradient_are_the_reference(degree, march):
+    v, rng, met = scene(degree), np.random.default_rng(1), []
+    for camera in CAMERAS.values():
+        with Linearised(v, camera, background=cases.BACKGROUND, march=march) as seen:
+            d_image = rng.normal(size=(len(seen.rays), 4))
+            own = seen.buffer.fields.jitter.to_numpy()[: len(seen.rays)] if march.jittered else None
+            image, gradient = seen.image(), seen.adjoint(d_image)
+        call = v, seen.rays, march.step * v.voxel, cases.BACKGROUND
+        wanted, (d_density, d_features) = (
+            reference.march(*call, jitter=own),
+            reference.march_gradient(*call, d_image, jitter=own),
+        )
+        np.testing.assert_allclose(image, wanted, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(gradient.density, d_density, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(gradient.colour, d_features, rtol=0, atol=1e-12)
+        met.append(wanted[:, 3] < 1)
+    assert all(some.any() for some in met) and not np.all(met)
 
 
 def test_depth_is_the_distance_in_the_world():
     v = scene(0)
-    with Renderer(v, EXACT) as renderer:
+    with Renderer(v, JITTERED) as renderer:
         _, depth = renderer.trace(EVERY, depth=True)
-    np.testing.assert_allclose(depth, reference.depth(v, EVERY, EXACT.step * v.voxel), rtol=1e-6)
+        own = renderer.buffer.fields.jitter.to_numpy()[: len(EVERY)]
+    np.testing.assert_allclose(depth, reference.depth(v, EVERY, JITTERED.step * v.voxel, jitter=own), rtol=1e-6)
 
 
-@pytest.mark.parametrize("where", CAMERAS)
-def test_every_parameter_passes_the_dot_test_and_the_difference(where):
-    with Linearised(scene(), CAMERAS[where], background=cases.BACKGROUND, march=EXACT, columns=4) as seen:
+@pytest.mark.parametrize(
+    ("where", "degree"),
+    [*(pytest.param(where, 0, id=where) for where in CAMERAS), whole("within", 1, id="of degree 1")],
+)
+def test_every_parameter_passes_the_dot_test_and_the_difference(where, degree):
+    with Linearised(scene(degree), CAMERAS[where], background=cases.BACKGROUND, march=JITTERED) as seen:
         rows = check_rows(seen, pairs=2)
     assert [row.parameter for row in rows] == list(GROUPS)
     for row in rows:
@@ -96,9 +102,9 @@ def test_every_parameter_passes_the_dot_test_and_the_difference(where):
 def test_a_volume_that_is_moved_and_grown_looks_the_same():
     v, motion = scene(0), cases.motion((0, 1, 2), 0.4, (1, 0, 2), scale=3.0)
     origin, direction = EVERY.origin @ motion[:3, :3].T + motion[:3, 3], EVERY.direction @ motion[:3, :3].T
-    with Renderer(v, EXACT) as renderer:
+    with Renderer(v, JITTERED) as renderer:
         image, depth = renderer.trace(EVERY, depth=True)
-    with Renderer(v.moved(motion), EXACT) as renderer:
+    with Renderer(v.moved(motion), JITTERED) as renderer:
         again, farther = renderer.trace(Rays(origin, direction), depth=True)
     np.testing.assert_allclose(again, image, atol=1e-6)
     np.testing.assert_allclose(farther, 3 * depth, rtol=1e-6)

@@ -24,7 +24,9 @@ from raymarch.geometry.rays import Rays
 
 BEGIN = 0.3  # of a ray, from its camera
 NOISE = np.random.default_rng(0).integers(0, 256, (3, 8, 8, 3), dtype=np.uint8)
-CASES = {"one box, in pairs": (1, 0, False), "boxes, harmonics, jitter": (3, 1, True)}
+CASES = {"in pairs": (1, 0, False), "boxes, jitter": (3, 0, True), "in groups": (1, 1, False)}  # boxes, degree, jitter
+EACH = [pytest.param(case, id=name) for name, case in CASES.items()]
+EACH.append(pytest.param((3, 1, True), id="all", marks=pytest.mark.whole))
 
 
 @cache
@@ -59,7 +61,7 @@ def by_kernels(boxes, degree, jittered, whole):
         return image, *grid.download_gradient()
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@pytest.mark.parametrize("case", EACH)
 def test_each_sample_gives_its_share(case):
     v, rays, jitter, d_image = scene(*case[:2])
     reach = np.linalg.norm(v.corners[-1] - v.corners[0])
@@ -72,7 +74,7 @@ def test_each_sample_gives_its_share(case):
             np.testing.assert_allclose(found, want, rtol=0, atol=1e-12 * np.abs(want).max())
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@pytest.mark.parametrize("case", EACH)
 def test_far_from_the_cameras_gradients_are_as_they_are(case):
     """And images are, wherever. By a factor of 1 the compiler may take products in another order: last bits differ."""
     image, *gradient = by_kernels(*case, 1e-9)

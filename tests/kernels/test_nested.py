@@ -34,7 +34,8 @@ from raymarch.rendering.ray_settings import require_seen
 from raymarch.rendering.renderer import Renderer, render
 from raymarch.rendering.shading import Shading
 
-EXACT = March(step=0.47, min_transmittance=0.0, min_weight=0.0)
+EXACT = March(step=0.47, min_transmittance=0.0, min_weight=0.0, batch=cases.FEW)
+JITTERED = replace(EXACT, jitter=1.0, step_jitter=0.4, seed=5)  # samples go one by one, which compiles in half the time
 BOXES = 3
 SIZE = 3, 2  # of each camera's image: the reference is loops of Python
 
@@ -62,6 +63,11 @@ def rays(v) -> Rays:
     return Rays(np.concatenate([r.origin for r in several]), np.concatenate([r.direction for r in several]))
 
 
+def jitter_of(seen: Linearised) -> np.ndarray | None:
+    """The jitter (ray, 2) of what is seen, None for none."""
+    return seen.buffer.fields.jitter.to_numpy()[: len(seen.rays)] if seen.march.jittered else None
+
+
 def test_the_nth_box_is_twice_as_large_as_the_one_within():
     v = scene()
     for n in range(1, BOXES):
@@ -74,32 +80,38 @@ def test_the_nth_box_is_twice_as_large_as_the_one_within():
         assert box.boxes == 1
 
 
-@pytest.mark.parametrize(("degree", "mode"), [(0, "emission-absorption"), whole(0, "x-ray"), whole(1, "additive")])
-def test_image_and_gradient_are_the_reference(degree, mode):
+@pytest.mark.parametrize(
+    ("degree", "mode", "march"),
+    [
+        pytest.param(0, "emission-absorption", JITTERED, id="0-emission-absorption"),
+        whole(0, "emission-absorption", EXACT, id="0-emission-absorption-in pairs"),
+        whole(0, "x-ray", EXACT, id="0-x-ray"),
+        whole(1, "additive", EXACT, id="1-additive"),
+    ],
+)
+def test_image_and_gradient_are_the_reference(degree, mode, march):
     v = scene(degree)
-    every, step = rays(v), EXACT.step * v.voxel
-    wanted = reference.march(v, every, step, cases.BACKGROUND, mode=mode)
-    d_image = np.random.default_rng(1).normal(size=(len(every), 4))
-    d_density, d_features = reference.march_gradient(v, every, step, cases.BACKGROUND, d_image, mode=mode)
-    density, features, image = np.zeros_like(v.density), np.zeros_like(v.features), []
-    for camera, d in zip(cameras(v), np.split(d_image, 4), strict=True):
-        with Linearised(v, camera, background=cases.BACKGROUND, march=replace(EXACT, mode=mode)) as seen:
-            image.append(seen.image())
-            gradient = seen.adjoint(d)
-        density += gradient.density
+    rng, step = np.random.default_rng(1), march.step * v.voxel
+    for camera in cameras(v):
+        with Linearised(v, camera, background=cases.BACKGROUND, march=replace(march, mode=mode)) as seen:
+            d_image = rng.normal(size=(len(seen.rays), 4))
+            how = {"mode": mode, "jitter": jitter_of(seen)}
+            image, gradient = seen.image(), seen.adjoint(d_image)
+        wanted = reference.march(v, seen.rays, step, cases.BACKGROUND, **how)
+        d_density, d_features = reference.march_gradient(v, seen.rays, step, cases.BACKGROUND, d_image, **how)
+        np.testing.assert_allclose(image, wanted, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(gradient.density, d_density, rtol=0, atol=1e-12)
         if mode != "x-ray":
-            features += gradient.colour
-    np.testing.assert_allclose(np.concatenate(image), wanted, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(density, d_density, rtol=0, atol=1e-12)
-    if mode != "x-ray":
-        np.testing.assert_allclose(features, d_features, rtol=0, atol=1e-12)
+            np.testing.assert_allclose(gradient.colour, d_features, rtol=0, atol=1e-12)
 
 
-def test_depth_is_the_references():
-    v = scene(0)
+def test_picture_and_depth_are_the_references():
+    """Of samples that go in pairs, which the picture is as good as."""
+    v, step = scene(0), EXACT.step * scene(0).voxel
     with Renderer(v, EXACT) as renderer:
-        _, depth = renderer.trace(rays(v), depth=True)
-    np.testing.assert_allclose(depth, reference.depth(v, rays(v), EXACT.step * v.voxel), rtol=1e-6)
+        image, depth = renderer.trace(rays(v), cases.BACKGROUND, depth=True)
+    np.testing.assert_allclose(image, reference.march(v, rays(v), step, cases.BACKGROUND), rtol=0, atol=1e-6)
+    np.testing.assert_allclose(depth, reference.depth(v, rays(v), step), rtol=1e-6)
 
 
 def test_normals_are_the_mean_slope_of_the_value_in_the_world():
@@ -141,16 +153,19 @@ def test_what_boxes_are_not_seen_through_is_said_with_a_mode_that_they_are_seen_
     """Values alone are seen through a table where no mode is asked for; others by default as they are."""
     v = scene(0)
     v = replace(v, features=0 * v.features + colour, activation=Activation(density))
-    asked = None if density == "identity" else March(mode="isosurface", iso=0.5)
+    asked = None if density == "identity" else March(mode="isosurface", iso=0.5, batch=cases.FEW)
     with pytest.raises(RaymarchError, match=rf"boxes; take volume.nested\(0\), the innermost, or mode {mode}$"):
         render(v, cameras(v)[3], march=asked)
-    assert np.ptp(render(v, cameras(v)[3], march=March(mode=mode))) > 0.01
+    assert np.ptp(render(v, cameras(v)[3], march=March(mode=mode, batch=cases.FEW))) > 0.01
 
 
-@pytest.mark.parametrize("which", range(4))
-def test_every_parameter_passes_the_dot_test_and_the_difference(which):
-    v = scene()
-    with Linearised(v, cameras(v)[which], background=cases.BACKGROUND, march=EXACT, columns=4) as seen:
+@pytest.mark.parametrize(
+    ("which", "degree"),
+    [*(pytest.param(which, 0, id=str(which)) for which in range(4)), whole(0, 1, id="of degree 1")],
+)
+def test_every_parameter_passes_the_dot_test_and_the_difference(which, degree):
+    v = scene(degree)
+    with Linearised(v, cameras(v)[which], background=cases.BACKGROUND, march=JITTERED) as seen:
         rows = check_rows(seen, pairs=2)
     assert [row.parameter for row in rows] == list(GROUPS)
     for row in rows:

@@ -54,7 +54,7 @@ def volume():
 
 def test_an_activation_of_ones_own_passes_the_dot_test_and_the_difference():
     v, rng = volume(), np.random.default_rng(2)
-    with Linearised(v, cases.cameras(v)[0], march=March(0.47, 0.0, 0.0), columns=1) as seen:
+    with Linearised(v, cases.cameras(v)[0], march=March(0.47, 0.0, 0.0, jitter=1.0), columns=1) as seen:
         w = rng.normal(size=seen.image().shape)
         gradient = seen.adjoint(w)
         for name in ("density", "colour"):

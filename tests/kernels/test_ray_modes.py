@@ -34,7 +34,7 @@ from raymarch.rendering.renderer import Renderer, render
 from raymarch.rendering.shading import Shading
 
 STEP = 0.47
-EXACT = March(step=STEP, min_transmittance=0.0, min_weight=0.0)
+EXACT = March(step=STEP, min_transmittance=0.0, min_weight=0.0, batch=cases.FEW)
 LINEAR = Activation("identity")
 GLOSSY = Shading(lamp=(1, 2, 0.5), specular=0.7, shininess=3)
 LEVEL = 0.3  # of the surfaces: raw, within the values of every case
@@ -226,7 +226,7 @@ def test_the_integral_of_a_linear_field_is_its_length_times_the_mean_of_its_ends
 
 def test_depth_of_a_mean_is_by_the_size_of_what_is_added_whatever_its_sign():
     """x from -1 to 1 has a mean of 0, and is as large on both sides of the middle."""
-    with Renderer(field(lambda p: p[..., 0], activation=LINEAR), March(mode="average")) as renderer:
+    with Renderer(field(lambda p: p[..., 0], activation=LINEAR), March(mode="average", batch=cases.FEW)) as renderer:
         image, depth = renderer.trace(Rays([[-3, 0.1, 0.2]], [[1, 0, 0]]), depth=True)
     np.testing.assert_allclose([image[0, 0], depth[0]], [0, 3], atol=1e-6)
 
@@ -247,7 +247,7 @@ def test_an_ellipsoid_phantom_converges_with_order_2():
 
 def test_the_step_is_no_parameter_of_an_exact_integral():
     volume, camera, _ = seen_in("x-ray-exact")
-    images = [render(volume, camera, march=March(mode="x-ray-exact", step=step)) for step in (0.1, 50)]
+    images = [render(volume, camera, march=March(mode="x-ray-exact", step=step, batch=cases.FEW)) for step in (0.1, 50)]
     np.testing.assert_array_equal(*images)
     with linearised("x-ray-exact") as seen, pytest.raises(RaymarchError, match="x-ray-exact has no gradient by step"):
         seen.tangent(Parameters(step=np.ones(())))
@@ -276,7 +276,7 @@ def test_an_extremum_is_invariant_under_reversal_of_the_ray():
 
 def test_of_equal_samples_the_first_wins():
     flat = field(lambda p: np.ones(p.shape[:-1]))
-    with Renderer(flat, March(mode="maximum", step=0.5)) as renderer:
+    with Renderer(flat, March(mode="maximum", step=0.5, batch=cases.FEW)) as renderer:
         _, depth = renderer.trace(Rays([[-3, 0, 0]], [[1, 0, 0]]), depth=True)
     np.testing.assert_allclose(depth, 2 + 0.25 * flat.voxel, rtol=1e-6)
 
@@ -300,7 +300,7 @@ def bricks_of(volume) -> Bricks:
 
 
 def surface(iso) -> March:
-    return March(mode="isosurface", iso=iso)
+    return March(mode="isosurface", iso=iso, batch=cases.FEW)
 
 
 def ball(n=24) -> Volume:
@@ -326,7 +326,7 @@ def test_a_balls_isosurface_is_hit_at_its_radius_and_its_normals_point_outward()
     """Within what interpolation makes of the distance: h^2 / 8 of its second derivatives, two along a sphere, 1 / r."""
     radius, h = 0.7, 2 / 23
     shading = Shading(ambient=0.0, diffuse=1.0, specular=0.0, colour=(1.0, 0.5, 0.25))
-    with Renderer(ball(), March(mode="isosurface", iso=radius, shading=shading)) as renderer:
+    with Renderer(ball(), replace(surface(radius), shading=shading)) as renderer:
         seen = renderer.render(CAMERA, "black", normals=True)
         inside = renderer.trace(Rays([[0, 0, 0]], [[0.3, 0.2, 0.9]]), depth=True)[1]
         matcap = np.random.default_rng(0).uniform(size=(3, 5, 3))
@@ -352,7 +352,7 @@ def test_a_plane_is_hit_where_it_is_and_the_value_moves_it_by_one_over_its_slope
     way = np.array([0.3, -0.2, 0.5])
     plane = field(lambda p: 1 + p @ way)
     for iso in (0.9, 1.1):
-        with Renderer(plane, March(mode="isosurface", iso=iso)) as renderer:
+        with Renderer(plane, surface(iso)) as renderer:
             _, depth = renderer.trace(RAYS, "black", depth=True)
         t = (iso - 1 - RAYS.origin @ way) / (RAYS.direction @ way)
         ends = [reference.clip(o, d, plane) for o, d in zip(RAYS.origin, RAYS.direction, strict=True)]

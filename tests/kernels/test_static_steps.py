@@ -62,7 +62,7 @@ def test_adjoints_are_taichis_of_static_steps(mode):
     v = Volume(density, rng.normal(size=(*cases.FINEST, 3)), np.eye(4), Activation("softplus", -1.0))
     grid, buffer = grid_of(0), ray_buffer()
     grid.upload(v)
-    grid.set_activation(Activation("identity" if mode == "x-ray" else "relu", colour="sigmoid"))
+    grid.set_activation(Activation("identity") if mode == "x-ray" else Activation("relu", colour="clamped"))
     variant, background = reading_of(grid, buffer, mode), ti.Vector(list(cases.BACKGROUND))
     start = np.stack([np.zeros(RAYS), rng.uniform(0, 6, RAYS), rng.uniform(0, 5, RAYS)], 1)
     rays = Rays(start, np.tile([1.0, 0.0, 0.0], (RAYS, 1)))

@@ -26,9 +26,15 @@ from raymarch.rendering.together_settings import marches_for
 
 RNG = np.random.default_rng(0)
 FIT, SCAN = cases.volume("rotated", 1), cases.volume("upright", 0, "identity", seed=3)
+NOTHING = [(0, 4), (0, 0), (0, 0)]  # samples beside the fit's, in a brick that is missing: no direction moves them
+FIT = replace(
+    FIT,
+    density=np.pad(FIT.density, NOTHING, constant_values=FIT.activation.empty),
+    features=np.pad(FIT.features, [*NOTHING, (0, 0)]),
+)
 TABLE = TransferFunction([-1.5, -0.3, 0.4, 1.2], RNG.uniform(0, 1, (4, 3)), [0.1, 0.6, 0.3, 0.8], 0.4)
 CUT = Clip(planes=[((1, 0.5, 0.2), -0.6)])
-EXACT = March(step=0.47, min_transmittance=0, min_weight=0)
+EXACT = March(step=0.47, min_transmittance=0, min_weight=0, batch=cases.FEW)
 CLASSIFY = replace(EXACT, mode="transfer", transfer=TABLE)
 CAMERA = cases.cameras(FIT)[0]
 ROUGH = {"jitter": 0.6, "step_jitter": 0.3, "seed": 5}
@@ -78,10 +84,11 @@ def seen_together(volumes, marches, rays, step, background, jitter):
     return np.array(image), np.array(depth)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def seen():
     """A fit in bricks, clipped, and a scan through a table; jittered rays."""
     volumes = [FIT.sparse(), SCAN]
+    assert volumes[0].bricks.count == 1 < volumes[0].bricks.table.size
     with LinearisedTogether(volumes, CAMERA, marches=MARCHES, background=cases.BACKGROUND) as seen:
         yield seen
 

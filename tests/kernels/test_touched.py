@@ -1,7 +1,5 @@
 """Law: features are added up and stepped where a step added to them, all of them, and nowhere else."""
 
-from functools import cache
-
 import cases
 import drive
 import numpy as np
@@ -29,9 +27,8 @@ POINTS = ti.types.ndarray(ndim=2)
 KINDS = [4, "bricks", *map(whole, (1, 2, 8))]  # edge of a dense grid's blocks, or bricks
 
 
-@cache
 def grid_of(kind) -> Grid:
-    """The one grid of its kind, with nothing in it."""
+    """A grid of a kind, with nothing in it."""
     if kind == "bricks":
         grid = BrickGrid(SHAPE, 1, bricks=3 * 2 * 3, slots=SLOTS, moments=True)
         grid.hold(np.ones(grid.cells, bool))
@@ -39,12 +36,6 @@ def grid_of(kind) -> Grid:
         grid = Grid(SHAPE, 1, slots=SLOTS, moments=True, block=kind)
     grid.fill(0.0, 0.0)
     return drive.kept(grid)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _closed():
-    yield
-    grid_of.cache_clear()
 
 
 @ti.kernel

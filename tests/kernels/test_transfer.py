@@ -24,6 +24,7 @@ from raymarch.rendering.renderer import Renderer, render
 from raymarch.rendering.shading import Shading
 
 VOLUME = cases.volume("rotated", 0, "identity")
+VOLUME = replace(VOLUME, activation=replace(VOLUME.activation, scale=1.0))
 CAMERA = cases.cameras(VOLUME)[0]
 
 
@@ -37,7 +38,7 @@ def table_of(knots, seed=1, unit_length=0.3, clear=()):
 
 
 TABLE = table_of(7)
-EXACT = March(step=0.47, min_transmittance=0, min_weight=0, mode="transfer", transfer=TABLE)
+EXACT = March(step=0.47, min_transmittance=0, min_weight=0, mode="transfer", transfer=TABLE, batch=cases.FEW)
 
 
 def classified(table, value):
@@ -63,15 +64,14 @@ def seen_by(volume, table, rays, step, background):
     return np.array(image)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def seen():
-    volume = replace(VOLUME, activation=replace(VOLUME.activation, scale=1.0))
-    with Linearised(volume, CAMERA, background=cases.BACKGROUND, march=EXACT, columns=2) as seen:
+    with Linearised(VOLUME, CAMERA, background=cases.BACKGROUND, march=EXACT, columns=2) as seen:
         yield seen
 
 
 def test_the_picture_is_that_of_the_formula(seen):
-    wanted = seen_by(seen.volume, TABLE, CAMERA.rays(), 0.47 * VOLUME.voxel, cases.BACKGROUND)
+    wanted = seen_by(VOLUME, TABLE, CAMERA.rays(), 0.47 * VOLUME.voxel, cases.BACKGROUND)
     assert 0.05 < wanted[:, 3].mean() < 0.9
     np.testing.assert_allclose(seen.image(), wanted, rtol=0, atol=1e-12)
 
@@ -84,13 +84,13 @@ def test_every_gradient_passes_the_dot_test_and_the_difference(seen):
 
 
 @pytest.mark.parametrize("knots", [2, 40])
-def test_another_table_compiles_nothing_and_is_its_own_picture(seen, knots):
+def test_another_table_compiles_nothing_and_is_its_own_picture(knots):
     """Many knots in one bin, and one beyond all values; opacity 1 is bounded."""
     table = table_of(knots, knots)
     table = replace(table, opacities=np.where(np.arange(knots) % 3 == 1, 1.0, table.opacities))
-    with Renderer(seen.volume, replace(EXACT, transfer=table)) as renderer:
+    with Renderer(VOLUME, replace(EXACT, transfer=table)) as renderer:
         image, _ = renderer.trace(CAMERA.rays(), cases.BACKGROUND)
-    wanted = seen_by(seen.volume, table, CAMERA.rays(), 0.47 * VOLUME.voxel, cases.BACKGROUND)
+    wanted = seen_by(VOLUME, table, CAMERA.rays(), 0.47 * VOLUME.voxel, cases.BACKGROUND)
     np.testing.assert_allclose(image, wanted, rtol=0, atol=3e-7)  # pictures are float32
 
 
@@ -99,7 +99,7 @@ def test_what_a_clear_table_skips_changes_no_picture():
     x = np.stack(np.meshgrid(*[np.linspace(-1, 1, 29)] * 3, indexing="ij"), -1)
     values = 1 - np.linalg.norm(x, axis=-1)
     table = TransferFunction([0.3, 0.5, 0.55, 0.9], np.eye(4)[:, :3], [0, 0.6, 0, 0], 0.2)
-    activation = replace(VOLUME.activation, scale=1.0, shift=0.0)
+    activation = replace(VOLUME.activation, shift=0.0)
     volume = Volume(values, np.zeros((29, 29, 29, 3)), VOLUME.world_from_index, activation)
     rays = cases.rays(volume)
     march = replace(EXACT, transfer=table)
@@ -121,7 +121,7 @@ def test_slabs_of_any_size_mark_the_cells_that_show_something(slab, margin, monk
     shape, counts, rng = (29, 21, 13), (7, 5, 3), np.random.default_rng(0)
     values = 1.5 * np.round(rng.uniform(-0.6, 0.502, shape))  # one in two hundred is not 0 or less
     table, allowed = TransferFunction([0.5, 2], np.zeros((2, 3)), [0, 0.4], 0.2), rng.random(counts) < 0.8
-    activation = replace(VOLUME.activation, scale=1.0, shift=0.0)
+    activation = replace(VOLUME.activation, shift=0.0)
     volume = Volume(values, np.zeros((*shape, 3)), VOLUME.world_from_index, activation)
     with Renderer(volume, replace(EXACT, transfer=table)) as renderer:
         renderer.grid.allow(allowed)
@@ -145,9 +145,9 @@ def test_a_range_is_clear_if_every_value_in_it_is():
     np.testing.assert_array_equal(table.is_clear(*ends.T), among)
 
 
-def test_a_slab_lets_through_what_its_opacity_says(seen):
+def test_a_slab_lets_through_what_its_opacity_says():
     """Of one length, in steps of any size: (1 - opacity)^(length / unit_length)."""
-    volume = cases.constant(0.4, degree=0, size=(1, 1, 1), activation=replace(VOLUME.activation, shift=0, scale=1))
+    volume = cases.constant(0.4, degree=0, size=(1, 1, 1), activation=replace(VOLUME.activation, shift=0))
     ray = Rays([[-1, 0.5, 0.5]], [[1, 0, 0]])
     for step in (0.01, 0.3, 2.0):
         with Renderer(volume, replace(EXACT, step=step, transfer=TABLE)) as renderer:

@@ -13,6 +13,7 @@ matplotlib.use("agg")
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from covering import covering
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
@@ -239,9 +240,9 @@ def test_floor_limit_and_colormap_are_what_is_asked_for(draw):
     assert {(ax.images[0].get_clim(), ax.images[0].get_cmap().name) for ax in axes} == {((-900, -850), "gray")}
 
 
-@pytest.mark.parametrize("half", [0.88, 1.0, 37.5, 1234.0])
-@pytest.mark.parametrize("flat", [1.0, 0.3, 3.0])
-@pytest.mark.parametrize("draw", [plot.slices, plot.projections])
+@pytest.mark.parametrize(
+    ("half", "flat", "draw"), covering((0.88, 1.0, 37.5, 1234.0), (1.0, 0.3, 3.0), (plot.slices, plot.projections))
+)
 def test_nothing_of_a_picture_is_cut_at_its_border(draw, half, flat):
     affine = np.diag([half / 8, flat * half / 8, half / 8, 1.0])
     affine[:3, 3] = -half
@@ -468,7 +469,7 @@ def test_an_image_set_shows_its_cameras_box_and_coverage():
 
 
 def test_slices_of_very_long_voxels_are_no_larger_than_a_picture():
-    long = Volume(np.ones((8, 8, 8)), np.zeros((8, 8, 8, 3)), np.diag([1e-4, 1.0, 1.0, 1.0]))
+    long = Volume(np.ones((8, 8, 8)), np.zeros((8, 8, 8, 3)), np.diag([1e-4, 1.0, 1e-4, 1.0]))
     for ax in plot.slices(long):
         picture = np.asarray(ax.images[0].get_array())
         assert max(picture.shape) <= 2049 and np.isfinite(picture).all()

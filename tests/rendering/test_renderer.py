@@ -208,70 +208,6 @@ def test_shuffling_is_a_permutation():
         assert n < 5 or len(set(orders)) == 5
 
 
-# Which tiles are listed
-
-
-def fitted(seed=0):
-    """A grid over a box that only part of the pixels see, some cells of it occupied."""
-    grid = drive.listing_grid()
-    rng = np.random.default_rng(seed)
-    world_from_index = cases.motion((1, 2, -1), 0.5, (-0.5, -0.4, -0.3)) @ np.diag([0.06, 0.07, 0.08, 1])
-    grid.upload(Volume(rng.normal(size=grid.finest), np.zeros((*grid.finest, 3)), world_from_index))
-    occupied = rng.uniform(size=grid.cells) < [0.02, 0.1, 0.3, 1.0][seed % 4]
-    drive.set_occupied(grid, occupied)
-    grid.measure_occupancy()
-    return grid, occupied
-
-
-def cells_met(grid, occupied, at):
-    """Whether any of the points (n, 3) of the world lies in an occupied cell."""
-    index = at @ np.linalg.inv(grid.world_from_index)[:3, :3].T + np.linalg.inv(grid.world_from_index)[:3, 3]
-    cell = np.floor(index * np.array(grid.cells) / (np.array(grid.shape) - 1)).astype(int)
-    return occupied[tuple(cell.clip(0, np.array(grid.cells) - 1).T)].any()
-
-
-def samples_meet(grid, occupied, ray, dt):
-    """Whether the march takes a sample of the ray in an occupied cell."""
-    near, far = reference.clip(ORIGIN[ray], DIRECTION[ray], grid_box(grid))
-    n = int((far - near) / dt) if far > near else -1
-    if n < 0:
-        return False
-    t = np.append(near + (np.arange(n) + 0.5) * dt, near + n * dt + (far - near - n * dt) / 2)
-    return cells_met(grid, occupied, ORIGIN[ray] + t[:, None] * DIRECTION[ray])
-
-
-def line_meets(grid, occupied, ray):
-    """Whether the ray meets an occupied cell at all, by walking it finely."""
-    near, far = reference.clip(ORIGIN[ray], DIRECTION[ray], grid_box(grid))
-    t = np.linspace(near, far, 4000)[:, None] if far > near else np.empty((0, 1))
-    return cells_met(grid, occupied, ORIGIN[ray] + t * DIRECTION[ray])
-
-
-def grid_box(grid):
-    """What `reference.clip` asks of a volume."""
-    return replace(cases.constant(0.0, shape=grid.shape, degree=0), world_from_index=grid.world_from_index)
-
-
-@pytest.mark.parametrize(
-    ("seed", "step"),
-    [(seed, step) for seed in range(4) for step in (0.5, 1.0)] + [(0, 3.3), (1, 3.3), (2, 3.3), (3, 3.3)],
-)
-def test_tiles_whose_samples_meet_something_are_listed_and_others_are_not(store, seed, step):
-    grid, occupied = fitted(seed)
-    dt = step * grid.voxel
-    found = list_tiles(store.fields, grid.fields, dt, store.tiles)
-    listed = store.fields.list.to_numpy()[:found]
-    assert list(listed) == sorted(set(listed))
-    assert 0 < found
-    for number, tile in enumerate(tiles()):
-        rays = pixels_of(tile)
-        if any(samples_meet(grid, occupied, ray, dt) for ray in rays if COUNTS[ray]):
-            assert number in listed
-        elif not any(line_meets(grid, occupied, ray) for ray in rays if COUNTS[ray]):
-            assert number not in listed
-    put_on_list(store, range(18))
-
-
 def test_a_scan_without_a_march_is_seen_through_a_table_and_all_else_by_the_default():
     """A scan's values may be negative, of which no light comes."""
     scan = ScalarVolume(np.linspace(-1000, 3000, 4 * 5 * 6).reshape(4, 5, 6)).as_volume()
@@ -353,3 +289,67 @@ def test_a_volume_fitted_through_a_table_is_seen_through_it():
     assert evaluate(fitted, views).psnr > 45 > 30 > evaluate(volume, views).psnr
     for spoilt in ({"settings": None}, {"settings": {}}, {"settings": {"transfer": {"values": 3}}}, {}):
         assert march_for(replace(volume, provenance=spoilt), None).transfer is not None
+
+
+# Which tiles are listed; last, as a grid is kept for it that renderings before it take
+
+
+def fitted(seed=0):
+    """A grid over a box that only part of the pixels see, some cells of it occupied."""
+    grid = drive.listing_grid()
+    rng = np.random.default_rng(seed)
+    world_from_index = cases.motion((1, 2, -1), 0.5, (-0.5, -0.4, -0.3)) @ np.diag([0.06, 0.07, 0.08, 1])
+    grid.upload(Volume(rng.normal(size=grid.finest), np.zeros((*grid.finest, 3)), world_from_index))
+    occupied = rng.uniform(size=grid.cells) < [0.02, 0.1, 0.3, 1.0][seed % 4]
+    drive.set_occupied(grid, occupied)
+    grid.measure_occupancy()
+    return grid, occupied
+
+
+def cells_met(grid, occupied, at):
+    """Whether any of the points (n, 3) of the world lies in an occupied cell."""
+    index = at @ np.linalg.inv(grid.world_from_index)[:3, :3].T + np.linalg.inv(grid.world_from_index)[:3, 3]
+    cell = np.floor(index * np.array(grid.cells) / (np.array(grid.shape) - 1)).astype(int)
+    return occupied[tuple(cell.clip(0, np.array(grid.cells) - 1).T)].any()
+
+
+def samples_meet(grid, occupied, ray, dt):
+    """Whether the march takes a sample of the ray in an occupied cell."""
+    near, far = reference.clip(ORIGIN[ray], DIRECTION[ray], grid_box(grid))
+    n = int((far - near) / dt) if far > near else -1
+    if n < 0:
+        return False
+    t = np.append(near + (np.arange(n) + 0.5) * dt, near + n * dt + (far - near - n * dt) / 2)
+    return cells_met(grid, occupied, ORIGIN[ray] + t[:, None] * DIRECTION[ray])
+
+
+def line_meets(grid, occupied, ray):
+    """Whether the ray meets an occupied cell at all, by walking it finely."""
+    near, far = reference.clip(ORIGIN[ray], DIRECTION[ray], grid_box(grid))
+    t = np.linspace(near, far, 4000)[:, None] if far > near else np.empty((0, 1))
+    return cells_met(grid, occupied, ORIGIN[ray] + t * DIRECTION[ray])
+
+
+def grid_box(grid):
+    """What `reference.clip` asks of a volume."""
+    return replace(cases.constant(0.0, shape=grid.shape, degree=0), world_from_index=grid.world_from_index)
+
+
+@pytest.mark.parametrize(
+    ("seed", "step"),
+    [(seed, step) for seed in range(4) for step in (0.5, 1.0)] + [(0, 3.3), (1, 3.3), (2, 3.3), (3, 3.3)],
+)
+def test_tiles_whose_samples_meet_something_are_listed_and_others_are_not(store, seed, step):
+    grid, occupied = fitted(seed)
+    dt = step * grid.voxel
+    found = list_tiles(store.fields, grid.fields, dt, store.tiles)
+    listed = store.fields.list.to_numpy()[:found]
+    assert list(listed) == sorted(set(listed))
+    assert 0 < found
+    for number, tile in enumerate(tiles()):
+        rays = pixels_of(tile)
+        if any(samples_meet(grid, occupied, ray, dt) for ray in rays if COUNTS[ray]):
+            assert number in listed
+        elif not any(line_meets(grid, occupied, ray) for ray in rays if COUNTS[ray]):
+            assert number not in listed
+    put_on_list(store, range(18))
