@@ -20,12 +20,14 @@ from raymarch.device.grid import Grid
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.orbit import orbit
+from raymarch.gradients.parameters import Parameters
 from raymarch.kernels.field import occupancy
 from raymarch.kernels.field.touched import ALL
 from raymarch.kernels.march.depth import march_depth
 from raymarch.kernels.march.march import march
 from raymarch.kernels.march.march_adjoint import march_adjoint
 from raymarch.kernels.march.modes import MODES
+from raymarch.kernels.march.passes import passes_of
 from raymarch.rendering.renderer import Renderer
 
 ROUNDING = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 1e-4}  # of the largest number, on a GPU
@@ -207,6 +209,18 @@ def ball_views() -> Views:
             alpha = seen.opacity[..., None]
             images.append(np.concatenate([seen.image / np.maximum(alpha, 1e-6), alpha], axis=-1))
     return Views(ball_cameras(), np.round(np.clip(images, 0, 1) * 255).astype(np.uint8))
+
+
+def volume_adjoint(seen, d_image):
+    """Density and colour of `seen.adjoint(d_image)` without exposure; what moves rays would compile a kernel more."""
+    passes, view = passes_of(seen.march.rule), seen.viewpoint
+    call = seen.march.call(seen.grid, len(seen.rays), view.background, view.dt)
+    passes.march(seen.grid.fields, seen.buffer.fields, *call)
+    seen.buffer.set_image_gradient(d_image)
+    seen.grid.begin_gradient()
+    passes.adjoint(seen.grid.fields, seen.buffer.fields, *call)
+    seen.grid.reduce_slots()
+    return Parameters(*seen.grid.download_gradient())
 
 
 def best_agreement(along, wanted):

@@ -13,7 +13,8 @@ import pytest
 GROUPS = {
     "march": (
         "kernels/test_brick_pool",  # grids that grow free trees, after which Taichi traces all anew: first
-        "autodiff/test_tape",  # a Tape compiles a kernel for each tree that there is: while there are few
+        "autodiff/test_tape",  # and test_tape_scene: a Tape compiles a kernel for each tree, while there are few
+        "autodiff/test_splatting",
         "kernels",
         "gradients/test_torch_gradients",
         "registration",

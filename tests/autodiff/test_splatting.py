@@ -11,17 +11,16 @@ import reference
 import single as worker
 import taichi as ti
 from drive import best_agreement
+from whole import whole
 
 from raymarch.autodiff.splatting import Splat, splat
 from raymarch.errors import RaymarchError
 from raymarch.kernels.splat import splat_adjoint
 
 COUNT = 40
-SHAPES = [(7, 5), (20, 3), (6, 5, 4)]
-CHANNELS = [1, 3]
-each_kind = pytest.mark.parametrize(
-    "kind", [(shape, n) for shape in SHAPES for n in CHANNELS], ids=lambda kind: f"{kind[0]} x {kind[1]}"
-)
+KINDS = [((7, 5), 1), ((7, 5), 3), ((6, 5, 4), 3)]  # shape, channels
+KINDS += [whole(kind) for kind in (((20, 3), 1), ((20, 3), 3), ((6, 5, 4), 1))]
+each_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: f"{kind[0]} x {kind[1]}")
 
 
 @cache

@@ -1,7 +1,8 @@
 """Laws of the command line: results on stdout, the rest on stderr; 0 done, 1 could not, 2 wrong usage; no traceback.
 
-Each verb does what it does once in a process of its own, a fit until it is interrupted, in a folder that holds a volume,
-a few views and things that are neither; other options, and what is refused, go by the same `main` in this process.
+Each verb does what it does once in a process of its own, a fit until it is interrupted, in a folder that holds a
+volume, a few views and things that are neither; other options, and what is refused, go by the same `main`
+in this process.
 """
 
 from __future__ import annotations

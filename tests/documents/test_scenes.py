@@ -196,10 +196,9 @@ def test_the_density_fades_out_at_the_faces_of_the_box_and_the_colour_stays_in_r
     assert rgb.max() <= 0.9
 
 
-def test_the_density_file_holds_the_density_at_its_grid_points(tmp_path: Path, monkeypatch) -> None:
+def test_the_density_file_holds_the_density_at_its_grid_points(tmp_path: Path) -> None:
     target = tmp_path / "grid.npz"
-    monkeypatch.setattr(sys, "argv", ["make_cloud.py", "--density", "9", "--with-colour", "--out", str(target)])
-    make_cloud.main()
+    make_cloud.main(["--density", "9", "--with-colour", "--out", str(target)])
     assert [path.name for path in tmp_path.iterdir()] == ["grid.npz"]
     grid = np.load(target)
     axis = np.linspace(-1.0, 1.0, 9)

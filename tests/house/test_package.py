@@ -46,6 +46,7 @@ EXAMPLES_OF_EXTRAS = {
     "raymarch.meshing.isosurface": "skimage",
     "raymarch.viewer.view": "websockets",
 }  # examples that cannot run without what an extra brings
+PUT_OFF = {f"raymarch.{name}" for name in ("bench.speed", "gradients.check_process", "gradients.linearised_together")}
 EXTRAS = ("torch", "notebook", "sfm", "video", "viewer", "formats")
 TEXTS = {".py", ".md", ".toml", ".ipynb"}
 # A home, a mount or a drive: what exists on one machine only.
@@ -139,12 +140,13 @@ def no_display(monkeypatch):
 
 
 def examples() -> list:
-    """The modules with examples; those that need an extra marked so, that which starts a process put off.
+    """The modules with examples, those that need an extra marked so; put off that which starts a process, and those
+    whose kernels nothing else wants, all of whose calls have tests of their own.
 
     Last that which frees what kernels were compiled for: the others stand on it.
     """
     marks = dict.fromkeys(EXAMPLES_OF_EXTRAS, pytest.mark.extra)
-    marks["raymarch.gradients.check_process"] = pytest.mark.whole
+    marks |= dict.fromkeys(PUT_OFF, pytest.mark.whole)
     names = sorted(with_examples(), key=lambda name: name == "raymarch.device.pool")
     return [pytest.param(name, marks=marks.get(name, ())) for name in names]
 

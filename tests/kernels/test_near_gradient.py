@@ -88,7 +88,7 @@ def test_a_fit_scales_by_the_distance_of_its_cameras(monkeypatch):
     """The middle of the box is 4 from all cameras; rays begin at the near plane."""
     cameras = orbit((0, 0, 0), 4.0, 3, like=Camera.look_at((4, 0, 0), width=8, height=8))
     views = Views(cameras, NOISE)
-    settings = preset("quick", resolution=8, sh_degree=0, rays=64, slots=1, steps=1, near=0.25, near_gradient=0.5)
+    settings = preset("quick", resolution=8, sh_degree=0, rays=64, steps=1, near=0.25, near_gradient=0.5)
 
     class Asked(Exception):
         pass

@@ -45,7 +45,7 @@ from raymarch.registration.refined_fit import (
 )
 from raymarch.rendering.renderer import render
 
-QUICK = preset("quick", resolution=16, steps=5, rays=512, sh_degree=0, slots=1)
+QUICK = preset("quick", resolution=16, steps=5, rays=512, sh_degree=0)
 
 
 @pytest.mark.parametrize(

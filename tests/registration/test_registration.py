@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from drive import BALL_BOX, ball_views
+from whole import whole
 
 import raymarch as rm
 from raymarch.data.exposure import gauged
@@ -403,7 +404,7 @@ def test_images_that_cameras_are_moved_by_take_no_more_than_is_told(samples):
     assert 0.8 < peak / memory_of_moves(views, samples)["images of the moves"] < 1.1
 
 
-@pytest.mark.parametrize("shared", [(), ("focal", "principal_point")])
+@pytest.mark.parametrize("shared", [whole(()), ("focal", "principal_point")])
 def test_a_move_of_the_cameras_takes_no_more_than_is_told(shared):
     """On the host; the device's part is what its owners say that they take."""
     views = ball_views()
