@@ -133,7 +133,7 @@ FAULTS = [
         "kernels/march/compositing.py",
         "on = ti.abs(weight) >= min_weight",
         "on = weight >= min_weight",
-        (EACH_MODE + "[emission-absorption-variant7-False-1]",),
+        (EACH_MODE + "[emission-absorption-variant2-True-1]",),
     ),
     Fault(
         "the background is seen by modes that do not see it",
@@ -301,7 +301,7 @@ FAULTS = [
         "kernels/march/remaining.py",
         "return d_image[3] + (d_image[0]",
         "return (d_image[0]",
-        (EACH_MODE + "[x-ray-variant5-False-0]",),
+        (EACH_MODE + "[x-ray-variant5-False-1]",),
     ),
     Fault(
         "looking ahead, what a sample gave is not taken off",
