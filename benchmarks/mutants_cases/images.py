@@ -7,7 +7,30 @@ TRANSFORMS, COLMAP = "tests/io/test_transforms.py::", "tests/io/test_colmap.py::
 DIFFER = "tests/io/test_views_that_differ.py::"
 READERS = "tests/io/test_readers.py::"
 
+PROFILES = "tests/io/test_profiles.py::"
+
 FAULTS = [
+    Fault(
+        "colours of another profile stay as they are stored",
+        "io/images/decode.py",
+        "full = np.asarray(in_srgb(image.convert(",
+        "full = np.asarray((image.convert(",
+        (PROFILES + "test_colours_are_those_that_the_profile_means",),
+    ),
+    Fault(
+        "colours are brought from sRGB to their profile",
+        "io/images/profile.py",
+        "        given,\n        srgb,",
+        "        srgb,\n        given,",
+        (PROFILES + "test_colours_are_those_that_the_profile_means",),
+    ),
+    Fault(
+        "sRGB's own profile is applied too",
+        "io/images/profile.py",
+        "if not is_foreign(image):",
+        'if not image.info.get("icc_profile"):',
+        (PROFILES + "test_pixels_of_srgb_or_of_a_profile_that_is_not_read_stay_bit_for_bit",),
+    ),
     Fault(
         "cameras of COLMAP stay as they are where sides do not tell that EXIF turned the image",
         "io/image_sets/colmap.py",

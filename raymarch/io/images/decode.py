@@ -26,6 +26,7 @@ from raymarch.io.images.header import (
     turned_by_pillow,
     unmapped,
 )
+from raymarch.io.images.profile import in_srgb
 
 ON_THE_WAY = 8  # bytes a pixel of an image that is being decoded, beside its place in the array
 UPRIGHT: dict[int, Callable[[np.ndarray], np.ndarray]] = {  # by EXIF's orientation
@@ -69,7 +70,8 @@ def decode(
 ) -> Images:
     """Images uint8 of 3 or 4 channels, the fourth straight alpha; grey and palettes become RGB.
 
-    They are turned upright as their EXIF says, and those of 16 bit are reduced to 8, which is said in the log.
+    They are turned upright as their EXIF says and brought to sRGB where their colour profile is another, and those of
+    16 bit are reduced to 8, which is said in the log.
 
     Args:
         paths: of files, all with alpha or all without.
@@ -175,7 +177,7 @@ def _decoded(path: Path, header: Header) -> np.ndarray:
                 # the upper half, as Pillow does for colour; within a level of the display value
                 full = (values >> 8).astype(np.uint8)[..., None].repeat(3, 2)
             else:
-                full = np.asarray(image.convert("RGBA" if has_alpha(image) else "RGB"))
+                full = np.asarray(in_srgb(image.convert("RGBA" if has_alpha(image) else "RGB")))
         except Exception as error:  # as in open_image
             raise RaymarchError(f"{path}: image is damaged ({one_line(error)}); export it again") from error
         turn = 1 if turned_by_pillow(image) else header.orientation

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from io import BytesIO
-from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
 from PIL import Image, UnidentifiedImageError
 
 from raymarch.errors import RaymarchError, one_line
+from raymarch.io.images.profile import is_foreign
 
 FORMATS = ("PNG", "JPEG", "WEBP", "TIFF", "BMP")
 SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".bmp")
@@ -42,10 +40,8 @@ TURNED = (
 )
 INKS = "are CMYK, whose colours are approximate"
 MOVING = "have several frames, of which the first is taken"
-PROFILE = "have a colour profile other than sRGB's, not applied, so colours are a little off; convert them to sRGB"
+PROFILE = "have a colour profile other than sRGB's, and are brought to sRGB by it"
 TRAITS = (DEPTH, TURNED, INKS, MOVING, PROFILE)
-PATCHES = list(product((32, 128, 224), repeat=3))  # colours by which profiles are told apart
-NOTICED = 8  # levels of 255 that one of them is off by
 
 
 class Header(NamedTuple):
@@ -104,7 +100,7 @@ def header(path: Path) -> Header:
         moving = getattr(image, "is_animated", False) and image.format != "MPO"  # a photo with its preview is still
         orientation = _orientation(image)
         has = {DEPTH: deep, TURNED: orientation != 1, INKS: image.mode == "CMYK", MOVING: moving}
-        has[PROFILE] = _is_foreign_profile(image.info.get("icc_profile") or b"")
+        has[PROFILE] = is_foreign(image)
         if orientation in SIDEWAYS:
             width, height = height, width
         channels = 4 if has_alpha(image) else 3
@@ -145,21 +141,3 @@ def _orientation(image: Image.Image) -> int:
 def has_alpha(image: Image.Image) -> bool:
     """Presence of alpha, a palette's or a transparent colour included."""
     return image.mode in WITH_ALPHA or ("transparency" in image.info and image.mode not in DEEP)
-
-
-@lru_cache(16)
-def _is_foreign_profile(profile: bytes) -> bool:
-    """Whether an ICC profile gives colours of RGB that are not those of sRGB."""
-    if not profile:
-        return False
-    try:
-        from PIL import ImageCms  # which not every Pillow has whole
-
-        patches = Image.new("RGB", (len(PATCHES), 1))
-        patches.putdata(PATCHES)
-        given = ImageCms.ImageCmsProfile(BytesIO(profile))
-        seen = ImageCms.profileToProfile(patches, given, ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")))
-    except Exception:  # as in open_image; what cannot be read says nothing, nor does one of ink or of grey
-        return False
-    assert seen is not None
-    return max(abs(a - b) for a, b in zip(patches.tobytes(), seen.tobytes(), strict=True)) > NOTICED
