@@ -116,18 +116,20 @@ def test_of_a_tile_that_is_drawn_twice_in_a_step_the_last_error_counts(store):
 def test_errors_are_the_same_whichever_thread_is_first():
     from raymarch.kernels.fit.choice import note_errors
 
-    tiles, rng = 4096, np.random.default_rng(0)
+    tiles, last = 8192, 128  # last: a share of the tiles that threads take at once, however many there are
     with ImageStore(drive.ball_views(), rays=16 * tiles) as many, RayBuffer(16 * tiles) as buffer:
         room = many.fields.chosen.to_numpy()
-        room[:tiles] = rng.integers(0, many.tiles, tiles)  # each several times
+        room[:tiles] = 3  # always one and the same
         many.fields.chosen.from_numpy(room)
-        for each in (buffer.fields.image, buffer.fields.target):
-            each.from_numpy(rng.random((*each.shape, 4)))
-        found = set()
-        for _ in range(100):
+        target = np.ones((*buffer.fields.target.shape, 4))
+        target[
+            16 * (tiles - last) :, 3
+        ] = -1  # masked: the last draws take no time, so that others would end behind them
+        buffer.fields.target.from_numpy(target)
+        buffer.fields.image.from_numpy(np.full((*buffer.fields.image.shape, 4), 0.5))
+        for _ in range(1000):
             note_errors(many.fields, buffer.fields, tiles, 1, ti.Vector([0.0, 0.0, 0.0]))
-            found.add(many.errors()[0].tobytes())
-    assert len(found) == 1
+            assert many.fields.error[3] == 0
 
 
 @pytest.mark.parametrize("side", [1, 2])
