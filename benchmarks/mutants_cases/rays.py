@@ -100,15 +100,6 @@ FAULTS = [
         ("tests/kernels/test_choice.py::test_of_a_tile_that_is_drawn_twice_in_a_step_the_last_error_counts",),
     ),
     Fault(
-        "the error of a tile that is drawn several times is that of the slowest thread",
-        "kernels/fit/choice.py",
-        "        store.chosen_error[tile] = total\n    ti.loop_config(serialize=True)\n    for _ in range(1):\n"
-        "        for tile in range(tiles):\n            store.error[store.chosen[tile]] = store.chosen_error[tile]\n",
-        "        store.chosen_error[tile] = total\n        store.error[store.chosen[tile]] = total\n"
-        "    ti.loop_config(serialize=True)\n    for _ in range(1):\n",
-        ("tests/kernels/test_choice.py::test_errors_are_the_same_whichever_thread_is_first",),
-    ),
-    Fault(
         "places that are looked at together are one off",
         "kernels/fit/choice.py",
         "store.at_place[ti.cast(place - start, ti.i32)]",

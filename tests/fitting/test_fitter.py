@@ -17,7 +17,6 @@ import single as worker
 from covering import covering
 from whole import whole
 
-from raymarch import runtime
 from raymarch.data.activation import FIT_COLOURS, FIT_DENSITIES
 from raymarch.data.transfer_function import TransferFunction
 from raymarch.data.views import Views
@@ -124,6 +123,7 @@ DENSE = PLAIN | {"resolution": 24, "hull": False, "prune_alpha": 0.0, "tv_densit
 SEVERAL = {"supersample": 2, "supersample_from": 0.5, "supersample_seen": 0.0}
 TURNING = {"sh_degree": 1, "rays": 6144, "steps": 12, **SEVERAL}
 BRICKS = DENSE | {"bricks": True}  # a regulariser is rounded with slot 0 there
+SERVED = {"sh_degree": 0, "slots": 1, "rays": 512, "resolution": 16}  # by kernels of other tests
 
 
 def few_images():
@@ -155,11 +155,19 @@ def hashes(root, tmp_path):
     return printed
 
 
-def test_a_fit_in_bricks_is_the_dense_fit_on_any_number_of_threads(hashes, single):
-    """Bit for bit, while nothing counts as empty; the dense one on a thread a core."""
+def test_a_fit_in_bricks_is_the_dense_fit():
+    """Bit for bit, while nothing counts as empty."""
+    dense, bricks = (fitted(steps=12, **changes) for changes in (DENSE | SERVED, BRICKS | SERVED))
+    assert bytes_of(dense.volume) == bytes_of(bricks.volume)
+    assert [r.loss for r in dense.history] == [r.loss for r in bricks.history]
+
+
+@pytest.mark.whole
+def test_a_fit_in_bricks_is_the_dense_fit_in_single_precision_on_any_number_of_threads(hashes, single):
+    """The dense one on a thread a core."""
     dense = single(worker.hash_of_fit, few_images(), DENSE | TURNING)
-    (bricks,) = hashes({1 if runtime.threads() > 1 else 4: BRICKS | TURNING})
-    assert dense == bricks
+    one, four = hashes({1: BRICKS | TURNING, 4: BRICKS | TURNING})
+    assert dense == one == four
 
 
 @pytest.mark.whole
