@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -34,8 +34,11 @@ def record_of(views: Views) -> dict[str, Any]:
     return {"names": list(views.names), **sums}
 
 
-def known_of(views: Views, record: object) -> list[int]:
-    """Indices of the views that a record is of: by name and image, or by name, source and pose at another size.
+def known_of(views: Views, record: object) -> dict[int, str]:
+    """Indices of the views that a record is of, and their names there: by name and image, or by name, source and pose
+    at another size.
+
+    A name is the same too where one of the two has folders before it, as of a set whose splits are read together.
 
     Args:
         views: as of `load_views`.
@@ -46,11 +49,28 @@ def known_of(views: Views, record: object) -> list[int]:
     if told.get("downscale") == views.downscale or not _is_same(told.get("source"), views.source):
         sum_of, sums = _of_image, by_image
     elif "poses" not in told:
-        return [i for i, name in enumerate(views.names) if name in by_image]
+        return {i: name for i, name in enumerate(views.names) if name in by_image}
     else:  # not names alone, for splits of one file may have the same ones
         sum_of, sums = _of_pose, by_pose
-    # names first, for all pixels of a large set take their time
-    return [i for i, name in enumerate(views.names) if name in sums and sum_of(views, i) in sums[name]]
+    tails: dict[str, list[str]] = {}
+    for name in sums:
+        for tail in _tails(name):
+            tails.setdefault(tail, []).append(name)
+    found = {}
+    for i, name in enumerate(views.names):  # names first, for all pixels of a large set take their time
+        alike = [name] if name in sums else tails.get(name) or [tail for tail in _tails(name) if tail in sums][:1]
+        given = sum_of(views, i) if alike else ""
+        same = [other for other in alike if given in sums[other]]
+        if len(same) == 1:
+            found[i] = same[0]
+    return found
+
+
+def _tails(name: str) -> Iterator[str]:
+    """What a name is without the folders before it, as `unique_names` joins them."""
+    while "_" in name:
+        name = name.partition("_")[2]
+        yield name
 
 
 def _sums(told: Mapping[str, Any], what: str) -> dict[str, set[str]]:

@@ -127,7 +127,9 @@ class ScalarVolume(ScalarCard, ReadOnly):
     def numbers(self) -> np.ndarray:
         """Values (x, y, z) as `slope` and `intercept` say: float32, or float64 where what is stored needs that."""
         stored = self.values
-        wide = stored.dtype == np.float64 or (stored.dtype.kind in "iu" and stored.dtype.itemsize > 2)
+        wide = stored.dtype == np.float64
+        if stored.dtype.kind in "iu":  # whole numbers stay apart: a step of theirs is several of float32's
+            wide = stored.dtype.itemsize > 2 or max(map(abs, self.range)) * 2**-24 > abs(self.slope) / 4
         kind = np.float64 if wide else np.float32
         if (self.slope, self.intercept) == (1.0, 0.0):
             return stored.astype(kind)

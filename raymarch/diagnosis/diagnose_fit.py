@@ -73,7 +73,8 @@ def of_volume(volume: Volume, views: Views) -> list[Finding]:
 
 def _unseen(volume: Volume, views: Views) -> Finding | None:
     """Matter, or much of the box, where no view looks."""
-    count = extent.coverage(views, volume.box)
+    samples = np.array([(0, 0, 0), volume.shape]) - 0.5  # along the volume's axes, which may not be the world's
+    count = extent.coverage(views, samples, volume.world_from_index)
     starts = [np.unique(np.arange(extent.VIEWED) * n // extent.VIEWED) for n in volume.shape]
     alpha = floaters.opacity_in_parts(volume, starts)
     for axis, (first, length) in enumerate(zip(starts, volume.shape, strict=True)):

@@ -123,10 +123,13 @@ def _box_by_cameras(views: Views, given: np.ndarray) -> Finding | None:
     return Finding("box", "error", "no camera looks at the box: it is beside what they show, or behind them", cure)
 
 
-def coverage(views: Views, given: np.ndarray) -> np.ndarray:
-    """Count of views (VIEWED, VIEWED, VIEWED) that see each place of a box."""
+def coverage(views: Views, given: np.ndarray, world_from_box: np.ndarray | None = None) -> np.ndarray:
+    """Count of views (VIEWED, VIEWED, VIEWED) that see each place of a box of the world, or of what an affine (4, 4)
+    takes there."""
     share = (np.arange(VIEWED) + 0.5) / VIEWED
     places = given[0] + np.stack(np.meshgrid(share, share, share, indexing="ij"), -1) * (given[1] - given[0])
+    if world_from_box is not None:
+        places = places @ world_from_box[:3, :3].T + world_from_box[:3, 3]
     count = np.zeros(VIEWED**3, int)
     for camera in views.cameras:
         pixels, depth = camera.project(places.reshape(-1, 3))

@@ -23,6 +23,7 @@ def surface_of(volume: Volume, lattice: Lattice, raw: float) -> tuple[np.ndarray
     """
     shape = [n + 2 for n in lattice.raw.shape]
     require_free(20 * math.prod(shape), f"a surface among {math.prod(shape):,} samples", "take a smaller box")
+    raw = min(raw, float(lattice.raw.max()))  # the level of a sigma may be rounded to beyond the raw value that has it
     padded = np.full(shape, -1 / BORDER, np.float32)
     above = padded[1:-1, 1:-1, 1:-1]
     np.subtract(lattice.raw, raw, out=above, dtype=float, casting="same_kind")  # in f64: values may be far from 0

@@ -141,7 +141,7 @@ def _drawn(rows: Sequence[_Row], limit: float) -> Figure:
             width, height = row.size
             for k, (picture, title) in enumerate(zip(row.pictures, TITLES, strict=True)):
                 ax = place(left + i * group + k * (wide + GAP) + (wide - width) / 2, y, width, height)
-                shown = ax.imshow(_reduced(picture), cmap=_colours(), vmin=0, vmax=limit, aspect="auto")
+                shown = ax.imshow(reduced(picture), cmap=_colours(), vmin=0, vmax=limit, aspect="auto")
                 ax.set(xticks=[], yticks=[], title=title if j == 0 else "")
                 if k == 0:
                     ax.set_ylabel(row.label, rotation=0, ha="right", va="center", parse_math=False)
@@ -167,11 +167,12 @@ def _width(label: str) -> float:
     return max(lines) / 72
 
 
-def _reduced(picture: np.ndarray) -> np.ndarray:
+def reduced(picture: np.ndarray) -> np.ndarray:
     """A picture at most `LARGEST` pixels a side: means over squares of pixels, so that no error is stepped over."""
     factor = -(-max(picture.shape[:2]) // LARGEST)
-    if factor == 1:
-        return picture
-    height, width = (n // factor * factor for n in picture.shape[:2])
-    cut = picture[:height, :width]
-    return cut.reshape(height // factor, factor, width // factor, factor, *picture.shape[2:]).mean((1, 3))
+    for axis in (0, 1) if factor > 1 else ():
+        begins = np.arange(0, picture.shape[axis], factor)
+        sizes = np.diff(np.append(begins, picture.shape[axis]))  # the last may be smaller
+        sums = np.add.reduceat(picture, begins, axis, dtype=float)
+        picture = sums / np.expand_dims(sizes, [a for a in range(picture.ndim) if a != axis])
+    return picture

@@ -70,5 +70,6 @@ def images(views: Views, count: int = 8, axes: Sequence[Axes] | np.ndarray | Non
     sheet = panels(axes, count, (2.4, 2.4 * max(height / width for width, height in views.sizes) + 0.25))
     for ax, i in zip(sheet, np.linspace(0, len(views) - 1, count).round().astype(int), strict=True):
         ax.imshow(np.clip(views.rgb(i), 0, 1))
-        ax.set(title=views.names[i], xticks=[], yticks=[])
+        ax.set_title(views.names[i], parse_math=False)
+        ax.set(xticks=[], yticks=[])
     return sheet

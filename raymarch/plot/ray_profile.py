@@ -58,9 +58,9 @@ def profile(
         >>> [round(float(x), 2) for x in ax.get_xlim()], round(float(ax.figure.axes[1].lines[0].get_ydata()[-1]), 3)
         ([3.0, 5.0], 0.368)
     """
-    (ax,) = panels(ax, 1, (6.6, 3.2))
     inner = innermost(volume)
     origin, direction, near, far = _span(inner, line)
+    (ax,) = panels(ax, 1, (6.6, 3.2))
     count = int(np.clip((far - near) / (STEP * inner.voxel), 2, 100_000)) + 1
     s = np.linspace(near, far, count)
     values = trilinear(inner, origin + s[:, None] * direction)

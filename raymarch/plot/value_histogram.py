@@ -50,9 +50,9 @@ def histogram(
         >>> ax.get_xlabel(), ax.get_ylabel()
         ('sigma [1/world unit]', 'samples')
     """
-    (ax,) = panels(ax, 1, (6.6, 3.6))
     values = some_values(innermost(volume))
     low, high = _window(window, values, transfer)
+    (ax,) = panels(ax, 1, (6.6, 3.6))
     counts, edges = np.histogram(values, _edges(volume, low, high, bins))
     ax.stairs(np.where(counts > 0, counts, np.nan), edges, fill=True, color="0.72", baseline=0.7)
     ax.set_yscale("log")
@@ -120,9 +120,9 @@ def iso_histogram(volume: AnyVolume, ax: Axes | None = None, *, bins: int = 200,
         >>> iso_histogram(ball).get_ylabel()
         'cells that the surface crosses'
     """
-    (ax,) = panels(ax, 1, (6.6, 3.6))
     inner = innermost(volume)
     low, high = _window(window, some_values(inner), None)
+    (ax,) = panels(ax, 1, (6.6, 3.6))
     at = np.linspace(low, high, bins)
     begins, ends = np.zeros(bins + 1, np.int64), np.zeros(bins + 1, np.int64)
     for _, slab in slabs(inner, overlap=1):

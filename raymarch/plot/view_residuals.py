@@ -87,7 +87,7 @@ def residuals(evaluation: Evaluation, ax: Axes | None = None, *, score: str = "p
     ax.annotate(f"mean\n{mean:.{digits}f}", (1, mean), (5, 0), xycoords=("axes fraction", "data"), va="center", **how)
     ax.set(xlabel="view", ylabel=LABELS[score])
     if len(at) <= NAMED:
-        ax.set_xticks(at, names, rotation=35, ha="right", rotation_mode="anchor", size="small")
+        ax.set_xticks(at, names, rotation=35, ha="right", rotation_mode="anchor", size="small", parse_math=False)
     ax.grid(axis="y", alpha=0.25)
     ax.set_axisbelow(True)
     return ax

@@ -146,7 +146,7 @@ def views_as_fitted(views: Views, provenance: Mapping[str, Any]) -> Views:
     if not poses:
         return views
     cameras = list(views.cameras)
-    for i in known_of(views, provenance.get("views")):
+    for i, name in known_of(views, provenance.get("views")).items():
         with suppress(KeyError, RaymarchError):
-            cameras[i] = replace(cameras[i], world_from_camera=poses[views.names[i]])
+            cameras[i] = replace(cameras[i], world_from_camera=poses[name])
     return replace(views, cameras=cameras)

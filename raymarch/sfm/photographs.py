@@ -167,7 +167,11 @@ def _written(path: Path, name: str, target: Path) -> tuple[Photograph, str]:
             copy = _place(target, name)
             kept = upright.getexif()
             kept.pop(ORIENTATION, None)
-            upright.save(copy, form, exif=kept, **(LOSSLESS_ENOUGH if form == "JPEG" else {}))
+            shown = {
+                "exif": kept,
+                "icc_profile": upright.info.get("icc_profile"),
+            }  # which JPEG's writer keeps not by itself
+            upright.save(copy, form, **shown, **(LOSSLESS_ENOUGH if form == "JPEG" else {}))
         else:
             shutil.copyfile(path, _place(target, name))
         details = exif.get_ifd(EXIF_DETAILS)

@@ -97,7 +97,7 @@ FITTED = noise(3, names=tuple("abc"), source="set")
 def test_views_that_were_fitted_are_known(views, want):
     made = provenance(rm.FitSettings(), FITTED, {"steps": 1})
     assert made["views"]["names"] == list("abc")
-    assert known_of(views, made["views"]) == want
+    assert list(known_of(views, made["views"])) == want
 
 
 @pytest.mark.parametrize("downscale", [1.0, 2.0])
@@ -107,7 +107,21 @@ def test_only_views_of_known_names_are_looked_at(downscale, monkeypatch):
     seen, image, pose = [], known_views._of_image, known_views._of_pose
     monkeypatch.setattr(known_views, "_of_image", lambda views, i: seen.append(i) or image(views, i))
     monkeypatch.setattr(known_views, "_of_pose", lambda views, i: seen.append(i) or pose(views, i))
-    assert known_of(replace(FITTED, names=tuple("xby"), downscale=downscale), record) == seen == [1]
+    assert known_of(replace(FITTED, names=tuple("xby"), downscale=downscale), record) == {1: "b"}
+    assert seen == [1]
+
+
+@pytest.mark.parametrize("downscale", [1.0, 2.0])
+def test_views_are_known_by_whatever_folders_are_before_their_names(downscale):
+    """As where splits that lie in folders are read one by one, and together."""
+    cameras = [rm.Camera.look_at((1 + i, -4, 2), width=8, height=6) for i in range(4)]
+    short = replace(noise(4, names=("r_0", "r_1", "b", "r_0_2"), source="set"), cameras=cameras)
+    long = replace(short, names=("train_r_0", "train_r_1", "cam_a_b", "train_r_0_2"))
+    for fitted, seen in ((short, long), (long, short)):
+        record = provenance(rm.FitSettings(), fitted, {})["views"]
+        assert known_of(replace(seen, downscale=downscale), record) == dict(enumerate(fitted.names))
+        others = replace(seen, images=255 - seen.images, cameras=cameras[::-1], downscale=downscale)
+        assert known_of(others, record) == {}
 
 
 def test_views_of_another_split_are_not_known_by_the_names_that_both_splits_have(tmp_path):
@@ -121,17 +135,17 @@ def test_views_of_another_split_are_not_known_by_the_names_that_both_splits_have
     train, test = (rm.load_views(tmp_path / "lego.h5", split) for split in ("train", "test"))
     assert test.names == train.names and test.source == train.source
     record = provenance(rm.FitSettings(), rm.load_views(tmp_path / "lego.h5", downscale=2), {})["views"]
-    assert known_of(train, record) == [0, 1, 2]
-    assert known_of(test, record) == []
+    assert list(known_of(train, record)) == [0, 1, 2]
+    assert known_of(test, record) == {}
     del record["poses"]  # as of volumes that were fitted before these were kept
-    assert known_of(train, record) == [0, 1, 2]
+    assert list(known_of(train, record)) == [0, 1, 2]
 
 
 @pytest.mark.parametrize(
     "record", [None, "a", {}, {"names": 3, "checksums": []}, {"names": [[], None], "checksums": [{}, 1]}]
 )
 def test_a_record_that_is_none_knows_no_view(record):
-    assert known_of(FITTED, record) == []
+    assert known_of(FITTED, record) == {}
 
 
 def test_names_of_a_large_set_are_not_kept():

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import raymarch as rm
-from raymarch.diagnosis.diagnose_fit import _exposure, _gap, _of_other_views
+from raymarch.diagnosis.diagnose_fit import _exposure, _gap, _of_other_views, of_volume
+from raymarch.geometry.orbit import orbit
 
 TRUTH = np.random.default_rng(0).uniform(0.1, 0.8, (4, 24, 32, 3))
 ALL, NONE = np.ones((24, 32), bool), np.zeros((24, 32), bool)
@@ -75,3 +76,34 @@ def test_exposures_that_the_fit_found_are_no_fault(provenance, cure):
     found = _exposure(volume(**provenance), rendered(TRUTH, EXPOSED))
     assert (found is None) == (cure is None)
     assert found is None or cure in found.cure
+
+
+@pytest.mark.parametrize("axes", ["flipped", "exchanged", "turned"])
+def test_what_no_view_sees_is_told_of_the_world_however_the_samples_lie(axes):
+    """One ball to one side of its box, stored along other axes than the world's."""
+    upright = rm.Volume.from_function(
+        lambda p: 20.0 * (np.linalg.norm(p - (0, 0.6, 0), axis=-1) < 0.3),
+        box=[(-1, -1, -1), (1, 1, 1)],
+        shape=(24,) * 3,
+    )
+    moved = {
+        "flipped": (np.s_[:, ::-1], [(1, 0, 0, 0), (0, -1, 0, 23), (0, 0, 1, 0), (0, 0, 0, 1)]),
+        "exchanged": (None, [(0, 1, 0, 0), (1, 0, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1)]),
+        "turned": (np.s_[::-1, ::-1], [(-1, 0, 0, 23), (0, -1, 0, 23), (0, 0, 1, 0), (0, 0, 0, 1)]),
+    }
+    part, index = moved[axes]
+
+    def stored(a):
+        return a.swapaxes(0, 1) if part is None else a[part]
+
+    other = replace(
+        upright,
+        density=stored(upright.density),
+        features=stored(upright.features),
+        world_from_index=upright.world_from_index @ np.array(index, float),
+    )
+    ring = orbit((0, 0.6, 0), 3.0, 8, like=rm.Camera.look_at((3, 0, 0), fov=0.25, width=16, height=16))
+    views = rm.Views(ring, np.full((8, 16, 16, 3), 255, np.uint8))
+    found = [[each for each in of_volume(one, views) if each.code == "unseen"] for one in (upright, other)]
+    assert found[0] == found[1]
+    assert all("no view looks at" in each.message for each in found[0]) and found[0]

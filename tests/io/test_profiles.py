@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image, ImageCms
 
-from raymarch.io.images.decode import decode
+from raymarch.io.images.decode import decode, decode_alpha, decode_mask
+from raymarch.io.images.header import header
 
 SRGB = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
 # primaries as ICC profiles hold them, columns of XYZ under D50
@@ -77,3 +78,17 @@ def test_a_profile_of_ink_is_passed_over(tmp_path, caplog):
     image.save(tmp_path / "a.tif", icc_profile=profile_of(PRIMARIES["Adobe RGB"]).replace(b"RGB XYZ ", b"CMYKXYZ "))
     assert decode([tmp_path / "a.tif"])[0].shape == (40, 30, 3)
     assert "brought to sRGB" not in caplog.text
+
+
+def test_a_mask_and_alpha_are_the_numbers_that_are_stored(tmp_path):
+    """Whatever profile an editor saves with them."""
+    stored = np.zeros((6, 8, 3), np.uint8)
+    stored[:, :4], stored[3:, 4:] = 1, (0, 1, 1)
+    for name, how in (("plain", {}), ("p3", {"icc_profile": profile_of(PRIMARIES["Display P3"])})):
+        Image.fromarray(stored).save(tmp_path / f"{name}.png", **how)
+    plain, p3 = ((path, header(path)) for path in (tmp_path / "plain.png", tmp_path / "p3.png"))
+    for inverted in (False, True):
+        masks = [decode_mask(path, of, (8, 6), inverted=inverted) for path, of in (plain, p3)]
+        np.testing.assert_array_equal(*masks)
+        assert 0 < masks[0].mean() < 1
+    np.testing.assert_array_equal(decode_alpha(*p3), stored[..., 0])

@@ -13,11 +13,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 from skips import require_extra
 
 import raymarch as rm
 from raymarch.cli import cli
 from raymarch.io.volumes.formats import FORMATS
+from raymarch.io.volumes.scalar_format import damage_told
 
 pytestmark = pytest.mark.extra
 RNG = np.random.default_rng(7)
@@ -612,3 +614,21 @@ def test_a_detached_header_has_its_values_after_the_next_write_too(tmp_path):
         rm.save(rm.ScalarVolume(values, np.eye(4)), tmp_path / name)
     np.testing.assert_array_equal(rm.load(tmp_path / "a.nhdr").values, values)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.nhdr", "next.nrrd"]
+
+
+def test_a_tiff_packed_by_lzw_is_read(tmp_path):
+    """As editors of pictures save it; tifffile leaves that to another library."""
+    require_extra("tifffile", "formats")
+    require_extra("imagecodecs", "formats")
+    stack = RNG.integers(0, 60000, SHAPE[::-1]).astype(np.uint16)
+    first, *rest = (Image.fromarray(page) for page in stack)
+    first.save(tmp_path / "a.tif", save_all=True, append_images=rest, compression="tiff_lzw")
+    np.testing.assert_array_equal(rm.load(tmp_path / "a.tif").values, stack.T)
+
+
+def test_a_packing_that_takes_another_library_names_the_extra(tmp_path):
+    with (
+        pytest.raises(rm.RaymarchError, match=r'takes imagecodecs.*; pip install "raymarch\[formats\]"'),
+        damage_told(tmp_path / "a.tif", "TIFF"),
+    ):
+        raise ValueError("<COMPRESSION.LZW: 5> requires the 'imagecodecs' package")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 from raymarch.data.activation import FIT_COLOURS, FIT_DENSITIES, Activation, DensityActivation
+from raymarch.data.scalar_volume import ScalarVolume
 from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
 from raymarch.geometry.ndc import ndc_of_frustum
@@ -19,6 +21,7 @@ from raymarch.geometry.pose import affine_of_box
 from raymarch.io.files import limits
 from raymarch.io.volumes.hdf5_schema import VERSION
 from raymarch.io.volumes.volume_file import describe, load, save
+from raymarch.io.volumes.xdmf import text_of
 
 NEWER = VERSION + 1
 
@@ -492,3 +495,54 @@ def test_an_activation_of_ones_own_is_known_to_a_file_by_name(tmp_path):
         match=r"v.h5: density is 'doubled', want one of softplus.*; one of your own goes to rm.load\(path, act",
     ):
         load(tmp_path / "v.h5")
+
+
+def scaled(path, values, slope, intercept):
+    np.savez_compressed(path, values=values, slope=slope, intercept=intercept)
+    return path
+
+
+@pytest.mark.parametrize(("slope", "intercept"), [(2.0, 10.0), (-1.0, 0.0), (-0.5, 3.0)])
+def test_what_stands_for_nan_is_a_value_and_no_stored_number(slope, intercept, tmp_path, caplog):
+    values = np.arange(1, 28, dtype=np.float32).reshape(3, 3, 3)
+    values[0, 0, 0] = np.nan
+    path = scaled(tmp_path / "a.npz", values, slope, intercept)
+    others = slope * values[np.isfinite(values)] + intercept
+    for nan, wanted in ((0.0, 0.0), (5, 5.0), ("empty", others.min())):
+        caplog.clear()
+        found = load(path, nan=nan).numbers()
+        assert found[0, 0, 0] == pytest.approx(wanted)
+        np.testing.assert_allclose(found[np.isfinite(values)], others)
+        assert f"taken as {wanted:g}" in caplog.text
+
+
+def test_a_part_of_what_was_unpacked_keeps_no_more_than_itself(tmp_path):
+    path = scaled(tmp_path / "a.npz", np.arange(64**3, dtype=np.int32).reshape((64,) * 3), 1.0, 0.0)
+    part = load(path, crop=((0, 4), (0, 5), (0, 6)))
+    root = part.values
+    while isinstance(root.base, np.ndarray):
+        root = root.base
+    assert root.nbytes == 4 * 5 * 6 * 4
+    np.testing.assert_array_equal(part.values[1, 2], 64**2 + 2 * 64 + np.arange(6))
+
+
+@pytest.mark.parametrize(("kind", "slope", "intercept"), [("u2", 1e-3, 101325.0), ("u1", 0.5, 1e8), ("i2", -1e-4, 3e3)])
+def test_whole_numbers_that_differ_are_values_that_differ(kind, slope, intercept, tmp_path):
+    """Beside an intercept a step of theirs may be less than single precision tells apart."""
+    stored = np.arange(120, dtype=kind).reshape(4, 5, 6)
+    volume = ScalarVolume(stored, slope=slope, intercept=intercept)
+    save(volume, tmp_path / "a.mha")
+    for found in (volume.numbers(), load(tmp_path / "a.mha").numbers(), volume.as_volume().density):
+        assert len(np.unique(found)) == 120
+        np.testing.assert_allclose(found, stored * slope + intercept, rtol=1e-12)
+    assert ScalarVolume(stored, slope=2.0, intercept=-1024.0).numbers().dtype == np.float32
+
+
+@pytest.mark.parametrize("number", [1e-5, -1e-06, 1e20, 2.5e-5, 1.0, 3e-300])
+def test_numbers_of_xdmf_s_formulas_have_a_point(number):
+    """VTK reads no others."""
+    text = text_of(ScalarVolume(np.zeros((2, 2, 2), np.uint8), slope=1e-7, intercept=number), "a.h5")
+    (formula,) = re.findall('Function="([^"]*)"', text)
+    slope, sign, intercept = re.fullmatch(r"\$0 \* (\S+) ([+-]) (\S+)", formula).groups()
+    assert all(re.fullmatch(r"\d+\.\d+(e[+-]?\d+)?", word) for word in (slope, intercept))
+    assert (float(slope), float(sign + intercept)) == (1e-7, number)

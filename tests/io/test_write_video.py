@@ -163,3 +163,10 @@ def test_a_file_that_is_no_path_is_named(keys, match, tmp_path):
     with pytest.raises(RaymarchError, match=match) as caught:
         load_camera_path(saved(tmp_path, keys), 10)
     assert "path.json: " in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_gif_that_stands_still_for_too_long_is_told_and_nothing_is_left(tmp_path):
+    """Pillow makes equal frames one, whose time has sixteen bits."""
+    with pytest.raises(RaymarchError, match="stands still for over 655 s, which GIF cannot say; take .mp4"):
+        write_video(tmp_path / "a.gif", [np.zeros((4, 4, 3))] * 80, fps=0.1)
+    assert not list(tmp_path.iterdir())

@@ -261,3 +261,21 @@ def test_the_command_line_exports(tmp_path, capsys):
         code, _, err = run(capsys, "export", tmp_path / "ball.h5", tmp_path / name, *points)
         assert code == 1 and len(err.strip().splitlines()) == 1, err
     assert not (tmp_path / "new.ply").exists()
+
+
+@pytest.mark.parametrize("size", [1e-8, 1e-3, 1.0, 1e5])
+def test_an_obj_tells_vertices_apart_in_any_unit(size, tmp_path):
+    mesh = rm.isosurface_mesh(ball(), iso=ISO)
+    small = replace(mesh, vertices=mesh.vertices * size)
+    rm.write_mesh(small, tmp_path / "a.obj")
+    found = trimesh.load(tmp_path / "a.obj", process=False)
+    np.testing.assert_allclose(np.sort(found.vertices[:, 0]), np.sort(small.vertices[:, 0]), atol=1e-7 * size)
+
+
+def test_at_the_greatest_value_the_surface_is_a_dot():
+    """However its raw value is rounded."""
+    for seed in range(40):
+        raw = np.random.default_rng(seed).normal(0, 3, (4, 4, 4)).astype(np.float32)
+        volume = rm.Volume(raw, np.zeros((4, 4, 4, 3), np.float32), activation=rm.Activation("softplus"))
+        mesh = rm.isosurface_mesh(volume, iso=float(volume.sigma().max()))
+        assert np.ptp(mesh.vertices, axis=0).max() < 0.2

@@ -23,11 +23,13 @@ from raymarch.data.scalar_volume import ScalarVolume
 from raymarch.data.views import Views
 from raymarch.data.volume import Activation, Volume
 from raymarch.errors import RaymarchError
+from raymarch.evaluation.held_out import Evaluation, ViewScore
 from raymarch.evaluation.metrics import psnr
 from raymarch.fitting.report import Report
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.orbit import orbit
 from raymarch.plot.camera_pyramids import pyramid
+from raymarch.plot.error_sheets import LARGEST, reduced
 from raymarch.plot.figure_pictures import picture_of
 
 BOX = np.array([(-1, -2, 0.5), (1, 3, 1.5)])
@@ -473,3 +475,40 @@ def test_slices_of_very_long_voxels_are_no_larger_than_a_picture():
     for ax in plot.slices(long):
         picture = np.asarray(ax.images[0].get_array())
         assert max(picture.shape) <= 2049 and np.isfinite(picture).all()
+
+
+@pytest.mark.parametrize("name", ["img_$1_$2", r"$\\frac{$ a", "a_b^c"])
+def test_a_name_is_no_formula(name):
+    v = views(2)
+    named = replace(v, names=[name, "other"])
+    (ax, _) = plot.images(named)
+    assert ax.get_title() == name
+    scores = Evaluation(30.0, 0.9, tuple(ViewScore(each, 30.0, 0.9) for each in named.names), 0.1)
+    for drawn in (ax, plot.residuals(scores)):
+        FigureCanvasAgg(drawn.figure).draw()
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        lambda: plot.profile(volume(), Camera.look_at((0, -4, 0), (0, -9, 0), width=9, height=9).rays([40])),
+        lambda: plot.histogram(volume(), window=(2.0, 1.0)),
+        lambda: plot.iso_histogram(volume(), window=(2.0, 1.0)),
+    ],
+)
+def test_what_is_refused_opens_no_figure(refused):
+    with pytest.raises(RaymarchError):
+        refused()
+    assert plt.get_fignums() == []
+
+
+@pytest.mark.parametrize("shape", [(1, 500), (500, 1), (9, 2000), (37, 1000), (700, 911)])
+def test_no_pixel_of_a_large_picture_is_left_out_of_a_sheet(shape):
+    picture = np.zeros((*shape, 3))
+    assert reduced(picture).shape == reduced(picture + 1).shape
+    assert max(reduced(picture).shape[:2]) <= LARGEST and min(reduced(picture).shape[:2]) >= 1
+    np.testing.assert_allclose(reduced(picture + 0.3), 0.3)
+    for corner in ((0, 0), (-1, -1), (0, -1), (-1, 0)):
+        one = picture.copy()
+        one[corner] = 1
+        assert reduced(one).max() > 0

@@ -82,6 +82,19 @@ def test_copies_are_upright_for_who_applies_exif_and_for_who_does_not(suffix, wa
             np.testing.assert_allclose(np.asarray(copy, float), upright, atol=8 if suffix == "jpg" else 0)
 
 
+@pytest.mark.parametrize("suffix", ["png", "jpg", "tiff", "webp"])
+@pytest.mark.parametrize("way", [1, 6])
+def test_the_copy_of_a_photograph_keeps_its_profile(way, suffix, tmp_path):
+    """By which its colours are told, also where it is turned and written anew."""
+    profile = bytes(16) + b"RGB " + bytes(108)
+    for i in range(3):
+        photo(tmp_path / "photos" / f"{i}.{suffix}", exif=turned(way), icc_profile=profile)
+    kept, _ = copy_photographs(tmp_path / "photos", tmp_path / "set")
+    for one in kept:
+        with Image.open(tmp_path / "set" / one.name) as copy:
+            assert copy.info["icc_profile"] == profile
+
+
 @pytest.mark.parametrize("way", range(2, 9))
 def test_the_copy_of_a_grey_tiff_that_lies_sideways_is_upright_in_all_its_bits(way, tmp_path):
     """Pillow would map its rows, by the width that it has once upright."""

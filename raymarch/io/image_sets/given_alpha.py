@@ -13,7 +13,7 @@ from raymarch.data.display_values import eight_bit, linear_of_srgb
 from raymarch.data.image_arrays import Images
 from raymarch.data.shrink import shrink
 from raymarch.errors import RaymarchError
-from raymarch.io.images.decode import decode, headers, turn_with, turned
+from raymarch.io.images.decode import decode, decode_alpha, headers, turn_with, turned
 from raymarch.io.images.header import Header
 
 
@@ -62,7 +62,7 @@ def with_given_alpha(
         whole = image if header[:2] == (width, height) else decode([file], found=[header], for_fit=False)[0]
         cover = whole[..., 3].copy() if whole.shape[2] == 4 else np.full(whole.shape[:2], 255, np.uint8)
         if alpha is not None:
-            red = decode([alpha], found=[of_alpha[alpha]], for_fit=False)[0][..., 0]
+            red = decode_alpha(alpha, of_alpha[alpha])
             cover = _linear(turned(red, turn_with(header, of_alpha[alpha], True)))
         for colour in colours:
             cover[(whole[..., :3] == colour).all(-1)] = 0

@@ -123,7 +123,7 @@ def decode_mask(
         raise RaymarchError(
             f"{path}: mask is {one.width} x {one.height} but its image {of.width} x {of.height} pixels; resize it"
         )
-    grey = turned(_decoded(path, one), turn)[..., :3].max(-1)
+    grey = turned(_decoded(path, one, shown=False), turn)[..., :3].max(-1)
     white = grey > (0 if inverted or grey.max() <= 1 else 127)
     return shrink_mask(white != inverted, *size)
 
@@ -143,6 +143,11 @@ def turn_with(of: Header, one: Header, sensor: bool) -> int:
 def turned(image: np.ndarray, orientation: int) -> np.ndarray:
     """Image made upright by EXIF's orientation of it."""
     return UPRIGHT.get(orientation, lambda image: image)(image)
+
+
+def decode_alpha(path: Path, header: Header) -> np.ndarray:
+    """Red (height, width) uint8 of a file that holds the alpha of an image, as it is stored, upright."""
+    return _decoded(path, header, shown=False)[..., 0]
 
 
 def require_room(found: Sequence[Header], sizes: Sequence[tuple[int, int]], folder: Path, for_fit: bool) -> None:
@@ -166,8 +171,8 @@ def _fill(out: np.ndarray, path: Path, header: Header) -> None:
     out[:] = shrink(_decoded(path, header), out.shape[1], out.shape[0])
 
 
-def _decoded(path: Path, header: Header) -> np.ndarray:
-    """An image file as it is, but upright."""
+def _decoded(path: Path, header: Header, shown: bool = True) -> np.ndarray:
+    """An image file as it is, but upright; what is to be `shown` in sRGB, else the numbers that are stored."""
     with unmapped(open_image(path)) as image:
         try:
             if image.mode in DEEP:
@@ -177,7 +182,8 @@ def _decoded(path: Path, header: Header) -> np.ndarray:
                 # the upper half, as Pillow does for colour; within a level of the display value
                 full = (values >> 8).astype(np.uint8)[..., None].repeat(3, 2)
             else:
-                full = np.asarray(in_srgb(image.convert("RGBA" if has_alpha(image) else "RGB")))
+                whole = image.convert("RGBA" if has_alpha(image) else "RGB")
+                full = np.asarray(in_srgb(whole) if shown else whole)
         except Exception as error:  # as in open_image
             raise RaymarchError(f"{path}: image is damaged ({one_line(error)}); export it again") from error
         turn = 1 if turned_by_pillow(image) else header.orientation

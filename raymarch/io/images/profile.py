@@ -35,7 +35,7 @@ def in_srgb(image: Image.Image) -> Image.Image:
 
 def _transform(profile: bytes, mode: str) -> Any:
     """Of each image anew: nobody promises that threads may share one."""
-    from PIL import ImageCms  # which not every Pillow has whole
+    from PIL import ImageCms
 
     given, srgb = ImageCms.ImageCmsProfile(BytesIO(profile)), ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB"))
     return ImageCms.buildTransform(
@@ -52,10 +52,17 @@ def _transform(profile: bytes, mode: str) -> Any:
 def _differs(profile: bytes) -> bool:
     if not profile:
         return False
+    from PIL import ImageCms
+
     patches = Image.new("RGB", (len(PATCHES), 1))
     patches.putdata(PATCHES)
     try:
         seen = _transform(profile, "RGB").apply(patches)
-    except Exception:  # littlecms's own and Pillow's, anything from OSError to a PyCMSError
+    except (
+        ImportError,
+        OSError,
+        ValueError,
+        ImageCms.PyCMSError,
+    ):  # a Pillow without littlecms; a profile that it refuses
         return False
     return max(abs(a - b) for a, b in zip(patches.tobytes(), seen.tobytes(), strict=True)) > NOTICED

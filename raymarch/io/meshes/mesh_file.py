@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 from pathlib import Path
 from types import ModuleType
@@ -31,8 +32,8 @@ HEAD = 4096
 def write_mesh(mesh: Mesh, path: str | os.PathLike[str], overwrite: bool = False) -> None:
     """Mesh written to a file in one step, by its suffix: .ply, .obj, .glb or .stl; a cloud of points .ply or .glb.
 
-    Coordinates are the world's, in single precision but for OBJ. Colours are display values, in GLB linear light, as
-    its readers take them. STL has none. Needs trimesh:
+    Coordinates are the world's, in single precision but for OBJ. Colours are display values of 8 bits, in GLB 8 bits of
+    linear light, as its readers take them, which tells dark ones less well apart. STL has none. Needs trimesh:
     `pip install "raymarch[formats]"`.
 
     Args:
@@ -94,10 +95,16 @@ def _bytes(mesh: Mesh, kind: str) -> bytes:
     elif kind == "ply":
         content = made.export(file_type=kind, vertex_normal=True)
     elif kind == "obj":
-        content = made.export(file_type=kind, header=None, include_normals=True)
+        content = made.export(file_type=kind, header=None, include_normals=True, digits=_digits(mesh.vertices))
     else:
         content = made.export(file_type=kind)
     return _marked(content.encode() if isinstance(content, str) else content, kind)
+
+
+def _digits(vertices: np.ndarray) -> int:
+    """Digits behind the point of an OBJ, which knows no exponents: eight of the mesh's size."""
+    size = float(np.ptp(vertices, axis=0).max())
+    return 8 if size == 0 else max(8, 8 - math.floor(math.log10(size)))
 
 
 def _sign(tree: dict[str, Any]) -> None:

@@ -223,8 +223,16 @@ def _hundredths(fps: float) -> int:
 def _encode_gif(
     path: Any, made: Path, pictures: Iterable[np.ndarray], size: tuple[int, int], fps: float, quality: float
 ) -> None:
-    """Encode as a GIF that repeats, each frame with colours of its own."""
+    """Encode as a GIF that repeats, each frame with colours of its own.
+
+    Pillow keeps all frames until the last, and makes equal ones in a row one, whose time is 655 s at most.
+    """
     indexed = (Image.fromarray(image).quantize(256, Image.Quantize.MEDIANCUT) for image in pictures)
     how: dict[str, Any] = {"duration": 10 * _hundredths(fps), "loop": 0, "comment": MARK, "optimize": False}
     with made.open("wb") as file:
-        next(indexed).save(file, format="GIF", save_all=True, append_images=indexed, **how)
+        try:
+            next(indexed).save(file, format="GIF", save_all=True, append_images=indexed, **how)
+        except OverflowError as error:
+            raise RaymarchError(
+                f"{path}: a picture stands still for over 655 s, which GIF cannot say; take .mp4"
+            ) from error

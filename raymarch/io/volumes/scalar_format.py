@@ -70,6 +70,9 @@ def damage_told(path: Path, name: str) -> Iterator[None]:
     except RaymarchError:
         raise
     except Exception as error:  # libraries raise anything for damaged files, and so does NumPy
+        if "imagecodecs" in str(error):  # by which tifffile unpacks what it does not itself
+            said = f"{path}: is packed in a way that takes imagecodecs, which is not installed"
+            raise RaymarchError(f'{said}; pip install "raymarch[formats]", or save it unpacked') from error
         raise RaymarchError(f"{path}: is no whole {name} ({one_line(error)[:300]}); {CURE}") from error
 
 

@@ -75,7 +75,7 @@ def volume_of(source: Source, selection: Selection, path: Path) -> ScalarVolume:
     for remark in source.remarks:
         log.warning("%s: %s", path, remark)
     return ScalarVolume(
-        filled(values, selection.nan, path),
+        owned(filled(values, selection.nan, path, source.slope, source.intercept)),
         source.world_from_index @ selection.index_from_part(source.shape),
         source.slope,
         source.intercept,
@@ -95,8 +95,19 @@ def require_shape(shape: tuple[int, ...], path: Path) -> None:
         raise RaymarchError(f"{path}: has {size or 'no'} samples, want x, y and z with 2 or more each; check the file")
 
 
-def filled(values: np.ndarray, nan: float | str | None, path: Path) -> np.ndarray:
-    """Values with a number in place of those that are NaN or infinite; RaymarchError where none is given."""
+def owned(values: np.ndarray) -> np.ndarray:
+    """Values that keep no more than themselves in memory: a copy of what is a part of a larger array."""
+    root = values
+    while isinstance(root.base, np.ndarray):
+        root = root.base
+    return values.copy(order="K") if root.nbytes > values.nbytes else values
+
+
+def filled(
+    values: np.ndarray, nan: float | str | None, path: Path, slope: float = 1.0, intercept: float = 0.0
+) -> np.ndarray:
+    """Stored values where those that are NaN or infinite are what stands for a number, or for the least value that
+    `slope` and `intercept` make of the others; RaymarchError where none is given."""
     if values.dtype.kind != "f" or np.isfinite([values.min(), values.max()]).all():
         return values
     bad = ~np.isfinite(values)
@@ -107,8 +118,11 @@ def filled(values: np.ndarray, nan: float | str | None, path: Path) -> np.ndarra
             f"{path}: {of}, want numbers; rm.load(.., nan='empty') or raymarch convert --nan empty takes"
             " them as its least value, nan=0 as that number"
         )
-    put = values[~bad].min() if nan == "empty" else nan
-    log.warning("%s: %s; taken as %g", path, of, put)
+    if nan == "empty":
+        put = float(values[~bad].min() if slope > 0 else values[~bad].max())
+    else:
+        put = (float(nan) - intercept) / slope
+    log.warning("%s: %s; taken as %g", path, of, slope * put + intercept)
     return np.where(bad, values.dtype.type(put), values)
 
 

@@ -34,7 +34,8 @@ from raymarch.io.volumes.xdmf import XDMF, require_regular, values_of_new, write
 def save(
     volume: AnyVolume, path: str | os.PathLike[str], overwrite: bool = False, *, format: Format | str | None = None
 ) -> None:
-    """Volume written to a file in one step: if it fails, an older file of that name stays as it was.
+    """Volume written to a file in one step: if it fails, an older file of that name stays as it was; of the two of XDMF
+    each by itself, the values first.
 
     Args:
         volume: a Volume or a ScalarVolume. Only HDF5 keeps a Volume as it is; other formats get its sigma on its grid.

@@ -87,7 +87,7 @@ def text_of(volume: ScalarVolume, name: str) -> str:
     number = f'NumberType="{KINDS[kind.kind]}" Precision="{kind.itemsize}"'
     item = f'<DataItem Dimensions="{size}" {number} Format="HDF">{escape(name)}{VALUES}</DataItem>'
     if scaled:
-        formula = f"$0 * {volume.slope!r} + {volume.intercept!r}".replace("+ -", "- ")
+        formula = f"$0 * {_word(volume.slope)} + {_word(volume.intercept)}".replace("+ -", "- ")
         item = f'<DataItem ItemType="Function" Function="{formula}" Dimensions="{size}">{item}</DataItem>'
     places = "".join(
         f'<DataItem Dimensions="3" NumberType="Float" Precision="8" Format="XML">{" ".join(map(repr, row))}</DataItem>'
@@ -102,6 +102,12 @@ def text_of(volume: ScalarVolume, name: str) -> str:
         f'<Attribute Name={called} AttributeType="Scalar" Center="Node">{item}</Attribute>\n'
         "</Grid>\n</Domain>\n</Xdmf>\n"
     )
+
+
+def _word(number: float) -> str:
+    """A number as formulas of XDMF have it: with a point, also before an exponent."""
+    text = repr(number)
+    return text if "." in text else text.replace("e", ".0e")
 
 
 def _write(volume: ScalarVolume, path: Path) -> None:
