@@ -11,6 +11,13 @@ GEOMETRY, OCCLUSION = "kernels/march/lit_transfer_geometry.py", "kernels/march/o
 
 FAULTS = [
     Fault(
+        "what is level is lit as rounding has it",
+        "kernels/march/central_difference.py",
+        "grid.density[at(grid, I)] - grid.density[at(grid, cell)]",
+        "grid.density[at(grid, I)]",
+        (LAWS + "test_what_is_level_is_lit_by_ambient_light_alone",),
+    ),
+    Fault(
         "a normal counts for nothing where the table is lit",
         MARCH,
         "if ti.abs(d_N).max() > 0:",

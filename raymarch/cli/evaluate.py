@@ -72,6 +72,7 @@ def evaluate(
     views = load_views(data, split, background=behind, follow_links=follow_links, for_fit=False, **reading)
     fitted = known_of(views, volume.provenance.get("views"))  # by the poses of the set
     views = options.as_refined(volume, views)
+    say.note(f"{views.count_in_words()} from {data}")
     device.start()
     pictures = _Pictures(views, data, images, errors, sheet, overwrite)
     if fitted:

@@ -94,6 +94,22 @@ def test_slopes_by_volume_and_table_are_differences_of_the_formula(seen):
     np.testing.assert_allclose(along, wanted, rtol=0, atol=1e-7 * np.abs(wanted).max())
 
 
+@pytest.mark.parametrize("level", [0.1, 0.7, 1.3])
+def test_what_is_level_is_lit_by_ambient_light_alone(level):
+    """It has no normal, nor one that rounding makes of equal values, and no slope by one."""
+    rng, volume = np.random.default_rng(3), replace(VOLUME, density=np.full(VOLUME.shape, level))
+    march = replace(MARCH, shading=LAMP)
+    with Linearised(volume, CAMERA, background=(0, 0, 0), march=march, columns=1) as seen:
+        w, moved = rng.normal(size=(len(seen.rays), 4)), rng.normal(size=VOLUME.shape)
+        image, by, along = seen.image(), seen.adjoint(w).density, seen.tangent(Parameters(density=moved))
+    value = reference.density(volume.activation, level + volume.activation.shift)[0]
+    colour = [np.interp(value, TABLE.values, channel) for channel in TABLE.rgba.T[:3]]
+    assert 0.05 < 1 - image[:, 3].mean() < 0.9
+    np.testing.assert_allclose(image[:, :3], (1 - image[:, 3:]) * LAMP.ambient * np.array(colour), rtol=0, atol=1e-12)
+    assert 0 < np.abs(by).max() < 10
+    assert (along * w).sum() == pytest.approx((by * moved).sum(), rel=1e-9)
+
+
 @pytest.mark.parametrize(
     "shading",
     [

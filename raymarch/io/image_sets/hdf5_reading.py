@@ -48,7 +48,7 @@ def views_of(path: Path, split: str, *, for_fit: bool, downscale: float) -> View
         return Views(
             [small[i] for i in views],
             gathered([images[i] for i in views]),
-            [record["names"][i] for i in views],
+            _names(record, views),
             require_colour(chosen["background"]),
             str(path),
             masks=[masks.get(i) for i in views],
@@ -71,6 +71,16 @@ def _of_split(splits: dict[str, dict], split: str, count: int, path: Path) -> di
         return {**first, "views": list(range(count))}
     have = named(list(splits))
     raise RaymarchError(f"{path}: there is no split {short(split)}, it has {have} and all; choose one")
+
+
+def _names(record: dict[str, Any], views: Sequence[int]) -> list[str]:
+    """Names of views, after those of their splits where two views of several splits have one name."""
+    names = [record["names"][i] for i in views]
+    if len(set(names)) == len(names):
+        return names
+    split_of = {i: name for name, split in reversed(record["splits"].items()) for i in split["views"]}
+    whole = [f"{split_of[i]}_{name}" if i in split_of else name for i, name in zip(views, names, strict=True)]
+    return whole if len(set(whole)) > len(set(names)) else names
 
 
 def _camera(tables: dict[str, np.ndarray], record: dict[str, Any], i: int, path: Path) -> Camera:

@@ -65,7 +65,7 @@ def normal_slope(grid: ti.template(), rays: ti.template(), box, cell, f):
         w, by_f = plane_weights(rays, cell[a], f[a], first[a], last[a])
         for n in range(SAMPLES):
             I, k, u, u1, u2 = sample_of(cell, f, n, first, last, a)
-            value = grid.density[at(grid, I)]
+            value = grid.density[at(grid, I)] - grid.density[at(grid, cell)]  # as weights add up to 0, and level is 0
             G[a] += w[k] * u * value
             K[a, a] += by_f[k] * u * value
             K[a, b] += w[k] * u1 * value

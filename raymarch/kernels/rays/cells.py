@@ -110,8 +110,8 @@ def beyond_empty(grid: ti.template(), first, entry, way, length, cell, t):
     out, axis = exit_of(entry, way, cell, length)
     begin, beyond, top = ti.max(out, t), next_cell(cell, way, axis), grid.max_index[None]
     on = axis >= 0 and begin < length and is_inside(beyond, top)
-    _empty, ahead = run_ahead(grid, grid.cells_per_index[None], entry + t * way + first, way)
-    if on:
+    empty, ahead = run_ahead(grid, grid.cells_per_index[None], entry + t * way + first, way)
+    if on and empty:  # the point, whose cells of occupancy need not be those of the cell's middle
         behind = t + ahead + ti.static(1e-6 if runtime.single_precision() else 1e-13) * (t + length)
         far = cell_at(entry + behind * way, top)
         at_far, by = entrance_of(entry, way, far)
