@@ -13,9 +13,16 @@ FAULTS = [
     Fault(
         "colours of another profile stay as they are stored",
         "io/images/decode.py",
-        "full = np.asarray(in_srgb(image.convert(",
-        "full = np.asarray((image.convert(",
+        "in_srgb(whole) if shown else whole",
+        "whole if shown else whole",
         (PROFILES + "test_colours_are_those_that_the_profile_means",),
+    ),
+    Fault(
+        "masks are brought to sRGB by their profile",
+        "io/images/decode.py",
+        "grey = turned(_decoded(path, one, shown=False), turn)",
+        "grey = turned(_decoded(path, one), turn)",
+        (PROFILES + "test_a_mask_and_alpha_are_the_numbers_that_are_stored",),
     ),
     Fault(
         "colours are brought from sRGB to their profile",

@@ -458,6 +458,16 @@ def test_masks_beside_the_images_are_read(tmp_path, caplog):
     assert "2 of 3 images have a mask in " in caplog.text
 
 
+@pytest.mark.parametrize(("names", "said"), [(["r_0_mask.png", "R_1.jpg.png"], True), ([], False)])
+def test_masks_that_are_of_no_image_are_told(names, said, tmp_path, caplog):
+    folder = write_colmap(tmp_path / "set")
+    (folder / "masks").mkdir()
+    for name in names:
+        Image.new("L", (8, 6)).save(folder / "masks" / name)
+    assert load(folder).masks is None or not any(load(folder).mask(i) is not None for i in range(3))
+    assert ("none of its files is the mask of an image; name them as COLMAP does, r_0.png.png" in caplog.text) == said
+
+
 @pytest.mark.parametrize("follow_links", [False, True])
 def test_masks_of_images_in_the_set_s_own_folder_are_in_it_too(follow_links, tmp_path):
     """And not beside the set, in a folder that may be of another one."""

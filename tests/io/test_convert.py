@@ -6,6 +6,7 @@ import logging
 import os
 import re
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import h5py
@@ -400,3 +401,13 @@ def test_the_command_line_converts(tmp_path, capsys):
     code, out, err = run(capsys, "convert", folder, tmp_path / "mine.h5")
     assert code == 1 and out == "" and "would be lost" in err and (tmp_path / "mine.h5").read_text() == "mine"
     assert run(capsys, "convert", folder, tmp_path / "mine.h5", "--overwrite")[0] == 0
+
+
+def test_views_of_several_splits_with_one_name_are_told_apart_where_all_are_read(tmp_path):
+    """As those of NeRF-synthetic, whose files are called alike in each folder; by them pictures are named."""
+    train = replace(some(3, seed=1), names=("r_0", "r_1", "a"))
+    test = replace(some(2, seed=2), names=("r_0", "r_1"))
+    write_views([("train", train), ("test", test)], tmp_path / "a.h5")
+    read = {split: rm.load_views(tmp_path / "a.h5", split).names for split in ("train", "test", "all")}
+    assert read["train"] == ("r_0", "r_1", "a") and read["test"] == ("r_0", "r_1")
+    assert read["all"] == ("train_r_0", "train_r_1", "train_a", "test_r_0", "test_r_1")

@@ -83,7 +83,7 @@ def test_a_profile_of_ink_is_passed_over(tmp_path, caplog):
 def test_a_mask_and_alpha_are_the_numbers_that_are_stored(tmp_path):
     """Whatever profile an editor saves with them."""
     stored = np.zeros((6, 8, 3), np.uint8)
-    stored[:, :4], stored[3:, 4:] = 1, (0, 1, 1)
+    stored[:, :4], stored[3:, 4:] = 255, (120, 0, 0)  # in sRGB over a half
     for name, how in (("plain", {}), ("p3", {"icc_profile": profile_of(PRIMARIES["Display P3"])})):
         Image.fromarray(stored).save(tmp_path / f"{name}.png", **how)
     plain, p3 = ((path, header(path)) for path in (tmp_path / "plain.png", tmp_path / "p3.png"))

@@ -632,3 +632,32 @@ def test_a_packing_that_takes_another_library_names_the_extra(tmp_path):
         damage_told(tmp_path / "a.tif", "TIFF"),
     ):
         raise ValueError("<COMPRESSION.LZW: 5> requires the 'imagecodecs' package")
+
+
+@pytest.mark.parametrize(
+    ("kind", "low", "high"), [("i8", 0, 119), ("i4", -1024, 3000), ("u4", 0, 65535), ("i8", 0, 65535), ("u8", 1, 2)]
+)
+def test_a_dicom_series_takes_whole_numbers_that_fit_of_any_type(kind, low, high, tmp_path):
+    require_extra("pydicom", "formats")
+    values = np.linspace(low, high, 120).astype(kind).reshape(4, 5, 6)
+    rm.save(rm.ScalarVolume(values), tmp_path / "a.dicom")
+    np.testing.assert_array_equal(rm.load(tmp_path / "a.dicom").numbers(), values)
+    values[0, 0, 0] = 70_000
+    with pytest.raises(rm.RaymarchError, match="to 70000, which a DICOM series of 16 bits cannot hold"):
+        rm.save(rm.ScalarVolume(values), tmp_path / "b.dicom")
+
+
+def test_a_place_that_a_vti_has_not_is_told_in_words(tmp_path):
+    rm.save(rm.ScalarVolume(np.zeros((3, 4, 5), np.uint8)), tmp_path / "a.vti")
+    for name in ("channel", "time", "level"):
+        with pytest.raises(rm.RaymarchError, match=f"{name} is 2, but there is only one; leave it out"):
+            rm.load(tmp_path / "a.vti", **{name: 2})
+
+
+@pytest.mark.parametrize("suffix", [".tif", ".mrc", ".xdmf", ".ome.zarr"])
+def test_a_mirrored_volume_is_refused_as_such(suffix, tmp_path):
+    if library := HELD[suffix].library:
+        require_extra(library, "formats")
+    mirrored = rm.ScalarVolume(np.zeros((3, 4, 5), np.uint8), np.diag([-1, 2, 3, 1.0]))
+    with pytest.raises(rm.RaymarchError, match="turned, mirrored or sheared"):
+        rm.save(mirrored, tmp_path / f"a{suffix}")

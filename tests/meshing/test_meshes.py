@@ -276,6 +276,6 @@ def test_at_the_greatest_value_the_surface_is_a_dot():
     """However its raw value is rounded."""
     for seed in range(40):
         raw = np.random.default_rng(seed).normal(0, 3, (4, 4, 4)).astype(np.float32)
-        volume = rm.Volume(raw, np.zeros((4, 4, 4, 3), np.float32), activation=rm.Activation("softplus"))
+        volume = replace(rm.Volume.from_array(raw), activation=rm.Activation("softplus"))
         mesh = rm.isosurface_mesh(volume, iso=float(volume.sigma().max()))
         assert np.ptp(mesh.vertices, axis=0).max() < 0.2

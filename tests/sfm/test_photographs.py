@@ -25,6 +25,12 @@ RESULT = {
 }  # fmt: skip
 
 
+@pytest.fixture(autouse=True)
+def anew():
+    """Random numbers do not depend on which tests were before."""
+    RNG.bit_generator.state = np.random.default_rng(0).bit_generator.state
+
+
 def photo(path, size=(8, 6), **options):
     path.parent.mkdir(parents=True, exist_ok=True)
     Image.fromarray(RNG.integers(0, 255, (size[1], size[0], 3), dtype=np.uint8)).save(path, **options)
@@ -79,7 +85,7 @@ def test_copies_are_upright_for_who_applies_exif_and_for_who_does_not(suffix, wa
         with Image.open(tmp_path / "set" / one.name) as copy:
             assert copy.getexif().get(ORIENTATION, 1) == 1 and copy.format in ("PNG", "JPEG", "TIFF")
             assert one.camera[:2] == copy.size
-            np.testing.assert_allclose(np.asarray(copy, float), upright, atol=8 if suffix == "jpg" else 0)
+            np.testing.assert_allclose(np.asarray(copy, float), upright, atol=16 if suffix == "jpg" else 0)  # of noise
 
 
 @pytest.mark.parametrize("suffix", ["png", "jpg", "tiff", "webp"])

@@ -43,12 +43,14 @@ def write_series(volume: ScalarVolume, folder: Path) -> None:
 
 def _sixteen_bits(volume: ScalarVolume) -> tuple[np.ndarray, float, float]:
     """Values as 16 bits where they fit, with slope and intercept; floats are refused."""
-    kind = volume.values.dtype
-    if kind.kind not in "iu" or kind.itemsize > 2:
+    kind, ends = volume.values.dtype, [int(volume.values.min()), int(volume.values.max())]
+    fits = [each for each in (np.int16, np.uint16) if np.iinfo(each).min <= ends[0] and ends[1] <= np.iinfo(each).max]
+    if kind.kind not in "iu" or not fits:
+        what = f"{kind}" if kind.kind not in "iu" else f"{kind} from {ends[0]} to {ends[1]}"
         raise RaymarchError(
-            f"values are {kind}, which a DICOM series of 16 bits cannot hold; save it as .nii.gz or .nrrd"
+            f"values are {what}, which a DICOM series of 16 bits cannot hold; save it as .nii.gz or .nrrd"
         )
-    return volume.values.astype(np.int16 if kind.kind == "i" else np.uint16), volume.slope, volume.intercept
+    return volume.values.astype(fits[0 if kind.kind == "i" else -1]), volume.slope, volume.intercept
 
 
 def _slice_of(pixels: np.ndarray, affine: np.ndarray, k: int, volume: ScalarVolume) -> Any:

@@ -158,6 +158,5 @@ def require_no_shear(volume: ScalarVolume, path: Path, name: str) -> None:
 def require_upright(volume: ScalarVolume, path: Path, name: str) -> None:
     """RaymarchError where the axes of a volume are not those of the world, which a format cannot say."""
     if float(np.abs(volume.directions - np.eye(3)).max()) > 1e-6:
-        raise RaymarchError(
-            f"{path}: the volume is turned or sheared in the world, which {name} cannot hold; save it as .nrrd or .h5"
-        )
+        said = "the volume is turned, mirrored or sheared in the world"
+        raise RaymarchError(f"{path}: {said}, which {name} cannot hold; save it as .nrrd or .h5")

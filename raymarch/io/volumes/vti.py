@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import zlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element
@@ -19,6 +20,7 @@ from raymarch.data.selection import Selection
 from raymarch.errors import RaymarchError
 from raymarch.io.files.strict_text import finites
 from raymarch.io.files.strict_xml import parse_xml
+from raymarch.io.volumes.part import require_one_place
 from raymarch.io.volumes.scalar_format import require_no_shear, scalar_format, single_values
 from raymarch.io.volumes.source import Slices, Source
 from raymarch.io.volumes.stored_values import CURE, Index, read_raw
@@ -117,9 +119,10 @@ def _array(path: Path, piece: Element, selection: Selection) -> tuple[Element, b
     place = selection.channel
     if place is None and len(found) > 1 and len(named) == 1:
         place = named[0]
-    if selection.time or selection.level or not found or (place or 0) >= len(found):
-        asked = {"channel": place, "time": selection.time, "level": selection.level}
-        raise RaymarchError(f"{path}: has {len(found)} arrays of values, and nothing for {asked}; choose another")
+    require_one_place(replace(selection, channel=None if len(found) > 1 else place), path)
+    if not found or (place or 0) >= len(found):
+        asked = f", and no channel {place}; choose one from 0 to {len(found) - 1}" if found else f"; {CURE}"
+        raise RaymarchError(f"{path}: has {len(found)} arrays of values{asked}")
     if place is None and len(found) > 1:
         names = [f"{i} {array.get('Name', '')[:20]}[{component}]" for i, (array, _, component) in enumerate(found[:6])]
         raise RaymarchError(f"{path}: has {len(found)} channels ({', '.join(names)}); choose one by channel=0")
