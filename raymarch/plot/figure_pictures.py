@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,8 @@ def picture_of(draw: Callable[[], Figure]) -> np.ndarray:
     import matplotlib.pyplot as plt
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    with matplotlib.rc_context():
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph", UserWarning)  # of names in letters that no font here has: boxes then
         matplotlib.rcdefaults()
         try:
             figure = draw()
