@@ -41,6 +41,7 @@ def test_what_was_kept_is_not_looked_up_again():
     assert min(np.abs(lost[n] - wanted[n]).max() for n in (1, 2)) > 1e-3
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
 def test_gradients_are_the_same_bits_in_single_precision(step, single):
     """Whose samples go in groups of eight."""
