@@ -36,6 +36,10 @@ def read(path: str | os.PathLike[str], selection: Selection) -> ScalarVolume:
     with _scalar_file(path, streamed) as (file, notes):
         require_one_place(selection, Path(path))
         source = _source(file, notes, path)
+        try:
+            selection.slices(source.shape)
+        except RaymarchError as error:  # of who asks, not of the file
+            raise RaymarchError(f"{path}: {error}") from error
         volume = volume_of(source, selection, Path(path))
         if selection.is_all:
             arrays = {name: np.asarray(file[name][()], file[name].dtype) for name in schema.NAMES if name != "values"}
