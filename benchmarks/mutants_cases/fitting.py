@@ -12,6 +12,38 @@ KEEPING = "tests/cli/test_keeping.py::"
 
 FAULTS = [
     Fault(
+        "cells are ruled out by what the first level shows",
+        "fitting/seen.py",
+        "    if level > 1:",
+        "    if level > 0:",
+        ("tests/fitting/test_fitter.py::test_no_cell_is_ruled_out_by_the_first_level",),
+    ),
+    Fault(
+        "images without alpha are scored over the set's background",
+        "evaluation/held_out.py",
+        "views.background if views.has_alpha else None",
+        "views.background",
+        (
+            "tests/fitting/test_fitter.py::test_images_without_alpha_are_held_against_the_volume_before_its_own_background",
+        ),
+    ),
+    Fault(
+        "a camera in the volume's middle has no distance",
+        "registration/blur_level.py",
+        "float(max(np.linalg.norm(start.position - middle), least))",
+        "float(np.linalg.norm(start.position - middle))",
+        ("tests/registration/test_registration.py::test_a_camera_that_begins_in_the_volumes_middle_is_found",),
+    ),
+    Fault(
+        "a faint start is asked what is empty as soon as the fastest sample could be over the threshold",
+        "fitting/plan.py",
+        "SURE = 4",
+        "SURE = 1",
+        (
+            "tests/fitting/test_fitter.py::test_a_fit_that_begins_fainter_than_what_counts_as_empty_is_not_ended_by_that",
+        ),
+    ),
+    Fault(
         "all of the box counts as surface, however little is in it",
         "fitting/resolution.py",
         "4 * silhouette_of(",

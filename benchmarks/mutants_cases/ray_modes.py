@@ -11,6 +11,25 @@ HIT, SURFACE = "kernels/march/first_hit.py", "kernels/march/isosurface.py"
 
 FAULTS = [
     Fault(
+        "a ray along a face begins far ahead in the cell to its other side",
+        "kernels/march/first_hit.py",
+        "begin = ti.min(enter_of(entry, way, cell), t)",
+        "begin = enter_of(entry, way, cell)",
+        (
+            "tests/kernels/test_ray_modes.py::test_rays_along_rows_of_samples_see_what_those_beside_them_see[isosurface]",
+        ),
+    ),
+    Fault(
+        "a pre-integrated ray along a face begins far ahead in the cell to its other side",
+        "kernels/rays/cells.py",
+        "at_far = ti.min(at_far, behind)",
+        "at_far = ti.max(at_far, 0.0)",
+        (
+            "tests/kernels/test_ray_modes.py::test_rays_along_rows_of_samples_see_what_those_beside_them_see"
+            "[pre-integrated]",
+        ),
+    ),
+    Fault(
         "T of an X-ray has no end",
         "kernels/march/x_ray.py",
         "ti.select(T < MOST, at_most(T * e, MOST), MOST)",

@@ -82,7 +82,8 @@ def evaluate(
     march: March | None = None,
     seen: Callable[[int, np.ndarray], None] | None = None,
 ) -> Evaluation:
-    """PSNR, SSIM and LPIPS of `volume` rendered by the views' cameras, over the views' background.
+    """PSNR, SSIM and LPIPS of `volume` rendered by the views' cameras: over the views' background where images have
+    alpha, else over the volume's own, which may have been learned.
 
     Pixels that a mask takes out count nowhere.
 
@@ -104,12 +105,13 @@ def evaluate(
         20.8
     """
     require_pixels(views)
+    behind = views.background if views.has_alpha else None
     scores, seconds = [], []
     distance, why = lpips_distance()
     with Renderer(volume, march) as renderer:
         for i, camera in enumerate(views.cameras):
             start = time.perf_counter()
-            image = renderer.render(camera, views.background, depth=False).image
+            image = renderer.render(camera, behind, depth=False).image
             seconds.append(time.perf_counter() - start)
             scores.append(score(views, i, image, distance))
             if seen is not None:

@@ -212,7 +212,7 @@ def _error_of_rays(fitter: Fitter) -> float:
 def _advance_level(fitter: Fitter, progress: float) -> None:
     if (level := fitter.schedule.level(progress, fitter.steps_done)) > fitter._level:
         fitter._level, on = level, (fitter.grid, fitter.store, fitter.buffer, fitter.settings, fitter.plan.near)
-        if next_level(*on, fitter.plan.shape_of(level), fitter.plan.most_bricks):
+        if next_level(*on, level, fitter.plan.shape_of(level), fitter.plan.most_bricks):
             fitter._moments_age = 0
             reopen(fitter.grid, fitter.settings.reopen if fitter.schedule.is_long(progress, fitter.steps_done) else 1.0)
         fitter._refresh(fitter.plan.least_sigma(fitter.steps_done))

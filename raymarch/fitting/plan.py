@@ -41,6 +41,8 @@ from raymarch.kernels.field.transfer import clear_moments
 
 log = logging.getLogger(__name__)
 
+SURE = 4  # times what the fastest sample could have moved: by then most that will be over the threshold are
+
 
 @dataclass(frozen=True, eq=False)
 class Plan:
@@ -105,7 +107,7 @@ class Plan:
         least = -math.log1p(-s.prune_alpha) / (voxel if s.transfer else activation.scale)
         if activation.density_rule.signed:  # values seen through a table, of which more need not be more opaque
             return least
-        return least if s.optimiser.farthest(activation, steps) > activation.raw(least) else None
+        return least if s.optimiser.farthest(activation, steps) > SURE * activation.raw(least) else None
 
     @property
     def reach(self) -> float:

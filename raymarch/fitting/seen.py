@@ -130,14 +130,16 @@ def reopen(grid: Grid, most: float) -> None:
 
 def next_level(
     grid: Grid, store: ImageStore, buffer: RayBuffer, settings: FitSettings, near: float,
-    shape: tuple[int, int, int], most: Callable[[int], int],
+    level: int, shape: tuple[int, int, int], most: Callable[[int], int],
 ) -> bool:  # fmt: skip
     """Pruned and resampled grid at a finer level of a fit, if there is room for it; whether its moments begin anew.
 
-    `near` is where rays begin [world unit], `most` as of `Pruning.make_room`.
+    `near` is where rays begin [world unit], `most` as of `Pruning.make_room`. The first level is not pruned but for
+    room: what is thinner than its voxels has yet to form there, and a cell that is ruled out never comes back.
     """
     pruning, begun = Pruning(grid, store, buffer, settings, near), grid.moments_begun
-    pruning.prune()
+    if level > 1:
+        pruning.prune()
     if pruning.make_room(shape, most):
         grid.refine(shape)
     return grid.moments_begun > begun

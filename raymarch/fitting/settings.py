@@ -92,9 +92,9 @@ class FitSettings:
         hull: whether the visual hull of images with alpha bounds the volume; off while poses are still wrong.
         refresh: steps between looks at which cells are empty; eight of them into a level twice as many, and so on.
         prune_alpha: opacity over one voxel that counts as empty.
-        prune_weight: at each change of level, what part of a ray's light a sample in a cell must give or take in the
-            images for that to be kept, as what no camera sees takes memory all the same; 0 keeps all that is not empty.
-            None for 0.001 in bricks and 0 else.
+        prune_weight: at each change of level but the first, what part of a ray's light a sample in a cell must give or
+            take in the images for that to be kept, as what no camera sees takes memory all the same; 0 keeps all that
+            is not empty. None for 0.001 in bricks and 0 else.
         slots: gradient buffers on the CPU, filled side by side; None chooses by the grid's size. Changing it changes
             the last bits of a gradient, the number of threads does not.
         block: edge of the layout's blocks; None chooses by the grid's size.

@@ -19,6 +19,7 @@ State = tuple[Camera, np.ndarray]  # and exposure
 COARSE = 128  # pixels a side at which blurred images are compared
 FINE = 1 << 16  # pixels at most of the last, sharp comparison
 LONGEST = 10.0  # a step, in its own units: the start's distance, radians
+INSIDE = 0.25  # of the way from the volume's middle to its corner: the least that a camera's distance counts as
 FARTHEST = 100.0  # a camera, in the start's distances: in single precision rays from farther off miss what they see
 
 
@@ -40,7 +41,9 @@ class BlurLevel:
         corners: np.ndarray, seed: int,
     ):  # fmt: skip
         self.start, self.parameters, self.corners, self.masked = start, parameters, corners, mask is not None
-        self.reach = float(np.linalg.norm(start.position - corners.mean(0)))
+        middle = corners.mean(0)
+        least = INSIDE * np.linalg.norm(corners[0] - middle)
+        self.reach = float(max(np.linalg.norm(start.position - middle), least))
         longest, total = max(start.width, start.height), start.width * start.height
         small = blur > 0 and min(start.width, start.height) * COARSE >= 2 * longest
         self.scale = min(1.0, COARSE / longest) if small else 1.0

@@ -21,12 +21,14 @@ from raymarch.data.activation import FIT_COLOURS, FIT_DENSITIES
 from raymarch.data.transfer_function import TransferFunction
 from raymarch.data.views import Views
 from raymarch.errors import RaymarchError
+from raymarch.evaluation.held_out import evaluate
 from raymarch.evaluation.metrics import psnr
 from raymarch.fitting import clock as clock_module
 from raymarch.fitting.fit import fit
 from raymarch.fitting.fitter import REPORT_EVERY, Fitter
 from raymarch.fitting.objective import LOSSES
 from raymarch.fitting.presets import preset
+from raymarch.fitting.seen import Pruning
 from raymarch.fitting.through_table import activation_through, clear_value
 from raymarch.geometry.pose import grid_of_box
 from raymarch.rendering.march import March
@@ -160,6 +162,17 @@ def test_a_fit_in_bricks_is_the_dense_fit():
     dense, bricks = (fitted(steps=12, **changes) for changes in (DENSE | SERVED, BRICKS | SERVED))
     assert bytes_of(dense.volume) == bytes_of(bricks.volume)
     assert [r.loss for r in dense.history] == [r.loss for r in bricks.history]
+
+
+def test_no_cell_is_ruled_out_by_the_first_level(monkeypatch):
+    """What is thinner than its voxels has yet to form there, and where no brick may be nothing comes back."""
+    how, asked, shapes = {"bricks": True, "hull": False, "levels": ((0.0, 0.5), (0.3, 0.7), (0.6, 1.0))}, [], []
+    monkeypatch.setattr(Pruning, "prune", lambda self: asked.append(self.grid.shape))
+    with Fitter(views(), preset("quick", **QUICK | how), box=drive.BALL_BOX) as fitter:
+        for _ in range(fitter.settings.steps):
+            fitter.step()
+            shapes.append(fitter.grid.shape)
+    assert list(dict.fromkeys(shapes))[1:2] == asked
 
 
 @pytest.mark.whole
@@ -470,3 +483,22 @@ def test_outside_of_the_hull_a_fit_through_a_table_is_saved_as_clear_as_the_tabl
     outside = volume.density != whole
     assert 0.3 < outside.mean() < 0.9
     np.testing.assert_allclose(table(volume.activation.sigma(volume.density[outside]))[:, 3], min(opacities), atol=1e-6)
+
+
+@pytest.mark.parametrize("initial_alpha", [1e-5, 5e-4])
+@pytest.mark.parametrize("refresh", [1, 100])
+def test_a_fit_that_begins_fainter_than_what_counts_as_empty_is_not_ended_by_that(initial_alpha, refresh):
+    """It is asked what is empty no sooner than most of what is seen can have come over the threshold."""
+    result = fitted(steps=60, initial_alpha=initial_alpha, refresh=refresh, levels=((0.0, 0.5), (0.1, 1.0)))
+    assert result.ended == "done" and result.history[-1].psnr > 15
+
+
+def test_images_without_alpha_are_held_against_the_volume_before_its_own_background():
+    """Which may have been learned: a set's own says nothing of images that are whole."""
+    volume = replace(fitted(steps=12).volume, background=(0.1, 0.3, 0.2))
+    cameras = drive.ball_cameras(32)[:2]
+    images = np.stack([np.round(255 * np.clip(render(volume, camera), 0, 1)).astype(np.uint8) for camera in cameras])
+    assert evaluate(volume, Views(cameras, images)).psnr > 45
+    opaque = np.concatenate([images, np.full_like(images[..., :1], 255)], -1)
+    opaque[..., 3][(images == images[0, 0, 0]).all(-1)] = 0
+    assert evaluate(volume, Views(cameras, opaque, background=(0.1, 0.3, 0.2))).psnr > 45

@@ -147,15 +147,15 @@ def test_alpha_that_is_opaque_everywhere_plans_what_none_does():
 
 @pytest.mark.parametrize(
     ("name", "changes", "first"),
-    [("photos", {}, 2), ("photos", {"initial_alpha": 1e-4}, 8), ("default", {}, 0), ("quick", {"density": "relu"}, 0)],
+    [("photos", {}, 5), ("photos", {"initial_alpha": 1e-4}, 32), ("default", {}, 0), ("quick", {"density": "relu"}, 0)],
 )
 def test_no_cell_is_looked_at_before_steps_can_have_raised_it(name, changes, first):
     """Of a start less opaque than what counts as empty; one that is more is looked at from the first."""
     with ImageStore(drive.ball_views()) as store:
         how = {"resolution": 16, "sh_degree": 0, "slots": 1, **changes}
         made = plan.plan_fit(drive.ball_views(), preset(name, **how), drive.BALL_BOX, store)
-    looked = [made.least_sigma(steps) is not None for steps in range(12)]
-    assert looked == [steps >= first for steps in range(12)]
+    looked = [made.least_sigma(steps) is not None for steps in range(40)]
+    assert looked == [steps >= first for steps in range(40)]
     least = made.least_sigma(100)
     assert -np.expm1(-least * made.activation.scale) == pytest.approx(made.settings.prune_alpha)
 

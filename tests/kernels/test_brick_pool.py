@@ -354,7 +354,7 @@ def test_moments_begin_anew_where_a_grid_was_refused_the_memory_that_was_found_f
         grid.upload(v)
         grid.fields.m_density.fill(0.5)
         monkeypatch.setattr(BrickGrid, "_allocate", refused)
-        assert next_level(grid, None, None, FitSettings(), 0.0, grid.shape, lambda room: room)
+        assert next_level(grid, None, None, FitSettings(), 0.0, 1, grid.shape, lambda room: room)
         assert not grid.fields.m_density.to_numpy().any()
         np.testing.assert_array_equal(grid.download()[0], v.density)
 

@@ -586,3 +586,23 @@ def test_rays_from_a_near_plane_on_move_as_differences_say(name):
     there, back = begun(h), begun(-h)
     np.testing.assert_allclose(origin, (there.origin - back.origin) / (2 * h) @ grid.T, atol=1e-7)
     np.testing.assert_allclose(way, (there.direction - back.direction) / (2 * h) @ grid.T, atol=1e-7)
+
+
+@pytest.mark.parametrize("start", [(0.0, 0.0, 0.0), (1e-3, 0.0, 0.0)])
+def test_a_camera_that_begins_in_the_volumes_middle_is_found(start):
+    """As in a room: its distance from there is no measure of how far it may move."""
+
+    def shell(p):
+        r = np.linalg.norm(p * (1, 1.2, 0.9), axis=-1)
+        return 20.0 / (1 + np.exp(-40 * (r - 0.7)))
+
+    room = Volume.from_function(shell, lambda p: np.clip(0.5 + 0.4 * np.sin(6 * p), 0, 1), shape=(20, 20, 20))
+    true, begun = (
+        Camera.look_at(at, np.array(at) + (0.5, -1, 0.2), fov=1.0, width=24, height=24)
+        for at in ((0.1, 0.05, 0), start)
+    )
+    true = replace(
+        true, world_from_camera=np.block([[begun.world_from_camera[:3, :3], np.c_[[0.1, 0.05, 0]]], [0, 0, 0, 1]])
+    )
+    found = register(room, render(room, true), begun)
+    assert found.converged and off(found.camera, true) < 1e-4

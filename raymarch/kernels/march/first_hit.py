@@ -110,7 +110,7 @@ def first_hit(grid: ti.template(), entry, way, length, level):
         end = t + ahead + ti.static(1e-6 if runtime.single_precision() else 1e-13) * (t + length)
         if not empty:
             cell, on = cell_at(entry + t * way, top), 1
-            begin = enter_of(entry, way, cell)
+            begin = ti.min(enter_of(entry, way, cell), t)  # rounding hides on which side of a face a ray along it is
             while on and hit < 0:
                 out, axis = exit_of(entry, way, cell, length)
                 out = ti.max(out, begin)

@@ -115,6 +115,7 @@ def beyond_empty(grid: ti.template(), first, entry, way, length, cell, t):
         behind = t + ahead + ti.static(1e-6 if runtime.single_precision() else 1e-13) * (t + length)
         far = cell_at(entry + behind * way, top)
         at_far, by = entrance_of(entry, way, far)
+        at_far = ti.min(at_far, behind)  # rounding hides on which side of a face a ray along it is
         if at_far > begin:
             begin, beyond, axis, on = at_far, far, by, behind < length
     return beyond, begin, axis, on
