@@ -26,6 +26,7 @@ from raymarch.kernels.fit.choice import shuffled
 from raymarch.kernels.march.sample_adjoint import mark
 from raymarch.kernels.march.variant import Variant
 from raymarch.kernels.splat import splat_adjoint
+from raymarch.rendering.renderer import render
 
 POINTS = ti.types.ndarray(ndim=2)
 NUMBERS = ti.types.ndarray(ndim=1)
@@ -61,6 +62,11 @@ def image_of_camera(volume, camera, march):
     """Colour and transmittance (ray, 4) of a camera."""
     with Linearised(volume, camera, background=cases.BACKGROUND, march=march) as seen:
         return seen.image()
+
+
+def rendered(volume, camera, march):
+    """Picture (height, width, 3) of a camera, on black."""
+    return render(volume, camera, march=march, background="black")
 
 
 def checked(volume, camera, march):
