@@ -72,9 +72,9 @@ def evaluate(
     views = load_views(data, split, background=behind, follow_links=follow_links, for_fit=False, **reading)
     fitted = known_of(views, volume.provenance.get("views"))  # by the poses of the set
     views = options.as_refined(volume, views)
-    say.note(f"{views.count_in_words()} from {data}")
     device.start()
     pictures = _Pictures(views, data, images, errors, sheet, overwrite)
+    say.note(f"{views.count_in_words()} from {data}")
     if fitted:
         say.note(f"note: {len(fitted)} of {len(views)} views were fitted, so their scores say nothing of new ones")
     with CountProgress("evaluate", len(views)) as progress:
