@@ -12,6 +12,23 @@ KEEPING = "tests/cli/test_keeping.py::"
 
 FAULTS = [
     Fault(
+        "a background that was asked for is not seen behind images without alpha",
+        "cli/evaluate.py",
+        "volume = replace(volume, background=views.background)",
+        "volume = replace(volume, background=volume.background)",
+        ("tests/cli/test_reading.py::test_a_volume_is_scored_over_its_own_background_or_the_one_asked_for",),
+    ),
+    Fault(
+        "a fit of images without alpha is looked at before the set's background",
+        "diagnosis/diagnose_fit.py",
+        "behind = background_of(volume, views)",
+        "behind = views.background",
+        (
+            "tests/diagnosis/test_diagnose_fit.py::"
+            "test_images_without_alpha_are_looked_at_before_the_volumes_own_background",
+        ),
+    ),
+    Fault(
         "cells are ruled out by what the first level shows",
         "fitting/seen.py",
         "    if level > 1:",
@@ -21,8 +38,8 @@ FAULTS = [
     Fault(
         "images without alpha are scored over the set's background",
         "evaluation/held_out.py",
-        "views.background if views.has_alpha else None",
-        "views.background",
+        "return views.background if views.has_alpha else volume.background",
+        "return views.background",
         (
             "tests/fitting/test_fitter.py::test_images_without_alpha_are_held_against_the_volume_before_its_own_background",
         ),

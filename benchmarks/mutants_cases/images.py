@@ -27,8 +27,8 @@ FAULTS = [
     Fault(
         "colours are brought from sRGB to their profile",
         "io/images/profile.py",
-        "        given,\n        srgb,",
-        "        srgb,\n        given,",
+        "buildTransform(given, srgb, mode",
+        "buildTransform(srgb, given, mode",
         (PROFILES + "test_colours_are_those_that_the_profile_means",),
     ),
     Fault(

@@ -70,6 +70,7 @@ def evaluate(
     behind = background or volume.background
     reading = options.reading_of(volume, downscale, holdout)
     views = load_views(data, split, background=behind, follow_links=follow_links, for_fit=False, **reading)
+    volume = replace(volume, background=views.background)  # what was asked for, also behind images without alpha
     fitted = known_of(views, volume.provenance.get("views"))  # by the poses of the set
     views = options.as_refined(volume, views)
     device.start()

@@ -18,6 +18,7 @@ from raymarch.diagnosis.exposure import BRIGHTEST, DARKEST
 from raymarch.diagnosis.finding import Finding, by_severity
 from raymarch.diagnosis.fit_settings import setting_of_fit
 from raymarch.errors import short
+from raymarch.evaluation.held_out import background_of
 from raymarch.evaluation.metrics import psnr
 from raymarch.rendering.renderer import Renderer
 
@@ -107,7 +108,8 @@ def _rendered(volume: Volume, views: Views) -> list[tuple[str, np.ndarray, np.nd
                 width=width,
                 height=height,
             )
-            shown = np.clip(renderer.render(small, views.background, depth=False).image, 0, 1)
+            behind = background_of(volume, views)
+            shown = np.clip(renderer.render(small, behind, depth=False).image, 0, 1)
             cut = truth[: height * k, : width * k].reshape(height, k, width, k, 3).mean((1, 3))
             counts = np.ones((height, width), bool) if mask is None else mask[k // 2 :: k, k // 2 :: k][:height, :width]
             out.append((views.names[i], shown, cut, counts))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -105,7 +105,7 @@ def evaluate(
         20.8
     """
     require_pixels(views)
-    behind = views.background if views.has_alpha else None
+    behind = background_of(volume, views)
     scores, seconds = [], []
     distance, why = lpips_distance()
     with Renderer(volume, march) as renderer:
@@ -123,6 +123,12 @@ def evaluate(
         lpips_missing=why,
         **{name: _mean([getattr(s, name) for s in scores]) for name in SCORES},  # type: ignore[arg-type]
     )
+
+
+def background_of(volume: AnyVolume, views: Views) -> Sequence[float]:
+    """Background over which a volume is compared with views: theirs where images have alpha, and so show it; else its
+    own, which may have been learned, for a set's says nothing of images that are whole."""
+    return views.background if views.has_alpha else volume.background
 
 
 def score(views: Views, view: int, image: np.ndarray, distance: Distance | None = None) -> ViewScore:

@@ -167,11 +167,9 @@ def _written(path: Path, name: str, target: Path) -> tuple[Photograph, str]:
             copy = _place(target, name)
             kept = upright.getexif()
             kept.pop(ORIENTATION, None)
-            shown = {
-                "exif": kept,
-                "icc_profile": upright.info.get("icc_profile"),
-            }  # which JPEG's writer keeps not by itself
-            upright.save(copy, form, **shown, **(LOSSLESS_ENOUGH if form == "JPEG" else {}))
+            profile = upright.info.get("icc_profile")  # which the writer of JPEG does not keep by itself
+            how = LOSSLESS_ENOUGH if form == "JPEG" else {}
+            upright.save(copy, form, exif=kept, icc_profile=profile, **how)
         else:
             shutil.copyfile(path, _place(target, name))
         details = exif.get_ifd(EXIF_DETAILS)

@@ -18,10 +18,12 @@ from raymarch.data import known_views
 from raymarch.data.known_views import known_of, record_of
 from raymarch.device.memory import Memory
 from raymarch.evaluation.held_out import Evaluation
+from raymarch.evaluation.metrics import psnr
 from raymarch.fitting.forecast import Forecast
 from raymarch.fitting.report import provenance
 from raymarch.geometry.pose import exp_rigid
 from raymarch.io.image_sets.convert import convert
+from raymarch.io.image_sets.hdf5_writing import write_views
 from raymarch.registration import refined_fit
 
 VIEWS = rm.Views([rm.Camera.look_at((1, -4, 2), width=8, height=6)], np.zeros((1, 6, 8, 3), np.uint8))
@@ -283,3 +285,22 @@ def test_that_a_clip_leaves_nothing_is_said_where_that_is_so(volume, x, said, ca
     clip_of(None, [[1.0, 0.0, 0.0, x]], volume)
     err = capsys.readouterr().err
     assert said in err and ("the clip leaves nothing of the volume" in err) == bool(said)
+
+
+@pytest.mark.parametrize("alpha", [False, True])
+@pytest.mark.parametrize(("asked", "behind"), [((), (0.25, 0.5, 0.75)), (("--background", "black"), (0, 0, 0))])
+def test_a_volume_is_scored_over_its_own_background_or_the_one_asked_for(tmp_path, capsys, alpha, asked, behind):
+    """Whether images have alpha or not; and how many they are is said before."""
+    views = noise(2, names=("a", "b"), source="set")
+    images = np.concatenate([views.images, np.full_like(views.images[..., :1], 99)], -1) if alpha else views.images
+    write_views([("test", replace(views, images=images))], tmp_path / "set.h5")
+    volume = replace(VOLUME, background=(0.25, 0.5, 0.75))
+    rm.save(volume, tmp_path / "v.h5")
+    cli(["evaluate", str(tmp_path / "v.h5"), str(tmp_path / "set.h5"), "--json", *asked], standalone_mode=False)
+    told = capsys.readouterr()
+    loaded = rm.load_views(tmp_path / "set.h5", "test", background=behind)
+    wanted = [
+        psnr(rm.render(volume, camera, background=behind), loaded.rgb(i)) for i, camera in enumerate(views.cameras)
+    ]
+    assert [view["psnr"] for view in json.loads(told.out)["views"]] == pytest.approx(wanted, rel=1e-5)
+    assert "2 views of 8 x 6 from" in told.err

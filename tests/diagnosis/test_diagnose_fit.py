@@ -107,3 +107,15 @@ def test_what_no_view_sees_is_told_of_the_world_however_the_samples_lie(axes):
     found = [[each for each in of_volume(one, views) if each.code == "unseen"] for one in (upright, other)]
     assert found[0] == found[1]
     assert all("no view looks at" in each.message for each in found[0]) and found[0]
+
+
+def test_images_without_alpha_are_looked_at_before_the_volumes_own_background():
+    """Which may have been learned: a set's own, white, says nothing of images that are whole."""
+    ball = rm.Volume.from_function(lambda p: 9.0 * (np.linalg.norm(p, axis=-1) < 0.3), shape=(16, 16, 16))
+    ball = replace(ball, background=(0.1, 0.3, 0.2))
+    ring = orbit((0, 0, 0), 4.0, 4, like=rm.Camera.look_at((4, 0, 0), width=16, height=16))
+    images = np.stack([np.round(255 * np.clip(rm.render(ball, camera), 0, 1)).astype(np.uint8) for camera in ring])
+    codes = {finding.code for finding in rm.diagnose_fit(ball, rm.Views(ring, images))}
+    assert not codes & {"other-set", "exposure"}
+    shown = rendered(images / 255, np.ones((4, 16, 16, 3)), np.ones((16, 16), bool))
+    assert _of_other_views(ball, shown).code == "other-set"

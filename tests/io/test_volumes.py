@@ -550,10 +550,10 @@ def test_numbers_of_xdmf_s_formulas_have_a_point(number):
 
 @pytest.mark.parametrize("suffix", [".h5", ".xdmf", ".mha", ".npz"])
 @pytest.mark.parametrize(
-    ("part", "cure"), [({"stride": (4, 1, 1)}, "lower it"), ({"crop": ((0, 9), (0, 2), (0, 2))}, "")]
+    ("part", "cure"), [({"stride": (4, 1, 1)}, "lower it"), ({"crop": ((0, 9), (0, 2), (0, 2))}, "choose a part of it")]
 )
 def test_a_part_that_is_not_there_is_no_fault_of_the_file(suffix, part, cure, tmp_path):
     save(ScalarVolume(np.zeros((4, 5, 6), np.uint8)), tmp_path / f"a{suffix}")
     with pytest.raises(RaymarchError) as told:
         load(tmp_path / f"a{suffix}", **part)
-    assert str(told.value).endswith(cure or "choose a part of it")
+    assert str(told.value).endswith(cure)

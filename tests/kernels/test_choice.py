@@ -122,9 +122,7 @@ def test_errors_are_the_same_whichever_thread_is_first():
         room[:tiles] = 3  # always one and the same
         many.fields.chosen.from_numpy(room)
         target = np.ones((*buffer.fields.target.shape, 4))
-        target[
-            16 * (tiles - last) :, 3
-        ] = -1  # masked: the last draws take no time, so that others would end behind them
+        target[16 * (tiles - last) :, 3] = -1  # masked: so the last draws take no time, and others would end later
         buffer.fields.target.from_numpy(target)
         buffer.fields.image.from_numpy(np.full((*buffer.fields.image.shape, 4), 0.5))
         for _ in range(1000):

@@ -505,7 +505,6 @@ def test_what_is_refused_opens_no_figure(refused):
 @pytest.mark.parametrize("shape", [(1, 500), (500, 1), (9, 2000), (37, 1000), (700, 911)])
 def test_no_pixel_of_a_large_picture_is_left_out_of_a_sheet(shape):
     picture = np.zeros((*shape, 3))
-    assert reduced(picture).shape == reduced(picture + 1).shape
     assert max(reduced(picture).shape[:2]) <= LARGEST and min(reduced(picture).shape[:2]) >= 1
     np.testing.assert_allclose(reduced(picture + 0.3), 0.3)
     for corner in ((0, 0), (-1, -1), (0, -1), (-1, 0)):

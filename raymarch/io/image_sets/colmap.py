@@ -86,8 +86,8 @@ def read(
         frames.append(Frame(file, camera, _mask(masks, file.relative_to(inside), root, follow_links), sensor=True))
     if masked := sum(frame.mask is not None for frame in frames):
         log.warning("%s: %d of %d images have a mask in %s", source, masked, len(frames), masks)
-    elif masks.is_dir() and any(masks.iterdir()):
-        name = next(iter(frames)).file.name if frames else "image"
+    elif frames and next(masks.glob("*"), None) is not None:
+        name = frames[0].file.name
         log.warning("%s: none of its files is the mask of an image; name them as COLMAP does, %s.png", masks, name)
     there = present([frame.file for frame in frames], source)
     frames = held_out([frames[i] for i in there], split, holdout, source)

@@ -34,18 +34,12 @@ def in_srgb(image: Image.Image) -> Image.Image:
 
 
 def _transform(profile: bytes, mode: str) -> Any:
-    """Of each image anew: nobody promises that threads may share one."""
+    """Transform from a profile to sRGB, for each image anew: nobody promises that threads may share one."""
     from PIL import ImageCms
 
     given, srgb = ImageCms.ImageCmsProfile(BytesIO(profile)), ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB"))
-    return ImageCms.buildTransform(
-        given,
-        srgb,
-        mode,
-        mode,
-        ImageCms.Intent.RELATIVE_COLORIMETRIC,
-        ImageCms.Flags.BLACKPOINTCOMPENSATION,
-    )
+    intent, black = ImageCms.Intent.RELATIVE_COLORIMETRIC, ImageCms.Flags.BLACKPOINTCOMPENSATION
+    return ImageCms.buildTransform(given, srgb, mode, mode, intent, black)
 
 
 @lru_cache(16)
@@ -58,11 +52,7 @@ def _differs(profile: bytes) -> bool:
     patches.putdata(PATCHES)
     try:
         seen = _transform(profile, "RGB").apply(patches)
-    except (
-        ImportError,
-        OSError,
-        ValueError,
-        ImageCms.PyCMSError,
-    ):  # a Pillow without littlecms; a profile that it refuses
+    # a Pillow without littlecms, or a profile that it refuses
+    except (ImportError, OSError, ValueError, ImageCms.PyCMSError):
         return False
     return max(abs(a - b) for a, b in zip(patches.tobytes(), seen.tobytes(), strict=True)) > NOTICED

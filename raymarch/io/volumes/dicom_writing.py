@@ -43,14 +43,14 @@ def write_series(volume: ScalarVolume, folder: Path) -> None:
 
 def _sixteen_bits(volume: ScalarVolume) -> tuple[np.ndarray, float, float]:
     """Values as 16 bits where they fit, with slope and intercept; floats are refused."""
-    kind, ends = volume.values.dtype, [int(volume.values.min()), int(volume.values.max())]
-    fits = [each for each in (np.int16, np.uint16) if np.iinfo(each).min <= ends[0] and ends[1] <= np.iinfo(each).max]
-    if kind.kind not in "iu" or not fits:
-        what = f"{kind}" if kind.kind not in "iu" else f"{kind} from {ends[0]} to {ends[1]}"
-        raise RaymarchError(
-            f"values are {what}, which a DICOM series of 16 bits cannot hold; save it as .nii.gz or .nrrd"
-        )
-    return volume.values.astype(fits[0 if kind.kind == "i" else -1]), volume.slope, volume.intercept
+    stored, found = volume.values, f"{volume.values.dtype}"
+    if stored.dtype.kind in "iu":
+        low, high = int(stored.min()), int(stored.max())
+        for kind in (np.int16, np.uint16)[:: 1 if stored.dtype.kind == "i" else -1]:
+            if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max:
+                return stored.astype(kind), volume.slope, volume.intercept
+        found += f" from {low} to {high}"
+    raise RaymarchError(f"values are {found}, which a DICOM series of 16 bits cannot hold; save it as .nii.gz or .nrrd")
 
 
 def _slice_of(pixels: np.ndarray, affine: np.ndarray, k: int, volume: ScalarVolume) -> Any:

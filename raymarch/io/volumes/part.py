@@ -40,13 +40,10 @@ def require_one_place(selection: Selection, path: Path) -> None:
 def require_one_grid(volume: AnyVolume, path: Path) -> None:
     """RaymarchError for a volume of nested boxes or in NDC, which are no grid of one spacing in the world."""
     if volume.boxes > 1 or volume.ndc_from_world is not None:
-        kind, cure = (
-            f"of {volume.boxes} nested boxes",
-            "leave it whole, as .h5, or take the innermost, volume.nested(0)",
-        )
+        kind, more = f"of {volume.boxes} nested boxes", ", or take the innermost, volume.nested(0)"
         if volume.ndc_from_world is not None:
-            kind, cure = "in NDC", "leave it whole, as .h5"
-        raise RaymarchError(f"{path}: the volume is {kind}, want one grid in the world; {cure}")
+            kind, more = "in NDC", ""
+        raise RaymarchError(f"{path}: the volume is {kind}, want one grid in the world; leave it whole, as .h5{more}")
 
 
 def spaced(
