@@ -1,4 +1,4 @@
-"""Law: imports point down the rooms that docs/design.md lists, modules are short, and nothing happens on import."""
+"""Law: imports point down the rooms that docs/design.md lists, without a circle, and nothing happens on import."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ LISTED = re.search(r"<!-- rooms -->\n```\n(.*?)```", (ROOT / "docs" / "design.md
 ROOMS = [line.split()[0].strip("/").removesuffix(".py").replace("/", ".") for line in reversed(LISTED)]
 ENTRANCES = ("__init__", "__main__")  # they hand on what is public, and see all rooms
 VALUES = ("geometry", "data", "solvers")
-MOST_ROOMS, MOST_IMPORTS = 24, 157  # of folders, io and kernels one each, whatever rooms they have inside
 
 
 def room_of(name: str) -> str:
@@ -61,7 +60,6 @@ def imports() -> dict[str, set[str]]:
 def test_every_room_is_listed_and_every_listed_room_is_there():
     assert {room_of(name) for name in MODULES} == {*ROOMS, *ENTRANCES}
     assert len(ROOMS) == len(set(ROOMS))
-    assert len({room.split(".")[0] for room in ROOMS}) <= MOST_ROOMS
 
 
 @pytest.mark.parametrize("name", [name for name in MODULES if name not in ENTRANCES])
@@ -73,13 +71,6 @@ def test_imports_point_down(name, imports):
 
 def test_no_cycles(imports):
     assert set(TopologicalSorter(imports).static_order()) == set(MODULES)
-
-
-def test_few_imports_between_rooms(imports):
-    pairs = {(room_of(a), room_of(b)) for a in MODULES if a not in ENTRANCES for b in imports[a]}
-    between = {(a.split(".")[0], b.split(".")[0]) for a, b in pairs}
-    between = {(a, b) for a, b in between if a != b}
-    assert 50 < len(between) <= MOST_IMPORTS, len(between)
 
 
 @pytest.mark.parametrize("name", [name for name in MODULES if name.startswith("kernels.")])
@@ -97,28 +88,6 @@ def test_values_know_only_numpy(name, imports):
     others = {alias.name.split(".")[0] for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     assert froms | others <= set(sys.stdlib_module_names) | {"numpy", "raymarch"} | WHERE_USED.get(name, set())
     assert {room_of(other) for other in imports[name]} <= {*VALUES, "arguments", "errors", "html"}
-
-
-def lines_of(node: ast.AST) -> int:
-    return node.end_lineno - node.lineno + 1
-
-
-def code_of(function: ast.FunctionDef) -> int:
-    """Lines of a function without its docstring; 0 of a kernel, which is an equation as long as it is."""
-    if any("ti." in ast.unparse(each) for each in function.decorator_list):
-        return 0
-    described = ast.get_docstring(function) is not None
-    return lines_of(function) - (lines_of(function.body[0]) if described else 0)
-
-
-@pytest.mark.parametrize("name", MODULES)
-def test_modules_classes_and_functions_are_short(name):
-    text = MODULES[name].read_text()
-    nodes = list(ast.walk(ast.parse(text)))
-    long = {node.name: lines_of(node) for node in nodes if isinstance(node, ast.ClassDef) and lines_of(node) > 150}
-    long |= {node.name: code_of(node) for node in nodes if isinstance(node, ast.FunctionDef) and code_of(node) > 50}
-    assert not long
-    assert len(text.splitlines()) <= 250
 
 
 def test_no_room_bears_a_public_name():
