@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import struct
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from fractions import Fraction
@@ -232,7 +233,7 @@ def _encode_gif(
     with made.open("wb") as file:
         try:
             next(indexed).save(file, format="GIF", save_all=True, append_images=indexed, **how)
-        except OverflowError as error:
+        except (OverflowError, struct.error) as error:  # of Pillow 13, and of those before
             raise RaymarchError(
                 f"{path}: a picture stands still for over 655 s, which GIF cannot say; take .mp4"
             ) from error

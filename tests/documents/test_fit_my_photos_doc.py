@@ -1,26 +1,26 @@
-"""Law: what docs/photographs.md shows runs, and the options, settings and scores that it names are there."""
+"""Law: what docs/fit-my-photos.md shows runs, and the options, settings and scores that it names are there."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import fields
+from inspect import signature
 from pathlib import Path
 
 import pytest
 
-from raymarch.cli.evaluate import evaluate
-from raymarch.cli.fit import fit
-from raymarch.cli.render import render
+import raymarch as rm
+from raymarch.cli import cli
 from raymarch.evaluation.held_out import Evaluation
 from raymarch.fitting.objective import LOSSES
 from raymarch.fitting.presets import PRESETS
 from raymarch.fitting.settings import FitSettings
 
-DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "photographs.md"
-TEXT = DOCUMENT.read_text().partition("## 3. Fit")[2]
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "fit-my-photos.md"
+TEXT = DOCUMENT.read_text().partition("## Check the set")[2]
 BLOCKS = re.findall(r"(?ms)^```(\w+)\n(.*?)^```$", TEXT)
 COMMANDS = [line.split() for language, code in BLOCKS if language == "bash" for line in code.splitlines()]
-VERBS = {"fit": fit, "evaluate": evaluate, "render": render}
+VERBS = {name: cli.commands[name] for name in ("cameras", "doctor", "fit", "evaluate", "render", "export", "convert")}
 OPTIONS = {option for command in VERBS.values() for each in command.params for option in each.opts}
 
 
@@ -37,7 +37,10 @@ def test_the_options_of_a_command_are_its_own(words):
 
 def test_what_the_text_names_is_there():
     assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", TEXT)) <= OPTIONS
-    settings = {each.name for each in fields(FitSettings)}
+    settings = {each.name for each in fields(FitSettings)} | {
+        *signature(rm.fit).parameters,
+        *signature(rm.load_views).parameters,
+    }
     assert set(re.findall(r"`(\w+)=", TEXT)) <= settings
     assert set(re.findall(r'loss="(\w+)"', TEXT)) <= set(LOSSES)
     assert set(re.findall(r"--preset (\w+)", TEXT)) <= set(PRESETS)
