@@ -12,7 +12,7 @@ from types import MappingProxyType
 import h5py
 import numpy as np
 
-from raymarch.errors import RaymarchError, one_line
+from raymarch.errors import FAULTS_OF_OURS, RaymarchError, fault_of_ours, one_line
 from raymarch.io.files.limits import require_file, require_file_budget
 
 FILTERS = {h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLETCHER32}
@@ -46,7 +46,8 @@ def opened(
     free of references and texts of variable length, within the memory budget, and at most 1000 times as large as
     the bytes that hold them. Those that are `streamed`, read a part at a time, do not count to the budget.
 
-    Raises RaymarchError, also for every exception of h5py inside the block: there it means that the file is damaged.
+    Raises RaymarchError, also for every exception of h5py inside the block: there it means that the file is damaged. A
+    KeyError and the like of other code there is a fault of raymarch's, and told as one.
 
     Example:
         >>> with opened("ball.h5", "raymarch-volume", 1, ("density",)) as file:  # doctest: +SKIP
@@ -67,8 +68,20 @@ def opened(
             yield file
     except RaymarchError:
         raise
+    except FAULTS_OF_OURS as error:
+        if not _is_said_by_h5py(error):
+            raise RaymarchError(f"{path}: {fault_of_ours(error)}") from error
+        raise RaymarchError(f"{path}: is damaged ({one_line(error)}), want a whole {kind} file; {CURE}") from error
     except DAMAGE as error:
         raise RaymarchError(f"{path}: is damaged ({one_line(error)}), want a whole {kind} file; {CURE}") from error
+
+
+def _is_said_by_h5py(error: BaseException) -> bool:
+    """Whether an exception was raised within h5py, which tells of damage by KeyError and TypeError too."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and str(trace.tb_frame.f_globals.get("__name__", "")).split(".")[0] == "h5py"
 
 
 def attributes(item: h5py.File | h5py.Dataset) -> dict[str, np.ndarray]:
