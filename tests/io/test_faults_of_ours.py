@@ -54,15 +54,15 @@ def test_a_fault_of_ours_is_told_as_one(error, tmp_path):
 
 @pytest.mark.parametrize("error", FILES, ids=name_of)
 def test_what_a_library_says_of_damage_stays_the_file_s(error, tmp_path):
-    with pytest.raises(rm.RaymarchError, match="a.nii: is no whole NIfTI .*; export it again"):
-        with damage_told(tmp_path / "a.nii", "NIfTI"):
-            raise error
+    said = "a.nii: is no whole NIfTI .*; export it again"
+    with pytest.raises(rm.RaymarchError, match=said), damage_told(tmp_path / "a.nii", "NIfTI"):
+        raise error
 
 
 def test_no_memory_is_neither(tmp_path):
-    with pytest.raises(rm.RaymarchError, match="a.nii: there is no memory for its values; read a part of it by crop"):
-        with damage_told(tmp_path / "a.nii", "NIfTI"):
-            raise MemoryError
+    said = "a.nii: there is no memory for its values; read a part of it by crop"
+    with pytest.raises(rm.RaymarchError, match=said), damage_told(tmp_path / "a.nii", "NIfTI"):
+        raise MemoryError
 
 
 @pytest.mark.parametrize("error", OURS, ids=name_of)

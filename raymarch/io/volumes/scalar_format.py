@@ -22,6 +22,10 @@ from raymarch.io.volumes.source import Source, require_shape, volume_of
 
 log = logging.getLogger("raymarch")
 CURE = "export it again"
+LOST = {
+    "unit": "unit of values ({})", "length_unit": "unit of length ({})", "world": "names of the world's sides ({})",
+    "name": "name ({})",
+}  # fmt: skip
 PART = "read a part of it by crop or stride (rm.load(.., stride=2), raymarch convert --stride 2)"
 
 
@@ -33,6 +37,7 @@ def scalar_format(
     write: Callable[[ScalarVolume, Path], object],
     *,
     folder: bool = False,
+    loses: tuple[str, ...] = (),
 ) -> Format:
     """Format whose files hold scalar volumes.
 
@@ -40,6 +45,7 @@ def scalar_format(
         name, suffixes, detect, folder: as of `Format`.
         source: `source(path, selection)`, what the header says; of the selection it needs channel, time and level.
         write: `write(volume, path)`, of a ScalarVolume; of a fit it gets sigma on the grid.
+        loses: names of `LOST`, fields that the format cannot hold, which is said of a volume that has them.
     """
 
     def read(path: Path, *, selection: Selection = ALL) -> ScalarVolume:
@@ -56,7 +62,10 @@ def scalar_format(
     def write_scalar(volume: AnyVolume, path: Path) -> None:
         with _path_named(path), refused(path), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            write(scalar_of(volume, path), path)
+            scalar = scalar_of(volume, path)
+            if left := [LOST[field].format(getattr(scalar, field)) for field in loses if getattr(scalar, field)]:
+                log.warning("%s holds no %s, which stays behind", name, " and no ".join(left))
+            write(scalar, path)
 
     return Format(name, suffixes, detect, read, write_scalar, describe, folder=folder, ours=False)
 
