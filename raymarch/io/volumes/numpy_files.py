@@ -77,8 +77,8 @@ def _header(stream: Any, path: Path, name: str = "") -> tuple[tuple[int, ...], b
         told, how = f"holds values of the fields {named(dtype.names, 6)}", f"[{dtype.names[0]!r}]"
     elif dtype.hasobject:
         raise RaymarchError(
-            f"{where}: holds objects of Python, which raymarch does not open as they may run code; if you trust the file,"
-            f" {_saved(path, name, '.tolist()', ', allow_pickle=True', 'np.array({}, float)')}"
+            f"{where}: holds objects of Python, which raymarch does not open as they may run code; if you trust the"
+            f" file, {_saved(path, name, '.tolist()', ', allow_pickle=True', 'np.array({}, float)')}"
         )
     elif dtype.kind == "c":
         raise RaymarchError(
