@@ -33,6 +33,7 @@ OPTIONAL = {
     "websockets": {"viewer.server", "viewer.server_process"},
     "nibabel": {"io.volumes.nifti"},
     "mrcfile": {"io.volumes.mrc"},
+    "imagecodecs": {"io.volumes.vtk_values"},
     "trimesh": {"io.meshes.mesh_file"},
     "tifffile": {"io.volumes.tiff", "io.volumes.tiff_slices"},
     "zarr": {"io.volumes.ome_zarr", "io.volumes.zarr_chunks"},

@@ -1,15 +1,17 @@
-"""Strict XML parser: bounded UTF-8 without document types, and so without entities of a file's own."""
+"""Strict XML parser: bounded text without document types, and so without entities of a file's own."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from typing import Any
 from xml.etree import ElementTree
 
 from raymarch.errors import RaymarchError, one_line
-from raymarch.io.files.strict_text import EXPORT, read_text
+from raymarch.io.files.strict_text import EXPORT, read_bytes
 
+DECLARED = re.compile(rb"""(?:\xef\xbb\xbf)?<\?xml[^>]*?encoding\s*=\s*["']([\w.-]{1,40})["']""")
 MOST_TAGS = 1_000_000
 DEEPEST = 100  # elements within elements
 
@@ -27,7 +29,7 @@ def read_xml(path: str | os.PathLike[str]) -> ElementTree.Element:
         >>> read_xml("a.xml").tag
         'document'
     """
-    return _root(read_text(path, "an XML text"), path)
+    return parse_xml(read_bytes(path, "an XML text"), path)
 
 
 def parse_xml(data: bytes, path: str | os.PathLike[str]) -> ElementTree.Element:
@@ -37,10 +39,20 @@ def parse_xml(data: bytes, path: str | os.PathLike[str]) -> ElementTree.Element:
         >>> parse_xml(b"<a><b/></a>", "a.xml").tag
         'a'
     """
+    told = DECLARED.match(data[:200])
+    letters = told.group(1).decode() if told else "utf-8"
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        letters = "utf-16"
     try:
-        text = data.decode("utf-8-sig")
+        text = data.decode("utf-8-sig" if letters.lower() in ("utf-8", "utf8") else letters)
     except UnicodeDecodeError as error:
-        raise RaymarchError(f"{path}: byte {error.start} is not UTF-8, want XML; {EXPORT}") from error
+        raise RaymarchError(f"{path}: byte {error.start} is not {letters}, want XML; save it as UTF-8") from error
+    except LookupError as error:
+        raise RaymarchError(
+            f"{path}: says letters of {letters[:40]!r}, which are not known; save it as UTF-8"
+        ) from error
+    if "\0" in text:
+        raise RaymarchError(f"{path}: has null characters, want XML; {EXPORT}")
     return _root(text, path)
 
 
