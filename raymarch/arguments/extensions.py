@@ -96,7 +96,7 @@ def called(
     except MemoryError as error:
         raise RaymarchError(f"{where}: there is no memory to {what} it; free some, or ask for less of it") from error
     except Exception as error:  # whatever a user's function raises
-        if _is_ours(function):
+        if is_of_raymarch(function):
             if isinstance(error, FAULTS_OF_OURS):
                 raise RaymarchError(f"{where}: {fault_of_ours(error, what)}") from error
             raise RaymarchError(f"{where}: cannot {what} it ({one_line(error)[:LONGEST_TEXT]}); check it") from error
@@ -107,7 +107,7 @@ def called(
     return value
 
 
-def _is_ours(function: object) -> bool:
+def is_of_raymarch(function: object) -> bool:
     """Whether a record's function is one of raymarch's own."""
     return str(getattr(function, "__module__", "")).split(".")[0] == __name__.split(".")[0]
 

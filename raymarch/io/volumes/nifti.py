@@ -37,7 +37,6 @@ NAMES = {"mm": "mm", "m": "meter", "um": "micron"}  # as nibabel calls them
 KINDS = ("x", "y", "z", "time", "channel", "channel", "channel")
 FARTHEST = 2**62  # byte of a file
 NIFTI1_SIDE = 32767  # samples an axis, beyond which NIfTI-1's 16 bits do not reach
-FLOATS = "i = nibabel.load({!r}); nibabel.save(nibabel.Nifti1Image(i.get_fdata(), i.affine), 'floats.nii.gz')"
 
 
 class Files(NamedTuple):
@@ -185,9 +184,7 @@ def _kind(path: Path, code: int) -> tuple[str, int]:
     if code in COMPONENTS:
         return COMPONENTS[code]
     if code in WIDE:
-        how = FLOATS.format(path.name)
-        how = how.replace("i.get_fdata()", "abs(np.asarray(i.dataobj))") if "complex" in WIDE[code] else how
-        raise RaymarchError(f"{path}: holds {WIDE[code]}, want numbers of up to 64 bits; convert it in Python: {how}")
+        raise RaymarchError(f"{path}: holds {WIDE[code]}, want numbers of up to 64 bits; save it as float64 there")
     what = "single bits (datatype 1)" if code == 1 else f"values of datatype {code}, which NIfTI does not know"
     raise RaymarchError(f"{path}: holds {what}, want whole numbers or floats; save it as uint8 or float32 there")
 

@@ -61,7 +61,7 @@ def raw_format(
 
     def source(path: Path, selection: Selection) -> Source:
         begin = 0 if offset is None else offset
-        size, there = require_size(path, begin, sizes, kind), path.stat().st_size
+        size, there = math.prod(sizes) * kind.itemsize, path.stat().st_size
         if offset is None and there != size:
             fits = [one for one in TYPES if np.dtype(one).itemsize * math.prod(sizes) == there]
             more = f" ({' or '.join(fits)} would fit)" if fits else ""
@@ -69,6 +69,7 @@ def raw_format(
                 f"{path}: has {there:,} bytes but {' x '.join(map(str, sizes))} of {kind} are {size:,}; correct shape"
                 f" or dtype{more}, or say by offset how many bytes come before them"
             )
+        require_size(path, begin, sizes, kind)
         index, remarks = chosen(path, sizes, range(first, first + 3), selection)
 
         def read(slices: Slices) -> np.ndarray:
