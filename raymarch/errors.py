@@ -41,6 +41,30 @@ def one_line(error: BaseException) -> str:
     return " ".join(text.split()) or type(error).__name__
 
 
+FAULTS_OF_OURS = (
+    LookupError, AttributeError, TypeError, NameError, AssertionError, NotImplementedError, ZeroDivisionError,
+    RecursionError, StopIteration, ImportError, SystemError, UnicodeEncodeError,
+)  # fmt: skip
+"""Exceptions that no damaged file is to raise in code of raymarch's: where one does, a check is missing."""
+
+LONGEST_FAULT = 300  # characters of what an exception says
+
+
+def fault_of_ours(error: BaseException, what: str = "read") -> str:
+    """Words for an exception that is likely a fault of raymarch's and not of the user's file.
+
+    Example:
+        >>> fault_of_ours(KeyError("axes"))
+        "raymarch could not read this (KeyError: 'axes'), which is likely a fault of raymarch and not of the file; \
+please report it with the file's header"
+    """
+    said = f"{type(error).__name__}: {' '.join(str(error).split())[:LONGEST_FAULT]}".removesuffix(": ")
+    whose = "of the file; please report it with the file's header"
+    if what == "write":
+        whose = "of the volume; please report it"
+    return f"raymarch could not {what} this ({said}), which is likely a fault of raymarch and not {whose}"
+
+
 def named(names: Sequence[str], most: int = 5) -> str:
     """First few of the names, for a message.
 

@@ -56,12 +56,17 @@ def vector(count: int, low: float = -LARGEST, high: float = LARGEST, *, above: b
     return Check(check.wanted, read)
 
 
-def numeric(value: object) -> np.ndarray:
-    """Array of real numbers of whatever type; Wrong for texts, ragged lists, objects and the like."""
+def numeric(value: object, masks: bool = False) -> np.ndarray:
+    """Array of real numbers of whatever type; Wrong for texts, ragged lists, objects and the like.
+
+    With `masks` booleans are taken too, as uint8 0 and 1.
+    """
     try:
         given = np.asarray(value)
     except Exception:  # whatever a foreign __array__ raises
         raise Wrong(f"is {shown(value)}") from None
+    if masks and given.dtype.kind == "b":
+        given = given.view(np.uint8)
     if given.dtype.kind not in "iuf":
         raise Wrong(f"is {shown(value)}")
     if np.ma.is_masked(value):  # NumPy would take what lies under the mask

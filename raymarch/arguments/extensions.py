@@ -12,7 +12,7 @@ import numpy as np
 from raymarch.arguments import checks
 from raymarch.arguments.checks import Check, shown
 from raymarch.arguments.declared import Record, hold
-from raymarch.errors import RaymarchError
+from raymarch.errors import FAULTS_OF_OURS, RaymarchError, fault_of_ours, one_line
 
 LONGEST_NAME, LONGEST_TEXT = 60, 300  # characters of a name, and of what an exception says
 
@@ -82,7 +82,8 @@ def called(
         where: the path that it is called for; errors of ours that open with it, and so say where, stay as they are.
         kind, wanted: the class of what it must give, and that in words.
 
-    Raises RaymarchError from the exception of the function, or where it gives something else.
+    Raises RaymarchError from the exception of the function, or where it gives something else. An exception in a
+    function of raymarch's own that no file is to blame for is told as a fault of raymarch's.
     """
     function: Callable[..., Any] = getattr(record, what)
     owner = owner_of(record)
@@ -92,12 +93,23 @@ def called(
         if str(error).startswith(str(where)):
             raise
         raise RaymarchError(f"{owner}: {what} of {where}: {' '.join(str(error).split())}") from error
+    except MemoryError as error:
+        raise RaymarchError(f"{where}: there is no memory to {what} it; free some, or ask for less of it") from error
     except Exception as error:  # whatever a user's function raises
+        if is_of_raymarch(function):
+            if isinstance(error, FAULTS_OF_OURS):
+                raise RaymarchError(f"{where}: {fault_of_ours(error, what)}") from error
+            raise RaymarchError(f"{where}: cannot {what} it ({one_line(error)[:LONGEST_TEXT]}); check it") from error
         said = f"{type(error).__name__}: {' '.join(str(error).split())[:LONGEST_TEXT]}".removesuffix(": ")
         raise RaymarchError(f"{owner}: {what} of {where} raised {said}; mend it or check the path") from error
     if not isinstance(value, kind):
         raise RaymarchError(f"{owner}: {what} gave {shown(value)}, want {wanted}; return that from it")
     return value
+
+
+def is_of_raymarch(function: object) -> bool:
+    """Whether a record's function is one of raymarch's own."""
+    return str(getattr(function, "__module__", "")).split(".")[0] == __name__.split(".")[0]
 
 
 def recognises(record: Named, path: Path) -> bool:

@@ -12,7 +12,7 @@ from raymarch.errors import RaymarchError
 
 
 def _raw(value: object) -> np.ndarray:
-    values = numeric(value)
+    values = numeric(value, masks=True)
     require_within(values, -LARGEST, LARGEST)
     return values.astype(float)
 
@@ -68,7 +68,7 @@ def spread_to(shape: Sequence[int], low: float = -LARGEST, high: float = LARGEST
     """Rule for numbers that broadcast to `shape`, as float32 of that shape."""
 
     def read(value: object) -> np.ndarray:
-        values = numeric(value)
+        values = numeric(value, masks=True)
         require_within(values, low, high)
         try:
             return np.broadcast_to(values.astype(np.float32), shape)

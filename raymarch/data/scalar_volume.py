@@ -26,7 +26,7 @@ SIZES = {"i": (1, 2, 4, 8), "u": (1, 2, 4, 8), "f": (2, 4, 8)}  # bytes of a typ
 
 
 def _values(value: object) -> np.ndarray:
-    values = arrays.numeric(value)
+    values = arrays.numeric(value, masks=True)
     if values.dtype.itemsize not in SIZES[values.dtype.kind]:
         raise Wrong(f"is {values.dtype}", "convert it with astype")
     if values.ndim != 3 or min(values.shape) < 2:
@@ -67,7 +67,8 @@ class ScalarVolume(ScalarCard, ReadOnly):
     renders, checks gradients, saves or describes takes either, this one as extinction equal to its value.
 
     Attributes:
-        values: (x, y, z) as stored, of any type of whole number or float; at least 2 samples an axis.
+        values: (x, y, z) as stored, of any type of whole number or float, or booleans, which become uint8 0 and 1; at
+            least 2 samples an axis.
         world_from_index: (4, 4) affine that takes an index (i, j, k, 1) to the world; the index itself if not given.
         slope, intercept: from what is stored to the value.
         unit: of the values, such as "HU"; "" where nobody says.

@@ -31,15 +31,14 @@ OPTIONAL = {
     "av": {"io.videos.av_library"},
     "anywidget": {"viewer.widget"},
     "websockets": {"viewer.server", "viewer.server_process"},
-    "nrrd": {"io.volumes.nrrd"},
     "nibabel": {"io.volumes.nifti"},
     "mrcfile": {"io.volumes.mrc"},
+    "imagecodecs": {"io.volumes.vtk_values"},
     "trimesh": {"io.meshes.mesh_file"},
     "tifffile": {"io.volumes.tiff", "io.volumes.tiff_slices"},
     "zarr": {"io.volumes.ome_zarr", "io.volumes.zarr_chunks"},
     "pydicom": {f"io.volumes.dicom{part}" for part in ("", "_decoders", "_slices", "_writing")},
 }  # a library of an extra, and the modules that know it
-PACKAGES = {"nrrd": "pynrrd"}  # by the name under which a library is installed, where that is another
 EXAMPLES_OF_EXTRAS = {
     "raymarch.io.meshes.mesh_file": "trimesh",
     "raymarch.meshing.export": "trimesh",
@@ -212,9 +211,8 @@ def test_what_is_optional_is_an_extra_that_no_test_run_needs(name):
     """By text; and the module that knows it is imported without it."""
     text = (ROOT / "pyproject.toml").read_text()
     extras = dict(re.findall(r"^(\w+) = \[(.*)\]$", text, re.MULTILINE))
-    package = PACKAGES.get(name, name)
-    assert any(f'"{package}' in extras[extra] for extra in EXTRAS)
-    assert all(f'"{package}' not in extras[other] for other in ("test", "dev"))
+    assert any(f'"{name}' in extras[extra] for extra in EXTRAS)
+    assert all(f'"{name}' not in extras[other] for other in ("test", "dev"))
     blocked = f"import sys; sys.modules[{name!r}] = None; "
     imports = "; ".join(f"import raymarch.{module}" for module in sorted(OPTIONAL[name]))
     subprocess.run([sys.executable, "-c", blocked + imports], check=True, timeout=60)

@@ -49,7 +49,7 @@ HELD = {
     ".h5": Holds("sheared"),
     ".xdmf": Holds("upright"),
     ".npz": Holds("sheared"),
-    ".nrrd": Holds("sheared", "nrrd"),
+    ".nrrd": Holds("sheared"),
     ".nii": Holds("sheared", "nibabel", fields=("length_unit", "name"), world="RAS"),
     ".nii.gz": Holds("sheared", "nibabel", fields=("length_unit", "name"), world="RAS"),
     ".mha": Holds("sheared", fields=("length_unit", "name"), world="LPS"),
@@ -541,9 +541,7 @@ def test_raw_values_are_read_whatever_their_file_is_called(tmp_path):
 
 
 def test_a_slice_in_an_nrrd_and_objects_in_an_npz_are_refused_in_words(tmp_path):
-    need(".nrrd")
-    import nrrd
-
+    nrrd = require_extra("nrrd", "formats")
     nrrd.write(str(tmp_path / "a.nrrd"), np.zeros((4, 5)))
     refused(lambda: rm.load(tmp_path / "a.nrrd"), "has 2 axes, want x, y and z")
     np.savez(tmp_path / "a.npz", values=np.array([[[{}]]], dtype=object))
@@ -608,7 +606,6 @@ def test_an_ome_tiff_whose_planes_lie_elsewhere_is_refused(name, tmp_path):
 
 
 def test_a_detached_header_has_its_values_after_the_next_write_too(tmp_path):
-    require_extra("nrrd", "formats")
     values = np.arange(60, dtype=np.int16).reshape(3, 4, 5)
     for name in ("a.nhdr", "next.nrrd"):
         rm.save(rm.ScalarVolume(values, np.eye(4)), tmp_path / name)

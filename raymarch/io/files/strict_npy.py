@@ -9,7 +9,7 @@ import zipfile
 
 import numpy as np
 
-from raymarch.errors import RaymarchError, one_line
+from raymarch.errors import FAULTS_OF_OURS, RaymarchError, fault_of_ours, one_line
 from raymarch.io.files.strict_text import EXPORT, read_bytes
 
 LARGEST_FILE = 64 << 20  # bytes; 20,000 poses are 3 MB
@@ -62,6 +62,8 @@ def read_npz(path: str | os.PathLike[str], wanted: str) -> dict[str, np.ndarray]
     except RaymarchError:
         raise
     except Exception as error:  # zipfile raises anything from struct.error to NotImplementedError for damaged files
+        if isinstance(error, FAULTS_OF_OURS) and not isinstance(error, NotImplementedError):
+            raise RaymarchError(f"{path}: {fault_of_ours(error)}") from error
         raise RaymarchError(f"{path}: is no whole NumPy archive ({one_line(error)}); {EXPORT}") from error
 
 
@@ -75,7 +77,10 @@ def _array(data: bytes, where: str) -> np.ndarray:
     file = io.BytesIO(data)
     try:
         version = np.lib.format.read_magic(file)
-        read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
+        known = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+        if version not in known:
+            raise RaymarchError(f"{where}: is of version {version} of NumPy's files, want 1 or 2; {EXPORT}")
+        read = known[version]
         shape, by_columns, dtype = read(file, max_header_size=LONGEST_HEADER)
         if dtype.kind not in "fiu" or dtype.hasobject:
             raise RaymarchError(f"{where}: holds {str(dtype)[:60]}, want numbers; {EXPORT}")
@@ -87,6 +92,8 @@ def _array(data: bytes, where: str) -> np.ndarray:
     except RaymarchError:
         raise
     except Exception as error:  # NumPy raises anything from SyntaxError to struct.error for damaged headers
+        if isinstance(error, FAULTS_OF_OURS):
+            raise RaymarchError(f"{where}: {fault_of_ours(error)}") from error
         raise RaymarchError(f"{where}: is no whole NumPy array ({one_line(error)}); {EXPORT}") from error
     if not np.isfinite(array).all():
         at = np.argwhere(~np.isfinite(array))[0].tolist()

@@ -1,15 +1,21 @@
-"""Strict XML parser: bounded UTF-8 without document types, and so without entities of a file's own."""
+"""Strict XML parser: bounded text without document types, and so without entities of a file's own."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from typing import Any
 from xml.etree import ElementTree
 
 from raymarch.errors import RaymarchError, one_line
-from raymarch.io.files.strict_text import EXPORT, read_text
+from raymarch.io.files.strict_text import EXPORT, read_bytes
 
+DECLARED = re.compile(rb"""(?:\xef\xbb\xbf)?<\?xml[^>]*?encoding\s*=\s*["']([\w.-]{1,40})["']""")
+LETTERS = re.compile(
+    r"utf-?8|utf-16|us-ascii|latin-?1|iso-8859-(1[0-6]?|[2-9])|windows-125[0-8]|cp125[0-8]|shift_jis|cp932|euc-(jp|kr)"
+    r"|gb2312|gbk|gb18030|big5|koi8-[ru]"
+)
 MOST_TAGS = 1_000_000
 DEEPEST = 100  # elements within elements
 
@@ -27,7 +33,7 @@ def read_xml(path: str | os.PathLike[str]) -> ElementTree.Element:
         >>> read_xml("a.xml").tag
         'document'
     """
-    return _root(read_text(path, "an XML text"), path)
+    return parse_xml(read_bytes(path, "an XML text"), path)
 
 
 def parse_xml(data: bytes, path: str | os.PathLike[str]) -> ElementTree.Element:
@@ -37,10 +43,17 @@ def parse_xml(data: bytes, path: str | os.PathLike[str]) -> ElementTree.Element:
         >>> parse_xml(b"<a><b/></a>", "a.xml").tag
         'a'
     """
+    told = DECLARED.match(data[:200])
+    letters = told.group(1).decode().lower() if told else "utf-8"
+    letters = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else letters
+    if not LETTERS.fullmatch(letters):
+        raise RaymarchError(f"{path}: says letters of {letters!r}, which are not known; save it as UTF-8")
     try:
-        text = data.decode("utf-8-sig")
+        text = data.decode("utf-8-sig" if letters in ("utf-8", "utf8") else letters)
     except UnicodeDecodeError as error:
-        raise RaymarchError(f"{path}: byte {error.start} is not UTF-8, want XML; {EXPORT}") from error
+        raise RaymarchError(f"{path}: byte {error.start} is not {letters.upper()}, want XML; {EXPORT}") from error
+    if "\0" in text:
+        raise RaymarchError(f"{path}: has null characters, want XML; {EXPORT}")
     return _root(text, path)
 
 

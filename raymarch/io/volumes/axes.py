@@ -12,7 +12,11 @@ from raymarch.io.volumes.part import require_one_place
 from raymarch.io.volumes.source import Slices
 from raymarch.io.volumes.stored_values import Index
 
-COLOURS = ("rgb", "rgba", "hsv", "xyz", "color", "colour", "vector", "point", "normal", "complex", "channel", "list")
+COLOURS = (
+    "rgb", "rgba", "hsv", "xyz", "color", "colour", "vector", "point", "normal", "complex", "channel", "list", "matrix",
+    "gradient", "quaternion",
+)  # fmt: skip
+IN_SHELL = {"channel": "--channel", "time": "--time-point"}
 
 
 def chosen(
@@ -42,6 +46,7 @@ def chosen(
             what = "channels" if option == "channel" else "points in time"
             raise RaymarchError(
                 f"{path}: has {count:,} {what} along axis {axis}, want one volume; choose one by {option}=0"
+                f" ({IN_SHELL[option]} 0 in the shell)"
             )
         if place is not None and place >= count:
             raise RaymarchError(f"{path}: {option} is {place}, but it has {count:,}; choose one from 0 to {count - 1}")

@@ -13,7 +13,16 @@ from typing import Any
 
 from raymarch.arguments.checks import Check, flag, optional
 from raymarch.arguments.declared import held
-from raymarch.arguments.extensions import NAME, called, hold_parts, owner_of, part, recognises, require_one
+from raymarch.arguments.extensions import (
+    NAME,
+    called,
+    hold_parts,
+    is_of_raymarch,
+    owner_of,
+    part,
+    recognises,
+    require_one,
+)
 from raymarch.data.scalar_volume import ScalarVolume
 from raymarch.data.selection import ALL, Selection
 from raymarch.data.volume import AnyVolume, Volume
@@ -22,6 +31,7 @@ from raymarch.io.files.atomic import replacing, require_writable
 from raymarch.io.files.atomic_folder import replacing_folder, require_new_folder
 from raymarch.io.files.limits import require_file
 from raymarch.io.files.ours import require_ours
+from raymarch.io.volumes.foreign import told_foreign
 from raymarch.io.volumes.part import part_of, require_one_place
 from raymarch.io.volumes.scalar_summary import ScalarSummary, bytes_of
 from raymarch.io.volumes.summary import VolumeSummary
@@ -110,6 +120,10 @@ def format_of(path: Path, formats: Sequence[Format]) -> Format:
     found = require_one([one for one in claiming if one in by_suffix] or claiming, path, "format") or next(
         iter(by_suffix), None
     )
+    if not is_folder and not claiming and (found is None or is_of_raymarch(found.read)):
+        told = told_foreign(path, text=found is None)
+        if told is not None:
+            raise RaymarchError(f"{path}: {told}")
     if found is None:
         if is_folder and not any(one.suffix_of(path) for one in formats if one.folder):
             require_file(path, "a volume file, or a folder of slices")

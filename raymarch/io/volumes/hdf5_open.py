@@ -12,7 +12,7 @@ from types import MappingProxyType
 import h5py
 import numpy as np
 
-from raymarch.errors import RaymarchError, one_line
+from raymarch.errors import FAULTS_OF_OURS, RaymarchError, escaped, fault_of_ours, one_line
 from raymarch.io.files.limits import require_file, require_file_budget
 
 FILTERS = {h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLETCHER32}
@@ -27,6 +27,7 @@ LARGEST_RATIO = 1000
 LARGEST_CHUNK = 128 << 10
 NO_MORE: Mapping[str, int] = MappingProxyType({})
 MOST_ATTRIBUTES = 64
+MOST_OBJECTS, MOST_TOLD = 10_000, 4  # of another program's file that are looked at, and told
 LARGEST_ATTRIBUTE = 4096
 # What h5py raises for damaged files; LookupError covers KeyError, RuntimeError covers RecursionError.
 DAMAGE = (OSError, LookupError, RuntimeError, ValueError, TypeError, ArithmeticError, MemoryError)
@@ -46,7 +47,8 @@ def opened(
     free of references and texts of variable length, within the memory budget, and at most 1000 times as large as
     the bytes that hold them. Those that are `streamed`, read a part at a time, do not count to the budget.
 
-    Raises RaymarchError, also for every exception of h5py inside the block: there it means that the file is damaged.
+    Raises RaymarchError, also for every exception of h5py inside the block: there it means that the file is damaged. A
+    KeyError and the like of other code there is a fault of raymarch's, and told as one.
 
     Example:
         >>> with opened("ball.h5", "raymarch-volume", 1, ("density",)) as file:  # doctest: +SKIP
@@ -67,8 +69,20 @@ def opened(
             yield file
     except RaymarchError:
         raise
+    except FAULTS_OF_OURS as error:
+        if not _is_said_by_h5py(error):
+            raise RaymarchError(f"{path}: {fault_of_ours(error)}") from error
+        raise RaymarchError(f"{path}: is damaged ({one_line(error)}), want a whole {kind} file; {CURE}") from error
     except DAMAGE as error:
         raise RaymarchError(f"{path}: is damaged ({one_line(error)}), want a whole {kind} file; {CURE}") from error
+
+
+def _is_said_by_h5py(error: BaseException) -> bool:
+    """Whether an exception was raised within h5py, which tells of damage by KeyError and TypeError too."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and str(trace.tb_frame.f_globals.get("__name__", "")).split(".")[0] == "h5py"
 
 
 def attributes(item: h5py.File | h5py.Dataset) -> dict[str, np.ndarray]:
@@ -88,6 +102,33 @@ def attributes(item: h5py.File | h5py.Dataset) -> dict[str, np.ndarray]:
     return found
 
 
+def arrays_of_others(file: h5py.File, path: Path) -> str:
+    """Arrays of another program's file, largest first, and the call that takes the largest of three axes or more."""
+    found: list[tuple[int, str, h5py.Dataset]] = []
+    seen = [0]
+
+    def look(name: str, item: h5py.Group | h5py.Dataset) -> bool | None:
+        seen[0] += 1
+        if isinstance(item, h5py.Dataset) and item.shape and item.dtype.kind in "biuf":
+            found.append((math.prod(item.shape), name, item))
+        return True if seen[0] > MOST_OBJECTS else None
+
+    file.visititems(look)
+    found.sort(key=lambda one: -one[0])
+    told = [f"{escaped(name)} ({' x '.join(map(str, item.shape))} {item.dtype})" for _, name, item in found[:MOST_TOLD]]
+    more = f" and {len(found) - MOST_TOLD} more" if len(found) > MOST_TOLD else ""
+    several = next(((name, item) for _, name, item in found if sum(n > 1 for n in item.shape) >= 3), None)
+    if several is None:
+        return (
+            f"it has no array of three axes ({', '.join(told) or 'none at all'}{more}), want a volume; check the path"
+        )
+    name, item = several
+    kept = sorted(sorted(range(item.ndim), key=lambda axis: -item.shape[axis])[:3])
+    index = ", ".join(":" if axis in kept else "0" for axis in range(item.ndim))
+    call = f"np.save('a.npy', h5py.File({path.name!r})[{name!r}][{index}].T)"
+    return f"it has {', '.join(told)}{more}; take one in Python: {call}, by .T from z, y, x to x, y, z"
+
+
 def declared_bytes(dataset: h5py.Dataset) -> int:
     """Declared size [byte] of a dataset in memory."""
     return math.prod(dataset.shape) * dataset.dtype.itemsize
@@ -102,7 +143,9 @@ def _require_kind(file: h5py.File, path: Path, kind: str, version: int) -> int:
     ] != other:
         raise RaymarchError(f"{path}: is {other}, want {KINDS[kind]}; check the path")
     if said not in (kind, kind.encode()):
-        raise RaymarchError(f"{path}: is HDF5 but no {kind} file (attribute format); save one with raymarch")
+        of_volume = "volume" in kind
+        cure = arrays_of_others(file, path) if of_volume else f"want {KINDS[kind]}; check the path"
+        raise RaymarchError(f"{path}: is HDF5 but no {kind} file (attribute format); {cure}")
     found = attributes(file).get("format_version", np.array(0))
     if found.shape != () or found.dtype.kind not in "iu" or found < 1:
         raise RaymarchError(f"{path}: has format_version {found.tolist()}, want {version}; {CURE}")

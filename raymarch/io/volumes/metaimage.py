@@ -1,10 +1,12 @@
-"""MetaImage, of ITK and elastix: a text header and values in one file (.mha), or a header that names a file (.mhd).
+"""MetaImage, of ITK and elastix: a text header and values in one file (.mha), or a header that names files (.mhd).
 
 Array axes are (x, y, z), the first the fastest; the world is LPS, as ITK has it.
 """
 
 from __future__ import annotations
 
+import math
+import re
 import zlib
 from pathlib import Path
 from typing import Any
@@ -18,10 +20,18 @@ from raymarch.errors import RaymarchError
 from raymarch.io.files.strict_text import finites
 from raymarch.io.volumes.axes import chosen
 from raymarch.io.volumes.axis_units import short_unit
-from raymarch.io.volumes.file_beside import file_beside
+from raymarch.io.volumes.file_beside import file_beside, files_beside, files_of_pattern
 from raymarch.io.volumes.scalar_format import scalar_format, single_values
-from raymarch.io.volumes.source import Slices, Source, text_of
-from raymarch.io.volumes.stored_values import CURE, read_packed, read_raw, require_packed, require_size
+from raymarch.io.volumes.source import Slices, Source, decoded, text_of
+from raymarch.io.volumes.stored_values import (
+    CURE,
+    read_packed,
+    read_raw,
+    read_text,
+    require_packed,
+    require_size,
+    values_of_files,
+)
 
 WORLD = "LPS"
 LONGEST_HEADER = 1 << 16  # bytes
@@ -32,6 +42,8 @@ TYPES = {
 }  # fmt: skip
 NAMES = {kind: name for name, kind in reversed(TYPES.items())}
 UNITS = ("um", "mm", "cm")
+REPEATED = ("Comment",)
+UNREAD = ("ImagePosition", "HeaderSizePerSlice", "SliceThickness")  # of old writers, that would bear on places
 LAST = "ElementDataFile"
 UNKNOWN = "???"
 
@@ -40,7 +52,7 @@ def detect(path: Path) -> bool:
     """Whether a file begins as a MetaImage does."""
     with path.open("rb") as file:
         lines = file.read(4096).split(b"\n")[:12]
-    keys = [line.split(b"=")[0].strip() for line in lines]
+    keys = [re.split(b"[=:]", line)[0].strip() for line in lines]
     return b"NDims" in keys and (b"ObjectType" in keys[:1] or b"NDims" in keys[:1])
 
 
@@ -52,13 +64,16 @@ def header_of(path: Path) -> tuple[dict[str, str], int]:
     at = 0
     while LAST not in fields:
         end = head.find(b"\n", at)
-        line = head[at : end if end >= 0 else len(head)].decode("latin-1").strip()
+        line = decoded(head[at : end if end >= 0 else len(head)]).strip()
         at = end + 1 if end >= 0 else len(head)
-        key, equals, value = line.partition("=")
-        if line and (not equals or key.strip() in fields):
-            raise RaymarchError(f"{path}: has the line {line[:60]!r}, want KEY = VALUE, each key once; {CURE}")
+        key, separator, value = line.partition("=" if "=" in line else ":")  # MetaIO takes either
+        key, value = key.strip(), value.strip()
+        if line and key in REPEATED and key in fields:
+            value = f"{fields[key]} {value}"
+        elif line and (not separator or key in fields):
+            raise RaymarchError(f"{path}: has the line {line[:60]!r}, want KEY = VALUE, each key once; correct it")
         if line:
-            fields[key.strip()] = value.strip()
+            fields[key] = value
         if end < 0 and LAST not in fields:
             raise RaymarchError(f"{path}: has no {LAST} in its first {LONGEST_HEADER:,} bytes; {CURE}")
     return fields, at
@@ -70,50 +85,99 @@ def _is_true(text: str) -> bool:
 
 
 def source(path: Path, selection: Selection) -> Source:
-    """Source of a MetaImage; RaymarchError for lists of files, files elsewhere and types that are not known."""
+    """Source of a MetaImage; RaymarchError for types that are not known."""
     fields, length = header_of(path)
-    count = int(_numbers(fields, path, "1", "NDims")[0])
+    count = _whole(fields, path, "NDims", 3)
     if not 3 <= count <= 8:
-        raise RaymarchError(f"{path}: has {count} dimensions, want 3 or 4; {CURE}")
-    if fields.get("ElementType") not in TYPES or not _is_true(fields.get("BinaryData", "True")):
-        kind = fields.get("ElementType", "no type")
-        raise RaymarchError(f"{path}: holds {kind[:40]}, want binary values of one of {', '.join(TYPES)}; {CURE}")
+        more = "a slice is no volume, stack several by np.stack" if count == 2 else CURE
+        raise RaymarchError(f"{path}: has {count} dimensions, want 3 or 4; {more}")
+    kind = fields.get("ElementType", "no type").removesuffix("_ARRAY")  # of channels
+    if kind not in TYPES:
+        raise RaymarchError(
+            f"{path}: holds {kind[:40]}, want values of one of {', '.join(TYPES)}; save it as one of these, as by"
+            " SimpleITK.Cast"
+        )
     order = next((fields[key] for key in ("ElementByteOrderMSB", "BinaryDataByteOrderMSB") if key in fields), "False")
-    dtype = np.dtype(TYPES[fields["ElementType"]]).newbyteorder(">" if _is_true(order) else "<")
+    dtype = np.dtype(TYPES[kind]).newbyteorder(">" if _is_true(order) else "<")
     sizes = tuple(int(n) for n in _numbers(fields, path, " ".join(["0"] * count), "DimSize"))
-    channels = int(_numbers(fields, path, "1", "ElementNumberOfChannels")[0])
+    channels = _whole(fields, path, "ElementNumberOfChannels", 1)
     shape = (channels, *sizes) if channels > 1 else sizes
     first = len(shape) - len(sizes)
     index, remarks = chosen(path, shape, (first, first + 1, first + 2), selection)
     affine, doubts = _placed(fields, path, count)
     packed = _is_true(fields.get("CompressedData", "False"))
-    data, begin = file_beside(path, fields[LAST], length, local="LOCAL")
-    skip = int(_numbers(fields, path, "0", "HeaderSize")[0])
-    if skip < -1 or (skip == -1 and packed):
-        raise RaymarchError(f"{path}: has a HeaderSize of {skip}, want 0 or more; {CURE}")
+    is_text = not _is_true(fields.get("BinaryData", "True"))
+    files, begin = _files(fields, path, length)
+    skip = _whole(fields, path, "HeaderSize", 0)
+    if skip < -1:
+        raise RaymarchError(f"{path}: has a HeaderSize of {skip}, want -1 or more; {CURE}")
+
+    def start(file: Path, part: tuple[int, ...]) -> int:
+        """Where values of that shape begin in a file, or what is packed does."""
+        size = math.prod(map(int, part)) * dtype.itemsize
+        if skip == -1 and packed:
+            size = _whole(fields, path, "CompressedDataSize", file.stat().st_size - begin)
+        return max(file.stat().st_size - size, 0) if skip == -1 else begin + skip
+
+    def all_of(file: Path, part: tuple[int, ...]) -> np.ndarray:
+        """All values of one file."""
+        whole = (slice(None),) * len(part)
+        if packed:
+            return read_packed(file, start(file, part), part, dtype, whole, "zlib")
+        if is_text:
+            return read_text(file, begin + max(skip, 0), part, dtype)
+        return read_raw(file, start(file, part), part, dtype, whole)
 
     def read(slices: Slices) -> np.ndarray:
         where = index(slices)
-        if packed:
-            return read_packed(data, begin + skip, shape, dtype, where, "zlib")
-        size = int(np.prod([int(n) for n in shape], dtype=object)) * dtype.itemsize
-        return read_raw(data, data.stat().st_size - size if skip == -1 else begin + skip, shape, dtype, where)
+        if len(files) > 1:
+            return values_of_files(files, all_of, shape, dtype, path)[where]
+        if packed or is_text:
+            return all_of(files[0], shape)[where]
+        return read_raw(files[0], start(files[0], shape), shape, dtype, where)
 
     def holds() -> None:
+        if len(files) > 1 or is_text:
+            return
         if packed:
-            require_packed(data, begin + skip, shape, dtype, "zlib")
+            require_packed(files[0], start(files[0], shape), shape, dtype, "zlib")
         else:
-            require_size(data, 0 if skip == -1 else begin + skip, shape, dtype)
+            require_size(files[0], 0 if skip == -1 else begin + skip, shape, dtype)
 
     unknown = fields.get("AnatomicalOrientation") == UNKNOWN
     return Source(
-        (sizes[0], sizes[1], sizes[2]), dtype, affine, read, packed,
+        (sizes[0], sizes[1], sizes[2]), dtype, affine, read, packed or is_text or len(files) > 1,
         _numbers(fields, path, "1", "ElementToIntensityFunctionSlope")[0],
         _numbers(fields, path, "0", "ElementToIntensityFunctionOffset")[0],
-        length_unit=fields["DistanceUnits"] if fields.get("DistanceUnits") in UNITS else "",
-        world="" if unknown else WORLD, name=text_of(fields.get("Comment", "")), remarks=remarks + doubts,
-        holds=holds,
+        length_unit=_unit(fields), world="" if unknown else WORLD,
+        name=text_of(fields.get("Comment") or fields.get("Name", "")), remarks=remarks + doubts, holds=holds,
     )  # fmt: skip
+
+
+def _unit(fields: dict[str, str]) -> str:
+    """Unit of length; "" where none is said, or "?" is."""
+    told = fields.get("DistanceUnits", "").strip("\"'")
+    return "" if told in ("?", UNKNOWN) else short_unit(told)
+
+
+def _files(fields: dict[str, str], path: Path, length: int) -> tuple[list[Path], int]:
+    """Files with the values, one behind the other, and where a header ends in the first."""
+    name = fields[LAST]
+    if name.split()[:1] == ["LIST"]:
+        with path.open("rb") as file:
+            file.seek(length)
+            names = [line.strip() for line in decoded(file.read(LONGEST_HEADER)).splitlines()]
+        return files_beside(path, [one for one in names if one]), 0
+    names = [] if (path.parent / name).is_file() else files_of_pattern(path, name)
+    if names:
+        return files_beside(path, names), 0
+    file, begin = file_beside(path, name, length, local="LOCAL")
+    return [file], begin
+
+
+def _whole(fields: dict[str, str], path: Path, key: str, default: int) -> int:
+    """Whole number of a key."""
+    return int(_numbers(fields, path, str(default), key)[0])
 
 
 def _numbers(fields: dict[str, str], path: Path, default: str, *keys: str) -> list[float]:
@@ -131,8 +195,25 @@ def _placed(fields: dict[str, str], path: Path, count: int) -> tuple[np.ndarray,
     affine = np.eye(4)
     affine[:3, :3] = turn[:3, :3].T * steps
     affine[:3, 3] = _numbers(fields, path, zeros, "Offset", "Position", "Origin")[:3]
-    said = "ElementSpacing" in fields or "ElementSize" in fields
-    return affine, () if said else ("says no spacing; 1 is assumed",)
+    remarks = []
+    if "ElementSpacing" not in fields and "ElementSize" not in fields:
+        remarks.append("says no spacing; 1 is assumed")
+    sides = fields.get("AnatomicalOrientation", "")
+    if not {"TransformMatrix", "Rotation", "Orientation"} & {*fields} and sides not in ("", "RAI", UNKNOWN, "?"):
+        remarks.append(
+            f"says that its axes come from {sides[:20]} (AnatomicalOrientation), which is not read, as by ITK"
+        )
+    if told := [key for key in UNREAD if key in fields and any(map(_differs, fields[key].split()))]:
+        remarks.append(f"has {', '.join(told)}, which raymarch does not read")
+    return affine, tuple(remarks)
+
+
+def _differs(word: str) -> bool:
+    """Whether a word of a field is another than 0."""
+    try:
+        return float(word) != 0
+    except ValueError:
+        return True
 
 
 def write(volume: ScalarVolume, path: Path) -> None:
@@ -162,7 +243,7 @@ def write(volume: ScalarVolume, path: Path) -> None:
         fields["Comment"] = volume.name
     fields |= {"ElementType": NAMES[f"{values.dtype.kind}{values.dtype.itemsize}"], LAST: "LOCAL"}
     lines = [f"{key} = {_text(value)}\n" for key, value in fields.items()]
-    path.write_bytes("".join(lines).encode("latin-1", "replace") + packed)
+    path.write_bytes("".join(lines).encode("utf-8", "replace") + packed)
 
 
 def _text(value: Any) -> str:
@@ -170,4 +251,4 @@ def _text(value: Any) -> str:
     return " ".join(map(repr, several)) if isinstance(several, (list, tuple)) else str(several)
 
 
-METAIMAGE = scalar_format("MetaImage", (".mha", ".mhd"), detect, source, write)
+METAIMAGE = scalar_format("MetaImage", (".mha", ".mhd"), detect, source, write, loses=("unit",))

@@ -1,4 +1,4 @@
-"""MRC and CCP4 maps, of electron microscopy: .mrc, .map.
+"""MRC and CCP4 maps, of electron microscopy: .mrc, .map, and packed by gzip as EMDB has them all: .map.gz.
 
 The file has columns fastest, then rows, then sections; mapc, mapr, maps say which of x, y, z each is. The world is in
 angstrom.
@@ -18,39 +18,54 @@ from raymarch.errors import RaymarchError
 from raymarch.io.volumes.axes import chosen
 from raymarch.io.volumes.axis_units import short_unit, times
 from raymarch.io.volumes.scalar_format import plain_values, require_upright, scalar_format, wanted
-from raymarch.io.volumes.source import Slices, Source
-from raymarch.io.volumes.stored_values import CURE, read_raw, require_size
+from raymarch.io.volumes.source import Slices, Source, decoded, encoded, text_of
+from raymarch.io.volumes.stored_values import CURE, read_packed, read_raw, require_packed, require_size, unpacked
 
 log = logging.getLogger("raymarch")
 TYPES = {0: "i1", 1: "i2", 2: "f4", 6: "u2", 12: "f2"}
 HEADER = 1024  # bytes
+SKEW_AT = 96  # byte of CCP4's flag of a skew matrix
+STACKS = 401  # the first space group of a stack of volumes
+PACKINGS = {b"\x1f\x8b": "gzip", b"BZ": "bzip2"}
+INVERTED, TILT_AT = 4, 184  # IMOD's flag of the sign of its origin; byte of its tilt angles
 IMOD_AT, IMOD = 152, 1146047817  # byte of its stamp, after which come its flags: bit 0 is that bytes have a sign
 UNIT, KNOWN = "angstrom", ("angstrom", "nm", "um")  # of others the numbers stay as they are
 SAVED = {"i1": "i1", "u1": "i2", "i2": "i2", "u2": "u2", "f2": "f2", "f4": "f4"}
 
 
 def detect(path: Path) -> bool:
-    """Whether a file has the map's mark in its header."""
+    """Whether a file, packed or not, has the map's mark in its header."""
+    try:
+        head, _ = _head(path, 212)
+    except RaymarchError:
+        return False
+    return head[208:212] in (b"MAP ", b"MAP\0")
+
+
+def _head(path: Path, size: int) -> tuple[bytes, str]:
+    """The first bytes, unpacked, fewer of a shorter file that is not packed; and how it is packed, "" for not."""
     with path.open("rb") as file:
-        file.seek(208)
-        return file.read(4) in (b"MAP ", b"MAP\0")
+        packing = PACKINGS.get(file.read(2), "")
+        file.seek(0)
+        return (bytes(unpacked(file.read, size, packing, path)) if packing else file.read(size)), packing
 
 
 def source(path: Path, selection: Selection) -> Source:
-    """Source of an MRC file; RaymarchError for complex numbers, stacks of volumes and axes that are none."""
+    """Source of an MRC file; RaymarchError for complex numbers, those of 4 bits, and axes that are none."""
     with wanted("mrcfile", "MRC"):
         import mrcfile.dtypes
-    if path.stat().st_size < HEADER:
+    head, packing = _head(path, HEADER)
+    if len(head) < HEADER:
         raise RaymarchError(f"{path}: is shorter than a header of {HEADER} bytes; {CURE}")
-    with path.open("rb") as file:
-        head = file.read(HEADER)
+    if packing and head[208:212] not in (b"MAP ", b"MAP\0"):
+        unpack = "gunzip" if packing == "gzip" else "bunzip2"
+        said = "is packed, and what is in it has no mark of a map at byte 208"
+        raise RaymarchError(f"{path}: {said}; unpack it and look what it is: {unpack} -k {path.name}")
     order = _order(head)
     header = np.frombuffer(head, mrcfile.dtypes.HEADER_DTYPE.newbyteorder(order))[0]
     mode = int(header["mode"])
     if mode not in TYPES:
-        raise RaymarchError(f"{path}: has mode {mode}, want one of {', '.join(map(str, TYPES))}; convert it to floats")
-    if int(header["ispg"]) >= 401:
-        raise RaymarchError(f"{path}: is a stack of volumes, want one; take one out with mrcfile")
+        raise RaymarchError(f"{path}: {_no_numbers(mode, path.name)}")
     kind = "u1" if mode == 0 and _unsigned(head, order, float(header["dmin"]), float(header["dmax"])) else TYPES[mode]
     dtype = np.dtype(kind).newbyteorder(order)
     sizes = tuple(int(header[key]) for key in ("nx", "ny", "nz"))
@@ -58,23 +73,72 @@ def source(path: Path, selection: Selection) -> Source:
     axes = [0, 1, 2] if axes == [-1, -1, -1] else axes
     if sorted(axes) != [0, 1, 2] or int(header["nsymbt"]) < 0:
         raise RaymarchError(f"{path}: has axes {[axis + 1 for axis in axes]}, want 1, 2 and 3 in some order; {CURE}")
-    index, _ = chosen(path, sizes, (0, 1, 2), selection)
+    stored = sizes
+    if int(header["ispg"]) >= STACKS:
+        each = int(header["mz"])
+        if each < 1 or sizes[2] % each:
+            raise RaymarchError(f"{path}: is a stack of volumes of {each} sections, but has {sizes[2]}; {CURE}")
+        stored, sizes = (*sizes[:2], each, sizes[2] // each), (*sizes[:2], each)
+    index, _ = chosen(path, stored, (0, 1, 2), selection)
     offset = HEADER + int(header["nsymbt"])
     affine, remarks = _placed(header, sizes, axes)
+    remarks += _unread(header, head, order)
 
     def read(slices: Slices) -> np.ndarray:
-        stored = read_raw(path, offset, sizes, dtype, index(tuple(slices[axis] for axis in axes)))
-        return np.moveaxis(stored, range(3), axes)
+        where = index(tuple(slices[axis] for axis in axes))
+        if packing:
+            return np.moveaxis(read_packed(path, 0, stored, dtype, where, packing, skip=offset), range(3), axes)
+        return np.moveaxis(read_raw(path, offset, stored, dtype, where), range(3), axes)
+
+    def holds() -> None:
+        if packing:
+            require_packed(path, 0, stored, dtype, packing, skip=offset)
+        else:
+            require_size(path, offset, stored, dtype)
 
     shape = [0, 0, 0]
     for axis, count in zip(axes, sizes, strict=True):
         shape[axis] = count
-    labels = [bytes(label).decode("latin-1").strip("\0 ") for label in header["label"][:1]]
+    labels = [decoded(bytes(label)).strip() for label in header["label"][:1]]
     return Source(
-        (shape[0], shape[1], shape[2]), dtype, affine, read, at_once=False, length_unit=UNIT,
+        (shape[0], shape[1], shape[2]), dtype, affine, read, at_once=bool(packing), length_unit=UNIT,
         name=labels[0] if int(header["nlabl"]) > 0 else "", remarks=remarks,
-        holds=lambda: require_size(path, offset, sizes, dtype),
+        holds=holds,
     )  # fmt: skip
+
+
+def _no_numbers(mode: int, name: str) -> str:
+    """What is to be said of a mode whose values are no real numbers of whole bytes."""
+    if mode in (3, 4):
+        told = f"holds complex numbers (mode {mode}), want real ones"
+        return f"{told}; np.save('a.npy', np.abs(mrcfile.read({name!r}).T)) takes their absolute values"
+    if mode == 101:
+        return "holds numbers of 4 bits (mode 101), want 8 or more; convert it by IMOD: newstack -mode 0 IN OUT"
+    return f"has mode {mode}, want one of {', '.join(map(str, TYPES))}; {CURE}"
+
+
+def _unread(header: Any, head: bytes, order: Any) -> tuple[str, ...]:
+    """What a header says of values and places that is not applied."""
+    remarks = []
+    origin = [float(header["origin"][axis]) for axis in "xyz"]
+    if np.frombuffer(head, f"{order}i4", 1, IMOD_AT)[0] == IMOD:
+        flags = int(np.frombuffer(head, f"{order}i4", 1, IMOD_AT + 4)[0])
+        if any(origin) and not flags & INVERTED:
+            remarks.append("is of IMOD, which may have turned the sign of its origin; it is taken as it stands")
+        tilt = np.frombuffer(head, f"{order}f4", 3, TILT_AT)
+        if np.isfinite(tilt).all() and tilt.any():
+            remarks.append(
+                f"says that it is tilted by {', '.join(f'{x:g}' for x in tilt)} degrees, which is not applied"
+            )
+    start = [int(header[key]) for key in ("nxstart", "nystart", "nzstart")]
+    if any(origin) and any(start):
+        remarks.append(f"says an origin and a first index ({', '.join(map(str, start))}); its origin is taken alone")
+    kind = bytes(header["exttyp"])
+    if int(np.frombuffer(head, f"{order}i4", 1, SKEW_AT)[0]) == 1 and not kind.isalnum():
+        remarks.append("says that its axes are skewed (LSKFLG), which is not applied")
+    if int(header["nsymbt"]) > 0 and kind.rstrip(b"\0 ") not in (b"", b"CCP4", b"MRCO"):
+        remarks.append(f"has an extended header ({text_of(decoded(kind))}), which is not read")
+    return tuple(remarks)
 
 
 def _order(head: bytes) -> Any:
@@ -103,7 +167,7 @@ def _placed(header: Any, sizes: tuple[int, ...], axes: list[int]) -> tuple[np.nd
     start[axes] = [int(header[key]) for key in ("nxstart", "nystart", "nzstart")]
     affine[:3, 3] = origin if origin.any() else affine[:3, :3] @ start
     remarks = [] if said else ["says no spacing; 1 is assumed"]
-    if int(header["ispg"]) == 0:
+    if int(header["ispg"]) == 0 and sizes[2] > 1:
         remarks.append("says that it is a stack of images (space group 0); taken as a volume")
     return affine, tuple(remarks)
 
@@ -132,14 +196,16 @@ def write(volume: ScalarVolume, path: Path) -> None:
     scale = times(volume.length_unit, UNIT) if known else 1.0
     if not known:
         log.warning("MRC is in angstrom; the world's unit is taken as one")
-    with mrcfile.new(path, np.ascontiguousarray(values.T, kind), overwrite=True) as file:
+    packing = "gzip" if path.name.lower().endswith(".gz") else None
+    with mrcfile.new(path, np.ascontiguousarray(values.T, kind), compression=packing, overwrite=True) as file:
         file.set_volume()
         file.voxel_size = tuple(float(x) for x in volume.spacing * scale)
         for axis, x in zip("xyz", volume.origin * scale, strict=True):
             file.header["origin"][axis] = x
         if volume.name:
             file.header["label"][:] = b""
-            file.header["label"][0], file.header["nlabl"] = volume.name.encode("ascii", "replace")[:80], 1
+            file.header["label"][0], file.header["nlabl"] = encoded(volume.name, 80), 1
 
 
-MRC = scalar_format("MRC", (".mrc", ".map", ".ccp4"), detect, source, write)
+SUFFIXES = (".mrc", ".map", ".ccp4", ".mrc.gz", ".map.gz", ".ccp4.gz")
+MRC = scalar_format("MRC", SUFFIXES, detect, source, write, loses=("unit", "world"))

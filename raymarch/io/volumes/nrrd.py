@@ -1,47 +1,89 @@
-"""NRRD, of Teem and 3D Slicer: header and values in one file (.nrrd), or a header that names a file beside it (.nhdr).
+"""NRRD, of Teem and 3D Slicer: header and values in one file (.nrrd), or a header that names files beside it (.nhdr).
 
 Array axes are (x, y, z), the first the fastest. The world is what `space` says, LPS in 3D Slicer's files.
 """
 
 from __future__ import annotations
 
-import io
 import re
-from collections.abc import Mapping
+import zlib
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from raymarch.data.scalar_volume import ScalarVolume
 from raymarch.data.selection import Selection
 from raymarch.errors import RaymarchError, named
-from raymarch.io.files.limits import require_file_budget
 from raymarch.io.volumes.axes import chosen
-from raymarch.io.volumes.axis_units import short_unit
-from raymarch.io.volumes.file_beside import file_beside
-from raymarch.io.volumes.scalar_format import scalar_format, single_values, wanted
-from raymarch.io.volumes.source import Slices, Source
+from raymarch.io.volumes.axis_units import in_one_unit, short_unit
+from raymarch.io.volumes.file_beside import file_beside, files_beside, files_of_pattern
+from raymarch.io.volumes.scalar_format import scalar_format, single_values
+from raymarch.io.volumes.source import Slices, Source, decoded, text_of
 from raymarch.io.volumes.stored_values import (
     CURE,
-    LONGEST_WORD,
-    Index,
+    after_lines,
+    read_end,
     read_packed,
     read_raw,
+    read_text,
     require_packed,
     require_size,
-    values_of_words,
+    values_of_files,
 )
 
 LONGEST_HEADER = 1 << 20  # bytes
 MAGIC = b"NRRD000"
+NEWEST = 5
+MOST_AXES = 16
 SPACES = {"right-anterior-superior": "RAS", "left-posterior-superior": "LPS", "left-anterior-superior": "LAS"}
 NAMES = {world: name for name, world in SPACES.items()}
+# By name, count of axes; "" of the world where it names no sides.
+KNOWN_SPACES = {
+    **{name: (world, 3) for name, world in SPACES.items()},
+    **{name: (name.upper(), 3) for name in ("ras", "lps", "las")},
+    **{f"{name}-time": (world, 4) for name, world in SPACES.items()},
+    **{f"{name}t": (name.upper(), 4) for name in ("ras", "lps", "las")},
+    **{f"{name}{end}": ("", n) for name in ("scanner-xyz", "3d-right-handed", "3d-left-handed")
+       for end, n in (("", 3), ("-time", 4))},
+}  # fmt: skip
 PACKINGS = {"gzip": "gzip", "gz": "gzip", "bzip2": "bzip2", "bz2": "bzip2"}
 TEXTS = ("ascii", "text", "txt")
-MUS = {"µ".encode(): b" u", "μ".encode(): b" u", "µ".encode("latin-1"): b"u"}
-LIST = re.compile(rb"(?im)^data ?file *: *LIST")
+TYPES = {
+    "i1": "signed char, int8, int8_t", "u1": "uchar, unsigned char, uint8, uint8_t",
+    "i2": "short, short int, signed short, signed short int, int16, int16_t",
+    "u2": "ushort, unsigned short, unsigned short int, uint16, uint16_t", "i4": "int, signed int, int32, int32_t",
+    "u4": "uint, unsigned int, uint32, uint32_t",
+    "i8": "longlong, long long, long long int, signed long long, signed long long int, int64, int64_t",
+    "u8": "ulonglong, unsigned long long, unsigned long long int, uint64, uint64_t", "f4": "float", "f8": "double",
+}  # fmt: skip
+TYPE_OF = {name: kind for kind, names in TYPES.items() for name in names.split(", ")}
+SAVED = {kind: names.split(", ")[-2 if kind[0] != "f" else 0] for kind, names in TYPES.items()}
 SPACE_KINDS = ("domain", "space", "none", "???", "")
+FIELDS = {
+    "dimension", "type", "blocksize", "encoding", "endian", "content", "min", "max", "oldmin", "oldmax", "datafile",
+    "lineskip", "byteskip", "number", "sampleunits", "sizes", "spacings", "thicknesses", "axismins", "axismaxs",
+    "centerings", "labels", "units", "kinds", "space", "spacedimension", "spaceunits", "spaceorigin",
+    "spacedirections", "measurementframe",
+}  # fmt: skip
+SAME = {"centers": "centerings"}
+ELSEWHERE = "np.save('a.npy', nrrd.read({!r})[0])"
+VECTORS = re.compile(r"(?:none|\([^()]*\))", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Header:
+    """Header of an NRRD.
+
+    Attributes:
+        fields: texts by the name of a field in small letters, without spaces.
+        length: of the header [byte].
+        files: names of files that the header lists behind its fields.
+    """
+
+    fields: dict[str, str]
+    length: int
+    files: tuple[str, ...]
 
 
 def detect(path: Path) -> bool:
@@ -50,184 +92,334 @@ def detect(path: Path) -> bool:
         return file.read(len(MAGIC)) == MAGIC
 
 
-def header_of(path: Path) -> tuple[dict[str, Any], int]:
-    """Fields of a header by name, and its length [byte]."""
-    with wanted("pynrrd", "NRRD"):
-        import nrrd
+def header_of(path: Path) -> Header:
+    """Header of a file; RaymarchError for lines that are none, fields that are there twice, and those that are not."""
     with path.open("rb") as file:
         head = file.read(LONGEST_HEADER)
-    if LIST.search(head.split(b"\n\n")[0]):
-        raise RaymarchError(f"{path}: its values are in several files; save it in one, with 3D Slicer or pynrrd")
-    for mu, as_long in MUS.items():  # pynrrd leaves out what is not ASCII, and micrometres would be metres
-        head = head.replace(mu, as_long)
-    stream = io.BytesIO(head)
-    fields = dict(nrrd.read_header(stream))
-    return fields, stream.tell()
+    first, at = _line(head, 0)
+    if not re.fullmatch(r"NRRD\d{4}", first) or int(first[4:]) > NEWEST:
+        raise RaymarchError(f"{path}: begins with {first[:20]!r}, want NRRD0001 to NRRD000{NEWEST}; {CURE}")
+    fields: dict[str, str] = {}
+    while at < len(head):
+        line, at = _line(head, at)
+        if not line:
+            break
+        name, value = _field(line)
+        if line.startswith("#") or name is None:
+            continue
+        if not name:
+            raise RaymarchError(f"{path}: has the line {text_of(line)[:60]!r}, want FIELD: VALUE; {CURE}")
+        if name in fields:
+            raise RaymarchError(f"{path}: has the field {name!r} twice; take one of the two lines out of its header")
+        fields[name] = value
+        if name == "datafile" and value.upper().startswith("LIST"):
+            names = [line.strip() for line in decoded(head[at:]).splitlines()]
+            return Header(fields, len(head), tuple(name for name in names if name))
+    for wanted in ("type", "dimension", "sizes", "encoding"):
+        if wanted not in fields:
+            raise RaymarchError(f"{path}: lacks the field {wanted!r}; {CURE}")
+    return Header(fields, at, ())
+
+
+def _line(head: bytes, at: int) -> tuple[str, int]:
+    """Line of a header that begins at a byte, without what ends it, and where the next begins."""
+    end = head.find(b"\n", at)
+    end = len(head) if end < 0 else end
+    return decoded(head[at:end]).rstrip(), end + 1
+
+
+def _field(line: str) -> tuple[str | None, str]:
+    """Name and value of a line; None for a key that is the user's own, "" for what is neither."""
+    colon = line.find(":")
+    if colon < 1:
+        return "", ""
+    if line[colon + 1 : colon + 2] == "=":
+        return None, line[colon + 2 :]
+    name = re.sub(r"\s", "", line[:colon]).lower()
+    return SAME.get(name, name), line[colon + 1 :].strip()
 
 
 def source(path: Path, selection: Selection) -> Source:
-    """Source of an NRRD file; RaymarchError for lists of files, files elsewhere and packings that are not known."""
-    fields, length = header_of(path)
-    import nrrd
+    """Source of an NRRD file; RaymarchError for types and packings that are not known."""
+    header = header_of(path)
+    fields = header.fields
+    sizes = tuple(_whole(path, fields, "sizes", word) for word in fields["sizes"].split())
+    dimension = _whole(path, fields, "dimension")
+    if len(sizes) != dimension or len(sizes) > MOST_AXES:
+        raise RaymarchError(f"{path}: has {len(sizes)} sizes for {dimension} dimensions; {CURE}")
+    encoding = fields["encoding"].lower()
+    if not (encoding in PACKINGS or encoding in (*TEXTS, "raw", "hex")):
+        known = "want raw, text, hex, gzip or bzip2"
+        raise RaymarchError(f"{path}: is encoded as {encoding[:40]!r}, {known}; save it so, by unu save -e gzip")
+    dtype, doubts = _type(path, fields, encoding)
+    spatial, affine, world, unit, remarks, kinds = _placed(fields, len(sizes), path)
+    index, more = chosen(path, sizes, spatial, selection, names=kinds)
+    files, begin = _files(path, header)
+    lines, skip = _whole(path, fields, "lineskip", default=0), _whole(path, fields, "byteskip", default=0)
+    if lines < 0 or skip < -1:
+        raise RaymarchError(
+            f"{path}: has a line skip of {lines} and a byte skip of {skip}, want 0 or more, or -1; {CURE}"
+        )
 
-    sizes = tuple(int(n) for n in fields["sizes"])
-    if len(sizes) != fields["dimension"] or len(sizes) > 16:
-        raise RaymarchError(f"{path}: has {len(sizes)} sizes for {fields['dimension']} dimensions; {CURE}")
-    if fields["type"] == "block":
-        raise RaymarchError(f"{path}: holds blocks of bytes, want numbers; {CURE}")
-    dtype = nrrd.reader._determine_datatype(fields)
-    spatial, affine, remarks = _placed(fields, len(sizes), path)
-    index, more = chosen(path, sizes, spatial, selection, names=fields.get("kinds"))
-    data, offset = _data_file(path, fields, length)
-    encoding = str(fields["encoding"]).lower()
+    def start(file: Path, shape: tuple[int, ...]) -> int:
+        """Where values of that shape begin in a file, or what is packed does."""
+        if skip == -1 and encoding == "raw":
+            return max(file.stat().st_size - require_size(file, 0, shape, dtype), 0)
+        return after_lines(file, begin, lines) + (0 if encoding in PACKINGS or skip == -1 else skip)
+
+    def all_of(file: Path, shape: tuple[int, ...]) -> np.ndarray:
+        """All values of one file."""
+        whole = (slice(None),) * len(shape)
+        if encoding == "raw":
+            return read_raw(file, start(file, shape), shape, dtype, whole)
+        if encoding not in PACKINGS:
+            return read_text(file, start(file, shape), shape, dtype, encoding == "hex")
+        if skip == -1:
+            return read_end(file, start(file, shape), shape, dtype, PACKINGS[encoding])
+        return read_packed(file, start(file, shape), shape, dtype, whole, PACKINGS[encoding], skip=skip)
 
     def read(slices: Slices) -> np.ndarray:
         where = index(slices)
+        if len(files) > 1:
+            return values_of_files(files, all_of, sizes, dtype, path)[where]
         if encoding == "raw":
-            return read_raw(
-                data, data.stat().st_size - _size(sizes, dtype) if offset < 0 else offset, sizes, dtype, where
-            )
-        if encoding in TEXTS:
-            return _read_text(data, offset, sizes, dtype, where)
-        if encoding not in PACKINGS:
-            raise RaymarchError(f"{path}: is encoded as {encoding[:40]!r}, want raw, gzip, bzip2 or text; {CURE}")
-        return read_packed(data, offset, sizes, dtype, where, PACKINGS[encoding])
+            return read_raw(files[0], start(files[0], sizes), sizes, dtype, where)
+        return all_of(files[0], sizes)[where]
 
     def holds() -> None:
-        if encoding == "raw":
-            require_size(data, max(offset, 0), sizes, dtype)
-        elif encoding in PACKINGS:
-            require_packed(data, offset, sizes, dtype, PACKINGS[encoding])
+        if len(files) == 1 and encoding == "raw":
+            require_size(files[0], start(files[0], sizes), sizes, dtype)
+        elif len(files) == 1 and encoding in PACKINGS:
+            require_packed(files[0], start(files[0], sizes), sizes, dtype, PACKINGS[encoding], max(skip, 0))
 
-    units = fields.get("space units") or [one for k, one in enumerate(fields.get("units") or []) if k in spatial]
-    if len({*units}) > 1:
-        more += (f"has axes in several units ({named(units, 4)}); their numbers are taken as they are",)
+    unread = sorted(name for name in fields if name not in FIELDS)
+    if unread:
+        more += (f"has fields that NRRD does not know and that are not read ({named(unread, 4)})",)
     return Source(
         tuple(sizes[axis] for axis in spatial),  # type: ignore[arg-type]
-        dtype, affine, read, encoding != "raw",
-        unit=str(fields.get("sample units", "")),
-        length_unit=short_unit(str(units[0])) if len({*units}) == 1 else "",
-        world=SPACES.get(str(fields.get("space", "")).lower(), _short_space(fields)),
-        name=str(fields.get("content", "")),
-        remarks=remarks + more,
-        holds=holds,
+        dtype, affine, read, encoding != "raw" or len(files) > 1,
+        unit=fields.get("sampleunits", "").strip('"'), length_unit=unit, world=world, name=fields.get("content", ""),
+        remarks=doubts + remarks + more, holds=holds,
     )  # fmt: skip
 
 
-def write(volume: ScalarVolume, path: Path) -> None:
-    """NRRD of a scalar volume, packed by gzip, its world by `space` where that is known."""
-    with wanted("pynrrd", "NRRD"):
-        import nrrd
-
-    affine = volume.world_from_index
-    header: dict[str, Any] = {"space": NAMES[volume.world]} if volume.world else {"space dimension": 3}
-    header |= {
-        "kinds": ["domain"] * 3,
-        "space directions": affine[:3, :3].T,
-        "space origin": affine[:3, 3],
-        "encoding": "gzip",
-    }
-    if volume.length_unit:
-        header["space units"] = [_ascii(short_unit(volume.length_unit))] * 3
-    if volume.unit:
-        header["sample units"] = _ascii(volume.unit)
-    if volume.name:
-        header["content"] = _ascii(volume.name)
-    with path.open("wb") as file:  # by a name that ends in .nhdr the values would go to a file beside it
-        nrrd.write(file, np.asfortranarray(single_values(volume)), header, compression_level=4)
+def _whole(path: Path, fields: dict[str, str], name: str, word: str | None = None, default: int | None = None) -> int:
+    """Whole number of a field, or of a word of it."""
+    text = fields.get(name) if word is None else word
+    if text is None and default is not None:
+        return default
+    if text is None or not re.fullmatch(r"[+-]?\d{1,30}", text.strip()):
+        raise RaymarchError(f"{path}: {name} is {text_of(text)[:40]!r}, want whole numbers; {CURE}")
+    return int(text)
 
 
-def _ascii(text: str) -> str:
-    """Text of letters that a header may have, others replaced."""
-    return text.encode("ascii", "replace").decode()
+def _type(path: Path, fields: dict[str, str], encoding: str) -> tuple[np.dtype, tuple[str, ...]]:
+    """Type of the numbers as they are stored, and what of them is in doubt."""
+    told = " ".join(fields["type"].lower().split())
+    if told == "block":
+        size = fields.get("blocksize", "some")
+        raise RaymarchError(
+            f"{path}: holds blocks of {size[:20]} bytes, want numbers; write their type into the header, such as"
+            " type: float"
+        )
+    if told not in TYPE_OF:
+        raise RaymarchError(
+            f"{path}: holds values of type {told[:40]!r}, want one of {', '.join(SAVED.values())}; save it as int64 or"
+            " double with the program that wrote it"
+        )
+    dtype, remarks = np.dtype(TYPE_OF[told]), []
+    endian = fields.get("endian", "").lower()
+    if dtype.itemsize > 1 and encoding not in TEXTS:
+        if endian not in ("little", "big"):
+            remarks.append("says no order of bytes (endian); little is assumed")
+        dtype = dtype.newbyteorder(">" if endian == "big" else "<")
+    if "oldmin" in fields or "oldmax" in fields:
+        told = f"{text_of(fields.get('oldmin', '?'))[:20]} to {text_of(fields.get('oldmax', '?'))[:20]}"
+        remarks.append(f"says that its values were {told} before they were quantized, which is not applied")
+    return dtype, tuple(remarks)
 
 
-def _short_space(fields: Mapping[str, Any]) -> str:
-    space = str(fields.get("space", "")).upper()
-    return space if space in NAMES else ""
+def _files(path: Path, header: Header) -> tuple[list[Path], int]:
+    """Files with the values, one behind the other whatever the header says of their axes, and where a header ends."""
+    name = header.fields.get("datafile")
+    if name is None:
+        return [path], header.length
+    if name.upper().startswith("LIST"):
+        return files_beside(path, header.files), 0
+    names = [] if (path.parent / name).is_file() else files_of_pattern(path, name)
+    return (files_beside(path, names), 0) if names else ([file_beside(path, name, 0)[0]], 0)
 
 
-def _placed(fields: Mapping[str, Any], count: int, path: Path) -> tuple[list[int], np.ndarray, tuple[str, ...]]:
-    """The three axes that are of space, their affine, and what had to be assumed."""
+def _numbers(path: Path, fields: dict[str, str], name: str, count: int) -> np.ndarray | None:
+    """Numbers of a field, one for each axis, NaN where it says none; None of a field that is not there."""
+    if name not in fields:
+        return None
+    try:
+        found = np.array([float("nan" if word.lower() == "none" else word) for word in fields[name].split()])
+    except ValueError as error:
+        raise RaymarchError(f"{path}: {name} is {text_of(fields[name])[:60]!r}, want numbers; {CURE}") from error
+    if len(found) != count:
+        raise RaymarchError(f"{path}: has {len(found)} {name} for {count} axes; {CURE}")
+    return found
+
+
+def _vectors(path: Path, fields: dict[str, str], name: str) -> list[np.ndarray | None] | None:
+    """Vectors of a field; None for one that is none, or NaN."""
+    if name not in fields:
+        return None
+    text, found = fields[name], []
+    if VECTORS.sub("", text).strip():
+        raise RaymarchError(f"{path}: {name} is {text_of(text)[:60]!r}, want vectors (x,y,z) or none; {CURE}")
+    for word in VECTORS.findall(text):
+        try:
+            vector = None if word.lower() == "none" else np.array([float(x) for x in word[1:-1].split(",")])
+        except ValueError as error:
+            raise RaymarchError(f"{path}: {name} has {text_of(word)[:60]!r}, want numbers; {CURE}") from error
+        found.append(None if vector is None or np.isnan(vector).all() else vector)
+    return found
+
+
+def _texts(fields: dict[str, str], name: str) -> list[str]:
+    """Texts of a field, in quotes or not."""
+    text = fields.get(name, "")
+    quoted = re.findall(r'"((?:[^"\\]|\\.)*)"', text)
+    return quoted if quoted else text.split()
+
+
+def _placed(
+    fields: dict[str, str], count: int, path: Path
+) -> tuple[list[int], np.ndarray, str, str, tuple[str, ...], list[str]]:
+    """The three axes that are of space, their affine, the names of the world's sides, the unit of length, what had to
+    be assumed, and the kinds of all axes."""
     if count < 3:
-        raise RaymarchError(f"{path}: has {count} axes, want x, y and z; a slice is no volume")
-    directions, remarks = fields.get("space directions"), []
+        raise RaymarchError(
+            f"{path}: has {count} axes, want x, y and z; a slice is no volume, stack several by np.stack"
+        )
+    remarks: list[str] = []
+    space = " ".join(fields.get("space", "").lower().split())
+    world, _ = KNOWN_SPACES.get(space, ("", 0))
+    if space and space not in KNOWN_SPACES:
+        remarks.append(f"says a space that NRRD does not know ({text_of(space)[:40]}), which is not read")
+    if space.startswith("3d-left-handed"):
+        remarks.append("says that its space is left-handed, which is not read: pictures of it are mirror images")
+    kinds = [kind.lower() for kind in fields.get("kinds", "").split()][:count]
+    kinds += [""] * (count - len(kinds))
+    directions = _vectors(path, fields, "spacedirections")
     if directions is not None:
-        rows = [None if one is None or np.isnan(one).all() else np.asarray(one, float) for one in directions]
-        spatial = [axis for axis, row in enumerate(rows) if row is not None]
-        vectors = [row for row in rows if row is not None]
+        spatial, vectors, kinds = _directed(path, directions, count, kinds)
     else:
-        kinds = [str(kind).lower() for kind in fields.get("kinds", [])] or [""] * count
-        spatial = [axis for axis in range(count) if kinds[axis : axis + 1] and kinds[axis] in SPACE_KINDS]
-        spatial = spatial if len(spatial) == 3 else list(range(3))
-        steps = _steps(fields, count)
-        if steps is None:
-            remarks.append("says no spacing; 1 is assumed")
-            steps = np.ones(count)
-        if unsaid := [axis for axis, step in zip("xyz", steps[spatial], strict=True) if np.isnan(step)]:
-            remarks.append(f"says no spacing along {', '.join(unsaid)}; 1 is assumed")
-        vectors = [step * one for step, one in zip(np.nan_to_num(steps[spatial], nan=1.0), np.eye(3), strict=True)]
-    if len(spatial) != 3 or any(len(one) != 3 for one in vectors):
-        raise RaymarchError(f"{path}: has {len(spatial)} axes of space, want 3; {CURE}")
+        spatial, vectors, more = _spaced(path, fields, count, kinds)
+        remarks += more
     affine = np.eye(4)
     affine[:3, :3] = np.stack(vectors, axis=1)
-    if (origin := fields.get("space origin")) is not None:
-        affine[:3, 3] = np.asarray(origin, float)
-    elif directions is None:
-        low, halves = _per_axis(fields, "mins", count)[spatial], 0.5 * _of_cells(fields, count)[spatial]
-        affine[:3, 3] = np.nan_to_num(low + halves * affine[:3, :3].diagonal())
-    return spatial, affine, tuple(remarks)
+    origin = _vectors(path, fields, "spaceorigin")
+    if origin and origin[0] is not None:
+        if len(origin[0]) < 3 or np.isnan(origin[0][:3]).any():
+            raise RaymarchError(f"{path}: has an origin of {fields['spaceorigin'][:60]}, want x, y and z; {CURE}")
+        affine[:3, 3] = origin[0][:3]
+    elif origin:
+        remarks.append("says that its origin is none; 0 is taken")
+    elif directions is None and (low := _numbers(path, fields, "axismins", count)) is not None:
+        halves = 0.5 * _of_cells(fields, count)[spatial]
+        affine[:3, 3] = np.nan_to_num(low[spatial] + halves * affine[:3, :3].diagonal())
+    if "measurementframe" in fields and count > 3:
+        remarks.append("has a measurement frame, which is not applied: components are as they are stored")
+    of_axes = [one for k, one in enumerate(_texts(fields, "units")) if k in spatial]
+    units = _texts(fields, "spaceunits")[:3] or of_axes
+    factors, unit, more_units = in_one_unit(units) if len(units) == 3 else ([1.0] * 3, "", ())
+    if len({*units}) == 1:
+        factors, unit = [1.0] * 3, short_unit(units[0])
+    affine[:3] *= np.array(factors)[:, None]
+    return spatial, affine, world, unit, (*remarks, *more_units), kinds
 
 
-def _steps(fields: Mapping[str, Any], count: int) -> np.ndarray | None:
+def _directed(
+    path: Path, directions: list[np.ndarray | None], count: int, kinds: list[str]
+) -> tuple[list[int], list[np.ndarray], list[str]]:
+    """Axes of space by their directions, the directions, and the kinds of all axes, of which one may be of time."""
+    how = f"take it by {ELSEWHERE.format(path.name)}"
+    rows = [np.zeros(0) if one is None else one for one in directions]
+    lengths = {len(row) for row in rows if row.size}
+    if len(rows) != count or len(lengths) > 1 or lengths - {3, 4}:
+        raise RaymarchError(f"{path}: has directions of {sorted(lengths)} numbers for {len(rows)} axes, want 3; {how}")
+    of_time = [row.size == 4 and row[3] != 0 for row in rows]
+    if any(timed and row[:3].any() for timed, row in zip(of_time, rows, strict=True)):
+        raise RaymarchError(f"{path}: has an axis that runs through space and time alike; {how}")
+    spatial = [axis for axis, row in enumerate(rows) if row.size and not of_time[axis]]
+    if len(spatial) != 3:
+        raise RaymarchError(f"{path}: has {len(spatial)} axes of space, want 3; {how}")
+    kinds = ["time" if timed else kind for timed, kind in zip(of_time, kinds, strict=True)]
+    return spatial, [rows[axis][:3] for axis in spatial], kinds
+
+
+def _spaced(
+    path: Path, fields: dict[str, str], count: int, kinds: list[str]
+) -> tuple[list[int], list[np.ndarray], list[str]]:  # fmt: skip
+    """Axes of space of a file without directions, their steps as vectors, and what had to be assumed."""
+    remarks = []
+    steps = _steps(path, fields, count)
+    spatial = [axis for axis in range(count) if kinds[axis] in SPACE_KINDS]
+    if len(spatial) != 3 and steps is not None and np.isfinite(steps).sum() == 3:
+        spatial = np.flatnonzero(np.isfinite(steps)).tolist()
+    spatial = spatial if len(spatial) == 3 else list(range(3))
+    if steps is None:
+        remarks.append("says no spacing; 1 is assumed")
+        steps = np.ones(count)
+    if unsaid := [axis for axis, step in zip("xyz", steps[spatial], strict=True) if np.isnan(step)]:
+        remarks.append(f"says no spacing along {', '.join(unsaid)}; 1 is assumed")
+    vectors = [step * one for step, one in zip(np.nan_to_num(steps[spatial], nan=1.0), np.eye(3), strict=True)]
+    return spatial, vectors, remarks
+
+
+def _steps(path: Path, fields: dict[str, str], count: int) -> np.ndarray | None:
     """Steps along the axes of a file without directions: its spacings, else what its ends come to; None of neither."""
-    if (spacings := fields.get("spacings")) is not None:
-        return np.asarray(spacings, float)
-    low, high = (_per_axis(fields, name, count) for name in ("mins", "maxs"))
-    if np.isnan(high - low).all():
+    if (spacings := _numbers(path, fields, "spacings", count)) is not None:
+        return spacings
+    low, high = (_numbers(path, fields, name, count) for name in ("axismins", "axismaxs"))
+    if low is None or high is None or np.isnan(high - low).all():
         return None
-    return (high - low) / np.maximum(np.asarray(fields["sizes"], float) - ~_of_cells(fields, count), 1)
+    sizes = np.array([float(word) for word in fields["sizes"].split()])
+    return (high - low) / np.maximum(sizes - ~_of_cells(fields, count), 1)
 
 
-def _per_axis(fields: Mapping[str, Any], name: str, count: int) -> np.ndarray:
-    found = fields.get(f"axis {name}", fields.get(f"axis{name}"))
-    return np.full(count, np.nan) if found is None else np.asarray(found, float)
-
-
-def _of_cells(fields: Mapping[str, Any], count: int) -> np.ndarray:
+def _of_cells(fields: dict[str, str], count: int) -> np.ndarray:
     """Whether the ends of each axis are those of cells, half a step beyond the samples in their middles; as Teem and
     ITK take it where none are said."""
-    told = fields.get("centerings", fields.get("centers")) or []
-    told = told.split() if isinstance(told, str) else list(told)  # pynrrd knows one of the two names
-    return np.array([str(one).lower() != "node" for one in told] + [True] * (count - len(told)))[:count]
+    told = fields.get("centerings", "").split()
+    return np.array([one.lower() != "node" for one in told] + [True] * (count - len(told)))[:count]
 
 
-def _data_file(path: Path, fields: Mapping[str, Any], length: int) -> tuple[Path, int]:
-    """The file with the values and where they begin; -1 where they are its last bytes."""
-    name = fields.get("data file", fields.get("datafile"))
-    data, offset = (path, length) if name is None else file_beside(path, str(name), 0)
-    lines, skip = (
-        int(fields.get("line skip", fields.get("lineskip", 0))),
-        int(fields.get("byte skip", fields.get("byteskip", 0))),
-    )
-    if lines or skip < -1 or (skip and str(fields["encoding"]).lower() != "raw"):
-        raise RaymarchError(f"{path}: has a line skip of {lines} and a byte skip of {skip}, want none; {CURE}")
-    return data, -1 if skip == -1 else offset + skip
+def write(volume: ScalarVolume, path: Path) -> None:
+    """NRRD of a scalar volume, packed by gzip, its world by `space` where that is known; texts in UTF-8."""
+    values = single_values(volume)
+    values = np.asarray(values, values.dtype.newbyteorder("<"))
+    affine = volume.world_from_index
+    lines = ["NRRD0005", f"type: {SAVED[values.dtype.str[1:]]}", "dimension: 3"]
+    lines += [f"space: {NAMES[volume.world]}" if volume.world else "space dimension: 3"]
+    lines += ["sizes: " + " ".join(map(str, volume.shape))]
+    lines += ["space directions: " + " ".join(_vector(affine[:3, axis]) for axis in range(3))]
+    lines += ["kinds: domain domain domain", "endian: little", "encoding: gzip"]
+    lines += [f"space origin: {_vector(affine[:3, 3])}"]
+    if volume.length_unit:
+        lines.append("space units: " + " ".join([f'"{_quoted(short_unit(volume.length_unit))}"'] * 3))
+    if volume.unit:
+        lines.append(f"sample units: {volume.unit}")
+    if volume.name:
+        lines.append(f"content: {volume.name}")
+    packer = zlib.compressobj(4, zlib.DEFLATED, 31)  # as gzip
+    with path.open("wb") as file:
+        file.write("\n".join([*lines, "", ""]).encode("utf-8", "replace"))
+        for part in range(volume.shape[2]):
+            file.write(packer.compress(values[:, :, part].tobytes(order="F")))
+        file.write(packer.flush())
 
 
-def _size(sizes: tuple[int, ...], dtype: np.dtype) -> int:
-    return int(np.prod([int(n) for n in sizes], dtype=object)) * dtype.itemsize
+def _vector(numbers: np.ndarray) -> str:
+    return f"({','.join(map(repr, numbers.tolist()))})"
 
 
-def _read_text(path: Path, offset: int, sizes: tuple[int, ...], dtype: np.dtype, index: Index) -> np.ndarray:
-    count = _size(sizes, dtype) // dtype.itemsize
-    if 2 * count - 1 > path.stat().st_size - offset:
-        raise RaymarchError(f"{path}: declares {count:,} values but is too short for them; {CURE}")
-    require_file_budget(count * LONGEST_WORD, f"{path}: its {count:,} values as text")
-    with path.open("rb") as file:
-        file.seek(offset)
-        words = file.read().split()
-    return values_of_words(words, sizes, dtype, path)[index]
+def _quoted(text: str) -> str:
+    return text.replace("\\", "").replace('"', "'")
 
 
 NRRD = scalar_format("NRRD", (".nrrd", ".nhdr"), detect, source, write)

@@ -8,6 +8,8 @@ from __future__ import annotations
 import io
 import logging
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ import numpy as np
 
 from raymarch.data.scalar_volume import SIZES, ScalarVolume
 from raymarch.data.selection import Selection
-from raymarch.errors import RaymarchError
+from raymarch.errors import RaymarchError, named, one_line
 from raymarch.io.files.limits import require_file_budget
 from raymarch.io.volumes.axes import chosen
 from raymarch.io.volumes.scalar_format import plain_values, scalar_format
@@ -25,8 +27,10 @@ from raymarch.io.volumes.stored_values import CURE, MOST_RATIO, Index, require_s
 log = logging.getLogger("raymarch")
 LONGEST_HEADER = 10_000
 MOST_MEMBERS = 100
+PIECE = 1 << 20  # bytes that are unpacked at a time
 LARGEST_FIELD = 1 << 16  # bytes of a member that is no array of values
 NOTHING = "says no spacing; 1 is assumed (rm.load takes spacing=)"
+PLACES = ("origin", "voxel_size", "voxelsize", "resolution", "direction", "directions", "bounds", "box", "offset")
 TEXTS = ("unit", "length_unit", "world", "name")
 
 
@@ -42,28 +46,77 @@ def detect_npz(path: Path) -> bool:
         return False
     try:
         with zipfile.ZipFile(path) as archive:
-            return _main(archive, path) is not None
+            try:
+                return _main(archive, path) is not None
+            except RaymarchError:  # an archive of arrays all the same, of which the reader tells what is wrong
+                return True
     except Exception:  # zipfile and zlib raise anything for damaged files
         return False
 
 
-def _header(stream: Any, where: str) -> tuple[tuple[int, ...], bool, np.dtype]:
-    """Shape, whether the first axis is the fastest, and type of an array."""
+def _header(stream: Any, path: Path, name: str = "") -> tuple[tuple[int, ...], bool, np.dtype]:
+    """Shape, whether the first axis is the fastest, and type of an array; booleans are the bytes 0 and 1.
+
+    Raises RaymarchError for what is no number, with what makes numbers of it; `name` is its own in an archive.
+    """
+    where = f"{path}: {name}" if name else str(path)
     version = np.lib.format.read_magic(stream)
-    if version not in ((1, 0), (2, 0)):
-        raise RaymarchError(f"{where}: is of version {version}, want 1 or 2; {CURE}")
-    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, by_columns, dtype = read(stream, max_header_size=LONGEST_HEADER)
-    if dtype.hasobject or dtype.itemsize not in SIZES.get(dtype.kind, ()) or min(shape, default=1) < 1:
-        raise RaymarchError(f"{where}: holds {str(dtype)[:60]} {shape}, want whole numbers or floats; convert it")
-    return shape, by_columns, dtype
+    if version not in ((1, 0), (2, 0), (3, 0)):
+        raise RaymarchError(f"{where}: is of version {version}, want 1 to 3; {CURE}")
+    if version == (1, 0):
+        shape, by_columns, dtype = np.lib.format.read_array_header_1_0(stream, max_header_size=LONGEST_HEADER)
+    elif version == (2, 0):
+        shape, by_columns, dtype = np.lib.format.read_array_header_2_0(stream, max_header_size=LONGEST_HEADER)
+    else:  # of fields whose names are not Latin-1
+        raise RaymarchError(f"{where}: {_cure('holds values of several fields', path, name, '[FIELD]')}")
+    if dtype == np.bool_:
+        dtype = np.dtype(np.uint8)
+    if min(shape, default=1) < 1:
+        raise RaymarchError(f"{where}: has shape {shape}, want 1 or more along each axis; save another array")
+    if dtype.names:
+        told, how = f"holds values of the fields {named(dtype.names, 6)}", f"[{dtype.names[0]!r}]"
+    elif dtype.hasobject:
+        raise RaymarchError(
+            f"{where}: holds objects of Python, which raymarch does not open as they may run code; if you trust the"
+            f" file, {_saved(path, name, '.tolist()', ', allow_pickle=True', 'np.array({}, float)')}"
+        )
+    elif dtype.kind == "c":
+        raise RaymarchError(
+            f"{where}: holds {dtype}, want real numbers; {_saved(path, name, '', '', 'np.abs({})')}, or .real, .imag"
+        )
+    elif dtype.kind == "f" and dtype.itemsize > 8:
+        told, how = f"holds {dtype}", ".astype(np.float64)"
+    elif dtype.itemsize not in SIZES.get(dtype.kind, ()):
+        told, how = f"holds {str(dtype)[:60]} {shape}", ".astype(np.float64)"
+    else:
+        return shape, by_columns, dtype
+    raise RaymarchError(f"{where}: {_cure(told, path, name, how)}")
 
 
-def _chosen(path: Path, shape: tuple[int, ...], selection: Selection) -> tuple[Any, list[int], tuple[str, ...]]:
+def _cure(told: str, path: Path, name: str, how: str) -> str:
+    return f"{told}, want whole numbers or floats; {_saved(path, name, how)}"
+
+
+def _saved(path: Path, name: str, how: str = "", more: str = "", around: str = "{}") -> str:
+    """Call that saves an array of a file, after something is done to it, as another file."""
+    of = f"np.load({path.name!r}{more})" + (f"[{name.removesuffix('.npy')!r}]" if name else "") + how
+    return f"np.save('numbers.npy', {around.format(of)})"
+
+
+def _chosen(
+    path: Path, shape: tuple[int, ...], selection: Selection, name: str = ""
+) -> tuple[Any, list[int], tuple[str, ...]]:
     """Index of an array of three axes, or four of which the last is channels."""
     if not 3 <= len(shape) <= 5:
-        raise RaymarchError(f"{path}: has shape {shape}, want (x, y, z); reshape it")
+        what = "a slice is no volume, stack several by np.stack" if len(shape) == 2 else "reshape it"
+        how = _saved(path, name, ".reshape(x, y, z)")
+        raise RaymarchError(f"{path}: has shape {shape}, want (x, y, z); {what}, or {how}")
     names = ["x", "y", "z", "channel", "time"][: len(shape)]
+    if len(shape) == 4 and selection.channel is None and 1 <= shape[0] <= 4 < min(shape[1:]):
+        raise RaymarchError(
+            f"{path}: has shape {shape}, want (x, y, z, channel); the channels seem to be first: "
+            + _saved(path, name, around="np.moveaxis({}, 0, -1)")
+        )
     index, remarks = chosen(path, shape, (0, 1, 2), selection, names=names)
     return index, [0, 1, 2], remarks
 
@@ -71,7 +124,7 @@ def _chosen(path: Path, shape: tuple[int, ...], selection: Selection) -> tuple[A
 def source_npy(path: Path, selection: Selection) -> Source:
     """Source of a .npy file, of which a part is read alone."""
     with path.open("rb") as file:
-        shape, by_columns, dtype = _header(file, str(path))
+        shape, by_columns, dtype = _header(file, path)
         offset = file.tell()
     require_size(path, offset, shape, dtype)
     index, _, remarks = _chosen(path, shape, selection)
@@ -84,6 +137,16 @@ def source_npy(path: Path, selection: Selection) -> Source:
     )  # fmt: skip
 
 
+@contextmanager
+def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
+    """Archive of a path; what zipfile says of damage by exceptions that elsewhere are faults of ours is the file's."""
+    with zipfile.ZipFile(path) as archive:
+        try:
+            yield archive
+        except NotImplementedError as error:
+            raise RaymarchError(f"{path}: is no whole NPZ ({one_line(error)}); {CURE}") from error
+
+
 def _main(archive: zipfile.ZipFile, path: Path) -> zipfile.ZipInfo | None:
     """The member with the values: `values`, or the only one of three axes or more."""
     members = [one for one in archive.infolist() if one.filename.endswith(".npy")]
@@ -91,61 +154,84 @@ def _main(archive: zipfile.ZipFile, path: Path) -> zipfile.ZipInfo | None:
         raise RaymarchError(f"{path}: has {len(members)} members, want few and each once; {CURE}")
     if any(one.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for one in members):
         raise RaymarchError(f"{path}: is packed as no NumPy packs it, want deflated or stored members; {CURE}")
-    found = []
+    found, refused = [], []
     for one in members:
         with archive.open(one) as stream:
             try:
-                shape, _, _ = _header(io.BytesIO(stream.read(LONGEST_HEADER)), f"{path}: {one.filename}")
-            except (RaymarchError, ValueError):
+                shape, _, _ = _header(io.BytesIO(stream.read(LONGEST_HEADER)), path, one.filename)
+            except (RaymarchError, ValueError) as error:
                 if one.filename == "values.npy":
                     raise
+                refused.append(error)
                 continue  # texts, and what is none of ours
         if one.filename == "values.npy":
             return one
         found += [one] if 3 <= len(shape) <= 5 else []
+    if not found and len(members) == len(refused) == 1 and isinstance(refused[0], RaymarchError):
+        raise refused[0]
     return found[0] if len(found) == 1 else None
 
 
 def source_npz(path: Path, selection: Selection) -> Source:
     """Source of a .npz file; RaymarchError for one whose values are not to be told, or not what their header says."""
-    with zipfile.ZipFile(path) as archive:
+    with _opened(path) as archive:
         member = _main(archive, path)
         if member is None:
-            names = ", ".join(sorted(text_of(name.removesuffix(".npy"))[:40] for name in archive.namelist())[:6])
+            names = sorted(name.removesuffix(".npy") for name in archive.namelist())
+            told = ", ".join(text_of(name)[:40] for name in names[:6])
             raise RaymarchError(
-                f"{path}: has {names or 'no arrays'}, want just one of three axes or more, or one named values;"
-                " save it by np.savez(path, values=array)"
+                f"{path}: has {told or 'no arrays'}, want just one of three axes or more, or one named values;"
+                f" take one out: {_saved(path, names[0] if names else 'NAME')}"
             )
         with archive.open(member) as stream:
             head = io.BytesIO(stream.read(LONGEST_HEADER))
-        shape, by_columns, dtype = _header(head, f"{path}: {member.filename}")
+        shape, by_columns, dtype = _header(head, path, member.filename)
         size = int(np.prod([int(n) for n in shape], dtype=object)) * dtype.itemsize
         if head.tell() + size != member.file_size or size > MOST_RATIO * max(member.compress_size, 1):
             raise RaymarchError(f"{path}: {member.filename} declares {size:,} bytes but holds others; {CURE}")
-        fields = _fields(archive, path)
-    index, _, remarks = _chosen(path, shape, selection)
+        fields, unread = _fields(archive, path, member)
+    index, _, remarks = _chosen(path, shape, selection, member.filename)
 
     def read(slices: Slices) -> np.ndarray:
         where: Index = index(slices)
         require_file_budget(size, f"{path}: its values, of all channels and times,")
-        with zipfile.ZipFile(path) as archive, archive.open(member) as stream:
+        values = np.empty(shape, dtype, order="F" if by_columns else "C")
+        with _opened(path) as archive, archive.open(member) as stream:
             stream.read(head.tell())
-            data = stream.read(size)
-        return np.frombuffer(data, dtype).reshape(shape, order="F" if by_columns else "C")[where]
+            _fill(values.reshape(-1, order="A").view(np.uint8), stream, f"{path}: {member.filename}")
+        return values[where]
 
-    affine = np.asarray(fields.pop("world_from_index", np.eye(4)), float).reshape(4, 4)
-    said = "spacing" in fields or (affine != np.eye(4)).any() or member.filename == "values.npy"
-    affine[:3, :3] *= np.asarray(fields.pop("spacing", 1.0), float)
+    said = bool({"spacing", "world_from_index"} & {*fields}) or member.filename == "values.npy"
+    affine = np.asarray(fields.pop("world_from_index", np.eye(4)), float)
+    steps = np.asarray(fields.pop("spacing", 1.0), float)
+    if affine.shape != (4, 4) or steps.shape not in ((), (1,), (3,)):
+        raise RaymarchError(f"{path}: has a place of {affine.shape} and a spacing of {steps.shape} numbers; {CURE}")
+    affine[:3, :3] *= steps
     more = () if said else (NOTHING,)
+    if told := [name for name in unread if name in PLACES]:
+        more += (f"has {named(told)}, which raymarch does not read; give spacing, or save world_from_index (4, 4)",)
     return Source((shape[0], shape[1], shape[2]), dtype, affine, read, remarks=remarks + more, **fields)
 
 
-def _fields(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
-    """What an archive says of its values: numbers and texts of the names of a scalar volume's fields."""
+def _fill(flat: np.ndarray, stream: Any, where: str) -> None:
+    """Bytes of an array, as they are unpacked, without another copy of all of them; its checksum is looked at."""
+    for at in range(0, len(flat), PIECE):
+        piece = stream.read(min(PIECE, len(flat) - at))
+        if len(piece) < min(PIECE, len(flat) - at):
+            raise RaymarchError(f"{where} ends {len(flat) - at - len(piece):,} bytes too early; {CURE}")
+        flat[at : at + len(piece)] = np.frombuffer(piece, np.uint8)
+    stream.read(1)  # the end, where zipfile compares the checksum
+
+
+def _fields(
+    archive: zipfile.ZipFile, path: Path, main: zipfile.ZipInfo
+) -> tuple[dict[str, Any], list[str]]:  # fmt: skip
+    """What an archive says of its values: numbers and texts of the names of a scalar volume's fields; and the names of
+    its other arrays."""
     names = archive.namelist()
     fields: dict[str, Any] = {}
-    for name in ("world_from_index", "spacing", "slope", "intercept", *TEXTS):
-        if f"{name}.npy" not in names:
+    for name in ("affine", "world_from_index", "spacing", "slope", "intercept", *TEXTS):
+        if f"{name}.npy" not in names or f"{name}.npy" == main.filename:
             continue
         member = archive.getinfo(f"{name}.npy")
         if member.file_size > LARGEST_FIELD:
@@ -155,9 +241,15 @@ def _fields(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
         value = np.lib.format.read_array(data, allow_pickle=False, max_header_size=LONGEST_HEADER)
         if name in TEXTS:
             fields[name] = str(value)
-        else:
-            fields[name] = value.astype(float) if value.ndim else float(value)
-    return fields
+            continue
+        if value.dtype.kind not in "iuf":
+            raise RaymarchError(f"{path}: {name} is {str(value.dtype)[:60]}, want numbers; {CURE}")
+        if name in ("slope", "intercept") and value.size != 1:
+            raise RaymarchError(f"{path}: {name} is {value.size} numbers, want one; {CURE}")
+        place = "world_from_index" if name == "affine" else name  # nibabel's word
+        fields[place] = float(value.reshape(())) if value.size == 1 and place != "spacing" else value.astype(float)
+    taken = {"affine", "world_from_index", "spacing", "slope", "intercept", *TEXTS, main.filename.removesuffix(".npy")}
+    return fields, sorted({name.removesuffix(".npy") for name in names} - taken)
 
 
 def write_npy(volume: ScalarVolume, path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -31,11 +32,13 @@ def _kind(value: Any) -> np.dtype:
     if not isinstance(value, (str, np.dtype, type)):
         raise TypeError
     dtype = np.dtype(value)
+    dtype = np.dtype(np.uint8) if dtype == np.bool_ else dtype
     if dtype.itemsize not in SIZES.get(dtype.kind, ()):
         raise ValueError
     return dtype
 
 
+TYPES = ("uint8", "uint16", "float32", "float64")  # by size, of which one is named that a file has the bytes of
 RAW_SHAPE = Check("three whole numbers x, y, z, or four with the channels before them", _shape)
 RAW_TYPE = Check("a type of number such as uint8, <i2 or >f4", _kind)
 
@@ -58,12 +61,15 @@ def raw_format(
 
     def source(path: Path, selection: Selection) -> Source:
         begin = 0 if offset is None else offset
-        size, there = require_size(path, begin, sizes, kind), path.stat().st_size
+        size, there = math.prod(sizes) * kind.itemsize, path.stat().st_size
         if offset is None and there != size:
+            fits = [one for one in TYPES if np.dtype(one).itemsize * math.prod(sizes) == there]
+            more = f" ({' or '.join(fits)} would fit)" if fits else ""
             raise RaymarchError(
                 f"{path}: has {there:,} bytes but {' x '.join(map(str, sizes))} of {kind} are {size:,}; correct shape"
-                " or dtype, or say by offset how many bytes come before them"
+                f" or dtype{more}, or say by offset how many bytes come before them"
             )
+        require_size(path, begin, sizes, kind)
         index, remarks = chosen(path, sizes, range(first, first + 3), selection)
 
         def read(slices: Slices) -> np.ndarray:

@@ -13,7 +13,7 @@ import numpy as np
 from raymarch.data.scalar_volume import ScalarVolume
 from raymarch.data.selection import ALL, Selection
 from raymarch.data.volume import AnyVolume
-from raymarch.errors import RaymarchError, one_line
+from raymarch.errors import FAULTS_OF_OURS, RaymarchError, fault_of_ours, one_line
 from raymarch.io.files.atomic import refused
 from raymarch.io.volumes.format import Format
 from raymarch.io.volumes.part import require_one_grid
@@ -22,6 +22,11 @@ from raymarch.io.volumes.source import Source, require_shape, volume_of
 
 log = logging.getLogger("raymarch")
 CURE = "export it again"
+LOST = {
+    "unit": "unit of values ({})", "length_unit": "unit of length ({})", "world": "names of the world's sides ({})",
+    "name": "name ({})",
+}  # fmt: skip
+PART = "read a part of it by crop or stride (rm.load(.., stride=2), raymarch convert --stride 2)"
 
 
 def scalar_format(
@@ -32,6 +37,7 @@ def scalar_format(
     write: Callable[[ScalarVolume, Path], object],
     *,
     folder: bool = False,
+    loses: tuple[str, ...] = (),
 ) -> Format:
     """Format whose files hold scalar volumes.
 
@@ -39,6 +45,7 @@ def scalar_format(
         name, suffixes, detect, folder: as of `Format`.
         source: `source(path, selection)`, what the header says; of the selection it needs channel, time and level.
         write: `write(volume, path)`, of a ScalarVolume; of a fit it gets sigma on the grid.
+        loses: names of `LOST`, fields that the format cannot hold, which is said of a volume that has them.
     """
 
     def read(path: Path, *, selection: Selection = ALL) -> ScalarVolume:
@@ -55,24 +62,35 @@ def scalar_format(
     def write_scalar(volume: AnyVolume, path: Path) -> None:
         with _path_named(path), refused(path), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            write(scalar_of(volume, path), path)
+            scalar = scalar_of(volume, path)
+            if left := [LOST[field].format(getattr(scalar, field)) for field in loses if getattr(scalar, field)]:
+                log.warning("%s holds no %s, which stays behind", name, " and no ".join(left))
+            write(scalar, path)
 
     return Format(name, suffixes, detect, read, write_scalar, describe, folder=folder, ours=False)
 
 
 @contextmanager
 def damage_told(path: Path, name: str) -> Iterator[None]:
-    """Context in which whatever a format's library raises becomes one line, and what it warns of is not shown."""
+    """Context in which whatever a format's library raises becomes one line, and what it warns of is not shown.
+
+    What a library says of damage, in exceptions of its own or OSError, ValueError, EOFError and the like, is the
+    file's. `FAULTS_OF_OURS` are told as what they are, and no memory as that.
+    """
     try:
         with _path_named(path), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     except RaymarchError:
         raise
-    except Exception as error:  # libraries raise anything for damaged files, and so does NumPy
+    except MemoryError as error:
+        raise RaymarchError(f"{path}: there is no memory for its values; {PART}") from error
+    except Exception as error:
         if "imagecodecs" in str(error):  # by which tifffile unpacks what it does not itself
             said = f"{path}: is packed in a way that takes imagecodecs, which is not installed"
             raise RaymarchError(f'{said}; pip install "raymarch[formats]", or save it unpacked') from error
+        if isinstance(error, FAULTS_OF_OURS):
+            raise RaymarchError(f"{path}: {fault_of_ours(error)}") from error
         raise RaymarchError(f"{path}: is no whole {name} ({one_line(error)[:300]}); {CURE}") from error
 
 

@@ -92,7 +92,10 @@ def require_shape(shape: tuple[int, ...], path: Path) -> None:
     """RaymarchError unless these are three axes of two samples or more."""
     if len(shape) != 3 or min(shape) < 2 or max(shape) > MOST_SIDE:
         size = " x ".join(map(str, shape))
-        raise RaymarchError(f"{path}: has {size or 'no'} samples, want x, y and z with 2 or more each; check the file")
+        slices = "; a slice is no volume: stack several by np.stack" if len(shape) == 3 and min(shape) == 1 else ""
+        raise RaymarchError(
+            f"{path}: has {size or 'no'} samples, want x, y and z with 2 or more each{slices or '; check the file'}"
+        )
 
 
 def owned(values: np.ndarray) -> np.ndarray:
@@ -124,6 +127,30 @@ def filled(
         put = (float(nan) - intercept) / slope
     log.warning("%s: %s; taken as %g", path, of, slope * put + intercept)
     return np.where(bad, values.dtype.type(put), values)
+
+
+def decoded(data: bytes) -> str:
+    """Text of bytes up to the first zero, by UTF-8, else by Latin-1, for formats that name no encoding.
+
+    Example:
+        >>> decoded("Kopf 頭".encode()), decoded("Schädel".encode("latin-1"))
+        ('Kopf 頭', 'Schädel')
+    """
+    data = data.split(b"\0")[0]
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
+
+
+def encoded(text: str, most: int) -> bytes:
+    """UTF-8 of a text, of at most so many bytes, cut between letters.
+
+    Example:
+        >>> encoded("頭頭", 5).decode()
+        '頭'
+    """
+    return text.encode("utf-8", "replace")[:most].decode("utf-8", "ignore").encode("utf-8")
 
 
 def text_of(text: object) -> str:

@@ -79,6 +79,86 @@ def read_packed(
     return np.frombuffer(data, dtype, offset=skip).reshape(tuple(map(int, shape)), order="F")[index]
 
 
+def read_end(
+    path: Path, offset: int, shape: Sequence[int], dtype: np.dtype, packing: str
+) -> np.ndarray:  # fmt: skip
+    """Values (.., the first axis the fastest) that are the last bytes of what was packed, whatever is before them."""
+    require_packed(path, offset, shape, dtype, packing)
+    size = math.prod(map(int, shape)) * dtype.itemsize
+    require_file_budget(size, f"{path}: its values, of all channels and times,")
+    end, count = bytearray(), 0
+    with path.open("rb") as file:
+        file.seek(offset)
+        try:
+            for piece in pieces(file.read, packing):
+                end += piece
+                count += len(piece)
+                if len(end) > 2 * size + STEP:
+                    del end[:-size]
+                if count > size + MOST_BEYOND:
+                    raise RaymarchError(f"{path}: unpacks to over {count:,} bytes before {size:,} of values; {CURE}")
+        except (zlib.error, OSError, EOFError) as error:
+            raise RaymarchError(f"{path}: its packed values are damaged ({error}); {CURE}") from error
+    if len(end) < size:
+        raise RaymarchError(f"{path}: declares {size:,} bytes of values but unpacks to {len(end):,}; {CURE}")
+    return np.frombuffer(end, dtype, offset=len(end) - size).reshape(tuple(map(int, shape)), order="F")
+
+
+def read_text(path: Path, offset: int, shape: Sequence[int], dtype: np.dtype, hexadecimal: bool = False) -> np.ndarray:
+    """Values of an array whose first axis is the fastest, as words of a text, or as bytes of two letters each."""
+    count = math.prod(map(int, shape))
+    letters = 2 * count * dtype.itemsize if hexadecimal else 2 * count - 1
+    there = path.stat().st_size - offset
+    if letters > there or count < 1:
+        raise RaymarchError(f"{path}: declares {count:,} values but is too short for them; {CURE}")
+    require_file_budget(max(count * LONGEST_WORD, there), f"{path}: its {count:,} values as text")
+    with path.open("rb") as file:
+        file.seek(offset)
+        words = file.read().split()
+    if not hexadecimal:
+        return values_of_words(words, shape, dtype, path)
+    try:
+        data = bytes.fromhex(b"".join(words)[:letters].decode("ascii"))
+    except ValueError as error:  # UnicodeDecodeError is one
+        raise RaymarchError(f"{path}: its values are no hexadecimal digits ({error}); {CURE}") from error
+    if len(data) < letters // 2:
+        raise RaymarchError(f"{path}: declares {letters:,} hexadecimal digits but has fewer; {CURE}")
+    return np.frombuffer(data, dtype).reshape(tuple(map(int, shape)), order="F")
+
+
+def after_lines(path: Path, offset: int, lines: int) -> int:
+    """Byte behind so many lines of a file from `offset` on; RaymarchError where it has fewer."""
+    if not lines:
+        return offset
+    with path.open("rb") as file:
+        file.seek(offset)
+        for _ in range(lines):
+            if not file.readline(STEP).endswith(b"\n"):
+                raise RaymarchError(f"{path}: is to have {lines:,} lines before its values but has fewer; {CURE}")
+        return file.tell()
+
+
+def values_of_files(
+    files: Sequence[Path],
+    read: Callable[[Path, tuple[int, ...]], np.ndarray],
+    shape: Sequence[int],
+    dtype: np.dtype,
+    path: Path,
+) -> np.ndarray:
+    """Values of an array whose first axis is the fastest, of several files of which each has as many, one behind the
+    other; `read(file, (count,))` reads those of one."""
+    count = math.prod(map(int, shape))
+    if count % len(files) or any(n < 1 for n in shape):
+        raise RaymarchError(
+            f"{path}: declares {_sizes(shape)} values in {len(files):,} files, want as many in each; {CURE}"
+        )
+    require_file_budget(count * dtype.itemsize, f"{path}: its values, of all files,")
+    flat, each = np.empty(count, dtype), count // len(files)
+    for k, file in enumerate(files):
+        flat[k * each : (k + 1) * each] = read(file, (each,))
+    return flat.reshape(tuple(map(int, shape)), order="F")
+
+
 def unpacked(read: Callable[[int], bytes], size: int, packing: str, path: Path, whole: bool = False) -> bytearray:
     """The first `size` bytes of a packed stream; memory is taken as they come, so a stream that lies takes none.
 

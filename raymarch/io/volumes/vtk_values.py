@@ -1,10 +1,11 @@
-"""Values of VTK's XML files: blocks packed by zlib, base64, or text, within the XML or appended to it."""
+"""Values of VTK's XML files: blocks packed by zlib, LZMA or LZ4, base64, or text, within the XML or appended to it."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 import io
+import lzma
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -12,16 +13,18 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from raymarch.errors import RaymarchError
+from raymarch.errors import RaymarchError, one_line
 from raymarch.io.files.limits import require_file_budget
+from raymarch.io.volumes.scalar_format import wanted
 from raymarch.io.volumes.stored_values import CURE, LONGEST_WORD, MOST_RATIO, unpacked, values_of_words
 
+MOST_RATIOS = {"": 1, "zlib": MOST_RATIO, "lzma": 8000, "lz4": 256}  # to which zeros are packed
 BLOCK = 1 << 20  # bytes that are packed at a time
 Reader = Callable[[int], bytes]
 
 
 def blocks_of(
-    path: Path, start: int, raw: bool, packed: bool, shape: tuple[int, ...], dtype: np.dtype, length: np.dtype
+    path: Path, start: int, raw: bool, packing: str, shape: tuple[int, ...], dtype: np.dtype, length: np.dtype
 ) -> bytes | bytearray:
     """Bytes of appended values that begin at `start`, raw or base64, packed or not.
 
@@ -30,20 +33,20 @@ def blocks_of(
     with path.open("rb") as file:
         file.seek(start)
         read: Reader = file.read if raw else Base64Reader(file, path)
-        return _values(read, packed, shape, dtype, length, path, path.stat().st_size - start)
+        return _values(read, packing, shape, dtype, length, path, path.stat().st_size - start)
 
 
 def inline_values(
-    path: Path, array: Element, shape: tuple[int, ...], dtype: np.dtype, length: np.dtype, packed: bool
+    path: Path, array: Element, shape: tuple[int, ...], dtype: np.dtype, length: np.dtype, packing: str
 ) -> np.ndarray:
     """Values (component, x, y, z) of a DataArray that has them as text or base64."""
-    text = array.text or ""
+    text = "".join([array.text or "", *(child.tail or "" for child in array)])  # of which a unit may come before
     if array.get("format", "ascii") == "ascii":
         words = text.encode().split()  # a byte a letter
         require_file_budget(len(words) * LONGEST_WORD, f"{path}: its {len(words):,} values as text")
         return values_of_words(words, shape, dtype, path)
     stream = io.BytesIO(text.strip().encode())
-    data = _values(Base64Reader(stream, path), packed, shape, dtype, length, path, len(text))
+    data = _values(Base64Reader(stream, path), packing, shape, dtype, length, path, len(text))
     return np.frombuffer(data, dtype).reshape(shape, order="F")
 
 
@@ -55,14 +58,14 @@ def require_length(told: bytes | bytearray, size: int, length: np.dtype, path: P
 
 
 def _values(
-    read: Reader, packed: bool, shape: tuple[int, ...], dtype: np.dtype, length: np.dtype, path: Path, there: int
+    read: Reader, packing: str, shape: tuple[int, ...], dtype: np.dtype, length: np.dtype, path: Path, there: int
 ) -> bytes | bytearray:
     """Bytes of values, as many as the shape says, of a stream of blocks."""
-    size, limit = math.prod(shape) * dtype.itemsize, (MOST_RATIO if packed else 1) * there
+    size, limit = math.prod(shape) * dtype.itemsize, MOST_RATIOS[packing] * there
     if size > limit or min(shape) < 1:
         raise RaymarchError(f"{path}: declares {size:,} bytes of values but holds {there:,}; {CURE}")
     require_file_budget(size, f"{path}: its values, of all components,")
-    if not packed:
+    if not packing:
         # In base64 the length and the values are one piece.
         whole = _exactly(read, length.itemsize + size, path)
         require_length(whole[: length.itemsize], size, length, path)
@@ -77,9 +80,31 @@ def _values(
     data, restart = bytearray(), getattr(read, "restart", lambda: None)
     restart()
     for i, one in enumerate(sizes):
-        stream = io.BytesIO(_exactly(read, one, path, ends=False))
-        data += unpacked(stream.read, last if last and i == count - 1 else block, "zlib", path)
+        given = _exactly(read, one, path, ends=False)
+        data += _block(given, last if last and i == count - 1 else block, packing, path)
     return data
+
+
+def _block(given: bytes, size: int, packing: str, path: Path) -> bytes | bytearray:
+    """The bytes of one packed block, which are to be so many."""
+    if packing == "zlib":
+        return unpacked(io.BytesIO(given).read, size, packing, path)
+    try:
+        found = lzma.LZMADecompressor().decompress(given, size) if packing == "lzma" else _lz4(given, size)
+    except RaymarchError:  # of imagecodecs, which is not installed
+        raise
+    except (lzma.LZMAError, EOFError, ValueError, RuntimeError) as error:
+        raise RaymarchError(f"{path}: its packed values are damaged ({one_line(error)}); {CURE}") from error
+    if len(found) != size:
+        raise RaymarchError(f"{path}: declares {size:,} bytes of values but unpacks to {len(found):,}; {CURE}")
+    return found
+
+
+def _lz4(given: bytes, size: int) -> bytes:
+    """The bytes of a block of LZ4."""
+    with wanted("imagecodecs", "values packed by LZ4"):
+        import imagecodecs
+    return bytes(imagecodecs.lz4_decode(given, out=size))
 
 
 def _exactly(read: Reader, size: int, path: Path, ends: bool = True) -> bytes:
