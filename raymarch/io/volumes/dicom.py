@@ -40,7 +40,7 @@ def _is_slice(path: Path) -> bool:
 def detect(path: Path) -> bool:
     """Whether a file, or one of a folder's, is DICOM."""
     if not path.is_dir():
-        return _is_dicom(path)
+        return _is_dicom(path) and path.suffix.lower() not in (".tif", ".tiff")  # which its preamble may be the head of
     files = (file for _, file in zip(range(LOOKED_AT), sorted(path.iterdir()), strict=False))
     return any(_is_slice(file) for file in files)
 
