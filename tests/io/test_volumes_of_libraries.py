@@ -296,7 +296,7 @@ def test_a_folder_of_slices_is_read_in_the_order_of_their_numbers(tmp_path, capl
     assert (found.spacing.tolist(), found.length_unit) == ([0.5, 0.5, 2.0], "mm")
     assert "slices say no distance between them" in caplog.text
     tifffile.imwrite(tmp_path / "s99.tif", np.zeros((3, 3), "i2"))
-    refused(lambda: rm.load(tmp_path), "s99.tif: has 1 pages of 3 x 3 int16, want one picture without colours")
+    refused(lambda: rm.load(tmp_path), "s99.tif: is 3 x 3, 16 bits, while 7 of 8 slices are 5 x 6, 16 bits; take it out")
 
 
 def test_a_figure_that_is_no_digit_is_none_of_a_slice_s_numbers(tmp_path):
