@@ -734,9 +734,12 @@ def test_slopes_of_their_own_several_series_times_and_colours(tmp_path):
     found = rm.load(tmp_path / "a.dicom")
     np.testing.assert_array_equal(found.values, wanted)
     edit(files[2], SeriesInstanceUID="1.2.3", SeriesDescription="scout")
+    refused(lambda: rm.load(tmp_path / "a.dicom"), "lacks 1 slice between 00001.dcm and 00003.dcm")
+    edit(files[3], SeriesInstanceUID="1.2.3", SeriesDescription="scout")
     refused(lambda: rm.load(tmp_path / "a.dicom"), "holds 2 series (", "scout", "choose one by channel=0")
-    edit(files[2], SamplesPerPixel=3)
-    refused(lambda: rm.load(tmp_path / "a.dicom"), "00002.dcm: has colours")
+    for file in files:
+        edit(file, SamplesPerPixel=3)
+    refused(lambda: rm.load(tmp_path / "a.dicom"), "a.dicom: has only a picture of colours, such as a report (00000.dcm")
     files = series(tmp_path / "b.dicom")
     for k, file in enumerate(files):
         (tmp_path / "b.dicom" / f"late{k}.dcm").write_bytes(file.read_bytes())
