@@ -61,7 +61,7 @@ def source(path: Path, selection: Selection) -> Source:
     if path.is_file() and found[0].frame is None:
         raise RaymarchError(f"{path}: is one slice of a DICOM series; name the folder of all of them")
     first = found[0]
-    affine = placed(found, path)
+    affine = placed(found, path, left)
     scales = {(one.slope, one.intercept) for one in found}
     same = len(scales) == 1
     dtype = np.dtype(f"{'i' if first.signed else 'u'}{max(first.bits // 8, 1)}") if same else np.dtype(np.float32)

@@ -30,6 +30,9 @@ FEW = 4  # times as many slices as others of its series a stack has that is take
 TURNED = 1e-3  # of unit vectors, up to which slices lie alike: they are written with four figures or more
 LOCALIZERS = ("LOCALIZER", "SCOUT", "TOPOGRAM", "SCANOGRAM")  # in ImageType
 SAME = 1e-3  # of the widest step, or of a millimetre, up to which slices lie at one place
+PLACELESS = "an image without a place (ImagePositionPatient)"
+BY_HAND = "rm.ScalarVolume takes numpy.stack([pydicom.dcmread(file).pixel_array.T for file in ..], 2) and an affine"
+UNEVEN = "find missing files, or resample it to even slices, as dcm2niix does"
 ROUNDING = 1e-9  # of a place, to which its text is written
 
 
@@ -107,8 +110,9 @@ def slices_of(folder: Path, files: Sequence[Path], selection: Selection) -> tupl
             slices += found
     if not slices:
         if asides:
-            kind, names = next(iter(asides.items()))
-            raise RaymarchError(f"{folder}: has only {kind} ({named(names, 3)}), want the slices of a series; check the path")
+            kind, names = max(asides.items(), key=lambda one: len(one[1]))
+            cure = BY_HAND if kind == PLACELESS else "name the folder of a series of slices"
+            raise RaymarchError(f"{folder}: has no slices of a volume, but {kind} ({named(names, 3)}); {cure}")
         raise RaymarchError(f"{folder}: has no DICOM files, want the slices of a series; check the path")
     localizers = [one for one in slices if set(one.kinds) & set(LOCALIZERS)]
     if len(localizers) < len(slices):
@@ -211,10 +215,12 @@ def _at_one_time(folder: Path, slices: list[Slice], time: int | None) -> list[Sl
     return [sorted(several, key=lambda one: one.turn)[time or 0] for several in places]
 
 
-def placed(slices: Sequence[Slice], folder: Path) -> np.ndarray:
-    """Affine (4, 4) of a series in LPS; RaymarchError for one slice, missing ones and uneven steps."""
+def placed(slices: Sequence[Slice], folder: Path, left: Sequence[str] = ()) -> np.ndarray:
+    """Affine (4, 4) of a series in LPS; RaymarchError for one slice, missing ones and uneven steps, which says what was
+    left out, as that may be what is missing."""
+    beside = f" ({'; '.join(left)})" if left else ""
     if len(slices) < 2:
-        raise RaymarchError(f"{folder}: has {len(slices)} slice, want 2 or more; name the folder of all of them")
+        raise RaymarchError(f"{folder}: has {len(slices)} slice{beside}, want 2 or more; name the folder of all of them")
     heights = np.array([one.height for one in slices])
     steps = np.diff(heights)
     usual = float(np.median(steps))
@@ -224,9 +230,9 @@ def placed(slices: Sequence[Slice], folder: Path) -> np.ndarray:
         where = f"between {slices[at].label} and {slices[at + 1].label}"
         missing = round(float(steps[at]) / usual) - 1
         if missing >= 1 and abs(steps[at] - (missing + 1) * usual) <= 2 * EVEN * usual:
-            raise RaymarchError(f"{folder}: lacks {missing} slice{'s' * (missing > 1)} {where}; find the missing files")
+            raise RaymarchError(f"{folder}: lacks {missing} slice{'s' * (missing > 1)} {where}{beside}; find the missing files")
         steps_in_words = f"{steps[at]:.4g} mm {where}, {usual:.4g} mm elsewhere"
-        raise RaymarchError(f"{folder}: has uneven spacing, {steps_in_words}; resample it to even slices")
+        raise RaymarchError(f"{folder}: has uneven spacing, {steps_in_words}{beside}; {UNEVEN}")
     first = slices[0]
     affine = np.eye(4)
     affine[:3, 0], affine[:3, 1] = first.along[0] * first.spacing[1], first.along[1] * first.spacing[0]
@@ -244,6 +250,9 @@ def _slices(path: Path) -> list[Slice] | str:
         data = pydicom.dcmread(path, stop_before_pixels=True, specific_tags=TAGS)
         lacking = [tag for tag in ("Rows", "Columns", "BitsAllocated") if data.get(tag) is None]
         if len(lacking) == 3:
+            kind = data.get("SOPClassUID") or data.file_meta.get("MediaStorageSOPClassUID")
+            if kind and "Image Storage" in pydicom.uid.UID(kind).name:
+                raise RaymarchError(f"{path}: is an image that ends before its size and pixels; copy it again, or take it out")
             modality = text_of(data.get("Modality", "") or "")
             return f"without pixels ({modality})" if modality else "without pixels"
         if _whole(data, "SamplesPerPixel", 1) != 1:
@@ -255,7 +264,7 @@ def _slices(path: Path) -> list[Slice] | str:
         count = _whole(data, "NumberOfFrames", 1)
         several = count > 1 or "PerFrameFunctionalGroupsSequence" in data
         if not several and data.get("ImagePositionPatient") is None:
-            return "an image without a place (ImagePositionPatient)"
+            return PLACELESS
         kinds = data.get("ImageType") or ()
         number = data.get("SeriesNumber")
         alike: dict[str, Any] = {

@@ -339,4 +339,4 @@ def write(volume: ScalarVolume, path: Path) -> None:
     raise RaymarchError(f"{path}: folders of slices are not written; save it as .tif")
 
 
-SLICES = scalar_format("slices", (), detect, source, write, folder=True)
+SLICES = scalar_format("picture-slices", (), detect, source, write, folder=True)
