@@ -739,7 +739,7 @@ def test_slopes_of_their_own_several_series_times_and_colours(tmp_path):
     refused(lambda: rm.load(tmp_path / "a.dicom"), "holds 2 series (", "scout", "choose one by channel=0")
     for file in files:
         edit(file, SamplesPerPixel=3)
-    refused(lambda: rm.load(tmp_path / "a.dicom"), "a.dicom: has only a picture of colours, such as a report (00000.dcm")
+    refused(lambda: rm.load(tmp_path / "a.dicom"), "a.dicom: has no slices of a volume, but a picture of colours, such as a report (00000.dcm")
     files = series(tmp_path / "b.dicom")
     for k, file in enumerate(files):
         (tmp_path / "b.dicom" / f"late{k}.dcm").write_bytes(file.read_bytes())

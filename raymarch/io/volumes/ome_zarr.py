@@ -9,11 +9,14 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from raymarch.data.cores import workers
 from raymarch.data.scalar_volume import SIZES, ScalarVolume
 from raymarch.data.selection import Selection
 from raymarch.errors import RaymarchError, named
@@ -338,7 +341,7 @@ def write(volume: ScalarVolume, path: Path) -> None:
             chunks=chunks,
             chunk_key_encoding={"name": "v2", "separator": "/"},
         )
-        array[...] = values
+        _fill(array, values)
         scale = volume.spacing[::-1] * factor
         shift = volume.origin[::-1] + volume.spacing[::-1] * (factor - 1) / 2
         placed = [{"type": "scale", "scale": scale.tolist()}, {"type": "translation", "translation": shift.tolist()}]
@@ -349,6 +352,28 @@ def write(volume: ScalarVolume, path: Path) -> None:
     axes = [{"name": axis, "type": "space", **({"unit": unit} if unit else {})} for axis in "zyx"]
     images: Any = [{"version": "0.4", "name": volume.name, "axes": axes, "datasets": levels}]
     group.attrs["multiscales"] = images
+
+
+def _fill(array: Any, values: np.ndarray) -> None:
+    """Write of an array, a chunk a thread and a call.
+
+    Asked for all at once, zarr goes on with the other chunks after one has failed, behind the back of who removes the
+    folder, and says so for each at the end of the process.
+    """
+    starts = product(*(range(0, n, step) for n, step in zip(array.shape, array.chunks, strict=True)))
+
+    def write_chunk(start: tuple[int, ...]) -> None:
+        index = tuple(slice(a, a + step) for a, step in zip(start, array.chunks, strict=True))
+        array[index] = values[index]
+
+    with ThreadPoolExecutor(workers()) as pool:
+        written = [pool.submit(write_chunk, start) for start in starts]
+        try:
+            for one in written:
+                one.result()
+        except BaseException:
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
 
 
 OME_ZARR = scalar_format("OME-Zarr", (".ome.zarr", ".zarr"), detect, source, write, folder=True)
