@@ -31,6 +31,11 @@ SUFFIX = re.compile(r"(\.[A-Za-z0-9_+-]{1,16}){1,3}")
 
 
 PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff")
+PACKED = (
+    (b"\x1f\x8b", "gzip", "gunzip, or tar -xzf where it holds a folder"), (b"PK\x03\x04", "zip", "unzip"),
+    (b"BZh", "bzip2", "bunzip2"), (b"\xfd7zXZ", "xz", "unxz"), (b"7z\xbc\xaf", "7-Zip", "7z x"),
+    (b"Rar!", "RAR", "unrar x"), (b"\x28\xb5\x2f\xfd", "Zstandard", "unzstd"),
+)  # fmt: skip
 MOST_FOLDERS = 64  # that are looked into for a message
 
 SUFFIXES = "one or more suffixes such as .h5"
@@ -122,11 +127,24 @@ def format_of(path: Path, formats: Sequence[Format]) -> Format:
             raise RaymarchError(f"{path}: {told}")
         if is_folder and not any(one.suffix_of(path) for one in formats if one.folder):
             require_file(path, "a volume file, or a folder of slices")
+        if path.is_file() and (packing := _packing(path)):
+            raise RaymarchError(f"{path}: {packing}")
         raise RaymarchError(
             f"{path}: is no volume file of a known format, which are {known(formats)}; check the"
             " path, or give shape and dtype of raw values (raymarch convert --shape X,Y,Z --dtype TYPE)"
         )
     return found
+
+
+def _packing(path: Path) -> str:
+    """What a packed file is by its first bytes, and how to unpack it; "" for others."""
+    with path.open("rb") as file:
+        head = file.read(8)
+    found = next(((name, tool) for mark, name, tool in PACKED if head.startswith(mark)), None)
+    if found is None:
+        return ""
+    name, tool = found
+    return f"is packed by {name}, want a volume file, or a folder of slices; unpack it ({tool}), and name what was in it"
 
 
 def _contents(folder: Path, formats: Sequence[Format]) -> str:

@@ -258,9 +258,9 @@ def _level(path: Path, array: Any, name: str, count: int) -> Any:
         dtype = np.dtype(array.dtype)
     numeric = dtype == bool or dtype.itemsize in SIZES.get(dtype.kind, ())
     if len(array.shape) != count or not numeric or min(array.shape) < 1:
-        raise RaymarchError(
-            f"{path}: level {name} holds {dtype} {array.shape}, want numbers along {count} axes; {BY_ZARR}"
-        )
+        part = ".real" if dtype.kind == "c" else ""
+        cure = BY_ZARR.replace("[...]", f"[...]{part}")
+        raise RaymarchError(f"{path}: level {name} holds {dtype} {array.shape}, want numbers along {count} axes; {cure}")
     return array
 
 

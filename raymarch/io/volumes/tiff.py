@@ -31,6 +31,7 @@ from raymarch.io.volumes.tiff_place import placed_by
 log = logging.getLogger("raymarch")
 MARKS = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 MOST_RATIO = 2000  # to which LZW and deflate pack what is empty
+FEW = 4  # times as many pages as others a stack has that is taken for the file's
 DEPTHS, TIMES = "ZIQ", "T"
 GREY = "minisblack"  # said, as rows of 3 or 4 columns are taken for colours else
 FRAME = "reference frame"  # unit of lengths that have none
@@ -60,15 +61,16 @@ def source(path: Path, selection: Selection) -> Source:
             _require_beside(path, file.ome_metadata or "")
             series = list(file.series)
         stack, image, remarks, selection = _stack(path, file, series, pages, selection)
+        finest, stack = stack, _level(path, stack, selection.level)
         dtype, axes, shape = np.dtype(stack.dtype), stack.axes, tuple(int(n) for n in stack.shape)
-        require_one_place(Selection(level=selection.level), path)
         if dtype != bool and dtype.itemsize not in SIZES.get(dtype.kind, ()):
             raise RaymarchError(
                 f"{path}: holds {dtype}, want whole numbers or floats; rm.ScalarVolume takes one made of"
                 " tifffile.imread(..).T, such as its .real or numpy.abs of it"
             )
         fixed, depth = _chosen(path, axes, shape, selection)
-        placed = placed_by(file, stack, fixed, image)
+        placed = placed_by(file, finest, fixed, image)
+        times = [finest.shape[finest.axes.index(axis)] / shape[axes.index(axis)] for axis in ("X", "Y", depth)]
     declared = math.prod(shape) * dtype.itemsize
     if declared > MOST_RATIO * path.stat().st_size:
         raise RaymarchError(f"{path}: declares {declared:,} bytes but holds {path.stat().st_size:,}; {CURE}")
@@ -78,13 +80,13 @@ def source(path: Path, selection: Selection) -> Source:
         x, y, z = slices
         with read_by("tifffile", path), tifffile.TiffFile(path) as file:
             again = _stack(path, file, list(file.series), pages, asked)[0]
-            plane = _planes(again, fixed, depth)
+            plane = _planes(_level(path, again, asked.level), fixed, depth)
             found = np.stack([plane(k)[y, x] for k in range(shape[axes.index(depth)])[z]]).T
         return found.view(np.uint8) if dtype == bool else found
 
     kind = np.dtype(np.uint8) if dtype == bool else dtype
     return Source(
-        (count["X"], count["Y"], shape[axes.index(depth)]), kind, placed.affine, read, at_once=False,
+        (count["X"], count["Y"], shape[axes.index(depth)]), kind, placed.affine @ np.diag([*times, 1.0]), read, at_once=False,
         slope=placed.slope, intercept=placed.intercept, unit=placed.unit, length_unit=placed.length_unit,
         remarks=(*remarks, *placed.remarks),
     )  # fmt: skip
@@ -139,10 +141,20 @@ def _stack(
         cure = f"choose one by channel=0 to channel={len(several) - 1}"
         if not stacks or with_channels:
             one = max(several, key=lambda k: (_depth(series[k]), math.prod(series[k].shape)))
-            cure = f'save it by itself, tifffile.imwrite("one.tif", tifffile.imread({path.name!r}, series={one}))'
+            cure = f'save it by itself, tifffile.imwrite("one.tif", tifffile.imread({path.name!r}, series={one}), photometric="minisblack")'
         raise RaymarchError(f"{path}: holds {len(several)} stacks ({words}), want one; {cure}")
     at = several[chosen]
     return series[at], at, remarks, Selection(time=selection.time, level=selection.level)
+
+
+def _level(path: Path, stack: Any, level: int | None) -> Any:
+    """A level of a stack's pyramid, the finest if none is asked for."""
+    levels = getattr(stack, "levels", None) or [stack]
+    if level is not None and level >= len(levels):
+        if len(levels) == 1:
+            require_one_place(Selection(level=level), path)
+        raise RaymarchError(f"{path}: level is {level}, but it has {len(levels)}; choose one from 0")
+    return levels[level or 0]
 
 
 def _is_described(file: Any) -> bool:
@@ -170,7 +182,7 @@ def _odd(path: Path, file: Any, series: Any, pages: Sequence[Page]) -> tuple[Sta
     if len(kinds) < 2:
         return None
     (usual, count), (_, next_most) = kinds.most_common(2)
-    if count < 2 or count <= next_most:
+    if count < 2 or count <= next_most or (next_most > 1 and FEW * next_most > count):
         return None
     stack = [k for k in own if pages[k].kind == usual]
     others = [k for k in own if pages[k].kind != usual]
@@ -180,7 +192,7 @@ def _odd(path: Path, file: Any, series: Any, pages: Sequence[Page]) -> tuple[Sta
         raise RaymarchError(
             f"{path}: page {at + 1} of {len(pages)} is {pages[at].words}, the other {count} are {pages[stack[0]].words};"
             f' write those anew, tifffile.imwrite("new.tif", numpy.stack([tifffile.imread({path.name!r}, key=k) for k in'
-            f" range({len(pages)}) if k not in {[k for k in range(len(pages)) if k not in stack]}]))"
+            f" range({len(pages)}) if k not in {[k for k in range(len(pages)) if k not in stack]}]), photometric='minisblack')"
         )
     words = ", ".join(f"page {k + 1}, {pages[k].words}" for k in others[:3])
     remark = f"has {len(others)} of {len(pages)} pages of another size or kind ({words}), which are left out"
