@@ -42,7 +42,7 @@ def convert(data: str, out: str, overwrite: bool, as_json: bool, **how: Any) -> 
     from raymarch.io.volumes.volume_file import is_volume, named_as_volume
 
     given = {name for name, value in how.items() if value is not None and value is not False}  # a 0 is given
-    if how["shape"] is not None or is_volume(data) or named_as_volume(out):
+    if how["shape"] is not None or how["format"] is not None or is_volume(data) or named_as_volume(out):
         if wrong := sorted(given & set(OF_SETS)):
             raise click.UsageError(f"--{wrong[0].replace('_', '-')} is for image sets, and {data} is a volume")
         _volume(data, out, overwrite, as_json, {name: how[name] for name in given})

@@ -20,7 +20,8 @@ MOST, FIRST = 12, 3  # entries of a list up to which all are shown, and how many
 @options.places
 @options.as_json
 def info(
-    file: str | None, clock: bool, channel: int | None, time: int | None, level: int | None, as_json: bool
+    file: str | None, clock: bool, channel: int | None, time: int | None, level: int | None, format: str | None,
+    as_json: bool,
 ) -> None:  # fmt: skip
     """Shape, box, activations, size and history of the volume FILE, and what rendering it takes.
 
@@ -29,9 +30,9 @@ def info(
     Without FILE: the processor and which memory layouts grids have on it, default or measured by `raymarch tune`.
     """
     if file is None:
-        if clock or any(place is not None for place in (channel, time, level)):
+        if clock or any(place is not None for place in (channel, time, level, format)):
             raise click.UsageError(
-                "--time, --channel, --time-point and --level are about a FILE; give it, or leave them out"
+                "--time, --channel, --time-point, --level and --format are about a FILE; give it, or leave them out"
             )
         _machine(as_json)
         return
@@ -42,7 +43,7 @@ def info(
     from raymarch.io.volumes.scalar_summary import ScalarSummary
     from raymarch.io.volumes.volume_file import describe, load
 
-    place: dict[str, Any] = {"channel": channel, "time": time, "level": level}
+    place: dict[str, Any] = {"channel": channel, "time": time, "level": level, "format": format}
     found = describe(file, **place)
     record: dict[str, Any] = found.record()
     extra: dict[str, Any] = {}

@@ -31,7 +31,7 @@ from raymarch.cli.option_kinds import Interval, Numbers, as_usage
 @options.overwrite
 def slices(
     file: str, out: str, at: list[float] | None, window: list[float] | None, colormap: str | None, colour: bool,
-    channel: int | None, time: int | None, level: int | None, overwrite: bool,
+    channel: int | None, time: int | None, level: int | None, format: str | None, overwrite: bool,
 ) -> None:  # fmt: skip
     """Draw the slices of the volume in FILE, of any format that raymarch reads, across x, y and z of the world."""
     from raymarch.data.colormaps import COLORMAP
@@ -47,7 +47,7 @@ def slices(
         with as_usage():
             COLORMAP("colormap", colormap)
     require_pictures([out], overwrite)
-    volume = load(file, channel=channel, time=time, level=level)
+    volume = load(file, channel=channel, time=time, level=level, format=format)
     if colour and not hasattr(volume, "features"):
         raise RaymarchError(f"{file}: has values and no colours; leave --colour out, or take --colormap")
     own: dict[str, Any] = {} if window is None else {"floor": window[0], "limit": window[1]}

@@ -35,7 +35,7 @@ OPTIONAL = {
     "mrcfile": {"io.volumes.mrc"},
     "imagecodecs": {"io.volumes.vtk_values"},
     "trimesh": {"io.meshes.mesh_file"},
-    "tifffile": {"io.volumes.tiff", "io.volumes.tiff_slices"},
+    "tifffile": {"io.volumes.tiff", "io.volumes.picture_slices"},
     "zarr": {"io.volumes.ome_zarr", "io.volumes.zarr_chunks"},
     "pydicom": {f"io.volumes.dicom{part}" for part in ("", "_decoders", "_slices", "_writing")},
 }  # a library of an extra, and the modules that know it

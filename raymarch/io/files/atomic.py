@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 import signal
 import stat
@@ -63,8 +64,21 @@ def refused(path: str | os.PathLike[str]) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        cure = CURES.get(error.errno or 0, "check the disk and the path")
-        raise RaymarchError(f"{path}: cannot be written ({one_line(error)}); {cure}") from error
+        number, said = _refusal(error)
+        cure = CURES.get(number, "check the disk and the path")
+        raise RaymarchError(f"{path}: cannot be written ({said}); {cure}") from error
+
+
+def _refusal(error: OSError) -> tuple[int, str]:
+    """Number and words of a refusal of the system, also where a library put them into words of its own: pydicom's have
+    a traceback, NumPy's count the bytes that a full disk did not take."""
+    text = str(error)
+    if error.errno is None:
+        number = re.search(r"\[Errno (\d+)\]", text)
+        if number is not None or re.search(r"\d+ requested and \d+ written", text):
+            found = int(number[1]) if number is not None else errno.ENOSPC
+            return found, os.strerror(found)
+    return error.errno or 0, one_line(error)
 
 
 def target_of(path: str | os.PathLike[str]) -> Path:

@@ -97,7 +97,7 @@ def temporary_folder_in(folder: Path) -> Iterator[Path]:
         >>> with temporary_folder_in(Path(".")) as temporary:
         ...     _ = (temporary / "notes.txt").write_text("soon gone")
     """
-    _sweep_folders(folder)
+    sweep(folder)
     with temporary_in(folder, LOCK) as lock:
         path = lock.with_name(lock.name.removesuffix(LOCK))
         try:
@@ -107,29 +107,25 @@ def temporary_folder_in(folder: Path) -> Iterator[Path]:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def _sweep_folders(folder: Path) -> None:
-    """Clean-up of temporary folders, which without a lock beside them are nobody's."""
-    sweep(folder)
-    if fcntl is None:
-        return
-    with contextlib.suppress(OSError):
-        for path in folder.glob(f"{_prefix()}*.tmp"):
-            if path.is_dir() and not path.is_symlink() and not path.with_name(path.name + LOCK).exists():
-                shutil.rmtree(path, ignore_errors=True)
-
-
 def sweep(folder: Path) -> None:
-    """Clean-up of the temporary files in `folder` whose processes are dead; says nothing if it cannot.
+    """Clean-up of the temporary files and folders in `folder` whose processes are dead; says nothing if it cannot.
 
-    Of this machine's their locks tell, of others' that they were left alone for a day.
+    Of this machine's their locks tell, of others' files that they were left alone for a day. A folder is nobody's once
+    the file that is its lock is gone.
     """
     if fcntl is None:
         return
+    folders: list[Path] = []
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
-            if OURS.fullmatch(entry.name) and (entry.name.startswith(_prefix()) or _is_old(entry)):
+            if OURS.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False):
+                folders += [Path(entry.path)] if entry.name.startswith(_prefix()) else []
+            elif OURS.fullmatch(entry.name) and (entry.name.startswith(_prefix()) or _is_old(entry)):
                 with contextlib.suppress(OSError):
                     _remove_if_dead(entry.path)
+    for path in folders:
+        if not path.with_name(path.name + LOCK).exists():
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def _is_old(entry: os.DirEntry) -> bool:

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-METRES = {"angstrom": 1e-10, "nm": 1e-9, "um": 1e-6, "mm": 1e-3, "cm": 1e-2, "dm": 0.1, "m": 1.0}  # by short name
+METRES = {  # by short name
+    "pm": 1e-12, "angstrom": 1e-10, "nm": 1e-9, "um": 1e-6, "mm": 1e-3, "cm": 1e-2, "dm": 0.1, "m": 1.0, "km": 1e3,
+    "inch": 0.0254, "foot": 0.3048, "yard": 0.9144, "mile": 1609.344,
+}  # fmt: skip
 WORDS = {
-    "angstrom": "angstrom", "nm": "nanometer", "um": "micrometer", "mm": "millimeter", "cm": "centimeter",
-    "dm": "decimeter", "m": "meter",
+    "pm": "picometer", "angstrom": "angstrom", "nm": "nanometer", "um": "micrometer", "mm": "millimeter",
+    "cm": "centimeter", "dm": "decimeter", "m": "meter", "km": "kilometer", "inch": "inch", "foot": "foot",
+    "yard": "yard", "mile": "mile",
 }  # fmt: skip
 SPELT = {
     **{short: short for short in METRES},
     **{word + end: short for short, word in WORDS.items() for end in ("", "s")},
     **{word.replace("meter", "metre") + end: short for short, word in WORDS.items() for end in ("", "s")},
     **dict.fromkeys(("µm", "μm", "micron", "microns", "\\u00b5m"), "um"),  # the last as ImageJ escapes it
-    **dict.fromkeys(("Å", "å"), "angstrom"),
+    **dict.fromkeys(("Å", "å", "ångström", "ångstrom", "\u212b"), "angstrom"),
+    **dict.fromkeys(("in", '"', "inches"), "inch"),
+    **dict.fromkeys(("ft", "feet"), "foot"),
+    "yd": "yard",
+    "mi": "mile",
 }
 
 

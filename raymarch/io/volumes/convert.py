@@ -22,7 +22,7 @@ def convert_volume(
         source: file or folder of any volume format.
         target: whose suffix says the format. XDMF beside an HDF5 file of a scalar volume is about that file itself.
         overwrite: as of `save`.
-        how: crop, stride, channel, time, level, nan, spacing, shape, dtype and offset as of `load`.
+        how: format, crop, stride, channel, time, level, nan, spacing, shape, dtype and offset as of `load`.
 
     Raises RaymarchError for what `load` and `save` raise, and where target and source are one file.
     """

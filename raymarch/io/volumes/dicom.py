@@ -5,6 +5,7 @@ Array axes are (column, row, slice); the world is LPS in millimetres. Values are
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ from raymarch.io.volumes.source import Slices, Source
 from raymarch.io.volumes.stored_values import CURE
 
 MARK = b"DICM"
+HEAD = 512  # bytes in which a file says its class
+DIRECTORY = b"\x02\0\x02\0UI" + struct.pack("<H", 20) + b"1.2.840.10008.1.3.10"  # class of a media directory
 LOOKED_AT = 64  # files of a folder
 
 
@@ -33,14 +36,17 @@ def _is_dicom(path: Path) -> bool:
 
 
 def _is_slice(path: Path) -> bool:
-    """Whether a file may be a slice: DICOM, and not the index of a disk."""
-    return path.is_file() and path.name.upper() != "DICOMDIR" and _is_dicom(path)
+    """Whether a file may be a slice: DICOM, and not the index of a disk, whatever that is called."""
+    if not path.is_file() or path.name.startswith("._") or not _is_dicom(path):
+        return False
+    with path.open("rb") as file:
+        return DIRECTORY not in file.read(HEAD)
 
 
 def detect(path: Path) -> bool:
     """Whether a file, or one of a folder's, is DICOM."""
     if not path.is_dir():
-        return _is_dicom(path)
+        return _is_dicom(path) and path.suffix.lower() not in (".tif", ".tiff")  # which its preamble may be the head of
     files = (file for _, file in zip(range(LOOKED_AT), sorted(path.iterdir()), strict=False))
     return any(_is_slice(file) for file in files)
 
@@ -51,14 +57,14 @@ def source(path: Path, selection: Selection) -> Source:
         import pydicom.pixels
     require_one_place(Selection(level=selection.level), path)
     files = [path] if path.is_file() else [file for file in sorted(path.iterdir()) if _is_slice(file)]
-    found = slices_of(path, files, selection)
+    found, left = slices_of(path, files, selection)
     if path.is_file() and found[0].frame is None:
         raise RaymarchError(f"{path}: is one slice of a DICOM series; name the folder of all of them")
     first = found[0]
-    affine = placed(found, path)
+    affine = placed(found, path, left)
     scales = {(one.slope, one.intercept) for one in found}
     same = len(scales) == 1
-    dtype = np.dtype(f"{'i' if first.signed else 'u'}{first.bits // 8}") if same else np.dtype(np.float32)
+    dtype = np.dtype(f"{'i' if first.signed else 'u'}{max(first.bits // 8, 1)}") if same else np.dtype(np.float32)
 
     def read(slices: Slices) -> np.ndarray:
         x, y, z = slices
@@ -72,10 +78,11 @@ def source(path: Path, selection: Selection) -> Source:
         "slices have several slopes; their values are floats": not same,
         "says no PixelSpacing; 1 mm is assumed along x and y": first.spacing_assumed,
     }
+    unread = tuple(dict.fromkeys(words for one in found for words in one.unread))
     shape = (first.columns, first.rows, len(found))
     return Source(
         shape, dtype, affine, read, False, slope, intercept, unit=first.unit, length_unit="mm", world="LPS",
-        name=first.name, remarks=tuple(said for said, holds in remarks.items() if holds),
+        name=first.name, remarks=(*left, *unread, *(said for said, holds in remarks.items() if holds)),
     )  # fmt: skip
 
 

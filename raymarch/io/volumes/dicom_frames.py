@@ -16,8 +16,15 @@ from raymarch.io.volumes.stored_values import CURE
 
 SHARED, PER_FRAME = "SharedFunctionalGroupsSequence", "PerFrameFunctionalGroupsSequence"
 REAL_WORLD = "RealWorldValueMappingSequence"
-FRAMES = ["GridFrameOffsetVector", "DoseGridScaling", REAL_WORLD, SHARED, PER_FRAME]  # tags
+PHILIPS_SLOPE, PHILIPS_INTERCEPT = 0x2005100E, 0x2005100D  # private: what the numbers are on Philips' own scale
+FRAMES = [
+    "GridFrameOffsetVector", "DoseGridScaling", "DoseUnits", "Units", "PixelPaddingValue", "PhotometricInterpretation",
+    "ModalityLUTSequence", PHILIPS_SLOPE, PHILIPS_INTERCEPT, REAL_WORLD, SHARED, PER_FRAME,
+]  # fmt: skip  # tags
+GRAY = {"GY": "Gy"}  # a dose's unit as it is written
+PLAIN = ("US", "", "UNSPECIFIED", "NORMALIZED", "NONE")  # units that say nothing
 TO_NIFTI = "convert it to NIfTI by dcm2niix"
+CUT = 0.02  # of unit vectors that are written with two figures
 ROUNDING = 1e-6  # of a number that is written out
 WHEN = ["TemporalPositionIdentifier", "TemporalPositionIndex", "InstanceNumber", "AcquisitionTime"]  # the first tells
 GROUPS = {  # of an enhanced file, where a file of one slice has the tags themselves
@@ -44,26 +51,58 @@ class FramePlace:
     unit: str
     when: tuple[float, ...]  # point in time, number in the series, time of day; 0 where it is not said
     real: tuple[str, ...] = ()  # what its numbers are in the real world by mappings that are not the rescaling
+    unread: tuple[str, ...] = ()  # what is said of its numbers and not applied
 
 
 def place_of(tags: Any, path: Path, whole: Any = None) -> FramePlace:
     """Place of a slice by its own tags; of a frame those of its groups, and `whole` is the file's."""
     position = tags.get("ImagePositionPatient")
     if position is None:
-        raise RaymarchError(
-            f"{path}: lacks ImagePositionPatient, want a slice with its place; take it out of the folder"
-        )
+        raise RaymarchError(f"{path}: lacks ImagePositionPatient, want slices that say where they lie; {TO_NIFTI}")
     slope = _numbers([tags.get("RescaleSlope", 1) or 1], [1])[0]
     intercept = _numbers([tags.get("RescaleIntercept", 0) or 0], [0])[0]
     along = np.array(_numbers(tags.get("ImageOrientationPatient"), [1, 0, 0, 0, 1, 0])).reshape(2, 3)
-    if not np.allclose(np.linalg.norm(along, axis=1), 1, atol=1e-3):
-        raise RaymarchError(f"{path}: lies along {along.tolist()}, want unit vectors; {CURE}")
+    lengths = np.linalg.norm(along, axis=1, keepdims=True)
+    if not np.allclose(lengths, 1, atol=CUT) or abs(along[0] @ along[1]) > CUT:
+        raise RaymarchError(f"{path}: lies along {along.tolist()}, want unit vectors at right angles; {TO_NIFTI}")
+    spacing = np.array(_numbers(tags.get("PixelSpacing") or tags.get("ImagerPixelSpacing") or [1, 1], [1, 1]))
+    if not (spacing > 0).all():
+        raise RaymarchError(f"{path}: has PixelSpacing {spacing.tolist()}, want positive numbers; {TO_NIFTI}")
     return FramePlace(
-        np.array(_numbers(position, [0, 0, 0])), along,
-        np.array(_numbers(tags.get("PixelSpacing") or [1, 1], [1, 1])), not tags.get("PixelSpacing"), slope, intercept,
+        np.array(_numbers(position, [0, 0, 0])), along / lengths, spacing,
+        not (tags.get("PixelSpacing") or tags.get("ImagerPixelSpacing")), slope, intercept,
         _unit(tags, tags if whole is None else whole), tuple(_number(tags, whole, tag) for tag in WHEN),
         _real(tags.get(REAL_WORLD) or (whole or {}).get(REAL_WORLD) or (), slope, intercept),
+        _unread(tags if whole is None else whole, tags),
     )  # fmt: skip
+
+
+def _unread(whole: Any, tags: Any) -> tuple[str, ...]:
+    """What a file says of its numbers that is not applied."""
+    told = []
+    if whole.get("PhotometricInterpretation") == "MONOCHROME1":
+        told.append("says that low values are shown white (MONOCHROME1); values are as stored and rescaled")
+    if (padding := whole.get("PixelPaddingValue")) is not None:
+        told.append(f"says that {padding} stands for no measurement (PixelPaddingValue); such values are kept")
+    if whole.get("ModalityLUTSequence"):
+        told.append("maps its numbers by a table (ModalityLUTSequence), which is not applied; values are as stored")
+    scale = _private(whole, PHILIPS_SLOPE)
+    if scale not in (None, 1.0) and scale != 0:
+        said = f"stored - ({_private(whole, PHILIPS_INTERCEPT) or 0:g})) / {scale:g}".replace("stored", "(stored", 1)
+        told.append(f"has Philips' own scale, {said}, which is not applied; values are as RescaleSlope says")
+    return tuple(told)
+
+
+def _private(tags: Any, tag: int) -> float | None:
+    """A private tag's number, None where it is none; without its dictionary it may come as bytes."""
+    element = tags.get(tag)
+    value = getattr(element, "value", element)
+    try:
+        if isinstance(value, bytes):
+            value = np.frombuffer(value, "<f4" if len(value) == 4 else "<f8")[0]
+        return float(value)
+    except (TypeError, ValueError, IndexError):
+        return None
 
 
 def frames_of(data: Any, path: Path) -> list[FramePlace]:
@@ -102,7 +141,10 @@ def _dose(data: Any, path: Path, offsets: Sequence[float]) -> list[FramePlace]:
 
 
 def _numbers(value: Any, default: list[float]) -> list[float]:
-    numbers = default if value is None else [float(x) for x in value]
+    try:
+        numbers = default if value is None else [float(x) for x in value]
+    except (TypeError, ValueError):
+        numbers = []
     if len(numbers) != len(default) or not np.isfinite(numbers).all():
         raise RaymarchError(f"has {len(numbers)} numbers where {len(default)} are wanted; {CURE}")
     return numbers
@@ -138,5 +180,13 @@ def _alike(number: float, other: float, step: float) -> bool:
 
 
 def _unit(tags: Any, whole: Any) -> str:
+    """Unit of the values: of the rescaling, of a dose, or of PET; Hounsfield's where CT says none."""
     said = str(tags.get("RescaleType", "") or "")
-    return said if said not in ("", "US") else "HU" if whole.get("Modality") == "CT" else ""
+    if said.upper() not in PLAIN:
+        return said
+    dose, pet = str(whole.get("DoseUnits", "") or ""), str(whole.get("Units", "") or "")
+    if dose:
+        return GRAY.get(dose.upper(), dose.lower())
+    if pet and pet.upper() not in PLAIN and whole.get("Modality") in ("PT", "NM"):
+        return pet
+    return "HU" if whole.get("Modality") == "CT" else ""

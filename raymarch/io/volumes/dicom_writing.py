@@ -62,6 +62,7 @@ def _slice_of(pixels: np.ndarray, affine: np.ndarray, k: int, volume: ScalarVolu
     meta.MediaStorageSOPInstanceUID = generate_uid()
     data.file_meta = meta
     data.SOPClassUID, data.SOPInstanceUID = meta.MediaStorageSOPClassUID, meta.MediaStorageSOPInstanceUID
+    data.SpecificCharacterSet = "ISO_IR 192"  # UTF-8, which names of any script are in
     data.PatientName = data.PatientID = "raymarch"
     data.Modality, data.SeriesDescription, data.InstanceNumber = "OT", volume.name[:64], k + 1
     spacing, turn = volume.spacing, affine[:3, :3] / volume.spacing

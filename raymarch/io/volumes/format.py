@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -38,6 +39,14 @@ from raymarch.io.volumes.summary import VolumeSummary
 
 SUFFIX = re.compile(r"(\.[A-Za-z0-9_+-]{1,16}){1,3}")
 
+
+PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff")
+PACKED = (
+    (b"\x1f\x8b", "gzip", "gunzip, or tar -xzf where it holds a folder"), (b"PK\x03\x04", "zip", "unzip"),
+    (b"BZh", "bzip2", "bunzip2"), (b"\xfd7zXZ", "xz", "unxz"), (b"7z\xbc\xaf", "7-Zip", "7z x"),
+    (b"Rar!", "RAR", "unrar x"), (b"\x28\xb5\x2f\xfd", "Zstandard", "unzstd"),
+)  # fmt: skip
+MOST_FOLDERS = 64  # that are looked into for a message
 
 SUFFIXES = "one or more suffixes such as .h5"
 
@@ -108,7 +117,8 @@ class Format:
 def format_of(path: Path, formats: Sequence[Format]) -> Format:
     """Format of a file by its content, by its suffix too where several claim it.
 
-    A file that none recognises is left to the format of its suffix, which says what is wrong with it.
+    A file that none recognises is left to the format of its suffix, or to the only one that may be meant, which says
+    what is wrong with it.
 
     Raises RaymarchError for a missing file, one that no format or more than one claims.
     """
@@ -120,18 +130,63 @@ def format_of(path: Path, formats: Sequence[Format]) -> Format:
     found = require_one([one for one in claiming if one in by_suffix] or claiming, path, "format") or next(
         iter(by_suffix), None
     )
+    if found is None and len(formats) == 1 and path.is_dir() == is_folder == formats[0].folder and not formats[0].ours:
+        return formats[0]
     if not is_folder and not claiming and (found is None or is_of_raymarch(found.read)):
         told = told_foreign(path, text=found is None)
         if told is not None:
             raise RaymarchError(f"{path}: {told}")
     if found is None:
+        if path.is_dir() and (told := _contents(path, formats)):
+            raise RaymarchError(f"{path}: {told}")
         if is_folder and not any(one.suffix_of(path) for one in formats if one.folder):
             require_file(path, "a volume file, or a folder of slices")
+        if path.is_file() and (packing := _packing(path)):
+            raise RaymarchError(f"{path}: {packing}")
         raise RaymarchError(
             f"{path}: is no volume file of a known format, which are {known(formats)}; check the"
             " path, or give shape and dtype of raw values (raymarch convert --shape X,Y,Z --dtype TYPE)"
         )
     return found
+
+
+def _packing(path: Path) -> str:
+    """What a packed file is by its first bytes, and how to unpack it; "" for others."""
+    with path.open("rb") as file:
+        head = file.read(8)
+    found = next(((name, tool) for mark, name, tool in PACKED if head.startswith(mark)), None)
+    if found is None:
+        return ""
+    name, tool = found
+    return f"is packed by {name}, want a volume file, or a folder of slices; unpack it ({tool}), and name what was in it"
+
+
+def _contents(folder: Path, formats: Sequence[Format]) -> str:
+    """What is in a folder that is no volume, and what to name or do in its place; "" where nothing can be said."""
+    inside = sorted(one for one in folder.iterdir() if not one.name.startswith("."))
+    folders = [one for one in inside if one.is_dir()]
+    kinds = Counter(one.suffix.lower() for one in inside if one.is_file())
+    pictures = sum(kinds[suffix] for suffix in PICTURES)
+    readers = [one for one in formats if one.folder]
+    if pictures >= 2:
+        what = f"is a folder of {pictures} pictures that are no slices in grey"
+        return (
+            f"{what}; photographs of an object are an image set: raymarch cameras {folder} --out set, then raymarch fit"
+            " set; one colour of slices is read by format='picture-slices' and channel=0 (raymarch convert --format picture-slices"
+            " --channel 0)"
+        )
+    found = [one for one in folders[:MOST_FOLDERS] if any(recognises(reader, one) for reader in readers)]
+    if found:
+        more = f", or {found[1].name}" if len(found) == 2 else f", or one of {len(found) - 1} more" if found[1:] else ""
+        return f"is a folder of folders, want one volume; name {found[0]}{more}"
+    files = [one for one in inside if one.is_file() and any(each.suffix_of(one) for each in formats if each.suffixes)]
+    if files:
+        more = f", or one of {len(files) - 1} more" if files[1:] else ""
+        return f"is a folder of volumes, want a volume file, or a folder of slices; name the file in it, {files[0]}{more}"
+    deeper = next((one for one in folders[:MOST_FOLDERS] if any(each.is_dir() for each in one.iterdir())), None)
+    if deeper is not None and not kinds:
+        return f"is a folder of folders, want a volume file, or a folder of slices; name one within, below {deeper}"
+    return ""
 
 
 def known(formats: Sequence[Format]) -> str:

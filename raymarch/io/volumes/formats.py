@@ -13,12 +13,12 @@ from raymarch.io.volumes.nifti import NIFTI
 from raymarch.io.volumes.nrrd import NRRD
 from raymarch.io.volumes.numpy_files import NPY, NPZ
 from raymarch.io.volumes.ome_zarr import OME_ZARR
+from raymarch.io.volumes.picture_slices import SLICES
 from raymarch.io.volumes.tiff import TIFF
-from raymarch.io.volumes.tiff_slices import TIFF_SLICES
 from raymarch.io.volumes.vti import VTI
 from raymarch.io.volumes.xdmf import XDMF
 
-FORMATS = [HDF5, NRRD, NIFTI, METAIMAGE, MRC, VTI, TIFF, NPY, NPZ, OME_ZARR, DICOM, TIFF_SLICES, XDMF]
+FORMATS = [HDF5, NRRD, NIFTI, METAIMAGE, MRC, VTI, TIFF, NPY, NPZ, OME_ZARR, DICOM, SLICES, XDMF]
 KEEP_FITS = [HDF5]  # a fitted volume as it is: the others get its sigma alone
 
 FORMAT = optional(listed(Format, FORMATS, "rm.Format"))

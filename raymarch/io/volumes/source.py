@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from raymarch.data.scalar_volume import LONGEST_TEXT, ScalarVolume
 from raymarch.data.selection import Selection
-from raymarch.errors import RaymarchError
+from raymarch.errors import RaymarchError, one_line
 from raymarch.io.files.limits import require_file_budget
 
 log = logging.getLogger("raymarch")
@@ -51,6 +52,23 @@ class Source:
     provenance: Mapping = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
     holds: Callable[[], object] = lambda: None
+
+
+@contextmanager
+def read_by(library: str, path: Path) -> Iterator[None]:
+    """Context of a call into a format's library: what that raises becomes a RaymarchError that names the library.
+
+    Libraries raise anything for damaged files, a KeyError or TypeError too, which in our own code would be a fault.
+    """
+    try:
+        yield
+    except (RaymarchError, MemoryError, ImportError):
+        raise
+    except Exception as error:
+        if "imagecodecs" in str(error):  # by which tifffile unpacks what it does not itself, and which says so
+            raise
+        said = f"{type(error).__name__}: {one_line(error)}"[:200]
+        raise RaymarchError(f"{path}: {library} cannot read it ({said}); copy or export it again") from error
 
 
 def volume_of(source: Source, selection: Selection, path: Path) -> ScalarVolume:

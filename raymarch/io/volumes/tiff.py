@@ -8,7 +8,9 @@ from __future__ import annotations
 import logging
 import math
 import re
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -21,14 +23,15 @@ from raymarch.errors import RaymarchError
 from raymarch.io.files.limits import require_file_budget
 from raymarch.io.volumes.part import require_one_place
 from raymarch.io.volumes.scalar_format import require_upright, scalar_format, single_values, wanted
-from raymarch.io.volumes.source import Slices, Source
+from raymarch.io.volumes.source import Slices, Source, read_by
 from raymarch.io.volumes.stored_values import CURE
-from raymarch.io.volumes.tiff_pages import require_whole
+from raymarch.io.volumes.tiff_pages import Page, pages_of
 from raymarch.io.volumes.tiff_place import placed_by
 
 log = logging.getLogger("raymarch")
 MARKS = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 MOST_RATIO = 2000  # to which LZW and deflate pack what is empty
+FEW = 4  # times as many pages as others a stack has that is taken for the file's
 DEPTHS, TIMES = "ZIQ", "T"
 GREY = "minisblack"  # said, as rows of 3 or 4 columns are taken for colours else
 FRAME = "reference frame"  # unit of lengths that have none
@@ -36,46 +39,172 @@ IMAGEJ = ("uint8", "uint16", "float32")  # all that ImageJ's files may hold
 
 
 def detect(path: Path) -> bool:
-    """Whether a file begins as a TIFF does."""
+    """Whether a file begins as a TIFF does, and is no DICOM whose preamble looks so, as GE writes them."""
     with path.open("rb") as file:
-        return file.read(4) in MARKS
+        head = file.read(132)
+    return head[:4] in MARKS and (head[128:] != b"DICM" or path.suffix.lower() in (".tif", ".tiff"))
 
 
 def source(path: Path, selection: Selection) -> Source:
-    """Source of a TIFF; RaymarchError for stacks of several sizes, and for colours unless a channel is chosen."""
+    """Source of a TIFF: its stack, or the one of several that is chosen.
+
+    RaymarchError for a page of another size among those of the stack, and for colours unless a channel is chosen.
+    """
     with wanted("tifffile", "TIFF"):
         import tifffile
     logging.getLogger("tifffile").setLevel(logging.CRITICAL)
-    require_whole(path)
-    with tifffile.TiffFile(path) as file:
-        _require_beside(path, file.ome_metadata or "")
-        series = file.series
-        sizes = {one.shape for one in series}
-        if len(series) != 1:
-            words = ", ".join(" x ".join(map(str, shape)) for shape in sorted(sizes)[:4])
-            raise RaymarchError(f"{path}: holds {len(series)} stacks ({words}), want one; save it by itself")
-        stack, dtype = series[0], np.dtype(series[0].dtype)
-        axes, shape = stack.axes, tuple(int(n) for n in stack.shape)
-        require_one_place(Selection(level=selection.level), path)
-        if dtype.itemsize not in SIZES.get(dtype.kind, ()):
-            raise RaymarchError(f"{path}: holds {dtype}, want whole numbers or floats; convert it")
-        affine, unit, remarks = placed_by(file, stack)
+    asked, pages = selection, pages_of(path)
+    with read_by("tifffile", path):
+        file = tifffile.TiffFile(path)
+    with file:
+        with read_by("tifffile", path):
+            _require_beside(path, file.ome_metadata or "")
+            series = list(file.series)
+        stack, image, remarks, selection = _stack(path, file, series, pages, selection)
+        finest, stack = stack, _level(path, stack, selection.level)
+        dtype, axes, shape = np.dtype(stack.dtype), stack.axes, tuple(int(n) for n in stack.shape)
+        if dtype != bool and dtype.itemsize not in SIZES.get(dtype.kind, ()):
+            raise RaymarchError(
+                f"{path}: holds {dtype}, want whole numbers or floats; rm.ScalarVolume takes one made of"
+                " tifffile.imread(..).T, such as its .real or numpy.abs of it"
+            )
+        fixed, depth = _chosen(path, axes, shape, selection)
+        placed = placed_by(file, finest, fixed, image)
+        times = [finest.shape[finest.axes.index(axis)] / shape[axes.index(axis)] for axis in ("X", "Y", depth)]
     declared = math.prod(shape) * dtype.itemsize
     if declared > MOST_RATIO * path.stat().st_size:
         raise RaymarchError(f"{path}: declares {declared:,} bytes but holds {path.stat().st_size:,}; {CURE}")
-    fixed, depth = _chosen(path, axes, shape, selection)
     count = {axis: shape[axes.index(axis)] for axis in "XY"}
 
     def read(slices: Slices) -> np.ndarray:
         x, y, z = slices
-        with tifffile.TiffFile(path) as file:
-            plane = _planes(file.series[0], fixed, depth)
-            return np.stack([plane(k)[y, x] for k in range(shape[axes.index(depth)])[z]]).T
+        with read_by("tifffile", path), tifffile.TiffFile(path) as file:
+            again = _stack(path, file, list(file.series), pages, asked)[0]
+            plane = _planes(_level(path, again, asked.level), fixed, depth)
+            found = np.stack([plane(k)[y, x] for k in range(shape[axes.index(depth)])[z]]).T
+        return found.view(np.uint8) if dtype == bool else found
 
+    kind = np.dtype(np.uint8) if dtype == bool else dtype
     return Source(
-        (count["X"], count["Y"], shape[axes.index(depth)]), dtype, affine, read, at_once=False, length_unit=unit,
-        remarks=remarks,
+        (count["X"], count["Y"], shape[axes.index(depth)]), kind, placed.affine @ np.diag([*times, 1.0]), read, at_once=False,
+        slope=placed.slope, intercept=placed.intercept, unit=placed.unit, length_unit=placed.length_unit,
+        remarks=(*remarks, *placed.remarks),
     )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Stack:
+    """Pages of one kind in a file whose others are not; what is asked of it tifffile's series have too."""
+
+    parent: Any
+    pages: Sequence[Any]
+    axes: str
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    dataoffset: int | None = None
+
+    @property
+    def nbytes(self) -> int:
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    def asarray(self) -> np.ndarray:
+        return np.stack([page.asarray() for page in self.pages])
+
+
+def _stack(
+    path: Path, file: Any, series: Sequence[Any], pages: Sequence[Page], selection: Selection
+) -> tuple[Any, int, tuple[str, ...], Selection]:
+    """The stack of a file, the number of its image, what is left out, and what remains to be chosen in it."""
+    kept = [k for k, one in enumerate(series) if not _is_aside(one)] or list(range(len(series)))
+    left = [series[k] for k in range(len(series)) if k not in kept]
+    stacks = [k for k in kept if _depth(series[k]) > 1]
+    remarks: tuple[str, ...] = ()
+    if left:
+        sizes = ", ".join(sorted({" x ".join(map(str, one.shape)) for one in left})[:4])
+        remarks = (f"has reduced pictures or masks of its pages ({sizes}), which are left out",)
+    if len(kept) == 1 or len(stacks) == 1:
+        at = kept[0] if len(kept) == 1 else stacks[0]
+        if not _is_described(file):
+            odd = _odd(path, file, series[at], pages)
+            if odd is not None:
+                return odd[0], 0, (*remarks, *odd[1]), selection
+        if len(kept) > 1:
+            sizes = ", ".join(" x ".join(map(str, series[k].shape)) for k in kept if k != at)
+            remarks += (f"has pictures beside its stack ({sizes}), which are left out",)
+        return series[at], at, remarks, selection
+    if not _is_described(file) and (odd := _odd(path, file, None, pages)) is not None:
+        return odd[0], 0, (*remarks, *odd[1]), selection
+    several = stacks or kept
+    words = ", ".join(" x ".join(map(str, series[k].shape)) for k in several[:4])
+    chosen, with_channels = selection.channel, any(set(series[k].axes) & set("CS") for k in several)
+    if not stacks or with_channels or chosen is None or chosen >= len(several):
+        cure = f"choose one by channel=0 to channel={len(several) - 1}"
+        if not stacks or with_channels:
+            one = max(several, key=lambda k: (_depth(series[k]), math.prod(series[k].shape)))
+            cure = f'save it by itself, tifffile.imwrite("one.tif", tifffile.imread({path.name!r}, series={one}), photometric="minisblack")'
+        raise RaymarchError(f"{path}: holds {len(several)} stacks ({words}), want one; {cure}")
+    at = several[chosen]
+    return series[at], at, remarks, Selection(time=selection.time, level=selection.level)
+
+
+def _level(path: Path, stack: Any, level: int | None) -> Any:
+    """A level of a stack's pyramid, the finest if none is asked for."""
+    levels = getattr(stack, "levels", None) or [stack]
+    if level is not None and level >= len(levels):
+        if len(levels) == 1:
+            require_one_place(Selection(level=level), path)
+        raise RaymarchError(f"{path}: level is {level}, but it has {len(levels)}; choose one from 0")
+    return levels[level or 0]
+
+
+def _is_described(file: Any) -> bool:
+    """Whether a text in the file says which pages are a stack."""
+    return bool(file.is_ome or file.is_imagej or file.is_lsm or file.is_stk or file.is_micromanager or file.is_scanimage)
+
+
+def _is_aside(series: Any) -> bool:
+    """Whether a series' pages say that they are reduced pictures or masks."""
+    return Page(subfile=int(getattr(series.keyframe, "subfiletype", 0) or 0)).is_aside
+
+
+def _depth(series: Any) -> int:
+    """Count of a series' pictures."""
+    return math.prod(n for axis, n in zip(series.axes, series.shape, strict=True) if axis not in "YXS")
+
+
+def _odd(path: Path, file: Any, series: Any, pages: Sequence[Page]) -> tuple[Stack, tuple[str, ...]] | None:
+    """Stack of the pages of the kind that most have, and a remark on the others; None where all are alike.
+
+    RaymarchError for a page of another kind between them, which may be one of the stack.
+    """
+    own = [k for k, page in enumerate(pages) if not page.is_aside]
+    kinds = Counter(pages[k].kind for k in own)
+    if len(kinds) < 2:
+        return None
+    (usual, count), (_, next_most) = kinds.most_common(2)
+    if count < 2 or count <= next_most or (next_most > 1 and FEW * next_most > count):
+        return None
+    stack = [k for k in own if pages[k].kind == usual]
+    others = [k for k in own if pages[k].kind != usual]
+    inside = [k for k in others if stack[0] < k < stack[-1]]
+    if inside:
+        at = inside[0]
+        raise RaymarchError(
+            f"{path}: page {at + 1} of {len(pages)} is {pages[at].words}, the other {count} are {pages[stack[0]].words};"
+            f' write those anew, tifffile.imwrite("new.tif", numpy.stack([tifffile.imread({path.name!r}, key=k) for k in'
+            f" range({len(pages)}) if k not in {[k for k in range(len(pages)) if k not in stack]}]), photometric='minisblack')"
+        )
+    words = ", ".join(f"page {k + 1}, {pages[k].words}" for k in others[:3])
+    remark = f"has {len(others)} of {len(pages)} pages of another size or kind ({words}), which are left out"
+    if series is not None and series.axes[:-2] and _depth(series) == count and len(series.pages) == count:
+        return None if series.shape[-2:] != (pages[stack[0]].length, pages[stack[0]].width) else (series, (remark,))
+    with read_by("tifffile", path):
+        file.pages.useframes = False
+        found = [file.pages[k] for k in stack]
+        first = found[0]
+        if any(page.shape != first.shape or page.dtype != first.dtype for page in found):
+            raise RaymarchError(f"{path}: has pages of several kinds; {CURE}")
+    return Stack(file, found, f"Q{first.axes}", (count, *first.shape), np.dtype(first.dtype)), (remark,)
 
 
 def _chosen(path: Path, axes: str, shape: tuple[int, ...], selection: Selection) -> tuple[dict[str, int], str]:

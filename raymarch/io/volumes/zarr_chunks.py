@@ -21,6 +21,7 @@ TEXTS = (".zarray", ".zattrs", ".zgroup", ".zmetadata", "zarr.json")
 SHARDS, CHECKSUM = "sharding_indexed", "crc32c"
 WIDEST = 8  # bytes of a number as filters may have it
 ENTRY = 16  # bytes of the index of a shard for each of its chunks
+BY_ZARR = "rm.ScalarVolume(zarr.open_array(..)[...].T, affine) takes what zarr itself reads"
 NOWHERE = 2**64 - 1  # place of a chunk that a shard lacks
 Codec = tuple[str, Mapping[str, Any]]
 
@@ -77,7 +78,12 @@ class Chunks:
 
 
 def codec_of(told: Any) -> Codec:
-    """Name and configuration of a codec by the metadata of either version."""
+    """Name and configuration of a codec by the metadata of either version.
+
+    Before 3.1 zarr leaves codecs of version 2 as objects of numcodecs in what it calls a dictionary.
+    """
+    if not isinstance(told, Mapping):
+        told = told.get_config() if hasattr(told, "get_config") else {"name": str(told)}
     name = str(told.get("id", told.get("name", ""))).removeprefix("numcodecs.")
     return name, told.get("configuration") or told
 
@@ -101,7 +107,7 @@ def chunks_of(array: Any, what: str) -> Chunks:
     packings = [place for place, (name, _) in enumerate(codecs) if name in PACKINGS]
     around = codecs[packings[0] + 1 :] if packings else []
     if any(name != CHECKSUM for name, _ in around):
-        raise RaymarchError(f"{what} the codec {around[-1][0]} around {codecs[packings[0]][0]}, want one; {CURE}")
+        raise RaymarchError(f"{what} the codec {around[-1][0]} around {codecs[packings[0]][0]}, want one; {BY_ZARR}")
     numbers = max(itemsize, WIDEST)
     return Chunks(
         math.prod(array.chunks) * numbers + MOST_BEYOND,
@@ -119,10 +125,10 @@ def _in_shards(codecs: Sequence[Codec], inside: int, what: str) -> tuple[list[Co
     inner = [codec_of(one) for one in how.get("codecs") or ()]
     of_index = [codec_of(one) for one in how.get("index_codecs") or ()]
     if name != SHARDS or any(each == SHARDS for each, _ in inner):
-        raise RaymarchError(f"{what} shards that are packed or in shards, want those of chunks alone; {CURE}")
+        raise RaymarchError(f"{what} shards that are packed or in shards, want those of chunks alone; {BY_ZARR}")
     names = [each for each, _ in of_index]
     if names not in (["bytes"], ["bytes", CHECKSUM]) or how.get("index_location", "end") != "end":
-        raise RaymarchError(f"{what} shards with an index of {names} elsewhere, want it at the end and plain; {CURE}")
+        raise RaymarchError(f"{what} shards with an index of {names} elsewhere, want it at the end and plain; {BY_ZARR}")
     order = ">" if of_index[0][1].get("endian") == "big" else "<"
     return inner, (inside * ENTRY + 4 * (len(names) - 1), f"{order}u8")
 
