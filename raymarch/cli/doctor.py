@@ -47,6 +47,7 @@ def doctor(
     held out, exposure, opacity near cameras. "error" is what no fit can make up for, "warning" what makes it worse,
     "note" what is worth knowing. Exit code 0: no error was found; 1: one was, or DATA cannot be looked at.
     """
+    from raymarch.data.world_origin import box_near
     from raymarch.diagnosis.diagnose import examine
     from raymarch.diagnosis.finding import by_severity
     from raymarch.diagnosis.fit_settings import setting_of_fit
@@ -67,6 +68,7 @@ def doctor(
     views, findings = read_set(data, split, background=background, follow_links=follow_links, **reading)
     if views is not None:
         say.note(f"{views.count_in_words()} from {data}")
+        given = None if given is None else box_near(given, views.origin)
         preset, taken, views = _of_fit_to_come(views, given)
         found = examine(views, given)
         if volume is not None:

@@ -67,7 +67,7 @@ def examine(views: Views, box: np.ndarray | None, points: list[Features] | None 
     ]
     points = features_of(views) if points is None else points
     light = encoding.colour_space(views, points)
-    findings += [sharpness.duplicates(views), encoding.alpha_kind(views), light]
+    findings += [extent.far_away(views), sharpness.duplicates(views), encoding.alpha_kind(views), light]
     given = views.box if box is None else np.asarray(box)
     of_cameras, crossings = _of_cameras(views, points, given, light is None)
     found = [each for each in (*findings, *of_cameras) if each is not None]

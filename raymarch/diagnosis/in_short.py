@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from raymarch.data.views import Views
-from raymarch.diagnosis import conventions, encoding
+from raymarch.diagnosis import conventions, encoding, extent
 from raymarch.diagnosis.epipolar import agreeing, nearness, poses_of, sight
 from raymarch.diagnosis.finding import Finding
 from raymarch.diagnosis.matches import features_of, match, neighbours
@@ -28,7 +28,7 @@ def in_short(views: Views) -> list[Finding]:
         []
     """
     some = views[np.linspace(0, len(views) - 1, min(len(views), ASKED)).astype(int)]
-    found = [encoding.alpha_kind(some), encoding.combed(some), _convention(views)]
+    found = [extent.far_away(views), encoding.alpha_kind(some), encoding.combed(some), _convention(views)]
     return [each for each in found if each is not None]
 
 

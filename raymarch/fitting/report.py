@@ -94,4 +94,5 @@ def versions() -> dict[str, str]:
 def provenance(settings: FitSettings, views: Views, told: Mapping[str, Any]) -> dict[str, Any]:
     """Provenance of a fitted volume: settings, views, versions and what is told."""
     source = {"source": views.source, "count": len(views), "downscale": views.downscale, "holdout": views.holdout}
+    source |= {} if views.origin is None else {"origin": list(views.origin)}
     return {"settings": settings.record(), "views": source | record_of(views), **told, "versions": versions()}

@@ -102,18 +102,20 @@ def _is_there(place: Path, name: str) -> bool:
         return False
 
 
-def points_of_model(files: ModelFiles) -> np.ndarray | None:
+def points_of_model(files: ModelFiles, origin: np.ndarray | None = None) -> np.ndarray | None:
     """Points (point, 3) of a model that 3 or more images see, with an error of at most 3 medians; None where none is.
 
     A point seen twice has its depth from one pair of rays, and one with a large error from a wrong match: both lie
     far off, and would make any box too large. All are taken where fewer than 50 are left, as from models of few images.
+    `origin` as of `new_origin`.
     """
     path = files.path("points3D")
     if not path.is_file() or not path.stat().st_size:
         return None
     points: ModelPoints = PARSERS[files.kind].read_points(path)
-    there = (abs(points.places) < WORLD).all(1)
+    places = points.places if origin is None else points.places - origin
+    there = (abs(places) < WORLD).all(1)
     if not there.any():
         return None
     good = there & (points.tracks >= LEAST_TRACK) & (points.errors <= MOST_ERROR * np.median(points.errors))
-    return points.places[good if good.sum() >= FEWEST_POINTS else there]
+    return places[good if good.sum() >= FEWEST_POINTS else there]

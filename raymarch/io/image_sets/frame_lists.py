@@ -7,11 +7,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from raymarch.data.world_origin import places_of
 from raymarch.errors import RaymarchError, short
 from raymarch.io.files.strict_json import read_json
 from raymarch.io.image_sets.frame_file import frame_file
 from raymarch.io.image_sets.frames import Frame, require_few
-from raymarch.io.image_sets.intrinsics import CROP, camera_by_keys, crop_radius, is_fisheye
+from raymarch.io.image_sets.intrinsics import CROP, camera_by_keys, crop_radius, is_fisheye, pose_by_keys
 
 POSES = ("transform_matrix", "transform_matrix_start")
 
@@ -43,11 +46,19 @@ def read_frames(path: Path, *, comments: bool = False) -> tuple[dict[str, Any], 
     return document, listed
 
 
-def frame_of_keys(keys: dict[str, Any], document: dict[str, Any], path: Path, i: int, follow_links: bool) -> Frame:
+def frame_of_keys(
+    keys: dict[str, Any],
+    document: dict[str, Any],
+    path: Path,
+    i: int,
+    follow_links: bool,
+    origin: np.ndarray | None = None,
+) -> Frame:
     """Frame of its own keys, which go before those of the file: `file_path`, `mask_path`, `camera_by_keys`,
     `crop_radius` if its lens is a fisheye, as in nerfstudio.
 
-    Raises RaymarchError, opened by the file and the frame's place in it, for a path as of `frame_file`.
+    `origin` as of `new_origin`. Raises RaymarchError, opened by the file and the frame's place in it, for a path as of
+    `frame_file`.
     """
     folder, where = path.parent, f"{path}, frame {i}"
     root = folder.resolve()
@@ -55,10 +66,15 @@ def frame_of_keys(keys: dict[str, Any], document: dict[str, Any], path: Path, i:
     settings, of = ChainMap(keys, document), f"{where} ({file.stem})"
     crops = settings.get(CROP) is not None and is_fisheye(settings, of)
     radius = partial(crop_radius, settings, where=of) if crops else None
-    frame = Frame(file, partial(camera_by_keys, settings, where=of), sensor=True, radius=radius)
+    frame = Frame(file, partial(camera_by_keys, settings, where=of, origin=origin), sensor=True, radius=radius)
     if (mask := keys.get("mask_path")) is not None:
         return frame._replace(mask=frame_file(folder, root, mask, where, follow_links, key="mask_path"))
     moving = file.with_name(f"dynamic_mask_{file.stem}.png")  # as instant-ngp has them, white where something moves
     if moving.is_file() and (follow_links or moving.resolve().is_relative_to(root)):
         return frame._replace(mask=moving, inverted=True)
     return frame
+
+
+def places_of_frames(document: dict[str, Any], listed: list[dict[str, Any]]) -> list[np.ndarray]:
+    """Places (3,) of the cameras of all frames of a file, but of those that have no pose."""
+    return places_of(listed, lambda keys: pose_by_keys(ChainMap(keys, document), "")[:3, 3])

@@ -70,6 +70,7 @@ def views_of_frames(
     transparent: Sequence[int] = (),
     points: np.ndarray | None = None,
     box: np.ndarray | None = None,
+    origin: np.ndarray | None = None,
 ) -> Views:
     """Views of frames whose images exist; the log says which do not, and what is doubtful about the first camera.
 
@@ -83,6 +84,7 @@ def views_of_frames(
         downscale: how many times smaller, 1 or more, images are made as they are read; cameras are scaled with them.
         transparent: 0 or 255, where pixels that have one in all colours are transparent.
         points, box: sparse points of the scene (point, 3) and the set's own box (2, 3), in the world, where it has any.
+        origin: of that world in the coordinates of the set, as of `new_origin`.
 
     Raises RaymarchError for more than 20,000 frames, where all images are missing, and what `decode`, `decode_mask` and
     cameras raise.
@@ -106,7 +108,10 @@ def views_of_frames(
     images = decode(files, sizes, found, for_fit=for_fit)
     images = with_given_alpha(images, files, found, [frame.alpha for frame in there], transparent)
     names = unique_names(files, folder)
-    return Views(cameras, images, names, source=str(source), masks=masks, points=points, box=box, downscale=downscale)
+    return Views(
+        cameras, images, names, source=str(source), masks=masks, points=points, box=box, downscale=downscale,
+        origin=None if origin is None else tuple(origin.tolist()),
+    )  # fmt: skip
 
 
 def _camera_of(frame: Frame, found: Header) -> Callable[[], Camera]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from raymarch.data.world_origin import moved_pose
 from raymarch.errors import RaymarchError, short
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import Lens
@@ -29,8 +30,9 @@ AXES = {"from_na": (1, -1, -1), "from_mitsuba": (-1, 1, -1)}  # what camera axes
 
 
 def camera_by_keys(
-    settings: ChainMap[str, Any], width: int, height: int, orientation: int = 1, *, where: str
-) -> Camera:
+    settings: ChainMap[str, Any], width: int, height: int, orientation: int = 1, *, where: str,
+    origin: np.ndarray | None = None,
+) -> Camera:  # fmt: skip
     """Camera of a frame by the keys of its file.
 
     Args:
@@ -44,6 +46,7 @@ def camera_by_keys(
         orientation: by which EXIF turned that, as of `sized`, with `sensor`: instant-ngp and nerfstudio do not look at
             EXIF.
         where: opens every message.
+        origin: as of `new_origin`.
 
     Raises RaymarchError for a number that is missing, none, or that no lens has, and a lens that is not read.
 
@@ -55,7 +58,7 @@ def camera_by_keys(
     lens = _lens(settings, where)
     stored = _stored((width, height), orientation)
     full = [number(settings.get(name, size), f"{where}: {name}") for name, size in zip("wh", stored, strict=True)]
-    pose = _pose(settings, where)
+    pose = moved_pose(pose_by_keys(settings, where), origin)
     try:
         focal = _focal(settings, full, where)
         principal = [
@@ -174,8 +177,8 @@ def _focal_along(axis: str, level: Mapping[str, Any], size: float, where: str) -
     return float(0.5 * size / np.tan(0.5 * angle))
 
 
-def _pose(settings: Mapping[str, Any], where: str) -> np.ndarray:
-    """Pose with our camera axes; amid the two of a rolling shutter, which is not modelled."""
+def pose_by_keys(settings: Mapping[str, Any], where: str) -> np.ndarray:
+    """Pose (4, 4) with our camera axes; amid the two of a rolling shutter, which is not modelled."""
     both = [f"transform_matrix_{end}" for end in ("start", "end")]
     if "transform_matrix" in settings or not all(name in settings for name in both):
         pose = matrix(settings.get("transform_matrix"), f"{where}: transform_matrix")

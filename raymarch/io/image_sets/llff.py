@@ -12,6 +12,7 @@ import numpy as np
 from raymarch.arguments.checks import WORLD
 from raymarch.data.bound_planes import GRID
 from raymarch.data.views import Views
+from raymarch.data.world_origin import moved_pose, new_origin
 from raymarch.errors import RaymarchError
 from raymarch.io.files.limits import require_folder
 from raymarch.io.files.strict_npy import read_npy
@@ -61,14 +62,17 @@ def read(
             f"{source}: has {len(table)} poses but {folder / inner} {len(files)} images, and their order alone pairs"
             " them; put back the images that were posed, or take those out that were not"
         )
+    origin = new_origin(table[:, 3:15:5], source)
     frames, points = [], []
     for i, (file, row) in enumerate(zip(files, table, strict=True)):
         where = f"{source}, row {i} ({file.name})"
         pose, calibration = _camera(row, where)
+        pose = moved_pose(pose, origin)
         points.append(_frustum(pose, calibration, row[15:], where))
         frames.append(Frame(file, partial(calibration.camera, pose, where=where)))
     chosen = held_out(frames, split, holdout, source)
-    return views_of_frames(chosen, folder, source, for_fit=for_fit, downscale=downscale, points=np.concatenate(points))
+    hints = {"points": np.concatenate(points), "origin": origin}
+    return views_of_frames(chosen, folder, source, for_fit=for_fit, downscale=downscale, **hints)
 
 
 def _table(path: Path) -> np.ndarray:

@@ -13,12 +13,13 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from raymarch.data.views import Views
+from raymarch.data.world_origin import moved_pose, new_origin
 from raymarch.errors import RaymarchError, named, short
 from raymarch.geometry.lens import Lens
 from raymarch.io.files.limits import require_folder
 from raymarch.io.files.strict_text import EXPORT, finite, finites
 from raymarch.io.files.strict_xml import read_xml
-from raymarch.io.image_sets.calibration import OPENCV, Calibration, naming, near_origin
+from raymarch.io.image_sets.calibration import OPENCV, Calibration, naming
 from raymarch.io.image_sets.camera_models import brown
 from raymarch.io.image_sets.frames import Frame, require_few, views_of_frames
 from raymarch.io.image_sets.holdout import held_out
@@ -71,15 +72,16 @@ def read(
     aligned = _aligned(chunk, source)
     every = [str(each.get("label")) for each in _cameras(chunk)]
     index = ImageIndex(folder, every, source, follow_links, [camera.label for camera in aligned])
-    poses = near_origin([camera.pose for camera in aligned], source)
+    poses = [camera.pose for camera in aligned]
+    origin = new_origin([pose[:3, 3] for pose in poses], source)
     frames = []
     for camera, pose in zip(aligned, poses, strict=True):
         where = f"{source}, camera {short(camera.label)}"
         if (file := index.file(camera.label, where)) is None:
             continue
-        frames.append(Frame(file, partial(camera.calibration.camera, pose, where=where)))
+        frames.append(Frame(file, partial(camera.calibration.camera, moved_pose(pose, origin), where=where)))
     chosen = held_out(frames, split, holdout, source)
-    return views_of_frames(chosen, folder, source, for_fit=for_fit, downscale=downscale)
+    return views_of_frames(chosen, folder, source, for_fit=for_fit, downscale=downscale, origin=origin)
 
 
 def _exports(folder: Path) -> list[Path]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from raymarch.data.views import Views
+from raymarch.data.world_origin import moved_pose, new_origin
 from raymarch.errors import RaymarchError, short
 from raymarch.io.files.limits import require_folder
 from raymarch.io.files.strict_json import read_json
@@ -54,6 +55,7 @@ def read(
         raise RaymarchError(f"{folder}: has no {FILES[0]}; unpack the capture (.r3d is a zip archive)")
     document = _document(source)
     poses = _poses(document, source)
+    origin = new_origin([pose[:3, 3] for pose in poses], source)
     calibrations = _calibrations(document, len(poses), source)
     inner = next((name for name in FOLDERS if (folder / name).is_dir()), FOLDERS[0])
     files = sorted(image_files(folder, inner, follow_links), key=_order)
@@ -65,9 +67,9 @@ def read(
     frames = []
     for i, (file, pose, calibration) in enumerate(zip(files, poses, calibrations, strict=True)):
         where = f"{source}, pose {i} ({file.name})"
-        frames.append(Frame(file, partial(calibration.camera, pose, where=where)))
+        frames.append(Frame(file, partial(calibration.camera, moved_pose(pose, origin), where=where)))
     chosen = [frames[i] for i in held_out(len(frames), split, holdout, source)]  # as they were taken, not by name
-    return views_of_frames(chosen, folder, source, for_fit=for_fit, downscale=downscale)
+    return views_of_frames(chosen, folder, source, for_fit=for_fit, downscale=downscale, origin=origin)
 
 
 def _metadata(folder: Path) -> Path | None:
