@@ -33,13 +33,14 @@ if TYPE_CHECKING:
 @options.downscale
 @options.holdout
 @options.background
+@options.masks
 @options.follow_links
 @computed_on
 @options.as_json
 def doctor(
     data: str, run: str | None, plot: str | None, box: list[list[float]] | None, split: str | None, clock: bool,
-    overwrite: bool, downscale: float | None, holdout: int | None, background: str | None, follow_links: bool,
-    device: Device, as_json: bool,
+    overwrite: bool, downscale: float | None, holdout: int | None, background: str | None, masks: str | None,
+    follow_links: bool, device: Device, as_json: bool,
 ) -> int:  # fmt: skip
     """What is wrong with the image set DATA, each fault with its cure: poses, lenses, images, exposure, box.
 
@@ -60,11 +61,12 @@ def doctor(
         require_pictures([plot], overwrite)
         require_writable(plot)
     given = None if box is None else require_box(box)
-    reading = {"downscale": 1.0 if downscale is None else downscale, "holdout": holdout}
+    reading: dict[str, Any] = {"downscale": 1.0 if downscale is None else downscale, "holdout": holdout}
     volume = None
     if run is not None:
         volume = options.fitted(run)
         reading = options.reading_of(volume, downscale, holdout)
+    reading |= {} if masks is None else {"masks": masks}
     views, findings = read_set(data, split, background=background, follow_links=follow_links, **reading)
     if views is not None:
         say.note(f"{views.count_in_words()} from {data}")

@@ -479,7 +479,7 @@ FOREIGN = {
     b"": "is empty .0 bytes.",
     b"version https://git-lfs.github.com/spec/v1\n": "a pointer of Git LFS; fetch the image with git lfs pull",
     b"<!DOCTYPE html><html>": "a web page; download the image again",
-    b"\0\0\0\x18ftypheic\0\0\0\0": "a HEIC image; export it as PNG",
+    b"\0\0\0\x18ftypheic\0\0\0\0": "a HEIC image; convert it to a PNG of 8 or 16 bit in its place",
     b"\x76\x2f\x31\x01\2\0\0\0": "an OpenEXR image",
     b"GIF89a": "a GIF image",
 }

@@ -16,7 +16,14 @@ from raymarch.geometry.camera import Camera
 from raymarch.io.files.limits import require_folder
 from raymarch.io.image_sets import llff
 from raymarch.io.image_sets.camera_models import lens_of
-from raymarch.io.image_sets.colmap_choice import PARSERS, folder_of_images, lacks_images, largest_model, points_of_model
+from raymarch.io.image_sets.colmap_choice import (
+    PARSERS,
+    Model,
+    folder_of_images,
+    lacks_images,
+    largest_model,
+    points_of_model,
+)
 from raymarch.io.image_sets.colmap_model import (
     KINDS,
     PLACES,
@@ -87,7 +94,15 @@ def read(
                 f"{where}: has camera {image.camera}, which is not among the cameras; export both again"
             )
         camera = partial(camera_of_image, model.cameras[image.camera], image, f"{where} ({file.stem})", origin=origin)
-        frames.append(Frame(file, camera, _mask(masks, file.relative_to(inside), root, follow_links), sensor=True))
+        frames.append(
+            Frame(
+                file,
+                camera,
+                _mask(masks, file.relative_to(inside), root, follow_links),
+                sensor=True,
+                size=_size(model, image),
+            )
+        )
     if masked := sum(frame.mask is not None for frame in frames):
         log.warning("%s: %d of %d images have a mask in %s", source, masked, len(frames), masks)
     elif frames and next(masks.glob("*"), None) is not None:
@@ -104,6 +119,11 @@ def read(
         points=points_of_model(model.files, origin),
         origin=origin,
     )
+
+
+def _size(model: Model, image: ModelImage) -> tuple[int, int]:
+    camera = model.cameras[image.camera]
+    return camera.width, camera.height
 
 
 def _mask(masks: Path, inner: Path, root: Path, follow_links: bool) -> Path | None:

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from raymarch.arguments.checks import WORLD
-from raymarch.errors import RaymarchError, named
+from raymarch.errors import RaymarchError, named, short
 from raymarch.io.image_sets import colmap_binary, colmap_text
 from raymarch.io.image_sets.colmap_model import ModelCamera, ModelFiles, ModelImage, ModelPoints, models_in
-from raymarch.io.image_sets.frame_file import with_suffix
+from raymarch.io.image_sets.frame_file import CAMERAS_ALONE, UNENCODABLE, spelt_alike, with_suffix
 
 log = logging.getLogger("raymarch")
 
@@ -65,6 +65,8 @@ def folder_of_images(folder: Path, model: Model) -> tuple[Path, Path]:
     for place, root in _places_of_images(folder, model.files):
         if place.is_dir() and any(_is_there(place, name) for name in names):
             return place, root.resolve()
+    if CAMERAS_ALONE.get():
+        return folder / PHOTOS[0], folder.resolve()
     raise RaymarchError(
         f"{folder}: has a COLMAP model but none of its {len(names)} images ({named(sorted(names), 3)}), want them in"
         f" {folder / PHOTOS[0]}; put them there, or name the folder that holds both"
@@ -97,7 +99,10 @@ def _places_of_images(folder: Path, files: ModelFiles) -> list[tuple[Path, Path]
 
 def _is_there(place: Path, name: str) -> bool:
     try:
-        return with_suffix(place / name.replace("\\", "/")).is_file()
+        path = place / name.replace("\\", "/")
+        return with_suffix(path).is_file() or spelt_alike(place, path) is not None
+    except UnicodeEncodeError:
+        raise RaymarchError(f"{place}: image {short(name)} {UNENCODABLE}") from None
     except (OSError, ValueError):
         return False
 

@@ -12,9 +12,9 @@ import numpy as np
 from raymarch.data.world_origin import places_of
 from raymarch.errors import RaymarchError, short
 from raymarch.io.files.strict_json import read_json
-from raymarch.io.image_sets.frame_file import frame_file
+from raymarch.io.image_sets.frame_file import CAMERAS_ALONE, frame_file
 from raymarch.io.image_sets.frames import Frame, require_few
-from raymarch.io.image_sets.intrinsics import CROP, camera_by_keys, crop_radius, is_fisheye, pose_by_keys
+from raymarch.io.image_sets.intrinsics import CROP, camera_by_keys, crop_radius, is_fisheye, pose_by_keys, size_by_keys
 
 POSES = ("transform_matrix", "transform_matrix_start")
 
@@ -62,11 +62,16 @@ def frame_of_keys(
     """
     folder, where = path.parent, f"{path}, frame {i}"
     root = folder.resolve()
-    file = frame_file(folder, root, keys.get("file_path"), where, follow_links)
+    text = keys.get("file_path")
+    if text is None and CAMERAS_ALONE.get():
+        text = f"{i:05d}"
+    file = frame_file(folder, root, text, where, follow_links)
     settings, of = ChainMap(keys, document), f"{where} ({file.stem})"
     crops = settings.get(CROP) is not None and is_fisheye(settings, of)
     radius = partial(crop_radius, settings, where=of) if crops else None
     frame = Frame(file, partial(camera_by_keys, settings, where=of, origin=origin), sensor=True, radius=radius)
+    if CAMERAS_ALONE.get():
+        return frame._replace(size=size_by_keys(settings, of))
     if (mask := keys.get("mask_path")) is not None:
         return frame._replace(mask=frame_file(folder, root, mask, where, follow_links, key="mask_path"))
     moving = file.with_name(f"dynamic_mask_{file.stem}.png")  # as instant-ngp has them, white where something moves

@@ -19,11 +19,11 @@ from raymarch.data.views import Views
 from raymarch.errors import RaymarchError, named, short
 from raymarch.geometry.camera import Camera
 from raymarch.io.image_sets.bad_frames import left_out
-from raymarch.io.image_sets.frame_file import present, say_doubled, unique_names
+from raymarch.io.image_sets.frame_file import CAMERAS_ALONE, present, say_doubled, unique_names
 from raymarch.io.image_sets.given_alpha import with_given_alpha
-from raymarch.io.image_sets.plausible import doubt
+from raymarch.io.image_sets.plausible import doubts_of
 from raymarch.io.images.decode import decode, decode_mask, headers, require_room
-from raymarch.io.images.header import Header
+from raymarch.io.images.header import Header, header
 
 log = logging.getLogger("raymarch")
 
@@ -43,6 +43,8 @@ class Frame(NamedTuple):
         sensor: whether masks are of the image as it was before EXIF turned it, where their sides do not tell.
         radius: makes the distance [pixel] from the image's middle within which pixels count, for its full width and
             height; or None, where they count wherever they are.
+        size: (width, height) [pixel] of the image as the set has it, which its camera takes where no image is there; or
+            None where the set does not say.
     """
 
     file: Path
@@ -52,6 +54,7 @@ class Frame(NamedTuple):
     sensor: bool = False
     inverted: bool = False
     radius: Callable[[int, int], float] | None = None
+    size: tuple[float, float] | None = None
 
 
 def require_few(count: int, source: Path) -> None:
@@ -72,7 +75,7 @@ def views_of_frames(
     box: np.ndarray | None = None,
     origin: np.ndarray | None = None,
 ) -> Views:
-    """Views of frames whose images exist; the log says which do not, and what is doubtful about the first camera.
+    """Views of frames whose images exist; the log says which do not, and what is doubtful about the cameras.
 
     Sizes of the images may differ.
 
@@ -92,6 +95,8 @@ def views_of_frames(
     require_few(len(frames), source)
     there = [frames[i] for i in present([frame.file for frame in frames], source)]
     files = [frame.file for frame in there]
+    if CAMERAS_ALONE.get():
+        return _cameras_alone(there, folder, source, downscale, origin)
     say_doubled(files, source)
     found = headers(files)
     kept = [not left_out(*of) for of in zip(files, map(_camera_of, there, found), strict=True)]
@@ -99,7 +104,7 @@ def views_of_frames(
     if not there:
         raise RaymarchError(f"{source}: no image is that of its camera; correct the numbers")
     cameras = [_camera_of(*of)() for of in zip(there, found, strict=True)]  # before what takes its time
-    if said := doubt(cameras[0]):
+    for said in doubts_of(cameras, [file.name for file in files]):
         log.warning("%s: %s", source, said)
     cameras = [_smaller(camera, downscale, file) for camera, file in zip(cameras, files, strict=True)]
     sizes = [(camera.width, camera.height) for camera in cameras]
@@ -112,6 +117,38 @@ def views_of_frames(
         cameras, images, names, source=str(source), masks=masks, points=points, box=box, downscale=downscale,
         origin=None if origin is None else tuple(origin.tolist()),
     )  # fmt: skip
+
+
+def _cameras_alone(
+    frames: Sequence[Frame], folder: Path, source: Path, downscale: float, origin: np.ndarray | None
+) -> Views:
+    """Views without pictures, black ones that take no memory: cameras of the images that are there, else of the sizes
+    that the set says."""
+    cameras = []
+    for frame in frames:
+        if frame.file.is_file():
+            found = header(frame.file)
+            camera = frame.camera(found.width, found.height, found.orientation)
+        elif frame.size is not None:
+            camera = frame.camera(round(frame.size[0]), round(frame.size[1]), 1)
+        else:
+            raise RaymarchError(
+                f"{source}: {frame.file.name} is missing, and the set does not say its size, w and h; put it there, or"
+                " add them"
+            )
+        cameras.append(_smaller(camera, downscale, frame.file))
+    black = np.zeros((1, 1, 1, 3), np.uint8)
+    images = [np.broadcast_to(black[0], (camera.height, camera.width, 3)) for camera in cameras]
+    alike = len({image.shape for image in images}) == 1
+    names = unique_names([frame.file for frame in frames], folder)
+    return Views(
+        cameras,
+        np.broadcast_to(black, (len(images), *images[0].shape)) if alike else images,
+        names,
+        source=str(source),
+        downscale=downscale,
+        origin=None if origin is None else tuple(origin.tolist()),
+    )
 
 
 def _camera_of(frame: Frame, found: Header) -> Callable[[], Camera]:

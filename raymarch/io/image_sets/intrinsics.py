@@ -17,7 +17,7 @@ from raymarch.io.image_sets.camera_models import UNDISTORT, brown, simplest
 from raymarch.io.image_sets.frames import flag, matrix, number
 from raymarch.io.image_sets.plausible import require_plausible
 from raymarch.io.image_sets.turned import MIRRORED, QUARTERS, turned_upright
-from raymarch.io.images.header import SIDEWAYS
+from raymarch.io.images.header import MOST_PIXELS, SIDEWAYS
 
 DISTORTION = ("k1", "k2", "k3", "k4", "p1", "p2")
 PERSPECTIVE = ("PINHOLE", "SIMPLE_PINHOLE", "SIMPLE_RADIAL", "RADIAL", "OPENCV")
@@ -68,6 +68,23 @@ def camera_by_keys(
     except RaymarchError as error:
         text = str(error)
         raise RaymarchError(text if text.startswith(where) else f"{where}: {text}") from None
+
+
+def size_by_keys(settings: Mapping[str, Any], where: str) -> tuple[float, float] | None:
+    """Size (width, height) [pixel] of a frame's image by the keys of its file, None where they do not say it.
+
+    Raises RaymarchError for sizes that no image has.
+
+    Example:
+        >>> size_by_keys({"w": 64, "h": 48}, "frame 0")
+        (64.0, 48.0)
+    """
+    if settings.get("w") is None or settings.get("h") is None:
+        return None
+    width, height = (number(settings[name], f"{where}: {name}") for name in "wh")
+    if not (1 <= width <= MOST_PIXELS and 1 <= height <= MOST_PIXELS and width * height <= MOST_PIXELS):
+        raise RaymarchError(f"{where}: w x h is {width:g} x {height:g}, want the size of an image; correct them")
+    return width, height
 
 
 def crop_radius(settings: Mapping[str, Any], width: int, height: int, where: str) -> float:
@@ -123,9 +140,11 @@ def sized(
         stored = sized(world_from_camera, focal, principal, full, lens, before, where)
         return turned_upright(stored, QUARTERS[orientation])
     if not _alike(full, size):
+        lies = _alike(full, size[::-1])
+        cure = "turn the image by a quarter or correct w, h" if lies else "resize the image or correct the numbers"
         raise RaymarchError(
             f"{where}: w x h is {wide:g} x {high:g} but the image has {size[0]} x {size[1]} pixels, another shape;"
-            " resize the image or correct the numbers"
+            f" {cure}"
         )
     require_plausible(focal, principal, round(wide), round(high), where)
     x, y = size[0] / wide, size[1] / high  # 1 and 1 change no bit

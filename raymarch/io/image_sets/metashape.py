@@ -79,7 +79,13 @@ def read(
         where = f"{source}, camera {short(camera.label)}"
         if (file := index.file(camera.label, where)) is None:
             continue
-        frames.append(Frame(file, partial(camera.calibration.camera, moved_pose(pose, origin), where=where)))
+        frames.append(
+            Frame(
+                file,
+                partial(camera.calibration.camera, moved_pose(pose, origin), where=where),
+                size=camera.calibration.size,
+            )
+        )
     chosen = held_out(frames, split, holdout, source)
     return views_of_frames(chosen, folder, source, for_fit=for_fit, downscale=downscale, origin=origin)
 

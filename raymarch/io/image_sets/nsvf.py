@@ -77,7 +77,7 @@ def read(
         file = frame_file(folder, root, f"rgb/{path.stem}.png", str(path), follow_links)
         if not file.exists():
             file = frame_file(folder, root, f"rgb/{path.stem}", str(path), follow_links)  # of another suffix
-        frames.append(Frame(file, partial(calibration.camera, pose @ OPENCV, where=str(path))))
+        frames.append(Frame(file, partial(calibration.camera, pose @ OPENCV, where=str(path)), size=calibration.size))
     box = moved_box(_box(folder), origin, folder)
     return views_of_frames(frames, folder, source, for_fit=for_fit, downscale=downscale, box=box, origin=origin)
 

@@ -78,7 +78,9 @@ def read(
         file = frame_file(folder, root, f"{images}/{path.stem}.jpg", str(path), follow_links)
         if not file.exists():
             file = frame_file(folder, root, f"{images}/{path.stem}", str(path), follow_links)  # of another suffix
-        frames.append(Frame(file, partial(calibration.camera, moved_pose(pose, origin), where=str(path))))
+        frames.append(
+            Frame(file, partial(calibration.camera, moved_pose(pose, origin), where=str(path)), size=calibration.size)
+        )
     views = views_of_frames(frames, folder, folder / cameras, for_fit=for_fit, downscale=downscale, origin=origin)
     return _without_border(views, math.ceil(BORDER / downscale)) if "corrected" in images else views
 

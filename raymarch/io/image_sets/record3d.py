@@ -14,6 +14,7 @@ from raymarch.io.files.limits import require_folder
 from raymarch.io.files.strict_json import read_json
 from raymarch.io.files.strict_text import EXPORT
 from raymarch.io.image_sets.calibration import Calibration, of_matrix
+from raymarch.io.image_sets.frame_file import CAMERAS_ALONE
 from raymarch.io.image_sets.frames import Frame, number, require_few, views_of_frames
 from raymarch.io.image_sets.holdout import held_out
 from raymarch.io.image_sets.image_folder import image_files
@@ -59,6 +60,8 @@ def read(
     calibrations = _calibrations(document, len(poses), source)
     inner = next((name for name in FOLDERS if (folder / name).is_dir()), FOLDERS[0])
     files = sorted(image_files(folder, inner, follow_links), key=_order)
+    if not files and CAMERAS_ALONE.get():
+        files = [folder / inner / f"{i:05d}.png" for i in range(len(poses))]
     if len(files) != len(poses):
         raise RaymarchError(
             f"{source}: has {len(poses)} poses but {folder / inner} {len(files)} images, and their order alone pairs"
@@ -67,7 +70,9 @@ def read(
     frames = []
     for i, (file, pose, calibration) in enumerate(zip(files, poses, calibrations, strict=True)):
         where = f"{source}, pose {i} ({file.name})"
-        frames.append(Frame(file, partial(calibration.camera, moved_pose(pose, origin), where=where)))
+        frames.append(
+            Frame(file, partial(calibration.camera, moved_pose(pose, origin), where=where), size=calibration.size)
+        )
     chosen = [frames[i] for i in held_out(len(frames), split, holdout, source)]  # as they were taken, not by name
     return views_of_frames(chosen, folder, source, for_fit=for_fit, downscale=downscale, origin=origin)
 

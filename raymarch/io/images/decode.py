@@ -17,6 +17,7 @@ from raymarch.errors import RaymarchError, named, one_line
 from raymarch.io.files.limits import require_file_budget
 from raymarch.io.images.header import (
     DEEP,
+    GREY,
     SIDEWAYS,
     TRAITS,
     Header,
@@ -46,19 +47,47 @@ def headers(paths: Sequence[Path]) -> list[Header]:
     Raises RaymarchError that names the file: not an image, over 64 megapixels, with alpha where the first has none or
     the other way round.
     """
-    found = [header(path) for path in paths]
-    for path, one in zip(paths, found, strict=True):
-        if one.channels != found[0].channels:
-            kinds = {3: "no alpha", 4: "alpha"}
-            raise RaymarchError(
-                f"{path}: image has {kinds[one.channels]} but {paths[0].name} has {kinds[found[0].channels]};"
-                " convert one of them"
-            )
+    found = _all_headers(paths)
+    _require_alpha_of_all(paths, found)
     for trait in TRAITS:
-        if some := [path.name for path, one in zip(paths, found, strict=True) if trait in one.traits]:
+        some = [path.name for path, one in zip(paths, found, strict=True) if trait in one.traits]
+        if trait == GREY and 2 * len(some) >= len(paths):  # then grey is what the set is
+            continue
+        if some:
             message = "%s: %d of %d images %s (%s)"
             logging.getLogger("raymarch").warning(message, paths[0].parent, len(some), len(paths), trait, named(some))
     return found
+
+
+def _all_headers(paths: Sequence[Path]) -> list[Header]:
+    """Headers of all files; RaymarchError for the first that has none, with how many others have none either."""
+    found, failed = list[Header](), list[RaymarchError]()
+    for path in paths:
+        try:
+            found.append(header(path))
+        except RaymarchError as error:
+            failed.append(error)
+    if failed:
+        fault, _, cure = str(failed[0]).rpartition("; ")
+        others = f", as are {len(failed) - 1} others of {len(paths)} images" if len(failed) > 1 else ""
+        raise RaymarchError(f"{fault}{others}; {cure}") from failed[0]
+    return found
+
+
+def _require_alpha_of_all(paths: Sequence[Path], found: Sequence[Header]) -> None:
+    """Alpha check: RaymarchError that names those images which have alpha where most have none, or the other way."""
+    of_alpha = [one.channels == 4 for one in found]
+    if all(of_alpha) or not any(of_alpha):
+        return
+    usual = 2 * sum(of_alpha) >= len(found)
+    odd = [path for path, has in zip(paths, of_alpha, strict=True) if has != usual]
+    other = next(path for path, has in zip(paths, of_alpha, strict=True) if has == usual)
+    kinds = {False: "no alpha", True: "alpha"}
+    count = f" ({len(odd)} of {len(found)} have {kinds[not usual]}: {named([path.name for path in odd])})"
+    cure = (
+        "give it the alpha of what it shows, or save all without" if usual else "save it without alpha, as the others"
+    )
+    raise RaymarchError(f"{odd[0]}: image has {kinds[not usual]} but {other.name} has {kinds[usual]}{count}; {cure}")
 
 
 def decode(
