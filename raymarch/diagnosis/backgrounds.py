@@ -10,6 +10,7 @@ from raymarch.data.mask_alpha import with_masks_as_alpha
 from raymarch.data.views import Views
 from raymarch.diagnosis.epipolar import poses_of
 from raymarch.diagnosis.finding import Finding
+from raymarch.diagnosis.sharpness import distinct
 from raymarch.diagnosis.silhouettes import silhouettes
 
 ASKED, SIDE = 24, 128  # views, evenly spread, and pixels of their longer side
@@ -27,6 +28,8 @@ ALPHA = 'read them as alpha: --masks alpha, masks="alpha" of rm.load_views, or f
 def standing_still(views: Views) -> Finding | None:
     """Background, or whatever else, that is in the same pixels of all images though the cameras stand elsewhere."""
     if len(views) < FEWEST or not views.one_size or not _apart(views):
+        return None
+    if distinct(views) < len(views) / 2:  # copies are alike whatever they show
         return None
     which = np.unique(np.linspace(0, len(views) - 1, ASKED).astype(int))
     step = max(1, -(-max(views.sizes[0]) // SIDE))

@@ -356,7 +356,7 @@ BAD_KEYS = {
     "other shape": ({"w": 16, "h": 6}, "w x h is 16 x 6 but the image has 8 x 6 pixels, another shape; resize"),
     "turned": (
         {"w": 60, "h": 80},
-        "w x h is 60 x 80 but the image has 8 x 6 pixels, another shape; resize the image",
+        "w x h is 60 x 80 but the image has 8 x 6 pixels, another shape; turn the image by a quarter or correct w, h",
     ),
     "no size": ({"w": 0}, "w x h is 0 x 6 but the image has 8 x 6"),
     "no lens": ({"camera_model": "FISHEYE624"}, "camera_model is 'FISHEYE624', want PINHOLE, "),
@@ -429,7 +429,8 @@ def test_every_verb_that_reads_a_set_follows_links_if_told_so(monkeypatch, verb,
     def ask(path, split, **how):
         raise Asked(path, how["follow_links"])
 
-    monkeypatch.setattr("raymarch.io.image_sets.load.load_views", ask)
+    for name in ("load_views", "cameras_of_set"):
+        monkeypatch.setattr(f"raymarch.io.image_sets.load.{name}", ask)
     fog = Volume.from_function(lambda p: np.ones(p.shape[:-1]), shape=(2, 2, 2))
     monkeypatch.setattr("raymarch.io.volumes.volume_file.load", lambda path: fog)
     with pytest.raises(Asked) as asked:
