@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageCms
 from sets import POSES, framed, random_image, write_set, write_transforms
+from skips import require_shared
 
 from raymarch.cli import cli
 from raymarch.data.cores import workers
@@ -24,8 +25,6 @@ from raymarch.io.image_sets.frame_file import unique_names
 from raymarch.io.image_sets.layouts import LAYOUTS
 from raymarch.io.image_sets.load import load_views
 from raymarch.io.images.write import write_depth, write_png
-
-LEGO = Path(__file__).parents[3] / "shared" / "data" / "lego400"
 
 
 def refused(folder, message, split="train", **how):
@@ -634,9 +633,9 @@ def test_a_principal_point_that_is_a_share_is_doubted(tmp_path, caplog):
     assert "cx, cy are 0.5, 0.5: pixels are wanted" in caplog.text
 
 
-@pytest.mark.skipif(not LEGO.exists(), reason="real data is not beside the repository")
 def test_the_lego_set_is_read():
-    train, val = load_views(LEGO), load_views(LEGO, "val")
+    lego = require_shared("data/lego400/transforms_val.json").parent
+    train, val = load_views(lego), load_views(lego, "val")
     assert train.images.shape == (100, 400, 400, 4)
     assert val.images.shape == (25, 400, 400, 4)
     for camera in (*train.cameras, *val.cameras):

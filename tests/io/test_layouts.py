@@ -15,6 +15,7 @@ import pytest
 from layouts import alike, centred, known, picture
 from PIL import Image
 from sets import write_colmap
+from skips import require_shared
 from whole import whole
 
 import raymarch as rm
@@ -414,8 +415,8 @@ def test_masks_that_are_too_few_are_told(tmp_path):
     refused(folder, "has 9 cameras but .*mask 8 masks")
 
 
-def test_the_temple_is_read(shared):
-    views = rm.load_views(shared / "data" / "temple_sparse")
+def test_the_temple_is_read():
+    views = rm.load_views(require_shared("data/temple_sparse/templeSR_par.txt").parent)
     assert len(views) == 14 and views.sizes[0] == (640, 480)
     np.testing.assert_allclose(views.box, [(-0.073568, 0.021728, -0.012445), (0.028855, 0.181892, 0.062736)])
     corners = np.stack(np.meshgrid(*views.box.T, indexing="ij"), -1).reshape(-1, 3)
