@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import ChainMap
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,26 @@ from raymarch.io.image_sets.frames import Frame, require_few
 from raymarch.io.image_sets.intrinsics import CROP, camera_by_keys, crop_radius, is_fisheye, pose_by_keys, size_by_keys
 
 POSES = ("transform_matrix", "transform_matrix_start")
+NOT_READ = {  # keys of other programs that bear on values or places, and what is so
+    "time": "all images are taken as of one moment",
+    "rolling_shutter": "a camera stands in the middle of its way",
+    "applied_transform": "poses are taken as they are written",
+    "applied_scale": "poses are taken as they are written",
+    "orientation_override": "poses are taken as they are written",
+    "depth_file_path": "",
+    "depth_path": "",
+    "normal_file_path": "",
+    "integer_depth_scale": "",
+    "render_aabb": "",
+    "up": "",
+    "near": "",
+    "far": "",
+    "exposure": "",
+    "iso": "",
+    "shutter": "",
+    "n_extra_learnable_dims": "",
+}
+log = logging.getLogger("raymarch")
 
 
 def lists_frames(path: Path, *, comments: bool = False) -> bool:
@@ -46,6 +67,25 @@ def read_frames(path: Path, *, comments: bool = False) -> tuple[dict[str, Any], 
     return document, listed
 
 
+def say_what_is_not_read(document: dict[str, Any], listed: list[dict[str, Any]], path: Path) -> None:
+    """Note of the keys that bear on values or places and are not read: those of `NOT_READ` that say something."""
+
+    def says(value: object) -> bool:
+        return value not in (None, "", 0, False, []) and not (isinstance(value, list) and not any(value))
+
+    found = list[str]()
+    for key, what in NOT_READ.items():
+        count = sum(says(keys.get(key)) for keys in listed)
+        if not (count or says(document.get(key))):
+            continue
+        if key == "time" and len({repr(keys.get(key)) for keys in listed}) == 1:
+            continue  # a scene that stands still
+        told = ", ".join(filter(None, (f"of {count} frames" if count else "", what)))
+        found.append(f"{key} ({told})" if told else key)
+    if found:
+        log.warning("%s: not read: %s", path, ", ".join(found))
+
+
 def frame_of_keys(
     keys: dict[str, Any],
     document: dict[str, Any],
@@ -72,7 +112,7 @@ def frame_of_keys(
     frame = Frame(file, partial(camera_by_keys, settings, where=of, origin=origin), sensor=True, radius=radius)
     if CAMERAS_ALONE.get():
         return frame._replace(size=size_by_keys(settings, of))
-    if (mask := keys.get("mask_path")) is not None:
+    if (mask := settings.get("mask_path")) is not None:
         return frame._replace(mask=frame_file(folder, root, mask, where, follow_links, key="mask_path"))
     moving = file.with_name(f"dynamic_mask_{file.stem}.png")  # as instant-ngp has them, white where something moves
     if moving.is_file() and (follow_links or moving.resolve().is_relative_to(root)):

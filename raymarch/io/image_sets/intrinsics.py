@@ -25,6 +25,7 @@ FISHEYE = "OPENCV_FISHEYE"
 FEWER = {"SIMPLE_RADIAL": ("simple_radial", 1), "RADIAL": ("radial", 2)}  # lenses that have the first k alone
 FOCALS = ("{}_fov", "fl_{}", "camera_angle_{}")  # the first that is there counts
 UNREAD = ("ftheta_p0", "latlong", "equirectangular", "orthographic")  # lenses of instant-ngp's
+OTHER_TERMS = ("k5", "k6", "p3", "p4", "s1", "s2", "s3", "s4", "b1", "b2", "skew")  # of lenses elsewhere
 CROP = "fisheye_crop_radius"  # of nerfstudio's
 AXES = {"from_na": (1, -1, -1), "from_mitsuba": (-1, 1, -1)}  # what camera axes are times ours, other than OpenGL's
 
@@ -225,6 +226,10 @@ def _lens(settings: ChainMap[str, Any], where: str) -> Lens:
     for name in UNREAD:
         if settings.get(name):
             raise RaymarchError(f"{where}: the lens {name.removesuffix('_p0')} is not read; {UNDISTORT}")
+    for name in OTHER_TERMS:
+        if settings.get(name) and number(settings[name], f"{where}: {name}"):
+            term = f"{name} is {short(settings[name])}, a term of a lens that is not read"
+            raise RaymarchError(f"{where}: {term}; {UNDISTORT}")
     fisheye = is_fisheye(settings, where)
     model = settings.get("camera_model", PERSPECTIVE[-1])
     if model not in (*PERSPECTIVE, FISHEYE):

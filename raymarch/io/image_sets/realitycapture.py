@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import logging
 from functools import partial
 from pathlib import Path
 
@@ -103,6 +104,9 @@ def _rows(path: Path) -> list[tuple[str, dict[str, str]]]:
     for i, line in lines:
         if len(line) != len(header):
             raise RaymarchError(f"{path}, line {i}: has {len(line)} columns, the first line {len(header)}; {EXPORT}")
+    others = [name for name in header if name and name not in (NAME, *POSE, *INTERNAL, *LENS)]
+    if others:
+        logging.getLogger("raymarch").warning("%s: columns that are not read: %s", path, named(others, 20))
     return [(f"{path}, line {i}", dict(zip(header, line, strict=True))) for i, line in lines]
 
 

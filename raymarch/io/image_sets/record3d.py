@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from functools import partial
 from pathlib import Path
 
@@ -131,6 +132,10 @@ def _calibrations(document: dict, count: int, path: Path) -> list[Calibration]:
     if isinstance(each, list) and len(each) == count:
         rows = [_row(row, 4, f"{path}: perFrameIntrinsicCoeffs {i}") for i, row in enumerate(each)]
         return [Calibration((fx, fy), (cx, cy), size) for fx, fy, cx, cy in rows]
+    if each is not None:
+        came = f"a list of {len(each)}" if isinstance(each, list) else type(each).__name__
+        message = "%s: perFrameIntrinsicCoeffs is %s for %d poses and not read, K is taken for all"
+        logging.getLogger("raymarch").warning(message, path, came, count)
     matrix = np.array(_row(document["K"], 9, f"{path}: K")).reshape(3, 3).T
     return [Calibration(*of_matrix(matrix, f"{path}: K"), size)] * count
 

@@ -16,7 +16,13 @@ from raymarch.data.world_origin import moved_box, moved_points, new_origin
 from raymarch.errors import RaymarchError, named, short
 from raymarch.io.files.limits import require_folder
 from raymarch.io.image_sets.frame_file import frame_file, present
-from raymarch.io.image_sets.frame_lists import frame_of_keys, lists_frames, places_of_frames, read_frames
+from raymarch.io.image_sets.frame_lists import (
+    frame_of_keys,
+    lists_frames,
+    places_of_frames,
+    read_frames,
+    say_what_is_not_read,
+)
 from raymarch.io.image_sets.frames import Frame, flag, number, views_of_frames
 from raymarch.io.image_sets.given_alpha import alpha_file
 from raymarch.io.image_sets.holdout import held_out
@@ -63,6 +69,7 @@ def read(
     folder = require_folder(folder)
     path, root = folder / FILES, folder.resolve()
     document, listed = read_frames(path, comments=True)
+    say_what_is_not_read(document, listed, path)
     origin = new_origin(places_of_frames(document, listed), path)
     chosen = _chosen(document, listed, path)
     frames = [frame_of_keys(keys, document, path, i, follow_links, origin) for i, keys in chosen]
