@@ -21,7 +21,7 @@ PLAIN = 8  # of 255: standard deviation of a background of one colour, which a f
 APART = np.deg2rad(8)  # between two cameras' axes, or as seen from what they see
 KNOWN = 0.75  # of the views have to show a pixel, for it to be told
 BORDER, MOST = 0.25, 0.9  # of an image's border, that counts; of the views, with less
-TAKEN = 0.2  # of the pixels, that masks take out
+TAKEN, LEAST = 0.2, 0.02  # of the pixels, that masks around an object take out; that inverted ones do
 ALPHA = 'read them as alpha: --masks alpha, masks="alpha" of rm.load_views, or files <image>.alpha.png'
 
 
@@ -79,16 +79,33 @@ def masks_alone(views: Views) -> Finding | None:
     taken = float(np.median([1 - mask.mean() for mask in masks]))
     first = masks[0]
     alike = all(mask.shape == first.shape and (mask == first).all() for mask in masks)  # of a lens, not of an object
-    if alike or np.mean(within) < MOST or taken < TAKEN or not any(mask.any() for mask in masks):
+    if alike or not any(mask.any() for mask in masks):
         return None
     few = views[np.linspace(0, len(views) - 1, min(len(views), ASKED)).astype(int)]
-    if any(each.severity == "error" for each in silhouettes(replace(with_masks_as_alpha(few), points=None))):
-        return None  # of which no object has the silhouettes
+    around = np.mean([_share_of_border(~mask) < BORDER for mask in masks]) >= MOST and 1 - taken >= TAKEN
+    if (
+        around
+        and taken >= LEAST
+        and _are_silhouettes(replace(few, masks=[None if m is None else ~m for m in few.masks]))
+    ):
+        message = (
+            f"the masks take out an object in the middle of all views, {taken:.0%} of the pixels, and leave what is"
+            " around it: are they inverted?"
+        )
+        return Finding("masks-inverted", "warning", message, "if so, invert them: black is for what does not count")
+    if np.mean(within) < MOST or taken < TAKEN or not _are_silhouettes(few):
+        return None
     message = (
         f"the masks leave an object alone in all views, and take out {taken:.0%} of the pixels, of which nobody knows"
         " what they show: a fit fills them with floaters, which other views see"
     )
     return Finding("masks-not-alpha", "warning", message, f"if nothing but the object shall be there, {ALPHA}")
+
+
+def _are_silhouettes(views: Views) -> bool:
+    """Whether masks are the silhouettes of one thing, as far as several views can tell."""
+    shown = with_masks_as_alpha(views)
+    return shown.shows_silhouettes and not any(each.severity == "error" for each in silhouettes(shown))
 
 
 def _share_of_border(mask: np.ndarray) -> float:

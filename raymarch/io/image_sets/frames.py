@@ -185,7 +185,13 @@ def _masks(frames: Sequence[Frame], found: Sequence[Header], sizes: Sequence[tup
     if all(frame.mask is None for frame in frames) and not any(one is not None for one in around):
         return None
     with ThreadPoolExecutor(workers()) as pool:
-        return tuple(pool.map(mask, frames, found, sizes, around))
+        masks = tuple(pool.map(mask, frames, found, sizes, around))
+    pairs = zip(frames, masks, strict=True)
+    white = [f.mask.name for f, one in pairs if f.mask is not None and one is not None and one.all() and not f.inverted]
+    if white:
+        message = "%s: %d of %d masks are white all over and take nothing out (%s); black is for what does not count"
+        log.warning(message, source, len(white), len(frames), named(white))
+    return masks
 
 
 def _circles(

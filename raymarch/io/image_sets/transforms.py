@@ -26,6 +26,7 @@ from raymarch.io.image_sets.frame_lists import (
 from raymarch.io.image_sets.frames import Frame, flag, number, views_of_frames
 from raymarch.io.image_sets.given_alpha import alpha_file
 from raymarch.io.image_sets.holdout import held_out
+from raymarch.io.image_sets.image_folder import MASKS
 from raymarch.io.image_sets.ply import read_ply_points
 from raymarch.io.image_sets.reader import Reader
 from raymarch.io.image_sets.unit_cube import box_of_cube
@@ -70,6 +71,7 @@ def read(
     path, root = folder / FILES, folder.resolve()
     document, listed = read_frames(path, comments=True)
     say_what_is_not_read(document, listed, path)
+    _say_masks_apart(document, listed, path)
     origin = new_origin(places_of_frames(document, listed), path)
     chosen = _chosen(document, listed, path)
     frames = [frame_of_keys(keys, document, path, i, follow_links, origin) for i, keys in chosen]
@@ -82,6 +84,15 @@ def read(
     frames = [frame._replace(alpha=alpha_file(frame.file, root, follow_links)) for frame in frames]
     colours = [value for key, value in TRANSPARENT.items() if flag(document.get(key), f"{path}: {key}")]
     return views_of_frames(frames, folder, path, for_fit=for_fit, downscale=downscale, transparent=colours, **hints)
+
+
+def _say_masks_apart(document: Mapping[str, Any], listed: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Note of a folder of masks that no frame names."""
+    masked = any(keys.get("mask_path") is not None for keys in (document, *listed))
+    apart = next((name for name in MASKS if (path.parent / name).is_dir()), None)
+    if apart is not None and not masked:
+        message = "%s: the folder %s is not read, as no frame names a mask; add a mask_path to each frame"
+        log.warning(message, path, apart)
 
 
 def splits(folder: Path) -> list[str]:

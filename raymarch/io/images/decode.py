@@ -138,6 +138,7 @@ def decode_mask(
     """Mask (height, width) bool of an 8-bit image: False where it is black, made smaller to `size` (width, height).
 
     What is darker than half counts as black; in a mask of nothing but 0 and 1, and in an inverted one, only 0 does.
+    Of a file with transparent parts the alpha is the mask.
 
     Args:
         of: header of its image. Where EXIF turned that and not the mask, whose sides say so, it is turned likewise.
@@ -152,7 +153,9 @@ def decode_mask(
         raise RaymarchError(
             f"{path}: mask is {one.width} x {one.height} but its image {of.width} x {of.height} pixels; resize it"
         )
-    grey = turned(_decoded(path, one, shown=False), turn)[..., :3].max(-1)
+    values = turned(_decoded(path, one, shown=False), turn)
+    cut = values.shape[2] == 4 and values[..., 3].min() < 128 <= values[..., 3].max()  # a cut-out of the object
+    grey = values[..., 3] if cut else values[..., :3].max(-1)
     white = grey > (0 if inverted or grey.max() <= 1 else 127)
     return shrink_mask(white != inverted, *size)
 
@@ -209,10 +212,15 @@ def _decoded(path: Path, header: Header, shown: bool = True) -> np.ndarray:
                 if values.min() < 0 or values.max() > 65535:
                     raise ValueError("it has values beyond 16 bit")
                 # the upper half, as Pillow does for colour; within a level of the display value
-                full = (values >> 8).astype(np.uint8)[..., None].repeat(3, 2)
+                small = not shown and values.max() <= 255  # 8 bits, or two values, in 16 bits: a mask
+                full = (values if small else values >> 8).astype(np.uint8)[..., None].repeat(3, 2)
             else:
                 whole = image.convert("RGBA" if has_alpha(image) else "RGB")
                 full = np.asarray(in_srgb(whole) if shown else whole)
+        except MemoryError:
+            raise RaymarchError(
+                f"{path}: memory ran out as it was decoded; free some, or make the image smaller"
+            ) from None
         except Exception as error:  # as in open_image
             raise RaymarchError(f"{path}: image is damaged ({one_line(error)}); export it again") from error
         turn = 1 if turned_by_pillow(image) else header.orientation
