@@ -75,12 +75,3 @@ def single(request):
 def root() -> Path:
     """The repository."""
     return ROOT
-
-
-@pytest.fixture(scope="session")
-def shared() -> Path:
-    """The folder with real data beside the repository."""
-    folder = ROOT.parent / "shared"
-    if not folder.is_dir():
-        pytest.skip(f"real data is not beside the repository ({folder})")
-    return folder

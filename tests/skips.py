@@ -24,6 +24,7 @@ LISTED = {
     r"of POSIX|POSIX's|Windows|no named pipes|Linux's|no bash": "another operating system",
 }
 EXTRA = "extra: "
+SHARED = Path(__file__).resolve().parents[2] / "shared"
 UNMARKED = "not marked pytest.mark.extra, so that no run would have it, "
 MARKED = re.compile(r"^pytestmark = .*\bpytest\.mark\.extra\b", re.M)
 skipped: dict[str, str] = {}
@@ -44,6 +45,18 @@ def require_extra(module: str, extra: str, load: bool = True):
         return importlib.import_module(module)
     except ImportError:
         pytest.skip(f'{EXTRA}{module} is not installed; pip install "raymarch[{extra}]"', allow_module_level=True)
+
+
+def require_shared(name: str) -> Path:
+    """File of the real data beside the repository, which a test names as far as it needs it; else the test is skipped.
+
+    The folder beside the repository may be somebody else's, or hold a part of the data.
+    """
+    __tracebackhide__ = True
+    path = SHARED / name
+    if not path.is_file():
+        pytest.skip(f"real data is not beside the repository ({path})")
+    return path
 
 
 def pytest_addoption(parser):

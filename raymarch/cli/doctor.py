@@ -33,13 +33,14 @@ if TYPE_CHECKING:
 @options.downscale
 @options.holdout
 @options.background
+@options.masks
 @options.follow_links
 @computed_on
 @options.as_json
 def doctor(
     data: str, run: str | None, plot: str | None, box: list[list[float]] | None, split: str | None, clock: bool,
-    overwrite: bool, downscale: float | None, holdout: int | None, background: str | None, follow_links: bool,
-    device: Device, as_json: bool,
+    overwrite: bool, downscale: float | None, holdout: int | None, background: str | None, masks: str | None,
+    follow_links: bool, device: Device, as_json: bool,
 ) -> int:  # fmt: skip
     """What is wrong with the image set DATA, each fault with its cure: poses, lenses, images, exposure, box.
 
@@ -47,6 +48,7 @@ def doctor(
     held out, exposure, opacity near cameras. "error" is what no fit can make up for, "warning" what makes it worse,
     "note" what is worth knowing. Exit code 0: no error was found; 1: one was, or DATA cannot be looked at.
     """
+    from raymarch.data.world_origin import box_near
     from raymarch.diagnosis.diagnose import examine
     from raymarch.diagnosis.finding import by_severity
     from raymarch.diagnosis.fit_settings import setting_of_fit
@@ -59,14 +61,16 @@ def doctor(
         require_pictures([plot], overwrite)
         require_writable(plot)
     given = None if box is None else require_box(box)
-    reading = {"downscale": 1.0 if downscale is None else downscale, "holdout": holdout}
+    reading: dict[str, Any] = {"downscale": 1.0 if downscale is None else downscale, "holdout": holdout}
     volume = None
     if run is not None:
         volume = options.fitted(run)
         reading = options.reading_of(volume, downscale, holdout)
+    reading |= {} if masks is None else {"masks": masks}
     views, findings = read_set(data, split, background=background, follow_links=follow_links, **reading)
     if views is not None:
         say.note(f"{views.count_in_words()} from {data}")
+        given = None if given is None else box_near(given, views.origin)
         preset, taken, views = _of_fit_to_come(views, given)
         found = examine(views, given)
         if volume is not None:

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 @options.downscale
 @options.holdout
 @click.option("--background", help="Colour behind the object: white, black or r,g,b in 0..1; or learned.")
+@options.masks
 @options.follow_links
 @click.option("--refine", is_flag=True, help="Move the cameras first, in 2/5 of --seconds; for poses a little off.")
 @click.option(
@@ -79,7 +80,8 @@ if TYPE_CHECKING:
 def fit(
     data: str, out: str | None, preset: str | None, seconds: float | None, steps: int | None, resolution: int | None,
     sh_degree: int | None, seed: int | None, split: str, box: list[list[float]] | None, downscale: float | None,
-    holdout: int | None, background: str | None, follow_links: bool, refine: bool, refine_also: tuple[str, ...],
+    holdout: int | None, background: str | None, masks: str | None, follow_links: bool, refine: bool,
+    refine_also: tuple[str, ...],
     memory: float | None, checkpoint_every: float | None, resume: bool, overwrite: bool, dry_run: bool,
     pairs: tuple[str, ...], device: Device, as_json: bool, view: bool, port: int, no_browser: bool,
 ) -> int:  # fmt: skip
@@ -103,7 +105,8 @@ def fit(
         settings = settings_of(preset or "default", **changes)
     checkpoints = None if dry_run else _require_out(out, data, overwrite, checkpoint_every, resume)
     behind, smaller = None if learned else background, 1.0 if downscale is None else downscale
-    views = load_views(data, split, background=behind, follow_links=follow_links, downscale=smaller, holdout=holdout)
+    reading = {"downscale": smaller, "holdout": holdout, "masks": masks or "ignored"}
+    views = load_views(data, split, background=behind, follow_links=follow_links, **reading)
     if preset is None:
         settings = settings_of(_preset_of(views, box), **changes)
     say.note(f"{views.count_in_words()} from {data}, on {device.start().arch}")

@@ -62,6 +62,9 @@ def info(
         options.print_json(record)
         return
     provenance = record.pop("provenance")
+    views = provenance.get("views")
+    if isinstance(views, dict) and isinstance(views.get("origin"), list):  # whose digits all count
+        views["origin"] = "  ".join(f"{x:.12g}" for x in views["origin"])
     if isinstance(provenance.get("rays_psnr"), float):
         provenance["rays_psnr"] = f"{provenance['rays_psnr']:.2f} dB {RAYS}"
     if record["bricks"] is None:

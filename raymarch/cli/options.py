@@ -44,6 +44,12 @@ background = click.option(
     help="Colour behind the object: white, black or r,g,b in 0..1; the volume's or the set's own if not given.",
 )
 
+masks = click.option(
+    "--masks",
+    type=click.Choice(["ignored", "alpha"]),
+    help="What masks take out: unknown, the default, or empty, as around an object that is masked in all images.",
+)
+
 follow_links = click.option(
     "--follow-links", is_flag=True, help="Read images that links in DATA lead to outside of it; if you trust the set."
 )
@@ -117,6 +123,7 @@ def reading_of(volume: Volume, downscale: float | None, holdout: int | None) -> 
     return {
         "downscale": known.get("downscale", 1.0) if downscale is None else downscale,
         "holdout": known.get("holdout") if holdout is None else holdout,
+        "masks": "alpha" if known.get("masks") == "alpha" else "ignored",
     }
 
 

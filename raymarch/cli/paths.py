@@ -27,7 +27,8 @@ split = click.option("--split", help="Which of its views; test if not given, tra
 path = click.option(
     "--path",
     metavar="spiral|cameras|FILE.json",
-    help="Smooth path at constant speed: a spiral about --up, through cameras of --views, or keys of the viewer.",
+    help="Smooth path at constant speed: a spiral about --up, through cameras of --views, or keys of the viewer; or"
+    " nerfstudio's camera_path.json as it is.",
 )
 frames = click.option(
     "--frames", type=click.IntRange(1, 100000), help=f"How many cameras on --path, {FRAMES} if not given."
@@ -116,7 +117,7 @@ class Where:
         if self.path not in (None, "spiral"):
             if Path(str(self.path)).suffix.lower() != ".json":
                 raise click.UsageError(f"--path {self.path}: want spiral, cameras, or a file that ends in .json")
-            return load_camera_path(str(self.path), self.frames or FRAMES)
+            return load_camera_path(str(self.path), self.frames)
         if volume.ndc_from_world is not None:
             cure = "give --views SET, with --path cameras for a clip"
             raise RaymarchError(f"{run}: was seen from one side only and has no other; {cure}")
@@ -149,7 +150,11 @@ def where(command: Any) -> Any:
 
 def of_set(volume: Volume, data: str, split: str, how: dict[str, Any]) -> list[tuple[str, Camera]]:
     """Cameras of an image set, with the names of its views."""
-    from raymarch.io.image_sets.load import load_views
+    from raymarch.io.image_sets.load import cameras_of_set, load_views
 
+    if not isinstance(volume.provenance.get("refined"), dict):  # else images tell which views were fitted
+        return cameras_of_set(
+            data, split, **{key: value for key, value in how.items() if key not in ("background", "masks")}
+        )
     views = options.as_refined(volume, load_views(data, split, for_fit=False, **how))
     return list(zip(views.names, views.cameras, strict=True))

@@ -8,8 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from raymarch.arguments.arrays import Colour, Numbers, array, colour
-from raymarch.arguments.checks import WORLD, Check, Wrong, instance_of, number, optional, shown, text, whole
+from raymarch.arguments.arrays import Colour, Numbers, array, colour, vector
+from raymarch.arguments.checks import WORLD, Check, Wrong, instance_of, number, one_of, optional, shown, text, whole
 from raymarch.data.image_arrays import IMAGES, MASKS, Images, Masks, is_opaque, that_matter
 from raymarch.data.views_card import ViewsCard
 from raymarch.errors import RaymarchError
@@ -48,6 +48,8 @@ def _names(value: Iterable[str]) -> tuple[str, ...]:
 
 
 NAMES = Check("a list of texts", _names)
+PLACE_OF_MAPS = vector(3)
+MASKS_AS = ("ignored", "alpha")  # pixels that masks take out: unknown, or empty
 SPARSE_POINTS = optional(array("point", 3, low=-WORLD, high=WORLD, cure="scale the world"))
 
 
@@ -67,6 +69,9 @@ class Views(ViewsCard):
         points: (point, 3) sparse points of the scene in the world, or None.
         box: lower and upper corner (2, 3) of what is of interest, by whoever made the set, or None.
         downscale, holdout: as of `load_views`, for provenance; images are given as they are.
+        origin: where (0, 0, 0) of the cameras' world lies in the coordinates of the set that they were read from, where
+            those are far from their origin, as map coordinates are; else None.
+        masks_as: as `masks` of `load_views`, for provenance.
 
     Raises RaymarchError where counts or sizes disagree.
 
@@ -86,6 +91,8 @@ class Views(ViewsCard):
     box: np.ndarray | None = None
     downscale: float = 1.0
     holdout: int | None = None
+    origin: tuple[float, float, float] | None = None
+    masks_as: str = MASKS_AS[0]
 
     def __post_init__(self) -> None:
         images, cameras = IMAGES("images", self.images), ONE_EACH("cameras", self.cameras)
@@ -107,6 +114,8 @@ class Views(ViewsCard):
             "source": text("source", self.source), "masks": that_matter(masks), "points": points,
             "box": optional(BOX)("box", self.box), "downscale": DOWNSCALE("downscale", self.downscale),
             "holdout": optional(HOLDOUT)("holdout", self.holdout),
+            "origin": optional(PLACE_OF_MAPS)("origin", self.origin),
+            "masks_as": one_of(*MASKS_AS)("masks_as", self.masks_as),
         }  # fmt: skip
         for name, value in values.items():
             object.__setattr__(self, name, value)

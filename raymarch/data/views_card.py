@@ -28,6 +28,7 @@ class ViewsCard(Shown):
     box: np.ndarray | None
     downscale: float
     holdout: int | None
+    origin: tuple[float, float, float] | None
 
     def size_in_words(self) -> str:
         """Sizes of the images in words."""
@@ -48,6 +49,7 @@ class ViewsCard(Shown):
             ("sparse points", None if self.points is None else f"{len(self.points):,}"),
             ("downscale", None if self.downscale == 1 else f"{self.downscale:g}"),
             ("holdout", self.holdout),
+            ("origin", None if self.origin is None else f"{numbers(self.origin, 12)} of the set"),
         ]
         chosen = np.unique(np.linspace(0, count - 1, min(count, MOST)).astype(int))
         return card("Views", rows, [self._picture(int(i)) for i in chosen])

@@ -12,7 +12,7 @@ from raymarch.arguments.checks import optional
 from raymarch.arguments.declared import checked
 from raymarch.data.contents import doubts
 from raymarch.data.views import VIEWS, Views
-from raymarch.diagnosis import conventions, encoding, exposure, extent, intrinsics, sharpness
+from raymarch.diagnosis import backgrounds, conventions, encoding, exposure, extent, intrinsics, sharpness
 from raymarch.diagnosis.epipolar import Sight, agreeing, nearness, poses_of, sight
 from raymarch.diagnosis.features import Features
 from raymarch.diagnosis.finding import Finding, by_severity
@@ -67,9 +67,13 @@ def examine(views: Views, box: np.ndarray | None, points: list[Features] | None 
     ]
     points = features_of(views) if points is None else points
     light = encoding.colour_space(views, points)
-    findings += [sharpness.duplicates(views), encoding.alpha_kind(views), light]
+    findings += [extent.far_away(views), sharpness.duplicates(views), encoding.alpha_kind(views), light]
     given = views.box if box is None else np.asarray(box)
-    of_cameras, crossings = _of_cameras(views, points, given, light is None)
+    still = backgrounds.standing_still(views)
+    findings += [still, backgrounds.masks_alone(views)]
+    nothing: tuple[list[Finding | None], np.ndarray] = [], np.zeros((0, 3))
+    # what stands still matches itself, and says nothing of the cameras
+    of_cameras, crossings = _of_cameras(views, points, given, light is None) if still is None else nothing
     found = [each for each in (*findings, *of_cameras) if each is not None]
     if all(each.severity != "error" for each in found) and (note := upright(views)) is not None:
         found.append(note)

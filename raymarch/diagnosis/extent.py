@@ -7,6 +7,7 @@ import numpy as np
 from raymarch.data.agreement import alpha_of
 from raymarch.data.bound_planes import are_planes
 from raymarch.data.views import Views
+from raymarch.data.world_origin import far_middle
 from raymarch.diagnosis.epipolar import Sight, agreeing, crossing, nearness, poses_of, sight
 from raymarch.diagnosis.finding import Finding
 from raymarch.diagnosis.matches import Matches, features_of, match, neighbours
@@ -20,6 +21,21 @@ LARGE = 7.0  # times as wide as what is seen, on every axis
 LOOKED_AT = 0.01  # of a box, that some camera sees
 ASKED = 32  # views, evenly spread, whose matches tell how far a scene goes
 VIEWED = 24  # points a side of the box at which it is asked who sees them
+
+
+def far_away(views: Views) -> Finding | None:
+    """Cameras so far from the origin that single precision does not resolve what they see."""
+    middle = far_middle([camera.position for camera in views.cameras])
+    if middle is None:
+        return None
+    far, rounding = float(np.abs(middle).max()), float(np.finfo(np.float32).eps)
+    message = (
+        f"the cameras lie {far:.3g} world units from the origin, where single precision is good to"
+        f" {rounding * far:.2g}: a fit comes out coarse"
+    )
+    told = ", ".join(f"{x:.12g}" for x in middle)
+    cure = f"move the world to the origin: take {told} from the cameras' places, points and box"
+    return Finding("far-from-origin", "error", message, cure)
 
 
 def points_of(views: Views, matches: Matches, seen: Sight, poses: np.ndarray, apart: float = APART) -> np.ndarray:

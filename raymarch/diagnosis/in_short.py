@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from raymarch.data.views import Views
-from raymarch.diagnosis import conventions, encoding
+from raymarch.diagnosis import backgrounds, conventions, encoding, extent
 from raymarch.diagnosis.epipolar import agreeing, nearness, poses_of, sight
 from raymarch.diagnosis.finding import Finding
 from raymarch.diagnosis.matches import features_of, match, neighbours
@@ -18,7 +18,7 @@ AT_ODDS, AGREED = 0.5, 0.6  # of the matches, with the poses as given; as they a
 
 
 def in_short(views: Views) -> list[Finding]:
-    """Findings about the convention of the poses, the kind of alpha and linear light, by a few views.
+    """Findings about what is certain by a few views: places, backgrounds, kind of alpha, linear light, poses.
 
     Example:
         >>> from raymarch.geometry.camera import Camera
@@ -28,7 +28,8 @@ def in_short(views: Views) -> list[Finding]:
         []
     """
     some = views[np.linspace(0, len(views) - 1, min(len(views), ASKED)).astype(int)]
-    found = [encoding.alpha_kind(some), encoding.combed(some), _convention(views)]
+    found = [extent.far_away(views), backgrounds.standing_still(views), backgrounds.masks_alone(views)]
+    found += [encoding.alpha_kind(some), encoding.combed(some), None if found[1] is not None else _convention(views)]
     return [each for each in found if each is not None]
 
 

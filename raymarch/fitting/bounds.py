@@ -27,7 +27,6 @@ log = logging.getLogger(__name__)
 SEARCH_CELLS = 64
 FEW_VIEWS = 8
 AWAY = 0.25  # of the cameras that may look away from the rest and be named; more are a way of taking pictures
-ROUGH = 1e-3  # of the cube: a tenth of a voxel of a coarse grid
 GROWTHS = 3  # of the cube in which the hull is sought
 USUAL, FEWER = 0.5, (0.25, 0.1)  # of the views that see the best seen cell: more than so many see one that counts
 CHANCES = 5  # views, more of which have to see it where fewer do
@@ -118,13 +117,6 @@ def _focus_of(views: Views) -> tuple[np.ndarray, float]:
     except RaymarchError as error:
         words = convention(views)
         raise RaymarchError(f"{error}; maybe the poses {words}" if words else str(error)) from None
-    far, rounding = float(np.abs(centre).max()), float(np.finfo(np.float32).eps)
-    if rounding * far > ROUGH * half:
-        log.warning(
-            "what the cameras see is %.3g world units wide and %.3g from the origin, where single precision is good to"
-            " %.2g; move the origin there",
-            *(2 * half, far, rounding * far),
-        )
     return centre, half
 
 

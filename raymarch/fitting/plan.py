@@ -17,6 +17,7 @@ from raymarch.data.contents import background_doubt, require_contents
 from raymarch.data.smaller_views import most_halvings
 from raymarch.data.views import Views
 from raymarch.data.views_digest import ViewsDigest
+from raymarch.data.world_origin import box_near
 from raymarch.device.brick_grid import BrickGrid
 from raymarch.device.grid import Grid
 from raymarch.device.grid_layout import cells_of
@@ -195,6 +196,7 @@ def plan_fit(views: Views, settings: FitSettings, box: Numbers | None, store: Im
     memory's budget is exceeded.
     """
     require_contents(views)
+    box = None if box is None else box_near(np.asarray(box, float), views.origin)
     if not settings.learn_background and (doubt := background_doubt(views)):
         log.warning("%s", doubt)
     for finding in in_short(views):

@@ -13,7 +13,7 @@ import numpy as np
 from raymarch.arguments.declared import checked
 from raymarch.data.known_views import record_of
 from raymarch.data.versions import version_of
-from raymarch.data.views import VIEWS, Views
+from raymarch.data.views import MASKS_AS, VIEWS, Views
 from raymarch.data.volume import Volume
 from raymarch.errors import RaymarchError
 from raymarch.evaluation.held_out import Evaluation, evaluate
@@ -94,4 +94,6 @@ def versions() -> dict[str, str]:
 def provenance(settings: FitSettings, views: Views, told: Mapping[str, Any]) -> dict[str, Any]:
     """Provenance of a fitted volume: settings, views, versions and what is told."""
     source = {"source": views.source, "count": len(views), "downscale": views.downscale, "holdout": views.holdout}
+    source |= {} if views.masks_as == MASKS_AS[0] else {"masks": views.masks_as}
+    source |= {} if views.origin is None else {"origin": list(views.origin)}
     return {"settings": settings.record(), "views": source | record_of(views), **told, "versions": versions()}

@@ -256,7 +256,10 @@ BAD_TEXT = {
     "a point's track cut": ({"points": "1 0.1 0.2 0.3 9 8 7 0.5 1\n"}, "pairs of what sees it"),
     "a point not finite": ({"points": "1 0.1 nan 0.3 9 8 7 0.5\n"}, "point 1 has a number that is not finite"),
     "a point twice": ({"points": "1 0 0 0 9 8 7 0.5\n" * 2}, "point 1 comes twice"),
-    "another shape": ({"cameras": changed(COLMAP_CAMERAS, "8 6", "6 8")}, "another shape; resize the image"),
+    "another shape": (
+        {"cameras": changed(COLMAP_CAMERAS, "8 6", "6 8")},
+        "another shape; turn the image by a quarter or correct w, h",
+    ),
     "of no size": ({"cameras": changed(COLMAP_CAMERAS, "8 6", "0 0")}, "r_0): w x h is 0 x 0 but the image has 8 x 6"),
     "a focal of 0": ({"cameras": changed(COLMAP_CAMERAS, "9.5 9", "0 0")}, "image 1 (r_0): focal"),
     "bytes": ({"cameras": "\0\1\2\3"}, "cameras.txt, line 1: is "),

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageCms
 from sets import POSES, framed, random_image, write_set, write_transforms
+from skips import require_shared
 
 from raymarch.cli import cli
 from raymarch.data.cores import workers
@@ -24,8 +25,6 @@ from raymarch.io.image_sets.frame_file import unique_names
 from raymarch.io.image_sets.layouts import LAYOUTS
 from raymarch.io.image_sets.load import load_views
 from raymarch.io.images.write import write_depth, write_png
-
-LEGO = Path(__file__).parents[3] / "shared" / "data" / "lego400"
 
 
 def refused(folder, message, split="train", **how):
@@ -356,7 +355,7 @@ BAD_KEYS = {
     "other shape": ({"w": 16, "h": 6}, "w x h is 16 x 6 but the image has 8 x 6 pixels, another shape; resize"),
     "turned": (
         {"w": 60, "h": 80},
-        "w x h is 60 x 80 but the image has 8 x 6 pixels, another shape; resize the image",
+        "w x h is 60 x 80 but the image has 8 x 6 pixels, another shape; turn the image by a quarter or correct w, h",
     ),
     "no size": ({"w": 0}, "w x h is 0 x 6 but the image has 8 x 6"),
     "no lens": ({"camera_model": "FISHEYE624"}, "camera_model is 'FISHEYE624', want PINHOLE, "),
@@ -429,7 +428,8 @@ def test_every_verb_that_reads_a_set_follows_links_if_told_so(monkeypatch, verb,
     def ask(path, split, **how):
         raise Asked(path, how["follow_links"])
 
-    monkeypatch.setattr("raymarch.io.image_sets.load.load_views", ask)
+    for name in ("load_views", "cameras_of_set"):
+        monkeypatch.setattr(f"raymarch.io.image_sets.load.{name}", ask)
     fog = Volume.from_function(lambda p: np.ones(p.shape[:-1]), shape=(2, 2, 2))
     monkeypatch.setattr("raymarch.io.volumes.volume_file.load", lambda path: fog)
     with pytest.raises(Asked) as asked:
@@ -479,7 +479,7 @@ FOREIGN = {
     b"": "is empty .0 bytes.",
     b"version https://git-lfs.github.com/spec/v1\n": "a pointer of Git LFS; fetch the image with git lfs pull",
     b"<!DOCTYPE html><html>": "a web page; download the image again",
-    b"\0\0\0\x18ftypheic\0\0\0\0": "a HEIC image; export it as PNG",
+    b"\0\0\0\x18ftypheic\0\0\0\0": "a HEIC image; convert it to a PNG of 8 or 16 bit in its place",
     b"\x76\x2f\x31\x01\2\0\0\0": "an OpenEXR image",
     b"GIF89a": "a GIF image",
 }
@@ -633,9 +633,9 @@ def test_a_principal_point_that_is_a_share_is_doubted(tmp_path, caplog):
     assert "cx, cy are 0.5, 0.5: pixels are wanted" in caplog.text
 
 
-@pytest.mark.skipif(not LEGO.exists(), reason="real data is not beside the repository")
 def test_the_lego_set_is_read():
-    train, val = load_views(LEGO), load_views(LEGO, "val")
+    lego = require_shared("data/lego400/transforms_val.json").parent
+    train, val = load_views(lego), load_views(lego, "val")
     assert train.images.shape == (100, 400, 400, 4)
     assert val.images.shape == (25, 400, 400, 4)
     for camera in (*train.cameras, *val.cameras):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from sets import POSES, random_image, write_set, write_transforms
+from skips import require_shared
 
 import raymarch as rm
 from raymarch.io.files.strict_json import parse_json, without_comments
@@ -592,8 +593,8 @@ def test_a_ply_that_is_none_is_refused(kind, tmp_path):
 # Real data.
 
 
-def test_the_fox_is_read(shared):
-    fox = shared / "data" / "fox"
+def test_the_fox_is_read():
+    fox = require_shared("data/fox/transforms.json").parent
     train, test = (rm.load_views(fox, split, downscale=16) for split in ("train", "test"))
     assert (len(train), len(test)) == (43, 7)
     assert test.names == ("0001", "0012", "0027", "0042", "0073", "0089", "0110")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -15,7 +15,6 @@ from raymarch.geometry.lens import Lens
 from raymarch.io.image_sets.intrinsics import sized
 
 OPENCV = np.diag([1.0, -1.0, -1.0, 1.0])  # camera axes of OpenCV: x right, y down, looking along z
-FAR = 1000  # times the cameras' spread: from there on single precision loses pixels
 SKEW = 0.01  # pixels that it moves the image's edge by, too few to say
 MOST_SKEW = 0.5
 
@@ -122,29 +121,3 @@ def of_projection(projection: np.ndarray, where: str) -> tuple[np.ndarray, np.nd
     pose = np.eye(4)
     pose[:3, :3], pose[:3, 3] = rotation.T, centre
     return np.triu(matrix / matrix[2, 2]), pose @ OPENCV
-
-
-def near_origin(poses: Sequence[np.ndarray], source: object) -> list[np.ndarray]:
-    """Poses (4, 4), moved to the origin together where they are so far from it that single precision loses them.
-
-    Maps have their origin thousands of kilometres away. The log says by how much they were moved.
-
-    Example:
-        >>> poses = [np.eye(4), np.eye(4)]
-        >>> poses[0][:3, 3], poses[1][:3, 3] = (6e6, 0, 0), (6e6, 1, 0)
-        >>> near_origin(poses, "cameras.xml")[1][:3, 3].tolist()
-        [0.0, 1.0, 0.0]
-    """
-    places = np.array([pose[:3, 3] for pose in poses])
-    middle = places.mean(axis=0)
-    spread = np.abs(places - middle).max()
-    if np.abs(middle).max() <= FAR * max(spread, 1e-9) or len(poses) < 2:
-        return list(poses)
-    unit = 10.0 ** np.ceil(np.log10(spread)) if spread > 0 else 1.0
-    offset = np.round(middle / unit) * unit
-    said = "%s: cameras lie far from the origin, the world is moved by %s"
-    logging.getLogger("raymarch").warning(said, source, ", ".join(f"{-x:.10g}" for x in offset))
-    moved = [np.array(pose, float) for pose in poses]
-    for pose in moved:
-        pose[:3, 3] -= offset
-    return moved

@@ -7,13 +7,23 @@ import os
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+
 from raymarch.data.views import Views
+from raymarch.data.world_origin import moved_pose, new_origin, places_of
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera import Camera
 from raymarch.io.files.limits import require_folder
 from raymarch.io.image_sets import llff
 from raymarch.io.image_sets.camera_models import lens_of
-from raymarch.io.image_sets.colmap_choice import PARSERS, folder_of_images, lacks_images, largest_model, points_of_model
+from raymarch.io.image_sets.colmap_choice import (
+    PARSERS,
+    Model,
+    folder_of_images,
+    lacks_images,
+    largest_model,
+    points_of_model,
+)
 from raymarch.io.image_sets.colmap_model import (
     KINDS,
     PLACES,
@@ -74,6 +84,7 @@ def read(
     source = model.files.path("images")
     inside, root = folder_of_images(folder, model)
     masks = (inside if inside.resolve() == root else inside.parent) / "masks"
+    origin = new_origin(places_of(model.images.values(), lambda image: world_from_camera(image, "")[:3, 3]), source)
     frames = list[Frame]()
     for number, image in model.images.items():
         where = f"{source}, image {number}"
@@ -82,8 +93,16 @@ def read(
             raise RaymarchError(
                 f"{where}: has camera {image.camera}, which is not among the cameras; export both again"
             )
-        camera = partial(camera_of_image, model.cameras[image.camera], image, f"{where} ({file.stem})")
-        frames.append(Frame(file, camera, _mask(masks, file.relative_to(inside), root, follow_links), sensor=True))
+        camera = partial(camera_of_image, model.cameras[image.camera], image, f"{where} ({file.stem})", origin=origin)
+        frames.append(
+            Frame(
+                file,
+                camera,
+                _mask(masks, file.relative_to(inside), root, follow_links),
+                sensor=True,
+                size=_size(model, image),
+            )
+        )
     if masked := sum(frame.mask is not None for frame in frames):
         log.warning("%s: %d of %d images have a mask in %s", source, masked, len(frames), masks)
     elif frames and next(masks.glob("*"), None) is not None:
@@ -92,8 +111,19 @@ def read(
     there = present([frame.file for frame in frames], source)
     frames = held_out([frames[i] for i in there], split, holdout, source)
     return views_of_frames(
-        frames, inside, source, for_fit=for_fit, downscale=downscale, points=points_of_model(model.files)
+        frames,
+        inside,
+        source,
+        for_fit=for_fit,
+        downscale=downscale,
+        points=points_of_model(model.files, origin),
+        origin=origin,
     )
+
+
+def _size(model: Model, image: ModelImage) -> tuple[int, int]:
+    camera = model.cameras[image.camera]
+    return camera.width, camera.height
 
 
 def _mask(masks: Path, inner: Path, root: Path, follow_links: bool) -> Path | None:
@@ -106,15 +136,17 @@ def _mask(masks: Path, inner: Path, root: Path, follow_links: bool) -> Path | No
 
 
 def camera_of_image(
-    camera: ModelCamera, image: ModelImage, where: str, width: int, height: int, orientation: int = 1
-) -> Camera:
+    camera: ModelCamera, image: ModelImage, where: str, width: int, height: int, orientation: int = 1, *,
+    origin: np.ndarray | None = None,
+) -> Camera:  # fmt: skip
     """Camera of a model's image for the size and orientation that its file has; else RaymarchError, opened by `where`.
 
-    COLMAP does not look at EXIF's orientation: cameras and masks are of the sensor's images.
+    COLMAP does not look at EXIF's orientation: cameras and masks are of the sensor's images. `origin` as of
+    `new_origin`.
     """
     p, focals = camera.parameters, camera.model.focals
     full, principal = (camera.width, camera.height), p[focals : focals + 2]
-    pose = world_from_camera(image, where)
+    pose = moved_pose(world_from_camera(image, where), origin)
     try:
         lens = lens_of(camera.model, p)
         return sized(

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from raymarch.arguments.checks import WORLD
-from raymarch.errors import RaymarchError, named
+from raymarch.errors import RaymarchError, named, short
 from raymarch.io.image_sets import colmap_binary, colmap_text
 from raymarch.io.image_sets.colmap_model import ModelCamera, ModelFiles, ModelImage, ModelPoints, models_in
-from raymarch.io.image_sets.frame_file import with_suffix
+from raymarch.io.image_sets.frame_file import CAMERAS_ALONE, UNENCODABLE, spelt_alike, with_suffix
 
 log = logging.getLogger("raymarch")
 
@@ -65,6 +65,8 @@ def folder_of_images(folder: Path, model: Model) -> tuple[Path, Path]:
     for place, root in _places_of_images(folder, model.files):
         if place.is_dir() and any(_is_there(place, name) for name in names):
             return place, root.resolve()
+    if CAMERAS_ALONE.get():
+        return folder / PHOTOS[0], folder.resolve()
     raise RaymarchError(
         f"{folder}: has a COLMAP model but none of its {len(names)} images ({named(sorted(names), 3)}), want them in"
         f" {folder / PHOTOS[0]}; put them there, or name the folder that holds both"
@@ -97,23 +99,28 @@ def _places_of_images(folder: Path, files: ModelFiles) -> list[tuple[Path, Path]
 
 def _is_there(place: Path, name: str) -> bool:
     try:
-        return with_suffix(place / name.replace("\\", "/")).is_file()
+        path = place / name.replace("\\", "/")
+        return with_suffix(path).is_file() or spelt_alike(place, path) is not None
+    except UnicodeEncodeError:
+        raise RaymarchError(f"{place}: image {short(name)} {UNENCODABLE}") from None
     except (OSError, ValueError):
         return False
 
 
-def points_of_model(files: ModelFiles) -> np.ndarray | None:
+def points_of_model(files: ModelFiles, origin: np.ndarray | None = None) -> np.ndarray | None:
     """Points (point, 3) of a model that 3 or more images see, with an error of at most 3 medians; None where none is.
 
     A point seen twice has its depth from one pair of rays, and one with a large error from a wrong match: both lie
     far off, and would make any box too large. All are taken where fewer than 50 are left, as from models of few images.
+    `origin` as of `new_origin`.
     """
     path = files.path("points3D")
     if not path.is_file() or not path.stat().st_size:
         return None
     points: ModelPoints = PARSERS[files.kind].read_points(path)
-    there = (abs(points.places) < WORLD).all(1)
+    places = points.places if origin is None else points.places - origin
+    there = (abs(places) < WORLD).all(1)
     if not there.any():
         return None
     good = there & (points.tracks >= LEAST_TRACK) & (points.errors <= MOST_ERROR * np.median(points.errors))
-    return points.places[good if good.sum() >= FEWEST_POINTS else there]
+    return places[good if good.sum() >= FEWEST_POINTS else there]

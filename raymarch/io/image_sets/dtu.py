@@ -11,6 +11,7 @@ import numpy as np
 
 from raymarch.data.shrink import shrink
 from raymarch.data.views import Views
+from raymarch.data.world_origin import moved_box, moved_pose, new_origin, places_of
 from raymarch.errors import RaymarchError
 from raymarch.io.files.limits import require_folder
 from raymarch.io.files.strict_npy import read_npz
@@ -65,17 +66,21 @@ def read(
                 f"{source}: has {len(projections)} cameras but {folder / place} {len(some)} {what}, and their order"
                 " alone pairs them; put back what is missing, or take out what is too many"
             )
+    places = places_of(projections, lambda projection: of_projection(projection, "")[1][:3, 3])
+    origin = new_origin(places, source)
+    box = moved_box(box, origin, source)
     frames = []
     for i, (file, projection) in enumerate(zip(files, projections, strict=True)):
         where = f"{source}: {WORLD}{i} ({file.name})"
         matrix, pose = of_projection(projection, where)
         calibration = Calibration(*of_matrix(matrix, where, CENTRE))
-        camera = partial(calibration.camera, pose, where=where)
+        camera = partial(calibration.camera, moved_pose(pose, origin), where=where)
         frames.append(Frame(file, camera, masks[i] if masks else None))
     chosen = held_out(frames, split, holdout, source)
     if not masks:
-        return views_of_frames(chosen, folder, source, for_fit=for_fit, downscale=downscale, box=box)
-    return _with_silhouettes(views_of_frames(chosen, folder, source, for_fit=for_fit, box=box), downscale)
+        return views_of_frames(chosen, folder, source, for_fit=for_fit, downscale=downscale, box=box, origin=origin)
+    views = views_of_frames(chosen, folder, source, for_fit=for_fit, box=box, origin=origin)
+    return _with_silhouettes(views, downscale)
 
 
 def _archive(folder: Path) -> Path | None:

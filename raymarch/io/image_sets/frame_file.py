@@ -3,15 +3,44 @@
 from __future__ import annotations
 
 import logging
+import os
+import sys
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import lru_cache
 from pathlib import Path, PurePosixPath, PureWindowsPath
+from urllib.parse import unquote
 
 from raymarch.errors import RaymarchError, named, one_line, short
 from raymarch.io.image_sets.bad_frames import damaged
-from raymarch.io.images.header import SUFFIXES
+from raymarch.io.images.header import OTHER_SUFFIXES, SUFFIXES
 
 log = logging.getLogger("raymarch")
+
+CAMERAS_ALONE: ContextVar[bool] = ContextVar("cameras alone", default=False)
+
+UNENCODABLE = (
+    f"cannot be a file's name where the system's encoding is {sys.getfilesystemencoding()}; set the environment"
+    " variable PYTHONUTF8=1 or LC_ALL=C.UTF-8"
+)
+
+
+@contextmanager
+def without_images() -> Iterator[None]:
+    """Context in which sets are read for their cameras alone: images may be missing, and none is decoded.
+
+    Example:
+        >>> with without_images():
+        ...     present([Path("missing.png")], Path("transforms.json"))
+        [0]
+    """
+    token = CAMERAS_ALONE.set(True)
+    try:
+        yield
+    finally:
+        CAMERAS_ALONE.reset(token)
 
 
 def frame_file(
@@ -26,8 +55,11 @@ def frame_file(
 ) -> Path:
     """File that a path in a set leads to; of an image without suffix .png, or what is there of other formats.
 
+    A name that differs in capitals, in Unicode's spelling, by %20 for a space or by slashes alone is found; of an
+    absolute path of another machine the end that is in the folder.
+
     It must lie in the folder, which is `root` once links are followed: a data set of strangers shall not read other
-    files. With `follow_links` a link in it may lead out; an absolute path or one with `..` may not even then.
+    files. With `follow_links` a link in it may lead out; a path with `..` may not even then.
 
     Raises RaymarchError, opened by `where` and what the set calls the path, for one that leads elsewhere or is none.
     """
@@ -35,15 +67,19 @@ def frame_file(
         raise RaymarchError(f"{where}: {key} is {short(text)}, want the path of a file; export it again")
     if "://" in text:
         raise RaymarchError(f"{where}: {key} {short(text)} is a URL, want a file in {folder}; download it there")
-    if PurePosixPath(text).is_absolute() or PureWindowsPath(text).anchor:
-        raise RaymarchError(f"{where}: {key} {short(text)} is absolute, want one relative to {folder}; shorten it")
+    absolute = PurePosixPath(text).is_absolute() or bool(PureWindowsPath(text).anchor)
     try:
-        path = folder / text
-        if "\\" in text and not path.exists():  # written on Windows
-            path = folder / text.replace("\\", "/")
-        if image and path.name != ".." and not (path.suffix.lower() in SUFFIXES and path.exists()):
-            path = with_suffix(path)
+        path = _inner(folder, text, image) if absolute else _found(folder, text, image)
+        if path is None:
+            raise RaymarchError(
+                f"{where}: {key} {short(text)} is absolute, want one relative to {folder}, nor is its end a file there;"
+                " copy the file into it, and shorten the path"
+            )
         inside = path.resolve().is_relative_to(root)
+    except RaymarchError:
+        raise
+    except UnicodeEncodeError as error:
+        raise RaymarchError(f"{where}: {key} {short(text)} {UNENCODABLE}") from error
     except (OSError, RuntimeError, ValueError) as error:
         raise RaymarchError(f"{where}: {key} {short(text)} is no path ({one_line(error)}); correct it") from error
     upwards = ".." in PureWindowsPath(text).parts  # which takes both kinds of slash
@@ -57,12 +93,78 @@ def frame_file(
     return path
 
 
+def _found(folder: Path, text: str, image: bool) -> Path:
+    """File of a path in a folder, however it is spelt: see `with_suffix` and `spelt_alike`."""
+    path = folder / text
+    if path.is_file() and not image:
+        return path
+    ways = [text, text.replace("\\", "/")] if "\\" in text else [text]  # the latter written on Windows
+    ways += [way.strip() for way in ways if way != way.strip()]
+    ways += [unquote(way) for way in ways if "%" in way]
+    first = None
+    for way in ways:
+        path = folder / way
+        if image and path.name not in ("", "..") and not (path.suffix.lower() in SUFFIXES and path.exists()):
+            path = with_suffix(path)
+        if path.exists() or path.is_symlink():
+            return path
+        first = path if first is None or way == text.replace("\\", "/") else first
+    assert first is not None
+    alike = (spelt_alike(folder, folder / way) for way in ways if ".." not in PureWindowsPath(way).parts)
+    return next((path for path in alike if path is not None), first)
+
+
+def _inner(folder: Path, text: str, image: bool) -> Path | None:
+    """File in a folder by the longest end of a path of another machine that is there; None where no end is."""
+    parts = PureWindowsPath(text).parts[1:]  # which takes both kinds of slash
+    for i in range(len(parts)):
+        if ".." not in parts[i:] and (path := _found(folder, "/".join(parts[i:]), image)).is_file():
+            return path
+    return None
+
+
+def spelt_alike(folder: Path, path: Path) -> Path | None:
+    """The one file in a folder whose path differs in capitals or in Unicode's spelling alone, as disks of other systems
+    take it for the same; None where there is none, or more than one.
+
+    Example:
+        >>> Path("IMG_1.JPG").touch()
+        >>> spelt_alike(Path("."), Path("img_1.jpg")).name
+        'IMG_1.JPG'
+    """
+    found = folder
+    for part in path.relative_to(folder).parts:
+        if not (found / part).exists():
+            some = [name for name in _entries(str(found), found.stat().st_mtime_ns) if _alike(name) == _alike(part)]
+            if len(some) != 1:
+                return None
+            part = some[0]
+        found = found / part
+    return found if found.is_file() else None
+
+
+@lru_cache(64)
+def _entries(folder: str, _: int) -> tuple[str, ...]:
+    """Names in a folder, which stay while it does not change."""
+    try:
+        return tuple(name for name in os.listdir(folder) if not name.startswith("."))
+    except OSError:
+        return ()
+
+
 def with_suffix(path: Path) -> Path:
-    """The path with the suffix, or with the letters of the suffix, of the image that is there; .png where none is."""
-    known = path.suffix.lower() in SUFFIXES
+    """The path with the suffix, or with the letters of the suffix, of the image that is there; .png where none is.
+
+    A picture of a format that is not read stands back for one of its name that is: that is how it is converted.
+    """
+    known, other = path.suffix.lower() in SUFFIXES, path.suffix.lower() in OTHER_SUFFIXES
     stem, suffixes = (path.stem, [path.suffix.lower()]) if known else (path.name, list(SUFFIXES))
-    some = (path.with_name(stem + spelt) for suffix in suffixes for spelt in (suffix, suffix.upper()))
-    return next((file for file in some if file.exists()), path if known else path.with_name(stem + SUFFIXES[0]))
+    stems = [stem, path.stem] if other else [stem]
+    some = (path.with_name(s + spelt) for s in stems for suffix in suffixes for spelt in (suffix, suffix.upper()))
+    found = next((file for file in some if file.exists()), None)
+    if found is not None:
+        return found
+    return path if known or path.is_file() or other else path.with_name(stem + SUFFIXES[0])
 
 
 def present(files: Sequence[Path], source: Path) -> list[int]:
@@ -70,6 +172,8 @@ def present(files: Sequence[Path], source: Path) -> list[int]:
 
     Raises RaymarchError where none exists or one cannot be looked at.
     """
+    if CAMERAS_ALONE.get():
+        return list(range(len(files)))
     there: list[int] = []
     missing: list[Path] = []
     for i, file in enumerate(files):

@@ -19,11 +19,11 @@ from raymarch.data.views import Views
 from raymarch.errors import RaymarchError, named, short
 from raymarch.geometry.camera import Camera
 from raymarch.io.image_sets.bad_frames import left_out
-from raymarch.io.image_sets.frame_file import present, say_doubled, unique_names
+from raymarch.io.image_sets.frame_file import CAMERAS_ALONE, present, say_doubled, unique_names
 from raymarch.io.image_sets.given_alpha import with_given_alpha
-from raymarch.io.image_sets.plausible import doubt
+from raymarch.io.image_sets.plausible import doubts_of
 from raymarch.io.images.decode import decode, decode_mask, headers, require_room
-from raymarch.io.images.header import Header
+from raymarch.io.images.header import Header, header
 
 log = logging.getLogger("raymarch")
 
@@ -43,6 +43,8 @@ class Frame(NamedTuple):
         sensor: whether masks are of the image as it was before EXIF turned it, where their sides do not tell.
         radius: makes the distance [pixel] from the image's middle within which pixels count, for its full width and
             height; or None, where they count wherever they are.
+        size: (width, height) [pixel] of the image as the set has it, which its camera takes where no image is there; or
+            None where the set does not say.
     """
 
     file: Path
@@ -52,6 +54,7 @@ class Frame(NamedTuple):
     sensor: bool = False
     inverted: bool = False
     radius: Callable[[int, int], float] | None = None
+    size: tuple[float, float] | None = None
 
 
 def require_few(count: int, source: Path) -> None:
@@ -70,8 +73,9 @@ def views_of_frames(
     transparent: Sequence[int] = (),
     points: np.ndarray | None = None,
     box: np.ndarray | None = None,
+    origin: np.ndarray | None = None,
 ) -> Views:
-    """Views of frames whose images exist; the log says which do not, and what is doubtful about the first camera.
+    """Views of frames whose images exist; the log says which do not, and what is doubtful about the cameras.
 
     Sizes of the images may differ.
 
@@ -83,6 +87,7 @@ def views_of_frames(
         downscale: how many times smaller, 1 or more, images are made as they are read; cameras are scaled with them.
         transparent: 0 or 255, where pixels that have one in all colours are transparent.
         points, box: sparse points of the scene (point, 3) and the set's own box (2, 3), in the world, where it has any.
+        origin: of that world in the coordinates of the set, as of `new_origin`.
 
     Raises RaymarchError for more than 20,000 frames, where all images are missing, and what `decode`, `decode_mask` and
     cameras raise.
@@ -90,6 +95,8 @@ def views_of_frames(
     require_few(len(frames), source)
     there = [frames[i] for i in present([frame.file for frame in frames], source)]
     files = [frame.file for frame in there]
+    if CAMERAS_ALONE.get():
+        return _cameras_alone(there, folder, source, downscale, origin)
     say_doubled(files, source)
     found = headers(files)
     kept = [not left_out(*of) for of in zip(files, map(_camera_of, there, found), strict=True)]
@@ -97,7 +104,7 @@ def views_of_frames(
     if not there:
         raise RaymarchError(f"{source}: no image is that of its camera; correct the numbers")
     cameras = [_camera_of(*of)() for of in zip(there, found, strict=True)]  # before what takes its time
-    if said := doubt(cameras[0]):
+    for said in doubts_of(cameras, [file.name for file in files]):
         log.warning("%s: %s", source, said)
     cameras = [_smaller(camera, downscale, file) for camera, file in zip(cameras, files, strict=True)]
     sizes = [(camera.width, camera.height) for camera in cameras]
@@ -106,7 +113,42 @@ def views_of_frames(
     images = decode(files, sizes, found, for_fit=for_fit)
     images = with_given_alpha(images, files, found, [frame.alpha for frame in there], transparent)
     names = unique_names(files, folder)
-    return Views(cameras, images, names, source=str(source), masks=masks, points=points, box=box, downscale=downscale)
+    return Views(
+        cameras, images, names, source=str(source), masks=masks, points=points, box=box, downscale=downscale,
+        origin=None if origin is None else tuple(origin.tolist()),
+    )  # fmt: skip
+
+
+def _cameras_alone(
+    frames: Sequence[Frame], folder: Path, source: Path, downscale: float, origin: np.ndarray | None
+) -> Views:
+    """Views without pictures, black ones that take no memory: cameras of the images that are there, else of the sizes
+    that the set says."""
+    cameras = []
+    for frame in frames:
+        if frame.file.is_file():
+            found = header(frame.file)
+            camera = frame.camera(found.width, found.height, found.orientation)
+        elif frame.size is not None:
+            camera = frame.camera(round(frame.size[0]), round(frame.size[1]), 1)
+        else:
+            raise RaymarchError(
+                f"{source}: {frame.file.name} is missing, and the set does not say its size, w and h; put it there, or"
+                " add them"
+            )
+        cameras.append(_smaller(camera, downscale, frame.file))
+    black = np.zeros((1, 1, 1, 3), np.uint8)
+    images = [np.broadcast_to(black[0], (camera.height, camera.width, 3)) for camera in cameras]
+    alike = len({image.shape for image in images}) == 1
+    names = unique_names([frame.file for frame in frames], folder)
+    return Views(
+        cameras,
+        np.broadcast_to(black, (len(images), *images[0].shape)) if alike else images,
+        names,
+        source=str(source),
+        downscale=downscale,
+        origin=None if origin is None else tuple(origin.tolist()),
+    )
 
 
 def _camera_of(frame: Frame, found: Header) -> Callable[[], Camera]:
@@ -143,7 +185,13 @@ def _masks(frames: Sequence[Frame], found: Sequence[Header], sizes: Sequence[tup
     if all(frame.mask is None for frame in frames) and not any(one is not None for one in around):
         return None
     with ThreadPoolExecutor(workers()) as pool:
-        return tuple(pool.map(mask, frames, found, sizes, around))
+        masks = tuple(pool.map(mask, frames, found, sizes, around))
+    pairs = zip(frames, masks, strict=True)
+    white = [f.mask.name for f, one in pairs if f.mask is not None and one is not None and one.all() and not f.inverted]
+    if white:
+        message = "%s: %d of %d masks are white all over and take nothing out (%s); black is for what does not count"
+        log.warning(message, source, len(white), len(frames), named(white))
+    return masks
 
 
 def _circles(

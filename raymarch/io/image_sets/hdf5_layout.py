@@ -8,6 +8,7 @@ from typing import Any
 import h5py
 import numpy as np
 
+from raymarch.data.world_origin import moved_pose
 from raymarch.errors import RaymarchError, short
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import MODELS, Lens
@@ -91,7 +92,7 @@ def _require_split(split: object, count: int, points: int, where: str) -> None:
     views = split.get("views")
     if not isinstance(views, list) or not views or not all(type(i) is int and 0 <= i < count for i in views):
         raise RaymarchError(f"{where}: views is {short(views)}, want numbers of 0 to {count - 1}; {CURE}")
-    for name, wanted, most in (("background", 3, None), ("box", 6, None), ("points", 2, points)):
+    for name, wanted, most in (("background", 3, None), ("box", 6, None), ("origin", 3, None), ("points", 2, points)):
         value = split.get(name)
         if value is None and name != "background":
             continue
@@ -112,11 +113,12 @@ def row_of(camera: Camera) -> dict[str, np.ndarray]:
     return {"world_from_camera": camera.world_from_camera, **{name: np.array(value) for name, value in values.items()}}
 
 
-def camera_of(tables: Mapping[str, np.ndarray], model: str, i: int) -> Camera:
+def camera_of(tables: Mapping[str, np.ndarray], model: str, i: int, origin: np.ndarray | None = None) -> Camera:
     """Camera of a view, its pose to the last bit; RaymarchError for what no camera has."""
     numbers = tables["lens"][i].tolist()
     width, height = tables["sizes"][i, :2].tolist()
-    pose, focal, principal = tables["world_from_camera"][i], tables["focal"][i], tables["principal"][i]
+    focal, principal = tables["focal"][i], tables["principal"][i]
+    pose = moved_pose(tables["world_from_camera"][i], origin)
     count = len(MODELS[model].names) if model in MODELS else 0
     lens = Lens(model, tuple(numbers[:count]))
     camera = Camera(pose, tuple(focal.tolist()), tuple(principal.tolist()), width, height, lens)

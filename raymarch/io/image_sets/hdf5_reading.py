@@ -13,6 +13,7 @@ import numpy as np
 from raymarch.data.image_arrays import gathered
 from raymarch.data.shrink import shrink, shrink_mask
 from raymarch.data.views import Views, require_colour
+from raymarch.data.world_origin import moved_box, moved_points, new_origin
 from raymarch.device.memory import require_images
 from raymarch.errors import RaymarchError, named, short
 from raymarch.geometry.camera import Camera
@@ -40,7 +41,8 @@ def views_of(path: Path, split: str, *, for_fit: bool, downscale: float) -> View
     with opened(path, layout.FORMAT, layout.VERSION, layout.NAMES) as file:
         tables, record = _opened_record(file, path)
         chosen = _of_split(record["splits"], split, len(tables["sizes"]), path)
-        cameras = {i: _camera(tables, record, i, path) for i in set(chosen["views"])}
+        origin = new_origin(tables["world_from_camera"][:, :3, 3], path)
+        cameras = {i: _camera(tables, record, i, path, origin) for i in set(chosen["views"])}
         small = {i: camera if downscale == 1 else camera.scaled(1 / downscale) for i, camera in cameras.items()}
         _require_room([small[i] for i in chosen["views"]], tables["sizes"][chosen["views"]], path, for_fit)
         images, masks = _pixels(file, tables, small, path)
@@ -52,8 +54,9 @@ def views_of(path: Path, split: str, *, for_fit: bool, downscale: float) -> View
             require_colour(chosen["background"]),
             str(path),
             masks=[masks.get(i) for i in views],
-            points=tables["points"][slice(*points)] if points else None,
-            box=np.array(box, float).reshape(2, 3) if box else None,
+            points=moved_points(tables["points"][slice(*points)], origin) if points else None,
+            box=moved_box(np.array(box, float).reshape(2, 3), origin, path) if box else None,
+            origin=_origin(chosen.get("origin"), origin),
         )
 
 
@@ -83,11 +86,20 @@ def _names(record: dict[str, Any], views: Sequence[int]) -> list[str]:
     return whole if len(set(whole)) > len(set(names)) else names
 
 
-def _camera(tables: dict[str, np.ndarray], record: dict[str, Any], i: int, path: Path) -> Camera:
+def _camera(
+    tables: dict[str, np.ndarray], record: dict[str, Any], i: int, path: Path, origin: np.ndarray | None
+) -> Camera:
     try:
-        return layout.camera_of(tables, record["lenses"][i], i)
+        return layout.camera_of(tables, record["lenses"][i], i, origin)
     except RaymarchError as error:
         raise RaymarchError(f"{path}, view {i}: {error}; {CURE}") from None
+
+
+def _origin(told: list[float] | None, moved: np.ndarray | None) -> tuple[float, ...] | None:
+    """Origin of the views' world in the coordinates of the set that the file was made from."""
+    if told is None and moved is None:
+        return None
+    return tuple((np.zeros(3) if told is None else np.array(told)) + (0 if moved is None else moved))
 
 
 def _require_room(cameras: Sequence[Camera], full: np.ndarray, path: Path, for_fit: bool) -> None:

@@ -78,6 +78,7 @@ class _Writer:
             "background": list(views.background),
             "source": views.source,
             "box": None if views.box is None else np.asarray(views.box, float).ravel().tolist(),
+            **({} if views.origin is None else {"origin": list(views.origin)}),
             "points": None if views.points is None or not len(views.points) else self._place(views.points),
         }
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from raymarch.data.world_origin import moved_pose
 from raymarch.errors import RaymarchError, short
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import Lens
@@ -16,7 +17,7 @@ from raymarch.io.image_sets.camera_models import UNDISTORT, brown, simplest
 from raymarch.io.image_sets.frames import flag, matrix, number
 from raymarch.io.image_sets.plausible import require_plausible
 from raymarch.io.image_sets.turned import MIRRORED, QUARTERS, turned_upright
-from raymarch.io.images.header import SIDEWAYS
+from raymarch.io.images.header import MOST_PIXELS, SIDEWAYS
 
 DISTORTION = ("k1", "k2", "k3", "k4", "p1", "p2")
 PERSPECTIVE = ("PINHOLE", "SIMPLE_PINHOLE", "SIMPLE_RADIAL", "RADIAL", "OPENCV")
@@ -24,13 +25,15 @@ FISHEYE = "OPENCV_FISHEYE"
 FEWER = {"SIMPLE_RADIAL": ("simple_radial", 1), "RADIAL": ("radial", 2)}  # lenses that have the first k alone
 FOCALS = ("{}_fov", "fl_{}", "camera_angle_{}")  # the first that is there counts
 UNREAD = ("ftheta_p0", "latlong", "equirectangular", "orthographic")  # lenses of instant-ngp's
+OTHER_TERMS = ("k5", "k6", "p3", "p4", "s1", "s2", "s3", "s4", "b1", "b2", "skew")  # of lenses elsewhere
 CROP = "fisheye_crop_radius"  # of nerfstudio's
 AXES = {"from_na": (1, -1, -1), "from_mitsuba": (-1, 1, -1)}  # what camera axes are times ours, other than OpenGL's
 
 
 def camera_by_keys(
-    settings: ChainMap[str, Any], width: int, height: int, orientation: int = 1, *, where: str
-) -> Camera:
+    settings: ChainMap[str, Any], width: int, height: int, orientation: int = 1, *, where: str,
+    origin: np.ndarray | None = None,
+) -> Camera:  # fmt: skip
     """Camera of a frame by the keys of its file.
 
     Args:
@@ -44,6 +47,7 @@ def camera_by_keys(
         orientation: by which EXIF turned that, as of `sized`, with `sensor`: instant-ngp and nerfstudio do not look at
             EXIF.
         where: opens every message.
+        origin: as of `new_origin`.
 
     Raises RaymarchError for a number that is missing, none, or that no lens has, and a lens that is not read.
 
@@ -55,7 +59,7 @@ def camera_by_keys(
     lens = _lens(settings, where)
     stored = _stored((width, height), orientation)
     full = [number(settings.get(name, size), f"{where}: {name}") for name, size in zip("wh", stored, strict=True)]
-    pose = _pose(settings, where)
+    pose = moved_pose(pose_by_keys(settings, where), origin)
     try:
         focal = _focal(settings, full, where)
         principal = [
@@ -65,6 +69,23 @@ def camera_by_keys(
     except RaymarchError as error:
         text = str(error)
         raise RaymarchError(text if text.startswith(where) else f"{where}: {text}") from None
+
+
+def size_by_keys(settings: Mapping[str, Any], where: str) -> tuple[float, float] | None:
+    """Size (width, height) [pixel] of a frame's image by the keys of its file, None where they do not say it.
+
+    Raises RaymarchError for sizes that no image has.
+
+    Example:
+        >>> size_by_keys({"w": 64, "h": 48}, "frame 0")
+        (64.0, 48.0)
+    """
+    if settings.get("w") is None or settings.get("h") is None:
+        return None
+    width, height = (number(settings[name], f"{where}: {name}") for name in "wh")
+    if not (1 <= width <= MOST_PIXELS and 1 <= height <= MOST_PIXELS and width * height <= MOST_PIXELS):
+        raise RaymarchError(f"{where}: w x h is {width:g} x {height:g}, want the size of an image; correct them")
+    return width, height
 
 
 def crop_radius(settings: Mapping[str, Any], width: int, height: int, where: str) -> float:
@@ -120,9 +141,11 @@ def sized(
         stored = sized(world_from_camera, focal, principal, full, lens, before, where)
         return turned_upright(stored, QUARTERS[orientation])
     if not _alike(full, size):
+        lies = _alike(full, size[::-1])
+        cure = "turn the image by a quarter or correct w, h" if lies else "resize the image or correct the numbers"
         raise RaymarchError(
             f"{where}: w x h is {wide:g} x {high:g} but the image has {size[0]} x {size[1]} pixels, another shape;"
-            " resize the image or correct the numbers"
+            f" {cure}"
         )
     require_plausible(focal, principal, round(wide), round(high), where)
     x, y = size[0] / wide, size[1] / high  # 1 and 1 change no bit
@@ -174,8 +197,8 @@ def _focal_along(axis: str, level: Mapping[str, Any], size: float, where: str) -
     return float(0.5 * size / np.tan(0.5 * angle))
 
 
-def _pose(settings: Mapping[str, Any], where: str) -> np.ndarray:
-    """Pose with our camera axes; amid the two of a rolling shutter, which is not modelled."""
+def pose_by_keys(settings: Mapping[str, Any], where: str) -> np.ndarray:
+    """Pose (4, 4) with our camera axes; amid the two of a rolling shutter, which is not modelled."""
     both = [f"transform_matrix_{end}" for end in ("start", "end")]
     if "transform_matrix" in settings or not all(name in settings for name in both):
         pose = matrix(settings.get("transform_matrix"), f"{where}: transform_matrix")
@@ -203,6 +226,10 @@ def _lens(settings: ChainMap[str, Any], where: str) -> Lens:
     for name in UNREAD:
         if settings.get(name):
             raise RaymarchError(f"{where}: the lens {name.removesuffix('_p0')} is not read; {UNDISTORT}")
+    for name in OTHER_TERMS:
+        if settings.get(name) and number(settings[name], f"{where}: {name}"):
+            term = f"{name} is {short(settings[name])}, a term of a lens that is not read"
+            raise RaymarchError(f"{where}: {term}; {UNDISTORT}")
     fisheye = is_fisheye(settings, where)
     model = settings.get("camera_model", PERSPECTIVE[-1])
     if model not in (*PERSPECTIVE, FISHEYE):

@@ -12,11 +12,13 @@ import numpy as np
 from raymarch.arguments.checks import WORLD
 from raymarch.data.bound_planes import GRID
 from raymarch.data.views import Views
+from raymarch.data.world_origin import moved_pose, new_origin
 from raymarch.errors import RaymarchError
 from raymarch.io.files.limits import require_folder
 from raymarch.io.files.strict_npy import read_npy
 from raymarch.io.files.strict_text import EXPORT
 from raymarch.io.image_sets.calibration import Calibration
+from raymarch.io.image_sets.frame_file import CAMERAS_ALONE
 from raymarch.io.image_sets.frames import Frame, views_of_frames
 from raymarch.io.image_sets.holdout import held_out
 from raymarch.io.image_sets.image_folder import image_files
@@ -56,19 +58,24 @@ def read(
     table = _table(source)
     inner = _images(folder)
     files = image_files(folder, inner, follow_links)
+    if not files and CAMERAS_ALONE.get():
+        files = [folder / inner / f"{i:05d}.png" for i in range(len(table))]
     if len(files) != len(table):
         raise RaymarchError(
             f"{source}: has {len(table)} poses but {folder / inner} {len(files)} images, and their order alone pairs"
             " them; put back the images that were posed, or take those out that were not"
         )
+    origin = new_origin(table[:, 3:15:5], source)
     frames, points = [], []
     for i, (file, row) in enumerate(zip(files, table, strict=True)):
         where = f"{source}, row {i} ({file.name})"
         pose, calibration = _camera(row, where)
+        pose = moved_pose(pose, origin)
         points.append(_frustum(pose, calibration, row[15:], where))
-        frames.append(Frame(file, partial(calibration.camera, pose, where=where)))
+        frames.append(Frame(file, partial(calibration.camera, pose, where=where), size=calibration.size))
     chosen = held_out(frames, split, holdout, source)
-    return views_of_frames(chosen, folder, source, for_fit=for_fit, downscale=downscale, points=np.concatenate(points))
+    hints = {"points": np.concatenate(points), "origin": origin}
+    return views_of_frames(chosen, folder, source, for_fit=for_fit, downscale=downscale, **hints)
 
 
 def _table(path: Path) -> np.ndarray:
@@ -83,6 +90,8 @@ def _images(folder: Path) -> str:
     if (folder / "images").is_dir():
         return "images"
     reduced = [found for other in folder.iterdir() if (found := re.fullmatch(r"images_(\d{1,4})", other.name))]
+    if not reduced and CAMERAS_ALONE.get():
+        return "images"
     if not reduced:
         raise RaymarchError(f"{folder}: has neither images nor images_4 or such; put the images that were posed there")
     name = min(reduced, key=lambda found: int(found[1]))[0]

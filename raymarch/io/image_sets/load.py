@@ -14,9 +14,12 @@ from raymarch.arguments.checks import optional
 from raymarch.arguments.declared import checked
 from raymarch.arguments.extensions import called, owner_of
 from raymarch.data.contents import doubts
-from raymarch.data.views import DOWNSCALE, HOLDOUT, Views, require_colour
+from raymarch.data.mask_alpha import with_masks_as_alpha
+from raymarch.data.views import DOWNSCALE, HOLDOUT, MASKS_AS, Views, require_colour
 from raymarch.errors import RaymarchError, one_line
+from raymarch.geometry.camera import Camera
 from raymarch.io.files.limits import require_folder
+from raymarch.io.image_sets.frame_file import without_images
 from raymarch.io.image_sets.holdout import HOLDOUT as EVERY
 from raymarch.io.image_sets.layouts import LAYOUTS, WANTED
 from raymarch.io.image_sets.reader import Reader, read_views, reader_of
@@ -34,6 +37,7 @@ MAY_HAVE = ("train", "val", "test")
     reader=READER,
     downscale=DOWNSCALE,
     holdout=optional(HOLDOUT),
+    masks=checks.one_of(*MASKS_AS),
 )
 def load_views(
     path: str | os.PathLike[str],
@@ -45,6 +49,7 @@ def load_views(
     reader: Reader | str | None = None,
     downscale: float = 1.0,
     holdout: int | None = None,
+    masks: str = MASKS_AS[0],
 ) -> Views:
     """Views of one split of an image set, whose layout is found out from its files.
 
@@ -59,6 +64,8 @@ def load_views(
             alpha premultiplied; sizes are rounded, and cameras scaled by what comes of that.
         holdout: of a set without splits every so many-th view by name, from the first on, is in the split test and no
             other in train; 8 if not given, 0 to hold none out.
+        masks: what pixels are that masks take out: "ignored", so that nobody knows what they show, as of passers-by;
+            or "alpha", so that nothing is there, as around an object that is masked in all images.
 
     What speaks against the images, such as some that are transparent all over, is said in the log.
 
@@ -81,11 +88,37 @@ def load_views(
         )
         holdout = None
     views = replace(views, downscale=downscale, holdout=holdout)
+    if masks == "alpha":
+        views = with_masks_as_alpha(views)
     if background is not None:
         views = replace(views, background=require_colour(background))
     for said in doubts(views):
         logging.getLogger("raymarch").warning("%s", said)
     return views
+
+
+def cameras_of_set(
+    path: str | os.PathLike[str],
+    split: str = "train",
+    *,
+    follow_links: bool = False,
+    downscale: float = 1.0,
+    holdout: int | None = None,
+) -> list[tuple[str, Camera]]:
+    """Names and cameras of one split of an image set, whose images need not be there where it says their sizes.
+
+    Arguments and errors are those of `load_views`; no image is decoded, but of those that are there the size counts.
+
+    Example:
+        >>> cameras_of_set("lego", "test")[0][0]  # doctest: +SKIP
+        'r_0'
+    """
+    folder = Path(path)
+    chosen = _chosen(folder, None)
+    options = {"downscale": downscale, "holdout": EVERY if holdout is None else holdout}
+    with without_images():
+        views = read_views(chosen, folder, split, follow_links=follow_links, for_fit=False, **options)
+    return list(zip(views.names, views.cameras, strict=True))
 
 
 def splits_of(path: str | os.PathLike[str]) -> tuple[Sequence[str], bool]:

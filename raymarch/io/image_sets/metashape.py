@@ -13,12 +13,13 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from raymarch.data.views import Views
+from raymarch.data.world_origin import moved_pose, new_origin
 from raymarch.errors import RaymarchError, named, short
 from raymarch.geometry.lens import Lens
 from raymarch.io.files.limits import require_folder
 from raymarch.io.files.strict_text import EXPORT, finite, finites
 from raymarch.io.files.strict_xml import read_xml
-from raymarch.io.image_sets.calibration import OPENCV, Calibration, naming, near_origin
+from raymarch.io.image_sets.calibration import OPENCV, Calibration, naming
 from raymarch.io.image_sets.camera_models import brown
 from raymarch.io.image_sets.frames import Frame, require_few, views_of_frames
 from raymarch.io.image_sets.holdout import held_out
@@ -71,15 +72,22 @@ def read(
     aligned = _aligned(chunk, source)
     every = [str(each.get("label")) for each in _cameras(chunk)]
     index = ImageIndex(folder, every, source, follow_links, [camera.label for camera in aligned])
-    poses = near_origin([camera.pose for camera in aligned], source)
+    poses = [camera.pose for camera in aligned]
+    origin = new_origin([pose[:3, 3] for pose in poses], source)
     frames = []
     for camera, pose in zip(aligned, poses, strict=True):
         where = f"{source}, camera {short(camera.label)}"
         if (file := index.file(camera.label, where)) is None:
             continue
-        frames.append(Frame(file, partial(camera.calibration.camera, pose, where=where)))
+        frames.append(
+            Frame(
+                file,
+                partial(camera.calibration.camera, moved_pose(pose, origin), where=where),
+                size=camera.calibration.size,
+            )
+        )
     chosen = held_out(frames, split, holdout, source)
-    return views_of_frames(chosen, folder, source, for_fit=for_fit, downscale=downscale)
+    return views_of_frames(chosen, folder, source, for_fit=for_fit, downscale=downscale, origin=origin)
 
 
 def _exports(folder: Path) -> list[Path]:
@@ -97,10 +105,19 @@ def _exports(folder: Path) -> list[Path]:
 
 
 def _chunk(root: Element, source: Path) -> Element:
-    chunk = root if root.tag == "chunk" else root.find("chunk")
-    if chunk is None:
+    chunks = [root] if root.tag == "chunk" else root.findall("chunk")
+    if not chunks:
         raise RaymarchError(f"{source}: has no chunk; export cameras as Agisoft XML")
-    return chunk
+
+    def aligned(chunk: Element) -> int:
+        return sum(each.find("transform") is not None for each in _cameras(chunk))
+
+    best = max(chunks, key=aligned)  # the first of equals
+    if len(chunks) > 1:
+        others = named([f"{each.get('label')} {aligned(each)}" for each in chunks if each is not best])
+        message = "%s: of %d chunks that with most aligned cameras is taken, %s with %d (others: %s)"
+        log.warning(message, source, len(chunks), best.get("label"), aligned(best), others)
+    return best
 
 
 def _cameras(chunk: Element) -> list[Element]:
@@ -112,13 +129,21 @@ def _aligned(chunk: Element, source: Path) -> list[Aligned]:
     cameras = _cameras(chunk)
     require_few(len(cameras), source)
     there = [each for each in cameras if each.find("transform") is not None]
+    aligned = len(there)
+    off = [each for each in there if (each.get("enabled") or "true").lower() in ("false", "0")]
+    if off and len(off) < len(there):
+        there = [each for each in there if each not in off]
+        some = named([str(each.get("label")) for each in off])
+        log.warning("%s: %d cameras are disabled there and left out (%s)", source, len(off), some)
+    if any(each.find("rolling_shutter") is not None for each in there):
+        log.warning("%s: not read: rolling_shutter (a camera stands where it is written)", source)
     if not there:
         raise RaymarchError(
             f"{source}: none of {len(cameras)} cameras is aligned (has a transform); align them, {EXPORT}"
         )
     component = Counter(each.get("component_id") for each in there).most_common(1)[0][0]
     chosen = [each for each in there if each.get("component_id") == component]
-    for some, why in ((len(cameras) - len(there), "not aligned"), (len(there) - len(chosen), "of smaller components")):
+    for some, why in ((len(cameras) - aligned, "not aligned"), (len(there) - len(chosen), "of smaller components")):
         if some:
             log.warning("%s: %d of %d cameras are %s and left out", source, some, len(cameras), why)
     world = _placement(chunk, component, source)

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from raymarch.data.views import Views
+from raymarch.data.world_origin import moved_box, moved_pose, new_origin
 from raymarch.errors import RaymarchError, named
 from raymarch.geometry.pose import require_box
 from raymarch.io.files.limits import require_folder
@@ -62,17 +63,26 @@ def read(
         )
     source, root = tables[0], folder.resolve()
     frames = []
-    for where, name, numbers in _rows(source):
+    rows = _rows(source)
+    origin = new_origin([_pose(numbers)[:3, 3] for _, _, numbers in rows], source)
+    for where, name, numbers in rows:
         file = frame_file(folder, root, name, where, follow_links)
-        matrix, rotation, t = np.split(np.array(numbers), (9, 18))
-        calibration = Calibration(*of_matrix(matrix.reshape(3, 3), where, CENTRE))
-        pose = np.eye(4)
-        pose[:3, :3] = rotation.reshape(3, 3).T
-        pose[:3, 3] = -pose[:3, :3] @ t
+        calibration = Calibration(*of_matrix(np.reshape(numbers[:9], (3, 3)), where, CENTRE))
+        pose = moved_pose(_pose(numbers), origin)
         frames.append(Frame(file, partial(calibration.camera, pose @ OPENCV, where=where)))
     chosen = held_out(frames, split, holdout, source)
-    views = views_of_frames(chosen, folder, source, for_fit=for_fit, downscale=downscale, box=_box(folder))
+    box = moved_box(_box(folder), origin, source)
+    views = views_of_frames(chosen, folder, source, for_fit=for_fit, downscale=downscale, box=box, origin=origin)
     return replace(views, background=BLACK)
+
+
+def _pose(numbers: list[float]) -> np.ndarray:
+    """Pose `world_from_camera` (4, 4), camera axes of OpenCV, of a line's K, R and t."""
+    _, rotation, t = np.split(np.array(numbers), (9, 18))
+    pose = np.eye(4)
+    pose[:3, :3] = rotation.reshape(3, 3).T
+    pose[:3, 3] = -pose[:3, :3] @ t
+    return pose
 
 
 def _rows(path: Path) -> list[tuple[str, str, list[float]]]:

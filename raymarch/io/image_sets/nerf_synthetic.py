@@ -6,10 +6,19 @@ import logging
 import os
 from pathlib import Path
 
+import numpy as np
+
 from raymarch.data.views import Views
+from raymarch.data.world_origin import new_origin
 from raymarch.errors import RaymarchError
 from raymarch.io.files.limits import require_folder
-from raymarch.io.image_sets.frame_lists import frame_of_keys, lists_frames, read_frames
+from raymarch.io.image_sets.frame_lists import (
+    frame_of_keys,
+    lists_frames,
+    places_of_frames,
+    read_frames,
+    say_what_is_not_read,
+)
 from raymarch.io.image_sets.frames import views_of_frames
 from raymarch.io.image_sets.reader import Reader
 
@@ -48,8 +57,21 @@ def read(
     folder = require_folder(folder)
     path = _transforms_path(folder, split)
     document, listed = read_frames(path)
-    frames = [frame_of_keys(keys, document, path, i, follow_links) for i, keys in enumerate(listed)]
-    return views_of_frames(frames, folder, path, for_fit=for_fit, downscale=downscale)
+    say_what_is_not_read(document, listed, path)
+    origin = new_origin(_places(folder), folder)
+    frames = [frame_of_keys(keys, document, path, i, follow_links, origin) for i, keys in enumerate(listed)]
+    return views_of_frames(frames, folder, path, for_fit=for_fit, downscale=downscale, origin=origin)
+
+
+def _places(folder: Path) -> list[np.ndarray]:
+    """Places (3,) of the cameras of all splits: the world of all is moved alike."""
+    places = list[np.ndarray]()
+    for path in sorted(folder.glob(FILES)):
+        try:
+            places += places_of_frames(*read_frames(path))
+        except RaymarchError:  # which the reading of that split tells
+            continue
+    return places
 
 
 def splits(folder: Path) -> list[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from raymarch.data.views import Views
+from raymarch.data.world_origin import moved_box, moved_pose, new_origin, places_of
 from raymarch.errors import RaymarchError, named
 from raymarch.geometry.pose import require_box
 from raymarch.io.files.limits import require_folder
@@ -69,19 +70,16 @@ def read(
     if unposed:
         said = "%s: %d images in rgb have no pose, going on without them (%s)"
         logging.getLogger("raymarch").warning(said, folder, len(unposed), named(unposed))
+    origin = new_origin(places_of(poses, lambda path: _pose(path, root, follow_links, inverted)[:3, 3]), folder)
     frames = []
     for path in chosen:
-        pose = _matrix(inside(path, root, follow_links))
-        if inverted:
-            try:
-                pose = np.linalg.inv(pose)
-            except np.linalg.LinAlgError:
-                raise RaymarchError(f"{path}: has no inverse, want a pose; {EXPORT}") from None
+        pose = moved_pose(_pose(path, root, follow_links, inverted), origin)
         file = frame_file(folder, root, f"rgb/{path.stem}.png", str(path), follow_links)
         if not file.exists():
             file = frame_file(folder, root, f"rgb/{path.stem}", str(path), follow_links)  # of another suffix
-        frames.append(Frame(file, partial(calibration.camera, pose @ OPENCV, where=str(path))))
-    return views_of_frames(frames, folder, source, for_fit=for_fit, downscale=downscale, box=_box(folder))
+        frames.append(Frame(file, partial(calibration.camera, pose @ OPENCV, where=str(path)), size=calibration.size))
+    box = moved_box(_box(folder), origin, folder)
+    return views_of_frames(frames, folder, source, for_fit=for_fit, downscale=downscale, box=box, origin=origin)
 
 
 def splits(folder: Path) -> tuple[str, ...]:
@@ -121,6 +119,17 @@ def _intrinsics(path: Path) -> tuple[Calibration, bool]:
 
 def _matrix(path: Path) -> np.ndarray:
     return np.array(finites(read_text(path, "a pose", SMALL), 16, str(path))).reshape(4, 4)
+
+
+def _pose(path: Path, root: Path, follow_links: bool, inverted: bool) -> np.ndarray:
+    """Pose `world_from_camera` (4, 4) of a file; `inverted`, it holds `camera_from_world`."""
+    pose = _matrix(inside(path, root, follow_links))
+    if not inverted:
+        return pose
+    try:
+        return np.linalg.inv(pose)
+    except np.linalg.LinAlgError:
+        raise RaymarchError(f"{path}: has no inverse, want a pose; {EXPORT}") from None
 
 
 def _box(folder: Path) -> np.ndarray | None:

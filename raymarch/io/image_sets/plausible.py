@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 
-from raymarch.errors import RaymarchError
+from raymarch.errors import RaymarchError, named
 from raymarch.geometry.camera import Camera
 
 OBLIQUE = 10.0  # tan of the angle between the optical axis and the image's middle; 84 degrees
 SHORTEST, LONGEST = 1 / 200, 1e6  # focal in widths of the image; fields of view of 179.4 degrees and 0.2 seconds of arc
+FEW, ZOOM = 0.15, 2.0  # of the views, that are named as unlike the others; times another focal length
 SHORT = 1 / 12  # of the width, a field of view of 161 degrees
 
 
@@ -41,6 +43,49 @@ def require_plausible(focal: Sequence[float], principal: Sequence[float], width:
                 f"{where}: c{name} is {c:.3g} in an image {size} pixels {side}, far out of it;"
                 " want the principal point in pixels from the corner"
             )
+
+
+def doubts_of(cameras: Sequence[Camera], names: Sequence[str]) -> list[str]:
+    """Warnings about focals and principal points that may be meant otherwise, and about images of another size or
+    focal than nearly all others: each with the views that it is about, where it is not about most.
+
+    Example:
+        >>> usual, odd = (Camera(np.eye(4), (f, f), (200, 150), 400, 300) for f in (500, 1500))
+        >>> doubts_of([odd] + 19 * [usual], [f"{i}.png" for i in range(20)])
+        ['1 of 20 cameras have another focal length than the others (0.png): 3.75 widths of the image, not 1.25']
+    """
+    said = dict[str, list[int]]()
+    for i, camera in enumerate(cameras):
+        if text := doubt(camera):
+            said.setdefault(text, []).append(i)
+    out = list[str]()
+    for text, which in said.items():
+        count, some = f"{len(which)} of {len(cameras)}", named([names[i] for i in which])
+        out.append(text if 2 * len(which) > len(cameras) else f"{text} ({count}: {some})")
+    sizes = [(camera.width, camera.height) for camera in cameras]
+    usual, _ = Counter(sizes).most_common(1)[0]
+    if odd := _few([size != usual for size in sizes]):
+        wide, high = sizes[odd[0]]
+        some = named([names[i] for i in odd])
+        out.append(
+            f"{len(odd)} of {len(cameras)} images have another size than the others ({some}): {wide} x {high} pixels,"
+            f" not {usual[0]} x {usual[1]}"
+        )
+    shares = [camera.focal[0] / max(camera.width, camera.height) for camera in cameras]
+    middle = sorted(shares)[len(shares) // 2]
+    if odd := _few([not middle / ZOOM < share < middle * ZOOM for share in shares]):
+        some = named([names[i] for i in odd])
+        out.append(
+            f"{len(odd)} of {len(cameras)} cameras have another focal length than the others ({some}):"
+            f" {shares[odd[0]]:.3g} widths of the image, not {middle:.3g}"
+        )
+    return out
+
+
+def _few(odd: Sequence[bool]) -> list[int]:
+    """Indices of the odd ones, where they are few enough to be told from the rest."""
+    which = [i for i, is_odd in enumerate(odd) if is_odd]
+    return which if 0 < len(which) <= FEW * len(odd) else []
 
 
 def doubt(camera: Camera) -> str:

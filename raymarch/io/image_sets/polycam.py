@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from raymarch.data.views import Views
+from raymarch.data.world_origin import moved_pose, new_origin, places_of
 from raymarch.errors import RaymarchError, short
 from raymarch.io.files.limits import require_folder
 from raymarch.io.files.strict_json import read_json
@@ -69,14 +70,18 @@ def read(
     cameras, images = place
     files, root = visible_files(folder / cameras, CAMERAS), folder.resolve()
     require_few(len(files), folder / cameras)
+    places = places_of(files, lambda path: _camera(inside(path, root, follow_links))[0][:3, 3])
+    origin = new_origin(places, folder / cameras)
     frames = []
     for path in held_out(files, split, holdout, folder / cameras):
         pose, calibration = _camera(inside(path, root, follow_links))
         file = frame_file(folder, root, f"{images}/{path.stem}.jpg", str(path), follow_links)
         if not file.exists():
             file = frame_file(folder, root, f"{images}/{path.stem}", str(path), follow_links)  # of another suffix
-        frames.append(Frame(file, partial(calibration.camera, pose, where=str(path))))
-    views = views_of_frames(frames, folder, folder / cameras, for_fit=for_fit, downscale=downscale)
+        frames.append(
+            Frame(file, partial(calibration.camera, moved_pose(pose, origin), where=str(path)), size=calibration.size)
+        )
+    views = views_of_frames(frames, folder, folder / cameras, for_fit=for_fit, downscale=downscale, origin=origin)
     return _without_border(views, math.ceil(BORDER / downscale)) if "corrected" in images else views
 
 

@@ -13,6 +13,9 @@ from raymarch.arguments.checks import Check, optional, whole
 from raymarch.arguments.declared import held
 from raymarch.arguments.extensions import NAME, called, hold_parts, part, recognises, require_one
 from raymarch.data.views import Views
+from raymarch.errors import RaymarchError, one_line
+
+OUR_FAULTS = (LookupError, AttributeError, TypeError, NameError, AssertionError, NotImplementedError)
 
 
 def _patterns(value: Any) -> tuple[str, ...]:
@@ -91,4 +94,13 @@ def reader_of(folder: Path, readers: Sequence[Reader]) -> Reader | None:
 def read_views(reader: Reader, folder: Path, split: str, **options: float) -> Views:
     """Views of one split; RaymarchError where they cannot be read."""
     with np.errstate(all="ignore"):  # what absurd numbers of a file come to is checked where cameras are made
-        return called(reader, "read", folder, folder, split, kind=Views, wanted="rm.Views", **options)
+        try:
+            return called(reader, "read", folder, folder, split, kind=Views, wanted="rm.Views", **options)
+        except RaymarchError as error:
+            if isinstance(error.__cause__, OUR_FAULTS) and reader.read.__module__.startswith("raymarch."):
+                said = f"{type(error.__cause__).__name__}: {one_line(error.__cause__)}"
+                raise RaymarchError(
+                    f"{folder}: raymarch could not read this, by a fault of its own in the reader {reader.name}"
+                    f" ({said}); please report it with the file that lists the cameras"
+                ) from error.__cause__
+            raise

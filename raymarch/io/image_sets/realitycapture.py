@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import csv
+import logging
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from raymarch.data.views import Views
+from raymarch.data.world_origin import moved_pose, new_origin
 from raymarch.errors import RaymarchError, named
 from raymarch.geometry.camera import Camera
 from raymarch.io.files.limits import require_folder
 from raymarch.io.files.strict_text import EXPORT, finite, read_text
-from raymarch.io.image_sets.calibration import Calibration, naming, near_origin
+from raymarch.io.image_sets.calibration import Calibration, naming
 from raymarch.io.image_sets.camera_models import brown
 from raymarch.io.image_sets.frames import Frame, require_few, views_of_frames
 from raymarch.io.image_sets.holdout import held_out
@@ -58,15 +60,16 @@ def read(
     source = tables[0]
     rows = _rows(source)
     index = ImageIndex(folder, [row[NAME] for _, row in rows], source, follow_links)
-    poses = near_origin([_pose(row, where) for where, row in rows], source)
+    poses = [_pose(row, where) for where, row in rows]
+    origin = new_origin([pose[:3, 3] for pose in poses], source)
     frames = []
     for (where, row), pose in zip(rows, poses, strict=True):
         if (file := index.file(row[NAME], where)) is None:
             continue
         numbers = {name: finite(row[name], f"{where}: {name}") for name in (*INTERNAL, *LENS) if row.get(name)}
-        frames.append(Frame(file, partial(_camera, numbers, pose, where)))
+        frames.append(Frame(file, partial(_camera, numbers, moved_pose(pose, origin), where)))
     chosen = held_out(frames, split, holdout, source)
-    return views_of_frames(chosen, folder, source, for_fit=for_fit, downscale=downscale)
+    return views_of_frames(chosen, folder, source, for_fit=for_fit, downscale=downscale, origin=origin)
 
 
 def _tables(folder: Path) -> list[Path]:
@@ -101,6 +104,9 @@ def _rows(path: Path) -> list[tuple[str, dict[str, str]]]:
     for i, line in lines:
         if len(line) != len(header):
             raise RaymarchError(f"{path}, line {i}: has {len(line)} columns, the first line {len(header)}; {EXPORT}")
+    others = [name for name in header if name and name not in (NAME, *POSE, *INTERNAL, *LENS)]
+    if others:
+        logging.getLogger("raymarch").warning("%s: columns that are not read: %s", path, named(others, 20))
     return [(f"{path}, line {i}", dict(zip(header, line, strict=True))) for i, line in lines]
 
 

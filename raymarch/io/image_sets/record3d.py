@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from raymarch.data.views import Views
+from raymarch.data.world_origin import moved_pose, new_origin
 from raymarch.errors import RaymarchError, short
 from raymarch.io.files.limits import require_folder
 from raymarch.io.files.strict_json import read_json
 from raymarch.io.files.strict_text import EXPORT
 from raymarch.io.image_sets.calibration import Calibration, of_matrix
+from raymarch.io.image_sets.frame_file import CAMERAS_ALONE
 from raymarch.io.image_sets.frames import Frame, number, require_few, views_of_frames
 from raymarch.io.image_sets.holdout import held_out
 from raymarch.io.image_sets.image_folder import image_files
@@ -54,9 +57,12 @@ def read(
         raise RaymarchError(f"{folder}: has no {FILES[0]}; unpack the capture (.r3d is a zip archive)")
     document = _document(source)
     poses = _poses(document, source)
+    origin = new_origin([pose[:3, 3] for pose in poses], source)
     calibrations = _calibrations(document, len(poses), source)
     inner = next((name for name in FOLDERS if (folder / name).is_dir()), FOLDERS[0])
     files = sorted(image_files(folder, inner, follow_links), key=_order)
+    if not files and CAMERAS_ALONE.get():
+        files = [folder / inner / f"{i:05d}.png" for i in range(len(poses))]
     if len(files) != len(poses):
         raise RaymarchError(
             f"{source}: has {len(poses)} poses but {folder / inner} {len(files)} images, and their order alone pairs"
@@ -65,9 +71,11 @@ def read(
     frames = []
     for i, (file, pose, calibration) in enumerate(zip(files, poses, calibrations, strict=True)):
         where = f"{source}, pose {i} ({file.name})"
-        frames.append(Frame(file, partial(calibration.camera, pose, where=where)))
+        frames.append(
+            Frame(file, partial(calibration.camera, moved_pose(pose, origin), where=where), size=calibration.size)
+        )
     chosen = [frames[i] for i in held_out(len(frames), split, holdout, source)]  # as they were taken, not by name
-    return views_of_frames(chosen, folder, source, for_fit=for_fit, downscale=downscale)
+    return views_of_frames(chosen, folder, source, for_fit=for_fit, downscale=downscale, origin=origin)
 
 
 def _metadata(folder: Path) -> Path | None:
@@ -124,6 +132,10 @@ def _calibrations(document: dict, count: int, path: Path) -> list[Calibration]:
     if isinstance(each, list) and len(each) == count:
         rows = [_row(row, 4, f"{path}: perFrameIntrinsicCoeffs {i}") for i, row in enumerate(each)]
         return [Calibration((fx, fy), (cx, cy), size) for fx, fy, cx, cy in rows]
+    if each is not None:
+        came = f"a list of {len(each)}" if isinstance(each, list) else type(each).__name__
+        message = "%s: perFrameIntrinsicCoeffs is %s for %d poses and not read, K is taken for all"
+        logging.getLogger("raymarch").warning(message, path, came, count)
     matrix = np.array(_row(document["K"], 9, f"{path}: K")).reshape(3, 3).T
     return [Calibration(*of_matrix(matrix, f"{path}: K"), size)] * count
 

@@ -12,13 +12,21 @@ import numpy as np
 
 from raymarch.data.name_order import natural
 from raymarch.data.views import Views
+from raymarch.data.world_origin import moved_box, moved_points, new_origin
 from raymarch.errors import RaymarchError, named, short
 from raymarch.io.files.limits import require_folder
 from raymarch.io.image_sets.frame_file import frame_file, present
-from raymarch.io.image_sets.frame_lists import frame_of_keys, lists_frames, read_frames
+from raymarch.io.image_sets.frame_lists import (
+    frame_of_keys,
+    lists_frames,
+    places_of_frames,
+    read_frames,
+    say_what_is_not_read,
+)
 from raymarch.io.image_sets.frames import Frame, flag, number, views_of_frames
 from raymarch.io.image_sets.given_alpha import alpha_file
 from raymarch.io.image_sets.holdout import held_out
+from raymarch.io.image_sets.image_folder import MASKS
 from raymarch.io.image_sets.ply import read_ply_points
 from raymarch.io.image_sets.reader import Reader
 from raymarch.io.image_sets.unit_cube import box_of_cube
@@ -62,15 +70,29 @@ def read(
     folder = require_folder(folder)
     path, root = folder / FILES, folder.resolve()
     document, listed = read_frames(path, comments=True)
-    frames = [frame_of_keys(keys, document, path, i, follow_links) for i, keys in _chosen(document, listed, path)]
+    say_what_is_not_read(document, listed, path)
+    _say_masks_apart(document, listed, path)
+    origin = new_origin(places_of_frames(document, listed), path)
+    chosen = _chosen(document, listed, path)
+    frames = [frame_of_keys(keys, document, path, i, follow_links, origin) for i, keys in chosen]
     there = present([frame.file for frame in frames], path)
     frames = sorted((frames[i] for i in there), key=lambda frame: frame.file.as_posix())  # as what is held out
     listed_files = {name: _files(document, name, path, follow_links) for name in SPLITS if _listing(name) in document}
     frames = _of_split(frames, listed_files, split, path) if listed_files else held_out(frames, split, holdout, path)
-    hints = {"points": _points(document, path, follow_links), "box": box_of_cube(document, str(path))}
+    points, box = _points(document, path, follow_links), box_of_cube(document, str(path))
+    hints = {"points": moved_points(points, origin), "box": moved_box(box, origin, path), "origin": origin}
     frames = [frame._replace(alpha=alpha_file(frame.file, root, follow_links)) for frame in frames]
     colours = [value for key, value in TRANSPARENT.items() if flag(document.get(key), f"{path}: {key}")]
     return views_of_frames(frames, folder, path, for_fit=for_fit, downscale=downscale, transparent=colours, **hints)
+
+
+def _say_masks_apart(document: Mapping[str, Any], listed: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Note of a folder of masks that no frame names."""
+    masked = any(keys.get("mask_path") is not None for keys in (document, *listed))
+    apart = next((name for name in MASKS if (path.parent / name).is_dir()), None)
+    if apart is not None and not masked:
+        message = "%s: the folder %s is not read, as no frame names a mask; add a mask_path to each frame"
+        log.warning(message, path, apart)
 
 
 def splits(folder: Path) -> list[str]:

@@ -17,6 +17,7 @@ from raymarch.errors import RaymarchError, named, one_line
 from raymarch.io.files.limits import require_file_budget
 from raymarch.io.images.header import (
     DEEP,
+    GREY,
     SIDEWAYS,
     TRAITS,
     Header,
@@ -46,19 +47,47 @@ def headers(paths: Sequence[Path]) -> list[Header]:
     Raises RaymarchError that names the file: not an image, over 64 megapixels, with alpha where the first has none or
     the other way round.
     """
-    found = [header(path) for path in paths]
-    for path, one in zip(paths, found, strict=True):
-        if one.channels != found[0].channels:
-            kinds = {3: "no alpha", 4: "alpha"}
-            raise RaymarchError(
-                f"{path}: image has {kinds[one.channels]} but {paths[0].name} has {kinds[found[0].channels]};"
-                " convert one of them"
-            )
+    found = _all_headers(paths)
+    _require_alpha_of_all(paths, found)
     for trait in TRAITS:
-        if some := [path.name for path, one in zip(paths, found, strict=True) if trait in one.traits]:
+        some = [path.name for path, one in zip(paths, found, strict=True) if trait in one.traits]
+        if trait == GREY and 2 * len(some) >= len(paths):  # then grey is what the set is
+            continue
+        if some:
             message = "%s: %d of %d images %s (%s)"
             logging.getLogger("raymarch").warning(message, paths[0].parent, len(some), len(paths), trait, named(some))
     return found
+
+
+def _all_headers(paths: Sequence[Path]) -> list[Header]:
+    """Headers of all files; RaymarchError for the first that has none, with how many others have none either."""
+    found, failed = list[Header](), list[RaymarchError]()
+    for path in paths:
+        try:
+            found.append(header(path))
+        except RaymarchError as error:
+            failed.append(error)
+    if failed:
+        fault, _, cure = str(failed[0]).rpartition("; ")
+        others = f", as are {len(failed) - 1} others of {len(paths)} images" if len(failed) > 1 else ""
+        raise RaymarchError(f"{fault}{others}; {cure}") from failed[0]
+    return found
+
+
+def _require_alpha_of_all(paths: Sequence[Path], found: Sequence[Header]) -> None:
+    """Alpha check: RaymarchError that names those images which have alpha where most have none, or the other way."""
+    of_alpha = [one.channels == 4 for one in found]
+    if all(of_alpha) or not any(of_alpha):
+        return
+    usual = 2 * sum(of_alpha) >= len(found)
+    odd = [path for path, has in zip(paths, of_alpha, strict=True) if has != usual]
+    other = next(path for path, has in zip(paths, of_alpha, strict=True) if has == usual)
+    kinds = {False: "no alpha", True: "alpha"}
+    count = f" ({len(odd)} of {len(found)} have {kinds[not usual]}: {named([path.name for path in odd])})"
+    cure = (
+        "give it the alpha of what it shows, or save all without" if usual else "save it without alpha, as the others"
+    )
+    raise RaymarchError(f"{odd[0]}: image has {kinds[not usual]} but {other.name} has {kinds[usual]}{count}; {cure}")
 
 
 def decode(
@@ -109,6 +138,7 @@ def decode_mask(
     """Mask (height, width) bool of an 8-bit image: False where it is black, made smaller to `size` (width, height).
 
     What is darker than half counts as black; in a mask of nothing but 0 and 1, and in an inverted one, only 0 does.
+    Of a file with transparent parts the alpha is the mask.
 
     Args:
         of: header of its image. Where EXIF turned that and not the mask, whose sides say so, it is turned likewise.
@@ -123,7 +153,9 @@ def decode_mask(
         raise RaymarchError(
             f"{path}: mask is {one.width} x {one.height} but its image {of.width} x {of.height} pixels; resize it"
         )
-    grey = turned(_decoded(path, one, shown=False), turn)[..., :3].max(-1)
+    values = turned(_decoded(path, one, shown=False), turn)
+    cut = values.shape[2] == 4 and values[..., 3].min() < 128 <= values[..., 3].max()  # a cut-out of the object
+    grey = values[..., 3] if cut else values[..., :3].max(-1)
     white = grey > (0 if inverted or grey.max() <= 1 else 127)
     return shrink_mask(white != inverted, *size)
 
@@ -180,10 +212,15 @@ def _decoded(path: Path, header: Header, shown: bool = True) -> np.ndarray:
                 if values.min() < 0 or values.max() > 65535:
                     raise ValueError("it has values beyond 16 bit")
                 # the upper half, as Pillow does for colour; within a level of the display value
-                full = (values >> 8).astype(np.uint8)[..., None].repeat(3, 2)
+                small = not shown and values.max() <= 255  # 8 bits, or two values, in 16 bits: a mask
+                full = (values if small else values >> 8).astype(np.uint8)[..., None].repeat(3, 2)
             else:
                 whole = image.convert("RGBA" if has_alpha(image) else "RGB")
                 full = np.asarray(in_srgb(whole) if shown else whole)
+        except MemoryError:
+            raise RaymarchError(
+                f"{path}: memory ran out as it was decoded; free some, or make the image smaller"
+            ) from None
         except Exception as error:  # as in open_image
             raise RaymarchError(f"{path}: image is damaged ({one_line(error)}); export it again") from error
         turn = 1 if turned_by_pillow(image) else header.orientation

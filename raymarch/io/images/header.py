@@ -16,22 +16,67 @@ MOST_PIXELS = 1 << 26
 WITH_ALPHA = ("RGBA", "LA", "PA", "RGBa", "La")
 WITHOUT_ALPHA = ("RGB", "L", "P", "1", "CMYK", "YCbCr")
 DEEP = ("I", "I;16", "I;16B", "I;16L")
+GREYS = ("1", "L", "LA", "La", *DEEP)
 WIDTH, HEIGHT, ORIENTATION = 0x0100, 0x0101, 0x0112  # tags of TIFF and EXIF; orientation 1 is upright
 SIDEWAYS = (5, 6, 7, 8)  # orientations whose width is the upright image's height
-WRITE = "export it as PNG"
+RAW = (".dng", ".cr2", ".cr3", ".crw", ".nef", ".nrw", ".arw", ".raf", ".rw2", ".orf", ".pef", ".srw", ".x3f", ".3fr")
+OTHER_SUFFIXES = (  # of pictures that are not read: a set may name them
+    *(
+        ".exr",
+        ".hdr",
+        ".pic",
+        ".jp2",
+        ".j2k",
+        ".jpx",
+        ".jxl",
+        ".avif",
+        ".heic",
+        ".heif",
+        ".gif",
+        ".psd",
+        ".psb",
+        ".svg",
+    ),
+    *(".pdf", ".tga", ".dds", ".ppm", ".pgm", ".pnm", ".pfm", ".pcx", ".ico", ".xcf", ".fits", ".mp4", ".mov"),
+    *RAW,
+)
+DNG_VERSION = 0xC612  # tag of a TIFF that holds a sensor's raw values, and a small picture that is not the photograph
+WRITE, DEVELOP, FRAMES = "write", "develop", "frames"  # kinds of cures
 FOREIGN = [  # what files that are no image of ours begin with, from which byte on, what they are and what to do
     (0, b"version https://git-lfs", "a pointer of Git LFS", "fetch the image with git lfs pull"),
     (0, b"<!doctype html", "a web page", "download the image again"),
     (0, b"<html", "a web page", "download the image again"),
-    (4, b"ftyphei", "a HEIC image", WRITE),
-    (4, b"ftypmif1", "a HEIC image", WRITE),
-    (4, b"ftypavif", "an AVIF image", WRITE),
+    *[(4, b"ftyp" + kind, "a HEIC image", WRITE) for kind in (b"hei", b"hev", b"mif1", b"msf1")],
+    (4, b"ftypavi", "an AVIF image", WRITE),
+    (4, b"ftypcrx", "a camera's raw file", DEVELOP),
+    (4, b"ftyp", "a video", FRAMES),
+    (0, b"\x1a\x45\xdf\xa3", "a video", FRAMES),
+    (8, b"avi list", "a video", FRAMES),
     (0, b"\x76\x2f\x31\x01", "an OpenEXR image", WRITE),
-    (0, b"#?radiance", "a Radiance image", WRITE),
+    (0, b"#?r", "a Radiance image", WRITE),
     (0, b"gif8", "a GIF image", WRITE),
     (0, b"\x00\x00\x00\x0cjp  ", "a JPEG 2000 image", WRITE),
+    (0, b"\xff\x4f\xff\x51", "a JPEG 2000 image", WRITE),
+    (0, b"\x00\x00\x00\x0cjxl ", "a JPEG XL image", WRITE),
+    (0, b"\xff\x0a", "a JPEG XL image", WRITE),
+    (0, b"8bps", "a Photoshop file", WRITE),
+    (0, b"gimp xcf", "a GIMP file", WRITE),
+    (0, b"dds ", "a DirectDraw image", WRITE),
+    *[(0, b"p" + digit + b"\n", "a Netpbm image", WRITE) for digit in (b"1", b"2", b"3", b"4", b"5", b"6", b"7")],
+    (0, b"pf\n", "a floating-point image (PFM)", WRITE),
+    (0, b"simple  =", "a FITS image", WRITE),
+    (0, b"fujifilmccd-raw", "a camera's raw file", DEVELOP),
+    (0, b"iiu\0", "a camera's raw file", DEVELOP),
+    (0, b"iiro", "a camera's raw file", DEVELOP),
+    (0, b"iirs", "a camera's raw file", DEVELOP),
+    (0, b"fovb", "a camera's raw file", DEVELOP),
+    (8, b"cr\x02\0", "a camera's raw file", DEVELOP),
+    (0, b"\x93numpy", "a NumPy array", WRITE),
+    (0, b"\x89hdf", "an HDF5 file", WRITE),
+    (0, b"pk\x03\x04", "a ZIP archive", "unpack it"),
     (0, b"%pdf", "a PDF", WRITE),
     (0, b"<svg", "an SVG drawing", WRITE),
+    (0, b"<?xml", "an XML text, such as an SVG drawing", WRITE),
 ]
 DEPTH = "have 16 bit, reduced to 8"
 TURNED = (
@@ -41,7 +86,8 @@ TURNED = (
 INKS = "are CMYK, whose colours are approximate"
 MOVING = "have several frames, of which the first is taken"
 PROFILE = "have a colour profile other than sRGB's, and are brought to sRGB by it"
-TRAITS = (DEPTH, TURNED, INKS, MOVING, PROFILE)
+GREY = "are grey where the others have colours"
+TRAITS = (DEPTH, TURNED, INKS, MOVING, PROFILE, GREY)
 
 
 class Header(NamedTuple):
@@ -57,7 +103,7 @@ class Header(NamedTuple):
 def open_image(path: Path) -> Image.Image:
     """Image that is opened but not decoded, of a format of ours; else RaymarchError that says what the file is."""
     try:
-        return Image.open(path, formats=FORMATS)
+        image = Image.open(path, formats=FORMATS)
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise RaymarchError(
             f"{path}: image is too large ({one_line(error)}), want at most {MOST_PIXELS}; shrink it"
@@ -69,6 +115,23 @@ def open_image(path: Path) -> Image.Image:
         why = "" if isinstance(error, UnidentifiedImageError) else f" ({one_line(error)})"  # which repeats the path
         reason = _foreign(path) or f"is no readable image{why}; want {', '.join(FORMATS)}"
         raise RaymarchError(f"{path}: {reason}") from error
+    raw = image.format == "TIFF" and (path.suffix.lower() in RAW or DNG_VERSION in image.tag_v2)  # type: ignore[attr-defined]
+    if raw:
+        image.close()
+        raise RaymarchError(f"{path}: is no readable image but a camera's raw file; {_cure(DEVELOP, path)}")
+    return image
+
+
+def _cure(kind: str, path: Path) -> str:
+    """What to do about a picture of another format: a PNG of its name beside it is read in its place."""
+    beside = "in its place" if path.suffix.lower() in SUFFIXES else "of its name beside it, which is then read"
+    if kind == WRITE:
+        suffix = path.suffix.lower() or ".exr"
+        tool = "" if suffix in SUFFIXES else f" (ImageMagick: magick mogrify -format png *{suffix})"
+        return f"convert it to a PNG of 8 or 16 bit {beside}{tool}"
+    if kind == DEVELOP:
+        return f"develop it to a PNG or JPEG {beside}, all photographs alike"
+    return "take its frames out as pictures (ffmpeg -i VIDEO %04d.png), a camera for each" if kind == FRAMES else kind
 
 
 def _foreign(path: Path) -> str:
@@ -82,7 +145,11 @@ def _foreign(path: Path) -> str:
         return "is no readable image: it is empty (0 bytes); export it again or take its frame out"
     for at, magic, what, cure in FOREIGN:
         if start[at:].startswith(magic):
-            return f"is no readable image but {what}; {cure}"
+            return f"is no readable image but {what}; {_cure(cure, path)}"
+    suffix = path.suffix.lower()
+    if suffix in OTHER_SUFFIXES:
+        kind = DEVELOP if suffix in RAW else FRAMES if suffix in (".mp4", ".mov") else WRITE
+        return f"is no readable image, {suffix} is not read; {_cure(kind, path)}"
     return ""
 
 
@@ -100,7 +167,7 @@ def header(path: Path) -> Header:
         moving = getattr(image, "is_animated", False) and image.format != "MPO"  # a photo with its preview is still
         orientation = _orientation(image)
         has = {DEPTH: deep, TURNED: orientation != 1, INKS: image.mode == "CMYK", MOVING: moving}
-        has[PROFILE] = is_foreign(image)
+        has |= {PROFILE: is_foreign(image), GREY: image.mode in GREYS}
         if orientation in SIDEWAYS:
             width, height = height, width
         channels = 4 if has_alpha(image) else 3

@@ -1,0 +1,114 @@
+"""Backgrounds that no volume shows: one that stands still while the object turns, and one that masks take out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from raymarch.data.mask_alpha import with_masks_as_alpha
+from raymarch.data.views import Views
+from raymarch.diagnosis.epipolar import poses_of
+from raymarch.diagnosis.finding import Finding
+from raymarch.diagnosis.sharpness import distinct
+from raymarch.diagnosis.silhouettes import silhouettes
+
+ASKED, SIDE = 24, 128  # views, evenly spread, and pixels of their longer side
+FEWEST = 5  # views
+STILL = 6  # of 255: from a pixel's median over the views, within which half of its values lie where nothing moves
+SHARE = 0.15  # of the pixels, that stand still
+PLAIN = 8  # of 255: standard deviation of a background of one colour, which a fit takes as its background
+APART = np.deg2rad(8)  # between two cameras' axes, or as seen from what they see
+KNOWN = 0.75  # of the views have to show a pixel, for it to be told
+BORDER, MOST = 0.25, 0.9  # of an image's border, that counts; of the views, with less
+TAKEN, LEAST = 0.2, 0.02  # of the pixels, that masks around an object take out; that inverted ones do
+ALPHA = 'read them as alpha: --masks alpha, masks="alpha" of rm.load_views, or files <image>.alpha.png'
+
+
+def standing_still(views: Views) -> Finding | None:
+    """Background, or whatever else, that is in the same pixels of all images though the cameras stand elsewhere."""
+    if len(views) < FEWEST or not views.one_size or not _apart(views):
+        return None
+    if distinct(views) < len(views) / 2:  # copies are alike whatever they show
+        return None
+    which = np.unique(np.linspace(0, len(views) - 1, ASKED).astype(int))
+    step = max(1, -(-max(views.sizes[0]) // SIDE))
+    images = np.stack([views.image(int(i))[::step, ::step] for i in which])
+    colours = images[..., :3].astype(np.float32)
+    counts = images[..., 3] == 255 if views.has_alpha else np.ones(images.shape[:3], bool)
+    for k, i in enumerate(which):
+        if (mask := views.mask(int(i))) is not None:
+            counts[k] &= mask[::step, ::step]
+    colours[~counts] = np.nan
+    known = counts.mean(0) >= KNOWN
+    if known.mean() < SHARE:
+        return None
+    seen = colours[:, known]
+    middle = np.nanmedian(seen, axis=0)
+    still = np.nanmedian(np.abs(seen - middle).max(-1), axis=0) <= STILL
+    share = float(still.sum() / known.size)
+    if share < SHARE or _is_plain(middle[still]):
+        return None
+    message = (
+        f"{share:.0%} of the pixels are the same in all images though their cameras stand elsewhere: a background"
+        " stands still while the object turns, which no volume shows"
+    )
+    cure = "mask the object and give the masks as alpha: RGBA images, files <image>.alpha.png, or --masks alpha"
+    return Finding("static-background", "error", message, cure)
+
+
+def _is_plain(colours: np.ndarray) -> bool:
+    """Whether colours (pixel, 3) are one, as a sheet of paper's or the dark's."""
+    return float(np.abs(colours - np.median(colours, axis=0)).max(-1).mean()) < PLAIN
+
+
+def _apart(views: Views) -> bool:
+    """Whether cameras stand apart so far that what they see cannot lie in the same pixels."""
+    axes = -poses_of(views.cameras)[:, :3, 2]
+    return float((axes @ axes[0]).min()) < np.cos(APART)
+
+
+def masks_alone(views: Views) -> Finding | None:
+    """Masks that leave an object alone in all views, which tell more as alpha: that nothing else is there."""
+    if views.masks is None or views.shows_silhouettes or len(views) < FEWEST:
+        return None
+    masks = [mask for mask in views.masks if mask is not None]
+    if len(masks) < MOST * len(views):
+        return None
+    within = [_share_of_border(mask) < BORDER for mask in masks]
+    taken = float(np.median([1 - mask.mean() for mask in masks]))
+    first = masks[0]
+    alike = all(mask.shape == first.shape and (mask == first).all() for mask in masks)  # of a lens, not of an object
+    if alike or not any(mask.any() for mask in masks):
+        return None
+    few = views[np.linspace(0, len(views) - 1, min(len(views), ASKED)).astype(int)]
+    around = np.mean([_share_of_border(~mask) < BORDER for mask in masks]) >= MOST and 1 - taken >= TAKEN
+    if (
+        around
+        and taken >= LEAST
+        and _are_silhouettes(replace(few, masks=[None if m is None else ~m for m in few.masks]))
+    ):
+        message = (
+            f"the masks take out an object in the middle of all views, {taken:.0%} of the pixels, and leave what is"
+            " around it: are they inverted?"
+        )
+        return Finding("masks-inverted", "warning", message, "if so, invert them: black is for what does not count")
+    if np.mean(within) < MOST or taken < TAKEN or not _are_silhouettes(few):
+        return None
+    message = (
+        f"the masks leave an object alone in all views, and take out {taken:.0%} of the pixels, of which nobody knows"
+        " what they show: a fit fills them with floaters, which other views see"
+    )
+    return Finding("masks-not-alpha", "warning", message, f"if nothing but the object shall be there, {ALPHA}")
+
+
+def _are_silhouettes(views: Views) -> bool:
+    """Whether masks are the silhouettes of one thing, as far as several views can tell."""
+    shown = with_masks_as_alpha(views)
+    return shown.shows_silhouettes and not any(each.severity == "error" for each in silhouettes(shown))
+
+
+def _share_of_border(mask: np.ndarray) -> float:
+    """Share of a mask's border that counts."""
+    sides = mask[0], mask[-1], mask[:, 0], mask[:, -1]
+    return float(np.concatenate(sides).mean())
