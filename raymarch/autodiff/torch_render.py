@@ -126,8 +126,8 @@ class TorchRender(Holder):
     @checked(depth=flag)
     def trace(
         self, density: Tensor | TorchVolume, features: Tensor | None, origin: Tensor,
-        direction: Tensor | None = None, *, background: Tensor | Colour | None = None, depth: bool = False, iso: Tensor | None = None,
-        table: Tensor | None = None,
+        direction: Tensor | None = None, *, background: Tensor | Colour | None = None, depth: bool = False,
+        iso: Tensor | None = None, table: Tensor | None = None,
     ) -> TorchRendering:  # fmt: skip
         """Rendering (..) along rays: origin and direction (.., 3) go together by broadcasting; directions of any
         length, which are made unit vectors. Of a `TorchVolume` it is `trace(tensors, origin, direction)`."""
