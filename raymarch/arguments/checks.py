@@ -12,6 +12,7 @@ from typing import Any, SupportsInt
 
 import numpy as np
 
+from raymarch.arguments.guess import did_you_mean
 from raymarch.errors import RaymarchError
 
 LARGEST = 1e30  # of any number: kernels compute in single precision, and what they sum up must stay finite there
@@ -152,7 +153,7 @@ def one_of(*names: str | int, cure: str = "") -> Check:
         if not isinstance(value, str):
             value = _real(value)
         if value not in names:
-            raise ValueError
+            raise Wrong(f"is {shown(value)}", "; ".join(filter(None, (did_you_mean(value, names), cure))))
         return names[names.index(value)]
 
     return Check(f"one of {', '.join(map(str, names))}", read, cure)
@@ -165,7 +166,7 @@ def some_of(*names: str) -> Check:
         several = (value,) if isinstance(value, str) else tuple(value)
         for one in several:
             if not isinstance(one, str) or one not in names:
-                raise Wrong(f"has {shown(one)}")
+                raise Wrong(f"has {shown(one)}", did_you_mean(one, names))
         if not several:
             raise ValueError
         return several
