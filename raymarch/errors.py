@@ -19,6 +19,10 @@ class RaymarchError(ValueError):
         super().__init__(*(escaped(one) if isinstance(one, str) else one for one in told))
 
 
+class ArgumentNameError(RaymarchError, TypeError):
+    """Call with an argument that the function does not have, or without one that it needs; a TypeError too."""
+
+
 def escaped(text: str) -> str:
     """Text in one line, with all that is not printable as escapes: names of files may hold newlines and colour codes.
 

@@ -57,7 +57,8 @@ class Check:
         except Wrong as wrong:
             verb, rest = wrong.came.split(" ", 1)
             several = name.endswith("s") and not name.endswith("ss")
-            came, cure = f"{PLURAL[verb] if several else verb} {rest}", wrong.cure or self.cure
+            cures = (wrong.cure, self.cure) if self.kind else (wrong.cure or self.cure,)
+            came, cure = f"{PLURAL[verb] if several else verb} {rest}", "; ".join(filter(None, cures))
         except (TypeError, ValueError, OverflowError):
             came, cure = f"is {shown(value)}", self.cure
         raise RaymarchError(f"{name} {came}, want {self.wanted}" + (f"; {cure}" if cure else ""))

@@ -36,6 +36,8 @@ CALLED = {  # by our names: what other programs, papers and habits call them
     "sequential": "sequence video",
     "exhaustive": "all",
     "one": "single-camera shared",
+    "optimiser": "lr learning-rate",
+    "lamp": "light light-direction headlight",
     "lr_density": "lr learning-rate rate",
     "lr_colour": "lr learning-rate rate",
     "steps": "iterations iters iter epochs num-steps n-steps max-steps max-iter num-iterations",
@@ -110,7 +112,7 @@ def guesses(given: object, names: Iterable[object]) -> list[str]:
         return [there[asked]]
     known = [there[_key(ours)] for ours, called in CALLED.items() if asked in called.split() and _key(ours) in there]
     if known:
-        return known
+        return [name for name in known if name != "optimiser"] or known  # which has rates, where none is a setting
     near = difflib.get_close_matches(asked, list(there), 1, ALIKE)
     if not near and len(asked) >= 3:
         near = [key for key in there if key.startswith(asked) or (len(key) >= 4 and asked.startswith(key))][:1]

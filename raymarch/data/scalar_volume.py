@@ -11,10 +11,10 @@ import numpy as np
 
 from raymarch.arguments import arrays
 from raymarch.arguments.checks import LARGEST, Check, Wrong, instance_of, number
-from raymarch.arguments.declared import held, hold
+from raymarch.arguments.declared import held, hold, named
 from raymarch.arguments.read_only import ReadOnly
 from raymarch.data.activation import Activation
-from raymarch.data.samples import MAPPING
+from raymarch.data.samples import MAPPING, one_channel_cure
 from raymarch.data.scalar_card import ScalarCard
 from raymarch.data.volume import VOLUME, Volume
 from raymarch.data.world_axes import WORLD_AXES
@@ -30,7 +30,7 @@ def _values(value: object) -> np.ndarray:
     if values.dtype.itemsize not in SIZES[values.dtype.kind]:
         raise Wrong(f"is {values.dtype}", "convert it with astype")
     if values.ndim != 3 or min(values.shape) < 2:
-        raise Wrong(f"has shape {values.shape}")
+        raise Wrong(f"has shape {values.shape}", one_channel_cure(values.shape))
     if not np.isfinite([ends := (float(values.min()), float(values.max()))]).all():  # as NaN passes through both
         bad = values.size - int(np.isfinite(values).sum())
         raise Wrong(f"has {bad:,} of {values.size:,} that are NaN or infinite", "put a number in their place")
@@ -59,6 +59,7 @@ AFFINE = Check("a 4 x 4 affine", _affine)
 WORD = Check(f"a text of one line, up to {LONGEST_TEXT} characters", _short)
 
 
+@named
 @dataclass(frozen=True, eq=False)
 class ScalarVolume(ScalarCard, ReadOnly):
     """Scalar volume: one value a voxel, of the type it has on disk; what scanners, microscopes and simulations give.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from raymarch.arguments.checks import instance_of, number, one_of, optional, whole
-from raymarch.arguments.declared import held, hold
+from raymarch.arguments.declared import held, hold, named
 from raymarch.arguments.guess import unknown_names
 from raymarch.errors import RaymarchError
 
@@ -22,6 +22,7 @@ MATCHINGS = ("auto", "exhaustive", "sequential")
 CAMERAS = ("auto", "one", "folder", "each")
 
 
+@named
 @dataclass(frozen=True)
 class SfmSettings:
     """Settings of structure from motion, by which `find_cameras` goes.
