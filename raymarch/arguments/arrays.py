@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from raymarch.arguments.checks import LARGEST, Check, Wrong, interval, shown, within
+from raymarch.arguments.checks import LARGEST, Check, Meant, Wrong, interval, shown, within
 from raymarch.errors import RaymarchError
 
 # What a user may give as an array: nested lists and tuples of numbers too. A union with Any, not ArrayLike, as the
@@ -81,7 +81,7 @@ def mended(check: Check, cure_of: Callable[[Any], str]) -> Check:
             cure = cure_of(value)
             if isinstance(error, RaymarchError) or not cure:
                 raise
-            raise Wrong(error.came if isinstance(error, Wrong) else f"is {shown(value)}", cure) from None
+            raise (Wrong(error.came, cure) if isinstance(error, Wrong) else Meant(cure)) from None
 
     return replace(check, read=read)
 

@@ -28,6 +28,14 @@ class Wrong(Exception):
         self.came, self.cure = came, cure
 
 
+class Meant(ValueError):
+    """Refusal of a value that is shown as it came, with what to do instead."""
+
+    def __init__(self, cure: str):
+        super().__init__(cure)
+        self.cure = cure
+
+
 @dataclass(frozen=True)
 class Check:
     """Argument rule: called with a name and a value it returns the value as it is used, or raises RaymarchError.
@@ -57,8 +65,10 @@ class Check:
         except Wrong as wrong:
             verb, rest = wrong.came.split(" ", 1)
             several = name.endswith("s") and not name.endswith("ss")
-            cures = (wrong.cure, self.cure) if self.kind else (wrong.cure or self.cure,)
-            came, cure = f"{PLURAL[verb] if several else verb} {rest}", "; ".join(filter(None, cures))
+            came, cure = f"{PLURAL[verb] if several else verb} {rest}", wrong.cure or self.cure
+        except Meant as meant:
+            cures = (self.cure, meant.cure) if self.kind else (meant.cure,)
+            came, cure = f"is {shown(value)}", "; ".join(filter(None, cures))
         except (TypeError, ValueError, OverflowError):
             came, cure = f"is {shown(value)}", self.cure
         raise RaymarchError(f"{name} {came}, want {self.wanted}" + (f"; {cure}" if cure else ""))
@@ -154,7 +164,7 @@ def one_of(*names: str | int, cure: str = "") -> Check:
         if not isinstance(value, str):
             value = _real(value)
         if value not in names:
-            raise Wrong(f"is {shown(value)}", "; ".join(filter(None, (did_you_mean(value, names), cure))))
+            raise Meant("; ".join(filter(None, (did_you_mean(value, names), cure))))
         return names[names.index(value)]
 
     return Check(f"one of {', '.join(map(str, names))}", read, cure)

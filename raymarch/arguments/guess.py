@@ -131,18 +131,17 @@ def did_you_mean(given: object, names: Iterable[object]) -> str:
 
 
 def unknown_names(unknown: Sequence[str], names: Iterable[str], what: str = "setting") -> str:
-    """Message about names that are none of those there are: what may be meant, or else all there are.
+    """Message about names that are none of those there are: all there are, and what may be meant.
 
     Example:
-        >>> unknown_names(["lr"], ["lr_density", "lr_colour", "steps"])
-        "unknown setting lr; did you mean 'lr_density' or 'lr_colour'?"
+        >>> unknown_names(["lr"], ["lr_density", "lr_colour"])
+        "unknown setting lr; want some of lr_density, lr_colour; did you mean 'lr_density' or 'lr_colour'?"
         >>> unknown_names(["wings"], ["steps", "seconds"])
         'unknown setting wings; want some of steps, seconds'
     """
     names = list(names)
     near = [did_you_mean(one, names) for one in unknown]
-    ending = " ".join(near) if all(near) else f"want some of {', '.join(names)}"
-    return f"unknown {what} {', '.join(unknown)}; {ending}"
+    return "; ".join([f"unknown {what} {', '.join(unknown)}", f"want some of {', '.join(names)}", *filter(None, near)])
 
 
 def _key(name: str) -> str:

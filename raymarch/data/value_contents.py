@@ -11,6 +11,7 @@ from raymarch.data.scalar_volume import ScalarVolume
 
 BINS = 16
 FINEST = 1e-5  # of values that are alike: how far apart the ends of a window about them are
+LEAST = 1e-290  # range that bins share: below it their number over it is infinite, and processors take it for 0
 EXACT = 2**53  # whole numbers beyond it are not all doubles
 
 
@@ -69,7 +70,7 @@ def bin_range(low: float, high: float, bins: int) -> tuple[float, float]:
         >>> bin_range(0.0, 8.0, 4), bin_range(3.0, 3.0, 4), bin_range(1e17, 1e17, 4)
         ((0.0, 8.0), (2.5, 3.5), (9.999999999999994e+16, 1.0000000000000006e+17))
     """
-    least = 2 * bins * float(np.spacing(max(abs(low), abs(high))))
+    least = max(2 * bins * float(np.spacing(max(abs(low), abs(high)))), LEAST)
     if high > low and high - low >= least:
         return low, high
     middle, half = low + (high - low) / 2, least

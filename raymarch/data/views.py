@@ -214,7 +214,7 @@ def _require_one_size(camera: Camera, name: str, image: np.ndarray, mask: np.nda
     if (camera.height, camera.width) != (height, width):
         cure = "resize one of them"
         if (camera.width, camera.height) == (height, width):
-            cure = f"an array's shape is (height, width): did you mean width={width}, height={height}?"
+            cure += f"; an array's shape is (height, width): did you mean width={width}, height={height}?"
         raise RaymarchError(
             f"view {name}: image is {width} x {height} but its camera {camera.width} x {camera.height}; {cure}"
         )
