@@ -56,7 +56,7 @@ def _guess(error: click.UsageError) -> str:
     """What may be meant by a choice or a verb that there is not; of options click asks itself."""
     from raymarch.arguments.guess import did_you_mean
 
-    given = QUOTED.search(error.format_message())
+    given = QUOTED.search(error.message)
     if given is None or not error.ctx:
         return ""
     if isinstance(error, click.BadParameter) and error.param and isinstance(error.param.type, click.Choice):

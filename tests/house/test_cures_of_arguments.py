@@ -542,3 +542,24 @@ def test_a_wrong_name_of_an_argument_is_a_type_error_too():
         rm.March(steps=2)
     with pytest.raises(TypeError):
         rm.orbit((0, 0, 0), 4.0, 8)
+
+
+SHELL = {
+    ("render", "v.h5", "--mode", "mip", "--out", "x"): "did you mean 'maximum'?",
+    ("render", "v.h5", "--mode", "X-Ray", "--out", "x"): "did you mean 'x-ray'?",
+    ("fit", "views", "--preset", "fast"): "did you mean 'quick'?",
+    ("train", "views"): "did you mean 'fit'?",
+    ("Info", "v.h5"): "did you mean 'info'?",
+    ("cameras", "photos", "--matching", "video", "--out", "x"): "did you mean 'sequential'?",
+    ("check-gradients", "v.h5", "--precision", "double"): "did you mean 'f64'?",
+}
+
+
+@pytest.mark.parametrize("words", SHELL)
+def test_the_shell_suggests_too(words, capsys):
+    from raymarch.cli import main
+
+    with pytest.raises(SystemExit) as ended:
+        main(list(words))
+    assert ended.value.code == 2
+    assert SHELL[words] in capsys.readouterr().err.splitlines()[-1]
