@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 
@@ -16,6 +17,10 @@ class RaymarchError(ValueError):
 
     def __init__(self, *told: object) -> None:
         super().__init__(*(escaped(one) if isinstance(one, str) else one for one in told))
+
+
+class ArgumentNameError(RaymarchError, TypeError):
+    """Call with an argument that the function does not have, or without one that it needs; a TypeError too."""
 
 
 def escaped(text: str) -> str:
@@ -86,3 +91,20 @@ def short(value: object) -> str:
         return "missing"
     text = repr(value) if not isinstance(value, (list, dict)) else f"a {type(value).__name__} of {len(value)}"
     return text if len(text) <= 80 else text[:77] + "..."
+
+
+def figures(*values: float, step: float = 0.0, least: int = 6) -> list[str]:
+    """Texts of numbers with as many figures as tell them apart, and tell each to a tenth of `step`; at least so many.
+
+    Example:
+        >>> figures(999.9999, 1000.0001), figures(0.5, 2.0), figures(5400000.85, step=0.1)
+        (['999.9999', '1000.0001'], ['0.5', '2'], ['5400000.85'])
+    """
+    largest, several = max(map(abs, values), default=0.0), {float(x) for x in values}
+    if step > 0 and math.isfinite(largest) and largest > 0:
+        least = min(max(least, math.ceil(math.log10(largest) - math.log10(step)) + 1), 17)
+    for count in range(least, 18):
+        texts = [f"{x:.{count}g}" for x in values]
+        if len(set(texts)) >= len(several):
+            break
+    return texts

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from raymarch.arguments.checks import LARGEST, Check, Wrong, interval, shown, within
+from raymarch.arguments.checks import LARGEST, Check, Meant, Wrong, interval, shown, within
+from raymarch.errors import RaymarchError
 
 # What a user may give as an array: nested lists and tuples of numbers too. A union with Any, not ArrayLike, as the
 # body of a checked function sees what its rule has made of it: an array.
@@ -74,6 +76,42 @@ def numeric(value: object, masks: bool = False) -> np.ndarray:
     return given
 
 
+def mended(check: Check, cure_of: Callable[[Any], str]) -> Check:
+    """Rule that says, of what another refuses, what that may have been meant as: `cure_of(value)`, or ""."""
+
+    def read(value: object) -> Any:
+        try:
+            return check.read(value)
+        except (Wrong, TypeError, ValueError, OverflowError) as error:
+            cure = cure_of(value)
+            if isinstance(error, RaymarchError) or not cure:
+                raise
+            raise (Wrong(error.came, cure) if isinstance(error, Wrong) else Meant(cure)) from None
+
+    return replace(check, read=read)
+
+
+def shape_of(value: object) -> tuple[int, ...] | None:
+    """Shape of an array of numbers, however given; None of what is none."""
+    try:
+        return numeric(value).shape
+    except Wrong:
+        return None
+
+
+def channels_cure(shape: tuple[int, ...] | None, spatial: tuple[int, ...], channels: Sequence[int] = (3,)) -> str:
+    """What to do with an array whose channels lie elsewhere than behind the axes of space, or are too many; or ""."""
+    if shape is None or len(shape) != len(spatial) + 1:
+        return ""
+    if shape[1:] == spatial and shape[0] in channels:
+        return "its channels come first: pass np.moveaxis(it, 0, -1)"
+    if shape[:-1] == spatial[::-1] and shape[-1] in channels and spatial != spatial[::-1]:
+        return "its axes are z, y, x: pass np.swapaxes(it, 0, 2)"
+    if shape[:-1] == spatial and shape[-1] == 4 and 3 in channels:
+        return "it has a fourth channel, alpha: pass it[..., :3]"
+    return ""
+
+
 def _display(value: object) -> np.ndarray:
     given = numeric(value)
     if given.size == 0:
@@ -102,10 +140,28 @@ def require_within(
     raise Wrong(f"is {given[where]}{place}", cure if np.isfinite(given[where]) else "")
 
 
+def _colour_cure(value: object) -> str:
+    shape = shape_of(value)
+    if isinstance(value, str):
+        try:
+            from matplotlib.colors import to_rgb
+
+            return f"say {','.join(f'{c:.3g}' for c in to_rgb(value))}"
+        except ValueError:
+            return ""
+    if shape == (4,):
+        return "leave the fourth, alpha, out"
+    if shape == (3,) and 1 < np.max(value) <= 255 and np.min(value) >= 0:  # type: ignore[operator, arg-type]
+        return f"of 0..255 it is {','.join(f'{c / 255:.3g}' for c in np.asarray(value).tolist())}"
+    if shape == () and isinstance(value, (int, float)) and 0 <= value <= 1:
+        return f"a grey is {','.join([f'{value:g}'] * 3)}"
+    return ""
+
+
 def _colour(value: object) -> tuple[float, ...]:
     if isinstance(value, str):
         value = COLOURS.get(value) or [float(part) for part in value.split(",")]
     return vector(3, 0, 1).read(value)
 
 
-colour = Check("white, black or three numbers in 0..1 such as 0.5,0.5,1", _colour)
+colour = mended(Check("white, black or three numbers in 0..1 such as 0.5,0.5,1", _colour), _colour_cure)

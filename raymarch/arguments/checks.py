@@ -12,6 +12,7 @@ from typing import Any, SupportsInt
 
 import numpy as np
 
+from raymarch.arguments.guess import did_you_mean
 from raymarch.errors import RaymarchError
 
 LARGEST = 1e30  # of any number: kernels compute in single precision, and what they sum up must stay finite there
@@ -25,6 +26,14 @@ class Wrong(Exception):
 
     def __init__(self, came: str, cure: str = ""):
         self.came, self.cure = came, cure
+
+
+class Meant(ValueError):
+    """Refusal of a value that is shown as it came, with what to do instead."""
+
+    def __init__(self, cure: str):
+        super().__init__(cure)
+        self.cure = cure
 
 
 @dataclass(frozen=True)
@@ -57,6 +66,9 @@ class Check:
             verb, rest = wrong.came.split(" ", 1)
             several = name.endswith("s") and not name.endswith("ss")
             came, cure = f"{PLURAL[verb] if several else verb} {rest}", wrong.cure or self.cure
+        except Meant as meant:
+            cures = (self.cure, meant.cure) if self.kind else (meant.cure,)
+            came, cure = f"is {shown(value)}", "; ".join(filter(None, cures))
         except (TypeError, ValueError, OverflowError):
             came, cure = f"is {shown(value)}", self.cure
         raise RaymarchError(f"{name} {came}, want {self.wanted}" + (f"; {cure}" if cure else ""))
@@ -152,7 +164,7 @@ def one_of(*names: str | int, cure: str = "") -> Check:
         if not isinstance(value, str):
             value = _real(value)
         if value not in names:
-            raise ValueError
+            raise Meant("; ".join(filter(None, (did_you_mean(value, names), cure))))
         return names[names.index(value)]
 
     return Check(f"one of {', '.join(map(str, names))}", read, cure)
@@ -165,7 +177,7 @@ def some_of(*names: str) -> Check:
         several = (value,) if isinstance(value, str) else tuple(value)
         for one in several:
             if not isinstance(one, str) or one not in names:
-                raise Wrong(f"has {shown(one)}")
+                raise Wrong(f"has {shown(one)}", did_you_mean(one, names))
         if not several:
             raise ValueError
         return several

@@ -14,6 +14,8 @@ from functools import partial, wraps
 from typing import Any, ClassVar, ParamSpec, Protocol, TypeVar
 
 from raymarch.arguments.checks import Check
+from raymarch.arguments.guess import unknown_names
+from raymarch.errors import ArgumentNameError, RaymarchError
 
 
 class Record(Protocol):
@@ -47,7 +49,7 @@ def renamed(**names: str) -> Callable[[type[R]], type[R]]:
 
         @wraps(init)
         def under_either_name(self: R, *args: Any, **values: Any) -> None:
-            init(self, *args, **current_names(record, values))
+            call_by_name(init, record.__name__, self, *args, **current_names(record, values))
 
         record.__init__ = under_either_name  # type: ignore[method-assign, assignment]
         record.old_names = names  # type: ignore[attr-defined]
@@ -56,6 +58,42 @@ def renamed(**names: str) -> Callable[[type[R]], type[R]]:
         return record
 
     return wrap
+
+
+def named(record: type[R]) -> type[R]:
+    """Decorator of a record: a field that there is not, or one that is missing, is answered by what may be meant."""
+    init = record.__init__
+
+    @wraps(init)
+    def by_name(self: R, *args: Any, **values: Any) -> None:
+        call_by_name(init, record.__name__, self, *args, **values)
+
+    record.__init__ = by_name  # type: ignore[method-assign, assignment]
+    return record
+
+
+def call_by_name(function: Callable, name: str, /, *args: Any, **values: Any) -> Any:
+    """Call of a function; ArgumentNameError, with what may be meant, for names that are not its arguments'."""
+    try:
+        return function(*args, **values)
+    except TypeError as error:
+        if isinstance(error, RaymarchError):
+            raise
+        signature = inspect.signature(function)
+        try:
+            signature.bind(*args, **values)
+        except TypeError as misfit:
+            raise ArgumentNameError(_misfit(name, signature, values, misfit)) from None
+        raise
+
+
+def _misfit(name: str, signature: inspect.Signature, values: Mapping[str, Any], misfit: TypeError) -> str:
+    """What is wrong with the names of a call, and what may be meant."""
+    several = inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL
+    known = [n for n, p in signature.parameters.items() if n not in ("self", "cls") and p.kind not in several]
+    if unknown := [each for each in values if each not in signature.parameters]:
+        return f"{name}: {unknown_names(unknown, known, 'argument')}"
+    return f"{name}: {misfit}; its arguments are {', '.join(known)}"
 
 
 def current_names(record: type, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -80,7 +118,10 @@ def checked(**rules: Check) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
         @wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            bound = signature.bind(*args, **kwargs)
+            try:
+                bound = signature.bind(*args, **kwargs)
+            except TypeError as misfit:
+                raise ArgumentNameError(_misfit(function.__qualname__, signature, kwargs, misfit)) from None
             for name, rule in own.items():
                 if name in bound.arguments:
                     bound.arguments[name] = rule(name, bound.arguments[name])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import taichi as ti
@@ -18,6 +18,7 @@ from raymarch.autodiff.torch_function import keep_threads_out, render_function
 from raymarch.autodiff.torch_parameters import require_own
 from raymarch.autodiff.torch_samples import Asked, Inputs, TorchSamples
 from raymarch.autodiff.torch_tensors import import_torch, require_shape, require_tensor, tensor_of
+from raymarch.autodiff.torch_volume import TorchVolume
 from raymarch.data.views import Views, require_colour
 from raymarch.data.volume import VOLUME, AnyVolume
 from raymarch.device.owner import Holder
@@ -29,6 +30,8 @@ from raymarch.rendering.march import SINGLE_RAYS, March
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+Cameras: TypeAlias = "TorchCameras | Camera | Views | Sequence[Camera]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,14 +101,15 @@ class TorchRender(Holder):
 
     @checked(depth=flag)
     def __call__(
-        self, density: Tensor, features: Tensor | None, cameras: TorchCameras | Camera | Views | Sequence[Camera], *,
+        self, density: Tensor | TorchVolume, features: Tensor | Any | None, cameras: Cameras | None = None, *,
         background: Tensor | Colour | None = None, depth: bool = False, iso: Tensor | None = None,
         table: Tensor | None = None,
     ) -> TorchRendering:  # fmt: skip
-        """Rendering (N, height, width) of what N cameras see.
+        """Rendering (N, height, width) of what N cameras see; `render(tensors, cameras)` of a `TorchVolume`.
 
         Args:
-            density: (x, y, z) raw density.
+            density: (x, y, z) raw density; or a `TorchVolume`, whose features and background count too, and which is
+                followed by the cameras.
             features: (x, y, z, channel) raw colour; None where the mode sees no colours.
             cameras: `TorchCameras`; or rm.Cameras, which have no gradients.
             background: a tensor that goes with (N, height, width, 3) by broadcasting, (3,) say, or a colour; the
@@ -114,19 +118,21 @@ class TorchRender(Holder):
             iso: () value of the surface of mode "isosurface", instead of the march's.
             table: (knot, 4) red, green, blue and opacity of the transfer function's knots, in 0..1, instead of its own.
         """
+        density, features, (cameras,), background = parted(density, features, (cameras,), background)
         several = cameras if isinstance(cameras, TorchCameras) else TorchCameras.of(cameras)
         picture = several.width * several.height
         return self._render(density, features, *several.rays(), background, Asked(picture, depth), iso=iso, table=table)
 
     @checked(depth=flag)
     def trace(
-        self, density: Tensor, features: Tensor | None, origin: Tensor, direction: Tensor, *,
-        background: Tensor | Colour | None = None, depth: bool = False, iso: Tensor | None = None,
-        table: Tensor | None = None,
+        self, density: Tensor | TorchVolume, features: Tensor | None, origin: Tensor,
+        direction: Tensor | None = None, *, background: Tensor | Colour | None = None, depth: bool = False,
+        iso: Tensor | None = None, table: Tensor | None = None,
     ) -> TorchRendering:  # fmt: skip
         """Rendering (..) along rays: origin and direction (.., 3) go together by broadcasting; directions of any
-        length, which are made unit vectors."""
+        length, which are made unit vectors. Of a `TorchVolume` it is `trace(tensors, origin, direction)`."""
         torch = import_torch()
+        density, features, (origin, direction), background = parted(density, features, (origin, direction), background)
         for name, value in (("origin", origin), ("direction", direction)):
             require_tensor(name, value)
             if value.shape[-1:] != (3,):
@@ -168,6 +174,27 @@ class TorchRender(Holder):
             require_shape("features", features, (*self.shape, self.like.channels))
         elif "colour" in groups_of(self.march.rule):
             raise RaymarchError(f"features are None but mode {self.march.rule.name} sees colours; pass them")
+
+
+def parted(
+    density: Tensor | TorchVolume, features: Any, rest: tuple[Any, ...], background: Tensor | Colour | None
+) -> tuple[Tensor, Any, tuple[Any, ...], Tensor | Colour | None]:
+    """Arguments of a call with a `TorchVolume` as those of one with density and features.
+
+    Raises RaymarchError for a call that has too few, or features beside a `TorchVolume`.
+    """
+    if isinstance(density, TorchVolume):
+        tensors = density
+        if rest[-1] is None:
+            rest = (features, *rest[:-1])
+        elif features is not None and features is not tensors.features:
+            raise RaymarchError("features are given beside a TorchVolume, which has its own; leave them out")
+        behind = tensors.background if background is None else background
+        return tensors.density, tensors.features, rest, behind
+    if rest[-1] is None:
+        last = "cameras" if len(rest) == 1 else "origin and direction"
+        raise RaymarchError(f"{last} are missing; call render(density, features, {last}), or with an rm.TorchVolume")
+    return density, features, rest, background
 
 
 def background_for(background: Tensor | Colour | None, own: Colour, image: Tensor) -> Tensor:

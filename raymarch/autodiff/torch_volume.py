@@ -68,6 +68,10 @@ class TorchVolume:
             density.requires_grad_(), features.requires_grad_()
         return cls(density, features, background, volume)
 
+    def as_volume(self) -> Volume:
+        """`volume()`, by the name under which `rm.render`, `rm.save`, `rm.plot` and all else that takes volumes ask."""
+        return self.volume()
+
     def volume(self) -> Volume:
         """Volume of the numbers as they are now, copied once, without what is known of the making of `like`."""
         for name in ("density", "features", "background"):

@@ -28,7 +28,7 @@ def export(
     if points is not None and faces is not None:
         raise click.UsageError("--faces is for meshes and --points for clouds of points; take one of them")
     from raymarch.io.files.ours import require_other
-    from raymarch.io.meshes.mesh_file import require_mesh_file
+    from raymarch.io.meshes.mesh_file import offset_of, require_mesh_file
     from raymarch.io.volumes.volume_file import load
     from raymarch.meshing.export import export_mesh
 
@@ -37,11 +37,13 @@ def export(
     mesh = export_mesh(load(run), out, iso, box=box, largest=largest, faces=faces, points=points, overwrite=overwrite)
     size = Path(out).stat().st_size
     closed = mesh.closed
+    offset = offset_of(mesh).tolist() if out.lower().endswith(".stl") else [0.0, 0.0, 0.0]
     if as_json:
-        counts = {"vertices": len(mesh.vertices), "faces": len(mesh.faces), "closed": closed}
+        counts = {"vertices": len(mesh.vertices), "faces": len(mesh.faces), "closed": closed, "offset": offset}
         options.print_json({"path": out, **counts, "bytes": size, "box": mesh.box.tolist(), "area": mesh.area})
         return
     what = f"{len(mesh.vertices):,} points"
     if len(mesh.faces):
         what = f"{len(mesh.vertices):,} vertices, {len(mesh.faces):,} faces, {'closed' if closed else 'open'}"
-    say.result(f"{out}: {what}; {size:,} bytes")
+    moved = f"; moved, add {','.join(map(repr, offset))} for the world's coordinates" if any(offset) else ""
+    say.result(f"{out}: {what}; {size:,} bytes{moved}")

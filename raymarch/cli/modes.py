@@ -145,6 +145,7 @@ def _table(volume: Volume, table: str | None) -> TransferFunction:
     which the volume was fitted through."""
     from raymarch.data.colormaps import COLORMAP
     from raymarch.data.default_table import default_table
+    from raymarch.errors import figures
     from raymarch.io.volumes.transfer_table import load_table
     from raymarch.rendering.march import table_of
 
@@ -169,8 +170,9 @@ def _table(volume: Volume, table: str | None) -> TransferFunction:
         COLORMAP("table", name)
     made = default_table(volume, name, *ends)
     if not ends:
-        low, high, most = made.values[0], made.values[-1], made.opacities[-1]
-        say.note(f"--table {name},{low:.4g},{high:.4g},{most:g}, its opacity over {made.unit_length:.4g} world units")
+        low, high = figures(made.values[0], made.values[-1], least=4)
+        most = made.opacities[-1]
+        say.note(f"--table {name},{low},{high},{most:g}, its opacity over {made.unit_length:.4g} world units")
     return made
 
 
@@ -189,12 +191,16 @@ def gives_values(march: March) -> bool:
 
 def in_window(seen: Rendering, window: list[float] | None) -> tuple[np.ndarray, list[float]]:
     """Display values 0..1 of an image of values, black where nothing is met; the window, the image's own if none."""
+    from raymarch.data.value_contents import above
+    from raymarch.errors import figures
+
     met = seen.opacity != 0
     if window is None:
         values = seen.image[met]
         low = float(values.min(initial=0.0))
         high = float(values.max()) if values.size else low
-        window = [low, high if high > low else low + 1.0]
-        say.note(f"black is {window[0]:.4g}, white {window[1]:.4g}, by the first image; --window takes others")
+        window = [low, high if high > low else above(low)]
+        black, white = figures(*window, least=4)
+        say.note(f"black is {black}, white {white}, by the first image; --window takes others")
     low, high = window
     return ((seen.image - low) / (high - low)).clip(0, 1) * met[..., None], window

@@ -6,12 +6,14 @@ import contextlib
 import io
 import logging
 import os
+import re
 import sys
 
 import click
 
 from raymarch.errors import escaped
 
+QUOTED = re.compile(r"'([^']+)'")  # what a usage error is about
 LONGEST = 800  # characters of a line
 
 
@@ -43,8 +45,25 @@ def usage(error: click.UsageError) -> None:
     """Usage error, in the lines that click makes of it."""
     text = io.StringIO()
     error.show(file=text)
+    guess = _guess(error)
     for line in text.getvalue().splitlines():
         note(line)
+    if guess:
+        note(guess)
+
+
+def _guess(error: click.UsageError) -> str:
+    """What may be meant by a choice or a verb that there is not; of options click asks itself."""
+    from raymarch.arguments.guess import did_you_mean
+
+    given = QUOTED.search(error.message)
+    if given is None or not error.ctx:
+        return ""
+    if isinstance(error, click.BadParameter) and error.param and isinstance(error.param.type, click.Choice):
+        return did_you_mean(given[1], error.param.type.choices)
+    if isinstance(error.ctx.command, click.Group) and error.message.startswith("No such command"):
+        return did_you_mean(given[1], error.ctx.command.commands)
+    return ""
 
 
 class _Notes(logging.Handler):

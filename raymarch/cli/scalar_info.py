@@ -41,9 +41,10 @@ def print_scalar(file: str, summary: ScalarSummary, place: dict[str, Any], as_js
 
 def _lines(record: dict[str, Any]) -> list[tuple[str, str]]:
     """Names and texts of the lines, those of nothing left out."""
+    from raymarch.errors import figures
 
-    def several(numbers: list[float], sign: str = "  ") -> str:
-        return sign.join(f"{x:.6g}" for x in numbers)
+    def several(numbers: list[float], sign: str = "  ", step: float = 0.0) -> str:
+        return sign.join(figures(x, step=step)[0] for x in numbers)
 
     unit, length = record["unit"], record["length_unit"]
     spacing = several(record["spacing"], " x ") + (f" {length}" if length else "  (no unit of length is said)")
@@ -52,7 +53,7 @@ def _lines(record: dict[str, Any]) -> list[tuple[str, str]]:
         ("shape", several(record["shape"], " x ")),
         ("values", f"{record['dtype']}" + (f", in {unit}" if unit else "")),
         ("spacing", spacing),
-        ("origin", several(record["origin"])),
+        ("origin", several(record["origin"], step=min(record["spacing"]))),
         *[("directions" if i == 0 else "", f"{axis}  {several(row)}") for i, (axis, row) in enumerate(
             zip("xyz", record["directions"], strict=True)
         )],
@@ -63,13 +64,15 @@ def _lines(record: dict[str, Any]) -> list[tuple[str, str]]:
         words = ", ".join(f"{axis} to {SIDES[side]}" for axis, side in zip("xyz", record["sides"], strict=True))
         lines.append(("sides", f"{record['sides']} in a world of {record['world']}: {words}"))
     if "low" in record:
-        lines.append(("range", f"{record['low']:.6g} to {record['high']:.6g}, mean {record['mean']:.6g}"))
+        low, high = figures(record["low"], record["high"])
+        mean = figures(record["mean"], step=record["high"] - record["low"])[0]
+        lines.append(("range", f"{low} to {high}, mean {mean}"))
         if record["stride_of_values"] > 1:
             lines.append(("", f"of one value in {record['stride_of_values']} along each axis"))
-        edges, counts = record["histogram"]["edges"], record["histogram"]["counts"]
+        edges, counts = figures(*record["histogram"]["edges"]), record["histogram"]["counts"]
         for i, count in enumerate(counts):
             bar = "#" * math.ceil(BAR * count / max(counts))
-            lines.append(("histogram" if i == 0 else "", f"{edges[i]:>12.6g}  {count:>12,}  {bar}"))
+            lines.append(("histogram" if i == 0 else "", f"{edges[i]:>12}  {count:>12,}  {bar}"))
     lines += [(name, f"{record[name]:,}") for name in ("bytes_on_disk", "bytes_in_memory", "bytes_to_render")]
     if "seconds_to_render" in record:
         lines.append(("seconds_to_render", f"{record['seconds_to_render']:.4g}"))

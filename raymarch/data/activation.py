@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from raymarch.arguments.arrays import Numbers
+from raymarch.arguments.arrays import Numbers, mended
 from raymarch.arguments.checks import LARGEST, Check, instance_of, number, one_of
-from raymarch.arguments.declared import checked, held, hold
+from raymarch.arguments.declared import checked, held, hold, named
 from raymarch.data.samples import RAW
 from raymarch.errors import RaymarchError, one_line
 
@@ -162,6 +162,7 @@ DENSITY, COLOUR = _or_own(tuple(DENSITIES), DensityActivation), _or_own(tuple(CO
 FIT_DENSITY, FIT_COLOUR = _or_own(FIT_DENSITIES, DensityActivation), _or_own(FIT_COLOURS, ColourActivation)
 
 
+@named
 @dataclass(frozen=True)
 class Activation:
     """Activation pair of a volume: raw numbers to extinction and colour, after interpolation.
@@ -239,5 +240,8 @@ def _several_own(
     return several
 
 
-ACTIVATION = instance_of(Activation, "an Activation")
+ACTIVATION = mended(
+    instance_of(Activation, "an Activation"),
+    lambda value: f"rm.Activation({value!r}) is one" if isinstance(value, str) and value in DENSITIES else "",
+)
 OWN_ACTIVATIONS = Check("a list of rm.DensityActivation and rm.ColourActivation", _several_own)

@@ -7,6 +7,7 @@ from types import ModuleType
 import numpy as np
 
 from raymarch.arguments.checks import Check, Wrong, shown
+from raymarch.arguments.guess import did_you_mean
 from raymarch.errors import RaymarchError, one_line
 
 FEW = "viridis, inferno, bone, gray, coolwarm"
@@ -25,7 +26,7 @@ def import_matplotlib() -> ModuleType:
 
 def _colormap(value: object) -> str:
     if not isinstance(value, str) or value not in import_matplotlib().colormaps:
-        raise Wrong(f"is {shown(value)}", "check its spelling")
+        raise Wrong(f"is {shown(value)}", did_you_mean(value, import_matplotlib().colormaps) or "check its spelling")
     return value
 
 

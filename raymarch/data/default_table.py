@@ -6,13 +6,14 @@ import numpy as np
 
 from raymarch.data.transfer_function import TransferFunction
 from raymarch.data.volume import Volume
-from raymarch.errors import RaymarchError
+from raymarch.errors import RaymarchError, figures
 
 FEW = 1 << 20  # values that are looked at
 RANGE = (1.0, 99.9)  # percentiles that count as the range
 CLEAR = 0.2  # of the range, from its lower end, is seen through
 LENGTHS = 50  # unit lengths along the longest side
 FINEST = 1e-5  # range of values, as a part of them, under which a table of 64 knots is finer than single precision
+SMALLEST = 1e-30  # range of values, under which a table's knots are not told apart
 MOST = 0.5  # opacity at the upper end over one of them
 
 
@@ -34,14 +35,20 @@ def default_table(
     stride = max(int((np.prod(volume.shape) / FEW) ** (1 / 3)), 1)
     raw = volume.at(np.ix_(*(np.arange(0, n, stride) for n in volume.shape)))[0]
     values = volume.activation.sigma(raw)
-    least, most = np.percentile(values, RANGE)
+    least, most = np.percentile(values, RANGE).tolist()
     if most <= least:
         least, most = float(values.min()), float(values.max())
     if most <= least:  # one value everywhere, which is seen unless it is nothing
-        least, most = (most - 1.0, most) if most != 0 else (0.0, 1.0)
+        least, most = (most - max(1.0, 2 * FINEST * abs(most)), most) if most != 0 else (0.0, 1.0)
     if low is None and high is None and most - least < FINEST * max(abs(least), abs(most)):
+        low_text, high_text = figures(least, most, least=9)
         raise RaymarchError(
-            f"values are from {least:.9g} to {most:.9g}, which single precision hardly tells apart; subtract the least"
+            f"values are from {low_text} to {high_text}, which single precision hardly tells apart; subtract the least"
+        )
+    if low is None and high is None and most - least < SMALLEST:
+        raise RaymarchError(
+            f"values are from {least:.4g} to {most:.4g}, less than single precision holds; multiply them, so that they"
+            f" are apart by {SMALLEST:g} or more"
         )
     low = float(least + CLEAR * (most - least)) if low is None else low
     high = float(most) if high is None else high

@@ -45,6 +45,25 @@ def _one(value: object) -> np.ndarray:
     return image
 
 
+def _images_cure(images: np.ndarray) -> str:
+    """What to do with images of another shape or type of number; "" for the usual."""
+    if images.ndim == 4 and images.shape[1] in (3, 4) and images.shape[3] not in (3, 4):
+        return "their channels come first: pass np.moveaxis(images, 1, -1)"
+    if images.ndim == 3 and images.shape[2] in (3, 4) and images.dtype == np.uint8:
+        return "one image is images[None]"
+    if images.ndim == 3 or (images.ndim == 4 and images.shape[3] == 1):
+        return OF_GREY
+    if images.ndim != 4 or images.size == 0:
+        return ""
+    if images.dtype == np.uint16:
+        return "pass (images // 257).astype(np.uint8)"
+    if images.min() < 0 or images.max() > 255 or not np.isfinite([images.min(), images.max()]).all():
+        return ""
+    if images.max() <= 1 and images.dtype.kind == "f":
+        return "of 0..1 pass np.rint(255 * images).astype(np.uint8)"
+    return "of 0..255 pass images.astype(np.uint8)"
+
+
 def _images(value: object) -> Images:
     if isinstance(value, (list, tuple)) and any(isinstance(image, np.ndarray) and image.ndim == 3 for image in value):
         several = [_one(image) for image in value]
@@ -53,8 +72,7 @@ def _images(value: object) -> Images:
         return gathered(several)
     images = numeric(value)
     if images.ndim != 4 or images.shape[3] not in (3, 4) or images.dtype != np.uint8:
-        single = images.ndim == 3 or (images.ndim == 4 and images.shape[3] == 1)
-        raise Wrong(f"is {images.dtype} {images.shape}", OF_GREY if single else "")
+        raise Wrong(f"is {images.dtype} {images.shape}", _images_cure(images))
     return images
 
 
@@ -72,7 +90,8 @@ def _masks(value: Iterable[object] | None) -> Masks:
 
 def _mask(value: object, verb: str = "is") -> np.ndarray:
     if not isinstance(value, np.ndarray) or value.ndim != 2 or value.dtype != np.bool_:
-        raise Wrong(f"{verb} {shown(value)}")
+        plain = isinstance(value, np.ndarray) and value.ndim == 2 and value.dtype.kind in "iuf"
+        raise Wrong(f"{verb} {shown(value)}", f"pass mask > 0; {LEFT_OUT}" if plain else "")
     return value
 
 

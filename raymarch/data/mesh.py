@@ -8,7 +8,7 @@ import numpy as np
 
 from raymarch.arguments.arrays import array, numeric, require_within
 from raymarch.arguments.checks import Check, Wrong, instance_of
-from raymarch.arguments.declared import held, hold
+from raymarch.arguments.declared import held, hold, named
 from raymarch.arguments.read_only import ReadOnly
 from raymarch.errors import RaymarchError
 from raymarch.html.card import Shown, card, numbers
@@ -35,6 +35,7 @@ ROWS = Check("(vertex, 3) numbers", _rows)
 FACES = Check("(face, 3) whole numbers, the vertices of each triangle", _indices)
 
 
+@named
 @dataclass(frozen=True, eq=False)
 class Mesh(Shown, ReadOnly):
     """Triangle mesh in the world, or a cloud of points where it has no faces.

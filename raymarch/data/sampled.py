@@ -111,7 +111,7 @@ class Sampled(Shown):
         rows = [
             ("samples (x, y, z)", size),
             ("bricks", bricks),
-            ("box", f"{numbers(lower)} to {numbers(upper)}"),
+            ("box", f"{numbers(lower, step=self.voxel)} to {numbers(upper, step=self.voxel)}"),
             ("voxel", f"{self.voxel:.4g} {unit}"),
             ("colour", f"spherical harmonics of degree {self.degree}"),
             ("activation", f"{self.activation.density_rule.name}, {self.activation.colour_rule.name}"),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from raymarch.arguments.arrays import numeric, require_within
+from raymarch.arguments.arrays import channels_cure, numeric, require_within
 from raymarch.arguments.checks import LARGEST, WORLD, Check, Wrong, whole
 from raymarch.errors import RaymarchError
 
@@ -108,15 +108,36 @@ def samples_in_words(shape: Sequence[int], boxes: int = 1, times: str = " x ") -
 def require_channels(density: np.ndarray, features: np.ndarray) -> None:
     """Shape check: RaymarchError unless features are as many as densities, of harmonics up to degree 3."""
     if features.shape[:3] != density.shape or features.ndim != 4 or features.shape[3] not in CHANNELS:
+        cure = channels_cure(features.shape, density.shape, CHANNELS)
         raise RaymarchError(
             f"features have shape {features.shape}, want {density.shape} and one of {CHANNELS} channels"
+            + (f"; {cure}" if cure else "")
         )
+
+
+def one_channel_cure(shape: tuple[int, ...]) -> str:
+    """What to do with an array of four axes, one of which may be channels, or of two; or ""."""
+    if len(shape) == 2:
+        return "a slice is no volume: np.stack several along a third axis"
+    if len(shape) == 5 and shape[:2] == (1, 1):
+        return "pass it[0, 0]"
+    if len(shape) != 4:
+        return ""
+    if min(shape[1:]) > 1 and shape[0] <= 4:
+        return "channels, first here, are no axis of it: pass it[0]"
+    if min(shape[:3]) > 1 and shape[3] <= 4:
+        colours = ", and colours beside densities: it[..., 3] and it[..., :3]" if shape[3] == 4 else ""
+        return f"channels, last here, are no axis of it: pass it[..., 0]{colours}"
+    return ""
 
 
 def require_three_axes(density: np.ndarray) -> None:
     """Shape check: RaymarchError unless these are samples along x, y and z."""
     if density.ndim != 3 or min(density.shape) < 2:
-        raise RaymarchError(f"density has shape {density.shape}, want (x, y, z) with at least 2 samples an axis")
+        cure = one_channel_cure(density.shape)
+        raise RaymarchError(
+            f"density has shape {density.shape}, want (x, y, z) with at least 2 samples an axis{cure and f'; {cure}'}"
+        )
 
 
 def require_thin(

@@ -9,6 +9,7 @@ import numpy as np
 from raymarch.data import thumbnails
 from raymarch.data.placed import PlacedValues
 from raymarch.data.world_axes import right_and_up, shown_right, shown_up
+from raymarch.errors import figures
 from raymarch.html.card import Shown, card, count_of_bytes, numbers
 from raymarch.html.picture import figure, thumbnail
 
@@ -39,9 +40,9 @@ class ScalarCard(PlacedValues, Shown):
             ("samples (x, y, z)", " x ".join(map(str, self.shape))),
             ("stored as", f"{self.values.dtype}, value = {self.slope:g} * stored + {self.intercept:g}" * scaled),
             ("stored as", f"{self.values.dtype}" * (not scaled)),
-            ("values", f"{low:.5g} to {high:.5g} {self.unit}".strip()),
+            ("values", f"{' to '.join(figures(low, high, least=5))} {self.unit}".strip()),
             ("spacing", f"{numbers(self.spacing)} {length}"),
-            ("box", f"{numbers(lower)} to {numbers(upper)} {length}"),
+            ("box", f"{numbers(lower, step=self.voxel)} to {numbers(upper, step=self.voxel)} {length}"),
             ("sides", f"{self.sides} in {self.world}" if self.world else ""),
             ("memory", count_of_bytes(self.nbytes)),
         ]

@@ -11,14 +11,14 @@ import numpy as np
 
 from raymarch.arguments import arrays
 from raymarch.arguments.checks import LARGEST, Check, Wrong, instance_of, number
-from raymarch.arguments.declared import held, hold
+from raymarch.arguments.declared import held, hold, named
 from raymarch.arguments.read_only import ReadOnly
 from raymarch.data.activation import Activation
-from raymarch.data.samples import MAPPING
+from raymarch.data.samples import MAPPING, one_channel_cure
 from raymarch.data.scalar_card import ScalarCard
 from raymarch.data.volume import VOLUME, Volume
 from raymarch.data.world_axes import WORLD_AXES
-from raymarch.errors import RaymarchError
+from raymarch.errors import RaymarchError, figures
 from raymarch.geometry.pose import require_affine
 
 LONGEST_TEXT = 200  # characters of a name or a unit
@@ -30,7 +30,7 @@ def _values(value: object) -> np.ndarray:
     if values.dtype.itemsize not in SIZES[values.dtype.kind]:
         raise Wrong(f"is {values.dtype}", "convert it with astype")
     if values.ndim != 3 or min(values.shape) < 2:
-        raise Wrong(f"has shape {values.shape}")
+        raise Wrong(f"has shape {values.shape}", one_channel_cure(values.shape))
     if not np.isfinite([ends := (float(values.min()), float(values.max()))]).all():  # as NaN passes through both
         bad = values.size - int(np.isfinite(values).sum())
         raise Wrong(f"has {bad:,} of {values.size:,} that are NaN or infinite", "put a number in their place")
@@ -59,6 +59,7 @@ AFFINE = Check("a 4 x 4 affine", _affine)
 WORD = Check(f"a text of one line, up to {LONGEST_TEXT} characters", _short)
 
 
+@named
 @dataclass(frozen=True, eq=False)
 class ScalarVolume(ScalarCard, ReadOnly):
     """Scalar volume: one value a voxel, of the type it has on disk; what scanners, microscopes and simulations give.
@@ -109,15 +110,12 @@ class ScalarVolume(ScalarCard, ReadOnly):
 
     def __repr__(self) -> str:
         size, steps = " x ".join(map(str, self.shape)), " x ".join(f"{x:.4g}" for x in self.spacing)
-        low, high = self.range
+        low, high = figures(*self.range, least=4)
         unit = f" {self.unit}" if self.unit else ""
         sides = f", sides {self.sides} in {self.world}" if self.world else ""
         length = f" {self.length_unit}" if self.length_unit else ""
         name = f"{self.name!r}, " if self.name else ""
-        return (
-            f"ScalarVolume({name}{size} {self.values.dtype}, {low:.4g} to {high:.4g}{unit}, spacing {steps}{length}"
-            f"{sides})"
-        )
+        return f"ScalarVolume({name}{size} {self.values.dtype}, {low} to {high}{unit}, spacing {steps}{length}{sides})"
 
     @cached_property
     def range(self) -> tuple[float, float]:
@@ -129,13 +127,19 @@ class ScalarVolume(ScalarCard, ReadOnly):
         """Values (x, y, z) as `slope` and `intercept` say: float32, or float64 where what is stored needs that."""
         stored = self.values
         wide = stored.dtype == np.float64
+        largest = max(map(abs, self.range))
         if stored.dtype.kind in "iu":  # whole numbers stay apart: a step of theirs is several of float32's
-            wide = stored.dtype.itemsize > 2 or max(map(abs, self.range)) * 2**-24 > abs(self.slope) / 4
+            wide = stored.dtype.itemsize > 2 or largest * 2**-24 > abs(self.slope) / 4
+        elif not wide and (self.slope, self.intercept) != (1.0, 0.0):  # as floats do, but for 3 bits
+            finest = float(np.finfo(stored.dtype).eps) * max(-float(stored.min()), float(stored.max()))
+            wide = largest * 2**-23 > 8 * abs(self.slope) * finest
         kind = np.float64 if wide else np.float32
         if (self.slope, self.intercept) == (1.0, 0.0):
             return stored.astype(kind)
-        stored = stored.astype(kind) if stored.dtype == np.float16 else stored  # a slope would be of 16 bits too
-        return (stored * self.slope + self.intercept).astype(kind)
+        out = np.empty(stored.shape, kind)
+        for made, plane in zip(out, stored, strict=True):  # in doubles: in the stored type numbers overflow and round
+            made[...] = plane.astype(np.float64) * self.slope + self.intercept
+        return out
 
     def as_volume(self) -> Volume:
         """The `Volume` that renders it: extinction equal to the value, of degree 0, grey; its colours take no memory.
@@ -144,6 +148,12 @@ class ScalarVolume(ScalarCard, ReadOnly):
             >>> float(ScalarVolume(np.ones((2, 3, 4), np.uint8)).as_volume().sigma().max())
             1.0
         """
+        across = float(np.linalg.norm(np.abs(self.world_from_index[:3, :3]) @ (np.array(self.shape) - 1)))
+        if (most := max(map(abs, self.range))) * across > LARGEST:
+            raise RaymarchError(
+                f"values are up to {most:.4g}, over {across:.4g} of length more than {LARGEST:g}, the end of single"
+                f" precision; put numbers within {LARGEST / across:.1g} in the place of those that stand for nothing"
+            )
         density = self.numbers()
         colours = np.broadcast_to(density.dtype.type(0), (*density.shape, 3))
         about = (Activation("identity"), self.background, self.provenance)
@@ -154,9 +164,9 @@ SCALAR_VOLUME = instance_of(ScalarVolume, "an rm.ScalarVolume")
 
 
 def _either(value: object) -> Any:
-    if not isinstance(value, (Volume, ScalarVolume)):
-        raise TypeError
-    return value
+    if isinstance(value, (Volume, ScalarVolume)):
+        return value
+    return VOLUME.read(value)  # as which a sibling says how it is one, such as a TorchVolume
 
 
 ANY_VOLUME = Check(VOLUME.wanted, _either, VOLUME.cure, Volume)

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from raymarch.arguments.arrays import Numbers, array, vector
+from raymarch.arguments.arrays import Numbers, array, mended, vector
 from raymarch.arguments.checks import Check, Wrong, instance_of, number, text, whole
-from raymarch.arguments.declared import checked, held, hold
+from raymarch.arguments.declared import checked, held, hold, named
 from raymarch.arguments.read_only import ReadOnly
 from raymarch.data.colormaps import COLORMAP, colours_along
 from raymarch.data.samples import RAW
@@ -42,6 +42,7 @@ VALUES = Check(f"2 to {MOST_KNOTS} rising numbers, in single precision too", _ri
 COLOURS, OPACITIES = array("knot", 3, low=0, high=1), array("knot", low=0, high=1)
 
 
+@named
 @dataclass(frozen=True, eq=False)
 class TransferFunction(TableCard, ReadOnly):
     """Transfer function of direct volume rendering: a table of colour and opacity over the values of a volume.
@@ -149,4 +150,13 @@ class TransferFunction(TableCard, ReadOnly):
         return (ends <= most) & (seen[np.maximum(last, first)] == seen[first])
 
 
-TRANSFER = instance_of(TransferFunction, "an rm.TransferFunction", "as of_colormap('viridis', low, high) gives")
+def _table_cure(value: object) -> str:
+    try:
+        return f"rm.TransferFunction.of_colormap({COLORMAP.read(value)!r}, low, high) makes one"
+    except Wrong:
+        return ""
+
+
+TRANSFER = mended(
+    instance_of(TransferFunction, "an rm.TransferFunction", "as of_colormap('viridis', low, high) gives"), _table_cure
+)

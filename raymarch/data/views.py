@@ -8,8 +8,9 @@ from functools import cached_property
 
 import numpy as np
 
-from raymarch.arguments.arrays import Colour, Numbers, array, colour, vector
+from raymarch.arguments.arrays import Colour, Numbers, array, colour, mended, vector
 from raymarch.arguments.checks import WORLD, Check, Wrong, instance_of, number, one_of, optional, shown, text, whole
+from raymarch.arguments.declared import named
 from raymarch.data.image_arrays import IMAGES, MASKS, Images, Masks, is_opaque, that_matter
 from raymarch.data.views_card import ViewsCard
 from raymarch.errors import RaymarchError
@@ -38,7 +39,13 @@ def _cameras(value: Iterable[Camera]) -> tuple[Camera, ...]:
     return several
 
 
-ONE_EACH = Check("a list of Cameras", _cameras)
+def _cameras_cure(value: object) -> str:
+    if isinstance(value, Camera):
+        return "one is [camera]"
+    return "cameras come before images" if isinstance(value, np.ndarray) else ""
+
+
+ONE_EACH = mended(Check("a list of Cameras", _cameras), _cameras_cure)
 
 
 def _names(value: Iterable[str]) -> tuple[str, ...]:
@@ -53,6 +60,7 @@ MASKS_AS = ("ignored", "alpha")  # pixels that masks take out: unknown, or empty
 SPARSE_POINTS = optional(array("point", 3, low=-WORLD, high=WORLD, cure="scale the world"))
 
 
+@named
 @dataclass(frozen=True, eq=False)
 class Views(ViewsCard):
     """Posed images: images and the camera of each; their sizes may differ.
@@ -95,7 +103,7 @@ class Views(ViewsCard):
     masks_as: str = MASKS_AS[0]
 
     def __post_init__(self) -> None:
-        images, cameras = IMAGES("images", self.images), ONE_EACH("cameras", self.cameras)
+        cameras, images = ONE_EACH("cameras", self.cameras), IMAGES("images", self.images)
         names = NAMES("names", self.names) or tuple(f"{i:03d}" for i in range(len(cameras)))
         masks = MASKS("masks", self.masks)
         if not len(cameras) == len(names) == len(images):
@@ -213,9 +221,11 @@ def _require_one_size(camera: Camera, name: str, image: np.ndarray, mask: np.nda
     """Size check of a view: RaymarchError where camera, image and mask differ."""
     height, width = image.shape[:2]
     if (camera.height, camera.width) != (height, width):
+        cure = "resize one of them"
+        if (camera.width, camera.height) == (height, width):
+            cure += f"; an array's shape is (height, width): did you mean width={width}, height={height}?"
         raise RaymarchError(
-            f"view {name}: image is {width} x {height} but its camera {camera.width} x {camera.height}; resize one of"
-            " them"
+            f"view {name}: image is {width} x {height} but its camera {camera.width} x {camera.height}; {cure}"
         )
     if mask is not None and mask.shape != (height, width):
         raise RaymarchError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from os import PathLike
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -12,7 +13,7 @@ import numpy as np
 from raymarch.arguments import arrays, checks
 from raymarch.arguments.arrays import Colour, Numbers
 from raymarch.arguments.checks import optional
-from raymarch.arguments.declared import checked
+from raymarch.arguments.declared import checked, named
 from raymarch.arguments.read_only import ReadOnly
 from raymarch.data import plain
 from raymarch.data.activation import ACTIVATION, Activation
@@ -30,6 +31,7 @@ EMPTY: Mapping = MappingProxyType({})
 AnyVolume: TypeAlias = "Volume | Any"
 
 
+@named
 @dataclass(frozen=True, eq=False, init=False)
 class Volume(Sampled, ReadOnly):
     """Voxel grid of raw density and colour features at integer indices; its box spans the first to the last sample.
@@ -208,4 +210,12 @@ def _as_volume(value: Any) -> Volume:
     return made
 
 
-VOLUME = checks.Check("a Volume", _as_volume, kind=Volume)
+def _volume_cure(value: object) -> str:
+    if isinstance(value, (str, PathLike)):
+        return f"rm.load({str(value)!r}) reads one" if len(str(value)) < 100 else "rm.load(path) reads one"
+    if isinstance(value, np.ndarray) and value.ndim == 3 and min(value.shape) > 1:
+        return "rm.ScalarVolume(it) makes one of a scan's values, rm.Volume.from_array(it) of extinction"
+    return "pass its .volume" if isinstance(getattr(value, "volume", None), Volume) else ""
+
+
+VOLUME = arrays.mended(checks.Check("a Volume", _as_volume, kind=Volume), _volume_cure)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import wraps
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NoReturn, TypeVar
 
 import taichi as ti
 
@@ -29,6 +29,14 @@ class Closing:
     def close(self) -> None:
         """Free what is held."""
         raise NotImplementedError
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        """What `copy`, `pickle` and `torch.save` ask, of a module that has it as an attribute too: a refusal."""
+        kind = type(self).__name__
+        raise RaymarchError(
+            f"a {kind} holds device memory and is not copied, pickled or saved; make one outside of the module or"
+            " object that is, and pass it to the calls that use it"
+        )
 
 
 class Holder(Closing):

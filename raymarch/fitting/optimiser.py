@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from raymarch.arguments.checks import instance_of, number, whole
-from raymarch.arguments.declared import checked, held, hold
+from raymarch.arguments.declared import checked, held, hold, named
 from raymarch.data.activation import Activation
 from raymarch.device.grid import Grid
 from raymarch.kernels.fit.adam import adam
@@ -37,6 +37,7 @@ def unit_of(activation: Activation) -> float:
     return 2 * activation.shift if activation.density_rule.linear else 1.0
 
 
+@named
 @dataclass(frozen=True)
 class Adam:
     """Adam optimiser with per-group learning rates, for the voxels that a step touched.

@@ -8,6 +8,7 @@ from typing import Any
 from raymarch.arguments.arrays import Numbers
 from raymarch.arguments.checks import instance_of, one_of
 from raymarch.arguments.declared import current_names
+from raymarch.arguments.guess import unknown_names
 from raymarch.data.views import VIEWS, Views
 from raymarch.errors import RaymarchError
 from raymarch.fitting.optimiser import ADAM, Adam
@@ -108,7 +109,7 @@ def changed(settings: FitSettings, /, **changes: Any) -> FitSettings:
     own, rates = FitSettings.__dataclass_fields__, Adam.__dataclass_fields__
     unknown = sorted(set(changes) - set(own) - set(rates))
     if unknown:
-        raise RaymarchError(f"unknown setting {', '.join(unknown)}; want some of {', '.join([*own, *rates])}")
+        raise RaymarchError(unknown_names(unknown, [*own, *rates]))
     mine = {name: value for name, value in changes.items() if name in own}
     optimiser = ADAM("optimiser", mine.pop("optimiser", settings.optimiser))
     optimiser = replace(optimiser, **{name: value for name, value in changes.items() if name in rates})

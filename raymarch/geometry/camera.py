@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from raymarch.arguments.arrays import Numbers, array, numeric, vector
+from raymarch.arguments.arrays import Numbers, array, mended, numeric, vector
 from raymarch.arguments.checks import WORLD, Check, Wrong, instance_of, number, shown, whole
-from raymarch.arguments.declared import checked
+from raymarch.arguments.declared import checked, named
 from raymarch.arguments.read_only import ReadOnly
 from raymarch.errors import RaymarchError
 from raymarch.geometry.camera_card import CameraCard
@@ -21,10 +21,15 @@ MOST_A_SIDE = 1 << 20  # pixels
 SIDE = whole(1, MOST_A_SIDE, cure="an image has pixels, and not so many")
 MOST_PIXELS = 2**31 - 1  # that can be counted on the device
 FOV = replace(number(0, np.pi, above=True, below=True), wanted="a field of view between 0 and pi [rad]")
+FOV = mended(FOV, lambda fov: f"{fov:g} degrees are math.radians({fov:g})" if _in_degrees(fov) else "")
 
 ACROSS = number(1 / WORLD, WORLD, unit="world unit")
 EXACT = 1e-9  # up to which a pose that is made rigid is the one it was made of
 MOTION = array(4, 4, low=-WORLD, high=WORLD)
+
+
+def _in_degrees(fov: object) -> bool:
+    return isinstance(fov, (int, float)) and not isinstance(fov, bool) and np.pi <= fov < 180
 
 
 def _points(value: object) -> np.ndarray:
@@ -37,6 +42,7 @@ def _points(value: object) -> np.ndarray:
 POINTS = Check("(point, 3) numbers", _points)
 
 
+@named
 @dataclass(frozen=True, eq=False)
 class Camera(CameraCard, ReadOnly):
     """Camera: pose (extrinsics), focal length, principal point and lens (intrinsics), image size.
@@ -99,6 +105,7 @@ class Camera(CameraCard, ReadOnly):
         return cls(world_from_camera, (focal, focal), (width / 2, height / 2), width, height)
 
     @classmethod
+    @checked()
     def look_at(
         cls, eye: Numbers, target: Numbers = (0, 0, 0), up: Numbers = (0, 0, 1), *,
         fov: float = 0.7, width: int = 256, height: int = 256,

@@ -9,7 +9,7 @@ import numpy as np
 
 from raymarch.arguments.arrays import Numbers
 from raymarch.arguments.checks import WORLD, Check, Wrong, instance_of, number, optional
-from raymarch.arguments.declared import checked, held, hold
+from raymarch.arguments.declared import checked, held, hold, named
 from raymarch.geometry.camera import POINTS
 from raymarch.geometry.pose import BOX, PLACE
 from raymarch.geometry.rays import RAYS, Rays
@@ -57,6 +57,7 @@ SEVERAL = Check(
 BETWEEN = Check(BOX.wanted, _corners)
 
 
+@named
 @dataclass(frozen=True)
 class Clip:
     """Clipping of what a march sees: the part of a volume within a box and on one side of each plane.

@@ -13,7 +13,7 @@ import numpy as np
 
 from raymarch.arguments.arrays import Numbers, numeric
 from raymarch.arguments.checks import Check, instance_of, one_of
-from raymarch.arguments.declared import held, hold
+from raymarch.arguments.declared import held, hold, named
 from raymarch.errors import RaymarchError
 from raymarch.geometry.distortion import (
     ANGLES,
@@ -68,6 +68,7 @@ def _several(value: object) -> tuple[float, ...]:
 COEFFICIENTS = Check("a few numbers within 1e+06 of 0, in the order of the lens's model", _several)
 
 
+@named
 @dataclass(frozen=True)
 class Lens:
     """Lens distortion of a camera, by the coefficients of OpenCV: they act on (X / Z, Y / Z), x right, y down.

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from raymarch.arguments.arrays import Numbers, array, vector
+from raymarch.arguments.arrays import Numbers, array, mended, shape_of, vector
 from raymarch.arguments.checks import WORLD, Check
 from raymarch.arguments.declared import checked
 from raymarch.errors import RaymarchError
@@ -16,6 +17,7 @@ from raymarch.errors import RaymarchError
 PLACE = vector(3, -WORLD, WORLD)  # of a point in the world
 CORNERS = array(2, 3, low=-WORLD, high=WORLD, cure="scale the world")
 CORNERS = replace(CORNERS, wanted=f"(2, 3): the lower corner, then the upper, within {WORLD:g} of the origin")
+CORNERS = mended(CORNERS, lambda value: _box_cure(value))
 RIGID_TOLERANCE = 1e-3
 ROUNDING = 1e-14  # of an orthonormal matrix, by which its product with itself differs from 1
 
@@ -130,13 +132,48 @@ def require_box(box: Numbers) -> np.ndarray:
     """Box as (2, 3) f64, lower corner then upper; else RaymarchError."""
     corners = CORNERS("box", box)
     if not (corners[1] > corners[0]).all():
-        raise RaymarchError(f"box {corners.tolist()} is empty; every upper corner must exceed the lower")
+        cure = "every upper corner must exceed the lower"
+        if (corners[0] > corners[1]).all():
+            cure += "; give the two the other way round"
+        raise RaymarchError(f"box {corners.tolist()} is empty; {cure}")
     if (corners[1] - corners[0]).min() < 1 / WORLD:
         raise RaymarchError(f"box {corners.tolist()} is too thin for single precision; scale the world")
     return corners
 
 
+def _box_cure(value: Any) -> str:
+    """What a box in another form may be meant as."""
+    if hasattr(value, "box") and not isinstance(value, type):
+        return "pass its .box"
+    shape = shape_of(value)
+    if shape not in ((2,), (6,), (3, 2)):
+        return ""
+    flat = np.asarray(value, float)
+    forms = [np.reshape(flat, (2, 3)), np.reshape(flat, (3, 2)).T] if shape == (6,) else [flat.T]
+    forms = [np.repeat(flat[:, None], 3, 1)] if shape == (2,) else forms
+    likely = [str(form.tolist()) for form in forms if (form[1] > form[0]).all()]
+    return f"did you mean {' or '.join(likely)}?" if likely else ""
+
+
 BOX = Check(CORNERS.wanted, require_box)
+
+
+def _affine_cure(value: Any) -> str:
+    """What an array of another shape may be meant as."""
+    shape = shape_of(value)
+    if shape in ((), (1,), (3,)):
+        steps = np.broadcast_to(np.asarray(value, float), 3).tolist()
+        return f"spacings make np.diag({[*steps, 1.0]})"
+    return {
+        (3, 3): "put its 3 x 3 numbers into a corner: M = np.eye(4); M[:3, :3] = it",
+        (3, 4): "it lacks its last row: pass np.vstack([it, [0, 0, 0, 1]])",
+        (4, 3): "it looks transposed, and lacks its last row: pass np.vstack([np.transpose(it), [0, 0, 0, 1]])",
+        (16,): "pass np.reshape(it, (4, 4))",
+        (12,): "pass np.vstack([np.reshape(it, (3, 4)), [0, 0, 0, 1]])",
+    }.get(shape or (), "")
+
+
+AFFINE = mended(array(4, 4, low=-WORLD, high=WORLD, cure="scale the world"), _affine_cure)
 
 
 def require_affine(world_from_index: Numbers) -> np.ndarray:
@@ -148,11 +185,14 @@ def require_affine(world_from_index: Numbers) -> np.ndarray:
         >>> require_affine(np.eye(4)).shape
         (4, 4)
     """
-    affine = array(4, 4, low=-WORLD, high=WORLD, cure="scale the world")("world_from_index", world_from_index)
+    affine = AFFINE("world_from_index", world_from_index)
     if not abs(np.linalg.det(affine)) > 0:
         raise RaymarchError(f"world_from_index {affine.tolist()} is not invertible; make its columns the voxel's edges")
     if not np.allclose(affine[3], (0, 0, 0, 1), rtol=0, atol=1e-9):
-        raise RaymarchError(f"world_from_index has last row {affine[3].tolist()}, want 0, 0, 0, 1; it is an affine")
+        cure = "it is an affine"
+        if np.allclose(affine[:, 3], (0, 0, 0, 1), rtol=0, atol=1e-9):
+            cure = "it looks transposed, pass its .T"
+        raise RaymarchError(f"world_from_index has last row {affine[3].tolist()}, want 0, 0, 0, 1; {cure}")
     edges = np.linalg.norm(affine[:3, :3], axis=0)
     if not edges.min() > 1 / WORLD:
         raise RaymarchError(f"world_from_index has voxels of {edges.tolist()}; scale the world to edges near 1")

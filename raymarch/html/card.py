@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from raymarch.errors import figures
+
 LONGEST = 300  # characters of a cell
 # Styles stand in the elements: a <style> would be taken out of a notebook that is not trusted, or reach other outputs.
 # Colours are the page's own, or mixed from its text's, so that a card can be read on a dark page and on a light one.
@@ -91,14 +93,14 @@ def safe(value: object) -> str:
     return escape(text if len(text) <= LONGEST else text[: LONGEST - 1] + "…")
 
 
-def numbers(values: Iterable[float], digits: int = 4) -> str:
-    """Numbers in a row, such as a corner, without trailing zeros.
+def numbers(values: Iterable[float], digits: int = 4, step: float = 0.0) -> str:
+    """Numbers in a row, such as a corner, without trailing zeros; to a tenth of a `step` where that takes more digits.
 
     Example:
         >>> numbers([0.5, -1.0, 1e-9])
         '0.5, -1, 1e-09'
     """
-    return ", ".join(f"{float(value) + 0.0:.{digits}g}" for value in values)  # no -0
+    return ", ".join(figures(float(value) + 0.0, step=step, least=digits)[0] for value in values)  # no -0
 
 
 def plain(value: object) -> object:

@@ -38,6 +38,9 @@ def export_mesh(
         points: so many points on the surface in place of a mesh, to .ply or .glb.
         overwrite: whether a file may be replaced that raymarch did not write.
 
+    The mesh returned is in the world's coordinates. So is what is in the file, unless the log says that an STL far from
+    the origin was moved; see `write_mesh`.
+
     Raises RaymarchError as `isosurface_mesh` and `write_mesh` do; the file is looked at before the work is done.
 
     Example:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from raymarch.data.value_contents import histogram_of
 from raymarch.data.volume import Volume
-from raymarch.errors import RaymarchError
+from raymarch.errors import RaymarchError, figures
 
 VOXELS = 2  # in which a surface shall take half of the light
 BINS = 256  # of the histogram
@@ -44,9 +45,10 @@ def level_of(volume: Volume, iso: float | None, values: tuple[float, float]) -> 
     low, high = values
     if low == high:
         raise RaymarchError(f"values are all {low:.6g}{unit}, so there is no surface; check the file")
+    shown, least, most = figures(value, low, high)
     if not low < value <= high:
         raise RaymarchError(
-            f"iso is {value:g}{unit}, where values are from {low:.6g} to {high:.6g}: the surface is empty; choose one"
+            f"iso is {shown}{unit}, where values are from {least} to {most}: the surface is empty; choose one"
             " between them"
         )
     return Level(value, float(volume.activation.raw(value)), words)
@@ -75,7 +77,7 @@ def otsu(values: np.ndarray, low: float, high: float) -> float:
     """
     if high - low <= 4 * BINS * np.spacing(max(abs(low), abs(high))):
         return high  # values that are as good as equal have no bins between them
-    count, edges = np.histogram(values, BINS, (low, high))
+    count, edges = histogram_of(values, BINS, low, high)
     middle, below = (edges[1:] + edges[:-1]) / 2, np.cumsum(count)
     above, total = below[-1] - below, np.cumsum(count * middle)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -12,6 +12,7 @@ from raymarch.meshing.lattice import Lattice
 from raymarch.meshing.libraries import skimage_measure
 
 BORDER = 1e-3  # of a voxel: how far beyond the border the surface closes, so that no two of its vertices are one
+MOST = 1e30  # of that value: how far below the level a sample counts
 NONE = 1e-4  # of the largest value above the level: what a sample on the level itself is taken as
 
 
@@ -26,8 +27,10 @@ def surface_of(volume: Volume, lattice: Lattice, raw: float) -> tuple[np.ndarray
     raw = min(raw, float(lattice.raw.max()))  # the level of a sigma may be rounded to beyond the raw value that has it
     padded = np.full(shape, -1 / BORDER, np.float32)
     above = padded[1:-1, 1:-1, 1:-1]
-    np.subtract(lattice.raw, raw, out=above, dtype=float, casting="same_kind")  # in f64: values may be far from 0
-    above /= above.max() or -above.min()
+    ends = float(lattice.raw.max()) - raw, raw - float(lattice.raw.min())
+    span = ends[0] if ends[0] > 0 else ends[1]
+    for out, values in zip(above, lattice.raw, strict=True):  # in f64: values may be far from 0, or all of them tiny
+        out[...] = np.clip((values.astype(float) - raw) / span, -MOST, MOST)
     padded[padded == 0] = NONE
     found, faces, _, _ = skimage_measure().marching_cubes(padded, 0.0, gradient_direction="ascent")
     places = []

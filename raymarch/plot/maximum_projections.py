@@ -10,6 +10,7 @@ import numpy as np
 from raymarch.arguments.declared import checked
 from raymarch.data.colormaps import COLORMAP
 from raymarch.data.scalar_volume import ANY_VOLUME
+from raymarch.data.value_contents import above
 from raymarch.data.volume import AnyVolume, Volume
 from raymarch.plot.three_planes import LIMIT, NORMALS, draw_planes, scale_of
 from raymarch.plot.values import innermost, length_unit, slabs, upright, values_label, world_of
@@ -50,8 +51,10 @@ def projections(
     every = np.concatenate([each[np.isfinite(each)] for each in along])
     top = float(every.max()) if limit is None else limit
     bottom = min(0.0, float(every.min())) if floor is None else floor
-    if limit is None and floor is None and top <= bottom:  # one value everywhere
-        top = bottom + 1.0
+    if limit is None and top <= bottom:  # one value everywhere, or a floor over all of them
+        top = above(bottom)
+    if floor is None and limit is not None and bottom >= top:  # a limit under all of them
+        bottom = -above(-top)
     scale, bar = scale_of(bottom, top, float(every.max()), values_label(volume), colormap)
     titles = [f"maximum along {'xyz'[normal]}" for normal in NORMALS]
     return draw_planes(inner, along, titles, unit, scale, axes, bar, world_of(volume))

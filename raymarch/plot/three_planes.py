@@ -26,7 +26,8 @@ LIMIT = optional(number(cure="leave it out to have it found"))
 def scale_of(
     bottom: float, top: float, most: float, label: str, colormap: str
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Colour scale and bar of values up to `most`; RaymarchError where the scale's bottom is not below its top."""
+    """Colour scale and bar of values up to `most`; RaymarchError where the scale's bottom is not below its top, which
+    only ends that were given bring about (`above`)."""
     if not bottom < top:
         raise RaymarchError(
             f"floor is {bottom:g} and limit {top:g}, want the floor less; leave one out to have it found"

@@ -11,6 +11,7 @@ from raymarch.arguments.checks import optional, whole
 from raymarch.arguments.declared import checked
 from raymarch.data.scalar_volume import ANY_VOLUME, ScalarVolume
 from raymarch.data.transfer_function import TRANSFER, TransferFunction
+from raymarch.data.value_contents import bin_range
 from raymarch.data.volume import AnyVolume
 from raymarch.errors import RaymarchError
 from raymarch.plot.panels import panels
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 BINS = whole(2, 100_000)
 WINDOW = optional(vector(2))
+FINEST = 1e-12  # of the values: half of an axis
 STRIP = 0.075  # of the plot's height, that the colours of a table take
 
 
@@ -51,9 +53,9 @@ def histogram(
         ('sigma [1/world unit]', 'samples')
     """
     values = some_values(innermost(volume))
-    low, high = _window(window, values, transfer)
+    low, high = _window(window, values, transfer, bins)
     (ax,) = panels(ax, 1, (6.6, 3.6))
-    counts, edges = np.histogram(values, _edges(volume, low, high, bins))
+    counts, edges = np.histogram(values.astype(float), _edges(volume, low, high, bins))
     ax.stairs(np.where(counts > 0, counts, np.nan), edges, fill=True, color="0.72", baseline=0.7)
     ax.set_yscale("log")
     ax.set(xlim=(low, high), ylim=(0.7, 2.0 * max(counts.max(), 1)), xlabel=values_label(volume), ylabel="samples")
@@ -65,7 +67,8 @@ def histogram(
 
 def _edges(volume: AnyVolume, low: float, high: float, bins: int) -> np.ndarray:
     """Edges of bins: of whole numbers as stored each has as many, or a comb would show that is none of the data's."""
-    if not isinstance(volume, ScalarVolume) or volume.values.dtype.kind not in "iu":
+    large = isinstance(volume, ScalarVolume) and 4 * np.spacing(max(abs(low), abs(high))) > abs(volume.slope)
+    if not isinstance(volume, ScalarVolume) or volume.values.dtype.kind not in "iu" or large:
         return np.linspace(low, high, bins + 1)
     step = abs(volume.slope)
     width = step * max(int(np.ceil((high - low) / step / bins)), 1)
@@ -73,14 +76,19 @@ def _edges(volume: AnyVolume, low: float, high: float, bins: int) -> np.ndarray:
     return first + width * np.arange(int(np.ceil((high - first) / width)) + 1)
 
 
-def _window(window: Numbers | None, values: np.ndarray, transfer: TransferFunction | None) -> tuple[float, float]:
+def _window(
+    window: Numbers | None, values: np.ndarray, transfer: TransferFunction | None, bins: int
+) -> tuple[float, float]:
+    """Ends of the axis: those asked for, else of the values and the table, apart where all values are alike."""
     if window is not None:
         if not window[0] < window[1]:
             raise RaymarchError(f"window is {tuple(window)}, want (low, high), the first the less; turn it around")
         return float(window[0]), float(window[1])
     ends = values if transfer is None else np.concatenate([values, transfer.values])
     low, high = float(ends.min()), float(ends.max())
-    return (low, high) if low < high else (low - 0.5, high + 0.5)
+    low, high = bin_range(low, high, bins)
+    apart = FINEST * max(abs(low), abs(high))  # Matplotlib takes ends that are nearer to each other for one
+    return (low, high) if high - low > 2 * apart else (low - apart, high + apart)
 
 
 def _table(ax: Axes, transfer: TransferFunction, low: float, high: float, unit: str) -> None:
@@ -121,7 +129,7 @@ def iso_histogram(volume: AnyVolume, ax: Axes | None = None, *, bins: int = 200,
         'cells that the surface crosses'
     """
     inner = innermost(volume)
-    low, high = _window(window, some_values(inner), None)
+    low, high = _window(window, some_values(inner), None, bins)
     (ax,) = panels(ax, 1, (6.6, 3.6))
     at = np.linspace(low, high, bins)
     begins, ends = np.zeros(bins + 1, np.int64), np.zeros(bins + 1, np.int64)

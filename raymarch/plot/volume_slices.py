@@ -13,8 +13,9 @@ from raymarch.arguments.declared import checked
 from raymarch.data.colormaps import COLORMAP
 from raymarch.data.harmonics import Y00
 from raymarch.data.scalar_volume import ANY_VOLUME, ScalarVolume
+from raymarch.data.value_contents import above
 from raymarch.data.volume import AnyVolume, Volume
-from raymarch.errors import RaymarchError
+from raymarch.errors import RaymarchError, figures
 from raymarch.plot.three_planes import LIMIT, NORMALS, draw_planes, scale_of
 from raymarch.plot.values import innermost, length_unit, values_label, world_of
 
@@ -72,12 +73,19 @@ def slices(
     cuts = [cut_plane(volume, point, normal) for normal in NORMALS]
     bottom, top, most = _ends([sigma for sigma, _ in cuts], scan, limit)
     visible = bottom + VISIBLE * (top - bottom)
+    if limit is None and floor is not None and top <= floor:
+        top = above(floor)
+    if floor is None and limit is not None and bottom >= limit:
+        bottom = -above(-limit)
     bottom, top = bottom if floor is None else floor, top if limit is None else limit
     scale, bar = scale_of(bottom, top, most, label, colormap)
     pictures = [sigma if what == "sigma" else np.dstack([colour, sigma >= visible]) for sigma, colour in cuts]
     wide = float(np.ptp(volume.box, axis=0)[0])
     places = [point[normal] if abs(point[normal]) > 1e-9 * wide else 0.0 for normal in NORMALS]
-    titles = [f"{'xyz'[normal]} = {place:.3g}" for normal, place in zip(NORMALS, places, strict=True)]
+    titles = [
+        f"{'xyz'[normal]} = {figures(place, step=volume.voxel, least=3)[0]}"
+        for normal, place in zip(NORMALS, places, strict=True)
+    ]
     return draw_planes(volume, pictures, titles, unit, scale, axes, bar if what == "sigma" else None, world)
 
 
@@ -88,7 +96,8 @@ def _ends(cuts: list[np.ndarray], scan: bool, limit: float | None) -> tuple[floa
     bottom = bottom if limit is None else min(bottom, 0.0)
     every = values[values > bottom] - bottom
     most, usual = (float(every.max()), float(np.percentile(every, 99))) if every.size else (1.0, 1.0)
-    return bottom, bottom + (most if most < 5 * usual else usual), bottom + most
+    top = bottom + (most if most < 5 * usual else usual)
+    return bottom, top if top > bottom else above(bottom), max(bottom + most, bottom)
 
 
 def _point_of(volume: Volume, index: str | Sequence[int] | np.ndarray | None) -> np.ndarray:

@@ -9,8 +9,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import taichi as ti
 
+from raymarch.arguments.arrays import mended
 from raymarch.arguments.checks import Wrong, flag, instance_of, number, one_of, optional, whole
 from raymarch.arguments.declared import held, hold, renamed
+from raymarch.arguments.guess import guesses
 from raymarch.data.default_table import default_table, has_values_alone
 from raymarch.data.supersample import MOST_SUPERSAMPLE, SUPERSAMPLE
 from raymarch.data.transfer_function import TRANSFER, TransferFunction
@@ -175,5 +177,10 @@ def _of_single_rays(value: object) -> March:
     return march
 
 
-MARCH = instance_of(March, "rm.March(...)", "with rm.March() for its defaults")
+def _march_cure(value: object) -> str:
+    name = next(iter(guesses(value, MODES)), "")
+    return f"rm.March(mode={name!r}{', ..' if name in ('transfer', 'isosurface') else ''}) is one" if name else ""
+
+
+MARCH = mended(instance_of(March, "rm.March(...)", "with rm.March() for its defaults"), _march_cure)
 SINGLE_RAYS = replace(MARCH, read=_of_single_rays)

@@ -8,12 +8,13 @@ import numpy as np
 
 from raymarch.arguments.arrays import Colour, Numbers, array, colour, vector
 from raymarch.arguments.checks import WORLD, flag, instance_of, number, optional
-from raymarch.arguments.declared import held, hold
+from raymarch.arguments.declared import held, hold, named
 from raymarch.errors import RaymarchError
 
 MATCAP = array("row", "column", 3, low=0, high=1)
 
 
+@named
 @dataclass(frozen=True)
 class Shading:
     """Shading settings of a surface: ambient, diffuse and specular light of one lamp, after Blinn and Phong.

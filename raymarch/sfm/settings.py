@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from raymarch.arguments.checks import instance_of, number, one_of, optional, whole
-from raymarch.arguments.declared import held, hold
+from raymarch.arguments.declared import held, hold, named
+from raymarch.arguments.guess import unknown_names
 from raymarch.errors import RaymarchError
 
 LENSES = {  # by the name that a user gives, COLMAP's
@@ -21,6 +22,7 @@ MATCHINGS = ("auto", "exhaustive", "sequential")
 CAMERAS = ("auto", "one", "folder", "each")
 
 
+@named
 @dataclass(frozen=True)
 class SfmSettings:
     """Settings of structure from motion, by which `find_cameras` goes.
@@ -66,5 +68,5 @@ def changed(settings: SfmSettings, changes: dict[str, Any]) -> SfmSettings:
     """Settings with some changed by name; RaymarchError for an unknown one."""
     own = SfmSettings.__dataclass_fields__
     if unknown := sorted(set(changes) - set(own)):
-        raise RaymarchError(f"unknown setting {', '.join(unknown)}; want some of {', '.join(own)}")
+        raise RaymarchError(unknown_names(unknown, own))
     return replace(settings, **changes)

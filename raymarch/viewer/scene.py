@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from raymarch.data.value_contents import histogram_of
 from raymarch.data.views import Views
 from raymarch.data.volume import Volume
 from raymarch.geometry.camera import Camera
@@ -82,7 +83,7 @@ def histogram(volume: Volume) -> tuple[list[float], list[int]]:
     raw = volume.at(np.ix_(*(np.arange(0, n, stride) for n in volume.shape)))[0]
     values = volume.activation.sigma(raw)
     low, high = float(values.min()), float(values.max())
-    counts, edges = np.histogram(values, BINS, (low, high if high > low else low + 1.0))
+    counts, edges = histogram_of(values, BINS, low, high if high > low else low + 1.0)
     return edges.tolist(), counts.tolist()
 
 

@@ -26,33 +26,83 @@ FORMATS = ("ply", "obj", "glb", "stl")
 OF_POINTS = ("ply", "glb")
 MARK = b"raymarch"  # in the first bytes of what we write
 HEAD = 4096
+HARM = 1e-5  # of a usual edge: rounding by more joins vertices, which lie a thousandth of a voxel apart here and there
+MUCH = 4.0  # times the rounding near the origin, from which on a mesh counts as far from it
 
 
 @checked(mesh=MESH, path=checks.path, overwrite=checks.flag)
-def write_mesh(mesh: Mesh, path: str | os.PathLike[str], overwrite: bool = False) -> None:
+def write_mesh(mesh: Mesh, path: str | os.PathLike[str], overwrite: bool = False) -> np.ndarray:
     """Mesh written to a file in one step, by its suffix: .ply, .obj, .glb or .stl; a cloud of points .ply or .glb.
 
-    Coordinates are the world's, in single precision but for OBJ. Colours are display values of 8 bits, in GLB 8 bits of
-    linear light, as its readers take them, which tells dark ones less well apart. STL has none. Needs trimesh:
-    `pip install "raymarch[formats]"`.
+    Coordinates are the world's. Far from the origin, where single precision would pull vertices together, PLY has
+    doubles, as OBJ's text always has enough digits; GLB keeps its vertices near the origin and puts the offset into the
+    node's translation; STL, which has no place for one, is written moved, and the log says by how much. Colours are
+    display values of 8 bits, in GLB 8 bits of linear light, as its readers take them, which tells dark ones less well
+    apart. STL has none. Needs trimesh: `pip install "raymarch[formats]"`.
 
     Args:
         mesh: an `rm.Mesh`.
         path: of the file.
         overwrite: whether a file may be replaced that raymarch did not write.
 
+    Returns the offset (3,) that brings the file's coordinates to the world's by addition [world unit]: 0 but for an STL
+    that was moved.
+
     Raises RaymarchError for another suffix, an existing file of others, a disk that refuses, a missing library.
 
     Example:
         >>> corners = np.array([(0, 0, 0), (1, 0, 0), (0, 1, 0)])
-        >>> write_mesh(Mesh(corners, [(0, 1, 2)], np.ones((3, 3)), [(0, 0, 1)] * 3), "corner.ply")
+        >>> write_mesh(Mesh(corners, [(0, 1, 2)], np.ones((3, 3)), [(0, 0, 1)] * 3), "corner.ply").tolist()
+        [0.0, 0.0, 0.0]
     """
     kind = require_mesh_file(path, points=not len(mesh.faces), overwrite=overwrite)
     if kind == "stl":
         log.warning("%s: STL has no colours; .ply, .obj and .glb have", path)
-    content = _bytes(mesh, kind)
+    offset = offset_of(mesh)
+    content = _bytes(mesh, kind, offset)
     with replacing(path) as temporary:
         temporary.write_bytes(content)
+    if kind not in ("stl", "glb") or not offset.any():
+        return np.zeros(3)
+    words = " ".join(map(repr, offset.tolist()))
+    if kind == "glb":
+        log.warning(
+            "%s: vertices lie about the origin; the node's translation, %s, puts them in the world", path, words
+        )
+        return np.zeros(3)
+    rounding = _rounding(mesh.vertices)
+    log.warning(
+        "%s: STL has single precision, good to %.2g so far from the origin; written moved, add %s for the world's"
+        " coordinates, or take .ply, which has doubles",
+        path, rounding, words,
+    )  # fmt: skip
+    return offset
+
+
+def offset_of(mesh: Mesh) -> np.ndarray:
+    """Offset (3,) of a mesh so far from the origin that single precision would harm it: about its centre, in few
+    digits; 0 where single precision does.
+
+    Example:
+        >>> corners = np.array([(5400000, 0, 0), (5400000.25, 0, 0), (5400000, 0.5, 0)])
+        >>> offset_of(Mesh(corners, [(0, 1, 2)], np.ones((3, 3)), [(0, 0, 1)] * 3)).tolist()
+        [5400000.1, 0.2, 0.0]
+    """
+    vertices = mesh.vertices
+    size = float(np.ptp(vertices, axis=0).max()) if len(vertices) else 0.0
+    if size == 0:
+        return np.zeros(3)
+    offset = np.round(mesh.box.mean(0), 0 if size >= 10 else 1 - math.floor(math.log10(size)) if size < 1 else 1)
+    a, b = (vertices[mesh.faces[:, i]] for i in (0, 1))
+    edge = float(np.median(np.linalg.norm(b - a, axis=1))) if len(mesh.faces) else size / math.sqrt(len(vertices))
+    rounding = _rounding(vertices)
+    harmed = rounding > HARM * edge and rounding > MUCH * _rounding(vertices - offset)
+    return offset if harmed else np.zeros(3)
+
+
+def _rounding(vertices: np.ndarray) -> float:
+    """Rounding of coordinates to single precision, at most [world unit]."""
+    return float(np.spacing(np.abs(vertices).max().astype(np.float32)) / 2)
 
 
 def require_mesh_file(path: str | os.PathLike[str], *, points: bool = False, overwrite: bool = False) -> str:
@@ -82,23 +132,50 @@ def _is_ours(path: Path) -> bool:
         return MARK in file.read(HEAD)
 
 
-def _bytes(mesh: Mesh, kind: str) -> bytes:
-    """Content of a file."""
+def _bytes(mesh: Mesh, kind: str, offset: np.ndarray) -> bytes:
+    """Content of a file; `offset` as of `offset_of`."""
     trimesh = _library()
     shown = linear_of_srgb(mesh.colours) if kind == "glb" else mesh.colours  # glTF 2.0, 3.7.2.1: COLOR_0 is linear
     colours = np.concatenate([eight_bit(shown), np.full((len(shown), 1), 255, np.uint8)], axis=1)
-    made = trimesh.Trimesh(mesh.vertices, mesh.faces, vertex_normals=mesh.normals, vertex_colors=colours, process=False)
+    if kind == "ply":
+        return _ply(mesh, colours, "f8" if offset.any() else "f4")
+    vertices = mesh.vertices - offset if kind in ("glb", "stl") else mesh.vertices
+    made = trimesh.Trimesh(vertices, mesh.faces, vertex_normals=mesh.normals, vertex_colors=colours, process=False)
     content: Any
     if kind == "glb":
-        part = made if len(mesh.faces) else trimesh.PointCloud(mesh.vertices, colors=colours)
-        content = trimesh.Scene([part]).export(file_type=kind, include_normals=True, tree_postprocessor=_sign)
-    elif kind == "ply":
-        content = made.export(file_type=kind, vertex_normal=True)
+        part = made if len(mesh.faces) else trimesh.PointCloud(vertices, colors=colours)
+
+        def placed(tree: dict[str, Any]) -> None:
+            tree["asset"]["generator"] = "raymarch, by trimesh"
+            for node in tree["nodes"]:
+                if "mesh" in node and offset.any():
+                    node["translation"] = offset.tolist()
+
+        content = trimesh.Scene([part]).export(file_type=kind, include_normals=True, tree_postprocessor=placed)
     elif kind == "obj":
         content = made.export(file_type=kind, header=None, include_normals=True, digits=_digits(mesh.vertices))
     else:
         content = made.export(file_type=kind)
-    return _marked(content.encode() if isinstance(content, str) else content, kind)
+    return _marked(content.encode() if isinstance(content, str) else content, kind, offset)
+
+
+def _ply(mesh: Mesh, colours: np.ndarray, place: str) -> bytes:
+    """Binary PLY, with coordinates of type `place`, "f4" or "f8"."""
+    names = {"f4": "float", "f8": "double"}
+    fields = [(axis, f"<{place}") for axis in "xyz"] + [(f"n{axis}", "<f4") for axis in "xyz"]
+    fields += [(channel, "u1") for channel in ("red", "green", "blue", "alpha")]
+    rows = np.empty(len(mesh.vertices), fields)
+    for i, axis in enumerate("xyz"):
+        rows[axis], rows[f"n{axis}"] = mesh.vertices[:, i], mesh.normals[:, i]
+    for i, channel in enumerate(("red", "green", "blue", "alpha")):
+        rows[channel] = colours[:, i]
+    faces = np.empty(len(mesh.faces), [("count", "u1"), ("vertices", "<i4", 3)])
+    faces["count"], faces["vertices"] = 3, mesh.faces
+    lines = ["ply", "format binary_little_endian 1.0", "comment made by raymarch", f"element vertex {len(rows)}"]
+    lines += [f"property {names.get(kind[1:], 'uchar')} {name}" for name, kind in fields]
+    if len(faces):
+        lines += [f"element face {len(faces)}", "property list uchar int vertex_indices"]
+    return "\n".join([*lines, "end_header\n"]).encode() + rows.tobytes() + faces.tobytes()
 
 
 def _digits(vertices: np.ndarray) -> int:
@@ -107,18 +184,13 @@ def _digits(vertices: np.ndarray) -> int:
     return 8 if size == 0 else max(8, 8 - math.floor(math.log10(size)))
 
 
-def _sign(tree: dict[str, Any]) -> None:
-    """Our name in the header of a GLB."""
-    tree["asset"]["generator"] = "raymarch, by trimesh"
-
-
-def _marked(content: bytes, kind: str) -> bytes:
+def _marked(content: bytes, kind: str, offset: np.ndarray) -> bytes:
     """Content with our name where its format has room for words."""
-    if kind == "ply":
-        first, rest = content.split(b"\n", 2)[:2], content.split(b"\n", 2)[2]
-        return b"\n".join([*first, b"comment made by raymarch", rest])
     if kind == "obj":
         return b"# made by raymarch\n" + content
     if kind == "stl":
-        return b"binary STL of raymarch".ljust(80, b" ") + content[80:]
+        words = "binary STL of raymarch"
+        if offset.any():
+            words += "; add " + " ".join(f"{x:.10g}" for x in offset)
+        return words.encode()[:80].ljust(80, b" ") + content[80:]
     return content

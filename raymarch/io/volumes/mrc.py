@@ -17,7 +17,14 @@ from raymarch.data.selection import Selection
 from raymarch.errors import RaymarchError
 from raymarch.io.volumes.axes import chosen
 from raymarch.io.volumes.axis_units import short_unit, times
-from raymarch.io.volumes.scalar_format import plain_values, require_upright, scalar_format, wanted
+from raymarch.io.volumes.scalar_format import (
+    narrowed,
+    plain_values,
+    require_upright,
+    scalar_format,
+    tell_rounding,
+    wanted,
+)
 from raymarch.io.volumes.source import Slices, Source, decoded, encoded, text_of
 from raymarch.io.volumes.stored_values import CURE, read_packed, read_raw, require_packed, require_size, unpacked
 
@@ -190,8 +197,8 @@ def write(volume: ScalarVolume, path: Path) -> None:
     require_upright(volume, path, "MRC")
     values = plain_values(volume)
     kind = SAVED.get(f"{values.dtype.kind}{values.dtype.itemsize}", "f4")
-    if kind == "f4" and values.dtype.itemsize > 2 and (values != values.astype(np.float32)).any():
-        log.warning("MRC has no %s; single precision rounds it", values.dtype)
+    if kind == "f4":
+        values = narrowed(volume, values, kind, "MRC")
     known = short_unit(volume.length_unit) in KNOWN
     scale = times(volume.length_unit, UNIT) if known else 1.0
     if not known:
@@ -202,6 +209,9 @@ def write(volume: ScalarVolume, path: Path) -> None:
         file.voxel_size = tuple(float(x) for x in volume.spacing * scale)
         for axis, x in zip("xyz", volume.origin * scale, strict=True):
             file.header["origin"][axis] = x
+        kept = np.eye(4)
+        kept[:3] = _placed(file.header, volume.shape, [0, 1, 2])[0][:3] / scale
+        tell_rounding(volume, "MRC", kept, volume.world_from_index)
         if volume.name:
             file.header["label"][:] = b""
             file.header["label"][0], file.header["nlabl"] = encoded(volume.name, 80), 1

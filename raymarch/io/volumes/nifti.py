@@ -18,7 +18,7 @@ from raymarch.data.world_axes import world_from_world
 from raymarch.errors import RaymarchError
 from raymarch.io.volumes.axes import chosen
 from raymarch.io.volumes.axis_units import short_unit
-from raymarch.io.volumes.scalar_format import scalar_format, sheared_by, wanted
+from raymarch.io.volumes.scalar_format import scalar_format, sheared_by, tell_rounding, wanted
 from raymarch.io.volumes.source import Slices, Source, decoded, encoded
 from raymarch.io.volumes.stored_values import CURE, read_packed, read_raw, require_packed, require_size, unpacked
 
@@ -36,6 +36,7 @@ UNITS = {1: "m", 2: "mm", 3: "um"}  # by the lowest three bits of xyzt_units
 NAMES = {"mm": "mm", "m": "meter", "um": "micron"}  # as nibabel calls them
 KINDS = ("x", "y", "z", "time", "channel", "channel", "channel")
 FARTHEST = 2**62  # byte of a file
+STEP = 0.01  # of a step of the stored values: what single precision may move one by
 NIFTI1_SIDE = 32767  # samples an axis, beyond which NIfTI-1's 16 bits do not reach
 
 
@@ -258,12 +259,32 @@ def _placed_by_analyze(header: Any) -> tuple[np.ndarray, tuple[str, ...]]:
     return np.asarray(header.get_best_affine(), float), remarks + more
 
 
+def _stored(volume: ScalarVolume) -> tuple[np.ndarray, float, float]:
+    """Values as they are written, with slope and intercept: as stored, unless single precision, which these two have in
+    the header, would move a value by a share of a step."""
+    slope, intercept = volume.slope, volume.intercept
+    kept = [float(np.float32(x)) for x in (slope, intercept)]
+    if kept == [slope, intercept]:
+        return volume.values, slope, intercept
+    low, high = float(volume.values.min()), float(volume.values.max())
+    off = max(abs((kept[0] - slope) * x + kept[1] - intercept) for x in (low, high))
+    step = 1.0 if volume.values.dtype.kind in "iu" else float(np.finfo(volume.values.dtype).eps) * max(-low, high)
+    if off <= STEP * abs(slope) * step and kept[0] != 0:
+        return volume.values, slope, intercept
+    log.warning(
+        "NIfTI keeps slope and intercept in single precision, by which values would be off by up to %.2g; they are"
+        " written as they come out, in floats",
+        off,
+    )  # fmt: skip
+    return volume.numbers(), 1.0, 0.0
+
+
 def write(volume: ScalarVolume, path: Path) -> None:
     """NIfTI of a scalar volume as it is stored, with slope, intercept and an affine in RAS; NIfTI-2 of long axes."""
     with wanted("nibabel", "NIfTI"):
         import nibabel
 
-    stored = volume.values
+    stored, slope, intercept = _stored(volume)
     if stored.dtype == np.float16:
         stored = stored.astype(np.float32)
     stored = stored.astype(stored.dtype.newbyteorder("="), copy=False)
@@ -276,7 +297,8 @@ def write(volume: ScalarVolume, path: Path) -> None:
     header.set_sform(affine, code)
     if sheared_by(volume) < 1e-6:
         header.set_qform(affine, code)
-    header.set_slope_inter(volume.slope, volume.intercept)
+    header.set_slope_inter(slope, intercept)
+    tell_rounding(volume, "NIfTI", np.asarray(header.get_best_affine(), float), affine)
     if (unit := short_unit(volume.length_unit)) in NAMES:
         header.set_xyzt_units(NAMES[unit])
     elif volume.length_unit:

@@ -15,4 +15,9 @@ def halved(values: np.ndarray) -> np.ndarray:
     even = values[tuple(slice(n // 2 * 2) for n in values.shape)]
     x, y, z = (n // 2 for n in even.shape)
     mean = even.reshape(x, 2, y, 2, z, 2).mean((1, 3, 5), dtype=np.float64)
-    return (np.rint(mean) if values.dtype.kind in "iu" else mean).astype(values.dtype)
+    if values.dtype.kind not in "iu":
+        return mean.astype(values.dtype)
+    ends = np.iinfo(values.dtype)
+    whole, top = np.rint(mean), float(ends.max)
+    with np.errstate(invalid="ignore"):  # the largest of 64 bits is no double: those that round to it are put back
+        return np.where(whole >= top, ends.max, whole.astype(values.dtype)).astype(values.dtype)

@@ -13,7 +13,7 @@ import numpy as np
 from raymarch.data.scalar_volume import ScalarVolume
 from raymarch.data.selection import ALL, Selection
 from raymarch.data.volume import AnyVolume
-from raymarch.errors import FAULTS_OF_OURS, RaymarchError, fault_of_ours, one_line
+from raymarch.errors import FAULTS_OF_OURS, RaymarchError, fault_of_ours, figures, one_line
 from raymarch.io.files.atomic import refused
 from raymarch.io.volumes.format import Format
 from raymarch.io.volumes.part import require_one_grid
@@ -21,6 +21,8 @@ from raymarch.io.volumes.scalar_summary import ScalarSummary
 from raymarch.io.volumes.source import Source, require_shape, volume_of
 
 log = logging.getLogger("raymarch")
+ALIKE = 1e-4  # of the range of a fit's sigma: what single precision may round it by
+ROUNDING = 1e-2  # of a voxel: what a sample may move by in a file without a word
 CURE = "export it again"
 LOST = {
     "unit": "unit of values ({})", "length_unit": "unit of length ({})", "world": "names of the world's sides ({})",
@@ -124,8 +126,11 @@ def scalar_of(volume: AnyVolume, path: Path) -> ScalarVolume:
         return volume
     require_one_grid(volume, path)
     log.warning("the file gets sigma of the volume on its grid; colours and activations stay behind")
+    sigma = volume.sigma()
+    single = sigma.astype(np.float32)
+    apart = ALIKE * float(np.ptp(sigma))
     return ScalarVolume(
-        volume.sigma().astype(np.float32),
+        single if float(np.abs(single - sigma).max()) <= apart else sigma,
         volume.world_from_index,
         unit="1/world unit",
         name="sigma",
@@ -171,6 +176,38 @@ def require_no_shear(volume: ScalarVolume, path: Path, name: str) -> None:
             f"{path}: the volume is sheared (its axes are {off:.2g} off right angles), which {name} cannot hold; save"
             " it as .nrrd or .h5"
         )
+
+
+def tell_rounding(volume: ScalarVolume, name: str, kept: np.ndarray, world_from_index: np.ndarray) -> None:
+    """Warning where the affine that a format keeps is so far from the volume's that samples move: by how much."""
+    top = np.array(volume.shape) - 1.0
+    ends = np.stack(np.meshgrid(*np.stack([0 * top, top], 1), indexing="ij"), -1).reshape(-1, 3)
+    moved = float(np.abs(ends @ (kept - world_from_index)[:3, :3].T + (kept - world_from_index)[:3, 3]).max())
+    voxel = float(np.linalg.norm(world_from_index[:3, :3], axis=0).min())
+    if moved > ROUNDING * voxel:
+        log.warning(
+            "%s keeps places in single precision: samples move by up to %.2g, %.2g of a voxel; save it as .nrrd, .mha"
+            " or .h5, which have doubles, or move its origin nearer to 0",
+            name, moved, moved / voxel,
+        )  # fmt: skip
+
+
+def narrowed(volume: ScalarVolume, values: np.ndarray, kind: str, name: str) -> np.ndarray:
+    """Values as a narrower type of floats that a format has, with a warning of what that rounds, and by how much.
+
+    Raises RaymarchError where that would leave nothing of what tells the values apart.
+    """
+    with np.errstate(over="ignore", under="ignore"):
+        cast = values.astype(kind)
+    off = max(float(np.abs(a.astype(float) - b.astype(float)).max()) for a, b in zip(cast, values, strict=True))
+    if off == 0:
+        return cast
+    low, high = volume.range
+    if low != high and float(cast.min()) == float(cast.max()):
+        least, most = figures(low, high)
+        raise RaymarchError(f"values are from {least} to {most}, all alike in {name}'s {cast.dtype}; save it as .nrrd")
+    log.warning("%s has no %s: %s rounds values by up to %.2g; .nrrd keeps them", name, values.dtype, cast.dtype, off)
+    return cast
 
 
 def require_upright(volume: ScalarVolume, path: Path, name: str) -> None:

@@ -143,6 +143,9 @@ def filled(
         put = float(values[~bad].min() if slope > 0 else values[~bad].max())
     else:
         put = (float(nan) - intercept) / slope
+        with np.errstate(over="ignore"):
+            held = np.isfinite(values.dtype.type(put))
+        values = values if held else values.astype(np.float32 if abs(put) < 1e38 else np.float64)
     log.warning("%s: %s; taken as %g", path, of, slope * put + intercept)
     return np.where(bad, values.dtype.type(put), values)
 
