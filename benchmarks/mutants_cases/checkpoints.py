@@ -51,22 +51,22 @@ FAULTS = [
     Fault(
         "the seconds used begin anew",
         "fitting/clock.py",
-        "self._stands_at = ready, seconds, seconds",
-        "self._stands_at = ready, 0.0, 0.0",
+        "self._shown, self._stands, self._earlier = seconds, True, preparation",
+        "self._shown, self._stands, self._earlier = 0.0, True, preparation",
         (LAWS + "test_seconds_that_were_used_count_on",),
     ),
     Fault(
         "time until a notebook's next cell is a fit's time",
         "fitting/clock.py",
-        "self._started, self._stands_at = self._began[0] - self._stands_at, None",
-        "self._stands_at = None",
+        "return self._shown if self._stands else _now() - self._counts_from",
+        "return time.perf_counter() - self._started if self._stands else _now() - self._counts_from",
         ("tests/fitting/test_fitter.py::test_time_until_somebody_takes_the_first_step_is_no_part_of_the_fit",),
     ),
     Fault(
         "a process that was stopped spends its fit's time",
         "fitting/clock.py",
-        "self.stand(idle)",
-        "self.stand(0.0)",
+        "self.set_back(self.seconds - idle)",
+        "self.set_back(self.seconds)",
         ("tests/fitting/test_clock.py::test_a_process_that_was_stopped_in_a_step_has_not_spent_its_time",),
     ),
     Fault(
@@ -96,8 +96,8 @@ FAULTS = [
     Fault(
         "a fit that goes on counts its compiling once more",
         "fitting/clock.py",
-        "self.ready + self.seconds - self._compiles_from",
-        "self.ready or self.seconds",
+        "self._stands, self._counts_from, self._compiled = False, _now() - self._shown, seconds_compiling()",
+        "self._stands, self._counts_from, self._compiled = False, self._began[0] - self._shown, seconds_compiling()",
         ("tests/fitting/test_clock.py::test_compiling_again_is_no_time_of_a_fit_that_goes_on",),
     ),
     Fault(

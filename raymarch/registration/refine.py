@@ -62,6 +62,7 @@ class Refinement(RefinementCard):
         degrees, share: how far each camera turned [degree], and moved as a share of its distance to the box's centre.
         errors: root mean square of what was left after each move, colours in 0..1.
         interrupted: whether it was ended by Ctrl-C, SIGTERM or SIGHUP.
+        seconds: of its steps and moves, without what compiling took.
     """
 
     views: Views
@@ -70,6 +71,7 @@ class Refinement(RefinementCard):
     share: np.ndarray
     errors: tuple[float, ...]
     interrupted: bool = False
+    seconds: float = 0.0
 
 
 @checked(
@@ -115,7 +117,7 @@ def refine(
         Fitter(views, settings, box=box) as fitter,
         _Movement(fitter, parameters) as movement,
     ):
-        fitter.clock.prepared()  # once more, as in `fit`: what went by since is of the time that is given
+        fitter.clock.prepared()  # once more, as in `fit`
         while fitter.progress < 1 and not asked():
             fitter.step()
             if fitter.steps_done >= FIRST and fitter.steps_done % EVERY == 0:
@@ -124,10 +126,10 @@ def refine(
                     show(fitter.progress, movement.errors[-1])
         about = fitter.box if box is None else box
         cameras, exposures = aligned(movement.cameras, views.cameras, about), movement.exposures
-        errors, interrupted = tuple(movement.errors), asked()
+        errors, interrupted, seconds = tuple(movement.errors), asked(), fitter.seconds
     images = images_without(views.images, exposures) if "exposure" in parameters else views.images
     moved = replace(views, cameras=cameras, images=images)
-    return Refinement(moved, exposures, *apart(cameras, views.cameras, np.asarray(about)), errors, interrupted)
+    return Refinement(moved, exposures, *apart(cameras, views.cameras, np.asarray(about)), errors, interrupted, seconds)
 
 
 def require_refinable(views: Views, parameters: Sequence[str], settings: FitSettings) -> None:

@@ -12,7 +12,6 @@ from raymarch.errors import RaymarchError
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.interrupt import asked_to_stop
 from raymarch.fitting.report import INTERRUPTED
-from raymarch.fitting.schedule import ending
 from raymarch.viewer.fit_control import FitControl
 from raymarch.viewer.frame_maker import FrameMaker
 from raymarch.viewer.share import Share
@@ -86,7 +85,7 @@ class FitViewer(Closing):
 
     def _wait(self, viewer: Viewer, fitter: Fitter) -> None:
         """Serve while the fit is paused, whose clock stands still; pictures are as fine as a volume's."""
-        begun, control = time.perf_counter(), self.control
+        shown, control = fitter.seconds, self.control
         viewer.maker.hurried, viewer.maker.share = False, 1.0
         self._tell(at_once=True)
         for page in viewer.pages.values():
@@ -97,7 +96,7 @@ class FitViewer(Closing):
                 viewer.work()
             control.interrupted = asked()
         control.stopped = control.stopped or control.interrupted
-        fitter.clock.stand(time.perf_counter() - begun)
+        fitter.clock.set_back(shown)
         self._share.begin()
         self._tell(at_once=True)
 
@@ -146,7 +145,7 @@ class FitViewer(Closing):
             for _ in fitter.run(lambda: asked() or stop() or self.between(fitter)):
                 continue
             cut = fitter.progress < 1
-        ended = f"{INTERRUPTED} at step {fitter.steps_done}" if cut else ending(fitter.steps_done, fitter.settings)
+        ended = f"{INTERRUPTED} at step {fitter.steps_done}" if cut else fitter.ending()
         volume = fitter.volume(ended)
         self.finish(volume, ended)
         return volume
