@@ -87,7 +87,8 @@ class Checkpoints:
             record = record_of(self.path)
         except RaymarchError:
             return "is a checkpoint, though a damaged one"
-        return f"has a fit of {record['steps']} steps and {record['seconds'] - record['ready']:.0f} s that did not come to its end"
+        seconds = record["seconds"] - record["ready"]
+        return f"has a fit of {record['steps']} steps and {seconds:.0f} s that did not come to its end"
 
 
 CHECKPOINTS = instance_of(Checkpoints, "an rm.Checkpoints", "rm.Checkpoints(path) is one")

@@ -28,8 +28,8 @@ class Kind:
     Attributes:
         steps: of each step but the first.
         looks: of each that also looked which cells are empty.
-        begin: of the first, which also refines; 0 for that of the fit, from whose end on its time counts. What compiling
-            takes counts in none.
+        begin: of the first, which also refines; 0 for that of the fit, from whose end on its time counts. Compiling
+            counts in none.
     """
 
     steps: Sequence[float] = ()

@@ -41,8 +41,8 @@ class Forecast(ShownRecord):
         seconds: of a fit's steps, or of an image; None if it was not asked for. Good to a third.
         steps: of the fit, as many as there is time for; None for a rendering.
         boxes: nested boxes of the grid, as of `Volume`.
-        preparation: seconds of loading, planning and compiling before a fit's first step, as measured here, which is less
-            once its kernels were compiled on this machine; None where it was not asked for.
+        preparation: seconds of loading, planning and compiling before a fit's first step, as measured here; less once
+            its kernels were compiled on this machine. None where it was not asked for.
     """
 
     memory: Memory

@@ -86,8 +86,8 @@ def fit_refined(
     """Volume fitted to views whose cameras are refined first; its provenance has the poses, and how the lens moved.
 
     Args:
-        views, settings, box, started: as of `fit`; of `settings.seconds` two fifths are for the cameras and the rest for
-            the fit, `settings.steps` are the fit's, before which come two fifths as many for the cameras.
+        views, settings, box, started: as of `fit`; of `settings.seconds` two fifths are for the cameras and the rest
+            for the fit, `settings.steps` are the fit's, before which come two fifths as many for the cameras.
         checkpoints: as of `fit`, from when the cameras are refined on; one that is resumed has them as they were found.
         also: what is moved beside the poses, by one change for all views: "focal", "principal_point", "lens".
         refined: called with the `Refinement` before the fit.

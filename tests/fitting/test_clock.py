@@ -1,5 +1,5 @@
-"""Law: a fit's time counts from the end of its first step, which compiles, in each process that it goes on in; it leaves
-out what compiling takes later, and stands while the fit is paused."""
+"""Law: a fit's time counts from the end of its first step, which compiles, in each process that it goes on in;
+it leaves out what compiling takes later, and stands while the fit is paused."""
 
 from __future__ import annotations
 
