@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -98,6 +99,7 @@ def fit(
     from raymarch.cli.dry_run import dry_run as dry_run_of
     from raymarch.fitting.presets import preset as settings_of
     from raymarch.fitting.report import NOT_FINITE, cut_short
+    from raymarch.io.files.lock import locked
     from raymarch.io.image_sets.load import load_views
 
     require_view(view, port, no_browser)
@@ -109,25 +111,30 @@ def fit(
         settings = settings_of(preset or "default", **changes)
     checkpoints = None if dry_run else _require_out(out, data, overwrite, checkpoint_every, resume)
     behind, smaller = None if learned else background, 1.0 if downscale is None else downscale
-    views = load_views(data, split, background=behind, follow_links=follow_links, downscale=smaller, holdout=holdout)
-    if preset is None:
-        settings = settings_of(_preset_of(views, box), **changes)
-    say.note(f"{views.count_in_words()} from {data}, on {device.start().arch}")
+    with say.warnings_kept() as warnings, ExitStack() as alone:
+        if out is not None and not dry_run:
+            alone.enter_context(locked(out, "choose another --out"))
+        how = {"background": behind, "follow_links": follow_links, "downscale": smaller, "holdout": holdout}
+        views = load_views(data, split, **how)
+        if preset is None:
+            settings = settings_of(_preset_of(views, box), **changes)
+        say.note(f"{views.count_in_words()} from {data}, on {device.start().arch}")
 
-    if checkpoints is None or out is None:
-        return dry_run_of(views, settings, box, as_json, refines=refine or bool(refine_also), also=refine_also)
+        if checkpoints is None or out is None:
+            return dry_run_of(views, settings, box, as_json, refines=refine or bool(refine_also), also=refine_also)
 
-    wanted = resume or checkpoint_every is not None
-    how = {"box": box, "checkpoints": checkpoints if wanted else None}
-    with say.warnings_kept() as warnings, viewed(view, port, no_browser, as_json) as viewer:
-        result, kept = _run(views, settings, out, overwrite, refine, refine_also, how, viewer)
-        _report(result, kept, views, warnings, as_json)
-        if not (kept.why or cut_short(result.ended)) and (wanted or overwrite):  # else it is another fit's
-            checkpoints.remove()
-        elif wanted and Path(checkpoints.path).exists():
-            on = "--resume --view, and lower rates there," if result.ended.startswith(NOT_FINITE) else "--resume"
-            say.note(f"{checkpoints.path} has the fit as it stood; the same command with {on} goes on from there")
-        view_on(viewer)
+        wanted = resume or checkpoint_every is not None
+        how = {"box": box, "checkpoints": checkpoints if wanted else None}
+        with viewed(view, port, no_browser, as_json) as viewer:
+            result, kept = _run(views, settings, out, overwrite, refine, refine_also, how, viewer)
+            _report(result, kept, views, warnings, as_json)
+            if not (kept.why or cut_short(result.ended)) and (wanted or overwrite):  # else it is another fit's
+                checkpoints.remove()
+            elif wanted and Path(checkpoints.path).exists():
+                on = "--resume --view, and lower rates there," if result.ended.startswith(NOT_FINITE) else "--resume"
+                say.note(f"{checkpoints.path} has the fit as it stood; the same command with {on} goes on from there")
+            alone.close()  # what follows only looks at it
+            view_on(viewer)
     return 1 if kept.why or result.ended.startswith(NOT_FINITE) else 0
 
 

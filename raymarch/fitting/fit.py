@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
@@ -72,8 +73,11 @@ def fit(
             halted.append(True)
         return bool(halted)
 
-    settings = saving.as_found(settings_for(views, settings, **changes))
-    with asked_to_stop() as asked, Fitter(views, settings, box=box, started=started) as fitter:
+    settings = settings_for(views, settings, **changes)
+    with ExitStack() as stack:
+        stack.enter_context(saving.alone())
+        asked = stack.enter_context(asked_to_stop())
+        fitter = stack.enter_context(Fitter(views, saving.as_found(settings), box=box, started=started))
         if ready is not None:
             ready(fitter)
         saving.begin(fitter)

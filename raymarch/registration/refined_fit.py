@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -101,8 +101,24 @@ def fit_refined(
         0.31
     """
     started = time.perf_counter() if started is None else started
-    if checkpoints is not None:
-        checkpoints.require()
+    with ExitStack() as stack:
+        if checkpoints is not None:
+            checkpoints.require()
+            stack.enter_context(checkpoints.locked())  # before the cameras are moved, which takes long
+        return _refined(views, settings, also, box, started, checkpoints, refined, how)
+
+
+def _refined(
+    views: Views,
+    settings: FitSettings,
+    also: Sequence[str],
+    box: Numbers | None,
+    started: float,
+    checkpoints: Checkpoints | None,
+    refined: Callable[[Refinement], None],
+    how: dict[str, Any],
+) -> Fit:
+    """The cameras' refinement, or that of the checkpoint, and the fit after it."""
     if checkpoints is not None and checkpoints.resume:
         found = resumed_refinement(views, also, checkpoints.path)
     else:
