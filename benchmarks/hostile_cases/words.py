@@ -11,7 +11,7 @@ area = Area("words")
 RENDER = "render ball.h5 --orbit 1 --size 8 --out pics"
 PICTURES = ("pics", "pics/*.png")
 VERBS = ("cameras", "fit", "evaluate", "render", "info", "check-gradients", "bench")
-READERS = ("cameras", "fit", "evaluate", "render", "check-gradients")  # of files, which info tells of the machine without
+READERS = ("cameras", "fit", "evaluate", "render", "check-gradients")  # verbs that read a file, as info does not always
 
 
 def wrong(words: str, says: str, base: str = FIT, name: str = "", **more) -> Case:
