@@ -36,8 +36,7 @@ from raymarch.fitting.report import Report, require_finite
 from raymarch.fitting.schedule import Position
 from raymarch.geometry.pose import require_affine
 from raymarch.io.checkpoints.checkpoint_file import LONGEST_NOTE, opened_checkpoint, write_checkpoint
-from raymarch.io.checkpoints.streamed import Stream, StreamedReader
-from raymarch.io.volumes.hdf5_open import CURE
+from raymarch.io.checkpoints.streamed import CURE, Stream, StreamedReader
 
 log = logging.getLogger(__name__)
 

@@ -144,7 +144,7 @@ class Fitter(Holder, FitterCard):
             self.step()
             drawn += self.rays_a_step
             over = self.progress >= 1 or stop()
-            if self.steps_done == 1 and not over:
+            if self.steps_done == 1:
                 since, drawn = self.seconds, 0  # the first step compiles
             if self.steps_done % REPORT_EVERY == 0 or over:
                 yield self.report(drawn / max(self.seconds - since, 1e-9))

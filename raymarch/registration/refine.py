@@ -135,7 +135,9 @@ def refine(
 def require_refinable(views: Views, parameters: Sequence[str], settings: FitSettings) -> None:
     """Check of a refinement: RaymarchError where no camera of the views would move, or not by these parameters."""
     if settings.steps is not None and settings.steps < FIRST:
-        raise RaymarchError(f"settings have {settings.steps} steps, want {FIRST} or more: before, no camera moves")
+        raise RaymarchError(
+            f"settings have {settings.steps} steps, want {FIRST} or more, as before no camera moves; give steps={FIRST}"
+        )
     if settings.transfer is not None:
         raise RaymarchError("settings have a table (mode transfer), through which no camera is refined; leave it out")
     require_pixels(views)
