@@ -3,8 +3,8 @@
 python benchmarks/curve.py DATA [--split val] [--views 20] [--preset default] [--seconds 300] [--marks 12] [--out FILE]
 
 One fit of DATA's training views; seconds count from its first step, and what loading and compiling took before is
-printed. Volumes are kept at marks that lie closer at first, and scored when the fit is over. The schedule is that of the whole fit: one that is given
-only the seconds up to a mark does better there.
+printed. Volumes are kept at marks that lie closer at first, and scored when the fit is over. The schedule is that of
+the whole fit: one that is given only the seconds up to a mark does better there.
 """
 
 from __future__ import annotations

@@ -54,6 +54,10 @@ def largest_of(message: str) -> int:
     return int(message.split("take a resolution of ")[1].split()[0])
 
 
+def in_half_a_gigabyte(resolution: int) -> None:
+    require_budget(FitSettings(resolution=resolution, memory=0.5, supersample=1), BOX, IMAGES)
+
+
 def gigabytes_of(message: str) -> float:
     return float(message.split("raise memory to ")[1].split()[0])
 
@@ -79,8 +83,7 @@ SETTINGS = [
         lambda told: FitSettings(mode="transfer", transfer=TABLE)]),
     (lambda: FitSettings(mode="transfer", transfer=TABLE, bricks=True), "leave bricks and ndc False, and boxes 1", [
         lambda told: FitSettings(mode="transfer", transfer=TABLE, bricks=False, ndc=False, boxes=1)]),
-    (lambda: require_budget(FitSettings(resolution=400, memory=0.5, supersample=1), BOX, IMAGES), "take a resolution of", [
-        lambda told: require_budget(FitSettings(resolution=largest_of(told), memory=0.5, supersample=1), BOX, IMAGES)]),
+    (lambda: in_half_a_gigabyte(400), "take a resolution of", [lambda told: in_half_a_gigabyte(largest_of(told))]),
     (lambda: require_budget(FitSettings(memory=0.001), BOX, IMAGES), "raise memory to", [
         lambda told: require_budget(FitSettings(memory=gigabytes_of(told), resolution=4), BOX, IMAGES)]),
 ]  # fmt: skip
