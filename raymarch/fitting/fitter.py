@@ -108,6 +108,7 @@ class Fitter(Holder, FitterCard):
             self.history: list[Report] = []
             self.rates = Rates(plan.settings.optimiser)
             self._error: float | None = None
+            self._told_early = False
             self.steps_done = self._moments_age = self._level = self._drawn = 0
             self._refresh(0.0)  # the hull alone
             self._owners = owners.pop_all()
@@ -149,6 +150,8 @@ class Fitter(Holder, FitterCard):
             if self.steps_done % REPORT_EVERY == 0 or over:
                 yield self.report(drawn / max(self.seconds - since, 1e-9))
                 since, drawn = self.seconds, 0  # what is done with a report is no time of the fit's rays
+        if self.progress >= 1:
+            self.ending()  # which says an early one
 
     def step(self) -> None:
         """Optimisation step: draw rays, march, loss, backward pass, Adam."""
@@ -202,8 +205,9 @@ class Fitter(Holder, FitterCard):
     def ending(self) -> str:
         """How a fit that is at its end has ended, "done" or more; said in the log where time ended it too early."""
         ended = ending(self.steps_done, self.settings, self._level)
-        if is_early(ended):
+        if is_early(ended) and not self._told_early:
             log.warning("the fit is %s", ended)
+            self._told_early = True
         return ended
 
     @property

@@ -75,7 +75,8 @@ def preset(name: str = "default", /, **changes: Any) -> FitSettings:
     """Preset settings, with changes by name: "quick", "default", "high", "medium" for clouds, "photos" for photographs.
 
     `seconds` without `steps` lets time alone end the fit, and `steps` without `seconds` the steps: "quick" has both,
-    600 steps or 45 s, whichever comes first. Names of `Adam`, such as `lr_density`, work too.
+    600 steps or 45 s, whichever comes first; where time does, two runs are not the same to the bit. Names of `Adam`,
+    such as `lr_density`, work too.
 
     Raises RaymarchError for an unknown preset or setting.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -10,6 +11,7 @@ from raymarch.fitting.settings import FitSettings
 
 DONE = "done"
 FEW_STEPS = 300  # under which a fit is told to be a poor one
+LATE = 0.2  # share of the time from which on it may lead a fit that has a limit of steps too
 PACE = 0.7  # power of the share of time that is the share of steps: those of coarse levels are quicker
 
 
@@ -28,7 +30,7 @@ class Position:
 
 @dataclass(frozen=True)
 class Schedule:
-    """Schedule by steps or by seconds, whichever is nearer its end; None is no limit.
+    """Schedule by steps or by seconds, whichever is nearer its end; None is no limit. Beside steps, time leads late.
 
     `levels` are (from which fraction of the fit, scale of the resolution), rising; `supersample` is (from which
     fraction, from how many times on that each pixel was drawn, rays along each edge of a pixel), `jitter` up to which
@@ -62,6 +64,8 @@ class Schedule:
         """Fraction of the fit that is done, 0..1: of steps or of seconds, whichever is further."""
         by_steps = steps / self.steps if self.steps else 0.0
         by_seconds = seconds / self.seconds if self.seconds else 0.0
+        if self.steps is not None:  # so that a fit which comes to its steps in time is the same in each run
+            by_seconds = (by_seconds - LATE) / (1 - LATE)
         return min(max(by_steps, by_seconds), 1.0)
 
     def sooner(self, progress: float, steps: float) -> float:
@@ -145,9 +149,8 @@ class Schedule:
 
     def seconds_left(self, progress: float, seconds: float) -> float:
         """Time left [s], by what it took so far."""
-        if self.seconds and self.steps is None:
-            return max(self.seconds - seconds, 0.0)
-        return seconds * (1 - progress) / max(progress, 1e-9)
+        most = max(self.seconds - seconds, 0.0) if self.seconds else math.inf
+        return most if self.steps is None else min(seconds * (1 - progress) / max(progress, 1e-9), most)
 
 
 def ending(steps: int, settings: FitSettings, level: int | None = None) -> str:

@@ -8,6 +8,7 @@ this (the volume moves along), so at the end the cameras are put back over those
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -41,6 +42,8 @@ from raymarch.registration.moves import box_of_refinement, directions_of, rays_a
 from raymarch.registration.normal_equations import POSE, exposures_beside, move_of
 from raymarch.registration.pyramid import Pyramid, images_without, random_pixels, smaller, without_exposure
 from raymarch.registration.registration_card import RefinementCard
+
+log = logging.getLogger(__name__)
 
 REFINABLE = ("pose", *SHARED, "exposure")
 STEP = 1.0  # voxels, the fit's own
@@ -127,6 +130,8 @@ def refine(
         about = fitter.box if box is None else box
         cameras, exposures = aligned(movement.cameras, views.cameras, about), movement.exposures
         errors, interrupted, seconds = tuple(movement.errors), asked(), fitter.seconds
+    if not errors and not interrupted:
+        log.warning("no camera moved, for the time was over before step %d; give more seconds", FIRST)
     images = images_without(views.images, exposures) if "exposure" in parameters else views.images
     moved = replace(views, cameras=cameras, images=images)
     return Refinement(moved, exposures, *apart(cameras, views.cameras, np.asarray(about)), errors, interrupted, seconds)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -26,8 +25,6 @@ from raymarch.registration.intrinsics import change_of_shared
 from raymarch.registration.moves import box_of_refinement, memory_of_moves
 from raymarch.registration.refine import ALONG, FIRST, SETTINGS, Refinement, refine, require_refinable
 from raymarch.registration.resumed import note_of, resumed_refinement
-
-log = logging.getLogger(__name__)
 
 SHARE = 0.4  # of the steps, and of the seconds, for the cameras
 ROWS = array(12, low=-WORLD, high=WORLD)  # of a pose: all but the last
@@ -125,8 +122,6 @@ def _refined(
         found = refine(views, ("pose", *also), settings_of_refinement(settings), box=box)
         if found.interrupted:
             raise RaymarchError("interrupted while cameras were refined, so nothing was fitted; begin anew")
-        if not found.errors:
-            log.warning("no camera moved, for the time was over before step %d; give more seconds", FIRST)
     refined(found)
     if checkpoints is not None:
         checkpoints = replace(checkpoints, note=note_of(found, views, also))

@@ -30,7 +30,7 @@ from raymarch.fitting.forecast import forecast, forecast_rendering
 from raymarch.fitting.plan import plan_fit
 from raymarch.fitting.presets import preset
 from raymarch.fitting.resolution import affordable
-from raymarch.fitting.schedule import Schedule
+from raymarch.fitting.schedule import LATE, Schedule
 from raymarch.fitting.settings import FitSettings
 from raymarch.geometry.camera import Camera
 
@@ -264,7 +264,7 @@ def test_of_a_fit_with_both_limits_the_one_that_it_comes_to_tells_how_long_it_is
     by_time, by_steps = replace(schedule, steps=None), replace(schedule, seconds=None)
     for progress in np.linspace(0.1, 0.98, 23):  # before that its quick first steps are ahead of the time
         done = round(1050 * progress**0.7)
-        assert schedule.progress(done, 60.0 * progress) == pytest.approx(progress)
+        assert schedule.progress(done, 60.0 * (LATE + (1 - LATE) * progress)) == pytest.approx(progress)
         assert schedule.even(progress, done) == by_time.even(progress, done)
         assert not schedule.is_long(progress, done)
         done = round(2500 * progress)  # the time is enough for all of them
