@@ -138,4 +138,63 @@ FAULTS = [
         "if not kept.why and",
         ("tests/cli/test_resume.py::test_an_interrupted_fit_says_how_to_go_on",),
     ),
+    Fault(
+        "two processes have one lock",
+        "io/files/lock.py",
+        "fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)",
+        "fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)",
+        ("tests/io/test_lock.py::test_a_second_process_is_told_who_writes_and_what_it_can_do",),
+    ),
+    Fault(
+        "a lock that is removed is held",
+        "io/files/lock.py",
+        "        if _is_same(descriptor, place):\n            place.unlink()",
+        "        if not _is_same(descriptor, place):\n            place.unlink()",
+        ("tests/io/test_lock.py::test_a_second_process_is_told_who_writes_and_what_it_can_do",),
+    ),
+    Fault(
+        "time leads a fit of both limits from its second step on",
+        "fitting/schedule.py",
+        "by_seconds = (by_seconds - LATE) / (1 - LATE)",
+        "by_seconds = by_seconds / 1",
+        (
+            "tests/fitting/test_plan.py"
+            "::test_quick_is_through_in_its_time_and_the_same_in_each_run_where_it_comes_to_its_steps",
+        ),
+    ),
+    Fault(
+        "steps alone leave a limit of time",
+        "fitting/presets.py",
+        'changes["seconds"] = None',
+        "pass",
+        ("tests/fitting/test_cures_of_fits.py::test_steps_alone_lift_the_limit_of_time_as_is_said",),
+    ),
+    Fault(
+        "an early end of a fit is not said",
+        "fitting/fitter.py",
+        "if is_early(ended) and not self._told_early:",
+        "if is_early(ended) and self._told_early:",
+        ("tests/fitting/test_fitter.py::test_a_fit_makes_a_step_however_short_its_time_and_says_that_they_are_few",),
+    ),
+    Fault(
+        "what compiling takes is not counted",
+        "runtime/compiler.py",
+        "_seconds[0] += time.perf_counter() - began",
+        "_seconds[0] += 0.0",
+        ("tests/kernels/test_tracing.py::test_seconds_of_compiling_are_counted_once_a_kernel",),
+    ),
+    Fault(
+        "a volume of another set is not doubted",
+        "evaluation/held_out.py",
+        "same or found > reached - GAP",
+        "same or found > reached - 100 * GAP",
+        ("tests/evaluation/test_other_set.py::test_a_volume_of_another_set_is_doubted_after_one_view",),
+    ),
+    Fault(
+        "a fit stays paused though its pages have gone",
+        "viewer/fit_viewer.py",
+        "if time.perf_counter() - left > GONE:",
+        "if time.perf_counter() - left > 1e9:",
+        ("tests/viewer/test_fit_viewer.py::test_a_fit_that_a_page_paused_goes_on_once_no_page_is_left",),
+    ),
 ]

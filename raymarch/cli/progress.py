@@ -9,15 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    ProgressColumn,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, Progress, ProgressColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Column
 
 if TYPE_CHECKING:
@@ -77,7 +69,7 @@ class FitProgress:
 
 
 class CountProgress:
-    """Progress of a count of images, and how long the rest will take; plain lines where stderr is no terminal."""
+    """Progress of a count of images."""
 
     def __init__(self, what: str, total: int) -> None:
         console = Console(stderr=True)
@@ -86,13 +78,9 @@ class CountProgress:
             BarColumn(bar_width=24),
             "{task.completed}/{task.total}",
             TimeElapsedColumn(),
-            "left",
-            TimeRemainingColumn(),
         ]
         self._live = Progress(*columns, console=console, disable=not console.is_terminal)
         self._task = self._live.add_task(what, total=total)
-        self._what, self._done, self._total, self._terminal = what, 0, total, console.is_terminal
-        self._first = self._last = time.monotonic()
 
     def __enter__(self) -> CountProgress:
         self._live.start()
@@ -104,16 +92,6 @@ class CountProgress:
     def advance(self) -> None:
         """Count of one more as done."""
         self._live.advance(self._task)
-        self._done, now = self._done + 1, time.monotonic()
-        if self._done == 1:
-            self._first = self._last = now  # the first compiles
-        elif not self._terminal and self._done < self._total:
-            left = (now - self._first) / (self._done - 1) * (self._total - self._done)
-            if (self._done == 2 and left > LINE_EVERY) or now - self._last > LINE_EVERY:
-                self._last = now
-                with contextlib.suppress(OSError):  # nobody reads any more: the work goes on
-                    line = f"{self._what} {self._done} of {self._total}, about {left:.0f} s left"
-                    print(line, file=sys.stderr, flush=True)
 
 
 class StageProgress:

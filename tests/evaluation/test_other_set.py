@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 
 import raymarch as rm
-from raymarch.cli import progress as module
-from raymarch.cli.progress import CountProgress
 from raymarch.evaluation import held_out
 from raymarch.evaluation.held_out import doubt_of_set
 from raymarch.geometry.camera import Camera
@@ -77,22 +75,3 @@ def test_it_is_said_once_and_before_the_second_view(monkeypatch, caplog):
     with caplog.at_level(logging.WARNING):
         held_out.evaluate(volume(), VIEWS, seen=lambda i, image: said.append((i, caplog.text.count("after one view"))))
     assert said == [(0, 1), (1, 1), (2, 1)]
-
-
-@pytest.mark.parametrize(
-    ("seconds", "lines"),
-    [
-        (1.0, ["evaluate 2 of 200, about 198 s left", "evaluate 13 of 200, about 187 s left"]),
-        (0.01, []),  # soon over
-    ],
-)
-def test_a_long_evaluation_says_after_two_views_how_long_it_will_take(seconds, lines, monkeypatch, capsys):
-    now = [0.0]
-    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
-    with CountProgress("evaluate", 200) as progress:
-        now[0] = 30.0  # the first compiles
-        progress.advance()
-        for _ in range(12):
-            now[0] += seconds
-            progress.advance()
-    assert capsys.readouterr().err.splitlines() == lines
