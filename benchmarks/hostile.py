@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import signal
 import sys
 import tempfile
 import time
@@ -76,16 +77,20 @@ def rule_all(cases: list[Case], root: Path, jobs: int, patience: float) -> Itera
         finally:
             runners.put(runner)
 
+    pool = ThreadPoolExecutor(jobs)
     try:
-        with ThreadPoolExecutor(jobs) as pool:
-            longest_first = sorted(range(len(cases)), key=lambda i: -cases[i].seconds)
-            for number in longest_first:
-                pool.submit(work, number)
-            for _ in cases:
-                yield results.get()
-    finally:
+        for number in sorted(range(len(cases)), key=lambda i: -cases[i].seconds):  # the longest first
+            pool.submit(work, number)
+        for _ in cases:
+            yield results.get()
+    except BaseException:  # Ctrl-C, or a time limit's SIGTERM: nothing is left running
+        pool.shutdown(wait=False, cancel_futures=True)
         for runner in everyone:
-            runner.close()
+            runner.kill()
+        raise
+    pool.shutdown()
+    for runner in everyone:
+        runner.close()
 
 
 def _make_material(runner: Runner) -> None:
@@ -154,6 +159,7 @@ def main() -> None:
         for case in cases:
             print(f"{case.area:13} {case.name}")
         return
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a time limit's: as Ctrl-C
     began, rulings = time.monotonic(), {}
     with tempfile.TemporaryDirectory(prefix="hostile-", ignore_cleanup_errors=True) as spare:
         root = Path(a.keep or spare).resolve()

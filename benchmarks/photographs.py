@@ -2,7 +2,7 @@
 
 python benchmarks/photographs.py DATA [--downscale 2] [--seconds 600] [--preset photos] [--only NAME ...] [--json FILE]
 
-All fits are of DATA's training views by the same preset and seconds, loading and compiling included, and are scored on
+All fits are of DATA's training views by the same preset and seconds from their first step on, and are scored on
 its held-out views:
 
 whole       the preset as it is
@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,7 +42,7 @@ def fits(train: rm.Views, test: rm.Views, preset: str, seconds: float, only: lis
     for name, ((fitted, held_out), changes, box) in runs.items():
         if (only and name not in only) or (name == "own box" and box is None):
             continue
-        fit = rm.fit(fitted, preset, box=box, seconds=seconds, started=time.perf_counter(), **changes)
+        fit = rm.fit(fitted, preset, box=box, seconds=seconds, **changes)
         score = rm.evaluate(fit.volume, held_out)
         row = {"fit": name, "steps": len(fit.history) and fit.history[-1].step, "shape": list(fit.volume.shape)}
         row |= {key: getattr(score, key) for key in ("psnr", "psnr_halves", "psnr_masked", "ssim")}

@@ -3,8 +3,9 @@
 python benchmarks/quality.py DATA [--split val] [--views 20] [--preset default] [--steps 900 | --seconds 60]
     [--only ROW ...] [--set NAME=VALUE ...] [--json FILE]
 
-By steps the runs are the same on any machine, and the seconds beside them say what a step costs; by seconds, loading
-and compiling included, the machine decides. The rows, each the preset with one thing undone:
+By steps the runs are the same on any machine, and the seconds beside them say what a step costs; by seconds, which
+count from the first step, the machine decides. The seconds in the table are of the whole call, loading and compiling
+included. The rows, each the preset with one thing undone:
 
 now            the preset as it is
 no pyramid     coarse levels see the images as they are

@@ -40,6 +40,14 @@ def run_source(source: str) -> None:
         sys.exit(1)
 
 
+def die_with_parent() -> None:
+    """Have the system kill this process once the one that began it is gone, however that ends; on Linux alone."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
+
+
 def _child(task: dict) -> None:
     """Become the case: its folder, environment and streams; ends as any Python process ends."""
     os.setpgid(0, 0)
@@ -56,6 +64,7 @@ def _child(task: dict) -> None:
     if task.get("user"):
         os.setgid(task["user"])
         os.setuid(task["user"])
+    die_with_parent()  # after that, which forgets it
     import raymarch.cli.options as options
 
     options.STARTED = time.perf_counter()  # of this command, not of the nursery

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,6 +38,7 @@ class Runner:
     def __init__(self, root: Path, package: Path, patience: float = 1.0):
         self.root, self.package, self.patience = root, package, patience
         self._nursery: subprocess.Popen | None = None
+        self._running: list[Running] = []
         self._lock = threading.Lock()
         for name in ("home", "cache"):
             (root / name).mkdir(exist_ok=True)
@@ -70,6 +72,7 @@ class Runner:
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     env=self.environment(folder, {}),
+                    start_new_session=True,
                     preexec_fn=_plain_signals(),
                     text=True,
                 )
@@ -100,13 +103,23 @@ class Runner:
             command = [sys.executable, *flags, str(program), *do]
         else:
             command = [sys.executable, *flags, "-m", "raymarch", *do]
-        return Running(command, folder, environment, self.patience, **how)
+        self._running = [each for each in self._running if each.process.returncode is None]
+        self._running.append(Running(command, folder, environment, self.patience, **how))
+        return self._running[-1]
 
     def close(self) -> None:
         """End the nursery."""
         if self._nursery is not None and self._nursery.stdin:
             self._nursery.stdin.close()
             self._nursery.wait(10)
+
+    def kill(self) -> None:
+        """End the nursery, and with it its child, and all processes that were begun, with those that they began."""
+        running = [] if self._nursery is None else [self._nursery]
+        for process in [*running, *(each.process for each in self._running)]:
+            if process.returncode is None:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
 
 
 class Running:
@@ -180,6 +193,7 @@ def _plain_signals(before=None):
         return None
 
     def first() -> None:
+        child.die_with_parent()
         for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
         if before is not None:

@@ -11,6 +11,7 @@ area = Area("words")
 RENDER = "render ball.h5 --orbit 1 --size 8 --out pics"
 PICTURES = ("pics", "pics/*.png")
 VERBS = ("cameras", "fit", "evaluate", "render", "info", "check-gradients", "bench")
+READERS = ("cameras", "fit", "evaluate", "render", "check-gradients")  # verbs that read a file, as info does not always
 
 
 def wrong(words: str, says: str, base: str = FIT, name: str = "", **more) -> Case:
@@ -45,11 +46,12 @@ HELP = [
     area.works("--version", "--version", says="[0-9]+[.][0-9]+"),
     area.refused("a verb that is none", "fitt set", "fitt"),
     area.refused("an option before the verb", "--out x.h5 fit set", "--out"),
-    *[area.refused(f"{verb} without anything", verb, "Missing|DATA|VOLUME|FILE|PHOTOS") for verb in VERBS[:-1]],
+    *[area.refused(f"{verb} without anything", verb, "Missing|DATA|VOLUME|FILE|PHOTOS") for verb in READERS],
+    area.works("info without a file tells of the machine", "info", says="processor"),
     wrong("extra words", "unexpected|extra", name="fit: words too many"),
     wrong("--stepz 3", "--stepz", name="fit: an option misspelt"),
     area.refused("fit: an option without its value", FIT + " --steps", "steps"),
-    area.refused("fit: volume and set swapped", FIT.replace("fit set", "fit ball.h5"), "ball.h5.*file"),
+    area.refused("fit: volume and set swapped", FIT.replace("fit set", "fit ball.h5"), "ball.h5.*is no image set"),
     area.refused("evaluate: volume and set swapped", "evaluate set ball.h5", "set: is a folder"),
     area.refused("info of an image set", "info set", "set: is a folder"),
     area.refused("info of an image", "info set/train/r_0.png", "no volume file.*HDF5"),

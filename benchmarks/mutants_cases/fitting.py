@@ -183,11 +183,11 @@ FAULTS = [
         ("tests/fitting/test_forecast.py::test_a_level_has_as_many_looks_with_several_rays_a_pixel_in_it_as_without",),
     ),
     Fault(
-        "what goes by before a fit's first step is forecast to be its steps' time",
+        "the step before a fit's time counts is not forecast",
         "fitting/cost.py",
-        "max(seconds - self.ready, 0.0)",
-        "max(seconds, 0.0)",
-        ("tests/fitting/test_forecast.py::test_a_fit_s_time_may_be_over_before_its_first_step",),
+        "return steps + 1",
+        "return steps",
+        ("tests/fitting/test_forecast.py::test_a_fit_makes_a_step_however_short_its_time",),
     ),
     Fault(
         "what is opaque thins out too",
@@ -366,10 +366,10 @@ FAULTS = [
     ),
     Fault(
         "compiling takes of the time that a fit has",
-        "fitting/schedule.py",
-        "by_seconds = (seconds - ready) / budget",
-        "by_seconds = seconds / budget",
-        (PLAN + "test_progress_is_by_steps_or_seconds_whichever_is_further",),
+        "fitting/clock.py",
+        "return time.perf_counter() - seconds_compiling()",
+        "return time.perf_counter()",
+        ("tests/fitting/test_clock.py::test_what_is_compiled_later_is_no_time_of_the_fit_either",),
     ),
     Fault(
         "what is empty is looked at as often at any age",

@@ -30,11 +30,13 @@ def demo(out: str, seconds: float, no_view: bool, device: Device) -> None:
     """
     options.require_within("--seconds", seconds, 1, 1e6)
     from raymarch.demo.demonstration import require_demo_folder
+    from raymarch.io.files.lock import locked
 
     require_demo_folder(out)
     running = device.start()
     say.note(f"a floating island, made here by a ray tracer; fitted on {running.arch}; {out} is there at the end")
-    shown = _made(out, seconds)
+    with locked(out, "choose another --out"):
+        shown = _made(out, seconds)
     say.result(f"{out}: {', '.join(shown.pictures)}")
     say.note(f"next: raymarch render {out}/island.h5 --path spiral --out spiral.gif")
     if not no_view:

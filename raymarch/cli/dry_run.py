@@ -23,13 +23,16 @@ def dry_run(
     refines: bool = False,
     also: Sequence[str] = (),
 ) -> int:
-    """Exit code, once the forecast is printed; RaymarchError where the fit would, or would make no step."""
-    from raymarch.errors import RaymarchError
+    """Exit code, once the forecast is printed; RaymarchError where the fit would raise one."""
     from raymarch.fitting import cost
     from raymarch.fitting.forecast import forecast
+    from raymarch.fitting.schedule import ending, is_early
     from raymarch.registration.refined_fit import forecast_refined
 
-    say.note(f"measuring {cost.PROBE} steps")
+    say.note(
+        f"measuring {cost.PROBE} steps, or {cost.PROBE_SECONDS:.0f} s of them; what is not yet compiled on this machine"
+        " comes first"
+    )
     record: dict[str, Any] = {}
     lines: list[str] = []
     if refines:
@@ -42,8 +45,8 @@ def dry_run(
         options.print_json({**told.record(), **record})
     else:
         click.echo("\n".join([*lines, in_words(told)]))
-    if told.steps == 0:
-        raise RaymarchError("the time would be over before the first step; give it more time")
+    if told.steps is not None and is_early(ended := ending(told.steps, settings)):
+        say.note(f"note: the fit would be {ended}")
     return 0
 
 
@@ -70,4 +73,8 @@ def in_words(forecast: Forecast) -> str:
     if forecast.seconds is not None:
         seconds = f"{forecast.seconds:.0f}" if forecast.seconds >= 10 else f"{forecast.seconds:.2g}"
         lines.append(f"time    about {seconds} s for {forecast.steps} steps, measured on a few")
+    if forecast.preparation is not None:
+        lines.append(
+            f"start   {forecast.preparation:.0f} s here of loading and compiling, which come before; less once compiled"
+        )
     return "\n".join(lines)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,10 +37,12 @@ if TYPE_CHECKING:
 @click.option(
     "--seconds",
     type=float,
-    help="Stop after so many seconds, loading and compiling included, in place of the preset's steps; with --steps too,"
-    " whichever comes first.",
+    help="Stop after so many seconds of steps, in place of the preset's steps; with --steps too, whichever comes first."
+    " Loading and compiling come before, and what they took is said.",
 )
-@click.option("--steps", type=int, help="Stop after so many steps.")
+@click.option(
+    "--steps", type=int, help="Stop after so many steps, in place of the preset's; quick ends after 45 s otherwise."
+)
 @click.option("--resolution", type=int, help="Samples along the box's longest side.")
 @click.option("--sh-degree", type=click.IntRange(0, 3), help="View dependence: degree of the spherical harmonics.")
 @click.option("--seed", type=int, default=0, show_default=True)
@@ -50,7 +53,11 @@ if TYPE_CHECKING:
 @click.option("--background", help="Colour behind the object: white, black or r,g,b in 0..1; or learned.")
 @options.masks
 @options.follow_links
-@click.option("--refine", is_flag=True, help="Move the cameras first, in 2/5 of --seconds; for poses a little off.")
+@click.option(
+    "--refine",
+    is_flag=True,
+    help="Move the cameras first, in 2/5 of --seconds, and fit in the rest; for poses a little off.",
+)
 @click.option(
     "--refine-also",
     type=click.Choice(["focal", "principal_point", "lens"]),
@@ -94,6 +101,7 @@ def fit(
     from raymarch.cli.dry_run import dry_run as dry_run_of
     from raymarch.fitting.presets import preset as settings_of
     from raymarch.fitting.report import NOT_FINITE, cut_short
+    from raymarch.io.files.lock import locked
     from raymarch.io.image_sets.load import load_views
 
     require_view(view, port, no_browser)
@@ -105,26 +113,30 @@ def fit(
         settings = settings_of(preset or "default", **changes)
     checkpoints = None if dry_run else _require_out(out, data, overwrite, checkpoint_every, resume)
     behind, smaller = None if learned else background, 1.0 if downscale is None else downscale
-    reading = {"downscale": smaller, "holdout": holdout, "masks": masks or "ignored"}
-    views = load_views(data, split, background=behind, follow_links=follow_links, **reading)
-    if preset is None:
-        settings = settings_of(_preset_of(views, box), **changes)
-    say.note(f"{views.count_in_words()} from {data}, on {device.start().arch}")
+    with say.warnings_kept() as warnings, ExitStack() as alone:
+        if out is not None and not dry_run:
+            alone.enter_context(locked(out, "choose another --out"))
+        reading = {"downscale": smaller, "holdout": holdout, "masks": masks or "ignored"}
+        views = load_views(data, split, background=behind, follow_links=follow_links, **reading)
+        if preset is None:
+            settings = settings_of(_preset_of(views, box), **changes)
+        say.note(f"{views.count_in_words()} from {data}, on {device.start().arch}")
 
-    if checkpoints is None or out is None:
-        return dry_run_of(views, settings, box, as_json, refines=refine or bool(refine_also), also=refine_also)
+        if checkpoints is None or out is None:
+            return dry_run_of(views, settings, box, as_json, refines=refine or bool(refine_also), also=refine_also)
 
-    wanted = resume or checkpoint_every is not None
-    how = {"box": box, "checkpoints": checkpoints if wanted else None}
-    with viewed(view, port, no_browser, as_json) as viewer:
-        result, kept = _run(views, settings, out, overwrite, refine, refine_also, how, viewer)
-        _report(result, kept, views, as_json)
-        if not (kept.why or cut_short(result.ended)) and (wanted or overwrite):  # else it is another fit's
-            checkpoints.remove()
-        elif wanted and Path(checkpoints.path).exists():
-            on = "--resume --view, and lower rates there," if result.ended.startswith(NOT_FINITE) else "--resume"
-            say.note(f"{checkpoints.path} has the fit as it stood; the same command with {on} goes on from there")
-        view_on(viewer)
+        wanted = resume or checkpoint_every is not None
+        how = {"box": box, "checkpoints": checkpoints if wanted else None}
+        with viewed(view, port, no_browser, as_json) as viewer:
+            result, kept = _run(views, settings, out, overwrite, refine, refine_also, how, viewer)
+            _report(result, kept, views, warnings, as_json)
+            if not (kept.why or cut_short(result.ended)) and (wanted or overwrite):  # else it is another fit's
+                checkpoints.remove()
+            elif wanted and Path(checkpoints.path).exists():
+                on = "--resume --view, and lower rates there," if result.ended.startswith(NOT_FINITE) else "--resume"
+                say.note(f"{checkpoints.path} has the fit as it stood; the same command with {on} goes on from there")
+            alone.close()  # what follows only looks at it
+            view_on(viewer)
     return 1 if kept.why or result.ended.startswith(NOT_FINITE) else 0
 
 
@@ -143,7 +155,7 @@ def _run(
     from raymarch.fitting import fit as fitting
     from raymarch.fitting.interrupt import asked_to_stop
     from raymarch.fitting.keep import keep
-    from raymarch.fitting.report import cut_short
+    from raymarch.fitting.report import NoStep, cut_short
     from raymarch.io.volumes.volume_file import bytes_of_file, require_target
     from raymarch.registration.refined_fit import fit_refined
 
@@ -158,8 +170,11 @@ def _run(
         with FitProgress() as progress:
             refining = partial(fit_refined, refined=_say_moved, also=refine_also)
             make = refining if refine or refine_also else fitting.fit
-            result = make(views, settings, show=progress, started=options.STARTED, ready=ready, **how)
-        _require_steps(result, out)
+            try:
+                result = make(views, settings, show=progress, started=options.STARTED, ready=ready, **how)
+            except NoStep as error:
+                left = f"{out} is untouched" if Path(out).exists() else "no volume was written"
+                raise NoStep(f"{error}; {left}") from None
         kept = keep(result.volume, out, overwrite)
         if viewer is not None and (viewer.control.stopped_by_page or not cut_short(result.ended)) and not asked():
             viewer.finish(result.volume, result.ended)
@@ -196,16 +211,6 @@ def _preset_of(views: Views, box: list[list[float]] | None) -> str:
     return name
 
 
-def _require_steps(result: Fit, out: str) -> None:
-    """RaymarchError where a fit was over before its first step."""
-    from raymarch.errors import RaymarchError
-
-    if not result.history:
-        cure = ", give it more time" if "time" in result.ended else ""
-        left = f"{out} is untouched" if Path(out).exists() else "no volume was written"
-        raise RaymarchError(f"nothing was fitted: {result.ended}; {left}{cure}")
-
-
 def _say_moved(refinement: Refinement) -> None:
     """How far the cameras moved, as a note."""
     degrees, share = refinement.degrees, 100 * refinement.share
@@ -215,13 +220,14 @@ def _say_moved(refinement: Refinement) -> None:
     )
 
 
-def _report(result: Fit, kept: Kept, views: Views, as_json: bool) -> None:
+def _report(result: Fit, kept: Kept, views: Views, warnings: list[str], as_json: bool) -> None:
     """What came of it: notes to stderr, the result to stdout."""
     from raymarch.data.samples import samples_in_words
     from raymarch.diagnosis.diagnose_fit import of_volume
+    from raymarch.fitting.schedule import DONE, is_early
     from raymarch.geometry.ndc import near_of
 
-    ended = f"; {result.ended}" if result.ended != "done" else ""
+    ended = "" if result.ended == DONE or is_early(result.ended) else f"; {result.ended}"  # a warning has said that
     corners = ",".join(f"{v:.3g}" for v in result.box.ravel().tolist())
     if result.volume.ndc_from_world is None:
         say.note(f"box {corners} (--box overrides){ended}")
@@ -230,8 +236,13 @@ def _report(result: Fit, kept: Kept, views: Views, as_json: bool) -> None:
         say.note(f"NDC, near plane at {near:.3g} world units (--set ndc=False overrides){ended}")
     if kept.why:
         say.note(f"raymarch: {kept.why}")
-    for finding in of_volume(result.volume, views):
-        say.note(f"note: {finding.message}; {finding.cure}")
+    findings = [f"{finding.message}; {finding.cure}" for finding in of_volume(result.volume, views)]
+    for each in findings:
+        say.note(f"note: {each}")
+    say.note(
+        f"{result.preparation:.0f} s of loading and compiling came before the steps and their {result.seconds:.0f} s;"
+        " kernels are compiled once a machine, and read from then on"
+    )
     last = result.history[-1]
     if as_json:
         options.print_json(
@@ -239,12 +250,14 @@ def _report(result: Fit, kept: Kept, views: Views, as_json: bool) -> None:
                 "out": str(kept.path),
                 "steps": result.volume.provenance["steps"],
                 "seconds": result.seconds,
+                "preparation_seconds": result.preparation,
                 "rays_psnr": last.psnr,
                 "shape": result.volume.shape,
                 "sh_degree": result.volume.degree,
                 "box": result.box.tolist(),
                 "ended": result.ended,
                 "resumed_from": result.resumed_from,
+                "warnings": [*warnings, *findings],
             }
         )
     else:

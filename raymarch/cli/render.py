@@ -83,8 +83,13 @@ def render(
         pictures.require([name for name, _ in named], where.data)
 
     from raymarch.cli.progress import CountProgress
+    from raymarch.io.files.lock import locked
 
-    with CountProgress("render", len(named)) as progress, together.renderer_of(*volumes, cut) as renderer:
+    with (
+        locked(out, "choose another --out"),  # else two would mix their pictures in one folder
+        CountProgress("render", len(named)) as progress,
+        together.renderer_of(*volumes, cut) as renderer,
+    ):
         images = Images(renderer, named, behind, window, modes.gives_values(chosen), extras, progress)
         code = clip.write(images) if clip else pictures.write(images)
     images.say_what_is_bright()

@@ -8,6 +8,7 @@ import logging
 import os
 import re
 import sys
+from collections.abc import Iterator
 
 import click
 
@@ -71,6 +72,28 @@ class _Notes(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         note(f"note: {record.getMessage()}")
+
+
+class _Kept(logging.Handler):
+    """Warnings of the package, kept."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.messages: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.messages.append(record.getMessage())
+
+
+@contextlib.contextmanager
+def warnings_kept() -> Iterator[list[str]]:
+    """Context whose list gets the warnings that are logged within it, for the JSON of a verb; they are said as well."""
+    kept = _Kept()
+    logging.getLogger().addHandler(kept)
+    try:
+        yield kept.messages
+    finally:
+        logging.getLogger().removeHandler(kept)
 
 
 def start() -> None:

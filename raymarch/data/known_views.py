@@ -46,7 +46,7 @@ def known_of(views: Views, record: object) -> dict[int, str]:
     """
     told: Mapping[str, Any] = record if isinstance(record, Mapping) else {}
     by_image, by_pose = _sums(told, "checksums"), _sums(told, "poses")
-    if told.get("downscale") == views.downscale or not _is_same(told.get("source"), views.source):
+    if told.get("downscale") == views.downscale or not is_same_source(told.get("source"), views.source):
         sum_of, sums = _of_image, by_image
     elif "poses" not in told:
         return {i: name for i, name in enumerate(views.names) if name in by_image}
@@ -93,7 +93,13 @@ def _of_pose(views: Views, i: int) -> str:
     return f"{crc32(pose.tobytes()):08x}"
 
 
-def _is_same(source: object, other: str) -> bool:
+def is_same_source(source: object, other: str) -> bool:
+    """Whether a record's source is the set that views were read from.
+
+    Example:
+        >>> is_same_source("scenes/tower", "scenes/../scenes/tower"), is_same_source(None, "scenes/tower")
+        (True, False)
+    """
     try:
         return isinstance(source, str) and bool(source) and Path(source).resolve() == Path(other).resolve()
     except (OSError, ValueError):  # what can be no path

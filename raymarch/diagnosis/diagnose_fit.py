@@ -18,7 +18,7 @@ from raymarch.diagnosis.exposure import BRIGHTEST, DARKEST
 from raymarch.diagnosis.finding import Finding, by_severity
 from raymarch.diagnosis.fit_settings import setting_of_fit
 from raymarch.errors import short
-from raymarch.evaluation.held_out import background_of
+from raymarch.evaluation.held_out import background_of, is_worse_than_one_colour
 from raymarch.evaluation.metrics import psnr
 from raymarch.rendering.renderer import Renderer
 
@@ -27,7 +27,7 @@ SIDE = 160  # pixels of their longer side
 GAP = 4.0  # dB between views that were fitted and held out
 SPREAD = 0.4  # f-stops between rendered and true brightness
 BEST = 99.0  # dB, above which images count as the same
-FAR, ALL = 0.01, 0.9  # mean squared error over that of one colour; of the views, that a volume of others shows so
+ALL = 0.9  # of the views, that a volume of others shows worse than one colour all over would
 HIDDEN = 0.02  # of what is opaque, where no view looks
 UNSEEN = 0.3  # of the box
 
@@ -143,8 +143,7 @@ def _of_other_views(volume: Volume, fitted: list) -> Finding | None:
     far = []
     for _, shown, truth, counts in fitted:
         if counts.any():
-            error = ((shown - truth)[counts] ** 2).mean()
-            far.append(error > truth[counts].var(axis=0).mean() + FAR)
+            far.append(is_worse_than_one_colour(shown[counts], truth[counts]))
     if not far or np.mean(far) < ALL:
         return None
     of_fit = volume.provenance.get("views")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,8 +12,10 @@ import numpy as np
 from raymarch.arguments.checks import callback, optional
 from raymarch.arguments.declared import checked
 from raymarch.data.contents import require_pixels
+from raymarch.data.known_views import is_same_source
 from raymarch.data.views import VIEWS, Views
 from raymarch.data.volume import VOLUME, AnyVolume
+from raymarch.errors import short
 from raymarch.evaluation.evaluation_card import EvaluationCard
 from raymarch.evaluation.metrics import psnr, psnr_halves, ssim
 from raymarch.evaluation.object_mask import object_mask, told_by
@@ -20,6 +23,10 @@ from raymarch.evaluation.perceptual import LEAST, Distance, lpips_distance
 from raymarch.rendering.march import MARCH, March
 from raymarch.rendering.renderer import Renderer
 
+log = logging.getLogger(__name__)
+
+FAR = 0.01  # mean squared error over that of one colour all over
+GAP = 10.0  # dB under what a fit had on its own rays, from which on views are doubted to be of its set
 SCORES = ("psnr", "ssim", "psnr_halves", "psnr_masked", "ssim_masked", "lpips")
 
 
@@ -95,6 +102,8 @@ def evaluate(
     PSNR comes by halves too, and PSNR and SSIM of the object alone where masks, alpha or a box tell it. LPIPS needs
     PyTorch, the package lpips and its weights on this machine: where they are not, `lpips_missing` says why.
 
+    Whether the volume looks as if it belonged to another set is told in the log after the first view.
+
     Raises RaymarchError for a view that is masked all over.
 
     Example:
@@ -114,6 +123,8 @@ def evaluate(
             image = renderer.render(camera, behind, depth=False).image
             seconds.append(time.perf_counter() - start)
             scores.append(score(views, i, image, distance))
+            if i == 0 and (doubt := doubt_of_set(volume, views, image)):
+                log.warning("%s", doubt)
             if seen is not None:
                 seen(i, image)
     return Evaluation(
@@ -129,6 +140,43 @@ def background_of(volume: AnyVolume, views: Views) -> Sequence[float]:
     """Background over which a volume is compared with views: theirs where images have alpha, and so show it; else its
     own, which may have been learned, for a set's says nothing of images that are whole."""
     return views.background if views.has_alpha else volume.background
+
+
+def is_worse_than_one_colour(image: np.ndarray, truth: np.ndarray) -> bool:
+    """Whether pixels (..., 3) are farther from the true ones than those are from their own mean.
+
+    Example:
+        >>> truth = np.tile([[0.0], [1.0]], (1, 3))
+        >>> is_worse_than_one_colour(1 - truth, truth), is_worse_than_one_colour(truth, truth)
+        (True, False)
+    """
+    truth = truth.reshape(-1, truth.shape[-1])
+    return bool(((image.reshape(truth.shape) - truth) ** 2).mean() > truth.var(axis=0).mean() + FAR)
+
+
+def doubt_of_set(volume: AnyVolume, views: Views, image: np.ndarray) -> str:
+    """Why the volume may be of another set than the views, by the image of the first; "" where there is no doubt."""
+    truth, shown, mask = views.rgb(0), np.clip(image, 0, 1), views.mask(0)
+    kept = np.ones(truth.shape[:2], bool) if mask is None else np.asarray(mask, bool)
+    found = psnr(shown, truth, mask)
+    told = volume.provenance if isinstance(volume.provenance, Mapping) else {}
+    of_fit, on_rays = told.get("views"), told.get("rays_psnr")
+    source = of_fit.get("source") if isinstance(of_fit, Mapping) else None
+    reached = float(on_rays) if isinstance(on_rays, (int, float)) and np.isfinite(on_rays) else None
+    same = is_same_source(source, views.source)
+    poor = is_worse_than_one_colour(shown[kept], truth[kept])
+    if not poor and (reached is None or same or found > reached - GAP):
+        return ""
+    name = short(views.names[0])
+    had = "" if reached is None else f", where its fit had {reached:.1f} dB on its rays"
+    if poor:
+        seen = f"after one view: {name} is shown worse than one colour all over would ({found:.1f} dB{had})"
+    else:
+        seen = f"after one view: {name} comes out at {found:.1f} dB{had}"
+    if same:
+        return f"{seen}; look at it (raymarch render VOLUME --views SET), and fit anew if it is not the object"
+    whose = f"; the volume was fitted to {short(source)}" if source else ""
+    return f"{seen}{whose}; give the set and the volume that belong together"
 
 
 def score(views: Views, view: int, image: np.ndarray, distance: Distance | None = None) -> ViewScore:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from raymarch import runtime
-from raymarch.data.bricks import BRICK
+from raymarch.data.bricks import BRICK, table_shape
 from raymarch.device import memory
 from raymarch.device.brick_places import bricks_read
 from raymarch.device.memory import LIBRARIES, Memory, cells_of, grid_bytes, index_bytes, pool_shape
@@ -75,6 +75,18 @@ def require_cells(settings: FitSettings, box: np.ndarray, images: Sequence[int])
     if excess > 0:
         what = f"{needed.total:,} bytes without any brick"
         raise RaymarchError(_words(shape, f"takes about {what} but {int(budget):,} {whose}"))
+
+
+def require_first_level(settings: FitSettings, box: np.ndarray, images: Sequence[int], share: float) -> None:
+    """RaymarchError where the bricks of a fit's first level are over its budget, by arithmetic alone: at least such a
+    share of its box is full."""
+    _, shape = grid_of_boxes(box, settings)
+    least = int(share * math.prod(table_shape(shape_of_level(settings, shape, 0))))
+    needed = memory_of_bricks(settings, shape, images, least)
+    excess, budget, whose = excess_of(settings, needed)
+    if excess > 0:
+        what = f"{needed.total:,} bytes or more for {least:,} bricks of its first level"
+        raise RaymarchError(_words(shape, f"takes {what} but {int(budget):,} {whose}"))
 
 
 def room_for_bricks(

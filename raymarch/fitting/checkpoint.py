@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, astuple, fields
 from typing import Any
 
@@ -36,8 +36,7 @@ from raymarch.fitting.report import Report, require_finite
 from raymarch.fitting.schedule import Position
 from raymarch.geometry.pose import require_affine
 from raymarch.io.checkpoints.checkpoint_file import LONGEST_NOTE, opened_checkpoint, write_checkpoint
-from raymarch.io.checkpoints.streamed import Stream, StreamedReader
-from raymarch.io.volumes.hdf5_open import CURE
+from raymarch.io.checkpoints.streamed import CURE, Stream, StreamedReader
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +74,9 @@ def save_checkpoint(fitter: Fitter, path: str | os.PathLike[str], *, every: floa
     grid, at = fitter.grid, fitter.position
     require_finite(0.0, grid.fields.nonfinite_step[None], at.steps)
     record = {
-        **asdict(at),
+        **{name: value for name, value in asdict(at).items() if name != "preparation"},
+        "seconds": at.seconds + at.preparation,  # in the file from the start on, as ever
+        "ready": at.preparation,
         "every": every,
         "note": note,
         "settings": fitter.settings.record(),
@@ -131,8 +132,14 @@ def load_checkpoint(fitter: Fitter, path: str | os.PathLike[str]) -> dict[str, A
         reader.require_digest()
     changes = record.get("rates_multiplied", [])  # older ones have none
     fitter.rates.changes = CHANGES(f"{path}: rates_multiplied", changes)
-    fitter.go_on(Position(*(record[each.name] for each in fields(Position))), history)
+    fitter.go_on(_position(record), history)
     return record
+
+
+def _position(record: Mapping[str, Any]) -> Position:
+    """Position of a record, whose seconds are since the start."""
+    times = {"seconds": max(record["seconds"] - record["ready"], 0.0), "preparation": record["ready"]}
+    return Position(**{each.name: times.get(each.name, record.get(each.name)) for each in fields(Position)})
 
 
 def bytes_of_checkpoint(fitter: Fitter) -> int:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from raymarch.fitting.report import NotFinite
 from raymarch.fitting.settings import FitSettings
 from raymarch.io.checkpoints.checkpoint_file import is_checkpoint, record_of
 from raymarch.io.files.atomic import require_writable
+from raymarch.io.files.lock import locked
 from raymarch.io.files.ours import require_ours
 
 log = logging.getLogger(__name__)
@@ -69,6 +72,10 @@ class Checkpoints:
         if not self.resume and is_checkpoint(self.path):
             log.warning("%s: %s; this fit takes its place", self.path, self._in_words())
 
+    def locked(self) -> AbstractContextManager[None]:
+        """Context in which no other fit writes this checkpoint; RaymarchError where one does."""
+        return locked(self.path, "choose another path")
+
     def remove(self) -> None:
         """Remove the checkpoint, once what it led to is safe."""
         try:
@@ -87,7 +94,8 @@ class Checkpoints:
             record = record_of(self.path)
         except RaymarchError:
             return "is a checkpoint, though a damaged one"
-        return f"has a fit of {record['steps']} steps and {record['seconds']:.0f} s that did not come to its end"
+        seconds = record["seconds"] - record["ready"]
+        return f"has a fit of {record['steps']} steps and {seconds:.0f} s that did not come to its end"
 
 
 CHECKPOINTS = instance_of(Checkpoints, "an rm.Checkpoints", "rm.Checkpoints(path) is one")
@@ -107,6 +115,15 @@ class Saving:
         if checkpoints is not None:
             checkpoints.require()
             checkpoints.say_what_is_lost()
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Context in which no other fit writes this checkpoint; RaymarchError where one does."""
+        if self._checkpoints is None:
+            yield
+            return
+        with self._checkpoints.locked():
+            yield
 
     def as_found(self, settings: FitSettings) -> FitSettings:
         """Settings with the resolution of the fit that is gone on with, where they leave it open: it was found by the

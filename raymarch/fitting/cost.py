@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ from raymarch.fitting.plan import Plan
 from raymarch.fitting.schedule import Schedule
 
 PROBE = 40  # steps of the fit in small
+PROBE_SECONDS = 10.0  # of it at most, where steps take long: levels then begin by the time
 ONE_RAY = 0.7  # of them at least have one ray a pixel, which a fit begins with until each was drawn often enough
 SETTLED = 0.65  # a step of a whole fit takes so much of one of those, as most of the volume is empty by then; measured
 HALVINGS = 40  # until it is known how many steps a part has time for
@@ -28,7 +28,8 @@ class Kind:
     Attributes:
         steps: of each step but the first.
         looks: of each that also looked which cells are empty.
-        begin: of the first, which also refines and compiles; 0 for that of the fit, which is before its time counts.
+        begin: of the first, which also refines; 0 for that of the fit, from whose end on its time counts. Compiling
+            counts in none.
     """
 
     steps: Sequence[float] = ()
@@ -49,7 +50,7 @@ class Cost:
     Attributes:
         schedule: of the fit, not of the one in small.
         kinds: by level and rays along each edge of a pixel.
-        ready: seconds from making the fitter until its first step was done.
+        ready: seconds from making the fitter until its first step was done, and of compiling later; no time of the fit.
         seen: how many times a step draws each pixel in the mean.
     """
 
@@ -60,28 +61,27 @@ class Cost:
 
     @staticmethod
     def of(plan: Plan) -> Cost:
-        """Cost of a plan's fit, by one of `PROBE` steps through all levels, the last of several rays a pixel where the
-        fit's are."""
+        """Cost of a plan's fit, by one of `PROBE` steps or `PROBE_SECONDS` through all levels, the last of several rays
+        a pixel where the fit's are."""
         begin = max(plan.settings.supersample_from, ONE_RAY)
-        small = replace(plan.settings, steps=PROBE, seconds=None, refresh=PROBE // 4, supersample_seen=0.0)
+        small = replace(plan.settings, steps=PROBE, seconds=PROBE_SECONDS, refresh=PROBE // 4, supersample_seen=0.0)
         small = replace(small, supersample_from=begin)
         taken: dict[tuple[int, int], list[tuple[float, bool]]] = defaultdict(list)
-        began, age, level = time.perf_counter(), 0, 0
+        age, level = 0, 0
         with Fitter.of_plan(replace(plan, settings=small)) as fitter:
             fitter.step()
-            ready = time.perf_counter() - began
             taken[0, fitter.side].append((0.0, False))
             while fitter.progress < 1:
                 before, level = level, fitter.schedule.level(fitter.progress)
                 age = age + 1 if level == before else 0
                 ti.sync()
-                began = time.perf_counter()
+                began = fitter.seconds
                 fitter.step()
                 ti.sync()
-                seconds = time.perf_counter() - began
+                seconds = fitter.seconds - began
                 taken[level, fitter.side].append((seconds, fitter.schedule.looks(age)))
             kinds = {key: Kind.of(some) for key, some in taken.items()}
-            return Cost(Schedule.of(plan.settings), kinds, ready, fitter.tiles / fitter.store.listed)
+            return Cost(Schedule.of(plan.settings), kinds, fitter.preparation, fitter.tiles / fitter.store.listed)
 
     def seconds(self, steps: float) -> float:
         """Seconds of a fit of so many steps, from its first on."""
@@ -92,15 +92,15 @@ class Cost:
         return total
 
     def steps(self, seconds: float) -> float:
-        """Steps that a fit by seconds makes in them, of which some go by before its first."""
-        left, steps = max(seconds - self.ready, 0.0), np.inf
+        """Steps that a fit by seconds makes in them, with the one before its time counts."""
+        steps = np.inf
         for _ in range(3):  # how many steps there is time for says when several rays a pixel begin, and that how many
             total, ages = 0.0, defaultdict[int, float](float)
             for share, level, side in self.schedule.parts(self.seen * steps, steps):
-                total += (part := self._fitting(level, side, ages[level], share * left))
+                total += (part := self._fitting(level, side, ages[level], share * seconds))
                 ages[level] += part
             steps = total
-        return steps
+        return steps + 1
 
     def _fitting(self, level: int, side: int, age: float, seconds: float) -> float:
         """Steps of a part that begins `age` steps into its level, in so many seconds."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
@@ -15,8 +16,7 @@ from raymarch.fitting.checkpoints import CHECKPOINTS, Checkpoints, Saving
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.interrupt import asked_to_stop
 from raymarch.fitting.presets import settings_for
-from raymarch.fitting.report import INTERRUPTED, Fit, NotFinite, Report
-from raymarch.fitting.schedule import ending
+from raymarch.fitting.report import INTERRUPTED, Fit, NoStep, NotFinite, Report
 from raymarch.fitting.settings import FitSettings
 from raymarch.geometry.pose import BOX
 
@@ -48,15 +48,19 @@ def fit(
         settings: a `FitSettings`, or the name of a preset with `changes` by name (`seconds=60`, `objective=...`).
         box: lower and upper corner (2, 3) in the world; found from masks and cameras if not given.
         show: called with each `Report`, for progress.
-        started: `time.perf_counter()` from which `seconds` count; now if not given.
+        started: `time.perf_counter()` from which the result's `preparation` counts; now if not given. The setting
+            `seconds` counts from the first step, whatever this is.
         ready: called with the `Fitter` before its first step, to refuse what it would come to.
         checkpoints: `rm.Checkpoints`, where and how often the fit is saved as it stands, and whether it goes on from
             there. The file stays when this returns: remove it once the volume is saved.
         between: called with the `Fitter` before each step; where it returns True the fit ends, as by Ctrl-C.
 
+    Where time ends it after very few steps, or before the finest level, that is logged as a warning.
+
     Ctrl-C ends it early and keeps the volume, as do SIGTERM and SIGHUP where the program does not handle them itself;
-    `ended` tells; a checkpoint is saved too. Raises RaymarchError where the views or settings cannot be fitted, or
-    are not those of the checkpoint.
+    `ended` tells; a checkpoint is saved too. Raises RaymarchError where the views or settings cannot be fitted or are
+    not those of the checkpoint, where it was stopped before its first step, and where another fit writes the same
+    checkpoint.
 
     Example:
         >>> fit(views, "quick", seconds=60).volume.shape  # doctest: +SKIP
@@ -69,13 +73,15 @@ def fit(
             halted.append(True)
         return bool(halted)
 
-    settings = saving.as_found(settings_for(views, settings, **changes))
-    with asked_to_stop() as asked, Fitter(views, settings, box=box, started=started) as fitter:
+    settings = settings_for(views, settings, **changes)
+    with ExitStack() as stack:
+        stack.enter_context(saving.alone())
+        asked = stack.enter_context(asked_to_stop())
+        fitter = stack.enter_context(Fitter(views, saving.as_found(settings), box=box, started=started))
         if ready is not None:
             ready(fitter)
         saving.begin(fitter)
-        if saving.resumed_from is None:
-            fitter.clock.prepared()  # once more: what went by since is of the time that is given
+        fitter.clock.prepared()  # once more: what went by since is preparation too
         try:
             for report in fitter.run(over):
                 if show is not None:
@@ -84,7 +90,9 @@ def fit(
             cut = fitter.progress < 1 and (asked() or bool(halted))
             if cut:
                 saving.save(fitter)
-            ended = f"{INTERRUPTED} at step {fitter.steps_done}" if cut else ending(fitter.steps_done, fitter.settings)
+            if cut and fitter.steps_done == 0:
+                raise NoStep("nothing was fitted: interrupted before the first step; begin anew")
+            ended = f"{INTERRUPTED} at step {fitter.steps_done}" if cut else fitter.ending()
         except NotFinite as error:
             ended = str(error)
         if isinstance(fitter.grid, BrickGrid):
@@ -92,4 +100,5 @@ def fit(
         volume, resumed = fitter.volume(ended), saving.resumed_from
         if resumed is not None:
             volume = replace(volume, provenance={**volume.provenance, "resumed_from": resumed})
-        return Fit(volume, fitter.settings, tuple(fitter.history), fitter.box, ended, fitter.seconds, resumed)
+        times = fitter.seconds, resumed, fitter.preparation
+        return Fit(volume, fitter.settings, tuple(fitter.history), fitter.box, ended, *times)

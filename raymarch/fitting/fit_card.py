@@ -29,7 +29,7 @@ class FitterCard(Shown):
 
     @property
     def seconds(self) -> float:
-        """Seconds since the start."""
+        """Seconds of the fit."""
         raise NotImplementedError
 
     @property
@@ -58,12 +58,13 @@ class FitCard(Shown):
     ended: str
     seconds: float
     resumed_from: int | None
+    preparation: float
 
     def _card(self) -> str:
         rows = [
             ("ended", self.ended),
             ("steps", self.volume.provenance.get("steps")),
-            ("seconds", f"{self.seconds:.1f}"),
+            ("seconds", f"{self.seconds:.1f}, after {self.preparation:.1f} of loading and compiling"),
             *rows_of(self.history[-1] if self.history else None, self.box),
             ("resumed from step", self.resumed_from),
         ]

@@ -5,6 +5,7 @@ views -> tiles of rays -> march -> image -> loss -> (Tape) -> gradient -> Adam -
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -37,7 +38,7 @@ from raymarch.fitting.presets import settings_for
 from raymarch.fitting.rates import Rates
 from raymarch.fitting.report import Report, require_finite
 from raymarch.fitting.result import volume_of
-from raymarch.fitting.schedule import Position, Schedule
+from raymarch.fitting.schedule import Position, Schedule, ending, is_early
 from raymarch.fitting.seen import next_level, reopen
 from raymarch.fitting.settings import FitSettings
 from raymarch.fitting.through_table import march_of
@@ -49,6 +50,8 @@ from raymarch.kernels.rays.camera import draw_tiles, jitter_parts
 from raymarch.rendering.march import MARCH, March
 from raymarch.rendering.ray_settings import set_ray_settings
 from raymarch.rendering.renderer import BACKGROUND, render_camera
+
+log = logging.getLogger(__name__)
 
 REPORT_EVERY = 25
 DISTORTED = 4  # one ray in so many is asked for the distortion loss: tiles come in random order
@@ -105,6 +108,7 @@ class Fitter(Holder, FitterCard):
             self.history: list[Report] = []
             self.rates = Rates(plan.settings.optimiser)
             self._error: float | None = None
+            self._told_early = False
             self.steps_done = self._moments_age = self._level = self._drawn = 0
             self._refresh(0.0)  # the hull alone
             self._owners = owners.pop_all()
@@ -112,8 +116,13 @@ class Fitter(Holder, FitterCard):
 
     @property
     def seconds(self) -> float:
-        """Seconds since the start."""
+        """Seconds of the fit, from the end of its first step on, without compiling and pauses."""
         return self.clock.seconds
+
+    @property
+    def preparation(self) -> float:
+        """Seconds of loading, planning and compiling, the first step included."""
+        return self.clock.preparation
 
     @property
     def rays_a_step(self) -> int:
@@ -123,7 +132,7 @@ class Fitter(Holder, FitterCard):
     @property
     def progress(self) -> float:
         """Fraction of the fit that is done, 0..1: of steps or of seconds, whichever is further."""
-        return self.schedule.progress(self.steps_done, self.seconds, self.clock.ready)
+        return self.schedule.progress(self.steps_done, self.seconds)
 
     @checked(stop=callback)
     def run(self, stop: Callable[[], bool] = lambda: False) -> Iterator[Report]:
@@ -136,9 +145,13 @@ class Fitter(Holder, FitterCard):
             self.step()
             drawn += self.rays_a_step
             over = self.progress >= 1 or stop()
+            if self.steps_done == 1:
+                since, drawn = self.seconds, 0  # the first step compiles
             if self.steps_done % REPORT_EVERY == 0 or over:
                 yield self.report(drawn / max(self.seconds - since, 1e-9))
                 since, drawn = self.seconds, 0  # what is done with a report is no time of the fit's rays
+        if self.progress >= 1:
+            self.ending()  # which says an early one
 
     def step(self) -> None:
         """Optimisation step: draw rays, march, loss, backward pass, Adam."""
@@ -167,7 +180,7 @@ class Fitter(Holder, FitterCard):
         loss = float(self.buffer.fields.loss[None])
         require_finite(loss, self.grid.fields.nonfinite_step[None], self.steps_done)
         error, progress, seconds = _error_of_rays(self), self.progress, self.seconds
-        psnr, left = decibels(max(error, 1e-12)), self.schedule.seconds_left(progress, seconds, self.clock.ready)
+        psnr, left = decibels(max(error, 1e-12)), self.schedule.seconds_left(progress, seconds)
         where = self.grid.shape, self.occupied, seconds, progress
         self.history.append(Report(self.steps_done, loss, psnr, rays_per_second, *where, left, self.settings.nested))
         return self.history[-1]
@@ -185,21 +198,30 @@ class Fitter(Holder, FitterCard):
         """Volume as it stands, a copy: in the midst of a fit in bricks a fifth more memory than was forecast for it."""
         psnr = self.history[-1].psnr if self.history else None
         told = {"steps": self.steps_done, "seconds": round(self.seconds, 3), "ended": ended, "rays_psnr": psnr}
+        told |= {"preparation_seconds": round(self.preparation, 3)}
         told |= {"supersample": self.side, **self.rates.record()}
         return volume_of(self.grid, self.plan, self.photometry, told)
+
+    def ending(self) -> str:
+        """How a fit that is at its end has ended, "done" or more; said in the log where time ended it too early."""
+        ended = ending(self.steps_done, self.settings, self._level)
+        if is_early(ended) and not self._told_early:
+            log.warning("the fit is %s", ended)
+            self._told_early = True
+        return ended
 
     @property
     def position(self) -> Position:
         """Position in the schedule."""
-        return Position(self.steps_done, self._moments_age, self._level, self._drawn, self.seconds, self.clock.ready)
+        return Position(self.steps_done, self._moments_age, self._level, self._drawn, self.seconds, self.preparation)
 
     def go_on(self, at: Position, history: Sequence[Report]) -> None:
         """Set the position in the schedule and the reports until then, once grid and photometry are as they were."""
-        self.steps_done, self._moments_age, self._level, self._drawn, seconds, ready = astuple(at)
-        self.clock.go_on(seconds, ready)
+        self.steps_done, self._moments_age, self._level, self._drawn, seconds, preparation = astuple(at)
+        self.clock.go_on(seconds, preparation)
         self.history = list(history)
         self._refresh(None)
-        self.side = _side(self, self.schedule.progress(last := max(self.steps_done - 1, 0), seconds, ready), last)
+        self.side = _side(self, self.schedule.progress(last := max(self.steps_done - 1, 0), seconds), last)
 
 
 def _error_of_rays(fitter: Fitter) -> float:

@@ -38,10 +38,11 @@ class Forecast(ShownRecord):
     Attributes:
         memory: at its peak; the fit itself refuses to begin where that is over the budget.
         free_bytes: what the device had left.
-        seconds: from the first step on, of a fit by seconds all of them, or of an image; None if it was not asked for.
-            Good to a third.
+        seconds: of a fit's steps, or of an image; None if it was not asked for. Good to a third.
         steps: of the fit, as many as there is time for; None for a rendering.
         boxes: nested boxes of the grid, as of `Volume`.
+        preparation: seconds of loading, planning and compiling before a fit's first step, as measured here; less once
+            its kernels were compiled on this machine. None where it was not asked for.
     """
 
     memory: Memory
@@ -49,13 +50,14 @@ class Forecast(ShownRecord):
     seconds: float | None = None
     steps: int | None = None
     boxes: int = 1
+    preparation: float | None = None
 
     def record(self) -> dict:
         """Forecast as plain numbers, for printing."""
         m = self.memory
         size = {"shape": list(m.shape), "sh_degree": m.sh_degree, "slots": m.slots, "boxes": self.boxes}
         told = {"bytes": m.total, "parts": dict(m.parts), "free_bytes": self.free_bytes, "seconds": self.seconds}
-        return {**size, **told, "steps": self.steps}
+        return {**size, **told, "steps": self.steps, "preparation_seconds": self.preparation}
 
 
 @checked(box=optional(BOX), clock=flag)
@@ -86,9 +88,10 @@ def forecast(
     if not clock:
         return Forecast(plan.memory, free, None, settings.steps, plan.settings.nested)
     cost, steps = Cost.of(plan), settings.steps or math.inf
-    if settings.seconds and (by_time := cost.steps(settings.seconds - planned)) < steps:
-        return Forecast(plan.memory, free, settings.seconds, int(by_time), plan.settings.nested)
-    return Forecast(plan.memory, free, cost.seconds(steps), int(steps), plan.settings.nested)
+    rest = plan.settings.nested, planned + cost.ready
+    if settings.seconds and (by_time := cost.steps(settings.seconds)) < steps:
+        return Forecast(plan.memory, free, settings.seconds, int(by_time), *rest)
+    return Forecast(plan.memory, free, cost.seconds(steps), int(steps), *rest)
 
 
 @checked(volume=VOLUME, width=PIXELS, height=PIXELS)

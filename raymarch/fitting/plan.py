@@ -26,7 +26,13 @@ from raymarch.device.memory import Memory
 from raymarch.diagnosis.in_short import in_short
 from raymarch.errors import RaymarchError
 from raymarch.fitting.bounds import find_box, visual_hull
-from raymarch.fitting.brick_budget import require_cells, room_for_bricks, room_to_grow, takes_bricks
+from raymarch.fitting.brick_budget import (
+    require_cells,
+    require_first_level,
+    room_for_bricks,
+    room_to_grow,
+    takes_bricks,
+)
 from raymarch.fitting.budget import grid_of_boxes, images_of_views, require_budget, shape_of_level
 from raymarch.fitting.footprint import footprint_of, halvings
 from raymarch.fitting.forward_facing import frustum_for
@@ -42,6 +48,7 @@ from raymarch.kernels.field.transfer import clear_moments
 
 log = logging.getLogger(__name__)
 
+COARSE = 48  # cells a side of the hull that is looked at before that of all cells
 SURE = 4  # times what the fastest sample could have moved: by then most that will be over the threshold are
 
 
@@ -231,6 +238,8 @@ def _laid_out(
         if memory is None:
             require_cells(settings, box, images)
         bounded = views.shows_silhouettes and settings.hull and settings.nested == 1 and ndc is None
+        if memory is None and not free:  # a resolution that was asked for is refused before all its cells are looked at
+            require_first_level(settings, box, images, _least_share(store, placed) if bounded else 1.0)
         hull = visual_hull(store, placed, cells_of(shape)) >= 0 if bounded else None
         if hull is not None and not hull.any():
             raise RaymarchError("the images are transparent wherever the box is; check box and poses")
@@ -240,6 +249,16 @@ def _laid_out(
             raise
         return _laid_out(views, coarser(settings), box, free, store, ndc)
     return Plan(views, settings, placed, memory, hull, ndc, bricks)
+
+
+def _least_share(store: ImageStore, box: np.ndarray) -> float:
+    """Share of the box that the visual hull fills at least: half of the coarse cells in it whose neighbours all are."""
+    inside = visual_hull(store, box, (COARSE,) * 3) >= 0
+    for _ in range(3):
+        inside[1:-1] &= inside[:-2] & inside[2:]
+        inside[[0, -1]] = False
+        inside = np.moveaxis(inside, 0, -1)
+    return float(inside.mean()) / 2
 
 
 def _innermost_box(views: Views, settings: FitSettings, store: ImageStore) -> np.ndarray:

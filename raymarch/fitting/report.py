@@ -35,6 +35,10 @@ def cut_short(ended: object) -> bool:
     return isinstance(ended, str) and ended.startswith((INTERRUPTED, NOT_FINITE))
 
 
+class NoStep(RaymarchError):
+    """Error of a fit that was stopped before its first step, so that there is no volume."""
+
+
 class NotFinite(RaymarchError):
     """Error of a loss or gradient that is not finite; the fitter's grid keeps the values from before."""
 
@@ -64,8 +68,16 @@ class Report:
 
 @dataclass(frozen=True, eq=False)
 class Fit(FitCard):
-    """Result of a fit: the volume, the settings, the reports on the way, the box, how it ended, and the step that it
-    went on from if it was resumed."""
+    """Result of a fit.
+
+    Attributes:
+        volume, settings, box: as fitted; settings with what they left open.
+        history: reports on the way.
+        ended: "done", or what else is to be known of its end.
+        seconds: of its steps, without what compiling took.
+        resumed_from: step that it went on from, or None.
+        preparation: seconds of loading, planning and compiling; most of it is compiling, once a machine.
+    """
 
     volume: Volume
     settings: FitSettings
@@ -74,6 +86,7 @@ class Fit(FitCard):
     ended: str
     seconds: float
     resumed_from: int | None = None
+    preparation: float = 0.0
 
     def __repr__(self) -> str:
         steps = self.volume.provenance["steps"]

@@ -9,37 +9,38 @@ from itertools import pairwise
 from raymarch.fitting.optimiser import length
 from raymarch.fitting.settings import FitSettings
 
+DONE = "done"
 FEW_STEPS = 300  # under which a fit is told to be a poor one
+LATE = 0.2  # share of the time from which on it may lead a fit that has a limit of steps too
 PACE = 0.7  # power of the share of time that is the share of steps: those of coarse levels are quicker
 
 
 @dataclass(frozen=True)
 class Position:
     """Position in a schedule: steps and seconds done, age of Adam's moments [step], level, the place in the epochs of
-    tiles, seconds until compiled."""
+    tiles, and the seconds of loading, planning and compiling."""
 
     steps: int
     moments_age: int
     level: int
     drawn: int
     seconds: float
-    ready: float
+    preparation: float
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """Schedule by steps or by seconds, whichever is nearer its end; None is no limit.
+    """Schedule by steps or by seconds, whichever is nearer its end; None is no limit. Beside steps, time leads late.
 
     `levels` are (from which fraction of the fit, scale of the resolution), rising; `supersample` is (from which
     fraction, from how many times on that each pixel was drawn, rays along each edge of a pixel), `jitter` up to which
     share of a step rays are moved, `refresh` how many steps pass between looks at which cells are empty, at first,
     `early` by how much less of a long fit levels begin at most: what coarse ones tell is told in so many steps. In
-    the methods `steps` are done, `seconds` are since the start, `ready` of them went by until all was compiled, from
-    when on time counts.
+    the methods `steps` are done, in so many `seconds` of the fit's clock.
 
     Example:
         >>> schedule = Schedule(100, None, ((0.0, 0.5), (0.4, 1.0)))
-        >>> schedule.progress(40, 7.0, 2.0), schedule.level(0.4)
+        >>> schedule.progress(40, 7.0), schedule.level(0.4)
         (0.4, 1)
     """
 
@@ -59,11 +60,12 @@ class Schedule:
         how = supersample, jitter, settings.refresh, settings.early
         return Schedule(settings.steps, settings.seconds, settings.levels, *how)
 
-    def progress(self, steps: int, seconds: float, ready: float) -> float:
+    def progress(self, steps: int, seconds: float) -> float:
         """Fraction of the fit that is done, 0..1: of steps or of seconds, whichever is further."""
         by_steps = steps / self.steps if self.steps else 0.0
-        budget = (self.seconds or math.inf) - ready
-        by_seconds = (seconds - ready) / budget if budget > 0 else 1.0
+        by_seconds = seconds / self.seconds if self.seconds else 0.0
+        if self.steps is not None:  # so that a fit which comes to its steps in time is the same in each run
+            by_seconds = (by_seconds - LATE) / (1 - LATE)
         return min(max(by_steps, by_seconds), 1.0)
 
     def sooner(self, progress: float, steps: float) -> float:
@@ -145,17 +147,37 @@ class Schedule:
             found.append((end - begin, self._level_at(middle * sooner), side))
         return found
 
-    def seconds_left(self, progress: float, seconds: float, ready: float) -> float:
+    def seconds_left(self, progress: float, seconds: float) -> float:
         """Time left [s], by what it took so far."""
-        if self.seconds and self.steps is None:
-            return max(self.seconds - seconds, 0.0)
-        return (seconds - ready) * (1 - progress) / max(progress, 1e-9)
+        most = max(self.seconds - seconds, 0.0) if self.seconds else math.inf
+        return most if self.steps is None else min(seconds * (1 - progress) / max(progress, 1e-9), most)
 
 
-def ending(steps: int, settings: FitSettings) -> str:
-    """ "done", or what a person should know about a fit that made only so many steps in its time."""
-    if steps == 0:
-        return "the time was over before the first step"
-    if settings.seconds and steps < min(FEW_STEPS, settings.steps or FEW_STEPS):
-        return f"done after only {steps} steps; give more seconds, smaller images (downscale), or a lower resolution"
-    return "done"
+def ending(steps: int, settings: FitSettings, level: int | None = None) -> str:
+    """ "done", or what a person should know about a fit that was over after so many steps, at a level of its grid."""
+    if settings.seconds is None or (settings.steps is not None and steps >= settings.steps):
+        return DONE
+    levels = len(settings.levels)
+    unfinished = level is not None and level < levels - 1
+    if unfinished or steps < min(FEW_STEPS, settings.steps or FEW_STEPS):
+        where = f", at level {level + 1} of {levels} of its grid" if unfinished and level is not None else ""
+        return (
+            f"{DONE} after only {steps} step{'s' if steps > 1 else ''}{where}; give more seconds, smaller images"
+            " (downscale), or a lower resolution"
+        )
+    if settings.steps:
+        return (
+            f"{DONE} at step {steps} of {settings.steps}, when its {settings.seconds:.3g} s were over; --steps"
+            f" {settings.steps} (steps={settings.steps}) alone lifts the limit of time"
+        )
+    return DONE
+
+
+def is_early(ended: str) -> bool:
+    """Test of an ending: whether time ended the fit so soon that its volume is a poor one.
+
+    Example:
+        >>> is_early("done"), is_early(ending(3, FitSettings(steps=None, seconds=1.0)))
+        (False, True)
+    """
+    return ended.startswith(f"{DONE} after only")

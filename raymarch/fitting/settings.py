@@ -57,8 +57,9 @@ class FitSettings:
         near_gradient: up to that part of the same distance a sample's gradient is scaled by the square of how far along
             it is (Philip and Deschaintre 2023); 0 for gradients as they are.
         steps: steps in all; None to go by `seconds` alone.
-        seconds: time in all, loading and compiling included; None for no limit. The schedule follows whichever of
-            the two is nearer its end.
+        seconds: time of the steps, from the end of the first one on: loading and compiling come before it and beside it
+            (`Fit.preparation`); None for no limit. The schedule follows whichever of the two is nearer its end, so that
+            it is through when the fit ends; a fit that comes to its steps in time is the same in each run.
         rays: pixels of a step, in tiles of 4 x 4; each is a ray, or more of them by `supersample`.
         supersample, supersample_from, supersample_seen: rays along each edge of a pixel, which is the mean of so many
             squared over its area, from that share of the fit on and so many draws of each; so are the volume's images.

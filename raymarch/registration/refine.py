@@ -8,6 +8,7 @@ this (the volume moves along), so at the end the cameras are put back over those
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -42,6 +43,8 @@ from raymarch.registration.normal_equations import POSE, exposures_beside, move_
 from raymarch.registration.pyramid import Pyramid, images_without, random_pixels, smaller, without_exposure
 from raymarch.registration.registration_card import RefinementCard
 
+log = logging.getLogger(__name__)
+
 REFINABLE = ("pose", *SHARED, "exposure")
 STEP = 1.0  # voxels, the fit's own
 FIRST, EVERY = 80, 40  # steps before the first move, and between two
@@ -62,6 +65,7 @@ class Refinement(RefinementCard):
         degrees, share: how far each camera turned [degree], and moved as a share of its distance to the box's centre.
         errors: root mean square of what was left after each move, colours in 0..1.
         interrupted: whether it was ended by Ctrl-C, SIGTERM or SIGHUP.
+        seconds: of its steps and moves, without what compiling took.
     """
 
     views: Views
@@ -70,6 +74,7 @@ class Refinement(RefinementCard):
     share: np.ndarray
     errors: tuple[float, ...]
     interrupted: bool = False
+    seconds: float = 0.0
 
 
 @checked(
@@ -115,7 +120,7 @@ def refine(
         Fitter(views, settings, box=box) as fitter,
         _Movement(fitter, parameters) as movement,
     ):
-        fitter.clock.prepared()  # once more, as in `fit`: what went by since is of the time that is given
+        fitter.clock.prepared()  # once more, as in `fit`
         while fitter.progress < 1 and not asked():
             fitter.step()
             if fitter.steps_done >= FIRST and fitter.steps_done % EVERY == 0:
@@ -124,16 +129,20 @@ def refine(
                     show(fitter.progress, movement.errors[-1])
         about = fitter.box if box is None else box
         cameras, exposures = aligned(movement.cameras, views.cameras, about), movement.exposures
-        errors, interrupted = tuple(movement.errors), asked()
+        errors, interrupted, seconds = tuple(movement.errors), asked(), fitter.seconds
+    if not errors and not interrupted:
+        log.warning("no camera moved, for the time was over before step %d; give more seconds", FIRST)
     images = images_without(views.images, exposures) if "exposure" in parameters else views.images
     moved = replace(views, cameras=cameras, images=images)
-    return Refinement(moved, exposures, *apart(cameras, views.cameras, np.asarray(about)), errors, interrupted)
+    return Refinement(moved, exposures, *apart(cameras, views.cameras, np.asarray(about)), errors, interrupted, seconds)
 
 
 def require_refinable(views: Views, parameters: Sequence[str], settings: FitSettings) -> None:
     """Check of a refinement: RaymarchError where no camera of the views would move, or not by these parameters."""
     if settings.steps is not None and settings.steps < FIRST:
-        raise RaymarchError(f"settings have {settings.steps} steps, want {FIRST} or more: before, no camera moves")
+        raise RaymarchError(
+            f"settings have {settings.steps} steps, want {FIRST} or more, as before no camera moves; give steps={FIRST}"
+        )
     if settings.transfer is not None:
         raise RaymarchError("settings have a table (mode transfer), through which no camera is refined; leave it out")
     require_pixels(views)

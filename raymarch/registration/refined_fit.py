@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -27,23 +26,30 @@ from raymarch.registration.moves import box_of_refinement, memory_of_moves
 from raymarch.registration.refine import ALONG, FIRST, SETTINGS, Refinement, refine, require_refinable
 from raymarch.registration.resumed import note_of, resumed_refinement
 
-log = logging.getLogger(__name__)
-
 SHARE = 0.4  # of the steps, and of the seconds, for the cameras
-NONE_LEFT = 1e-3  # seconds of a fit whose refinement has taken all of them, in which it makes no step
 ROWS = array(12, low=-WORLD, high=WORLD)  # of a pose: all but the last
 
 
-def settings_of_refinement(settings: FitSettings, spent: float = 0.0) -> FitSettings:
-    """Settings of the refinement before a fit that has spent so many seconds: its share, no hull, from coarse to fine.
+def settings_of_refinement(settings: FitSettings) -> FitSettings:
+    """Settings of the refinement before a fit: its share of the steps and seconds, no hull, from coarse to fine.
 
     Example:
         >>> settings_of_refinement(FitSettings(steps=1000)).steps
         400
     """
     steps = None if settings.steps is None else max(round(SHARE * settings.steps), FIRST)
-    seconds = None if settings.seconds is None else max(SHARE * settings.seconds - spent, 1.0)
+    seconds = None if settings.seconds is None else SHARE * settings.seconds
     return replace(settings, steps=steps, seconds=seconds, hull=False, levels=SETTINGS.levels)
+
+
+def settings_after_refinement(settings: FitSettings) -> FitSettings:
+    """Settings of the fit after a refinement, which has all of the steps and what is left of the seconds.
+
+    Example:
+        >>> settings_after_refinement(FitSettings(steps=None, seconds=100.0)).seconds
+        60.0
+    """
+    return settings if settings.seconds is None else replace(settings, seconds=(1 - SHARE) * settings.seconds)
 
 
 def forecast_refined(
@@ -60,8 +66,7 @@ def forecast_refined(
     (x, y, z), parts = ahead.memory.shape, ahead.memory.parts
     parts = {**parts, **memory_of_moves(views, max(x // ahead.boxes, y, z), also)}
     ahead = replace(ahead, memory=replace(ahead.memory, parts=parts))
-    left = None if settings.seconds is None else max(settings.seconds - (first.seconds or 0.0), NONE_LEFT)
-    return first, ahead, forecast(views, replace(settings, seconds=left), box=box)
+    return first, ahead, forecast(views, settings_after_refinement(settings), box=box)
 
 
 def fit_refined(
@@ -78,8 +83,8 @@ def fit_refined(
     """Volume fitted to views whose cameras are refined first; its provenance has the poses, and how the lens moved.
 
     Args:
-        views, settings, box, started: as of `fit`; `settings.seconds` count for both parts, `settings.steps` are the
-            fit's, before which come two fifths as many for the cameras.
+        views, settings, box, started: as of `fit`; of `settings.seconds` two fifths are for the cameras and the rest
+            for the fit, `settings.steps` are the fit's, before which come two fifths as many for the cameras.
         checkpoints: as of `fit`, from when the cameras are refined on; one that is resumed has them as they were found.
         also: what is moved beside the poses, by one change for all views: "focal", "principal_point", "lens".
         refined: called with the `Refinement` before the fit.
@@ -93,21 +98,35 @@ def fit_refined(
         0.31
     """
     started = time.perf_counter() if started is None else started
-    if checkpoints is not None:
-        checkpoints.require()
+    with ExitStack() as stack:
+        if checkpoints is not None:
+            checkpoints.require()
+            stack.enter_context(checkpoints.locked())  # before the cameras are moved, which takes long
+        return _refined(views, settings, also, box, started, checkpoints, refined, how)
+
+
+def _refined(
+    views: Views,
+    settings: FitSettings,
+    also: Sequence[str],
+    box: Numbers | None,
+    started: float,
+    checkpoints: Checkpoints | None,
+    refined: Callable[[Refinement], None],
+    how: dict[str, Any],
+) -> Fit:
+    """The cameras' refinement, or that of the checkpoint, and the fit after it."""
     if checkpoints is not None and checkpoints.resume:
         found = resumed_refinement(views, also, checkpoints.path)
     else:
-        spent = time.perf_counter() - started
-        found = refine(views, ("pose", *also), settings_of_refinement(settings, spent), box=box)
+        found = refine(views, ("pose", *also), settings_of_refinement(settings), box=box)
         if found.interrupted:
             raise RaymarchError("interrupted while cameras were refined, so nothing was fitted; begin anew")
-        if not found.errors:
-            log.warning("no camera moved, for the time was over before step %d; give more seconds", FIRST)
     refined(found)
     if checkpoints is not None:
         checkpoints = replace(checkpoints, note=note_of(found, views, also))
-    result = fit(found.views, settings, box=box, started=started, checkpoints=checkpoints, **how)
+    how |= {"box": box, "checkpoints": checkpoints}
+    result = fit(found.views, settings_after_refinement(settings), started=started + found.seconds, **how)
     told = result.volume.provenance
     given = {**told["views"], **record_of(views)}  # by poses that another reading of the set has
     volume = replace(result.volume, provenance={**told, "views": given, "refined": _record(found, views, also)})

@@ -20,6 +20,7 @@ from raymarch.arguments.declared import checked
 from raymarch.data.cores import cores
 from raymarch.errors import RaymarchError
 from raymarch.io.files.atomic import refused
+from raymarch.io.files.lock import locked
 from raymarch.io.files.temporary import temporary_folder_in
 from raymarch.io.videos.av_library import import_av
 from raymarch.sfm.child import require_pycolmap, run_worker
@@ -125,7 +126,7 @@ def find_cameras(
     if source.is_file():
         import_av()
     until = started + (chosen.seconds or math.inf)
-    with refused(out), temporary_folder_in(place.parent) as temporary:
+    with refused(out), locked(out, "choose another --out"), temporary_folder_in(place.parent) as temporary:
         made, work, aside = (temporary / name for name in ("set", "work", "older"))
         for folder in (made / "images", work, aside):
             folder.mkdir(parents=True)

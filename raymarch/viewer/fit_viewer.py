@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -12,14 +13,16 @@ from raymarch.errors import RaymarchError
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.interrupt import asked_to_stop
 from raymarch.fitting.report import INTERRUPTED
-from raymarch.fitting.schedule import ending
 from raymarch.viewer.fit_control import FitControl
 from raymarch.viewer.frame_maker import FrameMaker
 from raymarch.viewer.share import Share
 from raymarch.viewer.viewer import IDLE, Viewer
 from raymarch.viewer.wire import Wire
 
+log = logging.getLogger(__name__)
+
 TELL_EVERY = 0.5  # seconds between the fit's numbers
+GONE = 10.0  # seconds without any page after which a paused fit goes on: a page that is loaded again takes fewer
 REDRAW_EVERY = 1.0  # seconds between pictures of it while nobody moves
 
 
@@ -86,18 +89,24 @@ class FitViewer(Closing):
 
     def _wait(self, viewer: Viewer, fitter: Fitter) -> None:
         """Serve while the fit is paused, whose clock stands still; pictures are as fine as a volume's."""
-        begun, control = time.perf_counter(), self.control
+        shown, control = fitter.seconds, self.control
         viewer.maker.hurried, viewer.maker.share = False, 1.0
         self._tell(at_once=True)
         for page in viewer.pages.values():
             page.draw()
+        log.warning("a page has paused the fit at step %d; Go on there, or Ctrl-C here ends it", fitter.steps_done)
+        left = time.perf_counter()
         with asked_to_stop() as asked:
             while control.paused and not (control.stopped or asked() or self._ends()) and self.server.running:
                 viewer.take(0.0 if viewer.busy else IDLE)
                 viewer.work()
+                left = time.perf_counter() if viewer.pages else left
+                if time.perf_counter() - left > GONE:
+                    log.warning("the last page has gone, so the fit goes on")
+                    control.paused = False
             control.interrupted = asked()
         control.stopped = control.stopped or control.interrupted
-        fitter.clock.stand(time.perf_counter() - begun)
+        fitter.clock.set_back(shown)
         self._share.begin()
         self._tell(at_once=True)
 
@@ -146,7 +155,7 @@ class FitViewer(Closing):
             for _ in fitter.run(lambda: asked() or stop() or self.between(fitter)):
                 continue
             cut = fitter.progress < 1
-        ended = f"{INTERRUPTED} at step {fitter.steps_done}" if cut else ending(fitter.steps_done, fitter.settings)
+        ended = f"{INTERRUPTED} at step {fitter.steps_done}" if cut else fitter.ending()
         volume = fitter.volume(ended)
         self.finish(volume, ended)
         return volume

@@ -8,7 +8,6 @@ import time
 from raymarch.errors import RaymarchError, one_line
 from raymarch.fitting.fitter import REPORT_EVERY, Fitter
 from raymarch.fitting.report import INTERRUPTED, Fit, NotFinite
-from raymarch.fitting.schedule import ending
 from raymarch.viewer.fit_viewer import FitViewer, state_of
 from raymarch.viewer.frame_maker import FrameMaker
 from raymarch.viewer.kernel_loop import breathe
@@ -109,7 +108,9 @@ class NotebookFit(NotebookView):
             raise
         fitter, fitting = self.fitter, self.fitting
         volume = fitter.volume(ended)
-        fitted = Fit(volume, fitter.settings, tuple(fitter.history), fitter.box, ended, fitter.seconds)
+        fitted = Fit(
+            volume, fitter.settings, tuple(fitter.history), fitter.box, ended, fitter.seconds, None, fitter.preparation
+        )
         if self.wire.running:
             self._make = lambda: FrameMaker(volume, fitter.views, self.viewer.maker.name)
             fitting.finish(volume, ended)
@@ -137,7 +138,7 @@ class NotebookFit(NotebookView):
             await self._breathe()
         if fitting.control.stopped and fitter.progress < 1:
             return f"{INTERRUPTED} at step {fitter.steps_done}"
-        return ending(fitter.steps_done, fitter.settings)
+        return fitter.ending()
 
     async def _first_page(self) -> None:
         """Wait a moment for the page, which a first step that compiles would keep waiting."""
@@ -145,20 +146,19 @@ class NotebookFit(NotebookView):
         while self.widget is not None and not self.viewer.pages and time.perf_counter() - begun < OPENING:
             self.viewer.take()
             await asyncio.sleep(LOOKS_EVERY)
-        self.fitter.clock.stand(time.perf_counter() - begun)
 
     async def _breathe(self) -> None:
-        begun = time.perf_counter()
+        begun, shown = time.perf_counter(), self.fitter.seconds
         await breathe(STEP_TURNS)
-        away = time.perf_counter() - begun
-        self.fitter.clock.stand(away if away > ELSEWHERE else 0.0)
+        if time.perf_counter() - begun > ELSEWHERE:
+            self.fitter.clock.set_back(shown)
 
     async def _pause(self) -> None:
         """Draw while the fit is paused, whose clock stands still."""
-        begun, viewer = time.perf_counter(), self.viewer
+        shown, viewer = self.fitter.seconds, self.viewer
         self.fitting.pausing()
         while self.fitting.control.paused and not self.fitting.control.stopped:
             viewer.work()
             await (breathe() if viewer.busy else asyncio.sleep(LOOKS_EVERY))
-        self.fitter.clock.stand(time.perf_counter() - begun)
+        self.fitter.clock.set_back(shown)
         self.fitting.going_on()

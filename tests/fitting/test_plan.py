@@ -213,15 +213,17 @@ def test_bricks_that_do_not_fit_make_a_resolution_coarser_that_nobody_asked_for(
     ("steps", "seconds", "done", "at", "wanted"),
     [
         (100, None, 40, 1e9, 0.4),
-        (None, 12.0, 40, 7.0, 0.5),  # of the ten seconds after the two in which all was compiled
-        (100, 12.0, 40, 7.0, 0.5),
-        (100, 12.0, 60, 7.0, 0.6),
+        (None, 10.0, 40, 5.0, 0.5),
+        (100, 10.0, 40, 6.0, 0.5),
+        (100, 10.0, 60, 6.0, 0.6),
+        (100, 10.0, 1, 1.9, 0.01),  # a slow second step is no reason to leave the steps' pace
         (100, 12.0, 200, 99.0, 1.0),
-        (None, 1.0, 1, 3.0, 1.0),  # compiling took longer than there was time
+        (None, 1.0, 1, 0.0, 0.0),  # however long the first step took, which compiles
+        (None, 1.0, 2, 3.0, 1.0),
     ],
 )
 def test_progress_is_by_steps_or_seconds_whichever_is_further(steps, seconds, done, at, wanted):
-    assert Schedule(steps, seconds, LEVELS).progress(done, at, 2.0) == pytest.approx(wanted)
+    assert Schedule(steps, seconds, LEVELS).progress(done, at) == pytest.approx(wanted)
 
 
 def test_levels_begin_where_they_are_said_to():
@@ -249,6 +251,28 @@ def test_what_is_empty_is_looked_at_by_the_steps_since_a_level_began(monkeypatch
 
 
 def test_what_is_left_is_told_by_what_it_took():
-    assert Schedule(100, None, LEVELS).seconds_left(0.25, 12.0, 2.0) == pytest.approx(30.0)
-    assert Schedule(None, 20.0, LEVELS).seconds_left(0.25, 12.0, 2.0) == pytest.approx(8.0)
-    assert Schedule(None, 20.0, LEVELS).seconds_left(1.0, 23.0, 2.0) == 0
+    assert Schedule(100, None, LEVELS).seconds_left(0.25, 10.0) == pytest.approx(30.0)
+    assert Schedule(None, 20.0, LEVELS).seconds_left(0.25, 12.0) == pytest.approx(8.0)
+    assert Schedule(None, 20.0, LEVELS).seconds_left(1.0, 23.0) == 0
+    assert Schedule(100, 20.0, LEVELS).seconds_left(0.5, 6.0) == pytest.approx(6.0)
+    assert Schedule(100, 20.0, LEVELS).seconds_left(0.5, 12.0) == pytest.approx(8.0)
+
+
+@pytest.mark.parametrize("whole", [5.0, 20.0, 40.0, 60.0, 200.0, 2000.0])
+def test_quick_is_through_in_its_time_and_the_same_in_each_run_where_it_comes_to_its_steps(whole):
+    """Its steps come as the power 0.7 of the time; `whole` seconds are what all of them would take. Now and then one is
+    slow, as on a machine that others use."""
+    settings = preset("quick")
+    schedule, runs = Schedule.of(settings), []
+    for slow in (0.0, 0.5):
+        seconds, steps, seen = 0.0, 1, []
+        while (progress := schedule.progress(steps, seconds)) < 1:
+            seen.append((progress, schedule.level(progress, steps)))
+            steps += 1
+            seconds = whole * (steps / settings.steps) ** (1 / 0.7) + slow * (steps // 100 + 1)
+        assert seconds <= settings.seconds + whole * (1.5 / settings.steps) + 2 * slow
+        assert schedule.level(progress, steps) == len(settings.levels) - 1
+        finest = sum(level == len(settings.levels) - 1 for _, level in seen)
+        assert whole > 300 or finest > 0.15 * steps
+        runs.append(seen)
+    assert (runs[0] == runs[1]) == (whole < 45)

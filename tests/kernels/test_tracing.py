@@ -131,3 +131,16 @@ def test_a_kernel_of_ours_is_compiled_so_once_on_a_cpu_and_never_on_a_gpu(monkey
             losses.colour_error(buffer.fields, 4, 1, ti.Vector([0.0, 0.0, 0.0]))
     ours = [*losses.colour_error._primal.compiled_kernels.values()]
     assert len(ours) == 1 and compiled == (ours if runtime.on_cpu() else [])
+
+
+def test_seconds_of_compiling_are_counted_once_a_kernel():
+    @ti.kernel
+    def theirs(n: int) -> int:
+        return n + 1
+
+    before = compiler.seconds_compiling()
+    assert theirs(1) == 2
+    first = compiler.seconds_compiling()
+    assert first > before
+    assert theirs(2) == 3
+    assert compiler.seconds_compiling() == first

@@ -219,3 +219,30 @@ def test_a_paused_fit_in_the_viewer_is_stopped_by_a_function(viewer):
         viewer.server.say(1, type="fit", action="pause")
         volume = viewer.run(lambda: len(asked) > 5 or asked.append(viewer.control.paused))
     assert viewer.control.paused and sum(asked) > 3 and volume.provenance["ended"].startswith("interrupted at step")
+
+
+def test_a_fit_that_a_page_paused_goes_on_once_no_page_is_left(viewer, unseen, monkeypatch, caplog):
+    """And the shell says both; a page that comes back in time keeps it paused until it lets it go on."""
+    monkeypatch.setattr("raymarch.viewer.fit_viewer.GONE", 0.3)
+    wire, looks = viewer.server, []
+
+    def take(seconds=0.0, own=wire.inbox.take):
+        if viewer.control.paused:
+            looks.append(sorted(viewer.viewer.pages))
+            if looks.count([2]) == 3:
+                wire.say(2, type="close")
+        return own()
+
+    wire.inbox.take = take
+
+    def act(n):
+        if n == 5:
+            wire.say(1, type="fit", action="pause")
+            wire.say(1, type="close")
+            wire.say(2, type="open")  # the page was loaded again
+
+    seen = looked_at(viewer, act)
+    assert seen.ended == "done" and bytes_of(seen.volume) == bytes_of(unseen.volume)
+    assert looks.count([2]) >= 3 and [] in looks
+    assert "a page has paused the fit at step 5" in caplog.text
+    assert caplog.text.count("the last page has gone, so the fit goes on") == 1

@@ -14,9 +14,10 @@ import h5py
 import numpy as np
 
 from raymarch.errors import RaymarchError, short
-from raymarch.io.checkpoints.streamed import DIGEST, Stream, StreamedReader, write_streamed
+from raymarch.io.checkpoints.streamed import CURE, DIGEST, Stream, StreamedReader, write_streamed
 from raymarch.io.files.strict_json import parse_record
-from raymarch.io.volumes.hdf5_open import CURE, DAMAGE, opened
+from raymarch.io.volumes.hdf5_open import CURE as CURE_OF_FILES
+from raymarch.io.volumes.hdf5_open import DAMAGE, opened
 
 FORMAT = "raymarch-checkpoint"
 VERSION = 2
@@ -59,7 +60,7 @@ def opened_checkpoint(path: str | os.PathLike[str]) -> Iterator[tuple[dict[str, 
 
     Raises RaymarchError for a file that is none, that is damaged or cut, and for what only a hostile one has.
     """
-    with opened(path, FORMAT, VERSION, NAMES, streamed=("samples", "gradient")) as file:
+    with _with_own_cure(), opened(path, FORMAT, VERSION, NAMES, streamed=("samples", "gradient")) as file:
         if file["record"].shape != () or file["record"].dtype.kind != "S":
             raise RaymarchError(f"{path}: record is {file['record'].dtype}, want one text; {CURE}")
         if file["record"].dtype.itemsize > LARGEST_RECORD:
@@ -68,6 +69,18 @@ def opened_checkpoint(path: str | os.PathLike[str]) -> Iterator[tuple[dict[str, 
             raise RaymarchError(f"{path}: digest is {file[DIGEST].dtype}, want one text; {CURE}")
         reader = StreamedReader(file, Path(path))
         yield checked_record(reader.rows("record").tobytes(), path), reader
+
+
+@contextmanager
+def _with_own_cure() -> Iterator[None]:
+    """Context in which what any file's reader advises is what can be done about a checkpoint."""
+    try:
+        yield
+    except RaymarchError as error:
+        for cure in (CURE_OF_FILES, "save one with raymarch"):
+            if str(error).endswith(cure):
+                raise type(error)(f"{str(error).removesuffix(cure)}{CURE}") from error
+        raise
 
 
 def record_of(path: str | os.PathLike[str]) -> dict[str, Any]:
