@@ -8,7 +8,7 @@ import shutil
 import signal
 import time
 
-from hostile_cases.case import Bad, Poor
+from hostile_cases.case import FIT, Bad, Poor
 from hostile_cases.place import Place
 from hostile_cases.stops import (
     LONG,
@@ -98,6 +98,20 @@ def _killed_fitting(place: Place) -> str:
     if (place.folder / "out.h5").read_bytes() != before:
         raise Bad("the file there before was changed")
     return "the file there before stays"
+
+
+def _two_fits(place: Place) -> str:
+    """The second is refused at once, and the first ends as if there had been none."""
+    first = place.start("fit set --preset quick --steps 100 --resolution 16 --out out.h5 --threads 1")
+    if not first.until(lambda: (place.folder / "out.h5.lock").exists()):
+        raise Bad("no lock appears")
+    for second in (FIT.replace("out.h5", "./out.h5"), f"{FIT} --overwrite"):
+        done = place.run(second)
+        if done.code != 1 or "wait until it ends, or choose another --out" not in done.err:
+            raise Bad(f"exit {done.code}: {done.err[-100:]}")
+    if first.wait().code:
+        raise Bad("the first did not come to its end")
+    return f"refused twice, {saved_volume(place)['steps']} steps"
 
 
 def _paused(place: Place) -> str:
@@ -192,6 +206,7 @@ CASES = [
     area.probe("kill -9 at 6 moments of a fit that is saved, then --resume", _resumed, makes=SAVES_BESIDE, needs=POSIX),
     area.probe("kill -9 of a fit", _killed_fitting, makes=OUT, needs=POSIX),
     area.probe("stopped and continued", _paused, makes=OUT, needs=POSIX),
+    area.probe("two fits to one file", _two_fits, makes=OUT, needs=POSIX),
     area.probe("SIGHUP where it is ignored", _ignored, makes=OUT, needs=POSIX),
     area.probe("Ctrl-C where it is ignored", _background, makes=OUT, needs=POSIX),
     area.python_works("rm.fit: Ctrl-C keeps the result", FIT_IN_PYTHON.format(name="SIGINT"), needs=POSIX, seconds=40),

@@ -192,9 +192,11 @@ FAULTS = [
     ),
     Fault(
         "a fit stays paused though its pages have gone",
-        "viewer/fit_viewer.py",
-        "if time.perf_counter() - left > GONE:",
-        "if time.perf_counter() - left > 1e9:",
-        ("tests/viewer/test_fit_viewer.py::test_a_fit_that_a_page_paused_goes_on_once_no_page_is_left",),
+        "viewer/fit_control.py",
+        "elif now - self._seen > GONE:",
+        "elif now - self._seen > 1e9:",
+        (
+            "tests/viewer/test_fit_control.py::test_a_fit_that_a_page_paused_goes_on_once_all_have_been_gone_for_a_while",
+        ),
     ),
 ]

@@ -38,7 +38,7 @@ class FitProgress:
         ]
         self._live, self._wide = Progress(*columns, console=console), console.width >= WIDE
         self._terminal = console.is_terminal
-        self._task = self._live.add_task("starting: compiling, finding the box", total=1.0)
+        self._task = self._live.add_task("starting: finding the box, compiling (once a machine)", total=1.0)
         self._last = 0.0
 
     def __enter__(self) -> FitProgress:

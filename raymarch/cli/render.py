@@ -54,6 +54,7 @@ def render(
     Ctrl-C ends a clip early: the frames so far go to NAME.interrupted.mp4 beside it, which plays; exit code 1.
     """
     from raymarch.data.views import require_colour
+    from raymarch.io.files.lock import locked
     from raymarch.io.images.write import folder_named
     from raymarch.io.volumes.volume_file import load
 
@@ -76,6 +77,8 @@ def render(
     named = where.cameras(run, volume, box, reading)
     cut = options.clip_of(clip_box, clip_plane, volume)
     device.start()
+    # Else two would mix their pictures in one folder.
+    click.get_current_context().with_resource(locked(out, "choose another --out"))
     pictures = _Pictures(out, extras, overwrite, _reach(volume, box, [camera for _, camera in named]))
     if clip:
         clip.require_one_size(named)
@@ -83,13 +86,8 @@ def render(
         pictures.require([name for name, _ in named], where.data)
 
     from raymarch.cli.progress import CountProgress
-    from raymarch.io.files.lock import locked
 
-    with (
-        locked(out, "choose another --out"),  # else two would mix their pictures in one folder
-        CountProgress("render", len(named)) as progress,
-        together.renderer_of(*volumes, cut) as renderer,
-    ):
+    with CountProgress("render", len(named)) as progress, together.renderer_of(*volumes, cut) as renderer:
         images = Images(renderer, named, behind, window, modes.gives_values(chosen), extras, progress)
         code = clip.write(images) if clip else pictures.write(images)
     images.say_what_is_bright()

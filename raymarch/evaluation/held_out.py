@@ -174,7 +174,8 @@ def doubt_of_set(volume: AnyVolume, views: Views, image: np.ndarray) -> str:
     else:
         seen = f"after one view: {name} comes out at {found:.1f} dB{had}"
     if same:
-        return f"{seen}; look at it (raymarch render VOLUME --views SET), and fit anew if it is not the object"
+        look = "raymarch render VOLUME --views SET --out pictures"
+        return f"{seen}; look at it ({look}), and fit anew if it is not the object"
     whose = f"; the volume was fitted to {short(source)}" if source else ""
     return f"{seen}{whose}; give the set and the volume that belong together"
 

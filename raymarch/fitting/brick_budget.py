@@ -86,7 +86,7 @@ def require_first_level(settings: FitSettings, box: np.ndarray, images: Sequence
     excess, budget, whose = excess_of(settings, needed)
     if excess > 0:
         what = f"{needed.total:,} bytes or more for {least:,} bricks of its first level"
-        raise RaymarchError(_words(shape, f"takes {what} but {int(budget):,} {whose}"))
+        raise RaymarchError(_words(shape, f"takes about {what} but {int(budget):,} {whose}"))
 
 
 def room_for_bricks(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,6 +11,9 @@ from raymarch.errors import RaymarchError
 from raymarch.fitting.fitter import Fitter
 from raymarch.fitting.rates import FACTOR
 
+log = logging.getLogger(__name__)
+
+GONE = 10.0  # seconds without any page after which a fit that one paused goes on: a page loaded again takes fewer
 ACTIONS = ("pause", "go", "rate", "stop")
 
 
@@ -22,6 +27,7 @@ class FitControl:
     def __init__(self, fitter: Fitter) -> None:
         self.fitter = fitter
         self.paused = self.stopped = self.interrupted = False
+        self._by_page, self._seen = False, time.perf_counter()
 
     @property
     def state(self) -> str:
@@ -43,4 +49,14 @@ class FitControl:
         elif action == "stop":
             self.stopped = True
         else:
-            self.paused = action == "pause"
+            self.paused = self._by_page = action == "pause"
+            self._seen = time.perf_counter()
+
+    def look_for_pages(self, count: int) -> None:
+        """Have a fit that a page has paused go on once all pages have been gone for a while, as nobody can let it."""
+        now = time.perf_counter()
+        if count or not (self.paused and self._by_page):
+            self._seen = now
+        elif now - self._seen > GONE:
+            log.warning("the last page has gone, so the fit goes on")
+            self.paused = self._by_page = False

@@ -22,7 +22,6 @@ from raymarch.viewer.wire import Wire
 log = logging.getLogger(__name__)
 
 TELL_EVERY = 0.5  # seconds between the fit's numbers
-GONE = 10.0  # seconds without any page after which a paused fit goes on: a page that is loaded again takes fewer
 REDRAW_EVERY = 1.0  # seconds between pictures of it while nobody moves
 
 
@@ -95,15 +94,11 @@ class FitViewer(Closing):
         for page in viewer.pages.values():
             page.draw()
         log.warning("a page has paused the fit at step %d; Go on there, or Ctrl-C here ends it", fitter.steps_done)
-        left = time.perf_counter()
         with asked_to_stop() as asked:
             while control.paused and not (control.stopped or asked() or self._ends()) and self.server.running:
                 viewer.take(0.0 if viewer.busy else IDLE)
                 viewer.work()
-                left = time.perf_counter() if viewer.pages else left
-                if time.perf_counter() - left > GONE:
-                    log.warning("the last page has gone, so the fit goes on")
-                    control.paused = False
+                control.look_for_pages(len(viewer.pages))
             control.interrupted = asked()
         control.stopped = control.stopped or control.interrupted
         fitter.clock.set_back(shown)

@@ -159,6 +159,7 @@ class NotebookFit(NotebookView):
         self.fitting.pausing()
         while self.fitting.control.paused and not self.fitting.control.stopped:
             viewer.work()
+            self.fitting.control.look_for_pages(len(viewer.pages))
             await (breathe() if viewer.busy else asyncio.sleep(LOOKS_EVERY))
         self.fitter.clock.set_back(shown)
         self.fitting.going_on()

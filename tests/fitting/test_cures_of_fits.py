@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import drive
 import h5py
@@ -20,12 +21,14 @@ from raymarch.evaluation.metrics import psnr, ssim
 from raymarch.fitting.budget import require_budget
 from raymarch.fitting.checkpoints import Checkpoints
 from raymarch.fitting.fit import fit
+from raymarch.fitting.forward_facing import frustum_for
 from raymarch.fitting.objective import Objective, Regulariser
 from raymarch.fitting.presets import preset
 from raymarch.fitting.schedule import DONE, ending, is_early
 from raymarch.fitting.settings import FitSettings
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.lens import Lens
+from raymarch.geometry.orbit import orbit
 from raymarch.registration.refine import require_refinable
 from raymarch.registration.register import register
 
@@ -109,8 +112,42 @@ CAMERAS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("mistake", "says", "cures"), [*SETTINGS, *SCORES, *CAMERAS])
-def test_what_is_said_of_settings_scores_and_cameras_helps(mistake, says, cures):
+def created(told: str) -> None:
+    Path("nowhere").mkdir()
+    Checkpoints("nowhere/c").require()
+
+
+NOTE_LIMIT = 1 << 20
+RING = orbit((0, 0, 0), 4.0, 6, like=Camera.look_at((4, 0, 0), width=32, height=24))
+ONE_WAY = [Camera.look_at((x, -4, 0), (x, 0, 0), width=32, height=24) for x in (-0.2, 0.0, 0.2)]
+IN_NDC = FitSettings(ndc=True)
+
+
+def seen_by(cameras) -> rm.Views:
+    return rm.Views(list(cameras), [np.full((24, 32, 3), 9, np.uint8)] * len(cameras))
+
+
+PLACES = [
+    (lambda: frustum_for(seen_by(ONE_WAY), IN_NDC, BOX), "ndc is True beside a box, which it takes", [
+        lambda told: frustum_for(seen_by(ONE_WAY), IN_NDC),
+        lambda told: frustum_for(seen_by(ONE_WAY), FitSettings(), BOX)]),
+    (lambda: frustum_for(seen_by(RING), IN_NDC), "leave ndc out (--set ndc=False)", [
+        lambda told: frustum_for(seen_by(RING), FitSettings(ndc=False))]),
+    (lambda: frustum_for(seen_by(ONE_WAY[:1] * 2), IN_NDC), "leave ndc out (--set ndc=False)", [
+        lambda told: frustum_for(seen_by(ONE_WAY[:1] * 2), FitSettings(ndc=False))]),
+    (lambda: FitSettings(levels=((0.5, 1.0),)), "rising shares from 0, the last scale 1", [
+        lambda told: FitSettings(levels=((0.0, 1.0),)), lambda told: FitSettings(levels=((0.0, 0.5), (0.5, 1.0)))]),
+    (lambda: FitSettings(seconds=0), "seconds is 0", [lambda told: FitSettings(seconds=1)]),
+    (lambda: Checkpoints("c", note="x" * (NOTE_LIMIT + 1)), "shorten it", [
+        lambda told: Checkpoints("c", note="x" * NOTE_LIMIT)]),
+    (lambda: Checkpoints("c", every=0), "every is 0", [lambda told: Checkpoints("c", every=5)]),
+    (lambda: Checkpoints("nowhere/c").require(), "create it first", [created]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("mistake", "says", "cures"), [*SETTINGS, *SCORES, *CAMERAS, *PLACES])
+def test_what_is_said_of_settings_scores_and_cameras_helps(mistake, says, cures, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(rm.RaymarchError) as refused:
         mistake()
     told = str(refused.value)

@@ -206,6 +206,22 @@ def test_bricks_that_do_not_fit_make_a_resolution_coarser_that_nobody_asked_for(
             assert made.bytes <= 0.3e9
 
 
+@pytest.mark.parametrize("hull", [True, False])
+def test_a_resolution_far_beyond_memory_is_refused_before_all_its_cells_are_looked_at(hull, monkeypatch):
+    looked, look = [], plan.visual_hull
+    monkeypatch.setattr(plan, "visual_hull", lambda store, box, cells: looked.append(cells) or look(store, box, cells))
+    settings = preset("quick", steps=3, bricks=True, memory=1.5, resolution=1500, hull=hull)
+    with ImageStore(drive.ball_views()) as store:
+        with pytest.raises(RaymarchError, match="bytes or more for .* of its first level .*; lower the resolution"):
+            plan.plan_fit(drive.ball_views(), settings, drive.BALL_BOX, store)
+        assert max(map(max, looked), default=0) <= plan.COARSE
+        least = plan._least_share(store, np.array(drive.BALL_BOX))
+        full = (look(store, np.array(drive.BALL_BOX), (96, 96, 96)) >= 0).mean()
+        assert 0.2 * full < least < full
+        cured = replace(settings, resolution=100)
+        assert plan.plan_fit(drive.ball_views(), cured, drive.BALL_BOX, store).bricks > 0
+
+
 # The schedule
 
 

@@ -135,12 +135,12 @@ def test_a_kernel_of_ours_is_compiled_so_once_on_a_cpu_and_never_on_a_gpu(monkey
 
 def test_seconds_of_compiling_are_counted_once_a_kernel():
     @ti.kernel
-    def theirs(n: int) -> int:
-        return n + 1
+    def theirs():
+        pass
 
     before = compiler.seconds_compiling()
-    assert theirs(1) == 2
+    theirs()
     first = compiler.seconds_compiling()
     assert first > before
-    assert theirs(2) == 3
+    theirs()
     assert compiler.seconds_compiling() == first

@@ -223,7 +223,7 @@ def test_a_paused_fit_in_the_viewer_is_stopped_by_a_function(viewer):
 
 def test_a_fit_that_a_page_paused_goes_on_once_no_page_is_left(viewer, unseen, monkeypatch, caplog):
     """And the shell says both; a page that comes back in time keeps it paused until it lets it go on."""
-    monkeypatch.setattr("raymarch.viewer.fit_viewer.GONE", 0.3)
+    monkeypatch.setattr("raymarch.viewer.fit_control.GONE", 0.3)
     wire, looks = viewer.server, []
 
     def take(seconds=0.0, own=wire.inbox.take):
