@@ -23,8 +23,12 @@ if TYPE_CHECKING:
 # Of clips, those that are not written too.
 SUFFIXES = {".mp4", ".webm", ".gif", ".mov", ".avi", ".mkv", ".m4v", ".wmv", ".mpg", ".mpeg", ".ogv", ".flv"}
 
-fps = click.option("--fps", type=Real(0.1, 240), default=30.0, show_default=True, help="Frames a second of a clip.")
-quality = click.option("--quality", type=Real(1, 100), default=85.0, show_default=True, help="Of a clip, 1 to 100.")
+fps = click.option(
+    "--fps", type=Real(0.1, 240, units={"fps": 1.0}), default=30.0, show_default=True, help="Frames a second of a clip."
+)
+quality = click.option(
+    "--quality", type=Real(1, 100, units={"%": 1.0}), default=85.0, show_default=True, help="Of a clip, 1 to 100."
+)
 
 
 @dataclass
@@ -56,7 +60,7 @@ class Images:
         """Note of images with colours that are cut."""
         if self.bright:
             count = f"{self.bright} of {len(self.named)} images"
-            say.note(f"note: {count} have colours over 1, written as 1; rm.write_png has a limit=")
+            say.note(f"note: {count} have colours over 1, written as 1")
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from raymarch.cli import options, say
-from raymarch.cli.option_kinds import Numbers, Real, packed
+from raymarch.cli.option_kinds import DEGREES, Direction, Real, Size, Whole, packed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,20 +29,20 @@ path = click.option(
     metavar="spiral|cameras|FILE.json",
     help="Smooth path at constant speed: a spiral about --up, through cameras of --views, or keys of the viewer.",
 )
-frames = click.option(
-    "--frames", type=click.IntRange(1, 100000), help=f"How many cameras on --path, {FRAMES} if not given."
+frames = click.option("--frames", type=Whole(1, 100000), help=f"How many cameras on --path, {FRAMES} if not given.")
+orbit = click.option("--orbit", type=Whole(1, 10000), help="So many cameras on a circle about --up.")
+elevation = click.option(
+    "--elevation", type=Real(-89, 89, units=DEGREES), help="Of the orbit [degree], 25 if not given."
 )
-orbit = click.option("--orbit", type=click.IntRange(1, 10000), help="So many cameras on a circle about --up.")
-elevation = click.option("--elevation", type=Real(-89, 89), help="Of the orbit [degree], 25 if not given.")
 up = click.option(
     "--up",
-    type=Numbers(float, 3),
+    type=Direction(),
     metavar="X,Y,Z",
     help="Direction that is up in the world, for orbits and spirals; z if not given. raymarch doctor tells a set's.",
 )
 size = click.option(
     "--size",
-    type=Numbers(int, 1, 2),
+    type=Size(),
     metavar="SIDE|WIDTH,HEIGHT",
     help="Of the images of an orbit or a path [pixel]; if not given 512, or as the cameras of the path have it.",
 )

@@ -7,12 +7,14 @@ import io
 import logging
 import os
 import sys
+from collections.abc import Callable
 
 import click
 
 from raymarch.errors import escaped
 
 LONGEST = 800  # characters of a line
+_words: Callable[[str], str] = str
 
 
 def shown(text: object) -> str:
@@ -47,11 +49,22 @@ def usage(error: click.UsageError) -> None:
         note(line)
 
 
+def translate(words: Callable[[str], str]) -> None:
+    """Have the package's messages said in the words of the verb that runs."""
+    global _words
+    _words = words
+
+
+def told(message: str) -> str:
+    """Message of the package in the words of the verb that runs."""
+    return _words(message)
+
+
 class _Notes(logging.Handler):
     """Warnings of the package as notes."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        note(f"note: {record.getMessage()}")
+        note(f"note: {told(record.getMessage())}")
 
 
 def start() -> None:
