@@ -92,6 +92,8 @@ NO_OPTION = {
     "-i": "what is read is given by itself, without an option",
     "--data": "what is read is given by itself, without an option",
     "--dataset": "what is read is given by itself, without an option",
+    "--dry-run": "raymarch fit has one; raymarch info VOLUME --time says how long an image takes",
+    "-n": "raymarch fit has --steps and --dry-run",
     "--config": "options are given one by one; --preset where the verb has one",
     "--host": "the page is served to this machine alone; ssh -L PORT:localhost:PORT brings it to another",
     "--bind": "the page is served to this machine alone; ssh -L PORT:localhost:PORT brings it to another",
