@@ -100,7 +100,7 @@ def in_shell(message: str, context: click.Context | None = None) -> str:
     """
     command = context.command if context is not None else None
     options = {name for one in command.params for name in one.opts} if command is not None else set()
-    place = re.match(r"(?:reader '[^']*': read of )?([^:]+|[a-z]+:/[^:]+)(?=: )", message)
+    place = re.match(r"(?:reader '[^']*': read of )?([a-z][a-z0-9+.-]+:/[^:]+|[^:]+)(?=: )", message)
     quoted = shlex.quote(place[1]) if place else "FILE"
     for pattern, rule in RULES:
         message = re.sub(pattern, lambda match, rule=rule: rule(match, quoted, options), message)  # type: ignore[misc]
