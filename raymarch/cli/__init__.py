@@ -85,7 +85,9 @@ def main(arguments: list[str] | None = None) -> None:
             code = cli.main(args=arguments, prog_name="raymarch", standalone_mode=False)
         sys.stdout.flush()  # here, where an error of it has an answer
     except click.UsageError as error:
-        say.usage(mistakes.explained(error, cli.commands))
+        wrong = mistakes.explained(error, cli.commands)
+        wrong.message = say.told(wrong.message)
+        say.usage(wrong)
         sys.exit(2)
     except (click.exceptions.Abort, KeyboardInterrupt):
         say.note("interrupted")

@@ -83,6 +83,14 @@ RULES: tuple[Rule, ...] = (
         _say("give it by --table viridis"),
     ),
     (r"\b(say|say it by) mode='([\w-]+)'", _say(r"\1 --mode \2")),
+    (
+        r"raw values need shape and dtype, both; offset goes",
+        _say("raw values need --shape and --dtype, both; --offset goes"),
+    ),
+    (r"correct shape or dtype, or say by offset", _say("correct --shape or --dtype, or say by --offset")),
+    (r"correct shape or dtype$", _say("correct --shape or --dtype")),
+    (r", or take the innermost, volume\.nested\(0\)", _drop),
+    (r"of plain densities (rm\.)", _say(r"of plain densities, in Python, \1")),
     (r"\brm\.refine moves", _say("raymarch fit --refine moves")),
     (r"\brm\.save writes", _say("raymarch convert writes")),
     (r"\bwith rm\.render\b", _say("with raymarch render")),
@@ -104,9 +112,11 @@ def in_shell(message: str, context: click.Context | None = None) -> str:
     quoted = shlex.quote(place[1]) if place else "FILE"
     for pattern, rule in RULES:
         message = re.sub(pattern, lambda match, rule=rule: rule(match, quoted, options), message)  # type: ignore[misc]
-    named = re.match(r"([a-z][a-z_]*)(?= (?:is|are|has|have) )", message)
-    if named and (option := f"--{named[1].replace('_', '-')}") in options:
-        message = f"{option}{message[named.end() :]}"
+    start = place.end() + 2 if place else 0
+    if named := re.match(r"([a-z][a-z_]*)(?= (?:is|are|has|have) | \[)", message[start:]):
+        option = PLACES.get(named[1], f"--{named[1].replace('_', '-')}")
+        if option in options:
+            message = f"{message[:start]}{option}{message[start + named.end() :]}"
     return _of_place(message, place[1] if place else "", context)
 
 

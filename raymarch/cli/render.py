@@ -65,6 +65,7 @@ def render(
     else:
         require_not_given(["fps", "quality"], "is for a clip, and --out is a folder of pictures")
         folder_named(out, where.data)
+        Clip.require_folder_name(out)
     if clip and extras:
         raise click.UsageError("--extras are pictures; give a folder as --out, or leave them out of a clip")
     volume = load(run)

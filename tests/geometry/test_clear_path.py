@@ -43,7 +43,11 @@ CASES = {
     "outward from a ring": ([outward((4 * np.cos(a), 4 * np.sin(a), 0)) for a in np.arange(12) / 2], [0, 6], ball(2)),
     "around a wall, through its door": ([*ALONG_WALL, DOOR], [0, 6], wall),
     "a ball beside the way": (orbit((0, 0, 0), 4, 5, elevation=10), [0, 1, 2, 3, 4], ball(0.5, (0, 4, 0.7))),
-    "near and far": ([Camera.look_at((s * 4, y, 0)) for y, s in ((1, 1), (2, -1), (3, 1), (4, -1))], [0, 1, 2], ball(1)),
+    "near and far": (
+        [Camera.look_at((s * 4, y, 0)) for y, s in ((1, 1), (2, -1), (3, 1), (4, -1))],
+        [0, 1, 2],
+        ball(1),
+    ),
 }
 
 

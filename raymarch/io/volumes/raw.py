@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -57,8 +58,14 @@ def raw_format(
     first = len(sizes) - 3
 
     def source(path: Path, selection: Selection) -> Source:
-        begin = 0 if offset is None else offset
-        size, there = require_size(path, begin, sizes, kind), path.stat().st_size
+        begin, there = 0 if offset is None else offset, path.stat().st_size
+        if there < begin + (wanted := math.prod(sizes) * kind.itemsize):
+            behind = f" behind the first {begin:,}" if begin else ""
+            raise RaymarchError(
+                f"{path}: has {max(there - begin, 0):,} bytes{behind} but {' x '.join(map(str, sizes))} of {kind} are"
+                f" {wanted:,}; correct shape or dtype"
+            )
+        size = require_size(path, begin, sizes, kind)
         if offset is None and there != size:
             raise RaymarchError(
                 f"{path}: has {there:,} bytes but {' x '.join(map(str, sizes))} of {kind} are {size:,}; correct shape"
