@@ -86,8 +86,7 @@ def main(arguments: list[str] | None = None) -> None:
         sys.stdout.flush()  # here, where an error of it has an answer
     except click.UsageError as error:
         wrong = mistakes.explained(error, cli.commands)
-        wrong.message = say.told(wrong.message)
-        say.usage(wrong)
+        say.usage(click.UsageError(say.told(wrong.format_message()), wrong.ctx))
         sys.exit(2)
     except (click.exceptions.Abort, KeyboardInterrupt):
         say.note("interrupted")

@@ -168,7 +168,7 @@ class _Pictures:
 
     @contextmanager
     def placed(self) -> Iterator[None]:
-        """Context in which pictures are written beside older ones of their folders, whose place they take at its end."""
+        """Context in which pictures are written beside older ones, whose place they take at its end."""
         from raymarch.io.images.picture_folder import replacing_pictures
 
         files = [f"{name}.png" for name in self.views.names]

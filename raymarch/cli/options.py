@@ -14,6 +14,7 @@ import click
 
 from raymarch.cli import say
 from raymarch.cli.option_kinds import FOLD, Box, Colour, Plane, Real, Whole
+from raymarch.errors import in_letters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -195,7 +196,7 @@ def plain(value: object) -> object:
         return [plain(v) for v in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
-    return value
+    return in_letters(value) if isinstance(value, str) else value
 
 
 def print_json(record: dict) -> None:

@@ -153,8 +153,8 @@ class Where:
 
 
 def matter_of(volume: Volume, cameras: Sequence[Camera]) -> Callable[[np.ndarray], np.ndarray]:
-    """Whether a fitted volume is dense at points of the world: as much light is lost over a twentieth of the way to what
-    the cameras look at as `DENSE` says. Of values without colours, and of NDC, nothing is known to be."""
+    """Whether a fitted volume is dense at points of the world: as much light is lost over a twentieth of the way to
+    what the cameras look at as `DENSE` says. Of values without colours, and of NDC, nothing is known to be."""
     import numpy as np
 
     from raymarch.data.default_table import has_values_alone
@@ -170,7 +170,7 @@ def matter_of(volume: Volume, cameras: Sequence[Camera]) -> Callable[[np.ndarray
     boxes = [volume.nested(n) for n in range(volume.boxes)] if volume.boxes > 1 else [volume]
     about = length / 4 * np.concatenate([np.zeros((1, 3)), np.eye(3), -np.eye(3)])  # and close by
 
-    def dense(points: np.ndarray) -> np.ndarray:
+    def is_dense(points: np.ndarray) -> np.ndarray:
         asked = (points[:, None] + about).reshape(-1, 3)
         sigma, known = np.zeros(len(asked)), np.zeros(len(asked), bool)
         for box in boxes:  # from the innermost on
@@ -181,9 +181,10 @@ def matter_of(volume: Volume, cameras: Sequence[Camera]) -> Callable[[np.ndarray
                 i, j, k = index[inside].astype(int).T
                 sigma[inside] = box.activation.sigma(box.at([i, j, k])[0])
             known |= inside
-        return (1 - np.exp(-sigma * length) > DENSE).reshape(len(points), -1).any(1)
+        dense: np.ndarray = 1 - np.exp(-sigma * length) > DENSE
+        return np.asarray(dense.reshape(len(points), -1).any(1))
 
-    return dense
+    return is_dense
 
 
 def where(command: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import io
 import logging
@@ -78,7 +79,9 @@ def start() -> None:
             setattr(sys, name, open(os.devnull, "w" if number else "r"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
+            own = stream.encoding or "ascii"
+            encoding = "utf-8" if codecs.lookup(own).name == "ascii" else own  # of a shell that says nothing of letters
+            stream.reconfigure(encoding=encoding, errors="backslashreplace")
     logging.basicConfig(level=logging.WARNING, handlers=[_Notes()])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -88,7 +89,7 @@ def _route(cameras: Sequence[Camera], order: Sequence[int], matter: Matter) -> l
     apart = np.linalg.norm(at[:, None] - at[None], axis=-1)
     links = {(i, int(j)) for i in range(len(nodes)) for j in np.argsort(apart[i])[1 : NEIGHBOURS + 1]}
     index = {node: i for i, node in enumerate(nodes)}
-    links |= {(index[a], index[b]) for a, b in zip(order[:-1], order[1:], strict=True)}
+    links |= {(index[a], index[b]) for a, b in itertools.pairwise(order)}
     pairs = np.array(sorted({(min(link), max(link)) for link in links}))
     t = np.linspace(0, 1, ALONG)[:, None]
     through = np.array([matter(at[a] + t * (at[b] - at[a])).mean() for a, b in pairs])
@@ -98,7 +99,7 @@ def _route(cameras: Sequence[Camera], order: Sequence[int], matter: Matter) -> l
         costs[a].append((b, cost))
         costs[b].append((a, cost))
     route = [order[0]]
-    for a, b in zip(order[:-1], order[1:], strict=True):
+    for a, b in itertools.pairwise(order):
         route += [nodes[i] for i in _cheapest(costs, index[a], index[b])]
     return route
 

@@ -183,7 +183,8 @@ CURES = [  # a line that fails, what stderr says, and the lines that this makes 
      ["render v.h5 --path keys.json --frames 2 --size 6 --out new"]),
     ("render v.h5 --path one.json --out new", "want a list of two or more keys",
      ["render v.h5 --path keys.json --frames 2 --size 6 --out new"]),
-    ("render v.h5 --views set --up z --out new", "--up is for --orbit and --path spiral", [f"{ORBIT} --up z --out new"]),
+    ("render v.h5 --views set --up z --out new", "--up is for --orbit and --path spiral",
+     [f"{ORBIT} --up z --out new"]),
     (f"{ORBIT} --fps 5 --out new", "leave it out", [f"{ORBIT} --out new"]),
     (f"{ORBIT} --extras --out new.gif", "give a folder as --out, or leave them out", [f"{ORBIT} --extras --out new"]),
     (f"{ORBIT} --downscale 2 --out new", "give it", ["render v.h5 --views set --downscale 2 --split all --out new"]),
@@ -282,7 +283,8 @@ PHRASES = {  # as Python says it, verb, as the verb says it
     ("f: go on with it by --resume (resume=True in Python), or lose it by --overwrite (overwrite=True)", "fit"):
         "f: go on with it by --resume, or lose it by --overwrite",
     ("a.vti: has 2 channels; choose one by channel=0", "slices"): "choose one by --channel 0",
-    ("a.vti: has 2 channels; choose one by channel=0", "view"): "take one out by raymarch convert a.vti one.h5 --channel 0",
+    ("a.vti: has 2 channels; choose one by channel=0", "view"):
+        "take one out by raymarch convert a.vti one.h5 --channel 0",
     ("a b.vti: has 2; choose one by channel=0", "view"): "raymarch convert 'a b.vti' one.h5 --channel 0",
     ("d: has 9 points in time; choose one by time=0 to time=8", "info"): "--time-point 0 to --time-point 8",
     ("n.npy: says no spacing; 1 is assumed (rm.load takes spacing=)", "convert"): "(--spacing says another)",

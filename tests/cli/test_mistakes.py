@@ -18,7 +18,20 @@ from PIL import Image
 from raymarch import cli
 from raymarch.cli import mistakes
 from raymarch.cli.option_kinds import (
-    DEGREES, FOLD, Box, Colour, Crop, Direction, Duration, Gigabytes, Interval, Numbers, Plane, Real, Size, Whole,
+    DEGREES,
+    FOLD,
+    Box,
+    Colour,
+    Crop,
+    Direction,
+    Duration,
+    Gigabytes,
+    Interval,
+    Numbers,
+    Plane,
+    Real,
+    Size,
+    Whole,
 )  # fmt: skip
 from raymarch.data.volume import Volume
 from raymarch.io.volumes.volume_file import save
@@ -62,7 +75,8 @@ ASKED = [  # kind of option, what is typed, what is asked after
     (Duration(), "1,5", "did you mean 1.5?"), (Duration(), "5 parsecs", "such as 90s, 5m or 1h30m"),
     (Gigabytes(), "8 XB", "did you mean 8?"), (Gigabytes(), "all", "want gigabytes, such as 8, 8GB or 500MB"),
     (Colour(), "255,255,255", "did you mean 1,1,1?"), (Colour(), "0.5", "did you mean 0.5,0.5,0.5?"),
-    (Colour(), "transparent", "want white, black, #rrggbb or three numbers"), (Colour("learned"), "learnt", "or learned"),
+    (Colour(), "transparent", "want white, black, #rrggbb or three numbers"),
+    (Colour("learned"), "learnt", "or learned"),
     (Crop(), "0,0,0,10,20,30", "did you mean 0,10,0,20,0,30?"), (Numbers(float, 1, 3), "0,5", "did you mean 0.5?"),
 ]  # fmt: skip
 
@@ -189,7 +203,7 @@ REPAIRED = {  # line, as it is understood
     "render v.h5 --window -100 300 --out o": "render v.h5 --window -100,300 --out o",
     "render v.h5 --up 0 0 -1 --orbit 3": "render v.h5 --up 0,0,-1 --orbit 3",
     "render --clip-box -1 -1 -1 1 1 1 v.h5": "render --clip-box -1,-1,-1,1,1,1 v.h5",
-    "render v.h5 --clip-plane 0 0 1 0.5 --clip-plane 1 0 0 0": "render v.h5 --clip-plane 0,0,1,0.5 --clip-plane 1,0,0,0",
+    "render v.h5 --clip-plane 0 0 1 2 --clip-plane 1 0 0 0": "render v.h5 --clip-plane 0,0,1,2 --clip-plane 1,0,0,0",
     "convert a b --crop 0, 4, 0, 4, 0, 4": "convert a b --crop 0,4,0,4,0,4",
     "render v.h5 –out o —orbit=3": "render v.h5 --out o --orbit=3",
     "render v.h5 --size 512 2024": "render v.h5 --size 512 2024",  # may be a name

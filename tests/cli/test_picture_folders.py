@@ -125,7 +125,7 @@ def test_what_fails_leaves_the_older_pictures(error, here, capsys, monkeypatch):
     monkeypatch.setattr(Grey, "fail_at", (2, error))
     kind = SystemExit if not isinstance(error, RuntimeError) else RuntimeError
     with pytest.raises(kind):
-        cli.main("render v.h5 --orbit 5 --size 8 --out pictures".split())
+        cli.main(["render", "v.h5", "--orbit", "5", "--size", "8", "--out", "pictures"])
     assert {path.name: path.read_bytes() for path in (here / "pictures").iterdir()} == before
     if isinstance(error, KeyboardInterrupt):
         assert "pictures: has its older pictures, as they were" in capsys.readouterr().err
