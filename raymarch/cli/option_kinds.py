@@ -257,7 +257,8 @@ class Box(Numbers):
             other = next((one for one in others if _is_box(one)), None)
             question = f"; did you mean {','.join(f'{n:g}' for n in other)}?" if other else ""
             self.fail(f"{value!r}: want the lower corner, then the upper, {self.name}{question}", param, ctx)
-        return [numbers[:3], numbers[3:]]
+        lower, upper = numbers[:3], numbers[3:]
+        return [lower, upper]
 
 
 def _is_box(numbers: Sequence[float]) -> bool:
