@@ -163,7 +163,7 @@ class Real(click.ParamType):
             number = number_of(value, self.units) if isinstance(value, str) else float(value)
             if self.low <= number <= self.high:
                 return number
-        ends = "" if self.low <= -LARGEST else f" from {self.low:.10g} to {self.high:.10g}"
+        ends = "" if isinstance(self, Whole) and self.low <= -LARGEST else f" from {self.low:.10g} to {self.high:.10g}"
         cure = f"; {self.cure}" if self.cure else ""
         self.fail(f"{value!r}: want {self.KIND}{ends}{cure}{meant(str(value))}", param, ctx)
 
