@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 
 
 class RaymarchError(ValueError):
@@ -30,9 +31,22 @@ def escaped(text: str) -> str:
         >>> escaped("two\\nlines")
         'two\\\\nlines'
     """
+    text = in_letters(text)
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def in_letters(text: str) -> str:
+    """Text with the names of files in letters where a shell without UTF-8 gave them as bytes.
+
+    Example:
+        >>> in_letters("\\udcce\\udca4.png")
+        'Τ.png'
+    """
+    with suppress(UnicodeError):
+        return text.encode("utf-8", "surrogateescape").decode("utf-8")
+    return text
 
 
 def one_line(error: BaseException) -> str:

@@ -78,8 +78,8 @@ FAULTS = [
     Fault(
         "not a number is a number of frames a second",
         "cli/option_kinds.py",
-        "if self.low <= (number := float(value)) <= self.high:",
-        "if not ((number := float(value)) < self.low or number > self.high):",
+        "            if self.low <= number <= self.high:\n                return number\n        ends",
+        "            if not (number < self.low or number > self.high):\n                return number\n        ends",
         ("tests/cli/test_cli.py::test_misuse_exits_2",),
     ),
     Fault(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import errno
+import functools
 import os
 import sys
 from typing import Any
 
 import click
 
-from raymarch.cli import say
+from raymarch.cli import cures, mistakes, say
 from raymarch.cli.bench import bench
 from raymarch.cli.cameras import cameras
 from raymarch.cli.check_gradients import check_gradients
@@ -30,13 +31,26 @@ from raymarch.fitting.interrupt import endings_interrupt
 
 
 class Verbs(click.Group):
-    """Group of verbs, of which Ctrl-C prints no empty line."""
+    """Group of verbs, of which Ctrl-C prints no empty line, and whose wrong usage is said with what may be meant."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
             raise click.exceptions.Abort from None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The verb, and its words, those mended that can mean one thing only."""
+        if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            raise click.UsageError(mistakes.unknown_verb(args[0], list(self.commands)), ctx)
+        name, command, words = super().resolve_command(ctx, args)
+        if command is not None:
+            words = mistakes.repaired(command, words)
+            ctx.meta[mistakes.TYPED] = tuple(words)
+            say.translate(functools.partial(cures.in_shell, context=click.Context(command, ctx, name)))
+        return name, command, words
 
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -71,6 +85,8 @@ def main(arguments: list[str] | None = None) -> None:
             code = cli.main(args=arguments, prog_name="raymarch", standalone_mode=False)
         sys.stdout.flush()  # here, where an error of it has an answer
     except click.UsageError as error:
+        wrong = mistakes.explained(error, cli.commands)
+        error = click.UsageError(say.told(wrong.format_message()), wrong.ctx)
         say.usage(error)
         sys.exit(2)
     except (click.exceptions.Abort, KeyboardInterrupt):
@@ -82,7 +98,7 @@ def main(arguments: list[str] | None = None) -> None:
         say.note("interrupted")
         sys.exit(1)
     except (RaymarchError, click.ClickException) as error:
-        say.note(f"raymarch: {getattr(error, 'message', error)}")
+        say.note(f"raymarch: {say.told(str(getattr(error, 'message', error)))}")
         sys.exit(1)
     except PermissionError as error:
         place = error.filename or "a file or folder"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from raymarch.cli import device, options, say
-from raymarch.cli.option_kinds import as_usage
+from raymarch.cli.option_kinds import LARGEST, Duration, Whole, as_usage
 
 
 @click.command(epilog="Example: raymarch cameras photos --out statue")
@@ -32,11 +32,21 @@ from raymarch.cli.option_kinds import as_usage
     show_default=True,
     help="Who shares focal length and lens; auto: photographs of one size, camera and zoom.",
 )
-@click.option("--max-size", type=int, default=1600, show_default=True, help="Longer side for features [pixel].")
-@click.option("--features", type=int, default=8192, show_default=True, help="Most features per photograph.")
-@click.option("--frames", type=int, default=100, show_default=True, help="How many to take out of a video.")
-@click.option("--seconds", type=float, help="Give up after so many seconds.")
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option(
+    "--max-size",
+    type=Whole(-LARGEST, LARGEST, units={"px": 1.0}),
+    default=1600,
+    show_default=True,
+    help="Longer side for features [pixel].",
+)
+@click.option(
+    "--features", type=Whole(-LARGEST, LARGEST), default=8192, show_default=True, help="Most features per photograph."
+)
+@click.option(
+    "--frames", type=Whole(-LARGEST, LARGEST), default=100, show_default=True, help="How many to take out of a video."
+)
+@click.option("--seconds", type=Duration(), help="Give up after so many seconds.")
+@click.option("--seed", type=Whole(-LARGEST, LARGEST), default=0, show_default=True)
 @device.threads
 @options.overwrite
 @click.option(

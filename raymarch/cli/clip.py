@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,8 +24,29 @@ if TYPE_CHECKING:
 # Of clips, those that are not written too.
 SUFFIXES = {".mp4", ".webm", ".gif", ".mov", ".avi", ".mkv", ".m4v", ".wmv", ".mpg", ".mpeg", ".ogv", ".flv"}
 
-fps = click.option("--fps", type=Real(0.1, 240), default=30.0, show_default=True, help="Frames a second of a clip.")
-quality = click.option("--quality", type=Real(1, 100), default=85.0, show_default=True, help="Of a clip, 1 to 100.")
+FILES = {
+    ".h5",
+    ".hdf5",
+    ".nrrd",
+    ".npy",
+    ".npz",
+    ".nii",
+    ".ply",
+    ".obj",
+    ".stl",
+    ".glb",
+    ".json",
+    ".zip",
+    ".pdf",
+    ".mp3",
+}
+
+fps = click.option(
+    "--fps", type=Real(0.1, 240, units={"fps": 1.0}), default=30.0, show_default=True, help="Frames a second of a clip."
+)
+quality = click.option(
+    "--quality", type=Real(1, 100, units={"%": 1.0}), default=85.0, show_default=True, help="Of a clip, 1 to 100."
+)
 
 
 @dataclass
@@ -56,7 +78,7 @@ class Images:
         """Note of images with colours that are cut."""
         if self.bright:
             count = f"{self.bright} of {len(self.named)} images"
-            say.note(f"note: {count} have colours over 1, written as 1; rm.write_png has a limit=")
+            say.note(f"note: {count} have colours over 1, written as 1")
 
 
 @dataclass(frozen=True)
@@ -72,6 +94,26 @@ class Clip:
     def is_meant(out: str) -> bool:
         """Whether a name is that of a clip, not of a folder."""
         return Path(out).suffix.lower() in SUFFIXES and not Path(out).is_dir()
+
+    @staticmethod
+    def require_folder_name(out: str) -> None:
+        """UsageError for a name that is hardly that of a folder of pictures but of a clip, a volume or a mesh."""
+        from raymarch.io.videos.write_video import SUFFIXES as WRITTEN
+
+        path = Path(out)
+        if path.is_dir():
+            return
+        name, suffix = path.name.lower(), path.suffix.lower()
+        if f".{name}" in SUFFIXES:
+            raise click.UsageError(f"--out {out}: is a suffix without a name, want one, such as clip.{name}")
+        kinds = ", ".join(WRITTEN)
+        if suffix in FILES:
+            raise click.UsageError(f"--out {out}: ends in {suffix}, want a folder for pictures, or a clip ({kinds})")
+        if close := get_close_matches(suffix, WRITTEN, n=1, cutoff=0.7) if suffix else []:
+            raise click.UsageError(
+                f"--out {out}: ends in {suffix}, want a folder for pictures, or a clip; did you mean"
+                f" {path.with_suffix(close[0])}?"
+            )
 
     def require(self) -> None:
         """RaymarchError where the clip cannot be written."""

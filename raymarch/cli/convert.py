@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from raymarch.cli import options, say
-from raymarch.cli.option_kinds import Numbers
+from raymarch.cli.option_kinds import Crop, Numbers
 
 if TYPE_CHECKING:
     from raymarch.data.views import Views
@@ -24,7 +24,7 @@ OF_SETS = ("background", "follow_links", "downscale", "holdout")
 @options.follow_links
 @options.downscale
 @options.holdout
-@click.option("--crop", type=Numbers(int, 6), metavar="X0,X1,Y0,Y1,Z0,Z1", help="Part of a volume, by indices.")
+@click.option("--crop", type=Crop(), metavar="X0,X1,Y0,Y1,Z0,Z1", help="Part of a volume, by indices.")
 @click.option("--stride", type=Numbers(int, 1, 3), metavar="N", help="Every N-th sample of a volume, or NX,NY,NZ.")
 @options.places
 @click.option("--nan", metavar="X", help="Number in place of NaN in a volume; empty: its least value.")

@@ -10,6 +10,7 @@ import click
 
 from raymarch.cli import options, say
 from raymarch.cli.device import Device, computed_on
+from raymarch.cli.option_kinds import Duration
 
 if TYPE_CHECKING:
     from raymarch.demo.demonstration import Shown
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.command(epilog="Example: raymarch demo --out demo")
 @click.option("--out", default="raymarch-demo", show_default=True, help="Folder to make.")
-@click.option("--seconds", type=float, default=35.0, show_default=True, help="For the fit; all else comes on top.")
+@click.option("--seconds", type=Duration(), default=35.0, show_default=True, help="For the fit; all else comes on top.")
 @click.option("--no-view", is_flag=True, help="Write the pictures and be done; open no viewer.")
 @computed_on
 def demo(out: str, seconds: float, no_view: bool, device: Device) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -78,7 +79,7 @@ def evaluate(
     say.note(f"{views.count_in_words()} from {data}")
     if fitted:
         say.note(f"note: {len(fitted)} of {len(views)} views were fitted, so their scores say nothing of new ones")
-    with CountProgress("evaluate", len(views)) as progress:
+    with pictures.placed(), CountProgress("evaluate", len(views)) as progress:
 
         def seen(i: int, image: np.ndarray) -> None:
             progress.advance()
@@ -165,9 +166,22 @@ class _Pictures:
         self.of_sheet = {round(k * (len(views) - 1) / max(count - 1, 1)) for k in range(count)}
         self.kept: list[tuple[int, np.ndarray]] = []
 
+    @contextmanager
+    def placed(self) -> Iterator[None]:
+        """Context in which pictures are written beside older ones, whose place they take at its end."""
+        from raymarch.io.images.picture_folder import replacing_pictures
+
+        files = [f"{name}.png" for name in self.views.names]
+        folders = self.images, self.errors
+        with ExitStack() as stack:
+            self.images, self.errors = (
+                None if one is None else stack.enter_context(replacing_pictures(one, files)) for one in folders
+            )
+            yield
+
     def add(self, i: int, image: np.ndarray) -> None:
         """Write what is wanted of one view's image, as bright as pictures are, which is what is scored."""
-        from raymarch.io.images.write import write_comparison, write_png
+        from raymarch.io.images.write import write_comparison, write_one_of_several
         from raymarch.plot.error_sheets import error_picture
 
         file, truth, mask = f"{self.views.names[i]}.png", self.views.rgb(i), self.views.mask(i)
@@ -175,7 +189,7 @@ class _Pictures:
         if self.images is not None:
             write_comparison(self.images / file, image, truth, mask=mask, overwrite=self.overwrite)
         if self.errors is not None:
-            write_png(self.errors / file, error_picture(image, truth, mask=mask), self.overwrite)
+            write_one_of_several(self.errors / file, error_picture(image, truth, mask=mask), self.overwrite)
         if self.sheet is not None and i in self.of_sheet:
             self.kept.append((i, image))
 

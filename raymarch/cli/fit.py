@@ -12,7 +12,7 @@ import click
 from raymarch.cli import options, say
 from raymarch.cli.device import Device, computed_on
 from raymarch.cli.fit_view import require_view, view_on, view_options, viewed
-from raymarch.cli.option_kinds import Box, Real, as_usage
+from raymarch.cli.option_kinds import Box, Colour, Duration, Gigabytes, as_usage
 
 if TYPE_CHECKING:
     from raymarch.data.views import Views
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--seconds",
-    type=float,
+    type=Duration(),
     help="Stop after so many seconds of steps, in place of the preset's steps; with --steps too, whichever comes first."
     " Loading and compiling come before, and what they took is said.",
 )
@@ -50,7 +50,12 @@ if TYPE_CHECKING:
 @click.option("--box", type=Box(), help="Where the object is; found from masks and cameras if not given.")
 @options.downscale
 @options.holdout
-@click.option("--background", help="Colour behind the object: white, black or r,g,b in 0..1; or learned.")
+@click.option(
+    "--background",
+    type=Colour("learned"),
+    metavar="COLOUR",
+    help="Colour behind the object: white, black or r,g,b in 0..1; or learned.",
+)
 @options.masks
 @options.follow_links
 @click.option(
@@ -64,10 +69,10 @@ if TYPE_CHECKING:
     multiple=True,
     help="As --refine, and this of the cameras too, by one change for all views; may be given several times.",
 )
-@click.option("--memory", type=float, help="How much memory it may take [GB]; else what is free.")
+@click.option("--memory", type=Gigabytes(), help="How much memory it may take [GB]; else what is free.")
 @click.option(
     "--checkpoint-every",
-    type=Real(1e-9, 1e6, "minutes between two"),
+    type=Duration(60, 1e-9, 1e6, "minutes between two"),
     metavar="MINUTES",
     help="Save the fit as it stands so often, beside OUT as OUT.checkpoint; removed once the volume is written.",
 )

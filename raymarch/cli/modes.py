@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from raymarch.cli import say
-from raymarch.cli.option_kinds import Interval, Real, as_usage, packed
+from raymarch.cli.option_kinds import FOLD, LARGEST, Interval, Real, Whole, as_usage, packed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,12 +35,14 @@ table = click.option(
     metavar="FILE|MAP",
     help="Transfer function: table.json, or a colour map as bone or bone,LOW,HIGH,OPACITY; mode transfer.",
 )
-iso = click.option("--iso", type=float, metavar="VALUE", help="Value of the surface; mode isosurface.")
+iso = click.option(
+    "--iso", type=Real(-LARGEST, LARGEST), metavar="VALUE", help="Value of the surface; mode isosurface."
+)
 
 MOST_SUPERSAMPLE = 8  # as `data.supersample` has it, for the same reason
 supersample = click.option(
     "--supersample",
-    type=click.IntRange(1, MOST_SUPERSAMPLE),
+    type=Whole(1, MOST_SUPERSAMPLE, units=FOLD),
     metavar="K",
     help="Rays along each edge of a pixel, which is the mean of K x K; as it was fitted if not given.",
 )

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from raymarch.cli import say
-from raymarch.cli.option_kinds import Box, Colour, Numbers, Real, Whole
+from raymarch.cli.option_kinds import FOLD, Box, Colour, Plane, Real, Whole
+from raymarch.errors import in_letters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,7 +57,7 @@ follow_links = click.option(
 
 downscale = click.option(
     "--downscale",
-    type=Real(1, 1 << 20, "images are made smaller, by 2 for half as many pixels a side"),
+    type=Real(1, 1 << 20, "images are made smaller, by 2 for half as many pixels a side", FOLD),
     metavar="K",
     help="Make images K times smaller as they are read; the fit's where that is known, else 1.",
 )
@@ -168,7 +169,7 @@ def places(command: Any) -> Any:
 clip_box = click.option("--clip-box", type=Box(), help="Show what lies in this box of the world alone.")
 clip_plane = click.option(
     "--clip-plane",
-    type=Numbers(float, 4),
+    type=Plane(),
     metavar="NX,NY,NZ,OFFSET",
     multiple=True,
     help="Show what lies where nx x + ny y + nz z >= offset alone; up to six times.",
@@ -204,7 +205,7 @@ def plain(value: object) -> object:
         return [plain(v) for v in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
-    return value
+    return in_letters(value) if isinstance(value, str) else value
 
 
 def print_json(record: dict) -> None:

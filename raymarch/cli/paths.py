@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from raymarch.cli import options, say
-from raymarch.cli.option_kinds import Numbers, Real, packed
+from raymarch.cli.option_kinds import DEGREES, Direction, Real, Size, Whole, packed
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     import numpy as np
 
     from raymarch.data.volume import Volume
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 SIDE = 512  # pixels of an orbit's or a spiral's images, unless --size says
 LARGEST = 16384
 FRAMES = 120  # of a path
+DENSE = 0.25  # share of the light that is lost
 KEYS = 16  # cameras of a set that a path goes through, at most
 
 views = click.option("--views", "data", help="Image set whose cameras to render from.")
@@ -30,20 +33,20 @@ path = click.option(
     help="Smooth path at constant speed: a spiral about --up, through cameras of --views, or keys of the viewer; or"
     " nerfstudio's camera_path.json as it is.",
 )
-frames = click.option(
-    "--frames", type=click.IntRange(1, 100000), help=f"How many cameras on --path, {FRAMES} if not given."
+frames = click.option("--frames", type=Whole(1, 100000), help=f"How many cameras on --path, {FRAMES} if not given.")
+orbit = click.option("--orbit", type=Whole(1, 10000), help="So many cameras on a circle about --up.")
+elevation = click.option(
+    "--elevation", type=Real(-89, 89, units=DEGREES), help="Of the orbit [degree], 25 if not given."
 )
-orbit = click.option("--orbit", type=click.IntRange(1, 10000), help="So many cameras on a circle about --up.")
-elevation = click.option("--elevation", type=Real(-89, 89), help="Of the orbit [degree], 25 if not given.")
 up = click.option(
     "--up",
-    type=Numbers(float, 3),
+    type=Direction(),
     metavar="X,Y,Z",
     help="Direction that is up in the world, for orbits and spirals; z if not given. raymarch doctor tells a set's.",
 )
 size = click.option(
     "--size",
-    type=Numbers(int, 1, 2),
+    type=Size(),
     metavar="SIDE|WIDTH,HEIGHT",
     help="Of the images of an orbit or a path [pixel]; if not given 512, or as the cameras of the path have it.",
 )
@@ -130,14 +133,59 @@ class Where:
         return orbit_of_volume(box, self.orbit, elevation=elevation, **how)
 
     def _through(self, volume: Volume, reading: dict[str, Any]) -> list[Camera]:
-        from raymarch.geometry.camera_path import path_through
+        from raymarch.geometry.clear_path import clear_path
         from raymarch.geometry.tour import tour
 
         keys = [camera for _, camera in of_set(volume, str(self.data), self.split or "train", reading)]
         order = tour(keys, KEYS)
         if len(order) < len(keys):
             say.note(f"through {len(order)} of {len(keys)} cameras")
-        return path_through([keys[i] for i in order], self.frames or FRAMES)
+        path = clear_path(keys, order, self.frames or FRAMES, matter_of(volume, keys))
+        if path.inside:
+            told = f"the straight way leads through the volume in {path.inside} of {len(path.cameras)} frames"
+            how = [f"goes by {path.by} more cameras"] * bool(path.by)
+            how += [f"stands farther back in {path.back} frames"] * bool(path.back)
+            how = how or ["goes from place to place"] * (path.left < path.inside)
+            say.note(f"{told}; the path {' and '.join(how)}" if how else told)
+            if path.left:
+                cure = "keys that raymarch view saves, as --path FILE.json, go where they are put"
+                say.note(f"note: {path.left} frames are inside the volume still; {cure}")
+        return path.cameras
+
+
+def matter_of(volume: Volume, cameras: Sequence[Camera]) -> Callable[[np.ndarray], np.ndarray]:
+    """Whether a fitted volume is dense at points of the world: as much light is lost over a twentieth of the way to
+    what the cameras look at as `DENSE` says. Of values without colours, and of NDC, nothing is known to be."""
+    import numpy as np
+
+    from raymarch.data.default_table import has_values_alone
+    from raymarch.data.volume import Volume as Fitted
+    from raymarch.geometry.optical_axes import meeting_of_axes
+
+    if not isinstance(volume, Fitted) or volume.ndc_from_world is not None or has_values_alone(volume):
+        return lambda points: np.zeros(len(points), bool)
+    places = np.array([camera.position for camera in cameras])
+    meeting = meeting_of_axes(cameras)
+    far = np.linalg.norm(places - (places.mean(0) if meeting is None else meeting), axis=1)
+    length = max(float(np.median(far)) / 20, volume.voxel)
+    boxes = [volume.nested(n) for n in range(volume.boxes)] if volume.boxes > 1 else [volume]
+    about = length / 4 * np.concatenate([np.zeros((1, 3)), np.eye(3), -np.eye(3)])  # and close by
+
+    def is_dense(points: np.ndarray) -> np.ndarray:
+        asked = (points[:, None] + about).reshape(-1, 3)
+        sigma, known = np.zeros(len(asked)), np.zeros(len(asked), bool)
+        for box in boxes:  # from the innermost on
+            index_from_world = np.linalg.inv(box.world_from_index)
+            index = np.rint(asked @ index_from_world[:3, :3].T + index_from_world[:3, 3])
+            inside = ((index >= 0) & (index < box.box_shape)).all(1) & ~known
+            if inside.any():
+                i, j, k = index[inside].astype(int).T
+                sigma[inside] = box.activation.sigma(box.at([i, j, k])[0])
+            known |= inside
+        dense: np.ndarray = 1 - np.exp(-sigma * length) > DENSE
+        return np.asarray(dense.reshape(len(points), -1).any(1))
+
+    return is_dense
 
 
 def where(command: Any) -> Any:

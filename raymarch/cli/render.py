@@ -66,6 +66,7 @@ def render(
     else:
         require_not_given(["fps", "quality"], "is for a clip, and --out is a folder of pictures")
         folder_named(out, where.data)
+        Clip.require_folder_name(out)
     if clip and extras:
         raise click.UsageError("--extras are pictures; give a folder as --out, or leave them out of a clip")
     volume = load(run)
@@ -114,11 +115,24 @@ class _Pictures:
 
     def write(self, images: Images) -> int:
         """Exit code 0, once all are written."""
-        folder = Path(self.out)
-        for name, image, seen in images:
-            if self.extras and self.reach is None:
-                self.reach = _reach_met(seen.depth)
-            _write(folder / name, image, seen if self.extras else None, self.reach, self.overwrite)
+        from raymarch.io.images.picture_folder import older_pictures, replacing_pictures
+
+        folder, kinds = Path(self.out), ("", "_opacity", "_depth") if self.extras else ("",)
+        files = [f"{name}{kind}.png" for name, _ in images.named for kind in kinds]
+        if gone := len(older_pictures(folder, files)):
+            say.note(f"{folder}: {gone} older pictures of raymarch's make room for the new ones")
+        done, place = 0, folder
+        try:
+            with replacing_pictures(folder, files) as place:
+                for name, image, seen in images:
+                    if self.extras and self.reach is None:
+                        self.reach = _reach_met(seen.depth)
+                    _write(place / name, image, seen if self.extras else None, self.reach, self.overwrite)
+                    done += 1
+        except KeyboardInterrupt:
+            left = f"{done} of {len(images.named)} images" if place == folder else "its older pictures, as they were"
+            say.note(f"{folder}: has {left}")
+            raise
         say.result(f"{folder}: {len(images.named)} images")
         return 0
 
@@ -133,11 +147,11 @@ def _write(
     path: Path, image: np.ndarray, seen: Rendering | None, reach: tuple[float, float] | None, overwrite: bool
 ) -> None:
     """Pictures of an image, and of opacity and depth where those are seen, beside one another."""
-    from raymarch.io.images.write import write_depth, write_png
+    from raymarch.io.images.write import write_depth, write_one_of_several
 
-    write_png(f"{path}.png", image, overwrite)
+    write_one_of_several(f"{path}.png", image, overwrite)
     if seen is not None:
-        write_png(f"{path}_opacity.png", seen.opacity, overwrite)
+        write_one_of_several(f"{path}_opacity.png", seen.opacity, overwrite)
         near, far = reach or (None, None)
         write_depth(f"{path}_depth.png", seen.depth, near, far, overwrite=overwrite)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import io
 import logging
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import click
 
@@ -16,6 +17,7 @@ from raymarch.errors import escaped
 
 QUOTED = re.compile(r"'([^']+)'")  # what a usage error is about
 LONGEST = 800  # characters of a line
+_words: Callable[[str], str] = str
 
 
 def shown(text: object) -> str:
@@ -67,11 +69,22 @@ def _guess(error: click.UsageError) -> str:
     return ""
 
 
+def translate(words: Callable[[str], str]) -> None:
+    """Have the package's messages said in the words of the verb that runs."""
+    global _words
+    _words = words
+
+
+def told(message: str) -> str:
+    """Message of the package in the words of the verb that runs."""
+    return _words(message)
+
+
 class _Notes(logging.Handler):
     """Warnings of the package as notes."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        note(f"note: {record.getMessage()}")
+        note(f"note: {told(record.getMessage())}")
 
 
 class _Kept(logging.Handler):
@@ -107,7 +120,9 @@ def start() -> None:
             setattr(sys, name, open(os.devnull, "w" if number else "r"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
+            own = stream.encoding or "ascii"
+            encoding = "utf-8" if codecs.lookup(own).name == "ascii" else own  # of a shell that says nothing of letters
+            stream.reconfigure(encoding=encoding, errors="backslashreplace")
     logging.basicConfig(level=logging.WARNING, handlers=[_Notes()])
 
 

@@ -75,12 +75,25 @@ def _loss(path: Path, what: str, is_ours: Callable[[Path], bool]) -> str:
             return ""
         if not is_ours(path):
             return f"is no {what} of raymarch's"
-        for document in _transforms_about(path):
-            if path.resolve() in _images(document, document.stat().st_mtime_ns):
-                return f"is an image of the set {document}"
+        if document := _set_of(path):
+            return f"is an image of the set {document}"
     except OSError:  # what cannot be looked at is not known to be ours
         return f"cannot be told to be a {what} of raymarch's"
     return ""
+
+
+def is_of_a_set(path: Path) -> bool:
+    """Whether an image set lists a file as an image, or it cannot be told."""
+    try:
+        return _set_of(path) is not None
+    except OSError:
+        return True
+
+
+def _set_of(path: Path) -> Path | None:
+    """The file of the image set that lists a file as an image; None where there is none."""
+    documents = _transforms_about(path)
+    return next((one for one in documents if path.resolve() in _images(one, one.stat().st_mtime_ns)), None)
 
 
 def _transforms_about(path: Path) -> Iterator[Path]:

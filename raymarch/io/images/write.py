@@ -26,6 +26,7 @@ from raymarch.io.files.ours import require_ours
 from raymarch.io.images.header import SUFFIXES
 
 MARK = "Software", "raymarch"
+SEVERAL = "Source", "raymarch, one of several"  # of pictures of a folder that belong together
 LONGEST_NAME = 200  # bytes of a picture's name without its endings
 VISIBLE = 1 + 0.5 / 255  # display values from which clipping shows
 
@@ -51,6 +52,17 @@ def write_png(path: str | os.PathLike[str], image: Numbers, overwrite: bool = Fa
         >>> write_png("grey.png", np.full((4, 4, 3), 0.5))
         >>> write_png("xray.png", np.linspace(0, 10.6, 16).reshape(4, 4), limit=10.6)
     """
+    _write(path, image, overwrite, limit)
+
+
+def write_one_of_several(path: str | os.PathLike[str], image: Numbers, overwrite: bool = False) -> None:
+    """PNG writer as `write_png`, of a picture that belongs to others of its folder (`images.picture_folder`)."""
+    _write(path, image, overwrite, several=True)
+
+
+def _write(
+    path: str | os.PathLike[str], image: Numbers, overwrite: bool, limit: float = 1.0, several: bool = False
+) -> None:
     require_pictures([path], overwrite)
     image = PICTURE(f"{path}: image", image)
     colour = image[..., None] if image.ndim == 2 else image
@@ -64,13 +76,15 @@ def write_png(path: str | os.PathLike[str], image: Numbers, overwrite: bool = Fa
     if colour.dtype != np.uint8:
         raise RaymarchError(f"{path}: image is {image.dtype}, want floats in 0..1 or uint8; convert it first")
     with replacing(path) as temporary:
-        save_png(temporary, colour)
+        save_png(temporary, colour, several)
 
 
-def save_png(to: str | os.PathLike[str] | IO[bytes], picture: np.ndarray) -> None:
+def save_png(to: str | os.PathLike[str] | IO[bytes], picture: np.ndarray, several: bool = False) -> None:
     """PNG of a picture (height, width, channel) uint8, put into a file or a stream, to the same bytes."""
     mark = PngInfo()
     mark.add_text(*MARK)
+    if several:
+        mark.add_text(*SEVERAL)
     Image.fromarray(picture[..., 0] if picture.shape[2] == 1 else picture).save(to, format="PNG", pnginfo=mark)
 
 
@@ -107,9 +121,18 @@ def require_png(path: str | os.PathLike[str]) -> None:
 
 def is_picture(path: str | os.PathLike[str]) -> bool:
     """Authorship of a PNG: whether it says before its pixels begin that raymarch wrote it."""
+    return _says(path, MARK)
+
+
+def is_one_of_several(path: str | os.PathLike[str]) -> bool:
+    """Authorship of a PNG: whether raymarch wrote it as one of the pictures of a folder."""
+    return _says(path, SEVERAL)
+
+
+def _says(path: str | os.PathLike[str], mark: tuple[str, str]) -> bool:
     with Path(path).open("rb") as file:
         head = file.read(512)
-    said = b"tEXt" + "\0".join(MARK).encode()
+    said = b"tEXt" + "\0".join(mark).encode()
     return head.startswith(b"\x89PNG\r\n\x1a\n") and said in head.partition(b"IDAT")[0]
 
 
@@ -132,7 +155,7 @@ def write_depth(
         near = depth[met].min() if near is None else near
         far = depth[met].max() if far is None else far
         grey[met] = 1 - 0.8 * np.clip((depth[met] - near) / max(far - near, 1e-12), 0, 1)
-    write_png(path, grey, overwrite)
+    write_one_of_several(path, grey, overwrite)
 
 
 def write_comparison(
@@ -149,7 +172,7 @@ def write_comparison(
     """
     error = np.clip(4 * np.abs(np.clip(image, 0, 1) - truth), 0, 1)
     pictures = [np.clip(image, 0, 1), without(truth, mask), without(error, mask)]
-    write_png(path, np.concatenate(pictures, axis=1), overwrite)
+    write_one_of_several(path, np.concatenate(pictures, axis=1), overwrite)
 
 
 def _require_name(name: str) -> str:

@@ -62,12 +62,14 @@ def raw_format(
     def source(path: Path, selection: Selection) -> Source:
         begin = 0 if offset is None else offset
         size, there = math.prod(sizes) * kind.itemsize, path.stat().st_size
-        if offset is None and there != size:
-            fits = [one for one in TYPES if np.dtype(one).itemsize * math.prod(sizes) == there]
-            more = f" ({' or '.join(fits)} would fit)" if fits else ""
+        fits = [one for one in TYPES if np.dtype(one).itemsize * math.prod(sizes) == there - begin]
+        more = f" ({' or '.join(fits)} would fit)" if fits else ""
+        if there < begin + size or (offset is None and there != size):
+            behind = f" behind the first {begin:,}" if begin else ""
+            header = ", or say by offset how many bytes come before them" if there > begin + size else ""
             raise RaymarchError(
-                f"{path}: has {there:,} bytes but {' x '.join(map(str, sizes))} of {kind} are {size:,}; correct shape"
-                f" or dtype{more}, or say by offset how many bytes come before them"
+                f"{path}: has {max(there - begin, 0):,} bytes{behind} but {' x '.join(map(str, sizes))} of {kind} are"
+                f" {size:,}; correct shape or dtype{more}{header}"
             )
         require_size(path, begin, sizes, kind)
         index, remarks = chosen(path, sizes, range(first, first + 3), selection)

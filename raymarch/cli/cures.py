@@ -1,0 +1,170 @@
+"""Messages of the package in the words of the shell: an argument of Python's is told as the option of the verb."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+import click
+
+from raymarch.cli.mistakes import TYPED, why_missing
+
+PLACES = {"channel": "--channel", "time": "--time-point", "level": "--level"}  # `options.places`
+PYTHON = re.compile(r"\brm\.[A-Za-z]|(?<![-\w<])[a-z][a-z_]*=(?=[\w'\"(\[{]|[,; )]|$)|\bin Python\b")
+"""What a message of the shell has not, unless Python alone can do what it says."""
+
+Rule = tuple[str, Callable[[re.Match, str, Collection[str]], str]]
+
+
+def _drop(match: re.Match, place: str, options: Collection[str]) -> str:
+    return ""
+
+
+def _say(text: str) -> Callable[[re.Match, str, Collection[str]], str]:
+    return lambda match, place, options: match.expand(text)
+
+
+def _place(match: re.Match, place: str, options: Collection[str]) -> str:
+    """Which of a file's channels: by the verb's option, or by a volume of that channel alone."""
+    option, first, last = PLACES[match[1]], match[2], match[3]
+    ends = f"{option} {first}" + (f" to {option} {last}" if last else "")
+    if option in options:
+        return f"choose one by {ends}"
+    return f"take one out by raymarch convert {place} one.h5 {ends.split(' to ')[0]}"
+
+
+def _spacing(match: re.Match, place: str, options: Collection[str]) -> str:
+    if "--spacing" in options:
+        return "(--spacing says another)"
+    return f"(raymarch convert {place} scaled.h5 --spacing 0.5 writes it with another)"
+
+
+def _nan(match: re.Match, place: str, options: Collection[str]) -> str:
+    first = "--nan empty" if "--nan" in options else f"raymarch convert {place} whole.h5 --nan empty"
+    return f"{first} takes them as its least value, --nan 0 as that number"
+
+
+def _background(match: re.Match, place: str, options: Collection[str]) -> str:
+    return f"say --background {match[1]}" if "--background" in options else "raymarch fit has --background"
+
+
+def _format(match: re.Match, place: str, options: Collection[str]) -> str:
+    """Which of two formats: that of the name's suffix."""
+    from raymarch.io.volumes.formats import FORMATS
+
+    named = re.findall(r"format='([^']+)'", match[0])
+    suffixes = [one.suffixes[0] for one in FORMATS if one.name in named and one.suffixes]
+    return f"end its name in {' or '.join(suffixes)}" if suffixes else "give its name the suffix of one of them"
+
+
+def _reader(match: re.Match, place: str, options: Collection[str]) -> str:
+    return "move the files of one of them to another folder"
+
+
+RULES: tuple[Rule, ...] = (
+    (r" ?\((?:overwrite|resume|follow_links)=True(?: in Python)?\)", _drop),
+    (r"follow_links=True, (?=--follow-links)", _drop),
+    (r"\bbox=, (?=--box)", _drop),
+    (r"; limit=\S+ would show them all", _drop),
+    (r" \(rm\.find_cameras\)", _drop),
+    (r", up=\([^)]*\) with rm\.orbit", _drop),
+    (r", or rm\.start\('cpu'\) before", _drop),
+    (r", or for_fit=False where they are not to be fitted", _say(", as by --downscale 2")),
+    (r"\(rm\.load takes spacing=\)", _spacing),
+    (r"rm\.load\(\.\., nan='empty'\) or raymarch convert --nan empty takes them .*", _nan),
+    (r"\bchoose one by (channel|time|level)=(\d+)(?: to \w+=(\d+))?", _place),
+    (r"\bchoose by format='.*", _format),
+    (r"\bchoose by reader='.*", _reader),
+    (r"\bsay background=(\S+)", _background),
+    (
+        r"\bgive it transfer=rm\.TransferFunction\.of_colormap\('viridis', low, high\)",
+        _say("give it by --table viridis"),
+    ),
+    (r"\b(say|say it by) mode='([\w-]+)'", _say(r"\1 --mode \2")),
+    (
+        r"raw values need shape and dtype, both; offset goes",
+        _say("raw values need --shape and --dtype, both; --offset goes"),
+    ),
+    (r"correct shape or dtype, or say by offset", _say("correct --shape or --dtype, or say by --offset")),
+    (r"correct shape or dtype$", _say("correct --shape or --dtype")),
+    (r", or take the innermost, volume\.nested\(0\)", _drop),
+    (r"of plain densities (rm\.)", _say(r"of plain densities, in Python, \1")),
+    (r"\brm\.refine moves", _say("raymarch fit --refine moves")),
+    (r"\brm\.save writes", _say("raymarch convert writes")),
+    (r"\bwith rm\.render\b", _say("with raymarch render")),
+    (r"; give both, as in (rm\.fit\(.*)", _say(r"; leave it out here, and in Python \1")),
+    (r"; (one of your own|say it there|others, and rm\.Mode)", _say(r"; in Python, \1")),
+)
+
+
+def in_shell(message: str, context: click.Context | None = None) -> str:
+    """Message as a verb says it: arguments as options, and of a file that is not there what its name may mean.
+
+    Example:
+        >>> in_shell("new.h5: would be lost; choose another name, or --overwrite (overwrite=True in Python)")
+        'new.h5: would be lost; choose another name, or --overwrite'
+    """
+    command = context.command if context is not None else None
+    options = {name for one in command.params for name in one.opts} if command is not None else set()
+    place = re.match(r"(?:reader '[^']*': read of )?([a-z][a-z0-9+.-]+:/[^:]+|[^:]+)(?=: )", message)
+    quoted = shlex.quote(place[1]) if place else "FILE"
+    for pattern, rule in RULES:
+        message = re.sub(pattern, lambda match, rule=rule: rule(match, quoted, options), message)  # type: ignore[misc]
+    start = place.end() + 2 if place else 0
+    if named := re.match(r"([a-z][a-z_]*)(?= (?:is|are|has|have) | \[)", message[start:]):
+        option = PLACES.get(named[1], f"--{named[1].replace('_', '-')}")
+        if option in options:
+            message = f"{message[:start]}{option}{message[start + named.end() :]}"
+    return _of_place(message, place[1] if place else "", context)
+
+
+def _of_place(message: str, place: str, context: click.Context | None) -> str:
+    """Message about a file or a folder, with what its name may mean, or what it is where another was wanted."""
+    if not place:
+        return message
+    if "no such " in message and (why := why_missing(place)):
+        if why.startswith("did you mean"):
+            return re.sub(r"; check the path$", "", message) + f"; {why}"
+        return f"{_typed(place, context)}: {why}"
+    if re.match(r"[a-z][a-z0-9+.-]+:/[^/]", place) and "://" in " ".join(_words(context)):  # an output's
+        return f"{_typed(place, context)}: {why_missing(place)}".replace("; download it first", "; write it here first")
+    if "want a volume file" in message and Path(place).is_dir() and _is_set(Path(place)):
+        words = _words(context)
+        read = [word for before, word in zip(["", *words], words, strict=False) if before != "--out"]
+        others = [word for word in read if Path(word).is_file() and word != place]
+        swapped = f"; did you mean raymarch {_verb(context)} {shlex.quote(others[0])} ...?" if others else ""
+        if others and _verb(context) == "evaluate":
+            swapped = f"; did you mean raymarch evaluate {shlex.quote(others[0])} {shlex.quote(place)}?"
+        if others and _verb(context) in ("render", "view"):
+            swapped = f"; did you mean raymarch {_verb(context)} {shlex.quote(others[0])} --views {shlex.quote(place)}?"
+        return (
+            f"{place}: is an image set, want a volume file"
+            f"{swapped or f'; raymarch fit {shlex.quote(place)} --out volume.h5 makes one'}"
+        )
+    return message
+
+
+def _is_set(folder: Path) -> bool:
+    from raymarch.errors import RaymarchError
+    from raymarch.io.image_sets.reader import reader_of
+    from raymarch.io.image_sets.readers import READERS
+
+    try:
+        return reader_of(folder, READERS) is not None
+    except (RaymarchError, OSError):
+        return False
+
+
+def _typed(place: str, context: click.Context | None) -> str:
+    """An address as it was typed: a path has one slash where there were two."""
+    return next((word for word in _words(context) if re.sub(r"/+", "/", word).rstrip("/") == place), place)
+
+
+def _words(context: click.Context | None) -> list[str]:
+    return list(context.meta.get(TYPED, ())) if context is not None else []
+
+
+def _verb(context: click.Context | None) -> str:
+    return str(context.command.name) if context is not None else ""

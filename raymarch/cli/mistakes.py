@@ -1,0 +1,314 @@
+"""Wrong usage of the command line: what can only mean one thing is taken so, of the rest the right form is said."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+
+import click
+
+from raymarch.cli.option_kinds import MINUS, NUMBER, Numbers, meant
+
+ALIKE = 0.7  # share of two names that is the same, from which on one may be meant by the other
+TYPED = "raymarch: as typed"  # key of a context's `meta`: words of the command line
+
+# Names by which other programs know the verbs.
+VERBS = {
+    "train": "fit", "learn": "fit", "optimise": "fit", "optimize": "fit", "reconstruct": "fit", "recon": "fit",
+    "nerf": "fit", "ns-train": "fit", "refine": "fit --refine", "eval": "evaluate", "test": "evaluate",
+    "score": "evaluate", "metrics": "evaluate", "psnr": "evaluate", "ns-eval": "evaluate", "compare": "evaluate",
+    "export-mesh": "export", "mesh": "export", "marching-cubes": "export", "isosurface": "export", "extract": "export",
+    "ns-export": "export", "stl": "export", "ply": "export", "colmap": "cameras", "sfm": "cameras", "pose": "cameras",
+    "poses": "cameras", "align": "cameras", "process": "cameras", "process-data": "cameras",
+    "ns-process-data": "cameras",
+    "calibrate": "cameras", "photos": "cameras", "camera": "cameras", "video": "render", "clip": "render",
+    "animate": "render", "animation": "render", "orbit": "render", "turntable": "render", "image": "render",
+    "images": "render", "picture": "render", "snapshot": "render", "screenshot": "render", "ns-render": "render",
+    "mip": "render --mode maximum", "xray": "render --mode x-ray", "drr": "render --mode x-ray", "viewer": "view",
+    "show": "view", "display": "view", "open": "view", "gui": "view", "serve": "view", "ns-viewer": "view",
+    "slice": "slices", "mpr": "slices", "planes": "slices", "inspect": "info", "header": "info", "describe": "info",
+    "stat": "info", "stats": "info", "summary": "info", "histogram": "info", "check": "doctor", "validate": "doctor",
+    "verify": "doctor", "diagnose": "doctor", "lint": "doctor", "gradcheck": "check-gradients",
+    "gradients": "check-gradients", "benchmark": "bench", "speed": "bench", "import": "convert", "save": "convert",
+    "resample": "convert", "downsample": "convert", "resize": "convert", "crop": "convert", "transcode": "convert",
+    "example": "demo", "quickstart": "demo", "try": "demo", "tutorial": "demo", "help": "--help",
+    "version": "--version", "autotune": "tune",
+}  # fmt: skip
+
+# Names by which other programs know the options, and what does the same here: the first that a verb has.
+OPTIONS: dict[str, tuple[str, ...]] = {
+    "--output": ("--out",), "-o": ("--out",), "--output-dir": ("--out",), "--out-dir": ("--out",),
+    "--outdir": ("--out",), "--output-path": ("--out",), "--save": ("--out",), "--dest": ("--out",),
+    "--width": ("--size WIDTH,HEIGHT", "--downscale"), "--height": ("--size WIDTH,HEIGHT", "--downscale"),
+    "--resolution": ("--size WIDTH,HEIGHT",), "--res": ("--size WIDTH,HEIGHT", "--resolution"),
+    "--image-size": ("--size WIDTH,HEIGHT",), "-s": ("--size WIDTH,HEIGHT",), "-w": ("--size WIDTH,HEIGHT",),
+    "--bg": ("--background",), "--bg-color": ("--background",), "--background-color": ("--background",),
+    "--white-background": ("--background white",), "--white-bkgd": ("--background white",),
+    "--camera-path": ("--path",), "--trajectory": ("--path",), "--traj": ("--path",),
+    "--n-frames": ("--frames",), "--num-frames": ("--frames",), "--views": ("--views", "--split"),
+    "--duration": ("--frames", "--seconds"), "--framerate": ("--fps",), "--frame-rate": ("--fps",),
+    "--rate": ("--fps",), "--iterations": ("--steps",), "--iters": ("--steps",), "--iter": ("--steps",),
+    "--epochs": ("--steps",), "--max-steps": ("--steps",), "--num-steps": ("--steps",), "-n": ("--steps", "--frames"),
+    "--max-num-iterations": ("--steps",), "--time": ("--seconds", "--time-point"), "--timeout": ("--seconds",),
+    "--lr": ("--set lr_density=VALUE",), "--learning-rate": ("--set lr_density=VALUE",), "--gpu": ("--arch cuda",),
+    "--cuda": ("--arch cuda",), "--cpu": ("--arch cpu",), "--device": ("--arch",), "-j": ("--threads",),
+    "--jobs": ("--threads",), "--workers": ("--threads",), "--num-threads": ("--threads",),
+    "--nproc": ("--threads",), "--force": ("--overwrite",), "-f": ("--overwrite",), "--yes": ("--overwrite",),
+    "-y": ("--overwrite",), "--clobber": ("--overwrite",), "--cmap": ("--table", "--colormap"),
+    "--colormap": ("--table",), "--color-map": ("--table", "--colormap"), "--colourmap": ("--table", "--colormap"),
+    "--lut": ("--table", "--colormap"), "--tf": ("--table",), "--transfer-function": ("--table",),
+    "--isovalue": ("--iso",), "--iso-value": ("--iso",), "--threshold": ("--iso",), "--isosurface": ("--iso",),
+    "--range": ("--window",), "--clim": ("--window",), "--vmin": ("--window LOW,HIGH",),
+    "--vmax": ("--window LOW,HIGH",), "--wl": ("--window LOW,HIGH",), "--ww": ("--window LOW,HIGH",),
+    "--crop": ("--clip-box", "--box", "--crop"), "--clip": ("--clip-box",), "--bbox": ("--box", "--clip-box"),
+    "--bounds": ("--box", "--clip-box"), "--roi": ("--box", "--clip-box", "--crop"), "--aabb": ("--box", "--clip-box"),
+    "--plane": ("--clip-plane",), "--ortho": ("--orthographic",), "--parallel": ("--orthographic",),
+    "--spp": ("--supersample",), "--antialias": ("--supersample",), "--aa": ("--supersample",),
+    "--samples": ("--supersample", "--resolution"), "--step-size": ("--step",), "--depth": ("--extras",),
+    "--lighting": ("--shading",), "--light": ("--shading",), "--turntable": ("--orbit",), "--rotate": ("--orbit",),
+    "--angle": ("--elevation", "--orbit"), "--matcher": ("--matching",), "--camera-model": ("--lens",),
+    "--max-num-features": ("--features",), "--num-features": ("--features",), "--simplify": ("--faces",),
+    "--decimate": ("--faces",), "--target-faces": ("--faces",), "--voxel-size": ("--spacing", "--resolution"),
+    "--voxels": ("--resolution",), "--dims": ("--shape",), "--type": ("--dtype",), "--skip": ("--offset",),
+    "--downsample": ("--downscale", "--stride"), "--downscale-factor": ("--downscale",), "--scale": ("--downscale",),
+    "--subsample": ("--stride", "--downscale"), "--ram": ("--memory",), "--mem": ("--memory",),
+    "--max-memory": ("--memory",), "--checkpoint": ("--checkpoint-every", "--resume"), "--restart": ("--resume",),
+    "--continue": ("--resume",), "--channel-index": ("--channel",), "--frame": ("--time-point",),
+    "--point": ("--at",), "--position": ("--at",), "--no-gui": ("--no-browser", "--no-view"),
+    "--headless": ("--no-browser", "--no-view"), "--color": ("--colour", "--background"),
+}  # fmt: skip
+NO_OPTION = {
+    "--verbose": "there is none: progress goes to stderr, the result to stdout",
+    "-v": "raymarch --version says the version; progress goes to stderr, the result to stdout",
+    "--quiet": "2>/dev/null leaves the progress out",
+    "-q": "2>/dev/null leaves the progress out",
+    "--silent": "2>/dev/null leaves the progress out",
+    "--format": "the suffix of a file's name says its format",
+    "--input": "what is read is given by itself, without an option",
+    "-i": "what is read is given by itself, without an option",
+    "--data": "what is read is given by itself, without an option",
+    "--dataset": "what is read is given by itself, without an option",
+    "--dry-run": "raymarch fit has one; raymarch info VOLUME --time says how long an image takes",
+    "-n": "raymarch fit has --steps and --dry-run",
+    "--config": "options are given one by one; --preset where the verb has one",
+    "--host": "the page is served to this machine alone; ssh -L PORT:localhost:PORT brings it to another",
+    "--bind": "the page is served to this machine alone; ssh -L PORT:localhost:PORT brings it to another",
+}
+
+
+def repaired(command: click.Command, words: Sequence[str]) -> list[str]:
+    """Words of a verb with what the shell, a web page or habit made of them mended, where they can mean one thing only.
+
+    A ~ in quotes or behind = is the home folder; a long dash before an option's name is two short ones; numbers of one
+    option that stand apart, as in --window -100 300, go together.
+    """
+    names = {name for option in command.params for name in option.opts if name.startswith("--")}
+    done: list[str] = []
+    for word in words:
+        dashed = re.sub("^[\u2010-\u2015\u2212]-?(?=[a-z])", "--", word)
+        word = dashed if dashed.partition("=")[0] in names else word
+        done.append(_at_home(word))
+    return _together(command, done)
+
+
+def _at_home(word: str) -> str:
+    """A word with ~ as the home folder, unless there is a folder of that name."""
+    option, equals, value = word.partition("=") if word.startswith("--") else ("", "", word)
+    if (value != "~" and not value.startswith(("~/", "~\\"))) or os.path.lexists("~"):
+        return word
+    return f"{option}{equals}{os.path.expanduser(value)}"
+
+
+def _together(command: click.Command, words: list[str]) -> list[str]:
+    """Words in which the numbers of an option that wants several, each a word of its own, are one word."""
+    kinds = {name: one.type for one in command.params if isinstance(one.type, Numbers) for name in one.opts}
+    done: list[str] = []
+    while words:
+        word, *words = words
+        done.append(word)
+        kind = kinds.get(word)
+        if kind is None or min(kind.counts) < 2:
+            continue
+        count = next((i for i, one in enumerate(words) if not _is_number(one.rstrip(","))), len(words))
+        if most := max((n for n in kind.counts if n <= count), default=0):
+            done.append(",".join(one.rstrip(",") for one in words[:most]))
+            words = words[most:]
+    return done
+
+
+def _is_number(word: str) -> bool:
+    return re.fullmatch(NUMBER, word.translate(MINUS)) is not None
+
+
+def unknown_verb(name: str, verbs: Sequence[str]) -> str:
+    """Message for a verb that there is not."""
+    if other := VERBS.get(name.lower().replace("_", "-")) or next(iter(_close(name, verbs)), None):
+        return f"No such command {name!r}; did you mean raymarch {other}?"
+    if os.path.exists(name):
+        quoted = shlex.quote(name)
+        if os.path.isdir(name):
+            return f"{name!r} is a folder, want a verb before it, such as raymarch fit {quoted} or info {quoted}"
+        return f"{name!r} is a file, want a verb before it, such as raymarch info {quoted} or view {quoted}"
+    return f"No such command {name!r}, want one of {', '.join(verbs)}"
+
+
+def explained(error: click.UsageError, verbs: Mapping[str, click.Command]) -> click.UsageError:
+    """Wrong usage with what may be meant in its message."""
+    context = error.ctx
+    command = context.command if context is not None else None
+    words: Sequence[str] = context.meta.get(TYPED, ()) if context is not None else ()
+    if command is None:
+        return error
+    if isinstance(error, click.NoSuchOption):
+        told = _unknown_option(error.option_name, command, verbs)
+    elif isinstance(error, click.MissingParameter):
+        told = _missing(error, command, words)
+    elif isinstance(error, click.BadParameter):
+        told = _bad_number(error)
+    elif error.message.startswith("Got unexpected extra argument"):
+        told = error.message.rstrip(".") + _surplus(command, words)
+    else:
+        return error
+    return click.UsageError(told, context) if told else error
+
+
+def _unknown_option(name: str, command: click.Command, verbs: Mapping[str, click.Command]) -> str:
+    own = [one for option in command.params for one in (*option.opts, *option.secondary_opts) if one.startswith("--")]
+    told = f"No such option {name!r}"
+    if re.fullmatch(NUMBER, name):
+        return f"{told}; numbers that begin with - go to an option by =, as in --iso={name}, and several with commas"
+    if "--out" in (name, *OPTIONS.get(name.lower(), ())) and any(one.name == "out" for one in _arguments(command)):
+        return f"{told}; OUT is given by itself: {_usage(command)}"
+    others = [one for one in OPTIONS.get(name.lower(), ()) if one.split()[0].partition("=")[0] in own]
+    if others:
+        return f"{told}; did you mean {others[0]}?"
+    close = _close(name, own)
+    if name.lower() not in OPTIONS and name.lower() not in NO_OPTION and close:
+        return f"{told}; did you mean {' or '.join(close)}?"
+    if name.lower() in NO_OPTION:
+        return f"{told}; {NO_OPTION[name.lower()]}"
+    if theirs := [verb for verb, other in verbs.items() if any(name in option.opts for option in other.params)]:
+        some = ", ".join(theirs[:3]) + (", ..." if len(theirs) > 3 else "")
+        return f"{told}; it is an option of raymarch {some}"
+    return f"{told}; raymarch {command.name} --help lists them"
+
+
+def _missing(error: click.MissingParameter, command: click.Command, words: Sequence[str]) -> str:
+    option = error.param
+    if option is None:
+        return ""
+    if isinstance(option, click.Argument):
+        return f"Missing argument {option.human_readable_name!r}: want {_usage(command)}"
+    extra = positional(command, words)[len(_arguments(command)) :]
+    meant_by = f"; did you mean {option.opts[0]} {shlex.quote(extra[0])}?" if extra else ""
+    other = next((word for word in words if option.opts[0] in OPTIONS.get(word.partition("=")[0], ())), None)
+    if other is not None:
+        meant_by = f"; did you mean {option.opts[0]} by {other.partition('=')[0]}?"
+    what = f": {option.help.rstrip('.')}" if isinstance(option, click.Option) and option.help else ""
+    return f"Missing option {option.opts[0]!r}{what}{meant_by}"
+
+
+def _surplus(command: click.Command, words: Sequence[str]) -> str:
+    """What may be meant by words that a verb does not take."""
+    wanted = len(_arguments(command))
+    found = positional(command, words)
+    extra = found[wanted:]
+    if not extra:
+        return ""
+    for name, first, *rest in _options_with_values(command, words):
+        if rest and rest[0] in extra and _is_number(first) and _is_number(rest[0]):
+            return f"; numbers of one option have commas between: {name} {first},{rest[0]}"
+    if any(os.path.exists(joined := " ".join(found[i:])) for i in range(wanted)):
+        return f"; a name with spaces goes in quotes: {shlex.quote(joined)}"
+    if all(map(os.path.exists, found)):
+        return f"; raymarch {command.name} takes {'one' if wanted == 1 else wanted} at a time"
+    outs = [option.opts[0] for option in command.params if option.name == "out" and isinstance(option, click.Option)]
+    if outs and outs[0] not in words:
+        return f"; did you mean {outs[0]} {shlex.quote(extra[0])}?"
+    return f"; raymarch {command.name} takes {wanted or 'none'}, and options with -- before their names"
+
+
+def _bad_number(error: click.BadParameter) -> str:
+    """Message for what is no number of click's own kinds, in which it says neither what is wanted nor what is meant."""
+    option, match = error.param, re.match(r"('.*') is not a valid (integer|float)", error.message)
+    if option is None or match is None:
+        return ""
+    kind = "a whole number" if match[2] == "integer" else "a number"
+    low, high = (getattr(option.type, end, None) for end in ("min", "max"))
+    ends = f" from {low} to {high}" if None not in (low, high) else f" from {low} on" if low is not None else ""
+    text = match[1][1:-1]
+    question = meant(text)
+    if match[2] == "integer" and not question:
+        try:
+            question = f"; did you mean {round(float(text))}?"
+        except (ValueError, OverflowError):
+            question = ""
+    name = option.opts[0] if isinstance(option, click.Option) else option.human_readable_name
+    return f"Invalid value for {name!r}: {match[1]}: want {kind}{ends}{question}"
+
+
+def _usage(command: click.Command) -> str:
+    """A verb with its arguments."""
+    return " ".join(["raymarch", str(command.name), *(one.human_readable_name for one in _arguments(command))])
+
+
+def _arguments(command: click.Command) -> list[click.Argument]:
+    return [one for one in command.params if isinstance(one, click.Argument)]
+
+
+def _options_with_values(command: click.Command, words: Sequence[str]) -> Iterable[list[str]]:
+    """Options of a line that take a value, each with the words behind it."""
+    takes = {name for one in command.params if isinstance(one, click.Option) and not one.is_flag for name in one.opts}
+    for i, word in enumerate(words):
+        if word in takes:
+            yield [word, *words[i + 1 : i + 3]] if i + 1 < len(words) else [word, ""]
+
+
+def positional(command: click.Command, words: Sequence[str]) -> list[str]:
+    """Words of a line that are neither options nor their values."""
+    takes = {name for one in command.params if isinstance(one, click.Option) and not one.is_flag for name in one.opts}
+    found: list[str] = []
+    value = False
+    for word in words:
+        if value:
+            value = False
+        elif word in takes:
+            value = True
+        elif not word.startswith("-") or word == "-":
+            found.append(word)
+    return found
+
+
+def _close(name: str, names: Iterable[str]) -> list[str]:
+    """Names that may be meant, two at most."""
+    return get_close_matches(name.lower(), list(names), n=2, cutoff=ALIKE)[:2]
+
+
+def why_missing(place: str) -> str:
+    """What is wrong with the name of a file that is not there: an address, a pattern, a slip; else nothing.
+
+    Example:
+        >>> why_missing("https://example.org/head.nii.gz")
+        'is an address, want a file or folder of this machine; download it first'
+    """
+    if re.match(r"[a-z][a-z0-9+.-]+:/", place) and not re.match(r"[a-zA-Z]:", place[:2]):
+        return "is an address, want a file or folder of this machine; download it first"
+    if place == "-":
+        return "is stdin for other programs, want the name of a file; write it to one first"
+    path = Path(place)
+    if re.search(r"[*?\[]", path.name) and path.parent.is_dir():
+        found = sorted(one.name for one in path.parent.glob(path.name))
+        told = f"one of {len(found)}, such as {path.parent / found[0]}" if found else "there is none of that kind"
+        return f"is a pattern, want the name of a file; {told}"
+    if path.parent.is_dir():
+        there = [one.name for one in path.parent.iterdir() if not one.name.startswith(".")]
+        alike = get_close_matches(path.name, there, n=1, cutoff=ALIKE) or [
+            one for one in there if Path(one).stem == path.name or one.lower() == path.name.lower()
+        ]
+        if alike:
+            return f"did you mean {path.parent / alike[0]}?"
+    return ""
