@@ -52,7 +52,17 @@ def window_of(seen: Rendering, look: Look, values: bool) -> Range | None:
     else:
         return None
     low, high = (float(met.min()), float(met.max())) if met.size else (0.0, 1.0)
-    return low, high if high > low else low + 1.0
+    return apart(low, high)
+
+
+def apart(low: float, high: float) -> Range:
+    """Range whose ends differ, of values that may be one: by one, or as much as numbers of that size can tell.
+
+    Example:
+        >>> apart(0.0, 2.0), apart(3.0, 3.0), apart(1e17, 1e17)[1] > 1e17
+        ((0.0, 2.0), (3.0, 4.0), True)
+    """
+    return low, high if high > low else low + max(1.0, 1e-6 * abs(low))
 
 
 def png(picture: np.ndarray) -> bytes:

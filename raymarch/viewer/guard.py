@@ -28,8 +28,12 @@ LONGEST_PATH = 1024  # characters, query included
 MOST_MESSAGE = 1 << 18  # bytes of a page's message; a table of 1024 knots is a fifth of that
 MOST_PAGES = 16
 MANUAL = 'docs/viewer.md, "Behind a proxy, in Docker"'
-NAME = re.compile(r"(?:[a-z0-9_](?:[a-z0-9_.-]{0,250}[a-z0-9_])?|\[[0-9a-f:.]{2,45}\])(?::[0-9]{1,5})?", re.ASCII | re.I)
-PROXY = "a proxy on the way has to pass WebSockets on (nginx: proxy_http_version 1.1, and the headers Upgrade, Connection)"
+NAME = re.compile(
+    r"(?:[a-z0-9_](?:[a-z0-9_.-]{0,250}[a-z0-9_])?|\[[0-9a-f:.]{2,45}\])(?::[0-9]{1,5})?", re.ASCII | re.I
+)
+PROXY = (
+    "a proxy on the way has to pass WebSockets on (nginx: proxy_http_version 1.1, and the headers Upgrade, Connection)"
+)
 
 
 @dataclass(frozen=True)
@@ -142,9 +146,7 @@ def unreadable(asked: Asked) -> Refusal | None:
     return None
 
 
-def refusal(
-    asked: Asked, token: str, pages: int = 0, ticket: str = "", hosts: Sequence[str] = ()
-) -> Refusal | None:
+def refusal(asked: Asked, token: str, pages: int = 0, ticket: str = "", hosts: Sequence[str] = ()) -> Refusal | None:
     """Refusal of a request, of a server whose token is `token` and that serves so many `pages`; None where it is fine.
 
     With the `ticket` that is still good the page alone may be asked for. `hosts` are names that the user allowed beside
@@ -237,7 +239,9 @@ def headers_of(kind: str, host: str, hosts: Sequence[str] = ()) -> dict[str, str
     }
 
 
-REFUSED_STYLE = "body{font:16px/1.5 system-ui,sans-serif;max-width:44em;margin:4em auto;padding:0 1em}code{user-select:all}"
+REFUSED_STYLE = (
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:44em;margin:4em auto;padding:0 1em}code{user-select:all}"
+)
 
 
 def refused_page(refused: Refusal) -> tuple[str, dict[str, str]]:

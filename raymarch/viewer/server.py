@@ -172,11 +172,11 @@ class PageServer:
         if header.get("hello"):  # what pages get that come while the owner is busy
             self.hello = [(header["binary"], body)]
         to = header.get("to")
-        for number, (socket, outbox) in list(self.pages.items()):
+        for number, (link, outbox) in list(self.pages.items()):
             fits = to is None or to == number
             how = header["binary"], header.get("whole", False), header.get("picture", False)
             if fits and not outbox.put(*how, body):
-                self._closing.add(task := asyncio.ensure_future(socket.close(*UNREAD)))
+                self._closing.add(task := asyncio.ensure_future(link.close(*UNREAD)))
                 task.add_done_callback(self._closing.discard)
 
 

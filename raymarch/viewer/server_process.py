@@ -35,7 +35,7 @@ class ServerProcess:
     Args:
         port: to listen on; a free one if 0.
         bind: address to listen on; this machine alone reaches the first one, 127.0.0.1.
-        hosts: names, with a port or without, that it answers to beside 127.0.0.1, localhost and [::1]: those of a proxy.
+        hosts: names, with a port or without, that it answers to beside 127.0.0.1, localhost and [::1].
 
     Raises RaymarchError where websockets is missing, for a name that is none, and, when asked for its `url`, where the
     port is taken or the address is not this machine's.
@@ -43,7 +43,8 @@ class ServerProcess:
 
     def __init__(self, port: int = 0, bind: str = LOOPBACK, hosts: Sequence[str] = ()) -> None:
         require_websockets()
-        self.bind, self.hosts = bind.strip("[]"), tuple(map(allowed_host, hosts))
+        self.bind = LOOPBACK if bind.lower() == "localhost" else bind.strip("[]")  # one address, not two
+        self.hosts = tuple(map(allowed_host, hosts))
         self._port, self._token, self._ticket, self.inbox = port, new_token(), new_token(), Newest()
         self._child = subprocess.Popen(
             child_command("raymarch.viewer.server"),

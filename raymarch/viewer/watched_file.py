@@ -56,9 +56,14 @@ class WatchedFile:
 
 
 def view_file(
-    server: ServerProcess, watched: WatchedFile, views: Views | None, stop: Callable[[], bool] = lambda: False
+    server: ServerProcess,
+    watched: WatchedFile,
+    views: Views | None,
+    stop: Callable[[], bool] = lambda: False,
+    ready: Callable[[], None] = lambda: None,
 ) -> None:
-    """Serve a volume file until `stop()` says so, and what takes its place on disk."""
+    """Serve a volume file until `stop()` says so, and what takes its place on disk; `ready` is called once it is known
+    that the volume can be shown."""
     name = Path(watched.path).name
 
     def look() -> None:
@@ -73,5 +78,6 @@ def view_file(
         log.warning("viewer: %s", text)
 
     with Viewer(server, FrameMaker(watched.volume, views, name)) as viewer:
+        ready()
         viewer.often = look
         viewer.run(stop)
