@@ -66,18 +66,23 @@ def view_file(
     that the volume can be shown."""
     name = Path(watched.path).name
 
+    def made(volume: AnyVolume) -> FrameMaker:
+        maker = FrameMaker(volume, views, name)
+        maker.file = os.fspath(watched.path)
+        return maker
+
     def look() -> None:
         if not watched.replaced():
             return
         try:
-            viewer.show(FrameMaker(watched.again(), views, name))
+            viewer.show(made(watched.again()))
             text = f"{name} was replaced on disk; this is the new one"
         except Exception as error:  # memory, or whatever a file that changes meanwhile does to its reader
             text = f"{name} was replaced on disk, and the new one is not shown: {one_line(error)}"
         viewer.say({"type": "note", "text": text})
         log.warning("viewer: %s", text)
 
-    with Viewer(server, FrameMaker(watched.volume, views, name)) as viewer:
+    with Viewer(server, made(watched.volume)) as viewer:
         ready()
         viewer.often = look
         viewer.run(stop)
