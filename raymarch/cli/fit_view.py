@@ -48,6 +48,7 @@ def viewed(wanted: bool, port: int, no_browser: bool, as_json: bool = False) -> 
     from raymarch.viewer.fit_viewer import FitViewer
 
     with FitViewer(serving.server(port)) as viewer:
+        viewer.file = str(click.get_current_context().params.get("out") or "")
         announce(viewer.server, say.note if as_json else say.result, say.note, browser=not no_browser)
         viewer.server.send({"type": "note", "text": "the fit is about to begin"}, hello=True)
         yield viewer

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,7 +53,7 @@ class FrameMaker(Closing):
     def of_fitter(cls, fitter: Fitter) -> FrameMaker:
         """Frame maker of a running fit."""
         made = object.__new__(cls)
-        made._begin(FitSource(fitter), fitter.views.source)
+        made._begin(FitSource(fitter), set_name(fitter.views.source))
         return made
 
     def _begin(self, source: Source, name: str) -> None:
@@ -197,6 +198,27 @@ class FrameMaker(Closing):
         of, final = (picture.shape[1], picture.shape[0]), not eye.moving
         kind, encode = ("png", png) if final else ("jpeg", jpeg)
         yield Frame(eye.id, kind, (0, 0, *of), of, final, eye.moving, about, encode(picture))
+
+
+def set_name(source: str) -> str:
+    """Name of an image set by where it was read from: of the folder, or of its own file.
+
+    Example:
+        >>> set_name("scenes/tower/transforms_train.json"), set_name("data/fern/sparse/0"), set_name("ball.h5")
+        ('tower', 'fern', 'ball')
+    """
+    place = Path(source)
+    if not source or len(source) > 1000:
+        return source[:100]
+    if place.suffix.lower() in (".json", ".xml", ".bin", ".txt", ".npy"):
+        place = place.absolute().parent
+    elif place.suffix:
+        return place.stem
+    while place.name.isdecimal() or place.name in ("sparse", "colmap", "images", "cameras", "text"):
+        if place.absolute().parent == place.absolute():
+            break
+        place = place.absolute().parent
+    return place.name or place.absolute().name or source
 
 
 def _scaled(camera: Camera, scale: float) -> Camera:

@@ -83,12 +83,12 @@ class ServerProcess:
         self.close()
         if code == errno.EADDRINUSE:
             raise RaymarchError(
-                f"port {self._port} is in use; choose another by --port, or leave it out for a free one"
+                f"port {self._port} is in use; choose another (--port, in Python port=), or leave it out for a free one"
             )
         if self._heard.get("unknown") or code == errno.EADDRNOTAVAIL:
             raise RaymarchError(
-                f"{self.bind} is no address of this machine, so nothing can listen there; leave --bind out, or give"
-                " 0.0.0.0 for all addresses that it has"
+                f"{self.bind} is no address of this machine, so nothing can listen there; leave bind out, or"
+                " give 0.0.0.0 for all addresses that it has"
             )
         if code == errno.EACCES:
             raise RaymarchError(f"port {self._port} may not be listened on by you; choose one over 1023")
