@@ -225,9 +225,10 @@ def guarded_connection() -> type:
             return super().data_received(head)
 
         def eof_received(self) -> None:
-            if not self._passed:
-                return self._wire.close()
-            return super().eof_received()
+            if self._passed:
+                super().eof_received()
+            else:
+                self._wire.close()
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._late.cancel()

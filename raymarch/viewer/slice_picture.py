@@ -67,7 +67,8 @@ def _frame(source: VolumeSource, axis: int, width: int, height: int) -> tuple[li
     (leftwards, *to_right), (down, *to_up) = (
         (shown_right(world[across[0]]), shown_up(world[across[1]])) if world else ((False,), (False,))
     )
-    return across, middle, np.where([leftwards, down], -per_pixel, per_pixel), [*to_right, *to_up]
+    way = np.where([leftwards, down], -per_pixel, per_pixel)
+    return across, middle, way, [*to_right, *to_up]
 
 
 def sampled(volume: Volume, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
