@@ -209,20 +209,27 @@ def guarded_connection() -> type:
 
         def data_received(self, data: bytes) -> None:
             if self._passed:
-                return super().data_received(data)
-            if self._drained >= 0:
+                super().data_received(data)
+            elif self._drained >= 0:
                 self._drained += len(data)
-                return self._wire.abort() if self._drained > MOST_DRAINED else None
-            self._head += data
-            asked = read_head(self._head)
-            if asked is None:
-                return None
-            refused = asked if isinstance(asked, Refusal) else unreadable(asked)
+                if self._drained > MOST_DRAINED:
+                    self._wire.abort()
+            else:
+                self._head += data
+                asked = read_head(self._head)
+                if isinstance(asked, Refusal):
+                    self._refuse(asked, None)
+                elif asked is not None:
+                    self._answer(asked)
+
+        def _answer(self, asked: Asked) -> None:
+            refused = unreadable(asked)
             if refused is not None:
-                return self._refuse(refused, None if isinstance(asked, Refusal) else asked)
+                self._refuse(refused, asked)
+                return
             self._late.cancel()
             self._passed, head, self._head = True, self._head, b""
-            return super().data_received(head)
+            super().data_received(head)
 
         def eof_received(self) -> None:
             if self._passed:
