@@ -86,7 +86,7 @@ class Where:
         """UsageError for options that do not go together."""
         of_set = self.data is not None and self.path is None
         if of_set + (self.orbit is not None) + (self.path is not None) + (self.position is not None) != 1:
-            ways = "--views DATA, --orbit COUNT, --position X,Y,Z or --path spiral|cameras|FILE.json"
+            ways = "--position X,Y,Z, --views DATA, --orbit COUNT or --path spiral|cameras|FILE.json"
             raise click.UsageError(f"say where to look from: {ways}, one of them")
         if (self.path == "cameras") != (self.data is not None) and self.path is not None:
             raise click.UsageError("--path cameras goes through those of --views DATA; give both, or another path")
