@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from raymarch.viewer.look import Look
 from raymarch.viewer.slice_picture import sampled, slice_point
 from raymarch.viewer.source import Source, VolumeSource
 
+Met: TypeAlias = "tuple[str, float, float | None, np.ndarray | None] | None"  # name, value, distance, place
 PIXEL, NUMBER = number(0, MOST_SIDE), whole(0, 2**53)
 A_CELL = 3  # samples of a ray in each cell that it crosses
 MOST_SAMPLES = 6000
@@ -43,22 +44,22 @@ def probe(source: Source, eye: Eye | None, camera: Camera | None, look: Look, me
     if look.slice is not None:
         point = slice_point(source, look, eye.width, eye.height, x, y)
         values, inside = sampled(volume, point[None])
-        found = ("value", float(values[0]), None, point) if inside[0] else None
+        found: Met = ("value", float(values[0]), None, point) if inside[0] else None
     else:
         assert camera is not None
         column, row = min(int(x), camera.width - 1), min(int(y), camera.height - 1)
         found = _met(source, look, camera.rays([row * camera.width + column]))
     if found is None:
         return answer
-    what, value, depth, point = found
+    what, value, depth, where = found
     unit = getattr(source.volume, "unit", "") if source.values else ""
     if not np.isfinite(value):
         return answer
-    place = None if point is None else [float(each) for each in point]
+    place = None if where is None else [float(each) for each in where]
     return answer | {"what": what, "value": value, "unit": unit, "point": place, "depth": depth}
 
 
-def _met(source: VolumeSource, look: Look, ray: Rays) -> tuple[str, float, float | None, np.ndarray | None] | None:
+def _met(source: VolumeSource, look: Look, ray: Rays) -> Met:
     """What a ray meets in a mode: name, value, distance and place; None where it meets nothing."""
     volume, rule = source.seen, MODES[look.mode]
     ends = _stretch(volume, look, ray)
@@ -82,10 +83,10 @@ def _met(source: VolumeSource, look: Look, ray: Rays) -> tuple[str, float, float
         return "integral", float(values.sum() * step), None, None
     if "iso" in rule.parameters:
         return _surface(source.iso if look.iso is None else look.iso, along, values, ray)
-    i = _half_way(look.table or source.table if rule.classifies else None, values, step)
-    if i is None:
+    half = _half_way(look.table or source.table if rule.classifies else None, values, step)
+    if half is None:
         return None
-    return "value" if source.values else "extinction", float(values[i]), float(along[i]), points[i]
+    return "value" if source.values else "extinction", float(values[half]), float(along[half]), points[half]
 
 
 def _stretch(volume: Volume, look: Look, ray: Rays) -> tuple[float, float, float] | None:
