@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -80,7 +81,7 @@ def _look(out: str) -> None:
     try:
         with asked_to_stop() as asked:
             views = load_views(f"{out}/scene", "test", for_fit=False)
-            announce(server, say.result, say.note, browser=True)
-            view_file(server, WatchedFile(f"{out}/island.h5"), views, asked)
+            ready = partial(announce, server, say.result, say.note, browser=True)
+            view_file(server, WatchedFile(f"{out}/island.h5"), views, asked, ready)
     finally:
         server.close()

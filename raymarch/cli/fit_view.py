@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from raymarch.cli import say
+from raymarch.cli import say, serving
 
 if TYPE_CHECKING:
     from raymarch.viewer.fit_viewer import FitViewer
@@ -27,13 +27,15 @@ def view_options(command: Any) -> Any:
         click.option("--view", is_flag=True, help="Look at the fit in a browser as it runs, and at what came of it."),
     ):
         command = option(command)
-    return command
+    return serving.server_options(of)(command)
 
 
 def require_view(wanted: bool, port: int, no_browser: bool) -> None:
     """UsageError for options of --view without it."""
     if (port or no_browser) and not wanted:
         raise click.UsageError("--port and --no-browser are of --view; give it, or leave them out")
+    if serving.given() and not wanted:
+        raise click.UsageError(f"{serving.given()[0]} is of --view; give it, or leave this out")
 
 
 @contextmanager
@@ -44,9 +46,9 @@ def viewed(wanted: bool, port: int, no_browser: bool, as_json: bool = False) -> 
         return
     from raymarch.viewer.browser import announce
     from raymarch.viewer.fit_viewer import FitViewer
-    from raymarch.viewer.server_process import ServerProcess
 
-    with FitViewer(ServerProcess(port)) as viewer:
+    with FitViewer(serving.server(port)) as viewer:
+        viewer.file = str(click.get_current_context().params.get("out") or "")
         announce(viewer.server, say.note if as_json else say.result, say.note, browser=not no_browser)
         viewer.server.send({"type": "note", "text": "the fit is about to begin"}, hello=True)
         yield viewer

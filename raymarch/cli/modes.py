@@ -33,7 +33,8 @@ mode = click.option(
 table = click.option(
     "--table",
     metavar="FILE|MAP",
-    help="Transfer function: table.json, or a colour map as bone or bone,LOW,HIGH,OPACITY; mode transfer.",
+    help="Transfer function: table.json, a colour map as bone or bone,LOW,HIGH,OPACITY, or knots as the viewer copies"
+    " them; mode transfer.",
 )
 iso = click.option(
     "--iso", type=Real(-LARGEST, LARGEST), metavar="VALUE", help="Value of the surface; mode isosurface."
@@ -151,6 +152,8 @@ def _table(volume: Volume, table: str | None) -> TransferFunction:
     from raymarch.io.volumes.transfer_table import load_table
     from raymarch.rendering.march import table_of
 
+    if table is not None and ":" in table and "@" in table and not table.lower().endswith(".json"):
+        return _knots(table)
     if table is not None and Path(table).suffix:
         if Path(table).suffix.lower() == ".json":
             return load_table(table)
@@ -176,6 +179,24 @@ def _table(volume: Volume, table: str | None) -> TransferFunction:
         most = made.opacities[-1]
         say.note(f"--table {name},{low},{high},{most:g}, its opacity over {made.unit_length:.4g} world units")
     return made
+
+
+def _knots(table: str) -> TransferFunction:
+    """Table of knots in one word, as the viewer copies it."""
+    from raymarch.data.transfer_function import TransferFunction
+
+    knots, _, length = table.rpartition("@")
+    try:
+        rows = [[float(each) for each in knot.split(":")] for knot in knots.split(",")]
+        if {len(row) for row in rows} != {5}:
+            raise ValueError
+        unit = float(length)
+    except ValueError:
+        wanted = "VALUE:RED:GREEN:BLUE:OPACITY,...@LENGTH, such as 0:0:0:0:0,100:1:1:1:0.5@2"
+        raise click.UsageError(f"--table {table[:60]}: want {wanted}") from None
+    columns = list(zip(*rows, strict=True))
+    with as_usage():
+        return TransferFunction(columns[0], list(zip(*columns[1:4], strict=True)), columns[4], unit)  # type: ignore[arg-type]
 
 
 def require_window(march: March, window: list[float] | None) -> None:

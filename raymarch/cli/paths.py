@@ -23,6 +23,7 @@ SIDE = 512  # pixels of an orbit's or a spiral's images, unless --size says
 LARGEST = 16384
 FRAMES = 120  # of a path
 DENSE = 0.25  # share of the light that is lost
+FOV = 40.0  # degrees, of --position
 KEYS = 16  # cameras of a set that a path goes through, at most
 
 views = click.option("--views", "data", help="Image set whose cameras to render from.")
@@ -53,6 +54,19 @@ size = click.option(
 orthographic = click.option(
     "--orthographic", is_flag=True, help="Parallel rays on the orbit or spiral, all images of one scale."
 )
+position = click.option(
+    "--position",
+    type=Numbers(float, 3),
+    metavar="X,Y,Z",
+    help="One picture, from this point of the world; with --target, --up, --fov. The viewer copies such a command.",
+)
+target = click.option(
+    "--target",
+    type=Numbers(float, 3),
+    metavar="X,Y,Z",
+    help="What --position looks at, the volume's middle if not given.",
+)
+fov = click.option("--fov", type=Real(1e-3, 179.99), help=f"Horizontal field of view [degree], {FOV:g} if not given.")
 
 
 @dataclass(frozen=True)
@@ -68,22 +82,35 @@ class Where:
     size: Any
     orthographic: bool
     up: list[float] | None = None
+    position: list[float] | None = None
+    target: list[float] | None = None
+    fov: float | None = None
 
     def require(self) -> None:
         """UsageError for options that do not go together."""
         of_set = self.data is not None and self.path is None
-        if of_set + (self.orbit is not None) + (self.path is not None) != 1:
-            ways = "--views DATA, --orbit COUNT or --path spiral|cameras|FILE.json"
+        if of_set + (self.orbit is not None) + (self.path is not None) + (self.position is not None) != 1:
+            ways = "--position X,Y,Z, --views DATA, --orbit COUNT or --path spiral|cameras|FILE.json"
             raise click.UsageError(f"say where to look from: {ways}, one of them")
         if (self.path == "cameras") != (self.data is not None) and self.path is not None:
             raise click.UsageError("--path cameras goes through those of --views DATA; give both, or another path")
-        around = self.orbit is not None or self.path == "spiral"
+        around = self.orbit is not None or self.path == "spiral" or self.position is not None
         if self.orthographic and not around:
-            raise click.UsageError("--orthographic is for --orbit and --path spiral; other cameras are what they are")
+            raise click.UsageError(
+                "--orthographic is for --orbit, --position and --path spiral; other cameras are what they are"
+            )
         if self.up is not None and not around:
-            raise click.UsageError("--up is for --orbit and --path spiral; other cameras are what they are")
+            raise click.UsageError("--up is for --orbit, --position and --path spiral; other cameras are what they are")
         for name, given, there, its, cure in (
-            ("--size", self.size, not of_set, "--orbit and --path", "the cameras of --views DATA are what they are"),
+            ("--target", self.target, self.position is not None, "--position", "give it, or leave the target out"),
+            ("--fov", self.fov, self.position is not None, "--position", "other cameras have their own"),
+            (
+                "--size",
+                self.size,
+                not of_set,
+                "--orbit, --position and --path",
+                "the cameras of --views DATA are what they are",
+            ),
             ("--elevation", self.elevation, self.orbit is not None, "--orbit", "a spiral or a path has its own"),
             ("--frames", self.frames, self.path is not None, "--path", "--orbit COUNT says its own count"),
             ("--split", self.split, self.data is not None, "--views DATA", "give it, or leave the split out"),
@@ -105,12 +132,24 @@ class Where:
         from raymarch.geometry.camera_path import framed
 
         self.require()
+        if self.position is not None:
+            return [("0000", self._at(run, volume, box))]
         if self.data is not None and self.path is None:
             return of_set(volume, self.data, self.split or "test", reading)
         cameras = self._around(run, volume, box) if self.data is None else self._through(volume, reading)
         if self._sides is not None:
             cameras = [framed(camera, *self._sides) for camera in cameras]
         return [(f"{i:04d}", camera) for i, camera in enumerate(cameras)]
+
+    def _at(self, run: str, volume: Volume, box: np.ndarray) -> Camera:
+        from raymarch.viewer.eye import Eye
+
+        if volume.ndc_from_world is not None and self.target is None:
+            raise click.UsageError(f"{run} has no middle to look at; give --target X,Y,Z")
+        width, height = self._sides or (SIDE, SIDE)
+        target = box.mean(0).tolist() if self.target is None else self.target
+        how = {"up": self.up or (0.0, 0.0, 1.0), "fov": self.fov or FOV, "orthographic": self.orthographic}
+        return Eye(position=self.position, target=target, width=width, height=height, **how).camera()  # type: ignore[arg-type]
 
     def _around(self, run: str, volume: Volume, box: np.ndarray) -> list[Camera]:
         from raymarch.errors import RaymarchError
@@ -191,7 +230,7 @@ def matter_of(volume: Volume, cameras: Sequence[Camera]) -> Callable[[np.ndarray
 def where(command: Any) -> Any:
     """Options of where to look from, given to a command as `where`, a record of them."""
     command = packed(Where, "where")(command)
-    for option in (up, orthographic, size, frames, path, elevation, orbit, split, views):
+    for option in (fov, target, position, up, orthographic, size, frames, path, elevation, orbit, split, views):
         command = option(command)
     return command
 

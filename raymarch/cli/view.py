@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import click
 
-from raymarch.cli import options, say
+from raymarch.cli import options, say, serving
 from raymarch.cli.device import Device, computed_on
 
 
@@ -14,6 +16,7 @@ from raymarch.cli.device import Device, computed_on
 @click.option("--split", default="train", show_default=True, help="Which of its views.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Where to listen; a free one if not given.")
 @click.option("--no-browser", is_flag=True, help="Only print the URL.")
+@serving.server_options()
 @options.downscale
 @options.holdout
 @options.follow_links
@@ -24,17 +27,17 @@ def view(
 ) -> None:  # fmt: skip
     """Look at the volume in FILE, of any format that raymarch reads, in a browser; Ctrl-C ends it.
 
-    The page is served to this machine alone, to who has the URL, which is the first line of stdout.
+    The page is served to this machine alone, to who has the URL, which is the first line of stdout; docs/viewer.md has
+    what to do from another machine, behind a proxy and in Docker.
     """
     from raymarch.data.views import require_colour
     from raymarch.fitting.interrupt import asked_to_stop
     from raymarch.io.image_sets.load import load_views
     from raymarch.viewer.browser import announce
-    from raymarch.viewer.server_process import ServerProcess
     from raymarch.viewer.watched_file import WatchedFile, view_file
 
     options.require_set(data, "--views DATA", downscale, holdout, follow_links)
-    server = ServerProcess(port)
+    server = serving.server(port)
     try:
         with asked_to_stop() as asked:
             watched = WatchedFile(file)
@@ -47,8 +50,8 @@ def view(
                 views = options.as_refined(volume, views)
             if asked():
                 raise KeyboardInterrupt
-            announce(server, say.result, say.note, browser=not no_browser)
             device.start()
-            view_file(server, watched, views, asked)
+            ready = partial(announce, server, say.result, say.note, browser=not no_browser)
+            view_file(server, watched, views, asked, ready)
     finally:
         server.close()

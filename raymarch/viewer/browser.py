@@ -8,11 +8,14 @@ import sys
 import threading
 import webbrowser
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from urllib.parse import urlsplit
 
+from raymarch.viewer.server_process import EVERYWHERE, LOOPBACK
 from raymarch.viewer.wire import Wire
 
 Say = Callable[[str], None]
+CONTAINER = Path("/.dockerenv"), Path("/run/.containerenv")  # of Docker, of Podman
 
 
 def announce(server: Wire, result: Say, note: Say, *, browser: bool) -> None:
@@ -27,7 +30,40 @@ def announce(server: Wire, result: Say, note: Say, *, browser: bool) -> None:
         note(f"no browser is opened, as {why}; open the URL in one")
     elif browser:
         threading.Thread(target=_open, args=(server.url_once, note), daemon=True).start()
+    container = any(path.exists() for path in CONTAINER)
+    bind, hosts = getattr(server, "bind", LOOPBACK), getattr(server, "hosts", ())
+    for line in ways_in(url, bind, hosts, os.environ, container=container):
+        note(line)
     note("Ctrl-C ends it")
+
+
+def ways_in(
+    url: str, bind: str, hosts: tuple[str, ...], environment: Mapping[str, str], *, container: bool = False
+) -> list[str]:
+    """What to know of a page's address behind a proxy, in a container, and where other machines reach it.
+
+    Example:
+        >>> ways_in("http://127.0.0.1:8080/?token=abc", "127.0.0.1", ("lab.org",), {})
+        ['behind lab.org add /?token=abc to the address at which the proxy has the page']
+    """
+    port, token = urlsplit(url).port, f"/?{urlsplit(url).query}"
+    lines = []
+    if bind in EVERYWHERE or urlsplit(url).hostname not in ("127.0.0.1", "localhost", "::1"):
+        where = "all addresses of this machine" if bind in EVERYWHERE else bind
+        risk = "whoever reaches it and has the URL can look, save and steer, and what is sent is not encrypted"
+        lines.append(f"it listens on {where}: {risk}")
+    if bind in EVERYWHERE and not hosts and not container:
+        lines.append("from another machine: give --allow-host NAME with the name or address that its browser uses")
+    if container and bind not in EVERYWHERE:
+        start = f"docker run -p 127.0.0.1:{port}:{port} ... raymarch view FILE --port {port} --bind 0.0.0.0"
+        lines.append(f"in a container nothing outside reaches 127.0.0.1; for a browser outside start it as  {start}")
+    prefix = environment.get("JUPYTERHUB_SERVICE_PREFIX")
+    if prefix:
+        allow = "" if hosts else ", and needs --allow-host with the hub's name"
+        lines.append(f"in JupyterHub it is at {prefix}proxy/{port}{token} (by jupyter-server-proxy){allow}")
+    elif hosts:
+        lines.append(f"behind {hosts[0]} add {token} to the address at which the proxy has the page")
+    return lines
 
 
 def _open(url: str, note: Say) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import io
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -13,6 +15,7 @@ from raymarch.rendering.renderer import Rendering
 from raymarch.viewer.look import Look
 
 QUALITY = 80  # of JPEG
+COVER = 96  # pixels of the longer side of what a picture covers
 Range = tuple[float, float]
 
 
@@ -52,7 +55,31 @@ def window_of(seen: Rendering, look: Look, values: bool) -> Range | None:
     else:
         return None
     low, high = (float(met.min()), float(met.max())) if met.size else (0.0, 1.0)
-    return low, high if high > low else low + 1.0
+    return apart(low, high)
+
+
+def cover(shown: np.ndarray) -> dict[str, Any]:
+    """How much of what lies behind it a picture covers, in few pixels: width, height and bytes 0..255 in base64.
+
+    Args:
+        shown: opacity (height, width), or display values (height, width, channel) of what has none.
+    """
+    flat = shown if shown.ndim == 2 else shown.max(-1)
+    flat = np.nan_to_num(np.clip(flat, 0, 1))
+    scale = min(1.0, COVER / max(flat.shape))
+    size = max(round(flat.shape[1] * scale), 1), max(round(flat.shape[0] * scale), 1)
+    small = Image.fromarray(np.rint(255 * flat).astype(np.uint8)).resize(size, Image.Resampling.BOX)
+    return {"width": size[0], "height": size[1], "data": base64.b64encode(small.tobytes()).decode()}
+
+
+def apart(low: float, high: float) -> Range:
+    """Range whose ends differ, of values that may be one: by one, or as much as numbers of that size can tell.
+
+    Example:
+        >>> apart(0.0, 2.0), apart(3.0, 3.0), apart(1e17, 1e17)[1] > 1e17
+        ((0.0, 2.0), (3.0, 4.0), True)
+    """
+    return low, high if high > low else low + max(1.0, 1e-6 * abs(low))
 
 
 def png(picture: np.ndarray) -> bytes:

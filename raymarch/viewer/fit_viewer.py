@@ -35,8 +35,10 @@ class FitViewer(Closing):
     Attributes:
         control: what pages have asked of the fit, once `attach` has said which.
         done: whether the fit has come to its end.
+        file: that the volume will be saved to; "" of none.
     """
 
+    file = ""
     control: FitControl
     viewer: Viewer
 
@@ -140,7 +142,9 @@ class FitViewer(Closing):
         self._say("done", ended)
         self.viewer.other = lambda number, message: message.get("type") == "fit"
         self.viewer.opened = lambda number: None
-        self.viewer.show(FrameMaker(volume, self.control.fitter.views, self.viewer.maker.name))
+        maker = FrameMaker(volume, self.control.fitter.views, self.viewer.maker.name)
+        maker.file = self.file
+        self.viewer.show(maker)
 
     def run(self, stop: Callable[[], bool] = lambda: False) -> Volume:
         """Step the fit to its end, or until a page, Ctrl-C or `stop()` ends it, and serve; its volume."""

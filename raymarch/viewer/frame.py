@@ -17,7 +17,8 @@ class Frame:
         of: width and height of the whole picture [pixel].
         final: whether it is the whole picture in full size, as `rm.write_png` writes it.
         moving: whether it was made for an eye in motion.
-        about: the window of values, the range of depth, or the slice that is shown.
+        about: the window of values, the range of depth, or the slice that is shown; and how much of what lies behind
+            is covered.
         data: bytes of the JPEG or PNG.
     """
 
@@ -36,4 +37,4 @@ class Frame:
         x, y, width, height = self.place
         head = {"type": "frame", "id": self.id, "format": self.format, "x": x, "y": y, "width": width}
         head |= {"height": height, "of": list(self.of), "final": self.final, "moving": self.moving}
-        return head | {"window": None, "depth": None, "slice": None} | self.about
+        return head | {"window": None, "depth": None, "slice": None, "cover": None} | self.about

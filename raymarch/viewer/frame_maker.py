@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,12 +16,14 @@ from raymarch.device.owner import Closing
 from raymarch.geometry.camera import Camera
 from raymarch.rendering.march import March
 from raymarch.rendering.progressive import ProgressiveRendering, tiles_for
-from raymarch.viewer.display import Range, colours, jpeg, png, window_of
+from raymarch.viewer.command import command_of
+from raymarch.viewer.display import Range, colours, cover, jpeg, png, window_of
 from raymarch.viewer.eye import Eye
 from raymarch.viewer.frame import Frame
 from raymarch.viewer.ladder import RaySpeed, moving_scale, resting_levels
 from raymarch.viewer.look import Look
 from raymarch.viewer.photo import photo
+from raymarch.viewer.probe import probe
 from raymarch.viewer.scene import scene_of
 from raymarch.viewer.slice_picture import slice_picture
 from raymarch.viewer.source import FitSource, Source, VolumeSource
@@ -40,6 +43,7 @@ class FrameMaker(Closing):
     Attributes:
         share: of the time that pictures may have; a fit leaves them less.
         hurried: whether at rest too a picture soon is better than a fine one, as of a fit that goes on.
+        file: that the volume was read from, as the user named it; "" of none.
     """
 
     def __init__(self, volume: AnyVolume, views: Views | None = None, name: str = "") -> None:
@@ -49,11 +53,12 @@ class FrameMaker(Closing):
     def of_fitter(cls, fitter: Fitter) -> FrameMaker:
         """Frame maker of a running fit."""
         made = object.__new__(cls)
-        made._begin(FitSource(fitter), fitter.views.source)
+        made._begin(FitSource(fitter), set_name(fitter.views.source))
         return made
 
     def _begin(self, source: Source, name: str) -> None:
         self.source, self.name, self.share, self.hurried = source, name, 1.0, False
+        self.file = ""
         self.speed = RaySpeed()
         self._windows: dict[tuple, Range | None] = {}
 
@@ -83,6 +88,14 @@ class FrameMaker(Closing):
     def photo(self, message: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
         """Photograph of the image set as a message and a JPEG."""
         return photo(self.source.views, message)
+
+    def probe(self, eye: Eye | None, look: Look, message: Mapping[str, Any]) -> dict[str, Any]:
+        """What lies at a pixel, as `probe` says it."""
+        return probe(self.source, eye, None if eye is None else self.camera(eye), look, message)
+
+    def command(self, eye: Eye, look: Look) -> tuple[str, list[str]]:
+        """Command line that makes what a page shows, and what it leaves out."""
+        return command_of(self.source, self.file, eye, look, self._windows.get((look.mode, look.extras)))
 
     def camera(self, eye: Eye) -> Camera:
         """Camera of an eye."""
@@ -160,7 +173,9 @@ class FrameMaker(Closing):
         seen = work.band(*rows)
         window = self._window(look, values, seen, whole=rows == (0, work.camera.height))
         picture = colours(seen, look, values, window)
-        about = {"depth" if look.extras == "depth" else "window": window}
+        about: dict[str, Any] = {"depth" if look.extras == "depth" else "window": window}
+        if rows == (0, work.camera.height):
+            about["cover"] = cover(picture if values and look.extras == "image" else seen.opacity)
         place = (0, rows[0], work.camera.width, rows[1] - rows[0])
         kind, encode = ("png", png) if final else ("jpeg", jpeg)
         return Frame(eye.id, kind, place, of, final, eye.moving, about, encode(picture))
@@ -183,6 +198,27 @@ class FrameMaker(Closing):
         of, final = (picture.shape[1], picture.shape[0]), not eye.moving
         kind, encode = ("png", png) if final else ("jpeg", jpeg)
         yield Frame(eye.id, kind, (0, 0, *of), of, final, eye.moving, about, encode(picture))
+
+
+def set_name(source: str) -> str:
+    """Name of an image set by where it was read from: of the folder, or of its own file.
+
+    Example:
+        >>> set_name("scenes/tower/transforms_train.json"), set_name("data/fern/sparse/0"), set_name("ball.h5")
+        ('tower', 'fern', 'ball')
+    """
+    place = Path(source)
+    if not source or len(source) > 1000:
+        return source[:100]
+    if place.suffix.lower() in (".json", ".xml", ".bin", ".txt", ".npy"):
+        place = place.absolute().parent
+    elif place.suffix:
+        return place.stem
+    while place.name.isdecimal() or place.name in ("sparse", "colmap", "images", "cameras", "text"):
+        if place.absolute().parent == place.absolute():
+            break
+        place = place.absolute().parent
+    return place.name or place.absolute().name or source
 
 
 def _scaled(camera: Camera, scale: float) -> Camera:

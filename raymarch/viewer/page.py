@@ -82,8 +82,13 @@ class Page:
             case "save":
                 self._saving = saved(self.maker, self.eye, self.look, message)
                 self._add(self._saving)
+            case "probe":
+                self.send(self.maker.probe(self.eye, self.look, message), None)
+            case "command":
+                self._command(message)
             case other:
-                raise RaymarchError(f"type is {str(other)[:40]!r}, want camera, look, photo or save; leave it out")
+                wanted = "want camera, look, photo, save, probe or command"
+                raise RaymarchError(f"type is {str(other)[:40]!r}, {wanted}; leave it out")
 
     def _add(self, task: Task) -> None:
         if len(self._tasks) >= MOST_TASKS:
@@ -98,6 +103,13 @@ class Page:
             self._again = True
             return
         self._frames, self._rushed, self._again = self.maker.frames(self.eye, self.look), self.eye.moving, False
+
+    def _command(self, message: Mapping[str, Any]) -> None:
+        if self.eye is None:
+            raise RaymarchError("command: no camera was said yet; look at something first")
+        size = {name: message.get(name, getattr(self.eye, name)) for name in ("width", "height", "fov")}
+        text, notes = self.maker.command(eye_of({**vars(self.eye), **size, "moving": False}), self.look)
+        self.send({"type": "command", "text": text, "notes": notes}, None)
 
     def _photo(self, message: Mapping[str, Any]) -> Task:
         yield self.maker.photo(message)

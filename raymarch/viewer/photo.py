@@ -20,7 +20,7 @@ WIDTH = whole(1, MOST_SIDE)
 def photo(views: Views | None, message: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
     """Photograph that a page asks for: the message that goes with it, and a JPEG; RaymarchError where there is none."""
     if views is None:
-        raise RaymarchError("photo: no image set is shown; give one by --views")
+        raise RaymarchError("photo: no image set is shown; give one by --views, or rm.view(volume, views)")
     index = whole(0, len(views) - 1)("photo: index", message.get("index"))
     width = min(WIDTH("photo: width", message.get("width", 256)), views.cameras[index].width)
     pixels = np.rint(255 * views.rgb(index)).astype(np.uint8)

@@ -13,6 +13,7 @@ from raymarch.data.volume import Volume
 from raymarch.geometry.camera import Camera
 from raymarch.geometry.orbit import orbit_of_volume
 from raymarch.kernels.march.modes import MODES
+from raymarch.viewer.display import apart
 from raymarch.viewer.source import FitSource, Source, VolumeSource
 
 BINS = 128
@@ -82,8 +83,7 @@ def histogram(volume: Volume) -> tuple[list[float], list[int]]:
     stride = max(math.ceil((math.prod(volume.shape) / FEW) ** (1 / 3)), 1)
     raw = volume.at(np.ix_(*(np.arange(0, n, stride) for n in volume.shape)))[0]
     values = volume.activation.sigma(raw)
-    low, high = float(values.min()), float(values.max())
-    counts, edges = histogram_of(values, BINS, low, high if high > low else low + 1.0)
+    counts, edges = histogram_of(values, BINS, *apart(float(values.min()), float(values.max())))
     return edges.tolist(), counts.tolist()
 
 

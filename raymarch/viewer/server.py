@@ -12,22 +12,36 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import IO, Any
 
 from raymarch.errors import one_line
 from raymarch.viewer import pipe
 from raymarch.viewer.client_files import served
-from raymarch.viewer.guard import MOST_MESSAGE, SOCKET, Asked, Refusal, bears_ticket, headers_of, refusal
+from raymarch.viewer.guard import (
+    MOST_MESSAGE,
+    SOCKET,
+    Asked,
+    Refusal,
+    bears_ticket,
+    headers_of,
+    refusal,
+    refused_page,
+    unreadable,
+)
 from raymarch.viewer.newest import Newest
 from raymarch.viewer.peer import is_of_another_user
+from raymarch.viewer.request_head import read_head
 
 MOST_OUT = 256  # messages that wait for a page; one that reads none of them is let go
 UNREAD = 1013, "the page does not read"  # code and reason of that
 HANDSHAKE = 5  # seconds that a request may take to come
+DRAIN = 1.0  # seconds in which a refused request's body is read away, so that the refusal reaches who sent it
+MOST_DRAINED = 1 << 20  # bytes of it
 FAREWELL = 1.5  # seconds that pages have to take their leave
 
 
@@ -58,11 +72,12 @@ class Outbox:
 class PageServer:
     """Server of the viewer's pages: answers requests that the guard lets through, and hands messages on."""
 
-    def __init__(self, token: str, inbox: Newest, ticket: str = "") -> None:
-        self.token, self.inbox, self.ticket = token, inbox, ticket
+    def __init__(self, token: str, inbox: Newest, ticket: str = "", hosts: Sequence[str] = ()) -> None:
+        self.token, self.inbox, self.ticket, self.hosts = token, inbox, ticket, tuple(hosts)
         self.pages: dict[int, tuple[Any, Outbox]] = {}
         self.hello: list[tuple[bool, bytes]] = []
         self._count = 0
+        self._socket_refused = ""  # why the last WebSocket was
         self._closing: set[asyncio.Task] = set()
 
     def process(self, connection: Any, request: Any) -> Any:
@@ -73,23 +88,31 @@ class PageServer:
         values: dict[str, list[str]] = {}
         for name, value in request.headers.raw_items():
             values.setdefault(name.lower(), []).append(value)
-        method = getattr(request, "method", "GET")
-        refused = refusal(Asked(request.path, values, method), self.token, len(self.pages), self.ticket)
+        asked = Asked(request.path, values, getattr(request, "method", "GET"))
+        refused = refusal(asked, self.token, len(self.pages), self.ticket, self.hosts)
         more: dict[str, str] = {}
         if refused is None and bears_ticket(request.path, self.ticket):
             refused, more = self._admitted(connection), {"Location": f"/?token={self.token}"}
         place = request.path.partition("?")[0]
-        if refused is None and place == SOCKET:
-            return None
-        status, kind, text = 303 if more else 200, "text/plain; charset=utf-8", ""
+        if place == SOCKET:
+            if refused is None:
+                return None
+            refused = self._of_socket(asked, refused)
         if refused is not None:
-            status, text, more = refused.status, f"raymarch: {refused.why}\n", {}
-        elif not more:
-            kind, text = served(place)
-        body = text.encode()
-        host = values["host"][0] if refused is None else "127.0.0.1"
-        headers = Headers({**headers_of(kind, host), **more, "Content-Length": str(len(body)), "Connection": "close"})
-        return Response(status, "OK" if refused is None else "Refused", headers, body)
+            status, headers, body = refused_answer(refused, asked)
+        else:
+            status, kind, text = (303, "text/plain; charset=utf-8", "") if more else (200, *served(place))
+            headers, body = {**headers_of(kind, values["host"][0], self.hosts), **more}, text.encode()
+        headers |= {"Content-Length": str(len(body)), "Connection": "close"}
+        return Response(status, "OK" if refused is None else "Refused", Headers(headers), body)
+
+    def _of_socket(self, asked: Asked, refused: Refusal) -> Refusal:
+        """Refusal of a WebSocket, kept; the page that asks at its address why it gets none is told of that one."""
+        if (asked.one("upgrade") or "").lower() == "websocket":
+            self._socket_refused = refused.why
+        elif refused.status == 426 and self._socket_refused:
+            return Refusal(426, f"the page's WebSocket was refused: {self._socket_refused}")
+        return refused
 
     def _admitted(self, connection: Any) -> Refusal | None:
         """Use of the ticket, which is good once, and for this user alone; a refusal for others."""
@@ -149,12 +172,91 @@ class PageServer:
         if header.get("hello"):  # what pages get that come while the owner is busy
             self.hello = [(header["binary"], body)]
         to = header.get("to")
-        for number, (socket, outbox) in list(self.pages.items()):
+        for number, (link, outbox) in list(self.pages.items()):
             fits = to is None or to == number
             how = header["binary"], header.get("whole", False), header.get("picture", False)
             if fits and not outbox.put(*how, body):
-                self._closing.add(task := asyncio.ensure_future(socket.close(*UNREAD)))
+                self._closing.add(task := asyncio.ensure_future(link.close(*UNREAD)))
                 task.add_done_callback(self._closing.discard)
+
+
+def refused_answer(refused: Refusal, asked: Asked | None = None) -> tuple[int, dict[str, str], bytes]:
+    """Status, headers and body of a refusal: a page for a browser, one line for others."""
+    wants = "" if asked is None else ",".join(asked.values.get("accept", ()))
+    if "text/html" in wants:
+        text, headers = refused_page(refused)
+    else:
+        text, headers = f"raymarch: {refused.why}\n", headers_of("text/plain; charset=utf-8", "127.0.0.1")
+    if refused.status == 405:
+        headers["Allow"] = "GET"
+    if refused.status == 426:
+        headers["Upgrade"] = "websocket"
+    return refused.status, headers, text.encode()
+
+
+def guarded_connection() -> type:
+    """Class of the server's connections: a request that the WebSocket library would drop unanswered, for its method,
+    body, size or slowness, is answered before that library sees it."""
+    from websockets.asyncio.server import ServerConnection
+
+    class GuardedConnection(ServerConnection):
+        """Connection whose first bytes are checked."""
+
+        def connection_made(self, transport: Any) -> None:
+            self._head, self._passed, self._drained, self._wire = b"", False, -1, transport
+            self._late = asyncio.get_running_loop().call_later(HANDSHAKE, self._too_late)
+            super().connection_made(transport)
+
+        def data_received(self, data: bytes) -> None:
+            if self._passed:
+                super().data_received(data)
+            elif self._drained >= 0:
+                self._drained += len(data)
+                if self._drained > MOST_DRAINED:
+                    self._wire.abort()
+            else:
+                self._head += data
+                asked = read_head(self._head)
+                if isinstance(asked, Refusal):
+                    self._refuse(asked, None)
+                elif asked is not None:
+                    self._answer(asked)
+
+        def _answer(self, asked: Asked) -> None:
+            refused = unreadable(asked)
+            if refused is not None:
+                self._refuse(refused, asked)
+                return
+            self._late.cancel()
+            self._passed, head, self._head = True, self._head, b""
+            super().data_received(head)
+
+        def eof_received(self) -> None:
+            if self._passed:
+                super().eof_received()
+            else:
+                self._wire.close()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._late.cancel()
+            super().connection_lost(exc)
+
+        def _too_late(self) -> None:
+            why = f"no whole request came within {HANDSHAKE} seconds; load the page again"
+            self._refuse(Refusal(408, why), None)
+
+        def _refuse(self, refused: Refusal, asked: Asked | None) -> None:
+            self._late.cancel()
+            self._drained, self._head = 0, b""
+            status, headers, body = refused_answer(refused, asked)
+            headers |= {"Content-Length": str(len(body)), "Connection": "close"}
+            lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+            self._wire.write(f"HTTP/1.1 {status} Refused\r\n{lines}\r\n".encode() + body)
+            if self._wire.can_write_eof():
+                self._wire.write_eof()
+            self._late = asyncio.get_running_loop().call_later(DRAIN, self._wire.abort)
+
+    return GuardedConnection
 
 
 def _pong(number: Any) -> dict[str, Any]:
@@ -182,7 +284,7 @@ async def _serve(first: dict[str, Any], source: IO[bytes], sink: IO[bytes]) -> N
     from websockets.asyncio.server import serve
 
     inbox, over, loop = Newest(), asyncio.Event(), asyncio.get_running_loop()
-    server = PageServer(first["token"], inbox, first["ticket"])
+    server = PageServer(first["token"], inbox, first["ticket"], first.get("hosts", ()))
     loop.set_exception_handler(_quiet(set()))
 
     def listen() -> None:
@@ -205,14 +307,19 @@ async def _serve(first: dict[str, Any], source: IO[bytes], sink: IO[bytes]) -> N
         "max_size": MOST_MESSAGE,
         "max_queue": 16,
         "compression": None,
-        "open_timeout": HANDSHAKE,
+        "open_timeout": HANDSHAKE + DRAIN + 1,  # the connection itself gives up before
         "close_timeout": 1,
         "server_header": None,
+        "create_connection": guarded_connection(),
     }
+    address = first.get("bind", "127.0.0.1")
     try:
-        running = await serve(server.page, "127.0.0.1", first["port"], process_request=server.process, **how)
-    except OSError as error:
-        sink.write(pipe.packed({"page": 0, "type": "refused", "errno": error.errno, "text": str(error)}))
+        running = await serve(server.page, address, first["port"], process_request=server.process, **how)
+    except (OSError, UnicodeError) as error:
+        code = getattr(error, "errno", None)
+        unknown = isinstance(error, (socket.gaierror, UnicodeError))
+        told = {"errno": code, "unknown": unknown, "text": one_line(error)}
+        sink.write(pipe.packed({"page": 0, "type": "refused", **told}))
         sink.flush()
         return
     port = running.sockets[0].getsockname()[1]

@@ -5,17 +5,20 @@ from __future__ import annotations
 import errno
 import subprocess
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from raymarch.data.child_command import child_command
 from raymarch.errors import RaymarchError
 from raymarch.viewer import pipe
-from raymarch.viewer.guard import new_token
+from raymarch.viewer.guard import allowed_host, is_loopback, new_token
 from raymarch.viewer.newest import Newest
 
 INSTALL = 'pip install "raymarch[viewer]"'
 PATIENCE = 20.0  # seconds until it listens; Python starts in one
+LOOPBACK = "127.0.0.1"
+EVERYWHERE = ("0.0.0.0", "::")  # all addresses of a machine
 
 
 def require_websockets() -> None:
@@ -29,11 +32,19 @@ def require_websockets() -> None:
 class ServerProcess:
     """Server process; what pages say waits in `inbox`, which is closed when the process is over.
 
-    Raises RaymarchError where websockets is missing, and, when asked for its `url`, where the port is taken.
+    Args:
+        port: to listen on; a free one if 0.
+        bind: address to listen on; this machine alone reaches the first one, 127.0.0.1.
+        hosts: names, with a port or without, that it answers to beside 127.0.0.1, localhost and [::1].
+
+    Raises RaymarchError where websockets is missing, for a name that is none, and, when asked for its `url`, where the
+    port is taken or the address is not this machine's.
     """
 
-    def __init__(self, port: int = 0) -> None:
+    def __init__(self, port: int = 0, bind: str = LOOPBACK, hosts: Sequence[str] = ()) -> None:
         require_websockets()
+        self.bind = LOOPBACK if bind.lower() == "localhost" else bind.strip("[]")  # one address, not two
+        self.hosts = tuple(map(allowed_host, hosts))
         self._port, self._token, self._ticket, self.inbox = port, new_token(), new_token(), Newest()
         self._child = subprocess.Popen(
             child_command("raymarch.viewer.server"),
@@ -42,7 +53,9 @@ class ServerProcess:
             stdout=subprocess.PIPE,
             start_new_session=True,  # Ctrl-C comes to us, and we end it
         )
-        self._write({"token": self._token, "ticket": self._ticket, "port": port})
+        own = () if self.bind in EVERYWHERE or is_loopback(self._name) else (self._name,)
+        about = {"port": port, "bind": self.bind, "hosts": [*self.hosts, *own]}
+        self._write({"token": self._token, "ticket": self._ticket, **about})
         self._reader = threading.Thread(target=self._listen, daemon=True)
         self._heard: dict[str, Any] = {}
         self._answered = threading.Event()
@@ -70,21 +83,37 @@ class ServerProcess:
         self.close()
         if code == errno.EADDRINUSE:
             raise RaymarchError(
-                f"port {self._port} is in use; choose another by --port, or leave it out for a free one"
+                f"port {self._port} is in use; choose another (--port, in Python port=), or leave it out for a free one"
+            )
+        if self._heard.get("unknown") or code == errno.EADDRNOTAVAIL:
+            raise RaymarchError(
+                f"{self.bind} is no address of this machine, so nothing can listen there; leave bind out, or"
+                " give 0.0.0.0 for all addresses that it has"
             )
         if code == errno.EACCES:
             raise RaymarchError(f"port {self._port} may not be listened on by you; choose one over 1023")
         raise RaymarchError(f"the viewer's server did not start: {why}")
 
     @property
+    def _name(self) -> str:
+        """Name of the address that it listens on, as a URL has it."""
+        name = LOOPBACK if self.bind in EVERYWHERE else self.bind
+        return f"[{name}]" if ":" in name else name
+
+    @property
     def url(self) -> str:
         """Address of the page, with the token."""
-        return f"http://127.0.0.1:{self.port}/?token={self._token}"
+        return f"http://{self._name}:{self.port}/?token={self._token}"
+
+    @property
+    def open_to_others(self) -> bool:
+        """Whether other machines may reach it."""
+        return not (is_loopback(self._name) and self.bind not in EVERYWHERE)
 
     @property
     def url_once(self) -> str:
         """Address that leads to the page once, and does not have the token: what a browser is started with."""
-        return f"http://127.0.0.1:{self.port}/?ticket={self._ticket}"
+        return f"http://{self._name}:{self.port}/?ticket={self._ticket}"
 
     @property
     def running(self) -> bool:

@@ -24,15 +24,8 @@ def slice_picture(source: Source, look: Look, width: int, height: int) -> tuple[
     """
     if not isinstance(source, VolumeSource) or look.slice is None:
         raise RaymarchError("slice: a running fit has none; look at the volume when it is done")
-    volume, axis, world = source.seen, look.slice.axis, getattr(source.volume, "world", "")
-    across = [a for a in range(3) if a != axis]
-    lower, upper = volume.box
-    middle, size = 0.5 * (lower + upper)[across], (upper - lower)[across]
-    per_pixel = 1.02 * float(np.max(size / (width, height)))
-    (leftwards, *to_right), (down, *to_up) = (
-        (shown_right(world[across[0]]), shown_up(world[across[1]])) if world else ((False,), (False,))
-    )
-    way = np.where([leftwards, down], -per_pixel, per_pixel)
+    volume, axis = source.seen, look.slice.axis
+    across, middle, way, sides = _frame(source, axis, width, height)
     half = 0.5 * way * np.array([width, height])
     points = np.empty((height, width, 3))
     points[..., axis] = look.slice.position
@@ -41,7 +34,7 @@ def slice_picture(source: Source, look: Look, width: int, height: int) -> tuple[
     values, inside = sampled(volume, points)
     place: dict[str, Any] = {"lower": (middle - half).tolist(), "upper": (middle + half).tolist()}
     window = look.window or source.range
-    place |= {"sides": [*to_right, *to_up]}
+    place |= {"sides": sides}
     about = {"window": list(window), "slice": {"axis": axis, "position": look.slice.position, **place}}
     table = look.table or source.table
     if look.mode == "transfer" and table is not None:
@@ -50,6 +43,32 @@ def slice_picture(source: Source, look: Look, width: int, height: int) -> tuple[
         picture = ((values - window[0]) / (window[1] - window[0]))[..., None]
     picture = np.where(inside[..., None], picture.clip(0, 1) * 2.0**look.exposure, OUTSIDE)
     return picture, about
+
+
+def slice_point(source: VolumeSource, look: Look, width: int, height: int, x: float, y: float) -> np.ndarray:
+    """Point (3,) of the world at a place [pixel] of the picture of a look's slice."""
+    assert look.slice is not None
+    across, middle, way, _ = _frame(source, look.slice.axis, width, height)
+    point = np.empty(3)
+    point[look.slice.axis] = look.slice.position
+    point[across[0]] = middle[0] + way[0] * (x - 0.5 * width)
+    point[across[1]] = middle[1] - way[1] * (y - 0.5 * height)
+    return point
+
+
+def _frame(source: VolumeSource, axis: int, width: int, height: int) -> tuple[list[int], np.ndarray, np.ndarray, list]:
+    """Axes to the right and up of a slice's picture, its middle, its way a pixel to the right and up [world unit], and
+    the names of its sides."""
+    world = getattr(source.volume, "world", "")
+    across = [a for a in range(3) if a != axis]
+    lower, upper = source.seen.box
+    middle, size = 0.5 * (lower + upper)[across], (upper - lower)[across]
+    per_pixel = 1.02 * float(np.max(size / (width, height)))
+    (leftwards, *to_right), (down, *to_up) = (
+        (shown_right(world[across[0]]), shown_up(world[across[1]])) if world else ((False,), (False,))
+    )
+    way = np.where([leftwards, down], -per_pixel, per_pixel)
+    return across, middle, way, [*to_right, *to_up]
 
 
 def sampled(volume: Volume, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

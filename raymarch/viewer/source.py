@@ -24,6 +24,7 @@ from raymarch.errors import RaymarchError
 from raymarch.kernels.march.modes import MODES
 from raymarch.rendering.march import March, march_for
 from raymarch.rendering.ray_settings import require_seen, skip_unseen
+from raymarch.viewer.display import apart
 from raymarch.viewer.look import Look, Slice
 
 if TYPE_CHECKING:
@@ -147,8 +148,7 @@ class VolumeSource(Source):
     @cached_property
     def range(self) -> tuple[float, float]:
         """Least and greatest value, one over the other."""
-        low, high = range_of(self.seen)
-        return low, high if high > low else low + 1.0
+        return apart(*range_of(self.seen))
 
     def require(self, look: Look) -> None:
         require_seen(self.seen, look.march(self.table, self.iso))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import finalize
 
@@ -21,7 +21,7 @@ from raymarch.viewer.fit_viewer import FitViewer
 from raymarch.viewer.frame_maker import FrameMaker
 from raymarch.viewer.notebook_fit import NotebookFit
 from raymarch.viewer.notebook_view import NotebookView, in_kernel
-from raymarch.viewer.server_process import ServerProcess
+from raymarch.viewer.server_process import LOOPBACK, ServerProcess
 from raymarch.viewer.viewer import Viewer
 from raymarch.viewer.wire import Wire
 
@@ -37,6 +37,15 @@ def _seen(value: object) -> Any:
 
 
 SEEN = Check("a Volume, a ScalarVolume or a Fitter", _seen, "call rm.view(volume), or rm.view(fitter).run()")
+
+
+def _hosts(value: object) -> tuple[str, ...]:
+    if isinstance(value, str) or not isinstance(value, Sequence) or not all(isinstance(each, str) for each in value):
+        raise TypeError
+    return tuple(value)
+
+
+HOSTS = Check("a list of names", _hosts, "give hosts=['lab.example.org']")
 PORT = whole(0, 65535, cure="leave it out for a free one")
 
 
@@ -79,10 +88,11 @@ class View(Closing):
         self._seen.close()
 
 
-@checked(seen=SEEN, views=optional(VIEWS), port=PORT, browser=flag, name=text)
+@checked(seen=SEEN, views=optional(VIEWS), port=PORT, browser=flag, name=text, bind=text, hosts=HOSTS)
 def view(
-    seen: AnyVolume | Fitter, views: Views | None = None, *, port: int = 0, browser: bool = True, name: str = ""
-) -> View | NotebookView:
+    seen: AnyVolume | Fitter, views: Views | None = None, *, port: int = 0, browser: bool = True, name: str = "",
+    bind: str = LOOPBACK, hosts: Sequence[str] = (),
+) -> View | NotebookView:  # fmt: skip
     """View of a volume, or of a fit as it runs, in the browser: `rm.view(volume).run()`, `rm.view(fitter).run()`.
 
     In a notebook it is a widget: the last line of a cell shows it, a fit goes on as the cell has returned, and
@@ -94,8 +104,12 @@ def view(
         port: where to listen on the loopback interface; a free one if 0.
         browser: whether a browser is opened, where there is one, and the URL printed.
         name: shown in the page.
+        bind: address to listen on; this machine alone reaches the page at the first one. In a container that publishes
+            its port "0.0.0.0", all addresses; whoever reaches them and has the URL can look.
+        hosts: names that the page answers to beside 127.0.0.1 and localhost, as those of a proxy: ["lab.example.org"].
 
-    Raises RaymarchError where the extra `viewer` is not installed, and for a port that is taken.
+    Raises RaymarchError where the extra `viewer` is not installed, for a port that is taken, an address that is not
+    this machine's, and names that are none.
 
     Example:
         >>> ball = Volume.from_function(lambda p: 9.0 * (np.linalg.norm(p, axis=-1) < 0.5), shape=(8, 8, 8))
@@ -105,7 +119,7 @@ def view(
     """
     if port == 0 and in_kernel():
         return NotebookFit(seen) if isinstance(seen, Fitter) else NotebookView(lambda: FrameMaker(seen, views, name))
-    server = ServerProcess(port)
+    server = ServerProcess(port, bind, hosts)
     try:
         if browser or os.environ.get("SSH_CONNECTION"):
             announce(server, print, _note, browser=browser)

@@ -16,7 +16,45 @@ from raymarch.viewer.wire import Wire
 
 STAY = 4  # slices of one page before another's: looks that differ mark empty space anew at each change
 IDLE = 0.25  # seconds between looks at what else there is, while no page says anything
+MOST_LINES = 5  # of what pages said wrong, in the time below; the others are counted
+LINES_EVERY = 60.0  # seconds
 log = logging.getLogger("raymarch")
+
+
+class Complaints:
+    """What pages said wrong, for the terminal: each line once, a few a minute, the others counted.
+
+    Args:
+        say: called with a line.
+        clock: seconds.
+    """
+
+    def __init__(self, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
+        self._say, self._clock = say, clock
+        self._said: dict[str, None] = {}
+        self._since, self._lines, self._unsaid = -LINES_EVERY, 0, 0
+
+    def add(self, text: str) -> None:
+        """Say a line, or count it."""
+        now = self._clock()
+        if now - self._since >= LINES_EVERY:
+            self.flush()
+            self._since, self._lines = now, 0
+        if text in self._said or self._lines >= MOST_LINES:
+            self._unsaid += 1
+            return
+        self._lines += 1
+        self._said[text] = None
+        if len(self._said) > 10 * MOST_LINES:
+            del self._said[next(iter(self._said))]
+        last = "; more are counted, and said in a minute" if self._lines == MOST_LINES else ""
+        self._say(f"{text}{last}")
+
+    def flush(self) -> None:
+        """Say how many were counted."""
+        if self._unsaid:
+            self._say(f"{self._unsaid:,} more messages of pages were refused")
+        self._unsaid = 0
 
 
 class Viewer(Closing):
@@ -35,7 +73,7 @@ class Viewer(Closing):
         self.other: Callable[[int, dict[str, Any]], bool] = lambda number, message: False
         self.opened: Callable[[int], None] = lambda number: None
         self.often: Callable[[], None] = lambda: None
-        self._told = ""
+        self._complaints = Complaints(lambda text: log.warning("viewer: %s", text))
         self._turn = 0
         self.server.send(maker.scene(), hello=True)
 
@@ -46,6 +84,7 @@ class Viewer(Closing):
 
     def close(self) -> None:
         """End the server and free the device memory."""
+        self._complaints.flush()
         self.server.close()
         self.maker.close()
 
@@ -76,7 +115,7 @@ class Viewer(Closing):
         for message in self.server.inbox.take(seconds):
             number, kind = message["page"], message["type"]
             if kind == "open":
-                self.pages[number] = Page(self.maker, partial(self._send, number), self._complain)
+                self.pages[number] = Page(self.maker, partial(self._send, number), self._complaints.add)
                 self.opened(number)
             elif kind == "close":
                 if page := self.pages.pop(number, None):
@@ -109,8 +148,3 @@ class Viewer(Closing):
 
     def _send(self, number: int, header: dict[str, Any], data: bytes | None) -> None:
         self.server.send(header, data, to=number)
-
-    def _complain(self, text: str) -> None:
-        if text != self._told:  # a page may say the same a hundred times a second
-            log.warning("viewer: %s", text)
-        self._told = text

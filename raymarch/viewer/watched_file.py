@@ -56,22 +56,33 @@ class WatchedFile:
 
 
 def view_file(
-    server: ServerProcess, watched: WatchedFile, views: Views | None, stop: Callable[[], bool] = lambda: False
+    server: ServerProcess,
+    watched: WatchedFile,
+    views: Views | None,
+    stop: Callable[[], bool] = lambda: False,
+    ready: Callable[[], None] = lambda: None,
 ) -> None:
-    """Serve a volume file until `stop()` says so, and what takes its place on disk."""
+    """Serve a volume file until `stop()` says so, and what takes its place on disk; `ready` is called once it is known
+    that the volume can be shown."""
     name = Path(watched.path).name
+
+    def made(volume: AnyVolume) -> FrameMaker:
+        maker = FrameMaker(volume, views, name)
+        maker.file = os.fspath(watched.path)
+        return maker
 
     def look() -> None:
         if not watched.replaced():
             return
         try:
-            viewer.show(FrameMaker(watched.again(), views, name))
+            viewer.show(made(watched.again()))
             text = f"{name} was replaced on disk; this is the new one"
         except Exception as error:  # memory, or whatever a file that changes meanwhile does to its reader
             text = f"{name} was replaced on disk, and the new one is not shown: {one_line(error)}"
         viewer.say({"type": "note", "text": text})
         log.warning("viewer: %s", text)
 
-    with Viewer(server, FrameMaker(watched.volume, views, name)) as viewer:
+    with Viewer(server, made(watched.volume)) as viewer:
+        ready()
         viewer.often = look
         viewer.run(stop)

@@ -10,9 +10,11 @@ import pytest
 from skips import require_extra
 
 from raymarch.cli.fit import fit
+from raymarch.cli.render import render
 from raymarch.cli.view import view
-from raymarch.viewer import guard
+from raymarch.viewer import guard, request_head, server
 
+CODE = r"Refusal\((\d+)"
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "viewer.md").read_text()
 
 
@@ -24,11 +26,11 @@ def test_its_block_runs():
 
 
 def test_the_options_are_there():
-    options = {option for verb in (fit, view) for each in verb.params for option in each.opts}
+    options = {option for verb in (fit, view, render) for each in verb.params for option in each.opts}
     assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", TEXT)) <= options
 
 
 def test_its_refusals_are_the_guards():
     listed = set(re.findall(r"\b4\d\d\b|\b503\b", TEXT.partition("## Who can see it")[2]))
-    known = set(re.findall(r"Refusal\((\d+)", inspect.getsource(guard.refusal)))
+    known = {each for room in (guard, request_head, server) for each in re.findall(CODE, inspect.getsource(room))}
     assert listed == known - {"426"} and f"{guard.MOST_MESSAGE >> 10} KiB" in TEXT and guard.MOST_PAGES == 16

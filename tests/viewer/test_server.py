@@ -346,7 +346,7 @@ def test_a_page_that_vanishes_is_told_of_and_others_go_on(server):
 def test_a_port_in_use_is_a_line_with_the_cure(server):
     port = int(where(server)[0].split(":")[1])
     second = ServerProcess(port)
-    with pytest.raises(RaymarchError, match=f"port {port} is in use; choose another by --port, or leave it out"):
+    with pytest.raises(RaymarchError, match=rf"port {port} is in use; choose another \(--port, in Python port=\)"):
         _ = second.url
     assert not second.running
 

@@ -4,6 +4,7 @@ const ICONS = {
   home: "M4 11 12 4l8 7M6 10v9h12v-9",
   box: "M12 3 20 7.5v9L12 21l-8-4.5v-9zM12 12v9M12 12 4 7.5M12 12l8-4.5",
   axes: "M6 4v14h14M6 4 4 7M6 4l2 3M20 18l-3-2M20 18l-3 2M6 18l6-6",
+  legend: "M5 4h5v16H5zM5 9h5M5 14h5M14 6h6M14 12h6M14 18h6",
   camera: "M3 8h4l2-3h6l2 3h4v11H3zM12 10a3.5 3.5 0 1 0 0 7 3.5 3.5 0 0 0 0-7",
   perspective: "M4 5v14M20 9v6M4 5l16 4M4 19l16-4",
   save: "M12 4v11M7 11l5 5 5-5M4 20h16",
@@ -141,7 +142,7 @@ async function toClipboard(words, what, say) {
     await navigator.clipboard.writeText(words);
     say("note", `${what} is in the clipboard.`);
   } catch {
-    say("error", `The browser does not allow the clipboard here; ${what.toLowerCase()} was not copied.`);
+    say("copy", words); // as where the page came by http from another machine: to be copied by hand
   }
 }
 

@@ -37,28 +37,32 @@ class Frusta {
     return [at(-1, 1), at(1, 1), at(1, -1), at(-1, -1)];
   }
 
-  draw(drawing, camera) {
+  // `hidden` says how much of a point is.
+  draw(drawing, camera, hidden = () => 0) {
     this.seen = [];
     if (!this.shown) return;
     const all = this.cameras.map((each, i) => ({ each, i, at: camera.project(each.position) }));
     for (const { each, i, at } of all.filter((one) => one.at[2] > 0).sort((a, b) => b.at[2] - a.at[2])) {
       if (length(subtract(each.position, camera.position)) < 1.2 * this.depth * this.size) continue; // we are in it
       this.seen.push([i, at[0], at[1]]);
-      this.drawOne(drawing, camera, each, i);
+      this.drawOne(drawing, camera, each, i, hidden);
     }
   }
 
-  drawOne(drawing, camera, given, i) {
+  drawOne(drawing, camera, given, i, hidden) {
     const ring = this.corners(given, this.depth * this.size);
     const base = this.corners(given, 0);
     const pixels = ring.map((point) => camera.project(point));
     const marked = i === this.hovered || i === this.chosen;
     const photo = this.pictures || marked ? this.viewer.photos.get(i) : null;
+    const middle = add(given.position, given.forward, 0.5 * this.depth * this.size);
+    const seen = marked ? 1 : Math.max(1 - hidden(middle), FAINTEST);
+    drawing.globalAlpha = seen;
     if (photo && pixels.every((pixel) => pixel[2] > 0)) drawQuad(drawing, photo, pixels);
     const colour = given.split === "train" || !given.split ? "#f2b84b" : "#c297ff";
     drawing.strokeStyle = i === this.chosen ? "#66b0ff" : i === this.hovered ? "#ffffff" : colour;
     drawing.lineWidth = marked ? 2 : 1;
-    drawing.globalAlpha = marked ? 1 : 0.75;
+    drawing.globalAlpha = marked ? 1 : 0.75 * seen;
     ring.forEach((point, k) => {
       strokeSegment(drawing, camera, point, ring[(k + 1) % 4]);
       strokeSegment(drawing, camera, base[k], point);

@@ -65,8 +65,7 @@ function axisCross(viewer) {
   canvas.addEventListener("click", (event) => {
     const ball = under(event);
     if (!ball) return;
-    const up = ball.axis === 2 ? [0, 1, 0] : [0, 0, 1];
-    viewer.lookAlong(scaled(ball.way, -1), up); // from that end
+    viewer.lookAlong(scaled(ball.way, -1)); // from that end
   });
   viewer.on("camera", draw);
   viewer.on("scene", draw);

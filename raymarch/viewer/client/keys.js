@@ -14,7 +14,9 @@ const SHORTCUTS = [
   ["1 2 3", "from the end of x, y, z; with shift from the other"],
   ["O", "perspective or orthographic"],
   ["M", "next mode; with shift the one before"],
-  ["B A C", "box, axes, cameras"],
+  ["B A C L", "box, axes, cameras, legend"],
+  ["U", "the next axis up"],
+  ["pointer at rest", "the value that it is over"],
   ["N P", "next camera of the set, the one before"],
   ["K", "add the view to the camera path"],
   ["S", "save the picture"],
@@ -34,7 +36,7 @@ function pressKey(viewer, parts, event) {
   const along = (axis) => {
     const direction = [0, 0, 0];
     direction[axis] = -back;
-    viewer.lookAlong(direction, axis === 2 ? [0, 1, 0] : [0, 0, 1]);
+    viewer.lookAlong(direction);
   };
   const digit = event.code?.match(/^(?:Digit|Numpad)([123])$/);
   const actions = {
@@ -54,6 +56,8 @@ function pressKey(viewer, parts, event) {
     b: () => parts.stage.toggles.box.click(),
     a: () => parts.stage.toggles.axes.click(),
     c: () => parts.stage.toggles.cameras.click(),
+    l: () => parts.stage.toggles.legend.click(),
+    u: () => parts.panel.view.nextUp(back),
     n: () => parts.panel.cameras.next(1),
     p: () => parts.panel.cameras.next(-1),
     k: () => parts.panel.path.add(),

@@ -65,9 +65,10 @@ class LookPanel {
       high: 1,
       value: 0,
       free: true,
+      doubt: (iso) => this.outside(iso),
       change: (iso, moving) => this.setIso(iso, moving),
     });
-    this.window = rangeSlider({ label: "Window", low: 0, high: 1, value: [0, 1], change: send("window") });
+    this.window = rangeSlider({ label: "Window", low: 0, high: 1, value: [0, 1], free: true, change: send("window") });
     this.auto = wordButton("Automatic", "Black and white by the picture itself", () => {
       viewer.look({ window: null });
     });
@@ -147,6 +148,17 @@ class LookPanel {
     this.fit();
   }
 
+  // Takes a preset's look.
+  use(look) {
+    const { viewer } = this;
+    const shading = look.shading ?? Boolean(viewer.scene.modes.find(({ name }) => name === look.mode)?.iso);
+    this.lit[look.mode] = shading;
+    viewer.look({ ...look, shading });
+    this.take(viewer.scene);
+    if (look.table) this.editor.shown(look.table);
+    viewer.tell("redraw");
+  }
+
   setMode(mode) {
     this.mode.value = mode;
     const rule = this.viewer.scene.modes.find((each) => each.name === mode);
@@ -159,6 +171,12 @@ class LookPanel {
   next(way) {
     const names = this.viewer.scene.modes.map((mode) => mode.name);
     this.setMode(names[(names.indexOf(this.mode.value) + way + names.length) % names.length]);
+  }
+
+  // What there is to say of a value that the volume does not have.
+  outside(iso) {
+    const [low, high] = this.viewer.scene?.range ?? [-Infinity, Infinity];
+    return iso >= low && iso <= high ? "" : `the values are ${short(low)} to ${short(high)}: no surface is at ${short(iso)}`;
   }
 
   setIso(iso, moving) {

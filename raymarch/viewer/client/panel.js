@@ -7,9 +7,12 @@ class Panel {
     this.region = new RegionPanel(viewer);
     this.cameras = new CamerasPanel(viewer, stage.compare);
     this.path = new PathPanel(viewer);
+    this.view = new ViewPanel(viewer, this.look, this.path);
     this.fit = new FitPanel(viewer);
+    stage.tableOf = () => this.look.editor.table;
     const sections = [
       this.fit.section,
+      this.view.section,
       ...this.look.sections,
       ...this.region.sections,
       this.cameras.section,
@@ -25,6 +28,7 @@ class Panel {
     const facts = [scene.shape?.join(" × "), sizeOf(scene)].filter(Boolean).join(" · ");
     this.title.append(element("span", { text: facts }));
     this.look.take(scene);
+    this.view.take(scene);
     this.region.take(scene, first);
     this.cameras.take();
     this.path.video.hidden = !scene.video;

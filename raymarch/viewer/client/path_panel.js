@@ -13,7 +13,6 @@ class PathPanel {
     Object.assign(this, { viewer, keys: [], playing: null });
     this.size = select(SIZES, "1", () => {}, "Size of pictures and videos");
     const save = wordButton("Save picture", "A PNG, rendered at the size above (S)", () => this.savePicture(), "save");
-    const python = wordButton("Copy as Python", "Copy the camera as rm.Camera", () => this.copy(), "copy");
     this.list = element("div", { class: "rm-grid" });
     this.seconds = slider({
       label: "Seconds",
@@ -47,7 +46,7 @@ class PathPanel {
       "Picture, path, video",
       false,
       row("Size", this.size),
-      buttons(save, python),
+      buttons(save),
       this.list,
       buttons(add, turn, this.playButton),
       this.seconds,

@@ -56,6 +56,7 @@ class Picture {
     image.close();
     this.shown = header.id ?? this.shown;
     this.final = Boolean(header.final);
+    if (header.cover) this.cover = { ...header.cover, bytes: bytesOf(header.cover.data) };
     this.size = [width, height];
     this.frames += 1;
     const now = performance.now();
@@ -72,6 +73,13 @@ class Picture {
     if (!header.x && !header.y) drawing.fillRect(0, 0, canvas.width, canvas.height);
     const full = Math.abs(width - across) < 2;
     return full ? [left, top, width, height] : [left, top, across, down];
+  }
+
+  // How much of what lies behind the picture is covered at a place of it, in shares of its sides: 0..1.
+  coverAt(u, v) {
+    const { cover } = this;
+    if (!cover || !(u >= 0 && u < 1 && v >= 0 && v < 1)) return 0;
+    return cover.bytes[Math.floor(v * cover.height) * cover.width + Math.floor(u * cover.width)] / 255;
   }
 
   // Frames painted in the last second.
@@ -102,6 +110,10 @@ class Picture {
     made.getContext("2d").drawImage(canvas, 0, 0, width, height);
     return made;
   }
+}
+
+function bytesOf(base64) {
+  return Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
 }
 
 function copyOf(canvas) {

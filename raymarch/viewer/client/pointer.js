@@ -13,6 +13,7 @@ function listenToPointers(viewer, stage, held) {
   stage.addEventListener("pointerdown", (event) => {
     if (event.target.closest(".rm-over") || event.button > 2) return;
     stage.focus({ preventScroll: true });
+    held.press();
     stage.setPointerCapture(event.pointerId);
     if (!pointers.size) travelled = 0;
     pointers.set(event.pointerId, at(event));

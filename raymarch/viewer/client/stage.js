@@ -15,6 +15,8 @@ class Stage {
     this.element.setAttribute("role", "application");
     this.compare = new Compare(viewer, this.element);
     this.card = element("div", { class: "rm-thumb", hidden: true });
+    this.probe = new Probe(viewer, this.element);
+    this.legend = new Legend(viewer, () => this.tableOf?.() ?? null);
     this.hintBox = element("div", {
       class: "rm-hint",
       hidden: true,
@@ -31,6 +33,7 @@ class Stage {
       compare.names,
       toolBar(this),
     );
+    this.element.append(this.legend.canvas, this.probe.chip);
     this.element.append(axisCross(viewer), this.card, this.hintBox, this.wait, messageList(viewer), this.helpBox);
     this.listen();
   }
@@ -66,7 +69,8 @@ class Stage {
     viewer.on("sent", () => Object.assign(this.element.dataset, { sent: viewer.sender.id, settled: false }));
     viewer.on("message", () => this.wait.hidden || viewer.scene || (this.wait.lastChild.textContent = "Not yet …"));
     listenToPointers(viewer, this.element, {
-      hover: (x, y) => this.hover(x, y),
+      hover: (x, y, event) => this.hover(x, y, event),
+      press: () => this.probe.move(null),
       click: (x, y) => this.click(x, y),
       double: (x, y) => this.double(x, y),
       wheels: () => this.page || this.element.contains(document.activeElement),
@@ -113,17 +117,20 @@ class Stage {
     const { clip, slice } = viewer.lookNow;
     if (slice && this.sliceFrame)
       return drawSliceMarks(drawing, this.element, box, this.sliceFrame, unitName, toggles, this.ink);
-    if (toggles.box.pressed) drawBox(drawing, camera, box, this.ink.line);
-    if (clip) drawBox(drawing, camera, [clip.lower, clip.upper], "#66b0ff", 1.5);
-    viewer.frusta.draw(drawing, camera);
+    const filled = clip?.lower ? overlap(box, [clip.lower, clip.upper]) : box;
+    const hidden = hiddenBy(camera, viewer.picture, filled, 0.6);
+    if (toggles.box.pressed) drawBox(drawing, camera, box, this.ink.line, hidden);
+    if (clip?.lower) drawBox(drawing, camera, [clip.lower, clip.upper], "#66b0ff", hidden, 1.5);
+    viewer.frusta.draw(drawing, camera, hiddenBy(camera, viewer.picture, filled));
     if (!toggles.axes.pressed) return;
-    drawAxes(drawing, camera, box, unitName, this.ink);
+    drawAxes(drawing, camera, box, unitName, this.ink, hidden);
     drawScale(drawing, camera, unitName, 16, this.element.clientHeight - 14, 0.18 * this.element.clientWidth, this.ink);
   }
 
-  hover(x, y) {
+  hover(x, y, event) {
     const { frusta } = this.viewer;
     const now = frusta.at(x, y);
+    this.probe.move(event && now === null && !event.target.closest(".rm-over") ? [x, y] : null);
     if (now === frusta.hovered) return;
     frusta.hovered = now;
     this.element.style.cursor = now === null ? "" : "pointer";
@@ -189,6 +196,11 @@ class Stage {
   end() {
     this.observer.disconnect();
   }
+}
+
+// What two boxes have in common.
+function overlap(a, b) {
+  return [a[0].map((low, k) => Math.max(low, b[0][k])), a[1].map((high, k) => Math.min(high, b[1][k]))];
 }
 
 function canvasOf(image) {

@@ -42,6 +42,17 @@ function statusLine(viewer) {
   return made;
 }
 
+// Words for the person to copy, where the browser keeps its clipboard from the page.
+function copyItem(words, drop) {
+  const box = element("textarea", { class: "rm-copy", readOnly: true, value: words, rows: 4 });
+  box.addEventListener("focus", () => box.select());
+  const lead = element("span", {}, "The browser keeps its clipboard from this page; copy from here:", box);
+  const item = element("div", { class: "rm-message rm-remark" }, lead);
+  item.append(iconButton("close", "Dismiss", () => drop(item)));
+  requestAnimationFrame(() => box.select());
+  return item;
+}
+
 // A function that is called at most once in so many milliseconds, the last time always.
 function throttled(call, wait) {
   let timer = null;
@@ -66,6 +77,7 @@ function messageList(viewer) {
       return;
     }
     const counter = element("span", { class: "rm-count" });
+    if (kind === "copy") return void made.append(copyItem(text, drop));
     const item = element(
       "div",
       { class: `rm-message rm-${kind === "error" ? "error" : "remark"}` },
@@ -81,7 +93,10 @@ function messageList(viewer) {
   });
   const lost = element("div", { class: "rm-message rm-error", hidden: true }, element("span", { text: LOST }));
   made.append(lost);
-  viewer.on("state", (state) => (lost.hidden = state !== "lost"));
+  viewer.on("state", (state, why) => {
+    lost.hidden = state !== "lost";
+    lost.firstChild.textContent = why || LOST;
+  });
   const later = (item) => {
     clearTimeout(item.timer);
     item.timer = setTimeout(() => drop(item), 8000);

@@ -33,6 +33,15 @@ class TableEditor {
     this.show();
   }
 
+  // Shows a table that is the look's already; what the volume came with stays the one to go back to.
+  shown(record) {
+    this.table = tableOfRecord(record);
+    this.chosen = null;
+    const { unit } = this.table;
+    this.lengthSlider.bounds(unit / 100, unit * 100);
+    this.show();
+  }
+
   replace(table) {
     this.table = table;
     this.chosen = null;
@@ -84,10 +93,14 @@ class TableEditor {
   typed(box) {
     const { chosen } = this;
     if (!chosen) return;
-    const number = box.value.trim() ? Number(box.value) : Number.NaN;
-    const fine = Number.isFinite(number);
-    if (fine && box === this.opacityBox && !chosen.colour) chosen.opacity = clamp(number, 0, 1);
-    this.put(chosen, fine && box === this.valueBox ? number : chosen.value, false);
+    const opaque = box === this.opacityBox;
+    const [low, high] = opaque ? [0, 1] : [-Infinity, Infinity];
+    const before = opaque ? chosen.opacity : chosen.value;
+    const { number, text } = checked(typedNumber(box.value), box.value, low, high, before);
+    if (opaque && !chosen.colour) chosen.opacity = number;
+    this.put(chosen, opaque ? chosen.value : number, false);
+    const between = !opaque && !text && Math.abs(chosen.value - number) > 1e-9 * Math.abs(number);
+    this.why(between ? `${short(number)} is beyond the next knot; ${short(chosen.value)} is taken` : text);
   }
 
   // The colour of a stop; of a point of opacity a stop is made where it is.
@@ -104,6 +117,7 @@ class TableEditor {
   }
 
   changed(moving) {
+    this.why();
     this.show();
     this.viewer.look({ table: recordOfTable(this.table) }, moving);
   }

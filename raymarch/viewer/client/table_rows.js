@@ -10,7 +10,9 @@ function knotRow(editor) {
   const drop = iconButton("trash", "Remove the chosen knot", () => editor.remove(editor.chosen));
   const label = (text, box) => element("label", { class: "rm-inline" }, element("span", { text }), box);
   const boxes = [label("value", editor.valueBox), label("opacity", editor.opacityBox), label("", editor.colourBox)];
-  return element("div", { class: "rm-knot" }, ...boxes, drop);
+  const row = element("div", { class: "rm-knot" }, ...boxes, drop);
+  editor.why = whyLine(row);
+  return row;
 }
 
 function presetRow(editor) {

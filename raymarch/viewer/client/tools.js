@@ -11,9 +11,13 @@ function toolBar(stage) {
       viewer.frusta.shown = on;
       redraw();
     }),
+    legend: toggle("legend", "Legend of the colours (L)", true, (on) => {
+      stage.legend.pressed = on;
+      stage.legend.show();
+    }),
     panel: toggle("panel", "Panel (T)", true, (on) => viewer.tell("panel", on)),
   };
-  const { flat, box, axes, cameras, panel } = stage.toggles;
+  const { flat, box, axes, cameras, legend, panel } = stage.toggles;
   cameras.hidden = true;
   const home = iconButton("home", "Back to the start (R)", () => viewer.reset());
   const save = iconButton("save", "Save the picture (S)", () => viewer.tell("save"));
@@ -24,7 +28,7 @@ function toolBar(stage) {
     "div",
     { class: "rm-tools rm-over" },
     group(home, flat),
-    group(box, axes, cameras),
+    group(box, axes, cameras, legend),
     group(save, full, help, panel),
   );
 }

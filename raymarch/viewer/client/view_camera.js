@@ -91,6 +91,19 @@ class ViewCamera {
     this.forget();
   }
 
+  // Turns about the target so that another direction is up, as high above it as before.
+  turnUp(direction) {
+    const [from, to] = [unit(this.up), unit(direction)];
+    const angle = Math.acos(clamp(dot(from, to), -1, 1));
+    if (angle > 1e-6) {
+      const axis = angle > Math.PI - 1e-4 ? this.axes.right : unit(cross(from, to));
+      const about = length(subtract(axis, scaled(from, dot(axis, from)))) < 1e-3 ? anyAcross(from) : axis;
+      this.position = add(this.target, rotated(subtract(this.position, this.target), about, angle));
+    }
+    this.up = to;
+    this.forget();
+  }
+
   // Looks along a direction at a centre from so far that a ball about it fills the picture.
   lookAlong(direction, up, centre, radius) {
     const distance = this.orthographic ? this.distance : radius / Math.sin(0.5 * this.fov);

@@ -20,7 +20,7 @@ class Viewer {
     this.photos = new Photos(this);
     this.frusta = new Frusta(this);
     channel.onmessage = (header, bytes) => !this.ended && this.receive(header, bytes);
-    channel.onstate = (state) => !this.ended && this.tell("state", state);
+    channel.onstate = (...state) => !this.ended && this.tell("state", ...state);
     channel.onclose = () => channel.onstate("lost");
   }
 
@@ -48,7 +48,7 @@ class Viewer {
     else if (type === "photo") this.photos.take(header, bytes);
     else if (type === "file") download(header.name, bytes);
     else if (type === "error" || type === "note") this.say(type, header.text);
-    if (type === "fit" || type === "file" || type === "progress") this.tell(type, header);
+    if (["fit", "file", "progress", "probe", "command"].includes(type)) this.tell(type, header);
   }
 
   // A scene that comes again, as after a break or while a fit goes on, leaves camera and look as they are.
@@ -154,8 +154,28 @@ class Viewer {
     this.fly(this.start.copy());
   }
 
-  lookAlong(direction, up) {
+  // Turns the camera so that another direction of the world is up, as high above the volume as before.
+  setUp(direction) {
     if (!this.scene) return;
+    const to = this.camera.copy();
+    to.turnUp(direction);
+    this.start.turnUp(direction);
+    this.fly(to);
+  }
+
+  // The axis of the world that is up, or the nearest one to what is.
+  get upAxis() {
+    const up = this.start.up;
+    const axis = [0, 1, 2].sort((a, b) => Math.abs(up[b]) - Math.abs(up[a]))[0];
+    return [0, 1, 2].map((k) => (k === axis ? Math.sign(up[k]) : 0));
+  }
+
+  // Looks along an axis of the world, with what is up upwards, where that is not the axis itself.
+  lookAlong(direction) {
+    if (!this.scene) return;
+    const { upAxis } = this;
+    const across = dot(upAxis, direction) === 0;
+    const up = across ? upAxis : upAxis[1] === 0 ? [0, 1, 0] : [0, 0, 1];
     const to = this.camera.copy();
     to.lookAlong(direction, up, this.centre, this.radius);
     this.fly(to);

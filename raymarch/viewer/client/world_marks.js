@@ -23,7 +23,46 @@ const EDGES = [0, 1, 2].flatMap((axis) =>
   [0, 1, 2, 3, 4, 5, 6, 7].filter((i) => !((i >> axis) & 1)).map((i) => [i, i | (1 << axis), axis]),
 );
 
-function strokeSegment(drawing, camera, from, to) {
+const PIECES = 24; // of a line, each as faint as what lies before it makes it
+const FAINTEST = 0.06; // of a line behind what is opaque
+
+// How much of a point of the world is hidden: what is seen fills a box, through which the way from the eye goes. Before
+// the box nothing hides it, but lines of a box, which are to leave the volume free, are as faint there as `front` says;
+// behind it all that the picture covers there hides it, within it a share.
+function hiddenBy(camera, picture, box, front = 0) {
+  return (point) => {
+    const [x, y] = camera.project(point);
+    const covered = picture.coverAt(x / camera.width, y / camera.height);
+    if (covered === 0) return 0;
+    const { forward } = (camera.known ??= camera.axes);
+    const way = camera.orthographic ? forward : subtract(point, camera.position);
+    const reach = camera.orthographic ? dot(subtract(point, camera.position), forward) : 1;
+    const start = camera.orthographic ? add(point, forward, -reach) : camera.position;
+    let [near, far] = [0, Infinity];
+    for (const k of [0, 1, 2]) {
+      const ends = [box[0][k], box[1][k]].map((end) => (end - start[k]) / way[k]);
+      if (ends.some(Number.isNaN)) continue;
+      near = Math.max(near, Math.min(...ends));
+      far = Math.min(far, Math.max(...ends));
+    }
+    if (!(far > near)) return 0;
+    const share = (reach - near) / (far - near);
+    return covered * (share < 1e-3 ? front : Math.min(Math.max(share, front), 1));
+  };
+}
+
+function strokeSegment(drawing, camera, from, to, hidden = null) {
+  if (hidden) {
+    const alpha = drawing.globalAlpha;
+    for (let i = 0; i < PIECES; i++) {
+      const [a, b] = [between(from, to, i / PIECES), between(from, to, (i + 1) / PIECES)];
+      const seen = 1 - hidden(between(a, b, 0.5));
+      drawing.globalAlpha = alpha * Math.max(seen, FAINTEST);
+      strokeSegment(drawing, camera, a, b);
+    }
+    drawing.globalAlpha = alpha;
+    return;
+  }
   const ends = cutBehind(camera, from, to);
   if (ends) drawLine(drawing, ends[0][0], ends[0][1], ends[1][0], ends[1][1]);
 }
@@ -38,10 +77,10 @@ function cutBehind(camera, from, to) {
   return a <= near ? [camera.project(cut), camera.project(to)] : [camera.project(from), camera.project(cut)];
 }
 
-function drawBox(drawing, camera, box, colour, width = 1) {
+function drawBox(drawing, camera, box, colour, hidden, width = 1) {
   drawing.strokeStyle = colour;
   drawing.lineWidth = width;
-  for (const [a, b] of EDGES) strokeSegment(drawing, camera, corner(box, a), corner(box, b));
+  for (const [a, b] of EDGES) strokeSegment(drawing, camera, corner(box, a), corner(box, b), hidden);
 }
 
 // The edge along an axis on the outline of the box that lies lowest, and then furthest to the left.
@@ -66,7 +105,7 @@ function outlineEdge(camera, box, axis) {
 }
 
 // Ticks, numbers and names of the axes along the outline of the box.
-function drawAxes(drawing, camera, box, unitName, ink) {
+function drawAxes(drawing, camera, box, unitName, ink, hidden) {
   const centre = camera.project(between(box[0], box[1], 0.5));
   drawing.font = "11px system-ui, sans-serif";
   drawing.textBaseline = "middle";
@@ -81,7 +120,7 @@ function drawAxes(drawing, camera, box, unitName, ink) {
     const out = outward(p, q, centre);
     drawing.strokeStyle = drawing.fillStyle = ink.axes[axis];
     drawing.lineWidth = 1.5;
-    drawLine(drawing, p[0], p[1], q[0], q[1]);
+    strokeSegment(drawing, camera, from, to, hidden);
     const label = AXIS_NAMES[axis] + (unitName ? ` [${unitName}]` : "");
     const middle = [0.5 * (p[0] + q[0]), 0.5 * (p[1] + q[1])];
     drawing.font = "600 12px system-ui, sans-serif";
