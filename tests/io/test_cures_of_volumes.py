@@ -192,6 +192,10 @@ def replaced(old, new):
     return lambda path: path.write_bytes(path.read_bytes().replace(old, new))
 
 
+STACK = (
+    "files = sorted(glob.glob('*.{}')): np.save('a.npy', np.stack([np.asarray(PIL.Image.open(f).convert('L')).T for f"
+    " in files], -1))"
+)
 FOUR = np.stack([VALUES, VALUES], -1)
 CURES = [
     # NumPy.
@@ -472,13 +476,13 @@ CURES = [
         "s0.png",
         lambda path: [PIL.Image.fromarray(VALUES[:, :, k].T).save(path.with_name(f"s{k}.png")) for k in range(5)],
         "is a picture, want a volume",
-        "files = sorted(glob.glob('*.png')): np.save('a.npy', np.stack([np.asarray(PIL.Image.open(f).convert('L')).T for f in files], -1))",
+        STACK.format("png"),
     ),
     Cure(
         "s0.jpg",
         lambda path: [PIL.Image.fromarray(VALUES[:, :, k].T).save(path.with_name(f"s{k}.jpg")) for k in range(5)],
         "is a picture, want a volume",
-        "files = sorted(glob.glob('*.jpg')): np.save('a.npy', np.stack([np.asarray(PIL.Image.open(f).convert('L')).T for f in files], -1))",
+        STACK.format("jpg"),
         values=None,
     ),
     Cure(
@@ -568,7 +572,7 @@ FOREIGN = {
     "a.exr": (b"\x76\x2f\x31\x01" + bytes(60), "is a picture, want a volume"),
     "a.7z": (b"7z\xbc\xaf\x27\x1c" + bytes(60), "is a 7z archive"),
     "a.zst": (b"\x28\xb5\x2f\xfd" + bytes(60), "is packed by Zstandard"),
-    "a.am": (b"# AmiraMesh BINARY-LITTLE-ENDIAN 2.1\ndefine Lattice 3 3 3\nLattice { byte Data } @1(HxByteRLE,9)\n@1\n", "packed"),
+    "a.am": (b"# AmiraMesh BINARY-LITTLE-ENDIAN 2.1\nLattice { byte Data } @1(HxByteRLE,9)\n@1\n", "is AmiraMesh"),
     "a.v": (b"MATRIX72v" + bytes(60), "is ECAT, want NIfTI"),
     "a.pdf": (b"%PDF-1.4", "is a PDF"),
     "a.json": (json.dumps({"a": 1}).encode(), "is no volume file of a known format"),

@@ -140,11 +140,11 @@ def source_npy(path: Path, selection: Selection) -> Source:
 @contextmanager
 def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
     """Archive of a path; what zipfile says of damage by exceptions that elsewhere are faults of ours is the file's."""
-    with zipfile.ZipFile(path) as archive:
-        try:
+    try:
+        with zipfile.ZipFile(path) as archive:
             yield archive
-        except NotImplementedError as error:
-            raise RaymarchError(f"{path}: is no whole NPZ ({one_line(error)}); {CURE}") from error
+    except NotImplementedError as error:
+        raise RaymarchError(f"{path}: is no whole NPZ ({one_line(error)}); {CURE}") from error
 
 
 def _main(archive: zipfile.ZipFile, path: Path) -> zipfile.ZipInfo | None:
