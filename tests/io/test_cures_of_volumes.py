@@ -307,7 +307,7 @@ CURES = [
     Cure(
         "b.h5",
         hdf5(exported_data=np.stack([VALUES.T, VALUES.T], -1)),
-        "is HDF5 of another program; it has exported_data (5 x 7 x 9 x 2 uint8)",
+        "no raymarch-volume file; it has exported_data (5 x 7 x 9 x 2 uint8)",
         "np.save('a.npy', h5py.File('b.h5')['exported_data'][:, :, :, 0].T)",
     ),
     Cure(

@@ -5,8 +5,8 @@ Array axes are (x, y, z), the first the fastest; the world is RAS by the sform o
 
 from __future__ import annotations
 
-import gzip
 import logging
+import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -284,14 +284,15 @@ def write(volume: ScalarVolume, path: Path) -> None:
     header["descrip"] = encoded(volume.name, 79)
     begin = 352 if header.sizeof_hdr == 348 else 544
     header["vox_offset"] = begin
-    with path.open("wb") as raw:
-        packed = path.name.lower().endswith(".gz")
-        stream: Any = gzip.GzipFile("", "wb", 4, raw, mtime=0) if packed else raw
-        stream.write(header.binaryblock + bytes(begin - header.sizeof_hdr))
-        for part in range(volume.shape[2]):
-            stream.write(stored[:, :, part].tobytes(order="F"))
-        if packed:
-            stream.close()
+    # Not gzip.GzipFile: where the disk is full it writes once more as it is thrown away, and prints that it cannot.
+    packer = zlib.compressobj(4, zlib.DEFLATED, 31) if path.name.lower().endswith(".gz") else None
+    with path.open("wb") as file:
+        head = header.binaryblock + bytes(begin - header.sizeof_hdr)
+        for k in range(-1, volume.shape[2]):
+            part = head if k < 0 else stored[:, :, k].tobytes(order="F")
+            file.write(packer.compress(part) if packer else part)
+        if packer:
+            file.write(packer.flush())
 
 
 NIFTI = scalar_format("NIfTI", (".nii", ".nii.gz"), detect, source, write, loses=("unit",))

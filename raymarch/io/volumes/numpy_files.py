@@ -256,7 +256,7 @@ def write_npy(volume: ScalarVolume, path: Path) -> None:
     """Array of the values (x, y, z), slope and intercept applied; where they lie stays behind, which is said."""
     if (volume.world_from_index != np.eye(4)).any():
         log.warning("a .npy holds values alone; spacing and place stay behind, which .npz keeps")
-    with path.open("wb") as file:
+    with path.open("w+b") as file:  # of which NumPy writes through Python, and so with the reason of a refusal
         np.save(file, plain_values(volume), allow_pickle=False)
 
 
