@@ -617,3 +617,68 @@ def test_a_minc_is_told_and_nibabel_s_way_works(tmp_path, monkeypatch):
         rm.load("b.mnc")
     exec(str(told.value).split("in Python: ")[1], {"nibabel": nibabel})
     np.testing.assert_allclose(np.sort(rm.load("a.nii.gz").numbers().ravel()), np.sort(VALUES.ravel()))
+
+
+# What cannot be saved, and where it can.
+
+TURNED = np.array([[0, -1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1.0]])
+SHEARED = np.array([[1, 0.4, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1.0]])
+
+
+@pytest.mark.parametrize(
+    ("suffix", "place"),
+    [(".mrc", TURNED), (".map.gz", TURNED), (".xdmf", TURNED), (".vti", SHEARED), (".mrc", SHEARED)],
+)
+@pytest.mark.parametrize("other", [".nrrd", ".h5"])
+def test_what_a_format_cannot_hold_is_held_by_those_that_the_message_names(suffix, place, other, tmp_path):
+    volume = rm.ScalarVolume(VALUES, place, unit="Gy", name="頭部")
+    with pytest.raises(rm.RaymarchError, match=r"cannot hold; save it as \.nrrd or \.h5"):
+        rm.save(volume, tmp_path / f"a{suffix}")
+    assert not list(tmp_path.iterdir())
+    rm.save(volume, tmp_path / f"a{other}")
+    found = rm.load(tmp_path / f"a{other}")
+    np.testing.assert_allclose(found.world_from_index, place)
+    np.testing.assert_array_equal(found.values, VALUES)
+    assert (found.unit, found.name) == ("Gy", "頭部")
+
+
+@pytest.mark.parametrize("suffix", [".nii.gz", ".nrrd", ".mha", ".map.gz", ".vti", ".npz", ".npy", ".h5"])
+def test_a_file_over_the_budget_is_read_once_the_variable_says_so(suffix, tmp_path, monkeypatch):
+    values = np.random.default_rng(0).integers(0, 9000, (60, 60, 60)).astype("i2")
+    rm.save(rm.ScalarVolume(values), tmp_path / f"a{suffix}")
+    monkeypatch.setenv("RAYMARCH_FILE_GB", "0.0001")
+    with pytest.raises(rm.RaymarchError, match="over the budget of 100000 bytes; make them smaller, or set") as told:
+        rm.load(tmp_path / f"a{suffix}")
+    name, value = str(told.value).split("variable ")[1].split(" (gigabytes)")[0].split(" to ")
+    monkeypatch.setenv(name, value)
+    np.testing.assert_array_equal(rm.load(tmp_path / f"a{suffix}").numbers(), values)
+
+
+@pytest.mark.parametrize("suffix", [".nii.gz", ".nrrd", ".mha", ".mrc", ".vti", ".npz", ".npy"])
+@pytest.mark.parametrize("nan", ["empty", 0])
+def test_values_that_are_none_are_read_once_something_stands_for_them(suffix, nan, tmp_path):
+    rm.save(rm.ScalarVolume(VALUES.astype("f4") + 1, name="rock"), tmp_path / f"a{suffix}")
+    data, one = (tmp_path / f"a{suffix}").read_bytes(), VALUES.astype("f4") + 1
+    one[2, 3, 1] = np.nan
+    if suffix == ".nii.gz":
+        nibabel.save(nibabel.Nifti1Image(one, np.eye(4)), tmp_path / f"a{suffix}")
+    elif suffix == ".npz":
+        np.savez(tmp_path / "a.npz", values=one)
+    elif suffix in (".npy", ".mrc"):
+        at = len(data) - one.nbytes
+        flat = one.ravel(order="F" if suffix == ".mrc" else "C")
+        (tmp_path / f"a{suffix}").write_bytes(data[:at] + flat.astype("<f4").tobytes())
+    elif suffix == ".nrrd":
+        nrrd.write(str(tmp_path / "a.nrrd"), one)
+    elif suffix == ".mha":
+        head = b"NDims = 3\nDimSize = 9 7 5\nElementType = MET_FLOAT\nElementDataFile = LOCAL\n"
+        (tmp_path / "a.mha").write_bytes(head + one.astype("<f4").tobytes("F"))
+    else:
+        words = " ".join(map(str, one.ravel("F").tolist()))
+        array = f'<DataArray type="Float32" Name="a" format="ascii">{words}</DataArray>'
+        piece = f'<Piece Extent="0 8 0 6 0 4"><PointData>{array}</PointData></Piece>'
+        (tmp_path / "a.vti").write_text(f'<VTKFile type="ImageData"><ImageData>{piece}</ImageData></VTKFile>')
+    with pytest.raises(rm.RaymarchError, match=r"1 of its 315 values are NaN or infinite, .*nan='empty'.*nan=0"):
+        rm.load(tmp_path / f"a{suffix}")
+    found = rm.load(tmp_path / f"a{suffix}", nan=nan)
+    assert found.values[2, 3, 1] == (1 if nan == "empty" else 0)
