@@ -275,8 +275,8 @@ CURES = [
         "b.npz",
         saved(scan=VALUES.ravel()),
         "has scan, want just one of three axes",
-        "np.save('numbers.npy', np.load('b.npz')['scan'])",
-        by_hand=lambda path: np.save(path.with_name("numbers.npy"), np.load(path)["scan"].reshape(VALUES.shape)),
+        "np.save('numbers.npy', np.load('b.npz')['scan'].reshape(x, y, z))",
+        fill={"x, y, z": "9, 7, 5"},
         loads="numbers.npy",
     ),
     # Raw values.
