@@ -122,7 +122,11 @@ def _header(path: Path) -> Any:
     magic = _magic(head)
     if magic is None and not _is_analyze(head):
         raise RaymarchError(f"{path}: has no magic of NIfTI, want a whole one; {CURE}")
-    kinds = {b"n+2\0": nibabel.Nifti2Header, b"ni2\0": nibabel.Nifti2Header, None: nibabel.Spm99AnalyzeHeader}
+    kinds: dict[Any, Any] = {
+        b"n+2\0": nibabel.Nifti2Header,
+        b"ni2\0": nibabel.Nifti2Header,
+        None: nibabel.Spm99AnalyzeHeader,
+    }
     kind = kinds.get(magic, nibabel.Nifti1Header)
     size = kind.template_dtype.itemsize
     if len(head) < size:

@@ -213,9 +213,9 @@ def source_npz(path: Path, selection: Selection) -> Source:
     if affine.shape != (4, 4) or steps.shape not in ((), (1,), (3,)):
         raise RaymarchError(f"{path}: has a place of {affine.shape} and a spacing of {steps.shape} numbers; {CURE}")
     affine[:3, :3] *= steps
-    more = () if said else (NOTHING,)
-    if told := [name for name in unread if name in PLACES]:
-        more += (f"has {named(told)}, which raymarch does not read; give spacing, or save world_from_index (4, 4)",)
+    more: tuple[str, ...] = () if said else (NOTHING,)
+    if left := [name for name in unread if name in PLACES]:
+        more += (f"has {named(left)}, which raymarch does not read; give spacing, or save world_from_index (4, 4)",)
     return Source((shape[0], shape[1], shape[2]), dtype, affine, read, remarks=remarks + more, **fields)
 
 
