@@ -192,6 +192,10 @@ def replaced(old, new):
     return lambda path: path.write_bytes(path.read_bytes().replace(old, new))
 
 
+STACK = (
+    "files = sorted(glob.glob('*.{}')): np.save('a.npy', np.stack([np.asarray(PIL.Image.open(f).convert('L')).T for f"
+    " in files], -1))"
+)
 FOUR = np.stack([VALUES, VALUES], -1)
 CURES = [
     # NumPy.
@@ -271,8 +275,8 @@ CURES = [
         "b.npz",
         saved(scan=VALUES.ravel()),
         "has scan, want just one of three axes",
-        "np.save('numbers.npy', np.load('b.npz')['scan'])",
-        by_hand=lambda path: np.save(path.with_name("numbers.npy"), np.load(path)["scan"].reshape(VALUES.shape)),
+        "np.save('numbers.npy', np.load('b.npz')['scan'].reshape(x, y, z))",
+        fill={"x, y, z": "9, 7, 5"},
         loads="numbers.npy",
     ),
     # Raw values.
@@ -303,7 +307,7 @@ CURES = [
     Cure(
         "b.h5",
         hdf5(exported_data=np.stack([VALUES.T, VALUES.T], -1)),
-        "is HDF5 of another program; it has exported_data (5 x 7 x 9 x 2 uint8)",
+        "no raymarch-volume file; it has exported_data (5 x 7 x 9 x 2 uint8)",
         "np.save('a.npy', h5py.File('b.h5')['exported_data'][:, :, :, 0].T)",
     ),
     Cure(
@@ -472,13 +476,13 @@ CURES = [
         "s0.png",
         lambda path: [PIL.Image.fromarray(VALUES[:, :, k].T).save(path.with_name(f"s{k}.png")) for k in range(5)],
         "is a picture, want a volume",
-        "files = sorted(glob.glob('*.png')): np.save('a.npy', np.stack([np.asarray(PIL.Image.open(f).convert('L')).T for f in files], -1))",
+        STACK.format("png"),
     ),
     Cure(
         "s0.jpg",
         lambda path: [PIL.Image.fromarray(VALUES[:, :, k].T).save(path.with_name(f"s{k}.jpg")) for k in range(5)],
         "is a picture, want a volume",
-        "files = sorted(glob.glob('*.jpg')): np.save('a.npy', np.stack([np.asarray(PIL.Image.open(f).convert('L')).T for f in files], -1))",
+        STACK.format("jpg"),
         values=None,
     ),
     Cure(
@@ -568,7 +572,7 @@ FOREIGN = {
     "a.exr": (b"\x76\x2f\x31\x01" + bytes(60), "is a picture, want a volume"),
     "a.7z": (b"7z\xbc\xaf\x27\x1c" + bytes(60), "is a 7z archive"),
     "a.zst": (b"\x28\xb5\x2f\xfd" + bytes(60), "is packed by Zstandard"),
-    "a.am": (b"# AmiraMesh BINARY-LITTLE-ENDIAN 2.1\ndefine Lattice 3 3 3\nLattice { byte Data } @1(HxByteRLE,9)\n@1\n", "packed"),
+    "a.am": (b"# AmiraMesh BINARY-LITTLE-ENDIAN 2.1\nLattice { byte Data } @1(HxByteRLE,9)\n@1\n", "is AmiraMesh"),
     "a.v": (b"MATRIX72v" + bytes(60), "is ECAT, want NIfTI"),
     "a.pdf": (b"%PDF-1.4", "is a PDF"),
     "a.json": (json.dumps({"a": 1}).encode(), "is no volume file of a known format"),
@@ -613,3 +617,68 @@ def test_a_minc_is_told_and_nibabel_s_way_works(tmp_path, monkeypatch):
         rm.load("b.mnc")
     exec(str(told.value).split("in Python: ")[1], {"nibabel": nibabel})
     np.testing.assert_allclose(np.sort(rm.load("a.nii.gz").numbers().ravel()), np.sort(VALUES.ravel()))
+
+
+# What cannot be saved, and where it can.
+
+TURNED = np.array([[0, -1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1.0]])
+SHEARED = np.array([[1, 0.4, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1.0]])
+
+
+@pytest.mark.parametrize(
+    ("suffix", "place"),
+    [(".mrc", TURNED), (".map.gz", TURNED), (".xdmf", TURNED), (".vti", SHEARED), (".mrc", SHEARED)],
+)
+@pytest.mark.parametrize("other", [".nrrd", ".h5"])
+def test_what_a_format_cannot_hold_is_held_by_those_that_the_message_names(suffix, place, other, tmp_path):
+    volume = rm.ScalarVolume(VALUES, place, unit="Gy", name="頭部")
+    with pytest.raises(rm.RaymarchError, match=r"cannot hold; save it as \.nrrd or \.h5"):
+        rm.save(volume, tmp_path / f"a{suffix}")
+    assert not list(tmp_path.iterdir())
+    rm.save(volume, tmp_path / f"a{other}")
+    found = rm.load(tmp_path / f"a{other}")
+    np.testing.assert_allclose(found.world_from_index, place)
+    np.testing.assert_array_equal(found.values, VALUES)
+    assert (found.unit, found.name) == ("Gy", "頭部")
+
+
+@pytest.mark.parametrize("suffix", [".nii.gz", ".nrrd", ".mha", ".map.gz", ".vti", ".npz", ".npy", ".h5"])
+def test_a_file_over_the_budget_is_read_once_the_variable_says_so(suffix, tmp_path, monkeypatch):
+    values = np.random.default_rng(0).integers(0, 9000, (60, 60, 60)).astype("i2")
+    rm.save(rm.ScalarVolume(values), tmp_path / f"a{suffix}")
+    monkeypatch.setenv("RAYMARCH_FILE_GB", "0.0001")
+    with pytest.raises(rm.RaymarchError, match="over the budget of 100000 bytes; make them smaller, or set") as told:
+        rm.load(tmp_path / f"a{suffix}")
+    name, value = str(told.value).split("variable ")[1].split(" (gigabytes)")[0].split(" to ")
+    monkeypatch.setenv(name, value)
+    np.testing.assert_array_equal(rm.load(tmp_path / f"a{suffix}").numbers(), values)
+
+
+@pytest.mark.parametrize("suffix", [".nii.gz", ".nrrd", ".mha", ".mrc", ".vti", ".npz", ".npy"])
+@pytest.mark.parametrize("nan", ["empty", 0])
+def test_values_that_are_none_are_read_once_something_stands_for_them(suffix, nan, tmp_path):
+    rm.save(rm.ScalarVolume(VALUES.astype("f4") + 1, name="rock"), tmp_path / f"a{suffix}")
+    data, one = (tmp_path / f"a{suffix}").read_bytes(), VALUES.astype("f4") + 1
+    one[2, 3, 1] = np.nan
+    if suffix == ".nii.gz":
+        nibabel.save(nibabel.Nifti1Image(one, np.eye(4)), tmp_path / f"a{suffix}")
+    elif suffix == ".npz":
+        np.savez(tmp_path / "a.npz", values=one)
+    elif suffix in (".npy", ".mrc"):
+        at = len(data) - one.nbytes
+        flat = one.ravel(order="F" if suffix == ".mrc" else "C")
+        (tmp_path / f"a{suffix}").write_bytes(data[:at] + flat.astype("<f4").tobytes())
+    elif suffix == ".nrrd":
+        nrrd.write(str(tmp_path / "a.nrrd"), one)
+    elif suffix == ".mha":
+        head = b"NDims = 3\nDimSize = 9 7 5\nElementType = MET_FLOAT\nElementDataFile = LOCAL\n"
+        (tmp_path / "a.mha").write_bytes(head + one.astype("<f4").tobytes("F"))
+    else:
+        words = " ".join(map(str, one.ravel("F").tolist()))
+        array = f'<DataArray type="Float32" Name="a" format="ascii">{words}</DataArray>'
+        piece = f'<Piece Extent="0 8 0 6 0 4"><PointData>{array}</PointData></Piece>'
+        (tmp_path / "a.vti").write_text(f'<VTKFile type="ImageData"><ImageData>{piece}</ImageData></VTKFile>')
+    with pytest.raises(rm.RaymarchError, match=r"1 of its 315 values are NaN or infinite, .*nan='empty'.*nan=0"):
+        rm.load(tmp_path / f"a{suffix}")
+    found = rm.load(tmp_path / f"a{suffix}", nan=nan)
+    assert found.values[2, 3, 1] == (1 if nan == "empty" else 0)

@@ -258,7 +258,7 @@ def test_raw_values_are_read_by_what_the_caller_says(dtype, tmp_path):
     np.testing.assert_array_equal(found.world_from_index, np.diag([1, 2, 3, 1]))
     refused(lambda: rm.load(path, shape=SHAPE, dtype=dtype), "correct shape or dtype, or say by offset")
     refused(lambda: rm.load(path, shape=SHAPE), "raw values need shape and dtype")
-    refused(lambda: rm.load(path, shape=(1 << 20, 1 << 20, 1 << 20), dtype=dtype), "declares 1048576 x 1048576 x")
+    refused(lambda: rm.load(path, shape=(1 << 20, 1 << 20, 1 << 20), dtype=dtype), "but 1048576 x 1048576 x 1048576 of")
     refused(lambda: rm.load(path), "give shape and dtype of raw values")
 
 

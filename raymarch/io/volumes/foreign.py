@@ -126,7 +126,7 @@ def _of_hdf5(path: Path, head: bytes) -> str | None:
                 return None
             if "minc-2.0" in file:
                 return f"is MINC, want NIfTI; in Python: {NIBABEL.format(path.name)}"
-            return f"is HDF5 of another program; {arrays_of_others(file, path)}"
+            return f"is HDF5 of another program, no raymarch-volume file; {arrays_of_others(file, path)}"
     except DAMAGE:
         return None
 

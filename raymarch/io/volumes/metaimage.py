@@ -164,9 +164,9 @@ def _files(fields: dict[str, str], path: Path, length: int) -> tuple[list[Path],
     """Files with the values, one behind the other, and where a header ends in the first."""
     name = fields[LAST]
     if name.split()[:1] == ["LIST"]:
-        with path.open("rb") as file:
-            file.seek(length)
-            names = [line.strip() for line in decoded(file.read(LONGEST_HEADER)).splitlines()]
+        with path.open("rb") as header:
+            header.seek(length)
+            names = [line.strip() for line in decoded(header.read(LONGEST_HEADER)).splitlines()]
         return files_beside(path, [one for one in names if one]), 0
     names = [] if (path.parent / name).is_file() else files_of_pattern(path, name)
     if names:

@@ -7,6 +7,7 @@ angstrom.
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -204,7 +205,9 @@ def write(volume: ScalarVolume, path: Path) -> None:
     if not known:
         log.warning("MRC is in angstrom; the world's unit is taken as one")
     packing = "gzip" if path.name.lower().endswith(".gz") else None
-    with mrcfile.new(path, np.ascontiguousarray(values.T, kind), compression=packing, overwrite=True) as file:
+    file = mrcfile.new(path, np.ascontiguousarray(values.T, kind), compression=packing, overwrite=True)
+    streams = [getattr(file, name, None) for name in ("_iostream", "_fileobj")]
+    try:
         file.set_volume()
         file.voxel_size = tuple(float(x) for x in volume.spacing * scale)
         for axis, x in zip("xyz", volume.origin * scale, strict=True):
@@ -215,6 +218,11 @@ def write(volume: ScalarVolume, path: Path) -> None:
         if volume.name:
             file.header["label"][:] = b""
             file.header["label"][0], file.header["nlabl"] = encoded(volume.name, 80), 1
+        file.close()
+    finally:
+        for stream in streams:
+            with suppress(OSError, ValueError, AttributeError):  # of a full disk, on which mrcfile leaves its file open
+                stream.close()  # type: ignore[union-attr]
 
 
 SUFFIXES = (".mrc", ".map", ".ccp4", ".mrc.gz", ".map.gz", ".ccp4.gz")

@@ -5,8 +5,8 @@ Array axes are (x, y, z), the first the fastest; the world is RAS by the sform o
 
 from __future__ import annotations
 
-import gzip
 import logging
+import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -123,7 +123,11 @@ def _header(path: Path) -> Any:
     magic = _magic(head)
     if magic is None and not _is_analyze(head):
         raise RaymarchError(f"{path}: has no magic of NIfTI, want a whole one; {CURE}")
-    kinds = {b"n+2\0": nibabel.Nifti2Header, b"ni2\0": nibabel.Nifti2Header, None: nibabel.Spm99AnalyzeHeader}
+    kinds: dict[Any, Any] = {
+        b"n+2\0": nibabel.Nifti2Header,
+        b"ni2\0": nibabel.Nifti2Header,
+        None: nibabel.Spm99AnalyzeHeader,
+    }
     kind = kinds.get(magic, nibabel.Nifti1Header)
     size = kind.template_dtype.itemsize
     if len(head) < size:
@@ -306,14 +310,15 @@ def write(volume: ScalarVolume, path: Path) -> None:
     header["descrip"] = encoded(volume.name, 79)
     begin = 352 if header.sizeof_hdr == 348 else 544
     header["vox_offset"] = begin
-    with path.open("wb") as raw:
-        packed = path.name.lower().endswith(".gz")
-        stream: Any = gzip.GzipFile("", "wb", 4, raw, mtime=0) if packed else raw
-        stream.write(header.binaryblock + bytes(begin - header.sizeof_hdr))
-        for part in range(volume.shape[2]):
-            stream.write(stored[:, :, part].tobytes(order="F"))
-        if packed:
-            stream.close()
+    # Not gzip.GzipFile: where the disk is full it writes once more as it is thrown away, and prints that it cannot.
+    packer = zlib.compressobj(4, zlib.DEFLATED, 31) if path.name.lower().endswith(".gz") else None
+    with path.open("wb") as file:
+        head = header.binaryblock + bytes(begin - header.sizeof_hdr)
+        for k in range(-1, volume.shape[2]):
+            part = head if k < 0 else stored[:, :, k].tobytes(order="F")
+            file.write(packer.compress(part) if packer else part)
+        if packer:
+            file.write(packer.flush())
 
 
 NIFTI = scalar_format("NIfTI", (".nii", ".nii.gz"), detect, source, write, loses=("unit",))

@@ -100,6 +100,7 @@ def header_of(path: Path) -> Header:
     if not re.fullmatch(r"NRRD\d{4}", first) or int(first[4:]) > NEWEST:
         raise RaymarchError(f"{path}: begins with {first[:20]!r}, want NRRD0001 to NRRD000{NEWEST}; {CURE}")
     fields: dict[str, str] = {}
+    names: list[str] = []
     while at < len(head):
         line, at = _line(head, at)
         if not line:
@@ -113,12 +114,11 @@ def header_of(path: Path) -> Header:
             raise RaymarchError(f"{path}: has the field {name!r} twice; take one of the two lines out of its header")
         fields[name] = value
         if name == "datafile" and value.upper().startswith("LIST"):
-            names = [line.strip() for line in decoded(head[at:]).splitlines()]
-            return Header(fields, len(head), tuple(name for name in names if name))
+            names, at = [line.strip() for line in decoded(head[at:]).splitlines()], len(head)
     for wanted in ("type", "dimension", "sizes", "encoding"):
         if wanted not in fields:
             raise RaymarchError(f"{path}: lacks the field {wanted!r}; {CURE}")
-    return Header(fields, at, ())
+    return Header(fields, at, tuple(name for name in names if name))
 
 
 def _line(head: bytes, at: int) -> tuple[str, int]:

@@ -47,7 +47,7 @@ def detect_npz(path: Path) -> bool:
     try:
         with zipfile.ZipFile(path) as archive:
             try:
-                return _main(archive, path) is not None
+                return _main(archive, path)[0] is not None
             except RaymarchError:  # an archive of arrays all the same, of which the reader tells what is wrong
                 return True
     except Exception:  # zipfile and zlib raise anything for damaged files
@@ -86,6 +86,10 @@ def _header(stream: Any, path: Path, name: str = "") -> tuple[tuple[int, ...], b
         )
     elif dtype.kind == "f" and dtype.itemsize > 8:
         told, how = f"holds {dtype}", ".astype(np.float64)"
+    elif dtype.kind in "SUV":
+        raise RaymarchError(
+            f"{where}: holds {str(dtype)[:60]} {shape}, want whole numbers or floats; save an array of them"
+        )
     elif dtype.itemsize not in SIZES.get(dtype.kind, ()):
         told, how = f"holds {str(dtype)[:60]} {shape}", ".astype(np.float64)"
     else:
@@ -140,15 +144,15 @@ def source_npy(path: Path, selection: Selection) -> Source:
 @contextmanager
 def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
     """Archive of a path; what zipfile says of damage by exceptions that elsewhere are faults of ours is the file's."""
-    with zipfile.ZipFile(path) as archive:
-        try:
+    try:
+        with zipfile.ZipFile(path) as archive:
             yield archive
-        except NotImplementedError as error:
-            raise RaymarchError(f"{path}: is no whole NPZ ({one_line(error)}); {CURE}") from error
+    except NotImplementedError as error:
+        raise RaymarchError(f"{path}: is no whole NPZ ({one_line(error)}); {CURE}") from error
 
 
-def _main(archive: zipfile.ZipFile, path: Path) -> zipfile.ZipInfo | None:
-    """The member with the values: `values`, or the only one of three axes or more."""
+def _main(archive: zipfile.ZipFile, path: Path) -> tuple[zipfile.ZipInfo | None, list[str]]:
+    """The member with the values: `values`, or the only one of three axes or more; and the names of all those."""
     members = [one for one in archive.infolist() if one.filename.endswith(".npy")]
     if len(members) > MOST_MEMBERS or len({one.filename for one in members}) < len(members):
         raise RaymarchError(f"{path}: has {len(members)} members, want few and each once; {CURE}")
@@ -165,23 +169,25 @@ def _main(archive: zipfile.ZipFile, path: Path) -> zipfile.ZipInfo | None:
                 refused.append(error)
                 continue  # texts, and what is none of ours
         if one.filename == "values.npy":
-            return one
+            return one, [one.filename]
         found += [one] if 3 <= len(shape) <= 5 else []
     if not found and len(members) == len(refused) == 1 and isinstance(refused[0], RaymarchError):
         raise refused[0]
-    return found[0] if len(found) == 1 else None
+    return (found[0] if len(found) == 1 else None), [one.filename for one in found]
 
 
 def source_npz(path: Path, selection: Selection) -> Source:
     """Source of a .npz file; RaymarchError for one whose values are not to be told, or not what their header says."""
     with _opened(path) as archive:
-        member = _main(archive, path)
+        member, several = _main(archive, path)
         if member is None:
             names = sorted(name.removesuffix(".npy") for name in archive.namelist())
             told = ", ".join(text_of(name)[:40] for name in names[:6])
+            how = "save one by np.savez(path, values=array)"
+            if names:
+                how = "take one out: " + _saved(path, (several or names)[0], "" if several else ".reshape(x, y, z)")
             raise RaymarchError(
-                f"{path}: has {told or 'no arrays'}, want just one of three axes or more, or one named values;"
-                f" take one out: {_saved(path, names[0] if names else 'NAME')}"
+                f"{path}: has {told or 'no arrays'}, want just one of three axes or more, or one named values; {how}"
             )
         with archive.open(member) as stream:
             head = io.BytesIO(stream.read(LONGEST_HEADER))
@@ -207,9 +213,9 @@ def source_npz(path: Path, selection: Selection) -> Source:
     if affine.shape != (4, 4) or steps.shape not in ((), (1,), (3,)):
         raise RaymarchError(f"{path}: has a place of {affine.shape} and a spacing of {steps.shape} numbers; {CURE}")
     affine[:3, :3] *= steps
-    more = () if said else (NOTHING,)
-    if told := [name for name in unread if name in PLACES]:
-        more += (f"has {named(told)}, which raymarch does not read; give spacing, or save world_from_index (4, 4)",)
+    more: tuple[str, ...] = () if said else (NOTHING,)
+    if left := [name for name in unread if name in PLACES]:
+        more += (f"has {named(left)}, which raymarch does not read; give spacing, or save world_from_index (4, 4)",)
     return Source((shape[0], shape[1], shape[2]), dtype, affine, read, remarks=remarks + more, **fields)
 
 
@@ -256,7 +262,7 @@ def write_npy(volume: ScalarVolume, path: Path) -> None:
     """Array of the values (x, y, z), slope and intercept applied; where they lie stays behind, which is said."""
     if (volume.world_from_index != np.eye(4)).any():
         log.warning("a .npy holds values alone; spacing and place stay behind, which .npz keeps")
-    with path.open("wb") as file:
+    with path.open("w+b") as file:  # of which NumPy writes through Python, and so with the reason of a refusal
         np.save(file, plain_values(volume), allow_pickle=False)
 
 
