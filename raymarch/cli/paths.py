@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from raymarch.cli import options, say
-from raymarch.cli.option_kinds import DEGREES, Direction, Real, Size, Whole, packed
+from raymarch.cli.option_kinds import DEGREES, Direction, Numbers, Real, Size, Whole, packed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
