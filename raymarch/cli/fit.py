@@ -105,8 +105,10 @@ def fit(
         settings = settings_of(preset or "default", **changes)
     checkpoints = None if dry_run else _require_out(out, data, overwrite, checkpoint_every, resume)
     behind, smaller = None if learned else background, 1.0 if downscale is None else downscale
-    reading = {"downscale": smaller, "holdout": holdout, "masks": masks or "ignored"}
-    views = load_views(data, split, background=behind, follow_links=follow_links, **reading)
+    views = load_views(
+        data, split, background=behind, follow_links=follow_links, downscale=smaller, holdout=holdout,
+        masks=masks or "ignored",
+    )  # fmt: skip
     if preset is None:
         settings = settings_of(_preset_of(views, box), **changes)
     say.note(f"{views.count_in_words()} from {data}, on {device.start().arch}")
