@@ -814,3 +814,42 @@ def test_a_locale_without_utf8_is_told_with_a_cure_that_helps(kind, tmp_path):
     assert "where the system's encoding is ascii" in told and "PYTHONUTF8=1 or LC_ALL=C.UTF-8" in told
     for cure in ({"PYTHONUTF8": "1"}, {"LC_ALL": "C.UTF-8"}):
         assert b"system's encoding" not in in_ascii(tmp_path, "doctor", "set", **cure).stdout
+
+
+# Pictures of other formats, where a layout pairs images by order or finds them by name.
+
+
+def unread(folder, inner, suffix="exr"):
+    for path in (folder / inner).iterdir():
+        path.rename(folder.parent / path.name)
+        path.with_suffix(f".{suffix}").write_bytes(OF_OTHERS[suffix][0])
+
+
+@pytest.mark.parametrize(
+    ("kind", "inner"),
+    [("LLFF", "images"), ("Record3D", "rgb"), ("Metashape", "photos"), ("COLMAP", "images"), ("NSVF", "rgb")],
+)
+@pytest.mark.parametrize("suffix", ["exr", "heic", "nef"])
+def test_pictures_that_are_not_read_are_told_by_name_in_every_layout(kind, inner, suffix, tmp_path):
+    folder = tmp_path / "set"
+    WITHOUT[kind](folder)
+    unread(folder, inner, suffix)
+    with pytest.raises(rm.RaymarchError, match="not read|no readable image but") as caught:
+        rm.load_views(folder, "all")
+    assert f".{suffix}" in str(caught.value) and "PNG" in str(caught.value)
+    for path in tmp_path.glob("*.png"):
+        path.rename(folder / inner / path.name)
+    assert len(rm.load_views(folder, "all")) > 1
+
+
+def test_a_folder_of_such_pictures_alone_is_told_what_to_do(tmp_path):
+    for i in range(3):
+        (tmp_path / f"{i}.heic").write_bytes(OF_OTHERS["heic"][0])
+    with pytest.raises(
+        rm.RaymarchError, match="pictures of a format that is not read.*convert them to PNG.*raymarch cameras"
+    ):
+        rm.load_views(tmp_path)
+    for i in range(3):
+        Image.fromarray(random_image(3)).save(tmp_path / f"{i}.png")
+    with pytest.raises(rm.RaymarchError, match="a folder with photographs.*raymarch cameras"):
+        rm.load_views(tmp_path)
