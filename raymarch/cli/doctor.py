@@ -80,7 +80,7 @@ def doctor(
         else:
             findings += found.findings
             if not _failing(findings):
-                findings += _forecast(views, preset, given, device, clock)
+                findings += _forecast(views, preset, given, device, clock, findings)
         if plot is not None:
             _plot(plot, views, taken, found.points, overwrite)
     _print(by_severity(findings), as_json)
@@ -111,8 +111,11 @@ def _of_fit_to_come(views: Views, given: np.ndarray | None) -> tuple[str, np.nda
     return preset, box, replace(views, box=None)
 
 
-def _forecast(views: Views, preset: str, box: np.ndarray | None, device: Device, clock: bool) -> list[Finding]:
-    """What a fit with the preset would take, as a note; or why it would be refused."""
+def _forecast(
+    views: Views, preset: str, box: np.ndarray | None, device: Device, clock: bool, known: Sequence[Finding]
+) -> list[Finding]:
+    """What a fit with the preset would take and say, as notes, but for what is known; or why it would be refused."""
+    from raymarch.data.contents import background_doubt
     from raymarch.data.samples import samples_in_words
     from raymarch.diagnosis.finding import Finding
     from raymarch.diagnosis.reading import notes
@@ -121,7 +124,7 @@ def _forecast(views: Views, preset: str, box: np.ndarray | None, device: Device,
 
     device.start()
     try:
-        with notes():  # what it would say is found here
+        with notes() as said:
             asked = forecast(views, preset, box=box, clock=clock)
     except RaymarchError as error:
         fault, _, cure = str(error).rpartition("; ")
@@ -131,9 +134,15 @@ def _forecast(views: Views, preset: str, box: np.ndarray | None, device: Device,
     took = "" if asked.seconds is None else f" and {asked.seconds:.0f} s"
     needed, free = asked.memory.total / 1e9, asked.free_bytes / 1e9
     message = f"a fit takes preset {preset} by itself, and with it {needed:.2f} GB of the {free:.1f} GB free{took}"
-    return [
-        Finding("forecast", "note", f"{message}, for {shape} samples", "--downscale, --resolution, --preset change it")
-    ]
+    cure = "--downscale, --resolution, --preset change it"
+    found = [Finding("forecast", "note", f"{message}, for {shape} samples", cure)]
+    for text in dict.fromkeys(said):
+        if any(each.message in text for each in known):
+            continue
+        fault, _, cure = text.rpartition("; ")
+        severity = "warning" if text == background_doubt(views) else "note"  # which spoils every fit
+        found.append(Finding("fit", severity, fault or text, cure if fault else "raymarch fit says so"))
+    return found
 
 
 def _of_fit(

@@ -121,8 +121,10 @@ def fit(
     with say.warnings_kept() as warnings, ExitStack() as alone:
         if out is not None and not dry_run:
             alone.enter_context(locked(out, "choose another --out"))
-        reading = {"downscale": smaller, "holdout": holdout, "masks": masks or "ignored"}
-        views = load_views(data, split, background=behind, follow_links=follow_links, **reading)
+        views = load_views(
+            data, split, background=behind, follow_links=follow_links, downscale=smaller, holdout=holdout,
+            masks=masks or "ignored",
+        )  # fmt: skip
         if preset is None:
             settings = settings_of(_preset_of(views, box), **changes)
         say.note(f"{views.count_in_words()} from {data}, on {device.start().arch}")

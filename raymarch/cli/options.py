@@ -124,7 +124,7 @@ def reading_of(volume: Volume, downscale: float | None, holdout: int | None) -> 
     return {
         "downscale": known.get("downscale", 1.0) if downscale is None else downscale,
         "holdout": known.get("holdout") if holdout is None else holdout,
-        "masks": "alpha" if known.get("masks") == "alpha" else "ignored",
+        **({"masks": "alpha"} if known.get("masks") == "alpha" else {}),
     }
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from raymarch.errors import RaymarchError
 
 FAR = 1000  # times the cameras' spread: from there on single precision loses pixels
+ROUNDING = 1e-12  # of how far cameras lie from the origin, within which two are in one place
 BESIDE = 1000  # times its own size that a box may lie away from the moved cameras, to be about them
 
 log = logging.getLogger("raymarch")
@@ -55,9 +56,11 @@ def far_middle(places: Sequence[np.ndarray] | np.ndarray) -> np.ndarray | None:
     middle = np.median(told, axis=0)
     away = np.abs(told - middle).max(axis=1)
     spread = float(np.median(away)) or float(away.max())
-    if np.abs(middle).max() <= FAR * max(spread, 1e-9):
+    if spread <= ROUNDING * np.abs(middle).max():  # all in one place, which tells no unit: that of maps is a metre
+        spread = 1.0
+    if np.abs(middle).max() <= FAR * spread:
         return None
-    unit = 10.0 ** np.ceil(np.log10(spread)) if spread > 0 else 1.0
+    unit = 10.0 ** np.ceil(np.log10(spread))
     return np.round(middle / unit) * unit + 0.0
 
 

@@ -86,7 +86,7 @@ def masks_alone(views: Views) -> Finding | None:
     if (
         around
         and taken >= LEAST
-        and _are_silhouettes(replace(few, masks=[None if m is None else ~m for m in few.masks]))
+        and _are_silhouettes(replace(few, masks=[None if m is None else ~m for m in few.masks or ()]))
     ):
         message = (
             f"the masks take out an object in the middle of all views, {taken:.0%} of the pixels, and leave what is"

@@ -11,8 +11,9 @@ import shutil
 import subprocess
 import sys
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import layouts
@@ -35,7 +36,7 @@ class Case(NamedTuple):
     spoil: Callable[[Path], object]
     said: tuple[str, ...]
     cure: Callable[[Path], object]
-    how: dict = {}  # what the cure adds to the call
+    how: Mapping = MappingProxyType({})  # what the cure adds to the call
 
 
 def edit(name="transforms.json", **changes):
@@ -150,7 +151,7 @@ OF_OTHERS = {  # suffix, first bytes, what it is said to be
 
 CASES = {
     **{
-        suffix: Case(foreign(suffix, data), NOTHING, (what, f"r_1.{suffix}", "PNG"), converted)
+        suffix: Case(foreign(suffix, data), NOTHING, (what, f"r_0.{suffix}", "as are 2 others of 3", "PNG"), converted)
         for suffix, (data, what) in OF_OTHERS.items()
     },
     "a video": Case(
@@ -180,7 +181,7 @@ CASES = {
     "one without alpha": Case(
         lambda folder: write_transforms(folder, 4),
         image("images/r_1.png", 3),
-        ("r_1.png: image has no alpha but r_0.png has alpha", "1 of 3 have no alpha: r_1.png", "give it alpha"),
+        ("r_1.png: image has no alpha but r_0.png has alpha", "1 of 3 have no alpha: r_1.png", "give it the alpha"),
         image("images/r_1.png", 4),
     ),
     "the first without alpha": Case(
@@ -443,7 +444,8 @@ def test_the_message_about_missing_files_names_none_that_is_there(suffix, tmp_pa
     foreign(suffix, OF_OTHERS[suffix][0])(folder)
     with pytest.raises(rm.RaymarchError) as caught:
         rm.load_views(folder, "all")
-    assert "missing" not in str(caught.value) and "are 2 others of 3 images" in str(caught.value)
+    told = str(caught.value).replace(str(tmp_path), "")
+    assert "missing" not in told and "are 2 others of 3 images" in told
 
 
 def test_real_pictures_of_pillow_s_formats_are_read_once_converted(tmp_path):
@@ -470,9 +472,11 @@ def test_the_small_picture_in_a_raw_file_is_not_taken_for_the_photograph(tmp_pat
     for i, tags in enumerate(({0xC612: b"\1\4\0\0"}, {})):
         name = f"images/r_{i}.{'tif' if tags else 'dng'}"
         Image.fromarray(random_image(3)).save(folder / name, format="TIFF", tiffinfo=tags)
+        (folder / f"images/r_{i}.png").unlink()
         frame(i, file_path=name)(folder)
         with pytest.raises(rm.RaymarchError, match="a camera's raw file; develop it"):
             rm.load_views(folder, "all")
+        image(f"images/r_{i}.png", 3)(folder)
         frame(i, file_path=f"images/r_{i}.png")(folder)
 
 
@@ -707,7 +711,7 @@ def test_cameras_are_read_where_no_image_is_there(kind, tmp_path):
 
     folder = tmp_path / "set"
     WITHOUT[kind](folder)
-    before = {name: camera for name, camera in cameras_of_set(folder, "all")}
+    before = dict(cameras_of_set(folder, "all"))
     for inner in FOLDERS:
         for path in (folder / inner).glob("*") if (folder / inner).is_dir() else ():
             path.unlink()
@@ -810,3 +814,42 @@ def test_a_locale_without_utf8_is_told_with_a_cure_that_helps(kind, tmp_path):
     assert "where the system's encoding is ascii" in told and "PYTHONUTF8=1 or LC_ALL=C.UTF-8" in told
     for cure in ({"PYTHONUTF8": "1"}, {"LC_ALL": "C.UTF-8"}):
         assert b"system's encoding" not in in_ascii(tmp_path, "doctor", "set", **cure).stdout
+
+
+# Pictures of other formats, where a layout pairs images by order or finds them by name.
+
+
+def unread(folder, inner, suffix="exr"):
+    for path in (folder / inner).iterdir():
+        path.rename(folder.parent / path.name)
+        path.with_suffix(f".{suffix}").write_bytes(OF_OTHERS[suffix][0])
+
+
+@pytest.mark.parametrize(
+    ("kind", "inner"),
+    [("LLFF", "images"), ("Record3D", "rgb"), ("Metashape", "photos"), ("COLMAP", "images"), ("NSVF", "rgb")],
+)
+@pytest.mark.parametrize("suffix", ["exr", "heic", "nef"])
+def test_pictures_that_are_not_read_are_told_by_name_in_every_layout(kind, inner, suffix, tmp_path):
+    folder = tmp_path / "set"
+    WITHOUT[kind](folder)
+    unread(folder, inner, suffix)
+    with pytest.raises(rm.RaymarchError, match="not read|no readable image but") as caught:
+        rm.load_views(folder, "all")
+    assert f".{suffix}" in str(caught.value) and "PNG" in str(caught.value)
+    for path in tmp_path.glob("*.png"):
+        path.rename(folder / inner / path.name)
+    assert len(rm.load_views(folder, "all")) > 1
+
+
+def test_a_folder_of_such_pictures_alone_is_told_what_to_do(tmp_path):
+    for i in range(3):
+        (tmp_path / f"{i}.heic").write_bytes(OF_OTHERS["heic"][0])
+    with pytest.raises(
+        rm.RaymarchError, match="pictures of a format that is not read.*convert them to PNG.*raymarch cameras"
+    ):
+        rm.load_views(tmp_path)
+    for i in range(3):
+        Image.fromarray(random_image(3)).save(tmp_path / f"{i}.png")
+    with pytest.raises(rm.RaymarchError, match="a folder with photographs.*raymarch cameras"):
+        rm.load_views(tmp_path)

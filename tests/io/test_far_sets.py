@@ -213,3 +213,8 @@ def test_images_that_are_missing_do_not_move_the_origin(tmp_path):
     for i in (0, 1, 2, 3):
         (folder / f"images/r_{i}.png").unlink()
     assert rm.load_views(folder, "all").origin == whole
+
+
+def test_cameras_in_one_place_are_moved_in_maps_alone():
+    assert far_middle([(4.0, 0, 0)] * 5) is None
+    np.testing.assert_allclose(far_middle([FAR] * 5), FAR)

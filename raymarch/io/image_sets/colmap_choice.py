@@ -12,7 +12,7 @@ from raymarch.arguments.checks import WORLD
 from raymarch.errors import RaymarchError, named, short
 from raymarch.io.image_sets import colmap_binary, colmap_text
 from raymarch.io.image_sets.colmap_model import ModelCamera, ModelFiles, ModelImage, ModelPoints, models_in
-from raymarch.io.image_sets.frame_file import CAMERAS_ALONE, UNENCODABLE, spelt_alike, with_suffix
+from raymarch.io.image_sets.frame_file import CAMERAS_ALONE, UNENCODABLE, instead, spelt_alike, with_suffix
 
 log = logging.getLogger("raymarch")
 
@@ -67,9 +67,13 @@ def folder_of_images(folder: Path, model: Model) -> tuple[Path, Path]:
             return place, root.resolve()
     if CAMERAS_ALONE.get():
         return folder / PHOTOS[0], folder.resolve()
+    there = (
+        place / names[0].replace("\\", "/") for place, _ in _places_of_images(folder, model.files) if place.is_dir()
+    )
+    hint = next((text for file in there if file.parent.is_dir() and (text := instead(file))), "")
     raise RaymarchError(
-        f"{folder}: has a COLMAP model but none of its {len(names)} images ({named(sorted(names), 3)}), want them in"
-        f" {folder / PHOTOS[0]}; put them there, or name the folder that holds both"
+        f"{folder}: has a COLMAP model but none of its {len(names)} images ({named(sorted(names), 3)}{hint}), want them"
+        f" in {folder / PHOTOS[0]}; put them there, or name the folder that holds both"
     )
 
 

@@ -192,7 +192,7 @@ def present(files: Sequence[Path], source: Path) -> list[int]:
     if files and not (there or missing):
         raise RaymarchError(f"{source}: none of its images can be read; export them again")
     if missing:
-        some = named([_seen_from(source.parent, file) for file in missing]) + _instead(missing[0])
+        some = named([_seen_from(source.parent, file) for file in missing]) + instead(missing[0])
         if not there:
             raise RaymarchError(f"{source}: all {len(missing)} images are missing ({some}); put them there")
         message = "%s: %d of %d images are missing, going on without them (%s)"
@@ -214,7 +214,7 @@ def say_doubled(files: Sequence[Path], source: Path) -> None:
         log.warning("%s: some frames list the same image (%s)", source, named(again))
 
 
-def _instead(file: Path) -> str:
+def instead(file: Path) -> str:
     """What is there in place of a missing image, as far as it may be a reason."""
     if file.is_dir():
         return f"; {file.name} is a folder"
@@ -229,6 +229,9 @@ def _instead(file: Path) -> str:
         others = sorted(other.name for other in file.parent.iterdir() if _alike(other.stem) in wanted)
     except OSError:
         return ""
+    other = [name for name in others if Path(name).suffix.lower() in OTHER_SUFFIXES]
+    if other:
+        return f"; {named(other, 3)} is there, of a format that is not read: convert it to PNG beside it"
     return f"; {named(others, 3)} is there" if others else ""
 
 

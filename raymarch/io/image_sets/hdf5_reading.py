@@ -95,11 +95,12 @@ def _camera(
         raise RaymarchError(f"{path}, view {i}: {error}; {CURE}") from None
 
 
-def _origin(told: list[float] | None, moved: np.ndarray | None) -> tuple[float, ...] | None:
+def _origin(told: list[float] | None, moved: np.ndarray | None) -> tuple[float, float, float] | None:
     """Origin of the views' world in the coordinates of the set that the file was made from."""
     if told is None and moved is None:
         return None
-    return tuple((np.zeros(3) if told is None else np.array(told)) + (0 if moved is None else moved))
+    x, y, z = ((np.zeros(3) if told is None else np.array(told)) + (0 if moved is None else moved)).tolist()
+    return x, y, z
 
 
 def _require_room(cameras: Sequence[Camera], full: np.ndarray, path: Path, for_fit: bool) -> None:

@@ -12,7 +12,7 @@ from raymarch.errors import RaymarchError, named, one_line
 from raymarch.io.files.strict_text import EXPORT
 from raymarch.io.image_sets.frame_file import frame_file
 from raymarch.io.image_sets.frames import require_few
-from raymarch.io.images.header import SUFFIXES
+from raymarch.io.images.header import OTHER_SUFFIXES, SUFFIXES
 
 log = logging.getLogger("raymarch")
 
@@ -63,7 +63,9 @@ def _names(folder: Path) -> list[str]:
         names = [other.name for other in islice(folder.iterdir(), MOST_ENTRIES)] if folder.is_dir() else []
     except OSError as error:
         raise RaymarchError(f"{folder}: cannot be looked at ({one_line(error)}); check its permissions") from error
-    return sorted(name for name in names if name.lower().endswith(SUFFIXES) and not name.startswith("."))
+    seen = sorted(name for name in names if not name.startswith("."))
+    read = [name for name in seen if name.lower().endswith(SUFFIXES)]
+    return read or [name for name in seen if name.lower().endswith(OTHER_SUFFIXES)]  # which are refused by name
 
 
 class ImageIndex:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from raymarch.io.image_sets.readers import READERS
-from raymarch.io.images.header import SUFFIXES
+from raymarch.io.images.header import OTHER_SUFFIXES, SUFFIXES
 
 
 class Layout(NamedTuple):
@@ -27,6 +27,7 @@ class Layout(NamedTuple):
 
 
 WANTED = f"images with cameras of a layout that is read ({', '.join(reader.name for reader in READERS)})"
+PICTURES = tuple(suffix for suffix in OTHER_SUFFIXES if suffix not in (".mp4", ".mov", ".pdf"))
 VIDEOS = (".mp4", ".mov", ".avi", ".mkv", ".webm", ".m4v")
 FILES = [file for reader in READERS for file in reader.files]
 FEW = 100  # folders that are looked into
@@ -78,12 +79,18 @@ LAYOUTS = [  # the first that is recognised counts: what has cameras comes befor
     Layout("Meshroom (*.sfm)", _has("*.sfm"), cure=AGAIN),
     Layout("OpenMVG (sfm_data.json)", _has("sfm_data.json"), cure="export it for COLMAP: openMVG_main_openMVG2Colmap"),
     Layout("a video", _ends(*VIDEOS), FIND, NO_CAMERAS),
-    Layout("a single image", _ends(*SUFFIXES, ".heic", ".exr"), f"want a folder with {WANTED}", NO_FOLDER),
+    Layout("a single image", _ends(*SUFFIXES, *PICTURES), f"want a folder with {WANTED}", NO_FOLDER),
     Layout("a volume", _is_volume, "want an image set here, its folder or what raymarch convert wrote", NO_SET),
     Layout("an archive", _ends(".zip", ".tar", ".gz", ".tgz", ".7z", ".rar", ".r3d"), "unpack it", NO_FOLDER),
     Layout("a folder of images inside a set", _is_inside, "want the folder above it", NO_SET),
     Layout("a folder of image sets", _has(*[f"*/{file}" for file in FILES]), "want one of the folders in it", NO_SET),
     Layout("a folder with a video", _has_ending(*VIDEOS), FIND, NO_CAMERAS),
     Layout("a folder with photographs", _has_photographs, FIND, NO_CAMERAS),
+    Layout(
+        "a folder with pictures of a format that is not read",
+        _has_ending(*PICTURES),
+        f"convert them to PNG or JPEG (ImageMagick: magick mogrify -format png *), then {FIND.partition(': ')[2]}",
+        NO_CAMERAS,
+    ),
     Layout("a folder with an archive", _has_ending(".zip", ".tar", ".gz", ".tgz", ".r3d"), "unpack it", NO_SET),
 ]

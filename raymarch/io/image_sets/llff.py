@@ -74,8 +74,8 @@ def read(
         points.append(_frustum(pose, calibration, row[15:], where))
         frames.append(Frame(file, partial(calibration.camera, pose, where=where), size=calibration.size))
     chosen = held_out(frames, split, holdout, source)
-    hints = {"points": np.concatenate(points), "origin": origin}
-    return views_of_frames(chosen, folder, source, for_fit=for_fit, downscale=downscale, **hints)
+    every = np.concatenate(points)
+    return views_of_frames(chosen, folder, source, for_fit=for_fit, downscale=downscale, points=every, origin=origin)
 
 
 def _table(path: Path) -> np.ndarray:

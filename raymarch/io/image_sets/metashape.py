@@ -133,8 +133,8 @@ def _aligned(chunk: Element, source: Path) -> list[Aligned]:
     off = [each for each in there if (each.get("enabled") or "true").lower() in ("false", "0")]
     if off and len(off) < len(there):
         there = [each for each in there if each not in off]
-        some = named([str(each.get("label")) for each in off])
-        log.warning("%s: %d cameras are disabled there and left out (%s)", source, len(off), some)
+        disabled = named([str(each.get("label")) for each in off])
+        log.warning("%s: %d cameras are disabled there and left out (%s)", source, len(off), disabled)
     if any(each.find("rolling_shutter") is not None for each in there):
         log.warning("%s: not read: rolling_shutter (a camera stands where it is written)", source)
     if not there:

@@ -144,7 +144,7 @@ def _foreign(path: Path) -> str:
     if not start:
         return "is no readable image: it is empty (0 bytes); export it again or take its frame out"
     for at, magic, what, cure in FOREIGN:
-        if start[at:].startswith(magic):
+        if start[at:].startswith(magic.lower()):
             return f"is no readable image but {what}; {_cure(cure, path)}"
     suffix = path.suffix.lower()
     if suffix in OTHER_SUFFIXES:
