@@ -250,7 +250,7 @@ def _slices(path: Path) -> list[Slice] | str:
         data = pydicom.dcmread(path, stop_before_pixels=True, specific_tags=TAGS)
         lacking = [tag for tag in ("Rows", "Columns", "BitsAllocated") if data.get(tag) is None]
         if len(lacking) == 3:
-            kind = data.get("SOPClassUID") or data.file_meta.get("MediaStorageSOPClassUID")
+            kind = data.file_meta.get("MediaStorageSOPClassUID") or data.get("SOPClassUID")
             if kind and "Image Storage" in pydicom.uid.UID(kind).name:
                 raise RaymarchError(f"{path}: is an image that ends before its size and pixels; copy it again, or take it out")
             modality = text_of(data.get("Modality", "") or "")

@@ -225,7 +225,12 @@ def _of_tiff(path: Path, stack: Sequence[Path]) -> tuple[int, np.dtype, np.ndarr
     affine[:3, 3] = 0
     if dtype != bool and dtype.itemsize not in SIZES.get(dtype.kind, ()):
         raise RaymarchError(f"{path}: holds {dtype}, want whole numbers or floats; save its slices as one of them")
-    return (min(shape) if len(shape) == 3 else 1), np.dtype("u1") if dtype == bool else dtype, affine, unit, tuple(remarks)
+    colours = min(shape) if len(shape) == 3 else 1
+    if colours > 1:
+        with read_by("tifffile", stack[len(stack) // 2]), tifffile.TiffFile(stack[len(stack) // 2]) as file:
+            values = file.series[0].keyframe.asarray()
+        colours = 1 if _is_one_grey(values) else colours
+    return colours, np.dtype("u1") if dtype == bool else dtype, affine, unit, tuple(remarks)
 
 
 def _of_pillow(path: Path, stack: Sequence[Path]) -> tuple[int, np.dtype, np.ndarray, str, tuple[str, ...]]:
@@ -259,6 +264,12 @@ def _is_grey(rgb: np.ndarray, file: Path) -> bool:
     return int(np.ptp(rgb.astype(np.int16), axis=2).max()) <= (LOSSY if lossy else 0)
 
 
+def _is_one_grey(values: np.ndarray) -> bool:
+    """Whether the colours of a TIFF page, rows and columns of them or one behind the other, are all alike."""
+    colours = np.moveaxis(values, int(np.argmin(values.shape)), 0)[:3]
+    return bool((colours == colours[0]).all())
+
+
 def _rgb(file: Path) -> np.ndarray:
     """Red, green and blue (rows, columns, 3) of a picture of 8 bits, as they are stored."""
     with unmapped(open_image(file)) as image:
@@ -275,6 +286,8 @@ def _decoded(file: Path, channel: int | None, shape: tuple[int, int], dtype: np.
 
         with read_by("tifffile", file), tifffile.TiffFile(file) as tiff:
             values = tiff.series[0].keyframe.asarray()
+        if values.ndim == 3 and channel is None and not _is_one_grey(values):
+            raise RaymarchError(f"{file}: has colours, which the other slices have not; save it in grey, or take it out")
         if values.ndim == 3:
             values = values[..., channel or 0] if values.shape[:2] == shape else values[channel or 0]
     else:

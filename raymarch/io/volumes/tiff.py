@@ -80,7 +80,7 @@ def source(path: Path, selection: Selection) -> Source:
         x, y, z = slices
         with read_by("tifffile", path), tifffile.TiffFile(path) as file:
             again = _stack(path, file, list(file.series), pages, asked)[0]
-            plane = _planes(_level(path, again, asked.level), fixed, depth)
+            plane = _planes(_level(path, again, asked.level), fixed, depth, page_by_page=not asked.level)
             found = np.stack([plane(k)[y, x] for k in range(shape[axes.index(depth)])[z]]).T
         return found.view(np.uint8) if dtype == bool else found
 
@@ -249,7 +249,7 @@ def _require_beside(path: Path, ome: str) -> None:
             raise RaymarchError(f"{path}: has planes in {name[:60]!r}, want a file beside it; copy the whole set there")
 
 
-def _planes(series: Any, fixed: dict[str, int], depth: str) -> Callable[[int], np.ndarray]:
+def _planes(series: Any, fixed: dict[str, int], depth: str, page_by_page: bool = True) -> Callable[[int], np.ndarray]:
     """Rows and columns of a z: of the page that holds it, where each page is one plane, else of the whole stack."""
     axes, shape = series.axes, series.shape
     outer = [axis for axis in axes if axis not in "YXS" or axes.index(axis) < axes.index("Y")]
@@ -262,9 +262,9 @@ def _planes(series: Any, fixed: dict[str, int], depth: str) -> Callable[[int], n
         page = page.reshape([shape[axes.index(axis)] for axis in inner])
         return page[tuple(fixed.get(axis, slice(None)) for axis in inner)]
 
-    if len(series.pages) == math.prod(counts):
+    if page_by_page and len(series.pages) == math.prod(counts):
         return of_page
-    whole = _whole(series)
+    whole = _whole(series) if page_by_page else series.asarray()  # of a coarser level, whose pages are not listed
     return lambda k: whole[tuple({**fixed, depth: k}.get(axis, slice(None)) for axis in axes)]
 
 
