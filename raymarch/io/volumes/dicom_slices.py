@@ -18,6 +18,7 @@ from raymarch.errors import RaymarchError, named
 from raymarch.io.volumes.dicom_decoders import require_not_deflated
 from raymarch.io.volumes.dicom_frames import FRAMES, WHEN, frames_of, place_of
 from raymarch.io.volumes.source import read_by, text_of
+from raymarch.io.volumes.stored_values import CURE
 
 TAGS = [
     "SOPClassUID", "SOPInstanceUID", "ImageType", "SeriesNumber",
@@ -281,4 +282,9 @@ def _slices(path: Path) -> list[Slice] | str:
 def _whole(data: Any, tag: str, default: int) -> int:
     """A tag's whole number, the default where it says none."""
     value = data.get(tag)
-    return default if value is None or value == "" else int(value)
+    if value is None or value == "":
+        return default
+    try:
+        return int(value)
+    except (TypeError, ValueError, OverflowError):
+        raise RaymarchError(f"has {tag} {str(value)[:40]!r}, want a whole number; {CURE}") from None
