@@ -47,9 +47,25 @@ IMAGEJ = [  # notes, dpi and its unit; spacing, unit of length, unit of values, 
     ({"spacing": 1, "cf": 0, "c0": -1024.0, "c1": 2.0, "vunit": "HU"}, 1, None, "", "HU", -824, ""),
     ({"spacing": 1, "cf": 20, "c0": 5.0, "c1": 2.0}, 1, None, "", "", 100, ""),
     ({"spacing": 1, "cf": 21}, 1, None, "", "", 100, ""),
-    ({"spacing": 1, "cf": 3, "c0": 1.0, "c1": 2.0, "c2": 3.0}, 1, None, "", "", 100, "ImageJ's function 3, which is not"),
+    (
+        {"spacing": 1, "cf": 3, "c0": 1.0, "c1": 2.0, "c2": 3.0},
+        1,
+        None,
+        "",
+        "",
+        100,
+        "ImageJ's function 3, which is not",
+    ),
     ({"spacing": 1, "cf": 0, "vunit": "HU"}, 1, None, "", "", 100, "ImageJ's function 0, which is not"),
-    ({"spacing": 1, "Info": "unit=km\nspacing=9\n", "min": 5.0, "max": 9.0, "finterval": 3.0}, 1, None, "", "", 100, ""),
+    (
+        {"spacing": 1, "Info": "unit=km\nspacing=9\n", "min": 5.0, "max": 9.0, "finterval": 3.0},
+        1,
+        None,
+        "",
+        "",
+        100,
+        "",
+    ),
 ]
 
 
@@ -60,9 +76,7 @@ def test_every_note_of_imagej_that_bears_on_values_or_places(
     pages = PAGES.copy()
     pages[0, 0, 0] = 100
     metadata = {"axes": "ZYX", **notes}
-    tifffile.imwrite(
-        tmp_path / "a.tif", pages, imagej=True, resolution=(4, 4), resolutionunit=of, metadata=metadata
-    )
+    tifffile.imwrite(tmp_path / "a.tif", pages, imagej=True, resolution=(4, 4), resolutionunit=of, metadata=metadata)
     found, text = load(tmp_path / "a.tif", caplog)
     np.testing.assert_allclose(found.spacing, (0.25, 0.25, 1) if spacing is None else spacing)
     assert (found.length_unit, found.unit) == (length, unit)
@@ -93,14 +107,16 @@ OME = [  # metadata, spacing, origin, said
     ({"PhysicalSizeX": 0.5, "PhysicalSizeY": 0.5, "PhysicalSizeZ": 3}, (0.5, 0.5, 3), (0, 0, 0), ""),
     ({"PhysicalSizeX": 0.5, "PhysicalSizeY": 500, "PhysicalSizeYUnit": "nm", "PhysicalSizeZ": 3}, (0.5, 0.5, 3),
      (0, 0, 0), ""),
-    ({"PhysicalSizeX": 1, "PhysicalSizeY": 1, "PhysicalSizeZ": 1e-4, "PhysicalSizeZUnit": "in"}, (1, 1, 2.54), (0, 0, 0),
-     ""),
+    ({"PhysicalSizeX": 1, "PhysicalSizeY": 1, "PhysicalSizeZ": 1e-4, "PhysicalSizeZUnit": "in"}, (1, 1, 2.54),
+     (0, 0, 0), ""),
     ({"PhysicalSizeX": 0.5, "PhysicalSizeY": 0.5, "Plane": {"PositionZ": UP, "PositionZUnit": ["µm"] * 5}},
      (0.5, 0.5, 0.4), (0, 0, 10), "says no PhysicalSizeZ; its planes are 0.4 apart by PositionZ, which is taken"),
-    ({"PhysicalSizeX": 1, "PhysicalSizeY": 1, "PhysicalSizeZ": 3, "Plane": {"PositionZ": UP, "PositionZUnit": ["µm"] * 5}},
+    ({"PhysicalSizeX": 1, "PhysicalSizeY": 1, "PhysicalSizeZ": 3,
+      "Plane": {"PositionZ": UP, "PositionZUnit": ["µm"] * 5}},
      (1, 1, 3), (0, 0, 10), "planes 3 by PhysicalSizeZ, which is taken, and 0.4 by PositionZ"),
     ({"PhysicalSizeX": 1, "PhysicalSizeY": 1, "PhysicalSizeZ": 0.4,
-      "Plane": {"PositionZ": UP[::-1], "PositionZUnit": ["µm"] * 5}}, (1, 1, 0.4), (0, 0, 11.6), "whose PositionZ falls"),
+      "Plane": {"PositionZ": UP[::-1], "PositionZUnit": ["µm"] * 5}}, (1, 1, 0.4), (0, 0, 11.6),
+     "whose PositionZ falls"),
     ({"PhysicalSizeX": 2, "PhysicalSizeZ": 3}, (2, 1, 3), (0, 0, 0), "says no spacing along y; 1 is assumed"),
 ]  # fmt: skip
 
@@ -269,8 +285,8 @@ def test_masks_of_one_bit_in_a_folder(tmp_path):
     np.testing.assert_array_equal(found.values, (PAGES > 1500).T)
 
 
-STRAYS = ["rec_spr.bmp", "Thumbs.db", ".DS_Store", "._rec_0008.png", "desktop.ini", "rec.log", "rec.crv", "metadata.xml",
-          "settings.json", "notes.pdf", "preview.jpg", "old"]  # fmt: skip
+STRAYS = ["rec_spr.bmp", "Thumbs.db", ".DS_Store", "._rec_0008.png", "desktop.ini", "rec.log", "rec.crv",
+          "metadata.xml", "settings.json", "notes.pdf", "preview.jpg", "old"]  # fmt: skip
 
 
 @pytest.mark.parametrize("stray", STRAYS)
@@ -304,7 +320,9 @@ def test_the_pixel_size_of_a_scanner_s_log_is_read_and_said(log, spacing, tmp_pa
     assert found.length_unit == "um" and "um is by rec.log" in text and "assumed" not in text
 
 
-@pytest.mark.parametrize("beside", ["transforms.json", "cameras.txt", "images.bin", "sparse", "poses_bounds.npy", "a.nvm"])
+@pytest.mark.parametrize(
+    "beside", ["transforms.json", "cameras.txt", "images.bin", "sparse", "poses_bounds.npy", "a.nvm"]
+)
 def test_an_image_set_is_no_folder_of_slices(beside, tmp_path):
     folder = slices_in(tmp_path / "a")
     (folder / beside).mkdir() if "." not in beside else (folder / beside).write_text("{}")
@@ -530,7 +548,12 @@ def test_what_dicom_says_of_its_numbers_is_applied_or_named(tags, unit, slope, s
 
 @pytest.mark.parametrize(
     ("letters", "name"),
-    [("ISO_IR 192", "頭部 Tête"), (["", "ISO 2022 IR 149"], "김희중"), ("ISO_IR 100", "Schädel"), ("ISO_IR 144", "Голова")],
+    [
+        ("ISO_IR 192", "頭部 Tête"),
+        (["", "ISO 2022 IR 149"], "김희중"),
+        ("ISO_IR 100", "Schädel"),
+        ("ISO_IR 144", "Голова"),
+    ],
 )
 def test_names_in_any_script_are_kept_there_and_back(letters, name, tmp_path):
     folder = tmp_path / "a"

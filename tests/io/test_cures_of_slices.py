@@ -20,7 +20,15 @@ from raymarch.cli import cli
 
 tifffile, zarr, pydicom = (require_extra(name, "formats") for name in ("tifffile", "zarr", "pydicom"))
 from test_corpus_of_slices import (  # noqa: E402
-    FLAT, PAGES, SIDE, SLICES, SPACE, image, series_in, slices_in, write_slice,
+    FLAT,
+    PAGES,
+    SIDE,
+    SLICES,
+    SPACE,
+    image,
+    series_in,
+    slices_in,
+    write_slice,
 )  # fmt: skip
 
 pytestmark = pytest.mark.extra
@@ -122,7 +130,7 @@ def a_level_of_a_tiff(folder):
     yield lambda: rm.load(folder / "a.tif", level=1)
 
 
-@case("holds complex64, want whole numbers or floats; rm.ScalarVolume takes one made of tifffile.imread(..).T, such as its")
+@case("holds complex64, want whole numbers or floats; rm.ScalarVolume takes one made of tifffile.imread(..).T")
 def complex_numbers(folder):
     tifffile.imwrite(folder / "a.tif", PAGES.astype("c8"), photometric=GREY)
     yield lambda: rm.load(folder / "a.tif")

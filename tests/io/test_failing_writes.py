@@ -36,7 +36,8 @@ with replacing_folder(sys.argv[1]) as made:
 
 @pytest.mark.parametrize("target", ["o.zarr", "o.dicom", "o.tif", "o.ome.tif"])
 def test_a_system_that_takes_no_more_is_one_line_and_leaves_nothing(target, tmp_path):
-    """A limit on files stands for a full disk, at which zarr's other chunks went on, and pydicom's error had a trace."""
+    """A limit on files stands for a full disk, at which zarr's other chunks went on, and pydicom's error had a
+    trace."""
     values = np.random.default_rng(0).integers(0, 60000, (200, 120, 70)).astype("u2")
     np.savez(tmp_path / "a.npz", values=values)
     (tmp_path / "out").mkdir()
@@ -53,7 +54,10 @@ def test_a_system_that_takes_no_more_is_one_line_and_leaves_nothing(target, tmp_
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("With tag (7FE0,0010) got exception: [Errno 28] No space left on device Traceback (most", "No space left on de"),
+        (
+            "With tag (7FE0,0010) got exception: [Errno 28] No space left on device Traceback (most",
+            "No space left on de",
+        ),
         ("1000000 requested and 130864 written", "No space left on device); free disk space or choose another"),
         ("the library is out of sorts", "the library is out of sorts); check the disk and the path"),
     ],

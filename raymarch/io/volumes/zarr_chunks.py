@@ -128,7 +128,9 @@ def _in_shards(codecs: Sequence[Codec], inside: int, what: str) -> tuple[list[Co
         raise RaymarchError(f"{what} shards that are packed or in shards, want those of chunks alone; {BY_ZARR}")
     names = [each for each, _ in of_index]
     if names not in (["bytes"], ["bytes", CHECKSUM]) or how.get("index_location", "end") != "end":
-        raise RaymarchError(f"{what} shards with an index of {names} elsewhere, want it at the end and plain; {BY_ZARR}")
+        raise RaymarchError(
+            f"{what} shards with an index of {names} elsewhere, want it at the end and plain; {BY_ZARR}"
+        )
     order = ">" if of_index[0][1].get("endian") == "big" else "<"
     return inner, (inside * ENTRY + 4 * (len(names) - 1), f"{order}u8")
 
