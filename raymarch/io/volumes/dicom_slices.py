@@ -20,7 +20,7 @@ from raymarch.io.volumes.dicom_frames import FRAMES, WHEN, frames_of, place_of
 from raymarch.io.volumes.source import read_by, text_of
 from raymarch.io.volumes.stored_values import CURE
 
-TAGS = [
+TAGS: list[Any] = [
     "SOPClassUID", "SOPInstanceUID", "ImageType", "SeriesNumber",
     "SeriesInstanceUID", "SeriesDescription", "Rows", "Columns", "BitsAllocated", "PixelRepresentation",
     "SamplesPerPixel", "NumberOfFrames", "ImagePositionPatient", "ImageOrientationPatient", "PixelSpacing",

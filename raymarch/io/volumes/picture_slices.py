@@ -37,6 +37,7 @@ SET_FOLDERS = ("images", "sparse", "colmap", "dense")
 SET_TEXTS = {".json": (b'"frames"', b'"transform_matrix"', b'"extrinsic'), ".xml": (b"<camera", b"<chunk")}
 SET_ENDINGS = (".nvm", ".out", ".psx")
 LOOKED_AT = 1 << 16  # bytes of a text
+NOTHING = np.zeros((0, 0), np.uint8)
 GREY = ("1", "L", *DEEP)
 LOSSY = 3  # levels by which JPEG and WebP change a grey that was saved as colours
 SIZE_OF_LOG = re.compile(
@@ -303,10 +304,10 @@ def _decoded(file: Path, channel: int | None, shape: tuple[int, int], dtype: np.
         with unmapped(open_image(file)) as image:
             mode = image.mode
             try:
-                values = np.asarray(image.convert("L") if mode == "LA" else image) if mode in (*GREY, "LA") else None
+                values = np.asarray(image.convert("L") if mode == "LA" else image) if mode in (*GREY, "LA") else NOTHING
             except Exception as error:  # as in _rgb
                 raise RaymarchError(f"{file}: is damaged ({one_line(error)}); export it again") from error
-        if values is None:
+        if mode not in (*GREY, "LA"):
             rgb = _rgb(file)
             if channel is None and not _is_grey(rgb, file):
                 raise RaymarchError(
