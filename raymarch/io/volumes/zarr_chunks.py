@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -161,7 +161,7 @@ def measured_store(folder: Path, levels: Mapping[str, Chunks]) -> Any:
         async def get_partial_values(self, prototype: Any, key_ranges: Any) -> list[Any]:
             return [await self.get(key, prototype, byte_range) for key, byte_range in key_ranges]
 
-        async def _get_many(self, requests: Iterable[tuple[str, Any, Any]]) -> AsyncIterator[tuple[str, Any]]:
+        async def _get_many(self, requests: Iterable[tuple[str, Any, Any]]) -> AsyncGenerator[tuple[str, Any], None]:
             for key, prototype, byte_range in requests:
                 yield key, await self.get(key, prototype, byte_range)
 
