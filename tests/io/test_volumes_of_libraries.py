@@ -296,7 +296,9 @@ def test_a_folder_of_slices_is_read_in_the_order_of_their_numbers(tmp_path, capl
     assert (found.spacing.tolist(), found.length_unit) == ([0.5, 0.5, 2.0], "mm")
     assert "slices say no distance between them" in caplog.text
     tifffile.imwrite(tmp_path / "s99.tif", np.zeros((3, 3), "i2"))
-    refused(lambda: rm.load(tmp_path), "s99.tif: is 3 x 3, 16 bits, while 7 of 8 slices are 5 x 6, 16 bits; take it out")
+    refused(
+        lambda: rm.load(tmp_path), "s99.tif: is 3 x 3, 16 bits, while 7 of 8 slices are 5 x 6, 16 bits; take it out"
+    )
 
 
 def test_a_figure_that_is_no_digit_is_none_of_a_slice_s_numbers(tmp_path):
@@ -739,7 +741,10 @@ def test_slopes_of_their_own_several_series_times_and_colours(tmp_path):
     refused(lambda: rm.load(tmp_path / "a.dicom"), "holds 2 series (", "scout", "choose one by channel=0")
     for file in files:
         edit(file, SamplesPerPixel=3)
-    refused(lambda: rm.load(tmp_path / "a.dicom"), "a.dicom: has no slices of a volume, but a picture of colours, such as a report (00000.dcm")
+    refused(
+        lambda: rm.load(tmp_path / "a.dicom"),
+        "a.dicom: has no slices of a volume, but a picture of colours, such as a report (00000.dcm",
+    )
     files = series(tmp_path / "b.dicom")
     for k, file in enumerate(files):
         (tmp_path / "b.dicom" / f"late{k}.dcm").write_bytes(file.read_bytes())

@@ -18,8 +18,9 @@ from raymarch.errors import RaymarchError, named
 from raymarch.io.volumes.dicom_decoders import require_not_deflated
 from raymarch.io.volumes.dicom_frames import FRAMES, WHEN, frames_of, place_of
 from raymarch.io.volumes.source import read_by, text_of
+from raymarch.io.volumes.stored_values import CURE
 
-TAGS = [
+TAGS: list[Any] = [
     "SOPClassUID", "SOPInstanceUID", "ImageType", "SeriesNumber",
     "SeriesInstanceUID", "SeriesDescription", "Rows", "Columns", "BitsAllocated", "PixelRepresentation",
     "SamplesPerPixel", "NumberOfFrames", "ImagePositionPatient", "ImageOrientationPatient", "PixelSpacing",
@@ -140,7 +141,8 @@ def slices_of(folder: Path, files: Sequence[Path], selection: Selection) -> tupl
         )
     found = sorted(stacks[channel or 0], key=lambda one: one.height)
     remarks = tuple(
-        f"{named(names, 3)} {'is' if len(names) == 1 else 'are'} left out, being {kind}" for kind, names in asides.items()
+        f"{named(names, 3)} {'is' if len(names) == 1 else 'are'} left out, being {kind}"
+        for kind, names in asides.items()
     )
     return _at_one_time(folder, found, selection.time), remarks
 
@@ -204,11 +206,11 @@ def _at_one_time(folder: Path, slices: list[Slice], time: int | None) -> list[Sl
     usual, _ = Counter(len(several) for several in places).most_common(1)[0]
     odd = next((several for several in places if len(several) != usual), None)
     if odd is not None:
-        said = f"{named([one.label for one in odd], 3)} lie{'s' * (len(odd) == 1)} at one place, where others have {usual}"
-        raise RaymarchError(
-            f"{folder}: has slices that are doubled or missing: {said}; {'take out one' if len(odd) > usual else 'find'}"
-            f"{' of them' if len(odd) > usual else ' the other'}"
+        said = (
+            f"{named([one.label for one in odd], 3)} lie{'s' * (len(odd) == 1)} at one place, where others have {usual}"
         )
+        cure = "take out one of them" if len(odd) > usual else "find the other"
+        raise RaymarchError(f"{folder}: has slices that are doubled or missing: {said}; {cure}")
     count = usual
     if (time is None and count > 1) or (time or 0) >= count:
         raise RaymarchError(f"{folder}: has {count} points in time; choose one by time=0 to time={count - 1}")
@@ -220,7 +222,9 @@ def placed(slices: Sequence[Slice], folder: Path, left: Sequence[str] = ()) -> n
     left out, as that may be what is missing."""
     beside = f" ({'; '.join(left)})" if left else ""
     if len(slices) < 2:
-        raise RaymarchError(f"{folder}: has {len(slices)} slice{beside}, want 2 or more; name the folder of all of them")
+        raise RaymarchError(
+            f"{folder}: has {len(slices)} slice{beside}, want 2 or more; name the folder of all of them"
+        )
     heights = np.array([one.height for one in slices])
     steps = np.diff(heights)
     usual = float(np.median(steps))
@@ -230,7 +234,9 @@ def placed(slices: Sequence[Slice], folder: Path, left: Sequence[str] = ()) -> n
         where = f"between {slices[at].label} and {slices[at + 1].label}"
         missing = round(float(steps[at]) / usual) - 1
         if missing >= 1 and abs(steps[at] - (missing + 1) * usual) <= 2 * EVEN * usual:
-            raise RaymarchError(f"{folder}: lacks {missing} slice{'s' * (missing > 1)} {where}{beside}; find the missing files")
+            raise RaymarchError(
+                f"{folder}: lacks {missing} slice{'s' * (missing > 1)} {where}{beside}; find the missing files"
+            )
         steps_in_words = f"{steps[at]:.4g} mm {where}, {usual:.4g} mm elsewhere"
         raise RaymarchError(f"{folder}: has uneven spacing, {steps_in_words}{beside}; {UNEVEN}")
     first = slices[0]
@@ -250,9 +256,11 @@ def _slices(path: Path) -> list[Slice] | str:
         data = pydicom.dcmread(path, stop_before_pixels=True, specific_tags=TAGS)
         lacking = [tag for tag in ("Rows", "Columns", "BitsAllocated") if data.get(tag) is None]
         if len(lacking) == 3:
-            kind = data.get("SOPClassUID") or data.file_meta.get("MediaStorageSOPClassUID")
+            kind = data.file_meta.get("MediaStorageSOPClassUID") or data.get("SOPClassUID")
             if kind and "Image Storage" in pydicom.uid.UID(kind).name:
-                raise RaymarchError(f"{path}: is an image that ends before its size and pixels; copy it again, or take it out")
+                raise RaymarchError(
+                    f"{path}: is an image that ends before its size and pixels; copy it again, or take it out"
+                )
             modality = text_of(data.get("Modality", "") or "")
             return f"without pixels ({modality})" if modality else "without pixels"
         if _whole(data, "SamplesPerPixel", 1) != 1:
@@ -268,7 +276,8 @@ def _slices(path: Path) -> list[Slice] | str:
         kinds = data.get("ImageType") or ()
         number = data.get("SeriesNumber")
         alike: dict[str, Any] = {
-            "path": path, "series": str(data.get("SeriesInstanceUID", "")), "instance": str(data.get("SOPInstanceUID", "")),
+            "path": path, "series": str(data.get("SeriesInstanceUID", "")),
+            "instance": str(data.get("SOPInstanceUID", "")),
             "kinds": tuple(str(kind).upper() for kind in ([kinds] if isinstance(kinds, str) else kinds)),
             "number": float(number) if isinstance(number, (int, float)) else 0.0,
             "name": text_of(data.get("SeriesDescription", "") or ""), "rows": _whole(data, "Rows", 0),
@@ -281,4 +290,9 @@ def _slices(path: Path) -> list[Slice] | str:
 def _whole(data: Any, tag: str, default: int) -> int:
     """A tag's whole number, the default where it says none."""
     value = data.get(tag)
-    return default if value is None or value == "" else int(value)
+    if value is None or value == "":
+        return default
+    try:
+        return int(value)
+    except (TypeError, ValueError, OverflowError):
+        raise RaymarchError(f"has {tag} {str(value)[:40]!r}, want a whole number; {CURE}") from None

@@ -158,7 +158,9 @@ def _packing(path: Path) -> str:
     if found is None:
         return ""
     name, tool = found
-    return f"is packed by {name}, want a volume file, or a folder of slices; unpack it ({tool}), and name what was in it"
+    return (
+        f"is packed by {name}, want a volume file, or a folder of slices; unpack it ({tool}), and name what was in it"
+    )
 
 
 def _contents(folder: Path, formats: Sequence[Format]) -> str:
@@ -172,8 +174,8 @@ def _contents(folder: Path, formats: Sequence[Format]) -> str:
         what = f"is a folder of {pictures} pictures that are no slices in grey"
         return (
             f"{what}; photographs of an object are an image set: raymarch cameras {folder} --out set, then raymarch fit"
-            " set; one colour of slices is read by format='picture-slices' and channel=0 (raymarch convert --format picture-slices"
-            " --channel 0)"
+            " set; one colour of slices is read by format='picture-slices' and channel=0 (raymarch convert --format"
+            " picture-slices --channel 0)"
         )
     found = [one for one in folders[:MOST_FOLDERS] if any(recognises(reader, one) for reader in readers)]
     if found:
@@ -182,7 +184,9 @@ def _contents(folder: Path, formats: Sequence[Format]) -> str:
     files = [one for one in inside if one.is_file() and any(each.suffix_of(one) for each in formats if each.suffixes)]
     if files:
         more = f", or one of {len(files) - 1} more" if files[1:] else ""
-        return f"is a folder of volumes, want a volume file, or a folder of slices; name the file in it, {files[0]}{more}"
+        return (
+            f"is a folder of volumes, want a volume file, or a folder of slices; name the file in it, {files[0]}{more}"
+        )
     deeper = next((one for one in folders[:MOST_FOLDERS] if any(each.is_dir() for each in one.iterdir())), None)
     if deeper is not None and not kinds:
         return f"is a folder of folders, want a volume file, or a folder of slices; name one within, below {deeper}"

@@ -89,7 +89,8 @@ def _no_image(path: Path) -> str:
         wells = [str(one.get("path", "")) for one in plate["wells"] if isinstance(one, dict)]
         fields = _fields(path / wells[0]) if wells else []
         rest = f", one of {len(wells)} wells" if len(wells) > 1 else ""
-        return f"is a plate of wells; name a field of it, {path / (wells[0] if wells else 'A/1') / (fields or ['0'])[0]}{rest}"
+        field = path / (wells[0] if wells else "A/1") / (fields or ["0"])[0]
+        return f"is a plate of wells; name a field of it, {field}{rest}"
     if isinstance(well, dict):
         fields = _fields(path)
         return f"is a well of {len(fields)} fields; name one, {path / (fields or ['0'])[0]}"
@@ -162,11 +163,11 @@ def source(path: Path, selection: Selection) -> Source:
     def read(slices: Slices) -> np.ndarray:
         with read_by("zarr", path):
             stored = np.asarray(array[index(tuple(slices[axis] for axis in order))])
-        return np.moveaxis(stored.view(np.uint8) if dtype == bool else stored, range(3), order)
+        return np.moveaxis(stored.view(np.uint8) if dtype.kind == "b" else stored, range(3), order)
 
     x, y, z = (int(array.shape[axis]) for axis in spatial)
     return Source(
-        (x, y, z), np.dtype(np.uint8) if dtype == bool else dtype, affine, read, at_once=False, length_unit=unit,
+        (x, y, z), np.dtype(np.uint8) if dtype.kind == "b" else dtype, affine, read, at_once=False, length_unit=unit,
         name=name if isinstance(name, str) else "",
         remarks=(*remarks, *choice, *more, *doubts, *mixed, *_others(path, folder, plain)),
     )  # fmt: skip
@@ -256,11 +257,13 @@ def _level(path: Path, array: Any, name: str, count: int) -> Any:
         raise RaymarchError(f"{path}: level {name} has the codec {bad[0][:40]}, want one of numbers; {BY_ZARR}")
     with read_by("zarr", path):
         dtype = np.dtype(array.dtype)
-    numeric = dtype == bool or dtype.itemsize in SIZES.get(dtype.kind, ())
+    numeric = dtype.kind == "b" or dtype.itemsize in SIZES.get(dtype.kind, ())
     if len(array.shape) != count or not numeric or min(array.shape) < 1:
         part = ".real" if dtype.kind == "c" else ""
         cure = BY_ZARR.replace("[...]", f"[...]{part}")
-        raise RaymarchError(f"{path}: level {name} holds {dtype} {array.shape}, want numbers along {count} axes; {cure}")
+        raise RaymarchError(
+            f"{path}: level {name} holds {dtype} {array.shape}, want numbers along {count} axes; {cure}"
+        )
     return array
 
 

@@ -29,8 +29,13 @@ def unpacked_bytes(packing: str, how: Mapping[str, Any], data: bytes, most: int)
         1000
     """
     try:
-        if packing in ("blosc", "lz4"):  # whose header says it, and is held to
-            return struct.unpack_from("<I", data, 4 if packing == "blosc" else 0)[0]
+        if packing == "blosc":  # whose header says it, and is held to; a chunk that is cut is unpacked to anything
+            size, _, packed = struct.unpack_from("<3I", data, 4)
+            if packed > len(data):
+                raise ValueError(f"has {len(data):,} of {packed:,} bytes")
+            return size
+        if packing == "lz4":
+            return struct.unpack_from("<I", data)[0]
         total = 0
         for size in _zstd(data) if packing == "zstd" else _streamed(packing, how, data):
             total += size

@@ -37,6 +37,7 @@ SET_FOLDERS = ("images", "sparse", "colmap", "dense")
 SET_TEXTS = {".json": (b'"frames"', b'"transform_matrix"', b'"extrinsic'), ".xml": (b"<camera", b"<chunk")}
 SET_ENDINGS = (".nvm", ".out", ".psx")
 LOOKED_AT = 1 << 16  # bytes of a text
+NOTHING = np.zeros((0, 0), np.uint8)
 GREY = ("1", "L", *DEEP)
 LOSSY = 3  # levels by which JPEG and WebP change a grey that was saved as colours
 SIZE_OF_LOG = re.compile(
@@ -115,7 +116,9 @@ def _chosen(path: Path, files: Sequence[Path], selection: Selection) -> tuple[li
     several = [one for one in stacks if len(one) > 1]
     channel = selection.channel
     if len(several) > 1:
-        words = "; ".join(f"{k}: {one[0].name} to {one[-1].name}, {len(one)} slices" for k, one in enumerate(several[:4]))
+        words = "; ".join(
+            f"{k}: {one[0].name} to {one[-1].name}, {len(one)} slices" for k, one in enumerate(several[:4])
+        )
         if channel is None or channel >= len(several):
             rest = "; ..." if len(several) > 4 else ""
             raise RaymarchError(
@@ -137,7 +140,9 @@ def _kind(file: Path) -> tuple[Any, ...]:
         return (len(pages), *(pages[0].kind if pages else ()))
     with open_image(file) as image:
         if image.width * image.height > MOST_PIXELS:
-            raise RaymarchError(f"{file}: is {image.width} x {image.height}, want at most {MOST_PIXELS} pixels; crop it")
+            raise RaymarchError(
+                f"{file}: is {image.width} x {image.height}, want at most {MOST_PIXELS} pixels; crop it"
+            )
         return (1, image.width, image.height, 16 if image.mode in DEEP else 1 if image.mode == "1" else 8)
 
 
@@ -169,14 +174,13 @@ def source(path: Path, selection: Selection) -> Source:
     files = _pictures(path)
     if not 2 <= len(files) <= MOST:
         raise RaymarchError(
-            f"{path}: has {len(files)} pictures ({', '.join(dict.fromkeys(KINDS.values()))}), want 2 to {MOST:,} slices;"
-            " check the path"
+            f"{path}: has {len(files)} pictures ({', '.join(dict.fromkeys(KINDS.values()))}), want 2 to {MOST:,}"
+            " slices; check the path"
         )
     stack, channel, remarks = _chosen(path, files, selection)
     if len(stack) < 2:
-        raise RaymarchError(
-            f"{path}: has {named([one.name for one in files], 4)}, want slices of one kind that are numbered; rename them"
-        )
+        names = named([one.name for one in files], 4)
+        raise RaymarchError(f"{path}: has {names}, want slices of one kind that are numbered; rename them")
     kind = _require_alike(stack)
     count, columns, rows = kind[:3]
     if count != 1:
@@ -190,7 +194,7 @@ def source(path: Path, selection: Selection) -> Source:
             f" object are an image set, raymarch cameras {path} --out set"
         )
     affine, unit, log = _by_log(path, affine, unit)
-    remarks += (*log, *((one for one in told if "spacing" not in one or not log)), *_gaps(stack))
+    remarks += (*log, *(one for one in told if "spacing" not in one or not log), *_gaps(stack))
 
     def read(slices: Slices) -> np.ndarray:
         x, y, z = slices
@@ -214,7 +218,11 @@ def _of_tiff(path: Path, stack: Sequence[Path]) -> tuple[int, np.dtype, np.ndarr
             dtype = np.dtype(page.dtype)
             shape = tuple(page.shape)
     usual = max(places, key=lambda one: sum(np.allclose(one.affine, other.affine) for other in places))
-    affine, unit, remarks = usual.affine.copy(), usual.length_unit, [said for said in usual.remarks if "spacing" not in said]
+    affine, unit, remarks = (
+        usual.affine.copy(),
+        usual.length_unit,
+        [said for said in usual.remarks if "spacing" not in said],
+    )
     if any(not np.allclose(usual.affine, other.affine) for other in places):
         remarks.append("has slices that say different spacings; that of most is taken")
     if np.allclose(affine, np.eye(4)) and not unit:
@@ -223,13 +231,18 @@ def _of_tiff(path: Path, stack: Sequence[Path]) -> tuple[int, np.dtype, np.ndarr
         remarks.append("slices say no distance between them; that along x is assumed (rm.load takes spacing=)")
     affine[2, 2] = affine[0, 0]
     affine[:3, 3] = 0
-    if dtype != bool and dtype.itemsize not in SIZES.get(dtype.kind, ()):
+    if dtype.kind != "b" and dtype.itemsize not in SIZES.get(dtype.kind, ()):
         raise RaymarchError(f"{path}: holds {dtype}, want whole numbers or floats; save its slices as one of them")
-    return (min(shape) if len(shape) == 3 else 1), np.dtype("u1") if dtype == bool else dtype, affine, unit, tuple(remarks)
+    colours = min(shape) if len(shape) == 3 else 1
+    if colours > 1:
+        with read_by("tifffile", stack[len(stack) // 2]), tifffile.TiffFile(stack[len(stack) // 2]) as file:
+            values = file.series[0].keyframe.asarray()
+        colours = 1 if _is_one_grey(values) else colours
+    return colours, np.dtype("u1") if dtype.kind == "b" else dtype, affine, unit, tuple(remarks)
 
 
 def _of_pillow(path: Path, stack: Sequence[Path]) -> tuple[int, np.dtype, np.ndarray, str, tuple[str, ...]]:
-    """Colours, type, affine, unit of length and remarks of slices that Pillow reads, which say no spacing in earnest."""
+    """Colours, type, affine, unit of length and remarks of slices that Pillow reads, which say no spacing."""
     middle = stack[len(stack) // 2]
     with open_image(middle) as image:
         deep, alpha, said = image.mode in DEEP, has_alpha(image), image.info.get("dpi")
@@ -259,6 +272,12 @@ def _is_grey(rgb: np.ndarray, file: Path) -> bool:
     return int(np.ptp(rgb.astype(np.int16), axis=2).max()) <= (LOSSY if lossy else 0)
 
 
+def _is_one_grey(values: np.ndarray) -> bool:
+    """Whether the colours of a TIFF page, rows and columns of them or one behind the other, are all alike."""
+    colours = np.moveaxis(values, int(np.argmin(values.shape)), 0)[:3]
+    return bool((colours == colours[0]).all())
+
+
 def _rgb(file: Path) -> np.ndarray:
     """Red, green and blue (rows, columns, 3) of a picture of 8 bits, as they are stored."""
     with unmapped(open_image(file)) as image:
@@ -275,19 +294,25 @@ def _decoded(file: Path, channel: int | None, shape: tuple[int, int], dtype: np.
 
         with read_by("tifffile", file), tifffile.TiffFile(file) as tiff:
             values = tiff.series[0].keyframe.asarray()
+        if values.ndim == 3 and channel is None and not _is_one_grey(values):
+            raise RaymarchError(
+                f"{file}: has colours, which the other slices have not; save it in grey, or take it out"
+            )
         if values.ndim == 3:
             values = values[..., channel or 0] if values.shape[:2] == shape else values[channel or 0]
     else:
         with unmapped(open_image(file)) as image:
             mode = image.mode
             try:
-                values = np.asarray(image.convert("L") if mode == "LA" else image) if mode in (*GREY, "LA") else None
+                values = np.asarray(image.convert("L") if mode == "LA" else image) if mode in (*GREY, "LA") else NOTHING
             except Exception as error:  # as in _rgb
                 raise RaymarchError(f"{file}: is damaged ({one_line(error)}); export it again") from error
-        if values is None:
+        if mode not in (*GREY, "LA"):
             rgb = _rgb(file)
             if channel is None and not _is_grey(rgb, file):
-                raise RaymarchError(f"{file}: has colours, which the other slices have not; save it in grey, or take it out")
+                raise RaymarchError(
+                    f"{file}: has colours, which the other slices have not; save it in grey, or take it out"
+                )
             values = rgb[..., channel or 0]
     if values.shape != shape:
         raise RaymarchError(f"{file}: is {values.shape}, want {shape} rows and columns; export it again")

@@ -19,6 +19,7 @@ from raymarch.io.files.limits import require_file_budget
 log = logging.getLogger("raymarch")
 
 Slices = tuple[slice, ...]
+PACKAGE = Path(__file__).parents[2]
 MOST_SIDE = 1 << 31  # samples along an axis
 
 
@@ -54,11 +55,23 @@ class Source:
     holds: Callable[[], object] = lambda: None
 
 
+FAULTS = (KeyError, AttributeError, TypeError, IndexError, NameError)  # that code of ours raises where it is wrong
+
+
+def _raised_here(error: BaseException) -> bool:
+    """Whether an exception comes from a line of this package, not of a library that it called."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and Path(trace.tb_frame.f_code.co_filename).is_relative_to(PACKAGE)
+
+
 @contextmanager
 def read_by(library: str, path: Path) -> Iterator[None]:
     """Context of a call into a format's library: what that raises becomes a RaymarchError that names the library.
 
-    Libraries raise anything for damaged files, a KeyError or TypeError too, which in our own code would be a fault.
+    Libraries raise anything for damaged files, a KeyError or TypeError too. Raised in a line of ours those are a fault
+    of ours, and pass.
     """
     try:
         yield
@@ -66,6 +79,8 @@ def read_by(library: str, path: Path) -> Iterator[None]:
         raise
     except Exception as error:
         if "imagecodecs" in str(error):  # by which tifffile unpacks what it does not itself, and which says so
+            raise
+        if isinstance(error, FAULTS) and _raised_here(error):
             raise
         said = f"{type(error).__name__}: {one_line(error)}"[:200]
         raise RaymarchError(f"{path}: {library} cannot read it ({said}); copy or export it again") from error

@@ -63,7 +63,7 @@ def source(path: Path, selection: Selection) -> Source:
         stack, image, remarks, selection = _stack(path, file, series, pages, selection)
         finest, stack = stack, _level(path, stack, selection.level)
         dtype, axes, shape = np.dtype(stack.dtype), stack.axes, tuple(int(n) for n in stack.shape)
-        if dtype != bool and dtype.itemsize not in SIZES.get(dtype.kind, ()):
+        if dtype.kind != "b" and dtype.itemsize not in SIZES.get(dtype.kind, ()):
             raise RaymarchError(
                 f"{path}: holds {dtype}, want whole numbers or floats; rm.ScalarVolume takes one made of"
                 " tifffile.imread(..).T, such as its .real or numpy.abs of it"
@@ -80,13 +80,14 @@ def source(path: Path, selection: Selection) -> Source:
         x, y, z = slices
         with read_by("tifffile", path), tifffile.TiffFile(path) as file:
             again = _stack(path, file, list(file.series), pages, asked)[0]
-            plane = _planes(_level(path, again, asked.level), fixed, depth)
+            plane = _planes(_level(path, again, asked.level), fixed, depth, page_by_page=not asked.level)
             found = np.stack([plane(k)[y, x] for k in range(shape[axes.index(depth)])[z]]).T
-        return found.view(np.uint8) if dtype == bool else found
+        return found.view(np.uint8) if dtype.kind == "b" else found
 
-    kind = np.dtype(np.uint8) if dtype == bool else dtype
+    kind = np.dtype(np.uint8) if dtype.kind == "b" else dtype
     return Source(
-        (count["X"], count["Y"], shape[axes.index(depth)]), kind, placed.affine @ np.diag([*times, 1.0]), read, at_once=False,
+        (count["X"], count["Y"], shape[axes.index(depth)]), kind, placed.affine @ np.diag([*times, 1.0]), read,
+        at_once=False,
         slope=placed.slope, intercept=placed.intercept, unit=placed.unit, length_unit=placed.length_unit,
         remarks=(*remarks, *placed.remarks),
     )  # fmt: skip
@@ -141,7 +142,7 @@ def _stack(
         cure = f"choose one by channel=0 to channel={len(several) - 1}"
         if not stacks or with_channels:
             one = max(several, key=lambda k: (_depth(series[k]), math.prod(series[k].shape)))
-            cure = f'save it by itself, tifffile.imwrite("one.tif", tifffile.imread({path.name!r}, series={one}), photometric="minisblack")'
+            cure = f"save it by itself, {_imwrite('one.tif', f'tifffile.imread({path.name!r}, series={one})')}"
         raise RaymarchError(f"{path}: holds {len(several)} stacks ({words}), want one; {cure}")
     at = several[chosen]
     return series[at], at, remarks, Selection(time=selection.time, level=selection.level)
@@ -157,9 +158,16 @@ def _level(path: Path, stack: Any, level: int | None) -> Any:
     return levels[level or 0]
 
 
+def _imwrite(name: str, pages: str) -> str:
+    """Line of Python that writes grey pages: without its last words three or four would be taken for colours."""
+    return f'tifffile.imwrite("{name}", {pages}, photometric="minisblack")'
+
+
 def _is_described(file: Any) -> bool:
     """Whether a text in the file says which pages are a stack."""
-    return bool(file.is_ome or file.is_imagej or file.is_lsm or file.is_stk or file.is_micromanager or file.is_scanimage)
+    return bool(
+        file.is_ome or file.is_imagej or file.is_lsm or file.is_stk or file.is_micromanager or file.is_scanimage
+    )
 
 
 def _is_aside(series: Any) -> bool:
@@ -189,10 +197,12 @@ def _odd(path: Path, file: Any, series: Any, pages: Sequence[Page]) -> tuple[Sta
     inside = [k for k in others if stack[0] < k < stack[-1]]
     if inside:
         at = inside[0]
+        said = f"is {pages[at].words}, the other {count} are {pages[stack[0]].words}"
+        leave = [k for k in range(len(pages)) if k not in stack]
+        read = f"tifffile.imread({path.name!r}, key=k) for k in range({len(pages)}) if k not in {leave}"
         raise RaymarchError(
-            f"{path}: page {at + 1} of {len(pages)} is {pages[at].words}, the other {count} are {pages[stack[0]].words};"
-            f' write those anew, tifffile.imwrite("new.tif", numpy.stack([tifffile.imread({path.name!r}, key=k) for k in'
-            f" range({len(pages)}) if k not in {[k for k in range(len(pages)) if k not in stack]}]), photometric='minisblack')"
+            f"{path}: page {at + 1} of {len(pages)} {said}; write those anew,"
+            f" {_imwrite('new.tif', f'numpy.stack([{read}])')}"
         )
     words = ", ".join(f"page {k + 1}, {pages[k].words}" for k in others[:3])
     remark = f"has {len(others)} of {len(pages)} pages of another size or kind ({words}), which are left out"
@@ -249,7 +259,7 @@ def _require_beside(path: Path, ome: str) -> None:
             raise RaymarchError(f"{path}: has planes in {name[:60]!r}, want a file beside it; copy the whole set there")
 
 
-def _planes(series: Any, fixed: dict[str, int], depth: str) -> Callable[[int], np.ndarray]:
+def _planes(series: Any, fixed: dict[str, int], depth: str, page_by_page: bool = True) -> Callable[[int], np.ndarray]:
     """Rows and columns of a z: of the page that holds it, where each page is one plane, else of the whole stack."""
     axes, shape = series.axes, series.shape
     outer = [axis for axis in axes if axis not in "YXS" or axes.index(axis) < axes.index("Y")]
@@ -262,9 +272,9 @@ def _planes(series: Any, fixed: dict[str, int], depth: str) -> Callable[[int], n
         page = page.reshape([shape[axes.index(axis)] for axis in inner])
         return page[tuple(fixed.get(axis, slice(None)) for axis in inner)]
 
-    if len(series.pages) == math.prod(counts):
+    if page_by_page and len(series.pages) == math.prod(counts):
         return of_page
-    whole = _whole(series)
+    whole = _whole(series) if page_by_page else series.asarray()  # of a coarser level, whose pages are not listed
     return lambda k: whole[tuple({**fixed, depth: k}.get(axis, slice(None)) for axis in axes)]
 
 

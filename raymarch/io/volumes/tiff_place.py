@@ -21,9 +21,9 @@ SCREEN = 72  # pixels an inch that ImageJ takes for none said
 LINE, NONE = 0, (20, 21)  # functions of ImageJ's calibration: a straight line; none
 GREYS = ("gray value", "grey value", "")  # units of values that are none
 DISAGREE = 0.01  # of a spacing
-READ = {"ome", "imagej", "lsm", "micromanager", "stk", "scanimage", "geotiff", "shaped", "gdal", "mmstack", "bigtiff"}
 MICROSCOPES = {
-    "andor": "Andor", "avs": "Argos", "bif": "Ventana", "bit": "BIT", "eer": "EER", "fei": "FEI", "fluoview": "FluoView",
+    "andor": "Andor", "avs": "Argos", "bif": "Ventana", "bit": "BIT", "eer": "EER", "fei": "FEI",
+    "fluoview": "FluoView",
     "indica": "Indica", "jpx": "JPX", "mdgel": "MD Gel", "mediacy": "Media Cybernetics", "metaseries": "MetaSeries",
     "ndpi": "Hamamatsu NDPI", "ndtiff": "NDTiff", "nih": "NIH Image", "nuvu": "Nuvu", "philips": "Philips",
     "pilatus": "Pilatus", "qpi": "PerkinElmer QPI", "scn": "Leica SCN", "sem": "Zeiss SEM", "sis": "Olympus SIS",
@@ -162,7 +162,7 @@ def _calibration(notes: Mapping[str, Any], dtype: str) -> tuple[float, float, st
 
 
 def _by_program(file: Any, stack: Any) -> Placed | None:
-    """By the metadata of the program that wrote it: LSM of Zeiss, STK of MetaMorph, MicroManager, ScanImage, GeoTIFF."""
+    """By the metadata of the program that wrote it: Zeiss' LSM, MetaMorph's STK, MicroManager, ScanImage, GeoTIFF."""
     if file.is_lsm:
         told = _mapping(file.lsm_metadata)
         return _of_steps([_float(told.get(f"VoxelSize{axis}")) * 1e6 for axis in "XYZ"], "um")

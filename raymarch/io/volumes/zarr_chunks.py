@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -128,7 +128,9 @@ def _in_shards(codecs: Sequence[Codec], inside: int, what: str) -> tuple[list[Co
         raise RaymarchError(f"{what} shards that are packed or in shards, want those of chunks alone; {BY_ZARR}")
     names = [each for each, _ in of_index]
     if names not in (["bytes"], ["bytes", CHECKSUM]) or how.get("index_location", "end") != "end":
-        raise RaymarchError(f"{what} shards with an index of {names} elsewhere, want it at the end and plain; {BY_ZARR}")
+        raise RaymarchError(
+            f"{what} shards with an index of {names} elsewhere, want it at the end and plain; {BY_ZARR}"
+        )
     order = ">" if of_index[0][1].get("endian") == "big" else "<"
     return inner, (inside * ENTRY + 4 * (len(names) - 1), f"{order}u8")
 
@@ -159,7 +161,7 @@ def measured_store(folder: Path, levels: Mapping[str, Chunks]) -> Any:
         async def get_partial_values(self, prototype: Any, key_ranges: Any) -> list[Any]:
             return [await self.get(key, prototype, byte_range) for key, byte_range in key_ranges]
 
-        async def _get_many(self, requests: Iterable[tuple[str, Any, Any]]) -> AsyncIterator[tuple[str, Any]]:
+        async def _get_many(self, requests: Iterable[tuple[str, Any, Any]]) -> AsyncGenerator[tuple[str, Any], None]:
             for key, prototype, byte_range in requests:
                 yield key, await self.get(key, prototype, byte_range)
 
