@@ -45,7 +45,8 @@ def _knots_cure(value: object) -> str:
     shape = shape_of(value)
     if shape and len(shape) == 2 and shape[1] == 4:
         return "pass it[:, :3], and it[:, 3] as opacities"
-    most = float(np.max(value)) if shape and np.size(value) else 0.0  # type: ignore[arg-type]
+    given: Any = value
+    most = float(np.max(given)) if shape and np.size(given) else 0.0
     return "divide them by 255" if 1 < most <= 255 else ""
 
 
