@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import pairwise
 
 
 class RaymarchError(ValueError):
@@ -114,7 +115,9 @@ def figures(*values: float, step: float = 0.0, least: int = 6) -> list[str]:
         >>> figures(999.9999, 1000.0001), figures(0.5, 2.0), figures(5400000.85, step=0.1)
         (['999.9999', '1000.0001'], ['0.5', '2'], ['5400000.85'])
     """
-    largest, several = max(map(abs, values), default=0.0), {float(x) for x in values}
+    largest, several = max(map(abs, values), default=0.0), sorted({float(x) for x in values})
+    gaps = [b - a for a, b in pairwise(several)]
+    step = min([*gaps, step] if step > 0 else gaps, default=0.0)
     if step > 0 and math.isfinite(largest) and largest > 0:
         least = min(max(least, math.ceil(math.log10(largest) - math.log10(step)) + 1), 17)
     for count in range(least, 18):

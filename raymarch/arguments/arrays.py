@@ -151,8 +151,9 @@ def _colour_cure(value: object) -> str:
             return ""
     if shape == (4,):
         return "leave the fourth, alpha, out"
-    if shape == (3,) and 1 < np.max(value) <= 255 and np.min(value) >= 0:  # type: ignore[operator, arg-type]
-        return f"of 0..255 it is {','.join(f'{c / 255:.3g}' for c in np.asarray(value).tolist())}"
+    three = np.asarray(value).tolist() if shape == (3,) else [0.0]
+    if 1 < max(three) <= 255 and min(three) >= 0:
+        return f"of 0..255 it is {','.join(f'{c / 255:.3g}' for c in three)}"
     if shape == () and isinstance(value, (int, float)) and 0 <= value <= 1:
         return f"a grey is {','.join([f'{value:g}'] * 3)}"
     return ""

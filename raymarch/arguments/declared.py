@@ -121,7 +121,9 @@ def checked(**rules: Check) -> Callable[[Callable[P, R]], Callable[P, R]]:
             try:
                 bound = signature.bind(*args, **kwargs)
             except TypeError as misfit:
-                raise ArgumentNameError(_misfit(function.__qualname__, signature, kwargs, misfit)) from None
+                raise ArgumentNameError(
+                    _misfit(function.__qualname__.removesuffix(".__init__"), signature, kwargs, misfit)
+                ) from None
             for name, rule in own.items():
                 if name in bound.arguments:
                     bound.arguments[name] = rule(name, bound.arguments[name])

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from raymarch.arguments.arrays import Numbers, array, mended, vector
+from raymarch.arguments.arrays import Numbers, array, mended, shape_of, vector
 from raymarch.arguments.checks import Check, Wrong, instance_of, number, text, whole
 from raymarch.arguments.declared import checked, held, hold, named
 from raymarch.arguments.read_only import ReadOnly
@@ -39,7 +39,18 @@ def _rising(value: object) -> np.ndarray:
 
 
 VALUES = Check(f"2 to {MOST_KNOTS} rising numbers, in single precision too", _rising)
-COLOURS, OPACITIES = array("knot", 3, low=0, high=1), array("knot", low=0, high=1)
+
+
+def _knots_cure(value: object) -> str:
+    shape = shape_of(value)
+    if shape and len(shape) == 2 and shape[1] == 4:
+        return "pass it[:, :3], and it[:, 3] as opacities"
+    given: Any = value
+    most = float(np.max(given)) if shape and np.size(given) else 0.0
+    return "divide them by 255" if 1 < most <= 255 else ""
+
+
+COLOURS, OPACITIES = mended(array("knot", 3, low=0, high=1), _knots_cure), array("knot", low=0, high=1)
 
 
 @named

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from os import PathLike
 
 import numpy as np
 
@@ -234,7 +235,15 @@ def _require_one_size(camera: Camera, name: str, image: np.ndarray, mask: np.nda
         )
 
 
-VIEWS = instance_of(Views, "Views, as rm.load_views gives")
+def _views_cure(value: object) -> str:
+    if isinstance(value, (str, PathLike)):
+        return (
+            f"rm.load_views({str(value)!r}) reads them" if len(str(value)) < 100 else "rm.load_views(path) reads them"
+        )
+    return ""
+
+
+VIEWS = mended(instance_of(Views, "Views, as rm.load_views gives"), _views_cure)
 
 
 def _several(value: Iterable[Camera]) -> tuple[Camera, ...]:

@@ -89,7 +89,9 @@ def ssim(image: Numbers, truth: Numbers, mask: Numbers | None = None) -> float:
     """
     image, truth = _pair(image, truth)
     if image.ndim not in (2, 3) or min(image.shape[:2]) < 11:
-        raise RaymarchError(f"image has shape {image.shape}, want at least 11 x 11 pixels for SSIM")
+        first = image.ndim == 3 and image.shape[0] in (1, 3, 4) and min(image.shape[1:]) >= 11
+        cure = "; its channels come first: pass np.moveaxis(image, 0, -1), of the truth too" if first else ""
+        raise RaymarchError(f"image has shape {image.shape}, want at least 11 x 11 pixels for SSIM{cure}")
     x = np.arange(11) - 5.0
     window = np.exp(-(x**2) / (2 * 1.5**2))
     window /= window.sum()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from raymarch.arguments.arrays import Numbers
+from raymarch.arguments.arrays import Numbers, mended
 from raymarch.arguments.checks import instance_of, one_of
 from raymarch.arguments.declared import current_names
 from raymarch.arguments.guess import unknown_names
@@ -122,8 +122,11 @@ def changed(settings: FitSettings, /, **changes: Any) -> FitSettings:
     return replace(settings, optimiser=optimiser, **mine)
 
 
-NAMED_SETTINGS = instance_of(FitSettings, "FitSettings, as rm.preset gives, or the name of a preset")
-WITH_READER = replace(VIEWS, cure="rm.load_views(path) reads a folder of them")
+NAMED_SETTINGS = mended(
+    instance_of(FitSettings, "FitSettings, as rm.preset gives, or the name of a preset"),
+    lambda value: "rm.preset('default', **it) makes them of a mapping" if isinstance(value, dict) else "",
+)
+WITH_READER = instance_of(Views, VIEWS.wanted, "rm.load_views(path) reads a folder of them")
 
 
 def settings_for(views: Views, settings: FitSettings | str, **changes: Any) -> FitSettings:

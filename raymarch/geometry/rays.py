@@ -6,12 +6,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raymarch.arguments.arrays import array
+from raymarch.arguments.arrays import array, mended, shape_of
 from raymarch.arguments.checks import WORLD, instance_of
 from raymarch.arguments.read_only import ReadOnly
 from raymarch.errors import RaymarchError
 
-ORIGIN, DIRECTION = array("ray", 3, low=-WORLD, high=WORLD, cure="scale the world"), array("ray", 3)
+
+def _ray_cure(value: object) -> str:
+    shape = shape_of(value)
+    if shape == (3,):
+        return "of one ray pass [it]"
+    if shape and len(shape) > 2 and shape[-1] == 3:
+        return "pass np.reshape(it, (-1, 3))"
+    return "pass np.transpose(it)" if shape and len(shape) == 2 and shape[0] == 3 != shape[1] else ""
+
+
+ORIGIN = mended(array("ray", 3, low=-WORLD, high=WORLD, cure="scale the world"), _ray_cure)
+DIRECTION = mended(array("ray", 3), _ray_cure)
 
 
 @dataclass(frozen=True, eq=False)

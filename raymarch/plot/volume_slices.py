@@ -75,7 +75,7 @@ def slices(
     visible = bottom + VISIBLE * (top - bottom)
     if limit is None and floor is not None and top <= floor:
         top = above(floor)
-    if floor is None and limit is not None and bottom >= limit:
+    if scan and floor is None and limit is not None and bottom >= limit:  # extinction begins at 0, whatever is asked
         bottom = -above(-limit)
     bottom, top = bottom if floor is None else floor, top if limit is None else limit
     scale, bar = scale_of(bottom, top, most, label, colormap)

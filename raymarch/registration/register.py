@@ -55,7 +55,7 @@ class Registration(RegistrationCard):
 
 @checked(
     volume=VOLUME,
-    start=replace(CAMERA, cure="call rm.register(volume, image, camera)"),
+    start=replace(CAMERA, cure="call rm.register(volume, image, start)"),
     parameters=some_of(*SOUGHT),
     background=BACKGROUND,
     exposure=EXPOSURE,

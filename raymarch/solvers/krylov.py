@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raymarch.arguments.arrays import Numbers
+from raymarch.arguments.arrays import Numbers, mended
 from raymarch.arguments.checks import callback, instance_of, number, optional, whole
 from raymarch.arguments.declared import checked
 from raymarch.data.samples import RAW
@@ -70,7 +70,10 @@ def conjugate_gradients(
 
 
 @checked(
-    A=instance_of(Operator, "an Operator"),
+    A=mended(
+        instance_of(Operator, "an Operator"),
+        lambda A: "of a matrix it is rm.Operator(lambda v: A @ v, lambda w: A.T @ w)" if hasattr(A, "shape") else "",
+    ),
     b=RAW,
     start=optional(RAW),
     iterations=STEPS,

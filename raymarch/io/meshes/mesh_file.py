@@ -86,7 +86,7 @@ def offset_of(mesh: Mesh) -> np.ndarray:
     Example:
         >>> corners = np.array([(5400000, 0, 0), (5400000.25, 0, 0), (5400000, 0.5, 0)])
         >>> offset_of(Mesh(corners, [(0, 1, 2)], np.ones((3, 3)), [(0, 0, 1)] * 3)).tolist()
-        [5400000.1, 0.2, 0.0]
+        [5400000.12, 0.25, 0.0]
     """
     vertices = mesh.vertices
     size = float(np.ptp(vertices, axis=0).max()) if len(vertices) else 0.0

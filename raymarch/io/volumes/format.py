@@ -24,6 +24,7 @@ from raymarch.arguments.extensions import (
     recognises,
     require_one,
 )
+from raymarch.arguments.guess import did_you_mean
 from raymarch.data.scalar_volume import ScalarVolume
 from raymarch.data.selection import ALL, Selection
 from raymarch.data.volume import AnyVolume, Volume
@@ -249,8 +250,10 @@ def require_target(
     if found is None:
         names = [one.name for one in formats if one.suffixes]
         suffixes = [suffix for one in formats for suffix in one.suffixes]
+        meant = did_you_mean(Path(path).suffix, suffixes)
         raise RaymarchError(
             f"{str(path) or repr('')}: volumes are saved as {_or(names)}; end the name in {_or(suffixes)}"
+            + (f"; {meant}" if meant else "")
         )
     if found.folder:
         require_new_folder(path, overwrite)
