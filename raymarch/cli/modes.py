@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     import numpy as np
 
     from raymarch.data.transfer_function import TransferFunction
+    from raymarch.data.value_kind import ValueKind
     from raymarch.data.volume import AnyVolume, Volume
+    from raymarch.rendering.default_look import DefaultLook
     from raymarch.rendering.march import March
     from raymarch.rendering.renderer import Rendering
 
@@ -33,7 +35,8 @@ mode = click.option(
 table = click.option(
     "--table",
     metavar="FILE|MAP",
-    help="Transfer function: table.json, or a colour map as bone or bone,LOW,HIGH,OPACITY; mode transfer.",
+    help="Transfer function: table.json, a lit one as ct, ct-bone, ct-skin, ct-lung, labels, solid,LOW,HIGH, glow,LOW,HIGH"
+    " or signed,LOW,HIGH, or a colour map as bone or bone,LOW,HIGH,OPACITY; mode transfer.",
 )
 iso = click.option("--iso", type=float, metavar="VALUE", help="Value of the surface; mode isosurface.")
 
@@ -52,9 +55,10 @@ step = click.option(
     help="Length of a ray's steps, in voxels; 0.5 if not given.",
 )
 shading = click.option(
-    "--shading",
-    is_flag=True,
-    help="Light a transfer function's samples from the eye, by the slope of their value; an isosurface always is.",
+    "--shading/--no-shading",
+    default=None,
+    help="Light a transfer function's samples from the eye, by the slope of their value; as tables by name are, and"
+    " isosurfaces always.",
 )
 preintegrated = click.option(
     "--preintegrated",
@@ -78,41 +82,45 @@ class Shown:
     table: str | None = None
     iso: float | None = None
     step: float | None = None
-    shading: bool = False
+    shading: bool | None = None
     preintegrated: bool = False
     supersample: int | None = None
 
-    def march(self, volume: AnyVolume) -> March:
-        """March over a volume, its mode, table or value chosen by what the volume has, and said, if not given."""
+    def march(self, volume: AnyVolume, lit: bool = True) -> March:
+        """March over a volume, its mode, table or value chosen by what the volume has, and said, if not given; a table
+        that is chosen is `lit` or not."""
+        return self.look(volume, lit).march
+
+    def look(self, volume: AnyVolume, lit: bool = True) -> DefaultLook:
+        """Look of a volume, as `default_look` gives it, with what the options say in its place."""
         from raymarch.data.volume import VOLUME
         from raymarch.errors import RaymarchError
+        from raymarch.rendering.default_look import default_look
         from raymarch.rendering.march import March
-        from raymarch.rendering.shading import Shading
 
         given = {"step": self.step, "supersample": self.supersample}
         own: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-        if self.shading:
-            own["shading"] = Shading()
         if self.preintegrated:
             own["preintegrated"] = True
-        chosen = March(**self._of_mode(VOLUME("volume", volume)), **own)
+        chosen = March(**self._of_mode(volume, VOLUME("volume", volume), lit), **own)
         if self.step is not None and not chosen.rule.step:
             raise RaymarchError(f"--step: mode {chosen.rule.name} has no steps; leave it out")
-        return chosen
+        return default_look(volume, chosen)
 
-    def _of_mode(self, volume: Volume) -> dict[str, Any]:
-        """Mode, and what is its own: a table, the value of a surface."""
-        from raymarch.data.default_table import default_table, has_values_alone
+    def _of_mode(self, volume: AnyVolume, seen: Volume, lit: bool) -> dict[str, Any]:
+        """Mode, and what is its own: a table and its light, the value of a surface."""
+        from raymarch.data.default_table import has_values_alone
         from raymarch.errors import RaymarchError
+        from raymarch.rendering.shading import Shading
 
         mode, table, iso = self.mode, self.table, self.iso
+        asked = {"shading": Shading()} if self.shading else {}
         if mode is None:
             mode = "transfer" if table is not None else "isosurface" if iso is not None else None
-        if mode is None and has_values_alone(volume):
-            mode = "transfer"
-            say.note("mode transfer, as the volume has values and no colours; --mode takes another")
+        if mode is None and has_values_alone(seen):
+            mode = self._mode_of_values(volume, seen)
         if mode is None:
-            return {}
+            return asked
         if table is not None and mode != "transfer":
             cure = "leave it out, or say --mode transfer"
             raise RaymarchError(f"--table: mode {mode} takes no transfer function; {cure}")
@@ -120,11 +128,25 @@ class Shown:
             raise RaymarchError(f"--iso: mode {mode} has no surface; leave it out, or say --mode isosurface")
         if mode == "isosurface":
             if iso is None:
-                chosen = default_table(volume).values
-                iso = float(chosen[0] + chosen[-1]) / 2
-                say.note(f"the surface is at {iso:.4g}; --iso takes another")
-            return {"mode": mode, "iso": iso}
-        return {"mode": mode, "transfer": _table(volume, table)} if mode == "transfer" else {"mode": mode}
+                iso = _iso(volume, seen)
+                say.note(f"the surface is at {iso:.6g}; --iso takes another")
+            return {"mode": mode, "iso": iso, **asked}
+        if mode != "transfer":
+            return {"mode": mode, **asked}
+        made, named = _table(volume, seen, table)
+        if self.shading is None and named and lit and not self.preintegrated:
+            asked = {"shading": Shading()}
+        return {"mode": mode, "transfer": made, **asked}
+
+    def _mode_of_values(self, volume: AnyVolume, seen: Volume) -> str:
+        """Mode that shows values where none is said: transfer, or the mean along rays where none stands out."""
+        from raymarch.rendering.march import table_of
+
+        if table_of(seen) is None and not (self.shading or self.preintegrated) and _kind(volume, seen).name == "level":
+            say.note("mode average, as no values stand out from the rest; --mode transfer shows the upper ones")
+            return "average"
+        say.note("mode transfer, as the volume has values and no colours; --mode takes another")
+        return "transfer"
 
 
 def marched(command: Any) -> Any:
@@ -140,38 +162,70 @@ def shown(command: Any) -> Any:
     return marched(supersample(command))
 
 
-def _table(volume: Volume, table: str | None) -> TransferFunction:
-    """Table of a file or of a colour map, over the volume's range where no ends are given; where none is asked for that
-    which the volume was fitted through."""
+def _kind(volume: AnyVolume, seen: Volume) -> ValueKind:
+    """Kind of a volume's values."""
+    from raymarch.data.value_kind import kind_of
+
+    return kind_of(seen, getattr(volume, "unit", ""))
+
+
+def _iso(volume: AnyVolume, seen: Volume) -> float:
+    """Value of a surface about what is seen of a volume by default."""
+    from raymarch.data.default_table import default_table, has_values_alone
+
+    if has_values_alone(seen) and (iso := _kind(volume, seen).iso) is not None:
+        return float(f"{iso:.6g}")
+    values = default_table(seen, "viridis").values
+    return float(values[0] + values[-1]) / 2
+
+
+def _table(volume: AnyVolume, seen: Volume, table: str | None) -> tuple[TransferFunction, bool]:
+    """Table of a file, of a name or of a colour map, over the volume's range where no ends are given, and whether it is
+    one of a name; where none is asked for that which the volume was fitted through, or that of its kind."""
     from raymarch.data.colormaps import COLORMAP
-    from raymarch.data.default_table import default_table
+    from raymarch.data.default_table import HOUNSFIELD, NAMES, OF_KIND, default_table, named_table, table_of_kind
+    from raymarch.data.value_kind import WORDS
     from raymarch.io.volumes.transfer_table import load_table
     from raymarch.rendering.march import table_of
 
     if table is not None and Path(table).suffix:
         if Path(table).suffix.lower() == ".json":
-            return load_table(table)
+            return load_table(table), False
         if "," not in table:
             raise click.UsageError(f"--table {table}: want table.json, or the name of a colour map such as bone")
-    if table is None and (fitted := table_of(volume)) is not None:
+    if table is None and (fitted := table_of(seen)) is not None:
         say.note("seen through the table that it was fitted through; --table takes another")
-        return fitted
-    name, *numbers = ("viridis" if table is None else table).split(",")
+        return fitted, False
+    if table is None:
+        kind = _kind(volume, seen)
+        made, called = table_of_kind(seen, kind)
+        say.note(f"--table {called}, over {made.unit_length:.4g} world units, as for {WORDS[kind.name]}")
+        return made, True
+    name, *numbers = table.split(",")
     try:
         ends = [float(number) for number in numbers]
     except ValueError:
         ends = [0.0] * 4
+    if name in NAMES:
+        fixed = name in HOUNSFIELD or name == "labels"
+        if len(ends) not in ((0,) if fixed else (0, 2)):
+            raise click.UsageError(f"--table {table}: want {name}{'' if fixed else f' or {name},LOW,HIGH'}")
+        kind = _kind(volume, seen)
+        if not ends and not fixed and OF_KIND[kind.name] != name:
+            kind = replace(kind, low=kind.ground + (kind.top - kind.ground) / 4, high=kind.top)
+        low, high = ends or (kind.low, kind.high)
+        return named_table(seen, name, low, high, kind.labels), True
     if len(ends) not in (0, 2, 3):
         raise click.UsageError(
             f"--table {table}: want MAP, MAP,LOW,HIGH or MAP,LOW,HIGH,OPACITY, such as bone,400,2400,0.5"
         )
     with as_usage():
         COLORMAP("table", name)
-    made = default_table(volume, name, *ends)
+    made = default_table(seen, name, *ends)
     if not ends:
         low, high, most = made.values[0], made.values[-1], made.opacities[-1]
         say.note(f"--table {name},{low:.4g},{high:.4g},{most:g}, its opacity over {made.unit_length:.4g} world units")
-    return made
+    return made, False
 
 
 def require_window(march: March, window: list[float] | None) -> None:

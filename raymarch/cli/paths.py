@@ -16,10 +16,12 @@ if TYPE_CHECKING:
 
     from raymarch.data.volume import Volume
     from raymarch.geometry.camera import Camera
+    from raymarch.rendering.default_look import DefaultLook
 
 SIDE = 512  # pixels of an orbit's or a spiral's images, unless --size says
 LARGEST = 16384
 FRAMES = 120  # of a path
+ELEVATION_OF_VALUES = 10.0  # degrees: a scan is seen nearly level, as `rendering.default_look` has it
 KEYS = 16  # cameras of a set that a path goes through, at most
 
 views = click.option("--views", "data", help="Image set whose cameras to render from.")
@@ -33,7 +35,7 @@ frames = click.option(
     "--frames", type=click.IntRange(1, 100000), help=f"How many cameras on --path, {FRAMES} if not given."
 )
 orbit = click.option("--orbit", type=click.IntRange(1, 10000), help="So many cameras on a circle about --up.")
-elevation = click.option("--elevation", type=Real(-89, 89), help="Of the orbit [degree], 25 if not given.")
+elevation = click.option("--elevation", type=Real(-89, 89), help="Of the orbit [degree]; 25 if not given, 10 of a scan.")
 up = click.option(
     "--up",
     type=Numbers(float, 3),
@@ -96,21 +98,23 @@ class Where:
             return None
         return (self.size, self.size) if isinstance(self.size, int) else tuple(self.size)
 
-    def cameras(self, run: str, volume: Volume, box: np.ndarray, reading: dict[str, Any]) -> list[tuple[str, Camera]]:
-        """Cameras with their names; RaymarchError for a volume in NDC, seen from elsewhere, and for what is no path."""
+    def cameras(
+        self, run: str, volume: Volume, look: DefaultLook, points: np.ndarray, reading: dict[str, Any]
+    ) -> list[tuple[str, Camera]]:
+        """Cameras with their names, those of orbits and spirals framed on points (n, 3); RaymarchError for a volume in NDC, seen from elsewhere, and for what is no path."""
         from raymarch.geometry.camera_path import framed
 
         self.require()
         if self.data is not None and self.path is None:
             return of_set(volume, self.data, self.split or "test", reading)
-        cameras = self._around(run, volume, box) if self.data is None else self._through(volume, reading)
+        cameras = self._around(run, volume, look, points) if self.data is None else self._through(volume, reading)
         if self._sides is not None:
             cameras = [framed(camera, *self._sides) for camera in cameras]
         return [(f"{i:04d}", camera) for i, camera in enumerate(cameras)]
 
-    def _around(self, run: str, volume: Volume, box: np.ndarray) -> list[Camera]:
+    def _around(self, run: str, volume: Volume, look: DefaultLook, points: np.ndarray) -> list[Camera]:
         from raymarch.errors import RaymarchError
-        from raymarch.geometry.orbit import orbit_of_volume, spiral_of_volume
+        from raymarch.geometry.orbit import UP, orbit_of_points, spiral_of_points
         from raymarch.io.videos.camera_path_file import load_camera_path
 
         if self.path not in (None, "spiral"):
@@ -121,12 +125,14 @@ class Where:
             cure = "give --views SET, with --path cameras for a clip"
             raise RaymarchError(f"{run}: was seen from one side only and has no other; {cure}")
         side = min(self._sides or (SIDE, SIDE))
-        how: dict[str, Any] = {"size": side, "orthographic": self.orthographic}
-        how |= {} if self.up is None else {"up": self.up}
+        up = UP("up", look.up if self.up is None else self.up)
+        how: dict[str, Any] = {"size": side, "orthographic": self.orthographic, "up": up, "front": look.front}
+        if self.up is None and look.front is not None and not getattr(volume, "world", ""):
+            say.note("the file says no sides of a body, so z is up; --up 0,0,-1 turns the picture upside down")
         if self.orbit is None:
-            return spiral_of_volume(box, self.frames or FRAMES, **how)
-        elevation = 25.0 if self.elevation is None else self.elevation
-        return orbit_of_volume(box, self.orbit, elevation=elevation, **how)
+            return spiral_of_points(points, self.frames or FRAMES, **how)
+        usual = 25.0 if look.front is None else ELEVATION_OF_VALUES
+        return orbit_of_points(points, self.orbit, usual if self.elevation is None else self.elevation, **how)
 
     def _through(self, volume: Volume, reading: dict[str, Any]) -> list[Camera]:
         from raymarch.geometry.camera_path import path_through
