@@ -35,8 +35,8 @@ mode = click.option(
 table = click.option(
     "--table",
     metavar="FILE|MAP",
-    help="Transfer function: table.json, a lit one as ct, ct-bone, ct-skin, ct-lung, labels, solid,LOW,HIGH, glow,LOW,HIGH"
-    " or signed,LOW,HIGH, or a colour map as bone or bone,LOW,HIGH,OPACITY; mode transfer.",
+    help="Transfer function: table.json, a lit one as ct, ct-bone, ct-skin, ct-lung, labels, solid,LOW,HIGH,"
+    " glow,LOW,HIGH or signed,LOW,HIGH, or a colour map as bone or bone,LOW,HIGH,OPACITY; mode transfer.",
 )
 iso = click.option("--iso", type=float, metavar="VALUE", help="Value of the surface; mode isosurface.")
 
@@ -157,6 +157,14 @@ def marched(command: Any) -> Any:
     return command
 
 
+def looked_at(command: Any) -> Any:
+    """Options of rendering modes that a page begins with, given to a command as `shown`, a record of them."""
+    command = packed(Shown, "shown")(command)
+    for option in (supersample, shading, step, iso, table, mode):
+        command = option(command)
+    return command
+
+
 def shown(command: Any) -> Any:
     """Options of rendering modes, given to a command as `shown`, a record of them."""
     return marched(supersample(command))
@@ -200,7 +208,7 @@ def _table(volume: AnyVolume, seen: Volume, table: str | None) -> tuple[Transfer
         kind = _kind(volume, seen)
         made, called = table_of_kind(seen, kind)
         say.note(f"--table {called}, over {made.unit_length:.4g} world units, as for {WORDS[kind.name]}")
-        return made, True
+        return made, kind.name != "constant"  # one value has no slope to light
     name, *numbers = table.split(",")
     try:
         ends = [float(number) for number in numbers]
@@ -241,13 +249,16 @@ def gives_values(march: March) -> bool:
     return not march.rule.background
 
 
-def in_window(seen: Rendering, window: list[float] | None) -> tuple[np.ndarray, list[float]]:
-    """Display values 0..1 of an image of values, black where nothing is met; the window, the image's own if none."""
+def in_window(seen: Rendering, window: list[float] | None, mean: bool = False) -> tuple[np.ndarray, list[float]]:
+    """Display values 0..1 of an image of values, black where nothing is met; the window, the image's own if none. One
+    of `mean` values, which differ little, goes from end to end of most of them."""
+    import numpy as np
+
     met = seen.opacity != 0
     if window is None:
         values = seen.image[met]
-        low = float(values.min(initial=0.0))
-        high = float(values.max()) if values.size else low
+        low = float(np.quantile(values, 0.01) if mean and values.size else values.min(initial=0.0))
+        high = float(np.quantile(values, 0.995) if mean else values.max()) if values.size else low
         window = [low, high if high > low else low + 1.0]
         say.note(f"black is {window[0]:.4g}, white {window[1]:.4g}, by the first image; --window takes others")
     low, high = window

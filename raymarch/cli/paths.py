@@ -35,7 +35,9 @@ frames = click.option(
     "--frames", type=click.IntRange(1, 100000), help=f"How many cameras on --path, {FRAMES} if not given."
 )
 orbit = click.option("--orbit", type=click.IntRange(1, 10000), help="So many cameras on a circle about --up.")
-elevation = click.option("--elevation", type=Real(-89, 89), help="Of the orbit [degree]; 25 if not given, 10 of a scan.")
+elevation = click.option(
+    "--elevation", type=Real(-89, 89), help="Of the orbit [degree]; 25 if not given, 10 of a scan."
+)
 up = click.option(
     "--up",
     type=Numbers(float, 3),
@@ -101,7 +103,10 @@ class Where:
     def cameras(
         self, run: str, volume: Volume, look: DefaultLook, points: np.ndarray, reading: dict[str, Any]
     ) -> list[tuple[str, Camera]]:
-        """Cameras with their names, those of orbits and spirals framed on points (n, 3); RaymarchError for a volume in NDC, seen from elsewhere, and for what is no path."""
+        """Cameras with their names, those of orbits and spirals framed on points (n, 3).
+
+        RaymarchError for a volume in NDC, seen from elsewhere, and for what is no path.
+        """
         from raymarch.geometry.camera_path import framed
 
         self.require()

@@ -89,7 +89,9 @@ def render(
     from raymarch.cli.progress import CountProgress
 
     with CountProgress("render", len(named)) as progress, together.renderer_of(*volumes, cut) as renderer:
-        images = Images(renderer, named, behind, window, modes.gives_values(chosen), extras, progress)
+        images = Images(
+            renderer, named, behind, window, modes.gives_values(chosen), extras, progress, chosen.mode == "average"
+        )
         code = clip.write(images) if clip else pictures.write(images)
     if chosen.shading is None:  # whose highlights are white by what they are
         images.say_what_is_bright()

@@ -23,8 +23,8 @@ BAND = 0.25  # half of the width in which a label is seen
 Knots = Sequence[tuple[float, tuple[float, float, float], float]]
 HOUNSFIELD: dict[str, Knots] = {
     "ct": (
-        (-300, (0.62, 0.34, 0.26), 0.0), (-120, (0.80, 0.52, 0.40), 0.035), (0, (0.75, 0.36, 0.28), 0.05),
-        (120, (0.80, 0.34, 0.25), 0.09), (220, (0.90, 0.66, 0.48), 0.35), (400, (0.95, 0.86, 0.72), 0.75),
+        (-300, (0.62, 0.34, 0.26), 0.0), (-120, (0.80, 0.52, 0.40), 0.06), (0, (0.75, 0.36, 0.28), 0.08),
+        (120, (0.80, 0.34, 0.25), 0.13), (220, (0.90, 0.66, 0.48), 0.35), (400, (0.95, 0.86, 0.72), 0.75),
         (1200, (1.0, 0.99, 0.95), 0.95),
     ),
     "ct-skin": (
@@ -57,8 +57,8 @@ BETWEEN: dict[str, Knots] = {
 }  # fmt: skip
 NAMES = (*HOUNSFIELD, *BETWEEN, "labels")
 OF_KIND = {
-    "ct": "ct", "object": "solid", "sparse": "glow", "dark": "solid", "signed": "signed", "labels": "labels",
-    "level": "glow", "constant": "solid",
+    "ct": "ct", "soft ct": "ct-skin", "object": "solid", "sparse": "glow", "dark": "solid", "signed": "signed",
+    "labels": "labels", "level": "glow", "constant": "solid",
 }  # fmt: skip
 
 
@@ -71,6 +71,7 @@ def named_table(volume: Volume, name: str, low: float, high: float, labels: Sequ
     Raises RaymarchError for ends that single precision does not tell apart.
     """
     side = float(np.ptp(volume.corners, axis=0).max())
+    knots: list[tuple[float, tuple[float, float, float], float]]
     length = float(np.clip(2 * volume.voxel, side / THIN, side / THICK))
     if name in HOUNSFIELD:
         knots = list(HOUNSFIELD[name])
@@ -79,13 +80,12 @@ def named_table(volume: Volume, name: str, low: float, high: float, labels: Sequ
     else:
         if abs(high - low) < FINEST * max(abs(low), abs(high)) or low == high:
             raise RaymarchError(_TOO_FINE.format(*sorted((low, high))))
-        if name == "signed":
-            span = high - low
-            knots = [(share * span + (low if i >= 3 else -low), *rest)
-                     for i, (share, *rest) in enumerate(BETWEEN[name])]  # type: ignore[misc]  # fmt: skip
-        else:
-            knots = [(low + share * (high - low), colour, opacity) for share, colour, opacity in BETWEEN[name]]
-    values, colours, opacities = zip(*sorted(knots, key=lambda knot: knot[0]), strict=True)
+        span, knots = high - low, []
+        for i, (share, colour, opacity) in enumerate(BETWEEN[name]):
+            begin = -low if name == "signed" and i < 3 else low
+            knots.append((begin + share * span, colour, opacity))
+    knots.sort(key=lambda knot: knot[0])
+    values, colours, opacities = (np.array(column) for column in zip(*knots, strict=True))
     return TransferFunction(values, colours, opacities, length)
 
 

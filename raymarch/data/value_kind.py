@@ -16,12 +16,16 @@ FILL = 1e-4  # share from which one value far from all others is a mark for "no 
 BINS = 512
 TWO_PEAKS = 0.72  # Otsu's share of the variance between two classes: 0.64 of one Gaussian, 0.75 of a level spread
 CLEAR_PEAKS = 0.8  # above it the classes above the padding are told apart on their own
+OFF_GROUND = 4.0  # deviations of the ground above its mean at which a threshold parts it from all else
 FAR = 5.0  # deviations from the ground at which a value is signal
 RARE = 2e-5  # least share of signal, ten times that of Gaussian noise at so many deviations
 SPARSE = 0.03  # share of signal under which it is drawn as what shines: fluorescence, maps of density
 MOST_LABELS = 64
 AIR_HU, BODY_HU = (-1100.0, -900.0), (-200.0, 300.0)
 CUT_HU = -300.0  # between lung and body
+BONE_HU = 250.0
+SOFT_WINDOW = (-160.0, 240.0)  # of soft tissue, level 40 and width 400
+MUCH_BONE = 0.01  # of the body, from which a CT is one of bones
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,8 @@ class ValueKind:
     """Kind of values.
 
     Attributes:
-        name: "ct", "object", "sparse", "dark", "signed", "labels", "level" or "constant".
+        name: "ct", "soft ct" without bones, "object", "sparse", "dark", "signed", "labels", "level" or
+            "constant".
         low: value at which what is seen begins; in "dark" at which it ends.
         high: value at which it is brightest; in "dark" at which it is most opaque.
         ground, top: values that a window of grey goes from and to.
@@ -48,6 +53,7 @@ class ValueKind:
 
 WORDS = {
     "ct": "a CT in Hounsfield units",
+    "soft ct": "a CT in Hounsfield units without bones",
     "object": "a bright object on a darker ground",
     "sparse": "sparse bright signal",
     "dark": "a dark object on a bright ground",
@@ -133,9 +139,12 @@ def _hounsfield(values: np.ndarray, unit: str) -> ValueKind | None:
             return None
     if body < 1e-3:  # air and lung alone, or no CT whatever the unit says
         return None
-    bone = float(np.mean(values > 250.0))
-    iso = 250.0 if bone > 0.002 else CUT_HU if values.min() < CUT_HU else None
-    return ValueKind("ct", CUT_HU, 1200.0, -160.0, 240.0, iso)
+    least, most = (float(x) for x in np.quantile(values, [0.01, 0.99]))
+    ground, top = max(SOFT_WINDOW[0], least), min(SOFT_WINDOW[1], most)
+    ground, top = (ground, top) if ground < top else SOFT_WINDOW
+    if np.mean(values > BONE_HU) > MUCH_BONE * body:
+        return ValueKind("ct", CUT_HU, 1200.0, ground, top, BONE_HU)
+    return ValueKind("soft ct", CUT_HU, 400.0, ground, top, CUT_HU if values.min() < CUT_HU else None)
 
 
 def _labels(values: np.ndarray, block: np.ndarray) -> ValueKind | None:
@@ -197,14 +206,15 @@ def _object(values: np.ndarray, lattice: np.ndarray, every: np.ndarray) -> Value
         second, apart = _otsu(rest)
         if apart > CLEAR_PEAKS and 0.05 < np.mean(rest < second) < 0.99:
             at, parted = second, apart
-    if parted < TWO_PEAKS and (out := every[every < ground]).size > SPIKE * every.size:
+    below, above = values[values <= at], values[values > at]
+    one_peak = parted < TWO_PEAKS and at - below.mean() < OFF_GROUND * below.std()
+    if one_peak and (out := every[every < ground]).size > SPIKE * every.size:
         least = float(out.max())
         at, top = (least + float(ground)) / 2, float(np.quantile(values, 0.99))
         return ValueKind("object", at, top, float(ground), top, at)
-    if parted < TWO_PEAKS:
+    if one_peak:
         return _one_peak(rest if spike and rest.size > 0.05 * values.size else values)
     faces = np.concatenate([np.take(lattice, i, axis).ravel() for axis in range(3) for i in (0, -1)])
-    below, above = values[values <= at], values[values > at]
     if np.mean(faces > at) > 0.97 and 0.0005 < below.size / values.size < 0.6 and not spike:
         dark = float(np.quantile(below, 0.01))
         middle = float(np.median(above))

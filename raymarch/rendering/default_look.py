@@ -50,9 +50,11 @@ class DefaultLook:
 
 
 def default_look(volume: AnyVolume, march: March | None = None) -> DefaultLook:
-    """Default look of a volume, with its own march unless one is given. One of values alone, as a scan is, is lit, through a table by the kind of its values,
-    on a dark ground unless it has one of its own, and is seen from the front of a body, head up, where its world is
-    known; one that was fitted through a table is seen through that. Others are as their fit left them.
+    """Default look of a volume, with its own march unless one is given.
+
+    One of values alone, as a scan is, is lit, through a table by the kind of its values, on a dark ground unless it has
+    one of its own, and is seen from the front of a body, head up, where its world is known. One that was fitted through
+    a table is seen through that, and others are as their fit left them.
 
     Raises RaymarchError for values that single precision hardly tells apart.
 
@@ -77,7 +79,8 @@ def default_look(volume: AnyVolume, march: March | None = None) -> DefaultLook:
     if kind.name == "level" and kind.high - kind.low > FINEST * max(abs(kind.low), abs(kind.high)):
         return DefaultLook(March(mode="average"), background, UP, front, kind)
     table, name = table_of_kind(seen, kind)
-    march = March(mode="transfer", transfer=table, shading=Shading())
+    light = None if kind.name == "constant" else Shading()  # one value has no slope to light
+    march = March(mode="transfer", transfer=table, shading=light)
     return DefaultLook(march, background, UP, front, kind, name)
 
 

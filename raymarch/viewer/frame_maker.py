@@ -13,6 +13,7 @@ from raymarch.data.views import Views
 from raymarch.data.volume import AnyVolume
 from raymarch.device.owner import Closing
 from raymarch.geometry.camera import Camera
+from raymarch.rendering.default_look import DefaultLook
 from raymarch.rendering.march import March
 from raymarch.rendering.progressive import ProgressiveRendering, tiles_for
 from raymarch.viewer.display import Range, colours, jpeg, png, window_of
@@ -42,8 +43,15 @@ class FrameMaker(Closing):
         hurried: whether at rest too a picture soon is better than a fine one, as of a fit that goes on.
     """
 
-    def __init__(self, volume: AnyVolume, views: Views | None = None, name: str = "") -> None:
-        self._begin(VolumeSource(volume, views), name)
+    def __init__(
+        self,
+        volume: AnyVolume,
+        views: Views | None = None,
+        name: str = "",
+        begin: DefaultLook | None = None,
+        window: tuple[float, float] | None = None,
+    ) -> None:
+        self._begin(VolumeSource(volume, views, begin, window), name)
 
     @classmethod
     def of_fitter(cls, fitter: Fitter) -> FrameMaker:

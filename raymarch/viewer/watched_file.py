@@ -12,6 +12,7 @@ from raymarch.data.views import Views
 from raymarch.data.volume import AnyVolume
 from raymarch.errors import one_line
 from raymarch.io.volumes.volume_file import load
+from raymarch.rendering.default_look import DefaultLook, default_look
 from raymarch.viewer.frame_maker import FrameMaker
 from raymarch.viewer.server_process import ServerProcess
 from raymarch.viewer.viewer import Viewer
@@ -56,22 +57,30 @@ class WatchedFile:
 
 
 def view_file(
-    server: ServerProcess, watched: WatchedFile, views: Views | None, stop: Callable[[], bool] = lambda: False
+    server: ServerProcess,
+    watched: WatchedFile,
+    views: Views | None,
+    stop: Callable[[], bool] = lambda: False,
+    begin: Callable[[AnyVolume], DefaultLook] = default_look,
+    window: tuple[float, float] | None = None,
 ) -> None:
-    """Serve a volume file until `stop()` says so, and what takes its place on disk."""
+    """Serve a volume file until `stop()` says so, and what takes its place on disk, each as `begin` has it at first."""
     name = Path(watched.path).name
+
+    def made(volume: AnyVolume) -> FrameMaker:
+        return FrameMaker(volume, views, name, begin(volume), window)
 
     def look() -> None:
         if not watched.replaced():
             return
         try:
-            viewer.show(FrameMaker(watched.again(), views, name))
+            viewer.show(made(watched.again()))
             text = f"{name} was replaced on disk; this is the new one"
         except Exception as error:  # memory, or whatever a file that changes meanwhile does to its reader
             text = f"{name} was replaced on disk, and the new one is not shown: {one_line(error)}"
         viewer.say({"type": "note", "text": text})
         log.warning("viewer: %s", text)
 
-    with Viewer(server, FrameMaker(watched.volume, views, name)) as viewer:
+    with Viewer(server, made(watched.volume)) as viewer:
         viewer.often = look
         viewer.run(stop)
