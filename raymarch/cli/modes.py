@@ -182,7 +182,7 @@ def _iso(volume: AnyVolume, seen: Volume) -> float:
     from raymarch.data.default_table import default_table, has_values_alone
 
     if has_values_alone(seen) and (iso := _kind(volume, seen).iso) is not None:
-        return float(f"{iso:.6g}")
+        return iso
     values = default_table(seen, "viridis").values
     return float(values[0] + values[-1]) / 2
 

@@ -111,13 +111,16 @@ def _colour(i: int) -> tuple[float, float, float]:
 
 
 def table_of_kind(volume: Volume, kind: ValueKind) -> tuple[TransferFunction, str]:
-    """Table of a kind of values, and what it is called: NAME, or NAME,LOW,HIGH."""
+    """Table of a kind of values, and what it is called: NAME, or NAME,LOW,HIGH.
+
+    Raises RaymarchError for values that single precision hardly tells apart.
+    """
     name = OF_KIND[kind.name]
-    low, high = float(f"{kind.low:.6g}"), float(f"{kind.high:.6g}")
-    if low == high:
-        low, high = kind.low, kind.high
+    low, high = kind.low, kind.high
+    if abs(kind.high - kind.low) < FINEST * max(abs(kind.low), abs(kind.high)):
+        raise RaymarchError(_TOO_FINE.format(*range_of(volume)))
     made = named_table(volume, name, low, high, kind.labels)
-    return made, name if name in HOUNSFIELD or name == "labels" else f"{name},{low:.6g},{high:.6g}"
+    return made, name if name in HOUNSFIELD or name == "labels" else f"{name},{low:.12g},{high:.12g}"
 
 
 def default_table(

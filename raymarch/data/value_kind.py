@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,6 +17,7 @@ BINS = 512
 TWO_PEAKS = 0.72  # Otsu's share of the variance between two classes: 0.64 of one Gaussian, 0.75 of a level spread
 CLEAR_PEAKS = 0.8  # above it the classes above the padding are told apart on their own
 OFF_GROUND = 4.0  # deviations of the ground above its mean at which a threshold parts it from all else
+DIM = 6.0  # deviations of the ground above its middle at which sparse signal begins
 FAR = 5.0  # deviations from the ground at which a value is signal
 RARE = 2e-5  # least share of signal, ten times that of Gaussian noise at so many deviations
 SPARSE = 0.03  # share of signal under which it is drawn as what shines: fluorescence, maps of density
@@ -77,7 +78,7 @@ def values_at(volume: Volume, axes: tuple[np.ndarray, ...]) -> np.ndarray:
 
 
 def kind_of(volume: Volume, unit: str = "") -> ValueKind:
-    """Kind of a volume's values; `unit` is what its file says, such as "HU".
+    """Kind of a volume's values, its numbers to three figures; `unit` is what its file says, such as "HU".
 
     Padding and marks for "no value" are left out of the histogram, so that they move nothing.
 
@@ -87,6 +88,26 @@ def kind_of(volume: Volume, unit: str = "") -> ValueKind:
         >>> kind_of(Volume(np.where(ball, 900.0, 20.0), np.zeros((16, 16, 16, 3)), np.eye(4))).name
         'object'
     """
+    return _rounded(_kind_of(volume, unit))
+
+
+def _rounded(kind: ValueKind) -> ValueKind:
+    """A kind whose numbers people type: each to a hundredth of the span, or a thousandth."""
+    span = abs(kind.high - kind.low)
+    if kind.name in ("constant", "labels") or span < 1e-30:
+        return kind
+    digits = 2 - math.floor(math.log10(span))
+
+    def short(value: float) -> float:
+        return round(value, digits) + 0.0  # no -0
+
+    iso = None if kind.iso is None else short(kind.iso)
+    ends = short(kind.ground), short(kind.top)
+    ends = ends if ends[0] < ends[1] else (kind.ground, kind.top)
+    return replace(kind, low=short(kind.low), high=short(kind.high), ground=ends[0], top=ends[1], iso=iso)
+
+
+def _kind_of(volume: Volume, unit: str) -> ValueKind:
     lattice = values_at(volume, strided(volume))
     values = lattice.ravel()
     if values.min() == values.max():
@@ -113,11 +134,11 @@ def _middle(count: int) -> np.ndarray:
 
 def _without_fill(values: np.ndarray) -> np.ndarray:
     """Values without marks for "no value": one number at either end, with a gap to all others."""
-    for sign in (1.0, -1.0):
+    for sign, most_share in ((1.0, 0.98), (-1.0, 0.02)):  # padding is low; what is high and much is an object
         ordered = sign * values
         end = ordered.min()
         rest = ordered[ordered > end]
-        if not rest.size or not FILL <= 1 - rest.size / values.size <= 0.98:
+        if not rest.size or not FILL <= 1 - rest.size / values.size <= most_share:
             continue
         nearest, most = np.quantile(rest, [0.0, 0.999])
         if nearest - end > 0.5 * max(most - nearest, 1e-12 * abs(end)) and np.unique(rest).size > 2:
@@ -139,7 +160,7 @@ def _hounsfield(values: np.ndarray, unit: str) -> ValueKind | None:
             return None
     if body < 1e-3:  # air and lung alone, or no CT whatever the unit says
         return None
-    least, most = (float(x) for x in np.quantile(values, [0.01, 0.99]))
+    least, most = (float(x) for x in np.quantile(values, [0.01, 0.998]))
     ground, top = max(SOFT_WINDOW[0], least), min(SOFT_WINDOW[1], most)
     ground, top = (ground, top) if ground < top else SOFT_WINDOW
     if np.mean(values > BONE_HU) > MUCH_BONE * body:
@@ -173,6 +194,8 @@ def _signed(values: np.ndarray, block: np.ndarray) -> ValueKind | None:
     if spread == 0 or rough > 0.7 * spread:
         return None
     most = float(max(-below, above))
+    if np.mean(np.abs(values) < 0.2 * most) < 0.05:  # two classes, on either side of zero by chance
+        return None
     return ValueKind("signed", 0.2 * most, most, -most, most, 0.3 * most)
 
 
@@ -224,6 +247,9 @@ def _object(values: np.ndarray, lattice: np.ndarray, every: np.ndarray) -> Value
     floor = float(np.median(below))
     top = top if top > at else float(above.max())
     sparse = above.size < SPARSE * values.size
+    if sparse:  # Otsu's threshold is far up where few values shine: dim ones are signal too
+        spread = 1.4826 * float(np.median(np.abs(below - floor))) or float(below.std())
+        at = min(at, max(floor + DIM * spread, floor + 0.05 * (top - floor)))
     return ValueKind("sparse" if sparse else "object", at, top, floor, top, at + 0.1 * (top - at))
 
 

@@ -106,9 +106,9 @@ def seen_points(volume: Volume, march: March, clip: Clip | None = None) -> np.nd
         seen = opacity > SEEN * table.opacities.max()
     firm = seen & (_neighbours(seen) >= NEIGHBOURS)
     index = _ends(firm if firm.any() else seen)
-    reach = np.array([float(np.diff(axis).max(initial=1)) for axis in axes])  # a sample stands for those skipped
+    reach = np.array([float(np.diff(axis).max(initial=1)) for axis in axes])  # what is between it and the next, too
     index = np.stack([axis[column] for axis, column in zip(axes, index.T, strict=True)], axis=1)
-    steps = np.stack(np.meshgrid(*[(-0.5, 0.5)] * 3, indexing="ij"), -1).reshape(-1, 3) * reach
+    steps = np.stack(np.meshgrid(*[(-1.0, 1.0)] * 3, indexing="ij"), -1).reshape(-1, 3) * reach
     spread = (index[:, None] + steps).reshape(-1, 3).clip(0, np.array(volume.shape) - 1)
     points = spread @ volume.world_from_index[:3, :3].T + volume.world_from_index[:3, 3]
     if clip is not None and len(clip.half_spaces):
