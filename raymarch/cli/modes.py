@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -118,7 +119,7 @@ class Shown:
         if mode is None:
             mode = "transfer" if table is not None else "isosurface" if iso is not None else None
         if mode is None and has_values_alone(seen):
-            mode = self._mode_of_values(volume, seen)
+            mode = self._mode_of_values(volume, seen, lit)
         if mode is None:
             return asked
         if table is not None and mode != "transfer":
@@ -138,11 +139,12 @@ class Shown:
             asked = {"shading": Shading()}
         return {"mode": mode, "transfer": made, **asked}
 
-    def _mode_of_values(self, volume: AnyVolume, seen: Volume) -> str:
+    def _mode_of_values(self, volume: AnyVolume, seen: Volume, alone: bool) -> str:
         """Mode that shows values where none is said: transfer, or the mean along rays where none stands out."""
         from raymarch.rendering.march import table_of
 
-        if table_of(seen) is None and not (self.shading or self.preintegrated) and _kind(volume, seen).name == "level":
+        free = alone and table_of(seen) is None and not (self.shading or self.preintegrated)
+        if free and _kind(volume, seen).name == "level":
             say.note("mode average, as no values stand out from the rest; --mode transfer shows the upper ones")
             return "average"
         say.note("mode transfer, as the volume has values and no colours; --mode takes another")
@@ -191,8 +193,17 @@ def _table(volume: AnyVolume, seen: Volume, table: str | None) -> tuple[Transfer
     """Table of a file, of a name or of a colour map, over the volume's range where no ends are given, and whether it is
     one of a name; where none is asked for that which the volume was fitted through, or that of its kind."""
     from raymarch.data.colormaps import COLORMAP
-    from raymarch.data.default_table import HOUNSFIELD, NAMES, OF_KIND, default_table, named_table, table_of_kind
+    from raymarch.data.default_table import (
+        HOUNSFIELD,
+        NAMES,
+        OF_KIND,
+        default_table,
+        named_table,
+        range_of,
+        table_of_kind,
+    )
     from raymarch.data.value_kind import WORDS
+    from raymarch.errors import RaymarchError
     from raymarch.io.volumes.transfer_table import load_table
     from raymarch.rendering.march import table_of
 
@@ -216,13 +227,21 @@ def _table(volume: AnyVolume, seen: Volume, table: str | None) -> tuple[Transfer
         ends = [0.0] * 4
     if name in NAMES:
         fixed = name in HOUNSFIELD or name == "labels"
-        if len(ends) not in ((0,) if fixed else (0, 2)):
+        if len(ends) not in ((0,) if fixed else (0, 2)) or not all(map(math.isfinite, ends)):
             raise click.UsageError(f"--table {table}: want {name}{'' if fixed else f' or {name},LOW,HIGH'}")
+        if ends and (ends[0] == ends[1] or (name == "signed" and not 0 < ends[0] < ends[1])):
+            apart = "0 < LOW < HIGH" if name == "signed" else "LOW and HIGH apart"
+            raise click.UsageError(f"--table {table}: want {apart}; leave them out for the volume's own")
         kind = _kind(volume, seen)
+        if name == "labels" and not kind.labels:
+            raise RaymarchError(f"--table labels: the volume has no labels, being {WORDS[kind.name]}; leave it out")
+        if name == "signed" and not ends and not 0 < kind.low < kind.high:
+            kind = replace(kind, low=0.2 * (most := max(map(abs, range_of(seen))) or 1.0), high=most)
+            return named_table(seen, name, kind.low, kind.high), True
         if not ends and not fixed and OF_KIND[kind.name] != name:
             kind = replace(kind, low=kind.ground + (kind.top - kind.ground) / 4, high=kind.top)
         low, high = ends or (kind.low, kind.high)
-        return named_table(seen, name, low, high, kind.labels), True
+        return named_table(seen, name, low, high, kind.labels), kind.name != "constant"
     if len(ends) not in (0, 2, 3):
         raise click.UsageError(
             f"--table {table}: want MAP, MAP,LOW,HIGH or MAP,LOW,HIGH,OPACITY, such as bone,400,2400,0.5"
@@ -241,7 +260,10 @@ def require_window(march: March, window: list[float] | None) -> None:
     from raymarch.errors import RaymarchError
 
     if window is not None and not gives_values(march):
-        raise RaymarchError(f"--window: images of mode {march.mode} are colours; leave it out")
+        other = "maximum"
+        if march.transfer is not None:
+            other = f"maximum, or --table bone,{window[0]:g},{window[1]:g}"
+        raise RaymarchError(f"--window: images of mode {march.mode} are colours; leave it out, or say --mode {other}")
 
 
 def gives_values(march: March) -> bool:

@@ -65,7 +65,8 @@ class Interval(Numbers):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         low, high = super().convert(value, param, ctx)
         if not (-LARGEST < low < high < LARGEST and high - low > LEAST):
-            self.fail(f"{low:g},{high:g}: want LOW,HIGH, the first the less", param, ctx)
+            apart = f", apart by more than {LEAST:g}" if low < high else ""
+            self.fail(f"{low:g},{high:g}: want LOW,HIGH, the first the less{apart}, within {LARGEST:g}", param, ctx)
         return [low, high]
 
 

@@ -83,8 +83,10 @@ def _begin(
     up: list[float] | None, background: str | None,
 ) -> DefaultLook:  # fmt: skip
     """Look that the options say of a volume; RaymarchError for what cannot be shown."""
+    from raymarch.data.default_table import range_of
     from raymarch.data.views import require_colour
     from raymarch.data.volume import VOLUME
+    from raymarch.errors import RaymarchError
     from raymarch.geometry.orbit import UP
     from raymarch.rendering.ray_settings import require_seen
 
@@ -92,6 +94,11 @@ def _begin(
     march = replace(look.march, clip=options.clip_of(clip_box, clip_plane, seen))
     if seen.boxes == 1 or shown.mode is not None:  # the page begins with another mode than a table's then
         require_seen(seen, march)
+    low, high = range_of(seen)
+    if march.iso is not None and not low <= march.iso <= high:
+        raise RaymarchError(
+            f"iso is {march.iso:g} but values go from {low:g} to {high:g}, so there is no surface; choose one between"
+        )
     if background is not None:
         look = replace(look, background=require_colour(background))
     return replace(look, march=march, up=look.up if up is None else tuple(UP("up", up).tolist()))

@@ -16,6 +16,7 @@ CLEAR = 0.2  # of the range, from its lower end, is seen through
 LENGTHS = 50  # unit lengths of a colour map along the longest side
 THIN, THICK = 200, 25  # unit lengths of a named table along the longest side, at most and at least
 FINEST = 1e-5  # range of values, as a part of them, under which a table of 64 knots is finer than single precision
+LEAST = 1e-30  # values of which single precision keeps all figures
 MOST = 0.5  # opacity of a colour map at the upper end over one of them
 BAND = 0.25  # half of the width in which a label is seen
 
@@ -117,6 +118,10 @@ def table_of_kind(volume: Volume, kind: ValueKind) -> tuple[TransferFunction, st
     """
     name = OF_KIND[kind.name]
     low, high = kind.low, kind.high
+    if max(abs(kind.low), abs(kind.high)) < LEAST:
+        raise RaymarchError(
+            f"values are up to {max(map(abs, range_of(volume))):.4g}, under what single precision holds; multiply them"
+        )
     if abs(kind.high - kind.low) < FINEST * max(abs(kind.low), abs(kind.high)):
         raise RaymarchError(_TOO_FINE.format(*range_of(volume)))
     made = named_table(volume, name, low, high, kind.labels)
