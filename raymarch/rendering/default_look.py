@@ -18,7 +18,7 @@ from raymarch.rendering.shading import Shading
 
 GROUND = (0.0, 0.0, 0.0)  # behind a scan, as viewers of radiology have it
 WHITE = (1.0, 1.0, 1.0)  # a volume's own ground where nobody chose one
-SEEN = 0.03  # of a table's greatest opacity, from which a sample counts as seen
+SEEN = 0.07  # of a table's greatest opacity, from which a sample counts as seen
 NEIGHBOURS = 7  # of 27 samples about one that is seen, itself included, that are no specks of noise
 DIRECTIONS = 256  # in which the farthest samples are looked for
 INVERSE = 0.97  # share of the faces over a surface's value from which what is seen lies under it
