@@ -12,7 +12,7 @@ from raymarch.data.views import Views
 from raymarch.data.volume import AnyVolume
 from raymarch.errors import one_line
 from raymarch.io.volumes.volume_file import load
-from raymarch.rendering.default_look import DefaultLook, default_look
+from raymarch.rendering.default_look import DefaultLook
 from raymarch.viewer.frame_maker import FrameMaker
 from raymarch.viewer.server_process import ServerProcess
 from raymarch.viewer.viewer import Viewer
@@ -61,14 +61,14 @@ def view_file(
     watched: WatchedFile,
     views: Views | None,
     stop: Callable[[], bool] = lambda: False,
-    begin: Callable[[AnyVolume], DefaultLook] = default_look,
+    begin: Callable[[AnyVolume], DefaultLook] | None = None,
     window: tuple[float, float] | None = None,
 ) -> None:
-    """Serve a volume file until `stop()` says so, and what takes its place on disk, each as `begin` has it at first."""
+    """Serve a volume file until `stop()` says so, and what takes its place on disk, each as `begin` says at first."""
     name = Path(watched.path).name
 
     def made(volume: AnyVolume) -> FrameMaker:
-        return FrameMaker(volume, views, name, begin(volume), window)
+        return FrameMaker(volume, views, name, None if begin is None else begin(volume), window)
 
     def look() -> None:
         if not watched.replaced():
