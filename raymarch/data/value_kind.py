@@ -134,14 +134,14 @@ def _middle(count: int) -> np.ndarray:
 
 def _without_fill(values: np.ndarray) -> np.ndarray:
     """Values without marks for "no value": one number at either end, with a gap to all others."""
-    for sign, most_share in ((1.0, 0.98), (-1.0, 0.02)):  # padding is low; what is high and much is an object
+    for sign, most_share, gap in ((1.0, 0.98, 0.5), (-1.0, 0.02, 1e3)):  # what is high is an object, unless far off
         ordered = sign * values
         end = ordered.min()
         rest = ordered[ordered > end]
         if not rest.size or not FILL <= 1 - rest.size / values.size <= most_share:
             continue
         nearest, most = np.quantile(rest, [0.0, 0.999])
-        if nearest - end > 0.5 * max(most - nearest, 1e-12 * abs(end)) and np.unique(rest).size > 2:
+        if nearest - end > gap * max(most - nearest, 1e-12 * abs(end)) and np.unique(rest).size > 2:
             values = sign * rest
     return values
 

@@ -167,7 +167,8 @@ def test_a_small_thing_in_a_large_box_fills_the_frame_and_specks_do_not_count():
     values = 50 + noise(3)
     values[20:27, 22:28, 8:20] = 900
     values[3, 3, 3] = values[33, 2, 30] = 900
-    _, seen = pictured(rm.ScalarVolume(values))
+    look, seen = pictured(rm.ScalarVolume(values))
+    assert look.march.mode == "transfer"
     rows, columns = (np.flatnonzero((seen.opacity > 0.5).sum(axis) > 5) for axis in (1, 0))  # more than specks have
     assert max(np.ptp(rows), np.ptp(columns)) + 1 >= 0.7 * SIDE
 
