@@ -146,6 +146,39 @@ FAULTS = [
         ("tests/rendering/test_renderer.py::test_a_volume_fitted_through_a_table_is_seen_through_it",),
     ),
     Fault(
+        "a scan is framed on its box, not on what is seen of it",
+        "rendering/default_look.py",
+        "seen = opacity > SEEN * table.opacities.max()",
+        "seen = opacity >= 0",
+        (
+            "tests/rendering/test_default_look.py::test_a_small_thing_in_a_large_box_fills_the_frame_and_specks_do_not_count",
+        ),
+    ),
+    Fault(
+        "a body in LPS is seen from behind",
+        "rendering/default_look.py",
+        '"LPS": (0.0, -1.0, 0.0)',
+        '"LPS": (0.0, 1.0, 0.0)',
+        ("tests/rendering/test_default_look.py::test_a_body_is_seen_from_the_front",),
+    ),
+    Fault(
+        "padding counts as values of a scan",
+        "data/value_kind.py",
+        "kept = _without_fill(values)",
+        "kept = values",
+        ("tests/rendering/test_default_look.py::test_the_kind_of_values_is_told_from_them",),
+    ),
+    Fault(
+        "tables by name are without light",
+        "cli/modes.py",
+        "if self.shading is None and named and lit",
+        "if self.shading is None and not named and lit",
+        (
+            "tests/cli/test_cures_of_pictures.py::"
+            "test_the_default_look_is_said_as_an_option_that_gives_the_same_picture",
+        ),
+    ),
+    Fault(
         "rendering a sparse volume is forecast as that of a dense one",
         "fitting/forecast.py",
         "None if volume.bricks is None else volume.bricks.count",

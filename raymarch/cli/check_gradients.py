@@ -69,7 +69,7 @@ def check_gradients(
         reading = options.reading_of(volume, downscale, holdout)
         cameras = load_views(data, split, follow_links=follow_links, for_fit=False, **reading)
     names = [name.strip() for name in parameters.split(",") if name.strip()] if parameters else None
-    march = replace(shown.march(volume), min_transmittance=0.0, min_weight=0.0)
+    march = replace(shown.march(volume, lit=False), min_transmittance=0.0, min_weight=0.0)
     say.note("checking in a process of its own")
     report = check_process.check_gradients(
         volume,

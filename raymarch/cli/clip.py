@@ -60,6 +60,7 @@ class Images:
     values: bool
     depth: bool
     progress: CountProgress
+    mean: bool = False
     bright: int = 0
 
     def __iter__(self) -> Iterator[tuple[str, np.ndarray, Rendering]]:
@@ -68,7 +69,7 @@ class Images:
         for name, camera in self.named:
             seen, image = self.renderer.render(camera, self.background, depth=self.depth), None
             if self.values:
-                image, self.window = modes.in_window(seen, self.window)
+                image, self.window = modes.in_window(seen, self.window, self.mean)
             image = seen.image if image is None else image
             self.bright += bool((image > VISIBLE).any())
             yield name, image.clip(max=1), seen

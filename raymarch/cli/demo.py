@@ -82,6 +82,6 @@ def _look(out: str) -> None:
         with asked_to_stop() as asked:
             views = load_views(f"{out}/scene", "test", for_fit=False)
             ready = partial(announce, server, say.result, say.note, browser=True)
-            view_file(server, WatchedFile(f"{out}/island.h5"), views, asked, ready)
+            view_file(server, WatchedFile(f"{out}/island.h5"), views, asked, ready=ready)
     finally:
         server.close()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
     import numpy as np
 
     from raymarch.data.transfer_function import TransferFunction
+    from raymarch.data.value_kind import ValueKind
     from raymarch.data.volume import AnyVolume, Volume
+    from raymarch.rendering.default_look import DefaultLook
     from raymarch.rendering.march import March
     from raymarch.rendering.renderer import Rendering
 
@@ -33,7 +36,8 @@ mode = click.option(
 table = click.option(
     "--table",
     metavar="FILE|MAP",
-    help="Transfer function: table.json, a colour map as bone or bone,LOW,HIGH,OPACITY, or knots as the viewer copies"
+    help="Transfer function: table.json, a lit one as ct, ct-bone, ct-skin, ct-lung, labels, solid,LOW,HIGH,"
+    " glow,LOW,HIGH or signed,LOW,HIGH, a colour map as bone or bone,LOW,HIGH,OPACITY, or knots as the viewer copies"
     " them; mode transfer.",
 )
 iso = click.option(
@@ -55,9 +59,10 @@ step = click.option(
     help="Length of a ray's steps, in voxels; 0.5 if not given.",
 )
 shading = click.option(
-    "--shading",
-    is_flag=True,
-    help="Light a transfer function's samples from the eye, by the slope of their value; an isosurface always is.",
+    "--shading/--no-shading",
+    default=None,
+    help="Light a transfer function's samples from the eye, by the slope of their value; as tables by name are, and"
+    " isosurfaces always.",
 )
 preintegrated = click.option(
     "--preintegrated",
@@ -81,41 +86,45 @@ class Shown:
     table: str | None = None
     iso: float | None = None
     step: float | None = None
-    shading: bool = False
+    shading: bool | None = None
     preintegrated: bool = False
     supersample: int | None = None
 
-    def march(self, volume: AnyVolume) -> March:
-        """March over a volume, its mode, table or value chosen by what the volume has, and said, if not given."""
+    def march(self, volume: AnyVolume, lit: bool = True) -> March:
+        """March over a volume, its mode, table or value chosen by what the volume has, and said, if not given; a table
+        that is chosen is `lit` or not."""
+        return self.look(volume, lit).march
+
+    def look(self, volume: AnyVolume, lit: bool = True) -> DefaultLook:
+        """Look of a volume, as `default_look` gives it, with what the options say in its place."""
         from raymarch.data.volume import VOLUME
         from raymarch.errors import RaymarchError
+        from raymarch.rendering.default_look import default_look
         from raymarch.rendering.march import March
-        from raymarch.rendering.shading import Shading
 
         given = {"step": self.step, "supersample": self.supersample}
         own: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-        if self.shading:
-            own["shading"] = Shading()
         if self.preintegrated:
             own["preintegrated"] = True
-        chosen = March(**self._of_mode(VOLUME("volume", volume)), **own)
+        chosen = March(**self._of_mode(volume, VOLUME("volume", volume), lit), **own)
         if self.step is not None and not chosen.rule.step:
             raise RaymarchError(f"--step: mode {chosen.rule.name} has no steps; leave it out")
-        return chosen
+        return default_look(volume, chosen)
 
-    def _of_mode(self, volume: Volume) -> dict[str, Any]:
-        """Mode, and what is its own: a table, the value of a surface."""
-        from raymarch.data.default_table import default_table, has_values_alone
+    def _of_mode(self, volume: AnyVolume, seen: Volume, lit: bool) -> dict[str, Any]:
+        """Mode, and what is its own: a table and its light, the value of a surface."""
+        from raymarch.data.default_table import has_values_alone
         from raymarch.errors import RaymarchError
+        from raymarch.rendering.shading import Shading
 
         mode, table, iso = self.mode, self.table, self.iso
+        asked = {"shading": Shading()} if self.shading else {}
         if mode is None:
             mode = "transfer" if table is not None else "isosurface" if iso is not None else None
-        if mode is None and has_values_alone(volume):
-            mode = "transfer"
-            say.note("mode transfer, as the volume has values and no colours; --mode takes another")
+        if mode is None and has_values_alone(seen):
+            mode = self._mode_of_values(volume, seen, lit)
         if mode is None:
-            return {}
+            return asked
         if table is not None and mode != "transfer":
             cure = "leave it out, or say --mode transfer"
             raise RaymarchError(f"--table: mode {mode} takes no transfer function; {cure}")
@@ -123,11 +132,26 @@ class Shown:
             raise RaymarchError(f"--iso: mode {mode} has no surface; leave it out, or say --mode isosurface")
         if mode == "isosurface":
             if iso is None:
-                chosen = default_table(volume).values
-                iso = float(chosen[0] + chosen[-1]) / 2
-                say.note(f"the surface is at {iso:.4g}; --iso takes another")
-            return {"mode": mode, "iso": iso}
-        return {"mode": mode, "transfer": _table(volume, table)} if mode == "transfer" else {"mode": mode}
+                iso = _iso(volume, seen)
+                say.note(f"the surface is at {iso:.6g}; --iso takes another")
+            return {"mode": mode, "iso": iso, **asked}
+        if mode != "transfer":
+            return {"mode": mode, **asked}
+        made, named = _table(volume, seen, table)
+        if self.shading is None and named and lit and not self.preintegrated:
+            asked = {"shading": Shading()}
+        return {"mode": mode, "transfer": made, **asked}
+
+    def _mode_of_values(self, volume: AnyVolume, seen: Volume, alone: bool) -> str:
+        """Mode that shows values where none is said: transfer, or the mean along rays where none stands out."""
+        from raymarch.rendering.march import table_of
+
+        free = alone and table_of(seen) is None and not (self.shading or self.preintegrated)
+        if free and _kind(volume, seen).name == "level":
+            say.note("mode average, as no values stand out from the rest; --mode transfer shows the upper ones")
+            return "average"
+        say.note("mode transfer, as the volume has values and no colours; --mode takes another")
+        return "transfer"
 
 
 def marched(command: Any) -> Any:
@@ -138,47 +162,103 @@ def marched(command: Any) -> Any:
     return command
 
 
+def looked_at(command: Any) -> Any:
+    """Options of rendering modes that a page begins with, given to a command as `shown`, a record of them."""
+    command = packed(Shown, "shown")(command)
+    for option in (supersample, shading, step, iso, table, mode):
+        command = option(command)
+    return command
+
+
 def shown(command: Any) -> Any:
     """Options of rendering modes, given to a command as `shown`, a record of them."""
     return marched(supersample(command))
 
 
-def _table(volume: Volume, table: str | None) -> TransferFunction:
-    """Table of a file or of a colour map, over the volume's range where no ends are given; where none is asked for that
-    which the volume was fitted through."""
+def _kind(volume: AnyVolume, seen: Volume) -> ValueKind:
+    """Kind of a volume's values."""
+    from raymarch.data.value_kind import kind_of
+
+    return kind_of(seen, getattr(volume, "unit", ""))
+
+
+def _iso(volume: AnyVolume, seen: Volume) -> float:
+    """Value of a surface about what is seen of a volume by default."""
+    from raymarch.data.default_table import default_table, has_values_alone
+
+    if has_values_alone(seen) and (iso := _kind(volume, seen).iso) is not None:
+        return iso
+    values = default_table(seen, "viridis").values
+    return float(values[0] + values[-1]) / 2
+
+
+def _table(volume: AnyVolume, seen: Volume, table: str | None) -> tuple[TransferFunction, bool]:
+    """Table of a file, of a name or of a colour map, over the volume's range where no ends are given, and whether it is
+    one of a name; where none is asked for that which the volume was fitted through, or that of its kind."""
     from raymarch.data.colormaps import COLORMAP
-    from raymarch.data.default_table import default_table
-    from raymarch.errors import figures
+    from raymarch.data.default_table import (
+        HOUNSFIELD,
+        NAMES,
+        OF_KIND,
+        default_table,
+        named_table,
+        range_of,
+        table_of_kind,
+    )
+    from raymarch.data.value_kind import WORDS
+    from raymarch.errors import RaymarchError, figures
     from raymarch.io.volumes.transfer_table import load_table
     from raymarch.rendering.march import table_of
 
     if table is not None and ":" in table and "@" in table and not table.lower().endswith(".json"):
-        return _knots(table)
+        return _knots(table), False
     if table is not None and Path(table).suffix:
         if Path(table).suffix.lower() == ".json":
-            return load_table(table)
+            return load_table(table), False
         if "," not in table:
             raise click.UsageError(f"--table {table}: want table.json, or the name of a colour map such as bone")
-    if table is None and (fitted := table_of(volume)) is not None:
+    if table is None and (fitted := table_of(seen)) is not None:
         say.note("seen through the table that it was fitted through; --table takes another")
-        return fitted
-    name, *numbers = ("viridis" if table is None else table).split(",")
+        return fitted, False
+    if table is None:
+        kind = _kind(volume, seen)
+        made, called = table_of_kind(seen, kind)
+        say.note(f"--table {called}, over {made.unit_length:.4g} world units, as for {WORDS[kind.name]}")
+        return made, kind.name != "constant"  # one value has no slope to light
+    name, *numbers = table.split(",")
     try:
         ends = [float(number) for number in numbers]
     except ValueError:
         ends = [0.0] * 4
+    if name in NAMES:
+        fixed = name in HOUNSFIELD or name == "labels"
+        if len(ends) not in ((0,) if fixed else (0, 2)) or not all(map(math.isfinite, ends)):
+            raise click.UsageError(f"--table {table}: want {name}{'' if fixed else f' or {name},LOW,HIGH'}")
+        if ends and (ends[0] == ends[1] or (name == "signed" and not 0 < ends[0] < ends[1])):
+            apart = "0 < LOW < HIGH" if name == "signed" else "LOW and HIGH apart"
+            raise click.UsageError(f"--table {table}: want {apart}; leave them out for the volume's own")
+        kind = _kind(volume, seen)
+        if name == "labels" and not kind.labels:
+            raise RaymarchError(f"--table labels: the volume has no labels, being {WORDS[kind.name]}; leave it out")
+        if name == "signed" and not ends and not 0 < kind.low < kind.high:
+            kind = replace(kind, low=0.2 * (most := max(map(abs, range_of(seen))) or 1.0), high=most)
+            return named_table(seen, name, kind.low, kind.high), True
+        if not ends and not fixed and OF_KIND[kind.name] != name:
+            kind = replace(kind, low=kind.ground + (kind.top - kind.ground) / 4, high=kind.top)
+        low, high = ends or (kind.low, kind.high)
+        return named_table(seen, name, low, high, kind.labels), kind.name != "constant"
     if len(ends) not in (0, 2, 3):
         raise click.UsageError(
             f"--table {table}: want MAP, MAP,LOW,HIGH or MAP,LOW,HIGH,OPACITY, such as bone,400,2400,0.5"
         )
     with as_usage():
         COLORMAP("table", name)
-    made = default_table(volume, name, *ends)
+    made = default_table(seen, name, *ends)
     if not ends:
-        low, high = figures(made.values[0], made.values[-1], least=4)
-        most = made.opacities[-1]
-        say.note(f"--table {name},{low},{high},{most:g}, its opacity over {made.unit_length:.4g} world units")
-    return made
+        least, most = figures(made.values[0], made.values[-1], least=4)
+        opacity = made.opacities[-1]
+        say.note(f"--table {name},{least},{most},{opacity:g}, its opacity over {made.unit_length:.4g} world units")
+    return made, False
 
 
 def _knots(table: str) -> TransferFunction:
@@ -204,7 +284,10 @@ def require_window(march: March, window: list[float] | None) -> None:
     from raymarch.errors import RaymarchError
 
     if window is not None and not gives_values(march):
-        raise RaymarchError(f"--window: images of mode {march.mode} are colours; leave it out")
+        other = "maximum"
+        if march.transfer is not None:
+            other = f"maximum, or --table bone,{window[0]:g},{window[1]:g}"
+        raise RaymarchError(f"--window: images of mode {march.mode} are colours; leave it out, or say --mode {other}")
 
 
 def gives_values(march: March) -> bool:
@@ -212,16 +295,19 @@ def gives_values(march: March) -> bool:
     return not march.rule.background
 
 
-def in_window(seen: Rendering, window: list[float] | None) -> tuple[np.ndarray, list[float]]:
-    """Display values 0..1 of an image of values, black where nothing is met; the window, the image's own if none."""
+def in_window(seen: Rendering, window: list[float] | None, mean: bool = False) -> tuple[np.ndarray, list[float]]:
+    """Display values 0..1 of an image of values, black where nothing is met; the window, the image's own if none. One
+    of `mean` values, which differ little, goes from end to end of most of them."""
+    import numpy as np
+
     from raymarch.data.value_contents import above
     from raymarch.errors import figures
 
     met = seen.opacity != 0
     if window is None:
         values = seen.image[met]
-        low = float(values.min(initial=0.0))
-        high = float(values.max()) if values.size else low
+        low = float(np.quantile(values, 0.01) if mean and values.size else values.min(initial=0.0))
+        high = float(np.quantile(values, 0.995) if mean else values.max()) if values.size else low
         window = [low, high if high > low else above(low)]
         black, white = figures(*window, least=4)
         say.note(f"black is {black}, white {white}, by the first image; --window takes others")

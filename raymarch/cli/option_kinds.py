@@ -233,7 +233,8 @@ class Interval(Numbers):
         if low > high:
             self.fail(f"{value!r}: want LOW,HIGH, the first the less; did you mean {high:g},{low:g}?", param, ctx)
         if not (-LARGEST < low < high < LARGEST and high - low > LEAST):
-            self.fail(f"{low:g},{high:g}: want LOW,HIGH, the first the less", param, ctx)
+            apart = f", apart by more than {LEAST:g}" if low < high else ""
+            self.fail(f"{low:g},{high:g}: want LOW,HIGH, the first the less{apart}, within {LARGEST:g}", param, ctx)
         return [low, high]
 
     def meant(self, text: str) -> str:

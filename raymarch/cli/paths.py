@@ -18,12 +18,14 @@ if TYPE_CHECKING:
 
     from raymarch.data.volume import Volume
     from raymarch.geometry.camera import Camera
+    from raymarch.rendering.default_look import DefaultLook
 
 SIDE = 512  # pixels of an orbit's or a spiral's images, unless --size says
 LARGEST = 16384
 FRAMES = 120  # of a path
 DENSE = 0.25  # share of the light that is lost
 FOV = 40.0  # degrees, of --position
+ELEVATION_OF_VALUES = 10.0  # degrees: a scan is seen nearly level, as `rendering.default_look` has it
 KEYS = 16  # cameras of a set that a path goes through, at most
 
 views = click.option("--views", "data", help="Image set whose cameras to render from.")
@@ -37,7 +39,7 @@ path = click.option(
 frames = click.option("--frames", type=Whole(1, 100000), help=f"How many cameras on --path, {FRAMES} if not given.")
 orbit = click.option("--orbit", type=Whole(1, 10000), help="So many cameras on a circle about --up.")
 elevation = click.option(
-    "--elevation", type=Real(-89, 89, units=DEGREES), help="Of the orbit [degree], 25 if not given."
+    "--elevation", type=Real(-89, 89, units=DEGREES), help="Of the orbit [degree]; 25 if not given, 10 of a scan."
 )
 up = click.option(
     "--up",
@@ -127,33 +129,38 @@ class Where:
             return None
         return (self.size, self.size) if isinstance(self.size, int) else tuple(self.size)
 
-    def cameras(self, run: str, volume: Volume, box: np.ndarray, reading: dict[str, Any]) -> list[tuple[str, Camera]]:
-        """Cameras with their names; RaymarchError for a volume in NDC, seen from elsewhere, and for what is no path."""
+    def cameras(
+        self, run: str, volume: Volume, look: DefaultLook, points: np.ndarray, reading: dict[str, Any]
+    ) -> list[tuple[str, Camera]]:
+        """Cameras with their names, those of orbits and spirals framed on points (n, 3).
+
+        RaymarchError for a volume in NDC, seen from elsewhere, and for what is no path.
+        """
         from raymarch.geometry.camera_path import framed
 
         self.require()
         if self.position is not None:
-            return [("0000", self._at(run, volume, box))]
+            return [("0000", self._at(run, volume, look, points))]
         if self.data is not None and self.path is None:
             return of_set(volume, self.data, self.split or "test", reading)
-        cameras = self._around(run, volume, box) if self.data is None else self._through(volume, reading)
+        cameras = self._around(run, volume, look, points) if self.data is None else self._through(volume, reading)
         if self._sides is not None:
             cameras = [framed(camera, *self._sides) for camera in cameras]
         return [(f"{i:04d}", camera) for i, camera in enumerate(cameras)]
 
-    def _at(self, run: str, volume: Volume, box: np.ndarray) -> Camera:
+    def _at(self, run: str, volume: Volume, look: DefaultLook, points: np.ndarray) -> Camera:
         from raymarch.viewer.eye import Eye
 
         if volume.ndc_from_world is not None and self.target is None:
             raise click.UsageError(f"{run} has no middle to look at; give --target X,Y,Z")
         width, height = self._sides or (SIDE, SIDE)
-        target = box.mean(0).tolist() if self.target is None else self.target
-        how = {"up": self.up or (0.0, 0.0, 1.0), "fov": self.fov or FOV, "orthographic": self.orthographic}
+        target = ((points.min(0) + points.max(0)) / 2).tolist() if self.target is None else self.target
+        how = {"up": self.up or look.up, "fov": self.fov or FOV, "orthographic": self.orthographic}
         return Eye(position=self.position, target=target, width=width, height=height, **how).camera()  # type: ignore[arg-type]
 
-    def _around(self, run: str, volume: Volume, box: np.ndarray) -> list[Camera]:
+    def _around(self, run: str, volume: Volume, look: DefaultLook, points: np.ndarray) -> list[Camera]:
         from raymarch.errors import RaymarchError
-        from raymarch.geometry.orbit import orbit_of_volume, spiral_of_volume
+        from raymarch.geometry.orbit import UP, orbit_of_points, spiral_of_points
         from raymarch.io.videos.camera_path_file import load_camera_path
 
         if self.path not in (None, "spiral"):
@@ -164,12 +171,14 @@ class Where:
             cure = "give --views SET, with --path cameras for a clip"
             raise RaymarchError(f"{run}: was seen from one side only and has no other; {cure}")
         side = min(self._sides or (SIDE, SIDE))
-        how: dict[str, Any] = {"size": side, "orthographic": self.orthographic}
-        how |= {} if self.up is None else {"up": self.up}
+        up = UP("up", look.up if self.up is None else self.up)
+        how: dict[str, Any] = {"size": side, "orthographic": self.orthographic, "up": up, "front": look.front}
+        if self.up is None and look.front is not None and not getattr(volume, "world", ""):
+            say.note("the file says no sides of a body, so z is up; --up 0,0,-1 turns the picture upside down")
         if self.orbit is None:
-            return spiral_of_volume(box, self.frames or FRAMES, **how)
-        elevation = 25.0 if self.elevation is None else self.elevation
-        return orbit_of_volume(box, self.orbit, elevation=elevation, **how)
+            return spiral_of_points(points, self.frames or FRAMES, **how)
+        usual = 25.0 if look.front is None else ELEVATION_OF_VALUES
+        return orbit_of_points(points, self.orbit, usual if self.elevation is None else self.elevation, **how)
 
     def _through(self, volume: Volume, reading: dict[str, Any]) -> list[Camera]:
         from raymarch.geometry.clear_path import clear_path

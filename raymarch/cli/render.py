@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from raymarch.data.volume import Volume
     from raymarch.geometry.camera import Camera
+    from raymarch.geometry.clip import Clip as Clipping
+    from raymarch.rendering.march import March
     from raymarch.rendering.renderer import Rendering
 
 MOST_MET = (1.0, 99.0)  # percentiles of a picture's distances
@@ -70,13 +72,15 @@ def render(
     if clip and extras:
         raise click.UsageError("--extras are pictures; give a folder as --out, or leave them out of a clip")
     volume = load(run)
-    chosen = shown.march(volume)
+    look = shown.look(volume, lit=not others)
+    chosen = look.march
     modes.require_window(chosen, window)
-    box = _box_of((volumes := together.with_others(volume, chosen, shown, others, tables))[0])
-    behind = require_colour(background or volume.background)
+    volumes = together.with_others(volume, chosen, shown, others, tables)
+    box = _box_of(volumes[0])
+    behind = require_colour(background or look.background)
     reading = {"background": behind, "follow_links": follow_links, **options.reading_of(volume, downscale, holdout)}
-    named = where.cameras(run, volume, box, reading)
     cut = options.clip_of(clip_box, clip_plane, volume)
+    named = where.cameras(run, volume, look, _seen_of(volumes, cut), reading)
     device.start()
     # Else two would mix their pictures in one folder.
     click.get_current_context().with_resource(locked(out, "choose another --out"))
@@ -89,9 +93,12 @@ def render(
     from raymarch.cli.progress import CountProgress
 
     with CountProgress("render", len(named)) as progress, together.renderer_of(*volumes, cut) as renderer:
-        images = Images(renderer, named, behind, window, modes.gives_values(chosen), extras, progress)
+        images = Images(
+            renderer, named, behind, window, modes.gives_values(chosen), extras, progress, chosen.mode == "average"
+        )
         code = clip.write(images) if clip else pictures.write(images)
-    images.say_what_is_bright()
+    if chosen.shading is None:  # whose highlights are white by what they are
+        images.say_what_is_bright()
     pictures.say()
     return code
 
@@ -154,6 +161,17 @@ def _write(
         write_one_of_several(f"{path}_opacity.png", seen.opacity, overwrite)
         near, far = reach or (None, None)
         write_depth(f"{path}_depth.png", seen.depth, near, far, overwrite=overwrite)
+
+
+def _seen_of(volumes: tuple[list[Volume], list[March]], clip: Clipping | None) -> np.ndarray:
+    """Points (n, 3) around what is seen of all volumes."""
+    import numpy as np
+
+    from raymarch.data.volume import VOLUME
+    from raymarch.rendering.default_look import seen_points
+
+    pairs = zip(*volumes, strict=True)
+    return np.concatenate([seen_points(VOLUME("volume", volume), march, clip) for volume, march in pairs])
 
 
 def _box_of(volumes: list[Volume]) -> np.ndarray:

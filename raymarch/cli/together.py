@@ -48,7 +48,7 @@ def with_others(
     volumes = VOLUMES("volumes", [volume, *(_in_world_of(volume, load(path), path) for path in paths)])
     given = [*tables, *[None] * (len(paths) - len(tables))]
     theirs = [
-        Shown(table=table, step=shown.step, supersample=shown.supersample).march(other)
+        Shown(table=table, step=shown.step, supersample=shown.supersample).march(other, lit=False)
         for other, table in zip(volumes[1:], given, strict=True)
     ]
     return volumes, marches_for(volumes, [march, *theirs])

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import click
 
-from raymarch.cli import options, say, serving
+from raymarch.cli import modes, options, paths, say, serving
 from raymarch.cli.device import Device, computed_on
+
+if TYPE_CHECKING:
+    from raymarch.data.volume import AnyVolume
+    from raymarch.rendering.default_look import DefaultLook
 
 
 @click.command(epilog="Example: raymarch view tower.h5 --views scenes/tower")
@@ -17,18 +23,27 @@ from raymarch.cli.device import Device, computed_on
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Where to listen; a free one if not given.")
 @click.option("--no-browser", is_flag=True, help="Only print the URL.")
 @serving.server_options()
+@modes.looked_at
+@modes.window
+@options.clip_box
+@options.clip_plane
+@paths.up
+@options.background
 @options.downscale
 @options.holdout
 @options.follow_links
 @computed_on
 def view(
-    file: str, data: str | None, split: str, port: int, no_browser: bool, downscale: float | None, holdout: int | None,
-    follow_links: bool, device: Device,
+    file: str, data: str | None, split: str, port: int, no_browser: bool, shown: modes.Shown,
+    window: list[float] | None, clip_box: list[list[float]] | None, clip_plane: tuple[list[float], ...],
+    up: list[float] | None, background: str | None, downscale: float | None, holdout: int | None, follow_links: bool,
+    device: Device,
 ) -> None:  # fmt: skip
     """Look at the volume in FILE, of any format that raymarch reads, in a browser; Ctrl-C ends it.
 
     The page is served to this machine alone, to who has the URL, which is the first line of stdout; docs/viewer.md has
-    what to do from another machine, behind a proxy and in Docker.
+    what to do from another machine, behind a proxy and in Docker. The page begins with the look that the options say,
+    as those of `raymarch render` do, and changes it from there.
     """
     from raymarch.data.views import require_colour
     from raymarch.fitting.interrupt import asked_to_stop
@@ -41,6 +56,8 @@ def view(
     try:
         with asked_to_stop() as asked:
             watched = WatchedFile(file)
+            first = _begin(watched.volume, shown, clip_box, clip_plane, up, background)
+            modes.require_window(first.march, window)
             views = None
             if data is not None:
                 volume = watched.volume
@@ -52,6 +69,37 @@ def view(
                 raise KeyboardInterrupt
             device.start()
             ready = partial(announce, server, say.result, say.note, browser=not no_browser)
-            view_file(server, watched, views, asked, ready)
+            looks = iter([first])  # of the file as it was read; of one that takes its place made anew, by the options
+
+            def begin(volume: AnyVolume) -> DefaultLook:
+                return next(looks, None) or _begin(volume, shown, clip_box, clip_plane, up, background)
+
+            view_file(server, watched, views, asked, begin, (window[0], window[1]) if window else None, ready)
     finally:
         server.close()
+
+
+def _begin(
+    volume: AnyVolume, shown: modes.Shown, clip_box: list[list[float]] | None, clip_plane: tuple[list[float], ...],
+    up: list[float] | None, background: str | None,
+) -> DefaultLook:  # fmt: skip
+    """Look that the options say of a volume; RaymarchError for what cannot be shown."""
+    from raymarch.data.default_table import range_of
+    from raymarch.data.views import require_colour
+    from raymarch.data.volume import VOLUME
+    from raymarch.errors import RaymarchError
+    from raymarch.geometry.orbit import UP
+    from raymarch.rendering.ray_settings import require_seen
+
+    look, seen = shown.look(volume), VOLUME("volume", volume)
+    march = replace(look.march, clip=options.clip_of(clip_box, clip_plane, seen))
+    if seen.boxes == 1 or shown.mode is not None:  # the page begins with another mode than a table's then
+        require_seen(seen, march)
+    low, high = range_of(seen)
+    if march.iso is not None and not low <= march.iso <= high:
+        raise RaymarchError(
+            f"iso is {march.iso:g} but values go from {low:g} to {high:g}, so there is no surface; choose one between"
+        )
+    if background is not None:
+        look = replace(look, background=require_colour(background))
+    return replace(look, march=march, up=look.up if up is None else tuple(UP("up", up).tolist()))

@@ -139,7 +139,8 @@ def load_checkpoint(fitter: Fitter, path: str | os.PathLike[str]) -> dict[str, A
 def _position(record: Mapping[str, Any]) -> Position:
     """Position of a record, whose seconds are since the start."""
     times = {"seconds": max(record["seconds"] - record["ready"], 0.0), "preparation": record["ready"]}
-    return Position(**{each.name: times.get(each.name, record.get(each.name)) for each in fields(Position)})
+    values: dict[str, Any] = {each.name: times.get(each.name, record.get(each.name)) for each in fields(Position)}
+    return Position(**values)
 
 
 def bytes_of_checkpoint(fitter: Fitter) -> int:

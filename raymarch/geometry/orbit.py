@@ -72,10 +72,28 @@ def orbit_of_volume(
         12
     """
 
-    def ring(like: Camera) -> list[Camera]:
-        return orbit((0, 0, 0), 1.0, count, elevation=elevation, like=like, up=up)
+    return orbit_of_points(_corners(box), count, elevation, size=size, fov=fov, orthographic=orthographic, up=up)
 
-    return _all_in_sight(box, ring, size, fov, orthographic, up)
+
+def orbit_of_points(
+    points: np.ndarray,
+    count: int,
+    elevation: float,
+    *,
+    size: int = 512,
+    fov: float = 0.7,
+    orthographic: bool = False,
+    up: Numbers = Z,
+    front: Numbers | None = None,
+) -> list[Camera]:
+    """Orbit as of `orbit_of_volume` around points (n, 3); the first camera lies towards `front` where that is given."""
+
+    def ring(like: Camera) -> list[Camera]:
+        azimuths = _azimuth_of(front, up) + 2 * np.pi * np.arange(count) / count
+        places = _on_sphere(azimuths, np.full(count, elevation), up)
+        return [replace(like, world_from_camera=look_at(place, (0, 0, 0), up)) for place in places]
+
+    return _all_in_sight(points, ring, size, fov, orthographic, up)
 
 
 @checked(
@@ -111,16 +129,51 @@ def spiral_of_volume(
         >>> len(path), bool(path[0].position[2] < path[-1].position[2])
         (60, True)
     """
-    share = np.linspace(0, 1, 1 + 400 * (1 + math.ceil(abs(turns))))
-    fine = _on_sphere(2 * np.pi * turns * share, elevations[0] + (elevations[1] - elevations[0]) * share, up)
+    how: dict[str, Any] = {"size": size, "fov": fov, "orthographic": orthographic, "up": up}
+    return spiral_of_points(_corners(box), count, turns, elevations, **how)
+
+
+def spiral_of_points(
+    points: np.ndarray,
+    count: int,
+    turns: float = 2.0,
+    elevations: tuple[float, float] = (-10.0, 60.0),
+    *,
+    size: int = 512,
+    fov: float = 0.7,
+    orthographic: bool = False,
+    up: Numbers = Z,
+    front: Numbers | None = None,
+) -> list[Camera]:
+    """Spiral as of `spiral_of_volume` around points (n, 3); the first camera lies towards `front` where it is given."""
+    share, begin = np.linspace(0, 1, 1 + 400 * (1 + math.ceil(abs(turns)))), _azimuth_of(front, up)
+    fine = _on_sphere(begin + 2 * np.pi * turns * share, elevations[0] + (elevations[1] - elevations[0]) * share, up)
     lengths = np.linalg.norm(np.diff(fine, axis=0), axis=1)
     at = at_equal_lengths(share, lengths, count, closed=False)
-    places = _on_sphere(2 * np.pi * turns * at, elevations[0] + (elevations[1] - elevations[0]) * at, up)
+    places = _on_sphere(begin + 2 * np.pi * turns * at, elevations[0] + (elevations[1] - elevations[0]) * at, up)
 
     def ring(like: Camera) -> list[Camera]:
         return [replace(like, world_from_camera=look_at(place, (0, 0, 0), up)) for place in places]
 
-    return _all_in_sight(box, ring, size, fov, orthographic, up)
+    return _all_in_sight(points, ring, size, fov, orthographic, up)
+
+
+def _corners(box: np.ndarray) -> np.ndarray:
+    """Corners (8, 3) of a box."""
+    return np.stack(np.meshgrid(*zip(*box, strict=True), indexing="ij"), -1).reshape(-1, 3)
+
+
+def _azimuth_of(front: Numbers | None, up: Numbers) -> float:
+    """Azimuth [radian] about `up` that lies towards a direction; of one along `up`, as of y, towards z instead."""
+    if front is None:
+        return 0.0
+    level = np.zeros(2)
+    ahead, beside = _on_sphere(np.array([0.0, np.pi / 2]), level, up)
+    x, y = float(np.dot(front, ahead)), float(np.dot(front, beside))
+    if math.hypot(x, y) < 1e-6:
+        front = (0.0, 0.0, math.copysign(1.0, np.asarray(up)[1]))
+        x, y = float(np.dot(front, ahead)), float(np.dot(front, beside))
+    return math.atan2(y, x)
 
 
 def _on_sphere(azimuth: np.ndarray, elevation: np.ndarray, up: Numbers) -> np.ndarray:
@@ -140,12 +193,11 @@ def _from_z(up: np.ndarray) -> np.ndarray:
 
 
 def _all_in_sight(
-    box: np.ndarray, ring: Callable[[Camera], list[Camera]], size: int, fov: float, orthographic: bool, up: Numbers
+    points: np.ndarray, ring: Callable[[Camera], list[Camera]], size: int, fov: float, orthographic: bool, up: Numbers
 ) -> list[Camera]:
-    """Cameras of `ring`, at distance 1 of the origin, moved about a box and off it until all is in sight."""
-    lower, upper = box
-    corners = np.stack(np.meshgrid(*zip(lower, upper, strict=True), indexing="ij"), -1).reshape(-1, 3)
-    corners = corners - (lower + upper) / 2
+    """Cameras of `ring`, at distance 1 of the origin, moved about points and off them until all are in sight."""
+    centre = (points.min(0) + points.max(0)) / 2
+    corners = points - centre
     like = Camera.look_at((1, 0, 0), fov=fov, width=size, height=size)
     radius = across = 0.0
     for camera in ring(like):
@@ -155,6 +207,6 @@ def _all_in_sight(
         radius = max(radius, float((z + (0 if orthographic else half / np.tan(fov / 2))).max()))
     if orthographic:
         like = Camera.orthographic((1, 0, 0), size=across, width=size, height=size)
-    cameras, centre = ring(like), (lower + upper) / 2
+    cameras = ring(like)
     away = [centre + 1.02 * radius * camera.position for camera in cameras]
     return [replace(c, world_from_camera=look_at(place, centre, up)) for c, place in zip(cameras, away, strict=True)]

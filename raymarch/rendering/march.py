@@ -145,12 +145,13 @@ class March:
         return MarchCall(self.variant(grid), count, dt, self.min_transmittance, self.min_weight, behind)
 
 
-def march_for(volume: Volume, march: March | None) -> March:
+def march_for(volume: Volume, march: March | None, lit: bool = False) -> March:
     """March of a volume: where none is given one that has values alone, as a scan has, is seen through the table that
-    it was fitted through, or else one by its range, all others by the default; with as many rays a pixel as it was
-    fitted with, if it does not say how many."""
+    it was fitted through, or else one by the kind of its values, which may be lit, all others by the default; with as
+    many rays a pixel as it was fitted with, if it does not say how many."""
     if march is None and has_values_alone(volume):
-        march = March(mode="transfer", transfer=table_of(volume) or default_table(volume))
+        light = Shading() if lit and table_of(volume) is None else None
+        march = March(mode="transfer", transfer=table_of(volume) or default_table(volume), shading=light)
     march = march or March()
     side = supersample_of(volume) if march.supersample is None else None
     return march if side is None else replace(march, supersample=side)

@@ -71,7 +71,7 @@ class Renderer(Holder):
     @checked(volume=VOLUME, settings=optional(MARCH))
     def __init__(self, volume: AnyVolume, settings: March | None = None):
         runtime.start()
-        settings = march_for(volume, settings)  # type: ignore[arg-type]  # the rule made it a Volume
+        settings = march_for(volume, settings, lit=True)  # type: ignore[arg-type]  # the rule made it a Volume
         require_seen(volume, settings)
         self.background = volume.background
         self.settings = settings
@@ -235,7 +235,7 @@ def render(
 
     The background is the volume's own unless given ("white", "black" or three numbers in 0..1). For many images of
     one volume make a `Renderer` once. Without a `march` it is the default's, and a volume of values alone, as a scan
-    is, is seen through a table by their range.
+    is, is seen through a table by the kind of its values, lit from the eye; `raymarch render` says which.
 
     Example:
         >>> fog = Volume.from_function(lambda p: np.full(p.shape[:-1], 0.5), shape=(8, 8, 8))

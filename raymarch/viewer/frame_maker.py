@@ -14,6 +14,7 @@ from raymarch.data.views import Views
 from raymarch.data.volume import AnyVolume
 from raymarch.device.owner import Closing
 from raymarch.geometry.camera import Camera
+from raymarch.rendering.default_look import DefaultLook
 from raymarch.rendering.march import March
 from raymarch.rendering.progressive import ProgressiveRendering, tiles_for
 from raymarch.viewer.command import command_of
@@ -46,8 +47,15 @@ class FrameMaker(Closing):
         file: that the volume was read from, as the user named it; "" of none.
     """
 
-    def __init__(self, volume: AnyVolume, views: Views | None = None, name: str = "") -> None:
-        self._begin(VolumeSource(volume, views), name)
+    def __init__(
+        self,
+        volume: AnyVolume,
+        views: Views | None = None,
+        name: str = "",
+        begin: DefaultLook | None = None,
+        window: tuple[float, float] | None = None,
+    ) -> None:
+        self._begin(VolumeSource(volume, views, begin, window), name)
 
     @classmethod
     def of_fitter(cls, fitter: Fitter) -> FrameMaker:

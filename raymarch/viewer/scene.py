@@ -11,8 +11,9 @@ from raymarch.data.value_contents import histogram_of
 from raymarch.data.views import Views
 from raymarch.data.volume import Volume
 from raymarch.geometry.camera import Camera
-from raymarch.geometry.orbit import orbit_of_volume
+from raymarch.geometry.orbit import orbit_of_points, orbit_of_volume
 from raymarch.kernels.march.modes import MODES
+from raymarch.rendering.default_look import ELEVATION, seen_points
 from raymarch.viewer.display import apart
 from raymarch.viewer.source import FitSource, Source, VolumeSource
 
@@ -40,7 +41,7 @@ def scene_of(source: Source, name: str) -> dict[str, Any]:
         "histogram": None if fit else {"edges": edges, "counts": counts},
         "range": [edges[0], edges[-1]],
         "look": source.look.record(),  # type: ignore[attr-defined]
-        "camera": start(box, source.views),
+        "camera": start(box, source.views) if fit else start_of(source),  # type: ignore[arg-type]
         "cameras": cameras_of(source.views),
         "slices": isinstance(source, VolumeSource) and source.slices,
         "fit": fit,
@@ -85,6 +86,23 @@ def histogram(volume: Volume) -> tuple[list[float], list[int]]:
     values = volume.activation.sigma(raw)
     counts, edges = histogram_of(values, BINS, *apart(float(values.min()), float(values.max())))
     return edges.tolist(), counts.tolist()
+
+
+def start_of(source: VolumeSource) -> dict[str, Any]:
+    """Camera to begin with: what is seen of a volume of values in sight, from its front."""
+    begin, box = source.begin, np.asarray(source.seen.box)
+    if source.views is not None or begin.front is None:
+        return {**start(box, source.views), **({} if source.views is not None else {"up": list(begin.up)})}
+    points = seen_points(source.seen, begin.march, begin.march.clip)
+    how: dict[str, Any] = {"fov": math.radians(FOV), "up": begin.up, "front": begin.front}
+    camera = orbit_of_points(points, 1, ELEVATION, **how)[0]
+    return {
+        "position": camera.position.tolist(),
+        "target": ((points.min(0) + points.max(0)) / 2).tolist(),
+        "up": list(begin.up),
+        "fov": FOV,
+        "orthographic": False,
+    }
 
 
 def start(box: np.ndarray, views: Views | None) -> dict[str, Any]:

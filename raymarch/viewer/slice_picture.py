@@ -18,9 +18,9 @@ OUTSIDE = 0.0  # display value beside the volume
 def slice_picture(source: Source, look: Look, width: int, height: int) -> tuple[np.ndarray, dict[str, Any]]:
     """Display values (height, width, 1 or 3) of a look's slice, the whole box in it, and where it lies.
 
-    Values are grey within the look's window, or the source's range; in mode "transfer" they have the table's colours.
-    Of the two other axes the first goes to the right and the second up; in a body's world they lie as radiologists look
-    at it, and `sides` are those at the left, right, bottom and top.
+    Values are grey within the look's window, or the source's own; in mode "transfer" they have the colours of a table
+    that a page has chosen. Of the two other axes the first goes to the right and the second up; in a body's world they
+    lie as radiologists look at it, and `sides` are those at the left, right, bottom and top.
     """
     if not isinstance(source, VolumeSource) or look.slice is None:
         raise RaymarchError("slice: a running fit has none; look at the volume when it is done")
@@ -33,12 +33,12 @@ def slice_picture(source: Source, look: Look, width: int, height: int) -> tuple[
     points[..., across[1]] = (middle[1] - way[1] * (np.arange(height) + 0.5 - 0.5 * height))[:, None]
     values, inside = sampled(volume, points)
     place: dict[str, Any] = {"lower": (middle - half).tolist(), "upper": (middle + half).tolist()}
-    window = look.window or source.range
+    window = look.window or source.window
     place |= {"sides": sides}
     about = {"window": list(window), "slice": {"axis": axis, "position": look.slice.position, **place}}
-    table = look.table or source.table
-    if look.mode == "transfer" and table is not None:
-        picture = table(values)[..., :3]
+    chosen = look.table is not None and look.table is not source.look.table
+    if look.mode == "transfer" and look.table is not None and (chosen or not source.values):
+        picture = look.table(values)[..., :3]
     else:
         picture = ((values - window[0]) / (window[1] - window[0]))[..., None]
     picture = np.where(inside[..., None], picture.clip(0, 1) * 2.0**look.exposure, OUTSIDE)

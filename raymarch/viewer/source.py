@@ -21,8 +21,10 @@ from raymarch.device.memory import BATCH
 from raymarch.device.owner import Holder
 from raymarch.device.ray_buffer import RayBuffer
 from raymarch.errors import RaymarchError
+from raymarch.geometry.clip import Clip
 from raymarch.kernels.march.modes import MODES
-from raymarch.rendering.march import March, march_for
+from raymarch.rendering.default_look import DefaultLook, default_look
+from raymarch.rendering.march import March
 from raymarch.rendering.ray_settings import require_seen, skip_unseen
 from raymarch.viewer.display import apart
 from raymarch.viewer.look import Look, Slice
@@ -93,18 +95,38 @@ def _rays() -> int:
 
 
 class VolumeSource(Source):
-    """Volume on the device."""
+    """Volume on the device, seen as `begin` says at first, or as `default_look` does.
 
-    def __init__(self, volume: AnyVolume, views: Views | None = None) -> None:
+    Attributes:
+        begin: the look to begin with, and from where.
+        planes: clipping planes that stay, whatever box a page clips to.
+    """
+
+    def __init__(
+        self,
+        volume: AnyVolume,
+        views: Views | None = None,
+        begin: DefaultLook | None = None,
+        window: tuple[float, float] | None = None,
+    ) -> None:
         self.volume, self.views = volume, views
         self.seen: Volume = VOLUME("volume", volume)
-        march = march_for(self.seen, None)
+        self.begin = begin = begin or default_look(volume)
+        march, kind = begin.march, begin.kind
         self._side = march.supersample or 1
         self.values = has_values_alone(self.seen)
         self.table = march.transfer or self._own_table()
-        self.iso = None if self.table is None else float(self.table.values[0] + self.table.values[-1]) / 2
+        if march.iso is not None or (kind is not None and kind.iso is not None):
+            self.iso = march.iso if march.iso is not None else kind.iso  # type: ignore[union-attr]
+        else:
+            self.iso = None if self.table is None else float(self.table.values[0] + self.table.values[-1]) / 2
         mode = march.mode if self.seen.boxes == 1 else self.modes[0]  # through nested boxes there is no table
-        self.look = Look(mode=mode, step=march.step, table=self.table, iso=self.iso)  # type: ignore[arg-type]
+        self.planes = () if march.clip is None else march.clip.planes
+        box = None if march.clip is None or march.clip.box is None else Clip(march.clip.box)
+        lit = march.shading is not None or march.iso is not None
+        behind = begin.background if tuple(begin.background) != tuple(self.seen.background) else None
+        about: dict[str, Any] = {"clip": box, "shading": lit, "window": window, "background": behind}
+        self.look = Look(mode=mode, step=march.step, table=self.table, iso=self.iso, **about)  # type: ignore[arg-type]
         self.slices = self.seen.boxes == 1 and self.seen.ndc_from_world is None
         self._marked: Any = None
         self._fresh = True
@@ -116,7 +138,7 @@ class VolumeSource(Source):
 
     def _own_table(self) -> TransferFunction | None:
         try:
-            return default_table(self.seen)
+            return default_table(self.seen, None if self.values else "viridis")
         except RaymarchError:  # one value, or hardly told apart
             return None
 
@@ -150,11 +172,19 @@ class VolumeSource(Source):
         """Least and greatest value, one over the other."""
         return apart(*range_of(self.seen))
 
+    @property
+    def window(self) -> tuple[float, float]:
+        """Values that are black and white in a slice: those of the kind of values, else their range."""
+        kind = self.begin.kind
+        return self.range if kind is None or not kind.ground < kind.top else (kind.ground, kind.top)
+
     def require(self, look: Look) -> None:
         require_seen(self.seen, look.march(self.table, self.iso))
 
     def prepare(self, look: Look) -> March:
         march = look.march(self.table, self.iso)
+        if self.planes:
+            march = replace(march, clip=Clip(None if look.clip is None else look.clip.box, self.planes))
         key = march.rule, march.transfer, march.iso, march.preintegrated and march.step
         if key != self._marked:
             require_seen(self.seen, march)

@@ -12,6 +12,7 @@ from raymarch.data.views import Views
 from raymarch.data.volume import AnyVolume
 from raymarch.errors import one_line
 from raymarch.io.volumes.volume_file import load
+from raymarch.rendering.default_look import DefaultLook
 from raymarch.viewer.frame_maker import FrameMaker
 from raymarch.viewer.server_process import ServerProcess
 from raymarch.viewer.viewer import Viewer
@@ -60,14 +61,18 @@ def view_file(
     watched: WatchedFile,
     views: Views | None,
     stop: Callable[[], bool] = lambda: False,
+    begin: Callable[[AnyVolume], DefaultLook] | None = None,
+    window: tuple[float, float] | None = None,
     ready: Callable[[], None] = lambda: None,
 ) -> None:
-    """Serve a volume file until `stop()` says so, and what takes its place on disk; `ready` is called once it is known
-    that the volume can be shown."""
+    """Serve a volume file until `stop()` says so, and what takes its place on disk, each as `begin` says at first.
+
+    `ready` is called once it is known that the volume can be shown.
+    """
     name = Path(watched.path).name
 
     def made(volume: AnyVolume) -> FrameMaker:
-        maker = FrameMaker(volume, views, name)
+        maker = FrameMaker(volume, views, name, None if begin is None else begin(volume), window)
         maker.file = os.fspath(watched.path)
         return maker
 

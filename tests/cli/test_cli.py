@@ -30,8 +30,9 @@ from raymarch import cli, runtime
 from raymarch.cli import modes, together
 from raymarch.data.default_table import default_table
 from raymarch.data.scalar_volume import ScalarVolume
-from raymarch.geometry.orbit import orbit_of_volume
+from raymarch.geometry.orbit import orbit_of_points
 from raymarch.io.volumes.volume_file import load, save
+from raymarch.rendering.default_look import seen_points
 from raymarch.rendering.march import March
 from raymarch.rendering.renderer import render
 from raymarch.rendering.shading import Shading
@@ -264,8 +265,9 @@ def test_options_of_a_march_are_those_of_python(options, march, done_now, tmp_pa
     scan = ScalarVolume(1000 * np.exp(-4 * (x**2).sum(-1)), np.diag([1.0, 1.0, 2.0, 1.0]))
     save(scan, tmp_path / "v.h5")
     done_now(f"render v.h5 --orbit 1 --size 24 --table {table} --background black {options} --out seen", tmp_path)
-    camera = orbit_of_volume(scan.box, 1, size=24)[0]
     plain = March(mode="transfer", transfer=default_table(scan.as_volume(), "bone", 100, 900, 0.4))
+    points = seen_points(scan.as_volume(), plain)
+    camera = orbit_of_points(points, 1, 10.0, size=24, front=(0, -1, 0))[0]
     wanted, other = (render(scan, camera, background="black", march=m) for m in (replace(plain, **march), plain))
     seen = picture(tmp_path / "seen" / "0000.png") / 255
     np.testing.assert_allclose(seen, wanted, atol=0.51 / 255)
